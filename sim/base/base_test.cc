@@ -1,0 +1,85 @@
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+
+#include "sim/base/csv.h"
+#include "sim/base/error.h"
+#include "sim/base/units.h"
+
+namespace lambcast {
+namespace {
+
+using Catch::Matchers::Contains;
+using Catch::Matchers::Equals;
+
+TEST_CASE("units: GB is decimal, GiB is binary, a bit is an eighth of a byte") {
+  CHECK(parse_bytes("1 GB", {}).value() == 1e9);
+  CHECK(parse_bytes("1GiB", {}).value() == 1073741824.0);
+  CHECK(parse_bandwidth("10 Gbit/s", {}).value() == 1.25e9);
+  CHECK(parse_bandwidth("10Gbps", {}).value() == 1.25e9);
+  CHECK(parse_bandwidth("12.5 GB/s", {}).value() == 12.5e9);
+  CHECK(parse_duration("5 us", {}).ps() == 5'000'000);
+  CHECK(parse_flop_rate("125 TFLOP/s", {}).value() == 125e12);
+}
+
+TEST_CASE("units: what is not a quantity is refused with what is allowed") {
+  const Where where{"cluster.toml", 12, "nic.bandwidth"};
+  CHECK_THROWS_WITH(
+      parse_bandwidth("100", where),
+      Contains("cluster.toml:12: nic.bandwidth: '100' has no unit") && Contains("Gbit/s"));
+  CHECK_THROWS_WITH(parse_bandwidth("100 GiBit", where), Contains("no unit of bandwidth"));
+  CHECK_THROWS_WITH(parse_bandwidth("-1 GB/s", where), Contains("negative"));
+  CHECK_THROWS_WITH(parse_bandwidth("0 GB/s", where), Contains("above zero"));
+  for (const char* text : {"nan GB", "inf GB", "", "GB", "1e999 GB", "0x10 GB"})
+    CHECK_THROWS_AS(parse_bytes(text, where), Error);
+  CHECK_THROWS_WITH(parse_duration("1e9 h", where), Contains("106 days"));
+}
+
+TEST_CASE("units: time is whole picoseconds and never wraps around") {
+  CHECK((Bytes(1e9) / Bandwidth(1e9)).ps() == 1'000'000'000'000);
+  CHECK((Bytes(0) / Bandwidth(0)).ps() == 0);
+  const Duration longest = Duration::picoseconds(std::numeric_limits<std::int64_t>::max());
+  CHECK_THROWS_AS(longest + Duration::picoseconds(1), Error);
+  CHECK_THROWS_AS(longest * 2, Error);
+  CHECK_THROWS_AS(Duration::seconds(std::nan("")), Error);
+  CHECK_THROWS_AS(Duration::seconds(-1), Error);
+}
+
+TEST_CASE("units: text for people has four significant digits") {
+  CHECK(to_text(Duration::microseconds(36600)) == "36.6 ms");
+  CHECK(to_text(Bytes(672468612)) == "672.5 MB");
+  CHECK(to_text_bits(Bandwidth(4.1e9 / 8)) == "4.1 Gbit/s");
+}
+
+TEST_CASE("errors: unknown words get a guess only when it is close") {
+  const std::vector<std::string> names{"lamb", "onebit_lamb", "adam"};
+  CHECK_THROWS_WITH(fail_unknown({"", 0, "--optimizer"}, "optimizer", "onebit_lam", names),
+                    Equals("--optimizer: unknown optimizer 'onebit_lam', did you mean "
+                           "'onebit_lamb'? (allowed: lamb, onebit_lamb, adam)"));
+  CHECK(closest("sgd", names).empty());
+  CHECK(closest("LAMB", names) == "lamb");
+}
+
+TEST_CASE("csv: fields survive a round trip") {
+  const csv::Table table =
+      csv::parse("# source: here\na,\"b,c\"\n1.5,\"x \"\"y\"\"\nz\"\n", "t.csv");
+  CHECK(table.comments.size() == 1);
+  CHECK(table.header == std::vector<std::string>{"a", "b,c"});
+  CHECK(table.number(0, "a") == 1.5);
+  CHECK(table.text(0, "b,c") == "x \"y\"\nz");
+  CHECK(csv::row({"1.5", "x \"y\"\nz"}) == "1.5,\"x \"\"y\"\"\nz\"");
+  CHECK(csv::number(0.1) == "0.1");
+  CHECK(csv::number(std::nan("")).empty());
+}
+
+TEST_CASE("csv: a broken file names its line") {
+  CHECK_THROWS_WITH(csv::parse("a,b\n1\n", "t.csv"), Contains("t.csv:2: has 1 fields"));
+  CHECK_THROWS_WITH(csv::parse("a,b\n1,\"2\n", "t.csv"), Contains("never closed"));
+  CHECK_THROWS_WITH(csv::parse("", "t.csv"), Contains("no header"));
+  const csv::Table table = csv::parse("a\n1x\n", "t.csv");
+  CHECK_THROWS_WITH(table.number(0, "a"), Contains("t.csv:2: a: '1x' is not a finite number"));
+  CHECK_THROWS_WITH(table.number(0, "c"), Contains("no column 'c'") && Contains("allowed: a"));
+}
+
+}  // namespace
+}  // namespace lambcast

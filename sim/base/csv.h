@@ -1,0 +1,41 @@
+// RFC 4180 comma-separated values: one header row, '.' as decimal, full round-trip precision, no
+// comment lines. Sweeps append row by row, so that a killed run keeps what it finished.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lambcast::csv {
+
+// Quotes a field where RFC 4180 asks for it.
+std::string field(std::string_view text);
+
+// The shortest decimal text that reads back as exactly `value`; empty for NaN, which in our files
+// means "does not apply".
+std::string number(double value);
+
+// One row without its line end.
+std::string row(const std::vector<std::string>& fields);
+
+// A parsed file. Lines that start with '#' before the header are kept apart: measurement files of
+// others use them for their source.
+struct Table {
+  std::string name;  // for error messages
+  std::vector<std::string> comments;
+  std::vector<std::string> header;
+  std::vector<std::vector<std::string>> rows;
+  std::vector<int> lines;  // the line of each row
+
+  // Index of a column; throws Error naming the file when it is absent.
+  std::size_t column(std::string_view title) const;
+  const std::string& text(std::size_t row, std::string_view title) const;
+  // Throws Error naming file, line and column when the field is no finite number.
+  double number(std::size_t row, std::string_view title) const;
+  bool has(std::string_view title) const;
+};
+
+// Throws Error for a ragged row, an unclosed quote or a missing header.
+Table parse(std::string_view text, std::string_view name);
+
+}  // namespace lambcast::csv

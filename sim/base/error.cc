@@ -1,0 +1,70 @@
+#include "sim/base/error.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <numeric>
+#include <vector>
+
+namespace lambcast {
+namespace {
+
+char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t substitute = diagonal + (lower(a[i]) == lower(b[j]) ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({substitute, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::string describe(const Where& where, std::string_view what, std::string_view allowed) {
+  std::string text;
+  if (!where.file.empty()) {
+    text += where.file;
+    if (where.line > 0) text += fmt::format(":{}", where.line);
+    text += ": ";
+  }
+  if (!where.key.empty()) text += where.key + ": ";
+  text += what;
+  if (!allowed.empty()) text += fmt::format(" (allowed: {})", allowed);
+  return text;
+}
+
+void fail_input(const Where& where, std::string_view what, std::string_view allowed) {
+  throw Error(Exit::usage, describe(where, what, allowed));
+}
+
+std::string closest(std::string_view word, std::span<const std::string> candidates) {
+  std::string best;
+  std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
+  for (const std::string& candidate : candidates) {
+    const std::size_t distance = edit_distance(word, candidate);
+    if (distance < best_distance) {
+      best_distance = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+void fail_unknown(const Where& where, std::string_view what, std::string_view word,
+                  std::span<const std::string> candidates) {
+  const std::string guess = closest(word, candidates);
+  std::string text = fmt::format("unknown {} '{}'", what, word);
+  if (!guess.empty()) text += fmt::format(", did you mean '{}'?", guess);
+  fail_input(where, text, fmt::format("{}", fmt::join(candidates, ", ")));
+}
+
+}  // namespace lambcast

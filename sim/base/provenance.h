@@ -1,0 +1,38 @@
+// Where a number comes from. Every number that enters a forecast is a Sourced value, and every
+// forecast reports the kinds and sources it rests on.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace lambcast {
+
+// Ordered from the strongest evidence to the weakest.
+enum class Kind { measured, published, fitted, assumed };
+
+constexpr std::string_view name_of(Kind kind) {
+  switch (kind) {
+    case Kind::measured:
+      return "measured";
+    case Kind::published:
+      return "published";
+    case Kind::fitted:
+      return "fitted";
+    case Kind::assumed:
+      return "assumed";
+  }
+  return "";
+}
+
+struct Provenance {
+  Kind kind = Kind::assumed;
+  std::string source;
+};
+
+template <typename T>
+struct Sourced {
+  T value{};
+  Provenance provenance;
+};
+
+}  // namespace lambcast

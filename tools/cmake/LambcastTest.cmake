@@ -1,0 +1,21 @@
+# lambcast_test(NAME LIBRARIES lib... SOURCES file...): one Catch2 program whose test cases ctest
+# runs one by one. All programs share one compiled Catch2 main.
+if(LAMBCAST_TESTS)
+  enable_testing()
+  find_package(Catch2 2 REQUIRED)
+  file(WRITE ${CMAKE_BINARY_DIR}/catch_main.cc
+    "#define CATCH_CONFIG_MAIN\n#include <catch2/catch.hpp>\n")
+  add_library(lambcast_catch_main OBJECT ${CMAKE_BINARY_DIR}/catch_main.cc)
+  target_link_libraries(lambcast_catch_main PUBLIC Catch2::Catch2)
+  include(Catch)
+endif()
+
+function(lambcast_test name)
+  if(NOT LAMBCAST_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(arg "" "" "LIBRARIES;SOURCES" ${ARGN})
+  add_executable(${name} ${arg_SOURCES} $<TARGET_OBJECTS:lambcast_catch_main>)
+  target_link_libraries(${name} PRIVATE lambcast_options Catch2::Catch2 ${arg_LIBRARIES})
+  catch_discover_tests(${name} TEST_PREFIX "${name}: ")
+endfunction()
