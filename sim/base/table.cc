@@ -1,0 +1,303 @@
+#include "sim/base/table.h"
+
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <type_traits>
+#include <utility>
+
+namespace lambcast {
+
+struct Table::Document {
+  toml::table root;
+  std::string file;
+  std::map<const toml::node*, std::string> origins;  // values that came from --set
+};
+
+// One table of the document, with the keys that were asked for and the child tables handed out, so
+// that finish() can tell what nobody read.
+struct Table::Node {
+  std::shared_ptr<Document> document;
+  toml::table* table = nullptr;  // null where the file has no such table
+  std::string path;              // dotted, empty for the root
+  std::set<std::string, std::less<>> asked;
+  std::vector<std::shared_ptr<Node>> children;
+};
+
+namespace {
+
+std::string join_path(std::string_view path, std::string_view key) {
+  if (path.empty()) return std::string(key);
+  if (key.empty()) return std::string(path);
+  return fmt::format("{}.{}", path, key);
+}
+
+int line_of(const toml::node& node) { return static_cast<int>(node.source().begin.line); }
+
+template <typename T>
+struct Reader;
+
+template <>
+struct Reader<bool> {
+  static bool read(const toml::node& node, const Where& where) {
+    if (const auto value = node.value_exact<bool>()) return *value;
+    fail_input(where, "is not a boolean", "true, false");
+  }
+};
+
+template <>
+struct Reader<std::int64_t> {
+  static std::int64_t read(const toml::node& node, const Where& where) {
+    if (const auto value = node.value_exact<std::int64_t>()) return *value;
+    fail_input(where, "is not a whole number", "an integer without unit");
+  }
+};
+
+template <>
+struct Reader<double> {
+  static double read(const toml::node& node, const Where& where) {
+    const auto value = node.is_number() ? node.value<double>() : std::nullopt;
+    if (value && std::isfinite(*value)) return *value;
+    fail_input(where, "is not a finite number", "a number without unit");
+  }
+};
+
+template <>
+struct Reader<std::string> {
+  static std::string read(const toml::node& node, const Where& where) {
+    if (const auto value = node.value_exact<std::string>()) return *value;
+    fail_input(where, "is not a string", "text in quotes");
+  }
+};
+
+template <typename Quantity, Quantity (*parse)(std::string_view, const Where&)>
+struct QuantityReader {
+  static Quantity read(const toml::node& node, const Where& where) {
+    if (const auto value = node.value_exact<std::string>()) return parse(*value, where);
+    if (const auto number = node.value<double>(); node.is_number() && number)
+      return parse(fmt::format("{}", *number), where);  // fails, naming the units allowed
+    fail_input(where, "is not a quantity", "text with number and unit");
+  }
+};
+
+template <>
+struct Reader<Duration> : QuantityReader<Duration, parse_duration> {};
+template <>
+struct Reader<Bytes> : QuantityReader<Bytes, parse_bytes> {};
+template <>
+struct Reader<Bandwidth> : QuantityReader<Bandwidth, parse_bandwidth> {};
+template <>
+struct Reader<FlopRate> : QuantityReader<FlopRate, parse_flop_rate> {};
+
+template <typename T>
+struct Reader<std::vector<T>> {
+  static std::vector<T> read(const toml::node& node, const Where& where) {
+    const toml::array* array = node.as_array();
+    if (array == nullptr) fail_input(where, "is not a list", "[a, b, ...]");
+    std::vector<T> values;
+    for (const toml::node& element : *array) {
+      Where place = where;
+      if (line_of(element) > 0) place.line = line_of(element);
+      values.push_back(Reader<T>::read(element, place));
+    }
+    return values;
+  }
+};
+
+template <typename T>
+struct Reader<Sourced<T>> {
+  static Sourced<T> read(const toml::node& node, const Where& where) {
+    const toml::table* evidence = node.as_table();
+    if (evidence == nullptr) {
+      const std::string origin =
+          where.line > 0 ? fmt::format("{}:{}", where.file, where.line) : where.file;
+      return {Reader<T>::read(node, where), {Kind::assumed, origin}};
+    }
+    for (const auto& [key, value] : *evidence) {
+      const std::vector<std::string> allowed{"value", "kind", "source"};
+      if (std::find(allowed.begin(), allowed.end(), key.str()) == allowed.end())
+        fail_unknown(where, "key", key.str(), allowed);
+    }
+    const toml::node* value = evidence->get("value");
+    if (value == nullptr) fail_input(where, "has no 'value'");
+    return {Reader<T>::read(*value, where), {kind(*evidence, where), source(*evidence, where)}};
+  }
+
+  static Kind kind(const toml::table& evidence, const Where& where) {
+    const std::vector<std::string> words{"measured", "published", "fitted", "assumed"};
+    const toml::node* node = evidence.get("kind");
+    if (node == nullptr)
+      fail_input(where, "has no 'kind'", fmt::format("{}", fmt::join(words, ", ")));
+    const std::string word = Reader<std::string>::read(*node, where);
+    const auto found = std::find(words.begin(), words.end(), word);
+    if (found == words.end()) fail_unknown(where, "kind", word, words);
+    return static_cast<Kind>(found - words.begin());
+  }
+
+  static std::string source(const toml::table& evidence, const Where& where) {
+    const toml::node* node = evidence.get("source");
+    if (node == nullptr) fail_input(where, "has no 'source'");
+    return Reader<std::string>::read(*node, where);
+  }
+};
+
+}  // namespace
+
+Table Table::parse(std::string_view text, const std::string& file) {
+  auto document = std::make_shared<Document>();
+  document->file = file;
+  try {
+    document->root = toml::parse(text, file);
+  } catch (const toml::parse_error& error) {
+    fail_input({file, static_cast<int>(error.source().begin.line), {}}, error.description());
+  }
+  auto node = std::make_shared<Node>();
+  node->document = document;
+  node->table = &document->root;
+  return Table(node);
+}
+
+void Table::set(std::string_view dotted_key, std::string_view value, std::string_view origin) {
+  toml::table* table = node_->table;
+  for (std::size_t dot = dotted_key.find('.'); dot != std::string_view::npos;
+       dot = dotted_key.find('.')) {
+    const std::string_view head = dotted_key.substr(0, dot);
+    if (!table->contains(head)) table->insert(head, toml::table{});
+    table = table->get(head)->as_table();
+    if (table == nullptr)
+      fail_input({std::string(origin), 0, std::string(dotted_key)},
+                 fmt::format("'{}' is not a table", head));
+    dotted_key.remove_prefix(dot + 1);
+  }
+  try {
+    toml::table parsed = toml::parse(fmt::format("x = {}", value));
+    parsed.get("x")->visit([&](auto&& node) { table->insert_or_assign(dotted_key, node); });
+  } catch (const toml::parse_error&) {
+    table->insert_or_assign(dotted_key, std::string(value));
+  }
+  node_->document->origins[table->get(dotted_key)] = std::string(origin);
+}
+
+Where Table::where(std::string_view key) const {
+  const Document& document = *node_->document;
+  Where place{document.file, 0, join_path(node_->path, key)};
+  const toml::node* node = node_->table;
+  if (node_->table != nullptr && !key.empty()) {
+    if (const toml::node* child = node_->table->get(key)) node = child;
+  }
+  if (const auto origin = document.origins.find(node); origin != document.origins.end())
+    place.file = origin->second;
+  else if (node != nullptr)
+    place.line = line_of(*node);
+  return place;
+}
+
+bool Table::has(std::string_view key) const {
+  node_->asked.emplace(key);
+  return node_->table != nullptr && node_->table->contains(key);
+}
+
+template <typename T>
+std::optional<T> Table::find(std::string_view key) const {
+  if (!has(key)) return std::nullopt;
+  return Reader<T>::read(*node_->table->get(key), where(key));
+}
+
+template <typename T>
+T Table::get(std::string_view key) const {
+  if (auto value = find<T>(key)) return std::move(*value);
+  fail_input(where(key), "is missing");
+}
+
+#define LAMBCAST_INSTANTIATE(T)                                     \
+  template std::optional<T> Table::find<T>(std::string_view) const; \
+  template T Table::get<T>(std::string_view) const;
+#define LAMBCAST_INSTANTIATE_ALL(T) \
+  LAMBCAST_INSTANTIATE(T)           \
+  LAMBCAST_INSTANTIATE(std::vector<T>) LAMBCAST_INSTANTIATE(Sourced<T>)
+LAMBCAST_INSTANTIATE_ALL(bool)
+LAMBCAST_INSTANTIATE_ALL(std::int64_t)
+LAMBCAST_INSTANTIATE_ALL(double)
+LAMBCAST_INSTANTIATE_ALL(std::string)
+LAMBCAST_INSTANTIATE_ALL(Duration)
+LAMBCAST_INSTANTIATE_ALL(Bytes)
+LAMBCAST_INSTANTIATE_ALL(Bandwidth)
+LAMBCAST_INSTANTIATE_ALL(FlopRate)
+
+std::int64_t Table::integer(std::string_view key, std::int64_t low, std::int64_t high) const {
+  const auto value = get<std::int64_t>(key);
+  if (value < low || value > high)
+    fail_input(where(key), fmt::format("{} is out of range", value),
+               fmt::format("{} to {}", low, high));
+  return value;
+}
+
+std::size_t Table::choice(std::string_view key, const std::vector<std::string>& words) const {
+  const auto word = get<std::string>(key);
+  const auto found = std::find(words.begin(), words.end(), word);
+  if (found == words.end()) fail_unknown(where(key), "value", word, words);
+  return static_cast<std::size_t>(found - words.begin());
+}
+
+Table Table::table(std::string_view key) const {
+  auto child = std::make_shared<Node>();
+  child->document = node_->document;
+  child->path = join_path(node_->path, key);
+  if (has(key)) {
+    child->table = node_->table->get(key)->as_table();
+    if (child->table == nullptr) fail_input(where(key), "is not a table", "a [section]");
+  }
+  node_->children.push_back(child);
+  return Table(child);
+}
+
+std::vector<Table> Table::tables(std::string_view key) const {
+  std::vector<Table> tables;
+  if (!has(key)) return tables;
+  toml::array* array = node_->table->get(key)->as_array();
+  if (array == nullptr) fail_input(where(key), "is not a list of tables", "[[sections]]");
+  for (std::size_t i = 0; i < array->size(); ++i) {
+    auto child = std::make_shared<Node>();
+    child->document = node_->document;
+    child->path = fmt::format("{}[{}]", join_path(node_->path, key), i);
+    child->table = array->get(i)->as_table();
+    if (child->table == nullptr) fail_input(where(key), "is not a list of tables", "[[sections]]");
+    node_->children.push_back(child);
+    tables.push_back(Table(child));
+  }
+  return tables;
+}
+
+std::vector<std::string> Table::keys() const {
+  std::vector<std::pair<std::pair<int, int>, std::string>> found;
+  if (node_->table == nullptr) return {};
+  for (const auto& [key, value] : *node_->table) {
+    const auto begin = key.source().begin;
+    found.push_back(
+        {{static_cast<int>(begin.line), static_cast<int>(begin.column)}, std::string(key.str())});
+    node_->asked.emplace(key.str());
+  }
+  std::sort(found.begin(), found.end());
+  std::vector<std::string> names;
+  for (auto& [place, name] : found) names.push_back(std::move(name));
+  return names;
+}
+
+void Table::finish() const {
+  if (node_->table != nullptr) {
+    const std::vector<std::string> asked(node_->asked.begin(), node_->asked.end());
+    for (const auto& [key, value] : *node_->table) {
+      if (!node_->asked.contains(key.str())) {
+        Where place = where(key.str());
+        fail_unknown(place, "key", key.str(), asked);
+      }
+    }
+  }
+  for (const auto& child : node_->children) Table(child).finish();
+}
+
+}  // namespace lambcast

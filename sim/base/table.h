@@ -1,0 +1,74 @@
+// Strict reading of TOML descriptions (clusters, devices, models, sweeps).
+//
+// Three habits make a description trustworthy, and all three are enforced here:
+//   * a key nobody asked for is an error that guesses what was meant, so no input is without
+//   effect;
+//   * dimensioned values carry their unit ("100 Gbit/s"); a bare number is refused;
+//   * a number may carry its evidence: { value = "4.1 Gbit/s", kind = "published", source = "..."
+//   }.
+//     A plain "4.1 Gbit/s" counts as assumed, with the file and line as its source.
+// Every error names file:line and the dotted key.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/error.h"
+#include "sim/base/provenance.h"
+#include "sim/base/units.h"
+
+namespace lambcast {
+
+class Table {
+ public:
+  // Throws Error (usage) with the parser's message and line.
+  static Table parse(std::string_view text, const std::string& file);
+
+  // Replaces or adds one value before reading, as `--set KEY=VALUE` does. `dotted_key` is relative
+  // to this table; the value is taken as TOML if it is TOML ("8", "true", "[1, 2]"), otherwise as a
+  // string. `origin` becomes the source of the number.
+  void set(std::string_view dotted_key, std::string_view value, std::string_view origin);
+
+  bool has(std::string_view key) const;
+
+  // Required values. T is one of bool, std::int64_t, double, std::string, Duration, Bytes,
+  // Bandwidth, FlopRate, std::vector<T> of those, or Sourced<T> of the scalar ones.
+  template <typename T>
+  T get(std::string_view key) const;
+  // The same, absent allowed.
+  template <typename T>
+  std::optional<T> find(std::string_view key) const;
+  template <typename T>
+  T get_or(std::string_view key, T otherwise) const {
+    return find<T>(key).value_or(std::move(otherwise));
+  }
+  // A whole number within [low, high].
+  std::int64_t integer(std::string_view key, std::int64_t low, std::int64_t high) const;
+  // One of a fixed set of words; returns its index.
+  std::size_t choice(std::string_view key, const std::vector<std::string>& words) const;
+
+  // [key] and [[key]]; an absent table reads as empty, absent tables as none.
+  Table table(std::string_view key) const;
+  std::vector<Table> tables(std::string_view key) const;
+
+  // The keys present here, in the file's order, counted as read: for maps whose keys are free.
+  std::vector<std::string> keys() const;
+
+  // Refuses every key, here and below, that was never asked for.
+  void finish() const;
+
+  // The place of a key, or of the table itself.
+  Where where(std::string_view key = {}) const;
+
+ private:
+  struct Document;
+  struct Node;
+  explicit Table(std::shared_ptr<Node> node) : node_(std::move(node)) {}
+  std::shared_ptr<Node> node_;
+};
+
+}  // namespace lambcast

@@ -1,0 +1,75 @@
+#include "sim/base/table.h"
+
+#include <catch2/catch.hpp>
+
+namespace lambcast {
+namespace {
+
+using Catch::Matchers::Contains;
+
+constexpr const char* text = R"(
+name = "lab"
+[nic]
+count = 2
+bandwidth = { value = "4.1 Gbit/s", kind = "published", source = "iperf" }
+latency = "5 us"
+[[rail]]
+id = 1
+)";
+
+TEST_CASE("table: values carry their evidence") {
+  const Table root = Table::parse(text, "c.toml");
+  const Table nic = root.table("nic");
+  const auto bandwidth = nic.get<Sourced<Bandwidth>>("bandwidth");
+  CHECK(bandwidth.value.value() == Approx(4.1e9 / 8).epsilon(1e-15));
+  CHECK(bandwidth.provenance.kind == Kind::published);
+  CHECK(bandwidth.provenance.source == "iperf");
+  const auto latency = nic.get<Sourced<Duration>>("latency");
+  CHECK(latency.provenance.kind == Kind::assumed);
+  CHECK(latency.provenance.source == "c.toml:6");
+  CHECK(nic.integer("count", 1, 8) == 2);
+  CHECK(root.get<std::string>("name") == "lab");
+  CHECK(root.tables("rail").at(0).get<std::int64_t>("id") == 1);
+  CHECK_FALSE(root.find<double>("absent").has_value());
+  CHECK_NOTHROW(root.finish());
+}
+
+TEST_CASE("table: what nobody asked for is refused with a guess") {
+  const Table root = Table::parse("[nic]\nbandwith = \"1 GB/s\"\n", "c.toml");
+  const Table nic = root.table("nic");
+  CHECK_FALSE(nic.has("bandwidth"));
+  CHECK_THROWS_WITH(root.finish(),
+                    Contains("c.toml:2: nic.bandwith: unknown key 'bandwith', did you mean "
+                             "'bandwidth'?"));
+}
+
+TEST_CASE("table: wrong types and bare numbers are refused where they stand") {
+  const Table root = Table::parse("a = 5\nb = \"x\"\nc = [1, \"y\"]\nd = nan\n", "c.toml");
+  CHECK_THROWS_WITH(root.get<Bandwidth>("a"), Contains("c.toml:1: a: '5' has no unit"));
+  CHECK_THROWS_WITH(root.get<std::int64_t>("b"), Contains("not a whole number"));
+  CHECK_THROWS_WITH(root.get<std::vector<double>>("c"), Contains("not a finite number"));
+  CHECK_THROWS_WITH(root.get<double>("d"), Contains("not a finite number"));
+  CHECK_THROWS_WITH(root.get<double>("missing"), Contains("missing: is missing"));
+  CHECK_THROWS_WITH(root.integer("a", 1, 4), Contains("allowed: 1 to 4"));
+  CHECK_THROWS_WITH(Table::parse("a = \n", "c.toml"), Contains("c.toml:1"));
+  CHECK_THROWS_WITH(Table::parse("a = 1\na = 2\n", "c.toml"), Contains("c.toml:2"));
+}
+
+TEST_CASE("table: --set replaces a value and is its source") {
+  Table root = Table::parse(text, "c.toml");
+  root.set("nic.bandwidth", "10Gbit/s", "--set");
+  root.set("nic.count", "4", "--set");
+  const Table nic = root.table("nic");
+  const auto bandwidth = nic.get<Sourced<Bandwidth>>("bandwidth");
+  CHECK(bandwidth.value.value() == 1.25e9);
+  CHECK(bandwidth.provenance.source == "--set");
+  CHECK(nic.integer("count", 1, 8) == 4);
+  root.set("nic.typo", "1", "--set");
+  CHECK_FALSE(nic.has("latency") == false);
+  root.get<std::string>("name");
+  CHECK(root.tables("rail").at(0).has("id"));
+  CHECK_THROWS_WITH(root.finish(), Contains("--set: nic.typo: unknown key 'typo'"));
+}
+
+}  // namespace
+}  // namespace lambcast
