@@ -1,0 +1,49 @@
+// The algorithms of NCCL, Open MPI and DeepSpeed as schedules. All are pure: operation, bytes and
+// layout in, rounds out. n ranks on N nodes, S as in schedule.h, alpha a hop, B a link:
+//
+//   ring                all_reduce 2(n-1) rounds of S/n: 2(n-1)(alpha + S/(nB)) on an ideal switch;
+//                       all_gather and reduce_scatter n-1 rounds; broadcast a pipelined chain. One
+//                       ring per NIC; a message leaves its node 2(N-1) times, so only that many
+//                       rounds pay a network hop (NCCL src/graph/tuning.cc, src/graph/rings.cc).
+//   tree                all_reduce: double binary tree over nodes, chain inside a node, each tree
+//                       half of S up and down: 2 log2(N) network hops; an inner node moves 2S each
+//                       way, at two nodes only S (Sanders, Speck, Traeff 2009; NCCL
+//                       src/graph/trees.cc).
+//   hierarchical        all_reduce: reduce-scatter in the node, ring between nodes per local rank,
+//                       all-gather in the node: S 2(N-1)/N leaves a node.
+//   recursive_doubling  all_reduce log2(n) rounds of S; all_gather rounds of S/n, 2S/n, ...
+//   halving_doubling    all_reduce: recursive halving reduce-scatter, recursive doubling all-gather
+//                       (Rabenseifner); reduce_scatter: the first half of it.
+//   neighbor_exchange   all_gather, even n: n/2 rounds of two blocks with alternating neighbours
+//                       (Chen and Yuan 2005; Open MPI coll_base_allgather.c).
+//   pairwise            all_to_all: n-1 rounds, in round k every rank sends S/n to rank + k.
+//   linear              all_to_all: everything posted at once, n-1 messages per rank.
+//   bruck               all_to_all: ceil(log2 n) rounds of about S/2.
+//   deepspeed_gather    all_to_all as deepspeed/runtime/comm/mpi.py writes it: for every root all
+//                       others send their chunk and then their 4-byte scale, one wait for
+//                       everything: linear with 4(n-1) requests per rank.
+//   binomial            broadcast: ceil(log2 n) rounds of S.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/collectives/schedule.h"
+
+namespace lambcast {
+
+// The names above, in that order.
+const std::vector<std::string>& algorithm_names();
+
+// Whether the algorithm implements the operation at this number of ranks.
+bool supports(std::string_view algorithm, Op op, const Layout& layout);
+
+// Whether node 0's sends stand for every node's, so that a folded layout may be used.
+bool foldable(std::string_view algorithm, Op op, const Layout& layout);
+
+// Throws Error (usage) when not supported. One rank gives a schedule without rounds.
+Schedule make_schedule(std::string_view algorithm, Op op, Bytes size, const Layout& layout);
+
+}  // namespace lambcast

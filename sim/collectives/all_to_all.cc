@@ -1,0 +1,92 @@
+#include "sim/collectives/builders.h"
+
+namespace lambcast::builders {
+namespace {
+
+// Every written rank sends `bytes` to rank + offset.
+std::vector<Send> shifted(int offset, Bytes bytes, const Layout& layout) {
+  std::vector<Send> sends;
+  for (int rank = 0; rank < layout.senders(); ++rank)
+    sends.push_back({rank, (rank + offset) % layout.ranks, bytes});
+  return sends;
+}
+
+bool any_crosses(const std::vector<Send>& sends, const Layout& layout) {
+  return std::any_of(sends.begin(), sends.end(), [&](const Send& send) {
+    return layout.node_of(send.from) != layout.node_of(send.to);
+  });
+}
+
+void shift_round(Schedule& schedule, int offset, Bytes bytes, std::int64_t times,
+                 const Layout& layout) {
+  std::vector<Send> sends = shifted(offset, bytes, layout);
+  const bool crosses = any_crosses(sends, layout);
+  schedule.rounds.push_back(
+      {add_sends(schedule, std::move(sends)), times, crosses ? 0 : 1, crosses ? 1 : 0});
+}
+
+// All sends of the exchange at once. Folded, the sends of one rank to the same place in other nodes
+// are alike and merged.
+std::vector<Send> everything(Bytes block, const Layout& layout) {
+  std::vector<Send> sends;
+  const int local = layout.gpus_per_node;
+  for (int rank = 0; rank < layout.senders(); ++rank) {
+    if (!layout.folded) {
+      for (int peer = 0; peer < layout.ranks; ++peer)
+        if (peer != rank) sends.push_back({rank, peer, block});
+      continue;
+    }
+    const int others = layout.nodes() - 1;
+    for (int i = 0; i < local; ++i) {
+      if (i != rank) sends.push_back({rank, i, block});
+      if (others > 0)
+        sends.push_back({rank, local + i, block * others, -1, static_cast<std::uint32_t>(others)});
+    }
+  }
+  return sends;
+}
+
+void post_everything(Schedule& schedule, Bytes size, std::int64_t messages, const Layout& layout) {
+  const bool crosses = layout.nodes() > 1;
+  schedule.rounds.push_back({add_sends(schedule, everything(size / layout.ranks, layout)), 1,
+                             crosses ? 0 : 1, crosses ? 1 : 0, messages});
+}
+
+}  // namespace
+
+void pairwise(Schedule& schedule, Bytes size, const Layout& layout) {
+  const int n = layout.ranks;
+  const int local = layout.gpus_per_node;
+  const Bytes block = size / n;
+  for (int offset = 1; offset < n; ++offset) {
+    // Folded, all offsets that take every rank to another node load the machine alike.
+    if (layout.folded && offset >= local && offset <= n - local) {
+      shift_round(schedule, local, block, n - 2 * local + 1, layout);
+      offset = n - local;
+      continue;
+    }
+    shift_round(schedule, offset, block, 1, layout);
+  }
+}
+
+void linear(Schedule& schedule, Bytes size, const Layout& layout) {
+  post_everything(schedule, size, layout.ranks - 1, layout);
+}
+
+void deepspeed_gather(Schedule& schedule, Bytes size, const Layout& layout) {
+  // Half of the 4(n-1) requests are sends, and half of those carry 4 bytes of scale: they cost
+  // their posting and no bandwidth.
+  post_everything(schedule, size, 4 * static_cast<std::int64_t>(layout.ranks - 1), layout);
+}
+
+void bruck(Schedule& schedule, Bytes size, const Layout& layout) {
+  const int n = layout.ranks;
+  for (int distance = 1; distance < n; distance *= 2) {
+    int blocks = 0;  // those whose number has this bit set
+    for (int block = 0; block < n; ++block)
+      if ((block & distance) != 0) ++blocks;
+    shift_round(schedule, distance, size / n * blocks, 1, layout);
+  }
+}
+
+}  // namespace lambcast::builders

@@ -1,0 +1,68 @@
+#include "sim/collectives/collective.h"
+
+#include "sim/base/check.h"
+#include "sim/base/error.h"
+#include "sim/collectives/algorithms.h"
+#include "sim/engine/engine.h"
+
+namespace lambcast {
+namespace {
+
+Layout placed(const CollectiveRequest& request, const Machines& machines,
+              const std::string& algorithm) {
+  Layout layout = request.layout;
+  layout.folded = !request.expand && machines.folded != nullptr && layout.uniform() &&
+                  foldable(algorithm, request.op, layout);
+  return layout;
+}
+
+void check_protocol(const CollectiveRequest& request, const Transport& transport) {
+  if (request.protocol.empty()) return;
+  std::vector<std::string> names;
+  for (const Protocol& protocol : transport.protocols) names.push_back(protocol.name);
+  for (const std::string& name : names)
+    if (name == request.protocol) return;
+  fail_unknown({"", 0, "--protocol"}, "protocol", request.protocol, names);
+}
+
+}  // namespace
+
+Collective plan_collective(const CollectiveRequest& request, const Machines& machines,
+                           const Transport& transport) {
+  LAMBCAST_CHECK(!transport.protocols.empty(), "a transport without protocols");
+  check_protocol(request, transport);
+  const std::vector<std::string> algorithms =
+      request.algorithm.empty()
+          ? candidates(request.library, request.op, request.size, request.layout)
+          : std::vector<std::string>{request.algorithm};
+  std::optional<Collective> best;
+  for (const std::string& algorithm : algorithms) {
+    const Layout layout = placed(request, machines, algorithm);
+    const auto& machine = layout.folded ? machines.folded : machines.full;
+    LAMBCAST_CHECK(machine != nullptr, "{} over {} ranks needs the full machine", algorithm,
+                   layout.ranks);
+    const Schedule schedule = make_schedule(algorithm, request.op, request.size, layout);
+    for (const Protocol& protocol : transport.protocols) {
+      if (!request.protocol.empty() && protocol.name != request.protocol) continue;
+      if (request.size > protocol.largest && request.protocol.empty()) continue;
+      auto program = std::make_shared<const CommProgram>(
+          lower(schedule, layout, *machine, transport, protocol, request.expand));
+      const Duration time = analytic_time(*program, machine->topology);
+      if (!best || time < best->time)
+        best = {algorithm, protocol.name, time, schedule.traffic, std::move(program), machine};
+    }
+  }
+  LAMBCAST_CHECK(best.has_value(), "no protocol is offered for {} bytes", request.size.value());
+  return *best;
+}
+
+Duration simulate(const Collective& collective, NetworkModel model) {
+  TaskGraph graph;
+  const ResourceId stream = graph.add_resource("communication");
+  graph.add_communication(collective.algorithm, Category::gradient_comm, stream,
+                          collective.program.get());
+  const auto network = make_network(model, collective.machine->topology);
+  return run(graph, *network).end.since_start();
+}
+
+}  // namespace lambcast

@@ -1,0 +1,46 @@
+// One collective on one machine: which algorithm and protocol it takes, what it puts on the wires,
+// how long it lasts on its own, and the program that replays it inside a step.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "sim/collectives/choice.h"
+#include "sim/collectives/lower.h"
+
+namespace lambcast {
+
+// The same cluster written two ways (see machine.h).
+struct Machines {
+  std::shared_ptr<const Machine> full;    // null until asked for at sizes where it would be large
+  std::shared_ptr<const Machine> folded;  // null where nodes are not alike or the fabric blocks
+};
+
+struct CollectiveRequest {
+  Op op = Op::all_reduce;
+  Bytes size;
+  Layout layout;  // `folded` is decided here, not by the caller
+  Library library = Library::nccl;
+  std::string algorithm;  // empty: as the library chooses
+  std::string protocol;   // empty: the cheapest
+  bool expand = false;    // --symmetry off: every rank and every round on its own
+};
+
+struct Collective {
+  std::string algorithm;
+  std::string protocol;
+  Duration time;  // analytic, alone on the machine
+  Traffic traffic;
+  std::shared_ptr<const CommProgram> program;
+  std::shared_ptr<const Machine> machine;  // the one the program's links belong to
+};
+
+// Throws Error (usage) when a forced algorithm or protocol does not exist or apply.
+Collective plan_collective(const CollectiveRequest& request, const Machines& machines,
+                           const Transport& transport);
+
+// Runs the program alone on a network model, event by event.
+Duration simulate(const Collective& collective, NetworkModel model);
+
+}  // namespace lambcast

@@ -1,0 +1,253 @@
+#include <catch2/catch.hpp>
+
+#include "sim/base/error.h"
+#include "sim/collectives/algorithms.h"
+#include "sim/collectives/collective.h"
+
+namespace lambcast {
+namespace {
+
+using Catch::Matchers::Contains;
+
+constexpr double mb = 1e6;
+const Duration alpha = Duration::microseconds(5);
+
+Transport one_protocol(Duration local, Duration network) {
+  const HopLatency hop{Duration(), local, network};
+  return {{{"simple", hop, hop, 1.0, Bytes(1e18)}}, Duration(), Bandwidth(), 1, Endpoint::gpu};
+}
+
+NodeSpec node_of(int gpus, int nics, double gpu_link, double nic) {
+  return {gpus, nics, Bandwidth(gpu_link), false, Bandwidth(1e12), Bandwidth(nic), Bandwidth(1e10)};
+}
+
+Machines machines(const NodeSpec& node, int nodes, bool fold) {
+  Machines both;
+  both.full = build_machine(node, nodes, false, single_switch);
+  if (fold) both.folded = build_machine(node, nodes, true, single_switch);
+  return both;
+}
+
+Collective plan(std::string algorithm, Op op, double size, int ranks, const NodeSpec& node,
+                const Machines& on, const Transport& transport, bool expand = false) {
+  return plan_collective({op,
+                          Bytes(size),
+                          {ranks, node.gpus, std::min(node.nics, node.gpus), false},
+                          Library::nccl,
+                          std::move(algorithm),
+                          "",
+                          expand},
+                         on, transport);
+}
+
+// One GPU per node on an ideal switch of bandwidth B: the textbook setting.
+double on_ideal_switch(const std::string& algorithm, Op op, double size, int n) {
+  const NodeSpec node = node_of(1, 1, 1e12, 1e9);
+  const Machines ideal = machines(node, n, true);
+  return plan(algorithm, op, size, n, node, ideal, one_protocol(alpha, alpha)).time.s();
+}
+
+TEST_CASE("collectives: closed forms on an ideal switch") {
+  const double S = 64 * mb, B = 1e9, a = alpha.s();
+  for (const int n : {2, 4, 8, 64}) {
+    INFO("n = " << n);
+    const double log = std::log2(n);
+    // 2(n-1) rounds of S/n; an all-gather does half of them.
+    CHECK(on_ideal_switch("ring", Op::all_reduce, S, n) == Approx(2 * (n - 1) * (a + S / n / B)));
+    CHECK(on_ideal_switch("ring", Op::all_gather, S, n) == Approx((n - 1) * (a + S / n / B)));
+    CHECK(on_ideal_switch("ring", Op::reduce_scatter, S, n) == Approx((n - 1) * (a + S / n / B)));
+    // A streaming chain: every edge carries S, the last rank is n-1 hops away.
+    CHECK(on_ideal_switch("ring", Op::broadcast, S, n) == Approx((n - 1) * a + S / B));
+    // log2 n rounds, each of the whole buffer.
+    CHECK(on_ideal_switch("recursive_doubling", Op::all_reduce, S, n) == Approx(log * (a + S / B)));
+    // S/2 + S/4 + ... = S(n-1)/n, twice.
+    CHECK(on_ideal_switch("halving_doubling", Op::all_reduce, S, n) ==
+          Approx(2 * (log * a + S * (n - 1) / n / B)));
+    CHECK(on_ideal_switch("recursive_doubling", Op::all_gather, S, n) ==
+          Approx(log * a + S * (n - 1) / n / B));
+    CHECK(on_ideal_switch("neighbor_exchange", Op::all_gather, S, n) ==
+          Approx(n / 2 * a + S * (n - 1) / n / B));
+    // Everyone sends S/n to everyone else, in rounds or at once.
+    CHECK(on_ideal_switch("pairwise", Op::all_to_all, S, n) == Approx((n - 1) * (a + S / n / B)));
+    CHECK(on_ideal_switch("linear", Op::all_to_all, S, n) == Approx(a + (n - 1) * S / n / B));
+    // Half of all blocks travel in each of log2 n rounds.
+    CHECK(on_ideal_switch("bruck", Op::all_to_all, S, n) == Approx(log * (a + S / 2 / B)));
+    CHECK(on_ideal_switch("binomial", Op::broadcast, S, n) == Approx(log * (a + S / B)));
+  }
+  // Two nodes: one edge per tree, half of S each way on both. More: an inner node moves 2S.
+  CHECK(on_ideal_switch("tree", Op::all_reduce, S, 2) == Approx(2 * a + S / B));
+  CHECK(on_ideal_switch("tree", Op::all_reduce, S, 8) == Approx(2 * 3 * a + 2 * S / B));
+  CHECK(on_ideal_switch("tree", Op::all_reduce, S, 64) == Approx(2 * 6 * a + 2 * S / B));
+}
+
+TEST_CASE("collectives: bytes on the wires are conserved") {
+  const double S = 672468612;  // BERT-Large gradients in fp16
+  for (const bool folded : {false, true}) {
+    for (const int gpus : {1, 4}) {
+      const Layout layout{16, gpus, 1, folded};
+      const auto sent = [&](const char* algorithm, Op op) {
+        return make_schedule(algorithm, op, Bytes(S), layout).traffic;
+      };
+      INFO("folded " << folded << ", " << gpus << " per node");
+      for (const char* algorithm : {"ring", "tree", "hierarchical"}) {
+        // Every algorithm that neither repeats nor drops work sends 2(n-1)/n S per rank.
+        CHECK(sent(algorithm, Op::all_reduce).sent_per_rank.value() == Approx(2 * 15. / 16 * S));
+      }
+      for (const char* algorithm : {"ring", "recursive_doubling", "neighbor_exchange"})
+        CHECK(sent(algorithm, Op::all_gather).sent_per_rank.value() == Approx(15. / 16 * S));
+      for (const char* algorithm : {"pairwise", "linear", "deepspeed_gather"}) {
+        CHECK(sent(algorithm, Op::all_to_all).sent_per_rank.value() == Approx(15. / 16 * S));
+        // Of 15 peers, 16 - gpus are elsewhere.
+        CHECK(sent(algorithm, Op::all_to_all).network_sent_per_node.value() ==
+              Approx(gpus * (16. - gpus) / 16 * S));
+      }
+      // A ring leaves each node once per round, a tree and a hierarchy 2(N-1)/N times S.
+      const double nodes = 16. / gpus;
+      CHECK(sent("ring", Op::all_reduce).network_sent_per_node.value() == Approx(2 * 15. / 16 * S));
+      CHECK(sent("tree", Op::all_reduce).network_sent_per_node.value() ==
+            Approx(2 * (nodes - 1) / nodes * S));
+      CHECK(sent("hierarchical", Op::all_reduce).network_sent_per_node.value() ==
+            Approx(2 * (nodes - 1) / nodes * S));
+    }
+  }
+}
+
+TEST_CASE("collectives: folded and full machines, both network models, give the same time") {
+  struct Case {
+    const char* algorithm;
+    Op op;
+  };
+  const std::vector<Case> cases{{"ring", Op::all_reduce},
+                                {"ring", Op::all_gather},
+                                {"ring", Op::broadcast},
+                                {"tree", Op::all_reduce},
+                                {"hierarchical", Op::all_reduce},
+                                {"recursive_doubling", Op::all_reduce},
+                                {"halving_doubling", Op::all_reduce},
+                                {"neighbor_exchange", Op::all_gather},
+                                {"pairwise", Op::all_to_all},
+                                {"linear", Op::all_to_all},
+                                {"bruck", Op::all_to_all},
+                                {"deepspeed_gather", Op::all_to_all}};
+  const Transport transport = one_protocol(Duration::microseconds(3), Duration::microseconds(14));
+  for (const auto& [gpus, nics, nodes] :
+       {std::array{4, 1, 4}, std::array{4, 4, 2}, std::array{8, 2, 4}, std::array{3, 1, 3},
+        std::array{2, 2, 8}, std::array{4, 1, 1}, std::array{1, 1, 5}}) {
+    const NodeSpec node = node_of(gpus, nics, 40e9, 3e9);
+    const Machines both = machines(node, nodes, true);
+    const Machines full_only{both.full, nullptr};
+    for (const Case& c : cases) {
+      const Layout layout{gpus * nodes, gpus, std::min(nics, gpus), false};
+      if (!supports(c.algorithm, c.op, layout)) continue;
+      INFO(c.algorithm << " " << name_of(c.op) << " " << nodes << " nodes of " << gpus << ", "
+                       << nics << " NICs");
+      const auto folded = plan(c.algorithm, c.op, 100 * mb, layout.ranks, node, both, transport);
+      const auto full =
+          plan(c.algorithm, c.op, 100 * mb, layout.ranks, node, full_only, transport, true);
+      // Equal up to the picosecond that each of the expanded rounds is rounded to.
+      const double expected = folded.time.s();
+      CHECK(full.time.s() == Approx(expected).epsilon(1e-8));
+      CHECK(simulate(folded, NetworkModel::analytic).s() == Approx(expected).epsilon(1e-8));
+      CHECK(simulate(full, NetworkModel::analytic).s() == Approx(expected).epsilon(1e-8));
+      // The fluid model redistributes what early flows leave over, so it is never slower; where all
+      // flows of a round meet the same bottleneck it is equal.
+      const double fluid = simulate(folded, NetworkModel::flow).s();
+      CHECK(simulate(full, NetworkModel::flow).s() == Approx(fluid).epsilon(1e-8));
+      CHECK(fluid <= expected * (1 + 1e-9));
+      const std::string name = c.algorithm;
+      if (name == "ring" || name == "hierarchical" || name == "pairwise")
+        CHECK(fluid == Approx(expected).epsilon(1e-8));
+    }
+  }
+}
+
+TEST_CASE("collectives: odd shapes") {
+  const NodeSpec node = node_of(4, 1, 40e9, 1e9);
+  const Transport transport = one_protocol(alpha, alpha);
+  const Machines two_nodes = machines(node, 2, true);
+  // Five ranks on nodes of four: the second node holds one. The ring still leaves a node at the
+  // NIC's rate.
+  const auto five = plan("ring", Op::all_reduce, 100 * mb, 5, node, two_nodes, transport);
+  CHECK(five.time.s() == Approx(8 * (alpha.s() + 20 * mb / 1e9)));
+  CHECK(five.traffic.sent_per_rank.value() == Approx(160 * mb));
+  // One rank has nothing to say.
+  const auto one = plan("", Op::all_reduce, 100 * mb, 1, node, two_nodes, transport);
+  CHECK(one.time.ps() == 0);
+  CHECK(simulate(one, NetworkModel::flow).ps() == 0);
+  // Three ranks, recursive doubling: one pair folds, one round, and back.
+  const NodeSpec single = node_of(1, 1, 1e12, 1e9);
+  const Machines three_nodes = machines(single, 3, true);
+  const auto three =
+      plan("recursive_doubling", Op::all_reduce, mb, 3, single, three_nodes, transport);
+  CHECK(three.time.s() == Approx(3 * (alpha.s() + mb / 1e9)));
+}
+
+TEST_CASE("collectives: time never falls below bytes over bandwidth and grows with size") {
+  const NodeSpec node = node_of(4, 1, 40e9, 1e9);
+  const Transport transport = one_protocol(alpha, alpha);
+  for (const int nodes : {1, 2, 8}) {
+    const Machines both = machines(node, nodes, true);
+    for (const Op op : {Op::all_reduce, Op::all_gather, Op::reduce_scatter, Op::all_to_all}) {
+      Duration last;
+      for (double size = 1e3; size < 1e10; size *= 3) {
+        const auto collective = plan("", op, size, 4 * nodes, node, both, transport);
+        CHECK(collective.time > last);
+        CHECK(collective.time.s() >=
+              collective.traffic.network_sent_per_node.value() / 1e9 * (1 - 1e-9));
+        last = collective.time;
+      }
+    }
+  }
+}
+
+TEST_CASE("collectives: several NICs share a ring, two-node trees pass their rate") {
+  const Transport transport = one_protocol(Duration(), Duration());
+  const NodeSpec one = node_of(8, 1, 200e9, 10e9);
+  const NodeSpec four = node_of(8, 4, 200e9, 10e9);
+  const double S = 1e9;
+  const auto time = [&](const NodeSpec& node, const char* algorithm) {
+    return plan(algorithm, Op::all_reduce, S, 16, node, machines(node, 2, true), transport)
+        .time.s();
+  };
+  CHECK(time(one, "ring") == Approx(2 * 15. / 16 * S / 10e9));
+  CHECK(time(four, "ring") == Approx(2 * 15. / 16 * S / 40e9));
+  // The tree sends S each way, so its busbw is 2(n-1)/n times the NICs' rate.
+  CHECK(time(four, "tree") == Approx(S / 40e9));
+}
+
+TEST_CASE("collectives: protocols trade latency for bandwidth and the cheapest wins") {
+  Transport transport = one_protocol(alpha, alpha);
+  transport.protocols.push_back(
+      {"ll", {Duration(), alpha, Duration::microseconds(1)}, {}, 0.5, Bytes(1e18)});
+  const NodeSpec node = node_of(1, 1, 1e12, 1e9);
+  const Machines both = machines(node, 4, true);
+  CHECK(plan("ring", Op::all_reduce, 1000, 4, node, both, transport).protocol == "ll");
+  CHECK(plan("ring", Op::all_reduce, 1e8, 4, node, both, transport).protocol == "simple");
+}
+
+TEST_CASE("collectives: what does not exist is refused") {
+  const NodeSpec node = node_of(4, 1, 40e9, 1e9);
+  const Machines both = machines(node, 2, true);
+  const Transport transport = one_protocol(alpha, alpha);
+  CHECK_THROWS_WITH(plan("rign", Op::all_reduce, 1, 8, node, both, transport),
+                    Contains("unknown algorithm 'rign', did you mean 'ring'?"));
+  CHECK_THROWS_WITH(plan("tree", Op::all_to_all, 1, 8, node, both, transport),
+                    Contains("tree does not do all_to_all") && Contains("pairwise"));
+  CHECK_THROWS_WITH(plan("tree", Op::all_reduce, 1, 4, node, machines(node, 1, true), transport),
+                    Contains("1 node(s)"));
+}
+
+TEST_CASE("collectives: Open MPI changes algorithm with size as its rules say") {
+  const Layout eight{8, 4, 1, false};
+  CHECK(candidates(Library::openmpi_4_1, Op::all_reduce, Bytes(1000), eight).front() ==
+        "recursive_doubling");
+  CHECK(candidates(Library::openmpi_4_1, Op::all_reduce, Bytes(1e6), eight).front() ==
+        "halving_doubling");
+  CHECK(candidates(Library::openmpi_4_0, Op::all_gather, Bytes(41.9e6), eight).front() ==
+        "neighbor_exchange");
+  CHECK(candidates(Library::openmpi_4_0, Op::all_gather, Bytes(41.9e6), {5, 5, 1, false}).front() ==
+        "ring");
+}
+
+}  // namespace
+}  // namespace lambcast

@@ -1,0 +1,21 @@
+// From a schedule to something the engine can run: every send becomes a flow over the links between
+// its two ends, every round a phase with the latency of the protocol in use.
+#pragma once
+
+#include "sim/collectives/schedule.h"
+#include "sim/collectives/transport.h"
+#include "sim/engine/task_graph.h"
+#include "sim/network/machine.h"
+
+namespace lambcast {
+
+// With `expand` each repetition of a round is an event of its own; without, equal rounds in a row
+// are one (same answer, since the fluid model scales).
+CommProgram lower(const Schedule& schedule, const Layout& layout, const Machine& machine,
+                  const Transport& transport, const Protocol& protocol, bool expand);
+
+// The closed form of a program on its own:
+//   fixed + sum over phases of times * (slowest flow + latency).
+Duration analytic_time(const CommProgram& program, const Topology& topology);
+
+}  // namespace lambcast

@@ -1,0 +1,128 @@
+#include <bit>
+
+#include "sim/collectives/builders.h"
+
+namespace lambcast::builders {
+namespace {
+
+int power_of_two_below(int n) { return static_cast<int>(std::bit_floor(static_cast<unsigned>(n))); }
+
+// One round in which every rank of the power-of-two core exchanges `bytes` with rank ^ distance.
+// With n not a power of two the first 2 * extra ranks pair up beforehand, and the odd one of each
+// pair stands in the core for both (MPICH and Open MPI fold the same way).
+struct Core {
+  explicit Core(const Layout& layout)
+      : size(power_of_two_below(layout.ranks)), extra(layout.ranks - size) {}
+  int rank_of(int core_rank) const {
+    return core_rank < extra ? 2 * core_rank + 1 : core_rank + extra;
+  }
+  int size;
+  int extra;
+};
+
+void exchange_round(Schedule& schedule, const Core& core, int distance, Bytes bytes,
+                    const Layout& layout) {
+  std::vector<Send> sends;
+  bool crosses = false;
+  const int senders = layout.folded ? layout.senders() : core.size;
+  for (int i = 0; i < senders; ++i) {
+    const Send send{core.rank_of(i), core.rank_of(i ^ distance), bytes};
+    crosses |= layout.node_of(send.from) != layout.node_of(send.to);
+    sends.push_back(send);
+  }
+  schedule.rounds.push_back(
+      {add_sends(schedule, std::move(sends)), 1, crosses ? 0 : 1, crosses ? 1 : 0});
+}
+
+// The even rank of each folded pair hands its data over before the core runs, or gets the result.
+void fold_round(Schedule& schedule, const Core& core, Bytes bytes, bool back,
+                const Layout& layout) {
+  if (core.extra == 0) return;
+  std::vector<Send> sends;
+  bool crosses = false;
+  for (int i = 0; i < core.extra; ++i) {
+    Send send{2 * i, 2 * i + 1, bytes};
+    if (back) std::swap(send.from, send.to);
+    crosses |= layout.node_of(send.from) != layout.node_of(send.to);
+    sends.push_back(send);
+  }
+  schedule.rounds.push_back(
+      {add_sends(schedule, std::move(sends)), 1, crosses ? 0 : 1, crosses ? 1 : 0});
+}
+
+}  // namespace
+
+void recursive_doubling(Schedule& schedule, Bytes size, const Layout& layout) {
+  const Core core(layout);
+  if (schedule.op == Op::all_gather) {
+    for (int distance = 1; distance < core.size; distance *= 2)
+      exchange_round(schedule, core, distance, size / layout.ranks * distance, layout);
+    return;
+  }
+  fold_round(schedule, core, size, false, layout);
+  for (int distance = 1; distance < core.size; distance *= 2)
+    exchange_round(schedule, core, distance, size, layout);
+  fold_round(schedule, core, size, true, layout);
+}
+
+void halving_doubling(Schedule& schedule, Bytes size, const Layout& layout) {
+  const Core core(layout);
+  fold_round(schedule, core, size, false, layout);
+  Bytes part = size;
+  for (int distance = 1; distance < core.size; distance *= 2) {
+    part = part / 2;
+    exchange_round(schedule, core, distance, part, layout);
+  }
+  if (schedule.op == Op::all_reduce) {
+    for (int distance = core.size / 2; distance >= 1; distance /= 2) {
+      exchange_round(schedule, core, distance, part, layout);
+      part = part * 2;
+    }
+    fold_round(schedule, core, size, true, layout);
+  } else {
+    fold_round(schedule, core, size / layout.ranks, true, layout);
+  }
+}
+
+void neighbor_exchange(Schedule& schedule, Bytes size, const Layout& layout) {
+  const int n = layout.ranks;
+  const auto with_neighbors = [&](bool even_to_right, Bytes bytes) {
+    std::vector<Send> sends;
+    for (int rank = 0; rank < layout.senders(); ++rank) {
+      const bool to_right = (rank % 2 == 0) == even_to_right;
+      sends.push_back({rank, (rank + (to_right ? 1 : n - 1)) % n, bytes});
+    }
+    return add_sends(schedule, std::move(sends));
+  };
+  const bool many_nodes = layout.nodes() > 1;
+  const Bytes block = size / n;
+  // Even ranks and their right neighbours share a node when the node holds an even number.
+  const bool right_is_local = layout.gpus_per_node % 2 == 0 || !many_nodes;
+  schedule.rounds.push_back(
+      {with_neighbors(true, block), 1, right_is_local ? 1 : 0, right_is_local ? 0 : 1});
+  const std::int64_t steps = n / 2 - 1;
+  if (steps == 0) return;
+  const std::size_t left = with_neighbors(false, block * 2);
+  const std::size_t right = with_neighbors(true, block * 2);
+  schedule.rounds.push_back({left, (steps + 1) / 2, many_nodes ? 0 : 1, many_nodes ? 1 : 0});
+  if (steps / 2 > 0)
+    schedule.rounds.push_back({right, steps / 2, right_is_local ? 1 : 0, right_is_local ? 0 : 1});
+}
+
+void binomial(Schedule& schedule, Bytes size, const Layout& layout) {
+  const int n = layout.ranks;
+  int top = 1;
+  while (top < n) top *= 2;
+  for (int distance = top / 2; distance >= 1; distance /= 2) {
+    std::vector<Send> sends;
+    bool crosses = false;
+    for (int rank = 0; rank + distance < n; rank += 2 * distance) {
+      sends.push_back({rank, rank + distance, size});
+      crosses |= layout.node_of(rank) != layout.node_of(rank + distance);
+    }
+    schedule.rounds.push_back(
+        {add_sends(schedule, std::move(sends)), 1, crosses ? 0 : 1, crosses ? 1 : 0});
+  }
+}
+
+}  // namespace lambcast::builders

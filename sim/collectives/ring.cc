@@ -1,0 +1,54 @@
+#include "sim/collectives/builders.h"
+
+namespace lambcast::builders {
+namespace {
+
+// One ring per rail visits the ranks of a node in turn and leaves by the rank next to the rail's
+// NIC. Rings that share a hop inside a node are merged into one send.
+std::vector<Send> ring_sends(Bytes per_ring_total, const Layout& layout) {
+  const int rings = rails(layout);
+  const Bytes share = per_ring_total / rings;
+  const int nodes = layout.nodes();
+  std::vector<Send> sends;
+  for (int node = 0; node < (layout.folded ? 1 : nodes); ++node) {
+    const int ranks = layout.ranks_on(node);
+    const int first = node * layout.gpus_per_node;
+    const int next_node = (node + 1) % nodes;
+    std::vector<int> leaving(static_cast<std::size_t>(ranks));
+    for (int rail = 0; rail < rings && nodes > 1; ++rail) {
+      const int exit = rank_near_nic(rail, rings, ranks);
+      const int next_ranks = layout.ranks_on(next_node);
+      const int entry = (rank_near_nic(rail, rings, next_ranks) + 1) % next_ranks;
+      ++leaving[static_cast<std::size_t>(exit)];
+      sends.push_back({first + exit, next_node * layout.gpus_per_node + entry, share, rail});
+    }
+    for (int i = 0; i < ranks && ranks > 1; ++i) {
+      const int staying = rings - leaving[static_cast<std::size_t>(i)];
+      if (staying > 0) sends.push_back({first + i, first + (i + 1) % ranks, share * staying});
+    }
+  }
+  return sends;
+}
+
+}  // namespace
+
+void ring(Schedule& schedule, Bytes size, const Layout& layout) {
+  const int n = layout.ranks;
+  const int nodes = layout.nodes();
+  if (schedule.op == Op::broadcast) {
+    // A chain through all ranks that streams: every edge carries S, the last rank waits for all
+    // hops.
+    const std::size_t sends = add_sends(schedule, ring_sends(size, layout));
+    schedule.rounds.push_back({sends, 1, n - nodes, nodes - 1});
+    schedule.traffic = {size * (n - 1.0) / n, size * (nodes - 1.0) / nodes};  // a chain, not a loop
+    return;
+  }
+  const int passes = schedule.op == Op::all_reduce ? 2 : 1;
+  const std::size_t sends = add_sends(schedule, ring_sends(size / n, layout));
+  const std::int64_t network_rounds = passes * (nodes - 1);
+  const std::int64_t local_rounds = passes * (n - 1) - network_rounds;
+  if (network_rounds > 0) schedule.rounds.push_back({sends, network_rounds, 0, 1});
+  if (local_rounds > 0) schedule.rounds.push_back({sends, local_rounds, 1, 0});
+}
+
+}  // namespace lambcast::builders

@@ -1,0 +1,76 @@
+// Collectives as schedules: rounds of sends between ranks, free of any bandwidth or latency value.
+//
+// Sizes follow nccl-tests: S is the whole buffer for all_reduce and broadcast, n times the block of
+// a rank for all_gather, reduce_scatter and all_to_all.
+//
+// The rounds of a schedule run one after another; a round ends when its last send has arrived. A
+// pipelined algorithm (tree, broadcast chain) is one round in which all its edges stream at once,
+// charged with the hops of its longest path.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/units.h"
+
+namespace lambcast {
+
+enum class Op { all_reduce, all_gather, reduce_scatter, all_to_all, broadcast };
+
+std::string_view name_of(Op op);
+const std::vector<std::string>& op_names();
+
+// Which ranks take part and how they lie: rank r is GPU r mod gpus_per_node of node
+// r / gpus_per_node; the last node may be partly filled.
+struct Layout {
+  int ranks = 1;
+  int gpus_per_node = 1;
+  int nics_per_node = 1;
+  // Only the sends of node 0 are written down; they stand for every node's (see machine.h).
+  bool folded = false;
+
+  int nodes() const { return (ranks + gpus_per_node - 1) / gpus_per_node; }
+  int node_of(int rank) const { return rank / gpus_per_node; }
+  int ranks_on(int node) const;
+  bool uniform() const { return ranks % gpus_per_node == 0; }
+  // The ranks whose sends are written down.
+  int senders() const { return folded ? gpus_per_node : ranks; }
+};
+
+struct Send {
+  int from;
+  int to;
+  Bytes bytes;
+  int rail = -1;             // the NIC used when it leaves the node; -1: the sender's own
+  std::uint32_t weight = 1;  // equal sends merged into one
+};
+
+struct Round {
+  std::size_t sends;       // index into Schedule::send_sets
+  std::int64_t times = 1;  // consecutive repetitions
+  int local_hops = 0;      // latency of one repetition
+  int network_hops = 0;
+  std::int64_t messages = 0;  // posted by one rank beyond the one that a hop includes
+};
+
+// Payload bytes that the ranks put on wires.
+struct Traffic {
+  Bytes sent_per_rank;          // mean over ranks
+  Bytes network_sent_per_node;  // mean over nodes, only what leaves the node
+};
+
+struct Schedule {
+  Op op = Op::all_reduce;
+  std::string algorithm;
+  bool tree_latency = false;  // hops cost what Protocol::tree says
+  std::vector<std::vector<Send>> send_sets;
+  std::vector<Round> rounds;
+  Traffic traffic;
+};
+
+// The traffic of the sends as written down.
+Traffic count_traffic(const Schedule& schedule, const Layout& layout);
+
+}  // namespace lambcast

@@ -1,0 +1,106 @@
+// The double binary tree of NCCL (src/graph/trees.cc): nodes form a binary tree in which leaves and
+// inner nodes alternate, and a second tree, mirrored or shifted by one, in which the roles are
+// swapped. Each tree reduces and broadcasts half of the data; inside a node the ranks form a chain
+// that hangs from the rank next to the NIC.
+#include "sim/collectives/builders.h"
+
+namespace lambcast::builders {
+namespace {
+
+// The parent of `node` in the first tree over `nodes`, -1 for the root.
+int parent(int node, int nodes) {
+  if (node == 0) return -1;
+  const int bit = node & -node;
+  const int up = (node ^ bit) | (bit << 1);
+  return up < nodes ? up : node ^ bit;
+}
+
+struct Edge {
+  int child;
+  int parent;
+};
+
+std::vector<Edge> edges_of_both_trees(int nodes) {
+  std::vector<Edge> edges;
+  for (int node = 1; node < nodes; ++node) {
+    const int up = parent(node, nodes);
+    edges.push_back({node, up});
+    if (nodes % 2 == 0)
+      edges.push_back({nodes - 1 - node, nodes - 1 - up});
+    else
+      edges.push_back({(node + 1) % nodes, (up + 1) % nodes});
+  }
+  return edges;
+}
+
+// The node that most edges meet, which paces the whole tree.
+int busiest_node(const std::vector<Edge>& edges, int nodes) {
+  std::vector<int> degree(static_cast<std::size_t>(nodes));
+  for (const Edge& edge : edges) {
+    ++degree[static_cast<std::size_t>(edge.child)];
+    ++degree[static_cast<std::size_t>(edge.parent)];
+  }
+  return static_cast<int>(std::max_element(degree.begin(), degree.end()) - degree.begin());
+}
+
+int floor_log2(int value) {
+  int log = 0;
+  while (value >>= 1) ++log;
+  return log;
+}
+
+void chain(std::vector<Send>& sends, int node, Bytes size, const Layout& layout) {
+  const int first = node * layout.gpus_per_node;
+  const int ranks = layout.ranks_on(node);
+  const int chains = rails(layout);
+  for (int rail = 0; rail < chains; ++rail) {
+    const int head = rank_near_nic(rail, chains, ranks);
+    for (int i = 0; i + 1 < ranks; ++i) {
+      const int near = first + (head + i) % ranks;
+      const int far = first + (head + i + 1) % ranks;
+      sends.push_back({near, far, size / chains});
+      sends.push_back({far, near, size / chains});
+    }
+  }
+}
+
+}  // namespace
+
+void tree(Schedule& schedule, Bytes size, const Layout& layout) {
+  const int nodes = layout.nodes();
+  const std::vector<Edge> edges = edges_of_both_trees(nodes);
+  const int trees_rails = rails(layout);
+  const Bytes per_edge = size / 2 / trees_rails;
+  std::vector<Send> sends;
+  const auto cross = [&](int from, int to) {
+    for (int rail = 0; rail < trees_rails; ++rail) {
+      sends.push_back(
+          {from * layout.gpus_per_node + rank_near_nic(rail, trees_rails, layout.ranks_on(from)),
+           to * layout.gpus_per_node + rank_near_nic(rail, trees_rails, layout.ranks_on(to)),
+           per_edge, rail});
+    }
+  };
+  if (layout.folded) {
+    // The busiest node stands for all, written as node 0; it sends and receives once per edge.
+    const int busiest = busiest_node(edges, nodes);
+    for (const Edge& edge : edges)
+      if (edge.child == busiest || edge.parent == busiest) cross(0, 1);
+    chain(sends, 0, size, layout);
+  } else {
+    for (const Edge& edge : edges) {
+      cross(edge.child, edge.parent);
+      cross(edge.parent, edge.child);
+    }
+    for (int node = 0; node < nodes; ++node) chain(sends, node, size, layout);
+  }
+  schedule.tree_latency = true;
+  schedule.rounds.push_back({add_sends(schedule, std::move(sends)), 1,
+                             2 * (layout.gpus_per_node - 1), 2 * floor_log2(nodes)});
+  // Counted over the whole tree: the folded node is the busiest one, not the mean.
+  const double moved = size.value() * 2;  // per edge of one tree pair: half of S, both ways, twice
+  const double network = moved * (nodes - 1) / nodes;
+  const double local = moved * (layout.ranks - nodes) / nodes;
+  schedule.traffic = {Bytes((network + local) * nodes / layout.ranks), Bytes(network)};
+}
+
+}  // namespace lambcast::builders

@@ -1,0 +1,61 @@
+#include "sim/engine/engine.h"
+
+#include <catch2/catch.hpp>
+
+namespace lambcast {
+namespace {
+
+using Catch::Matchers::Contains;
+
+Duration us(double value) { return Duration::microseconds(value); }
+
+struct Fixture {
+  Topology topology;
+  std::unique_ptr<Network> network = make_network(NetworkModel::flow, topology);
+  TaskGraph graph;
+  ResourceId gpu = graph.add_resource("gpu");
+  ResourceId stream = graph.add_resource("stream");
+};
+
+TEST_CASE_METHOD(Fixture, "engine: a resource runs one task at a time, in order of readiness") {
+  const TaskId a = graph.add_compute("a", Category::forward, gpu, us(3));
+  const TaskId b = graph.add_compute("b", Category::forward, gpu, us(2));
+  const TaskId c = graph.add_compute("c", Category::backward, stream, us(4), {a});
+  const Timeline timeline = run(graph, *network);
+  CHECK(timeline.spans[b].begin == timeline.spans[a].end);
+  CHECK(timeline.spans[c].begin == timeline.spans[a].end);
+  CHECK(timeline.end.since_start() == us(7));
+}
+
+TEST_CASE_METHOD(Fixture, "engine: rounds pay their latency each, repetitions count") {
+  // 3 + 5 * (2 + 0) us, whether the five rounds are written as one or expanded.
+  const auto nothing = std::make_shared<const FlowSet>();
+  CommProgram program{us(3), {{nothing, us(2), 5}}, false};
+  graph.add_communication("c", Category::gradient_comm, stream, &program);
+  CHECK(run(graph, *network).end.since_start() == us(13));
+  program.expand = true;
+  const Timeline expanded = run(graph, *network);
+  CHECK(expanded.end.since_start() == us(13));
+  CHECK(expanded.events > 5);
+}
+
+TEST_CASE_METHOD(Fixture, "engine: exposed communication is what computation does not cover") {
+  const TaskId first = graph.add_compute("f", Category::backward, gpu, us(4));
+  graph.add_compute("c", Category::gradient_comm, stream, us(10));
+  graph.add_compute("o", Category::optimizer, gpu, us(1), {first});
+  const Timeline timeline = run(graph, *network);
+  CHECK(exposed_time(graph, timeline, {Category::gradient_comm},
+                     {Category::backward, Category::optimizer}) == us(5));
+  CHECK(exposed_time(graph, timeline, {Category::gradient_comm}, {}) == us(10));
+}
+
+TEST_CASE_METHOD(Fixture, "engine: a stuck simulation is an error that names the stuck tasks") {
+  const TaskId a = graph.add_compute("left", Category::forward, gpu, us(1));
+  const TaskId b = graph.add_compute("right", Category::forward, gpu, us(1), {a});
+  graph.add_dependency(b, a);
+  CHECK_THROWS_WITH(run(graph, *network), Contains("stuck") && Contains("2 of 2 tasks") &&
+                                              Contains("'left' (waits for 1)"));
+}
+
+}  // namespace
+}  // namespace lambcast

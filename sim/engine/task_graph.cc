@@ -1,0 +1,43 @@
+#include "sim/engine/task_graph.h"
+
+#include <utility>
+
+#include "sim/base/check.h"
+
+namespace lambcast {
+
+ResourceId TaskGraph::add_resource(std::string name) {
+  resources_.push_back(std::move(name));
+  return static_cast<ResourceId>(resources_.size() - 1);
+}
+
+TaskId TaskGraph::add_compute(std::string name, Category category, ResourceId resource,
+                              Duration duration, const std::vector<TaskId>& after) {
+  LAMBCAST_CHECK(duration.ps() >= 0, "task '{}' takes {} ps", name, duration.ps());
+  return add({std::move(name), category, resource, duration, nullptr}, after);
+}
+
+TaskId TaskGraph::add_communication(std::string name, Category category, ResourceId resource,
+                                    const CommProgram* program, const std::vector<TaskId>& after) {
+  LAMBCAST_CHECK(program != nullptr, "task '{}' has no program", name);
+  return add({std::move(name), category, resource, Duration(), program}, after);
+}
+
+TaskId TaskGraph::add(Task task, const std::vector<TaskId>& after) {
+  LAMBCAST_CHECK(task.resource < resources_.size(), "task '{}' has no resource", task.name);
+  const auto id = static_cast<TaskId>(tasks_.size());
+  tasks_.push_back(std::move(task));
+  successors_.emplace_back();
+  predecessors_.push_back(0);
+  for (const TaskId before : after) add_dependency(before, id);
+  return id;
+}
+
+void TaskGraph::add_dependency(TaskId before, TaskId after) {
+  LAMBCAST_CHECK(before < tasks_.size() && after < tasks_.size(), "no such task: {} -> {}", before,
+                 after);
+  successors_[before].push_back(after);
+  ++predecessors_[after];
+}
+
+}  // namespace lambcast

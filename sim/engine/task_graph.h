@@ -1,0 +1,77 @@
+// What has to be done and in which order: tasks that compute on a resource or communicate over the
+// network, and the dependencies between them. Pure data; the engine executes it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/network/network.h"
+
+namespace lambcast {
+
+using TaskId = std::uint32_t;
+using ResourceId = std::uint32_t;
+
+// The place of a task in the account of a step; StepMetrics sums spans by category.
+enum class Category {
+  forward,
+  backward,
+  gradient_comm,
+  compress,
+  decompress,
+  optimizer,
+  bubble,
+};
+
+// A phase of a collective: the flows of one round, then the latency paid before the next round may
+// start; `times` such rounds in a row.
+struct Phase {
+  std::shared_ptr<const FlowSet> flows;
+  Duration latency;
+  std::int64_t times = 1;
+};
+
+// The rounds of one collective, ready to run. `fixed` is paid once, before the first round.
+// With `expand` every repetition is its own event; without, a run of equal rounds is one.
+struct CommProgram {
+  Duration fixed;
+  std::vector<Phase> phases;
+  bool expand = false;
+};
+
+struct Task {
+  std::string name;
+  Category category;
+  ResourceId resource;
+  Duration duration;                     // of a compute task
+  const CommProgram* program = nullptr;  // of a communication task
+};
+
+class TaskGraph {
+ public:
+  // A resource executes one task at a time, in the order they become ready (then by id).
+  ResourceId add_resource(std::string name);
+  TaskId add_compute(std::string name, Category category, ResourceId resource, Duration duration,
+                     const std::vector<TaskId>& after = {});
+  // `program` must outlive the run.
+  TaskId add_communication(std::string name, Category category, ResourceId resource,
+                           const CommProgram* program, const std::vector<TaskId>& after = {});
+  void add_dependency(TaskId before, TaskId after);
+
+  const std::vector<Task>& tasks() const { return tasks_; }
+  const std::vector<std::string>& resources() const { return resources_; }
+  const std::vector<TaskId>& successors(TaskId task) const { return successors_[task]; }
+  std::uint32_t predecessors(TaskId task) const { return predecessors_[task]; }
+
+ private:
+  TaskId add(Task task, const std::vector<TaskId>& after);
+  std::vector<Task> tasks_;
+  std::vector<std::string> resources_;
+  std::vector<std::vector<TaskId>> successors_;
+  std::vector<std::uint32_t> predecessors_;
+};
+
+}  // namespace lambcast

@@ -1,0 +1,70 @@
+#include <algorithm>
+#include <queue>
+
+#include "sim/network/flow_network.h"
+#include "sim/network/network.h"
+
+namespace lambcast {
+namespace {
+
+class AnalyticNetwork final : public Network {
+ public:
+  explicit AnalyticNetwork(const Topology& topology) : topology_(topology) {}
+
+  void start(Ticket ticket, const FlowSet& flows, std::int64_t times, SimTime now) override {
+    in_flight_.push({now + analytic_time(flows, topology_) * times, started_++, ticket});
+  }
+
+  std::optional<SimTime> next_event() override {
+    if (in_flight_.empty()) return std::nullopt;
+    return in_flight_.top().end;
+  }
+
+  void advance(SimTime now, std::vector<Ticket>& finished) override {
+    while (!in_flight_.empty() && in_flight_.top().end <= now) {
+      finished.push_back(in_flight_.top().ticket);
+      in_flight_.pop();
+    }
+  }
+
+ private:
+  struct InFlight {
+    SimTime end;
+    std::uint64_t order;
+    Ticket ticket;
+    bool operator>(const InFlight& other) const {
+      return end != other.end ? end > other.end : order > other.order;
+    }
+  };
+  const Topology& topology_;
+  std::priority_queue<InFlight, std::vector<InFlight>, std::greater<>> in_flight_;
+  std::uint64_t started_ = 0;
+};
+
+}  // namespace
+
+Duration analytic_time(const FlowSet& flows, const Topology& topology) {
+  std::vector<std::uint32_t> load(topology.links());
+  for (const Flow& flow : flows.flows)
+    for (std::uint32_t i = 0; i < flow.link_count; ++i)
+      load[flows.links[flow.first_link + i]] += flow.weight;
+  Duration longest;
+  for (const Flow& flow : flows.flows) {
+    Bandwidth share = flow.cap;
+    for (std::uint32_t i = 0; i < flow.link_count; ++i) {
+      const LinkId link = flows.links[flow.first_link + i];
+      const Bandwidth fair =
+          topology.capacity(link) * (static_cast<double>(flow.weight) / load[link]);
+      if (share.value() == 0 || fair < share) share = fair;
+    }
+    if (share.value() > 0) longest = std::max(longest, flow.bytes / share);
+  }
+  return longest;
+}
+
+std::unique_ptr<Network> make_network(NetworkModel model, const Topology& topology) {
+  if (model == NetworkModel::analytic) return std::make_unique<AnalyticNetwork>(topology);
+  return std::make_unique<FlowNetwork>(topology);
+}
+
+}  // namespace lambcast

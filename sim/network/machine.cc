@@ -1,0 +1,64 @@
+#include "sim/network/machine.h"
+
+#include <algorithm>
+
+#include "sim/base/check.h"
+
+namespace lambcast {
+namespace {
+
+// Peers talk over one bus (NVSwitch or the PCIe root). NICs hang off the PCIe root, which is the
+// same bus where peers use PCIe and a slot further away where they use NVLink. Processes talk over
+// host memory, which the NICs reach as well.
+void wire_node(Machine& machine, const NodeSpec& spec, int node, int nics, Bandwidth nic_rate) {
+  Topology& topology = machine.topology;
+  const VertexId peers = topology.add_vertex({VertexKind::bus, node, 0});
+  const VertexId root = spec.pcie_peers ? peers : topology.add_vertex({VertexKind::bus, node, 1});
+  const VertexId memory = topology.add_vertex({VertexKind::bus, node, 2});
+  for (int i = 0; i < spec.gpus; ++i) {
+    const VertexId gpu = topology.add_vertex({VertexKind::gpu, node, i});
+    topology.add_duplex(gpu, peers, spec.gpu_link, LinkKind::local);
+    if (!spec.pcie_peers) {
+      const VertexId slot = topology.add_vertex({VertexKind::bus, node, 3 + i});
+      topology.add_duplex(gpu, slot, spec.gpu_nic, LinkKind::local);
+      topology.add_duplex(slot, root, spec.gpu_nic, LinkKind::local);
+    }
+    const VertexId host = topology.add_vertex({VertexKind::host, node, i});
+    topology.add_duplex(host, memory, spec.host_link, LinkKind::local);
+    machine.gpu.push_back(gpu);
+    machine.host.push_back(host);
+  }
+  for (int j = 0; j < nics; ++j) {
+    const VertexId nic = topology.add_vertex({VertexKind::nic, node, j});
+    topology.add_duplex(nic, root, nic_rate, LinkKind::local);
+    topology.add_duplex(nic, memory, nic_rate, LinkKind::local);
+    machine.nic.push_back(nic);
+  }
+}
+
+}  // namespace
+
+void single_switch(Machine& machine, const NodeSpec& node) {
+  machine.fabric = machine.topology.add_vertex({VertexKind::fabric, -1, 0});
+  const double bundle = std::max(1.0, static_cast<double>(node.nics) / node.gpus);
+  for (const VertexId nic : machine.nic)
+    machine.topology.add_duplex(nic, machine.fabric, node.nic * bundle, LinkKind::network);
+}
+
+std::shared_ptr<const Machine> build_machine(const NodeSpec& node, int nodes, bool folded,
+                                             const Fabric& fabric) {
+  LAMBCAST_CHECK(nodes > 0 && node.gpus > 0 && node.nics > 0, "an empty machine");
+  auto owned = std::make_shared<Machine>();
+  Machine& machine = *owned;
+  machine.nodes = nodes;
+  machine.gpus_per_node = node.gpus;
+  machine.nics_per_node = std::min(node.nics, node.gpus);
+  machine.folded = folded;
+  const double bundle = static_cast<double>(node.nics) / machine.nics_per_node;
+  for (int i = 0; i < (folded ? 1 : nodes); ++i)
+    wire_node(machine, node, i, machine.nics_per_node, node.nic * bundle);
+  fabric(machine, node);
+  return owned;
+}
+
+}  // namespace lambcast

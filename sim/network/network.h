@@ -1,0 +1,66 @@
+// How long do flows take that start together? Two models answer over the same topology:
+//
+//   AnalyticNetwork  each flow gets its fair share of the narrowest link on its route, counting
+//   only
+//                    the flows of its own set, and keeps that share: time = bytes / share. Closed
+//                    form, blind to other sets.
+//   FlowNetwork      max-min fair rates over everything in flight, recomputed whenever a flow
+//   begins
+//                    or ends (fluid model; Bertsekas and Gallager, Data Networks, section 6.5.2).
+//
+// Where no two sets share a link and the flows of a set are alike, the two agree; a test holds them
+// to it. A network is driven by the engine with two calls: "when is your next event" and "advance
+// to t".
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "sim/network/topology.h"
+
+namespace lambcast {
+
+// One transfer: `bytes` over links [first_link, first_link + link_count) of its set, at no more
+// than `cap` (zero: none; a TCP stream has one). `weight` equal transfers on the same route may be
+// written as one flow with the bytes of all: it counts `weight` times where links are shared, and
+// its cap is that of all of them.
+struct Flow {
+  std::uint32_t first_link;
+  std::uint32_t link_count;
+  Bytes bytes;
+  Bandwidth cap;
+  std::uint32_t weight = 1;
+};
+
+// Flows that start together and are waited for together: one round of a collective.
+struct FlowSet {
+  std::vector<LinkId> links;
+  std::vector<Flow> flows;
+};
+
+// Names a started set when it finishes.
+using Ticket = std::uint32_t;
+
+class Network {
+ public:
+  virtual ~Network() = default;
+  // Starts `times` back-to-back repetitions of the set as one: every flow carries `times` its
+  // bytes. `flows` must outlive its completion. An empty set finishes at `now`.
+  virtual void start(Ticket ticket, const FlowSet& flows, std::int64_t times, SimTime now) = 0;
+  // When the next flow ends, if anything is in flight.
+  virtual std::optional<SimTime> next_event() = 0;
+  // Moves to `now` (never past next_event()) and appends the tickets of sets that are complete.
+  virtual void advance(SimTime now, std::vector<Ticket>& finished) = 0;
+};
+
+enum class NetworkModel { analytic, flow };
+
+std::unique_ptr<Network> make_network(NetworkModel model, const Topology& topology);
+
+// The closed form of AnalyticNetwork for one set on its own.
+Duration analytic_time(const FlowSet& flows, const Topology& topology);
+
+}  // namespace lambcast

@@ -1,0 +1,133 @@
+#include "sim/network/network.h"
+
+#include <boost/graph/breadth_first_search.hpp>
+#include <catch2/catch.hpp>
+
+#include "sim/network/flow_network.h"
+#include "sim/network/machine.h"
+
+namespace lambcast {
+namespace {
+
+constexpr double gb = 1e9;
+
+Duration run_alone(Network& network, const FlowSet& flows) {
+  std::vector<Ticket> finished;
+  network.start(0, flows, 1, SimTime());
+  SimTime now;
+  while (const auto next = network.next_event()) {
+    now = *next;
+    network.advance(now, finished);
+  }
+  REQUIRE(finished == std::vector<Ticket>{0});
+  return now.since_start();
+}
+
+// Links a, b, c in a row, one vertex apart.
+struct Line {
+  Line() {
+    for (int i = 0; i < 4; ++i)
+      topology.add_vertex({i == 0 || i == 3 ? VertexKind::gpu : VertexKind::bus, 0, i});
+    a = topology.add_link(0, 1, Bandwidth(1 * gb), LinkKind::local);
+    b = topology.add_link(1, 2, Bandwidth(1 * gb), LinkKind::local);
+    c = topology.add_link(2, 3, Bandwidth(2 * gb), LinkKind::local);
+  }
+  Topology topology;
+  LinkId a, b, c;
+};
+
+TEST_CASE("flow network: the long flow of a line gets half of each shared link") {
+  // One flow over a and b, one over a alone, one over b alone, all links 1 GB/s: max-min gives each
+  // 0.5 GB/s. 1 GB, 1 GB and 0.5 GB: the third ends at 1 s; then the first is still held by a
+  // (0.5), and ends with the second at 2 s.
+  Line line;
+  FlowNetwork network(line.topology);
+  FlowSet flows{
+      {line.a, line.b, line.a, line.b},
+      {{0, 2, Bytes(1 * gb), {}, 1}, {2, 1, Bytes(1 * gb), {}, 1}, {3, 1, Bytes(0.5 * gb), {}, 1}}};
+  CHECK(run_alone(network, flows).s() == Approx(2.0).epsilon(1e-12));
+}
+
+TEST_CASE("flow network: what one flow leaves, others take up") {
+  // Two flows on c (2 GB/s), one of them also on a (1 GB/s) with a third: a gives 0.5 each, so the
+  // flow on c alone gets 1.5 GB/s.
+  Line line;
+  FlowNetwork network(line.topology);
+  const FlowSet flows{
+      {line.a, line.c, line.a, line.c},
+      {{0, 2, Bytes(gb), {}, 1}, {2, 1, Bytes(gb), {}, 1}, {3, 1, Bytes(gb), {}, 1}}};
+  network.start(7, flows, 1, SimTime());
+  CHECK(network.rate_on(line.c).value() == Approx(2 * gb));
+  CHECK(network.rate_on(line.a).value() == Approx(1 * gb));
+  CHECK(network.next_event()->since_start().s() == Approx(1 / 1.5));
+}
+
+TEST_CASE("flow network: a cap holds a flow below its share") {
+  Line line;
+  FlowNetwork network(line.topology);
+  const FlowSet flows{{line.a, line.a},
+                      {{0, 1, Bytes(gb), Bandwidth(0.1 * gb), 1}, {1, 1, Bytes(gb), {}, 1}}};
+  network.start(0, flows, 1, SimTime());
+  CHECK(network.next_event()->since_start().s() == Approx(1 / 0.9));
+  CHECK(network.rate_on(line.a).value() == Approx(gb));
+}
+
+TEST_CASE("networks: a merged flow is its parts") {
+  Line line;
+  const FlowSet parts{
+      {line.a, line.a, line.a},
+      {{0, 1, Bytes(gb), {}, 1}, {1, 1, Bytes(gb), {}, 1}, {2, 1, Bytes(gb), {}, 1}}};
+  const FlowSet merged{{line.a, line.a}, {{0, 1, Bytes(2 * gb), {}, 2}, {1, 1, Bytes(gb), {}, 1}}};
+  for (const auto model : {NetworkModel::analytic, NetworkModel::flow}) {
+    CHECK(run_alone(*make_network(model, line.topology), parts) ==
+          run_alone(*make_network(model, line.topology), merged));
+  }
+  CHECK(analytic_time(merged, line.topology).s() == Approx(3.0));
+}
+
+TEST_CASE("networks: nothing to move ends at once, nothing moves faster than its narrowest link") {
+  Line line;
+  const FlowSet nothing{{line.a}, {{0, 1, Bytes(0), {}, 1}}};
+  const FlowSet some{{line.a, line.b, line.c}, {{0, 3, Bytes(gb), {}, 1}}};
+  for (const auto model : {NetworkModel::analytic, NetworkModel::flow}) {
+    CHECK(run_alone(*make_network(model, line.topology), nothing).ps() == 0);
+    CHECK(run_alone(*make_network(model, line.topology), some).s() == Approx(1.0));
+  }
+}
+
+TEST_CASE("flow network: two sets contend, the analytic model does not see it") {
+  Line line;
+  const FlowSet set{{line.a}, {{0, 1, Bytes(gb), {}, 1}}};
+  for (const auto model : {NetworkModel::analytic, NetworkModel::flow}) {
+    const auto network = make_network(model, line.topology);
+    network->start(0, set, 1, SimTime());
+    network->start(1, set, 1, SimTime());
+    CHECK(network->next_event()->since_start().s() ==
+          Approx(model == NetworkModel::flow ? 2.0 : 1.0));
+  }
+}
+
+TEST_CASE("topology: routes are shortest, as Boost's breadth-first search finds them") {
+  const NodeSpec node{4, 2, Bandwidth(gb), false, Bandwidth(gb), Bandwidth(gb), Bandwidth(gb)};
+  const auto owned = build_machine(node, 3, false, single_switch);
+  const Machine& machine = *owned;
+  const Topology& topology = machine.topology;
+  for (const VertexId from : {machine.nic[0], machine.nic[3], machine.nic[5]}) {
+    std::vector<int> hops(topology.vertices(), 0);
+    boost::breadth_first_search(topology.graph(), from,
+                                boost::visitor(boost::make_bfs_visitor(
+                                    boost::record_distances(hops.data(), boost::on_tree_edge()))));
+    for (const VertexId to : machine.nic) {
+      std::vector<LinkId> route;
+      topology.append_route(from, to, 1, route);
+      CHECK(static_cast<int>(route.size()) == hops[to]);
+    }
+  }
+  // GPUs forward nothing: the way between peers is their bus, not a third GPU.
+  std::vector<LinkId> peers;
+  topology.append_route(machine.gpu[0], machine.gpu[3], 0, peers);
+  CHECK(peers.size() == 2);
+}
+
+}  // namespace
+}  // namespace lambcast
