@@ -50,6 +50,7 @@ std::string closest(std::string_view word, std::span<const std::string> candidat
   std::string best;
   std::size_t best_distance = std::max<std::size_t>(word.size() < 4 ? 1 : 2, word.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
+    if (word.size() >= 3 && candidate.starts_with(word)) return candidate;
     const std::size_t distance = edit_distance(word, candidate);
     if (distance < best_distance) {
       best_distance = distance;

@@ -45,7 +45,7 @@ std::string describe(const Where& where, std::string_view what, std::string_view
                              std::string_view allowed = {});
 
 // The candidate closest to `word` by edit distance, or empty if none is close enough to be a
-// plausible slip (two letters or a third of the word, ignoring case).
+// plausible slip (two letters or a third of the word, ignoring case), or that the word begins.
 std::string closest(std::string_view word, std::span<const std::string> candidates);
 
 // "unknown <what> 'lam', did you mean 'lamb'?" plus the list of candidates as what is allowed.

@@ -27,7 +27,7 @@ void check_protocol(const CollectiveRequest& request, const Transport& transport
 
 }  // namespace
 
-Collective plan_collective(const CollectiveRequest& request, const Machines& machines,
+Collective plan_collective(const CollectiveRequest& request, Machines& machines,
                            const Transport& transport) {
   LAMBCAST_CHECK(!transport.protocols.empty(), "a transport without protocols");
   check_protocol(request, transport);
@@ -38,9 +38,7 @@ Collective plan_collective(const CollectiveRequest& request, const Machines& mac
   std::optional<Collective> best;
   for (const std::string& algorithm : algorithms) {
     const Layout layout = placed(request, machines, algorithm);
-    const auto& machine = layout.folded ? machines.folded : machines.full;
-    LAMBCAST_CHECK(machine != nullptr, "{} over {} ranks needs the full machine", algorithm,
-                   layout.ranks);
+    const auto& machine = layout.folded ? machines.folded : machines.full();
     const Schedule schedule = make_schedule(algorithm, request.op, request.size, layout);
     for (const Protocol& protocol : transport.protocols) {
       if (!request.protocol.empty() && protocol.name != request.protocol) continue;

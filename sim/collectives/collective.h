@@ -2,6 +2,7 @@
 // how long it lasts on its own, and the program that replays it inside a step.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,10 +12,17 @@
 
 namespace lambcast {
 
-// The same cluster written two ways (see machine.h).
+// The same cluster written two ways (see machine.h). The full form grows with the nodes and is
+// built when first needed. Not to be shared between threads.
 struct Machines {
-  std::shared_ptr<const Machine> full;    // null until asked for at sizes where it would be large
   std::shared_ptr<const Machine> folded;  // null where nodes are not alike or the fabric blocks
+  std::function<std::shared_ptr<const Machine>()> build_full;
+  std::shared_ptr<const Machine> full_if_built;
+
+  const std::shared_ptr<const Machine>& full() {
+    if (full_if_built == nullptr) full_if_built = build_full();
+    return full_if_built;
+  }
 };
 
 struct CollectiveRequest {
@@ -37,7 +45,7 @@ struct Collective {
 };
 
 // Throws Error (usage) when a forced algorithm or protocol does not exist or apply.
-Collective plan_collective(const CollectiveRequest& request, const Machines& machines,
+Collective plan_collective(const CollectiveRequest& request, Machines& machines,
                            const Transport& transport);
 
 // Runs the program alone on a network model, event by event.

@@ -23,13 +23,13 @@ NodeSpec node_of(int gpus, int nics, double gpu_link, double nic) {
 
 Machines machines(const NodeSpec& node, int nodes, bool fold) {
   Machines both;
-  both.full = build_machine(node, nodes, false, single_switch);
+  both.build_full = [=] { return build_machine(node, nodes, false, single_switch); };
   if (fold) both.folded = build_machine(node, nodes, true, single_switch);
   return both;
 }
 
 Collective plan(std::string algorithm, Op op, double size, int ranks, const NodeSpec& node,
-                const Machines& on, const Transport& transport, bool expand = false) {
+                Machines& on, const Transport& transport, bool expand = false) {
   return plan_collective({op,
                           Bytes(size),
                           {ranks, node.gpus, std::min(node.nics, node.gpus), false},
@@ -43,7 +43,7 @@ Collective plan(std::string algorithm, Op op, double size, int ranks, const Node
 // One GPU per node on an ideal switch of bandwidth B: the textbook setting.
 double on_ideal_switch(const std::string& algorithm, Op op, double size, int n) {
   const NodeSpec node = node_of(1, 1, 1e12, 1e9);
-  const Machines ideal = machines(node, n, true);
+  Machines ideal = machines(node, n, true);
   return plan(algorithm, op, size, n, node, ideal, one_protocol(alpha, alpha)).time.s();
 }
 
@@ -134,8 +134,8 @@ TEST_CASE("collectives: folded and full machines, both network models, give the 
        {std::array{4, 1, 4}, std::array{4, 4, 2}, std::array{8, 2, 4}, std::array{3, 1, 3},
         std::array{2, 2, 8}, std::array{4, 1, 1}, std::array{1, 1, 5}}) {
     const NodeSpec node = node_of(gpus, nics, 40e9, 3e9);
-    const Machines both = machines(node, nodes, true);
-    const Machines full_only{both.full, nullptr};
+    Machines both = machines(node, nodes, true);
+    Machines full_only = machines(node, nodes, false);
     for (const Case& c : cases) {
       const Layout layout{gpus * nodes, gpus, std::min(nics, gpus), false};
       if (!supports(c.algorithm, c.op, layout)) continue;
@@ -164,7 +164,7 @@ TEST_CASE("collectives: folded and full machines, both network models, give the 
 TEST_CASE("collectives: odd shapes") {
   const NodeSpec node = node_of(4, 1, 40e9, 1e9);
   const Transport transport = one_protocol(alpha, alpha);
-  const Machines two_nodes = machines(node, 2, true);
+  Machines two_nodes = machines(node, 2, true);
   // Five ranks on nodes of four: the second node holds one. The ring still leaves a node at the
   // NIC's rate.
   const auto five = plan("ring", Op::all_reduce, 100 * mb, 5, node, two_nodes, transport);
@@ -176,7 +176,7 @@ TEST_CASE("collectives: odd shapes") {
   CHECK(simulate(one, NetworkModel::flow).ps() == 0);
   // Three ranks, recursive doubling: one pair folds, one round, and back.
   const NodeSpec single = node_of(1, 1, 1e12, 1e9);
-  const Machines three_nodes = machines(single, 3, true);
+  Machines three_nodes = machines(single, 3, true);
   const auto three =
       plan("recursive_doubling", Op::all_reduce, mb, 3, single, three_nodes, transport);
   CHECK(three.time.s() == Approx(3 * (alpha.s() + mb / 1e9)));
@@ -186,7 +186,7 @@ TEST_CASE("collectives: time never falls below bytes over bandwidth and grows wi
   const NodeSpec node = node_of(4, 1, 40e9, 1e9);
   const Transport transport = one_protocol(alpha, alpha);
   for (const int nodes : {1, 2, 8}) {
-    const Machines both = machines(node, nodes, true);
+    Machines both = machines(node, nodes, true);
     for (const Op op : {Op::all_reduce, Op::all_gather, Op::reduce_scatter, Op::all_to_all}) {
       Duration last;
       for (double size = 1e3; size < 1e10; size *= 3) {
@@ -206,8 +206,8 @@ TEST_CASE("collectives: several NICs share a ring, two-node trees pass their rat
   const NodeSpec four = node_of(8, 4, 200e9, 10e9);
   const double S = 1e9;
   const auto time = [&](const NodeSpec& node, const char* algorithm) {
-    return plan(algorithm, Op::all_reduce, S, 16, node, machines(node, 2, true), transport)
-        .time.s();
+    Machines both = machines(node, 2, true);
+    return plan(algorithm, Op::all_reduce, S, 16, node, both, transport).time.s();
   };
   CHECK(time(one, "ring") == Approx(2 * 15. / 16 * S / 10e9));
   CHECK(time(four, "ring") == Approx(2 * 15. / 16 * S / 40e9));
@@ -220,20 +220,21 @@ TEST_CASE("collectives: protocols trade latency for bandwidth and the cheapest w
   transport.protocols.push_back(
       {"ll", {Duration(), alpha, Duration::microseconds(1)}, {}, 0.5, Bytes(1e18)});
   const NodeSpec node = node_of(1, 1, 1e12, 1e9);
-  const Machines both = machines(node, 4, true);
+  Machines both = machines(node, 4, true);
   CHECK(plan("ring", Op::all_reduce, 1000, 4, node, both, transport).protocol == "ll");
   CHECK(plan("ring", Op::all_reduce, 1e8, 4, node, both, transport).protocol == "simple");
 }
 
 TEST_CASE("collectives: what does not exist is refused") {
   const NodeSpec node = node_of(4, 1, 40e9, 1e9);
-  const Machines both = machines(node, 2, true);
+  Machines both = machines(node, 2, true);
   const Transport transport = one_protocol(alpha, alpha);
   CHECK_THROWS_WITH(plan("rign", Op::all_reduce, 1, 8, node, both, transport),
                     Contains("unknown algorithm 'rign', did you mean 'ring'?"));
   CHECK_THROWS_WITH(plan("tree", Op::all_to_all, 1, 8, node, both, transport),
                     Contains("tree does not do all_to_all") && Contains("pairwise"));
-  CHECK_THROWS_WITH(plan("tree", Op::all_reduce, 1, 4, node, machines(node, 1, true), transport),
+  Machines one_node = machines(node, 1, true);
+  CHECK_THROWS_WITH(plan("tree", Op::all_reduce, 1, 4, node, one_node, transport),
                     Contains("1 node(s)"));
 }
 

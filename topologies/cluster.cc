@@ -1,0 +1,209 @@
+#include "topologies/cluster.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <iterator>
+
+#include "embedded/cluster_files.h"
+#include "sim/base/error.h"
+#include "topologies/fabric.h"
+#include "topologies/library_defaults.h"
+
+namespace lambcast {
+namespace {
+
+Sourced<double> share(const Table& table, std::string_view key, double low, double high,
+                      double otherwise) {
+  const auto value = table.find<Sourced<double>>(key);
+  if (!value) return {otherwise, {Kind::assumed, "default"}};
+  if (!(value->value > low) || value->value > high)
+    fail_input(table.where(key), fmt::format("{} is out of range", value->value),
+               fmt::format("above {} to {}", low, high));
+  return *value;
+}
+
+// Replaces what the file overrides in the library's own constants.
+void override_protocol(const Table& table, ProtocolSpec& protocol) {
+  const auto time = [&](const char* key, Sourced<Duration>& ring, Sourced<Duration>& tree) {
+    if (const auto value = table.find<Sourced<Duration>>(key)) ring = tree = *value;
+    if (const auto value = table.find<Sourced<Duration>>(std::string("tree_") + key)) tree = *value;
+  };
+  time("base", protocol.base, protocol.tree_base);
+  time("local_hop", protocol.local_hop, protocol.tree_local_hop);
+  time("network_hop", protocol.network_hop, protocol.tree_network_hop);
+  if (table.has("efficiency")) protocol.efficiency = share(table, "efficiency", 0, 1, 1);
+  if (const auto value = table.find<Bytes>("largest")) protocol.largest = value;
+}
+
+LibrarySpec decode_library(const Table& table, Library standard, NetworkKind network,
+                           bool pcie_peers) {
+  LibrarySpec spec;
+  spec.library = standard;
+  if (standard != Library::nccl && table.has("library"))
+    spec.library =
+        static_cast<Library>(1 + table.choice("library", {"openmpi-4.0", "openmpi-4.1"}));
+  spec.nic_efficiency = share(table, "nic_efficiency", 0, 100, 1);
+  spec.message_overhead = table.get_or<Sourced<Duration>>(
+      "message_overhead",
+      {Duration::microseconds(1),
+       {Kind::published, "network post overhead of 1 us on Intel (NCCL src/graph/tuning.cc)"}});
+  spec.flow_cap = table.find<Sourced<Bandwidth>>("flow_cap");
+  if (table.has("connections"))
+    spec.connections = static_cast<int>(table.integer("connections", 1, 1024));
+  if (const auto forced = table.find<Sourced<std::string>>("all_reduce")) {
+    spec.all_reduce = forced->value;
+    spec.all_reduce_from = forced->provenance;
+  }
+  spec.protocols =
+      standard == Library::nccl ? nccl_protocols(network, pcie_peers) : mpi_protocols(network);
+  for (ProtocolSpec& protocol : spec.protocols)
+    override_protocol(table.table(protocol.name), protocol);
+  return spec;
+}
+
+FabricSpec decode_fabric(const Table& table) {
+  FabricSpec spec;
+  const std::vector<std::string> kinds{"single-switch", "fat-tree", "rail-optimised", "torus",
+                                       "dragonfly"};
+  if (table.has("kind")) spec.kind = static_cast<FabricKind>(table.choice("kind", kinds));
+  if (spec.kind == FabricKind::torus) {
+    for (const std::int64_t length : table.get<std::vector<std::int64_t>>("dimensions")) {
+      if (length < 1 || length > 4096)
+        fail_input(table.where("dimensions"), fmt::format("{} is out of range", length),
+                   "1 to 4096 each");
+      spec.dimensions.push_back(static_cast<int>(length));
+    }
+  } else if (spec.kind != FabricKind::single_switch) {
+    spec.nodes_per_leaf = static_cast<int>(table.integer("nodes_per_leaf", 1, 65536));
+    spec.oversubscription = share(table, "oversubscription", 0, 1000, 1);
+    if (spec.kind == FabricKind::dragonfly)
+      spec.routers_per_group = static_cast<int>(table.integer("routers_per_group", 1, 4096));
+  }
+  return spec;
+}
+
+StackSpec decode_stack(const Table& table) {
+  StackSpec spec;
+  const std::vector<std::string> implementations{"deepspeed", "nvidia"};
+  spec.implementation = table.has("implementation")
+                            ? implementations[table.choice("implementation", implementations)]
+                            : "deepspeed";
+  spec.compute_scale = share(table, "compute_scale", 0, 100, 1);
+  spec.optimizer_scale = share(table, "optimizer_scale", 0, 100, 1);
+  return spec;
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) fail_input({path, 0, {}}, "cannot be read");
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace
+
+Cluster decode_cluster(const Table& root, const std::string& origin) {
+  Cluster cluster;
+  cluster.origin = origin;
+  cluster.name = root.get<std::string>("name");
+  cluster.description = root.get_or<std::string>("description", "");
+  cluster.device = root.get<std::string>("device");
+  const Table node = root.table("node");
+  cluster.gpus_per_node = static_cast<int>(node.integer("gpus", 1, 1024));
+  cluster.pcie_peers = node.choice("gpu_peers", {"pcie", "nvlink"}) == 0;
+  cluster.gpu_link = node.get<Sourced<Bandwidth>>("gpu_link");
+  cluster.gpu_nic = cluster.pcie_peers ? cluster.gpu_link : node.get<Sourced<Bandwidth>>("gpu_nic");
+  cluster.host_link = node.get_or<Sourced<Bandwidth>>(
+      "host_link", {Bandwidth(5e9), {Kind::assumed, "shared-memory MPI between processes"}});
+  const Table nic = root.table("nic");
+  cluster.nics = static_cast<int>(nic.integer("count", 1, 256));
+  cluster.nic_nominal = nic.get<Sourced<Bandwidth>>("nominal");
+  cluster.nic_bandwidth = nic.get<Sourced<Bandwidth>>("bandwidth");
+  const auto network = static_cast<NetworkKind>(nic.choice("network", {"rdma", "socket"}));
+  cluster.fabric = decode_fabric(root.table("fabric"));
+  if (root.has("max_nodes"))
+    cluster.max_nodes = static_cast<int>(root.integer("max_nodes", 1, 65536));
+  cluster.nccl = decode_library(root.table("nccl"), Library::nccl, network, cluster.pcie_peers);
+  cluster.mpi = decode_library(root.table("mpi"), Library::openmpi_4_1, network, true);
+  const Table copy = root.table("host_copy");
+  const Sourced<Bandwidth> pageable{Bandwidth(3e9), {Kind::assumed, "pageable copy over PCIe 3"}};
+  cluster.host_copy = {
+      copy.get_or<Sourced<Bandwidth>>("pageable_to_host", pageable),
+      copy.get_or<Sourced<Bandwidth>>("pageable_to_device", pageable),
+      copy.get_or<Sourced<Bandwidth>>(
+          "staged_by_mpi",
+          {Bandwidth(6e9), {Kind::assumed, "pinned staging buffers over PCIe 3"}})};
+  cluster.stack = decode_stack(root.table("stack"));
+  cluster.usd_per_gpu_hour = root.find<Sourced<double>>("usd_per_gpu_hour");
+  root.finish();
+  return cluster;
+}
+
+std::vector<std::string> cluster_names() {
+  std::vector<std::string> names;
+  for (const EmbeddedFile& file : cluster_files()) {
+    const auto slash = file.name.rfind('/');
+    std::string name(file.name.substr(slash == std::string_view::npos ? 0 : slash + 1));
+    names.push_back(name.substr(0, name.size() - std::string_view(".toml").size()));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string cluster_text(const std::string& name) {
+  for (const EmbeddedFile& file : cluster_files())
+    if (file.name.ends_with("/" + name + ".toml")) return std::string(file.text);
+  fail_unknown({"", 0, "--cluster"}, "cluster", name, cluster_names());
+}
+
+Cluster load_cluster(const std::string& name_or_path, const Overrides& overrides) {
+  const bool is_path =
+      name_or_path.ends_with(".toml") || name_or_path.find('/') != std::string::npos;
+  Table table = Table::parse(is_path ? read_file(name_or_path) : cluster_text(name_or_path),
+                             is_path ? name_or_path : name_or_path + ".toml");
+  for (const auto& [key, value] : overrides)
+    table.set(key, value, fmt::format("--set cluster.{}", key));
+  return decode_cluster(table, name_or_path);
+}
+
+Transport transport_of(const LibrarySpec& library, Endpoint endpoint) {
+  Transport transport;
+  transport.endpoint = endpoint;
+  transport.message_overhead = library.message_overhead.value;
+  if (library.flow_cap) transport.flow_cap = library.flow_cap->value;
+  transport.connections = library.connections;
+  for (const ProtocolSpec& spec : library.protocols) {
+    Protocol protocol{
+        spec.name,
+        {spec.base.value, spec.local_hop.value, spec.network_hop.value},
+        {spec.tree_base.value, spec.tree_local_hop.value, spec.tree_network_hop.value},
+        spec.efficiency.value};
+    if (spec.largest) protocol.largest = *spec.largest;
+    transport.protocols.push_back(std::move(protocol));
+  }
+  return transport;
+}
+
+int nics_in_use(const Cluster& cluster, int gpus_per_node) {
+  return std::max(1, cluster.nics * gpus_per_node / cluster.gpus_per_node);
+}
+
+Machines machines_of(const Cluster& cluster, const LibrarySpec& library, int nodes,
+                     int gpus_per_node) {
+  const NodeSpec node{gpus_per_node,
+                      nics_in_use(cluster, gpus_per_node),
+                      cluster.gpu_link.value,
+                      cluster.pcie_peers,
+                      cluster.gpu_nic.value,
+                      cluster.nic_bandwidth.value * library.nic_efficiency.value,
+                      cluster.host_link.value};
+  const Fabric fabric = make_fabric(cluster.fabric);
+  Machines machines;
+  if (blocks_nothing(cluster.fabric)) machines.folded = build_machine(node, nodes, true, fabric);
+  machines.build_full = [=] { return build_machine(node, nodes, false, fabric); };
+  return machines;
+}
+
+}  // namespace lambcast

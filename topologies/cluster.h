@@ -1,0 +1,107 @@
+// A cluster as a description: what a node holds, how nodes are joined, what the communication
+// libraries make of it, and where every one of these numbers comes from.
+//
+// Descriptions are TOML (topologies/presets/*.toml, compiled in; or a file of the user's). The rate
+// that matters is the *effective* one: a 40 Gbit/s Ethernet that iperf measures at 4.1 Gbit/s is a
+// 4.1 Gbit/s network. Files carry both; forecasts use `nic.bandwidth`, and each library's share of
+// it, `nic_efficiency` (above 1 where several streams outdo the one that iperf used).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/base/provenance.h"
+#include "sim/base/table.h"
+#include "sim/base/units.h"
+#include "sim/collectives/choice.h"
+#include "sim/collectives/collective.h"
+#include "sim/network/machine.h"
+
+namespace lambcast {
+
+enum class FabricKind { single_switch, fat_tree, rail_optimised, torus, dragonfly };
+
+struct FabricSpec {
+  FabricKind kind = FabricKind::single_switch;
+  int nodes_per_leaf = 0;            // fat_tree, rail_optimised, dragonfly (nodes per router)
+  Sourced<double> oversubscription;  // leaf downlinks over uplinks; 1 blocks nothing
+  std::vector<int> dimensions;       // torus
+  int routers_per_group = 0;         // dragonfly
+};
+
+// What a library adds to the wires; see sim/collectives/transport.h for the equation.
+struct ProtocolSpec {
+  std::string name;
+  Sourced<Duration> base, local_hop, network_hop;  // ring and everything else
+  Sourced<Duration> tree_base, tree_local_hop, tree_network_hop;
+  Sourced<double> efficiency;
+  std::optional<Bytes> largest;
+};
+
+struct LibrarySpec {
+  Library library = Library::nccl;
+  Sourced<double> nic_efficiency;
+  Sourced<Duration> message_overhead;
+  std::optional<Sourced<Bandwidth>> flow_cap;
+  int connections = 1;
+  std::string all_reduce;  // forced algorithm, empty: the library's choice
+  Provenance all_reduce_from;
+  std::vector<ProtocolSpec> protocols;
+};
+
+// How fast the machine copies between GPU and host memory on behalf of MPI.
+struct HostCopySpec {
+  Sourced<Bandwidth> pageable_to_host, pageable_to_device;  // numpy buffers of mpi.py
+  Sourced<Bandwidth> staged_by_mpi;  // device buffers that MPI itself stages (no GPUDirect)
+};
+
+// What the software on this machine made of its devices, relative to the device profile.
+struct StackSpec {
+  std::string implementation;       // whose training curves to use: "deepspeed", "nvidia"
+  Sourced<double> compute_scale;    // times the profile's forward and backward
+  Sourced<double> optimizer_scale;  // times the memory-bound estimate of the optimizer
+};
+
+struct Cluster {
+  std::string name;
+  std::string description;
+  std::string device;  // name of the device profile
+  std::string origin;  // preset name or path
+  int gpus_per_node = 1;
+  int max_nodes = 65536;
+  bool pcie_peers = false;
+  Sourced<Bandwidth> gpu_link, gpu_nic, host_link;
+  int nics = 1;
+  Sourced<Bandwidth> nic_nominal, nic_bandwidth;
+  FabricSpec fabric;
+  LibrarySpec nccl, mpi;
+  HostCopySpec host_copy;
+  StackSpec stack;
+  std::optional<Sourced<double>> usd_per_gpu_hour;
+};
+
+using Overrides = std::vector<std::pair<std::string, std::string>>;
+
+// Decodes a description; unknown keys, missing units and impossible values are refused with
+// file:line:key. The table must be at its root.
+Cluster decode_cluster(const Table& table, const std::string& origin);
+
+// A preset by name or a file by path (what ends in .toml or holds a '/'), with `--set` overrides of
+// keys relative to the cluster applied first.
+Cluster load_cluster(const std::string& name_or_path, const Overrides& overrides);
+std::vector<std::string> cluster_names();
+// The text of a preset; throws Error when there is none of that name.
+std::string cluster_text(const std::string& name);
+
+// The transport of a library, from the point of view of device or host buffers.
+Transport transport_of(const LibrarySpec& library, Endpoint endpoint);
+
+// The machine that a library sees with `gpus_per_node` GPUs of each of `nodes` nodes in use. GPUs
+// bring their share of the node's NICs, at least one.
+Machines machines_of(const Cluster& cluster, const LibrarySpec& library, int nodes,
+                     int gpus_per_node);
+int nics_in_use(const Cluster& cluster, int gpus_per_node);
+
+}  // namespace lambcast

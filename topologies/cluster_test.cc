@@ -1,0 +1,98 @@
+#include "topologies/cluster.h"
+
+#include <catch2/catch.hpp>
+
+#include "sim/base/error.h"
+#include "topologies/fabric.h"
+
+namespace lambcast {
+namespace {
+
+using Catch::Matchers::Contains;
+
+TEST_CASE("clusters: every preset loads, and every number in it says where it is from") {
+  CHECK(cluster_names().size() == 18);
+  for (const std::string& name : cluster_names()) {
+    INFO(name);
+    const Cluster cluster = load_cluster(name, {});
+    CHECK(cluster.name == name);
+    CHECK_FALSE(cluster.description.empty());
+    for (const Provenance& from :
+         {cluster.gpu_link.provenance, cluster.nic_nominal.provenance,
+          cluster.nic_bandwidth.provenance, cluster.nccl.nic_efficiency.provenance})
+      CHECK_FALSE(from.source.empty());
+    // No description claims more from a NIC than its name plate.
+    CHECK(cluster.nic_bandwidth.value <= cluster.nic_nominal.value);
+  }
+}
+
+TEST_CASE("clusters: --set reaches any key and names itself as the source") {
+  const Cluster cluster =
+      load_cluster("paper-eth40-v100", {{"nic.bandwidth", "10Gbit/s"}, {"node.gpus", "8"}});
+  CHECK(cluster.nic_bandwidth.value.value() == 1.25e9);
+  CHECK(cluster.nic_bandwidth.provenance.source == "--set cluster.nic.bandwidth");
+  CHECK(cluster.gpus_per_node == 8);
+  CHECK_THROWS_WITH(load_cluster("paper-eth40-v100", {{"nic.bandwith", "10Gbit/s"}}),
+                    Contains("unknown key 'bandwith', did you mean 'bandwidth'?"));
+  CHECK_THROWS_WITH(load_cluster("paper-eth40-v100", {{"nic.bandwidth", "10"}}),
+                    Contains("--set cluster.nic.bandwidth") && Contains("has no unit"));
+  CHECK_THROWS_WITH(load_cluster("paper-eth40-v100", {{"node.gpus", "0"}}),
+                    Contains("allowed: 1 to 1024"));
+  CHECK_THROWS_WITH(load_cluster("paper-eth40", {}),
+                    Contains("unknown cluster 'paper-eth40', did you mean"));
+  CHECK_THROWS_WITH(load_cluster("no/such.toml", {}), Contains("no/such.toml: cannot be read"));
+}
+
+TEST_CASE("clusters: GPUs bring their share of the NICs") {
+  const Cluster cluster = load_cluster("perlmutter-a100", {});
+  CHECK(nics_in_use(cluster, 4) == 4);
+  CHECK(nics_in_use(cluster, 1) == 1);
+  CHECK(nics_in_use(load_cluster("paper-eth40-v100", {}), 2) == 1);
+}
+
+// Time of a ring all-reduce of 100 MB over all GPUs of a cluster with the given fabric.
+double ring_seconds(const Overrides& overrides, int nodes) {
+  Overrides all{{"nccl.Simple.base", "0 us"},
+                {"nccl.Simple.local_hop", "0 us"},
+                {"nccl.Simple.network_hop", "0 us"}};
+  all.insert(all.end(), overrides.begin(), overrides.end());
+  const Cluster cluster = load_cluster("hgx-h100-ndr", all);
+  Machines machines = machines_of(cluster, cluster.nccl, nodes, 8);
+  const Collective ring = plan_collective({Op::all_reduce,
+                                           Bytes(100e6),
+                                           {8 * nodes, 8, 8, false},
+                                           Library::nccl,
+                                           "ring",
+                                           "Simple",
+                                           false},
+                                          machines, transport_of(cluster.nccl, Endpoint::gpu));
+  const double flow = simulate(ring, NetworkModel::flow).s();
+  CHECK(flow <= ring.time.s() * (1 + 1e-6));
+  return flow;
+}
+
+TEST_CASE("fabrics: rings over rails meet no oversubscription that they do not cross") {
+  const double ideal = ring_seconds({}, 8);
+  CHECK(ideal == Approx(2 * 63. / 64 * 100e6 / (8 * 49e9)).epsilon(1e-6));
+  // Every node on one leaf per rail: nothing is shared.
+  CHECK(ring_seconds({{"fabric.kind", "rail-optimised"}, {"fabric.nodes_per_leaf", "8"}}, 8) ==
+        Approx(ideal));
+  // A ring crosses from leaf to leaf on one node in two per rail: 4:1 oversubscribed uplinks of two
+  // ports each carry 2 / 4 of a NIC, half of what the crossing flow wants.
+  CHECK(ring_seconds({{"fabric.kind", "rail-optimised"},
+                      {"fabric.nodes_per_leaf", "2"},
+                      {"fabric.oversubscription", "4.0"}},
+                     8) == Approx(2 * ideal));
+  CHECK(ring_seconds({{"fabric.kind", "torus"}, {"fabric.dimensions", "[8]"}}, 8) == Approx(ideal));
+  CHECK(ring_seconds({{"fabric.kind", "dragonfly"},
+                      {"fabric.nodes_per_leaf", "1"},
+                      {"fabric.routers_per_group", "4"}},
+                     8) >= ideal * (1 - 1e-6));
+  CHECK(ring_seconds({{"fabric.kind", "fat-tree"}, {"fabric.nodes_per_leaf", "4"}}, 8) >=
+        ideal * (1 - 1e-6));
+  CHECK_THROWS_WITH(ring_seconds({{"fabric.kind", "torus"}, {"fabric.dimensions", "[2, 2]"}}, 8),
+                    Contains("4 places cannot hold 8 nodes"));
+}
+
+}  // namespace
+}  // namespace lambcast

@@ -1,0 +1,139 @@
+#include "topologies/fabric.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "sim/base/error.h"
+
+namespace lambcast {
+namespace {
+
+Bandwidth nic_rate(const Machine& machine, const NodeSpec& node) {
+  return node.nic * (static_cast<double>(node.nics) / machine.nics_per_node);
+}
+
+VertexId add_switch(Machine& machine, int index) {
+  return machine.topology.add_vertex({VertexKind::fabric, -1, index});
+}
+
+void attach(Machine& machine, std::size_t nic, VertexId to, Bandwidth rate) {
+  machine.topology.add_duplex(machine.nic[nic], to, rate, LinkKind::network);
+}
+
+// Joins leaves through spines, one uplink to each; the uplinks of a leaf together carry what its
+// `ports` downlinks carry, divided by the oversubscription.
+void add_spines(Machine& machine, const std::vector<VertexId>& leaves, int ports, Bandwidth rate,
+                double oversubscription) {
+  if (leaves.size() < 2) return;
+  const int spines = std::max(1, ports / 2);
+  const Bandwidth uplink = rate * (ports / oversubscription / spines);
+  for (int i = 0; i < spines; ++i) {
+    const VertexId spine = add_switch(machine, static_cast<int>(leaves.size()) + i);
+    for (const VertexId leaf : leaves)
+      machine.topology.add_duplex(leaf, spine, uplink, LinkKind::network);
+  }
+}
+
+void fat_tree(Machine& machine, const NodeSpec& node, const FabricSpec& spec) {
+  const Bandwidth rate = nic_rate(machine, node);
+  const std::size_t per_leaf = static_cast<std::size_t>(spec.nodes_per_leaf) *
+                               static_cast<std::size_t>(machine.nics_per_node);
+  std::vector<VertexId> leaves;
+  for (std::size_t nic = 0; nic < machine.nic.size(); ++nic) {
+    if (nic % per_leaf == 0) leaves.push_back(add_switch(machine, static_cast<int>(leaves.size())));
+    attach(machine, nic, leaves.back(), rate);
+  }
+  add_spines(machine, leaves, static_cast<int>(per_leaf), rate, spec.oversubscription.value);
+}
+
+void rail_optimised(Machine& machine, const NodeSpec& node, const FabricSpec& spec) {
+  const Bandwidth rate = nic_rate(machine, node);
+  const int rails = machine.nics_per_node;
+  std::vector<VertexId> leaves;
+  for (int first = 0; first < machine.nodes; first += spec.nodes_per_leaf) {
+    const int last = std::min(machine.nodes, first + spec.nodes_per_leaf);
+    for (int rail = 0; rail < rails; ++rail) {
+      leaves.push_back(add_switch(machine, static_cast<int>(leaves.size())));
+      for (int i = first; i < last; ++i)
+        attach(machine, static_cast<std::size_t>(i * rails + rail), leaves.back(), rate);
+    }
+  }
+  add_spines(machine, leaves, spec.nodes_per_leaf, rate, spec.oversubscription.value);
+}
+
+void torus(Machine& machine, const NodeSpec& node, const FabricSpec& spec) {
+  const int places =
+      std::accumulate(spec.dimensions.begin(), spec.dimensions.end(), 1, std::multiplies<>());
+  if (places < machine.nodes)
+    fail_input({"", 0, "fabric.dimensions"},
+               fmt::format("a torus of {} places cannot hold {} nodes", places, machine.nodes));
+  const Bandwidth rate = nic_rate(machine, node);
+  std::vector<VertexId> routers;
+  for (int place = 0; place < places; ++place) routers.push_back(add_switch(machine, place));
+  for (std::size_t nic = 0; nic < machine.nic.size(); ++nic)
+    attach(machine, nic, routers[nic / static_cast<std::size_t>(machine.nics_per_node)], rate);
+  int stride = 1;
+  for (const int length : spec.dimensions) {
+    for (int place = 0; place < places && length > 1; ++place) {
+      const int at = place / stride % length;
+      if (length == 2 && at == 1) continue;  // one cable between two, not two
+      const int next = place + ((at + 1) % length - at) * stride;
+      machine.topology.add_duplex(routers[static_cast<std::size_t>(place)],
+                                  routers[static_cast<std::size_t>(next)],
+                                  rate * machine.nics_per_node, LinkKind::network);
+    }
+    stride *= length;
+  }
+}
+
+void dragonfly(Machine& machine, const NodeSpec& node, const FabricSpec& spec) {
+  const Bandwidth rate = nic_rate(machine, node);
+  const std::size_t per_router = static_cast<std::size_t>(spec.nodes_per_leaf) *
+                                 static_cast<std::size_t>(machine.nics_per_node);
+  std::vector<VertexId> routers;
+  for (std::size_t nic = 0; nic < machine.nic.size(); ++nic) {
+    if (nic % per_router == 0)
+      routers.push_back(add_switch(machine, static_cast<int>(routers.size())));
+    attach(machine, nic, routers.back(), rate);
+  }
+  // A group is always whole, or some pair of groups would have no cable between them.
+  const auto group_size = static_cast<std::size_t>(spec.routers_per_group);
+  while (routers.size() % group_size != 0)
+    routers.push_back(add_switch(machine, static_cast<int>(routers.size())));
+  const Bandwidth cable = rate * (static_cast<double>(per_router) / spec.oversubscription.value);
+  for (std::size_t a = 0; a < routers.size(); ++a) {
+    for (std::size_t b = a + 1; b < routers.size(); ++b) {
+      const std::size_t group_a = a / group_size, group_b = b / group_size;
+      // Groups are joined by one cable each, spread over the routers of both.
+      const bool joined = group_a == group_b || (a % group_size == group_b % group_size &&
+                                                 b % group_size == group_a % group_size);
+      if (joined) machine.topology.add_duplex(routers[a], routers[b], cable, LinkKind::network);
+    }
+  }
+}
+
+}  // namespace
+
+Fabric make_fabric(const FabricSpec& spec) {
+  switch (spec.kind) {
+    case FabricKind::single_switch:
+      return single_switch;
+    case FabricKind::fat_tree:
+      return [spec](Machine& m, const NodeSpec& n) { fat_tree(m, n, spec); };
+    case FabricKind::rail_optimised:
+      return [spec](Machine& m, const NodeSpec& n) { rail_optimised(m, n, spec); };
+    case FabricKind::torus:
+      return [spec](Machine& m, const NodeSpec& n) { torus(m, n, spec); };
+    case FabricKind::dragonfly:
+      return [spec](Machine& m, const NodeSpec& n) { dragonfly(m, n, spec); };
+  }
+  return single_switch;
+}
+
+bool blocks_nothing(const FabricSpec& spec) { return spec.kind == FabricKind::single_switch; }
+
+}  // namespace lambcast

@@ -1,0 +1,59 @@
+#include "topologies/library_defaults.h"
+
+namespace lambcast {
+namespace {
+
+const char* const tuning = "NCCL src/graph/tuning.cc (2.28, 2.30)";
+const char* const sockets =
+    "two-rank all-reduces over NET/Socket in public nccl-tests logs: 25 to 50 us per hop";
+
+struct HopsUs {
+  double base, local, network;
+};
+
+ProtocolSpec protocol(const char* name, HopsUs ring, HopsUs tree, double efficiency,
+                      Provenance local, Provenance network) {
+  const auto time = [](double us, const Provenance& from) {
+    return Sourced<Duration>{Duration::microseconds(us), from};
+  };
+  return {name,
+          time(ring.base, local),
+          time(ring.local, local),
+          time(ring.network, network),
+          time(tree.base, local),
+          time(tree.local, local),
+          time(tree.network, network),
+          {efficiency, local},
+          std::nullopt};
+}
+
+}  // namespace
+
+std::vector<ProtocolSpec> nccl_protocols(NetworkKind network, bool pcie_peers) {
+  const Provenance published{Kind::published, tuning};
+  const Provenance assumed{Kind::assumed, sockets};
+  const bool rdma = network == NetworkKind::rdma;
+  const Provenance& wire = rdma ? published : assumed;
+  // Per hop inside a node: NVLink, or PCIe and host memory.
+  const double ll = pcie_peers ? 1.0 : 0.6;
+  const double simple_ring = pcie_peers ? 5.7 : 3.4;
+  std::vector<ProtocolSpec> protocols;
+  protocols.push_back(
+      protocol("LL", {6.6, ll, rdma ? 2.7 : 30.0}, {6.8, ll, rdma ? 5.0 : 30.0}, 0.5, published, wire));
+  // LL128 needs 128-byte stores that stay whole, which PCIe and sockets do not give.
+  if (rdma && !pcie_peers)
+    protocols.push_back(protocol("LL128", {14, 1.9, 4.0}, {14, 1.25, 8.5}, 0.92, published, wire));
+  protocols.push_back(protocol("Simple", {8.4, simple_ring, rdma ? 14.0 : 40.0},
+                               {8.4, 4.0, rdma ? 14.0 : 40.0}, 1.0, published, wire));
+  return protocols;
+}
+
+std::vector<ProtocolSpec> mpi_protocols(NetworkKind network) {
+  const bool rdma = network == NetworkKind::rdma;
+  const Provenance assumed{Kind::assumed, rdma ? "typical MPI latency over InfiniBand verbs"
+                                               : "typical MPI latency over TCP"};
+  const HopsUs hops{0, 1.0, rdma ? 2.0 : 30.0};
+  return {protocol("mpi", hops, hops, 1.0, assumed, assumed)};
+}
+
+}  // namespace lambcast
