@@ -98,11 +98,7 @@ void build_bert(const Table&, const Table& model, ModelShape& shape) {
 
   add_embeddings(model, shape);
   if (pre_layer_norm) Scope{shape, -1, "bert.encoder."}.norm("FinalLayerNorm", shape.hidden);
-  const Cost block =
-      attention_cost(
-          {shape.hidden, shape.heads, shape.hidden, shape.hidden, dropout, keeps_scores(model)}) +
-      feed_forward_cost({.hidden = shape.hidden, .ffn = shape.ffn, .dropout = dropout}) +
-      norm_cost(shape.hidden) + norm_cost(shape.hidden);
+  const Cost block = dense_block_cost(shape, dropout, keeps_scores(model));
   for (int layer = 0; layer < shape.layers; ++layer) {
     const Scope scope{shape, layer, fmt::format("bert.encoder.layer.{}.", layer)};
     if (fused)

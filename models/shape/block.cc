@@ -86,6 +86,17 @@ Cost norm_cost(std::int64_t hidden, double tokens) {
   return cost;
 }
 
+Cost dense_block_cost(const ModelShape& shape, bool dropout, bool keeps_scores) {
+  return attention_cost({.hidden = shape.hidden,
+                         .heads = shape.heads,
+                         .query_width = shape.hidden,
+                         .key_width = shape.hidden,
+                         .dropout = dropout,
+                         .keeps_scores = keeps_scores}) +
+         feed_forward_cost({.hidden = shape.hidden, .ffn = shape.ffn, .dropout = dropout}) +
+         norm_cost(shape.hidden) + norm_cost(shape.hidden);
+}
+
 Cost vocabulary_cost(std::int64_t hidden, std::int64_t vocab, double tokens) {
   const auto h = static_cast<double>(hidden);
   const auto v = static_cast<double>(vocab);

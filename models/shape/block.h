@@ -60,6 +60,10 @@ Cost feed_forward_cost(const FeedForward& feed_forward);
 
 Cost norm_cost(std::int64_t hidden, double tokens = 1);
 
+// What BERT, GPT and ViT blocks have in common: attention at full width, an ungated feed-forward
+// and two norms.
+Cost dense_block_cost(const ModelShape& shape, bool dropout, bool keeps_scores);
+
 // Output layer over the vocabulary, its 2-byte input and 4-byte logits kept.
 Cost vocabulary_cost(std::int64_t hidden, std::int64_t vocab, double tokens = 1);
 

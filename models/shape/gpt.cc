@@ -30,11 +30,7 @@ void build_gpt(const Table&, const Table& model, ModelShape& shape) {
   const Scope top{shape, -1, "transformer."};
   top.matrix("wte.weight", shape.vocab * shape.hidden);
   top.matrix("wpe.weight", shape.max_seq_len * shape.hidden);
-  const Cost block =
-      attention_cost(
-          {shape.hidden, shape.heads, shape.hidden, shape.hidden, dropout, keeps_scores(model)}) +
-      feed_forward_cost({.hidden = shape.hidden, .ffn = shape.ffn, .dropout = dropout}) +
-      norm_cost(shape.hidden) + norm_cost(shape.hidden);
+  const Cost block = dense_block_cost(shape, dropout, keeps_scores(model));
   for (int layer = 0; layer < shape.layers; ++layer) {
     add_block({shape, layer, fmt::format("transformer.h.{}.", layer)});
     shape.blocks.push_back(block);

@@ -2,8 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <fstream>
-#include <sstream>
+#include <iterator>
 
 #include "embedded/model_preset_files.h"
 #include "models/shape/families.h"
@@ -26,10 +27,8 @@ bool is_path(std::string_view name) {
 
 std::string read_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();  // of a directory it opens, but fails here
-  if (!in || text.bad()) fail_input({path, 0, {}}, "cannot be read");
-  return text.str();
+  if (!in || std::filesystem::is_directory(path)) fail_input({path, 0, {}}, "cannot be read");
+  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 Table parse(const std::string& name_or_path) {

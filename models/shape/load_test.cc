@@ -1,6 +1,7 @@
 // Loading: overrides, files, and every refusal with its sentence.
 #include "models/shape/load.h"
 
+#include <unistd.h>
 #include <catch2/catch.hpp>
 
 #include <cstdio>
@@ -16,9 +17,9 @@ ModelShape with(const std::string& name, std::vector<ModelOverride> overrides) {
   return load_model(name, overrides);
 }
 
-// A description in the working directory, gone with the test.
+// A description in the working directory, gone with the test. Test cases may run side by side.
 struct File {
-  const std::string path = "./load_test_model.toml";
+  const std::string path = "./load_test_" + std::to_string(getpid()) + ".toml";
   explicit File(const std::string& text) { std::ofstream(path) << text; }
   ~File() { std::remove(path.c_str()); }
 };

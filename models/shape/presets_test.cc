@@ -1,9 +1,6 @@
 // Every preset against the totals its authors or frameworks print.
 #include <catch2/catch.hpp>
 
-#include <cmath>
-#include <fstream>
-#include <iterator>
 #include <set>
 
 #include "models/shape/load.h"
@@ -99,15 +96,6 @@ TEST_CASE("presets are consistent: unique names, every block has tensors and cos
     const Bytes one = activation_bytes(shape, 1, shape.default_seq_len);
     CHECK(one.value() > 0);
     CHECK(activation_bytes(shape, 7, shape.default_seq_len) / one == Approx(7));
-  }
-}
-
-TEST_CASE("embedded text is the file's, byte for byte") {
-  for (const std::string& name : model_presets()) {
-    std::ifstream in(std::string(PRESETS_FOLDER) + "/" + name + ".toml", std::ios::binary);
-    REQUIRE(in);
-    const std::string text{std::istreambuf_iterator<char>(in), {}};
-    CHECK(text == model_preset_text(name));
   }
 }
 

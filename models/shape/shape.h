@@ -81,8 +81,9 @@ struct ModelShape {
   std::vector<std::string> groups;
   std::vector<Tensor> tensors;  // in registration order
   std::vector<Cost> blocks;     // one per layer
-  Cost outside;                 // embedding, stem and head
-  Provenance provenance;        // of the numbers of the description
+  // Embedding, stem and head. Token models spend its FLOPs in the head, after the last block.
+  Cost outside;
+  Provenance provenance;  // of the numbers of the description
 };
 
 // Elements of all tensors: what the engine all-reduces.

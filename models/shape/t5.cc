@@ -58,8 +58,14 @@ void add_feed_forward(const Scope& scope, std::string_view module, bool sparse) 
 
 Cost block_cost(const ModelShape& shape, const Stack& stack, bool sparse) {
   const double tokens = stack.decoder ? target_tokens : 1;
-  Attention attention{shape.hidden,  shape.heads,        stack.inner, stack.inner,
-                      stack.dropout, stack.keeps_scores, tokens,      tokens};
+  Attention attention{.hidden = shape.hidden,
+                      .heads = shape.heads,
+                      .query_width = stack.inner,
+                      .key_width = stack.inner,
+                      .dropout = stack.dropout,
+                      .keeps_scores = stack.keeps_scores,
+                      .query_tokens = tokens,
+                      .memory_tokens = tokens};
   Cost cost =
       attention_cost(attention) + norm_cost(shape.hidden, tokens) + norm_cost(shape.hidden, tokens);
   if (stack.decoder) {

@@ -47,9 +47,7 @@ void build_vit(const Table&, const Table& model, ModelShape& shape) {
   top.matrix("class_token", h);
   top.linear("conv_proj", patch_values, h);
   top.matrix("encoder.pos_embedding", (patches + 1) * h);
-  const Cost block = attention_cost({h, shape.heads, h, h, dropout, keeps_scores(model)}) +
-                     feed_forward_cost({.hidden = h, .ffn = shape.ffn, .dropout = dropout}) +
-                     norm_cost(h) + norm_cost(h);
+  const Cost block = dense_block_cost(shape, dropout, keeps_scores(model));
   for (int layer = 0; layer < shape.layers; ++layer) {
     add_block({shape, layer, fmt::format("encoder.layers.encoder_layer_{}.", layer)});
     shape.blocks.push_back(at_length(block, patches + 1));
