@@ -1,0 +1,114 @@
+// BERT (Devlin et al. 2019) as bing_bert trains it: DeepSpeedExamples training/bing_bert,
+// nvidia/modelingpreln.py for the tensors, deepspeed_train.py for the optimizer groups. The heads
+// compute only masked tokens, the pooler is trained by nobody.
+#include <fmt/format.h>
+
+#include "models/shape/block.h"
+#include "models/shape/families.h"
+
+namespace lambcast {
+namespace {
+
+void add_embeddings(const Table& model, ModelShape& shape) {
+  const Scope scope{shape, -1, "bert.embeddings."};
+  const std::int64_t types = model.has("type_vocab") ? model.integer("type_vocab", 1, 1000) : 2;
+  scope.matrix("word_embeddings.weight", shape.vocab * shape.hidden);
+  scope.matrix("position_embeddings.weight", shape.max_seq_len * shape.hidden);
+  shape.tensors.back().group = "position";
+  scope.matrix("token_type_embeddings.weight", types * shape.hidden);
+  scope.norm("LayerNorm", shape.hidden);
+}
+
+void add_block(const Scope& scope, bool pre_layer_norm) {
+  const std::int64_t h = scope.shape.hidden;
+  const std::int64_t f = scope.shape.ffn;
+  scope.linear("attention.self.query", h, h);
+  scope.linear("attention.self.key", h, h);
+  scope.linear("attention.self.value", h, h);
+  scope.linear("attention.output.dense", h, h);
+  if (pre_layer_norm) {
+    scope.norm("PreAttentionLayerNorm", h);
+    scope.norm("PostAttentionLayerNorm", h);
+  } else {
+    scope.norm("attention.output.LayerNorm", h);
+  }
+  scope.linear("intermediate.dense_act", h, f);
+  scope.linear("output.dense", f, h);
+  if (!pre_layer_norm) scope.norm("output.LayerNorm", h);
+}
+
+// DeepSpeedTransformerLayer: query, key and value are one tensor, hence one trust ratio.
+void add_fused_block(const Scope& scope) {
+  const std::int64_t h = scope.shape.hidden;
+  const std::int64_t f = scope.shape.ffn;
+  scope.matrix("attn_qkvw", 3 * h * h);
+  scope.vector("attn_qkvb", 3 * h);
+  scope.matrix("attn_ow", h * h);
+  scope.vector("attn_ob", h);
+  scope.vector("attn_nw", h);
+  scope.vector("attn_nb", h);
+  scope.matrix("inter_w", h * f);
+  scope.vector("inter_b", f);
+  scope.matrix("output_w", f * h);
+  scope.vector("output_b", h);
+  scope.vector("norm_w", h);
+  scope.vector("norm_b", h);
+}
+
+void add_heads(ModelShape& shape, bool optimize_pooler) {
+  const std::int64_t h = shape.hidden;
+  const Scope top{shape, -1, ""};
+  const std::size_t pooler = shape.tensors.size();
+  top.linear("bert.pooler.dense_act", h, h);
+  for (std::size_t i = pooler; i < shape.tensors.size(); ++i)
+    shape.tensors[i].optimized = optimize_pooler;
+  top.vector("cls.predictions.bias", shape.vocab);
+  top.linear("cls.predictions.transform.dense_act", h, h);
+  top.norm("cls.predictions.transform.LayerNorm", h);
+  top.linear("cls.seq_relationship", h, 2);
+}
+
+// Pooler and next-sentence head see the first token, the word head only the masked ones.
+Cost outside_cost(const ModelShape& shape, bool final_norm, bool dropout, double masked) {
+  const auto h = static_cast<double>(shape.hidden);
+  Cost cost = norm_cost(shape.hidden) + norm_cost(shape.hidden, masked) +
+              vocabulary_cost(shape.hidden, shape.vocab, masked);
+  if (final_norm) cost = cost + norm_cost(shape.hidden);
+  cost.forward_flops.fixed += 2 * h * h + 4 * h;
+  cost.activation_bytes.fixed += 4 * h;
+  cost.forward_flops.per_token += masked * 2 * h * h;
+  cost.activation_bytes.per_token += masked * 4 * h + (dropout ? h : 0);
+  return cost;
+}
+
+}  // namespace
+
+void build_bert(const Table&, const Table& model, ModelShape& shape) {
+  read_width(model, shape);
+  read_tokens(model, shape);
+  shape.layers = read_layers(model, "layers");
+  shape.groups = {"decay", "no_decay", "position"};
+  const bool pre_layer_norm = model.get<bool>("pre_layer_norm");
+  const bool fused = model.get_or<bool>("fused_transformer_kernel", false);
+  const bool dropout = model.get_or<bool>("dropout", true);
+  const double masked = model.get_or<double>("masked_fraction", 1.0);
+  if (masked <= 0 || masked > 1)
+    fail_input(model.where("masked_fraction"), fmt::format("{} is out of range", masked),
+               "above 0, up to 1");
+
+  add_embeddings(model, shape);
+  if (pre_layer_norm) Scope{shape, -1, "bert.encoder."}.norm("FinalLayerNorm", shape.hidden);
+  const Cost block = dense_block_cost(shape, dropout, keeps_scores(model));
+  for (int layer = 0; layer < shape.layers; ++layer) {
+    const Scope scope{shape, layer, fmt::format("bert.encoder.layer.{}.", layer)};
+    if (fused)
+      add_fused_block(scope);
+    else
+      add_block(scope, pre_layer_norm);
+    shape.blocks.push_back(block);
+  }
+  add_heads(shape, model.get_or<bool>("optimize_pooler", true));
+  shape.outside = outside_cost(shape, pre_layer_norm, dropout, masked);
+}
+
+}  // namespace lambcast

@@ -1,0 +1,154 @@
+#include "models/shape/block.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace lambcast {
+namespace {
+
+constexpr std::int64_t max_layers = 10'000;
+constexpr std::int64_t max_width = 1'000'000;
+constexpr std::int64_t max_heads = 10'000;
+constexpr std::int64_t max_ffn = 10'000'000;
+constexpr std::int64_t max_vocab = 10'000'000;
+constexpr std::int64_t max_tokens = 16'777'216;
+constexpr std::int64_t max_experts = 4096;
+constexpr std::int64_t max_expert_layers = 100'000;  // experts * layers that have them
+
+void add(const Scope& scope, std::string_view name, std::int64_t elements, const char* group,
+         bool expert = false) {
+  scope.shape.tensors.push_back(
+      {fmt::format("{}{}", scope.prefix, name), elements, scope.layer, group, true, expert});
+}
+
+PerSample operator+(const PerSample& a, const PerSample& b) {
+  return {a.fixed + b.fixed, a.per_token + b.per_token, a.per_token_pair + b.per_token_pair};
+}
+
+}  // namespace
+
+void Scope::matrix(std::string_view name, std::int64_t elements) const {
+  add(*this, name, elements, "decay");
+}
+
+void Scope::vector(std::string_view name, std::int64_t elements) const {
+  add(*this, name, elements, "no_decay");
+}
+
+void Scope::linear(std::string_view name, std::int64_t in, std::int64_t out) const {
+  matrix(fmt::format("{}.weight", name), in * out);
+  vector(fmt::format("{}.bias", name), out);
+}
+
+void Scope::norm(std::string_view name, std::int64_t width) const {
+  vector(fmt::format("{}.weight", name), width);
+  vector(fmt::format("{}.bias", name), width);
+}
+
+void Scope::expert(std::string_view name, std::int64_t elements) const {
+  add(*this, name, elements, "decay", true);
+}
+
+Cost attention_cost(const Attention& attention) {
+  const auto h = static_cast<double>(attention.hidden);
+  const auto q = static_cast<double>(attention.query_width);
+  const auto k = static_cast<double>(attention.key_width);
+  const double x = attention.query_tokens;
+  const double y = attention.memory_tokens;
+  const double mask = attention.dropout ? 1 : 0;
+  const double score_bytes = !attention.keeps_scores ? 0 : attention.dropout ? 5 : 2;
+  Cost cost;
+  cost.forward_flops.per_token = x * (2 * h * q + 2 * q * h) + y * 4 * h * k;
+  cost.forward_flops.per_token_pair = x * y * 4 * q;
+  cost.activation_bytes.per_token = x * ((2 + mask) * h + 4 * q) + y * 4 * k;
+  cost.activation_bytes.per_token_pair = x * y * score_bytes * static_cast<double>(attention.heads);
+  return cost;
+}
+
+Cost feed_forward_cost(const FeedForward& feed_forward) {
+  const auto h = static_cast<double>(feed_forward.hidden);
+  const auto f = static_cast<double>(feed_forward.ffn);
+  const double mask = feed_forward.dropout ? 1 : 0;
+  const double matrices = feed_forward.gated ? 3 : 2;
+  const double visits = feed_forward.tokens * static_cast<double>(feed_forward.experts_per_token);
+  Cost cost;
+  cost.forward_flops.per_token =
+      visits * matrices * 2 * h * f +
+      feed_forward.tokens * 2 * h * static_cast<double>(feed_forward.experts);
+  cost.activation_bytes.per_token = visits * ((2 + mask) * h + (feed_forward.gated ? 8 : 4) * f);
+  return cost;
+}
+
+Cost norm_cost(std::int64_t hidden, double tokens) {
+  Cost cost;
+  cost.activation_bytes.per_token = tokens * 2 * static_cast<double>(hidden);
+  return cost;
+}
+
+Cost dense_block_cost(const ModelShape& shape, bool dropout, bool keeps_scores) {
+  return attention_cost({.hidden = shape.hidden,
+                         .heads = shape.heads,
+                         .query_width = shape.hidden,
+                         .key_width = shape.hidden,
+                         .dropout = dropout,
+                         .keeps_scores = keeps_scores}) +
+         feed_forward_cost({.hidden = shape.hidden, .ffn = shape.ffn, .dropout = dropout}) +
+         norm_cost(shape.hidden) + norm_cost(shape.hidden);
+}
+
+Cost vocabulary_cost(std::int64_t hidden, std::int64_t vocab, double tokens) {
+  const auto h = static_cast<double>(hidden);
+  const auto v = static_cast<double>(vocab);
+  Cost cost;
+  cost.forward_flops.per_token = tokens * 2 * h * v;
+  cost.activation_bytes.per_token = tokens * (2 * h + 4 * v);
+  return cost;
+}
+
+Cost operator+(const Cost& a, const Cost& b) {
+  return {a.forward_flops + b.forward_flops, a.activation_bytes + b.activation_bytes};
+}
+
+void read_width(const Table& model, ModelShape& shape) {
+  shape.hidden = model.integer("hidden", 1, max_width);
+  shape.heads = model.integer("heads", 1, max_heads);
+  shape.kv_heads = shape.heads;
+  shape.ffn = model.integer("ffn", 1, max_ffn);
+  if (shape.hidden % shape.heads != 0)
+    fail_input(model.where("heads"),
+               fmt::format("hidden {} is not divisible by {} heads", shape.hidden, shape.heads));
+}
+
+void read_tokens(const Table& model, ModelShape& shape) {
+  const std::int64_t multiple =
+      model.has("vocab_multiple") ? model.integer("vocab_multiple", 1, max_vocab) : 1;
+  const std::int64_t words = model.integer("vocab", 1, max_vocab);
+  shape.vocab = (words + multiple - 1) / multiple * multiple;
+  read_lengths(model, shape);
+}
+
+void read_lengths(const Table& model, ModelShape& shape) {
+  shape.max_seq_len = model.integer("max_seq_len", 1, max_tokens);
+  shape.default_seq_len = model.has("default_seq_len")
+                              ? model.integer("default_seq_len", 1, shape.max_seq_len)
+                              : shape.max_seq_len;
+}
+
+void read_experts(const Table& model, ModelShape& shape, std::int64_t expert_layers) {
+  shape.experts = model.integer("experts", 1, max_experts);
+  shape.experts_per_token = model.integer("experts_per_token", 1, shape.experts);
+  if (shape.experts * expert_layers > max_expert_layers)
+    fail_input(
+        model.where("experts"),
+        fmt::format("{} experts in each of {} layers are too many", shape.experts, expert_layers),
+        fmt::format("experts times layers up to {}", max_expert_layers));
+}
+
+std::int64_t read_layers(const Table& model, std::string_view key) {
+  return model.integer(key, 1, max_layers);
+}
+
+bool keeps_scores(const Table& model) { return !model.get_or<bool>("flash_attention", false); }
+
+}  // namespace lambcast

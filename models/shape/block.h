@@ -1,0 +1,80 @@
+// The pieces families build from: tensors in registration order, and the cost of the sublayers of a
+// transformer block.
+//
+// Activations kept per sample, at 2 bytes per element unless noted (Korthikanti et al. 2022,
+// section 4.1, extended here to other shapes; kind: assumed). For x = query_tokens, y =
+// memory_tokens per token of the sample, query width q = heads * head_dim, key width k:
+//   attention     x (2 input + 1 dropout mask) h + 4 x q (query, context) + 4 y k (key, value)
+//                 + 5 x y a s (softmax 2, dropout mask 1, dropped scores 2) per token
+//   feed-forward  (2 input + 1 dropout mask) h + 4 f;  gated: 8 f (gate, up, activated, product)
+//   norm          2 h
+// Without dropout the masks go and scores cost 2 instead of 5; attention in one kernel
+// (FlashAttention, Dao et al. 2022) keeps no scores at all. For q = k = h, f = 4h the sum with two
+// norms is the 34 s h + 5 a s^2 of the paper.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "models/shape/shape.h"
+#include "sim/base/table.h"
+
+namespace lambcast {
+
+// Adds tensors named under a prefix to one place of the model.
+struct Scope {
+  ModelShape& shape;
+  int layer;
+  std::string prefix;
+
+  void matrix(std::string_view name, std::int64_t elements) const;  // decays
+  void vector(std::string_view name, std::int64_t elements) const;  // bias or norm: does not
+  void linear(std::string_view name, std::int64_t in, std::int64_t out) const;  // weight and bias
+  void norm(std::string_view name, std::int64_t width) const;                   // weight and bias
+  void expert(std::string_view name, std::int64_t elements) const;
+};
+
+struct Attention {
+  std::int64_t hidden = 0;
+  std::int64_t heads = 0;
+  std::int64_t query_width = 0;  // heads * head_dim
+  std::int64_t key_width = 0;    // kv_heads * head_dim
+  bool dropout = false;
+  bool keeps_scores = true;
+  double query_tokens = 1;   // attending tokens per token of the sample
+  double memory_tokens = 1;  // attended tokens per token of the sample
+};
+Cost attention_cost(const Attention& attention);
+
+struct FeedForward {
+  std::int64_t hidden = 0;
+  std::int64_t ffn = 0;
+  bool gated = false;  // three matrices instead of two
+  bool dropout = false;
+  std::int64_t experts = 0;  // 0: dense, no router
+  std::int64_t experts_per_token = 1;
+  double tokens = 1;  // per token of the sample
+};
+// Experts are taken as evenly loaded: neither padding to a capacity nor dropped tokens.
+Cost feed_forward_cost(const FeedForward& feed_forward);
+
+Cost norm_cost(std::int64_t hidden, double tokens = 1);
+
+// What BERT, GPT and ViT blocks have in common: attention at full width, an ungated feed-forward
+// and two norms.
+Cost dense_block_cost(const ModelShape& shape, bool dropout, bool keeps_scores);
+
+// Output layer over the vocabulary, its 2-byte input and 4-byte logits kept.
+Cost vocabulary_cost(std::int64_t hidden, std::int64_t vocab, double tokens = 1);
+
+Cost operator+(const Cost& a, const Cost& b);
+
+// Keys that several families share. Each checks its range and that heads divide the width.
+void read_width(const Table& model, ModelShape& shape);    // hidden, heads, ffn; kv_heads = heads
+void read_tokens(const Table& model, ModelShape& shape);   // vocab, vocab_multiple and lengths
+void read_lengths(const Table& model, ModelShape& shape);  // max_seq_len, default_seq_len
+void read_experts(const Table& model, ModelShape& shape, std::int64_t expert_layers);
+std::int64_t read_layers(const Table& model, std::string_view key);
+bool keeps_scores(const Table& model);  // not flash_attention
+
+}  // namespace lambcast

@@ -1,0 +1,14 @@
+#include "models/shape/families.h"
+
+namespace lambcast {
+
+std::span<const Family> families() {
+  static constexpr Family table[] = {
+      {"bert", build_bert},           {"gpt", build_gpt}, {"llama", build_llama},
+      {"moe-llama", build_moe_llama}, {"t5", build_t5},   {"switch", build_switch},
+      {"resnet", build_resnet},       {"vit", build_vit}, {"tensors", build_tensors},
+  };
+  return table;
+}
+
+}  // namespace lambcast

@@ -1,0 +1,41 @@
+// The kinds of model a description can name. A family reads its own keys from [model] and fills in
+// tensors, groups and costs; name, provenance and the check of the whole are load.cc's.
+//
+//   bert       post-LN, or pre-LN as DeepSpeed's bing_bert; masked-word and next-sentence heads
+//   gpt        GPT-2: pre-LN decoder, learned positions, head tied to the embedding
+//   llama      rotary positions, RMS norms, grouped heads, gated feed-forward, no biases, own head
+//   moe-llama  the same with a router and gated experts in every block (Mixtral)
+//   t5         encoder and decoder, relative position bias in the first block, tied head
+//   switch     t5 with every second feed-forward a router and experts
+//   resnet     bottleneck residual network on images
+//   vit        vision transformer with a class token
+//   tensors    anything: every tensor written down, one FLOP count per sample
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "models/shape/shape.h"
+#include "sim/base/table.h"
+
+namespace lambcast {
+
+struct Family {
+  std::string_view name;
+  // `file` is the whole description. Throws Error (usage) naming file, line and key.
+  void (*build)(const Table& file, const Table& model, ModelShape& shape);
+};
+
+std::span<const Family> families();
+
+void build_bert(const Table& file, const Table& model, ModelShape& shape);
+void build_gpt(const Table& file, const Table& model, ModelShape& shape);
+void build_llama(const Table& file, const Table& model, ModelShape& shape);
+void build_moe_llama(const Table& file, const Table& model, ModelShape& shape);
+void build_t5(const Table& file, const Table& model, ModelShape& shape);
+void build_switch(const Table& file, const Table& model, ModelShape& shape);
+void build_resnet(const Table& file, const Table& model, ModelShape& shape);
+void build_vit(const Table& file, const Table& model, ModelShape& shape);
+void build_tensors(const Table& file, const Table& model, ModelShape& shape);
+
+}  // namespace lambcast

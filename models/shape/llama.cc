@@ -1,0 +1,84 @@
+// Llama (Touvron et al. 2023) and Mixtral (Jiang et al. 2024) with the tensors of Hugging Face
+// transformers' LlamaForCausalLM and MixtralForCausalLM. No dropout, no biases.
+#include <fmt/format.h>
+
+#include "models/shape/block.h"
+#include "models/shape/families.h"
+
+namespace lambcast {
+namespace {
+
+void add_attention(const Scope& scope, std::int64_t key_width) {
+  const std::int64_t h = scope.shape.hidden;
+  scope.matrix("self_attn.q_proj.weight", h * h);
+  scope.matrix("self_attn.k_proj.weight", h * key_width);
+  scope.matrix("self_attn.v_proj.weight", h * key_width);
+  scope.matrix("self_attn.o_proj.weight", h * h);
+}
+
+void add_feed_forward(const Scope& scope) {
+  const std::int64_t elements = scope.shape.hidden * scope.shape.ffn;
+  scope.matrix("mlp.gate_proj.weight", elements);
+  scope.matrix("mlp.up_proj.weight", elements);
+  scope.matrix("mlp.down_proj.weight", elements);
+}
+
+void add_experts(const Scope& scope) {
+  const std::int64_t elements = scope.shape.hidden * scope.shape.ffn;
+  scope.matrix("block_sparse_moe.gate.weight", scope.shape.hidden * scope.shape.experts);
+  for (std::int64_t e = 0; e < scope.shape.experts; ++e)
+    for (const char* matrix : {"w1", "w2", "w3"})
+      scope.expert(fmt::format("block_sparse_moe.experts.{}.{}.weight", e, matrix), elements);
+}
+
+void build(const Table& model, ModelShape& shape, bool moe) {
+  read_width(model, shape);
+  read_tokens(model, shape);
+  if (model.has("kv_heads")) shape.kv_heads = model.integer("kv_heads", 1, shape.heads);
+  if (shape.heads % shape.kv_heads != 0)
+    fail_input(model.where("kv_heads"), fmt::format("{} heads are not divisible by {} kv_heads",
+                                                    shape.heads, shape.kv_heads));
+  shape.layers = read_layers(model, "layers");
+  if (moe) read_experts(model, shape, shape.layers);
+  shape.groups = {"decay", "no_decay"};
+  const std::int64_t key_width = shape.hidden / shape.heads * shape.kv_heads;
+
+  Scope{shape, -1, "model."}.matrix("embed_tokens.weight", shape.vocab * shape.hidden);
+  const Cost block = attention_cost({.hidden = shape.hidden,
+                                     .heads = shape.heads,
+                                     .query_width = shape.hidden,
+                                     .key_width = key_width,
+                                     .keeps_scores = keeps_scores(model)}) +
+                     feed_forward_cost({.hidden = shape.hidden,
+                                        .ffn = shape.ffn,
+                                        .gated = true,
+                                        .experts = shape.experts,
+                                        .experts_per_token = moe ? shape.experts_per_token : 1}) +
+                     norm_cost(shape.hidden) + norm_cost(shape.hidden);
+  for (int layer = 0; layer < shape.layers; ++layer) {
+    const Scope scope{shape, layer, fmt::format("model.layers.{}.", layer)};
+    add_attention(scope, key_width);
+    if (moe)
+      add_experts(scope);
+    else
+      add_feed_forward(scope);
+    scope.vector("input_layernorm.weight", shape.hidden);
+    scope.vector("post_attention_layernorm.weight", shape.hidden);
+    shape.blocks.push_back(block);
+  }
+  Scope{shape, -1, "model."}.vector("norm.weight", shape.hidden);
+  Scope{shape, -1, ""}.matrix("lm_head.weight", shape.vocab * shape.hidden);
+  shape.outside = norm_cost(shape.hidden) + vocabulary_cost(shape.hidden, shape.vocab);
+}
+
+}  // namespace
+
+void build_llama(const Table&, const Table& model, ModelShape& shape) {
+  build(model, shape, false);
+}
+
+void build_moe_llama(const Table&, const Table& model, ModelShape& shape) {
+  build(model, shape, true);
+}
+
+}  // namespace lambcast

@@ -1,0 +1,92 @@
+#include "models/shape/load.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "embedded/model_preset_files.h"
+#include "models/shape/families.h"
+#include "sim/base/table.h"
+
+namespace lambcast {
+namespace {
+
+constexpr double max_parameters = 1e15;
+
+// "presets/bert-base.toml" -> "bert-base"
+std::string_view preset_name(std::string_view file) {
+  file.remove_prefix(file.rfind('/') + 1);
+  return file.substr(0, file.rfind('.'));
+}
+
+bool is_path(std::string_view name) {
+  return name.find('/') != std::string_view::npos || name.ends_with(".toml");
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in || std::filesystem::is_directory(path)) fail_input({path, 0, {}}, "cannot be read");
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+Table parse(const std::string& name_or_path) {
+  if (is_path(name_or_path)) return Table::parse(read_file(name_or_path), name_or_path);
+  return Table::parse(model_preset_text(name_or_path), name_or_path + ".toml");
+}
+
+Provenance read_provenance(const Table& model) {
+  if (!model.has("kind") && !model.has("source")) return {Kind::assumed, model.where().file};
+  const auto kind =
+      static_cast<Kind>(model.choice("kind", {"measured", "published", "fitted", "assumed"}));
+  return {kind, model.get<std::string>("source")};
+}
+
+ModelShape build(const Table& file) {
+  const Table model = file.table("model");
+  ModelShape shape;
+  shape.name = model.get<std::string>("name");
+  if (shape.name.empty()) fail_input(model.where("name"), "is empty");
+  shape.provenance = read_provenance(model);
+  std::vector<std::string> names;
+  for (const Family& family : families()) names.emplace_back(family.name);
+  const Family& family = families()[model.choice("family", names)];
+  shape.family = family.name;
+  family.build(file, model, shape);
+  file.finish();
+
+  double total = 0;
+  for (const Tensor& tensor : shape.tensors) total += static_cast<double>(tensor.elements);
+  if (total > max_parameters)
+    fail_input(model.where(), fmt::format("{:.3g} parameters are too many", total),
+               fmt::format("up to {:.0e}", max_parameters));
+  return shape;
+}
+
+}  // namespace
+
+std::vector<std::string> model_presets() {
+  std::vector<std::string> names;
+  for (const EmbeddedFile& file : model_preset_files()) names.emplace_back(preset_name(file.name));
+  return names;
+}
+
+std::string_view model_preset_text(std::string_view name) {
+  for (const EmbeddedFile& file : model_preset_files())
+    if (preset_name(file.name) == name) return file.text;
+  fail_unknown({{}, 0, "model"}, "model", name, model_presets());
+}
+
+ModelShape load_model(const std::string& name_or_path, std::span<const ModelOverride> overrides) {
+  Table file = parse(name_or_path);
+  for (const ModelOverride& override : overrides) {
+    const std::string origin = fmt::format("--set {}={}", override.key, override.value);
+    if (!override.key.starts_with("model."))
+      fail_input({origin, 0, override.key}, "is no key of a model", "model.KEY");
+    file.set(override.key, override.value, origin);
+  }
+  return build(file);
+}
+
+}  // namespace lambcast

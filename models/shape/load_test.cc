@@ -1,0 +1,184 @@
+// Loading: overrides, files, and every refusal with its sentence.
+#include "models/shape/load.h"
+
+#include <unistd.h>
+#include <catch2/catch.hpp>
+
+#include <cstdio>
+#include <fstream>
+
+using namespace lambcast;
+using Catch::Matchers::Contains;
+using Catch::Matchers::StartsWith;
+
+namespace {
+
+ModelShape with(const std::string& name, std::vector<ModelOverride> overrides) {
+  return load_model(name, overrides);
+}
+
+// A description in the working directory, gone with the test. Test cases may run side by side.
+struct File {
+  const std::string path = "./load_test_" + std::to_string(getpid()) + ".toml";
+  explicit File(const std::string& text) { std::ofstream(path) << text; }
+  ~File() { std::remove(path.c_str()); }
+};
+
+const std::string small =
+    "[model]\n"
+    "name = \"pair\"\n"
+    "family = \"tensors\"\n"
+    "forward_flops_per_sample = 1000\n";
+
+void refuses(const std::string& text, const std::string& sentence) {
+  const File file(text);
+  CHECK_THROWS_WITH(load_model(file.path), file.path + sentence);
+}
+
+std::string tensor(const std::string& keys) { return "[[tensor]]\n" + keys; }
+
+}  // namespace
+
+TEST_CASE("an unknown model is refused with a guess and a list") {
+  CHECK_THROWS_WITH(load_model("bert-larg"),
+                    StartsWith("model: unknown model 'bert-larg', did you mean 'bert-large'?") &&
+                        Contains("allowed: bert-base, bert-large, gpt2,") && Contains("vit-l16"));
+  CHECK_THROWS_WITH(load_model(""), StartsWith("model: unknown model ''"));
+  try {
+    load_model("bert-larg");
+  } catch (const Error& error) {
+    CHECK(error.code() == Exit::usage);
+  }
+}
+
+TEST_CASE("a file that cannot be read is named") {
+  CHECK_THROWS_WITH(load_model("no/such.toml"), "no/such.toml: cannot be read");
+  CHECK_THROWS_WITH(load_model("absent.toml"), "absent.toml: cannot be read");
+  CHECK_THROWS_WITH(load_model("./"), "./: cannot be read");
+}
+
+TEST_CASE("overrides change a key, and only keys that exist") {
+  CHECK(with("gpt2", {{"model.layers", "24"},
+                      {"model.hidden", "1024"},
+                      {"model.heads", "16"},
+                      {"model.ffn", "4096"}})
+            .tensors.size() == 24 * 12 + 4);
+  CHECK_THROWS_WITH(with("gpt2", {{"model.layrs", "24"}}),
+                    StartsWith("--set model.layrs=24: model.layrs: unknown key 'layrs', did you "
+                               "mean 'layers'?"));
+  CHECK_THROWS_WITH(with("gpt2", {{"layers", "24"}}),
+                    "--set layers=24: layers: is no key of a model (allowed: model.KEY)");
+  CHECK_THROWS_WITH(with("gpt2", {{"model.layers", "many"}}),
+                    StartsWith("--set model.layers=many: model.layers: is not a whole number"));
+}
+
+TEST_CASE("values out of range are refused") {
+  const auto refused = [](const std::string& name, const std::string& key, const std::string& value,
+                          const std::string& sentence) {
+    INFO(name << " " << key << "=" << value);
+    CHECK_THROWS_WITH(with(name, {{key, value}}),
+                      "--set " + key + "=" + value + ": " + key + ": " + sentence);
+  };
+  refused("gpt2", "model.layers", "0", "0 is out of range (allowed: 1 to 10000)");
+  refused("gpt2", "model.layers", "10001", "10001 is out of range (allowed: 1 to 10000)");
+  refused("gpt2", "model.hidden", "1000001", "1000001 is out of range (allowed: 1 to 1000000)");
+  refused("gpt2", "model.heads", "7", "hidden 768 is not divisible by 7 heads");
+  refused("gpt2", "model.ffn", "-1", "-1 is out of range (allowed: 1 to 10000000)");
+  refused("gpt2", "model.vocab", "0", "0 is out of range (allowed: 1 to 10000000)");
+  refused("gpt2", "model.vocab_multiple", "0", "0 is out of range (allowed: 1 to 10000000)");
+  refused("gpt2", "model.max_seq_len", "0", "0 is out of range (allowed: 1 to 16777216)");
+  refused("bert-base", "model.default_seq_len", "513", "513 is out of range (allowed: 1 to 512)");
+  refused("bert-base", "model.type_vocab", "0", "0 is out of range (allowed: 1 to 1000)");
+  refused("bert-base", "model.masked_fraction", "0",
+          "0 is out of range (allowed: above 0, up to 1)");
+  refused("bert-base", "model.masked_fraction", "1.5",
+          "1.5 is out of range (allowed: above 0, up to 1)");
+  refused("llama2-7b", "model.kv_heads", "5", "32 heads are not divisible by 5 kv_heads");
+  refused("llama2-7b", "model.kv_heads", "64", "64 is out of range (allowed: 1 to 32)");
+  refused("mixtral-8x7b", "model.experts", "5000", "5000 is out of range (allowed: 1 to 4096)");
+  refused("mixtral-8x7b", "model.experts", "4096",
+          "4096 experts in each of 32 layers are too many (allowed: experts times layers up to "
+          "100000)");
+  refused("mixtral-8x7b", "model.experts_per_token", "9", "9 is out of range (allowed: 1 to 8)");
+  refused("t5-large", "model.head_dim", "0", "0 is out of range (allowed: 1 to 10000)");
+  refused("t5-large", "model.relative_buckets", "0", "0 is out of range (allowed: 1 to 1000000)");
+  refused("t5-large", "model.decoder_layers", "0", "0 is out of range (allowed: 1 to 10000)");
+  refused("switch-base-64", "model.sparse_every", "0", "0 is out of range (allowed: 1 to 10000)");
+  refused("resnet50", "model.blocks", "[]", "0 stages are out of range (allowed: 1 to 6 stages)");
+  refused("resnet50", "model.blocks", "[3, 0]", "0 is out of range (allowed: 1 to 1000)");
+  refused("resnet50", "model.width", "5000", "5000 is out of range (allowed: 1 to 4096)");
+  refused("resnet50", "model.image_size", "0", "0 is out of range (allowed: 1 to 10000)");
+  refused("vit-l16", "model.patch_size", "15", "image_size 224 is not divisible by patch_size 15");
+  refused("vit-l16", "model.classes", "0", "0 is out of range (allowed: 1 to 10000000)");
+  refused("gpt2", "model.name", "", "is empty");
+  refused("gpt2", "model.family", "lama",
+          "unknown value 'lama', did you mean 'llama'? (allowed: bert, gpt, llama, moe-llama, t5, "
+          "switch, resnet, vit, tensors)");
+}
+
+TEST_CASE("a model beyond 1e15 parameters is refused") {
+  // 10,000 * (4 * 1e12 + 2 * 1e13) = 2.4e17.
+  CHECK_THROWS_WITH(with("gpt2", {{"model.layers", "10000"},
+                                  {"model.hidden", "1000000"},
+                                  {"model.heads", "1000"},
+                                  {"model.ffn", "10000000"}}),
+                    Contains("model: 2.4e+17 parameters are too many (allowed: up to 1e+15)"));
+}
+
+TEST_CASE("any model can be written down tensor by tensor") {
+  const File file(small +
+                  "activation_bytes_per_sample = \"4 kB\"\n"
+                  "experts = 4\nexperts_per_token = 1\n" +
+                  tensor("name = \"a\"\nelements = 300\nlayer = 0\n") +
+                  tensor("name = \"b\"\nelements = 100\nlayer = 1\ngroup = \"none\"\n") +
+                  tensor("name = \"e\"\nelements = 400\nlayer = 1\nexpert = true\n") +
+                  tensor("name = \"c\"\nelements = 200\noptimized = false\n"));
+  const ModelShape shape = load_model(file.path);
+  CHECK(parameters(shape) == 1000);
+  CHECK(optimized_parameters(shape) == 800);
+  CHECK(active_parameters(shape) == 700);  // one expert of four stays
+  CHECK(shape.layers == 2);
+  CHECK(shape.groups == std::vector<std::string>{"decay", "none"});
+  CHECK(shape.provenance.kind == Kind::assumed);
+  CHECK(shape.provenance.source == file.path);
+  // 1000 FLOPs and 4000 bytes split by elements: 300 + 500 + 200.
+  CHECK(block_forward_flops(shape, 0, 0).value() == Approx(300));
+  CHECK(block_forward_flops(shape, 1, 0).value() == Approx(500));
+  CHECK(outside_forward_flops(shape, 0).value() == Approx(200));
+  CHECK(activation_bytes(shape, 2, 0).value() == Approx(8000));
+}
+
+TEST_CASE("a written-down model with a length scales with it") {
+  const File file(small + "max_seq_len = 512\ndefault_seq_len = 100\n" +
+                  tensor("name = \"a\"\nelements = 3\nlayer = 0\n"));
+  const ModelShape shape = load_model(file.path);
+  CHECK(forward_flops(shape, 100).value() == Approx(1000));
+  CHECK(forward_flops(shape, 200).value() == Approx(2000));
+}
+
+TEST_CASE("mistakes in a description are placed") {
+  const std::string a = tensor("name = \"a\"\nelements = 3\n");
+  refuses(small, ":1: tensor: is missing (allowed: [[tensor]] tables)");
+  refuses(small + a + a, ":9: tensor[1].name: tensor 'a' is listed twice");
+  refuses(small + tensor("name = \"a\"\nelements = 0\n"),
+          ":7: tensor[0].elements: 0 is out of range (allowed: 1 to 1000000000000000)");
+  refuses(small + tensor("name = \"a\"\nelements = 3\nexpert = true\n"),
+          ":8: tensor[0].expert: is true, but [model] has no 'experts'");
+  refuses(small + tensor("name = \"a\"\nelements = 3\nlayer = 1\n"),
+          ":5: tensor: layer 0 of 2 has no tensor (allowed: layers counted from 0 without gaps)");
+  refuses(small + tensor("name = \"a\"\nelements = 3\nlayers = 1\n"),
+          ":8: tensor[0].layers: unknown key 'layers', did you mean 'layer'? (allowed: elements, "
+          "expert, group, layer, name, optimized)");
+  refuses("[model]\nname = \"x\"\nfamily = \"tensors\"\nforward_flops_per_sample = 0\n" + a,
+          ":4: model.forward_flops_per_sample: 0 is out of range (allowed: above 0, up to 1e24)");
+  refuses("[model]\nname = \"x\"\nkind = \"published\"\n", ":1: model.source: is missing");
+  refuses("[model]\nname = \"x\"\nsource = \"me\"\n", ":1: model.kind: is missing");
+  refuses("[model]\nfamily = \"gpt\"\n", ":1: model.name: is missing");
+  refuses("[modle]\nname = \"x\"\n", ": model.name: is missing");
+  const File mixed(
+      "[model]\nname = \"x\"\nfamily = \"resnet\"\nblocks = [1]\nwidth = 8\n"
+      "classes = 2\nimage_size = 8\n" +
+      a);
+  CHECK_THROWS_WITH(load_model(mixed.path),
+                    StartsWith(mixed.path + ":8: tensor: unknown key 'tensor'"));
+}

@@ -1,0 +1,186 @@
+// Every preset against the totals its authors or frameworks print.
+#include <catch2/catch.hpp>
+
+#include <set>
+
+#include "models/shape/load.h"
+
+using namespace lambcast;
+
+namespace {
+
+struct Expected {
+  std::string name;
+  std::int64_t parameters;
+  std::int64_t optimized;
+  std::size_t tensors;
+  std::size_t optimized_tensors;
+};
+
+// bert: DeepSpeedExamples bing_bert, pieces added up in the BERT test below. gpt: closed form
+// L (12 h^2 + 13 h) + (V + s + 2) h, 12 tensors per layer and 4 outside. llama, mixtral: litgpt
+// prints 6.74, 68.98 and 46.70 B. t5, switch: Hugging Face prints 737,668,096 and 3.79 B. resnet50
+// and vit_l_16: torchvision's num_params, 25557032 and 304326632.
+const Expected expected[] = {
+    {"bert-base", 110'112'578, 109'521'986, 208, 206},
+    {"bert-large", 336'234'306, 335'184'706, 400, 398},
+    {"gpt2", 124'439'808, 124'439'808, 148, 148},
+    {"gpt2-xl", 1'557'611'200, 1'557'611'200, 580, 580},
+    {"gpt3-175b", 174'604'259'328, 174'604'259'328, 1156, 1156},
+    {"megatron-8.3b", 8'317'040'640, 8'317'040'640, 868, 868},
+    {"llama2-7b", 6'738'415'616, 6'738'415'616, 291, 291},
+    {"llama2-70b", 68'976'648'192, 68'976'648'192, 723, 723},
+    {"mixtral-8x7b", 46'702'792'704, 46'702'792'704, 995, 995},
+    {"switch-base-64", 3'790'748'928, 3'790'748'928, 1781, 1781},
+    {"t5-large", 737'668'096, 737'668'096, 509, 509},
+    {"resnet50", 25'557'032, 25'557'032, 161, 161},
+    {"vit-l16", 304'326'632, 304'326'632, 296, 296},
+};
+
+ModelShape with(const std::string& name, std::vector<ModelOverride> overrides) {
+  return load_model(name, overrides);
+}
+
+}  // namespace
+
+TEST_CASE("presets have the published sizes") {
+  std::vector<std::string> names;
+  for (const Expected& model : expected) {
+    INFO(model.name);
+    const ModelShape shape = load_model(model.name);
+    CHECK(shape.name == model.name);
+    CHECK(parameters(shape) == model.parameters);
+    CHECK(optimized_parameters(shape) == model.optimized);
+    CHECK(tensor_count(shape) == model.tensors);
+    CHECK(optimized_tensor_count(shape) == model.optimized_tensors);
+    CHECK(shape.provenance.kind == Kind::published);
+    CHECK_FALSE(shape.provenance.source.empty());
+    names.push_back(model.name);
+  }
+  CHECK(std::set<std::string>(names.begin(), names.end()).size() == 13);
+  std::vector<std::string> shipped = model_presets();
+  CHECK(std::set<std::string>(shipped.begin(), shipped.end()) ==
+        std::set<std::string>(names.begin(), names.end()));
+}
+
+TEST_CASE("presets are consistent: unique names, every block has tensors and costs") {
+  for (const std::string& name : model_presets()) {
+    INFO(name);
+    const ModelShape shape = load_model(name);
+    std::set<std::string> names;
+    std::set<int> layers;
+    for (const Tensor& tensor : shape.tensors) {
+      CHECK(tensor.elements > 0);
+      names.insert(tensor.name);
+      layers.insert(tensor.layer);
+    }
+    CHECK(names.size() == shape.tensors.size());
+    CHECK(*layers.begin() == -1);
+    CHECK(*layers.rbegin() == shape.layers - 1);
+    CHECK(layers.size() == static_cast<std::size_t>(shape.layers) + 1);
+    CHECK(shape.blocks.size() == static_cast<std::size_t>(shape.layers));
+    std::int64_t elements = 0;
+    for (const GroupSize& group : optimizer_groups(shape)) elements += group.elements;
+    CHECK(elements == optimized_parameters(shape));
+
+    // The split adds up to the whole, and no part is free.
+    double flops = outside_forward_flops(shape, shape.default_seq_len).value();
+    CHECK(flops > 0);
+    for (std::int64_t layer = 0; layer < shape.layers; ++layer) {
+      const double block = block_forward_flops(shape, layer, shape.default_seq_len).value();
+      CHECK(block > 0);
+      flops += block;
+    }
+    CHECK(forward_flops(shape, shape.default_seq_len).value() == Approx(flops).epsilon(1e-12));
+    CHECK(training_flops(shape, shape.default_seq_len).value() == Approx(3 * flops).epsilon(1e-12));
+    const Bytes one = activation_bytes(shape, 1, shape.default_seq_len);
+    CHECK(one.value() > 0);
+    CHECK(activation_bytes(shape, 7, shape.default_seq_len) / one == Approx(7));
+  }
+}
+
+TEST_CASE("bert-large is what DeepSpeed's bing_bert hands to a 1-bit optimizer") {
+  const ModelShape shape = load_model("bert-large");
+  CHECK(shape.vocab == 30528);  // 30522 up to a multiple of 8
+  const std::vector<GroupSize> groups = optimizer_groups(shape);
+  REQUIRE(groups.size() == 3);
+  // no_decay: 24 layers of biases (4 h + f + h) and norms (4 h) = 13,312, embedding norm 2 h, final
+  // norm 2 h, transform bias h and norm 2 h, word bias 30,528, next-sentence bias 2.
+  CHECK(groups[0].name == "decay");
+  CHECK(groups[0].elements == 334'303'232);
+  CHECK(groups[1].name == "no_decay");
+  CHECK(groups[1].elements == 24 * 13'312 + 7 * 1024 + 30'528 + 2);
+  CHECK(groups[1].elements == 357'186);
+  CHECK(groups[2].name == "position");
+  CHECK(groups[2].elements == 512 * 1024);
+  CHECK(groups[2].tensors == 1);
+  // Only the pooler stays out: h^2 + h.
+  for (const Tensor& tensor : shape.tensors)
+    CHECK(tensor.optimized == (tensor.name.find("pooler") == std::string::npos));
+  CHECK(parameters(shape) - optimized_parameters(shape) == 1024 * 1024 + 1024);
+}
+
+TEST_CASE("DeepSpeed's fused transformer kernel changes the tensors, not the elements") {
+  const ModelShape plain = load_model("bert-large");
+  const ModelShape fused = with("bert-large", {{"model.fused_transformer_kernel", "true"}});
+  CHECK(optimized_tensor_count(fused) == 302);  // 24 * 12 + 14
+  CHECK(optimized_parameters(fused) == optimized_parameters(plain));
+  const auto a = optimizer_groups(plain);
+  const auto b = optimizer_groups(fused);
+  for (std::size_t i = 0; i < a.size(); ++i) CHECK(a[i].elements == b[i].elements);
+}
+
+TEST_CASE("bert with the original's post-norms and vocabulary has Hugging Face's total") {
+  // transformers BertForPreTraining of bert-large-uncased: 336,226,108 parameters in 398 tensors,
+  // of bert-base-uncased 110,106,428 in 206.
+  const std::vector<ModelOverride> original{{"model.pre_layer_norm", "false"},
+                                            {"model.vocab_multiple", "1"},
+                                            {"model.optimize_pooler", "true"}};
+  const ModelShape large = with("bert-large", original);
+  CHECK(parameters(large) == 336'226'108);
+  CHECK(optimized_tensor_count(large) == 398);
+  const ModelShape base = with("bert-base", original);
+  CHECK(parameters(base) == 110'106'428);
+  CHECK(optimized_tensor_count(base) == 206);
+}
+
+TEST_CASE("families give the published totals of their other members") {
+  // switch-base-N of Hugging Face: 0.619, 1.072, 1.979, 7.415, 14.66 B for 8, 16, 32, 128, 256.
+  const auto switch_base = [](const char* experts) {
+    return static_cast<double>(parameters(with("switch-base-64", {{"model.experts", experts}})));
+  };
+  CHECK(switch_base("8") == Approx(0.619e9).epsilon(1e-3));
+  CHECK(switch_base("16") == Approx(1.072e9).epsilon(1e-3));
+  CHECK(switch_base("32") == Approx(1.979e9).epsilon(1e-3));
+  CHECK(switch_base("128") == Approx(7.415e9).epsilon(1e-3));
+  CHECK(switch_base("256") == Approx(14.66e9).epsilon(1e-3));
+  // torchvision: resnet101 44,549,160, resnet152 60,192,808, vit_b_16 86,567,656.
+  CHECK(parameters(with("resnet50", {{"model.blocks", "[3, 4, 23, 3]"}})) == 44'549'160);
+  CHECK(parameters(with("resnet50", {{"model.blocks", "[3, 8, 36, 3]"}})) == 60'192'808);
+  CHECK(parameters(with("vit-l16", {{"model.layers", "12"},
+                                    {"model.hidden", "768"},
+                                    {"model.heads", "12"},
+                                    {"model.ffn", "3072"}})) == 86'567'656);
+  // Llama 3 8B: 8,030,261,248.
+  CHECK(parameters(with("llama2-7b", {{"model.kv_heads", "8"},
+                                      {"model.ffn", "14336"},
+                                      {"model.vocab", "128256"}})) == 8'030'261'248);
+  // Hugging Face t5-small 60,506,624.
+  CHECK(parameters(with("t5-large", {{"model.encoder_layers", "6"},
+                                     {"model.decoder_layers", "6"},
+                                     {"model.hidden", "512"},
+                                     {"model.heads", "8"},
+                                     {"model.ffn", "2048"}})) == 60'506'624);
+}
+
+TEST_CASE("only visited experts are active") {
+  // Jiang et al. 2024: 13 B of 47 B. 46,702,792,704 - 32 * 6 * 3 * 4096 * 14336.
+  const ModelShape mixtral = load_model("mixtral-8x7b");
+  CHECK(active_parameters(mixtral) == 12'879'925'248);
+  CHECK(active_parameters(mixtral) ==
+        parameters(mixtral) - std::int64_t{32} * 6 * 3 * 4096 * 14336);
+  // One expert of 64 is a dense T5 with routers: 12 sparse layers drop 63 experts of 2 h f.
+  const ModelShape sparse = load_model("switch-base-64");
+  CHECK(active_parameters(sparse) == parameters(sparse) - std::int64_t{12} * 63 * 2 * 768 * 3072);
+  CHECK(active_parameters(load_model("gpt2")) == 124'439'808);
+}

@@ -1,0 +1,100 @@
+// Bottleneck residual networks (He et al. 2016) as torchvision builds them: the stride sits in the
+// 3x3 convolution, the first block of each stage projects its shortcut, convolutions have no bias.
+// Batch-norm running statistics are buffers, not parameters, and are left out.
+#include <fmt/format.h>
+
+#include "models/shape/block.h"
+#include "models/shape/families.h"
+
+namespace lambcast {
+namespace {
+
+constexpr std::int64_t expansion = 4;  // output channels of a block per inner channel
+
+std::int64_t halved(std::int64_t size) { return (size + 1) / 2; }
+
+// Convolution k x k without bias, then batch norm. The norm's input is kept; so is the
+// convolution's, which is counted where it is produced.
+void add_conv(const Scope& scope, Cost& cost, std::string_view conv, std::string_view norm,
+              std::int64_t kernel, std::int64_t in, std::int64_t out, std::int64_t size) {
+  const std::int64_t weights = kernel * kernel * in * out;
+  const auto pixels = static_cast<double>(size * size);
+  scope.matrix(fmt::format("{}.weight", conv), weights);
+  scope.norm(norm, out);
+  cost.forward_flops.fixed += 2 * pixels * static_cast<double>(weights);
+  cost.activation_bytes.fixed += 2 * pixels * static_cast<double>(out);
+}
+
+// What a ReLU hands on.
+void keep(Cost& cost, std::int64_t channels, std::int64_t size) {
+  cost.activation_bytes.fixed += 2 * static_cast<double>(channels * size * size);
+}
+
+struct Stage {
+  std::int64_t blocks = 0;
+  std::int64_t in = 0;     // channels into its first block
+  std::int64_t width = 0;  // channels of the 3x3 convolutions
+  std::int64_t size = 0;   // pixels along an edge, before its stride
+  std::int64_t stride = 1;
+};
+
+void add_block(const Scope& scope, Cost& cost, const Stage& stage, bool first) {
+  const std::int64_t out = stage.width * expansion;
+  const std::int64_t in = first ? stage.in : out;
+  const std::int64_t after = stage.stride == 2 ? halved(stage.size) : stage.size;
+  const std::int64_t before = first ? stage.size : after;
+  add_conv(scope, cost, "conv1", "bn1", 1, in, stage.width, before);
+  keep(cost, stage.width, before);
+  add_conv(scope, cost, "conv2", "bn2", 3, stage.width, stage.width, after);
+  keep(cost, stage.width, after);
+  add_conv(scope, cost, "conv3", "bn3", 1, stage.width, out, after);
+  if (first) add_conv(scope, cost, "downsample.0", "downsample.1", 1, in, out, after);
+  keep(cost, out, after);
+}
+
+}  // namespace
+
+void build_resnet(const Table&, const Table& model, ModelShape& shape) {
+  const auto blocks = model.get<std::vector<std::int64_t>>("blocks");
+  if (blocks.empty() || blocks.size() > 6)
+    fail_input(model.where("blocks"), fmt::format("{} stages are out of range", blocks.size()),
+               "1 to 6 stages");
+  for (const std::int64_t count : blocks)
+    if (count < 1 || count > 1000)
+      fail_input(model.where("blocks"), fmt::format("{} is out of range", count), "1 to 1000");
+  const std::int64_t width = model.integer("width", 1, 4096);
+  const std::int64_t classes = model.integer("classes", 1, 10'000'000);
+  const std::int64_t pixels = model.integer("image_size", 1, 10'000);
+  shape.groups = {"decay", "no_decay"};
+
+  const Scope top{shape, -1, ""};
+  std::int64_t size = halved(pixels);
+  add_conv(top, shape.outside, "conv1", "bn1", 7, 3, width, size);
+  keep(shape.outside, width, size);
+  size = halved(size);  // max pooling
+  keep(shape.outside, width, size);
+
+  Stage stage{.in = width, .width = width, .size = size};
+  int layer = 0;
+  for (std::size_t s = 0; s < blocks.size(); ++s) {
+    stage.blocks = blocks[s];
+    for (std::int64_t b = 0; b < stage.blocks; ++b, ++layer) {
+      shape.blocks.emplace_back();
+      const Scope scope{shape, layer, fmt::format("layer{}.{}.", s + 1, b)};
+      add_block(scope, shape.blocks.back(), stage, b == 0);
+    }
+    stage = {.in = stage.width * expansion,
+             .width = stage.width * 2,
+             .size = stage.stride == 2 ? halved(stage.size) : stage.size,
+             .stride = 2};
+  }
+  shape.layers = layer;
+  shape.hidden = stage.in;
+  top.linear("fc", shape.hidden, classes);
+  shape.outside.forward_flops.fixed +=
+      2 * static_cast<double>(shape.hidden) * static_cast<double>(classes);
+  shape.outside.activation_bytes.fixed +=
+      2 * static_cast<double>(shape.hidden) + 4 * static_cast<double>(classes);
+}
+
+}  // namespace lambcast

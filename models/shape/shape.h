@@ -1,0 +1,122 @@
+// A model as the rest of lambcast sees it: a list of named parameter tensors and what one sample
+// costs, block by block. Nothing else about a network matters to a step forecast.
+//
+// Why a tensor list and not a parameter count: LAMB has one trust ratio per tensor, 1-bit LAMB one
+// scaling coefficient per tensor, 1-bit Adam one compressed all-reduce per parameter group, and the
+// engine sums gradients that the optimizer never sees (bing_bert's pooler).
+//
+// Conventions, the same for every family
+//   * FLOPs count matrix products only (attention scores and vocabulary head included; norms,
+//     activations, softmax and look-ups not), a multiply-add is 2, attention is the full s x s
+//     square (no causal halving). A GPT with L layers, hidden h, vocabulary V, sequence s:
+//       forward = 24 L s h^2 (1 + s / 6h) + 2 s h V      per sample
+//     (Narayanan et al. 2021, equation 3, less the backward and the recomputed pass).
+//   * The backward pass costs twice the forward pass; training FLOPs are 3 x forward.
+//   * Activations are what a backward pass without recomputation keeps, at 2 bytes per element:
+//       s h (34 + 5 a s / h) bytes per block and sample  (a heads, ffn 4h, dropout on)
+//     (Korthikanti et al. 2022, equation 1); block.h states what changes without dropout, with
+//     grouped heads, gated or expert feed-forwards, and with attention that keeps no scores.
+//     An estimate: allocator overhead and framework workspaces are left out.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/base/error.h"
+#include "sim/base/provenance.h"
+#include "sim/base/units.h"
+
+namespace lambcast {
+
+struct Tensor {
+  std::string name;  // as the framework registers it
+  std::int64_t elements = 0;
+  int layer = -1;         // index of the repeated block, -1 outside the blocks
+  std::string group;      // parameter group of the optimizer, one of ModelShape::groups
+  bool optimized = true;  // false: all-reduced by the engine, but not given to the optimizer
+  bool expert = false;    // held once per expert-parallel group, not by every rank
+};
+
+// An amount per sample as a function of its length s in tokens.
+struct PerSample {
+  double fixed = 0;
+  double per_token = 0;
+  double per_token_pair = 0;  // times s^2
+
+  double at(std::int64_t seq_len) const {
+    const auto s = static_cast<double>(seq_len);
+    return fixed + s * (per_token + s * per_token_pair);
+  }
+};
+
+struct Cost {
+  PerSample forward_flops;
+  PerSample activation_bytes;
+};
+
+struct ModelShape {
+  std::string name;
+  std::string family;
+  // For reports and parallel layouts; 0 where the family has no such thing.
+  std::int64_t layers = 0;  // repeated blocks; encoder and decoder blocks together
+  std::int64_t hidden = 0;
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;
+  std::int64_t ffn = 0;
+  std::int64_t vocab = 0;  // rows of the embedding, padding included
+  // Longest and usual sample in tokens. 0: a sample has no length to choose (images).
+  std::int64_t max_seq_len = 0;
+  std::int64_t default_seq_len = 0;
+  // Mixture of experts: of `experts`, each token visits `experts_per_token`. 0: dense.
+  std::int64_t experts = 0;
+  std::int64_t experts_per_token = 0;
+
+  // Parameter groups in the optimizer's order. "no_decay" holds the one-dimensional tensors (biases
+  // and norms), as Megatron-LM's optimizer groups do. BERT has a third, "position": bing_bert gives
+  // the position embeddings to 1-bit optimizers as a group of their own, with a momentum mask; for
+  // plain Adam and LAMB they decay with the rest.
+  std::vector<std::string> groups;
+  std::vector<Tensor> tensors;  // in registration order
+  std::vector<Cost> blocks;     // one per layer
+  // Embedding, stem and head. Token models spend its FLOPs in the head, after the last block.
+  Cost outside;
+  Provenance provenance;  // of the numbers of the description
+};
+
+// Elements of all tensors: what the engine all-reduces.
+std::int64_t parameters(const ModelShape& shape);
+// Elements given to the optimizer: what 1-bit optimizers compress.
+std::int64_t optimized_parameters(const ModelShape& shape);
+// Elements one token passes through: all, less the experts it does not visit.
+std::int64_t active_parameters(const ModelShape& shape);
+
+std::size_t tensor_count(const ModelShape& shape);
+std::size_t optimized_tensor_count(const ModelShape& shape);
+
+struct GroupSize {
+  std::string name;
+  std::size_t tensors = 0;
+  std::int64_t elements = 0;
+};
+// What the optimizer is given, group by group, in its order. Empty groups are left out.
+std::vector<GroupSize> optimizer_groups(const ModelShape& shape);
+
+// The length of a sample: the requested one, else the default. Throws Error (usage) where the model
+// has no length to choose or the request is outside 1 .. max_seq_len. Images give 0.
+std::int64_t resolve_seq_len(const ModelShape& shape, std::optional<std::int64_t> requested,
+                             const Where& where);
+
+// Per sample; seq_len as resolve_seq_len() gives it, or shorter under a length curriculum.
+Flops forward_flops(const ModelShape& shape, std::int64_t seq_len);
+Flops block_forward_flops(const ModelShape& shape, std::int64_t layer, std::int64_t seq_len);
+Flops outside_forward_flops(const ModelShape& shape, std::int64_t seq_len);
+// 3 x forward: the backward pass forms the gradient of both factors of every product.
+Flops training_flops(const ModelShape& shape, std::int64_t seq_len);
+
+// Kept from forward to backward by one micro batch on one undivided model.
+Bytes activation_bytes(const ModelShape& shape, std::int64_t micro_batch, std::int64_t seq_len);
+
+}  // namespace lambcast

@@ -1,0 +1,181 @@
+// Costs against closed forms, and lengths.
+#include "models/shape/shape.h"
+
+#include <catch2/catch.hpp>
+
+#include "models/shape/load.h"
+
+using namespace lambcast;
+
+namespace {
+
+double gflop(const ModelShape& shape, std::int64_t seq_len) {
+  return forward_flops(shape, seq_len).value() * 1e-9;
+}
+
+// Elements of the matrices whose name contains `part`.
+double elements(const ModelShape& shape, const std::string& part) {
+  double sum = 0;
+  for (const Tensor& tensor : shape.tensors)
+    if (tensor.name.find(part) != std::string::npos) sum += static_cast<double>(tensor.elements);
+  return sum;
+}
+
+ModelShape with(const std::string& name, std::vector<ModelOverride> overrides) {
+  return load_model(name, overrides);
+}
+
+}  // namespace
+
+TEST_CASE("gpt FLOPs follow Narayanan et al. 2021") {
+  // Per step and sample: 96 s L h^2 (1 + s/6h + V/16Lh) with recomputation, which repeats the
+  // blocks' forward pass but not the head's; without it 72 s L h^2 (1 + s/6h) + 6 s h V.
+  for (const char* name : {"gpt2", "gpt2-xl", "gpt3-175b", "megatron-8.3b"}) {
+    const ModelShape shape = load_model(name);
+    const auto L = static_cast<double>(shape.layers);
+    const auto h = static_cast<double>(shape.hidden);
+    const auto V = static_cast<double>(shape.vocab);
+    for (const std::int64_t seq_len : {std::int64_t{64}, shape.max_seq_len}) {
+      const auto s = static_cast<double>(seq_len);
+      const double closed = 72 * s * L * h * h * (1 + s / (6 * h)) + 6 * s * h * V;
+      CHECK(training_flops(shape, seq_len).value() == Approx(closed).epsilon(1e-12));
+      const double recomputed = 24 * s * L * h * h * (1 + s / (6 * h));
+      const double published = 96 * s * L * h * h * (1 + s / (6 * h) + V / (16 * L * h));
+      CHECK(closed + recomputed == Approx(published).epsilon(1e-12));
+    }
+  }
+}
+
+TEST_CASE("image FLOPs are twice the published multiply-adds") {
+  // torchvision: resnet50 4.09, vit_l_16 61.55, both counting a multiply-add once.
+  CHECK(gflop(load_model("resnet50"), 0) == Approx(2 * 4.089).epsilon(2e-4));
+  CHECK(gflop(load_model("vit-l16"), 0) == Approx(2 * 61.55).epsilon(2e-4));
+}
+
+TEST_CASE("a token passes each of its matrices once: 2 FLOPs per element") {
+  // Plus 4 s h per block for scores and context.
+  const double s = 1000;
+  const ModelShape llama = load_model("llama2-70b");
+  const double dense = elements(llama, "_proj.") + elements(llama, "lm_head");
+  CHECK(forward_flops(llama, 1000).value() ==
+        Approx(2 * s * dense + 80 * 4 * s * s * 8192).epsilon(1e-12));
+  const ModelShape mixtral = load_model("mixtral-8x7b");
+  const double visited = elements(mixtral, "_proj.") + elements(mixtral, "gate") +
+                         elements(mixtral, "experts.") * 2 / 8 + elements(mixtral, "lm_head");
+  CHECK(forward_flops(mixtral, 1000).value() ==
+        Approx(2 * s * visited + 32 * 4 * s * s * 4096).epsilon(1e-12));
+}
+
+TEST_CASE("bert's heads see only the tokens they need") {
+  // bert-large, 15 % masked: per token 24 L h^2 + 0.15 (2 h^2 + 2 h V), per pair 4 L h, per sample
+  // pooler and next sentence 2 h^2 + 4 h.
+  const ModelShape shape = load_model("bert-large");
+  const double h = 1024, s = 128;
+  const double blocks = s * 24 * 24 * h * h + s * s * 24 * 4 * h;
+  const double heads = 0.15 * s * (2 * h * h + 2 * h * 30528) + 2 * h * h + 4 * h;
+  CHECK(forward_flops(shape, 128).value() == Approx(blocks + heads).epsilon(1e-12));
+  // The same model with the head on every token costs 0.85 of a head more.
+  const ModelShape all = with("bert-large", {{"model.masked_fraction", "1.0"}});
+  CHECK((forward_flops(all, 128) - forward_flops(shape, 128)).value() ==
+        Approx(0.85 * s * (2 * h * h + 2 * h * 30528)).epsilon(1e-9));
+}
+
+TEST_CASE("t5's decoder reads 114 tokens for 512 of the encoder") {
+  // At h = inner = 1024: cross-attention keys and values run over the encoder's 512 tokens, all
+  // else of the decoder over 114; scores over 512^2, 114^2 and 114 * 512 pairs.
+  const ModelShape shape = load_model("t5-large");
+  const double h2 = 1024.0 * 1024, ff = 1024.0 * 4096, s = 512, t = 114;
+  const double encoder = s * 2 * (4 * h2 + 2 * ff) + 4 * 1024 * s * s;
+  const double decoder =
+      t * 2 * (4 * h2 + 2 * h2 + 2 * ff) + s * 2 * 2 * h2 + 4 * 1024 * (t * t + t * s);
+  const double head = t * 2 * 1024 * 32128;
+  CHECK(forward_flops(shape, 512).value() ==
+        Approx(24 * (encoder + decoder) + head).epsilon(1e-12));
+  CHECK(block_forward_flops(shape, 0, 512).value() == Approx(encoder));
+  CHECK(block_forward_flops(shape, 47, 512).value() == Approx(decoder));
+}
+
+TEST_CASE("a switch layer costs its dense layer and the router") {
+  // Top-1: one expert per token, and 2 h E for the router.
+  const ModelShape shape = load_model("switch-base-64");
+  const double router = 512 * 2.0 * 768 * 64;
+  CHECK((block_forward_flops(shape, 1, 512) - block_forward_flops(shape, 2, 512)).value() ==
+        Approx(router).epsilon(1e-9));
+  CHECK((block_forward_flops(shape, 13, 512) - block_forward_flops(shape, 14, 512)).value() ==
+        Approx(router * 114 / 512).epsilon(1e-9));
+}
+
+TEST_CASE("activations follow Korthikanti et al. 2022") {
+  // Per block s h (34 + 5 a s / h); gpt outside: embedding mask s h, final norm 2 s h, head input
+  // 2 s h, logits 4 s V.
+  const ModelShape shape = load_model("gpt3-175b");
+  const double h = 12288, a = 96, s = 2048, V = 50257, L = 96;
+  const double closed = L * s * h * (34 + 5 * a * s / h) + s * h * (1 + 2 + 2) + 4 * s * V;
+  CHECK(activation_bytes(shape, 1, 2048).value() == Approx(closed).epsilon(1e-12));
+  CHECK(activation_bytes(shape, 3, 2048).value() == Approx(3 * closed).epsilon(1e-12));
+  // bert-large adds the embedding norm and, on masked tokens, the transform's norm and product.
+  const ModelShape bert = load_model("bert-large");
+  const double blocks = 24 * 128 * 1024 * (34 + 5 * 16 * 128 / 1024.0);
+  const double outside =
+      128 * 1024 * (1 + 2 + 2) + 0.15 * 128 * (1024 * (2 + 4 + 2) + 4 * 30528) + 4 * 1024;
+  CHECK(activation_bytes(bert, 1, 128).value() == Approx(blocks + outside).epsilon(1e-12));
+}
+
+TEST_CASE("flash attention keeps no scores, dropout keeps masks") {
+  const Bytes kept = activation_bytes(load_model("gpt2"), 1, 1024);
+  const Bytes flash = activation_bytes(with("gpt2", {{"model.flash_attention", "true"}}), 1, 1024);
+  CHECK((kept - flash).value() == Approx(12.0 * 5 * 12 * 1024 * 1024));  // L 5 a s^2
+  // Without dropout: 3 a s^2 and two masks of s h per block, one outside.
+  const Bytes dry = activation_bytes(with("gpt2", {{"model.dropout", "false"}}), 1, 1024);
+  CHECK((kept - dry).value() ==
+        Approx(12.0 * (3 * 12 * 1024 * 1024 + 2 * 1024 * 768) + 1024 * 768));
+}
+
+TEST_CASE("gated feed-forwards and grouped heads keep what they produce") {
+  // llama2-70b block, s tokens, k = 1024 of 8 heads: norms 4 h, attention 2 h + 4 h + 4 k,
+  // feed-forward 2 h + 8 f; outside norm 2 h, head input 2 h, logits 4 V.
+  const ModelShape shape = load_model("llama2-70b");
+  const double h = 8192, k = 1024, f = 28672, V = 32000, s = 4096;
+  const double block = 4 * h + 6 * h + 4 * k + 2 * h + 8 * f;
+  CHECK(activation_bytes(shape, 1, 4096).value() ==
+        Approx(s * (80 * block + 4 * h + 4 * V)).epsilon(1e-12));
+}
+
+TEST_CASE("resnet50 keeps what convolutions write and ReLUs hand on") {
+  // With u = 64 * 56^2 = 200,704: convolutions write 55.375 u = 11,113,984 elements (Radosavovic et
+  // al. 2020 print 11.1 M activations), ReLUs and the pooling 48.875 u, at 2 bytes; the classifier
+  // reads 2048 and writes 1000 at 4 bytes.
+  const double u = 64.0 * 56 * 56;
+  const double spatial = 2 * (55.375 + 48.875) * u;
+  const double head = 2 * 2048 + 4 * 1000;
+  CHECK(activation_bytes(load_model("resnet50"), 1, 0).value() == Approx(spatial + head));
+  const ModelShape large = with("resnet50", {{"model.image_size", "448"}});
+  CHECK(activation_bytes(large, 1, 0).value() == Approx(4 * spatial + head));
+}
+
+TEST_CASE("sequence lengths are the default, the requested one, or refused") {
+  const Where flag{{}, 0, "--seq-len"};
+  const ModelShape bert = load_model("bert-large");
+  CHECK(resolve_seq_len(bert, {}, flag) == 128);
+  CHECK(resolve_seq_len(bert, 512, flag) == 512);
+  CHECK_THROWS_WITH(resolve_seq_len(bert, 513, flag),
+                    "--seq-len: 513 is out of range for bert-large (allowed: 1 to 512)");
+  CHECK_THROWS_WITH(resolve_seq_len(bert, 0, flag),
+                    "--seq-len: 0 is out of range for bert-large (allowed: 1 to 512)");
+  for (const char* name : {"resnet50", "vit-l16"}) {
+    const ModelShape image = load_model(name);
+    CHECK(resolve_seq_len(image, {}, flag) == 0);
+    CHECK_THROWS_WITH(resolve_seq_len(image, 128, flag),
+                      std::string("--seq-len: ") + name + " has no sequence length to choose");
+  }
+}
+
+TEST_CASE("costs grow with the sequence") {
+  for (const std::string& name : model_presets()) {
+    const ModelShape shape = load_model(name);
+    for (std::int64_t s = 2; s <= shape.max_seq_len; s *= 2) {
+      CHECK(forward_flops(shape, s) >= 2.0 * forward_flops(shape, s / 2) * 0.99);
+      CHECK(activation_bytes(shape, 1, s) > activation_bytes(shape, 1, s / 2));
+    }
+  }
+}

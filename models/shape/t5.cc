@@ -1,0 +1,142 @@
+// T5 (Raffel et al. 2020) and Switch Transformer (Fedus et al. 2022) with the tensors of Hugging
+// Face transformers' T5ForConditionalGeneration and SwitchTransformersForConditionalGeneration.
+//
+// The sequence length is the encoder's. The decoder's follows from span corruption with 15 % noise
+// in spans of 3 tokens (Raffel et al. 2020, section 3.1.4): 568 tokens give an input of
+// 568 - 85 + 28 + 1 = 512 and a target of 85 + 28 + 1 = 114; other lengths keep that ratio.
+#include <fmt/format.h>
+
+#include "models/shape/block.h"
+#include "models/shape/families.h"
+
+namespace lambcast {
+namespace {
+
+constexpr double target_tokens = 114.0 / 512.0;  // per encoder token
+
+struct Stack {
+  std::string prefix;  // "encoder." or "decoder."
+  bool decoder = false;
+  int first_layer = 0;
+  std::int64_t layers = 0;
+  std::int64_t inner = 0;  // heads * head_dim
+  std::int64_t relative_buckets = 0;
+  std::int64_t sparse_every = 0;  // 0: no experts
+  bool dropout = false;
+  bool keeps_scores = true;
+};
+
+// With sparse_every = 2 the blocks 1, 3, 5, ...
+bool is_sparse(const Stack& stack, int block) {
+  if (stack.sparse_every == 0) return false;
+  return stack.sparse_every == 1 || block % stack.sparse_every == 1;
+}
+
+void add_attention(const Scope& scope, const Stack& stack, std::string_view name,
+                   std::int64_t relative_buckets) {
+  for (const char* matrix : {"q", "k", "v", "o"})
+    scope.matrix(fmt::format("{}.{}.weight", name, matrix), scope.shape.hidden * stack.inner);
+  if (relative_buckets > 0)
+    scope.matrix(fmt::format("{}.relative_attention_bias.weight", name),
+                 relative_buckets * scope.shape.heads);
+}
+
+void add_feed_forward(const Scope& scope, std::string_view module, bool sparse) {
+  const std::int64_t elements = scope.shape.hidden * scope.shape.ffn;
+  if (!sparse) {
+    scope.matrix(fmt::format("{}.wi.weight", module), elements);
+    scope.matrix(fmt::format("{}.wo.weight", module), elements);
+    return;
+  }
+  scope.matrix(fmt::format("{}.router.classifier.weight", module),
+               scope.shape.hidden * scope.shape.experts);
+  for (std::int64_t e = 0; e < scope.shape.experts; ++e) {
+    scope.expert(fmt::format("{}.experts.expert_{}.wi.weight", module, e), elements);
+    scope.expert(fmt::format("{}.experts.expert_{}.wo.weight", module, e), elements);
+  }
+}
+
+Cost block_cost(const ModelShape& shape, const Stack& stack, bool sparse) {
+  const double tokens = stack.decoder ? target_tokens : 1;
+  Attention attention{.hidden = shape.hidden,
+                      .heads = shape.heads,
+                      .query_width = stack.inner,
+                      .key_width = stack.inner,
+                      .dropout = stack.dropout,
+                      .keeps_scores = stack.keeps_scores,
+                      .query_tokens = tokens,
+                      .memory_tokens = tokens};
+  Cost cost =
+      attention_cost(attention) + norm_cost(shape.hidden, tokens) + norm_cost(shape.hidden, tokens);
+  if (stack.decoder) {
+    attention.memory_tokens = 1;
+    cost = cost + attention_cost(attention) + norm_cost(shape.hidden, tokens);
+  }
+  return cost + feed_forward_cost({.hidden = shape.hidden,
+                                   .ffn = shape.ffn,
+                                   .dropout = stack.dropout,
+                                   .experts = sparse ? shape.experts : 0,
+                                   .experts_per_token = sparse ? shape.experts_per_token : 1,
+                                   .tokens = tokens});
+}
+
+void add_stack(ModelShape& shape, const Stack& stack, std::string_view feed_forward) {
+  for (int block = 0; block < stack.layers; ++block) {
+    const std::string prefix = fmt::format("{}block.{}.layer.", stack.prefix, block);
+    const Scope scope{shape, stack.first_layer + block, prefix};
+    add_attention(scope, stack, "0.SelfAttention", block == 0 ? stack.relative_buckets : 0);
+    scope.vector("0.layer_norm.weight", shape.hidden);
+    if (stack.decoder) {
+      add_attention(scope, stack, "1.EncDecAttention", 0);
+      scope.vector("1.layer_norm.weight", shape.hidden);
+    }
+    const int last = stack.decoder ? 2 : 1;
+    add_feed_forward(scope, fmt::format("{}.{}", last, feed_forward), is_sparse(stack, block));
+    scope.vector(fmt::format("{}.layer_norm.weight", last), shape.hidden);
+    shape.blocks.push_back(block_cost(shape, stack, is_sparse(stack, block)));
+  }
+  Scope{shape, -1, stack.prefix}.vector("final_layer_norm.weight", shape.hidden);
+}
+
+void build(const Table& model, ModelShape& shape, bool moe) {
+  read_width(model, shape);
+  read_tokens(model, shape);
+  Stack encoder{.prefix = "encoder."};
+  encoder.layers = read_layers(model, "encoder_layers");
+  encoder.inner = shape.heads * model.integer("head_dim", 1, 10'000);
+  encoder.relative_buckets = model.integer("relative_buckets", 1, 1'000'000);
+  encoder.dropout = model.get_or<bool>("dropout", true);
+  encoder.keeps_scores = keeps_scores(model);
+  Stack decoder = encoder;
+  decoder.prefix = "decoder.";
+  decoder.decoder = true;
+  decoder.first_layer = static_cast<int>(encoder.layers);
+  decoder.layers = read_layers(model, "decoder_layers");
+  shape.layers = encoder.layers + decoder.layers;
+  if (moe) {
+    encoder.sparse_every = decoder.sparse_every = model.integer("sparse_every", 1, 10'000);
+    read_experts(model, shape, shape.layers);
+  }
+  shape.groups = {"decay", "no_decay"};
+
+  Scope{shape, -1, ""}.matrix("shared.weight", shape.vocab * shape.hidden);
+  const std::string_view feed_forward = moe ? "mlp" : "DenseReluDense";
+  add_stack(shape, encoder, feed_forward);
+  add_stack(shape, decoder, feed_forward);
+
+  shape.outside = norm_cost(shape.hidden) + norm_cost(shape.hidden, target_tokens) +
+                  vocabulary_cost(shape.hidden, shape.vocab, target_tokens);
+  if (encoder.dropout)  // the masks after both embeddings
+    shape.outside.activation_bytes.per_token +=
+        (1 + target_tokens) * static_cast<double>(shape.hidden);
+}
+
+}  // namespace
+
+void build_t5(const Table&, const Table& model, ModelShape& shape) { build(model, shape, false); }
+
+void build_switch(const Table&, const Table& model, ModelShape& shape) {
+  build(model, shape, true);
+}
+
+}  // namespace lambcast
