@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <fstream>
@@ -27,6 +28,12 @@ bool switched_off(const Value& value) {
 void check_top_level_keys(const Section& root) {
   std::vector<std::string> names;
   for (const KnownKey& key : top_level_keys()) names.emplace_back(key.name);
+  const std::vector<hjson::Member>& members = root.object.members;
+  const bool foreign = std::none_of(members.begin(), members.end(), [&](const auto& member) {
+    return std::find(names.begin(), names.end(), member.key) != names.end();
+  });
+  if (foreign && !members.empty())
+    fail_input({root.file, 0, {}}, "none of its keys is a key of a DeepSpeed configuration");
   find_unknown_keys(root, names);
   for (const KnownKey& key : top_level_keys()) {
     const Value* value = root.object.find(key.name);

@@ -291,24 +291,6 @@ class Parser {
 
 }  // namespace
 
-std::string_view name_of(Kind kind) {
-  switch (kind) {
-    case Kind::null:
-      return "null";
-    case Kind::boolean:
-      return "a boolean";
-    case Kind::number:
-      return "a number";
-    case Kind::string:
-      return "text";
-    case Kind::array:
-      return "an array";
-    case Kind::object:
-      return "an object";
-  }
-  return "";
-}
-
 const Value* Value::find(std::string_view key) const {
   for (const Member& member : members)
     if (member.key == key) return &member.value;

@@ -20,7 +20,24 @@ namespace lambcast::hjson {
 
 enum class Kind { null, boolean, number, string, array, object };
 
-std::string_view name_of(Kind kind);  // "a number", for messages
+// For messages.
+constexpr std::string_view name_of(Kind kind) {
+  switch (kind) {
+    case Kind::null:
+      return "null";
+    case Kind::boolean:
+      return "a boolean";
+    case Kind::number:
+      return "a number";
+    case Kind::string:
+      return "text";
+    case Kind::array:
+      return "an array";
+    case Kind::object:
+      return "an object";
+  }
+  return "";
+}
 
 struct Member;
 
