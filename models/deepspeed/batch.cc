@@ -1,0 +1,61 @@
+#include "models/deepspeed/batch.h"
+
+#include <fmt/format.h>
+
+namespace lambcast::deepspeed {
+namespace {
+
+void refuse_absurd(std::int64_t number, std::string_view name, const Where& where) {
+  if (number > max_batch) fail_input(where, fmt::format("{}: {} is absurdly large", name, number));
+}
+
+// The product of two numbers of at most max_batch each, refused if it exceeds that.
+std::int64_t multiply(std::int64_t a, std::int64_t b, const Where& where) {
+  if (a > max_batch / b)
+    fail_input(where, fmt::format("Train batch size: {} * {} is absurdly large", a, b));
+  return a * b;
+}
+
+void check(std::optional<std::int64_t> number, std::string_view name, const Where& where) {
+  if (!number) return;
+  if (*number <= 0)
+    fail_input(where, fmt::format("{}: {} has to be greater than 0", name, *number));
+  refuse_absurd(*number, name, where);
+}
+
+void check(const BatchNumbers& numbers, const Where& where) {
+  check(numbers.train, "Train batch size", where);
+  check(numbers.micro, "Micro batch size per gpu", where);
+  check(numbers.gas, "Gradient accumulation steps", where);
+}
+
+}  // namespace
+
+Batch resolve_batch(const BatchNumbers& given, std::int64_t world, const Where& where) {
+  check(given, where);
+  check(world, "World size", where);
+  BatchNumbers full = given;
+  if (given.train && given.micro) {
+    if (!given.gas) full.gas = *given.train / *given.micro / world;
+  } else if (given.train) {
+    full.gas = given.gas.value_or(1);
+    full.micro = *given.train / world / *full.gas;
+  } else if (given.micro) {
+    full.gas = given.gas.value_or(1);
+    full.train = multiply(multiply(*given.micro, *full.gas, where), world, where);
+  } else {
+    fail_input(where,
+               "Either train_batch_size or train_micro_batch_size_per_gpu needs to be provided");
+  }
+  check(full, where);
+  const Batch batch{*full.train, *full.micro, *full.gas};
+  if (batch.train != multiply(multiply(batch.micro, batch.gas, where), world, where)) {
+    fail_input(where, fmt::format(
+                          "Check batch related parameters. train_batch_size is not equal to "
+                          "micro_batch_per_gpu * gradient_acc_step * world_size {} != {} * {} * {}",
+                          batch.train, batch.micro, batch.gas, world));
+  }
+  return batch;
+}
+
+}  // namespace lambcast::deepspeed

@@ -1,0 +1,47 @@
+// The three batch numbers of a DeepSpeed configuration and the one equation between them:
+//
+//   train_batch_size [samples per optimizer step]
+//     = train_micro_batch_size_per_gpu * gradient_accumulation_steps * world_size
+//
+// where world_size is the number of data-parallel ranks, which a configuration does not know.
+// Source: DeepSpeed 0.16.5, runtime/config.py, _set_batch_related_parameters and
+// _batch_assertion.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "sim/base/error.h"
+
+namespace lambcast::deepspeed {
+
+struct BatchNumbers {
+  std::optional<std::int64_t> train;  // train_batch_size
+  std::optional<std::int64_t> micro;  // train_micro_batch_size_per_gpu
+  std::optional<std::int64_t> gas;    // gradient_accumulation_steps
+};
+
+struct Batch {
+  std::int64_t train = 0;
+  std::int64_t micro = 0;
+  std::int64_t gas = 0;
+  friend bool operator==(const Batch&, const Batch&) = default;
+};
+
+// More than this in any of the numbers, or in their product, is taken for a slip.
+inline constexpr std::int64_t max_batch = 1'000'000'000'000;
+
+// Fills in what is missing as DeepSpeed does, with whole-number divisions rounding down:
+//
+//   train, micro  ->  gas   = train / micro / world
+//   train, gas    ->  micro = train / world / gas
+//   micro, gas    ->  train = micro * gas * world
+//   train         ->  gas   = 1, micro = train / world
+//   micro         ->  gas   = 1, train = micro * world
+//
+// Throws Error at `where` with the sentence of DeepSpeed's own assertion when a number is not
+// above zero, when they do not multiply up, or when there is neither train nor micro. Numbers
+// given are checked before any is inferred, where DeepSpeed would divide by a zero first.
+Batch resolve_batch(const BatchNumbers& given, std::int64_t world, const Where& where = {});
+
+}  // namespace lambcast::deepspeed

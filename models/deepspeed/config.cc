@@ -1,0 +1,271 @@
+#include "models/deepspeed/config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <fstream>
+#include <utility>
+
+#include "models/deepspeed/known_keys.h"
+
+namespace lambcast::deepspeed {
+namespace {
+
+using hjson::Kind;
+using hjson::Value;
+
+// Whether a block is there but switched off: "enabled" is false or an empty value.
+bool switched_off(const Value& value) {
+  if (value.kind == Kind::null || (value.kind == Kind::boolean && !value.boolean)) return true;
+  if (value.kind != Kind::object) return false;
+  const Value* enabled = value.find("enabled");
+  return value.members.empty() ||
+         (enabled != nullptr && enabled->kind == Kind::boolean && !enabled->boolean);
+}
+
+void check_top_level_keys(const Section& root) {
+  std::vector<std::string> names;
+  for (const KnownKey& key : top_level_keys()) names.emplace_back(key.name);
+  const std::vector<hjson::Member>& members = root.object.members;
+  const bool foreign = std::none_of(members.begin(), members.end(), [&](const auto& member) {
+    return std::find(names.begin(), names.end(), member.key) != names.end();
+  });
+  if (foreign && !members.empty())
+    fail_input({root.file, 0, {}}, "none of its keys is a key of a DeepSpeed configuration");
+  find_unknown_keys(root, names);
+  for (const KnownKey& key : top_level_keys()) {
+    const Value* value = root.object.find(key.name);
+    if (key.bearing != Bearing::unmodelled || value == nullptr || switched_off(*value)) continue;
+    add(root, Severity::note, "not-modelled", key.name, value->line,
+        "lambcast has no model of this; the forecast is of a run without it");
+  }
+}
+
+std::optional<Whole> read_batch_number(const Section& root, std::string_view key) {
+  Setting<std::optional<Whole>> number;
+  read(root, key, number);
+  return number.value;
+}
+
+Fp16Config read_fp16(const Section& root) {
+  Fp16Config fp16;
+  const std::optional<Section> block = subsection(root, "fp16");
+  if (!block) return fp16;
+  find_unknown_keys(*block, fp16_keys());
+  read(*block, "enabled", fp16.enabled);
+  read(*block, "loss_scale", fp16.loss_scale, 0.0);
+  read(*block, "initial_scale_power", fp16.initial_scale_power, 0, 1000);
+  read(*block, "loss_scale_window", fp16.loss_scale_window, 1);
+  read(*block, "hysteresis", fp16.hysteresis, 0);
+  read(*block, "consecutive_hysteresis", fp16.consecutive_hysteresis);
+  read(*block, "min_loss_scale", fp16.min_loss_scale, 0.0);
+  read(*block, "auto_cast", fp16.auto_cast);
+  read(*block, "fp16_master_weights_and_grads", fp16.fp16_master_weights_and_grads);
+  return fp16;
+}
+
+// "bfloat16" is the old name; where both stand, "bf16" counts.
+Setting<bool> read_bf16(const Section& root) {
+  Setting<bool> enabled{false};
+  for (const char* key : {"bf16", "bfloat16"}) {
+    const std::optional<Section> block = subsection(root, key);
+    if (!block) continue;
+    find_unknown_keys(*block, bf16_keys());
+    read(*block, "enabled", enabled);
+    break;
+  }
+  return enabled;
+}
+
+ZeroConfig read_zero(const Section& root) {
+  ZeroConfig zero;
+  const Value* value = root.object.find("zero_optimization");
+  if (value != nullptr && value->kind == Kind::boolean) {  // the form before there were stages
+    zero.stage = {value->boolean ? 1 : 0, true, value->line};
+    return zero;
+  }
+  const std::optional<Section> block = subsection(root, "zero_optimization");
+  if (!block) return zero;
+  find_unknown_keys(*block, zero_keys());
+  read(*block, "stage", zero.stage, 0, 3);
+  read(*block, "overlap_comm", zero.overlap_comm);
+  read(*block, "reduce_bucket_size", zero.reduce_bucket_size, 0);
+  read(*block, "allgather_bucket_size", zero.allgather_bucket_size, 0);
+  for (const char* key : {"offload_optimizer", "offload_param", "cpu_offload"}) {
+    const Value* offload = block->object.find(key);
+    if (offload == nullptr || switched_off(*offload)) continue;
+    const Value* device = offload->find("device");
+    if (device == nullptr || device->text != "none") zero.offload_line = offload->line;
+  }
+  return zero;
+}
+
+Setting<std::optional<DataType>> read_data_type(const Section& root) {
+  Setting<std::optional<std::string>> name;
+  read(root, "communication_data_type", name);
+  if (!name.given) return {};
+  std::string lower = *name.value;
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (const DataType type : {DataType::fp16, DataType::bf16, DataType::fp32})
+    if (lower == name_of(type)) return {type, true, name.line};
+  fail_input(where_of(root, "communication_data_type", name.line),
+             fmt::format("Invalid communication_data_type. Supported data types: ['fp16', 'bf16', "
+                         "'fp32']. Got: {}",
+                         lower));
+}
+
+// Refuses an absent key of the curriculum with the sentence DeepSpeed has for it.
+void require(const Section& section, std::string_view key, std::string_view sentence) {
+  if (section.object.find(key) == nullptr)
+    fail_input({section.file, section.object.line, section.path},
+               fmt::format("{} '{}'", sentence, key));
+}
+
+Whole read_required(const Section& section, std::string_view key, std::string_view sentence,
+                    Whole high) {
+  require(section, key, sentence);
+  Setting<Whole> number;
+  read(section, key, number, 1, high);
+  return number.value;
+}
+
+void read_discrete(const Section& schedule, const std::string& sentence, Curriculum& curriculum) {
+  require(schedule, "difficulty", sentence);
+  require(schedule, "max_step", sentence);
+  Setting<std::vector<Whole>> difficulty;
+  Setting<std::vector<Whole>> max_step;
+  read(schedule, "difficulty", difficulty, 1);
+  read(schedule, "max_step", max_step, 0);
+  const Where where = where_of(schedule, "difficulty", difficulty.line);
+  if (max_step.value.empty() || difficulty.value.size() != max_step.value.size() + 1) {
+    fail_input(where,
+               fmt::format("{} difficulties and {} entries of max_step", difficulty.value.size(),
+                           max_step.value.size()),
+               "one difficulty more than max_step has entries");
+  }
+  for (const Whole length : difficulty.value)
+    if (length > max_seq_len) fail_input(where, fmt::format("{} is absurdly long", length));
+  curriculum.difficulty = std::move(difficulty.value);
+  curriculum.max_step = std::move(max_step.value);
+}
+
+void read_schedule(const Section& block, const std::string& type, Curriculum& curriculum) {
+  const std::string sentence =
+      fmt::format("Curriculum learning with {} schedule requires the schedule_config", type);
+  require(block, "schedule_config", "Curriculum learning requires the config");
+  const std::optional<Section> schedule = subsection(block, "schedule_config");
+  if (!schedule)
+    fail_input(where_of(block, "schedule_config", block.object.line), "null is not an object");
+  find_unknown_keys(*schedule, schedule_keys());
+  if (curriculum.schedule == Schedule::fixed_discrete) {
+    read_discrete(*schedule, sentence, curriculum);
+    return;
+  }
+  curriculum.total_step =
+      read_required(*schedule, "total_curriculum_step", sentence, Whole{1} << 53);
+  curriculum.difficulty_step = read_required(*schedule, "difficulty_step", sentence, max_seq_len);
+  if (curriculum.schedule == Schedule::fixed_root) {
+    require(*schedule, "root_degree", sentence);
+    Setting<double> degree{1};
+    read(*schedule, "root_degree", degree, 1e-3, 1e3);
+    curriculum.root_degree = degree.value;
+  }
+}
+
+std::optional<Curriculum> read_curriculum(const Section& root) {
+  const std::optional<Section> block = subsection(root, "curriculum_learning");
+  Setting<bool> enabled{false};
+  if (block) read(*block, "enabled", enabled);
+  if (!enabled.value) return std::nullopt;
+  find_unknown_keys(*block, curriculum_keys());
+  Setting<std::optional<std::string>> kind;
+  read(*block, "curriculum_type", kind);
+  if (kind.value != "seqlen") {
+    add(*block, Severity::warning, "curriculum-not-seqlen", "curriculum_type", kind.line,
+        "DeepSpeed shortens sequences only for the curriculum_type 'seqlen'");
+    return std::nullopt;
+  }
+  Curriculum curriculum;
+  const std::string_view sentence = "Curriculum learning requires the config";
+  curriculum.min_difficulty = read_required(*block, "min_difficulty", sentence, max_seq_len);
+  curriculum.max_difficulty = read_required(*block, "max_difficulty", sentence, max_seq_len);
+  require(*block, "schedule_type", sentence);
+  Setting<std::optional<std::string>> type;
+  read(*block, "schedule_type", type);
+  const std::string name = type.value.value_or("");
+  const Where where = where_of(*block, "schedule_type", type.line);
+  constexpr std::string_view allowed = "fixed_linear, fixed_root, fixed_discrete";
+  if (name == "custom")
+    fail_input(where, "a custom schedule is a Python function, which lambcast cannot see", allowed);
+  if (name == "fixed_linear") {
+    curriculum.schedule = Schedule::fixed_linear;
+  } else if (name == "fixed_root") {
+    curriculum.schedule = Schedule::fixed_root;
+  } else if (name == "fixed_discrete") {
+    curriculum.schedule = Schedule::fixed_discrete;
+  } else {
+    fail_input(where, "Unsupported curriculum schedule type", allowed);
+  }
+  read_schedule(*block, name, curriculum);
+  return curriculum;
+}
+
+}  // namespace
+
+std::string_view name_of(DataType type) {
+  switch (type) {
+    case DataType::fp16:
+      return "fp16";
+    case DataType::bf16:
+      return "bf16";
+    case DataType::fp32:
+      return "fp32";
+  }
+  return "";
+}
+
+DataType gradient_data_type(const DeepSpeedConfig& config) {
+  if (config.communication_data_type.value) return *config.communication_data_type.value;
+  if (config.fp16.enabled.value) return DataType::fp16;
+  return config.bf16_enabled.value ? DataType::bf16 : DataType::fp32;
+}
+
+DeepSpeedConfig parse_config(std::string_view text, const std::string& file) {
+  const Value tree = hjson::parse(text, file);
+  DeepSpeedConfig config;
+  config.file = file;
+  const Section root{tree, "", file, config.findings};
+  check_top_level_keys(root);
+  config.batch.train = read_batch_number(root, "train_batch_size");
+  config.batch.micro = read_batch_number(root, "train_micro_batch_size_per_gpu");
+  config.batch.gas = read_batch_number(root, "gradient_accumulation_steps");
+  config.optimizer = read_optimizer(root);
+  config.fp16 = read_fp16(root);
+  config.bf16_enabled = read_bf16(root);
+  config.zero = read_zero(root);
+  read(root, "gradient_clipping", config.gradient_clipping, 0.0);
+  read(root, "prescale_gradients", config.prescale_gradients);
+  read(root, "gradient_predivide_factor", config.gradient_predivide_factor);
+  config.communication_data_type = read_data_type(root);
+  config.curriculum = read_curriculum(root);
+  return config;
+}
+
+DeepSpeedConfig load_config(const std::string& path) {
+  constexpr std::size_t max_bytes = std::size_t{16} << 20;
+  std::ifstream stream(path, std::ios::binary);
+  std::string text;
+  std::array<char, 65536> chunk;
+  while (stream && text.size() <= max_bytes) {
+    stream.read(chunk.data(), chunk.size());
+    text.append(chunk.data(), static_cast<std::size_t>(stream.gcount()));
+  }
+  if (stream.bad() || (stream.fail() && !stream.eof()))
+    fail_input({path, 0, {}}, "cannot be read as a file");
+  if (text.size() > max_bytes) fail_input({path, 0, {}}, "larger than 16 MiB");
+  return parse_config(text, path);
+}
+
+}  // namespace lambcast::deepspeed

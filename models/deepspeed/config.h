@@ -1,0 +1,73 @@
+// An unmodified DeepSpeed configuration file as typed data.
+//
+// Every value carries DeepSpeed's default and whether (and on which line) the file gives it.
+// Reading refuses what cannot be read at all; what DeepSpeed would refuse at start-up or silently
+// ignore are findings (see rules.h), because a flag may still override the value in question.
+//
+// Source: DeepSpeed 0.16.5 (runtime/config.py, runtime/constants.py) and 0.19.6.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/deepspeed/batch.h"
+#include "models/deepspeed/curriculum.h"
+#include "models/deepspeed/optimizer.h"
+#include "models/deepspeed/section.h"
+#include "models/finding.h"
+
+namespace lambcast::deepspeed {
+
+enum class DataType { fp16, bf16, fp32 };
+
+std::string_view name_of(DataType type);
+
+struct Fp16Config {
+  Setting<bool> enabled{false};
+  Setting<double> loss_scale{0};  // 0: dynamic
+  Setting<Whole> initial_scale_power{16};
+  Setting<Whole> loss_scale_window{1000};
+  Setting<Whole> hysteresis{2};
+  Setting<bool> consecutive_hysteresis{false};
+  Setting<double> min_loss_scale{1};
+  Setting<bool> auto_cast{false};
+  Setting<bool> fp16_master_weights_and_grads{false};
+};
+
+struct ZeroConfig {
+  Setting<Whole> stage{0};
+  Setting<std::optional<bool>> overlap_comm;          // DeepSpeed: true at stage 3, else false
+  Setting<Whole> reduce_bucket_size{500'000'000};     // elements
+  Setting<Whole> allgather_bucket_size{500'000'000};  // elements
+  int offload_line = 0;  // where offloading to the CPU or NVMe is asked for; 0: nowhere
+};
+
+struct DeepSpeedConfig {
+  std::string file;  // for messages
+  // Three optionals without a line: resolve_batch() needs the world size, which is not in the file.
+  BatchNumbers batch;
+  std::optional<OptimizerConfig> optimizer;  // absent: the training script brings its own
+  Fp16Config fp16;
+  Setting<bool> bf16_enabled{false};
+  ZeroConfig zero;
+  Setting<double> gradient_clipping{0};  // 0: off
+  Setting<bool> prescale_gradients{false};
+  Setting<double> gradient_predivide_factor{1};
+  Setting<std::optional<DataType>> communication_data_type;
+  std::optional<Curriculum> curriculum;  // of the sequence length; absent when not enabled
+  std::vector<Finding> findings;         // about the text: unknown keys, "auto", not modelled
+};
+
+// The data type of the gradient all-reduce: communication_data_type, else the training precision.
+DataType gradient_data_type(const DeepSpeedConfig& config);
+
+// Throws Error (file:line:key) for text that is no HJSON, a value of the wrong type or out of
+// range, an optimizer or backend there is no model of, and an incomplete curriculum.
+DeepSpeedConfig parse_config(std::string_view text, const std::string& file);
+
+// Reads the file at `path`. Throws Error when it cannot be read or is larger than 16 MiB.
+DeepSpeedConfig load_config(const std::string& path);
+
+}  // namespace lambcast::deepspeed

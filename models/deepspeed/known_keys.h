@@ -1,0 +1,34 @@
+// The keys DeepSpeed knows, so that a slip in a name is found. A key DeepSpeed does not know is
+// ignored by it, and reported here, never refused: scripts keep keys of their own in the file.
+#pragma once
+
+#include <span>
+#include <string>
+
+namespace lambcast::deepspeed {
+
+// What a top-level key means for a forecast.
+enum class Bearing {
+  read,        // lambcast reads it
+  silent,      // logging, checkpoints, data loading: no part of a step's time, or next to none
+  unmodelled,  // changes what a step costs in a way lambcast has no model of
+};
+
+struct KnownKey {
+  const char* name;
+  Bearing bearing;
+};
+
+// Sources: DeepSpeed 0.16.5 and 0.19.6, runtime/config.py, runtime/constants.py and the config.py
+// of the blocks they include; keys of older releases that files still carry.
+std::span<const KnownKey> top_level_keys();
+
+// Of the blocks lambcast reads: runtime/zero/config.py, runtime/constants.py,
+// runtime/precision_config.py, runtime/data_pipeline/constants.py.
+std::span<const std::string> zero_keys();
+std::span<const std::string> fp16_keys();
+std::span<const std::string> bf16_keys();
+std::span<const std::string> curriculum_keys();
+std::span<const std::string> schedule_keys();
+
+}  // namespace lambcast::deepspeed

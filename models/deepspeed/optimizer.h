@@ -1,0 +1,75 @@
+// The `optimizer` block: its type and every hyper-parameter of the optimizers lambcast models, with
+// the defaults of DeepSpeed's constructors.
+//
+// Source: DeepSpeed 0.16.5, runtime/fp16/onebit/{adam,lamb,zoadam}.py, ops/adam/fused_adam.py,
+// ops/lamb/fused_lamb.py and _configure_basic_optimizer in runtime/engine.py.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string_view>
+
+#include "models/deepspeed/section.h"
+
+namespace lambcast::deepspeed {
+
+enum class OptimizerType { adam, adamw, lamb, onebit_adam, onebit_lamb, zero_one_adam };
+
+constexpr bool is_onebit(OptimizerType type) {
+  return type == OptimizerType::onebit_adam || type == OptimizerType::onebit_lamb ||
+         type == OptimizerType::zero_one_adam;
+}
+constexpr bool is_lamb(OptimizerType type) {
+  return type == OptimizerType::lamb || type == OptimizerType::onebit_lamb;
+}
+
+std::string_view name_of(OptimizerType type);        // "onebit_lamb"
+std::string_view plain_name_of(OptimizerType type);  // "1-bit Lamb", as DeepSpeed's messages say it
+
+enum class CommBackend { nccl, mpi, hccl, compressed };
+
+std::string_view name_of(CommBackend backend);
+
+// One structure for all types: a hyper-parameter that the type does not have keeps its default.
+struct OptimizerConfig {
+  OptimizerType type = OptimizerType::adam;
+  int line = 0;  // of the type
+
+  Setting<double> lr{1e-3};
+  Setting<std::array<double, 2>> betas{{0.9, 0.999}};
+  Setting<double> eps{1e-8};
+  Setting<double> weight_decay{0.0};
+  Setting<bool> bias_correction{true};  // the 1-bit optimizers never look at it
+  Setting<bool> eps_inside_sqrt{false};
+  Setting<bool> amsgrad{false};
+  Setting<bool> adam_w_mode{true};
+  Setting<bool> torch_adam{false};
+  Setting<bool> set_grad_none{true};
+
+  Setting<double> max_coeff{10.0};
+  Setting<double> min_coeff{0.01};
+
+  Setting<Whole> freeze_step{100000};  // onebit_adam, onebit_lamb: the step compression starts at
+  Setting<CommBackend> comm_backend_name{CommBackend::nccl};
+  Setting<bool> cuda_aware{false};  // only the mpi backend looks at it
+
+  Setting<double> coeff_beta{0.9};
+  Setting<double> factor_max{4.0};
+  Setting<double> factor_min{0.5};
+  Setting<double> factor_threshold{0.1};
+
+  Setting<Whole> var_freeze_step{100000};
+  Setting<Whole> var_update_scaler{16};     // kappa
+  Setting<Whole> local_step_scaler{32678};  // sic, not 32768
+  Setting<Whole> local_step_clipper{16};    // H
+};
+
+// Reads the `optimizer` block of `root`, or nothing where it is absent or names no type, which
+// means that the training script brings its own.
+//
+// Throws Error for a type lambcast does not model, a backend DeepSpeed does not have and wrong
+// types. What only DeepSpeed's constructors refuse (unknown keyword, max_grad_norm, amsgrad) is a
+// finding of severity error with their sentence.
+std::optional<OptimizerConfig> read_optimizer(const Section& root);
+
+}  // namespace lambcast::deepspeed

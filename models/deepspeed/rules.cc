@@ -1,0 +1,232 @@
+#include "models/deepspeed/rules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "sim/base/check.h"
+
+namespace lambcast::deepspeed {
+namespace {
+
+// Collects findings about keys of one configuration.
+struct Findings {
+  const DeepSpeedConfig& config;
+  std::vector<Finding> list;
+
+  void add(Severity severity, std::string code, std::string_view key, int line,
+           std::string_view sentence) {
+    list.push_back(
+        {severity, std::move(code), describe({config.file, line, std::string(key)}, sentence)});
+  }
+  void no_effect(std::string_view key, int line, std::string_view why) {
+    add(Severity::note, "no-effect", key, line, fmt::format("has no effect: {}", why));
+  }
+};
+
+void check_precision(Findings& out) {
+  const Fp16Config& fp16 = out.config.fp16;
+  if (fp16.enabled.value && out.config.bf16_enabled.value) {
+    out.add(Severity::error, "fp16-with-bf16", "bf16.enabled", out.config.bf16_enabled.line,
+            "bfloat16 and fp16 modes cannot be simultaneously enabled");
+  }
+  if (fp16.enabled.value && fp16.fp16_master_weights_and_grads.value &&
+      out.config.zero.stage.value != 2) {
+    out.add(Severity::error, "fp16-master-weights", "fp16.fp16_master_weights_and_grads",
+            fp16.fp16_master_weights_and_grads.line,
+            "Fp16_master_weights_and_grads is only supported with ZeRO Stage 2 for now.");
+  }
+}
+
+void check_loss_scale(Findings& out, OptimizerType type) {
+  const Fp16Config& fp16 = out.config.fp16;
+  const bool is_static = fp16.enabled.value && fp16.loss_scale.value != 0;
+  const bool is_bf16 = !fp16.enabled.value && out.config.bf16_enabled.value;
+  if (!is_lamb(type) || !(is_static || is_bf16)) return;
+  const std::string_view name = type == OptimizerType::lamb ? "lamb" : "onebitlamb";
+  out.add(Severity::error, "static-loss-scale", is_static ? "fp16.loss_scale" : "bf16.enabled",
+          is_static ? fp16.loss_scale.line : out.config.bf16_enabled.line,
+          fmt::format("DeepSpeed {} optimizer requires dynamic loss scaling", name));
+}
+
+void check_zero(Findings& out) {
+  const ZeroConfig& zero = out.config.zero;
+  if (zero.offload_line > 0) {
+    out.add(Severity::warning, "not-modelled", "zero_optimization", zero.offload_line,
+            "lambcast has no model of offloading; the forecast is of a run without it");
+  }
+  if (zero.stage.value > 0) return;
+  constexpr std::string_view why = "it belongs to ZeRO, which is off at stage 0";
+  if (zero.overlap_comm.given)
+    out.no_effect("zero_optimization.overlap_comm", zero.overlap_comm.line, why);
+  if (zero.reduce_bucket_size.given)
+    out.no_effect("zero_optimization.reduce_bucket_size", zero.reduce_bucket_size.line, why);
+  if (zero.allgather_bucket_size.given)
+    out.no_effect("zero_optimization.allgather_bucket_size", zero.allgather_bucket_size.line, why);
+}
+
+void check_predivide(Findings& out) {
+  const Setting<double>& factor = out.config.gradient_predivide_factor;
+  if (factor.given && factor.value != 1 && out.config.prescale_gradients.value) {
+    out.no_effect("gradient_predivide_factor", factor.line,
+                  "with prescale_gradients the gradients are divided by the world size alone");
+  }
+}
+
+void check_freeze_given(Findings& out, const OptimizerConfig& optimizer) {
+  const bool zero_one = optimizer.type == OptimizerType::zero_one_adam;
+  if (zero_one ? optimizer.var_freeze_step.given : optimizer.freeze_step.given) return;
+  out.add(Severity::warning, zero_one ? "var-freeze-step-missing" : "freeze-step-missing",
+          zero_one ? "optimizer.params.var_freeze_step" : "optimizer.params.freeze_step",
+          optimizer.line,
+          zero_one ? "not given: the variance keeps being updated until DeepSpeed's default, step "
+                     "100000, and no step is silent before it"
+                   : "not given: nothing is compressed before DeepSpeed's default, step 100000");
+}
+
+void check_onebit(Findings& out, const OptimizerConfig& optimizer) {
+  const OptimizerType type = optimizer.type;
+  if (!is_onebit(type)) return;
+  const std::string_view name = plain_name_of(type);
+  if (out.config.zero.stage.value > 0) {
+    const std::string_view subject = type == OptimizerType::onebit_adam   ? "1bit-Adam"
+                                     : type == OptimizerType::onebit_lamb ? "1bit-Lamb"
+                                                                          : "0/1 Adam";
+    out.add(Severity::error, "onebit-with-zero", "zero_optimization.stage",
+            out.config.zero.stage.line, fmt::format("{} is not compatible with ZeRO", subject));
+  }
+  if (out.config.bf16_enabled.value && !is_lamb(type)) {
+    out.add(Severity::warning, "onebit-with-bf16", "bf16.enabled", out.config.bf16_enabled.line,
+            fmt::format("under bf16 DeepSpeed partitions the optimizer state, so {} averages "
+                        "different parameters of different ranks",
+                        name));
+  }
+  if (!out.config.fp16.enabled.value) {
+    out.add(Severity::warning, "onebit-without-fp16", "optimizer.type", optimizer.line,
+            fmt::format("Currently the convergence of {} is only verified under FP16", name));
+  }
+  if (optimizer.cuda_aware.value && optimizer.comm_backend_name.value != CommBackend::mpi)
+    out.no_effect("optimizer.params.cuda_aware", optimizer.cuda_aware.line,
+                  "only the mpi backend looks at it");
+  if (optimizer.bias_correction.given && optimizer.bias_correction.value)
+    out.no_effect("optimizer.params.bias_correction", optimizer.bias_correction.line,
+                  fmt::format("{} has no bias correction", name));
+  check_freeze_given(out, optimizer);
+}
+
+void check_lamb(Findings& out, const OptimizerConfig& optimizer) {
+  if (!is_lamb(optimizer.type)) return;
+  if (optimizer.min_coeff.value > optimizer.max_coeff.value) {
+    out.add(Severity::warning, "coeff-bounds", "optimizer.params.min_coeff",
+            optimizer.min_coeff.line, "above max_coeff: the LAMB coefficient has no room");
+  }
+  if (optimizer.type != OptimizerType::onebit_lamb) return;
+  if (optimizer.factor_min.value > optimizer.factor_max.value) {
+    out.add(Severity::warning, "factor-bounds", "optimizer.params.factor_min",
+            optimizer.factor_min.line, "above factor_max: the scaling factor has no room");
+  }
+  if (optimizer.freeze_step.value <= 1) {
+    out.add(Severity::warning, "freeze-step-tiny", "optimizer.params.freeze_step",
+            optimizer.freeze_step.line,
+            "below 2 the fresh variance starts at zero, and the scaling factor at its bounds");
+  }
+}
+
+void check_curriculum(Findings& out) {
+  if (!out.config.curriculum) return;
+  const Curriculum& c = *out.config.curriculum;
+  constexpr std::string_view key = "curriculum_learning";
+  if (c.schedule == Schedule::fixed_discrete) return;
+  if (seq_len_at(c, 1) == 0) {
+    out.add(Severity::error, "curriculum-zero-length", key, 0,
+            fmt::format("starts with sequences of 0 tokens: min_difficulty {} is rounded down to a "
+                        "multiple of difficulty_step {}",
+                        c.min_difficulty, c.difficulty_step));
+  } else if (c.min_difficulty % c.difficulty_step != 0) {
+    out.add(Severity::note, "curriculum-below-min", key, 0,
+            fmt::format("min_difficulty {} is no multiple of difficulty_step {}: sequences start "
+                        "shorter than it",
+                        c.min_difficulty, c.difficulty_step));
+  }
+  if (c.difficulty_step % 8 != 0) {
+    out.add(Severity::note, "curriculum-not-multiple-of-8", key, 0,
+            fmt::format("difficulty_step {} is no multiple of 8, which Tensor Cores want",
+                        c.difficulty_step));
+  }
+  if (c.max_difficulty % c.difficulty_step != 0) {
+    out.add(Severity::note, "curriculum-late-max", key, 0,
+            fmt::format("max_difficulty {} is no multiple of difficulty_step {}: it is reached "
+                        "only after total_curriculum_step",
+                        c.max_difficulty, c.difficulty_step));
+  }
+}
+
+void check_freeze(Findings& out, const OptimizerConfig& optimizer, std::int64_t total_steps) {
+  constexpr std::string_view key = "optimizer.params.freeze_step";
+  const Setting<Whole>& freeze = optimizer.freeze_step;
+  const std::int64_t warmup = warmup_steps(out.config);
+  if (warmup >= total_steps) {
+    out.add(Severity::warning, "never-compressed", key, freeze.line,
+            fmt::format("{} warm-up steps in a run of {}: compression never starts", warmup,
+                        total_steps));
+  } else if (warmup < total_steps / 10) {
+    out.add(Severity::warning, "freeze-early", key, freeze.line,
+            fmt::format("{} warm-up steps are less than a tenth of {}; the published recipes use "
+                        "13 % (1-bit LAMB) and 15 to 25 % (1-bit Adam)",
+                        warmup, total_steps));
+  }
+  const double beta = optimizer.coeff_beta.value;
+  if (optimizer.type == OptimizerType::onebit_lamb &&
+      (1 - beta) * static_cast<double>(warmup) < 1) {
+    out.add(Severity::warning, "coeff-beta-slow", "optimizer.params.coeff_beta",
+            optimizer.coeff_beta.line,
+            fmt::format("an average over 1 / (1 - {}) steps does not settle in {} warm-up steps: "
+                        "it starts at zero, and the frozen LAMB coefficients stay too small",
+                        beta, warmup));
+  }
+}
+
+}  // namespace
+
+std::vector<Finding> check_config(const DeepSpeedConfig& config) {
+  Findings out{config, config.findings};
+  check_precision(out);
+  check_zero(out);
+  check_predivide(out);
+  if (config.optimizer) {
+    check_loss_scale(out, config.optimizer->type);
+    check_onebit(out, *config.optimizer);
+    check_lamb(out, *config.optimizer);
+  } else {
+    out.add(Severity::note, "no-optimizer", "optimizer", 0,
+            "not given: DeepSpeed takes the one the training script brings");
+  }
+  check_curriculum(out);
+  return std::move(out.list);
+}
+
+std::int64_t warmup_steps(const DeepSpeedConfig& config) {
+  LAMBCAST_CHECK(config.optimizer.has_value(), "warm-up steps of no optimizer");
+  const std::int64_t freeze = std::max<std::int64_t>(config.optimizer->freeze_step.value, 2);
+  return config.fp16.enabled.value ? freeze - 1 : freeze;
+}
+
+std::vector<Finding> check_run(const DeepSpeedConfig& config, std::int64_t total_steps) {
+  LAMBCAST_CHECK(total_steps > 0, "a run of {} steps", total_steps);
+  Findings out{config, {}};
+  if (!config.optimizer || !is_onebit(config.optimizer->type)) return {};
+  if (config.optimizer->type != OptimizerType::zero_one_adam) {
+    check_freeze(out, *config.optimizer, total_steps);
+  } else if (config.optimizer->var_freeze_step.value >= total_steps) {
+    out.add(Severity::warning, "never-frozen", "optimizer.params.var_freeze_step",
+            config.optimizer->var_freeze_step.line,
+            fmt::format("step {} in a run of {}: the variance is never frozen, and no step skips "
+                        "communication",
+                        config.optimizer->var_freeze_step.value, total_steps));
+  }
+  return std::move(out.list);
+}
+
+}  // namespace lambcast::deepspeed

@@ -1,0 +1,34 @@
+// What DeepSpeed makes of a configuration: combinations it refuses at start-up, settings it
+// silently ignores, and freeze steps that do not do what one might expect.
+//
+// Source: DeepSpeed 0.16.5, runtime/engine.py (_do_sanity_check, _configure_basic_optimizer,
+// allreduce_bucket), runtime/config.py, runtime/fp16/onebit/*.py; sentences of DeepSpeed are quoted
+// as they stand there, so that a search for them leads to the source.
+//
+// Codes of severity error: fp16-with-bf16, onebit-with-zero, static-loss-scale, max-grad-norm,
+// amsgrad, unknown-optimizer-param, fp16-master-weights, curriculum-zero-length.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "models/deepspeed/config.h"
+#include "models/finding.h"
+
+namespace lambcast::deepspeed {
+
+// The findings of the file (config.findings) and those of its combinations. Call it once flags
+// have overridden the file, and pass the result to refuse_errors() to insist.
+std::vector<Finding> check_config(const DeepSpeedConfig& config);
+
+// Findings that need to know how many optimizer steps the run has (> 0).
+std::vector<Finding> check_run(const DeepSpeedConfig& config, std::int64_t total_steps);
+
+// The optimizer steps before the first compressed one, for onebit_adam and onebit_lamb.
+//
+// With fp16 the wrapper's constructor makes a dry run that counts as a step, so the freeze falls
+// after step freeze_step - 1; without it the dry run eats the first real gradient and the freeze
+// falls after step freeze_step. 0 and 1 act as 2.
+std::int64_t warmup_steps(const DeepSpeedConfig& config);
+
+}  // namespace lambcast::deepspeed

@@ -1,0 +1,179 @@
+#include "models/deepspeed/rules.h"
+
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+
+namespace lambcast::deepspeed {
+namespace {
+
+using Catch::Matchers::Contains;
+using Catch::Matchers::Equals;
+
+constexpr const char* fp16 = "fp16: {enabled: true}";
+
+// A configuration of one optimizer, its params and more lines of the root.
+DeepSpeedConfig of(const char* type, const char* params, const char* more = fp16) {
+  return parse_config(
+      fmt::format("optimizer: {{type: \"{}\", params: {{{}}}}}\n{}", type, params, more),
+      "ds.json");
+}
+
+// The message of the one finding with this code; fails the test if there is none, or several.
+Finding the_only(const std::vector<Finding>& findings, const char* code) {
+  Finding found;
+  int count = 0;
+  for (const Finding& finding : findings) {
+    if (finding.code != code) continue;
+    found = finding;
+    ++count;
+  }
+  INFO("findings of code " << code);
+  CHECK(count == 1);
+  return found;
+}
+
+bool has(const std::vector<Finding>& findings, const char* code) {
+  for (const Finding& finding : findings)
+    if (finding.code == code) return true;
+  return false;
+}
+
+void check_error(const DeepSpeedConfig& config, const char* code, const char* sentence) {
+  const Finding finding = the_only(check_config(config), code);
+  CHECK(finding.severity == Severity::error);
+  CHECK_THAT(finding.message, Contains(sentence));
+  CHECK_THROWS_WITH(refuse_errors(check_config(config)), Contains(sentence));
+}
+
+TEST_CASE("rules: no 1-bit optimizer under ZeRO, each in its own words") {
+  for (const int stage : {1, 2, 3}) {
+    const std::string zero = fmt::format("{}\nzero_optimization: {{stage: {}}}", fp16, stage);
+    check_error(of("OneBitAdam", "freeze_step: 5", zero.c_str()), "onebit-with-zero",
+                "ds.json:3: zero_optimization.stage: 1bit-Adam is not compatible with ZeRO");
+    check_error(of("OneBitLamb", "freeze_step: 5", zero.c_str()), "onebit-with-zero",
+                "1bit-Lamb is not compatible with ZeRO");
+    check_error(of("ZeroOneAdam", "var_freeze_step: 5", zero.c_str()), "onebit-with-zero",
+                "0/1 Adam is not compatible with ZeRO");
+    CHECK_NOTHROW(refuse_errors(check_config(of("Adam", "", zero.c_str()))));
+  }
+  CHECK_FALSE(has(check_config(of("OneBitAdam", "freeze_step: 5", "zero_optimization: {stage: 0}")),
+                  "onebit-with-zero"));
+}
+
+TEST_CASE("rules: the LAMBs need a dynamic loss scale") {
+  const char* bf16 = "bf16: {enabled: true}";
+  const char* fixed = "fp16: {enabled: true, loss_scale: 128}";
+  check_error(of("Lamb", "", bf16), "static-loss-scale",
+              "DeepSpeed lamb optimizer requires dynamic loss scaling");
+  check_error(of("OneBitLamb", "freeze_step: 5", bf16), "static-loss-scale",
+              "DeepSpeed onebitlamb optimizer requires dynamic loss scaling");
+  check_error(of("OneBitLamb", "freeze_step: 5", fixed), "static-loss-scale",
+              "ds.json:2: fp16.loss_scale: DeepSpeed onebitlamb optimizer requires dynamic loss");
+  CHECK_FALSE(has(check_config(of("Adam", "", fixed)), "static-loss-scale"));
+  CHECK_FALSE(has(check_config(of("Lamb", "", "fp16: {enabled: false, loss_scale: 128}")),
+                  "static-loss-scale"));  // fp32: the loss scale is not looked at
+}
+
+TEST_CASE("rules: precisions that exclude each other") {
+  check_error(of("Adam", "", "fp16: {enabled: true}\nbf16: {enabled: true}"), "fp16-with-bf16",
+              "bfloat16 and fp16 modes cannot be simultaneously enabled");
+  check_error(of("Adam", "", "fp16: {enabled: true, fp16_master_weights_and_grads: true}"),
+              "fp16-master-weights", "only supported with ZeRO Stage 2");
+}
+
+TEST_CASE("rules: what the constructors of the optimizers refuse") {
+  check_error(of("OneBitLamb", "max_grad_norm: 1.0, freeze_step: 5"), "max-grad-norm",
+              "'max_grad_norm' is not supported as an optimizer parameter, please switch to using "
+              "the deepspeed parameter 'gradient_clipping'");
+  check_error(of("Adam", "max_grad_norm: 0"), "max-grad-norm", "optimizer.params.max_grad_norm");
+  check_error(of("OneBitAdam", "amsgrad: true"), "amsgrad",
+              "1-bit Adam does not support the AMSGrad variant.");
+  check_error(of("OneBitLamb", "amsgrad: true"), "amsgrad",
+              "1-bit Lamb does not support the AMSGrad variant.");
+  check_error(of("ZeroOneAdam", "amsgrad: true"), "amsgrad",
+              "0/1 Adam does not support the AMSGrad variant.");
+  check_error(of("Lamb", "amsgrad: true"), "amsgrad",
+              "FusedLamb does not support the AMSGrad variant.");
+  CHECK_FALSE(has(check_config(of("Adam", "amsgrad: true, torch_adam: true")), "amsgrad"));
+  check_error(of("ZeroOneAdam", "freeze_step: 5"), "unknown-optimizer-param",
+              "__init__() got an unexpected keyword argument 'freeze_step'");
+  check_error(of("OneBitAdam", "coeff_beta: 0.9"), "unknown-optimizer-param", "'coeff_beta'");
+}
+
+TEST_CASE("rules: settings that do not do what they seem to") {
+  CHECK_THAT(the_only(check_config(of("OneBitLamb", "")), "freeze-step-missing").message,
+             Equals("ds.json:1: optimizer.params.freeze_step: not given: nothing is compressed "
+                    "before DeepSpeed's default, step 100000"));
+  the_only(check_config(of("ZeroOneAdam", "")), "var-freeze-step-missing");
+  CHECK_THAT(
+      the_only(check_config(of("OneBitLamb", "freeze_step: 9", "")), "onebit-without-fp16").message,
+      Contains("Currently the convergence of 1-bit Lamb is only verified under FP16"));
+  the_only(check_config(of("OneBitAdam", "freeze_step: 9", "bf16: {enabled: true}")),
+           "onebit-with-bf16");
+  CHECK_THAT(the_only(check_config(
+                          of("Adam", "", "prescale_gradients: true\ngradient_predivide_factor: 8")),
+                      "no-effect")
+                 .message,
+             Contains("ds.json:3: gradient_predivide_factor: has no effect"));
+  CHECK(check_config(of("Adam", "", "gradient_predivide_factor: 8")).empty());
+  CHECK_THAT(
+      the_only(check_config(of("OneBitLamb", "freeze_step: 9, bias_correction: true")), "no-effect")
+          .message,
+      Contains("1-bit Lamb has no bias correction"));
+  the_only(check_config(of("Adam", "",
+                           "zero_optimization: {stage: 2, offload_optimizer: {device: "
+                           "\"cpu\"}}")),
+           "not-modelled");
+  CHECK(check_config(of("Adam", "",
+                        "zero_optimization: {stage: 2, overlap_comm: true, "
+                        "offload_optimizer: {device: \"none\"}}"))
+            .empty());
+  the_only(check_config(of("OneBitLamb", "freeze_step: 1")), "freeze-step-tiny");
+  the_only(check_config(of("Lamb", "min_coeff: 0.5, max_coeff: 0.1")), "coeff-bounds");
+  the_only(check_config(of("OneBitLamb", "freeze_step: 9, factor_max: 0.1")), "factor-bounds");
+}
+
+TEST_CASE("rules: a curriculum that starts with empty sequences is refused") {
+  const auto curriculum = [](int min, int max, int step) {
+    return of("Adam", "",
+              fmt::format("curriculum_learning: {{enabled: true, curriculum_type: \"seqlen\", "
+                          "min_difficulty: {}, max_difficulty: {}, schedule_type: "
+                          "\"fixed_linear\", schedule_config: {{total_curriculum_step: 1000, "
+                          "difficulty_step: {}}}}}",
+                          min, max, step)
+                  .c_str());
+  };
+  check_error(curriculum(8, 1024, 64), "curriculum-zero-length", "sequences of 0 tokens");
+  the_only(check_config(curriculum(10, 1024, 8)), "curriculum-below-min");
+  the_only(check_config(curriculum(64, 1000, 64)), "curriculum-late-max");
+  the_only(check_config(curriculum(10, 100, 10)), "curriculum-not-multiple-of-8");
+  CHECK(check_config(curriculum(64, 1024, 64)).empty());
+}
+
+TEST_CASE("rules: warm-up steps, with and without the dry run of the fp16 wrapper") {
+  // With the wrapper real step k is counted as k + 1, so the freeze falls after step F - 1.
+  CHECK(warmup_steps(of("OneBitAdam", "freeze_step: 1000")) == 999);
+  CHECK(warmup_steps(of("OneBitAdam", "freeze_step: 1000", "")) == 1000);
+  for (const char* freeze : {"freeze_step: 0", "freeze_step: 1", "freeze_step: 2"})
+    CHECK(warmup_steps(of("OneBitLamb", freeze)) == 1);
+}
+
+TEST_CASE("rules: a freeze step against the length of the run") {
+  const DeepSpeedConfig config = of("OneBitLamb", "freeze_step: 1000");
+  CHECK_THAT(the_only(check_run(config, 999), "never-compressed").message,
+             Equals("ds.json:1: optimizer.params.freeze_step: 999 warm-up steps in a run of 999: "
+                    "compression never starts"));
+  CHECK(check_run(config, 1000).empty());
+  CHECK(check_run(config, 9999).empty());  // 9999 / 10 = 999
+  the_only(check_run(config, 10000), "freeze-early");
+  CHECK(check_run(of("Adam", ""), 10).empty());
+  // 1 / (1 - 0.9) = 10 steps: 9 warm-up steps are too few for the average, 20 are not.
+  the_only(check_run(of("OneBitLamb", "freeze_step: 10"), 50), "coeff-beta-slow");
+  CHECK(check_run(of("OneBitLamb", "freeze_step: 21"), 100).empty());
+  the_only(check_run(of("OneBitLamb", "freeze_step: 500, coeff_beta: 1"), 1000), "coeff-beta-slow");
+  CHECK_FALSE(has(check_run(of("OneBitAdam", "freeze_step: 10"), 50), "coeff-beta-slow"));
+}
+
+}  // namespace
+}  // namespace lambcast::deepspeed
