@@ -1,0 +1,32 @@
+// Two small real problems to train on: Fisher's iris data, 150 flowers of 3 species with 4 lengths
+// each. R. A. Fisher, The use of multiple measurements in taxonomic problems, Annals of Eugenics 7
+// (1936); from the UCI Machine Learning Repository, doi:10.24432/C56C76, CC BY 4.0.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "kernels/layout.h"
+
+namespace lambcast::iris {
+
+struct Problem {
+  TensorLayout tensors;
+  std::vector<float> initial;
+  std::size_t rows = 0;
+  // Mean loss over rows first, first + stride, ...; adds the gradient to `gradient` unless empty.
+  std::function<double(std::span<const float> weights, std::size_t first, std::size_t stride,
+                       std::span<float> gradient)>
+      loss;
+};
+
+// Petal width from the three other lengths, all standardised: linear, mean squared error.
+Problem regression();
+// The loss of the least-squares solution, from the normal equations: what training must reach.
+double least_squares_loss();
+// The species from four standardised lengths: 4-16-3 network, tanh, softmax, cross entropy.
+Problem network();
+
+}  // namespace lambcast::iris

@@ -1,0 +1,50 @@
+// 1-bit LAMB over n ranks, with its two stages.
+//
+// Warm-up: LAMB on averaged gradients, each tensor keeping a running average of its trust ratio.
+// At the freeze: the variance stops, the coefficients are fixed, the gradient all-reduce stops.
+// Compression: every rank updates its momentum with its own gradient, scaled per tensor; one
+// compressed_allreduce averages the momenta of all tensors; see reference/lamb.h for the rest.
+//
+// One rank alone does not communicate and so does not compress. The state of every rank is kept
+// apart although it stays equal: that it does is what the tests check.
+//
+// Source: DeepSpeed 0.15.4, runtime/fp16/onebit/lamb.py; 1-bit LAMB, arXiv:2104.06069.
+#pragma once
+
+#include "kernels/emulated_world/compressed_allreduce.h"
+#include "kernels/emulated_world/world.h"
+#include "kernels/reference/lamb.h"
+
+namespace lambcast::emulated {
+
+struct OnebitLamb {
+  struct Rank {
+    std::vector<float> p, m, v, fresh_v;
+    std::vector<float> tail;  // padding of the fused buffer, where it persists
+    std::vector<reference::RunningCoefficient> running;  // per tensor
+    std::vector<float> last_factor, scaling;             // per tensor; scaling empty until needed
+  };
+
+  World world;
+  OnebitLambOptions options;
+  std::vector<Rank> ranks;
+  ErrorFeedback errors;
+  int step = 0;
+  bool frozen = false;
+  bool dry_run_pending = false;
+  Scales scales;  // of the last compressed step, for inspection
+};
+
+OnebitLamb onebit_lamb(const World& world, const OnebitLambOptions& options);
+Step step(OnebitLamb& optimizer, Gradients gradients);
+
+inline std::span<const float> weights(const OnebitLamb& optimizer, int rank) {
+  return optimizer.ranks[static_cast<std::size_t>(rank)].p;
+}
+
+// What DeepSpeed does when it loads a checkpoint: owed errors are lost, and when the step is below
+// the (possibly raised) freeze_step it returns to warm-up and forgets coefficients and scaling.
+// A right resume is a copy of the optimizer.
+void resume_as_deepspeed(OnebitLamb& optimizer);
+
+}  // namespace lambcast::emulated

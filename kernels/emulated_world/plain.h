@@ -1,0 +1,31 @@
+// Plain Adam and LAMB over n ranks: one full-precision average of the gradients per step. All ranks
+// hold the same state, so it is held once.
+#pragma once
+
+#include "kernels/emulated_world/world.h"
+
+namespace lambcast::emulated {
+
+struct Adam {
+  World world;
+  AdamOptions options;
+  std::vector<float> p, m, v;
+  int step = 0;
+};
+
+struct Lamb {
+  World world;
+  LambOptions options;
+  std::vector<float> p, m, v;
+};
+
+Adam adam(const World& world, const AdamOptions& options);
+Lamb lamb(const World& world, const LambOptions& options);
+
+Step step(Adam& optimizer, Gradients gradients);
+Step step(Lamb& optimizer, Gradients gradients);
+
+inline std::span<const float> weights(const Adam& optimizer, int) { return optimizer.p; }
+inline std::span<const float> weights(const Lamb& optimizer, int) { return optimizer.p; }
+
+}  // namespace lambcast::emulated

@@ -1,0 +1,74 @@
+#include "kernels/emulated_world/world.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/reference/gradient.h"
+#include "sim/base/check.h"
+#include "sim/base/error.h"
+
+namespace lambcast::emulated {
+namespace {
+
+std::vector<float> mean(Gradients gradients) {
+  const double n = static_cast<double>(gradients.size());
+  std::vector<float> result(gradients[0].size());
+  for (std::size_t e = 0; e < result.size(); ++e) {
+    double sum = 0;
+    for (const auto& g : gradients) sum += static_cast<double>(g[e]);
+    result[e] = static_cast<float>(sum / n);
+  }
+  return result;
+}
+
+double root_mean_square(std::span<const double> norms) {
+  double sum = 0;
+  for (const double norm : norms) sum += norm * norm;
+  return std::sqrt(sum / static_cast<double>(norms.size()));
+}
+
+void clip(const World& world, std::vector<std::vector<float>>& gradients) {
+  if (world.gradient_clipping <= 0) return;
+  std::vector<double> norms;
+  for (const auto& g : gradients) {
+    norms.push_back(static_cast<double>(reference::gradient_norm(std::span(g))));
+  }
+  const double shared = root_mean_square(norms);
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    const double norm = world.quirks.clip_norm == ClipNorm::local ? norms[i] : shared;
+    reference::unscale(std::span<float>(gradients[i]),
+                       reference::clip_factor(norm, 1, world.gradient_clipping));
+  }
+}
+
+}  // namespace
+
+void check(const World& world) {
+  if (world.ranks < 1) fail_input(Where{"", 0, "ranks"}, "must be at least 1");
+  if (world.initial.size() != world.tensors.elements()) {
+    fail_input(Where{"", 0, "initial"}, "does not have the size of the tensors");
+  }
+  if (!world.mask.empty() && world.mask.size() != world.tensors.elements()) {
+    fail_input(Where{"", 0, "mask"}, "does not have the size of the tensors");
+  }
+}
+
+void check_freeze_step(const char* key, int value, DryRun dry_run) {
+  if (value < 1 && dry_run == DryRun::none) fail_input(Where{"", 0, key}, "must be at least 1");
+}
+
+std::optional<std::vector<std::vector<float>>> reduce(const World& world, Gradients gradients,
+                                                      bool averaged) {
+  LAMBCAST_CHECK(gradients.size() == world.size(), "{} gradients for {} ranks", gradients.size(),
+                 world.size());
+  const bool overflow = std::any_of(gradients.begin(), gradients.end(), [](const auto& g) {
+    return reference::overflows(std::span<const float>(g));
+  });
+  if (overflow && !world.quirks.overflow_poisons) return std::nullopt;
+  std::vector<std::vector<float>> seen(gradients.begin(), gradients.end());
+  if (averaged) seen.assign(world.size(), mean(gradients));
+  clip(world, seen);
+  return seen;
+}
+
+}  // namespace lambcast::emulated

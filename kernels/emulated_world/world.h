@@ -1,0 +1,45 @@
+// What the emulated optimizers share: the gradients of n ranks and how they reach the optimizer.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "kernels/options.h"
+
+namespace lambcast::emulated {
+
+// One flat gradient per rank, as its own backward pass left it.
+using Gradients = std::span<const std::vector<float>>;
+
+// What a call of an optimizer's step() did.
+enum class Step {
+  dry_run,  // DeepSpeed's first call, see DryRun
+  skipped,  // a gradient overflowed: no rank moves, no state advances
+  full,     // gradients averaged in full precision
+  onebit,   // one compressed_allreduce
+  silent,   // no communication (0/1 Adam)
+};
+
+struct World {
+  TensorLayout tensors;
+  int ranks = 1;
+  std::vector<float> initial;    // the weights all ranks start from
+  double gradient_clipping = 0;  // limit of the gradient norm; 0 is off
+  std::vector<float> mask;       // of the momentum; empty is all ones
+  Quirks quirks;
+
+  std::size_t size() const { return static_cast<std::size_t>(ranks); }
+};
+
+// Throws Error when ranks < 1 or when weights or mask do not fit the tensors.
+void check(const World& world);
+// Throws Error when `value` < 1: a stage of no steps has no variance to freeze.
+void check_freeze_step(const char* key, int value, DryRun dry_run);
+
+// The gradients as the optimizer sees them, clipped: all equal to the mean when `averaged`, else
+// each rank's own. Nothing when a gradient overflowed and the world checks for it.
+std::optional<std::vector<std::vector<float>>> reduce(const World& world, Gradients gradients,
+                                                      bool averaged);
+
+}  // namespace lambcast::emulated

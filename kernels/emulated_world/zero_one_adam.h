@@ -1,0 +1,58 @@
+// 0/1 Adam over n ranks: variance updates at growing intervals with full-precision gradients, 1-bit
+// gradients in between; once the variance is frozen, local steps with a 1-bit synchronisation at
+// growing intervals. The policy, both intervals starting at 1:
+//
+//   not frozen  step % var_interval == 0: full, else 1-bit; every kappa fulls the interval doubles
+//   frozen      step % local_interval == 0: 1-bit, else silent; every local_step_scaler steps the
+//               interval doubles, up to local_step_clipper
+//
+// After a synchronisation the replicas agree up to rounding only: each rewinds its own local steps.
+// Source: DeepSpeed 0.15.4, runtime/fp16/onebit/zoadam.py; 0/1 Adam, arXiv:2202.06009.
+#pragma once
+
+#include "kernels/emulated_world/compressed_allreduce.h"
+#include "kernels/emulated_world/world.h"
+
+namespace lambcast::emulated {
+
+struct ZeroOnePolicy {
+  int var_interval = 1;
+  int var_counter = 0;
+  int local_interval = 1;
+  int local_counter = 0;
+  bool frozen = false;
+};
+
+// What step `step` does, and the policy after it. `updates` is how many steps moved the weights,
+// this one included; it differs from `step` by DeepSpeed's dry run.
+Step kind_of(const ZeroOnePolicy& policy, int step);
+void advance(ZeroOnePolicy& policy, int step, int updates, const ZeroOneAdamOptions& options);
+
+struct ZeroOneAdam {
+  struct Rank {
+    std::vector<float> p, m, v, u;
+  };
+
+  World world;
+  ZeroOneAdamOptions options;
+  std::vector<Rank> ranks;
+  std::vector<ErrorFeedback> errors;  // per tensor; zeroed once at the freeze
+  ZeroOnePolicy policy;
+  double lrs = 0;  // sum of the learning rates since the last synchronisation
+  int step = 0;
+  int updates = 0;
+  bool dry_run_pending = false;
+};
+
+ZeroOneAdam zero_one_adam(const World& world, const ZeroOneAdamOptions& options);
+Step step(ZeroOneAdam& optimizer, Gradients gradients);
+
+inline std::span<const float> weights(const ZeroOneAdam& optimizer, int rank) {
+  return optimizer.ranks[static_cast<std::size_t>(rank)].p;
+}
+
+// DeepSpeed's checkpoint load: owed errors, u and the policy's counters are lost, so that a resumed
+// run communicates in every step again. A right resume is a copy of the optimizer.
+void resume_as_deepspeed(ZeroOneAdam& optimizer);
+
+}  // namespace lambcast::emulated

@@ -1,0 +1,29 @@
+#include "kernels/layout.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "sim/base/error.h"
+
+namespace lambcast {
+
+std::size_t ChunkLayout::real_in_chunk(int rank) const {
+  const std::size_t begin = static_cast<std::size_t>(rank) * chunk;
+  return elements <= begin ? 0 : std::min(chunk, elements - begin);
+}
+
+ChunkLayout chunk_layout(std::size_t elements, int ranks) {
+  if (ranks < 1) fail_input(Where{"", 0, "ranks"}, "must be at least 1");
+  const std::size_t n = static_cast<std::size_t>(ranks);
+  const std::size_t align = n * std::lcm(n, std::size_t{8});
+  const std::size_t padded = (elements + align - 1) / align * align;
+  return {elements, padded, padded / n, ranks};
+}
+
+TensorLayout tensor_layout(std::span<const std::size_t> sizes) {
+  TensorLayout layout;
+  for (const std::size_t size : sizes) layout.offsets.push_back(layout.offsets.back() + size);
+  return layout;
+}
+
+}  // namespace lambcast

@@ -1,0 +1,54 @@
+// How flat buffers are cut: into tensors for the optimizers, into chunks for the ranks.
+//
+// 1-bit optimizers keep every state (weights, momentum, variance, gradient) in flat buffers whose
+// tensors follow each other without gaps. compressed_allreduce over n ranks pads such a buffer of
+// N elements to Np, the next multiple of n * lcm(n, 8): rank r serves chunk r of C = Np / n
+// elements, and C / 8 bytes of packed signs are whole.
+//
+// Source: DeepSpeed 0.15.4, runtime/fp16/onebit/lamb.py (the divider n * 8 / gcd(n, 8)).
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace lambcast {
+
+struct ChunkLayout {
+  std::size_t elements = 0;  // N, what the caller owns
+  std::size_t padded = 0;    // Np
+  std::size_t chunk = 0;     // C = Np / n
+  int ranks = 0;             // n
+
+  std::size_t packed_bytes() const { return padded / 8; }
+  std::size_t chunk_bytes() const { return chunk / 8; }
+  // How many elements of chunk `rank` are the caller's rather than padding.
+  std::size_t real_in_chunk(int rank) const;
+};
+
+// Throws Error for fewer than one rank.
+ChunkLayout chunk_layout(std::size_t elements, int ranks);
+
+// What the padding counts for. DeepSpeed lets it take part: its elements, which mean nothing, enter
+// both norms and carry an error of their own.
+enum class Padding {
+  excluded,  // right: scales are the RMS of real elements, padding owes no error
+  counted,   // DeepSpeed: scales are ||x|| / sqrt(Np), padding included
+};
+
+// Tensor t of a flat buffer is the elements [offsets[t], offsets[t+1]).
+struct TensorLayout {
+  std::vector<std::size_t> offsets{0};
+
+  std::size_t tensors() const { return offsets.size() - 1; }
+  std::size_t elements() const { return offsets.back(); }
+  std::size_t size(std::size_t t) const { return offsets[t + 1] - offsets[t]; }
+  template <typename T>
+  std::span<T> view(std::span<T> flat, std::size_t t) const {
+    return flat.subspan(offsets[t], size(t));
+  }
+};
+
+TensorLayout tensor_layout(std::span<const std::size_t> sizes);
+
+}  // namespace lambcast

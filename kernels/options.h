@@ -1,0 +1,103 @@
+// Hyper-parameters of the optimizers, under DeepSpeed's names, shared by the CPU references and the
+// CUDA kernels, and the quirks of DeepSpeed as options whose default is the right behaviour.
+//
+// Notation: p weights, g gradient, m = exp_avg, v = exp_avg_sq, b1, b2 betas, lr step length.
+// Decimal constants are double and rounded to float once, as PyTorch does with Python floats.
+//
+// Sources: DeepSpeed 0.15.4, runtime/fp16/onebit/{lamb,adam,zoadam}.py (the last release with
+// right 1-bit numerics under gradient accumulation); LAMB arXiv:1904.00962, 1-bit Adam
+// arXiv:2102.02888, 1-bit LAMB arXiv:2104.06069, 0/1 Adam arXiv:2202.06009.
+#pragma once
+
+#include "kernels/layout.h"
+
+namespace lambcast {
+
+struct AdamOptions {
+  double lr = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;             // added to sqrt(v), outside the root
+  double weight_decay = 0;       // decoupled: the update gains weight_decay * p
+  bool bias_correction = false;  // plain Adam only; the 1-bit optimizers have none
+};
+
+struct LambOptions {
+  double lr = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 0;
+  double max_coeff = 10.0;  // clamps of the trust ratio
+  double min_coeff = 0.01;
+};
+
+struct OnebitAdamOptions {
+  AdamOptions adam;
+  int freeze_step = 100000;
+};
+
+struct OnebitLambOptions {
+  LambOptions lamb;
+  int freeze_step = 100000;
+  double coeff_beta = 0.9;  // average of the trust ratio in warm-up
+  double factor_max = 4.0;  // clamps of the factor in the compression stage ...
+  double factor_min = 0.5;
+  double factor_threshold = 0.1;  // ... and of its change from step to step, which wins
+};
+
+struct ZeroOneAdamOptions {
+  AdamOptions adam;
+  int var_freeze_step = 100000;
+  int var_update_scaler = 16;     // kappa: the variance interval doubles every kappa updates
+  int local_step_scaler = 32678;  // sic; the local interval doubles every so many steps
+  int local_step_clipper = 16;    // largest local interval
+};
+
+// Every step of a DeepSpeed 1-bit optimizer but the first counts: the first call of step() sets the
+// state up and returns, yet state.step becomes 1.
+enum class DryRun {
+  none,               // right: freeze_step = F gives F warm-up updates
+  at_construction,    // DeepSpeed with fp16: F - 1 warm-up updates (one for F <= 2)
+  on_first_gradient,  // DeepSpeed in fp32: the same, and the first gradient is lost
+};
+
+// What the running trust ratio averages.
+enum class CoefficientAverage {
+  bias_corrected,  // right: the mean of the ratios seen, 1 when none was defined
+  from_zero,       // DeepSpeed: starts at 0 and leaves out ratios of exactly 1
+};
+
+// The norm that gradient clipping compares with its limit in the compression stage, where every
+// rank holds its own gradient.
+enum class ClipNorm {
+  shared,  // right: root mean square over the ranks, so that all clip alike
+  local,   // DeepSpeed: each rank clips by the norm of its own gradient
+};
+
+struct Quirks {
+  Padding padding = Padding::excluded;
+  bool persistent_tail = false;  // 1-bit LAMB: the padding feeds on its own decoded value
+  DryRun dry_run = DryRun::none;
+  CoefficientAverage coefficient_average = CoefficientAverage::bias_corrected;
+  bool fresh_variance_on_equality = false;  // copied only if step == freeze_step exactly
+  bool zero_momentum_fails = false;         // a tensor of zero momentum divides by zero
+  ClipNorm clip_norm = ClipNorm::shared;
+  bool overflow_poisons = false;  // no overflow check (DeepSpeed in fp32): NaN reaches all ranks
+  bool lone_rank_keeps_momentum = false;  // 0/1 Adam on one rank skips its momentum update
+};
+
+// All of DeepSpeed's quirks under fp16.
+constexpr Quirks deepspeed_quirks() {
+  return {.padding = Padding::counted,
+          .persistent_tail = true,
+          .dry_run = DryRun::at_construction,
+          .coefficient_average = CoefficientAverage::from_zero,
+          .fresh_variance_on_equality = true,
+          .zero_momentum_fails = true,
+          .clip_norm = ClipNorm::local,
+          .overflow_poisons = false,
+          .lone_rank_keeps_momentum = true};
+}
+
+}  // namespace lambcast

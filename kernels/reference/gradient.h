@@ -1,0 +1,42 @@
+// CPU reference of what happens to a gradient before the optimizer: overflow check, norm, unscale
+// and clip, and the factor the engine should have applied for accumulation and loss scale.
+//
+//   clip = (||g|| / S + 1e-6) / limit;   g *= 1 / (S * max(clip, 1))     S = loss scale
+//
+// Source: DeepSpeed 0.15.4, runtime/fp16/unfused_optimizer.py (unscale_and_clip_grads).
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace lambcast::reference {
+
+// True when any element is infinite or NaN.
+bool overflows(std::span<const float> g);
+bool overflows(std::span<const std::uint16_t> half_g);
+
+// ||g||_2, summed in double.
+float gradient_norm(std::span<const float> g);
+float gradient_norm(std::span<const std::uint16_t> half_g);
+
+// 1 / (S * max(clip, 1)); limit 0 means no clipping. `norm` is of the gradient as it is, still
+// multiplied by the loss scale.
+float clip_factor(double norm, double loss_scale, double limit);
+
+// g = factor * half_g, or in place.
+void unscale(std::span<const std::uint16_t> half_g, std::span<float> g, float factor);
+void unscale(std::span<float> g, float factor);
+
+// Releases whose engine mis-scales the loss once its own gradient all-reduce is switched off, which
+// is the compression stage of every 1-bit optimizer.
+enum class LossScaling {
+  right,                     // up to 0.15.4
+  no_accumulation_division,  // 0.16.0 to 0.18.2: gradients come out accumulation-steps times larger
+  no_loss_scale_multiplication  // 0.18.3 and later: the loss scale is divided out but never put in
+};
+
+// The factor by which gradients reach the optimizer wrongly scaled; 1 when right.
+double misscaling(LossScaling release, int accumulation_steps, double loss_scale,
+                  bool engine_allreduce);
+
+}  // namespace lambcast::reference

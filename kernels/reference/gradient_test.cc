@@ -1,0 +1,70 @@
+#include "kernels/reference/gradient.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "kernels/reference/half.h"
+
+using namespace lambcast::reference;
+
+TEST_CASE("every binary16 value survives the round trip through float") {
+  for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const std::uint16_t half = static_cast<std::uint16_t>(bits);
+    const float value = from_half(half);
+    if (std::isnan(value)) {
+      CHECK(to_half(value) == 0x7fff);
+    } else if (to_half(value) != half) {
+      FAIL("half " << bits << " came back as " << to_half(value));
+    }
+  }
+}
+
+TEST_CASE("binary16 rounds to nearest, ties to even") {
+  CHECK(to_half(1.0f + 0x1p-11f) == 0x3c00);      // halfway between 1 and 1 + 2^-10: even is 1
+  CHECK(to_half(1.0f + 3 * 0x1p-11f) == 0x3c02);  // halfway, even is 1 + 2^-9
+  CHECK(to_half(1.0f + 0x1.1p-11f) == 0x3c01);
+  CHECK(to_half(65519.996f) == 0x7bff);  // below the midpoint of 65504 and 2^16
+  CHECK(to_half(65520.0f) == 0x7c00);
+  CHECK(to_half(0x1p-25f) == 0);  // half of the smallest subnormal: even is 0
+  CHECK(to_half(0x1.8p-24f) == 2);
+  CHECK(to_half(-0.0f) == 0x8000);
+}
+
+TEST_CASE("overflow is any infinity or NaN, and nothing else") {
+  std::vector<float> g(100, 3e38f);
+  CHECK_FALSE(overflows(g));
+  g[99] = std::numeric_limits<float>::infinity();
+  CHECK(overflows(g));
+  g[99] = std::numeric_limits<float>::quiet_NaN();
+  CHECK(overflows(g));
+  const std::vector<std::uint16_t> largest(4, 0x7bff), infinite(4, 0xfc00);
+  CHECK_FALSE(overflows(largest));
+  CHECK(overflows(infinite));
+}
+
+TEST_CASE("gradients are clipped by the norm of the unscaled gradient") {
+  // g = (3, 4) at loss scale 2: norm 5 as it is, 2.5 unscaled. Limit 1: clip = 2.5 + 1e-6, and the
+  // factor is 1 / (2.5 * 2), so that the result has norm 1.
+  const std::vector<std::uint16_t> half_g{to_half(3), to_half(4)};
+  const float norm = gradient_norm(half_g);
+  CHECK(norm == 5.0f);
+  const float factor = clip_factor(norm, 2, 1);
+  CHECK(factor == Approx(1 / 5.0).epsilon(1e-6));
+  std::vector<float> g(2);
+  unscale(half_g, g, factor);
+  CHECK(gradient_norm(g) == Approx(1).epsilon(1e-6));
+  // Below the limit, and without a limit, only the loss scale goes.
+  CHECK(clip_factor(norm, 2, 10) == 0.5f);
+  CHECK(clip_factor(norm, 2, 0) == 0.5f);
+  unscale(std::span<float>(g), 10.0f);
+  CHECK(gradient_norm(g) == Approx(10).epsilon(1e-6));
+}
+
+TEST_CASE("two windows of releases mis-scale the gradients of 1-bit optimizers") {
+  CHECK(misscaling(LossScaling::right, 8, 65536, false) == 1);
+  CHECK(misscaling(LossScaling::no_accumulation_division, 8, 65536, true) == 1);
+  CHECK(misscaling(LossScaling::no_accumulation_division, 8, 65536, false) == 8);
+  CHECK(misscaling(LossScaling::no_loss_scale_multiplication, 8, 65536, true) == 1 / 65536.0);
+}

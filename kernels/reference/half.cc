@@ -1,0 +1,40 @@
+#include "kernels/reference/half.h"
+
+#include <bit>
+#include <cmath>
+
+namespace lambcast::reference {
+
+std::uint16_t to_half(float value) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t sign = (bits >> 16) & 0x8000u;
+  const float magnitude = std::fabs(value);
+  if (std::isnan(value)) return 0x7fff;  // the one NaN CUDA produces
+  if (magnitude >= 65520.0f) return static_cast<std::uint16_t>(sign | 0x7c00u);
+  std::uint32_t half = 0;
+  if (magnitude < 0x1p-14f) {
+    // Subnormal: a multiple of 2^-24; nearbyint rounds ties to even.
+    half = static_cast<std::uint32_t>(std::nearbyint(magnitude * 0x1p24f));
+  } else {
+    // Rebias the exponent (127 to 15) and round the 13 bits that go; a carry moves up by itself.
+    const std::uint32_t m = std::bit_cast<std::uint32_t>(magnitude) - ((127u - 15u) << 23);
+    half = (m + 0xfffu + ((m >> 13) & 1u)) >> 13;
+  }
+  return static_cast<std::uint16_t>(sign | half);
+}
+
+float from_half(std::uint16_t bits) {
+  const int exponent = (bits >> 10) & 0x1f;
+  const float fraction = static_cast<float>(bits & 0x3ff);
+  float magnitude = 0;
+  if (exponent == 0x1f) {
+    magnitude = fraction == 0 ? HUGE_VALF : NAN;
+  } else if (exponent == 0) {
+    magnitude = fraction * 0x1p-24f;
+  } else {
+    magnitude = std::ldexp(1024.0f + fraction, exponent - 25);
+  }
+  return bits & 0x8000u ? -magnitude : magnitude;
+}
+
+}  // namespace lambcast::reference

@@ -1,0 +1,63 @@
+// CPU reference of LAMB and of both stages of 1-bit LAMB, one tensor at a time.
+//
+//   upd = m / (sqrt(v) + eps) + wd p
+//   c   = clamp(||p|| / ||upd||, min_coeff, max_coeff)      trust ratio; 1 if a norm is zero
+//   p   = p - lr c upd
+//
+// In the compression stage v is frozen. A second variance vf follows the gradient reconstructed
+// from the averaged momentum, and the trust ratio becomes a frozen coefficient times a factor:
+//
+//   g'  = (m - b1 m_last) / (1 - b1);   vf = b2 vf + (1 - b2) g' g'
+//   f   = max_e (sqrt(v) + eps) / (sqrt(vf) + eps)
+//   wd > 0:  q = min(1, ||m / (sqrt(v) + eps)|| / ||upd||);   f = f q + (1 - q)
+//   f   = clamp(f, factor_min, factor_max), then clamp(f, f_last (1 -+ threshold)), which wins
+//   p   = p - lr coefficient f upd
+//
+// Norms and the trust ratio are computed in double and rounded to float once.
+// Source: DeepSpeed 0.15.4, runtime/fp16/onebit/lamb.py; LAMB arXiv:1904.00962; 1-bit LAMB
+// arXiv:2104.06069, algorithm 1.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "kernels/options.h"
+
+namespace lambcast::reference {
+
+struct TrustRatio {
+  float value = 1;
+  bool defined = false;  // both norms were non-zero
+};
+
+// LAMB, and the warm-up stage of 1-bit LAMB.
+TrustRatio lamb_step(std::span<float> p, std::span<float> m, std::span<float> v,
+                     std::span<const float> g, const LambOptions& options);
+
+// The running average of a tensor's trust ratio over the warm-up stage.
+struct RunningCoefficient {
+  float average = 0;  // exponential average that starts at 0
+  float weight = 0;   // the same average of 1: how much of the mean has been seen
+};
+void add(RunningCoefficient& running, TrustRatio ratio, double coeff_beta, CoefficientAverage how);
+float frozen_coefficient(const RunningCoefficient& running, CoefficientAverage how);
+
+// s_i = mean(r) / r_i with r_i = ||m_i|| / sqrt(numel_i): brings the momenta to a common scale so
+// that one compression scale fits them all. A tensor of zero momentum gets 1 and stays out of the
+// mean; with `zero_momentum_fails` it is an Error, as the division by zero in DeepSpeed is.
+std::vector<float> scaling_coefficients(std::span<const float> m, const TensorLayout& tensors,
+                                        bool zero_momentum_fails);
+
+// Compression stage. `decoded` is the averaged momentum as decompressed, still multiplied by
+// `scaling`; m holds the momentum of the step before and receives decoded / scaling * mask (an
+// empty mask is all ones). Updates last_factor and returns it.
+float onebit_lamb_step(std::span<float> p, std::span<float> m, std::span<const float> v,
+                       std::span<float> fresh_v, std::span<const float> decoded,
+                       std::span<const float> mask, float scaling, float coefficient,
+                       float& last_factor, const OnebitLambOptions& options);
+
+// The factor after weight decay and both clamps; a NaN passes through.
+float clamp_factor(double raw_factor, double momentum_share, float last_factor,
+                   const OnebitLambOptions& options);
+
+}  // namespace lambcast::reference
