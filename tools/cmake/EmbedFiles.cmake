@@ -25,8 +25,6 @@ if(CMAKE_SCRIPT_MODE_FILE STREQUAL CMAKE_CURRENT_LIST_FILE)
   return()
 endif()
 
-set(LAMBCAST_EMBED_SCRIPT ${CMAKE_CURRENT_LIST_FILE})
-
 function(lambcast_embed target name)
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/embedded)
   set(paths "")
@@ -55,8 +53,8 @@ std::span<const EmbeddedFile> @name@();
 ")
   add_custom_command(OUTPUT ${folder}/${name}.cc
     COMMAND ${CMAKE_COMMAND} -DNAME=${name} -DOUTPUT=${folder}/${name}.cc "-DNAMES=${ARGN}"
-      "-DPATHS=${paths}" -P ${LAMBCAST_EMBED_SCRIPT}
-    DEPENDS ${paths} ${LAMBCAST_EMBED_SCRIPT}
+      "-DPATHS=${paths}" -P ${CMAKE_CURRENT_FUNCTION_LIST_FILE}
+    DEPENDS ${paths} ${CMAKE_CURRENT_FUNCTION_LIST_FILE}
     COMMENT "Embedding ${name}" VERBATIM)
   target_sources(${target} PRIVATE ${folder}/${name}.cc)
   target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_BINARY_DIR})

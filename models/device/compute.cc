@@ -1,0 +1,134 @@
+#include "models/device/compute.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "models/shape/load.h"
+
+namespace lambcast {
+namespace {
+
+// Kernels that a framework starts for one transformer block, forward and backward together; an
+// unfused PyTorch encoder layer has about a third of them forward.
+constexpr double launches_per_block = 120;
+
+double curve_time_s(const TrainingCurve& curve, double micro_batch) {
+  std::vector<double> time(curve.micro_batch.size());
+  for (std::size_t i = 0; i < time.size(); ++i)
+    time[i] = curve.micro_batch[i] / curve.samples_per_s[i];
+  return interpolate(curve.micro_batch, time, micro_batch);
+}
+
+double flops_per_token(const ModelShape& model, std::int64_t seq_len) {
+  return forward_flops(model, seq_len).value() /
+         static_cast<double>(std::max<std::int64_t>(1, seq_len));
+}
+
+// The curve's time for as many tokens (for images: as many FLOPs), scaled to this model's work.
+double scaled_time_s(const TrainingCurve& curve, const ModelShape& curve_model,
+                     const ModelShape& model, double micro_batch, std::int64_t seq_len) {
+  if (seq_len == 0) {
+    const double samples = micro_batch * forward_flops(model, 0).value() /
+                           forward_flops(curve_model, curve.seq_len).value();
+    return curve_time_s(curve, samples);
+  }
+  const double tokens = micro_batch * static_cast<double>(seq_len);
+  return curve_time_s(curve, tokens / static_cast<double>(curve.seq_len)) *
+         flops_per_token(model, seq_len) / flops_per_token(curve_model, curve.seq_len);
+}
+
+struct Estimate {
+  double seconds;
+  Provenance provenance;
+  bool extrapolated;
+};
+
+std::optional<Estimate> from_curves(const Device& device, const ModelShape& model,
+                                    const std::string& implementation, double micro_batch,
+                                    std::int64_t seq_len) {
+  // Curves of this model, or of the only models there are; ordered by length.
+  std::vector<const TrainingCurve*> curves;
+  for (const bool same_model : {true, false}) {
+    for (const TrainingCurve& curve : device.training_curves)
+      if (curve.implementation == implementation && (curve.model == model.name) == same_model)
+        curves.push_back(&curve);
+    if (!curves.empty()) break;
+  }
+  if (curves.empty()) return std::nullopt;
+  std::sort(curves.begin(), curves.end(), [](auto* a, auto* b) { return a->seq_len < b->seq_len; });
+  const bool same_model = curves.front()->model == model.name;
+  const ModelShape other = same_model ? ModelShape() : load_model(curves.front()->model);
+  const ModelShape& curve_model = same_model ? model : other;
+  const TrainingCurve* below = curves.front();
+  const TrainingCurve* above = curves.back();
+  for (const TrainingCurve* curve : curves) {
+    if (curve->seq_len <= seq_len) below = curve;
+    if (curve->seq_len >= seq_len) {
+      above = curve;
+      break;
+    }
+  }
+  if (above->seq_len < below->seq_len) above = below;
+  const double low = scaled_time_s(*below, curve_model, model, micro_batch, seq_len);
+  double seconds = low;
+  if (above != below && above->seq_len > seq_len) {
+    const double high = scaled_time_s(*above, curve_model, model, micro_batch, seq_len);
+    const double share = static_cast<double>(std::max<std::int64_t>(0, seq_len - below->seq_len)) /
+                         static_cast<double>(above->seq_len - below->seq_len);
+    seconds = low + (high - low) * share;
+  }
+  const bool on_curve = same_model && below->seq_len == seq_len &&
+                        micro_batch >= below->micro_batch.front() &&
+                        micro_batch <= below->micro_batch.back();
+  return Estimate{seconds, below->provenance, !on_curve};
+}
+
+std::optional<MicroBatchTime> from_layers(const Device& device, const ModelShape& model,
+                                          double micro_batch, std::int64_t seq_len) {
+  for (const LayerCurve& curve : device.layers) {
+    if (curve.hidden != model.hidden || curve.heads != model.heads || curve.ffn != model.ffn ||
+        curve.seq_len != seq_len)
+      continue;
+    // What lies outside the blocks runs at the blocks' rate.
+    const double outside =
+        outside_forward_flops(model, seq_len) / block_forward_flops(model, 0, seq_len);
+    const double blocks = static_cast<double>(model.layers) + outside;
+    const bool inside =
+        micro_batch >= curve.micro_batch.front() && micro_batch <= curve.micro_batch.back();
+    return MicroBatchTime{
+        Duration::microseconds(blocks *
+                               interpolate(curve.micro_batch, curve.forward_us, micro_batch)),
+        Duration::microseconds(blocks *
+                               interpolate(curve.micro_batch, curve.backward_us, micro_batch)),
+        curve.provenance, !inside};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+MicroBatchTime micro_batch_time(const Device& device, const ModelShape& model,
+                                const std::string& implementation, std::int64_t micro_batch,
+                                std::int64_t seq_len) {
+  const auto batch = static_cast<double>(micro_batch);
+  if (const auto measured = from_layers(device, model, batch, seq_len)) return *measured;
+  auto estimate = from_curves(device, model, implementation, batch, seq_len);
+  if (!estimate) {
+    const double flops = 3 * batch * forward_flops(model, seq_len).value();
+    estimate = {flops / (device.matrix_efficiency.value * device.peak_half.value.value()),
+                {Kind::assumed,
+                 fmt::format("{} of peak on {}", device.matrix_efficiency.value, device.name)},
+                true};
+  }
+  const double launches =
+      launches_per_block * static_cast<double>(std::max<std::int64_t>(1, model.layers));
+  const double seconds = std::max(estimate->seconds, launches * device.launch_overhead.value.s());
+  const double share = device.forward_share.value;
+  return {Duration::seconds(seconds * share), Duration::seconds(seconds * (1 - share)),
+          estimate->provenance, estimate->extrapolated};
+}
+
+}  // namespace lambcast

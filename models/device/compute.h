@@ -1,0 +1,29 @@
+// How long one micro batch takes forward and backward on one GPU.
+//
+// In order of preference:
+//   1. block times measured by `lambcast profile` for the model's own shape and length;
+//   2. a published training curve of the same implementation. For a length or model without one,
+//   the
+//      curve is read at the same number of tokens and scaled by FLOPs per token; between two
+//      lengths the times are mixed linearly;
+//   3. training FLOPs over matrix_efficiency * peak.
+// A floor holds in all cases: the host must launch the kernels of every block.
+#pragma once
+
+#include "models/device/device.h"
+#include "models/shape/shape.h"
+
+namespace lambcast {
+
+struct MicroBatchTime {
+  Duration forward;
+  Duration backward;
+  Provenance provenance;
+  bool extrapolated = false;  // outside the curve it rests on
+};
+
+MicroBatchTime micro_batch_time(const Device& device, const ModelShape& model,
+                                const std::string& implementation, std::int64_t micro_batch,
+                                std::int64_t seq_len);
+
+}  // namespace lambcast

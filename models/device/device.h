@@ -1,0 +1,72 @@
+// What one GPU does: memory and compute rates, kernel times where they were measured, and training
+// speeds that others published for whole models.
+//
+// Descriptions are TOML (models/device/presets/*.toml, compiled in; or the file that `lambcast
+// profile` writes). Times are interpolated as time against size, which keeps them monotone; an
+// efficiency is never interpolated.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/base/provenance.h"
+#include "sim/base/table.h"
+#include "sim/base/units.h"
+
+namespace lambcast {
+
+// Training throughput of one GPU against its micro batch, with the optimizer's share amortised over
+// many accumulation steps: micro_batch / samples_per_s is the time of one forward and backward.
+struct TrainingCurve {
+  std::string model;           // a model preset's name
+  std::string implementation;  // "deepspeed", "nvidia": whose kernels and framework
+  std::int64_t seq_len = 0;
+  std::vector<double> micro_batch;  // ascending
+  std::vector<double> samples_per_s;
+  Provenance provenance;
+};
+
+// Measured kernel time against elements, as `lambcast profile` writes it.
+struct KernelCurve {
+  std::string name;
+  std::vector<double> elements;  // ascending
+  std::vector<double> time_us;
+  double bytes_per_element = 0;
+  Provenance provenance;
+};
+
+// Measured time of one transformer block against the micro batch.
+struct LayerCurve {
+  std::int64_t hidden = 0, heads = 0, ffn = 0, seq_len = 0;
+  std::vector<double> micro_batch;  // ascending
+  std::vector<double> forward_us, backward_us;
+  Provenance provenance;
+};
+
+struct Device {
+  std::string name;
+  Bytes memory_capacity;
+  Sourced<Bandwidth> memory_bandwidth;  // name plate
+  Sourced<Bandwidth> copy_bandwidth;    // what a large copy reaches, bytes read plus written
+  Sourced<FlopRate> peak_half;          // dense fp16 or bf16 matrix products
+  Sourced<double> matrix_efficiency;    // share of peak_half that training reaches, without a curve
+  Sourced<Duration> launch_overhead;    // host time to start one kernel from a framework
+  Sourced<Duration> sync_overhead;      // host waits for the device and goes on
+  Sourced<double> forward_share;        // of the time of a forward and backward
+  std::vector<TrainingCurve> training_curves;
+  std::vector<KernelCurve> kernels;
+  std::vector<LayerCurve> layers;
+};
+
+Device decode_device(const Table& root);
+// A preset by name, or a file (ends in .toml or holds a '/').
+Device load_device(const std::string& name_or_path);
+std::vector<std::string> device_names();
+std::string device_text(const std::string& name);
+
+// Piecewise linear through the points, extended by the first and last slope; a single point is
+// taken as proportional. Never below zero. `x` must be ascending and as long as `y`.
+double interpolate(const std::vector<double>& x, const std::vector<double>& y, double at);
+
+}  // namespace lambcast

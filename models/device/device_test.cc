@@ -1,0 +1,94 @@
+#include "models/device/device.h"
+
+#include <catch2/catch.hpp>
+
+#include "models/device/compute.h"
+#include "models/shape/load.h"
+#include "sim/base/error.h"
+
+namespace lambcast {
+namespace {
+
+using Catch::Matchers::Contains;
+
+double ms(const MicroBatchTime& time) { return time.forward.ms() + time.backward.ms(); }
+
+TEST_CASE("devices: every preset loads and copies below its name plate") {
+  CHECK(device_names().size() == 6);
+  for (const std::string& name : device_names()) {
+    const Device device = load_device(name);
+    CHECK(device.name == name);
+    CHECK(device.copy_bandwidth.value < device.memory_bandwidth.value);
+  }
+  CHECK_THROWS_WITH(load_device("v100"), Contains("did you mean 'v100-16g'"));
+}
+
+TEST_CASE("compute: published points come back exactly, in between time grows") {
+  const Device v100 = load_device("v100-16g");
+  const ModelShape bert = load_model("bert-large");
+  const auto point = micro_batch_time(v100, bert, "deepspeed", 16, 128);
+  CHECK(ms(point) == Approx(16 / 203. * 1e3));
+  CHECK(point.forward.ms() == Approx(0.36 * 16 / 203. * 1e3));
+  CHECK(point.provenance.kind == Kind::published);
+  CHECK_FALSE(point.extrapolated);
+  CHECK(ms(micro_batch_time(v100, bert, "deepspeed", 8, 512)) == Approx(8 / 48. * 1e3));
+  CHECK(ms(micro_batch_time(v100, bert, "nvidia", 64, 128)) == Approx(64 / 215. * 1e3));
+  for (const std::int64_t seq_len : {128, 384, 512}) {
+    double last = 0;
+    for (std::int64_t batch = 1; batch <= 256; ++batch) {
+      const double now = ms(micro_batch_time(v100, bert, "deepspeed", batch, seq_len));
+      CHECK(now >= last);
+      last = now;
+    }
+  }
+}
+
+TEST_CASE("compute: what no curve covers says so") {
+  const ModelShape bert = load_model("bert-large");
+  CHECK(micro_batch_time(load_device("v100-16g"), bert, "deepspeed", 3, 384).extrapolated);
+  const auto h100 = micro_batch_time(load_device("h100"), bert, "deepspeed", 256, 128);
+  CHECK(h100.provenance.kind == Kind::assumed);
+  // 3 * 256 * 80.16 GFLOP at 40 % of 989 TFLOP/s.
+  CHECK(ms(h100) == Approx(3 * 256 * forward_flops(bert, 128).value() / (0.4 * 989e12) * 1e3));
+}
+
+TEST_CASE("compute: a measured block decides when there is one") {
+  const char* text = R"(
+[device]
+name = "lab"
+memory_capacity = "16 GiB"
+memory_bandwidth = "900 GB/s"
+copy_bandwidth = "800 GB/s"
+peak_half = "100 TFLOP/s"
+[[layer]]
+hidden = 1024
+heads = 16
+ffn = 4096
+seq_len = 128
+micro_batch = [8.0, 16.0]
+forward_us = [1000.0, 2000.0]
+backward_us = [2000.0, 4000.0]
+kind = "measured"
+source = "test"
+)";
+  const Device device = decode_device(Table::parse(text, "lab.toml"));
+  const ModelShape bert = load_model("bert-large");
+  const double blocks = forward_flops(bert, 128) / block_forward_flops(bert, 0, 128);
+  const auto time = micro_batch_time(device, bert, "deepspeed", 12, 128);
+  CHECK(time.forward.us() == Approx(blocks * 1500));
+  CHECK(time.backward.us() == Approx(blocks * 3000));
+  CHECK(time.provenance.kind == Kind::measured);
+  std::string broken = text;
+  broken.replace(broken.find("[8.0, 16.0]"), 11, "[16.0, 8.0]");
+  CHECK_THROWS_WITH(decode_device(Table::parse(broken, "lab.toml")), Contains("ascending"));
+}
+
+TEST_CASE("compute: interpolation is linear, extends its ends and stays above zero") {
+  CHECK(interpolate({2}, {10}, 4) == 20);
+  CHECK(interpolate({1, 3}, {2, 4}, 2) == 3);
+  CHECK(interpolate({1, 3}, {2, 4}, 5) == 6);
+  CHECK(interpolate({10, 20}, {1, 11}, 5) == 0);
+}
+
+}  // namespace
+}  // namespace lambcast
