@@ -82,7 +82,7 @@ TEST_CASE("curriculum: phases are the replayed steps, whatever the schedule") {
 }
 
 TEST_CASE("curriculum: a square root reaches half way in a quarter of the steps") {
-  Curriculum c = linear(0 + 8, 1032, 400, 8);
+  Curriculum c = linear(8, 1032, 400, 8);
   c.schedule = Schedule::fixed_root;
   c.root_degree = 2;
   // sqrt(100 / 400) * 1024 + 8 = 520

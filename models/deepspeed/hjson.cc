@@ -166,10 +166,12 @@ class Parser {
       take();
     }
     const std::string_view key = trim(std::string_view(text_).substr(begin, at_ - begin));
-    if (at_end()) fail(fmt::format("the file ends after the key '{}'", key));
+    const auto blank = std::find_if(key.begin(), key.end(), is_space);
+    const std::string first_word(key.begin(), blank);
+    if (at_end()) fail(fmt::format("the file ends without a ':' after '{}'", first_word));
     if (key.empty()) fail("a ':' without a key before it");
-    if (std::any_of(key.begin(), key.end(), is_space))
-      fail(fmt::format("the key '{}' holds a blank", key), "quotes around it");
+    if (blank != key.end())
+      fail(fmt::format("a blank after '{}', inside a key", first_word), "quotes around the key");
     return std::string(key);
   }
 

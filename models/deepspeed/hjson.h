@@ -6,8 +6,9 @@
 // end of their line, commas and comments included: `a: GB_SIZE,` is the text "GB_SIZE,".
 //
 // Follows hjson-py 3.1 (hjson/decoder.py) as DeepSpeed calls it (deepspeed/runtime/config.py):
-// duplicate keys are an error, \r\n and \r end a line as \n does, the text must be UTF-8. Left
-// out: a root that is no object, which DeepSpeed could not use.
+// duplicate keys are an error, \r\n and \r end a line as \n does, the text must be UTF-8. It
+// differs where that parser stumbles (a ''' string on the first line), in that half a surrogate
+// pair becomes U+FFFD, and in that deep nesting and a root that is no object are refused.
 #pragma once
 
 #include <cstdint>

@@ -125,8 +125,8 @@ TEST_CASE("hjson: what is no HJSON is refused with its line") {
   refused("{\"a\": 1,, \"b\": 2}", "',' where a key was expected");
   refused("{\"a\" 1}", "no ':' after the key 'a'");
   refused("{: 1}", "a ':' without a key");
-  refused("{two words: 1}", "the key 'two words' holds a blank");
-  refused("word", "the file ends after the key 'word'");
+  refused("{two words: 1}", "a blank after 'two', inside a key");
+  refused("word", "the file ends without a ':' after 'word'");
   refused("{\"a\": \"x", "a quoted string is never closed");
   refused("{\"a\": \"x\ny\"}", "a control character or line end inside a quoted string");
   refused("{\"a\": \"\\x\"}", "an unknown escape sequence");

@@ -26,10 +26,9 @@ constexpr std::array<TypeName, 6> type_names{{
 
 // Optimizers DeepSpeed has and lambcast has no model of: deepspeed/runtime/config.py 0.16.5 and
 // 0.19.6, and the plain ones of torch.optim.
-constexpr std::array<std::string_view, 18> unmodelled_types{
-    "adagrad", "muadam",  "muadamw",  "musgd",     "lion",       "muon",
-    "sgd",     "rmsprop", "adadelta", "adamax",    "radam",      "nadam",
-    "asgd",    "rprop",   "lbfgs",    "adafactor", "sparseadam", "fusedadam"};
+constexpr std::array<std::string_view, 17> unmodelled_types{
+    "adagrad", "muadam", "muadamw", "musgd", "lion",  "muon",  "sgd",       "rmsprop",   "adadelta",
+    "adamax",  "radam",  "nadam",   "asgd",  "rprop", "lbfgs", "adafactor", "sparseadam"};
 
 constexpr std::array<CommBackend, 4> backends{CommBackend::nccl, CommBackend::mpi,
                                               CommBackend::hccl, CommBackend::compressed};

@@ -179,7 +179,7 @@ void check_freeze(Findings& out, const OptimizerConfig& optimizer, std::int64_t 
   }
   const double beta = optimizer.coeff_beta.value;
   if (optimizer.type == OptimizerType::onebit_lamb &&
-      (1 - beta) * static_cast<double>(warmup) < 1) {
+      (1 - beta) * static_cast<double>(warmup) < 1 - 1e-9) {
     out.add(Severity::warning, "coeff-beta-slow", "optimizer.params.coeff_beta",
             optimizer.coeff_beta.line,
             fmt::format("an average over 1 / (1 - {}) steps does not settle in {} warm-up steps: "
