@@ -1,0 +1,116 @@
+#include "models/training/optimizer_cost.h"
+
+namespace lambcast {
+namespace {
+
+using deepspeed::CommBackend;
+using deepspeed::OptimizerType;
+
+// Bytes of the PyTorch expressions on fp32 that the 1-bit optimizers are made of.
+constexpr double momentum = 20;        // m.mul_(b1).add_(g, alpha): 8 + 12
+constexpr double variance = 20;        // v.mul_(b2).addcmul_(g, g): 8 + 12
+constexpr double direction = 28;       // m / (v.sqrt() + eps): 8 + 8 + 12
+constexpr double decay = 20;           // upd += wd * p: 8 + 12
+constexpr double apply = 20;           // p.add_(-lr * upd): 8 + 12
+constexpr double norms = 8;            // ||p||, ||upd||: 4 + 4
+constexpr double adam_common = direction + decay + apply;
+
+Passes onebit_lamb(StepKind step) {
+  if (step == StepKind::warmup)
+    return {momentum + variance + direction + decay + norms + apply, 0, 19, 0, 2};
+  // clone(m) 8; m scaled 8 and unscaled 8; gradient rebuilt: mul 8, sub 12, div 8; fresh variance;
+  // denominator 16; m / den 12; decay; factor: sqrt 8, add 8, div 12, max 4; norms; apply.
+  return {8 + momentum + 8 + 8 + 28 + variance + 16 + 12 + decay + 32 + norms + apply, 0, 28, 0, 3};
+}
+
+Passes onebit_adam(StepKind step) {
+  if (step == StepKind::warmup) return {momentum + variance + adam_common, 0, 13, 0, 0};
+  return {momentum + adam_common, 0, 11, 0, 0};
+}
+
+Passes zero_one_adam(StepKind step) {
+  if (step == StepKind::warmup) return {momentum + variance + adam_common, 0, 13, 0, 0};
+  if (step == StepKind::silent) return {momentum + adam_common + apply, 0, 13, 0, 0};
+  // A 1-bit round rewinds p 12, scales u 28, sets m 16 and moves p on 40.
+  return {momentum + adam_common + apply + 96, 0, 24, 0, 0};
+}
+
+Passes fused_update(OptimizerType type, StepKind step) {
+  const bool compressing = step == StepKind::compression;
+  switch (type) {
+    case OptimizerType::adam:
+    case OptimizerType::adamw:
+      return {28, 1, 0, 0, 0};
+    case OptimizerType::lamb:
+      return {42, 3, 0, 0, 0};
+    case OptimizerType::onebit_lamb:
+      return {compressing ? 42.125 : 42, 3, 0, 0, 0};
+    case OptimizerType::onebit_adam:
+      return {compressing ? 16.0 : 28.0, 1, 0, 0, 0};
+    case OptimizerType::zero_one_adam:
+      return {compressing ? 44.0 : step == StepKind::silent ? 32.0 : 28.0, 2, 0, 0, 0};
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string_view name_of(StepKind kind) {
+  constexpr std::string_view names[] = {"uniform", "warmup", "compression", "silent"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+Passes operator+(Passes a, const Passes& b) {
+  a.bytes_per_element += b.bytes_per_element;
+  a.launches += b.launches;
+  a.launches_per_tensor += b.launches_per_tensor;
+  a.syncs += b.syncs;
+  a.syncs_per_tensor += b.syncs_per_tensor;
+  return a;
+}
+
+Passes wrapper_passes(OptimizerType type, Kernels kernels) {
+  // Our kernels: norm from fp16 2, unscale and clip into fp32 6.
+  if (kernels == Kernels::fused) return {8, 3, 0, 1, 0};
+  // Apex: norm of the fp16 gradients, everything else inside the optimizer's kernels.
+  if (kernels == Kernels::nvidia) return {2, 4, 0, 1, 0};
+  // Overflow check 10 (float() and sum()), fp32 copy 6, norm 4, unscale 8, fp16 copy 6.
+  constexpr double bytes = 34;
+  switch (type) {
+    case OptimizerType::onebit_lamb:  // unfused_optimizer.py: tensor by tensor, a .item() each
+      return {bytes, 0, 7, 2, 1};
+    case OptimizerType::lamb:  // the fused path flattens first
+      return {16, 20, 1, 3, 0};
+    default:
+      return {bytes, 20, 1, 2, 0};
+  }
+}
+
+Passes update_passes(OptimizerType type, StepKind step, Kernels kernels) {
+  if (kernels == Kernels::fused) return fused_update(type, step);
+  switch (type) {
+    case OptimizerType::adam:
+    case OptimizerType::adamw:
+      return {28, 1, 0, 0, 0};  // FusedAdam, multi-tensor
+    case OptimizerType::lamb:
+      // One fused kernel in three launches a tensor (csrc/lamb); apex: multi-tensor, norms apart.
+      return kernels == Kernels::nvidia ? Passes{48, 20, 0, 0, 0} : Passes{42, 0, 3, 0, 0};
+    case OptimizerType::onebit_lamb:
+      return onebit_lamb(step);
+    case OptimizerType::onebit_adam:
+      return onebit_adam(step);
+    case OptimizerType::zero_one_adam:
+      return zero_one_adam(step);
+  }
+  return {};
+}
+
+CompressionPasses compression_passes(CommBackend backend, Kernels kernels, int ranks) {
+  const double n = ranks;
+  if (kernels == Kernels::fused)
+    return {{12.125, 2, 0, 0, 0}, {0.125 + 8.125 / n, 2, 0, 0, 0}, {4.125, 1, 0, 0, 0}};
+  const double saved = backend == CommBackend::compressed ? 4 : 0;
+  return {{100 - saved, 12, 0, 1, 0}, {34 + 100 / n, 20, 0, 1, 0}, {38 - saved, 8, 0, 0, 0}};
+}
+
+}  // namespace lambcast

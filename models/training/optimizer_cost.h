@@ -1,0 +1,53 @@
+// What an optimizer step does to the GPU's memory and to the host that launches it.
+//
+// All these steps are memory bound elementwise work, so their time is
+//
+//   max( bytes_per_element * N / copy_bandwidth,  launches * launch_overhead ) + syncs * sync_overhead
+//
+// with N elements in T tensors. DeepSpeed writes the 1-bit optimizers as separate PyTorch
+// operations, one kernel each: `x.mul_(b)` reads and writes 4 bytes, `x.add_(y)` reads 8 and writes
+// 4, and so on; the counts below add these up in the order of the source
+// (deepspeed/runtime/fp16/onebit/{adam,lamb,zoadam}.py, 0.15.4), on fp32 state. The plain
+// optimizers run fused kernels. The precision wrapper (fp16_optimizer.py, unfused_optimizer.py)
+// adds the overflow check, gradient norm, unscaling and the copies between fp16 and fp32.
+#pragma once
+
+#include "models/deepspeed/optimizer.h"
+
+namespace lambcast {
+
+enum class StepKind { uniform, warmup, compression, silent };
+
+std::string_view name_of(StepKind kind);
+
+// Whose kernels run: DeepSpeed's unfused operations (or a vendor's fused LAMB), or those of kernels/.
+enum class Kernels { deepspeed, nvidia, fused };
+
+struct Passes {
+  double bytes_per_element = 0;
+  double launches = 0;
+  double launches_per_tensor = 0;
+  double syncs = 0;
+  double syncs_per_tensor = 0;
+
+  friend Passes operator+(Passes a, const Passes& b);
+};
+
+// The precision wrapper around the optimizer, fp16 or bf16 training.
+Passes wrapper_passes(deepspeed::OptimizerType type, Kernels kernels);
+
+// The optimizer's own update, without compressed_allreduce.
+Passes update_passes(deepspeed::OptimizerType type, StepKind step, Kernels kernels);
+
+// The three parts of compressed_allreduce (facts of deepspeed/runtime/comm/{nccl,mpi,compressed}.py)
+// per padded element, n ranks. DeepSpeed: about 100 bytes for the worker's compensation, norm, error
+// and packing, 34 for unpacking and averaging n chunks, 100/n for compressing the own chunk, 38 for
+// the final decode. The fused kernels: 12.125 (buffer) plus 1/8 + 65/8n, and 4.125
+// (kernels/cuda/compression.h). The "compressed" backend packs with one operation where the others
+// go through a bool and a byte tensor: 4 bytes less on either side.
+struct CompressionPasses {
+  Passes worker, server, decode;
+};
+CompressionPasses compression_passes(deepspeed::CommBackend backend, Kernels kernels, int ranks);
+
+}  // namespace lambcast

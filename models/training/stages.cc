@@ -1,0 +1,80 @@
+#include <algorithm>
+
+#include "models/deepspeed/rules.h"
+#include "models/training/training.h"
+
+namespace lambcast {
+namespace {
+
+using deepspeed::OptimizerType;
+
+// The kinds in the order they occur; lengths as if there were no curriculum.
+std::vector<Stage> kinds_of(const Training& training) {
+  const std::int64_t steps = training.steps;
+  switch (training.optimizer()) {
+    case OptimizerType::onebit_adam:
+    case OptimizerType::onebit_lamb: {
+      // One rank has nobody to talk to, but its stages still differ in what they compute.
+      const std::int64_t warmup = std::min(steps, deepspeed::warmup_steps(training.config));
+      return {{StepKind::warmup, 0, warmup}, {StepKind::compression, 0, steps - warmup}};
+    }
+    case OptimizerType::zero_one_adam: {
+      const ZeroOneSteps counts = zero_one_steps(*training.config.optimizer, steps);
+      return {{StepKind::warmup, 0, counts.full},
+              {StepKind::compression, 0, counts.onebit},
+              {StepKind::silent, 0, counts.silent}};
+    }
+    default:
+      return {{StepKind::uniform, 0, steps}};
+  }
+}
+
+}  // namespace
+
+ZeroOneSteps zero_one_steps(const deepspeed::OptimizerConfig& optimizer, std::int64_t steps) {
+  ZeroOneSteps counts;
+  std::int64_t var_interval = 1, var_counter = 0, local_interval = 1, local_counter = 0;
+  for (std::int64_t step = 1; step <= steps; ++step) {
+    if (step <= optimizer.var_freeze_step.value) {
+      if (step % var_interval == 0) {
+        ++counts.full;
+        if (++var_counter == optimizer.var_update_scaler.value) {
+          var_counter = 0;
+          var_interval *= 2;
+        }
+      } else {
+        ++counts.onebit;
+      }
+      continue;
+    }
+    ++(step % local_interval == 0 ? counts.onebit : counts.silent);
+    if (++local_counter == optimizer.local_step_scaler.value) {
+      local_counter = 0;
+      local_interval = std::min(optimizer.local_step_clipper.value, local_interval * 2);
+    }
+  }
+  return counts;
+}
+
+std::vector<Stage> stages_of(const Training& training) {
+  std::vector<deepspeed::SeqLenPhase> lengths{{training.seq_len, training.steps}};
+  if (training.config.curriculum)
+    lengths = deepspeed::phases(*training.config.curriculum, training.steps);
+  std::vector<Stage> stages;
+  // Both lists cover the run; walk them side by side. 0/1 Adam interleaves its kinds, so with a
+  // curriculum its kinds are taken in turn, which only shifts steps between lengths.
+  std::size_t phase = 0;
+  std::int64_t left_in_phase = lengths.empty() ? 0 : lengths[0].steps;
+  for (Stage kind : kinds_of(training)) {
+    while (kind.steps > 0 && phase < lengths.size()) {
+      const std::int64_t steps = std::min(kind.steps, left_in_phase);
+      stages.push_back({kind.kind, std::min(lengths[phase].seq_len, training.seq_len), steps});
+      kind.steps -= steps;
+      left_in_phase -= steps;
+      if (left_in_phase == 0 && ++phase < lengths.size()) left_in_phase = lengths[phase].steps;
+    }
+  }
+  return stages;
+}
+
+}  // namespace lambcast

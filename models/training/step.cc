@@ -1,0 +1,310 @@
+#include "models/training/step.h"
+
+#include <algorithm>
+#include <map>
+
+#include "models/device/compute.h"
+#include "sim/base/check.h"
+
+namespace lambcast {
+namespace {
+
+using deepspeed::CommBackend;
+using deepspeed::OptimizerType;
+
+class StepBuilder {
+ public:
+  StepBuilder(const Training& training, const Stage& stage, CollectiveCosts& costs)
+      : training_(training),
+        stage_(stage),
+        costs_(costs),
+        group_{training.cluster.get(), training.gpus, training.gpus_per_node, training.network,
+               training.expand},
+        gpu_(run_.graph.add_resource("compute")),
+        wire_(run_.graph.add_resource("communication")) {}
+
+  StepRun build_and_run() {
+    micro_batches();
+    if (stage_.kind == StepKind::uniform || stage_.kind == StepKind::warmup) {
+      if (training_.overlap == Overlap::none) reduce_gradients();
+      optimizer(1.0 / zero_shards());
+      if (zero_shards() > 1) gather_weights();
+    } else {
+      overflow_flag();
+      optimizer(1);
+      if (stage_.kind == StepKind::compression && training_.gpus > 1) compress();
+    }
+    const auto nowhere = make_network(NetworkModel::analytic, Topology());
+    run_.timeline = run(run_.graph, *nowhere);
+    account();
+    return std::move(run_);
+  }
+
+ private:
+  // --- durations ---
+
+  Duration memory_time(double bytes, double scale = 1) const {
+    return (Bytes(bytes) / training_.device->copy_bandwidth.value).scaled(scale);
+  }
+
+  Duration passes_time(const Passes& passes, double elements, double tensors) const {
+    const Device& device = *training_.device;
+    const double scale = training_.cluster->stack.optimizer_scale.value;
+    const double launches = passes.launches + passes.launches_per_tensor * tensors;
+    const double syncs = passes.syncs + passes.syncs_per_tensor * tensors;
+    return std::max(memory_time(passes.bytes_per_element * elements, scale),
+                    device.launch_overhead.value.scaled(launches)) +
+           device.sync_overhead.value.scaled(syncs);
+  }
+
+  // --- tasks, each after the one before ---
+
+  void compute(std::string name, Category category, Duration duration) {
+    last_ = run_.graph.add_compute(std::move(name), category, gpu_, duration, after_last());
+    has_last_ = true;
+  }
+
+  void on_wire(std::string name, Duration duration) {
+    last_ = run_.graph.add_compute(std::move(name), Category::gradient_comm, wire_, duration,
+                                   after_last());
+    has_last_ = true;
+  }
+
+  std::vector<TaskId> after_last() const {
+    return has_last_ ? std::vector<TaskId>{last_} : std::vector<TaskId>{};
+  }
+
+  // Counts the collective and returns its time.
+  Duration collective(Channel channel, Op op, double bytes, const std::string& algorithm = {}) {
+    const CollectiveCost& cost = costs_.cost(group_, channel, op, Bytes(bytes), algorithm);
+    run_.metrics.wire_bytes_per_gpu += cost.traffic.sent_per_rank;
+    run_.metrics.network_bytes_per_node += cost.traffic.network_sent_per_node;
+    ++run_.metrics.num_collectives;
+    return cost.time;
+  }
+
+  // --- phases of the step ---
+
+  void micro_batches() {
+    const MicroBatchTime time =
+        micro_batch_time(*training_.device, *training_.model,
+                         training_.cluster->stack.implementation, training_.batch.micro,
+                         stage_.seq_len);
+    const double scale = training_.cluster->stack.compute_scale.value;
+    const Duration forward = time.forward.scaled(scale), backward = time.backward.scaled(scale);
+    const bool overlapped = training_.overlap == Overlap::ddp && training_.gpus > 1 &&
+                            (stage_.kind == StepKind::uniform || stage_.kind == StepKind::warmup);
+    const std::int64_t whole = training_.batch.gas - (overlapped ? 1 : 0);
+    if (training_.expand) {
+      LAMBCAST_CHECK(whole <= 1'000'000, "{} micro batches one by one", whole);
+      for (std::int64_t i = 0; i < whole; ++i) {
+        blocks("forward", Category::forward, forward);
+        blocks("backward", Category::backward, backward);
+      }
+    } else if (whole > 0) {
+      // All micro batches are alike: one task stands for them.
+      compute("forward", Category::forward, forward * whole);
+      compute("backward", Category::backward, backward * whole);
+    }
+    if (overlapped) overlapped_micro_batch(forward, backward);
+  }
+
+  // One task per block, together exactly `total`.
+  void blocks(const char* name, Category category, Duration total) {
+    const auto count = std::max<std::int64_t>(1, training_.model->layers);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t from = total.ps() / count * i, to = total.ps() / count * (i + 1);
+      compute(fmt::format("{} block {}", name, i), category,
+              Duration::picoseconds(i + 1 == count ? total.ps() - from : to - from));
+    }
+  }
+
+  // The last micro batch under DDP: a bucket is reduced once the backward pass has made its share of
+  // the gradients, while the pass goes on.
+  void overlapped_micro_batch(Duration forward, Duration backward) {
+    compute("forward", Category::forward, forward);
+    const auto buckets = gradient_buckets(training_);
+    const auto total = static_cast<double>(parameters(*training_.model));
+    std::vector<TaskId> reduced;
+    Duration done;
+    double elements = 0;
+    for (std::size_t i = 0; i < buckets.size(); ++i) {
+      elements += static_cast<double>(buckets[i]);
+      const Duration until =
+          i + 1 == buckets.size() ? backward : backward.scaled(std::min(1.0, elements / total));
+      compute(fmt::format("backward to bucket {}", i), Category::backward, until - done);
+      done = until;
+      const Duration time = collective(
+          Channel::nccl, Op::all_reduce, static_cast<double>(buckets[i]) * gradient_bytes(training_));
+      reduced.push_back(run_.graph.add_compute(fmt::format("all_reduce bucket {}", i),
+                                               Category::gradient_comm, wire_, time, {last_}));
+    }
+    last_ = run_.graph.add_compute("wait for buckets", Category::gradient_comm, wire_, Duration(),
+                                   reduced);
+    run_.graph.add_dependency(reduced.back(), last_);
+  }
+
+  // ZeRO stages 1 and 2 of the plain optimizers: gradients are reduce-scattered, every rank updates
+  // its share and the fp16 weights are gathered.
+  int zero_shards() const { return training_.config.zero.stage.value > 0 ? training_.gpus : 1; }
+
+  void reduce_gradients() {
+    if (training_.gpus == 1) return;
+    const double element = gradient_bytes(training_);
+    const Op op = zero_shards() > 1 ? Op::reduce_scatter : Op::all_reduce;
+    for (const std::int64_t bucket : gradient_buckets(training_)) {
+      const double bytes = static_cast<double>(bucket) * element;
+      compute("flatten bucket", Category::gradient_comm, memory_time(2 * bytes));
+      on_wire("all_reduce gradients", collective(Channel::nccl, op, bytes));
+      compute("scale and copy back", Category::gradient_comm, memory_time(4 * bytes));
+    }
+  }
+
+  void gather_weights() {
+    on_wire("all_gather weights",
+            collective(Channel::nccl, Op::all_gather,
+                       static_cast<double>(optimized_parameters(*training_.model)) * 2));
+  }
+
+  void overflow_flag() {
+    if (training_.gpus == 1 || !training_.config.fp16.enabled.value) return;
+    on_wire("all_reduce overflow flag", collective(Channel::nccl, Op::all_reduce, 1));
+  }
+
+  void optimizer(double share) {
+    const auto elements = static_cast<double>(optimized_parameters(*training_.model)) * share;
+    const auto tensors = static_cast<double>(optimized_tensor_count(*training_.model));
+    // The Adams see one flat tensor per group under fp16.
+    const bool per_tensor = deepspeed::is_lamb(training_.optimizer()) ||
+                            !training_.config.fp16.enabled.value;
+    const double seen = per_tensor ? tensors
+                                   : static_cast<double>(optimizer_groups(*training_.model).size());
+    const Kernels kernels = training_.kernels;
+    if (training_.config.fp16.enabled.value || training_.config.bf16_enabled.value)
+      compute("unscale, clip and copy", Category::optimizer,
+              passes_time(wrapper_passes(training_.optimizer(), kernels), elements, seen));
+    compute("optimizer", Category::optimizer,
+            passes_time(update_passes(training_.optimizer(), stage_.kind, kernels), elements, seen));
+  }
+
+  // compressed_allreduce over all buffers. Equal buffers are one task unless everything is expanded.
+  void compress() {
+    std::map<std::int64_t, std::int64_t, std::greater<>> calls;
+    const std::vector<std::int64_t> buffers = compressed_buffers(training_);
+    if (training_.expand) {
+      for (const std::int64_t padded : buffers) compress_buffer(padded, 1);
+      return;
+    }
+    for (const std::int64_t padded : buffers) ++calls[padded];
+    for (const auto& [padded, times] : calls) compress_buffer(padded, times);
+  }
+
+  void compress_buffer(std::int64_t padded, std::int64_t times) {
+    const double n = training_.gpus;
+    const auto elements = static_cast<double>(padded);
+    const double signs = elements / 8;
+    const CommBackend backend = training_.config.optimizer->comm_backend_name.value;
+    const CompressionPasses passes =
+        compression_passes(backend, training_.kernels, training_.gpus);
+    const auto kernels = [&](const char* name, Category category, const Passes& of) {
+      compute(name, category, passes_time(of, elements, 1) * times);
+    };
+    const auto wire = [&](const char* name, Op op, double bytes, const std::string& algorithm = {}) {
+      // Every call is counted; equal calls take equal time.
+      Duration time;
+      for (std::int64_t i = 0; i < times; ++i) time += collective(channel(), op, bytes, algorithm);
+      on_wire(name, time);
+    };
+    kernels("compress", Category::compress, passes.worker);
+    stage_through_host(signs, signs, 2 * signs, n + 2, n + 3, times);
+    wire("all_to_all signs", Op::all_to_all, signs, is_mpi() ? "deepspeed_gather" : "");
+    wire("all_gather scales", Op::all_gather, 4 * n);
+    kernels("average and compress", Category::compress, passes.server);
+    stage_through_host(signs / n, signs + signs / n, signs + signs / n, 4, 4, times);
+    wire("all_gather signs", Op::all_gather, signs);
+    wire("all_gather server scales", Op::all_gather, 4 * n);
+    kernels("decompress", Category::decompress, passes.decode);
+  }
+
+  bool is_mpi() const {
+    return training_.config.optimizer->comm_backend_name.value == CommBackend::mpi;
+  }
+
+  Channel channel() const {
+    if (!is_mpi()) return Channel::nccl;
+    return training_.config.optimizer->cuda_aware.value ? Channel::mpi_device : Channel::mpi_host;
+  }
+
+  // What the mpi backend copies around its exchange: numpy arrays when not cuda_aware (`down` and
+  // `up` bytes in so many copies), or MPI's own staging of what is sent, down and up again.
+  void stage_through_host(double sent, double down, double up, double copies_down, double copies_up,
+                          std::int64_t times) {
+    if (!is_mpi()) return;
+    const HostCopySpec& copy = training_.cluster->host_copy;
+    Duration time;
+    if (training_.config.optimizer->cuda_aware.value) {
+      const double leaving = sent * (training_.gpus - 1) / training_.gpus *
+                             (sent == down ? 1 : training_.gpus);
+      time = Bytes(2 * leaving) / copy.staged_by_mpi.value;
+    } else {
+      time = Bytes(down) / copy.pageable_to_host.value + Bytes(up) / copy.pageable_to_device.value +
+             training_.device->sync_overhead.value.scaled(copies_down + copies_up);
+    }
+    compute("copy through host", Category::gradient_comm, time * times);
+  }
+
+  // --- account ---
+
+  void account() {
+    StepMetrics& metrics = run_.metrics;
+    const auto& tasks = run_.graph.tasks();
+    for (TaskId task = 0; task < tasks.size(); ++task) {
+      const Duration took = run_.timeline.spans[task].end - run_.timeline.spans[task].begin;
+      sum_of(tasks[task].category) += took;
+    }
+    metrics.step_time = run_.timeline.end.since_start();
+    metrics.exposed_comm = exposed_time(
+        run_.graph, run_.timeline, {Category::gradient_comm},
+        {Category::forward, Category::backward, Category::compress, Category::decompress,
+         Category::optimizer});
+  }
+
+  Duration& sum_of(Category category) {
+    StepMetrics& metrics = run_.metrics;
+    switch (category) {
+      case Category::forward:
+        return metrics.forward;
+      case Category::backward:
+        return metrics.backward;
+      case Category::gradient_comm:
+        return metrics.gradient_comm;
+      case Category::compress:
+        return metrics.compress;
+      case Category::decompress:
+        return metrics.decompress;
+      case Category::optimizer:
+        return metrics.optimizer;
+      case Category::bubble:
+        break;
+    }
+    return metrics.bubble;
+  }
+
+  const Training& training_;
+  const Stage& stage_;
+  CollectiveCosts& costs_;
+  CollectiveCosts::Group group_;
+  StepRun run_;
+  ResourceId gpu_;
+  ResourceId wire_;
+  TaskId last_ = 0;
+  bool has_last_ = false;
+};
+
+}  // namespace
+
+StepRun run_step(const Training& training, const Stage& stage, CollectiveCosts& costs) {
+  return StepBuilder(training, stage, costs).build_and_run();
+}
+
+}  // namespace lambcast

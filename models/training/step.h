@@ -1,0 +1,55 @@
+// One optimizer step as a task graph, executed, and its account.
+//
+// A step is `gas` micro batches forward and backward, then, after the last backward,
+//
+//   uniform, warmup   gradients summed over ranks: buckets flattened, all_reduced, scaled, copied
+//                     back (engine.py, allreduce_bucket; a bucket closes once it exceeds 5e8
+//                     elements), then the optimizer
+//   compression       overflow flag all_reduced, optimizer up to the momentum, compressed_allreduce
+//                     once per fused buffer (LAMB), per parameter group (Adam, fp16) or per tensor
+//                     (Adam, fp32), each padded to a multiple of n * lcm(n, 8)
+//   silent            no communication (0/1 Adam between its sync points)
+//
+// No part of DeepSpeed's stage 0 overlaps another. With Overlap::ddp the buckets of an uncompressed
+// step are 25 MB and start as soon as their gradients exist.
+//
+// compressed_allreduce of a buffer of Np elements over n ranks (deepspeed/runtime/comm/*.py):
+//   worker kernels; signs Np/8 bytes all-to-all; 4-byte scales all-gathered; server kernels; signs
+//   all-gathered; scales all-gathered; decode. Sent per rank: 2 (n-1)/n Np/8 + 8 (n-1) bytes.
+// The mpi backend gathers with hand-written sends; without cuda_aware it copies through pageable
+// host memory: about 2 Np/8 + Np/8n down and 3 Np/8 + Np/8n up.
+#pragma once
+
+#include "models/training/collective_costs.h"
+#include "models/training/training.h"
+#include "sim/engine/engine.h"
+
+namespace lambcast {
+
+struct StepMetrics {
+  Duration step_time;
+  Duration forward, backward, gradient_comm, exposed_comm, compress, decompress, optimizer, bubble;
+  Bytes wire_bytes_per_gpu;
+  Bytes network_bytes_per_node;
+  std::int64_t num_collectives = 0;
+};
+
+// The graph with what ran, for traces.
+struct StepRun {
+  TaskGraph graph;
+  Timeline timeline;
+  StepMetrics metrics;
+};
+
+StepRun run_step(const Training& training, const Stage& stage, CollectiveCosts& costs);
+
+// Padded sizes of the buffers that compressed_allreduce is called on, in order.
+std::vector<std::int64_t> compressed_buffers(const Training& training);
+
+// Element counts of the gradient buckets.
+std::vector<std::int64_t> gradient_buckets(const Training& training);
+
+// Bytes of one gradient element on the wire.
+double gradient_bytes(const Training& training);
+
+}  // namespace lambcast

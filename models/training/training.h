@@ -1,0 +1,67 @@
+// One training run, checked and complete: everything a forecast depends on.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/deepspeed/config.h"
+#include "models/device/device.h"
+#include "models/shape/shape.h"
+#include "models/training/optimizer_cost.h"
+#include "sim/network/network.h"
+#include "topologies/cluster.h"
+
+namespace lambcast {
+
+// How gradients meet the network in steps that do not compress.
+enum class Overlap {
+  none,  // after the backward pass, as DeepSpeed's ZeRO stage 0 does
+  ddp,   // in buckets of 25 MB during the last backward pass, as PyTorch DDP does
+};
+
+struct Training {
+  std::shared_ptr<const ModelShape> model;
+  std::shared_ptr<const Cluster> cluster;
+  std::shared_ptr<const Device> device;
+  // Optimizer, precision, clipping, ZeRO: as a DeepSpeed configuration says it; flags have been
+  // written into it. `optimizer` is present.
+  deepspeed::DeepSpeedConfig config;
+  deepspeed::Batch batch;  // train = micro * gas * gpus
+  int gpus = 1;
+  int gpus_per_node = 1;
+  std::int64_t seq_len = 0;
+  std::int64_t steps = 1;
+  Kernels kernels = Kernels::deepspeed;
+  Overlap overlap = Overlap::none;
+  NetworkModel network = NetworkModel::analytic;
+  bool expand = false;  // --symmetry off: every rank, round and micro step on its own
+
+  deepspeed::OptimizerType optimizer() const { return config.optimizer->type; }
+  int nodes() const { return (gpus + gpus_per_node - 1) / gpus_per_node; }
+};
+
+// Consecutive optimizer steps that are all alike.
+struct Stage {
+  StepKind kind = StepKind::uniform;
+  std::int64_t seq_len = 0;
+  std::int64_t steps = 0;
+};
+
+// The distinct steps of the run and how often each occurs; they add up to training.steps.
+//
+//   adam, lamb         uniform
+//   onebit_adam, _lamb warmup: freeze_step - 1 updates with fp16 (deepspeed::warmup_steps), then
+//                      compression
+//   zero_one_adam      warmup (full-precision), compression (1-bit rounds) and silent steps, counted
+//                      by replaying the policy of zoadam.py
+// A sequence-length curriculum splits each further.
+std::vector<Stage> stages_of(const Training& training);
+
+// Kinds of 0/1 Adam's steps over a run.
+struct ZeroOneSteps {
+  std::int64_t full = 0, onebit = 0, silent = 0;
+};
+ZeroOneSteps zero_one_steps(const deepspeed::OptimizerConfig& optimizer, std::int64_t steps);
+
+}  // namespace lambcast
