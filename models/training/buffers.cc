@@ -22,7 +22,8 @@ std::vector<std::int64_t> compressed_buffers(const Training& training) {
     return {padded(optimized_parameters(model))};
   std::vector<std::int64_t> buffers;
   if (training.config.fp16.enabled.value) {
-    for (const GroupSize& group : optimizer_groups(model)) buffers.push_back(padded(group.elements));
+    for (const GroupSize& group : optimizer_groups(model))
+      buffers.push_back(padded(group.elements));
   } else {
     for (const Tensor& tensor : model.tensors)
       if (tensor.optimized) buffers.push_back(padded(tensor.elements));
@@ -31,11 +32,10 @@ std::vector<std::int64_t> compressed_buffers(const Training& training) {
 }
 
 std::vector<std::int64_t> gradient_buckets(const Training& training) {
-  // engine.py closes a bucket once it exceeds 5e8 elements; DDP's default is 25 MiB, filled from the
-  // last layer backwards.
+  // engine.py closes a bucket once it exceeds 5e8 elements; DDP's default is 25 MiB, filled from
+  // the last layer backwards.
   const bool ddp = training.overlap == Overlap::ddp;
-  const double limit =
-      ddp ? 25.0 * 1024 * 1024 / gradient_bytes(training) : 500e6;
+  const double limit = ddp ? 25.0 * 1024 * 1024 / gradient_bytes(training) : 500e6;
   const std::vector<Tensor>& tensors = training.model->tensors;
   std::vector<std::int64_t> buckets;
   std::int64_t filled = 0;

@@ -18,16 +18,15 @@ CollectiveCosts::Shape& CollectiveCosts::shape(const Group& group, Channel chann
     const int nodes = (group.gpus + group.gpus_per_node - 1) / group.gpus_per_node;
     shape = std::make_unique<Shape>();
     shape->machines = machines_of(*group.cluster, library, nodes, group.gpus_per_node);
-    shape->transport = transport_of(
-        library, channel == Channel::mpi_host ? Endpoint::host : Endpoint::gpu);
+    shape->transport =
+        transport_of(library, channel == Channel::mpi_host ? Endpoint::host : Endpoint::gpu);
   }
   return *shape;
 }
 
 const CollectiveCost& CollectiveCosts::cost(const Group& group, Channel channel, Op op, Bytes size,
                                             const std::string& algorithm) {
-  const auto [entry, is_new] =
-      costs_.try_emplace({group, channel, op, size.value(), algorithm});
+  const auto [entry, is_new] = costs_.try_emplace({group, channel, op, size.value(), algorithm});
   CollectiveCost& cost = entry->second;
   if (!is_new) return cost;
   const LibrarySpec& library = library_of(*group.cluster, channel);

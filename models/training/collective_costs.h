@@ -1,7 +1,7 @@
 // Times and traffic of collectives, remembered: a sweep asks for the same few thousands of times.
 //
-// Collectives of one training step never run at the same time (DeepSpeed blocks on each), so each is
-// planned and timed alone, by either network model.
+// Collectives of one training step never run at the same time (DeepSpeed blocks on each), so each
+// is planned and timed alone, by either network model.
 #pragma once
 
 #include <map>

@@ -7,12 +7,12 @@ using deepspeed::CommBackend;
 using deepspeed::OptimizerType;
 
 // Bytes of the PyTorch expressions on fp32 that the 1-bit optimizers are made of.
-constexpr double momentum = 20;        // m.mul_(b1).add_(g, alpha): 8 + 12
-constexpr double variance = 20;        // v.mul_(b2).addcmul_(g, g): 8 + 12
-constexpr double direction = 28;       // m / (v.sqrt() + eps): 8 + 8 + 12
-constexpr double decay = 20;           // upd += wd * p: 8 + 12
-constexpr double apply = 20;           // p.add_(-lr * upd): 8 + 12
-constexpr double norms = 8;            // ||p||, ||upd||: 4 + 4
+constexpr double momentum = 20;   // m.mul_(b1).add_(g, alpha): 8 + 12
+constexpr double variance = 20;   // v.mul_(b2).addcmul_(g, g): 8 + 12
+constexpr double direction = 28;  // m / (v.sqrt() + eps): 8 + 8 + 12
+constexpr double decay = 20;      // upd += wd * p: 8 + 12
+constexpr double apply = 20;      // p.add_(-lr * upd): 8 + 12
+constexpr double norms = 8;       // ||p||, ||upd||: 4 + 4
 constexpr double adam_common = direction + decay + apply;
 
 Passes onebit_lamb(StepKind step) {

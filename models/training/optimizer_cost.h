@@ -2,7 +2,8 @@
 //
 // All these steps are memory bound elementwise work, so their time is
 //
-//   max( bytes_per_element * N / copy_bandwidth,  launches * launch_overhead ) + syncs * sync_overhead
+//   max( bytes_per_element * N / copy_bandwidth,  launches * launch_overhead ) + syncs *
+//   sync_overhead
 //
 // with N elements in T tensors. DeepSpeed writes the 1-bit optimizers as separate PyTorch
 // operations, one kernel each: `x.mul_(b)` reads and writes 4 bytes, `x.add_(y)` reads 8 and writes
@@ -20,7 +21,8 @@ enum class StepKind { uniform, warmup, compression, silent };
 
 std::string_view name_of(StepKind kind);
 
-// Whose kernels run: DeepSpeed's unfused operations (or a vendor's fused LAMB), or those of kernels/.
+// Whose kernels run: DeepSpeed's unfused operations (or a vendor's fused LAMB), or those of
+// kernels/.
 enum class Kernels { deepspeed, nvidia, fused };
 
 struct Passes {
@@ -39,8 +41,8 @@ Passes wrapper_passes(deepspeed::OptimizerType type, Kernels kernels);
 // The optimizer's own update, without compressed_allreduce.
 Passes update_passes(deepspeed::OptimizerType type, StepKind step, Kernels kernels);
 
-// The three parts of compressed_allreduce (facts of deepspeed/runtime/comm/{nccl,mpi,compressed}.py)
-// per padded element, n ranks. DeepSpeed: about 100 bytes for the worker's compensation, norm, error
+// The three parts of compressed_allreduce (deepspeed/runtime/comm/{nccl,mpi,compressed}.py) per
+// padded element, n ranks. DeepSpeed: about 100 bytes for the worker's compensation, norm, error
 // and packing, 34 for unpacking and averaging n chunks, 100/n for compressing the own chunk, 38 for
 // the final decode. The fused kernels: 12.125 (buffer) plus 1/8 + 65/8n, and 4.125
 // (kernels/cuda/compression.h). The "compressed" backend packs with one operation where the others

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include <fmt/format.h>
+
 #include "models/device/compute.h"
 #include "sim/base/check.h"
 
@@ -34,8 +36,9 @@ class StepBuilder {
       optimizer(1);
       if (stage_.kind == StepKind::compression && training_.gpus > 1) compress();
     }
-    const auto nowhere = make_network(NetworkModel::analytic, Topology());
-    run_.timeline = run(run_.graph, *nowhere);
+    // Collectives come with their time, so the graph itself needs no network.
+    const Topology none;
+    run_.timeline = run(run_.graph, *make_network(NetworkModel::analytic, none));
     account();
     return std::move(run_);
   }
@@ -86,10 +89,9 @@ class StepBuilder {
   // --- phases of the step ---
 
   void micro_batches() {
-    const MicroBatchTime time =
-        micro_batch_time(*training_.device, *training_.model,
-                         training_.cluster->stack.implementation, training_.batch.micro,
-                         stage_.seq_len);
+    const MicroBatchTime time = micro_batch_time(*training_.device, *training_.model,
+                                                 training_.cluster->stack.implementation,
+                                                 training_.batch.micro, stage_.seq_len);
     const double scale = training_.cluster->stack.compute_scale.value;
     const Duration forward = time.forward.scaled(scale), backward = time.backward.scaled(scale);
     const bool overlapped = training_.overlap == Overlap::ddp && training_.gpus > 1 &&
@@ -119,8 +121,8 @@ class StepBuilder {
     }
   }
 
-  // The last micro batch under DDP: a bucket is reduced once the backward pass has made its share of
-  // the gradients, while the pass goes on.
+  // The last micro batch under DDP: a bucket is reduced once the backward pass has made its share
+  // of the gradients, while the pass goes on.
   void overlapped_micro_batch(Duration forward, Duration backward) {
     compute("forward", Category::forward, forward);
     const auto buckets = gradient_buckets(training_);
@@ -134,8 +136,8 @@ class StepBuilder {
           i + 1 == buckets.size() ? backward : backward.scaled(std::min(1.0, elements / total));
       compute(fmt::format("backward to bucket {}", i), Category::backward, until - done);
       done = until;
-      const Duration time = collective(
-          Channel::nccl, Op::all_reduce, static_cast<double>(buckets[i]) * gradient_bytes(training_));
+      const Duration time = collective(Channel::nccl, Op::all_reduce,
+                                       static_cast<double>(buckets[i]) * gradient_bytes(training_));
       reduced.push_back(run_.graph.add_compute(fmt::format("all_reduce bucket {}", i),
                                                Category::gradient_comm, wire_, time, {last_}));
     }
@@ -175,19 +177,21 @@ class StepBuilder {
     const auto elements = static_cast<double>(optimized_parameters(*training_.model)) * share;
     const auto tensors = static_cast<double>(optimized_tensor_count(*training_.model));
     // The Adams see one flat tensor per group under fp16.
-    const bool per_tensor = deepspeed::is_lamb(training_.optimizer()) ||
-                            !training_.config.fp16.enabled.value;
-    const double seen = per_tensor ? tensors
-                                   : static_cast<double>(optimizer_groups(*training_.model).size());
+    const bool per_tensor =
+        deepspeed::is_lamb(training_.optimizer()) || !training_.config.fp16.enabled.value;
+    const double seen =
+        per_tensor ? tensors : static_cast<double>(optimizer_groups(*training_.model).size());
     const Kernels kernels = training_.kernels;
     if (training_.config.fp16.enabled.value || training_.config.bf16_enabled.value)
       compute("unscale, clip and copy", Category::optimizer,
               passes_time(wrapper_passes(training_.optimizer(), kernels), elements, seen));
-    compute("optimizer", Category::optimizer,
-            passes_time(update_passes(training_.optimizer(), stage_.kind, kernels), elements, seen));
+    compute(
+        "optimizer", Category::optimizer,
+        passes_time(update_passes(training_.optimizer(), stage_.kind, kernels), elements, seen));
   }
 
-  // compressed_allreduce over all buffers. Equal buffers are one task unless everything is expanded.
+  // compressed_allreduce over all buffers. Equal buffers are one task unless everything is
+  // expanded.
   void compress() {
     std::map<std::int64_t, std::int64_t, std::greater<>> calls;
     const std::vector<std::int64_t> buffers = compressed_buffers(training_);
@@ -204,23 +208,23 @@ class StepBuilder {
     const auto elements = static_cast<double>(padded);
     const double signs = elements / 8;
     const CommBackend backend = training_.config.optimizer->comm_backend_name.value;
-    const CompressionPasses passes =
-        compression_passes(backend, training_.kernels, training_.gpus);
+    const CompressionPasses passes = compression_passes(backend, training_.kernels, training_.gpus);
     const auto kernels = [&](const char* name, Category category, const Passes& of) {
       compute(name, category, passes_time(of, elements, 1) * times);
     };
-    const auto wire = [&](const char* name, Op op, double bytes, const std::string& algorithm = {}) {
+    const auto wire = [&](const char* name, Op op, double bytes,
+                          const std::string& algorithm = {}) {
       // Every call is counted; equal calls take equal time.
       Duration time;
       for (std::int64_t i = 0; i < times; ++i) time += collective(channel(), op, bytes, algorithm);
       on_wire(name, time);
     };
     kernels("compress", Category::compress, passes.worker);
-    stage_through_host(signs, signs, 2 * signs, n + 2, n + 3, times);
+    stage_through_host(signs, signs, 2 * signs, 2 * n + 5, times);
     wire("all_to_all signs", Op::all_to_all, signs, is_mpi() ? "deepspeed_gather" : "");
     wire("all_gather scales", Op::all_gather, 4 * n);
     kernels("average and compress", Category::compress, passes.server);
-    stage_through_host(signs / n, signs + signs / n, signs + signs / n, 4, 4, times);
+    stage_through_host(signs, signs + signs / n, signs + signs / n, 8, times);
     wire("all_gather signs", Op::all_gather, signs);
     wire("all_gather server scales", Op::all_gather, 4 * n);
     kernels("decompress", Category::decompress, passes.decode);
@@ -235,20 +239,18 @@ class StepBuilder {
     return training_.config.optimizer->cuda_aware.value ? Channel::mpi_device : Channel::mpi_host;
   }
 
-  // What the mpi backend copies around its exchange: numpy arrays when not cuda_aware (`down` and
-  // `up` bytes in so many copies), or MPI's own staging of what is sent, down and up again.
-  void stage_through_host(double sent, double down, double up, double copies_down, double copies_up,
-                          std::int64_t times) {
+  // What the mpi backend copies around a phase: numpy arrays when not cuda_aware (`down` and `up`
+  // bytes in so many copies, each waited for), or MPI's own staging of what every rank sends in a
+  // phase, (n-1)/n of the signs, down and up again.
+  void stage_through_host(double signs, double down, double up, double copies, std::int64_t times) {
     if (!is_mpi()) return;
     const HostCopySpec& copy = training_.cluster->host_copy;
     Duration time;
     if (training_.config.optimizer->cuda_aware.value) {
-      const double leaving = sent * (training_.gpus - 1) / training_.gpus *
-                             (sent == down ? 1 : training_.gpus);
-      time = Bytes(2 * leaving) / copy.staged_by_mpi.value;
+      time = Bytes(2 * signs * (training_.gpus - 1) / training_.gpus) / copy.staged_by_mpi.value;
     } else {
       time = Bytes(down) / copy.pageable_to_host.value + Bytes(up) / copy.pageable_to_device.value +
-             training_.device->sync_overhead.value.scaled(copies_down + copies_up);
+             training_.device->sync_overhead.value.scaled(copies);
     }
     compute("copy through host", Category::gradient_comm, time * times);
   }
@@ -263,10 +265,9 @@ class StepBuilder {
       sum_of(tasks[task].category) += took;
     }
     metrics.step_time = run_.timeline.end.since_start();
-    metrics.exposed_comm = exposed_time(
-        run_.graph, run_.timeline, {Category::gradient_comm},
-        {Category::forward, Category::backward, Category::compress, Category::decompress,
-         Category::optimizer});
+    metrics.exposed_comm = exposed_time(run_.graph, run_.timeline, {Category::gradient_comm},
+                                        {Category::forward, Category::backward, Category::compress,
+                                         Category::decompress, Category::optimizer});
   }
 
   Duration& sum_of(Category category) {

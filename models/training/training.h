@@ -53,7 +53,8 @@ struct Stage {
 //   adam, lamb         uniform
 //   onebit_adam, _lamb warmup: freeze_step - 1 updates with fp16 (deepspeed::warmup_steps), then
 //                      compression
-//   zero_one_adam      warmup (full-precision), compression (1-bit rounds) and silent steps, counted
+//   zero_one_adam      warmup (full-precision), compression (1-bit rounds) and silent steps,
+//   counted
 //                      by replaying the policy of zoadam.py
 // A sequence-length curriculum splits each further.
 std::vector<Stage> stages_of(const Training& training);

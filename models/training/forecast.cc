@@ -1,0 +1,174 @@
+#include "models/training/forecast.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "models/device/compute.h"
+
+namespace lambcast {
+namespace {
+
+using deepspeed::CommBackend;
+using deepspeed::OptimizerType;
+
+// Adds `stage`, `steps` times, to the sums of its kind.
+void add_stage(StageForecast& sum, const StepMetrics& step, const Training& training,
+               const Stage& stage) {
+  const auto steps = static_cast<double>(stage.steps);
+  sum.kind = stage.kind;
+  sum.steps += stage.steps;
+  sum.step_time_us += steps * step.step_time.us();
+  sum.forward_us += steps * step.forward.us();
+  sum.backward_us += steps * step.backward.us();
+  sum.gradient_comm_us += steps * step.gradient_comm.us();
+  sum.exposed_comm_us += steps * step.exposed_comm.us();
+  sum.compress_us += steps * step.compress.us();
+  sum.decompress_us += steps * step.decompress.us();
+  sum.optimizer_us += steps * step.optimizer.us();
+  sum.bubble_us += steps * step.bubble.us();
+  sum.wire_bytes_per_gpu += steps * step.wire_bytes_per_gpu.value();
+  sum.inter_node_bytes_per_node += steps * step.network_bytes_per_node.value();
+  sum.num_collectives += steps * static_cast<double>(step.num_collectives);
+  sum.tokens_per_s +=
+      steps * static_cast<double>(training.batch.train * std::max<std::int64_t>(1, stage.seq_len));
+  sum.tflops_per_gpu += steps * static_cast<double>(training.batch.micro * training.batch.gas) *
+                        training_flops(*training.model, stage.seq_len).value() * 1e-12;
+}
+
+// Turns sums over steps into means per step and rates.
+void finish_stage(StageForecast& stage, const Training& training) {
+  const double time_s = stage.step_time_us * 1e-6;
+  const auto steps = static_cast<double>(stage.steps);
+  stage.samples_per_s = steps * static_cast<double>(training.batch.train) / time_s;
+  stage.tokens_per_s /= time_s;
+  stage.tflops_per_gpu /= time_s;
+  for (double* mean :
+       {&stage.step_time_us, &stage.forward_us, &stage.backward_us, &stage.gradient_comm_us,
+        &stage.exposed_comm_us, &stage.compress_us, &stage.decompress_us, &stage.optimizer_us,
+        &stage.bubble_us, &stage.wire_bytes_per_gpu, &stage.inter_node_bytes_per_node,
+        &stage.num_collectives})
+    *mean /= steps;
+}
+
+std::vector<StageForecast> forecast_stages(const Training& training, CollectiveCosts& costs) {
+  std::vector<StageForecast> kinds;
+  for (const Stage& stage : stages_of(training)) {
+    auto sum = std::find_if(kinds.begin(), kinds.end(),
+                            [&](const StageForecast& kind) { return kind.kind == stage.kind; });
+    if (sum == kinds.end()) sum = kinds.insert(kinds.end(), StageForecast());
+    add_stage(*sum, run_step(training, stage, costs).metrics, training, stage);
+  }
+  for (StageForecast& stage : kinds) finish_stage(stage, training);
+  return kinds;
+}
+
+RunForecast sum_up(const Training& training, const std::vector<StageForecast>& stages) {
+  RunForecast run;
+  run.steps = training.steps;
+  for (const StageForecast& stage : stages) {
+    run.time_s += stage.step_time_us * 1e-6 * static_cast<double>(stage.steps);
+    run.wire_bytes_per_gpu += stage.wire_bytes_per_gpu * static_cast<double>(stage.steps);
+  }
+  run.samples_per_s =
+      static_cast<double>(training.batch.train) * static_cast<double>(training.steps) / run.time_s;
+  run.gpu_hours = run.time_s / 3600 * training.gpus;
+  if (training.cluster->usd_per_gpu_hour)
+    run.cost_usd = run.gpu_hours * training.cluster->usd_per_gpu_hour->value;
+  return run;
+}
+
+std::vector<CostSource> sources_of(const Training& training) {
+  const Cluster& cluster = *training.cluster;
+  const Device& device = *training.device;
+  std::vector<CostSource> sources;
+  const auto add = [&](const char* cost, const Provenance& from) {
+    sources.push_back({cost, from});
+  };
+  add("forward_backward", micro_batch_time(device, *training.model, cluster.stack.implementation,
+                                           training.batch.micro, training.seq_len)
+                              .provenance);
+  if (cluster.stack.compute_scale.value != 1)
+    add("compute_scale", cluster.stack.compute_scale.provenance);
+  add("optimizer_memory_bandwidth", device.copy_bandwidth.provenance);
+  if (cluster.stack.optimizer_scale.value != 1)
+    add("optimizer_scale", cluster.stack.optimizer_scale.provenance);
+  if (training.gpus == 1) return sources;
+  add("gpu_link", cluster.gpu_link.provenance);
+  if (training.nodes() > 1) {
+    add("nic_bandwidth", cluster.nic_bandwidth.provenance);
+    add("nccl_nic_efficiency", cluster.nccl.nic_efficiency.provenance);
+    if (!cluster.nccl.all_reduce.empty()) add("nccl_all_reduce", cluster.nccl.all_reduce_from);
+    add("nccl_latency", cluster.nccl.protocols.back().network_hop.provenance);
+  }
+  if (!deepspeed::is_onebit(training.optimizer())) return sources;
+  add("compression_kernels",
+      {Kind::assumed, training.kernels == Kernels::fused
+                          ? "bytes of the fused kernels over copy bandwidth (kernels/cuda)"
+                          : "bytes of DeepSpeed's unfused operations over copy bandwidth"});
+  if (training.config.optimizer->comm_backend_name.value == CommBackend::mpi) {
+    add("mpi_nic_efficiency", cluster.mpi.nic_efficiency.provenance);
+    add("host_copies", training.config.optimizer->cuda_aware.value
+                           ? cluster.host_copy.staged_by_mpi.provenance
+                           : cluster.host_copy.pageable_to_host.provenance);
+  }
+  return sources;
+}
+
+}  // namespace
+
+OptimizerType baseline_of(OptimizerType type) {
+  if (type == OptimizerType::onebit_lamb) return OptimizerType::lamb;
+  if (deepspeed::is_onebit(type)) return OptimizerType::adam;
+  return type;
+}
+
+Kind weakest(const std::vector<CostSource>& sources) {
+  Kind kind = Kind::measured;
+  for (const CostSource& source : sources) kind = std::max(kind, source.provenance.kind);
+  return kind;
+}
+
+Forecast forecast(const Training& training, CollectiveCosts& costs) {
+  Forecast result;
+  result.stages = forecast_stages(training, costs);
+  result.run = sum_up(training, result.stages);
+  result.memory = forecast_memory(training);
+  result.sources = sources_of(training);
+  const OptimizerType baseline = baseline_of(training.optimizer());
+  result.run.baseline_optimizer = deepspeed::name_of(baseline);
+  if (baseline != training.optimizer()) {
+    Training plain = training;
+    plain.config.optimizer->type = baseline;
+    const RunForecast other = sum_up(plain, forecast_stages(plain, costs));
+    result.run.speedup_vs_baseline = other.time_s / result.run.time_s;
+    if (result.run.wire_bytes_per_gpu > 0)
+      result.run.volume_reduction = other.wire_bytes_per_gpu / result.run.wire_bytes_per_gpu;
+  }
+  return result;
+}
+
+std::vector<Finding> judge(const Training& training, const Forecast& forecast) {
+  std::vector<Finding> findings;
+  if (!forecast.memory.fits) {
+    findings.push_back({Severity::error, "out-of-memory",
+                        fmt::format("needs {} a GPU where {} has {}: lower --micro-batch",
+                                    to_text(forecast.memory.peak), training.device->name,
+                                    to_text(training.device->memory_capacity))});
+  }
+  if (!deepspeed::is_onebit(training.optimizer())) return findings;
+  if (training.gpus == 1) {
+    findings.push_back({Severity::warning, "nothing-to-compress",
+                        "one GPU communicates with nobody: a 1-bit optimizer only adds work"});
+  } else if (forecast.run.speedup_vs_baseline < 1) {
+    findings.push_back(
+        {Severity::warning, "compression-loses",
+         fmt::format("{} takes {:.3g} times as long as {} here: compression costs more than the "
+                     "bytes it saves",
+                     deepspeed::name_of(training.optimizer()), 1 / forecast.run.speedup_vs_baseline,
+                     forecast.run.baseline_optimizer)});
+  }
+  return findings;
+}
+
+}  // namespace lambcast

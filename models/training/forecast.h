@@ -1,0 +1,62 @@
+// The forecast of a whole run: its stages, their sum, what it holds in memory, what stands in the
+// way, and what every cost rests on.
+#pragma once
+
+#include <optional>
+
+#include "models/finding.h"
+#include "models/training/memory.h"
+#include "models/training/step.h"
+
+namespace lambcast {
+
+// The mean step of one kind; under a length curriculum averaged over its lengths.
+struct StageForecast {
+  StepKind kind = StepKind::uniform;
+  std::int64_t steps = 0;
+  double step_time_us = 0;
+  double forward_us = 0, backward_us = 0, gradient_comm_us = 0, exposed_comm_us = 0;
+  double compress_us = 0, decompress_us = 0, optimizer_us = 0, bubble_us = 0;
+  double wire_bytes_per_gpu = 0, inter_node_bytes_per_node = 0, num_collectives = 0;
+  double samples_per_s = 0, tokens_per_s = 0, tflops_per_gpu = 0;
+};
+
+struct RunForecast {
+  std::int64_t steps = 0;
+  double time_s = 0;
+  double samples_per_s = 0;
+  double gpu_hours = 0;
+  std::optional<double> cost_usd;  // absent without a price
+  double wire_bytes_per_gpu = 0;
+  // Against the plain optimizer of the same family, same everything else.
+  std::string baseline_optimizer;
+  double volume_reduction = 1;
+  double speedup_vs_baseline = 1;
+};
+
+// One cost that enters the forecast and where its number comes from.
+struct CostSource {
+  std::string cost;
+  Provenance provenance;
+};
+
+struct Forecast {
+  std::vector<StageForecast> stages;
+  RunForecast run;
+  MemoryForecast memory;
+  std::vector<CostSource> sources;
+};
+
+Forecast forecast(const Training& training, CollectiveCosts& costs);
+
+// The weakest kind among the sources: what the whole forecast rests on.
+Kind weakest(const std::vector<CostSource>& sources);
+
+// What the run itself gives to think about, beyond its configuration: it does not fit,
+// communication is hardly exposed so that compression cannot help, compression loses.
+std::vector<Finding> judge(const Training& training, const Forecast& forecast);
+
+// The plain optimizer a 1-bit optimizer is compared with; itself for a plain one.
+deepspeed::OptimizerType baseline_of(deepspeed::OptimizerType type);
+
+}  // namespace lambcast

@@ -1,0 +1,44 @@
+#include "models/training/memory.h"
+
+#include "models/training/step.h"
+
+namespace lambcast {
+
+using deepspeed::OptimizerType;
+
+MemoryForecast forecast_memory(const Training& training) {
+  const ModelShape& model = *training.model;
+  const auto all = static_cast<double>(parameters(model));
+  const auto optimized = static_cast<double>(optimized_parameters(model));
+  const bool half = training.config.fp16.enabled.value || training.config.bf16_enabled.value;
+  const std::int64_t zero = training.config.zero.stage.value;
+  const double shards = zero >= 1 ? training.gpus : 1;
+
+  MemoryForecast memory;
+  const auto add = [&](const char* part, double bytes) {
+    if (bytes > 0) memory.parts.emplace_back(part, Bytes(bytes));
+  };
+  add("weights", all * (half ? 2 : 4));
+  add("gradients", all * (half ? 2 : 4) / (zero >= 2 ? shards : 1));
+  if (half) add("master_weights", optimized * 4 / shards);
+  add("momentum", optimized * 4 / shards);
+  add("variance", optimized * 4 / shards);
+  if (deepspeed::is_onebit(training.optimizer())) {
+    double padded = 0;
+    for (const std::int64_t buffer : compressed_buffers(training))
+      padded += static_cast<double>(buffer);
+    if (training.optimizer() == OptimizerType::onebit_lamb) add("fresh_variance", optimized * 4);
+    add("worker_error", padded * 4);
+    add("server_error", padded * 4 / training.gpus);
+    // DeepSpeed clones the momentum, keeps fp32 gradients and a byte per sign; the fused kernels
+    // need the packed signs alone.
+    const bool fused = training.kernels == Kernels::fused;
+    add("temporaries", fused ? padded / 4 : optimized * 8 + padded * 1.25);
+  }
+  add("activations", activation_bytes(model, training.batch.micro, training.seq_len).value());
+  for (const auto& [part, bytes] : memory.parts) memory.peak += bytes;
+  memory.fits = memory.peak <= training.device->memory_capacity;
+  return memory;
+}
+
+}  // namespace lambcast
