@@ -1,0 +1,210 @@
+#include "experiments/forecast_output.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "models/shape/load.h"
+
+namespace lambcast {
+
+using Json = nlohmann::ordered_json;
+
+const char* const tool_version = LAMBCAST_VERSION;
+
+namespace {
+
+Json stage_json(const StageForecast& stage) {
+  return {{"name", std::string(name_of(stage.kind))},
+          {"steps", stage.steps},
+          {"step_time_us", stage.step_time_us},
+          {"forward_us", stage.forward_us},
+          {"backward_us", stage.backward_us},
+          {"gradient_comm_us", stage.gradient_comm_us},
+          {"exposed_comm_us", stage.exposed_comm_us},
+          {"compress_us", stage.compress_us},
+          {"decompress_us", stage.decompress_us},
+          {"optimizer_us", stage.optimizer_us},
+          {"bubble_us", stage.bubble_us},
+          {"wire_bytes_per_gpu", stage.wire_bytes_per_gpu},
+          {"inter_node_bytes_per_node", stage.inter_node_bytes_per_node},
+          {"num_collectives", stage.num_collectives},
+          {"samples_per_s", stage.samples_per_s},
+          {"tokens_per_s", stage.tokens_per_s},
+          {"tflops_per_gpu", stage.tflops_per_gpu}};
+}
+
+std::string file_hash(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return {};
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  return "fnv1a64:" + hash_of(text);
+}
+
+// What a preset or a file of the user's held when the forecast was made.
+std::string description_hash(const std::string& origin, const std::vector<std::string>& presets,
+                             std::string (*text)(const std::string&)) {
+  if (std::find(presets.begin(), presets.end(), origin) != presets.end())
+    return "fnv1a64:" + hash_of(text(origin));
+  return file_hash(origin);
+}
+
+Json inputs_json(const Training& training) {
+  const auto& optimizer = *training.config.optimizer;
+  const Cluster& cluster = *training.cluster;
+  Json inputs{{"model", training.model->name},
+              {"parameters", parameters(*training.model)},
+              {"optimized_parameters", optimized_parameters(*training.model)},
+              {"cluster", cluster.name},
+              {"cluster_hash", description_hash(cluster.origin, cluster_names(), cluster_text)},
+              {"device", training.device->name},
+              {"device_hash",
+               description_hash(training.device->name, device_names(), device_text)},
+              {"optimizer", std::string(deepspeed::name_of(optimizer.type))},
+              {"backend", std::string(deepspeed::name_of(optimizer.comm_backend_name.value))},
+              {"cuda_aware", optimizer.cuda_aware.value},
+              {"nodes", training.nodes()},
+              {"gpus", training.gpus},
+              {"gpus_per_node", training.gpus_per_node},
+              {"micro_batch", training.batch.micro},
+              {"grad_accum", training.batch.gas},
+              {"global_batch", training.batch.train},
+              {"seq_len", training.seq_len},
+              {"steps", training.steps},
+              {"freeze_step", optimizer.freeze_step.value},
+              {"fp16", training.config.fp16.enabled.value},
+              {"bf16", training.config.bf16_enabled.value},
+              {"gradient_bytes_per_element", gradient_bytes(training)},
+              {"gradient_clipping", training.config.gradient_clipping.value},
+              {"zero_stage", training.config.zero.stage.value},
+              {"nic_bandwidth_bytes_per_s", cluster.nic_bandwidth.value.value()},
+              {"network", training.network == NetworkModel::flow ? "flow" : "analytic"},
+              {"symmetry", training.expand ? "off" : "auto"},
+              {"overlap", training.overlap == Overlap::ddp ? "ddp" : "none"},
+              {"kernels", training.kernels == Kernels::fused ? "fused" : "deepspeed"}};
+  if (!training.config.file.empty()) {
+    inputs["config"] = training.config.file;
+    inputs["config_hash"] = file_hash(training.config.file);
+  }
+  return inputs;
+}
+
+}  // namespace
+
+std::string hash_of(std::string_view bytes) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char byte : bytes) {
+    hash ^= static_cast<unsigned char>(byte);
+    hash *= 0x100000001b3;
+  }
+  return fmt::format("{:016x}", hash);
+}
+
+std::string forecast_json(const Scenario& scenario, const Forecast& forecast,
+                          const std::vector<Finding>& findings) {
+  Json json{{"schema_version", 1}, {"tool", "lambcast"}, {"version", tool_version}};
+  json["inputs"] = inputs_json(scenario.training);
+  json["stages"] = Json::array();
+  for (const StageForecast& stage : forecast.stages) json["stages"].push_back(stage_json(stage));
+  const RunForecast& run = forecast.run;
+  json["run"] = {{"steps", run.steps},
+                 {"time_s", run.time_s},
+                 {"samples_per_s", run.samples_per_s},
+                 {"gpu_hours", run.gpu_hours},
+                 {"cost_usd", run.cost_usd ? Json(*run.cost_usd) : Json(nullptr)},
+                 {"wire_bytes_per_gpu", run.wire_bytes_per_gpu},
+                 {"volume_reduction", run.volume_reduction},
+                 {"speedup_vs_baseline", run.speedup_vs_baseline},
+                 {"baseline_optimizer", run.baseline_optimizer}};
+  json["memory"] = {{"peak_bytes_per_gpu", forecast.memory.peak.value()},
+                    {"fits", forecast.memory.fits},
+                    {"parts", Json::object()}};
+  for (const auto& [part, bytes] : forecast.memory.parts)
+    json["memory"]["parts"][part] = bytes.value();
+  json["findings"] = Json::array();
+  for (const Finding& finding : findings)
+    json["findings"].push_back({{"severity", std::string(name_of(finding.severity))},
+                                {"code", finding.code},
+                                {"message", finding.message}});
+  json["provenance"] = Json::object();
+  for (const CostSource& source : forecast.sources)
+    json["provenance"][source.cost] = {{"kind", std::string(name_of(source.provenance.kind))},
+                                       {"source", source.provenance.source}};
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string forecast_table(const Scenario& scenario, const Forecast& forecast,
+                           const std::vector<Finding>& findings) {
+  const Training& training = scenario.training;
+  const auto& optimizer = *training.config.optimizer;
+  std::string out = fmt::format(
+      "{} with {} on {}: {} GPUs ({} node(s)), batch {} = {} x {} x {} GPUs", training.model->name,
+      deepspeed::name_of(optimizer.type), training.cluster->name, training.gpus, training.nodes(),
+      training.batch.train, training.batch.micro, training.batch.gas, training.gpus);
+  if (training.seq_len > 0) out += fmt::format(", sequence {}", training.seq_len);
+  if (deepspeed::is_onebit(optimizer.type))
+    out += fmt::format("\nbackend {}{}, {} compression kernels",
+                       deepspeed::name_of(optimizer.comm_backend_name.value),
+                       optimizer.comm_backend_name.value != deepspeed::CommBackend::mpi ? ""
+                       : optimizer.cuda_aware.value ? " (cuda_aware)"
+                                                    : " (host-staged)",
+                       training.kernels == Kernels::fused ? "fused" : "DeepSpeed's unfused");
+  out += fmt::format("\n\n{:<12} {:>9} {:>12} {:>11} {:>11} {:>11} {:>11} {:>11} {:>12}\n", "stage",
+                     "steps", "step (ms)", "forward", "backward", "exposed", "compression",
+                     "optimizer", "samples/s");
+  for (const StageForecast& stage : forecast.stages) {
+    out += fmt::format("{:<12} {:>9} {:>12.2f} {:>11.2f} {:>11.2f} {:>11.2f} {:>11.2f} {:>11.2f} "
+                       "{:>12.1f}\n",
+                       name_of(stage.kind), stage.steps, stage.step_time_us * 1e-3,
+                       stage.forward_us * 1e-3, stage.backward_us * 1e-3,
+                       stage.exposed_comm_us * 1e-3,
+                       (stage.compress_us + stage.decompress_us) * 1e-3, stage.optimizer_us * 1e-3,
+                       stage.samples_per_s);
+  }
+  const RunForecast& run = forecast.run;
+  out += fmt::format("\nrun: {} steps in {}, {:.1f} samples/s, {:.1f} GPU-hours", run.steps,
+                     to_text(Duration::seconds(std::min(run.time_s, 9e6))), run.samples_per_s,
+                     run.gpu_hours);
+  if (run.cost_usd) out += fmt::format(", {:.0f} USD", *run.cost_usd);
+  if (deepspeed::is_onebit(optimizer.type))
+    out += fmt::format("\nagainst {}: {:.2f}x as fast, {:.2f}x fewer bytes", run.baseline_optimizer,
+                       run.speedup_vs_baseline, run.volume_reduction);
+  out += fmt::format("\nmemory: {} of {} a GPU{}\n", to_text(forecast.memory.peak),
+                     to_text(training.device->memory_capacity),
+                     forecast.memory.fits ? "" : ": DOES NOT FIT");
+  out += "\nrests on\n";
+  for (const CostSource& source : forecast.sources)
+    out += fmt::format("  {:<27} {:<9} {}\n", source.cost, name_of(source.provenance.kind),
+                       source.provenance.source);
+  for (const Finding& finding : findings)
+    out += fmt::format("{}: {} [{}]\n", name_of(finding.severity), finding.message, finding.code);
+  return out;
+}
+
+std::string chrome_trace(const Training& training) {
+  Json events = Json::array();
+  CollectiveCosts costs;
+  int pid = 0;
+  for (const Stage& stage : stages_of(training)) {
+    if (stage.steps == 0) continue;
+    const StepRun step = run_step(training, stage, costs);
+    events.push_back({{"ph", "M"}, {"pid", pid}, {"name", "process_name"},
+                      {"args", {{"name", fmt::format("{} step", name_of(stage.kind))}}}});
+    for (std::size_t i = 0; i < step.graph.resources().size(); ++i)
+      events.push_back({{"ph", "M"}, {"pid", pid}, {"tid", i}, {"name", "thread_name"},
+                        {"args", {{"name", step.graph.resources()[i]}}}});
+    for (TaskId task = 0; task < step.graph.tasks().size(); ++task) {
+      const Span& span = step.timeline.spans[task];
+      if (span.begin == span.end) continue;
+      events.push_back({{"ph", "X"}, {"pid", pid}, {"tid", step.graph.tasks()[task].resource},
+                        {"name", step.graph.tasks()[task].name},
+                        {"ts", span.begin.since_start().us()}, {"dur", (span.end - span.begin).us()}});
+    }
+    ++pid;
+  }
+  return Json{{"displayTimeUnit", "ms"}, {"traceEvents", events}}.dump() + "\n";
+}
+
+}  // namespace lambcast

@@ -1,0 +1,128 @@
+#include "experiments/result_row.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "sim/base/csv.h"
+
+namespace lambcast {
+namespace {
+
+constexpr std::array<StepKind, 4> kinds{StepKind::uniform, StepKind::warmup, StepKind::compression,
+                                        StepKind::silent};
+
+struct StageColumn {
+  const char* name;
+  double StageForecast::* value;
+};
+
+constexpr std::array<StageColumn, 15> stage_columns{{
+    {"step_time_us", &StageForecast::step_time_us},
+    {"forward_us", &StageForecast::forward_us},
+    {"backward_us", &StageForecast::backward_us},
+    {"gradient_comm_us", &StageForecast::gradient_comm_us},
+    {"exposed_comm_us", &StageForecast::exposed_comm_us},
+    {"compress_us", &StageForecast::compress_us},
+    {"decompress_us", &StageForecast::decompress_us},
+    {"optimizer_us", &StageForecast::optimizer_us},
+    {"bubble_us", &StageForecast::bubble_us},
+    {"wire_bytes_per_gpu", &StageForecast::wire_bytes_per_gpu},
+    {"inter_node_bytes_per_node", &StageForecast::inter_node_bytes_per_node},
+    {"num_collectives", &StageForecast::num_collectives},
+    {"samples_per_s", &StageForecast::samples_per_s},
+    {"tokens_per_s", &StageForecast::tokens_per_s},
+    {"tflops_per_gpu", &StageForecast::tflops_per_gpu},
+}};
+
+std::string whole(std::int64_t value) { return fmt::format("{}", value); }
+
+std::string kernels_name(Kernels kernels) {
+  constexpr const char* names[] = {"deepspeed", "nvidia", "fused"};
+  return names[static_cast<std::size_t>(kernels)];
+}
+
+}  // namespace
+
+const std::vector<std::string>& result_columns() {
+  static const std::vector<std::string> columns = [] {
+    std::vector<std::string> all{"model",       "cluster",     "optimizer",    "backend",
+                                 "nodes",       "gpus",        "micro_batch",  "grad_accum",
+                                 "global_batch", "seq_len",    "steps",        "freeze_step"};
+    for (const StepKind kind : kinds) {
+      all.push_back(fmt::format("{}_steps", name_of(kind)));
+      for (const StageColumn& column : stage_columns)
+        all.push_back(fmt::format("{}_{}", name_of(kind), column.name));
+    }
+    for (const char* name :
+         {"run_time_s", "run_samples_per_s", "gpu_hours", "cost_usd", "run_wire_bytes_per_gpu",
+          "volume_reduction", "speedup_vs_baseline", "baseline_optimizer", "peak_bytes_per_gpu",
+          "fits", "status", "cost_source", "cuda_aware", "nic_bandwidth_Gbps", "kernels", "network"})
+      all.emplace_back(name);
+    return all;
+  }();
+  return columns;
+}
+
+std::vector<std::string> result_row(const Scenario& scenario, const Forecast& forecast) {
+  const Training& training = scenario.training;
+  const auto& optimizer = *training.config.optimizer;
+  const bool onebit = deepspeed::is_onebit(optimizer.type);
+  std::vector<std::string> row{
+      training.model->name,
+      training.cluster->name,
+      std::string(deepspeed::name_of(optimizer.type)),
+      std::string(deepspeed::name_of(optimizer.comm_backend_name.value)),
+      whole(training.nodes()),
+      whole(training.gpus),
+      whole(training.batch.micro),
+      whole(training.batch.gas),
+      whole(training.batch.train),
+      whole(training.seq_len),
+      whole(training.steps),
+      onebit ? whole(optimizer.type == deepspeed::OptimizerType::zero_one_adam
+                         ? optimizer.var_freeze_step.value
+                         : optimizer.freeze_step.value)
+             : ""};
+  row.reserve(result_columns().size());
+  for (const StepKind kind : kinds) {
+    const auto stage =
+        std::find_if(forecast.stages.begin(), forecast.stages.end(),
+                     [&](const StageForecast& candidate) { return candidate.kind == kind; });
+    const bool present = stage != forecast.stages.end();
+    row.push_back(present ? whole(stage->steps) : "");
+    for (const StageColumn& column : stage_columns)
+      row.push_back(present ? csv::number((*stage).*column.value) : "");
+  }
+  const RunForecast& run = forecast.run;
+  row.insert(row.end(),
+             {csv::number(run.time_s), csv::number(run.samples_per_s), csv::number(run.gpu_hours),
+              run.cost_usd ? csv::number(*run.cost_usd) : "", csv::number(run.wire_bytes_per_gpu),
+              csv::number(run.volume_reduction), csv::number(run.speedup_vs_baseline),
+              run.baseline_optimizer, csv::number(forecast.memory.peak.value()),
+              forecast.memory.fits ? "true" : "false",
+              forecast.memory.fits
+                  ? "ok"
+                  : fmt::format("infeasible: needs {} a GPU, {} has {}",
+                                to_text(forecast.memory.peak), training.device->name,
+                                to_text(training.device->memory_capacity)),
+              std::string(name_of(weakest(forecast.sources))),
+              optimizer.cuda_aware.value ? "true" : "false",
+              csv::number(training.cluster->nic_bandwidth.value.value() * 8e-9),
+              kernels_name(training.kernels),
+              training.network == NetworkModel::flow ? "flow" : "analytic"});
+  return row;
+}
+
+std::vector<std::string> infeasible_row(const WhatIf& what_if, const std::string& reason) {
+  std::vector<std::string> row(result_columns().size());
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    const std::string& column = result_columns()[i];
+    if (column == "status") row[i] = "infeasible: " + reason;
+    if (const auto asked = what_if.find(column); asked != what_if.end()) row[i] = asked->second;
+  }
+  return row;
+}
+
+}  // namespace lambcast

@@ -1,0 +1,20 @@
+// One forecast as one CSV row. Columns have a fixed order; new ones go to the end.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "experiments/scenario.h"
+#include "models/training/forecast.h"
+
+namespace lambcast {
+
+const std::vector<std::string>& result_columns();
+
+// A point that was forecast; `status` is "ok", or "infeasible: ..." when it does not fit in memory.
+std::vector<std::string> result_row(const Scenario& scenario, const Forecast& forecast);
+
+// A point that cannot run: what was asked for, and why not.
+std::vector<std::string> infeasible_row(const WhatIf& what_if, const std::string& reason);
+
+}  // namespace lambcast

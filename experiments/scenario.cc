@@ -1,0 +1,308 @@
+#include "experiments/scenario.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "models/deepspeed/rules.h"
+#include "models/shape/load.h"
+#include "sim/base/error.h"
+
+namespace lambcast {
+namespace {
+
+using deepspeed::CommBackend;
+using deepspeed::OptimizerType;
+
+constexpr std::int64_t max_gpus = 65536;
+constexpr std::int64_t max_steps = 1'000'000'000;
+
+Where flag(std::string_view key) {
+  std::string name = "--";
+  for (const char c : key) name += c == '_' ? '-' : c;
+  return {"", 0, name};
+}
+
+// Reads the values of one what-if and says what is wrong with them.
+class Words {
+ public:
+  explicit Words(const WhatIf& what_if) : what_if_(what_if) {}
+
+  const std::string* find(std::string_view key) const {
+    const auto entry = what_if_.find(key);
+    return entry == what_if_.end() ? nullptr : &entry->second;
+  }
+
+  std::string text(std::string_view key, std::string_view why) const {
+    const std::string* value = find(key);
+    if (value == nullptr || value->empty())
+      fail_input(flag(key), fmt::format("is missing: {}", why));
+    return *value;
+  }
+
+  std::optional<std::int64_t> whole(std::string_view key, std::int64_t low,
+                                    std::int64_t high) const {
+    const std::string* value = find(key);
+    if (value == nullptr) return std::nullopt;
+    std::int64_t number = 0;
+    const auto [end, status] =
+        std::from_chars(value->data(), value->data() + value->size(), number);
+    if (status != std::errc{} || end != value->data() + value->size() || number < low ||
+        number > high) {
+      fail_input(flag(key), fmt::format("'{}' is not a whole number in range", *value),
+                 fmt::format("{} to {}", low, high));
+    }
+    return number;
+  }
+
+  // Position of the value among `words`, or nothing.
+  std::optional<std::size_t> choice(std::string_view key,
+                                    const std::vector<std::string>& words) const {
+    const std::string* value = find(key);
+    if (value == nullptr) return std::nullopt;
+    for (std::size_t i = 0; i < words.size(); ++i)
+      if (words[i] == *value) return i;
+    fail_unknown(flag(key), "value", *value, words);
+  }
+
+  // The dotted keys below `prefix`, without it.
+  Overrides below(std::string_view prefix) const {
+    Overrides overrides;
+    for (const auto& [key, value] : what_if_)
+      if (key.starts_with(prefix)) overrides.emplace_back(key.substr(prefix.size()), value);
+    return overrides;
+  }
+
+  void refuse_unknown() const {
+    for (const auto& [key, value] : what_if_) {
+      if (key.starts_with("cluster.") || key.starts_with("model.")) continue;
+      const auto& keys = what_if_keys();
+      if (std::find(keys.begin(), keys.end(), key) == keys.end())
+        fail_unknown({"", 0, key}, "key", key, keys);
+    }
+  }
+
+ private:
+  const WhatIf& what_if_;
+};
+
+void place_on_cluster(const Words& words, Training& training) {
+  const Cluster& cluster = *training.cluster;
+  training.gpus_per_node = static_cast<int>(
+      words.whole("gpus_per_node", 1, cluster.gpus_per_node).value_or(cluster.gpus_per_node));
+  const auto gpus = words.whole("gpus", 1, max_gpus);
+  const auto nodes = words.whole("nodes", 1, max_gpus);
+  if (!gpus && !nodes)
+    fail_input(flag("gpus"), "is missing: give the number of GPUs, or of whole nodes with --nodes");
+  training.gpus = static_cast<int>(gpus ? *gpus : *nodes * training.gpus_per_node);
+  if (training.gpus > max_gpus)
+    fail_input(flag("nodes"), fmt::format("{} nodes are {} GPUs", *nodes, training.gpus),
+               fmt::format("up to {} GPUs", max_gpus));
+  training.gpus_per_node = std::min(training.gpus_per_node, training.gpus);
+  if (nodes && training.nodes() != *nodes)
+    fail_input(flag("nodes"),
+               fmt::format("{} GPUs with {} a node are {} node(s), not {}", training.gpus,
+                           training.gpus_per_node, training.nodes(), *nodes));
+  if (training.nodes() > cluster.max_nodes)
+    fail_input(
+        flag("gpus"),
+        fmt::format("{} needs {} nodes for {} GPUs", cluster.name, training.nodes(), training.gpus),
+        fmt::format("up to {} nodes", cluster.max_nodes));
+}
+
+void choose_optimizer(const Words& words, deepspeed::DeepSpeedConfig& config) {
+  const std::vector<std::string> types{"adam",        "adamw",       "lamb",
+                                       "onebit_adam", "onebit_lamb", "zero_one_adam"};
+  if (const auto type = words.choice("optimizer", types)) {
+    if (!config.optimizer) config.optimizer.emplace();
+    config.optimizer->type = static_cast<OptimizerType>(*type);
+  }
+  if (!config.optimizer)
+    fail_input(flag("optimizer"), "is missing: give it here or in the DeepSpeed file",
+               fmt::format("{}", fmt::join(types, ", ")));
+  const std::vector<std::string> backends{"nccl", "mpi", "compressed"};
+  auto& backend = config.optimizer->comm_backend_name;
+  if (const auto chosen = words.choice("backend", backends)) {
+    constexpr CommBackend values[] = {CommBackend::nccl, CommBackend::mpi, CommBackend::compressed};
+    backend = {values[*chosen], true, 0};
+  }
+  if (backend.value == CommBackend::hccl)
+    fail_input({config.file, backend.line, "comm_backend_name"}, "hccl is not modelled",
+               "nccl, mpi, compressed");
+  if (const auto aware = words.choice("cuda_aware", {"false", "true"}))
+    config.optimizer->cuda_aware = {*aware == 1, true, 0};
+  if (const auto stage = words.whole("zero_stage", 0, 3)) config.zero.stage = {*stage, true, 0};
+  if (config.zero.stage.value == 3)
+    fail_input(flag("zero_stage"), "stage 3 (sharded weights) is not modelled", "0, 1, 2");
+  if (const auto precision = words.choice("precision", {"fp16", "bf16", "fp32"})) {
+    config.fp16.enabled = {*precision == 0, true, 0};
+    config.bf16_enabled = {*precision == 1, true, 0};
+  }
+}
+
+// Flags first, then what the file adds, until two of the three numbers are known: a flag that
+// changes one number keeps the file's others as far as they can be kept.
+deepspeed::Batch choose_batch(const Words& words, const Training& training) {
+  const auto& from_file = training.config.batch;
+  deepspeed::BatchNumbers given{words.whole("global_batch", 1, deepspeed::max_batch),
+                                words.whole("micro_batch", 1, deepspeed::max_batch),
+                                words.whole("grad_accum", 1, deepspeed::max_batch)};
+  const bool any_flag = given.train || given.micro || given.gas;
+  if (!any_flag) {
+    if (!from_file.train && !from_file.micro && training.config.file.empty())
+      fail_input(flag("global_batch"),
+                 "is missing: give two of --global-batch, --micro-batch and --grad-accum");
+    return deepspeed::resolve_batch(from_file, training.gpus, {training.config.file, 0, {}});
+  }
+  const auto known = [&] {
+    return given.train.has_value() + given.micro.has_value() + given.gas.has_value();
+  };
+  if (!given.train && known() < 2) given.train = from_file.train;
+  if (!given.micro && known() < 2) given.micro = from_file.micro;
+  if (!given.gas && known() < 2) given.gas = from_file.gas;
+  return deepspeed::resolve_batch(given, training.gpus);
+}
+
+std::int64_t choose_steps(const Words& words, const Training& training,
+                          std::vector<Finding>& findings) {
+  if (const auto steps = words.whole("steps", 1, max_steps)) return *steps;
+  if (const auto samples = words.whole("samples", 1, std::int64_t{1} << 53)) {
+    const std::int64_t steps = (*samples + training.batch.train - 1) / training.batch.train;
+    if (steps > max_steps)
+      fail_input(flag("samples"), fmt::format("is {} steps", steps),
+                 fmt::format("up to {}", max_steps));
+    return steps;
+  }
+  findings.push_back({Severity::note, "steps-assumed",
+                      "--steps not given: a run of 1000 optimizer steps is forecast"});
+  return 1000;
+}
+
+void choose_freeze_step(const Words& words, Training& training) {
+  const std::string* value = words.find("freeze_step");
+  if (value == nullptr) return;
+  auto& optimizer = *training.config.optimizer;
+  std::int64_t step = 0;
+  if (value->ends_with('%')) {
+    double percent = 0;
+    const auto [end, status] =
+        std::from_chars(value->data(), value->data() + value->size() - 1, percent);
+    if (status != std::errc{} || end != value->data() + value->size() - 1 || !(percent >= 0) ||
+        percent > 100)
+      fail_input(flag("freeze_step"), fmt::format("'{}' is not a share", *value), "0% to 100%");
+    // So many warm-up updates; with fp16 the first one is lost to the dry run.
+    const auto updates = std::llround(percent / 100 * static_cast<double>(training.steps));
+    step = updates + (training.config.fp16.enabled.value ? 1 : 0);
+  } else {
+    step = *words.whole("freeze_step", 0, max_steps);
+  }
+  optimizer.freeze_step = {step, true, 0};
+  if (optimizer.type == OptimizerType::zero_one_adam) optimizer.var_freeze_step = {step, true, 0};
+}
+
+void refuse_other_parallelism(const Words& words) {
+  for (const char* key : {"tp", "pp", "ep"})
+    if (words.whole(key, 1, max_gpus).value_or(1) != 1)
+      fail_input(flag(key), "only data parallelism is modelled", "1");
+}
+
+}  // namespace
+
+const std::vector<std::string>& what_if_keys() {
+  static const std::vector<std::string> keys{
+      "config",  "model",         "cluster",     "device",       "gpus",
+      "nodes",   "gpus_per_node", "optimizer",   "backend",      "cuda_aware",
+      "kernels", "micro_batch",   "grad_accum",  "global_batch", "seq_len",
+      "steps",   "samples",       "freeze_step", "precision",    "zero_stage",
+      "overlap", "network",       "symmetry",    "tp",           "pp",
+      "ep"};
+  return keys;
+}
+
+namespace {
+
+std::string key_of(const std::string& name, const Overrides& overrides) {
+  std::string key = name;
+  for (const auto& [path, value] : overrides) key += fmt::format("\n{}={}", path, value);
+  return key;
+}
+
+template <typename T, typename Load>
+std::shared_ptr<const T> once(std::map<std::string, std::shared_ptr<const T>>& loaded,
+                              std::mutex& mutex, const std::string& key, Load load) {
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<const T>& entry = loaded[key];
+  if (entry == nullptr) entry = std::make_shared<const T>(load());
+  return entry;
+}
+
+}  // namespace
+
+std::shared_ptr<const Cluster> Catalog::cluster(const std::string& name,
+                                                const Overrides& overrides) {
+  return once(clusters_, mutex_, key_of(name, overrides),
+              [&] { return load_cluster(name, overrides); });
+}
+
+std::shared_ptr<const ModelShape> Catalog::model(const std::string& name,
+                                                 const Overrides& overrides) {
+  return once(models_, mutex_, key_of(name, overrides), [&] {
+    std::vector<ModelOverride> of_model;
+    for (const auto& [key, value] : overrides) of_model.push_back({"model." + key, value});
+    return load_model(name, of_model);
+  });
+}
+
+std::shared_ptr<const Device> Catalog::device(const std::string& name) {
+  return once(devices_, mutex_, name, [&] { return load_device(name); });
+}
+
+std::shared_ptr<const deepspeed::DeepSpeedConfig> Catalog::config(const std::string& path) {
+  return once(configs_, mutex_, path, [&] { return deepspeed::load_config(path); });
+}
+
+Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
+  const Words words(what_if);
+  words.refuse_unknown();
+  refuse_other_parallelism(words);
+  Scenario scenario;
+  Training& training = scenario.training;
+  training.model =
+      catalog.model(words.text("model", "a preset's name or a file"), words.below("model."));
+  training.cluster =
+      catalog.cluster(words.text("cluster", "a preset's name or a file"), words.below("cluster."));
+  const std::string* device = words.find("device");
+  training.device = catalog.device(device != nullptr ? *device : training.cluster->device);
+  if (const std::string* path = words.find("config")) {
+    training.config = *catalog.config(*path);
+  } else {
+    training.config.fp16.enabled.value = true;  // what users of these optimizers run
+  }
+  place_on_cluster(words, training);
+  choose_optimizer(words, training.config);
+  training.batch = choose_batch(words, training);
+  training.seq_len =
+      resolve_seq_len(*training.model, words.whole("seq_len", 1, 1 << 20), flag("seq_len"));
+  training.steps = choose_steps(words, training, scenario.findings);
+  choose_freeze_step(words, training);
+  const bool plain = !deepspeed::is_onebit(training.optimizer());
+  training.kernels = plain && training.cluster->stack.implementation == "nvidia"
+                         ? Kernels::nvidia
+                         : Kernels::deepspeed;
+  if (words.choice("kernels", {"deepspeed", "fused"}) == 1) training.kernels = Kernels::fused;
+  if (words.choice("overlap", {"none", "ddp"}) == 1) training.overlap = Overlap::ddp;
+  if (words.choice("network", {"analytic", "flow"}) == 1) training.network = NetworkModel::flow;
+  training.expand = words.choice("symmetry", {"auto", "off"}) == 1;
+
+  const auto of_config = deepspeed::check_config(training.config);
+  refuse_errors(of_config);
+  scenario.findings.insert(scenario.findings.end(), of_config.begin(), of_config.end());
+  const auto of_run = deepspeed::check_run(training.config, training.steps);
+  scenario.findings.insert(scenario.findings.end(), of_run.begin(), of_run.end());
+  return scenario;
+}
+
+}  // namespace lambcast

@@ -1,0 +1,54 @@
+// From what a user said to a Training: flags, sweep points and a DeepSpeed file say the same things
+// in the same words, and every user error is raised here.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "models/finding.h"
+#include "models/training/training.h"
+
+namespace lambcast {
+
+// One what-if as text, by key: the flag's name with '_' for '-', or a dotted key that starts with
+// "cluster.", "model." or "run." (what --set changes).
+//
+//   config model cluster device gpus nodes gpus_per_node optimizer backend cuda_aware kernels
+//   micro_batch grad_accum global_batch seq_len steps samples freeze_step precision zero_stage
+//   overlap network symmetry tp pp ep
+//
+// freeze_step may be a share of the steps ("16.7%"); samples gives the steps as samples over global
+// batch, rounded up.
+using WhatIf = std::map<std::string, std::string, std::less<>>;
+
+// The keys above, for help texts and "did you mean".
+const std::vector<std::string>& what_if_keys();
+
+// Read-only descriptions, loaded once and shared by all threads.
+class Catalog {
+ public:
+  std::shared_ptr<const Cluster> cluster(const std::string& name, const Overrides& overrides);
+  std::shared_ptr<const ModelShape> model(const std::string& name, const Overrides& overrides);
+  std::shared_ptr<const Device> device(const std::string& name);
+  std::shared_ptr<const deepspeed::DeepSpeedConfig> config(const std::string& path);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<const Cluster>> clusters_;
+  std::map<std::string, std::shared_ptr<const ModelShape>> models_;
+  std::map<std::string, std::shared_ptr<const Device>> devices_;
+  std::map<std::string, std::shared_ptr<const deepspeed::DeepSpeedConfig>> configs_;
+};
+
+struct Scenario {
+  Training training;
+  std::vector<Finding> findings;
+};
+
+// Throws Error (usage) for what cannot be read or cannot run.
+Scenario resolve(const WhatIf& what_if, Catalog& catalog);
+
+}  // namespace lambcast
