@@ -1,0 +1,42 @@
+// SYNTHETIC results for tests of the report: the columns of results.csv filled by made-up closed
+// forms. They look like a sweep and mean nothing.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace lambcast::report {
+
+struct SyntheticCluster {
+  std::string name;
+  int gpus_per_node;
+  double nic_Gbps;
+};
+
+struct SyntheticBackend {
+  std::string name;
+  bool cuda_aware;
+};
+
+// A cartesian sweep. Plain optimizers run on nccl only, and once, whatever the freeze shares.
+struct SyntheticSweep {
+  std::string model = "bert-large";
+  std::vector<SyntheticCluster> clusters;
+  std::vector<std::string> optimizers;  // lamb, onebit_lamb, ...
+  std::vector<SyntheticBackend> backends = {{"nccl", true}};
+  std::vector<int> gpus, global_batches;
+  std::vector<double> freeze_shares = {1000.0 / 5993};
+  int micro_batch = 64;
+  int steps = 5993;
+};
+
+std::string synthetic_header();
+std::string synthetic_rows(const SyntheticSweep& sweep);
+
+// The shape of the default study: the sweep above over two clusters, and a scan of NIC bandwidth.
+std::string synthetic_study();
+
+// Writes `text` as DIR/results.csv, with a small manifest.json, into a fresh folder; returns it.
+std::string synthetic_folder(const std::string& name, const std::string& text);
+
+}  // namespace lambcast::report
