@@ -97,9 +97,8 @@ MapStudy map_study(const std::vector<Point>& points, const std::string& optimize
   if (!keep_batch(slice, possible)) return study;
   keep_most_common(slice, "steps", &Point::steps);
   keep_published_freeze(slice);
-  keep_fastest(slice, [](const Point& p) {
-    return fmt::format("{} {} {}", p.cluster, p.gpus, p.nic_Gbps);
-  });
+  keep_fastest(
+      slice, [](const Point& p) { return fmt::format("{} {} {}", p.cluster, p.gpus, p.nic_Gbps); });
   for (const std::string& cluster : panel_clusters(slice)) {
     const Points some = select(slice.points, [&](const Point& p) { return p.cluster == cluster; });
     if (map_possible(some)) study.maps.push_back(speedup_map(some, cluster));

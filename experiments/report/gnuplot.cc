@@ -26,6 +26,22 @@ std::string without_control(std::string_view text) {
   return clean;
 }
 
+constexpr int legend_row_px = 23;
+
+// A cell holds a sample of 34 pixels and a name at about 8.3 pixels a letter.
+double legend_cell_px(const std::vector<LegendEntry>& entries) {
+  std::size_t longest = 0;
+  for (const LegendEntry& entry : entries) longest = std::max(longest, entry.name.size());
+  return 64 + 8.3 * static_cast<double>(longest);
+}
+
+int legend_columns(const std::vector<LegendEntry>& entries, int width) {
+  const int fit = std::max(1, static_cast<int>(width / legend_cell_px(entries)));
+  const int count = static_cast<int>(entries.size());
+  const int rows = (count + fit - 1) / fit;
+  return (count + rows - 1) / rows;  // rows of equal length look tidier than full ones
+}
+
 std::string read_all(int descriptor) {
   std::string all;
   char buffer[4096];
@@ -91,9 +107,11 @@ do for [format in 'svg png'] {{
   if (format eq 'svg') {{
     set terminal svg noenhanced size {width},{height} dynamic font 'DejaVu Sans,15' \
       background '#ffffff' name 'lambcast'
+    mark = 0.62; right = 2; up = 0.6
   }} else {{
     set terminal pngcairo noenhanced size {width2},{height2} font 'DejaVu Sans,15' \
       fontscale 1.55 linewidth 2 pointscale 2 background '#ffffff'
+    mark = 1; right = 0.8; up = 0
   }}
   set output '{name}.'.format
   set multiplot
@@ -113,14 +131,45 @@ do for [format in 'svg png'] {{
                      fmt::arg("title_y", 1 - 20.0 / height), fmt::arg("body", body));
 }
 
-std::string legend(const Frame& frame, int columns, const std::vector<std::string>& entries) {
-  return margins(frame) +
-         fmt::format(
-             "  unset border; unset tics; unset grid; unset xlabel; unset ylabel; unset title\n"
-             "  unset logscale; unset colorbox; unset arrow; unset object\n"
-             "  set key center center horizontal maxcols {} font ',14' width 1 samplen 2.2\n"
-             "  plot [0:1][0:1] {}\n",
-             columns, fmt::join(entries, ", \\\n    "));
+int legend_height(const std::vector<LegendEntry>& entries, int width) {
+  const int columns = legend_columns(entries, width);
+  const int count = static_cast<int>(entries.size());
+  return 14 + legend_row_px * ((count + columns - 1) / columns);
+}
+
+std::string legend(const std::vector<LegendEntry>& entries, int width, int height) {
+  const int columns = legend_columns(entries, width);
+  const double cell = legend_cell_px(entries);
+  const double start = (width - columns * cell) / 2 + 10;
+  const int top = legend_height(entries, width) - legend_row_px / 2 - 2;
+  std::string text;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const LegendEntry& entry = entries[i];
+    const double x = start + cell * static_cast<double>(i % columns);
+    const double y = (top - legend_row_px * static_cast<double>(i / columns)) / height;
+    const double left = x / width, right = (x + 34) / width;
+    const std::size_t tag = 100 + i;
+    if (entry.mark == LegendEntry::Mark::box) {
+      text += fmt::format(
+          "  set object {} rectangle from screen {:.5f},screen {:.5f} to screen {:.5f},screen "
+          "{:.5f} fillcolor rgb '{}' fillstyle solid 1 noborder\n",
+          tag, left, y - 6.0 / height, right, y + 6.0 / height, entry.colour);
+    } else {
+      text += fmt::format(
+          "  set arrow {} from screen {:.5f},screen {:.5f} to screen {:.5f},screen {:.5f} nohead "
+          "lw 2 lc rgb '{}'{}\n",
+          tag, left, y, right, y, entry.colour,
+          entry.mark == LegendEntry::Mark::dashes ? " dt (8,6)" : "");
+    }
+    if (entry.mark == LegendEntry::Mark::line) {
+      text += fmt::format(
+          "  set label {} '' at screen {:.5f},screen {:.5f} point pt {} ps {}*mark lc rgb '{}'\n",
+          tag + 100, (left + right) / 2, y, entry.point, entry.size, entry.colour);
+    }
+    text += fmt::format("  set label {} {} at screen {:.5f},screen {:.5f} left font ',14'\n", tag,
+                        script_text(entry.name), right + 8.0 / width, y);
+  }
+  return text;
 }
 
 bool gnuplot_found() {
@@ -162,8 +211,8 @@ void run_gnuplot(const std::filesystem::path& folder, const std::string& name) {
   int status = 0;
   waitpid(child, &status, 0);
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-    throw Error(Exit::failure, fmt::format("gnuplot failed on {}: {}",
-                                           (folder / words[2]).string(), said));
+    throw Error(Exit::failure,
+                fmt::format("gnuplot failed on {}: {}", (folder / words[2]).string(), said));
   }
 }
 

@@ -32,12 +32,25 @@ struct Frame {
 };
 std::string margins(const Frame& frame);
 
-// A whole script that draws `body` as NAME.svg and NAME.png, `width` x `height` SVG pixels.
+// A whole script that draws `body` as NAME.svg and NAME.png, `width` x `height` SVG pixels. The two
+// terminals measure marks and letters differently; `body` evens that out with the variables `mark`
+// (factor of a point size), `right` and `up` (offset of an axis label).
 std::string script(std::string_view name, std::string_view title, int width, int height,
                    std::string_view body);
 
-// The legend as a panel of its own: `entries` are plot elements such as "NaN with lines title 'x'".
-std::string legend(const Frame& frame, int columns, const std::vector<std::string>& entries);
+// One entry of a legend, as it looks in the figure.
+struct LegendEntry {
+  enum class Mark { line, dashes, box };
+  std::string name;
+  Mark mark = Mark::box;
+  std::string_view colour;
+  int point = 0;
+  double size = 1;
+};
+// Pixels that a legend takes at the foot of a figure `width` pixels wide.
+int legend_height(const std::vector<LegendEntry>& entries, int width);
+// Commands that add the legend to the next plot, at the foot of a figure of that size.
+std::string legend(const std::vector<LegendEntry>& entries, int width, int height);
 
 bool gnuplot_found();
 

@@ -10,7 +10,7 @@
 namespace lambcast::report {
 namespace {
 
-constexpr int width = 820;
+constexpr int width = 820, panel_px = 310;
 
 struct Range {
   double low = INFINITY, high = -INFINITY;
@@ -43,13 +43,18 @@ std::vector<double> all_x(const LineChart& chart) {
   return xs;
 }
 
-// 1, 2, 5, 10, ... from `low` to `high`.
+// 1, 2, 5, 10, ... from `low` to `high`; closer where that gives fewer than three.
 std::vector<double> round_places(double low, double high) {
   std::vector<double> places;
-  for (double decade = std::pow(10, std::floor(std::log10(low))); decade <= high; decade *= 10) {
-    for (const double step : {1.0, 2.0, 5.0}) {
-      if (step * decade >= low && step * decade <= high) places.push_back(step * decade);
+  for (const std::vector<double>& steps :
+       {std::vector<double>{1, 2, 5}, {1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8}}) {
+    places.clear();
+    for (double decade = std::pow(10, std::floor(std::log10(low))); decade <= high; decade *= 10) {
+      for (const double step : steps) {
+        if (step * decade >= low && step * decade <= high) places.push_back(step * decade);
+      }
     }
+    if (places.size() > 2) break;
   }
   return places;
 }
@@ -82,7 +87,7 @@ std::string axes(const LineChart& chart) {
     text += fmt::format(
         "  set arrow 2 from first {0:.6g},graph 0 to first {0:.6g},graph 1 nohead dt 3 lw 1.5 "
         "lc rgb '#606060' back\n"
-        "  set label 2 {1} at first {0:.6g},graph 0.05 offset 0.6,0 left font ',12' "
+        "  set label 2 {1} at first {0:.6g},graph 0.09 offset 0.6,0 left font ',12' "
         "textcolor rgb '#404040'\n",
         chart.mark_x, script_text(chart.mark_label));
   }
@@ -90,9 +95,15 @@ std::string axes(const LineChart& chart) {
 }
 
 std::string with_look(const Series& series) {
-  if (series.reference) return "with lines dt 2 lw 2 lc rgb '#606060'";
-  return fmt::format("with linespoints lw 2 lc rgb '{}' pt {} ps 1", series.look.colour,
-                     series.look.point);
+  if (series.reference) return "with lines dt (8,6) lw 2 lc rgb '#606060'";
+  return fmt::format("with linespoints lw 2 lc rgb '{}' pt {} ps {}*mark", series.look.colour,
+                     series.look.point, series.look.size);
+}
+
+LegendEntry legend_entry(const Series& series) {
+  using Mark = LegendEntry::Mark;
+  if (series.reference) return {series.name, Mark::dashes, "#606060"};
+  return {series.name, Mark::line, series.look.colour, series.look.point, series.look.size};
 }
 
 std::string plot(const LineChart& chart, std::size_t panel) {
@@ -128,26 +139,25 @@ std::string chart_script(const LineChart& chart) {
   const std::size_t count = chart.panels.size();
   const std::size_t columns = count == 1 ? 1 : 2;
   const std::size_t rows = (count + columns - 1) / columns;
-  const int legend_px = 34 * static_cast<int>((chart.series.size() + 4) / 5);
-  const int height = 44 + legend_px + 300 * static_cast<int>(rows);
+  std::vector<LegendEntry> entries;
+  for (const Series& series : chart.series) entries.push_back(legend_entry(series));
+  const int height = 40 + legend_height(entries, width) + panel_px * static_cast<int>(rows);
   const auto share = [height](double px) { return px / height; };
   std::string body = axes(chart);
   for (std::size_t i = 0; i < count; ++i) {
-    const double left = (i % columns) / static_cast<double>(columns);
-    const double top = 1 - share(40 + 300.0 * static_cast<double>(i / columns));
-    body += margins({left + 78.0 / width, left + 1.0 / static_cast<double>(columns) - 14.0 / width,
-                     top - share(240), top - share(30)});
-    body += fmt::format("  set title {} font ',14' offset 0,-0.5\n", script_text(chart.panels[i].title));
-    body += fmt::format("  set xlabel {}\n  set ylabel {}\n", script_text(chart.x_label),
-                        script_text(i % columns == 0 ? chart.y_label : ""));
+    const double left = static_cast<double>(i % columns) / static_cast<double>(columns);
+    const double top = 1 - share(40 + panel_px * static_cast<double>(i / columns));
+    body += margins({left + 84.0 / width, left + 1.0 / static_cast<double>(columns) - 14.0 / width,
+                     top - share(panel_px - 56), top - share(30)});
+    body += fmt::format("  set title {} font ',14' offset 0,-0.5\n",
+                        script_text(chart.panels[i].title));
+    body +=
+        fmt::format("  set xlabel {} offset 0,up\n  set ylabel {} offset right,0\n",
+                    script_text(chart.x_label), script_text(i % columns == 0 ? chart.y_label : ""));
+    if (i + 1 == count) body += legend(entries, width, height);
     body += plot(chart, i);
     body += "  unset label 1\n";
   }
-  std::vector<std::string> entries;
-  for (const Series& series : chart.series) {
-    entries.push_back(fmt::format("NaN {} title {}", with_look(series), script_text(series.name)));
-  }
-  body += "  unset label 2\n" + legend({0.02, 0.98, share(4), share(legend_px)}, 5, entries);
   return script(chart.name, chart.title, width, height, body);
 }
 

@@ -233,10 +233,11 @@ Figure batch_figure(const std::vector<Point>& points) {
   chart.title = fmt::format("Speed-up of the whole run: {}", slice.points.front()->model);
   chart.x_label = "global batch (samples)";
   chart.x_column = "global_batch";
-  chart.y_label = "speed-up over the plain optimizer";
+  chart.y_label = "speed-up over plain";
   chart.level = 1;
   figure.caption = fmt::format(
-      "Slice: {}; per cluster the largest GPU count. Time of the whole run with the plain optimizer "
+      "Slice: {}; per cluster the largest GPU count. Time of the whole run with the plain "
+      "optimizer "
       "over that with its compressed kin; below the dashed line at 1.0 compression loses. A larger "
       "batch computes longer between exchanges, so there is less to gain.",
       stated(slice));
@@ -249,7 +250,10 @@ Figure freeze_figure(const std::vector<Point>& points, const std::string& optimi
   Figure figure{file_stem("freeze", optimizer),
                 fmt::format("What warm-up costs: run time of {} against freeze_step",
                             display_name(optimizer)),
-                {}, {}, {}, {}};
+                {},
+                {},
+                {},
+                {}};
   Slice slice = settled(points);
   keep_usual_nic(slice);
   keep_if(slice, [&](const Point& p) {
@@ -267,15 +271,15 @@ Figure freeze_figure(const std::vector<Point>& points, const std::string& optimi
   keep_most_common(slice, "steps", &Point::steps);
   keep_fastest(slice, [](const Point& p) {
     return fmt::format("{} {} {}", cluster_optimizer_gpus(p),
-                       p.compressed() ? backend_label(p) : "",
-                       p.compressed() ? p.freeze_step : 0);
+                       p.compressed() ? backend_label(p) : "", p.compressed() ? p.freeze_step : 0);
   });
   double longest = 0;
   for (const Point* p : slice.points) longest = std::max(longest, p->run_time_s);
   const TimeUnit unit = unit_for(longest);
   LineChart chart;
   const std::vector<std::string> labels = backend_labels(slice.points);
-  for (std::size_t i = 0; i < labels.size(); ++i) chart.series.push_back({labels[i], series_look(i)});
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    chart.series.push_back({labels[i], series_look(i)});
   chart.series.push_back({display_name(baseline) + ", plain", {}, true});
   for (const std::string& cluster : panel_clusters(slice)) {
     const Points some = freeze_points(of_cluster(slice.points, cluster));
@@ -290,7 +294,8 @@ Figure freeze_figure(const std::vector<Point>& points, const std::string& optimi
   chart.mark_label = "published";
   figure.caption = fmt::format(
       "Slice: {}; per cluster the largest GPU count. Steps before freeze_step are plain warm-up, "
-      "those after it are compressed. Where a line meets the dashed one, that backend saves nothing "
+      "those after it are compressed. Where a line meets the dashed one, that backend saves "
+      "nothing "
       "over plain {}. The dotted upright marks the published share ({:.1f} %). How short a warm-up "
       "still converges is not forecast.",
       stated(slice), display_name(baseline), 100 * published_freeze_share);

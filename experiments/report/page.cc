@@ -105,14 +105,15 @@ std::string figure_section(const Drawing& drawing) {
   const Figure& figure = drawing.figure;
   std::string text = fmt::format("<section><h2>{}</h2>\n", escaped(figure.title));
   if (!figure.left_out.empty()) {
-    return text + fmt::format("<p class=note>Not drawn. {}</p></section>\n",
-                              escaped(figure.left_out));
+    return text +
+           fmt::format("<p class=note>Not drawn. {}</p></section>\n", escaped(figure.left_out));
   }
-  const std::string picture =
-      drawing.svg.empty() ? fmt::format("<p class=note>Not drawn; its sources are plots/{0}.gp and "
+  const std::string picture = drawing.svg.empty()
+                                  ? fmt::format(
+                                        "<p class=note>Not drawn; its sources are plots/{0}.gp and "
                                         "plots/{0}.dat.</p>\n",
                                         figure.name)
-                          : inline_svg(drawing.svg, figure.name, figure.title);
+                                  : inline_svg(drawing.svg, figure.name, figure.title);
   return text + fmt::format(
                     "<figure>{}<figcaption>{} <span class=file>plots/{}.svg</span></figcaption>"
                     "</figure></section>\n",

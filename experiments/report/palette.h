@@ -12,13 +12,15 @@ namespace lambcast::report {
 struct Look {
   std::string_view colour;
   int point;  // gnuplot's pointtype: 4/5 square, 6/7 circle, 8/9 triangle, 12/13 diamond
+  double size = 1;
 };
 
 // "onebit_lamb" to "1-bit LAMB"; an unknown name stays as it is.
 std::string display_name(std::string_view optimizer);
 
-// Plain optimizers have the lighter colour and the hollow mark of their compressed kin.
-// `index` chooses a look for names that are not known.
+// Plain optimizers have the lighter colour and the hollow mark of their compressed kin; LAMB's
+// marks are larger than Adam's, so that both show where the lines meet. `index` chooses a look for
+// names that are not known.
 Look optimizer_look(std::string_view optimizer, std::size_t index);
 Look series_look(std::size_t index);
 

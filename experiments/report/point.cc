@@ -18,8 +18,7 @@ std::vector<Stage> read_stages(const csv::Table& table, std::size_t row) {
     if (std::isnan(step_time)) continue;
     Stage stage{name, step_time, {}};
     for (std::size_t i = 0; i < part_names.size(); ++i) {
-      const double part =
-          number_or_nan(table, row, fmt::format("{}_{}_us", name, part_names[i]));
+      const double part = number_or_nan(table, row, fmt::format("{}_{}_us", name, part_names[i]));
       stage.parts_us[i] = std::isnan(part) ? 0 : part;
     }
     stages.push_back(stage);

@@ -65,8 +65,8 @@ Drawing draw(const Figure& figure, const fs::path& folder, bool can_draw, Paths&
 }  // namespace
 
 Paths write_report(const fs::path& results_dir) {
-  const csv::Table table = csv::parse(read_results(results_dir / "results.csv"),
-                                      (results_dir / "results.csv").string());
+  const csv::Table table =
+      csv::parse(read_results(results_dir / "results.csv"), (results_dir / "results.csv").string());
   const fs::path manifest_path = results_dir / "manifest.json";
   const std::optional<std::string> manifest = read_file(manifest_path);
   const std::string provenance =
@@ -85,12 +85,12 @@ Paths write_report(const fs::path& results_dir) {
   for (const Figure& figure : figures_of(points)) {
     drawings.push_back(draw(figure, folder, can_draw, paths));
     if (!figure.left_out.empty()) {
-      paths.messages.push_back(
-          fmt::format("no figure '{}': {}", figure.title, figure.left_out));
+      paths.messages.push_back(fmt::format("no figure '{}': {}", figure.title, figure.left_out));
     }
   }
   paths.page = results_dir / "report.html";
-  write_file(paths.page, page_html(table, points, drawings, provenance, can_draw ? "" : no_gnuplot));
+  write_file(paths.page,
+             page_html(table, points, drawings, provenance, can_draw ? "" : no_gnuplot));
   return paths;
 }
 

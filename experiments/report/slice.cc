@@ -31,7 +31,8 @@ template <typename Text>
 void keep_most_common_text(Slice& slice, std::string_view label, const Text& text) {
   const std::string best = most_common(slice.points, text);
   keep_if(slice, [&](const Point& p) { return text(p) == best; });
-  if (!best.empty()) slice.facts.push_back(label.empty() ? best : fmt::format("{} {}", label, best));
+  if (!best.empty())
+    slice.facts.push_back(label.empty() ? best : fmt::format("{} {}", label, best));
 }
 
 std::string usual_backend(const Points& points) {
@@ -116,8 +117,8 @@ void keep_usual_nic(Slice& slice) {
   std::map<std::string, std::string> usual;
   const auto nic = [](const Point& p) { return csv::number(p.nic_Gbps); };
   for (const std::string& cluster : names(slice.points, &Point::cluster)) {
-    usual[cluster] =
-        most_common(select(slice.points, [&](const Point& p) { return p.cluster == cluster; }), nic);
+    usual[cluster] = most_common(
+        select(slice.points, [&](const Point& p) { return p.cluster == cluster; }), nic);
   }
   keep_if(slice, [&](const Point& p) { return nic(p) == usual.at(p.cluster); });
 }
@@ -134,7 +135,7 @@ bool keep_batch(Slice& slice, const std::function<bool(const Points&)>& enough) 
     return true;
   }
   const auto local = [](const Point& p) {
-    return fmt::format("{} x {} accumulation steps per GPU", p.micro_batch, p.grad_accum);
+    return fmt::format("{} x {} steps per GPU", p.micro_batch, p.grad_accum);
   };
   Points rest = slice.points;
   while (!rest.empty()) {

@@ -53,7 +53,7 @@ bool keep_batch(Slice& slice, const std::function<bool(const Points&)>& enough);
 void keep_fastest(Slice& slice, const std::function<std::string(const Point&)>& coordinates);
 
 Points select(const Points& points, const std::function<bool(const Point&)>& wanted);
-std::vector<double> values(const Points& points, double Point::*field);                // ascending
+std::vector<double> values(const Points& points, double Point::*field);           // ascending
 std::vector<std::string> names(const Points& points, std::string Point::*field);  // as in the file
 
 // "bert-large, global batch 65536, backend nccl".

@@ -11,7 +11,7 @@
 namespace lambcast::report {
 namespace {
 
-constexpr int width = 820, panel_px = 330;
+constexpr int width = 820, panel_px = 340;
 
 // Borders of the cells around ascending places: geometric means inside, mirrored outside.
 std::vector<double> cell_borders(const std::vector<double>& places) {
@@ -68,7 +68,7 @@ std::string panel(const SpeedupMap& map, std::size_t block, const std::string& n
   const std::vector<double> x = cell_borders(map.nic_Gbps), y = cell_borders(map.gpus);
   std::string text = fmt::format(
       "  set xrange [{:.6g}:{:.6g}]\n  set yrange [{:.6g}:{:.6g}]\n  set xtics {}\n"
-      "  set ytics {}\n  set label 3 {} at graph 0,graph 1 offset 0,1.9 left font ',14'\n",
+      "  set ytics {}\n  set label 3 {} at graph 0,graph 1.17 left font ',14'\n",
       x.front(), x.back(), y.front(), y.back(), log_ticks(map.nic_Gbps, 14),
       log_ticks(map.gpus, 10), script_text(map.title));
   const std::vector<Segment> line = break_even_line(map);
@@ -77,8 +77,7 @@ std::string panel(const SpeedupMap& map, std::size_t block, const std::string& n
     const Segment top = highest(line);
     const double at = top.y0 > top.y1 ? top.x0 : top.x1;
     text += fmt::format(
-        "  set label 4 'break-even 1.0' at first {:.6g},graph 1 offset 0,0.6 center font ',13'\n",
-        at);
+        "  set label 4 'break-even 1.0' at first {:.6g},graph 1.055 center font ',13'\n", at);
     contour = fmt::format(
         ", \\\n    '{0}.dat' index {1} using 1:2 with lines lw 6 lc rgb '#ffffff'"
         ", \\\n    '{0}.dat' index {1} using 1:2 with lines lw 3 lc rgb '#000000'",
@@ -105,8 +104,8 @@ bool map_possible(const Points& points) {
 }
 
 SpeedupMap speedup_map(const Points& points, std::string title) {
-  SpeedupMap map{std::move(title), values(points, &Point::nic_Gbps), values(points, &Point::gpus),
-                 {}};
+  SpeedupMap map{
+      std::move(title), values(points, &Point::nic_Gbps), values(points, &Point::gpus), {}};
   for (const double gpus : map.gpus) {
     std::vector<double>& row = map.speedup.emplace_back();
     for (const double nic : map.nic_Gbps) {
@@ -125,8 +124,7 @@ std::vector<Segment> break_even_line(const SpeedupMap& map) {
     const auto inside = [](std::size_t i, std::size_t count) {
       return std::clamp<std::size_t>(i, 1, count) - 1;
     };
-    return std::log(
-        map.speedup[inside(row, map.gpus.size())][inside(column, map.nic_Gbps.size())]);
+    return std::log(map.speedup[inside(row, map.gpus.size())][inside(column, map.nic_Gbps.size())]);
   };
   std::vector<Segment> line;
   for (std::size_t r = 0; r + 1 < y.size(); ++r) {
@@ -163,7 +161,8 @@ std::vector<Crossing> crossings(const std::vector<double>& nic_Gbps,
     if (!std::isfinite(speedup[i])) continue;
     if (last < i && (speedup[last] > 1) != (speedup[i] > 1)) {
       const double a = std::log(speedup[last]), b = std::log(speedup[i]);
-      found.push_back({nic_Gbps[last] * std::pow(nic_Gbps[i] / nic_Gbps[last], a / (a - b)), a > b});
+      found.push_back(
+          {nic_Gbps[last] * std::pow(nic_Gbps[i] / nic_Gbps[last], a / (a - b)), a > b});
     }
     last = i;
   }
@@ -202,16 +201,16 @@ std::string map_script(const std::vector<SpeedupMap>& maps, const std::string& n
   const double most = spread(maps);
   std::string body = fmt::format(
       "  set logscale x 10; set logscale y 2; set logscale cb 2\n  set cbrange [{:.6g}:{:.6g}]\n"
-      "  set cbtics {}\n  set cblabel 'speed-up of the whole run'\n"
+      "  set cbtics {}\n  set cblabel 'speed-up of the whole run' offset 0.5,0\n"
       "  set palette defined (0 '#8f3b00', 1 '#e08214', 2 '#fdc98a', 3 '#f7f7f7', 4 '#a9cfe6', "
       "5 '#4393c3', 6 '#0b3c78')\n"
       "  unset grid; set border 15 lc rgb '#404040'\n"
-      "  set xlabel 'NIC bandwidth (Gbit/s)'\n  set ylabel 'GPUs'\n",
+      "  set xlabel 'NIC bandwidth (Gbit/s)' offset 0,up\n  set ylabel 'GPUs' offset right,0\n",
       1 / most, most, colour_ticks(most));
   std::size_t block = 0;
   for (std::size_t i = 0; i < maps.size(); ++i) {
     const double top = 40 + panel_px * static_cast<double>(i);
-    body += margins({0.085, 0.84, 1 - (top + 270) / height, 1 - (top + 50) / height});
+    body += margins({0.085, 0.84, 1 - (top + 280) / height, 1 - (top + 52) / height});
     body += panel(maps[i], block, name, most);
     block += break_even_line(maps[i]).empty() ? 1 : 2;
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "experiments/report/gnuplot.h"
 #include "experiments/report/palette.h"
@@ -12,7 +13,7 @@
 namespace lambcast::report {
 namespace {
 
-constexpr int width = 820, panel_px = 350;
+constexpr int width = 820, panel_px = 335;
 constexpr std::size_t first_part_column = 6;
 
 std::string stage_label(const Point& point, const std::string& stage) {
@@ -56,9 +57,10 @@ double height_ms(const Bar& bar) {
 
 // "1.25 s", "83.1 ms": three digits, as there is no room for more above a bar.
 std::string short_time(double us) {
-  if (us >= 0.9995e6) return fmt::format("{:.3g} s", us / 1e6);
-  if (us >= 0.9995e3) return fmt::format("{:.3g} ms", us / 1e3);
-  return fmt::format("{:.3g} µs", us);
+  const auto [value, unit] = us >= 0.9995e6   ? std::pair(us / 1e6, "s")
+                             : us >= 0.9995e3 ? std::pair(us / 1e3, "ms")
+                                              : std::pair(us, "µs");
+  return fmt::format("{:.{}f} {}", value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0, unit);
 }
 
 std::string group_labels(const BarPanel& panel, const std::vector<double>& xs) {
@@ -67,9 +69,8 @@ std::string group_labels(const BarPanel& panel, const std::vector<double>& xs) {
   for (std::size_t i = 0; i < xs.size();) {
     std::size_t end = i;
     while (end < xs.size() && panel.bars[end].gpus == panel.bars[i].gpus) ++end;
-    text += fmt::format(
-        "  set label {} '{} GPUs' at first {:.3f},graph -0.42 center font ',13'\n", tag++,
-        panel.bars[i].gpus, (xs[i] + xs[end - 1]) / 2);
+    text += fmt::format("  set label {} '{} GPUs' at first {:.3f},graph -0.38 center font ',13'\n",
+                        tag++, panel.bars[i].gpus, (xs[i] + xs[end - 1]) / 2);
     i = end;
   }
   return text;
@@ -149,22 +150,23 @@ std::string bar_data(const std::vector<BarPanel>& panels, const std::vector<std:
 
 std::string bar_script(const std::vector<BarPanel>& panels, const std::string& name,
                        const std::string& title) {
-  const int height = 110 + panel_px * static_cast<int>(panels.size());
+  std::vector<LegendEntry> entries;
+  for (const PartLook& part : part_looks) {
+    entries.push_back({std::string(part.label), LegendEntry::Mark::box, part.colour});
+  }
+  const int height =
+      40 + legend_height(entries, width) + panel_px * static_cast<int>(panels.size());
   std::string body =
-      "  set boxwidth 0.78; set style fill solid 1 border rgb '#ffffff'\n"
-      "  unset grid; set grid ytics lc rgb '#d8d8d8' lw 1 dt 1\n"
-      "  set xtics rotate by 40 right font ',12' scale 0\n  set ylabel 'GPU time per sample (ms)'\n";
+      "  set boxwidth 0.78; set style fill solid 1 noborder\n"
+      "  set errorbars 0\n  unset grid; set grid ytics lc rgb '#d8d8d8' lw 1 dt 1\n"
+      "  set xtics rotate by 40 right font ',12' scale 0\n  set ylabel 'GPU time per sample (ms)' "
+      "offset right,0\n";
   for (std::size_t i = 0; i < panels.size(); ++i) {
     const double top = 40 + panel_px * static_cast<double>(i);
-    body += margins({0.095, 0.985, 1 - (top + 245) / height, 1 - (top + 30) / height});
+    body += margins({0.095, 0.985, 1 - (top + 235) / height, 1 - (top + 30) / height});
+    if (i + 1 == panels.size()) body += legend(entries, width, height);
     body += panel_script(panels[i], i, name);
   }
-  std::vector<std::string> entries;
-  for (const PartLook& part : part_looks) {
-    entries.push_back(
-        fmt::format("NaN with boxes lc rgb '{}' title {}", part.colour, script_text(part.label)));
-  }
-  body += legend({0.02, 0.98, 4.0 / height, 62.0 / height}, 4, entries);
   return script(name, title, width, height, body);
 }
 

@@ -14,8 +14,9 @@ namespace {
 
 constexpr double gradient_bytes = 672e6, us = 1e6;
 
-// One stage in microseconds. The made-up forms: compute is 18 ms a sample; an exchange moves
-// 2 x bytes at a quarter of the NIC's rate and waits 40 us a GPU; packing costs 9 ms.
+// One stage in microseconds. The made-up forms: compute is 6 ms a sample; an exchange moves
+// 2 x bytes at a quarter of the NIC's rate and waits 40 us a GPU; packing and unpacking cost 120
+// ms and 200 us a GPU.
 struct StageCost {
   double forward, backward, comm, exposed, compress, decompress, optimizer, wire;
   double step() const {
@@ -30,10 +31,11 @@ StageCost stage_cost(const std::string& stage, const SyntheticBackend& backend, 
   const double rate = 0.25 * nic_Gbps * 1e9 / 8;
   double comm = (2 * bytes / rate) * us + (bytes > 0 ? 40 * gpus : 0);
   if (packed && backend.name == "mpi") comm *= backend.cuda_aware ? 1.4 : 2.5;
-  const double compute = 0.018 * samples * us;
+  const double compute = 0.006 * samples * us;
   const double hidden = packed ? 0 : std::min(0.3 * comm, 20e3);
-  return {compute / 3,       2 * compute / 3,           comm,  comm - hidden,
-          packed ? 9e3 : 0., packed ? 6e3 + 4 * gpus : 0., 12e3, 2 * bytes};
+  return {compute / 3,   2 * compute / 3,    comm,
+          comm - hidden, packed ? 60e3 : 0., packed ? 60e3 + 200 * gpus : 0.,
+          12e3,          2 * bytes};
 }
 
 std::vector<std::string> stages_of(const std::string& optimizer) {
@@ -174,7 +176,7 @@ std::string synthetic_study() {
   SyntheticSweep scan = sweep;
   scan.backends = {{"nccl", true}};
   scan.freeze_shares = {1000.0 / 5993};
-  scan.global_batches = {65536};
+  scan.global_batches = {16384};
   scan.clusters.clear();
   for (const double nic : {1, 2, 5, 10, 25, 40, 100, 200, 400}) {
     scan.clusters.push_back({"paper-eth40-v100", 4, nic});

@@ -70,8 +70,7 @@ std::vector<Spread> spreads_of(const std::vector<Point>& points) {
 
 std::string break_even_sentence(const SpeedupMap& map, const std::string& who) {
   const std::vector<double>& row = map.speedup.back();
-  const std::string where =
-      fmt::format("{} on {} with {} GPUs", who, map.title, map.gpus.back());
+  const std::string where = fmt::format("{} on {} with {} GPUs", who, map.title, map.gpus.back());
   const std::vector<Crossing> found = crossings(map.nic_Gbps, row);
   if (found.size() == 1) {
     return fmt::format("{} pays {} {:.3g} Gbit/s of NIC bandwidth.", where,

@@ -24,7 +24,7 @@ struct Spread {
 
 struct Verdict {
   std::size_t points = 0, ran = 0;
-  std::vector<Reason> reasons;          // the most frequent first
+  std::vector<Reason> reasons;           // the most frequent first
   std::size_t compared = 0, faster = 0;  // rows with a baseline; of them, with a speed-up over 1
   const Point* best = nullptr;
   const Point* worst = nullptr;
