@@ -99,6 +99,11 @@ std::string margins(const Frame& frame) {
       frame.left, frame.right, frame.bottom, frame.top);
 }
 
+std::string y_label(std::string_view text, double screen_x) {
+  return fmt::format("  set label 5 {} at screen {:.4f},graph 0.5 rotate center\n",
+                     script_text(text), screen_x);
+}
+
 std::string script(std::string_view name, std::string_view title, int width, int height,
                    std::string_view body) {
   return fmt::format(R"(set encoding utf8
@@ -107,11 +112,11 @@ do for [format in 'svg png'] {{
   if (format eq 'svg') {{
     set terminal svg noenhanced size {width},{height} dynamic font 'DejaVu Sans,15' \
       background '#ffffff' name 'lambcast'
-    mark = 0.62; right = 2; up = 0.6
+    mark = 0.72; up = 0.6
   }} else {{
     set terminal pngcairo noenhanced size {width2},{height2} font 'DejaVu Sans,15' \
       fontscale 1.55 linewidth 2 pointscale 2 background '#ffffff'
-    mark = 1; right = 0.8; up = 0
+    mark = 1; up = 0
   }}
   set output '{name}.'.format
   set multiplot

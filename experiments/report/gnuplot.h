@@ -32,9 +32,12 @@ struct Frame {
 };
 std::string margins(const Frame& frame);
 
+// The y label of the next plot at a fixed place; gnuplot's own moves with the width of tick labels.
+std::string y_label(std::string_view text, double screen_x);
+
 // A whole script that draws `body` as NAME.svg and NAME.png, `width` x `height` SVG pixels. The two
 // terminals measure marks and letters differently; `body` evens that out with the variables `mark`
-// (factor of a point size), `right` and `up` (offset of an axis label).
+// (factor of a point size) and `up` (offset of an x label).
 std::string script(std::string_view name, std::string_view title, int width, int height,
                    std::string_view body);
 

@@ -151,12 +151,12 @@ std::string chart_script(const LineChart& chart) {
                      top - share(panel_px - 56), top - share(30)});
     body += fmt::format("  set title {} font ',14' offset 0,-0.5\n",
                         script_text(chart.panels[i].title));
-    body +=
-        fmt::format("  set xlabel {} offset 0,up\n  set ylabel {} offset right,0\n",
-                    script_text(chart.x_label), script_text(i % columns == 0 ? chart.y_label : ""));
+    body += fmt::format("  set xlabel {} offset 0,up\n", script_text(chart.x_label));
+    if (i % columns == 0) body += y_label(chart.y_label, 14.0 / width);
     if (i + 1 == count) body += legend(entries, width, height);
     body += plot(chart, i);
-    body += "  unset label 1\n";
+    body += i == 0 ? "  unset label 1; unset label 5\n" : "";
+    if (i > 0 && i % columns == 0) body += "  unset label 5\n";
   }
   return script(chart.name, chart.title, width, height, body);
 }

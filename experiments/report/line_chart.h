@@ -27,8 +27,8 @@ struct LineChart {
   std::string x_label, y_label;
   std::string x_column;  // heading in the data file
   bool log_x = true, log_y = false;
-  double level = nan;   // a horizontal line to compare with
-  double mark_x = nan;  // a vertical line, with its label
+  double level = absent;   // a horizontal line to compare with
+  double mark_x = absent;  // a vertical line, with its label
   std::string mark_label;
   std::vector<Series> series;
   std::vector<Panel> panels;

@@ -40,7 +40,7 @@ std::size_t place(const std::vector<std::string>& all, const std::string& one) {
 }
 
 double& cell(Panel& panel, double x, std::size_t series, std::size_t count) {
-  return panel.rows.try_emplace(x, std::vector<double>(count, nan)).first->second[series];
+  return panel.rows.try_emplace(x, std::vector<double>(count, absent)).first->second[series];
 }
 
 // The best rate per GPU at the smallest GPU count.
@@ -143,7 +143,7 @@ std::vector<std::string> backend_labels(const Points& points) {
 // One line per backend; the plain run, which has no warm-up, as the level to beat.
 Panel freeze_panel(const Points& points, const std::vector<std::string>& labels, TimeUnit unit) {
   Panel panel{fmt::format("{}, {} GPUs", points.front()->cluster, points.front()->gpus), {}};
-  double plain = nan;
+  double plain = absent;
   for (const Point* p : points) {
     if (!p->compressed()) {
       plain = p->run_time_s / unit.seconds;

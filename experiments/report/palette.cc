@@ -11,8 +11,8 @@ struct Known {
 constexpr std::array<Known, 5> known_optimizers = {
     {{"lamb", "LAMB", {"#E69F00", 4, 1.5}},
      {"onebit_lamb", "1-bit LAMB", {"#D55E00", 5, 1.5}},
-     {"adam", "Adam", {"#56B4E9", 6, 0.8}},
-     {"onebit_adam", "1-bit Adam", {"#0072B2", 7, 0.8}},
+     {"adam", "Adam", {"#56B4E9", 6, 0.9}},
+     {"onebit_adam", "1-bit Adam", {"#0072B2", 7, 0.9}},
      {"zero_one_adam", "0/1 Adam", {"#009E73", 9}}}};
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace lambcast::report {
 namespace {
 
 double number_or_nan(const csv::Table& table, std::size_t row, std::string_view title) {
-  return table.text(row, title).empty() ? nan : table.number(row, title);
+  return table.text(row, title).empty() ? absent : table.number(row, title);
 }
 
 std::vector<Stage> read_stages(const csv::Table& table, std::size_t row) {
@@ -58,7 +58,7 @@ std::vector<Point> read_points(const csv::Table& table) {
     p.seq_len = number("seq_len");
     p.steps = number("steps");
     p.freeze_step = number("freeze_step");
-    p.nic_Gbps = table.has("nic_bandwidth_Gbps") ? number("nic_bandwidth_Gbps") : nan;
+    p.nic_Gbps = table.has("nic_bandwidth_Gbps") ? number("nic_bandwidth_Gbps") : absent;
     p.stages = read_stages(table, row);
     p.run_time_s = number("run_time_s");
     p.samples_per_s = number("run_samples_per_s");

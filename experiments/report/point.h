@@ -12,7 +12,7 @@
 
 namespace lambcast::report {
 
-inline constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+inline constexpr double absent = std::numeric_limits<double>::quiet_NaN();
 
 // The parts of a step that follow one another, as in the columns S_forward_us, ...: communication
 // counts only where it is exposed, since the rest hides behind the backward pass.
@@ -21,16 +21,16 @@ inline constexpr std::array<std::string_view, 7> part_names = {
 
 struct Stage {
   std::string name;  // uniform, warmup, compression or silent
-  double step_time_us = nan;
+  double step_time_us = absent;
   std::array<double, part_names.size()> parts_us{};  // an empty field counts as 0
 };
 
 struct Point {
   std::string model, cluster, optimizer, backend, cuda_aware, kernels, network;
-  double gpus = nan, micro_batch = nan, grad_accum = nan, global_batch = nan, seq_len = nan,
-         steps = nan, freeze_step = nan, nic_Gbps = nan;
+  double gpus = absent, micro_batch = absent, grad_accum = absent, global_batch = absent,
+         seq_len = absent, steps = absent, freeze_step = absent, nic_Gbps = absent;
   std::vector<Stage> stages;
-  double run_time_s = nan, samples_per_s = nan, speedup = nan;
+  double run_time_s = absent, samples_per_s = absent, speedup = absent;
   std::string baseline;  // the plain optimizer that `speedup` compares with
   std::string status, cost_source;
 

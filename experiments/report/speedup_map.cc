@@ -79,8 +79,8 @@ std::string panel(const SpeedupMap& map, std::size_t block, const std::string& n
     text += fmt::format(
         "  set label 4 'break-even 1.0' at first {:.6g},graph 1.055 center font ',13'\n", at);
     contour = fmt::format(
-        ", \\\n    '{0}.dat' index {1} using 1:2 with lines lw 6 lc rgb '#ffffff'"
-        ", \\\n    '{0}.dat' index {1} using 1:2 with lines lw 3 lc rgb '#000000'",
+        ", \\\n    '{0}.dat' index {1} using 1:2 with lines lw 5 lc rgb '#ffffff'"
+        ", \\\n    '{0}.dat' index {1} using 1:2 with lines lw 2.5 lc rgb '#000000'",
         name, block + 1);
   }
   text += fmt::format(
@@ -89,10 +89,10 @@ std::string panel(const SpeedupMap& map, std::size_t block, const std::string& n
       name, block, contour);
   if (map.nic_Gbps.size() <= 12 && map.gpus.size() <= 10) {
     text += fmt::format(
-        ", \\\n    '{}.dat' index {} using 1:2:(sprintf('%.2f', $7)):"
+        ", \\\n    '{}.dat' index {} using (sqrt($3*$4)):(sqrt($5*$6)):(sprintf('%.2f', $7)):"
         "(abs(log($7)) > {:.6g} ? 0xffffff : 0x202020) with labels font ',12' "
         "textcolor rgb variable",
-        name, block, 0.7 * std::log(spread));
+        name, block, 0.55 * std::log(spread));
   }
   return text + "\n  unset label\n";
 }
@@ -112,7 +112,7 @@ SpeedupMap speedup_map(const Points& points, std::string title) {
       const auto found = std::find_if(points.begin(), points.end(), [&](const Point* p) {
         return p->gpus == gpus && p->nic_Gbps == nic;
       });
-      row.push_back(found == points.end() ? nan : (*found)->speedup);
+      row.push_back(found == points.end() ? absent : (*found)->speedup);
     }
   }
   return map;
@@ -143,7 +143,7 @@ std::vector<Segment> break_even_line(const SpeedupMap& map) {
                           y[rs[i]] * std::pow(y[rs[j]] / y[rs[i]], t));
       }
       // Four cuts are a saddle: the mean of the corners says which of them belong together.
-      const bool turn = cuts.size() == 4 && ((v[0] + v[1] + v[2] + v[3] > 0) == (v[0] > 0));
+      const bool turn = cuts.size() == 4 && ((v[0] + v[1] + v[2] + v[3] > 0) != (v[0] > 0));
       if (turn) std::rotate(cuts.begin(), cuts.begin() + 1, cuts.end());
       for (std::size_t i = 0; i + 1 < cuts.size(); i += 2) {
         line.push_back({cuts[i].first, cuts[i].second, cuts[i + 1].first, cuts[i + 1].second});
@@ -202,15 +202,16 @@ std::string map_script(const std::vector<SpeedupMap>& maps, const std::string& n
   std::string body = fmt::format(
       "  set logscale x 10; set logscale y 2; set logscale cb 2\n  set cbrange [{:.6g}:{:.6g}]\n"
       "  set cbtics {}\n  set cblabel 'speed-up of the whole run' offset 0.5,0\n"
-      "  set palette defined (0 '#8f3b00', 1 '#e08214', 2 '#fdc98a', 3 '#f7f7f7', 4 '#a9cfe6', "
-      "5 '#4393c3', 6 '#0b3c78')\n"
+      "  set palette defined (0 '#8f3b00', 1.4 '#e08214', 2.5 '#fdc98a', 2.9 '#fdeedd', "
+      "3 '#f7f7f7', 3.1 '#e3eef5', 3.5 '#a9cfe6', 4.6 '#4393c3', 6 '#0b3c78')\n"
       "  unset grid; set border 15 lc rgb '#404040'\n"
-      "  set xlabel 'NIC bandwidth (Gbit/s)' offset 0,up\n  set ylabel 'GPUs' offset right,0\n",
+      "  set xlabel 'NIC bandwidth (Gbit/s)' offset 0,up\n",
       1 / most, most, colour_ticks(most));
   std::size_t block = 0;
   for (std::size_t i = 0; i < maps.size(); ++i) {
     const double top = 40 + panel_px * static_cast<double>(i);
     body += margins({0.085, 0.84, 1 - (top + 280) / height, 1 - (top + 52) / height});
+    body += y_label("GPUs", 14.0 / width);
     body += panel(maps[i], block, name, most);
     block += break_even_line(maps[i]).empty() ? 1 : 2;
   }

@@ -159,12 +159,12 @@ std::string bar_script(const std::vector<BarPanel>& panels, const std::string& n
   std::string body =
       "  set boxwidth 0.78; set style fill solid 1 noborder\n"
       "  set errorbars 0\n  unset grid; set grid ytics lc rgb '#d8d8d8' lw 1 dt 1\n"
-      "  set xtics rotate by 40 right font ',12' scale 0\n  set ylabel 'GPU time per sample (ms)' "
-      "offset right,0\n";
+      "  set xtics rotate by 40 right font ',12' scale 0\n";
   for (std::size_t i = 0; i < panels.size(); ++i) {
     const double top = 40 + panel_px * static_cast<double>(i);
     body += margins({0.095, 0.985, 1 - (top + 235) / height, 1 - (top + 30) / height});
     if (i + 1 == panels.size()) body += legend(entries, width, height);
+    body += y_label("GPU time per sample (ms)", 14.0 / width);
     body += panel_script(panels[i], i, name);
   }
   return script(name, title, width, height, body);

@@ -17,7 +17,7 @@ namespace lambcast::report {
 
 struct Bar {
   std::string label;  // "LAMB", "warm-up", "compressed"
-  double gpus = nan, global_batch = nan, step_time_us = nan;
+  double gpus = absent, global_batch = absent, step_time_us = absent;
   std::array<double, part_names.size() + 1> parts_us{};  // part_names, then other
 };
 

@@ -1,11 +1,12 @@
 #include "experiments/report/synthetic_sweep.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <fstream>
+#include <iterator>
 
 #include "sim/base/csv.h"
 
@@ -185,16 +186,22 @@ std::string synthetic_study() {
   return text + synthetic_rows(scan);
 }
 
-std::string synthetic_folder(const std::string& name, const std::string& text) {
-  const std::filesystem::path folder =
-      std::filesystem::temp_directory_path() / ("lambcast_report_" + name);
-  std::filesystem::remove_all(folder);
-  std::filesystem::create_directories(folder);
-  std::ofstream(folder / "results.csv") << text;
-  std::ofstream(folder / "manifest.json")
+ResultsFolder::ResultsFolder(const std::string& name, const std::string& text)
+    : path(std::filesystem::temp_directory_path() /
+           fmt::format("lambcast_report_{}_{}", name, getpid())) {
+  std::filesystem::remove_all(path);
+  std::filesystem::create_directories(path);
+  std::ofstream(path / "results.csv") << text;
+  std::ofstream(path / "manifest.json")
       << R"({"tool": "lambcast", "version": "synthetic", "inputs": {"sweep": "synthetic.toml"},)"
       << R"( "cost_sources": ["https://example.org/a <b>"], "warnings": ["made-up numbers"]})";
-  return folder.string();
+}
+
+ResultsFolder::~ResultsFolder() { std::filesystem::remove_all(path); }
+
+std::string file_text(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(in), {});
 }
 
 }  // namespace lambcast::report

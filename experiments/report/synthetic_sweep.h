@@ -2,6 +2,7 @@
 // forms. They look like a sweep and mean nothing.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -36,7 +37,16 @@ std::string synthetic_rows(const SyntheticSweep& sweep);
 // The shape of the default study: the sweep above over two clusters, and a scan of NIC bandwidth.
 std::string synthetic_study();
 
-// Writes `text` as DIR/results.csv, with a small manifest.json, into a fresh folder; returns it.
-std::string synthetic_folder(const std::string& name, const std::string& text);
+// A fresh folder with `text` as results.csv and a small manifest.json; gone with the object.
+struct ResultsFolder {
+  ResultsFolder(const std::string& name, const std::string& text);
+  ~ResultsFolder();
+  ResultsFolder(const ResultsFolder&) = delete;
+  ResultsFolder& operator=(const ResultsFolder&) = delete;
+
+  std::filesystem::path path;
+};
+
+std::string file_text(const std::filesystem::path& path);
 
 }  // namespace lambcast::report

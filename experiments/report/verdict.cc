@@ -68,23 +68,23 @@ std::vector<Spread> spreads_of(const std::vector<Point>& points) {
   return spreads;
 }
 
-std::string break_even_sentence(const SpeedupMap& map, const std::string& who) {
+std::string break_even_phrase(const SpeedupMap& map) {
   const std::vector<double>& row = map.speedup.back();
-  const std::string where = fmt::format("{} on {} with {} GPUs", who, map.title, map.gpus.back());
+  const std::string where = fmt::format("on {} ({} GPUs)", map.title, map.gpus.back());
   const std::vector<Crossing> found = crossings(map.nic_Gbps, row);
   if (found.size() == 1) {
-    return fmt::format("{} pays {} {:.3g} Gbit/s of NIC bandwidth.", where,
-                       found[0].falling ? "below" : "above", found[0].nic_Gbps);
+    return fmt::format("{} {:.3g} Gbit/s {}", found[0].falling ? "below" : "above",
+                       found[0].nic_Gbps, where);
   }
   if (found.size() > 1) {
     std::vector<std::string> places;
     for (const Crossing& c : found) places.push_back(fmt::format("{:.3g}", c.nic_Gbps));
-    return fmt::format("{} crosses break-even at {} Gbit/s of NIC bandwidth.", where,
-                       fmt::join(places, " and "));
+    return fmt::format("in part, crossing break-even at {} Gbit/s, {}", fmt::join(places, " and "),
+                       where);
   }
   const bool pays = std::any_of(row.begin(), row.end(), [](double s) { return s > 1; });
-  return fmt::format("{} pays at {} bandwidth scanned ({} to {} Gbit/s).", where,
-                     pays ? "every" : "no", map.nic_Gbps.front(), map.nic_Gbps.back());
+  return fmt::format("at {} bandwidth scanned ({} to {} Gbit/s) {}", pays ? "every" : "no",
+                     map.nic_Gbps.front(), map.nic_Gbps.back(), where);
 }
 
 std::string conditions(const Point& p) {
@@ -106,13 +106,12 @@ std::string counts(const Verdict& v) {
   for (const Reason& reason : v.reasons) {
     if (said.size() == most_reasons) break;
     shown += reason.count;
-    said.push_back(fmt::format("{} {} ({})", reason.count, reason.count == 1 ? "point" : "points",
-                               reason.example));
+    said.push_back(fmt::format("{} x {}", reason.count, reason.example));
   }
   if (shown < v.points - v.ran) {
-    said.push_back(fmt::format("{} for other reasons", v.points - v.ran - shown));
+    said.push_back(fmt::format("{} x other reasons", v.points - v.ran - shown));
   }
-  return fmt::format("{} and {} cannot: {}.", text, v.points - v.ran, fmt::join(said, "; "));
+  return fmt::format("{} and {} cannot ({}).", text, v.points - v.ran, fmt::join(said, "; "));
 }
 
 }  // namespace
@@ -131,11 +130,14 @@ Verdict verdict_of(const std::vector<Point>& points) {
     if (!v.worst || p.speedup < v.worst->speedup) v.worst = &p;
   }
   for (const std::string& optimizer : compressed_optimizers(points)) {
-    const std::string who = fmt::format("{} over {}", display_name(optimizer),
-                                        display_name(baseline_of(points, optimizer)));
+    std::vector<std::string> phrases;
     for (const SpeedupMap& map : map_study(points, optimizer).maps) {
-      v.break_even.push_back(break_even_sentence(map, who));
+      phrases.push_back(break_even_phrase(map));
     }
+    if (phrases.empty()) continue;
+    v.break_even.push_back(
+        fmt::format("By NIC bandwidth, {} over {} pays {}.", display_name(optimizer),
+                    display_name(baseline_of(points, optimizer)), fmt::join(phrases, "; ")));
   }
   return v;
 }

@@ -19,7 +19,7 @@ struct Reason {
 struct Spread {
   std::string cluster, optimizer, baseline;
   std::size_t count = 0;
-  double least = nan, median = nan, most = nan;
+  double least = absent, median = absent, most = absent;
 };
 
 struct Verdict {
@@ -29,7 +29,7 @@ struct Verdict {
   const Point* best = nullptr;
   const Point* worst = nullptr;
   std::vector<Spread> spreads;
-  std::vector<std::string> break_even;  // one sentence per optimizer and cluster with a scan
+  std::vector<std::string> break_even;  // one sentence per optimizer with a scan
 };
 
 Verdict verdict_of(const std::vector<Point>& points);
