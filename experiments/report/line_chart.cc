@@ -59,12 +59,24 @@ std::vector<double> round_places(double low, double high) {
   return places;
 }
 
+// A tick label takes about 9 pixels a digit and a gap; a panel is as wide as the figure or half.
+int ticks_that_fit(const std::vector<double>& xs, std::size_t panels) {
+  const double label_px = 10 + 9 * static_cast<double>(data_number(xs.back()).size());
+  return static_cast<int>((panels == 1 ? 680 : 300) / label_px);
+}
+
+// Long names of clusters get smaller letters: 42 fit a panel at the usual 14 pixels.
+int title_size(const std::string& title) {
+  return std::clamp(14 * 42 / static_cast<int>(title.size() + 1), 8, 14);
+}
+
 std::string axes(const LineChart& chart) {
   std::string text;
   const std::vector<double> xs = all_x(chart);
   if (chart.log_x) {
     text += fmt::format("  set logscale x 2\n  set xrange [{:.6g}:{:.6g}]\n  set xtics {}\n",
-                        xs.front() / 1.2, xs.back() * 1.2, log_ticks(xs, 8));
+                        xs.front() / 1.2, xs.back() * 1.2,
+                        log_ticks(xs, ticks_that_fit(xs, chart.panels.size())));
   } else {
     const double pad = 0.04 * (xs.back() - xs.front());
     text += fmt::format("  set xrange [{:.6g}:{:.6g}]\n", xs.front() - pad, xs.back() + pad);
@@ -147,12 +159,12 @@ std::string chart_script(const LineChart& chart) {
   for (std::size_t i = 0; i < count; ++i) {
     const double left = static_cast<double>(i % columns) / static_cast<double>(columns);
     const double top = 1 - share(40 + panel_px * static_cast<double>(i / columns));
-    body += margins({left + 84.0 / width, left + 1.0 / static_cast<double>(columns) - 14.0 / width,
+    body += margins({left + 94.0 / width, left + 1.0 / static_cast<double>(columns) - 14.0 / width,
                      top - share(panel_px - 56), top - share(30)});
-    body += fmt::format("  set title {} font ',14' offset 0,-0.5\n",
-                        script_text(chart.panels[i].title));
+    body += fmt::format("  set title {} font ',{}' offset 0,-0.5\n",
+                        script_text(chart.panels[i].title), title_size(chart.panels[i].title));
     body += fmt::format("  set xlabel {} offset 0,up\n", script_text(chart.x_label));
-    if (i % columns == 0) body += y_label(chart.y_label, 14.0 / width);
+    if (i % columns == 0) body += y_label(chart.y_label, 12.0 / width);
     if (i + 1 == count) body += legend(entries, width, height);
     body += plot(chart, i);
     body += i == 0 ? "  unset label 1; unset label 5\n" : "";

@@ -216,7 +216,7 @@ std::string page_html(const csv::Table& table, const std::vector<Point>& points,
       "<meta name=color-scheme content=\"light dark\">\n"
       "<title>lambcast report</title>\n<style>{}</style></head><body><main>\n"
       "<h1>lambcast: does compressed training pay here?</h1>\n<p class=verdict>{}</p>\n",
-      page_css, escaped(in_words(verdict)));
+      page_css, escaped(fmt::format("{}", fmt::join(in_words(verdict), " "))));
   if (!notice.empty()) text += fmt::format("<p class=note>{}</p>\n", escaped(notice));
   for (const Drawing& drawing : drawings) text += figure_section(drawing);
   text += rows_section(table);

@@ -41,6 +41,7 @@ th, td { padding: .2rem .55rem; text-align: left; vertical-align: top; }
 .facts th { color: var(--soft); font-weight: normal; white-space: nowrap; }
 .facts ul { margin: 0; padding-left: 1.1rem; }
 @media print { :root { --ink: #000; --soft: #333; --paper: #fff; --line: #bbb; --note: #f4f4f4; }
+  figure svg { max-width: 620px; }
   main { max-width: none; padding: 0; } body { font-size: 10.5pt; }
   section { break-inside: avoid; } .scroll, #filter { display: none; }
   h2 { break-after: avoid; } }

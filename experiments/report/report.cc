@@ -97,7 +97,7 @@ Paths write_report(const fs::path& results_dir) {
 std::string summary_text(const csv::Table& results) {
   const std::vector<Point> points = read_points(results);
   const Verdict verdict = verdict_of(points);
-  std::string text = in_words(verdict) + "\n";
+  std::string text = fmt::format("{}\n", fmt::join(in_words(verdict), "\n"));
   if (verdict.spreads.empty()) return text;
   std::size_t cluster = 7, pair = 9;
   const auto pair_of = [](const Spread& s) {

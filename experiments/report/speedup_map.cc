@@ -46,9 +46,9 @@ double spread(const std::vector<SpeedupMap>& maps) {
 
 std::string colour_ticks(double spread) {
   std::string ticks;
-  const std::vector<double> places =
-      spread < 1.7 ? std::vector<double>{0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.4, 1.6}
-                   : std::vector<double>{0.01, 0.03, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 100};
+  std::vector<double> places = {0.01, 0.03, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 100};
+  if (spread < 1.7) places = {0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.4, 1.6};
+  if (spread < 1.25) places = {0.85, 0.9, 0.95, 1, 1.05, 1.1, 1.2};
   for (const double place : places) {
     if (place > spread || place < 1 / spread) continue;
     ticks += fmt::format("{}'{}x' {}", ticks.empty() ? "" : ", ", place, place);

@@ -142,18 +142,21 @@ Verdict verdict_of(const std::vector<Point>& points) {
   return v;
 }
 
-std::string in_words(const Verdict& v) {
-  std::string text = counts(v);
+std::vector<std::string> in_words(const Verdict& v) {
+  std::vector<std::string> said = {counts(v)};
   if (v.compared == 0) {
-    return text + " No row compares a compressed optimizer with its plain baseline.";
+    said.push_back("No row compares a compressed optimizer with its plain baseline.");
+    return said;
   }
-  text += fmt::format(" Compression makes the whole run faster in {} of {} compared points.",
-                      v.faster, v.compared);
-  text += fmt::format(" Best: {}. Worst: {}.", conditions(*v.best), conditions(*v.worst));
+  said.push_back(fmt::format("Compression makes the whole run faster in {} of {} compared points.",
+                             v.faster, v.compared));
+  said.push_back(fmt::format("Best: {}.", conditions(*v.best)));
+  said.push_back(fmt::format("Worst: {}.", conditions(*v.worst)));
+  said.insert(said.end(), v.break_even.begin(), v.break_even.end());
   if (v.break_even.empty()) {
-    return text + " No scan over NIC bandwidth and GPUs, so no break-even bandwidth.";
+    said.push_back("No scan over NIC bandwidth and GPUs, so no break-even bandwidth.");
   }
-  return fmt::format("{} {}", text, fmt::join(v.break_even, " "));
+  return said;
 }
 
 }  // namespace lambcast::report

@@ -22,6 +22,7 @@ struct Spread {
   double least = absent, median = absent, most = absent;
 };
 
+// Points into the points that it was made of.
 struct Verdict {
   std::size_t points = 0, ran = 0;
   std::vector<Reason> reasons;           // the most frequent first
@@ -34,7 +35,7 @@ struct Verdict {
 
 Verdict verdict_of(const std::vector<Point>& points);
 
-// One paragraph.
-std::string in_words(const Verdict& verdict);
+// Sentences that together make one paragraph.
+std::vector<std::string> in_words(const Verdict& verdict);
 
 }  // namespace lambcast::report
