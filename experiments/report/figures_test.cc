@@ -95,8 +95,9 @@ TEST_CASE("each cluster is a panel with its own ideal line") {
 }
 
 TEST_CASE("a slice takes the largest batch, the usual bandwidth and the published freeze share") {
-  std::vector<Point> points = {plain(8, 80), plain(16, 120), packed(8, 100), packed(16, 190)};
-  for (Point p : points) {
+  const std::vector<Point> wanted = {plain(8, 80), plain(16, 120), packed(8, 100), packed(16, 190)};
+  std::vector<Point> points = wanted;
+  for (Point p : wanted) {
     p.global_batch = 1024;
     p.samples_per_s *= 3;
     points.push_back(p);

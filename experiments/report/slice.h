@@ -12,7 +12,7 @@
 namespace lambcast::report {
 
 // The warm-up of the published 1-bit LAMB BERT-Large run at 64K batch: 1000 of 5993 steps
-// (1-bit LAMB paper, arXiv 2104.06069, section 5; the DeepSpeed tutorial uses the same numbers).
+// (1-bit LAMB paper, arXiv 2104.06069, sequence length 128).
 inline constexpr double published_freeze_share = 1000.0 / 5993.0;
 
 using Points = std::vector<const Point*>;
