@@ -1,0 +1,72 @@
+// The figures of the report, before anything is drawn: the data, the script that draws it, and
+// what a reader needs to know. A figure that the results do not allow says why instead.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "experiments/report/slice.h"
+#include "experiments/report/speedup_map.h"
+
+namespace lambcast::report {
+
+struct Figure {
+  std::string name;      // file stem: name.gp, name.dat, name.svg, name.png
+  std::string title;     // what is shown, in words
+  std::string caption;   // the slice, and how to read the figure
+  std::string data;      // contents of name.dat
+  std::string script;    // contents of name.gp
+  std::string left_out;  // why there is no figure; data and script are then empty
+};
+
+// More clusters, or compressed optimizers, than these are named in the caption but not drawn.
+inline constexpr std::size_t most_panels = 6;
+inline constexpr std::size_t most_optimizers = 4;
+
+// All figures below, in this order; the last three once for each compressed optimizer.
+std::vector<Figure> figures_of(const std::vector<Point>& points);
+
+// Samples per second over GPUs, with the ideal line: the best rate per GPU at the smallest GPU
+// count of the cluster, times GPUs.
+Figure throughput_figure(const std::vector<Point>& points);
+// The same as a share of the ideal line.
+Figure efficiency_figure(const std::vector<Point>& points);
+// Speed-up of whole runs over global batch, at the largest GPU count.
+Figure batch_figure(const std::vector<Point>& points);
+// Speed-up of whole runs over NIC bandwidth and GPUs, with the break-even line.
+Figure map_figure(const std::vector<Point>& points, const std::string& optimizer);
+// Parts of a step, stage by stage.
+Figure step_figure(const std::vector<Point>& points, const std::string& optimizer);
+// Time of the whole run over the share of steps before freeze_step, by backend.
+Figure freeze_figure(const std::vector<Point>& points, const std::string& optimizer);
+
+// The maps that map_figure draws, one per cluster, and the slice they show.
+struct MapStudy {
+  Slice slice;
+  std::vector<SpeedupMap> maps;
+};
+MapStudy map_study(const std::vector<Point>& points, const std::string& optimizer);
+
+// Optimizers that some row compares with another one, in the order of the file.
+std::vector<std::string> compressed_optimizers(const std::vector<Point>& points);
+
+// The plain optimizer that the rows of `optimizer` are compared with.
+std::string baseline_of(const std::vector<Point>& points, const std::string& optimizer);
+
+// The rows that compare optimizers on equal terms: one model, one batch, the usual backend and
+// bandwidth, the published freeze share. No points where no batch is `enough`.
+Slice common_slice(const std::vector<Point>& points,
+                   const std::function<bool(const Points&)>& enough);
+
+// "freeze_onebit_lamb": an optimizer's figure as a file name, whatever a user calls the optimizer.
+std::string file_stem(std::string_view figure, std::string_view optimizer);
+// "bert-large, global batch 65536".
+std::string headline(const Slice& slice);
+// "paper-eth40-v100, 40 Gbit/s NIC".
+std::string panel_title(const Point& point);
+// The clusters that get a panel; states those that do not.
+std::vector<std::string> panel_clusters(Slice& slice);
+// The comment lines that open a data file.
+std::vector<std::string> notes_of(const Figure& figure, const Slice& slice);
+
+}  // namespace lambcast::report

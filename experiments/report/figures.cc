@@ -1,0 +1,180 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "experiments/report/figure.h"
+#include "experiments/report/palette.h"
+#include "experiments/report/step_bars.h"
+
+namespace lambcast::report {
+std::string file_stem(std::string_view prefix, std::string_view optimizer) {
+  std::string stem = fmt::format("{}_{}", prefix, optimizer);
+  for (char& c : stem) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (!plain && c != '-') c = '_';
+  }
+  return stem;
+}
+
+std::vector<std::string> compressed_optimizers(const std::vector<Point>& points) {
+  Points compressed;
+  for (const Point& p : points) {
+    if (p.ok() && p.compressed()) compressed.push_back(&p);
+  }
+  return names(compressed, &Point::optimizer);
+}
+
+std::string baseline_of(const std::vector<Point>& points, const std::string& optimizer) {
+  for (const Point& p : points) {
+    if (p.ok() && p.optimizer == optimizer && p.compressed()) return p.baseline;
+  }
+  return {};
+}
+
+std::vector<Figure> figures_of(const std::vector<Point>& points) {
+  std::vector<Figure> figures = {throughput_figure(points), efficiency_figure(points),
+                                 batch_figure(points)};
+  std::vector<std::string> optimizers = compressed_optimizers(points);
+  optimizers.resize(std::min(optimizers.size(), most_optimizers));
+  for (const std::string& optimizer : optimizers) {
+    figures.push_back(map_figure(points, optimizer));
+    figures.push_back(step_figure(points, optimizer));
+    figures.push_back(freeze_figure(points, optimizer));
+  }
+  return figures;
+}
+
+Slice common_slice(const std::vector<Point>& points,
+                   const std::function<bool(const Points&)>& enough) {
+  Slice slice = settled(points);
+  keep_usual_nic(slice);
+  keep_usual_backend(slice);
+  if (!keep_batch(slice, enough)) {
+    slice.points.clear();
+    return slice;
+  }
+  keep_most_common(slice, "steps", &Point::steps);
+  keep_published_freeze(slice);
+  return slice;
+}
+
+std::string headline(const Slice& slice) {
+  return fmt::format("{}, {}", slice.points.front()->model, slice.batch);
+}
+
+std::string panel_title(const Point& point) {
+  if (std::isnan(point.nic_Gbps)) return point.cluster;
+  return fmt::format("{}, {:.4g} Gbit/s NIC", point.cluster, point.nic_Gbps);
+}
+
+std::vector<std::string> panel_clusters(Slice& slice) {
+  std::vector<std::string> clusters = names(slice.points, &Point::cluster);
+  if (clusters.size() > most_panels) {
+    slice.facts.push_back(fmt::format("the first {} of {} clusters", most_panels, clusters.size()));
+    clusters.resize(most_panels);
+  }
+  return clusters;
+}
+
+std::vector<std::string> notes_of(const Figure& figure, const Slice& slice) {
+  return {figure.title, "slice: " + stated(slice)};
+}
+
+MapStudy map_study(const std::vector<Point>& points, const std::string& optimizer) {
+  MapStudy study{settled(points), {}};
+  Slice& slice = study.slice;
+  keep_if(slice, [&](const Point& p) { return p.optimizer == optimizer && p.compressed(); });
+  const auto possible = [](const Points& some) {
+    for (const std::string& cluster : names(some, &Point::cluster)) {
+      if (map_possible(select(some, [&](const Point& p) { return p.cluster == cluster; }))) {
+        return true;
+      }
+    }
+    return false;
+  };
+  keep_usual_backend(slice);
+  if (!keep_batch(slice, possible)) return study;
+  keep_most_common(slice, "steps", &Point::steps);
+  keep_published_freeze(slice);
+  keep_fastest(
+      slice, [](const Point& p) { return fmt::format("{} {} {}", p.cluster, p.gpus, p.nic_Gbps); });
+  for (const std::string& cluster : panel_clusters(slice)) {
+    const Points some = select(slice.points, [&](const Point& p) { return p.cluster == cluster; });
+    if (map_possible(some)) study.maps.push_back(speedup_map(some, cluster));
+  }
+  return study;
+}
+
+Figure map_figure(const std::vector<Point>& points, const std::string& optimizer) {
+  const std::string baseline = baseline_of(points, optimizer);
+  Figure figure;
+  figure.name = file_stem("speedup_map", optimizer);
+  figure.title = fmt::format("Where {} pays: speed-up over {} by NIC bandwidth and GPUs",
+                             display_name(optimizer), display_name(baseline));
+  const MapStudy study = map_study(points, optimizer);
+  if (study.maps.empty()) {
+    figure.left_out =
+        "It needs one cluster at two or more NIC bandwidths and two or more GPU counts "
+        "with the same batch: scan nic_bandwidth_Gbps and gpus.";
+    return figure;
+  }
+  figure.caption = fmt::format(
+      "Slice: {}. Each cell is the time of a whole run with {} over that with {}: blue above 1.0 "
+      "pays, orange below 1.0 is a loss. The black line is break-even, interpolated between the "
+      "simulated points; blank cells did not run.",
+      stated(study.slice), display_name(baseline), display_name(optimizer));
+  figure.data = map_data(study.maps, notes_of(figure, study.slice));
+  figure.script = map_script(study.maps, figure.name,
+                             fmt::format("{} over {}: {}", display_name(optimizer),
+                                         display_name(baseline), headline(study.slice)));
+  return figure;
+}
+
+Figure step_figure(const std::vector<Point>& points, const std::string& optimizer) {
+  const std::string baseline = baseline_of(points, optimizer);
+  Figure figure;
+  figure.name = file_stem("step_time", optimizer);
+  figure.title = fmt::format("Where the step goes: {} and {}, stage by stage",
+                             display_name(baseline), display_name(optimizer));
+  Slice slice = common_slice(points, [&](const Points& some) {
+    return !select(some, [&](const Point& p) { return p.optimizer == optimizer; }).empty();
+  });
+  keep_if(slice, [&](const Point& p) {
+    return !p.stages.empty() && (p.optimizer == optimizer || p.optimizer == baseline);
+  });
+  if (slice.points.empty()) {
+    figure.left_out = "No row of the slice has the parts of its step.";
+    return figure;
+  }
+  keep_fastest(slice, [](const Point& p) {
+    return fmt::format("{} {} {}", p.cluster, p.optimizer, p.gpus);
+  });
+  if (values(slice.points, &Point::gpus).size() > most_groups) {
+    slice.facts.push_back(fmt::format("{} of the GPU counts", most_groups));
+  }
+  std::vector<BarPanel> panels;
+  for (const std::string& cluster : panel_clusters(slice)) {
+    const Points some = select(slice.points, [&](const Point& p) { return p.cluster == cluster; });
+    panels.push_back(bar_panel(some, panel_title(*some.front())));
+  }
+  figure.caption = fmt::format(
+      "Slice: {}. For each GPU count {}, then the stages of {}. Height is GPU time per sample "
+      "(step time x GPUs / global batch), so perfect scaling keeps it level; the step time itself "
+      "stands above each bar. Communication is what the backward pass does not hide; the parts add "
+      "up to the step, and what they leave is 'other'.",
+      stated(slice), display_name(baseline), display_name(optimizer));
+  if (const std::size_t count = overlapping(panels); count > 0) {
+    figure.caption += fmt::format(
+        " The parts of {} bars overlap in time and add up to more than the step; the tick on the "
+        "bar marks the step time.",
+        count);
+  }
+  figure.data = bar_data(panels, notes_of(figure, slice));
+  figure.script = bar_script(panels, figure.name,
+                             fmt::format("{} and {}: {}", display_name(baseline),
+                                         display_name(optimizer), headline(slice)));
+  return figure;
+}
+
+}  // namespace lambcast::report

@@ -1,0 +1,263 @@
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <numeric>
+#include <sstream>
+
+#include "experiments/report/figure.h"
+#include "experiments/report/gnuplot.h"
+
+using namespace lambcast::report;
+
+namespace {
+
+Point plain(double gpus, double samples_per_s) {
+  Point p;
+  p.model = "tiny";
+  p.cluster = "box";
+  p.optimizer = "lamb";
+  p.backend = "nccl";
+  p.status = "ok";
+  p.baseline = "lamb";
+  p.gpus = gpus;
+  p.micro_batch = 16;
+  p.grad_accum = 4;
+  p.global_batch = 4096;
+  p.seq_len = 128;
+  p.steps = 1000;
+  p.nic_Gbps = 10;
+  p.samples_per_s = samples_per_s;
+  p.run_time_s = p.steps * p.global_batch / samples_per_s;
+  p.speedup = 1;
+  return p;
+}
+
+Point packed(double gpus, double samples_per_s, double freeze_step = 167) {
+  Point p = plain(gpus, samples_per_s);
+  p.optimizer = "onebit_lamb";
+  p.freeze_step = freeze_step;
+  p.speedup = 2;
+  return p;
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// The lines of a data file that gnuplot reads.
+std::vector<std::string> rows(const std::string& data) {
+  std::vector<std::string> found;
+  std::istringstream in(data);
+  for (std::string line; std::getline(in, line);) {
+    if (!line.empty() && line[0] != '#') found.push_back(line);
+  }
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("throughput data holds one row per GPU count and the ideal line") {
+  // The best rate per GPU at 8 GPUs is 100 / 8 = 12.5, so ideal is 200 at 16 GPUs.
+  const Figure figure =
+      throughput_figure({plain(8, 80), plain(16, 120), packed(8, 100), packed(16, 190)});
+  CHECK(rows(figure.data) == std::vector<std::string>{"8 80 100 100", "16 120 190 200"});
+  CHECK(contains(figure.data, "# gpus \"LAMB\" \"1-bit LAMB\" \"ideal (linear)\"\n"));
+  CHECK(contains(figure.data, "# slice: tiny, seq_len 128, backend nccl, global batch 4096"));
+  CHECK(contains(figure.caption, "freeze_step at 16.7 % of the steps"));
+  CHECK(contains(figure.script, "'throughput.dat' index 0 using 1:3"));
+  CHECK(contains(figure.script, "paper") == false);
+}
+
+TEST_CASE("efficiency is throughput as a share of the ideal line") {
+  const Figure figure =
+      efficiency_figure({plain(8, 80), plain(16, 120), packed(8, 100), packed(16, 190)});
+  CHECK(rows(figure.data) == std::vector<std::string>{"8 80 100 100", "16 60 95 100"});
+}
+
+TEST_CASE("a point that did not run leaves a gap, not a zero") {
+  Point failed = packed(16, 190);
+  failed.status = "infeasible: too large";
+  const Figure figure = throughput_figure({plain(8, 80), plain(16, 120), packed(8, 100), failed});
+  CHECK(rows(figure.data)[1] == "16 120 ? 200");
+}
+
+TEST_CASE("each cluster is a panel with its own ideal line") {
+  std::vector<Point> points = {plain(8, 80), plain(16, 120)};
+  for (Point p : {plain(8, 40), plain(16, 70)}) {
+    p.cluster = "slow";
+    points.push_back(p);
+  }
+  const Figure figure = throughput_figure(points);
+  CHECK(rows(figure.data) ==
+        std::vector<std::string>{"8 80 80", "16 120 160", "8 40 40", "16 70 80"});
+  CHECK(contains(figure.script, "index 1"));
+}
+
+TEST_CASE("a slice takes the largest batch, the usual bandwidth and the published freeze share") {
+  const std::vector<Point> wanted = {plain(8, 80), plain(16, 120), packed(8, 100), packed(16, 190)};
+  std::vector<Point> points = wanted;
+  for (Point p : wanted) {
+    p.global_batch = 1024;
+    p.samples_per_s *= 3;
+    points.push_back(p);
+  }
+  points.push_back(packed(8, 555, 0));  // compressed from the start: not the published share
+  points.push_back(packed(16, 777, 0));
+  Point scanned = plain(16, 999);
+  scanned.nic_Gbps = 400;
+  points.push_back(scanned);
+  Point other = plain(16, 333);
+  other.model = "rare";
+  points.push_back(other);
+  CHECK(rows(throughput_figure(points).data) ==
+        std::vector<std::string>{"8 80 100 100", "16 120 190 200"});
+}
+
+TEST_CASE("nccl is preferred, else the most common backend, for compressed rows on their own") {
+  std::vector<Point> points = {plain(8, 80), plain(16, 120), packed(8, 100), packed(16, 190)};
+  for (Point p : {packed(8, 70), packed(16, 90), packed(32, 95)}) {
+    p.backend = "mpi";
+    points.push_back(p);
+  }
+  CHECK(rows(throughput_figure(points).data).size() == 2);
+  for (Point& p : points) {
+    if (p.backend == "nccl" && p.compressed()) p.status = "infeasible: no nccl";
+  }
+  CHECK(rows(throughput_figure(points).data).size() == 3);
+}
+
+TEST_CASE("of rows with the same coordinates the fastest is drawn, and the caption says so") {
+  Point other = packed(16, 170);
+  other.micro_batch = 8;
+  const Figure figure = throughput_figure({packed(8, 100), packed(16, 190), other});
+  CHECK(rows(figure.data)[1] == "16 190 200");
+  CHECK(contains(figure.caption, "of rows with the same coordinates the fastest"));
+}
+
+TEST_CASE("where no global batch spans GPU counts, the micro batch does: weak scaling") {
+  std::vector<Point> points = {plain(8, 80), plain(16, 150)};
+  points[1].global_batch = 8192;
+  const Figure figure = throughput_figure(points);
+  CHECK(rows(figure.data) == std::vector<std::string>{"8 80 80", "16 150 160"});
+  CHECK(contains(figure.caption, "micro batch 16 x 4 steps per GPU (weak scaling)"));
+}
+
+TEST_CASE("speed-up against batch takes the largest GPU count with two batches") {
+  std::vector<Point> points = {packed(8, 100), packed(16, 190), packed(16, 150), packed(32, 300)};
+  points[2].global_batch = 1024;
+  points[2].speedup = 3;
+  const Figure figure = batch_figure(points);
+  CHECK(rows(figure.data) == std::vector<std::string>{"1024 3", "4096 2"});
+  CHECK(contains(figure.script, "set arrow 1 from graph 0,first 1 to graph 1,first 1"));
+}
+
+TEST_CASE("run time against freeze share has one line per backend and the plain level") {
+  // 1000 steps x 4096 samples at 1000, 800, 500 and 400 samples/s: 4096, 5120, 8192, 10240 s.
+  std::vector<Point> points = {plain(8, 400), packed(8, 1000, 0), packed(8, 500, 500),
+                               packed(8, 800, 0)};
+  points[3].backend = "mpi";
+  points[3].cuda_aware = "false";
+  const Figure figure = freeze_figure(points, "onebit_lamb");
+  CHECK(contains(figure.data, "# freeze_percent \"NCCL\" \"MPI, host-staged\" \"LAMB, plain\""));
+  REQUIRE(rows(figure.data).size() == 2);
+  std::istringstream first(rows(figure.data)[0]);
+  double share = -1, nccl = 0, mpi = 0, level = 0;
+  first >> share >> nccl >> mpi >> level;
+  CHECK(share == 0);
+  CHECK(nccl == Approx(4096.0 / 3600));  // hours, as the longest run takes more than two
+  CHECK(mpi == Approx(5120.0 / 3600));
+  CHECK(level == Approx(10240.0 / 3600));
+  CHECK(rows(figure.data)[1].substr(0, 3) == "50 ");
+  CHECK(contains(figure.script, "whole run (hours)"));
+}
+
+TEST_CASE("a freeze_step past the last step is a warm-up of the whole run") {
+  CHECK(packed(8, 100, 100000).freeze_share() == 1);
+  CHECK(std::isnan(plain(8, 100).freeze_share()));
+}
+
+TEST_CASE("bars add up to the step time, with the rest as other") {
+  Point p = packed(8, 100);
+  // forward, backward, exposed_comm, compress, decompress, optimizer, bubble: together 280.
+  p.stages = {{"warmup", 300, {10, 20, 30, 40, 50, 60, 70}},
+              {"compression", 280, {10, 20, 30, 40, 50, 60, 70}}};
+  Point q = plain(8, 80);
+  q.stages = {{"uniform", 100, {40, 60, 0, 0, 0, 0, 0}}};
+  const Figure figure = step_figure({p, q}, "onebit_lamb");
+  const std::vector<std::string> bars = rows(figure.data);
+  REQUIRE(bars.size() == 3);
+  CHECK(bars[0] == "0 \"LAMB\" 8 4096 100 40 60 0 0 0 0 0 0 \"100 µs\"");
+  CHECK(bars[1] == "1 \"warm-up\" 8 4096 300 10 20 30 40 50 60 70 20 \"300 µs\"");
+  CHECK(bars[2] == "2 \"compressed\" 8 4096 280 10 20 30 40 50 60 70 0 \"280 µs\"");
+  CHECK_FALSE(contains(figure.caption, "overlap"));
+}
+
+TEST_CASE("parts that overlap in time are said in the caption") {
+  Point p = packed(8, 100);
+  p.stages = {{"warmup", 100, {60, 60, 0, 0, 0, 0, 0}}};
+  CHECK(contains(step_figure({p}, "onebit_lamb").caption, "The parts of 1 bars overlap"));
+}
+
+TEST_CASE("of many GPU counts evenly chosen ones become bars") {
+  std::vector<Point> points;
+  for (double gpus = 1; gpus <= 1024; gpus *= 2) {  // 11 counts; 6 stay, every second one
+    Point p = packed(gpus, 10 * gpus);
+    p.stages = {{"warmup", 100, {100}}};
+    points.push_back(p);
+  }
+  const Figure figure = step_figure(points, "onebit_lamb");
+  REQUIRE(rows(figure.data).size() == 6);
+  CHECK(contains(rows(figure.data)[1], "\"warm-up\" 4 "));
+  CHECK(contains(rows(figure.data)[5], "\"warm-up\" 1024 "));
+  CHECK(contains(figure.caption, "6 of the GPU counts"));
+}
+
+TEST_CASE("a figure that the results do not allow says why") {
+  const std::vector<Point> one_count = {plain(8, 80), packed(8, 100)};
+  CHECK(contains(throughput_figure(one_count).left_out, "two or more GPU counts"));
+  CHECK(contains(efficiency_figure(one_count).left_out, "two or more GPU counts"));
+  CHECK(contains(batch_figure(one_count).left_out, "two or more global batches"));
+  CHECK(contains(map_figure(one_count, "onebit_lamb").left_out, "scan nic_bandwidth_Gbps"));
+  CHECK(contains(freeze_figure(one_count, "onebit_lamb").left_out, "values of freeze_step"));
+  CHECK(contains(step_figure(one_count, "onebit_lamb").left_out, "parts of its step"));
+  for (const Figure& figure : figures_of(one_count)) {
+    CHECK(figure.data.empty());
+    CHECK(figure.script.empty());
+  }
+}
+
+TEST_CASE("results without a compressed optimizer have the three general figures") {
+  const std::vector<Figure> figures = figures_of({plain(8, 80), plain(16, 120)});
+  REQUIRE(figures.size() == 3);
+  CHECK(figures[0].left_out.empty());
+  CHECK_FALSE(figures[2].left_out.empty());
+  CHECK(figures_of({}).size() == 3);
+}
+
+TEST_CASE("more clusters than panels are said, not drawn") {
+  std::vector<Point> points;
+  for (int i = 0; i < 8; ++i) {
+    for (Point p : {plain(8, 80), plain(16, 120)}) {
+      p.cluster = fmt::format("c{}", i);
+      points.push_back(p);
+    }
+  }
+  const Figure figure = throughput_figure(points);
+  CHECK(rows(figure.data).size() == 2 * most_panels);
+  CHECK(contains(figure.caption, "the first 6 of 8 clusters"));
+}
+
+TEST_CASE("names of users cannot leave their place in scripts, data and file names") {
+  CHECK(script_text("it's `x`\n") == "'it''s `x` '");
+  CHECK(data_text("a \"b\" \\") == "\"a 'b' /\"");
+  CHECK(comment("one\ntwo\\") == "# one two/\n");
+  CHECK(data_number(absent) == "?");
+  CHECK(file_stem("freeze", "../a b") == "freeze____a_b");
+}
+
+TEST_CASE("tick marks thin out on a logarithmic axis") {
+  CHECK(log_ticks({8, 16, 32}, 8) == "('8' 8, '16' 16, '32' 32)");
+  // 8 to 256 is five doublings; at most two marks in them leaves every third.
+  CHECK(log_ticks({8, 16, 32, 64, 128, 256}, 2) == "('8' 8, '64' 64)");
+}

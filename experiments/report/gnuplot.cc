@@ -1,0 +1,224 @@
+#include "experiments/report/gnuplot.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "sim/base/csv.h"
+#include "sim/base/error.h"
+
+extern char** environ;
+
+namespace lambcast::report {
+namespace {
+
+std::string without_control(std::string_view text) {
+  std::string clean(text);
+  for (char& c : clean) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  }
+  return clean;
+}
+
+constexpr int legend_row_px = 23;
+
+// A cell holds a sample of 34 pixels and a name at about 8.3 pixels a letter.
+double legend_cell_px(const std::vector<LegendEntry>& entries) {
+  std::size_t longest = 0;
+  for (const LegendEntry& entry : entries) longest = std::max(longest, entry.name.size());
+  return 64 + 8.3 * static_cast<double>(longest);
+}
+
+int legend_columns(const std::vector<LegendEntry>& entries, int width) {
+  const int fit = std::max(1, static_cast<int>(width / legend_cell_px(entries)));
+  const int count = static_cast<int>(entries.size());
+  const int rows = (count + fit - 1) / fit;
+  return (count + rows - 1) / rows;  // rows of equal length look tidier than full ones
+}
+
+std::string read_all(int descriptor) {
+  std::string all;
+  char buffer[4096];
+  for (ssize_t n; (n = read(descriptor, buffer, sizeof buffer)) > 0;) {
+    all.append(buffer, static_cast<std::size_t>(n));
+  }
+  return all;
+}
+
+}  // namespace
+
+std::string script_text(std::string_view text) {
+  std::string out = "'";
+  for (const char c : without_control(text)) {
+    out += c;
+    if (c == '\'') out += c;
+  }
+  return out + "'";
+}
+
+std::string data_text(std::string_view text) {
+  std::string clean = without_control(text);
+  std::replace(clean.begin(), clean.end(), '"', '\'');
+  std::replace(clean.begin(), clean.end(), '\\', '/');
+  return '"' + clean + '"';
+}
+
+// A trailing backslash would make the next line part of the comment.
+std::string comment(std::string_view text) {
+  std::string clean = without_control(text);
+  std::replace(clean.begin(), clean.end(), '\\', '/');
+  return "# " + clean + "\n";
+}
+
+std::string data_number(double value) {
+  return std::isfinite(value) ? csv::number(value) : std::string("?");
+}
+
+std::string log_ticks(const std::vector<double>& places, int most) {
+  std::string ticks;
+  double last = 0;
+  for (const double place : places) {
+    const double span = std::log(places.back() / places.front());
+    if (last > 0 && std::log(place / last) < span / most * 0.999) continue;
+    ticks += fmt::format("{}'{}' {}", ticks.empty() ? "" : ", ", csv::number(place), place);
+    last = place;
+  }
+  return "(" + ticks + ")";
+}
+
+std::string margins(const Frame& frame) {
+  return fmt::format(
+      "  set lmargin at screen {:.4f}; set rmargin at screen {:.4f}; "
+      "set bmargin at screen {:.4f}; set tmargin at screen {:.4f}\n",
+      frame.left, frame.right, frame.bottom, frame.top);
+}
+
+std::string y_label(std::string_view text, double screen_x) {
+  return fmt::format("  set label 5 {} at screen {:.4f},graph 0.5 rotate center\n",
+                     script_text(text), screen_x);
+}
+
+std::string script(std::string_view name, std::string_view title, int width, int height,
+                   std::string_view body) {
+  return fmt::format(R"(set encoding utf8
+set datafile missing '?'
+do for [format in 'svg png'] {{
+  if (format eq 'svg') {{
+    set terminal svg noenhanced size {width},{height} dynamic font 'DejaVu Sans,15' \
+      background '#ffffff' name 'lambcast'
+    mark = 0.72; up = 0.6
+  }} else {{
+    set terminal pngcairo noenhanced size {width2},{height2} font 'DejaVu Sans,15' \
+      fontscale 1.55 linewidth 2 pointscale 2 background '#ffffff'
+    mark = 1; up = 0
+  }}
+  set output '{name}.'.format
+  set multiplot
+  set label 1 {title} at screen 0.5,screen {title_y:.4f} center font ',17'
+  set border 3 lc rgb '#404040'
+  set tics nomirror textcolor rgb '#202020'
+  set grid lc rgb '#d8d8d8' lw 1 dt 1
+  unset key
+{body}  unset multiplot
+  set output
+  reset
+}}
+)",
+                     fmt::arg("width", width), fmt::arg("height", height),
+                     fmt::arg("width2", 2 * width), fmt::arg("height2", 2 * height),
+                     fmt::arg("name", name), fmt::arg("title", script_text(title)),
+                     fmt::arg("title_y", 1 - 20.0 / height), fmt::arg("body", body));
+}
+
+int legend_height(const std::vector<LegendEntry>& entries, int width) {
+  const int columns = legend_columns(entries, width);
+  const int count = static_cast<int>(entries.size());
+  return 14 + legend_row_px * ((count + columns - 1) / columns);
+}
+
+std::string legend(const std::vector<LegendEntry>& entries, int width, int height) {
+  const int columns = legend_columns(entries, width);
+  const double cell = legend_cell_px(entries);
+  const double start = (width - columns * cell) / 2 + 10;
+  const int top = legend_height(entries, width) - legend_row_px / 2 - 2;
+  std::string text;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const LegendEntry& entry = entries[i];
+    const double x = start + cell * static_cast<double>(i % columns);
+    const double y = (top - legend_row_px * static_cast<double>(i / columns)) / height;
+    const double left = x / width, right = (x + 34) / width;
+    const std::size_t tag = 100 + i;
+    if (entry.mark == LegendEntry::Mark::box) {
+      text += fmt::format(
+          "  set object {} rectangle from screen {:.5f},screen {:.5f} to screen {:.5f},screen "
+          "{:.5f} fillcolor rgb '{}' fillstyle solid 1 noborder\n",
+          tag, left, y - 6.0 / height, right, y + 6.0 / height, entry.colour);
+    } else {
+      text += fmt::format(
+          "  set arrow {} from screen {:.5f},screen {:.5f} to screen {:.5f},screen {:.5f} nohead "
+          "lw 2 lc rgb '{}'{}\n",
+          tag, left, y, right, y, entry.colour,
+          entry.mark == LegendEntry::Mark::dashes ? " dt (8,6)" : "");
+    }
+    if (entry.mark == LegendEntry::Mark::line) {
+      text += fmt::format(
+          "  set label {} '' at screen {:.5f},screen {:.5f} point pt {} ps {}*mark lc rgb '{}'\n",
+          tag + 100, (left + right) / 2, y, entry.point, entry.size, entry.colour);
+    }
+    text += fmt::format("  set label {} {} at screen {:.5f},screen {:.5f} left font ',14'\n", tag,
+                        script_text(entry.name), right + 8.0 / width, y);
+  }
+  return text;
+}
+
+bool gnuplot_found() {
+  const char* path = std::getenv("PATH");
+  std::string_view rest = path ? path : "";
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find(':'), rest.size());
+    const std::string candidate = std::string(rest.substr(0, end)) + "/gnuplot";
+    if (access(candidate.c_str(), X_OK) == 0) return true;
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return false;
+}
+
+void run_gnuplot(const std::filesystem::path& folder, const std::string& name) {
+  int message[2];
+  if (pipe(message) != 0) throw Error(Exit::failure, "cannot make a pipe for gnuplot");
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
+  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, message[1], 1);
+  posix_spawn_file_actions_adddup2(&actions, message[1], 2);
+  posix_spawn_file_actions_addclose(&actions, message[0]);
+  posix_spawn_file_actions_addclose(&actions, message[1]);
+  // -d: no start-up files, so that a picture does not depend on whose machine draws it.
+  std::string words[] = {"gnuplot", "-d", name + ".gp"};
+  char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), nullptr};
+  pid_t child = 0;
+  const int failed = posix_spawnp(&child, "gnuplot", &actions, nullptr, arguments, environ);
+  posix_spawn_file_actions_destroy(&actions);
+  close(message[1]);
+  if (failed != 0) {
+    close(message[0]);
+    throw Error(Exit::failure, "cannot start gnuplot");
+  }
+  const std::string said = read_all(message[0]);
+  close(message[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+    throw Error(Exit::failure,
+                fmt::format("gnuplot failed on {}: {}", (folder / words[2]).string(), said));
+  }
+}
+
+}  // namespace lambcast::report

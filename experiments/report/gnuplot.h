@@ -1,0 +1,63 @@
+// Gnuplot draws the figures: what is here writes the words of its language safely and runs it.
+// A figure is a script and the data it reads; both stay beside the pictures so that anybody can
+// change and draw them again: `gnuplot throughput.gp`.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lambcast::report {
+
+// 'text' for a gnuplot script. Single quotes keep gnuplot from running back-quoted text in names.
+std::string script_text(std::string_view text);
+
+// "text" for a field of a data file.
+std::string data_text(std::string_view text);
+
+// One line that gnuplot skips, for scripts and data files.
+std::string comment(std::string_view text);
+
+// A number for a data file; '?' where there is none.
+std::string data_number(double value);
+
+// ("8" 8, "16" 16, ...): tick marks at these places; the least distant ones are left out so that
+// at most `most` remain on a logarithmic axis.
+std::string log_ticks(const std::vector<double>& places, int most);
+
+// Screen coordinates of one panel of a figure, from 0 to 1.
+struct Frame {
+  double left, right, bottom, top;
+};
+std::string margins(const Frame& frame);
+
+// The y label of the next plot at a fixed place; gnuplot's own moves with the width of tick labels.
+std::string y_label(std::string_view text, double screen_x);
+
+// A whole script that draws `body` as NAME.svg and NAME.png, `width` x `height` SVG pixels. The two
+// terminals measure marks and letters differently; `body` evens that out with the variables `mark`
+// (factor of a point size) and `up` (offset of an x label).
+std::string script(std::string_view name, std::string_view title, int width, int height,
+                   std::string_view body);
+
+// One entry of a legend, as it looks in the figure.
+struct LegendEntry {
+  enum class Mark { line, dashes, box };
+  std::string name;
+  Mark mark = Mark::box;
+  std::string_view colour;
+  int point = 0;
+  double size = 1;
+};
+// Pixels that a legend takes at the foot of a figure `width` pixels wide.
+int legend_height(const std::vector<LegendEntry>& entries, int width);
+// Commands that add the legend to the next plot, at the foot of a figure of that size.
+std::string legend(const std::vector<LegendEntry>& entries, int width, int height);
+
+bool gnuplot_found();
+
+// Runs NAME.gp in `folder`. Throws Error{Exit::failure} with gnuplot's own message.
+void run_gnuplot(const std::filesystem::path& folder, const std::string& name);
+
+}  // namespace lambcast::report

@@ -1,0 +1,42 @@
+// Lines over a common x, one panel per cluster: the drawing shared by throughput, efficiency,
+// speed-up and freeze figures. Pure text: nothing here knows what the numbers mean.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "experiments/report/palette.h"
+#include "experiments/report/point.h"
+
+namespace lambcast::report {
+
+struct Series {
+  std::string name;
+  Look look;
+  bool reference = false;  // a dashed grey line without marks, such as an ideal
+};
+
+struct Panel {
+  std::string title;
+  std::map<double, std::vector<double>> rows;  // x to one value per series, NaN where there is none
+};
+
+struct LineChart {
+  std::string name, title;
+  std::string x_label, y_label;
+  std::string x_column;  // heading in the data file
+  bool log_x = true, log_y = false;
+  double level = absent;   // a horizontal line to compare with
+  double mark_x = absent;  // a vertical line, with its label
+  std::string mark_label;
+  std::vector<Series> series;
+  std::vector<Panel> panels;
+  std::vector<std::string> notes;  // comment lines of the data file
+};
+
+// One block per panel (gnuplot's `index`), one row per x, one column per series.
+std::string chart_data(const LineChart& chart);
+std::string chart_script(const LineChart& chart);
+
+}  // namespace lambcast::report

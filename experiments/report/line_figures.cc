@@ -1,0 +1,306 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "experiments/report/figure.h"
+#include "experiments/report/line_chart.h"
+
+namespace lambcast::report {
+namespace {
+
+Points of_cluster(const Points& points, const std::string& cluster) {
+  return select(points, [&](const Point& p) { return p.cluster == cluster; });
+}
+
+bool vary(const Points& points, double Point::*field) { return values(points, field).size() > 1; }
+
+bool any_cluster(const Points& points, const std::function<bool(const Points&)>& holds) {
+  for (const std::string& cluster : names(points, &Point::cluster)) {
+    if (holds(of_cluster(points, cluster))) return true;
+  }
+  return false;
+}
+
+std::string cluster_optimizer_gpus(const Point& p) {
+  return fmt::format("{} {} {}", p.cluster, p.optimizer, p.gpus);
+}
+
+std::vector<Series> optimizer_series(const std::vector<std::string>& optimizers) {
+  std::vector<Series> series;
+  for (std::size_t i = 0; i < optimizers.size(); ++i) {
+    series.push_back({display_name(optimizers[i]), optimizer_look(optimizers[i], i)});
+  }
+  return series;
+}
+
+std::size_t place(const std::vector<std::string>& all, const std::string& one) {
+  return static_cast<std::size_t>(std::find(all.begin(), all.end(), one) - all.begin());
+}
+
+double& cell(Panel& panel, double x, std::size_t series, std::size_t count) {
+  return panel.rows.try_emplace(x, std::vector<double>(count, absent)).first->second[series];
+}
+
+// The best rate per GPU at the smallest GPU count.
+double ideal_rate(const Points& points) {
+  const double fewest = values(points, &Point::gpus).front();
+  double best = 0;
+  for (const Point* p : points) {
+    if (p->gpus == fewest) best = std::max(best, p->samples_per_s / p->gpus);
+  }
+  return best;
+}
+
+constexpr const char* needs_gpu_counts =
+    "It needs rows that share a batch and a cluster at two or more GPU counts.";
+
+Slice scaling_slice(const std::vector<Point>& points) {
+  Slice slice = common_slice(points, [](const Points& some) {
+    return any_cluster(some, [](const Points& one) { return vary(one, &Point::gpus); });
+  });
+  keep_fastest(slice, cluster_optimizer_gpus);
+  return slice;
+}
+
+// Throughput, or throughput as a share of the ideal line in percent.
+LineChart scaling_chart(Slice& slice, bool as_share) {
+  const std::vector<std::string> optimizers = names(slice.points, &Point::optimizer);
+  LineChart chart;
+  chart.x_label = "GPUs";
+  chart.x_column = "gpus";
+  chart.series = optimizer_series(optimizers);
+  chart.series.push_back({"ideal (linear)", {}, true});
+  const std::size_t count = chart.series.size();
+  for (const std::string& cluster : panel_clusters(slice)) {
+    const Points some = of_cluster(slice.points, cluster);
+    const double rate = ideal_rate(some);
+    Panel panel{panel_title(*some.front()), {}};
+    for (const Point* p : some) {
+      const double ideal = rate * p->gpus;
+      cell(panel, p->gpus, place(optimizers, p->optimizer), count) =
+          as_share ? 100 * p->samples_per_s / ideal : p->samples_per_s;
+      cell(panel, p->gpus, count - 1, count) = as_share ? 100 : ideal;
+    }
+    chart.panels.push_back(std::move(panel));
+  }
+  return chart;
+}
+
+void finish(Figure& figure, LineChart& chart, const Slice& slice) {
+  chart.name = figure.name;
+  chart.notes = notes_of(figure, slice);
+  figure.data = chart_data(chart);
+  figure.script = chart_script(chart);
+}
+
+struct TimeUnit {
+  std::string_view name;
+  double seconds;
+};
+
+TimeUnit unit_for(double longest_s) {
+  if (longest_s >= 2 * 3600) return {"hours", 3600};
+  if (longest_s >= 120) return {"minutes", 60};
+  return {"seconds", 1};
+}
+
+std::string backend_label(const Point& p) {
+  if (p.backend == "nccl") return "NCCL";
+  if (p.backend != "mpi") return p.backend;
+  if (p.cuda_aware.empty()) return "MPI";
+  return p.cuda_aware == "true" || p.cuda_aware == "1" ? "MPI, CUDA-aware" : "MPI, host-staged";
+}
+
+std::size_t freeze_shares(const Points& points) {
+  std::set<double> shares;
+  for (const Point* p : points) {
+    if (p->compressed() && !std::isnan(p->freeze_share())) shares.insert(p->freeze_share());
+  }
+  return shares.size();
+}
+
+// The rows of the largest GPU count with two or more freeze shares.
+Points freeze_points(const Points& cluster) {
+  const std::vector<double> gpus = values(cluster, &Point::gpus);
+  for (auto n = gpus.rbegin(); n != gpus.rend(); ++n) {
+    const Points some = select(cluster, [&](const Point& p) { return p.gpus == *n; });
+    if (freeze_shares(some) > 1) return some;
+  }
+  return {};
+}
+
+std::vector<std::string> backend_labels(const Points& points) {
+  std::vector<std::string> labels;
+  for (const Point* p : points) {
+    const std::string label = backend_label(*p);
+    if (p->compressed() && place(labels, label) == labels.size()) labels.push_back(label);
+  }
+  return labels;
+}
+
+// One line per backend; the plain run, which has no warm-up, as the level to beat.
+Panel freeze_panel(const Points& points, const std::vector<std::string>& labels, TimeUnit unit) {
+  Panel panel{fmt::format("{}, {} GPUs", points.front()->cluster, points.front()->gpus), {}};
+  double plain = absent;
+  for (const Point* p : points) {
+    if (!p->compressed()) {
+      plain = p->run_time_s / unit.seconds;
+    } else if (!std::isnan(p->freeze_share())) {
+      cell(panel, 100 * p->freeze_share(), place(labels, backend_label(*p)), labels.size() + 1) =
+          p->run_time_s / unit.seconds;
+    }
+  }
+  for (auto& [x, row] : panel.rows) row.back() = plain;
+  return panel;
+}
+
+}  // namespace
+
+Figure throughput_figure(const std::vector<Point>& points) {
+  Figure figure{"throughput", "Throughput against GPUs", {}, {}, {}, {}};
+  Slice slice = scaling_slice(points);
+  if (slice.points.empty()) {
+    figure.left_out = needs_gpu_counts;
+    return figure;
+  }
+  LineChart chart = scaling_chart(slice, false);
+  chart.title = "Throughput: " + headline(slice);
+  chart.y_label = "samples per second";
+  chart.log_y = true;
+  figure.caption = fmt::format(
+      "Slice: {}. Mean of the whole run, warm-up included. Both axes are logarithmic. The dashed "
+      "line is ideal scaling from the best rate per GPU at the smallest GPU count of the cluster; "
+      "the gap to it is what communication and compression cost.",
+      stated(slice));
+  finish(figure, chart, slice);
+  return figure;
+}
+
+Figure efficiency_figure(const std::vector<Point>& points) {
+  Figure figure{"efficiency", "Scaling efficiency against GPUs", {}, {}, {}, {}};
+  Slice slice = scaling_slice(points);
+  if (slice.points.empty()) {
+    figure.left_out = needs_gpu_counts;
+    return figure;
+  }
+  LineChart chart = scaling_chart(slice, true);
+  chart.title = "Scaling efficiency: " + headline(slice);
+  chart.y_label = "share of ideal throughput (%)";
+  figure.caption = fmt::format(
+      "Slice: {}. Throughput as a share of the ideal line of the figure before: all optimizers "
+      "have the same reference, the best rate per GPU at the smallest GPU count, so that lines can "
+      "be compared with each other.",
+      stated(slice));
+  finish(figure, chart, slice);
+  return figure;
+}
+
+Figure batch_figure(const std::vector<Point>& points) {
+  Figure figure{"speedup_batch", "Speed-up against global batch", {}, {}, {}, {}};
+  Slice slice = settled(points);
+  keep_usual_nic(slice);
+  keep_if(slice, [](const Point& p) { return p.compressed() && std::isfinite(p.speedup); });
+  keep_usual_backend(slice);
+  keep_published_freeze(slice);
+  LineChart chart;
+  std::vector<std::string> optimizers = names(slice.points, &Point::optimizer);
+  chart.series = optimizer_series(optimizers);
+  keep_fastest(slice, [](const Point& p) {
+    return fmt::format("{} {}", cluster_optimizer_gpus(p), p.global_batch);
+  });
+  for (const std::string& cluster : panel_clusters(slice)) {
+    const Points some = of_cluster(slice.points, cluster);
+    const std::vector<double> gpus = values(some, &Point::gpus);
+    for (auto n = gpus.rbegin(); n != gpus.rend(); ++n) {
+      const Points most = select(some, [&](const Point& p) { return p.gpus == *n; });
+      if (!vary(most, &Point::global_batch)) continue;
+      Panel panel{fmt::format("{}, {} GPUs", cluster, *n), {}};
+      for (const Point* p : most) {
+        cell(panel, p->global_batch, place(optimizers, p->optimizer), optimizers.size()) =
+            p->speedup;
+      }
+      chart.panels.push_back(std::move(panel));
+      break;
+    }
+  }
+  if (chart.panels.empty()) {
+    figure.left_out =
+        "It needs a compressed optimizer at one GPU count with two or more global batches.";
+    return figure;
+  }
+  chart.title = fmt::format("Speed-up of the whole run: {}", slice.points.front()->model);
+  chart.x_label = "global batch (samples)";
+  chart.x_column = "global_batch";
+  chart.y_label = "speed-up over plain";
+  chart.level = 1;
+  figure.caption = fmt::format(
+      "Slice: {}; per cluster the largest GPU count. Time of the whole run with the plain "
+      "optimizer "
+      "over that with its compressed kin; below the dashed line at 1.0 compression loses. A larger "
+      "batch computes longer between exchanges, so there is less to gain.",
+      stated(slice));
+  finish(figure, chart, slice);
+  return figure;
+}
+
+Figure freeze_figure(const std::vector<Point>& points, const std::string& optimizer) {
+  const std::string baseline = baseline_of(points, optimizer);
+  Figure figure{file_stem("freeze", optimizer),
+                fmt::format("What warm-up costs: run time of {} against freeze_step",
+                            display_name(optimizer)),
+                {},
+                {},
+                {},
+                {}};
+  Slice slice = settled(points);
+  keep_usual_nic(slice);
+  keep_if(slice, [&](const Point& p) {
+    return (p.optimizer == optimizer && p.compressed()) || p.optimizer == baseline;
+  });
+  const bool varies = keep_batch(slice, [](const Points& some) {
+    return any_cluster(some, [](const Points& one) { return !freeze_points(one).empty(); });
+  });
+  if (!varies) {
+    figure.left_out = fmt::format(
+        "It needs {} at one GPU count and batch with two or more values of freeze_step.",
+        display_name(optimizer));
+    return figure;
+  }
+  keep_most_common(slice, "steps", &Point::steps);
+  keep_fastest(slice, [](const Point& p) {
+    return fmt::format("{} {} {}", cluster_optimizer_gpus(p),
+                       p.compressed() ? backend_label(p) : "", p.compressed() ? p.freeze_step : 0);
+  });
+  double longest = 0;
+  for (const Point* p : slice.points) longest = std::max(longest, p->run_time_s);
+  const TimeUnit unit = unit_for(longest);
+  LineChart chart;
+  const std::vector<std::string> labels = backend_labels(slice.points);
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    chart.series.push_back({labels[i], series_look(i)});
+  chart.series.push_back({display_name(baseline) + ", plain", {}, true});
+  for (const std::string& cluster : panel_clusters(slice)) {
+    const Points some = freeze_points(of_cluster(slice.points, cluster));
+    if (!some.empty()) chart.panels.push_back(freeze_panel(some, labels, unit));
+  }
+  chart.title = fmt::format("{}: {}", display_name(optimizer), headline(slice));
+  chart.x_label = "freeze_step (% of steps)";
+  chart.x_column = "freeze_percent";
+  chart.y_label = fmt::format("whole run ({})", unit.name);
+  chart.log_x = false;
+  chart.mark_x = 100 * published_freeze_share;
+  chart.mark_label = "published";
+  figure.caption = fmt::format(
+      "Slice: {}; per cluster the largest GPU count. Steps before freeze_step are plain warm-up, "
+      "those after it are compressed. Where a line meets the dashed one, that backend saves "
+      "nothing "
+      "over plain {}. The dotted upright marks the published share ({:.1f} %). How short a warm-up "
+      "still converges is not forecast.",
+      stated(slice), display_name(baseline), 100 * published_freeze_share);
+  finish(figure, chart, slice);
+  return figure;
+}
+
+}  // namespace lambcast::report

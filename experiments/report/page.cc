@@ -1,0 +1,227 @@
+#include "experiments/report/page.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "experiments/report/page_style.h"
+#include "experiments/report/verdict.h"
+#include "sim/base/error.h"
+
+namespace lambcast::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// A column of the table on the page: results.csv in units for people.
+struct Column {
+  std::string_view heading, title;
+  double unit;  // what the number is divided by; 0 for text
+};
+
+constexpr Column columns[] = {{"model", "model", 0},
+                              {"cluster", "cluster", 0},
+                              {"optimizer", "optimizer", 0},
+                              {"backend", "backend", 0},
+                              {"GPUs", "gpus", 1},
+                              {"micro batch", "micro_batch", 1},
+                              {"accum.", "grad_accum", 1},
+                              {"global batch", "global_batch", 1},
+                              {"freeze_step", "freeze_step", 1},
+                              {"NIC (Gbit/s)", "nic_bandwidth_Gbps", 1},
+                              {"uniform step (ms)", "uniform_step_time_us", 1e3},
+                              {"warm-up step (ms)", "warmup_step_time_us", 1e3},
+                              {"compressed step (ms)", "compression_step_time_us", 1e3},
+                              {"silent step (ms)", "silent_step_time_us", 1e3},
+                              {"run (h)", "run_time_s", 3600},
+                              {"samples/s", "run_samples_per_s", 1},
+                              {"speed-up", "speedup_vs_baseline", 1},
+                              {"GB sent per GPU", "run_wire_bytes_per_gpu", 1e9},
+                              {"peak GiB per GPU", "peak_bytes_per_gpu", 1073741824.0},
+                              {"cost (USD)", "cost_usd", 1},
+                              {"status", "status", 0},
+                              {"costs are", "cost_source", 0}};
+
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
+    text.replace(at, from.size(), to);
+  }
+}
+
+// Removes from `begin` to the end of the first `end` after it, as often as it occurs.
+void remove_all(std::string& text, std::string_view begin, std::string_view end) {
+  for (std::size_t at; (at = text.find(begin)) != std::string::npos;) {
+    const std::size_t stop = text.find(end, at + begin.size());
+    text.erase(at, stop == std::string::npos ? stop : stop + end.size() - at);
+  }
+}
+
+// Shown columns: those of the file in which some row says something.
+std::vector<Column> shown_columns(const csv::Table& table, std::size_t rows) {
+  std::vector<Column> shown;
+  for (const Column& column : columns) {
+    bool filled = false;
+    for (std::size_t row = 0; table.has(column.title) && row < rows && !filled; ++row) {
+      filled = !table.text(row, column.title).empty();
+    }
+    if (filled) shown.push_back(column);
+  }
+  return shown;
+}
+
+std::string cell(const csv::Table& table, std::size_t row, const Column& column) {
+  const std::string& text = table.text(row, column.title);
+  if (column.unit == 0) return fmt::format("<td>{}", escaped(text));
+  if (text.empty()) return "<td class=n>";
+  const double value = table.number(row, column.title) / column.unit;
+  const bool whole = value == std::floor(value) || std::abs(value) >= 1e3;
+  return whole ? fmt::format("<td class=n>{:.0f}", value)
+               : fmt::format("<td class=n>{:.4g}", value);
+}
+
+std::string rows_section(const csv::Table& table) {
+  const std::size_t rows = std::min(table.rows.size(), most_rows);
+  std::string text = "<section class=rows><h2>Rows</h2>\n<p>";
+  if (rows < table.rows.size()) {
+    text += fmt::format("The first {} of {} rows. ", rows, table.rows.size());
+  }
+  text +=
+      "results.csv beside this page has every row and column, with full precision.</p>\n"
+      "<div class=scroll><table id=rows><thead><tr>";
+  const std::vector<Column> shown = shown_columns(table, rows);
+  for (const Column& column : shown) text += fmt::format("<th>{}", column.heading);
+  text += "</thead><tbody>\n";
+  for (std::size_t row = 0; row < rows; ++row) {
+    text += table.text(row, "status") == "ok" ? "<tr>" : "<tr class=bad>";
+    for (const Column& column : shown) text += cell(table, row, column);
+    text += '\n';
+  }
+  return text + "</tbody></table></div></section>\n";
+}
+
+std::string figure_section(const Drawing& drawing) {
+  const Figure& figure = drawing.figure;
+  std::string text = fmt::format("<section><h2>{}</h2>\n", escaped(figure.title));
+  if (!figure.left_out.empty()) {
+    return text +
+           fmt::format("<p class=note>Not drawn. {}</p></section>\n", escaped(figure.left_out));
+  }
+  const std::string picture = drawing.svg.empty()
+                                  ? fmt::format(
+                                        "<p class=note>Not drawn; its sources are plots/{0}.gp and "
+                                        "plots/{0}.dat.</p>\n",
+                                        figure.name)
+                                  : inline_svg(drawing.svg, figure.name, figure.title);
+  return text + fmt::format(
+                    "<figure>{}<figcaption>{} <span class=file>plots/{}.svg</span></figcaption>"
+                    "</figure></section>\n",
+                    picture, escaped(figure.caption), figure.name);
+}
+
+std::string json_html(const Json& value) {
+  if (value.is_string()) return escaped(value.get<std::string>());
+  if (!value.is_structured()) return escaped(value.dump());
+  std::string text;
+  if (value.is_array()) {
+    for (const Json& item : value) text += fmt::format("<li>{}", json_html(item));
+    return text.empty() ? "none" : "<ul>" + text + "</ul>";
+  }
+  for (const auto& [key, item] : value.items()) {
+    text += fmt::format("<tr><th>{}<td>{}\n", escaped(key), json_html(item));
+  }
+  return text.empty() ? "none" : "<table class=facts>" + text + "</table>";
+}
+
+std::string cost_sources(const std::vector<Point>& points) {
+  std::map<std::string, std::size_t> counts;
+  for (const Point& p : points) {
+    if (p.ok()) ++counts[p.cost_source];
+  }
+  std::string text;
+  for (const auto& [source, count] : counts) {
+    text += fmt::format("<li>{} rows: {}", count, escaped(source.empty() ? "not said" : source));
+  }
+  return text.empty() ? "" : "<p>Costs that the rows rest on:</p><ul>" + text + "</ul>\n";
+}
+
+}  // namespace
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
+std::string inline_svg(std::string_view svg, std::string_view name, std::string_view title) {
+  std::string text(svg.substr(std::min(svg.find("<svg"), svg.size())));
+  remove_all(text, " xmlns=\"", "\"");
+  remove_all(text, " xmlns:xlink=\"", "\"");
+  remove_all(text, "<title>", "</title>");
+  remove_all(text, "<desc>", "</desc>");
+  replace_all(text, "xlink:href", "href");
+  for (const char* quote : {"'", "\""}) {
+    replace_all(text, fmt::format(" id={}", quote), fmt::format(" id={}{}-", quote, name));
+    replace_all(text, fmt::format("href={}#", quote), fmt::format("href={}#{}-", quote, name));
+  }
+  replace_all(text, "url(#", fmt::format("url(#{}-", name));
+  const std::size_t end = std::min(text.find('>'), text.size());
+  text.insert(std::min(end + 1, text.size()), fmt::format("<title>{}</title>", escaped(title)));
+  return text;
+}
+
+std::string manifest_html(std::string_view manifest, const std::string& file) {
+  Json json = Json::parse(manifest, nullptr, false);
+  if (!json.is_object()) fail_input({file, 0, {}}, "is no JSON object", "what a sweep wrote");
+  std::string text;
+  if (const auto warnings = json.find("warnings"); warnings != json.end()) {
+    if (!warnings->empty()) {
+      text += fmt::format("<div class=note>Warnings: {}</div>\n", json_html(*warnings));
+      json.erase("warnings");
+    }
+  }
+  return text + json_html(json) + "\n";
+}
+
+std::string page_html(const csv::Table& table, const std::vector<Point>& points,
+                      const std::vector<Drawing>& drawings, const std::string& provenance,
+                      const std::string& notice) {
+  const Verdict verdict = verdict_of(points);
+  std::string text = fmt::format(
+      "<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8>\n"
+      "<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; "
+      "style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n"
+      "<meta name=viewport content=\"width=device-width\">"
+      "<meta name=color-scheme content=\"light dark\">\n"
+      "<title>lambcast report</title>\n<style>{}</style></head><body><main>\n"
+      "<h1>lambcast: does compressed training pay here?</h1>\n<p class=verdict>{}</p>\n",
+      page_css, escaped(fmt::format("{}", fmt::join(in_words(verdict), " "))));
+  if (!notice.empty()) text += fmt::format("<p class=note>{}</p>\n", escaped(notice));
+  for (const Drawing& drawing : drawings) text += figure_section(drawing);
+  text += rows_section(table);
+  text += "<section><h2>Provenance</h2>\n" + cost_sources(points) + provenance + "</section>\n";
+  return text + fmt::format("</main><script>{}</script></body></html>\n", page_script);
+}
+
+}  // namespace lambcast::report

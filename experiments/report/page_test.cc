@@ -1,0 +1,102 @@
+#include "experiments/report/page.h"
+
+#include <catch2/catch.hpp>
+
+#include "experiments/report/synthetic_sweep.h"
+#include "sim/base/error.h"
+
+using namespace lambcast;
+using namespace lambcast::report;
+
+namespace {
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::string page_of(const std::string& results, const std::vector<Drawing>& drawings = {}) {
+  const csv::Table table = csv::parse(results, "results.csv");
+  return page_html(table, read_points(table), drawings, "<p>provenance</p>", "");
+}
+
+SyntheticSweep small_sweep() {
+  return {.clusters = {{"box", 4, 10}},
+          .optimizers = {"lamb", "onebit_lamb"},
+          .gpus = {8, 16},
+          .global_batches = {512, 8192}};
+}
+
+}  // namespace
+
+TEST_CASE("everything from the results is escaped") {
+  SyntheticSweep sweep = small_sweep();
+  sweep.model = "<script>alert('x & y')</script>";
+  sweep.clusters[0].name = "\"><img src=x>";
+  const std::string page = page_of(synthetic_header() + synthetic_rows(sweep));
+  CHECK_FALSE(contains(page, "<script>alert"));
+  CHECK_FALSE(contains(page, "<img"));
+  CHECK(contains(page, "&lt;script&gt;alert(&#39;x &amp; y&#39;)&lt;/script&gt;"));
+  CHECK(contains(page, "&quot;&gt;&lt;img src=x&gt;"));
+}
+
+TEST_CASE("a figure that is left out keeps its place and its reason") {
+  Figure figure;
+  figure.title = "A & B";
+  figure.left_out = "It needs <two> GPU counts.";
+  const std::string page = page_of(synthetic_header(), {{figure, ""}});
+  CHECK(contains(page, "<h2>A &amp; B</h2>"));
+  CHECK(contains(page, "Not drawn. It needs &lt;two&gt; GPU counts."));
+}
+
+TEST_CASE("the table shows units for people, blanks for what does not apply, and the status") {
+  const std::string page = page_of(synthetic_header() + synthetic_rows(small_sweep()));
+  CHECK(contains(page, "<th>compressed step (ms)"));
+  CHECK_FALSE(contains(page, "<th>silent step (ms)"));  // 0/1 Adam alone has it
+  CHECK(contains(page, "<td class=n>11"));              // 11811160064 bytes are 11 GiB
+  CHECK(contains(page, "<td class=n>\n") == false);
+  CHECK(contains(page, "<tr class=bad>"));
+  CHECK(contains(page, "infeasible: global batch 512 is less than micro batch 64 on 16 GPUs"));
+}
+
+TEST_CASE("a long table ends at 2000 rows and says so") {
+  const std::string row = synthetic_rows({.clusters = {{"box", 4, 10}},
+                                          .optimizers = {"lamb"},
+                                          .gpus = {8},
+                                          .global_batches = {8192}});
+  std::string results = synthetic_header();
+  for (int i = 0; i < 2001; ++i) results += row;
+  const std::string page = page_of(results);
+  CHECK(contains(page, "The first 2000 of 2001 rows."));
+  std::size_t count = 0;
+  for (std::size_t at = 0; (at = page.find("<tr><td>", at)) != std::string::npos; ++at) ++count;
+  CHECK(count == 2000);
+}
+
+TEST_CASE("an inline picture has ids of its own and no prologue") {
+  const std::string svg = inline_svg(
+      "<?xml version=\"1.0\"?>\n<svg viewBox=\"0 0 1 1\" xmlns=\"http://www.w3.org/2000/svg\" "
+      "xmlns:xlink=\"http://www.w3.org/1999/xlink\"><title>x</title><desc>Produced by y</desc>"
+      "<g id='a' clip-path=\"url(#c)\"><use xlink:href='#a' id=\"b\"/></g></svg>",
+      "fig", "a < b");
+  CHECK(svg ==
+        "<svg viewBox=\"0 0 1 1\"><title>a &lt; b</title>"
+        "<g id='fig-a' clip-path=\"url(#fig-c)\"><use href='#fig-a' id=\"fig-b\"/></g></svg>");
+}
+
+TEST_CASE("the manifest is shown whole, its warnings first") {
+  const std::string html = manifest_html(
+      R"({"version": "1 <2>", "inputs": {"a.toml": "ab12"}, "warnings": ["careful & slow"],
+          "seeds": [1, 2], "none": []})",
+      "manifest.json");
+  CHECK(html.find("Warnings: <ul><li>careful &amp; slow</ul>") < html.find("version"));
+  CHECK(contains(html, "<tr><th>version<td>1 &lt;2&gt;"));
+  CHECK(contains(html, "<tr><th>a.toml<td>ab12"));
+  CHECK(contains(html, "<ul><li>1<li>2</ul>"));
+  CHECK(contains(html, "<tr><th>none<td>none"));
+}
+
+TEST_CASE("a manifest that is no JSON object is refused by name") {
+  CHECK_THROWS_WITH(manifest_html("{", "run/manifest.json"),
+                    Catch::StartsWith("run/manifest.json") && Catch::Contains("is no JSON object"));
+  CHECK_THROWS_AS(manifest_html("[1]", "manifest.json"), Error);
+}

@@ -1,0 +1,44 @@
+#include "experiments/report/palette.h"
+
+namespace lambcast::report {
+namespace {
+
+struct Known {
+  std::string_view name, display;
+  Look look;
+};
+
+constexpr std::array<Known, 5> known_optimizers = {
+    {{"lamb", "LAMB", {"#E69F00", 4, 1.5}},
+     {"onebit_lamb", "1-bit LAMB", {"#D55E00", 5, 1.5}},
+     {"adam", "Adam", {"#56B4E9", 6, 0.9}},
+     {"onebit_adam", "1-bit Adam", {"#0072B2", 7, 0.9}},
+     {"zero_one_adam", "0/1 Adam", {"#009E73", 9}}}};
+
+}  // namespace
+
+std::string display_name(std::string_view optimizer) {
+  for (const Known& known : known_optimizers) {
+    if (known.name == optimizer) return std::string(known.display);
+  }
+  return std::string(optimizer);
+}
+
+Look optimizer_look(std::string_view optimizer, std::size_t index) {
+  for (const Known& known : known_optimizers) {
+    if (known.name == optimizer) return known.look;
+  }
+  return series_look(index);
+}
+
+Look series_look(std::size_t index) {
+  constexpr std::array<Look, 6> looks = {{{"#0072B2", 7},
+                                          {"#E69F00", 4},
+                                          {"#D55E00", 5},
+                                          {"#009E73", 9},
+                                          {"#CC79A7", 13},
+                                          {"#56B4E9", 6}}};
+  return looks[index % looks.size()];
+}
+
+}  // namespace lambcast::report

@@ -1,0 +1,40 @@
+// How each optimizer, backend and part of a step looks, the same in every figure. Colours are
+// those of Okabe and Ito (Color Universal Design, 2008), which stay apart for colour-blind
+// readers; shape and fill repeat the difference for print in grey.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+
+namespace lambcast::report {
+
+struct Look {
+  std::string_view colour;
+  int point;  // gnuplot's pointtype: 4/5 square, 6/7 circle, 8/9 triangle, 12/13 diamond
+  double size = 1;
+};
+
+// "onebit_lamb" to "1-bit LAMB"; an unknown name stays as it is.
+std::string display_name(std::string_view optimizer);
+
+// Plain optimizers have the lighter colour and the hollow mark of their compressed kin; LAMB's
+// marks are larger than Adam's, so that both show where the lines meet. `index` chooses a look for
+// names that are not known.
+Look optimizer_look(std::string_view optimizer, std::size_t index);
+Look series_look(std::size_t index);
+
+// forward, backward, exposed communication, compression, decompression, optimizer, bubble, other.
+struct PartLook {
+  std::string_view label, colour;
+};
+inline constexpr std::array<PartLook, 8> part_looks = {{{"forward", "#56B4E9"},
+                                                        {"backward", "#0072B2"},
+                                                        {"exposed comm.", "#D55E00"},
+                                                        {"compression", "#E69F00"},
+                                                        {"decompression", "#F0E442"},
+                                                        {"optimizer", "#009E73"},
+                                                        {"bubble", "#CC79A7"},
+                                                        {"other", "#999999"}}};
+
+}  // namespace lambcast::report

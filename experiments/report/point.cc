@@ -1,0 +1,74 @@
+#include "experiments/report/point.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace lambcast::report {
+namespace {
+
+double number_or_nan(const csv::Table& table, std::size_t row, std::string_view title) {
+  return table.text(row, title).empty() ? absent : table.number(row, title);
+}
+
+std::vector<Stage> read_stages(const csv::Table& table, std::size_t row) {
+  std::vector<Stage> stages;
+  for (const char* name : {"uniform", "warmup", "compression", "silent"}) {
+    const double step_time = number_or_nan(table, row, fmt::format("{}_step_time_us", name));
+    if (std::isnan(step_time)) continue;
+    Stage stage{name, step_time, {}};
+    for (std::size_t i = 0; i < part_names.size(); ++i) {
+      const double part = number_or_nan(table, row, fmt::format("{}_{}_us", name, part_names[i]));
+      stage.parts_us[i] = std::isnan(part) ? 0 : part;
+    }
+    stages.push_back(stage);
+  }
+  return stages;
+}
+
+}  // namespace
+
+double Point::freeze_share() const {
+  const double share = freeze_step / steps;
+  return share > 1 ? 1 : share;
+}
+
+std::vector<Point> read_points(const csv::Table& table) {
+  std::vector<Point> points;
+  points.reserve(table.rows.size());
+  for (std::size_t row = 0; row < table.rows.size(); ++row) {
+    const auto text = [&](std::string_view title) { return table.text(row, title); };
+    const auto number = [&](std::string_view title) { return number_or_nan(table, row, title); };
+    // These stand after `cost_source`, the end of the promised order: older files lack them.
+    const auto late_text = [&](std::string_view title) {
+      return table.has(title) ? text(title) : std::string();
+    };
+    Point p;
+    p.model = text("model");
+    p.cluster = text("cluster");
+    p.optimizer = text("optimizer");
+    p.backend = text("backend");
+    p.cuda_aware = late_text("cuda_aware");
+    p.kernels = late_text("kernels");
+    p.network = late_text("network");
+    p.gpus = number("gpus");
+    p.micro_batch = number("micro_batch");
+    p.grad_accum = number("grad_accum");
+    p.global_batch = number("global_batch");
+    p.seq_len = number("seq_len");
+    p.steps = number("steps");
+    p.freeze_step = number("freeze_step");
+    p.nic_Gbps = table.has("nic_bandwidth_Gbps") ? number("nic_bandwidth_Gbps") : absent;
+    p.stages = read_stages(table, row);
+    p.run_time_s = number("run_time_s");
+    p.samples_per_s = number("run_samples_per_s");
+    p.speedup = number("speedup_vs_baseline");
+    p.baseline = text("baseline_optimizer");
+    p.status = text("status");
+    p.cost_source = text("cost_source");
+    points.push_back(std::move(p));
+  }
+  return points;
+}
+
+}  // namespace lambcast::report

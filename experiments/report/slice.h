@@ -1,0 +1,62 @@
+// A sweep has more dimensions than a picture. A slice fixes those that a figure does not show, by
+// stated rules, and remembers in words what it fixed, so that every caption can say it.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "experiments/report/point.h"
+
+namespace lambcast::report {
+
+// The warm-up of the published 1-bit LAMB BERT-Large run at 64K batch: 1000 of 5993 steps
+// (1-bit LAMB paper, arXiv 2104.06069, sequence length 128).
+inline constexpr double published_freeze_share = 1000.0 / 5993.0;
+
+using Points = std::vector<const Point*>;
+
+struct Slice {
+  Points points;
+  std::vector<std::string> facts;  // everything fixed: "bert-large", "seq_len 128", ...
+  std::string batch;               // the one of them about the batch: "global batch 65536"
+};
+
+// The rows that ran, of the most common model, sequence length, network model and kernel costs.
+Slice settled(const std::vector<Point>& points);
+
+void keep_if(Slice& slice, const std::function<bool(const Point&)>& wanted);
+
+// Keeps the rows with the most common value of `field`; the first in the file wins a tie. NaN and
+// empty count as a value, but are not stated.
+void keep_most_common(Slice& slice, std::string_view label, std::string Point::*field);
+void keep_most_common(Slice& slice, std::string_view label, double Point::*field);
+
+// nccl where it exists, else the most common backend; plain and compressed rows on their own,
+// since a compressed backend carries no plain gradients.
+void keep_usual_backend(Slice& slice);
+
+// Of compressed rows, those whose freeze share lies nearest to the published one, for each
+// number of steps on its own.
+void keep_published_freeze(Slice& slice);
+
+// Per cluster the most common NIC bandwidth: a scan over bandwidths must not blur other figures.
+void keep_usual_nic(Slice& slice);
+
+// Keeps the largest global batch for which `enough` holds (strong scaling), else the most common
+// micro batch and accumulation for which it holds (weak scaling). False, and nothing changed,
+// where neither does.
+bool keep_batch(Slice& slice, const std::function<bool(const Points&)>& enough);
+
+// Of rows with the same `coordinates` keeps the fastest, and says so where they differed.
+void keep_fastest(Slice& slice, const std::function<std::string(const Point&)>& coordinates);
+
+Points select(const Points& points, const std::function<bool(const Point&)>& wanted);
+std::vector<double> values(const Points& points, double Point::*field);           // ascending
+std::vector<std::string> names(const Points& points, std::string Point::*field);  // as in the file
+
+// "bert-large, global batch 65536, backend nccl".
+std::string stated(const Slice& slice);
+
+}  // namespace lambcast::report

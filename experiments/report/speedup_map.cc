@@ -1,0 +1,221 @@
+#include "experiments/report/speedup_map.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "experiments/report/gnuplot.h"
+
+namespace lambcast::report {
+namespace {
+
+constexpr int width = 820, panel_px = 340;
+
+// Borders of the cells around ascending places: geometric means inside, mirrored outside.
+std::vector<double> cell_borders(const std::vector<double>& places) {
+  std::vector<double> borders = {places[0] * std::sqrt(places[0] / places[1])};
+  for (std::size_t i = 0; i + 1 < places.size(); ++i) {
+    borders.push_back(std::sqrt(places[i] * places[i + 1]));
+  }
+  borders.push_back(places.back() * std::sqrt(places.back() / places[places.size() - 2]));
+  return borders;
+}
+
+std::vector<double> widened(const std::vector<double>& places) {
+  const std::vector<double> borders = cell_borders(places);
+  std::vector<double> wide = {borders.front()};
+  wide.insert(wide.end(), places.begin(), places.end());
+  wide.push_back(borders.back());
+  return wide;
+}
+
+// The largest factor by which any cell differs from 1, up or down; at least 1.1.
+double spread(const std::vector<SpeedupMap>& maps) {
+  double most = 1.1;
+  for (const SpeedupMap& map : maps) {
+    for (const auto& row : map.speedup) {
+      for (const double s : row) {
+        if (s > 0) most = std::max({most, s, 1 / s});
+      }
+    }
+  }
+  return most;
+}
+
+std::string colour_ticks(double spread) {
+  std::string ticks;
+  std::vector<double> places = {0.01, 0.03, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 100};
+  if (spread < 1.7) places = {0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.4, 1.6};
+  if (spread < 1.25) places = {0.85, 0.9, 0.95, 1, 1.05, 1.1, 1.2};
+  for (const double place : places) {
+    if (place > spread || place < 1 / spread) continue;
+    ticks += fmt::format("{}'{}x' {}", ticks.empty() ? "" : ", ", place, place);
+  }
+  return "(" + ticks + ")";
+}
+
+// The line's highest point, where its label can stand above the frame.
+Segment highest(const std::vector<Segment>& line) {
+  return *std::max_element(line.begin(), line.end(), [](const Segment& a, const Segment& b) {
+    return std::max(a.y0, a.y1) < std::max(b.y0, b.y1);
+  });
+}
+
+std::string panel(const SpeedupMap& map, std::size_t block, const std::string& name,
+                  double spread) {
+  const std::vector<double> x = cell_borders(map.nic_Gbps), y = cell_borders(map.gpus);
+  std::string text = fmt::format(
+      "  set xrange [{:.6g}:{:.6g}]\n  set yrange [{:.6g}:{:.6g}]\n  set xtics {}\n"
+      "  set ytics {}\n  set label 3 {} at graph 0,graph 1.17 left font ',14'\n",
+      x.front(), x.back(), y.front(), y.back(), log_ticks(map.nic_Gbps, 14),
+      log_ticks(map.gpus, 10), script_text(map.title));
+  const std::vector<Segment> line = break_even_line(map);
+  std::string contour;
+  if (!line.empty()) {
+    const Segment top = highest(line);
+    const double at = top.y0 > top.y1 ? top.x0 : top.x1;
+    text += fmt::format(
+        "  set label 4 'break-even 1.0' at first {:.6g},graph 1.055 center font ',13'\n", at);
+    contour = fmt::format(
+        ", \\\n    '{0}.dat' index {1} using 1:2 with lines lw 5 lc rgb '#ffffff'"
+        ", \\\n    '{0}.dat' index {1} using 1:2 with lines lw 2.5 lc rgb '#000000'",
+        name, block + 1);
+  }
+  text += fmt::format(
+      "  plot '{0}.dat' index {1} using 1:2:3:4:5:6:7 with boxxyerror fs solid 1 noborder "
+      "lc palette{2}",
+      name, block, contour);
+  if (map.nic_Gbps.size() <= 12 && map.gpus.size() <= 10) {
+    text += fmt::format(
+        ", \\\n    '{}.dat' index {} using (sqrt($3*$4)):(sqrt($5*$6)):(sprintf('%.2f', $7)):"
+        "(abs(log($7)) > {:.6g} ? 0xffffff : 0x202020) with labels font ',12' "
+        "textcolor rgb variable",
+        name, block, 0.55 * std::log(spread));
+  }
+  return text + "\n  unset label\n";
+}
+
+}  // namespace
+
+bool map_possible(const Points& points) {
+  return values(points, &Point::nic_Gbps).size() > 1 && values(points, &Point::gpus).size() > 1;
+}
+
+SpeedupMap speedup_map(const Points& points, std::string title) {
+  SpeedupMap map{
+      std::move(title), values(points, &Point::nic_Gbps), values(points, &Point::gpus), {}};
+  for (const double gpus : map.gpus) {
+    std::vector<double>& row = map.speedup.emplace_back();
+    for (const double nic : map.nic_Gbps) {
+      const auto found = std::find_if(points.begin(), points.end(), [&](const Point* p) {
+        return p->gpus == gpus && p->nic_Gbps == nic;
+      });
+      row.push_back(found == points.end() ? absent : (*found)->speedup);
+    }
+  }
+  return map;
+}
+
+std::vector<Segment> break_even_line(const SpeedupMap& map) {
+  const std::vector<double> x = widened(map.nic_Gbps), y = widened(map.gpus);
+  const auto log_speedup = [&map](std::size_t row, std::size_t column) {
+    const auto inside = [](std::size_t i, std::size_t count) {
+      return std::clamp<std::size_t>(i, 1, count) - 1;
+    };
+    return std::log(map.speedup[inside(row, map.gpus.size())][inside(column, map.nic_Gbps.size())]);
+  };
+  std::vector<Segment> line;
+  for (std::size_t r = 0; r + 1 < y.size(); ++r) {
+    for (std::size_t c = 0; c + 1 < x.size(); ++c) {
+      // Corners in turn: bottom left, bottom right, top right, top left.
+      const std::array<std::size_t, 4> cs = {c, c + 1, c + 1, c}, rs = {r, r, r + 1, r + 1};
+      std::array<double, 4> v;
+      for (std::size_t i = 0; i < 4; ++i) v[i] = log_speedup(rs[i], cs[i]);
+      if (std::any_of(v.begin(), v.end(), [](double s) { return !std::isfinite(s); })) continue;
+      std::vector<std::pair<double, double>> cuts;
+      for (std::size_t i = 0; i < 4; ++i) {
+        const std::size_t j = (i + 1) % 4;
+        if ((v[i] > 0) == (v[j] > 0)) continue;
+        const double t = v[i] / (v[i] - v[j]);
+        cuts.emplace_back(x[cs[i]] * std::pow(x[cs[j]] / x[cs[i]], t),
+                          y[rs[i]] * std::pow(y[rs[j]] / y[rs[i]], t));
+      }
+      // Four cuts are a saddle: the mean of the corners says which of them belong together.
+      const bool turn = cuts.size() == 4 && ((v[0] + v[1] + v[2] + v[3] > 0) != (v[0] > 0));
+      if (turn) std::rotate(cuts.begin(), cuts.begin() + 1, cuts.end());
+      for (std::size_t i = 0; i + 1 < cuts.size(); i += 2) {
+        line.push_back({cuts[i].first, cuts[i].second, cuts[i + 1].first, cuts[i + 1].second});
+      }
+    }
+  }
+  return line;
+}
+
+std::vector<Crossing> crossings(const std::vector<double>& nic_Gbps,
+                                const std::vector<double>& speedup) {
+  std::vector<Crossing> found;
+  std::size_t last = speedup.size();  // the last column that has a value
+  for (std::size_t i = 0; i < speedup.size(); ++i) {
+    if (!std::isfinite(speedup[i])) continue;
+    if (last < i && (speedup[last] > 1) != (speedup[i] > 1)) {
+      const double a = std::log(speedup[last]), b = std::log(speedup[i]);
+      found.push_back(
+          {nic_Gbps[last] * std::pow(nic_Gbps[i] / nic_Gbps[last], a / (a - b)), a > b});
+    }
+    last = i;
+  }
+  return found;
+}
+
+std::string map_data(const std::vector<SpeedupMap>& maps, const std::vector<std::string>& notes) {
+  std::string text;
+  for (const std::string& note : notes) text += comment(note);
+  for (std::size_t m = 0; m < maps.size(); ++m) {
+    const SpeedupMap& map = maps[m];
+    const std::vector<double> x = cell_borders(map.nic_Gbps), y = cell_borders(map.gpus);
+    if (m > 0) text += "\n\n";
+    text += comment(map.title);
+    text += comment("nic_bandwidth_Gbps gpus left right bottom top speedup");
+    for (std::size_t r = 0; r < map.gpus.size(); ++r) {
+      for (std::size_t c = 0; c < map.nic_Gbps.size(); ++c) {
+        if (!std::isfinite(map.speedup[r][c])) continue;
+        text += fmt::format("{} {} {:.6g} {:.6g} {:.6g} {:.6g} {}\n", map.nic_Gbps[c], map.gpus[r],
+                            x[c], x[c + 1], y[r], y[r + 1], map.speedup[r][c]);
+      }
+    }
+    const std::vector<Segment> line = break_even_line(map);
+    if (line.empty()) continue;
+    text += "\n\n" + comment("break-even line (speed-up 1): nic_bandwidth_Gbps gpus");
+    for (const Segment& s : line) {
+      text += fmt::format("{:.6g} {:.6g}\n{:.6g} {:.6g}\n\n", s.x0, s.y0, s.x1, s.y1);
+    }
+  }
+  return text;
+}
+
+std::string map_script(const std::vector<SpeedupMap>& maps, const std::string& name,
+                       const std::string& title) {
+  const int height = 44 + panel_px * static_cast<int>(maps.size());
+  const double most = spread(maps);
+  std::string body = fmt::format(
+      "  set logscale x 10; set logscale y 2; set logscale cb 2\n  set cbrange [{:.6g}:{:.6g}]\n"
+      "  set cbtics {}\n  set cblabel 'speed-up of the whole run' offset 0.5,0\n"
+      "  set palette defined (0 '#8f3b00', 1.4 '#e08214', 2.5 '#fdc98a', 2.9 '#fdeedd', "
+      "3 '#f7f7f7', 3.1 '#e3eef5', 3.5 '#a9cfe6', 4.6 '#4393c3', 6 '#0b3c78')\n"
+      "  unset grid; set border 15 lc rgb '#404040'\n"
+      "  set xlabel 'NIC bandwidth (Gbit/s)' offset 0,up\n",
+      1 / most, most, colour_ticks(most));
+  std::size_t block = 0;
+  for (std::size_t i = 0; i < maps.size(); ++i) {
+    const double top = 40 + panel_px * static_cast<double>(i);
+    body += margins({0.085, 0.84, 1 - (top + 280) / height, 1 - (top + 52) / height});
+    body += y_label("GPUs", 14.0 / width);
+    body += panel(maps[i], block, name, most);
+    block += break_even_line(maps[i]).empty() ? 1 : 2;
+  }
+  return script(name, title, width, height, body);
+}
+
+}  // namespace lambcast::report

@@ -1,0 +1,47 @@
+// Where compression pays: the speed-up over NIC bandwidth and GPU count, and the line on which it
+// is exactly 1 (break-even). Between the simulated points the logarithm of the speed-up is taken
+// as linear in the logarithms of bandwidth and GPU count.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "experiments/report/slice.h"
+
+namespace lambcast::report {
+
+struct SpeedupMap {
+  std::string title;
+  std::vector<double> nic_Gbps, gpus;        // ascending
+  std::vector<std::vector<double>> speedup;  // [gpus][nic_Gbps], NaN where no point ran
+};
+
+// Of compressed points of one optimizer and cluster, one per bandwidth and GPU count.
+SpeedupMap speedup_map(const Points& points, std::string title);
+
+// At least two bandwidths and two GPU counts.
+bool map_possible(const Points& points);
+
+// A piece of the break-even line, in Gbit/s and GPUs.
+struct Segment {
+  double x0, y0, x1, y1;
+};
+// Marching squares. The map is first widened by half a cell on each side (with its outermost
+// values), so that the line crosses whole cells.
+std::vector<Segment> break_even_line(const SpeedupMap& map);
+
+// The bandwidths at which one row of the map (one GPU count) crosses 1, ascending.
+struct Crossing {
+  double nic_Gbps;
+  bool falling;  // pays below this bandwidth, not above
+};
+std::vector<Crossing> crossings(const std::vector<double>& nic_Gbps,
+                                const std::vector<double>& speedup);
+
+// All maps of one optimizer as a gnuplot data file (for each map a block of cells, then one of its
+// break-even line if it has one) and the script that draws them one above the other.
+std::string map_data(const std::vector<SpeedupMap>& maps, const std::vector<std::string>& notes);
+std::string map_script(const std::vector<SpeedupMap>& maps, const std::string& name,
+                       const std::string& title);
+
+}  // namespace lambcast::report

@@ -1,0 +1,108 @@
+#include "experiments/report/speedup_map.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+
+using namespace lambcast::report;
+
+namespace {
+
+// speedup = gpus^b * scale / nic: break-even at nic = scale * gpus^b.
+SpeedupMap power_map(double scale, double b) {
+  SpeedupMap map{"box", {1, 4, 16, 64}, {8, 32, 128}, {}};
+  for (const double gpus : map.gpus) {
+    std::vector<double>& row = map.speedup.emplace_back();
+    for (const double nic : map.nic_Gbps) row.push_back(scale * std::pow(gpus, b) / nic);
+  }
+  return map;
+}
+
+}  // namespace
+
+TEST_CASE("the break-even line of a power law is exact") {
+  // log speedup is linear in both logarithms, and so is the interpolation: every end of every
+  // inner segment lies on nic = 2 * sqrt(gpus / 8), from 2 at 8 GPUs to 8 at 128 GPUs.
+  const std::vector<Segment> line = break_even_line(power_map(2 / std::sqrt(8.0), 0.5));
+  std::size_t inside = 0;
+  for (const Segment& s : line) {
+    for (const auto& [x, y] : {std::pair(s.x0, s.y0), std::pair(s.x1, s.y1)}) {
+      if (y < 8 || y > 128) continue;
+      ++inside;
+      CHECK(x == Approx(2 * std::sqrt(y / 8)));
+    }
+  }
+  CHECK(inside >= 4);
+}
+
+TEST_CASE("the break-even line runs from border to border") {
+  // The speed-up does not depend on GPUs: an upright line at 10, from half a cell below 8
+  // (8 / sqrt(4) = 4) to half a cell above 128 (256).
+  const std::vector<Segment> line = break_even_line(power_map(10, 0));
+  double low = 1e9, high = 0;
+  for (const Segment& s : line) {
+    CHECK(s.x0 == Approx(10));
+    CHECK(s.x1 == Approx(10));
+    low = std::min({low, s.y0, s.y1});
+    high = std::max({high, s.y0, s.y1});
+  }
+  CHECK(line.size() == 4);
+  CHECK(low == Approx(4));
+  CHECK(high == Approx(256));
+}
+
+TEST_CASE("no line where compression pays everywhere, nor next to points that did not run") {
+  CHECK(break_even_line(power_map(1000, 0)).empty());
+  SpeedupMap holes = power_map(10, 0);
+  for (auto& row : holes.speedup) row[1] = absent;  // 4 Gbit/s: one side of the line at 10
+  CHECK(break_even_line(holes).empty());
+}
+
+TEST_CASE("a saddle gives two separate pieces, cut off from the corners that differ") {
+  SpeedupMap map{"box", {1, 2}, {8, 16}, {{4, 0.5}, {0.5, 4}}};
+  // The mean of the logarithms, log(4 * 0.5 * 0.5 * 4) / 4, is above 0: the corners that pay are
+  // joined, and each piece cuts off one that does not. In the cell itself the cuts lie at a third
+  // of the way from the losing corner: log 0.5 / (log 0.5 - log 4) = 1/3.
+  std::size_t pieces = 0;
+  for (const Segment& s : break_even_line(map)) {
+    const bool in_cell = std::min(s.x0, s.x1) >= 1 && std::max(s.x0, s.x1) <= 2 &&
+                         std::min(s.y0, s.y1) >= 8 && std::max(s.y0, s.y1) <= 16;
+    if (!in_cell) continue;
+    ++pieces;
+    const bool lower_right = std::max(s.x0, s.x1) == Approx(2) && std::min(s.y0, s.y1) == Approx(8);
+    const bool upper_left = std::min(s.x0, s.x1) == Approx(1) && std::max(s.y0, s.y1) == Approx(16);
+    CHECK((lower_right || upper_left));
+  }
+  CHECK(pieces == 2);
+}
+
+TEST_CASE("crossings of a row") {
+  const std::vector<double> nic = {1, 10, 100};
+  // From 10 down to 0.1 over one decade of bandwidth after 1: at 1 in the middle, sqrt(10).
+  const std::vector<Crossing> falling = crossings(nic, {10, 0.1, 0.05});
+  REQUIRE(falling.size() == 1);
+  CHECK(falling[0].nic_Gbps == Approx(std::sqrt(10.0)));
+  CHECK(falling[0].falling);
+  const std::vector<Crossing> both = crossings(nic, {0.5, 2, 0.5});
+  REQUIRE(both.size() == 2);
+  CHECK_FALSE(both[0].falling);
+  CHECK(both[1].falling);
+  CHECK(crossings(nic, {2, 3, 4}).empty());
+  // A missing point is bridged: from 10 at 1 to 0.1 at 100, so 1 at 10.
+  CHECK(crossings(nic, {10, absent, 0.1}).at(0).nic_Gbps == Approx(10));
+}
+
+TEST_CASE("map data has a block of cells and a block of the line") {
+  const std::vector<SpeedupMap> maps = {power_map(10, 0), power_map(1000, 0), power_map(10, 0)};
+  const std::string data = map_data(maps, {"note"});
+  CHECK(data.find("# note\n# box\n") == 0);
+  // Cell of 4 Gbit/s and 32 GPUs: borders at half a factor of 4; speed-up 10 / 4.
+  CHECK(data.find("4 32 2 8 16 64 2.5\n") != std::string::npos);
+  CHECK(data.find("# break-even line (speed-up 1)") != std::string::npos);
+  CHECK(data.find("10 4\n10 8\n\n") != std::string::npos);
+  // The second map has no line, so the third one's cells are the fourth block, its line the fifth.
+  const std::string script = map_script(maps, "m", "title");
+  CHECK(script.find("'m.dat' index 1 using 1:2 with lines") != std::string::npos);
+  CHECK(script.find("'m.dat' index 2 using 1:2 with lines") == std::string::npos);
+  CHECK(script.find("'m.dat' index 4 using 1:2 with lines") != std::string::npos);
+  CHECK(script.find("'break-even 1.0' at first 10,graph") != std::string::npos);
+}

@@ -1,0 +1,173 @@
+#include "experiments/report/step_bars.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "experiments/report/gnuplot.h"
+#include "experiments/report/palette.h"
+
+namespace lambcast::report {
+namespace {
+
+constexpr int width = 820, panel_px = 335;
+constexpr std::size_t first_part_column = 6;
+
+std::string stage_label(const Point& point, const std::string& stage) {
+  if (stage == "uniform") return display_name(point.optimizer);
+  if (stage == "warmup") return "warm-up";
+  if (stage == "compression") return "compressed";
+  return stage;
+}
+
+Bar bar_of(const Point& point, const Stage& stage) {
+  Bar bar{stage_label(point, stage.name), point.gpus, point.global_batch, stage.step_time_us, {}};
+  std::copy(stage.parts_us.begin(), stage.parts_us.end(), bar.parts_us.begin());
+  const double sum = std::accumulate(stage.parts_us.begin(), stage.parts_us.end(), 0.0);
+  bar.parts_us.back() = std::max(0.0, stage.step_time_us - sum);
+  return bar;
+}
+
+std::vector<double> evenly_chosen(const std::vector<double>& all, std::size_t most) {
+  if (all.size() <= most) return all;
+  std::vector<double> chosen;
+  for (std::size_t i = 0; i < most; ++i) {
+    chosen.push_back(all[i * (all.size() - 1) / (most - 1)]);
+  }
+  return chosen;
+}
+
+// Bars stand one apart, groups of one GPU count two.
+std::vector<double> places(const std::vector<Bar>& bars) {
+  std::vector<double> xs;
+  for (std::size_t i = 0; i < bars.size(); ++i) {
+    const double gap = i > 0 && bars[i].gpus != bars[i - 1].gpus ? 1.7 : 1;
+    xs.push_back(i == 0 ? 0 : xs.back() + gap);
+  }
+  return xs;
+}
+
+double height_ms(const Bar& bar) {
+  const double sum = std::accumulate(bar.parts_us.begin(), bar.parts_us.end(), 0.0);
+  return std::max(sum, bar.step_time_us) * bar.gpus / bar.global_batch / 1e3;
+}
+
+// "1.25 s", "83.1 ms": three digits, as there is no room for more above a bar.
+std::string short_time(double us) {
+  const auto [value, unit] = us >= 0.9995e6   ? std::pair(us / 1e6, "s")
+                             : us >= 0.9995e3 ? std::pair(us / 1e3, "ms")
+                                              : std::pair(us, "µs");
+  return fmt::format("{:.{}f} {}", value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0, unit);
+}
+
+std::string group_labels(const BarPanel& panel, const std::vector<double>& xs) {
+  std::string text;
+  int tag = 10;
+  for (std::size_t i = 0; i < xs.size();) {
+    std::size_t end = i;
+    while (end < xs.size() && panel.bars[end].gpus == panel.bars[i].gpus) ++end;
+    text += fmt::format("  set label {} '{} GPUs' at first {:.3f},graph -0.38 center font ',13'\n",
+                        tag++, panel.bars[i].gpus, (xs[i] + xs[end - 1]) / 2);
+    i = end;
+  }
+  return text;
+}
+
+std::string panel_script(const BarPanel& panel, std::size_t index, const std::string& name) {
+  const std::vector<double> xs = places(panel.bars);
+  double top = 0;
+  for (const Bar& bar : panel.bars) top = std::max(top, height_ms(bar));
+  const std::size_t last = first_part_column + part_looks.size() - 1;
+  std::string text = fmt::format(
+      "  set title {} font ',14' offset 0,-0.5\n  set xrange [-0.8:{:.3f}]\n"
+      "  set yrange [0:{:.6g}]\n{}  plot ",
+      script_text(panel.title), xs.back() + 0.8, top * 1.32, group_labels(panel, xs));
+  // From the whole stack downwards, each bar covering the lower part of the one before.
+  for (std::size_t column = last; column >= first_part_column; --column) {
+    text += fmt::format(
+        "'{}.dat' index {} using 1:((sum [k={}:{}] column(k)) * $3 / $4 / 1e3){} with boxes "
+        "lc rgb '{}', \\\n    ",
+        name, index, first_part_column, column, column == last ? ":xtic(2)" : "",
+        part_looks[column - first_part_column].colour);
+  }
+  text += fmt::format(
+      "'{0}.dat' index {1} using 1:($5 * $3 / $4 / 1e3):(0.39) with xerrorbars pt 0 lw 1.5 "
+      "lc rgb '#000000', \\\n    "
+      "'{0}.dat' index {1} using 1:((sum [k={2}:{3}] column(k)) * $3 / $4 / 1e3 + {4:.6g})"
+      ":(sprintf('%s', stringcolumn({5}))) with labels rotate left font ',12'\n",
+      name, index, first_part_column, last, top * 0.025, last + 1);
+  return text + "  unset label\n";
+}
+
+}  // namespace
+
+BarPanel bar_panel(const Points& points, std::string title) {
+  BarPanel panel{std::move(title), {}};
+  for (const double gpus : evenly_chosen(values(points, &Point::gpus), most_groups)) {
+    for (const bool compressed : {false, true}) {
+      for (const Point* p : points) {
+        if (p->gpus != gpus || p->compressed() != compressed) continue;
+        for (const Stage& stage : p->stages) panel.bars.push_back(bar_of(*p, stage));
+      }
+    }
+  }
+  return panel;
+}
+
+std::size_t overlapping(const std::vector<BarPanel>& panels) {
+  std::size_t count = 0;
+  for (const BarPanel& panel : panels) {
+    for (const Bar& bar : panel.bars) {
+      const double sum = std::accumulate(bar.parts_us.begin(), bar.parts_us.end(), 0.0);
+      if (sum > bar.step_time_us * 1.001) ++count;
+    }
+  }
+  return count;
+}
+
+std::string bar_data(const std::vector<BarPanel>& panels, const std::vector<std::string>& notes) {
+  std::string text;
+  for (const std::string& note : notes) text += comment(note);
+  for (std::size_t i = 0; i < panels.size(); ++i) {
+    if (i > 0) text += "\n\n";
+    text += comment(panels[i].title);
+    text += comment(fmt::format("place stage gpus global_batch step_time_us {}_us other_us label",
+                                fmt::join(part_names, "_us ")));
+    const std::vector<double> xs = places(panels[i].bars);
+    for (std::size_t b = 0; b < xs.size(); ++b) {
+      const Bar& bar = panels[i].bars[b];
+      text += fmt::format("{:.3g} {} {} {} {}", xs[b], data_text(bar.label), bar.gpus,
+                          data_number(bar.global_batch), data_number(bar.step_time_us));
+      for (const double part : bar.parts_us) text += ' ' + data_number(part);
+      text += ' ' + data_text(short_time(bar.step_time_us)) + '\n';
+    }
+  }
+  return text;
+}
+
+std::string bar_script(const std::vector<BarPanel>& panels, const std::string& name,
+                       const std::string& title) {
+  std::vector<LegendEntry> entries;
+  for (const PartLook& part : part_looks) {
+    entries.push_back({std::string(part.label), LegendEntry::Mark::box, part.colour});
+  }
+  const int height =
+      40 + legend_height(entries, width) + panel_px * static_cast<int>(panels.size());
+  std::string body =
+      "  set boxwidth 0.78; set style fill solid 1 noborder\n"
+      "  set errorbars 0\n  unset grid; set grid ytics lc rgb '#d8d8d8' lw 1 dt 1\n"
+      "  set xtics rotate by 40 right font ',12' scale 0\n";
+  for (std::size_t i = 0; i < panels.size(); ++i) {
+    const double top = 40 + panel_px * static_cast<double>(i);
+    body += margins({0.095, 0.985, 1 - (top + 235) / height, 1 - (top + 30) / height});
+    if (i + 1 == panels.size()) body += legend(entries, width, height);
+    body += y_label("GPU time per sample (ms)", 14.0 / width);
+    body += panel_script(panels[i], i, name);
+  }
+  return script(name, title, width, height, body);
+}
+
+}  // namespace lambcast::report

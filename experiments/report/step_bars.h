@@ -1,0 +1,42 @@
+// Where a step goes: stacked bars of its parts, one bar per stage and GPU count, the plain
+// optimizer beside its compressed kin.
+//
+// The parts follow one another in a step, so they add up to its time; what they leave of it is
+// `other`. Bars are drawn as GPU time per sample, step_time * gpus / global_batch, since step
+// times of one global batch on 8 and on 256 GPUs do not fit one axis; the step time itself stands
+// above each bar and, part by part, in the data file.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "experiments/report/slice.h"
+
+namespace lambcast::report {
+
+struct Bar {
+  std::string label;  // "LAMB", "warm-up", "compressed"
+  double gpus = absent, global_batch = absent, step_time_us = absent;
+  std::array<double, part_names.size() + 1> parts_us{};  // part_names, then other
+};
+
+struct BarPanel {
+  std::string title;
+  std::vector<Bar> bars;  // grouped by GPU count, ascending
+};
+
+// At most this many GPU counts fit a figure; of more, evenly chosen ones stay.
+inline constexpr std::size_t most_groups = 6;
+
+// Of points of one cluster, of one compressed optimizer and its baseline, one per GPU count.
+BarPanel bar_panel(const Points& points, std::string title);
+
+// Bars whose parts add up to more than the step, since they overlap in time.
+std::size_t overlapping(const std::vector<BarPanel>& panels);
+
+std::string bar_data(const std::vector<BarPanel>& panels, const std::vector<std::string>& notes);
+std::string bar_script(const std::vector<BarPanel>& panels, const std::string& name,
+                       const std::string& title);
+
+}  // namespace lambcast::report

@@ -1,0 +1,162 @@
+#include "experiments/report/verdict.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "experiments/report/figure.h"
+#include "experiments/report/palette.h"
+
+namespace lambcast::report {
+namespace {
+
+constexpr std::size_t most_reasons = 5;
+
+std::string without_numbers(const std::string& text) {
+  std::string masked;
+  for (const char c : text) {
+    const bool digit = (c >= '0' && c <= '9') || c == '.';
+    if (!digit) masked += c;
+    if (digit && (masked.empty() || masked.back() != '#')) masked += '#';
+  }
+  return masked;
+}
+
+std::vector<Reason> reasons_of(const std::vector<Point>& points) {
+  std::vector<std::pair<std::string, Reason>> found;  // by masked text, in the order of the file
+  for (const Point& p : points) {
+    if (p.ok()) continue;
+    const std::string masked = without_numbers(p.status);
+    const auto same = std::find_if(found.begin(), found.end(),
+                                   [&](const auto& entry) { return entry.first == masked; });
+    if (same == found.end()) {
+      found.push_back({masked, {p.status, 1}});
+    } else {
+      ++same->second.count;
+    }
+  }
+  std::vector<Reason> reasons;
+  for (auto& [masked, reason] : found) reasons.push_back(std::move(reason));
+  std::stable_sort(reasons.begin(), reasons.end(),
+                   [](const Reason& a, const Reason& b) { return a.count > b.count; });
+  return reasons;
+}
+
+bool compared(const Point& p) { return p.ok() && p.compressed() && std::isfinite(p.speedup); }
+
+std::vector<Spread> spreads_of(const std::vector<Point>& points) {
+  Points all;
+  for (const Point& p : points) {
+    if (compared(p)) all.push_back(&p);
+  }
+  std::vector<Spread> spreads;
+  for (const std::string& cluster : names(all, &Point::cluster)) {
+    for (const std::string& optimizer : names(all, &Point::optimizer)) {
+      std::vector<double> speedups;
+      for (const Point* p : all) {
+        if (p->cluster == cluster && p->optimizer == optimizer) speedups.push_back(p->speedup);
+      }
+      if (speedups.empty()) continue;
+      std::sort(speedups.begin(), speedups.end());
+      const std::size_t n = speedups.size();
+      const double median = (speedups[(n - 1) / 2] + speedups[n / 2]) / 2;
+      spreads.push_back({cluster, optimizer, baseline_of(points, optimizer), n, speedups.front(),
+                         median, speedups.back()});
+    }
+  }
+  return spreads;
+}
+
+std::string break_even_phrase(const SpeedupMap& map) {
+  const std::vector<double>& row = map.speedup.back();
+  const std::string where = fmt::format("on {} ({} GPUs)", map.title, map.gpus.back());
+  const std::vector<Crossing> found = crossings(map.nic_Gbps, row);
+  if (found.size() == 1) {
+    return fmt::format("{} {:.3g} Gbit/s {}", found[0].falling ? "below" : "above",
+                       found[0].nic_Gbps, where);
+  }
+  if (found.size() > 1) {
+    std::vector<std::string> places;
+    for (const Crossing& c : found) places.push_back(fmt::format("{:.3g}", c.nic_Gbps));
+    return fmt::format("in part, crossing break-even at {} Gbit/s, {}", fmt::join(places, " and "),
+                       where);
+  }
+  const bool pays = std::any_of(row.begin(), row.end(), [](double s) { return s > 1; });
+  return fmt::format("at {} bandwidth scanned ({} to {} Gbit/s) {}", pays ? "every" : "no",
+                     map.nic_Gbps.front(), map.nic_Gbps.back(), where);
+}
+
+std::string conditions(const Point& p) {
+  std::string text = fmt::format("{:.2f}x for {} over {} ({} on {}, {} GPUs, global batch {}, {}",
+                                 p.speedup, display_name(p.optimizer), display_name(p.baseline),
+                                 p.model, p.cluster, p.gpus, p.global_batch, p.backend);
+  if (!std::isnan(p.freeze_share())) {
+    text += fmt::format(", freeze_step {} of {}", p.freeze_step, p.steps);
+  }
+  if (!std::isnan(p.nic_Gbps)) text += fmt::format(", {:.4g} Gbit/s NIC", p.nic_Gbps);
+  return text + ")";
+}
+
+std::string counts(const Verdict& v) {
+  std::string text = fmt::format("Of {} points {} ran", v.points, v.ran);
+  if (v.reasons.empty()) return text + ".";
+  std::vector<std::string> said;
+  std::size_t shown = 0;
+  for (const Reason& reason : v.reasons) {
+    if (said.size() == most_reasons) break;
+    shown += reason.count;
+    said.push_back(fmt::format("{} x {}", reason.count, reason.example));
+  }
+  if (shown < v.points - v.ran) {
+    said.push_back(fmt::format("{} x other reasons", v.points - v.ran - shown));
+  }
+  return fmt::format("{} and {} cannot ({}).", text, v.points - v.ran, fmt::join(said, "; "));
+}
+
+}  // namespace
+
+Verdict verdict_of(const std::vector<Point>& points) {
+  Verdict v;
+  v.points = points.size();
+  v.reasons = reasons_of(points);
+  v.spreads = spreads_of(points);
+  for (const Point& p : points) {
+    if (p.ok()) ++v.ran;
+    if (!compared(p)) continue;
+    ++v.compared;
+    if (p.speedup > 1) ++v.faster;
+    if (!v.best || p.speedup > v.best->speedup) v.best = &p;
+    if (!v.worst || p.speedup < v.worst->speedup) v.worst = &p;
+  }
+  for (const std::string& optimizer : compressed_optimizers(points)) {
+    std::vector<std::string> phrases;
+    for (const SpeedupMap& map : map_study(points, optimizer).maps) {
+      phrases.push_back(break_even_phrase(map));
+    }
+    if (phrases.empty()) continue;
+    v.break_even.push_back(
+        fmt::format("By NIC bandwidth, {} over {} pays {}.", display_name(optimizer),
+                    display_name(baseline_of(points, optimizer)), fmt::join(phrases, "; ")));
+  }
+  return v;
+}
+
+std::vector<std::string> in_words(const Verdict& v) {
+  std::vector<std::string> said = {counts(v)};
+  if (v.compared == 0) {
+    said.push_back("No row compares a compressed optimizer with its plain baseline.");
+    return said;
+  }
+  said.push_back(fmt::format("Compression makes the whole run faster in {} of {} compared points.",
+                             v.faster, v.compared));
+  said.push_back(fmt::format("Best: {}.", conditions(*v.best)));
+  said.push_back(fmt::format("Worst: {}.", conditions(*v.worst)));
+  said.insert(said.end(), v.break_even.begin(), v.break_even.end());
+  if (v.break_even.empty()) {
+    said.push_back("No scan over NIC bandwidth and GPUs, so no break-even bandwidth.");
+  }
+  return said;
+}
+
+}  // namespace lambcast::report

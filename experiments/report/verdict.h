@@ -1,0 +1,41 @@
+// What the results say in a few sentences: how many points ran, where compression gains most and
+// least, and from which bandwidth on it stops to pay.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "experiments/report/point.h"
+
+namespace lambcast::report {
+
+// Points that cannot run, by reason. Reasons that differ in their numbers alone count as one.
+struct Reason {
+  std::string example;
+  std::size_t count = 0;
+};
+
+// Spread of the whole-run speed-up over the rows of one optimizer on one cluster.
+struct Spread {
+  std::string cluster, optimizer, baseline;
+  std::size_t count = 0;
+  double least = absent, median = absent, most = absent;
+};
+
+// Points into the points that it was made of.
+struct Verdict {
+  std::size_t points = 0, ran = 0;
+  std::vector<Reason> reasons;           // the most frequent first
+  std::size_t compared = 0, faster = 0;  // rows with a baseline; of them, with a speed-up over 1
+  const Point* best = nullptr;
+  const Point* worst = nullptr;
+  std::vector<Spread> spreads;
+  std::vector<std::string> break_even;  // one sentence per optimizer with a scan
+};
+
+Verdict verdict_of(const std::vector<Point>& points);
+
+// Sentences that together make one paragraph.
+std::vector<std::string> in_words(const Verdict& verdict);
+
+}  // namespace lambcast::report

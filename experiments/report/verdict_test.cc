@@ -1,0 +1,97 @@
+#include "experiments/report/verdict.h"
+
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+
+#include "experiments/report/report.h"
+#include "experiments/report/synthetic_sweep.h"
+
+using namespace lambcast::report;
+
+namespace {
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::string words(const Verdict& verdict) {
+  return fmt::format("{}", fmt::join(in_words(verdict), " "));
+}
+
+Point compared(double nic_Gbps, double gpus, double speedup) {
+  Point p;
+  p.model = "tiny";
+  p.cluster = "box";
+  p.optimizer = "onebit_adam";
+  p.baseline = "adam";
+  p.backend = "nccl";
+  p.status = "ok";
+  p.gpus = gpus;
+  p.global_batch = 4096;
+  p.steps = 1000;
+  p.freeze_step = 100;
+  p.nic_Gbps = nic_Gbps;
+  p.speedup = speedup;
+  p.samples_per_s = speedup;
+  return p;
+}
+
+}  // namespace
+
+TEST_CASE("the verdict names best, worst and break-even with their conditions") {
+  // At 16 GPUs: 4 at 1 Gbit/s, 1/4 at 100 Gbit/s, so 1 at 10 Gbit/s.
+  const std::vector<Point> points = {compared(1, 8, 2), compared(100, 8, 0.5), compared(1, 16, 4),
+                                     compared(100, 16, 0.25)};
+  const std::string text = words(verdict_of(points));
+  CHECK(contains(text, "Of 4 points 4 ran."));
+  CHECK(contains(text, "faster in 2 of 4 compared points"));
+  CHECK(contains(text,
+                 "Best: 4.00x for 1-bit Adam over Adam (tiny on box, 16 GPUs, global batch "
+                 "4096, nccl, freeze_step 100 of 1000, 1 Gbit/s NIC)"));
+  CHECK(contains(text, "Worst: 0.25x"));
+  CHECK(contains(text, "1-bit Adam over Adam pays below 10 Gbit/s on box (16 GPUs)."));
+}
+
+TEST_CASE("break-even outside the scan is said as such") {
+  std::vector<Point> points = {compared(1, 8, 2), compared(100, 8, 1.5), compared(1, 16, 4),
+                               compared(100, 16, 1.25)};
+  CHECK(contains(words(verdict_of(points)), "pays at every bandwidth scanned (1 to 100 Gbit/s)"));
+  for (Point& p : points) p.speedup = 0.5;
+  CHECK(contains(words(verdict_of(points)), "pays at no bandwidth scanned"));
+  points.resize(1);
+  CHECK(contains(words(verdict_of(points)), "so no break-even bandwidth"));
+}
+
+TEST_CASE("reasons that differ in their numbers alone are counted together") {
+  std::vector<Point> points(5, compared(1, 8, 2));
+  points[0].status = "infeasible: needs 17.5 GiB of 16 GiB";
+  points[1].status = "infeasible: needs 180 GiB of 16 GiB";
+  points[2].status = "infeasible: no such backend";
+  const Verdict verdict = verdict_of(points);
+  REQUIRE(verdict.reasons.size() == 2);
+  CHECK(verdict.reasons[0].count == 2);
+  CHECK(contains(words(verdict),
+                 "Of 5 points 2 ran and 3 cannot (2 x infeasible: needs 17.5 GiB of 16 GiB; "
+                 "1 x infeasible: no such backend)."));
+}
+
+TEST_CASE("results without a comparison say so") {
+  Point p = compared(1, 8, 1);
+  p.optimizer = "adam";
+  CHECK(contains(words(verdict_of({p})), "No row compares"));
+  CHECK(contains(words(verdict_of({})), "Of 0 points 0 ran."));
+}
+
+TEST_CASE("the summary lists the spread of speed-ups by cluster and optimizer") {
+  const SyntheticSweep sweep{.clusters = {{"box", 4, 10}},
+                             .optimizers = {"lamb", "onebit_lamb"},
+                             .gpus = {8, 16},
+                             .global_batches = {8192}};
+  const std::string text =
+      summary_text(lambcast::csv::parse(synthetic_header() + synthetic_rows(sweep), "results.csv"));
+  CHECK(contains(text, "Of 4 points 4 ran."));
+  CHECK(contains(text,
+                 "\n  cluster  optimizer          points   least  median    most\n"
+                 "  box      1-bit LAMB / LAMB       2  "));
+}
