@@ -60,8 +60,7 @@ Json inputs_json(const Training& training) {
               {"cluster", cluster.name},
               {"cluster_hash", description_hash(cluster.origin, cluster_names(), cluster_text)},
               {"device", training.device->name},
-              {"device_hash",
-               description_hash(training.device->name, device_names(), device_text)},
+              {"device_hash", description_hash(training.device->name, device_names(), device_text)},
               {"optimizer", std::string(deepspeed::name_of(optimizer.type))},
               {"backend", std::string(deepspeed::name_of(optimizer.comm_backend_name.value))},
               {"cuda_aware", optimizer.cuda_aware.value},
@@ -155,13 +154,13 @@ std::string forecast_table(const Scenario& scenario, const Forecast& forecast,
                      "steps", "step (ms)", "forward", "backward", "exposed", "compression",
                      "optimizer", "samples/s");
   for (const StageForecast& stage : forecast.stages) {
-    out += fmt::format("{:<12} {:>9} {:>12.2f} {:>11.2f} {:>11.2f} {:>11.2f} {:>11.2f} {:>11.2f} "
-                       "{:>12.1f}\n",
-                       name_of(stage.kind), stage.steps, stage.step_time_us * 1e-3,
-                       stage.forward_us * 1e-3, stage.backward_us * 1e-3,
-                       stage.exposed_comm_us * 1e-3,
-                       (stage.compress_us + stage.decompress_us) * 1e-3, stage.optimizer_us * 1e-3,
-                       stage.samples_per_s);
+    out += fmt::format(
+        "{:<12} {:>9} {:>12.2f} {:>11.2f} {:>11.2f} {:>11.2f} {:>11.2f} {:>11.2f} "
+        "{:>12.1f}\n",
+        name_of(stage.kind), stage.steps, stage.step_time_us * 1e-3, stage.forward_us * 1e-3,
+        stage.backward_us * 1e-3, stage.exposed_comm_us * 1e-3,
+        (stage.compress_us + stage.decompress_us) * 1e-3, stage.optimizer_us * 1e-3,
+        stage.samples_per_s);
   }
   const RunForecast& run = forecast.run;
   out += fmt::format("\nrun: {} steps in {}, {:.1f} samples/s, {:.1f} GPU-hours", run.steps,
@@ -190,17 +189,25 @@ std::string chrome_trace(const Training& training) {
   for (const Stage& stage : stages_of(training)) {
     if (stage.steps == 0) continue;
     const StepRun step = run_step(training, stage, costs);
-    events.push_back({{"ph", "M"}, {"pid", pid}, {"name", "process_name"},
+    events.push_back({{"ph", "M"},
+                      {"pid", pid},
+                      {"name", "process_name"},
                       {"args", {{"name", fmt::format("{} step", name_of(stage.kind))}}}});
     for (std::size_t i = 0; i < step.graph.resources().size(); ++i)
-      events.push_back({{"ph", "M"}, {"pid", pid}, {"tid", i}, {"name", "thread_name"},
+      events.push_back({{"ph", "M"},
+                        {"pid", pid},
+                        {"tid", i},
+                        {"name", "thread_name"},
                         {"args", {{"name", step.graph.resources()[i]}}}});
     for (TaskId task = 0; task < step.graph.tasks().size(); ++task) {
       const Span& span = step.timeline.spans[task];
       if (span.begin == span.end) continue;
-      events.push_back({{"ph", "X"}, {"pid", pid}, {"tid", step.graph.tasks()[task].resource},
+      events.push_back({{"ph", "X"},
+                        {"pid", pid},
+                        {"tid", step.graph.tasks()[task].resource},
                         {"name", step.graph.tasks()[task].name},
-                        {"ts", span.begin.since_start().us()}, {"dur", (span.end - span.begin).us()}});
+                        {"ts", span.begin.since_start().us()},
+                        {"dur", (span.end - span.begin).us()}});
     }
     ++pid;
   }

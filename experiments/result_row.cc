@@ -15,7 +15,7 @@ constexpr std::array<StepKind, 4> kinds{StepKind::uniform, StepKind::warmup, Ste
 
 struct StageColumn {
   const char* name;
-  double StageForecast::* value;
+  double StageForecast::*value;
 };
 
 constexpr std::array<StageColumn, 15> stage_columns{{
@@ -47,9 +47,9 @@ std::string kernels_name(Kernels kernels) {
 
 const std::vector<std::string>& result_columns() {
   static const std::vector<std::string> columns = [] {
-    std::vector<std::string> all{"model",       "cluster",     "optimizer",    "backend",
-                                 "nodes",       "gpus",        "micro_batch",  "grad_accum",
-                                 "global_batch", "seq_len",    "steps",        "freeze_step"};
+    std::vector<std::string> all{"model",        "cluster", "optimizer",   "backend",
+                                 "nodes",        "gpus",    "micro_batch", "grad_accum",
+                                 "global_batch", "seq_len", "steps",       "freeze_step"};
     for (const StepKind kind : kinds) {
       all.push_back(fmt::format("{}_steps", name_of(kind)));
       for (const StageColumn& column : stage_columns)
@@ -58,7 +58,8 @@ const std::vector<std::string>& result_columns() {
     for (const char* name :
          {"run_time_s", "run_samples_per_s", "gpu_hours", "cost_usd", "run_wire_bytes_per_gpu",
           "volume_reduction", "speedup_vs_baseline", "baseline_optimizer", "peak_bytes_per_gpu",
-          "fits", "status", "cost_source", "cuda_aware", "nic_bandwidth_Gbps", "kernels", "network"})
+          "fits", "status", "cost_source", "cuda_aware", "nic_bandwidth_Gbps", "kernels",
+          "network"})
       all.emplace_back(name);
     return all;
   }();
@@ -69,22 +70,22 @@ std::vector<std::string> result_row(const Scenario& scenario, const Forecast& fo
   const Training& training = scenario.training;
   const auto& optimizer = *training.config.optimizer;
   const bool onebit = deepspeed::is_onebit(optimizer.type);
-  std::vector<std::string> row{
-      training.model->name,
-      training.cluster->name,
-      std::string(deepspeed::name_of(optimizer.type)),
-      std::string(deepspeed::name_of(optimizer.comm_backend_name.value)),
-      whole(training.nodes()),
-      whole(training.gpus),
-      whole(training.batch.micro),
-      whole(training.batch.gas),
-      whole(training.batch.train),
-      whole(training.seq_len),
-      whole(training.steps),
-      onebit ? whole(optimizer.type == deepspeed::OptimizerType::zero_one_adam
-                         ? optimizer.var_freeze_step.value
-                         : optimizer.freeze_step.value)
-             : ""};
+  std::vector<std::string> row{training.model->name,
+                               training.cluster->name,
+                               std::string(deepspeed::name_of(optimizer.type)),
+                               std::string(deepspeed::name_of(optimizer.comm_backend_name.value)),
+                               whole(training.nodes()),
+                               whole(training.gpus),
+                               whole(training.batch.micro),
+                               whole(training.batch.gas),
+                               whole(training.batch.train),
+                               whole(training.seq_len),
+                               whole(training.steps),
+                               onebit
+                                   ? whole(optimizer.type == deepspeed::OptimizerType::zero_one_adam
+                                               ? optimizer.var_freeze_step.value
+                                               : optimizer.freeze_step.value)
+                                   : ""};
   row.reserve(result_columns().size());
   for (const StepKind kind : kinds) {
     const auto stage =
@@ -96,22 +97,22 @@ std::vector<std::string> result_row(const Scenario& scenario, const Forecast& fo
       row.push_back(present ? csv::number((*stage).*column.value) : "");
   }
   const RunForecast& run = forecast.run;
-  row.insert(row.end(),
-             {csv::number(run.time_s), csv::number(run.samples_per_s), csv::number(run.gpu_hours),
-              run.cost_usd ? csv::number(*run.cost_usd) : "", csv::number(run.wire_bytes_per_gpu),
-              csv::number(run.volume_reduction), csv::number(run.speedup_vs_baseline),
-              run.baseline_optimizer, csv::number(forecast.memory.peak.value()),
-              forecast.memory.fits ? "true" : "false",
-              forecast.memory.fits
-                  ? "ok"
-                  : fmt::format("infeasible: needs {} a GPU, {} has {}",
-                                to_text(forecast.memory.peak), training.device->name,
-                                to_text(training.device->memory_capacity)),
-              std::string(name_of(weakest(forecast.sources))),
-              optimizer.cuda_aware.value ? "true" : "false",
-              csv::number(training.cluster->nic_bandwidth.value.value() * 8e-9),
-              kernels_name(training.kernels),
-              training.network == NetworkModel::flow ? "flow" : "analytic"});
+  row.insert(
+      row.end(),
+      {csv::number(run.time_s), csv::number(run.samples_per_s), csv::number(run.gpu_hours),
+       run.cost_usd ? csv::number(*run.cost_usd) : "", csv::number(run.wire_bytes_per_gpu),
+       csv::number(run.volume_reduction), csv::number(run.speedup_vs_baseline),
+       run.baseline_optimizer, csv::number(forecast.memory.peak.value()),
+       forecast.memory.fits ? "true" : "false",
+       forecast.memory.fits
+           ? "ok"
+           : fmt::format("infeasible: needs {} a GPU, {} has {}", to_text(forecast.memory.peak),
+                         training.device->name, to_text(training.device->memory_capacity)),
+       std::string(name_of(weakest(forecast.sources))),
+       optimizer.cuda_aware.value ? "true" : "false",
+       csv::number(training.cluster->nic_bandwidth.value.value() * 8e-9),
+       kernels_name(training.kernels),
+       training.network == NetworkModel::flow ? "flow" : "analytic"});
   return row;
 }
 

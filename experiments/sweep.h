@@ -1,4 +1,5 @@
-// Many what-ifs from one file: every combination of a grid, streamed to results.csv in a fixed order.
+// Many what-ifs from one file: every combination of a grid, streamed to results.csv in a fixed
+// order.
 //
 //   name = "..."                       description = "..."
 //   [base]                             what all points share: keys of WhatIf
@@ -21,9 +22,12 @@
 #include <vector>
 
 #include "experiments/scenario.h"
-#include "sim/base/table.h"
+#include "models/training/collective_costs.h"
 
 namespace lambcast {
+
+// The sweep file of a study that ships inside (its folder's name), or empty.
+std::string study_text(std::string_view name);
 
 struct SweepPlan {
   std::string name;

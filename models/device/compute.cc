@@ -22,21 +22,38 @@ double curve_time_s(const TrainingCurve& curve, double micro_batch) {
   return interpolate(curve.micro_batch, time, micro_batch);
 }
 
+// A curve of one point takes its shape from a fuller one of the same model and implementation, read
+// at the same number of tokens: half the micro batch takes more than half the time.
+double curve_time_s(const Device& device, const TrainingCurve& curve, double micro_batch) {
+  if (curve.micro_batch.size() > 1) return curve_time_s(curve, micro_batch);
+  const double known = curve.micro_batch[0] / curve.samples_per_s[0];
+  for (const TrainingCurve& fuller : device.training_curves) {
+    if (fuller.micro_batch.size() == 1 || fuller.model != curve.model ||
+        fuller.implementation != curve.implementation)
+      continue;
+    const double ratio = static_cast<double>(curve.seq_len) / static_cast<double>(fuller.seq_len);
+    return known * curve_time_s(fuller, micro_batch * ratio) /
+           curve_time_s(fuller, curve.micro_batch[0] * ratio);
+  }
+  return known * micro_batch / curve.micro_batch[0];
+}
+
 double flops_per_token(const ModelShape& model, std::int64_t seq_len) {
   return forward_flops(model, seq_len).value() /
          static_cast<double>(std::max<std::int64_t>(1, seq_len));
 }
 
 // The curve's time for as many tokens (for images: as many FLOPs), scaled to this model's work.
-double scaled_time_s(const TrainingCurve& curve, const ModelShape& curve_model,
-                     const ModelShape& model, double micro_batch, std::int64_t seq_len) {
+double scaled_time_s(const Device& device, const TrainingCurve& curve,
+                     const ModelShape& curve_model, const ModelShape& model, double micro_batch,
+                     std::int64_t seq_len) {
   if (seq_len == 0) {
     const double samples = micro_batch * forward_flops(model, 0).value() /
                            forward_flops(curve_model, curve.seq_len).value();
-    return curve_time_s(curve, samples);
+    return curve_time_s(device, curve, samples);
   }
   const double tokens = micro_batch * static_cast<double>(seq_len);
-  return curve_time_s(curve, tokens / static_cast<double>(curve.seq_len)) *
+  return curve_time_s(device, curve, tokens / static_cast<double>(curve.seq_len)) *
          flops_per_token(model, seq_len) / flops_per_token(curve_model, curve.seq_len);
 }
 
@@ -72,10 +89,10 @@ std::optional<Estimate> from_curves(const Device& device, const ModelShape& mode
     }
   }
   if (above->seq_len < below->seq_len) above = below;
-  const double low = scaled_time_s(*below, curve_model, model, micro_batch, seq_len);
+  const double low = scaled_time_s(device, *below, curve_model, model, micro_batch, seq_len);
   double seconds = low;
   if (above != below && above->seq_len > seq_len) {
-    const double high = scaled_time_s(*above, curve_model, model, micro_batch, seq_len);
+    const double high = scaled_time_s(device, *above, curve_model, model, micro_batch, seq_len);
     const double share = static_cast<double>(std::max<std::int64_t>(0, seq_len - below->seq_len)) /
                          static_cast<double>(above->seq_len - below->seq_len);
     seconds = low + (high - low) * share;

@@ -175,6 +175,7 @@ void Table::set(std::string_view dotted_key, std::string_view value, std::string
   }
   try {
     toml::table parsed = toml::parse(fmt::format("x = {}", value));
+    if (parsed.size() != 1) fail_input({std::string(origin), 0, {}}, "takes one value");
     parsed.get("x")->visit([&](auto&& node) { table->insert_or_assign(dotted_key, node); });
   } catch (const toml::parse_error&) {
     table->insert_or_assign(dotted_key, std::string(value));
@@ -270,6 +271,30 @@ std::vector<Table> Table::tables(std::string_view key) const {
     tables.push_back(Table(child));
   }
   return tables;
+}
+
+std::optional<std::string> Table::find_text(std::string_view key) const {
+  if (!has(key)) return std::nullopt;
+  return node_->table->get(key)->value_exact<std::string>();
+}
+
+std::vector<std::string> Table::words(std::string_view key) const {
+  if (!has(key)) fail_input(where(key), "is missing");
+  const auto word = [&](const toml::node& node) {
+    if (const auto text = node.value_exact<std::string>()) return *text;
+    if (const auto whole = node.value_exact<std::int64_t>()) return fmt::format("{}", *whole);
+    if (const auto real = node.value_exact<double>()) return fmt::format("{}", *real);
+    if (const auto flag = node.value_exact<bool>()) return std::string(*flag ? "true" : "false");
+    fail_input(where(key), "is no value", "a string, a number, true, false, or a list of them");
+  };
+  const toml::node& node = *node_->table->get(key);
+  std::vector<std::string> words;
+  if (const toml::array* list = node.as_array()) {
+    for (const toml::node& element : *list) words.push_back(word(element));
+  } else {
+    words.push_back(word(node));
+  }
+  return words;
 }
 
 std::vector<std::string> Table::keys() const {

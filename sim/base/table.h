@@ -55,6 +55,11 @@ class Table {
   Table table(std::string_view key) const;
   std::vector<Table> tables(std::string_view key) const;
 
+  // Values as the words a flag would take: "8", "true", "1 Gbit/s"; one, or a list of them.
+  std::vector<std::string> words(std::string_view key) const;
+  // A single string as it stands, if the value is one.
+  std::optional<std::string> find_text(std::string_view key) const;
+
   // The keys present here, in the file's order, counted as read: for maps whose keys are free.
   std::vector<std::string> keys() const;
 

@@ -10,7 +10,8 @@
 //                       way, at two nodes only S (Sanders, Speck, Traeff 2009; NCCL
 //                       src/graph/trees.cc).
 //   hierarchical        all_reduce: reduce-scatter in the node, ring between nodes per local rank,
-//                       all-gather in the node: S 2(N-1)/N leaves a node.
+//                       all-gather in the node, streaming through one another in chunks:
+//                       S 2(N-1)/N leaves a node.
 //   recursive_doubling  all_reduce log2(n) rounds of S; all_gather rounds of S/n, 2S/n, ...
 //   halving_doubling    all_reduce: recursive halving reduce-scatter, recursive doubling all-gather
 //                       (Rabenseifner); reduce_scatter: the first half of it.

@@ -2,20 +2,22 @@
 
 namespace lambcast::builders {
 
+// Pipelined in chunks, the three phases run at once on different links: inside the node every rank
+// passes on S (p-1)/p twice (reduce-scatter and all-gather over p ranks), between nodes its share
+// of S/p goes twice around the ring of N.
 void hierarchical(Schedule& schedule, Bytes size, const Layout& layout) {
   const int local = layout.gpus_per_node;
   const int nodes = layout.nodes();
-  std::vector<Send> inside, between;
+  const Bytes inside = size * (2.0 * (local - 1) / local);
+  const Bytes between = size / local * (2.0 * (nodes - 1) / nodes);
+  std::vector<Send> sends;
   for (int rank = 0; rank < layout.senders(); ++rank) {
     const int first = layout.node_of(rank) * local;
-    inside.push_back({rank, first + (rank - first + 1) % local, size / local});
-    between.push_back({rank, (rank + local) % layout.ranks, size / local / nodes});
+    if (local > 1) sends.push_back({rank, first + (rank - first + 1) % local, inside});
+    if (nodes > 1) sends.push_back({rank, (rank + local) % layout.ranks, between});
   }
-  const std::size_t inside_set = add_sends(schedule, std::move(inside));
-  const std::size_t between_set = add_sends(schedule, std::move(between));
-  if (local > 1) schedule.rounds.push_back({inside_set, local - 1, 1, 0});
-  if (nodes > 1) schedule.rounds.push_back({between_set, 2 * (nodes - 1), 0, 1});
-  if (local > 1) schedule.rounds.push_back({inside_set, local - 1, 1, 0});
+  schedule.rounds.push_back(
+      {add_sends(schedule, std::move(sends)), 1, 2 * (local - 1), 2 * (nodes - 1)});
 }
 
 }  // namespace lambcast::builders

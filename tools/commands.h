@@ -1,0 +1,20 @@
+// The subcommands of `lambcast`, one file each. A command adds its flags to the application and
+// returns what to run once they are parsed; the exit code is what it returns or the code of the
+// Error it throws.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+namespace lambcast {
+
+using Command = std::function<int()>;
+
+Command add_simulate(CLI::App& app);
+Command add_sweep(CLI::App& app);
+Command add_collective(CLI::App& app);
+Command add_presets(CLI::App& app);
+Command add_report(CLI::App& app);
+Command add_validate(CLI::App& app);
+
+}  // namespace lambcast

@@ -1,0 +1,74 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "models/device/device.h"
+#include "models/shape/load.h"
+#include "sim/base/error.h"
+#include "tools/commands.h"
+#include "topologies/cluster.h"
+
+namespace lambcast {
+namespace {
+
+int list_presets() {
+  fmt::print("models\n");
+  for (const std::string& name : model_presets()) {
+    const ModelShape model = load_model(name);
+    fmt::print("  {:<18} {:>9.1f} M parameters, {} tensors\n", name,
+               static_cast<double>(parameters(model)) * 1e-6, tensor_count(model));
+  }
+  fmt::print("\nclusters\n");
+  for (const std::string& name : cluster_names()) {
+    const Cluster cluster = load_cluster(name, {});
+    fmt::print("  {:<18} {:>2} x {:<9} {:>2} NIC(s) of {:>12}, effective {:>12} ({})\n", name,
+               cluster.gpus_per_node, cluster.device, cluster.nics,
+               to_text_bits(cluster.nic_nominal.value), to_text_bits(cluster.nic_bandwidth.value),
+               name_of(cluster.nic_bandwidth.provenance.kind));
+  }
+  fmt::print("\ndevices\n");
+  for (const std::string& name : device_names()) {
+    const Device device = load_device(name);
+    fmt::print("  {:<18} {:>8}, copies at {:>9} ({})\n", name, to_text(device.memory_capacity),
+               to_text_bytes(device.copy_bandwidth.value),
+               name_of(device.copy_bandwidth.provenance.kind));
+  }
+  return 0;
+}
+
+bool has(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+int show_preset(const std::string& name) {
+  const auto models = model_presets(), clusters = cluster_names(), devices = device_names();
+  if (has(models, name)) {
+    fmt::print("{}", model_preset_text(name));
+  } else if (has(clusters, name)) {
+    fmt::print("{}", cluster_text(name));
+  } else if (has(devices, name)) {
+    fmt::print("{}", device_text(name));
+  } else {
+    std::vector<std::string> all = models;
+    all.insert(all.end(), clusters.begin(), clusters.end());
+    all.insert(all.end(), devices.begin(), devices.end());
+    fail_unknown({}, "preset", name, all);
+  }
+  return 0;
+}
+
+}  // namespace
+
+Command add_presets(CLI::App& app) {
+  auto name = std::make_shared<std::string>();
+  CLI::App* command =
+      app.add_subcommand("presets", "models, clusters and devices that ship inside, with sources");
+  command->require_subcommand(1);
+  command->add_subcommand("list", "one line each");
+  CLI::App* show = command->add_subcommand("show", "a description whole, ready to copy and change");
+  show->add_option("NAME", *name, "a name from the list")->required();
+  return [name, show] { return show->parsed() ? show_preset(*name) : list_presets(); };
+}
+
+}  // namespace lambcast

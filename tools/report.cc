@@ -1,0 +1,25 @@
+#include "experiments/report/report.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "tools/commands.h"
+
+namespace lambcast {
+
+Command add_report(CLI::App& app) {
+  auto folder = std::make_shared<std::string>();
+  CLI::App* command =
+      app.add_subcommand("report", "one HTML page and plot files from a results folder");
+  command->add_option("DIR", *folder, "what sweep --out wrote")->required();
+  return [folder] {
+    const report::Paths paths = report::write_report(*folder);
+    for (const std::string& message : paths.messages) fmt::print(stderr, "lambcast: {}\n", message);
+    fmt::print("{}\n", paths.page.string());
+    for (const auto& plot : paths.plots) fmt::print("{}\n", plot.string());
+    return 0;
+  };
+}
+
+}  // namespace lambcast

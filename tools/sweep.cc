@@ -1,0 +1,136 @@
+#include "experiments/sweep.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <thread>
+
+#include "experiments/report/report.h"
+#include "sim/base/csv.h"
+#include "tools/commands.h"
+
+namespace lambcast {
+namespace {
+
+std::atomic<int> stopped_by = 0;
+
+void stop(int signal) { stopped_by = signal; }
+
+struct Options {
+  std::string file;
+  std::string out = "results";
+  bool resume = false;
+  bool dry_run = false;
+  bool no_report = false;
+  int jobs = 0;
+  std::vector<std::string> scans, lists;
+};
+
+std::string read_sweep(const std::string& name) {
+  if (const std::string study = study_text(name); !study.empty()) return study;
+  std::ifstream file(name, std::ios::binary);
+  if (!file) fail_input({name, 0, {}}, "cannot be read", "a sweep file, or the study bert_large");
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// A bar with the time left on a terminal; a line every ten seconds elsewhere.
+class Progress {
+ public:
+  bool operator()(std::size_t done, std::size_t all) {
+    const auto now = Clock::now();
+    const double passed = std::chrono::duration<double>(now - start_).count();
+    if (first_ == 0) first_ = done;
+    const bool terminal = isatty(STDERR_FILENO) != 0;
+    const double due = terminal ? 0.1 : 10;
+    if (std::chrono::duration<double>(now - shown_).count() >= due || (terminal && done == all)) {
+      shown_ = now;
+      const double left = passed * static_cast<double>(all - done) /
+                          static_cast<double>(std::max<std::size_t>(1, done - first_ + 1));
+      constexpr std::size_t width = 30;
+      const std::size_t filled = width * done / std::max<std::size_t>(1, all);
+      fmt::print(stderr, "{}[{}{}] {}/{} points, {:.0f} s left{}", terminal ? "\r" : "",
+                 std::string(filled, '#'), std::string(width - filled, '.'), done, all, left,
+                 terminal ? "  " : "\n");
+      if (terminal && done == all) fmt::print(stderr, "\n");
+      std::fflush(stderr);
+    }
+    return stopped_by == 0;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start_ = Clock::now();
+  Clock::time_point shown_ = Clock::now();
+  std::size_t first_ = 0;
+};
+
+int finish(const SweepSummary& summary, const Options& options) {
+  if (!summary.complete) {
+    fmt::print(stderr, "lambcast: stopped with {} rows more on disk; go on with --resume\n",
+               summary.written);
+    return 128 + stopped_by;
+  }
+  const std::filesystem::path results = std::filesystem::path(options.out) / "results.csv";
+  std::ifstream file(results, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  fmt::print("{}", report::summary_text(csv::parse(text, results.string())));
+  fmt::print("\n{} points ({} infeasible) in {}\n", summary.points, summary.infeasible,
+             results.string());
+  if (options.no_report) return 0;
+  const report::Paths paths = report::write_report(options.out);
+  for (const std::string& message : paths.messages) fmt::print(stderr, "lambcast: {}\n", message);
+  fmt::print("report: {}\n", paths.page.string());
+  return 0;
+}
+
+int sweep_command(const Options& options) {
+  std::vector<Axis> axes;
+  for (const std::string& scan : options.scans) axes.push_back(parse_scan(scan));
+  for (const std::string& list : options.lists) axes.push_back(parse_list(list));
+  const SweepPlan plan = plan_sweep(read_sweep(options.file), options.file, axes);
+  const int jobs = options.jobs > 0
+                       ? options.jobs
+                       : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  if (options.dry_run) {
+    fmt::print("{}: {} points on {} thread(s), into {}\n", plan.name, plan.points.size(), jobs,
+               options.out);
+    return 0;
+  }
+  std::signal(SIGINT, stop);
+  std::signal(SIGTERM, stop);
+  Progress progress;
+  return finish(run_sweep(plan, {options.out, jobs, options.resume, std::ref(progress)}), options);
+}
+
+}  // namespace
+
+Command add_sweep(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("sweep", "many what-ifs: CSV, plots and a report from a sweep file");
+  command
+      ->add_option("FILE", options->file,
+                   "a sweep file, or the study that ships inside: bert_large")
+      ->required();
+  command->add_option("--out", options->out, "folder for the results (default: results)");
+  command->add_flag("--resume", options->resume, "go on where a stopped sweep ended");
+  command->add_option("--jobs", options->jobs, "threads (default: all cores)")
+      ->check(CLI::Range(1, 1024));
+  command->add_option("--scan", options->scans, "vary a key: KEY=low:high:x2 or KEY=low:high:step")
+      ->allow_extra_args(false);
+  command->add_option("--list", options->lists, "vary a key: KEY=a,b,c")->allow_extra_args(false);
+  command->add_flag("--dry-run", options->dry_run, "say what would run");
+  command->add_flag("--no-report", options->no_report, "write results.csv and manifest.json only");
+  command->footer(R"(Examples
+  lambcast sweep bert_large --out results
+  lambcast sweep sweep.toml --out results --scan gpus=8:256:x2 --list optimizer=lamb,onebit_lamb)");
+  return [options] { return sweep_command(*options); };
+}
+
+}  // namespace lambcast

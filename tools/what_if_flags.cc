@@ -1,0 +1,79 @@
+#include "tools/what_if_flags.h"
+
+#include <algorithm>
+#include <string>
+
+#include "sim/base/error.h"
+
+namespace lambcast {
+namespace {
+
+struct Help {
+  const char* key;
+  const char* text;
+};
+
+constexpr Help helps[] = {
+    {"config", "DeepSpeed JSON, unmodified"},
+    {"model", "model preset or TOML file"},
+    {"cluster", "cluster preset or TOML file"},
+    {"device", "device profile or TOML file (default: the cluster's)"},
+    {"gpus", "number of GPUs"},
+    {"nodes", "number of whole nodes, instead of --gpus"},
+    {"gpus_per_node", "GPUs used of each node"},
+    {"optimizer", "adam, adamw, lamb, onebit_adam, onebit_lamb, zero_one_adam"},
+    {"backend", "nccl, mpi, compressed"},
+    {"kernels", "compression kernels: deepspeed (unfused) or fused"},
+    {"micro_batch", "samples per GPU and micro step"},
+    {"grad_accum", "micro steps per optimizer step"},
+    {"global_batch", "samples per optimizer step"},
+    {"seq_len", "tokens per sample"},
+    {"steps", "optimizer steps of the run"},
+    {"samples", "samples of the run, instead of --steps"},
+    {"freeze_step", "step at which compression starts, or a share of the run (16.7%)"},
+    {"precision", "fp16, bf16, fp32"},
+    {"zero_stage", "0, 1, 2"},
+    {"overlap", "none (DeepSpeed stage 0) or ddp (buckets during backward)"},
+    {"network", "analytic or flow"},
+    {"symmetry", "auto, or off to simulate every rank on its own"},
+    {"tp", "tensor parallel size: 1"},
+    {"pp", "pipeline parallel size: 1"},
+    {"ep", "expert parallel size: 1"},
+};
+
+std::string flag_of(std::string key) {
+  std::replace(key.begin(), key.end(), '_', '-');
+  return "--" + key;
+}
+
+}  // namespace
+
+void add_what_if_flags(CLI::App& command, WhatIf& what_if) {
+  for (const Help& help : helps) {
+    const std::string key = help.key;
+    command.add_option_function<std::string>(
+        flag_of(key), [&what_if, key](const std::string& value) { what_if[key] = value; },
+        help.text);
+  }
+  command.add_flag_function(
+      "--cuda-aware", [&what_if](std::int64_t) { what_if["cuda_aware"] = "true"; },
+      "the mpi backend passes device buffers to MPI");
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--set",
+          [&what_if](const std::vector<std::string>& settings) {
+            for (const std::string& setting : settings) {
+              const auto equals = setting.find('=');
+              if (equals == std::string::npos || equals == 0)
+                fail_input({"", 0, "--set"}, "'" + setting + "' is not KEY=VALUE",
+                           "cluster.KEY=VALUE, model.KEY=VALUE or run.KEY=VALUE");
+              std::string key = setting.substr(0, equals);
+              if (key.starts_with("run.")) key = key.substr(4);
+              what_if[key] = setting.substr(equals + 1);
+            }
+          },
+          "change any key of the cluster, model or run: cluster.nic.bandwidth=10Gbit/s")
+      ->allow_extra_args(false);
+}
+
+}  // namespace lambcast

@@ -1,0 +1,123 @@
+#include "validate/replay/replay.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "embedded/replay_files.h"
+#include "models/training/forecast.h"
+#include "sim/base/csv.h"
+#include "sim/base/error.h"
+
+namespace lambcast {
+namespace {
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+double figure_of(const Forecast& forecast, const ReplayCase& replayed) {
+  for (const StageForecast& stage : forecast.stages) {
+    if (name_of(stage.kind) != replayed.stage) continue;
+    return replayed.quantity == "step_time_ms" ? stage.step_time_us * 1e-3 : stage.samples_per_s;
+  }
+  fail_input({replayed.table, 0, replayed.id}, fmt::format("has no stage '{}'", replayed.stage));
+}
+
+}  // namespace
+
+std::vector<ReplayCase> parse_cases(std::string_view text, const std::string& name) {
+  const csv::Table table = csv::parse(text, name);
+  const std::vector<std::string> own{"id", "stage", "quantity", "measured", "role", "max_error"};
+  std::vector<ReplayCase> cases;
+  for (std::size_t row = 0; row < table.rows.size(); ++row) {
+    ReplayCase replayed;
+    replayed.id = table.text(row, "id");
+    replayed.table = name;
+    replayed.stage = table.text(row, "stage");
+    replayed.quantity = table.text(row, "quantity");
+    replayed.measured = table.number(row, "measured");
+    replayed.max_error = table.number(row, "max_error");
+    const std::string& role = table.text(row, "role");
+    if (role != "fitted" && role != "unseen")
+      fail_input({name, table.lines[row], "role"}, fmt::format("'{}' is no role", role),
+                 "fitted, unseen");
+    if (replayed.quantity != "step_time_ms" && replayed.quantity != "samples_per_s")
+      fail_input({name, table.lines[row], "quantity"},
+                 fmt::format("'{}' is no quantity", replayed.quantity),
+                 "step_time_ms, samples_per_s");
+    if (!(replayed.measured > 0))
+      fail_input({name, table.lines[row], "measured"}, "must be above zero");
+    replayed.fitted = role == "fitted";
+    for (std::size_t column = 0; column < table.header.size(); ++column) {
+      const std::string& key = table.header[column];
+      if (std::find(own.begin(), own.end(), key) == own.end() && !table.rows[row][column].empty())
+        replayed.what_if[key] = table.rows[row][column];
+    }
+    cases.push_back(std::move(replayed));
+  }
+  return cases;
+}
+
+std::vector<ReplayCase> published_cases() {
+  std::vector<ReplayCase> all;
+  for (const EmbeddedFile& file : replay_files()) {
+    std::string name(file.name.substr(file.name.rfind('/') + 1));
+    for (ReplayCase& replayed : parse_cases(file.text, name)) all.push_back(std::move(replayed));
+  }
+  return all;
+}
+
+ReplayCase canary_case() {
+  ReplayCase canary = published_cases().front();
+  canary.id = "canary";
+  canary.measured *= 2;
+  canary.fitted = false;
+  return canary;
+}
+
+ReplaySummary replay(const std::vector<ReplayCase>& cases) {
+  ReplaySummary summary;
+  Catalog catalog;
+  CollectiveCosts costs;
+  std::vector<double> errors;
+  // Scenarios stay alive: costs are remembered by the address of their cluster.
+  std::vector<Scenario> scenarios;
+  summary.within = true;
+  for (const ReplayCase& replayed : cases) {
+    scenarios.push_back(resolve(replayed.what_if, catalog));
+    ReplayResult result{replayed, figure_of(forecast(scenarios.back().training, costs), replayed)};
+    result.error = result.forecast / replayed.measured - 1;
+    result.within = std::abs(result.error) <= replayed.max_error;
+    summary.within = summary.within && result.within;
+    errors.push_back(std::abs(result.error));
+    summary.results.push_back(std::move(result));
+  }
+  summary.median_error = median(errors);
+  summary.worst_error = errors.empty() ? 0 : *std::max_element(errors.begin(), errors.end());
+  summary.within = summary.within && summary.median_error <= max_median_error;
+  return summary;
+}
+
+std::string replay_table(const ReplaySummary& summary) {
+  std::string out =
+      fmt::format("{:<24} {:<28} {:<14} {:>10} {:>10} {:>8} {:>7}  {}\n", "table", "case",
+                  "quantity", "measured", "forecast", "error", "limit", "role");
+  for (const ReplayResult& result : summary.results) {
+    out += fmt::format("{:<24} {:<28} {:<14} {:>10.1f} {:>10.1f} {:>+7.1f}% {:>6.0f}%  {}{}\n",
+                       result.of.table, result.of.id, result.of.quantity, result.of.measured,
+                       result.forecast, result.error * 100, result.of.max_error * 100,
+                       result.of.fitted ? "fitted" : "unseen",
+                       result.within ? "" : "  PAST ITS LIMIT");
+  }
+  out += fmt::format("\n{} cases: median {:.1f}% (limit {:.0f}%), worst {:.1f}%: {}\n",
+                     summary.results.size(), summary.median_error * 100, max_median_error * 100,
+                     summary.worst_error * 100, summary.within ? "within limits" : "PAST LIMITS");
+  return out;
+}
+
+}  // namespace lambcast

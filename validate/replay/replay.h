@@ -1,0 +1,55 @@
+// Forecast against measurement: every published training figure that ships inside is forecast by
+// the same code as `simulate`, and the error is held against a limit.
+//
+// A case is one row of a CSV: what was run (keys of WhatIf), which figure of which stage was
+// published, its value, and whether the row set a parameter of its cluster ("fitted") or not
+// ("unseen"). The error of a forecast f of a measured m is f / m - 1.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "experiments/scenario.h"
+
+namespace lambcast {
+
+struct ReplayCase {
+  std::string id;
+  std::string table;  // the publication the row belongs to
+  WhatIf what_if;
+  std::string stage;     // "uniform", "warmup", "compression"
+  std::string quantity;  // "step_time_ms" or "samples_per_s"
+  double measured = 0;
+  bool fitted = false;
+  double max_error = 0;  // of this row
+};
+
+struct ReplayResult {
+  ReplayCase of;
+  double forecast = 0;
+  double error = 0;
+  bool within = false;
+};
+
+struct ReplaySummary {
+  std::vector<ReplayResult> results;
+  double median_error = 0;  // of absolute errors
+  double worst_error = 0;
+  bool within = false;  // every row and the median
+};
+
+// The cases that ship inside; `max_median` is their limit of the median.
+std::vector<ReplayCase> published_cases();
+constexpr double max_median_error = 0.04;
+
+// A case that is wrong on purpose (twice the published figure): proves that the alarm works.
+ReplayCase canary_case();
+
+// Reads cases in the CSV form of validate/replay/published.
+std::vector<ReplayCase> parse_cases(std::string_view text, const std::string& name);
+
+ReplaySummary replay(const std::vector<ReplayCase>& cases);
+
+std::string replay_table(const ReplaySummary& summary);
+
+}  // namespace lambcast
