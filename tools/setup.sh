@@ -1,0 +1,36 @@
+# Shared by quickstart and test: packages and the build. Sourced, not run.
+
+packages=(g++ cmake ninja-build libboost-graph-dev libeigen3-dev libfmt-dev libcli11-dev
+  nlohmann-json3-dev libtomlplusplus-dev catch2 libbenchmark-dev gnuplot-nox fonts-dejavu-core
+  libopenmpi-dev openmpi-bin iproute2)
+
+# Installs the packages that are missing; asks for root only when there are any.
+install_packages() {
+  local missing=() package root=()
+  for package in "${packages[@]}"; do
+    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q '^install ok installed' ||
+      missing+=("$package")
+  done
+  [ ${#missing[@]} -eq 0 ] && return
+  command -v apt-get >/dev/null || {
+    echo "These packages are needed and there is no apt-get to install them: ${missing[*]}" >&2
+    exit 4
+  }
+  [ "$(id -u)" -eq 0 ] || root=(sudo)
+  echo "Installing: ${missing[*]}"
+  "${root[@]}" apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive "${root[@]}" apt-get install -y -qq --no-install-recommends \
+    "${missing[@]}" >/dev/null
+}
+
+# build_lambcast FOLDER TYPE TARGET [cmake options]
+build_lambcast() {
+  local folder=$1 type=$2 target=$3
+  shift 3
+  cmake -S . -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE="$type" "$@" >"$folder.log" 2>&1 || {
+    cat "$folder.log" >&2
+    exit 1
+  }
+  rm -f "$folder.log"
+  cmake --build "$folder" --target "$target"
+}
