@@ -90,7 +90,8 @@ std::string manifest_json(const MeasuredTable& table) {
                      {"root", o.root},
                      {"rank_time", static_cast<int>(o.rank_time)},
                      {"statistic", o.statistic == Statistic::mean ? "mean" : "median"},
-                     {"staging", o.staging == Staging::none ? "none" : "memcpy"}};
+                     {"staging", o.staging == Staging::none ? "none" : "memcpy"},
+                     {"share_gpu", o.share_gpu}};
   json["host"] = {{"kernel", kernel_name()},
                   {"processor", processor()},
                   {"processors_online", sysconf(_SC_NPROCESSORS_ONLN)}};

@@ -92,6 +92,8 @@ void apply(const std::string& name, const std::string& value, MeasureOptions& o)
   } else if (name == "--staging") {
     o.staging =
         parse_word<Staging>(value, name, {{"none", Staging::none}, {"memcpy", Staging::memcpy}});
+  } else if (name == "--share-gpu") {
+    o.share_gpu = parse_word<bool>(value, name, {{"yes", true}, {"no", false}});
   } else if (name == "--seconds-per-size") {
     o.seconds_per_size = parse_number(value, name, 0);
   } else if (name == "--format") {
@@ -106,15 +108,11 @@ void apply(const std::string& name, const std::string& value, MeasureOptions& o)
   } else if (name == "--network") {
     o.network = value;
   } else {
-    static const std::vector<std::string> kKnown{"-b",          "-e",
-                                                 "-f",          "-i",
-                                                 "-n",          "-w",
-                                                 "-c",          "-r",
-                                                 "-g",          "-a",
-                                                 "--op",        "--statistic",
-                                                 "--staging",   "--seconds-per-size",
-                                                 "--format",    "--manifest",
-                                                 "--algorithm", "--network"};
+    static const std::vector<std::string> kKnown{
+        "-b",       "-e",          "-f",          "-i",        "-n",
+        "-w",       "-c",          "-r",          "-g",        "-a",
+        "--op",     "--statistic", "--share-gpu", "--staging", "--seconds-per-size",
+        "--format", "--manifest",  "--algorithm", "--network"};
     fail_unknown(flag(name), "flag", name, kKnown);
   }
 }

@@ -34,6 +34,7 @@ struct MeasureOptions {
   int check_iterations = 1;            // -c
   int root = 0;                        // -r
   int gpus_per_process = 0;            // -g; 0 means all local GPUs, or one under a launcher
+  bool share_gpu = false;              // NCCL: several ranks on one GPU, see measure.h
   RankTime rank_time = RankTime::mean;
   Statistic statistic = Statistic::mean;
   Staging staging = Staging::none;
@@ -46,9 +47,9 @@ struct MeasureOptions {
 };
 
 // Reads the flags of nccl-tests (-b -e -f -i -n -w -c -r -g -a) and our long ones: --op,
-// --statistic mean|median, --staging none|memcpy, --seconds-per-size S,
-// --format nccl-tests|json|csv, --manifest FILE,
-// --algorithm TEXT, --network TEXT. Throws Error naming the flag.
+// --statistic mean|median, --staging none|memcpy, --share-gpu yes|no, --seconds-per-size S,
+// --format nccl-tests|json|csv, --manifest FILE, --algorithm TEXT, --network TEXT. Throws Error
+// naming the flag.
 MeasureOptions parse_measure_flags(const std::vector<std::string>& flags);
 
 // The sizes to run, smallest first, rounded down to whole blocks of fp32 elements for `ranks`
