@@ -69,6 +69,7 @@ struct Run {
   std::string gpu;
   bool counts_wrong = true;  // "#wrong" counts elements; the old "error" is a deviation
   bool cpu_time = false;
+  std::optional<bool> has_root;  // as the line of column names says
   struct Table {
     std::string key;
     std::vector<Row> rows;
@@ -130,6 +131,7 @@ class Reader {
       read_device(words, line);
     } else if (words[0] == "size" && words.size() > 3) {
       run_.counts_wrong = std::find(words.begin(), words.end(), "error") == words.end();
+      run_.has_root = std::find(words.begin(), words.end(), "root") != words.end();
       run_.cpu_time = std::find(words.begin(), words.end(), "cputime") != words.end();
     } else if (starts_with(text, "Out of bounds values") && contains(text, "FAILED")) {
       fail(line, "the test reports wrong results");
@@ -160,8 +162,8 @@ class Reader {
     run_.program_line = line;
   }
 
-  // Columns between the type and the numbers: "sum -1", "sum", "-1" or nothing. A root is there
-  // when a multiple of four numbers remains after it. `cut` when NCCL wrote into the row: what
+  // Columns between the type and the numbers: "sum -1", "sum", "-1" or nothing. Without a line of
+  // column names a root is there when a multiple of four numbers remains after it. `cut` when NCCL wrote into the row: what
   // comes glued to the root, or after it, is not the row's.
   void read_row(Words words, int line, bool cut) {
     if (pending_) fail(pending_->line, "this row is cut off");
@@ -179,7 +181,8 @@ class Reader {
       return;
     }
     drop_timestamp(words);
-    if (next < words.size() && (words.size() - next) % 4 == 1 && as_integer(words[next])) take();
+    const bool has_root = run_.has_root.value_or((words.size() - next) % 4 == 1);
+    if (has_root && next < words.size() && as_integer(words[next])) take();
     words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(next));
     if (words.empty()) {
       pending_ = preamble;
@@ -205,6 +208,7 @@ class Reader {
   void read_body(const Preamble& preamble, const Words& body) {
     const int line = preamble.line;
     const std::size_t half = body.size() == 16 ? 8 : 4;
+    if (body.size() < 4) fail(line, "this row is cut off");
     if (body.size() != 4 && body.size() != 8 && body.size() != 16) {
       fail(line, fmt::format("has {} numbers after the type, reduction and root where nccl-tests "
                              "prints 4, 8 or 16",

@@ -113,8 +113,9 @@ class Reader {
   }
 
   Spread read_spread(const std::vector<std::string_view>& words, int number) const {
-    const auto low = words.size() > 3 ? as_number(words[2]) : std::nullopt;
-    const auto high = words.size() > 3 ? as_number(words[3]) : std::nullopt;
+    const bool complete = words.size() >= 5;  // size, avg, min, max, ..., iterations
+    const auto low = complete ? as_number(words[2]) : std::nullopt;
+    const auto high = complete ? as_number(words[3]) : std::nullopt;
     if (!low || !high || *low > *high) fail("has no Min and Max Latency", number);
     return {time(*low, number), time(*high, number)};
   }
