@@ -163,8 +163,8 @@ class Reader {
   }
 
   // Columns between the type and the numbers: "sum -1", "sum", "-1" or nothing. Without a line of
-  // column names a root is there when a multiple of four numbers remains after it. `cut` when NCCL wrote into the row: what
-  // comes glued to the root, or after it, is not the row's.
+  // column names a root is there when a multiple of four numbers remains after it. `cut` when NCCL
+  // wrote into the row: what comes glued to the root, or after it, is not the row's.
   void read_row(Words words, int line, bool cut) {
     if (pending_) fail(pending_->line, "this row is cut off");
     Preamble preamble;
