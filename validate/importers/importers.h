@@ -27,7 +27,8 @@ struct ImportHints {
 // per-iteration statistics and time stamps; "error" instead of "#wrong"; N/A), NCCL INFO lines
 // between and inside rows, and the tables of `lambcast measure`. The collective comes from the
 // hint, the line "Collective test starting", the command line in the log or the file's name; the
-// ranks from the hint, the device lines or the ratio busbw / algbw. Rows of size 0 are skipped.
+// ranks from the hint, the device lines, NCCL's messages or the ratio busbw / algbw. Rows of size 0
+// are skipped.
 std::vector<Measurement> import_nccl_tests_text(std::string_view text, std::string_view name,
                                                 const ImportHints& hints = {});
 

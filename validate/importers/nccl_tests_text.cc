@@ -66,6 +66,7 @@ struct Run {
   std::string program;                 // the text that names the program, and where it stands
   int program_line = 0;
   std::map<std::int64_t, std::string> hosts;  // by rank
+  std::optional<int> logged_ranks;            // "nranks N" in a message of NCCL
   std::string gpu;
   bool counts_wrong = true;  // "#wrong" counts elements; the old "error" is a deviation
   bool cpu_time = false;
@@ -98,6 +99,7 @@ class Reader {
   void read_line(std::string_view raw, int line) {
     const std::string_view whole = without_prefixes(raw);
     const std::string_view text = before_nccl_message(whole);
+    if (text.size() != whole.size()) read_nccl_message(whole);
     if (starts_with(text, "#")) return read_header(trimmed(text.substr(1)), line);
     Words words = words_of(text);
     if (pending_ && !words.empty() && std::all_of(words.begin(), words.end(), is_body_word)) {
@@ -108,6 +110,15 @@ class Reader {
     const bool runs =
         contains(text, "_perf") && !starts_with(text, "Compiling") && !starts_with(text, "Linking");
     if (runs) name_program(std::string(text), line);
+  }
+
+  // "... comm 0x55d0 rank 2 nranks 4 ... - Init COMPLETE"
+  void read_nccl_message(std::string_view message) {
+    const Words words = words_of(message);
+    const auto at = std::find(words.begin(), words.end(), "nranks");
+    if (at == words.end() || at + 1 == words.end()) return;
+    const auto ranks = as_integer(*(at + 1));
+    if (ranks && *ranks > 0 && *ranks < 1'000'000) run_.logged_ranks = static_cast<int>(*ranks);
   }
 
   void read_header(std::string_view text, int line) {
@@ -289,6 +300,7 @@ class Reader {
   int ranks_of(const Run::Table& table, Operation operation) const {
     if (hints_.ranks) return *hints_.ranks;
     if (!run_.hosts.empty()) return static_cast<int>(run_.hosts.rbegin()->first) + 1;
+    if (run_.logged_ranks) return *run_.logged_ranks;
     if (const auto ranks = ranks_from_ratio(operation, table.printed)) return *ranks;
     fail(table.printed.front().line, "cannot tell the number of ranks: give it");
   }

@@ -5,6 +5,7 @@
 #   mpi_test.sh PROGRAM YIELD_SLEEP
 set -euo pipefail
 program=$1
+yield_sleep=$2
 command -v mpirun > /dev/null || { echo "skipped: there is no mpirun"; exit 77; }
 
 run() {  # RANKS FLAGS...
@@ -13,7 +14,6 @@ run() {  # RANKS FLAGS...
   mpirun --allow-run-as-root --oversubscribe --mca mpi_yield_when_idle 1 --mca btl self,vader \
     --mca plm_rsh_agent /bin/false -x LD_PRELOAD="$yield_sleep" -n "$ranks" "$program" "$@"
 }
-yield_sleep=$2
 
 fail() { echo "FAILED: $1"; exit 1; }
 
