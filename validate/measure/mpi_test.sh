@@ -8,6 +8,7 @@ program=$1
 yield_sleep=$2
 command -v mpirun > /dev/null || { echo "skipped: there is no mpirun"; exit 77; }
 
+# One host: no launch agent is needed, so none is looked for (there may be no ssh).
 run() {  # RANKS FLAGS...
   local ranks=$1
   shift
