@@ -157,6 +157,17 @@ std::vector<Finding> judge(const Training& training, const Forecast& forecast) {
                                     to_text(training.device->memory_capacity))});
   }
   if (!deepspeed::is_onebit(training.optimizer())) return findings;
+  double padded = 0;
+  for (const std::int64_t buffer : compressed_buffers(training))
+    padded += static_cast<double>(buffer);
+  const double padding = padded / static_cast<double>(optimized_parameters(*training.model)) - 1;
+  if (padding > 0.1) {
+    findings.push_back(
+        {Severity::warning, "padding-dominates",
+         fmt::format("every buffer is padded to a multiple of n * lcm(n, 8) elements: at {} GPUs "
+                     "{:.0f}% of what is compressed and sent is padding",
+                     training.gpus, 100 * padding / (1 + padding))});
+  }
   if (training.gpus == 1) {
     findings.push_back({Severity::warning, "nothing-to-compress",
                         "one GPU communicates with nobody: a 1-bit optimizer only adds work"});
