@@ -1,0 +1,127 @@
+// The numbers the kernels are meant to reach, measured in one run on the local GPU.
+//
+//   kernels_bench [--elements N] [--csv]
+//
+// Times every kernel at BERT-Large's buffer (or N elements), prints time, bytes and the share of
+// the copy bandwidth measured beside it, and compares with the limits below. Exit 0: all limits are
+// met; 3: one is missed; 4: there is no GPU; 2: bad usage.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdio>
+#include <optional>
+
+#include "kernels/cuda/gpu.h"
+#include "kernels/profile/bert_large.h"
+#include "kernels/profile/kernels.h"
+
+using namespace lambcast;
+
+namespace {
+
+struct Limit {
+  std::string_view kernel;
+  double least_share;  // of the copy bandwidth
+};
+constexpr Limit limits[] = {{"onebit_worker", 0.90},
+                            {"onebit_worker_momentum", 0.90},
+                            {"onebit_server_n8", 0.90},
+                            {"onebit_decode", 0.90},
+                            {"lamb_step", 0.85},
+                            {"onebit_lamb_step", 0.85},
+                            {"adam_step", 0.90},
+                            {"onebit_adam_step", 0.90},
+                            {"zero_one_onebit_step", 0.90},
+                            {"zero_one_local_step", 0.90}};
+// Worker, server at n = 8 and final unpack together, per element.
+constexpr double most_path_bytes = 26;
+
+struct Usage {
+  std::size_t elements = bert_large_elements;
+  bool csv = false;
+};
+
+std::optional<Usage> parse(int argc, char** argv) {
+  Usage usage;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view flag = argv[i];
+    if (flag == "--csv") {
+      usage.csv = true;
+    } else if (flag == "--elements" && i + 1 < argc) {
+      const std::string_view text = argv[++i];
+      const auto end = text.data() + text.size();
+      const auto result = std::from_chars(text.data(), end, usage.elements);
+      if (result.ec != std::errc() || result.ptr != end || usage.elements == 0) return {};
+    } else {
+      return {};
+    }
+  }
+  return usage;
+}
+
+double path_bytes(const std::vector<KernelTimes>& kernels) {
+  double sum = 0;
+  for (const KernelTimes& k : kernels) {
+    const bool on_path = k.name == "onebit_worker_momentum" || k.name == "onebit_server_n8" ||
+                         k.name == "onebit_decode";
+    if (on_path) sum += k.bytes_per_element;
+  }
+  return sum;
+}
+
+int run(const Usage& usage) {
+  cuda::Timer timer(20, 5);
+  const auto kernels = cuda::time_kernels(timer, {usage.elements}, {});
+  const KernelTimes& copy = kernels.front();
+  const Bandwidth bandwidth = Bytes(copy.bytes_per_element * static_cast<double>(usage.elements)) /
+                              Duration::microseconds(copy.time_us[0]);
+  if (usage.csv) {
+    fmt::print("kernel,time_us,spread_us,bytes_per_element,copy_share\n");
+  } else {
+    fmt::print("{:<24} {:>12} {:>10} {:>8} {:>6}\n", "kernel", "time (us)", "spread", "B/elem",
+               "share");
+  }
+  bool met = true;
+  for (const KernelTimes& k : kernels) {
+    const double share = copy_share(k, 0, bandwidth);
+    if (usage.csv) {
+      fmt::print("{},{},{},{},{}\n", k.name, k.time_us[0], k.spread_us[0], k.bytes_per_element,
+                 share);
+    } else {
+      fmt::print("{:<24} {:>12.1f} {:>10.1f} {:>8.3f} {:>6.2f}\n", k.name, k.time_us[0],
+                 k.spread_us[0], k.bytes_per_element, share);
+    }
+    for (const Limit& limit : limits) {
+      if (limit.kernel != k.name || share >= limit.least_share) continue;
+      met = false;
+      fmt::print(stderr, "{} reaches {:.2f} of the copy bandwidth, wanted {:.2f}\n", k.name, share,
+                 limit.least_share);
+    }
+  }
+  if (path_bytes(kernels) > most_path_bytes) {
+    met = false;
+    fmt::print(stderr, "the compression path moves {:.2f} bytes per element, wanted {}\n",
+               path_bytes(kernels), most_path_bytes);
+  }
+  return static_cast<int>(met ? Exit::done : Exit::limit);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto usage = parse(argc, argv);
+  if (!usage) {
+    fmt::print(stderr, "usage: kernels_bench [--elements N] [--csv]\n");
+    return static_cast<int>(Exit::usage);
+  }
+  if (const std::string why = cuda::gpus_missing(1); !why.empty()) {
+    fmt::print(stderr, "{}\n", why);
+    return static_cast<int>(Exit::missing);
+  }
+  try {
+    return run(*usage);
+  } catch (const Error& e) {
+    fmt::print(stderr, "{}\n", e.what());
+    return static_cast<int>(e.code());
+  }
+}

@@ -1,0 +1,157 @@
+#include "kernels/cuda/adam.h"
+
+#include <cmath>
+
+#include "kernels/cuda/device.cuh"
+
+namespace lambcast::cuda {
+namespace {
+
+struct Constants {
+  float lr, b1, b2, one_minus_b1, one_minus_b2, eps, wd, root_scale = 1, momentum_scale = 1;
+
+  explicit Constants(const AdamOptions& o, int step = 0)
+      : lr(static_cast<float>(o.lr)),
+        b1(static_cast<float>(o.beta1)),
+        b2(static_cast<float>(o.beta2)),
+        one_minus_b1(static_cast<float>(1 - o.beta1)),
+        one_minus_b2(static_cast<float>(1 - o.beta2)),
+        eps(static_cast<float>(o.eps)),
+        wd(static_cast<float>(o.weight_decay)) {
+    if (o.bias_correction && step > 0) {
+      root_scale = static_cast<float>(1 / std::sqrt(1 - std::pow(o.beta2, step)));
+      momentum_scale = static_cast<float>(1 / (1 - std::pow(o.beta1, step)));
+    }
+  }
+
+  __device__ float momentum(float m, float g) const { return b1 * m + one_minus_b1 * g; }
+  __device__ float variance(float v, float g) const { return b2 * v + one_minus_b2 * (g * g); }
+  __device__ float denominator(float v) const { return sqrtf(v) * root_scale + eps; }
+  __device__ float update(float p, float m, float v) const {
+    const float upd = m * momentum_scale / denominator(v);
+    return wd > 0 ? upd + wd * p : upd;
+  }
+};
+
+// One element of every state. A kernel below is one function on it; what it does not use is
+// neither read nor written.
+struct Element {
+  float p, m, v, u, g;
+};
+enum Field : unsigned { P = 1, M = 2, V = 4, U = 8, G = 16 };
+
+struct FullStep {
+  static constexpr unsigned reads = P | M | V | G, writes = P | M | V;
+  __device__ static void run(Element& x, const Constants& c) {
+    x.m = c.momentum(x.m, x.g);
+    x.v = c.variance(x.v, x.g);
+    x.p -= c.lr * c.update(x.p, x.m, x.v);
+  }
+};
+struct Apply {
+  static constexpr unsigned reads = P | M | V, writes = P;
+  __device__ static void run(Element& x, const Constants& c) {
+    x.p -= c.lr * c.update(x.p, x.m, x.v);
+  }
+};
+struct OnebitStep {
+  static constexpr unsigned reads = P | M | V | G, writes = P | M;
+  __device__ static void run(Element& x, const Constants& c) {
+    x.m = c.momentum(x.m, x.g);
+    x.p -= c.lr * c.update(x.p, x.m, x.v);
+  }
+};
+struct LocalStep {
+  static constexpr unsigned reads = P | M | V | U | G, writes = P | M | U;
+  __device__ static void run(Element& x, const Constants& c) {
+    x.m = c.momentum(x.m, x.g);
+    const float move = c.lr * c.update(x.p, x.m, x.v);
+    x.p -= move;
+    x.u -= move;
+  }
+};
+struct SyncBegin {
+  static constexpr unsigned reads = P | V | U, writes = P | U;
+  __device__ static void run(Element& x, const Constants& c) {
+    x.p -= x.u;
+    x.u *= c.denominator(x.v);
+  }
+};
+struct SyncEnd {  // c.lr holds the sum of the learning rates
+  static constexpr unsigned reads = P | V | U, writes = P | M | U;
+  __device__ static void run(Element& x, const Constants& c) {
+    x.m = x.u / -c.lr;
+    x.p += x.u / c.denominator(x.v);
+    x.u = 0;
+  }
+};
+
+template <typename Operation>
+__global__ void __launch_bounds__(threads)
+    elementwise(AdamState s, const float* g, const Constants c) {
+  constexpr unsigned reads = Operation::reads, writes = Operation::writes;
+  const std::size_t n = s.elements;
+  const std::size_t stride = static_cast<std::size_t>(gridDim.x) * threads * 4;
+  for (std::size_t e = (blockIdx.x * std::size_t{threads} + threadIdx.x) * 4; e < n; e += stride) {
+    Quad p{}, m{}, v{}, u{}, gradient{};
+    if constexpr ((reads & P) != 0) p = load_quad(s.p, e, n);
+    if constexpr ((reads & M) != 0) m = load_quad(s.m, e, n);
+    if constexpr ((reads & V) != 0) v = load_quad(s.v, e, n);
+    if constexpr ((reads & U) != 0) u = load_quad(s.u, e, n);
+    if constexpr ((reads & G) != 0) gradient = load_quad(g, e, n);
+    for (int i = 0; i < 4; ++i) {
+      Element x{p.at[i], m.at[i], v.at[i], u.at[i], gradient.at[i]};
+      Operation::run(x, c);
+      p.at[i] = x.p;
+      m.at[i] = x.m;
+      v.at[i] = x.v;
+      u.at[i] = x.u;
+    }
+    if constexpr ((writes & P) != 0) {
+      store_quad(s.p, e, n, p);
+      store_quad(s.half_p, e, n, p);
+    }
+    if constexpr ((writes & M) != 0) store_quad(s.m, e, n, m);
+    if constexpr ((writes & V) != 0) store_quad(s.v, e, n, v);
+    if constexpr ((writes & U) != 0) store_quad(s.u, e, n, u);
+  }
+}
+
+template <typename Operation>
+cudaError_t launch(const AdamState& s, const float* g, const Constants& c, cudaStream_t stream) {
+  if (const auto e = check_aligned(s.p, s.m, s.v, s.u, s.half_p, g)) return e;
+  unsigned blocks = 0;
+  if (const auto e = grid_size(elementwise<Operation>, quads_of(s.elements), blocks)) return e;
+  elementwise<Operation><<<blocks, threads, 0, stream>>>(s, g, c);
+  return cudaGetLastError();
+}
+
+}  // namespace
+
+cudaError_t adam_step(const AdamState& state, const float* g, const AdamOptions& options, int step,
+                      cudaStream_t stream) {
+  return launch<FullStep>(state, g, Constants(options, step), stream);
+}
+cudaError_t adam_apply(const AdamState& state, const AdamOptions& options, cudaStream_t stream) {
+  return launch<Apply>(state, nullptr, Constants(options), stream);
+}
+cudaError_t zero_one_onebit_step(const AdamState& state, const float* averaged_g,
+                                 const AdamOptions& options, cudaStream_t stream) {
+  return launch<OnebitStep>(state, averaged_g, Constants(options), stream);
+}
+cudaError_t zero_one_local_step(const AdamState& state, const float* g, const AdamOptions& options,
+                                cudaStream_t stream) {
+  return launch<LocalStep>(state, g, Constants(options), stream);
+}
+cudaError_t zero_one_sync_begin(const AdamState& state, const AdamOptions& options,
+                                cudaStream_t stream) {
+  return launch<SyncBegin>(state, nullptr, Constants(options), stream);
+}
+cudaError_t zero_one_sync_end(const AdamState& state, double lrs, const AdamOptions& options,
+                              cudaStream_t stream) {
+  Constants c(options);
+  c.lr = static_cast<float>(lrs);
+  return launch<SyncEnd>(state, nullptr, c, stream);
+}
+
+}  // namespace lambcast::cuda

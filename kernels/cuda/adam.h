@@ -1,0 +1,40 @@
+// The Adam family on the GPU, elementwise over flat buffers: the semantics of reference/adam.h, to
+// the bit. One launch each, whatever the number of tensors.
+//
+// `half_p`, where not null, receives the fp16 copy of the weights. Bytes per element (with it, 2
+// more): adam_step 28, adam_apply 16, zero_one_onebit_step 24, zero_one_local_step 32,
+// zero_one_sync_begin 20, zero_one_sync_end 24.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+
+#include "kernels/options.h"
+
+struct __half;
+
+namespace lambcast::cuda {
+
+struct AdamState {
+  float* p = nullptr;
+  float* m = nullptr;
+  float* v = nullptr;
+  float* u = nullptr;  // 0/1 Adam only
+  __half* half_p = nullptr;
+  std::size_t elements = 0;
+};
+
+cudaError_t adam_step(const AdamState& state, const float* g, const AdamOptions& options, int step,
+                      cudaStream_t stream);
+cudaError_t adam_apply(const AdamState& state, const AdamOptions& options, cudaStream_t stream);
+cudaError_t zero_one_onebit_step(const AdamState& state, const float* averaged_g,
+                                 const AdamOptions& options, cudaStream_t stream);
+cudaError_t zero_one_local_step(const AdamState& state, const float* g, const AdamOptions& options,
+                                cudaStream_t stream);
+cudaError_t zero_one_sync_begin(const AdamState& state, const AdamOptions& options,
+                                cudaStream_t stream);
+cudaError_t zero_one_sync_end(const AdamState& state, double lrs, const AdamOptions& options,
+                              cudaStream_t stream);
+
+}  // namespace lambcast::cuda

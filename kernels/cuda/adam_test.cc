@@ -1,0 +1,81 @@
+#include "kernels/cuda/adam.h"
+
+#include <cuda_fp16.h>
+
+#include "kernels/cuda/gpu_test.h"
+#include "kernels/reference/adam.h"
+#include "kernels/reference/half.h"
+
+using namespace lambcast;
+using namespace lambcast::cuda;
+
+namespace {
+
+constexpr std::size_t elements = 100003;  // not a multiple of 4
+
+// The same state on both sides. Kernels are compiled without contraction, so the elementwise
+// results must be the same bits.
+struct Both {
+  std::vector<float> p = random_values(elements, 1), m = random_values(elements, 2);
+  std::vector<float> v = random_values(elements, 3, 0.6), u = random_values(elements, 4);
+  std::vector<float> g = random_values(elements, 5);
+  DeviceBuffer<float> dp = upload(p), dm = upload(m), dv = upload(v), du = upload(u),
+                      dg = upload(g);
+  DeviceBuffer<std::uint16_t> half{elements};
+
+  AdamState state() const {
+    return {dp.data(), dm.data(), dv.data(), du.data(), reinterpret_cast<__half*>(half.data()),
+            elements};
+  }
+  void check() const {
+    CHECK(dp.to_host() == p);
+    CHECK(dm.to_host() == m);
+    CHECK(dv.to_host() == v);
+    CHECK(du.to_host() == u);
+    const auto copy = half.to_host();
+    for (std::size_t e = 0; e < elements; ++e) REQUIRE(copy[e] == reference::to_half(p[e]));
+  }
+};
+
+const AdamOptions options{.lr = 0.01, .weight_decay = 0.1};
+
+}  // namespace
+
+TEST_CASE("100 Adam steps on the GPU are the reference's, with and without bias correction") {
+  NEED_GPUS(1);
+  for (const bool bias_correction : {false, true}) {
+    AdamOptions o = options;
+    o.bias_correction = bias_correction;
+    Both both;
+    for (int step = 1; step <= 100; ++step) {
+      reference::adam_step(both.p, both.m, both.v, both.g, o, step);
+      require(adam_step(both.state(), both.dg.data(), o, step, nullptr), "adam_step");
+    }
+    both.check();
+  }
+}
+
+TEST_CASE("the compression stage of 1-bit Adam on the GPU is the reference's") {
+  NEED_GPUS(1);
+  Both both;
+  reference::adam_apply(both.p, both.m, both.v, options);
+  require(adam_apply(both.state(), options, nullptr), "adam_apply");
+  both.check();
+}
+
+TEST_CASE("every kind of 0/1 Adam step on the GPU is the reference's") {
+  NEED_GPUS(1);
+  Both both;
+  reference::zero_one_onebit_step(both.p, both.m, both.v, both.g, options);
+  require(zero_one_onebit_step(both.state(), both.dg.data(), options, nullptr), "onebit_step");
+  both.check();
+  reference::zero_one_local_step(both.p, both.m, both.v, both.u, both.g, options);
+  require(zero_one_local_step(both.state(), both.dg.data(), options, nullptr), "local_step");
+  both.check();
+  reference::zero_one_sync_begin(both.p, both.v, both.u, options);
+  require(zero_one_sync_begin(both.state(), options, nullptr), "sync_begin");
+  both.check();
+  reference::zero_one_sync_end(both.p, both.m, both.v, both.u, 0.05, options);
+  require(zero_one_sync_end(both.state(), 0.05, options, nullptr), "sync_end");
+  both.check();
+}

@@ -1,0 +1,94 @@
+// 1-bit compression with error feedback on the GPU: the semantics of reference/compression.h.
+//
+// Every call only enqueues work on `stream`; nothing is allocated and nothing waits. Pointers to
+// float are device memory aligned to 16 bytes (else cudaErrorMisalignedAddress).
+//
+// The error is kept unresolved. The reference turns the compensated value c into the owed error
+// c - s sgn(c) once the scale s is known, which costs a second pass over memory. Here c itself
+// stays in memory with s beside it, and the next call takes the difference as it reads: the same
+// float subtraction on the same operands, one pass less. resolve_errors() writes the owed values
+// out, for a checkpoint or a test.
+//
+// Bytes moved per element (fp32 state, N elements, n ranks, c = C / N = 1 / n of them served):
+//
+//   worker_phase of a buffer       read x 4, c 4; write c 4, signs 1/8                   12.125
+//   worker_phase of a momentum     read m 4, g 4, c 4; write c 4, signs 1/8              16.125
+//   server_phase                   read signs 1/8, c 4/n; write c 4/n, signs 1/8n   (n=8) 1.141
+//   decode                         read signs 1/8; write x 4                              4.125
+//   the whole path at n = 8        17.391 for a buffer, 21.391 for a momentum (budget: 26)
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cuda/reduction.h"
+#include "kernels/reference/compression.h"
+
+namespace lambcast::cuda {
+
+using reference::SignRule;
+
+// What a rank owes: c - *scale * sgn(c), elementwise. All zero at first.
+struct ErrorMemory {
+  float* compensated = nullptr;
+  float* scale = nullptr;  // one float; after a phase it is also the scale to be sent
+};
+
+struct WorkerPhase {
+  const float* x = nullptr;         // the buffer, or the momentum of the step before; not written
+  const float* gradient = nullptr;  // set: x becomes (b1 x + (1 - b1) gradient) * scaling
+  double beta1 = 0;
+  // Scaling of tensor t, the elements [tensor_offsets[t], tensor_offsets[t+1]); null: no scaling.
+  const float* scaling = nullptr;
+  const std::size_t* tensor_offsets = nullptr;
+  int tensors = 0;
+
+  std::size_t elements = 0;       // N: elements of the gradient, and of x when x_elements is 0
+  std::size_t x_elements = 0;     // more than N where x holds its own padding, taken as it is
+  std::size_t padded = 0;         // Np, a multiple of 8
+  std::size_t counted = 0;        // elements in the scale; from there on signs are + and errors 0
+  ErrorMemory error;              // Np elements
+  std::uint8_t* signs = nullptr;  // Np / 8 bytes
+  double* workspace = nullptr;    // reduction_slots doubles
+};
+cudaError_t worker_phase(const WorkerPhase& phase, cudaStream_t stream);
+
+struct ServerPhase {
+  const std::uint8_t* received = nullptr;  // n chunks of C / 8 bytes, rank 0 first
+  const float* worker_scales = nullptr;    // n
+  int ranks = 0;
+  std::size_t chunk = 0;    // C, a multiple of 8
+  std::size_t counted = 0;  // as above, within the chunk
+  ErrorMemory error;        // C elements
+  std::uint8_t* signs = nullptr;
+  double* workspace = nullptr;
+};
+cudaError_t server_phase(const ServerPhase& phase, cudaStream_t stream);
+
+struct Decode {
+  const std::uint8_t* signs = nullptr;
+  const float* scales = nullptr;  // one per chunk
+  std::size_t chunk = 0;
+  std::size_t elements = 0;
+  const float* mask = nullptr;  // null: all ones; 4 more bytes per element
+  float* x = nullptr;
+};
+cudaError_t decode(const Decode& phase, cudaStream_t stream);
+
+// The generic pack and unpack: 4.125 bytes per element each.
+cudaError_t pack_signs(const float* x, std::uint8_t* signs, std::size_t elements, SignRule rule,
+                       cudaStream_t stream);
+cudaError_t unpack_signs(const std::uint8_t* signs, float* x, std::size_t elements,
+                         cudaStream_t stream);
+
+// x *= mask: 12 bytes per element.
+cudaError_t apply_mask(float* x, const float* mask, std::size_t elements, cudaStream_t stream);
+
+// error = c - *scale * sgn(c) for the first `elements`, which must be counted ones: padding that
+// does not count owes nothing. 8 bytes per element.
+cudaError_t resolve_errors(const ErrorMemory& memory, float* error, std::size_t elements,
+                           cudaStream_t stream);
+
+}  // namespace lambcast::cuda

@@ -1,0 +1,229 @@
+#include "kernels/cuda/compression.h"
+
+#include <bit>
+
+#include "kernels/cuda/gpu_test.h"
+#include "kernels/emulated_world/compressed_allreduce.h"
+
+using namespace lambcast;
+using namespace lambcast::cuda;
+
+namespace {
+
+// One rank's device memory, and what it does on its own in a compressed_allreduce.
+struct Rank {
+  DeviceBuffer<float> worker_c, worker_scale, server_c, server_scale;
+  DeviceBuffer<std::uint8_t> signs, served;
+  DeviceBuffer<double> workspace{reduction_slots};
+
+  explicit Rank(const ChunkLayout& layout)
+      : worker_c(layout.padded),
+        worker_scale(1),
+        server_c(layout.chunk),
+        server_scale(1),
+        signs(layout.packed_bytes()),
+        served(layout.chunk_bytes()) {}
+};
+
+// All ranks one after the other on one GPU; the exchange goes through the host.
+struct World {
+  ChunkLayout layout;
+  Padding padding;
+  std::vector<Rank> ranks;
+
+  World(std::size_t elements, int n, Padding how)
+      : layout(chunk_layout(elements, n)), padding(how) {
+    for (int r = 0; r < n; ++r) ranks.emplace_back(layout);
+  }
+
+  std::vector<float> allreduce(const std::vector<std::vector<float>>& buffers) {
+    const std::size_t n = ranks.size(), bytes = layout.chunk_bytes();
+    std::vector<std::vector<std::uint8_t>> sent;
+    std::vector<float> scales;
+    for (std::size_t r = 0; r < n; ++r) {
+      const auto x = upload(buffers[r]);
+      WorkerPhase phase;
+      phase.x = x.data();
+      phase.elements = layout.elements;
+      phase.padded = layout.padded;
+      phase.counted = padding == Padding::counted ? layout.padded : layout.elements;
+      phase.error = {ranks[r].worker_c.data(), ranks[r].worker_scale.data()};
+      phase.signs = ranks[r].signs.data();
+      phase.workspace = ranks[r].workspace.data();
+      require(worker_phase(phase, nullptr), "worker_phase");
+      sent.push_back(ranks[r].signs.to_host());
+      scales.push_back(ranks[r].worker_scale.to_host()[0]);
+    }
+    const auto device_scales = upload(scales);
+    std::vector<std::uint8_t> gathered;
+    std::vector<float> server_scales;
+    for (std::size_t r = 0; r < n; ++r) {
+      std::vector<std::uint8_t> received;
+      for (const auto& signs : sent) {
+        received.insert(received.end(), signs.begin() + std::ptrdiff_t(r * bytes),
+                        signs.begin() + std::ptrdiff_t((r + 1) * bytes));
+      }
+      const auto device_received = upload(received);
+      const std::size_t real = layout.real_in_chunk(int(r));
+      ServerPhase phase;
+      phase.received = device_received.data();
+      phase.worker_scales = device_scales.data();
+      phase.ranks = int(n);
+      phase.chunk = layout.chunk;
+      phase.counted = padding == Padding::counted ? layout.chunk : real;
+      phase.error = {ranks[r].server_c.data(), ranks[r].server_scale.data()};
+      phase.signs = ranks[r].served.data();
+      phase.workspace = ranks[r].workspace.data();
+      require(server_phase(phase, nullptr), "server_phase");
+      const auto served = ranks[r].served.to_host();
+      gathered.insert(gathered.end(), served.begin(), served.end());
+      server_scales.push_back(ranks[r].server_scale.to_host()[0]);
+    }
+    const auto signs = upload(gathered);
+    const auto chunk_scales = upload(server_scales);
+    DeviceBuffer<float> x(layout.elements);
+    require(decode({signs.data(), chunk_scales.data(), layout.chunk, layout.elements, nullptr,
+                    x.data()},
+                   nullptr),
+            "decode");
+    return x.to_host();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("compressed_allreduce on the GPU agrees with the emulated world over several steps") {
+  NEED_GPUS(1);
+  for (const int n : {1, 2, 3, 8, 12}) {
+    for (const std::size_t elements : {std::size_t{70}, std::size_t{100003}}) {
+      for (const Padding padding : {Padding::excluded, Padding::counted}) {
+        World gpu(elements, n, padding);
+        emulated::ErrorFeedback cpu = emulated::error_feedback(elements, n);
+        for (unsigned step = 0; step < 5; ++step) {
+          std::vector<std::vector<float>> buffers;
+          for (int r = 0; r < n; ++r) {
+            buffers.push_back(random_values(elements, 100 * step + unsigned(r), 0.01 * r));
+          }
+          const auto decoded = gpu.allreduce(buffers);
+          const std::vector<std::span<float>> spans(buffers.begin(), buffers.end());
+          const emulated::Scales scales = emulated::compressed_allreduce(spans, cpu, padding);
+          for (int r = 0; r < n; ++r) {
+            CHECK(gpu.ranks[std::size_t(r)].worker_scale.to_host()[0] ==
+                  Approx(scales.worker[std::size_t(r)]).epsilon(1e-6));
+            CHECK(gpu.ranks[std::size_t(r)].server_scale.to_host()[0] ==
+                  Approx(scales.server[std::size_t(r)]).epsilon(1e-6).margin(1e-30));
+          }
+          // A sign may differ only where the compensated value is within rounding of zero, which
+          // random values all but never are.
+          std::size_t flipped = 0;
+          for (std::size_t e = 0; e < elements; ++e) {
+            flipped += std::signbit(decoded[e]) != std::signbit(buffers[0][e]);
+          }
+          CHECK(flipped <= elements / 100000 * step);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("the unresolved error is the owed error of the reference") {
+  NEED_GPUS(1);
+  constexpr std::size_t elements = 4096;
+  World gpu(elements, 1, Padding::excluded);
+  const auto x = random_values(elements, 1);
+  gpu.allreduce({x});
+  std::vector<float> error(elements);
+  std::vector<std::uint8_t> signs(elements / 8);
+  const float scale = reference::worker_phase(x, error, signs, Padding::excluded);
+  CHECK(gpu.ranks[0].signs.to_host() == signs);
+  DeviceBuffer<float> owed(elements);
+  require(resolve_errors({gpu.ranks[0].worker_c.data(), gpu.ranks[0].worker_scale.data()},
+                         owed.data(), elements, nullptr),
+          "resolve_errors");
+  const auto host = owed.to_host();
+  for (std::size_t e = 0; e < elements; ++e) {
+    REQUIRE(std::fabs(host[e] - error[e]) <= 1e-6f * scale);
+  }
+}
+
+TEST_CASE("the momentum is updated and scaled per tensor as it is compressed") {
+  NEED_GPUS(1);
+  // Tensors of ragged sizes, an empty one among them, and a tail that persists.
+  const std::vector<std::size_t> sizes{1, 700, 0, 3, 5000, 77};
+  const TensorLayout tensors = tensor_layout(sizes);
+  const std::vector<float> scaling{2.0f, 0.5f, 9.0f, 1.5f, 1.0f, 0.25f};
+  const std::size_t elements = tensors.elements(), padded = chunk_layout(elements, 8).padded;
+  const auto m = random_values(padded, 1), g = random_values(elements, 2);
+  std::vector<float> x = m;
+  for (std::size_t t = 0; t < sizes.size(); ++t) {
+    reference::update_momentum(tensors.view(std::span(x), t),
+                               tensors.view(std::span<const float>(g), t), 0.9, scaling[t]);
+  }
+  std::vector<float> error(padded);
+  std::vector<std::uint8_t> signs(padded / 8);
+  const float scale = reference::worker_phase(x, error, signs, Padding::counted);
+
+  const auto device_m = upload(m), device_g = upload(g), device_scaling = upload(scaling);
+  const auto offsets = upload(tensors.offsets);
+  Rank rank(chunk_layout(elements, 8));
+  WorkerPhase phase;
+  phase.x = device_m.data();
+  phase.gradient = device_g.data();
+  phase.beta1 = 0.9;
+  phase.scaling = device_scaling.data();
+  phase.tensor_offsets = offsets.data();
+  phase.tensors = int(sizes.size());
+  phase.elements = elements;
+  phase.x_elements = phase.padded = phase.counted = padded;
+  phase.error = {rank.worker_c.data(), rank.worker_scale.data()};
+  phase.signs = rank.signs.data();
+  phase.workspace = rank.workspace.data();
+  require(worker_phase(phase, nullptr), "worker_phase");
+  CHECK(rank.worker_scale.to_host()[0] == Approx(scale).epsilon(1e-6));
+  CHECK(rank.worker_c.to_host() == x);  // errors were 0, so c is the momentum, to the bit
+  CHECK(rank.signs.to_host() == signs);
+  CHECK(device_m.to_host() == m);
+}
+
+TEST_CASE("generic packing, unpacking and the mask agree with the reference to the bit") {
+  NEED_GPUS(1);
+  for (const std::size_t elements : {1u, 7u, 8u, 255u, 256u, 100001u}) {
+    auto x = random_values(elements, 3);
+    x[elements / 2] = -0.0f;
+    if (elements > 8) x[5] = NAN;
+    const auto device_x = upload(x);
+    DeviceBuffer<std::uint8_t> packed((elements + 7) / 8);
+    for (const SignRule rule : {SignRule::not_negative, SignRule::sign_bit}) {
+      std::vector<std::uint8_t> expected((elements + 7) / 8);
+      reference::pack_signs(x, expected, rule);
+      require(pack_signs(device_x.data(), packed.data(), elements, rule, nullptr), "pack_signs");
+      CHECK(packed.to_host() == expected);
+    }
+    std::vector<float> back(elements);
+    reference::unpack_signs(packed.to_host(), back);
+    DeviceBuffer<float> device_back(elements);
+    require(unpack_signs(packed.data(), device_back.data(), elements, nullptr), "unpack_signs");
+    CHECK(device_back.to_host() == back);
+    const auto mask = random_values(elements, 4);
+    const auto device_mask = upload(mask);
+    reference::apply_mask(back, mask);
+    require(apply_mask(device_back.data(), device_mask.data(), elements, nullptr), "apply_mask");
+    CHECK(device_back.to_host() == back);
+  }
+}
+
+TEST_CASE("a NaN on one rank poisons the scale and every decoded element on the GPU") {
+  NEED_GPUS(1);
+  World gpu(1000, 2, Padding::excluded);
+  auto bad = random_values(1000, 1);
+  bad[500] = NAN;
+  for (const float value : gpu.allreduce({random_values(1000, 2), bad})) {
+    REQUIRE(std::isnan(value));
+  }
+}
+
+TEST_CASE("a misaligned pointer is refused, not read") {
+  NEED_GPUS(1);
+  DeviceBuffer<float> x(64), mask(64);
+  CHECK(apply_mask(x.data() + 1, mask.data(), 8, nullptr) == cudaErrorMisalignedAddress);
+}

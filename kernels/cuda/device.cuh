@@ -1,0 +1,154 @@
+// Device code shared by the kernels: 16-byte accesses, signs, deterministic sums, grid size.
+//
+// All kernels are persistent: a grid that fills the device once strides over the work. Sums are
+// kept per thread in double, reduced per block in a fixed order and written to one slot per block;
+// a second kernel adds the slots in a fixed order. The same device gives the same bits every time.
+//
+// Everything is compiled without contraction to fused multiply-add, so that elementwise results
+// are the bits of the CPU reference; the kernels wait for memory, not for arithmetic.
+#pragma once
+
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cuda/reduction.h"
+
+namespace lambcast::cuda {
+
+constexpr int threads = 256;
+constexpr int warps = threads / 32;
+constexpr unsigned all_lanes = 0xffffffffu;
+
+__device__ inline float4 load4(const float* x, std::size_t e) {
+  return *reinterpret_cast<const float4*>(x + e);
+}
+__device__ inline void store4(float* x, std::size_t e, float4 value) {
+  *reinterpret_cast<float4*>(x + e) = value;
+}
+
+// Four elements as an array, so that code reads the same for all of them.
+struct Quad {
+  float at[4];
+};
+
+__device__ inline Quad load_quad(const float* x, std::size_t e, std::size_t n) {
+  Quad q{};
+  if (e + 4 <= n) {
+    const float4 v = load4(x, e);
+    q = {{v.x, v.y, v.z, v.w}};
+  } else {
+    for (int i = 0; i < 4; ++i) q.at[i] = e + i < n ? x[e + i] : 0.0f;
+  }
+  return q;
+}
+__device__ inline Quad load_quad(const __half* x, std::size_t e, std::size_t n) {
+  Quad q{};
+  if (e + 4 <= n) {
+    const uint2 raw = *reinterpret_cast<const uint2*>(x + e);
+    const float2 low = __half22float2(*reinterpret_cast<const __half2*>(&raw.x));
+    const float2 high = __half22float2(*reinterpret_cast<const __half2*>(&raw.y));
+    q = {{low.x, low.y, high.x, high.y}};
+  } else {
+    for (int i = 0; i < 4; ++i) q.at[i] = e + i < n ? __half2float(x[e + i]) : 0.0f;
+  }
+  return q;
+}
+__device__ inline void store_quad(float* x, std::size_t e, std::size_t n, const Quad& q) {
+  if (e + 4 <= n) {
+    store4(x, e, make_float4(q.at[0], q.at[1], q.at[2], q.at[3]));
+  } else {
+    for (int i = 0; i < 4 && e + i < n; ++i) x[e + i] = q.at[i];
+  }
+}
+// A null pointer means that no fp16 copy is wanted.
+__device__ inline void store_quad(__half* x, std::size_t e, std::size_t n, const Quad& q) {
+  if (x == nullptr) return;
+  if (e + 4 <= n) {
+    const __half2 low = __floats2half2_rn(q.at[0], q.at[1]);
+    const __half2 high = __floats2half2_rn(q.at[2], q.at[3]);
+    uint2 raw;
+    raw.x = *reinterpret_cast<const unsigned*>(&low);
+    raw.y = *reinterpret_cast<const unsigned*>(&high);
+    *reinterpret_cast<uint2*>(x + e) = raw;
+  } else {
+    for (int i = 0; i < 4 && e + i < n; ++i) x[e + i] = __float2half_rn(q.at[i]);
+  }
+}
+
+// 0, -0.0 and NaN are plus.
+__device__ inline bool positive(float x) { return !(x < 0.0f); }
+__device__ inline float with_sign(float magnitude, bool plus) {
+  return plus ? magnitude : -magnitude;
+}
+// What is still owed of a compensated value that was sent as scale * sgn(c).
+__device__ inline float owed(float c, float scale) { return c - with_sign(scale, positive(c)); }
+
+// Element e of packed signs, most significant bit first.
+__device__ inline bool sign_at(const std::uint8_t* signs, std::size_t e) {
+  return (signs[e >> 3] >> (7 - (e & 7))) & 1;
+}
+// The signs of the aligned quad at e (a multiple of 4) as 4 bits, element e highest.
+__device__ inline unsigned nibble_at(const std::uint8_t* signs, std::size_t e) {
+  const unsigned byte = signs[e >> 3];
+  return (e & 4) ? byte & 15u : byte >> 4;
+}
+
+__device__ inline double warp_sum(double x) {
+  for (int offset = 16; offset > 0; offset /= 2) x += __shfl_down_sync(all_lanes, x, offset);
+  return x;
+}
+// A NaN wins over every number.
+__device__ inline float max_or_nan(float a, float b) { return (a != a || a >= b) ? a : b; }
+__device__ inline float warp_max(float x) {
+  for (int offset = 16; offset > 0; offset /= 2) {
+    x = max_or_nan(x, __shfl_down_sync(all_lanes, x, offset));
+  }
+  return x;
+}
+
+// Sum over the block, valid in thread 0. Can be called again at once.
+__device__ inline double block_sum(double x) {
+  __shared__ double per_warp[32];
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  x = warp_sum(x);
+  __syncthreads();
+  if (lane == 0) per_warp[warp] = x;
+  __syncthreads();
+  x = threadIdx.x < blockDim.x / 32 ? per_warp[lane] : 0.0;
+  return warp == 0 ? warp_sum(x) : 0.0;
+}
+__device__ inline float block_max(float x) {
+  __shared__ float per_warp[32];
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  x = warp_max(x);
+  __syncthreads();
+  if (lane == 0) per_warp[warp] = x;
+  __syncthreads();
+  x = threadIdx.x < blockDim.x / 32 ? per_warp[lane] : per_warp[0];
+  return warp == 0 ? warp_max(x) : 0.0f;
+}
+
+// Blocks of a persistent grid: what the device holds of this kernel at once, but no more than
+// there are `items` of work for a block, nor than reduction_slots.
+cudaError_t grid_of(const void* kernel, std::size_t items, unsigned& blocks);
+template <typename... Arguments>
+cudaError_t grid_size(void (*kernel)(Arguments...), std::size_t items, unsigned& blocks) {
+  return grid_of(reinterpret_cast<const void*>(kernel), items, blocks);
+}
+
+// Blocks that `elements` fill with one quad per thread.
+inline std::size_t quads_of(std::size_t elements) {
+  return (elements + 4 * threads - 1) / (4 * threads);
+}
+
+// Turns "is every pointer 16-byte aligned" into the error a caller gets.
+template <typename... Pointers>
+cudaError_t check_aligned(Pointers... pointers) {
+  const bool aligned = ((reinterpret_cast<std::uintptr_t>(pointers) % 16 == 0) && ...);
+  return aligned ? cudaSuccess : cudaErrorMisalignedAddress;
+}
+
+}  // namespace lambcast::cuda

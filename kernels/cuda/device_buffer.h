@@ -1,0 +1,59 @@
+// Owned device memory for hosts: tests, the profiler, the NCCL exchange.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "sim/base/error.h"
+
+namespace lambcast::cuda {
+
+// Throws Error{Exit::failure} naming the call when a CUDA call of the host failed.
+inline void require(cudaError_t status, const char* what) {
+  if (status != cudaSuccess) {
+    throw Error(Exit::failure, std::string(what) + ": " + cudaGetErrorString(status));
+  }
+}
+
+template <typename T>
+class DeviceBuffer {
+ public:
+  DeviceBuffer() = default;
+  explicit DeviceBuffer(std::size_t count) : count_(count) {
+    if (count == 0) return;
+    require(cudaMalloc(&data_, count * sizeof(T)), "cudaMalloc");
+    require(cudaMemset(data_, 0, count * sizeof(T)), "cudaMemset");
+  }
+  explicit DeviceBuffer(std::span<const T> host) : DeviceBuffer(host.size()) {
+    require(cudaMemcpy(data_, host.data(), host.size_bytes(), cudaMemcpyHostToDevice),
+            "cudaMemcpy");
+  }
+  DeviceBuffer(DeviceBuffer&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), count_(std::exchange(other.count_, 0)) {}
+  DeviceBuffer& operator=(DeviceBuffer&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(count_, other.count_);
+    return *this;
+  }
+  ~DeviceBuffer() { cudaFree(data_); }
+
+  T* data() const { return static_cast<T*>(data_); }
+  std::size_t size() const { return count_; }
+  // Waits for the device, then copies.
+  std::vector<T> to_host() const {
+    std::vector<T> host(count_);
+    require(cudaMemcpy(host.data(), data_, count_ * sizeof(T), cudaMemcpyDeviceToHost),
+            "cudaMemcpy");
+    return host;
+  }
+
+ private:
+  void* data_ = nullptr;
+  std::size_t count_ = 0;
+};
+
+}  // namespace lambcast::cuda

@@ -1,0 +1,25 @@
+// Is there a GPU, and which one.
+#pragma once
+
+#include <string>
+
+namespace lambcast::cuda {
+
+// Why fewer than `wanted` GPUs can be used; empty when they can.
+std::string gpus_missing(int wanted);
+
+struct GpuDescription {
+  std::string name;
+  std::string driver;   // highest CUDA version the driver supports, "13.0"
+  std::string runtime;  // CUDA version of the runtime linked, "13.0"
+  std::size_t memory_bytes = 0;
+  std::size_t l2_bytes = 0;
+  int multiprocessors = 0;
+  int clock_mhz = 0;         // highest clock of the multiprocessors
+  int memory_clock_mhz = 0;  // highest clock of the memory
+  int memory_bus_bits = 0;
+};
+// Of the current device. Throws Error{Exit::failure} when a query fails.
+GpuDescription describe_gpu();
+
+}  // namespace lambcast::cuda

@@ -1,0 +1,47 @@
+// What the tests that need a GPU share.
+#pragma once
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <iostream>
+#include <random>
+#include <span>
+#include <vector>
+
+#include "kernels/cuda/device_buffer.h"
+#include "kernels/cuda/gpu.h"
+
+// Leaves the test with the line that ctest takes for "skipped".
+#define NEED_GPUS(count)                                                             \
+  do {                                                                               \
+    if (const std::string why = lambcast::cuda::gpus_missing(count); !why.empty()) { \
+      std::cout << "SKIPPED: " << why << std::endl;                                  \
+      return;                                                                        \
+    }                                                                                \
+  } while (false)
+
+namespace lambcast::cuda {
+
+inline std::vector<float> random_values(std::size_t count, unsigned seed, double shift = 0) {
+  std::mt19937 bits(seed);
+  std::vector<float> values(count);
+  for (float& x : values) x = static_cast<float>(bits() * 0x1p-32 - 0.5 + shift);
+  return values;
+}
+
+template <typename T>
+DeviceBuffer<T> upload(const std::vector<T>& host) {
+  return DeviceBuffer<T>(std::span<const T>(host));
+}
+
+// ||a - b|| / ||b||
+inline double relative_distance(std::span<const float> a, std::span<const float> b) {
+  double difference = 0, norm = 0;
+  for (std::size_t e = 0; e < b.size(); ++e) {
+    difference += (double(a[e]) - b[e]) * (double(a[e]) - b[e]);
+    norm += double(b[e]) * b[e];
+  }
+  return std::sqrt(difference / norm);
+}
+
+}  // namespace lambcast::cuda

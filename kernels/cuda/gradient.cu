@@ -1,0 +1,101 @@
+#include "kernels/cuda/gradient.h"
+
+#include "kernels/cuda/device.cuh"
+
+namespace lambcast::cuda {
+namespace {
+
+
+// The sum of squares of finite floats is finite in double (1e39 * 1e38^2 elements would not fit in
+// memory), so a sum that is not finite says that an element was not.
+template <typename T>
+__global__ void __launch_bounds__(threads)
+    square_kernel(const T* g, std::size_t elements, double* slots) {
+  const std::size_t stride = static_cast<std::size_t>(gridDim.x) * threads * 4;
+  double sum = 0;
+  for (std::size_t e = (blockIdx.x * std::size_t{threads} + threadIdx.x) * 4; e < elements;
+       e += stride) {
+    const Quad q = load_quad(g, e, elements);
+    for (int i = 0; i < 4; ++i) sum += static_cast<double>(q.at[i]) * q.at[i];
+  }
+  sum = block_sum(sum);
+  if (threadIdx.x == 0) slots[blockIdx.x] = sum;
+}
+
+__global__ void finish_summary(const double* slots, unsigned count, GradientSummary* summary) {
+  double sum = 0;
+  for (unsigned i = threadIdx.x; i < count; i += blockDim.x) sum += slots[i];
+  sum = block_sum(sum);
+  if (threadIdx.x == 0) {
+    summary->norm = static_cast<float>(sqrt(sum));
+    summary->overflow = !isfinite(sum);
+  }
+}
+
+__device__ float clip_factor(const GradientSummary& summary, double loss_scale, double limit) {
+  double combined = loss_scale;
+  if (limit > 0) {
+    const double clip = (summary.norm / loss_scale + 1e-6) / limit;
+    if (clip > 1) combined = clip * loss_scale;
+  }
+  return static_cast<float>(1.0 / combined);
+}
+
+// `from` and `to` may be the same memory.
+template <typename T>
+__global__ void __launch_bounds__(threads)
+    unscale_kernel(const T* from, float* to, std::size_t elements, const GradientSummary* summary,
+                   double loss_scale, double limit) {
+  const float factor = clip_factor(*summary, loss_scale, limit);
+  const std::size_t stride = static_cast<std::size_t>(gridDim.x) * threads * 4;
+  for (std::size_t e = (blockIdx.x * std::size_t{threads} + threadIdx.x) * 4; e < elements;
+       e += stride) {
+    Quad q = load_quad(from, e, elements);
+    for (int i = 0; i < 4; ++i) q.at[i] *= factor;
+    store_quad(to, e, elements, q);
+  }
+}
+
+template <typename T>
+cudaError_t measure(const T* g, std::size_t elements, GradientSummary* summary, double* workspace,
+                    cudaStream_t stream) {
+  if (const auto e = check_aligned(g)) return e;
+  unsigned blocks = 0;
+  if (const auto e = grid_size(square_kernel<T>, quads_of(elements), blocks)) return e;
+  square_kernel<T><<<blocks, threads, 0, stream>>>(g, elements, workspace);
+  finish_summary<<<1, 1024, 0, stream>>>(workspace, blocks, summary);
+  return cudaGetLastError();
+}
+
+template <typename T>
+cudaError_t unscale(const T* from, float* to, std::size_t elements, const GradientSummary* summary,
+                    double loss_scale, double limit, cudaStream_t stream) {
+  if (const auto e = check_aligned(from, to)) return e;
+  unsigned blocks = 0;
+  if (const auto e = grid_size(unscale_kernel<T>, quads_of(elements), blocks)) return e;
+  unscale_kernel<T><<<blocks, threads, 0, stream>>>(from, to, elements, summary, loss_scale, limit);
+  return cudaGetLastError();
+}
+
+}  // namespace
+
+cudaError_t measure_gradient(const __half* g, std::size_t elements, GradientSummary* summary,
+                             double* workspace, cudaStream_t stream) {
+  return measure(g, elements, summary, workspace, stream);
+}
+cudaError_t measure_gradient(const float* g, std::size_t elements, GradientSummary* summary,
+                             double* workspace, cudaStream_t stream) {
+  return measure(g, elements, summary, workspace, stream);
+}
+
+cudaError_t unscale_and_clip(const __half* half_g, float* g, std::size_t elements,
+                             const GradientSummary* summary, double loss_scale, double limit,
+                             cudaStream_t stream) {
+  return unscale(half_g, g, elements, summary, loss_scale, limit, stream);
+}
+cudaError_t unscale_and_clip(float* g, std::size_t elements, const GradientSummary* summary,
+                             double loss_scale, double limit, cudaStream_t stream) {
+  return unscale(g, g, elements, summary, loss_scale, limit, stream);
+}
+
+}  // namespace lambcast::cuda

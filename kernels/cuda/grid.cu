@@ -1,0 +1,23 @@
+#include <algorithm>
+
+#include "kernels/cuda/device.cuh"
+
+namespace lambcast::cuda {
+
+cudaError_t grid_of(const void* kernel, std::size_t items, unsigned& blocks) {
+  int device = 0, multiprocessors = 0, resident = 0;
+  if (const auto e = cudaGetDevice(&device)) return e;
+  if (const auto e =
+          cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device)) {
+    return e;
+  }
+  if (const auto e = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, threads, 0)) {
+    return e;
+  }
+  const std::size_t full = static_cast<std::size_t>(multiprocessors) * resident;
+  blocks = static_cast<unsigned>(
+      std::clamp<std::size_t>(items, 1, std::min(full, reduction_slots)));
+  return cudaSuccess;
+}
+
+}  // namespace lambcast::cuda

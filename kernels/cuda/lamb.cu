@@ -1,0 +1,291 @@
+#include "kernels/cuda/lamb.h"
+
+#include "kernels/cuda/device.cuh"
+
+namespace lambcast::cuda {
+namespace {
+
+struct Constants {
+  float b1, one_minus_b1, b2, one_minus_b2, eps, wd;
+
+  explicit Constants(const LambOptions& o)
+      : b1(static_cast<float>(o.beta1)),
+        one_minus_b1(static_cast<float>(1 - o.beta1)),
+        b2(static_cast<float>(o.beta2)),
+        one_minus_b2(static_cast<float>(1 - o.beta2)),
+        eps(static_cast<float>(o.eps)),
+        wd(static_cast<float>(o.weight_decay)) {}
+
+  __device__ float denominator(float v) const { return sqrtf(v) + eps; }
+  __device__ float update(float p, float m, float v) const {
+    const float pre = m / denominator(v);
+    return wd > 0 ? pre + wd * p : pre;
+  }
+};
+
+// Calls f(element, width) for every element of the piece: quads (width 4) where aligned, single
+// elements (width 1) at the ragged ends of a tensor.
+template <typename F>
+__device__ void for_each(const Piece& piece, F f) {
+  const std::size_t body = min((piece.begin + 3) & ~std::size_t{3}, piece.end);
+  const std::size_t tail = max(piece.end & ~std::size_t{3}, body);
+  for (std::size_t e = body + 4 * threadIdx.x; e < tail; e += 4 * threads) f(e, 4);
+  const std::size_t head_size = body - piece.begin, tail_size = piece.end - tail;
+  if (threadIdx.x < head_size) f(piece.begin + threadIdx.x, 1);
+  else if (threadIdx.x - head_size < tail_size) f(tail + threadIdx.x - head_size, 1);
+}
+
+// Elements e .. e + width: the quad helpers take the end as their limit.
+template <typename T>
+__device__ Quad read(const T* x, std::size_t e, int width) {
+  return load_quad(x, e, e + width);
+}
+
+__device__ void add_squares(double& sum, const Quad& q, int width) {
+  for (int i = 0; i < width; ++i) sum += static_cast<double>(q.at[i]) * q.at[i];
+}
+
+__global__ void __launch_bounds__(threads)
+    moments_kernel(LambState s, const float* g, const Constants c) {
+  for (int k = blockIdx.x; k < s.piece_count; k += gridDim.x) {
+    double weights = 0, updates = 0;
+    for_each(s.pieces[k], [&](std::size_t e, int width) {
+      const Quad p = read(s.p, e, width), gradient = read(g, e, width);
+      Quad m = read(s.m, e, width), v = read(s.v, e, width), upd{};
+      for (int i = 0; i < width; ++i) {
+        m.at[i] = c.b1 * m.at[i] + c.one_minus_b1 * gradient.at[i];
+        v.at[i] = c.b2 * v.at[i] + c.one_minus_b2 * (gradient.at[i] * gradient.at[i]);
+        upd.at[i] = c.update(p.at[i], m.at[i], v.at[i]);
+      }
+      store_quad(s.m, e, e + width, m);
+      store_quad(s.v, e, e + width, v);
+      add_squares(weights, p, width);
+      add_squares(updates, upd, width);
+    });
+    weights = block_sum(weights);
+    updates = block_sum(updates);
+    if (threadIdx.x == 0) {
+      s.workspace[3 * k] = weights;
+      s.workspace[3 * k + 1] = updates;
+    }
+  }
+}
+
+// Sum of one slot over the pieces of tensor t, in thread 0.
+__device__ double tensor_sum(const LambState& s, int t, int slot) {
+  double sum = 0;
+  for (int k = s.first_piece[t] + threadIdx.x; k < s.first_piece[t + 1]; k += blockDim.x) {
+    sum += s.workspace[3 * k + slot];
+  }
+  return block_sum(sum);
+}
+
+__device__ double clamp_or_nan(double x, double low, double high) {
+  if (x < low) return low;
+  return x > high ? high : x;
+}
+
+__global__ void ratio_kernel(LambState s, LambOptions o, RunningAverage average) {
+  const int t = blockIdx.x;
+  const double weights = sqrt(tensor_sum(s, t, 0)), updates = sqrt(tensor_sum(s, t, 1));
+  if (threadIdx.x != 0) return;
+  const bool defined = weights != 0 && updates != 0;
+  const float ratio =
+      defined ? static_cast<float>(clamp_or_nan(weights / updates, o.min_coeff, o.max_coeff)) : 1.0f;
+  s.trust_ratio[t] = ratio;
+  s.step_length[t] = static_cast<float>(o.lr * static_cast<double>(ratio));
+  if (s.running_average == nullptr) return;
+  if (average.how == CoefficientAverage::from_zero ? ratio == 1.0f : !defined) return;
+  const float beta = static_cast<float>(average.coeff_beta);
+  const float rest = static_cast<float>(1 - average.coeff_beta);
+  s.running_average[t] = beta * s.running_average[t] + rest * ratio;
+  s.running_weight[t] = beta * s.running_weight[t] + rest;
+}
+
+__global__ void __launch_bounds__(threads) apply_kernel(LambState s, const Constants c) {
+  for (int k = blockIdx.x; k < s.piece_count; k += gridDim.x) {
+    const Piece piece = s.pieces[k];
+    const float step = s.step_length[piece.tensor];
+    for_each(piece, [&](std::size_t e, int width) {
+      Quad p = read(s.p, e, width);
+      const Quad m = read(s.m, e, width), v = read(s.v, e, width);
+      for (int i = 0; i < width; ++i) {
+        p.at[i] -= step * c.update(p.at[i], m.at[i], v.at[i]);
+      }
+      store_quad(s.p, e, e + width, p);
+      store_quad(s.half_p, e, e + width, p);
+    });
+  }
+}
+
+// The scale of the chunk that holds e; division only where a piece crosses into another chunk.
+struct ScaleCursor {
+  const float* scales;
+  std::size_t chunk, next;
+  float scale;
+
+  __device__ ScaleCursor(const CompressedLambState& x, std::size_t begin)
+      : scales(x.scales), chunk(x.chunk) {
+    const std::size_t first = begin / chunk;
+    next = (first + 1) * chunk;
+    scale = scales[first];
+  }
+  __device__ float at(std::size_t e) const { return e < next ? scale : scales[e / chunk]; }
+};
+
+__global__ void __launch_bounds__(threads)
+    reconstruct_kernel(LambState s, CompressedLambState x, const Constants c) {
+  for (int k = blockIdx.x; k < s.piece_count; k += gridDim.x) {
+    const Piece piece = s.pieces[k];
+    const ScaleCursor cursor(x, piece.begin);
+    const float scaling = x.scaling[piece.tensor];
+    double momenta = 0, updates = 0;
+    float factor = 0;
+    for_each(piece, [&](std::size_t e, int width) {
+      Quad m = read(s.m, e, width), fresh = read(x.fresh_v, e, width), pre{}, upd{}, p{};
+      const Quad v = read(s.v, e, width);
+      if (c.wd > 0) p = read(s.p, e, width);
+      // Chunks start at multiples of 8, so a quad never crosses into another.
+      const float scale = cursor.at(e);
+      const unsigned signs = width == 4 ? nibble_at(x.signs, e) : sign_at(x.signs, e) << 3;
+      Quad mask{{1, 1, 1, 1}};
+      if (x.mask) mask = read(x.mask, e, width);
+      for (int i = 0; i < width; ++i) {
+        const float last = m.at[i];
+        m.at[i] = with_sign(scale, signs & (8u >> i)) / scaling;
+        if (x.mask) m.at[i] *= mask.at[i];
+        const float g = (m.at[i] - c.b1 * last) / c.one_minus_b1;
+        fresh.at[i] = c.b2 * fresh.at[i] + c.one_minus_b2 * (g * g);
+        const float denominator = c.denominator(v.at[i]);
+        pre.at[i] = m.at[i] / denominator;
+        upd.at[i] = c.wd > 0 ? pre.at[i] + c.wd * p.at[i] : pre.at[i];
+        factor = max_or_nan(factor, denominator / c.denominator(fresh.at[i]));
+      }
+      store_quad(s.m, e, e + width, m);
+      store_quad(x.fresh_v, e, e + width, fresh);
+      add_squares(momenta, pre, width);
+      add_squares(updates, upd, width);
+    });
+    momenta = block_sum(momenta);
+    updates = block_sum(updates);
+    factor = block_max(factor);
+    if (threadIdx.x == 0) {
+      s.workspace[3 * k] = momenta;
+      s.workspace[3 * k + 1] = updates;
+      s.workspace[3 * k + 2] = factor;
+    }
+  }
+  const std::size_t first = x.elements + blockIdx.x * std::size_t{threads} + threadIdx.x;
+  for (std::size_t e = first; e < x.tail_end; e += static_cast<std::size_t>(gridDim.x) * threads) {
+    s.m[e] = with_sign(x.scales[e / x.chunk], sign_at(x.signs, e));
+  }
+}
+
+__global__ void factor_kernel(LambState s, CompressedLambState x, OnebitLambOptions o,
+                              CoefficientAverage how) {
+  const int t = blockIdx.x;
+  float largest = 0;
+  for (int k = s.first_piece[t] + threadIdx.x; k < s.first_piece[t + 1]; k += blockDim.x) {
+    largest = max_or_nan(largest, static_cast<float>(s.workspace[3 * k + 2]));
+  }
+  largest = block_max(largest);
+  const double momenta = tensor_sum(s, t, 0), updates = tensor_sum(s, t, 1);
+  if (threadIdx.x != 0) return;
+  double factor = largest;
+  if (o.lamb.weight_decay > 0) {
+    const double share = updates > 0 ? sqrt(momenta) / sqrt(updates) : 1.0;
+    const double q = share > 1 ? 1.0 : share;
+    factor = factor * q + (1 - q);
+  }
+  const double last = x.last_factor[t];
+  factor = clamp_or_nan(factor, o.factor_min, o.factor_max);
+  factor = clamp_or_nan(factor, last * (1 - o.factor_threshold), last * (1 + o.factor_threshold));
+  x.last_factor[t] = static_cast<float>(factor);
+  float coefficient = s.running_average[t];
+  if (how == CoefficientAverage::bias_corrected) {
+    coefficient = s.running_weight[t] > 0 ? coefficient / s.running_weight[t] : 1.0f;
+  }
+  s.step_length[t] =
+      static_cast<float>(o.lamb.lr * static_cast<double>(coefficient * x.last_factor[t]));
+}
+
+__global__ void __launch_bounds__(threads) momentum_norm_kernel(LambState s) {
+  for (int k = blockIdx.x; k < s.piece_count; k += gridDim.x) {
+    double sum = 0;
+    for_each(s.pieces[k], [&](std::size_t e, int width) {
+      add_squares(sum, read(s.m, e, width), width);
+    });
+    sum = block_sum(sum);
+    if (threadIdx.x == 0) s.workspace[3 * k] = sum;
+  }
+}
+
+// One block. Every thread owns some tensors and uses their first slot for r in between.
+__global__ void scaling_kernel(LambState s, float* scaling) {
+  double sum = 0, moving = 0;
+  for (int t = threadIdx.x; t < s.tensors; t += blockDim.x) {
+    double squares = 0;
+    for (int k = s.first_piece[t]; k < s.first_piece[t + 1]; ++k) squares += s.workspace[3 * k];
+    if (s.first_piece[t] == s.first_piece[t + 1]) continue;
+    const std::size_t size =
+        s.pieces[s.first_piece[t + 1] - 1].end - s.pieces[s.first_piece[t]].begin;
+    const double r = sqrt(squares) / sqrt(static_cast<double>(size));
+    s.workspace[3 * s.first_piece[t]] = r;
+    sum += r;
+    moving += r != 0;
+  }
+  __shared__ double mean;
+  sum = block_sum(sum);
+  moving = block_sum(moving);
+  if (threadIdx.x == 0) mean = moving > 0 ? sum / moving : 0;
+  __syncthreads();
+  for (int t = threadIdx.x; t < s.tensors; t += blockDim.x) {
+    const bool empty = s.first_piece[t] == s.first_piece[t + 1];
+    const double r = empty ? 0 : s.workspace[3 * s.first_piece[t]];
+    scaling[t] = r == 0 ? 1.0f : static_cast<float>(mean / r);
+  }
+}
+
+cudaError_t apply(const LambState& s, const Constants& c, cudaStream_t stream) {
+  unsigned blocks = 0;
+  if (const auto e = grid_size(apply_kernel, s.piece_count, blocks)) return e;
+  apply_kernel<<<blocks, threads, 0, stream>>>(s, c);
+  return cudaGetLastError();
+}
+
+}  // namespace
+
+cudaError_t lamb_step(const LambState& s, const float* g, const LambOptions& options,
+                      const RunningAverage& average, cudaStream_t stream) {
+  if (s.tensors == 0) return cudaSuccess;
+  if (const auto e = check_aligned(s.p, s.m, s.v, s.half_p, g)) return e;
+  unsigned blocks = 0;
+  if (const auto e = grid_size(moments_kernel, s.piece_count, blocks)) return e;
+  moments_kernel<<<blocks, threads, 0, stream>>>(s, g, Constants(options));
+  ratio_kernel<<<s.tensors, 128, 0, stream>>>(s, options, average);
+  return apply(s, Constants(options), stream);
+}
+
+cudaError_t onebit_lamb_step(const LambState& s, const CompressedLambState& x,
+                             const OnebitLambOptions& options, CoefficientAverage how,
+                             cudaStream_t stream) {
+  if (s.tensors == 0) return cudaSuccess;
+  if (const auto e = check_aligned(s.p, s.m, s.v, s.half_p, x.fresh_v, x.mask)) return e;
+  unsigned blocks = 0;
+  if (const auto e = grid_size(reconstruct_kernel, s.piece_count, blocks)) return e;
+  reconstruct_kernel<<<blocks, threads, 0, stream>>>(s, x, Constants(options.lamb));
+  factor_kernel<<<s.tensors, 128, 0, stream>>>(s, x, options, how);
+  return apply(s, Constants(options.lamb), stream);
+}
+
+cudaError_t scaling_coefficients(const LambState& s, float* scaling, cudaStream_t stream) {
+  if (s.tensors == 0) return cudaSuccess;
+  if (const auto e = check_aligned(s.m)) return e;
+  unsigned blocks = 0;
+  if (const auto e = grid_size(momentum_norm_kernel, s.piece_count, blocks)) return e;
+  momentum_norm_kernel<<<blocks, threads, 0, stream>>>(s);
+  scaling_kernel<<<1, 1024, 0, stream>>>(s, scaling);
+  return cudaGetLastError();
+}
+
+}  // namespace lambcast::cuda

@@ -1,0 +1,97 @@
+// LAMB and both stages of 1-bit LAMB on the GPU: the semantics of reference/lamb.h.
+//
+// All tensors of a model in one launch per phase: states are flat buffers, and a table cuts them
+// into pieces of one tensor each, which the blocks share out. Per-tensor norms go through one slot
+// per piece, so that they are the same bits whatever device and grid.
+//
+//   phase      warm-up (lamb_step)                       compression (onebit_lamb_step)
+//   moments    read p m v g, write m v          24       read signs m v vf p, write m vf    24.125
+//   ratio      one block per tensor: norms to step       norms and largest ratio to step
+//   apply      read p m v, write p (and fp16)   16 (18)  the same                           16 (18)
+//
+// Bytes are per element; without weight decay the compression stage does not read p (20.125), a
+// mask adds 4. Pointers to float must be 16-byte aligned.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "kernels/options.h"
+
+struct __half;
+
+namespace lambcast::cuda {
+
+// A run of elements inside one tensor.
+struct Piece {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  int tensor = 0;
+};
+
+// The pieces of all tensors in order, and where each tensor's pieces start (tensors + 1 numbers).
+struct PieceTable {
+  std::vector<Piece> pieces;
+  std::vector<int> first_piece;
+};
+PieceTable cut_into_pieces(const TensorLayout& tensors);
+
+// Doubles in the workspace of the kernels below: three sums per piece.
+inline std::size_t lamb_workspace(const PieceTable& table) { return 3 * table.pieces.size(); }
+
+// Device memory. Per-tensor arrays hold one entry per tensor.
+struct LambState {
+  const Piece* pieces = nullptr;
+  const int* first_piece = nullptr;
+  int piece_count = 0;
+  int tensors = 0;
+
+  float* p = nullptr;
+  float* m = nullptr;
+  float* v = nullptr;
+  __half* half_p = nullptr;  // null: no fp16 copy
+
+  float* running_average = nullptr;  // per tensor, of the trust ratio; null for plain LAMB
+  float* running_weight = nullptr;
+  float* trust_ratio = nullptr;  // per tensor, out
+  float* step_length = nullptr;  // per tensor, lr times what the stage multiplies it with
+  double* workspace = nullptr;
+};
+
+struct CompressedLambState {
+  float* fresh_v = nullptr;
+  float* scaling = nullptr;      // per tensor
+  float* last_factor = nullptr;  // per tensor; 1 at first
+  const float* mask = nullptr;   // null: all ones
+
+  // The averaged momentum, still packed: it is decoded as it is used.
+  const std::uint8_t* signs = nullptr;
+  const float* scales = nullptr;  // per chunk
+  std::size_t chunk = 0;
+  // Padding of m that persists: m[elements .. tail_end) takes its decoded value as it is.
+  std::size_t elements = 0;
+  std::size_t tail_end = 0;
+};
+
+struct RunningAverage {
+  double coeff_beta = 0.9;
+  CoefficientAverage how = CoefficientAverage::bias_corrected;
+};
+
+// LAMB and the warm-up stage of 1-bit LAMB: three launches.
+cudaError_t lamb_step(const LambState& state, const float* g, const LambOptions& options,
+                      const RunningAverage& average, cudaStream_t stream);
+
+// The compression stage: three launches.
+cudaError_t onebit_lamb_step(const LambState& state, const CompressedLambState& compressed,
+                             const OnebitLambOptions& options, CoefficientAverage how,
+                             cudaStream_t stream);
+
+// scaling[t] = mean(r) / r_t, once at the freeze; 4 bytes per element, two launches. A tensor of
+// zero momentum gets 1 and stays out of the mean.
+cudaError_t scaling_coefficients(const LambState& state, float* scaling, cudaStream_t stream);
+
+}  // namespace lambcast::cuda

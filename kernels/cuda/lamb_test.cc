@@ -1,0 +1,176 @@
+#include "kernels/cuda/lamb.h"
+
+#include <cuda_fp16.h>
+
+#include "kernels/cuda/gpu_test.h"
+#include "kernels/reference/compression.h"
+#include "kernels/reference/half.h"
+#include "kernels/reference/lamb.h"
+
+using namespace lambcast;
+using namespace lambcast::cuda;
+
+namespace {
+
+// Hundreds of tensors, ragged sizes, some of several pieces, an empty one.
+TensorLayout many_tensors() {
+  std::vector<std::size_t> sizes{0, 50001, 1};
+  for (std::size_t t = 0; t < 300; ++t) sizes.push_back(1 + 37 * t % 1500);
+  return tensor_layout(sizes);
+}
+
+// One optimizer state on both sides.
+struct Both {
+  TensorLayout tensors = many_tensors();
+  std::size_t elements = tensors.elements(), count = tensors.tensors();
+  std::vector<float> p = random_values(elements, 1), m = random_values(elements, 2);
+  std::vector<float> v = random_values(elements, 3, 0.6), fresh = v;
+  std::vector<reference::RunningCoefficient> running =
+      std::vector<reference::RunningCoefficient>(count);
+  std::vector<float> last_factor = std::vector<float>(count, 1.0f);
+
+  PieceTable table = cut_into_pieces(tensors);
+  DeviceBuffer<Piece> pieces = upload(table.pieces);
+  DeviceBuffer<int> first_piece = upload(table.first_piece);
+  DeviceBuffer<float> dp = upload(p), dm = upload(m), dv = upload(v), dfresh = upload(fresh);
+  DeviceBuffer<float> average{count}, weight{count}, ratio{count}, step_length{count};
+  DeviceBuffer<float> factor = upload(last_factor);
+  DeviceBuffer<std::uint16_t> half{elements};
+  DeviceBuffer<double> workspace{lamb_workspace(table)};
+
+  LambState state() const {
+    LambState s;
+    s.pieces = pieces.data();
+    s.first_piece = first_piece.data();
+    s.piece_count = int(table.pieces.size());
+    s.tensors = int(count);
+    s.p = dp.data();
+    s.m = dm.data();
+    s.v = dv.data();
+    s.half_p = reinterpret_cast<__half*>(half.data());
+    s.running_average = average.data();
+    s.running_weight = weight.data();
+    s.trust_ratio = ratio.data();
+    s.step_length = step_length.data();
+    s.workspace = workspace.data();
+    return s;
+  }
+  std::span<float> of(std::vector<float>& flat, std::size_t t) const {
+    return tensors.view(std::span(flat), t);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("100 LAMB steps on the GPU agree with the reference") {
+  NEED_GPUS(1);
+  for (const CoefficientAverage how :
+       {CoefficientAverage::bias_corrected, CoefficientAverage::from_zero}) {
+    Both both;
+    const LambOptions options{.lr = 0.01, .weight_decay = 0.01};
+    for (unsigned step = 0; step < 100; ++step) {
+      auto g = random_values(both.elements, 10 + step);
+      const auto device_g = upload(g);
+      for (std::size_t t = 0; t < both.count; ++t) {
+        reference::add(both.running[t],
+                       reference::lamb_step(both.of(both.p, t), both.of(both.m, t),
+                                            both.of(both.v, t), both.of(g, t), options),
+                       0.9, how);
+      }
+      require(lamb_step(both.state(), device_g.data(), options, {0.9, how}, nullptr), "lamb_step");
+    }
+    CHECK(both.dm.to_host() == both.m);  // elementwise: the same bits
+    CHECK(both.dv.to_host() == both.v);
+    const auto p = both.dp.to_host();
+    CHECK(relative_distance(p, both.p) < 1e-5);
+    const auto copy = both.half.to_host();
+    for (std::size_t e = 0; e < both.elements; ++e) REQUIRE(copy[e] == reference::to_half(p[e]));
+    const auto average = both.average.to_host(), weight = both.weight.to_host();
+    for (std::size_t t = 0; t < both.count; ++t) {
+      CHECK(average[t] == Approx(both.running[t].average).epsilon(1e-5));
+      CHECK(weight[t] == Approx(both.running[t].weight).epsilon(1e-6));
+    }
+  }
+}
+
+TEST_CASE("100 compression-stage steps of 1-bit LAMB on the GPU agree with the reference") {
+  NEED_GPUS(1);
+  for (const double weight_decay : {0.0, 0.01}) {
+    Both both;
+    OnebitLambOptions options;
+    options.lamb = {.lr = 0.01, .weight_decay = weight_decay};
+    const ChunkLayout layout = chunk_layout(both.elements, 3);
+    const auto scaling = reference::scaling_coefficients(both.m, both.tensors, false);
+    DeviceBuffer<float> device_scaling(both.count);
+    require(scaling_coefficients(both.state(), device_scaling.data(), nullptr), "scaling");
+    const auto scaling_back = device_scaling.to_host();
+    for (std::size_t t = 0; t < both.count; ++t) {
+      CHECK(scaling_back[t] == Approx(scaling[t]).epsilon(1e-6));
+    }
+    std::vector<float> mask(both.elements, 1.0f);
+    mask[100] = 0;
+    const auto device_mask = upload(mask);
+    for (unsigned step = 0; step < 100; ++step) {
+      const auto values = random_values(layout.padded, 20 + step);
+      std::vector<std::uint8_t> signs(layout.packed_bytes());
+      reference::pack_signs(values, signs);
+      const std::vector<float> scales{0.1f, 0.2f, 0.3f};
+      std::vector<float> decoded(both.elements);
+      reference::decode(signs, scales, layout.chunk, decoded);
+      const auto device_signs = upload(signs);
+      const auto device_scales = upload(scales);
+
+      for (std::size_t t = 0; t < both.count; ++t) {
+        reference::onebit_lamb_step(both.of(both.p, t), both.of(both.m, t), both.of(both.v, t),
+                                    both.of(both.fresh, t), both.of(decoded, t), both.of(mask, t),
+                                    scaling[t], 1.0f, both.last_factor[t], options);
+      }
+      CompressedLambState x;
+      x.fresh_v = both.dfresh.data();
+      x.scaling = device_scaling.data();
+      x.last_factor = both.factor.data();
+      x.mask = device_mask.data();
+      x.signs = device_signs.data();
+      x.scales = device_scales.data();
+      x.chunk = layout.chunk;
+      // No warm-up was recorded, so the bias-corrected coefficient is 1.
+      require(
+          onebit_lamb_step(both.state(), x, options, CoefficientAverage::bias_corrected, nullptr),
+          "onebit_lamb_step");
+    }
+    CHECK(relative_distance(both.dm.to_host(), both.m) < 1e-6);
+    CHECK(relative_distance(both.dfresh.to_host(), both.fresh) < 1e-5);
+    CHECK(relative_distance(both.dp.to_host(), both.p) < 1e-5);
+    const auto factor = both.factor.to_host();
+    for (std::size_t t = 0; t < both.count; ++t) {
+      CHECK(factor[t] == Approx(both.last_factor[t]).epsilon(1e-5));
+    }
+  }
+}
+
+TEST_CASE("padding that persists takes its decoded value as it is") {
+  NEED_GPUS(1);
+  Both both;
+  const ChunkLayout layout = chunk_layout(both.elements, 8);
+  DeviceBuffer<float> m(layout.padded);
+  const std::vector<std::uint8_t> signs(layout.packed_bytes(), 0x55);  // - + - + ...
+  const auto device_signs = upload(signs);
+  const auto scales = upload(std::vector<float>(8, 2.0f));
+  const auto scaling = upload(std::vector<float>(both.count, 4.0f));
+  LambState state = both.state();
+  state.m = m.data();
+  CompressedLambState x;
+  x.fresh_v = both.dfresh.data();
+  x.scaling = scaling.data();
+  x.last_factor = both.factor.data();
+  x.signs = device_signs.data();
+  x.scales = scales.data();
+  x.chunk = layout.chunk;
+  x.elements = both.elements;
+  x.tail_end = layout.padded;
+  require(onebit_lamb_step(state, x, {}, CoefficientAverage::bias_corrected, nullptr), "step");
+  const auto back = m.to_host();
+  for (std::size_t e = 0; e < layout.padded; ++e) {
+    REQUIRE(back[e] == (e % 2 ? 1.0f : -1.0f) * (e < both.elements ? 0.5f : 2.0f));
+  }
+}

@@ -1,0 +1,26 @@
+#include <algorithm>
+
+#include "kernels/cuda/lamb.h"
+
+namespace lambcast::cuda {
+
+PieceTable cut_into_pieces(const TensorLayout& tensors) {
+  // Large enough to hide the start of a piece, small enough that the last wave of blocks is even:
+  // BERT-Large has 20 thousand pieces for some thousand blocks.
+  constexpr std::size_t piece_elements = 16384;
+  PieceTable table;
+  for (std::size_t t = 0; t < tensors.tensors(); ++t) {
+    table.first_piece.push_back(static_cast<int>(table.pieces.size()));
+    const std::size_t end = tensors.offsets[t + 1];
+    for (std::size_t begin = tensors.offsets[t]; begin < end;) {
+      // Cut at multiples of the piece size in the flat buffer, which keeps the cuts aligned.
+      const std::size_t cut = std::min(end, (begin / piece_elements + 1) * piece_elements);
+      table.pieces.push_back({begin, cut, static_cast<int>(t)});
+      begin = cut;
+    }
+  }
+  table.first_piece.push_back(static_cast<int>(table.pieces.size()));
+  return table;
+}
+
+}  // namespace lambcast::cuda

@@ -1,0 +1,51 @@
+// The device profile as a document: measured values and the TOML text they become.
+//
+//   [device]                     every value { value = "4.1 TB/s", kind = "measured", source = ...
+//   } name, memory_bandwidth (best read), copy_bandwidth (read + write), memory_capacity,
+//   launch_overhead, pageable_d2h, pageable_h2d, pinned_d2h, pinned_h2d
+//   [[kernel]]                   name, bytes_per_element, elements, time_us (medians), spread_us
+//                                (interquartile ranges), copy_share (of the copy bandwidth)
+//   [[layer]]                    hidden, heads, ffn, seq_len, micro_batch, forward_us, backward_us
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "sim/base/units.h"
+
+namespace lambcast {
+
+struct KernelTimes {
+  std::string name;
+  double bytes_per_element = 0;
+  std::vector<std::size_t> elements;
+  std::vector<double> time_us;
+  std::vector<double> spread_us;
+};
+
+struct LayerTimes {
+  int hidden = 0, heads = 0, ffn = 0, seq_len = 0;
+  std::vector<int> micro_batch;
+  std::vector<double> forward_us;
+  std::vector<double> backward_us;
+};
+
+struct DeviceProfileDocument {
+  std::string name;
+  std::string source;  // "lambcast profile, 2026-11-21, CUDA driver 13.0, ..."
+  Bandwidth memory_bandwidth, copy_bandwidth;
+  Bytes memory_capacity;
+  Duration launch_overhead;
+  Bandwidth pageable_d2h, pageable_h2d, pinned_d2h, pinned_h2d;
+  std::vector<KernelTimes> kernels;
+  std::vector<LayerTimes> layers;
+  std::vector<std::string> notes;  // what was left out and why; comments in the file
+};
+
+std::string to_toml(const DeviceProfileDocument& document);
+
+// Bytes moved per second divided by the copy bandwidth.
+double copy_share(const KernelTimes& kernel, std::size_t row, Bandwidth copy_bandwidth);
+
+}  // namespace lambcast

@@ -1,0 +1,221 @@
+#include "kernels/profile/kernels.h"
+
+#include <cuda_fp16.h>
+#include <fmt/format.h>
+
+#include "kernels/cuda/adam.h"
+#include "kernels/cuda/compression.h"
+#include "kernels/cuda/gradient.h"
+#include "kernels/cuda/lamb.h"
+#include "kernels/profile/bert_large.h"
+#include "kernels/profile/load.h"
+
+namespace lambcast::cuda {
+
+struct Workbench::Memory {
+  explicit Memory(std::size_t n)
+      : layout(chunk_layout(n, profiled_ranks)),
+        tensors(bert_like_tensors(n)),
+        table(cut_into_pieces(tensors)),
+        p(layout.padded),
+        m(layout.padded),
+        v(layout.padded),
+        u(layout.padded),
+        g(layout.padded),
+        c(layout.padded),
+        half(layout.padded),
+        signs(layout.packed_bytes()),
+        served(layout.packed_bytes()),
+        pieces(std::span<const Piece>(table.pieces)),
+        first_piece(std::span<const int>(table.first_piece)),
+        offsets(std::span<const std::size_t>(tensors.offsets)),
+        workspace(std::max(reduction_slots, lamb_workspace(table))) {
+    const float shift = 0.6f;  // variances must not be negative
+    for (const auto* x : {&p, &m, &u, &g, &c}) {
+      require(fill_random(x->data(), layout.padded, 0, nullptr), "fill_random");
+    }
+    require(fill_random(v.data(), layout.padded, shift, nullptr), "fill_random");
+    for (const auto* x : {&scaling, &last_factor, &worker_scales, &server_scales}) {
+      require(fill_random(x->data(), x->size(), shift, nullptr), "fill_random");
+    }
+  }
+
+  ChunkLayout layout;
+  TensorLayout tensors;
+  PieceTable table;
+  DeviceBuffer<float> p, m, v, u, g, c;
+  DeviceBuffer<std::uint16_t> half;
+  DeviceBuffer<std::uint8_t> signs, served;
+  DeviceBuffer<Piece> pieces;
+  DeviceBuffer<int> first_piece;
+  DeviceBuffer<std::size_t> offsets;
+  DeviceBuffer<double> workspace;
+  DeviceBuffer<float> scaling{tensors.tensors()}, last_factor{tensors.tensors()};
+  DeviceBuffer<float> average{tensors.tensors()}, weight{tensors.tensors()};
+  DeviceBuffer<float> ratio{tensors.tensors()}, step_length{tensors.tensors()};
+  DeviceBuffer<float> scale{1}, worker_scales{profiled_ranks}, server_scales{profiled_ranks};
+  DeviceBuffer<GradientSummary> summary{1};
+
+  __half* half_p() const { return reinterpret_cast<__half*>(half.data()); }
+
+  WorkerPhase worker(bool momentum) const {
+    WorkerPhase a;
+    a.x = m.data();
+    if (momentum) {
+      a.gradient = g.data();
+      a.beta1 = 0.9;
+      a.scaling = scaling.data();
+      a.tensor_offsets = offsets.data();
+      a.tensors = static_cast<int>(tensors.tensors());
+    }
+    a.elements = a.counted = layout.elements;
+    a.padded = layout.padded;
+    a.error = {c.data(), scale.data()};
+    a.signs = signs.data();
+    a.workspace = workspace.data();
+    return a;
+  }
+  ServerPhase server() const {
+    ServerPhase a;
+    a.received = signs.data();
+    a.worker_scales = worker_scales.data();
+    a.ranks = profiled_ranks;
+    a.chunk = a.counted = layout.chunk;
+    a.error = {c.data(), scale.data()};
+    a.signs = served.data();
+    a.workspace = workspace.data();
+    return a;
+  }
+  LambState lamb() const {
+    LambState s;
+    s.pieces = pieces.data();
+    s.first_piece = first_piece.data();
+    s.piece_count = static_cast<int>(table.pieces.size());
+    s.tensors = static_cast<int>(tensors.tensors());
+    s.p = p.data();
+    s.m = m.data();
+    s.v = v.data();
+    s.half_p = half_p();
+    s.running_average = average.data();
+    s.running_weight = weight.data();
+    s.trust_ratio = ratio.data();
+    s.step_length = step_length.data();
+    s.workspace = workspace.data();
+    return s;
+  }
+  CompressedLambState compressed() const {
+    CompressedLambState x;
+    x.fresh_v = u.data();
+    x.scaling = scaling.data();
+    x.last_factor = last_factor.data();
+    x.signs = signs.data();
+    x.scales = server_scales.data();
+    x.chunk = layout.chunk;
+    return x;
+  }
+  AdamState adam() const {
+    return {p.data(), m.data(), v.data(), u.data(), half_p(), layout.elements};
+  }
+};
+
+Workbench::Workbench(std::size_t elements) : memory_(std::make_unique<Memory>(elements)) {}
+Workbench::~Workbench() = default;
+
+std::size_t Workbench::bytes(std::size_t elements) {
+  // Six fp32 buffers, one fp16, twice the signs; the pieces and their slots are 48 bytes in 16,384
+  // elements and the small arrays are below a megabyte.
+  const std::size_t padded = chunk_layout(elements, profiled_ranks).padded;
+  return padded * 26 + padded / 4 + padded / 256 + (std::size_t{1} << 20);
+}
+
+std::vector<Workbench::Entry> Workbench::entries() const {
+  const Memory& b = *memory_;
+  const std::size_t n = b.layout.elements;
+  AdamOptions adam;
+  adam.weight_decay = 0.01;
+  LambOptions lamb;
+  lamb.weight_decay = 0.01;
+  OnebitLambOptions onebit;
+  onebit.lamb = lamb;
+  constexpr double ranks = profiled_ranks;
+  using Stream = cudaStream_t;
+  return {
+      {"copy", 8,
+       [&b, n](Stream s) {
+         return cudaMemcpyAsync(b.u.data(), b.p.data(), 4 * n, cudaMemcpyDeviceToDevice, s);
+       }},
+      {"onebit_worker", 12.125, [&b](Stream s) { return worker_phase(b.worker(false), s); }},
+      {"onebit_worker_momentum", 16.125,
+       [&b](Stream s) { return worker_phase(b.worker(true), s); }},
+      {"onebit_server_n8", 0.125 + 8 / ranks + 0.125 / ranks,
+       [&b](Stream s) { return server_phase(b.server(), s); }},
+      {"onebit_decode", 4.125,
+       [&b, n](Stream s) {
+         return decode(
+             {b.signs.data(), b.server_scales.data(), b.layout.chunk, n, nullptr, b.u.data()}, s);
+       }},
+      {"pack_signs", 4.125,
+       [&b, n](Stream s) {
+         return pack_signs(b.m.data(), b.signs.data(), n, SignRule::not_negative, s);
+       }},
+      {"unpack_signs", 4.125,
+       [&b, n](Stream s) { return unpack_signs(b.signs.data(), b.u.data(), n, s); }},
+      {"apply_mask", 12, [&b, n](Stream s) { return apply_mask(b.u.data(), b.v.data(), n, s); }},
+      {"gradient_norm_fp16", 2,
+       [&b, n](Stream s) {
+         return measure_gradient(b.half_p(), n, b.summary.data(), b.workspace.data(), s);
+       }},
+      {"gradient_norm", 4,
+       [&b, n](Stream s) {
+         return measure_gradient(b.g.data(), n, b.summary.data(), b.workspace.data(), s);
+       }},
+      {"unscale_fp16", 6,
+       [&b, n](Stream s) {
+         return unscale_and_clip(b.half_p(), b.g.data(), n, b.summary.data(), 1, 0, s);
+       }},
+      {"lamb_scaling", 4,
+       [&b](Stream s) { return scaling_coefficients(b.lamb(), b.scaling.data(), s); }},
+      {"lamb_step", 42,
+       [&b, lamb](Stream s) { return lamb_step(b.lamb(), b.g.data(), lamb, {}, s); }},
+      {"onebit_lamb_step", 42.125,
+       [&b, onebit](Stream s) {
+         return onebit_lamb_step(b.lamb(), b.compressed(), onebit,
+                                 CoefficientAverage::bias_corrected, s);
+       }},
+      {"adam_step", 30,
+       [&b, adam](Stream s) { return adam_step(b.adam(), b.g.data(), adam, 1, s); }},
+      {"onebit_adam_step", 18, [&b, adam](Stream s) { return adam_apply(b.adam(), adam, s); }},
+      {"zero_one_onebit_step", 26,
+       [&b, adam](Stream s) { return zero_one_onebit_step(b.adam(), b.g.data(), adam, s); }},
+      {"zero_one_local_step", 34,
+       [&b, adam](Stream s) { return zero_one_local_step(b.adam(), b.g.data(), adam, s); }},
+      {"zero_one_sync_begin", 22,
+       [&b, adam](Stream s) { return zero_one_sync_begin(b.adam(), adam, s); }},
+      {"zero_one_sync_end", 26,
+       [&b, adam](Stream s) { return zero_one_sync_end(b.adam(), 1e-3, adam, s); }},
+  };
+}
+
+std::vector<KernelTimes> time_kernels(Timer& timer, const std::vector<std::size_t>& sizes,
+                                      const std::function<void(std::string_view)>& progress) {
+  std::vector<KernelTimes> all;
+  for (const std::size_t elements : sizes) {
+    if (progress) progress(fmt::format("kernels at {} elements", elements));
+    const Workbench bench(elements);
+    const auto entries = bench.entries();
+    if (all.empty()) {
+      for (const auto& entry : entries) {
+        all.push_back({entry.name, entry.bytes_per_element, {}, {}, {}});
+      }
+    }
+    for (std::size_t k = 0; k < entries.size(); ++k) {
+      const Timing timing = timer.time(entries[k].name.c_str(), entries[k].launch);
+      all[k].elements.push_back(elements);
+      all[k].time_us.push_back(timing.median_us);
+      all[k].spread_us.push_back(timing.spread_us);
+    }
+  }
+  return all;
+}
+
+}  // namespace lambcast::cuda

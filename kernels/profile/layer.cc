@@ -1,0 +1,207 @@
+#include "kernels/profile/layer.h"
+
+#include <cublasLt.h>
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "kernels/profile/load.h"
+
+namespace lambcast::cuda {
+namespace {
+
+// cuBLASLt, loaded when a layer is to be timed: linked in, its hundreds of megabytes would cost
+// every command of the program 70 ms at the start.
+struct Blas {
+#define LAMBCAST_BLAS_FUNCTIONS(f)                                                               \
+  f(cublasLtCreate) f(cublasLtDestroy) f(cublasLtGetStatusString) f(cublasLtMatmul)              \
+      f(cublasLtMatmulAlgoGetHeuristic) f(cublasLtMatmulDescCreate) f(cublasLtMatmulDescDestroy) \
+          f(cublasLtMatmulPreferenceCreate) f(cublasLtMatmulPreferenceDestroy)                   \
+              f(cublasLtMatmulPreferenceSetAttribute) f(cublasLtMatrixLayoutCreate)              \
+                  f(cublasLtMatrixLayoutDestroy) f(cublasLtMatrixLayoutSetAttribute)
+#define LAMBCAST_MEMBER(name) decltype(&::name) name = nullptr;
+  LAMBCAST_BLAS_FUNCTIONS(LAMBCAST_MEMBER)
+#undef LAMBCAST_MEMBER
+  bool complete = false;
+};
+
+const Blas& blas() {
+  static const Blas loaded = [] {
+    Blas b;
+    const std::string name = fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR);
+    void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) library = dlopen(LAMBCAST_CUBLASLT_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) return b;
+    b.complete = true;
+#define LAMBCAST_LOAD(symbol)                                               \
+  b.symbol = reinterpret_cast<decltype(b.symbol)>(dlsym(library, #symbol)); \
+  b.complete = b.complete && b.symbol != nullptr;
+    LAMBCAST_BLAS_FUNCTIONS(LAMBCAST_LOAD)
+#undef LAMBCAST_LOAD
+    return b;
+  }();
+  return loaded;
+}
+
+void require_blas(cublasStatus_t status, const char* what) {
+  if (status != CUBLAS_STATUS_SUCCESS) {
+    throw Error(Exit::failure, fmt::format("{}: {}", what, blas().cublasLtGetStatusString(status)));
+  }
+}
+
+constexpr std::size_t blas_workspace_bytes = std::size_t{32} << 20;
+
+// A planned product: descriptors and the algorithm that cuBLASLt's heuristic puts first.
+class Plan {
+ public:
+  Plan(cublasLtHandle_t handle, const Product& p) : handle_(handle) {
+    require_blas(blas().cublasLtMatmulDescCreate(&operation_, CUBLAS_COMPUTE_32F, CUDA_R_32F),
+                 "cublasLtMatmulDescCreate");
+    // Column-major: C^T = B^T A^T, so the row-major product needs no transposition.
+    layout(b_, p.n, p.k, p.batch);
+    layout(a_, p.k, p.m, p.batch);
+    layout(c_, p.n, p.m, p.batch);
+    cublasLtMatmulPreference_t preference = nullptr;
+    require_blas(blas().cublasLtMatmulPreferenceCreate(&preference),
+                 "cublasLtMatmulPreferenceCreate");
+    const std::size_t bytes = blas_workspace_bytes;
+    blas().cublasLtMatmulPreferenceSetAttribute(
+        preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes, sizeof bytes);
+    cublasLtMatmulHeuristicResult_t best{};
+    int found = 0;
+    const auto status = blas().cublasLtMatmulAlgoGetHeuristic(handle, operation_, b_, a_, c_, c_,
+                                                              preference, 1, &best, &found);
+    blas().cublasLtMatmulPreferenceDestroy(preference);
+    require_blas(status, "cublasLtMatmulAlgoGetHeuristic");
+    if (found == 0) throw Error(Exit::failure, "cuBLASLt has no algorithm for a product");
+    algorithm_ = best.algo;
+  }
+  ~Plan() {
+    for (const cublasLtMatrixLayout_t matrix : {a_, b_, c_})
+      blas().cublasLtMatrixLayoutDestroy(matrix);
+    blas().cublasLtMatmulDescDestroy(operation_);
+  }
+  Plan(const Plan&) = delete;
+  Plan& operator=(const Plan&) = delete;
+
+  void run(const void* a, const void* b, void* c, void* workspace, cudaStream_t stream) const {
+    const float one = 1, zero = 0;
+    require_blas(blas().cublasLtMatmul(handle_, operation_, &one, b, b_, a, a_, &zero, c, c_, c, c_,
+                                       &algorithm_, workspace, blas_workspace_bytes, stream),
+                 "cublasLtMatmul");
+  }
+
+ private:
+  static void layout(cublasLtMatrixLayout_t& matrix, std::size_t rows, std::size_t columns,
+                     std::size_t batch) {
+    require_blas(blas().cublasLtMatrixLayoutCreate(&matrix, CUDA_R_16F, rows, columns,
+                                                   static_cast<std::int64_t>(rows)),
+                 "cublasLtMatrixLayoutCreate");
+    const auto count = static_cast<std::int32_t>(batch);
+    const auto stride = static_cast<std::int64_t>(rows * columns);
+    blas().cublasLtMatrixLayoutSetAttribute(matrix, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count,
+                                            sizeof count);
+    blas().cublasLtMatrixLayoutSetAttribute(matrix, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
+                                            &stride, sizeof stride);
+  }
+
+  cublasLtHandle_t handle_;
+  cublasLtMatmulDesc_t operation_ = nullptr;
+  cublasLtMatrixLayout_t a_ = nullptr, b_ = nullptr, c_ = nullptr;
+  cublasLtMatmulAlgo_t algorithm_{};
+};
+
+// Handle, workspace and operands, as large as the largest product of a layer needs.
+struct Operands {
+  cublasLtHandle_t handle = nullptr;
+  DeviceBuffer<unsigned char> workspace{blas_workspace_bytes};
+  DeviceBuffer<float> a, b, c;  // two fp16 values in each float
+
+  Operands(const std::vector<Product>& products, double rest) {
+    std::size_t a_size = 0, b_size = 0;
+    // The copy that stands for the rest reads from c and writes to its other half.
+    std::size_t c_size = static_cast<std::size_t>(rest) / 4;
+    for (const Product& p : products) {
+      a_size = std::max(a_size, p.batch * p.m * p.k);
+      b_size = std::max(b_size, p.batch * p.k * p.n);
+      c_size = std::max(c_size, p.batch * p.m * p.n / 2 + 1);
+    }
+    a = DeviceBuffer<float>(a_size / 2 + 1);
+    b = DeviceBuffer<float>(b_size / 2 + 1);
+    c = DeviceBuffer<float>(c_size);
+    require(fill_random(a.data(), a.size(), 0, nullptr), "fill_random");
+    require(fill_random(b.data(), b.size(), 0, nullptr), "fill_random");
+    require_blas(blas().cublasLtCreate(&handle), "cublasLtCreate");
+  }
+  ~Operands() { blas().cublasLtDestroy(handle); }
+  Operands(const Operands&) = delete;
+  Operands& operator=(const Operands&) = delete;
+};
+
+double time_products(Timer& timer, Operands& operands, const std::vector<Product>& products,
+                     double rest) {
+  std::vector<std::unique_ptr<Plan>> plans;
+  for (const Product& p : products) plans.push_back(std::make_unique<Plan>(operands.handle, p));
+  const auto work = [&](cudaStream_t stream) {
+    for (const auto& plan : plans) {
+      plan->run(operands.a.data(), operands.b.data(), operands.c.data(), operands.workspace.data(),
+                stream);
+    }
+    // Half of the bytes are read, half are written.
+    const std::size_t half = static_cast<std::size_t>(rest) / 8;
+    return cudaMemcpyAsync(operands.c.data() + half, operands.c.data(), 4 * half,
+                           cudaMemcpyDeviceToDevice, stream);
+  };
+  return timer.time("transformer layer", work).median_us;
+}
+
+// Bytes of the operands of a layer's backward pass, the larger one.
+double operand_bytes(const LayerShape& shape, int micro_batch) {
+  double a = 0, b = 0, c = 2 * rest_bytes(shape, micro_batch);
+  for (const Product& p : backward_products(shape, micro_batch)) {
+    const auto size = [&](std::size_t x, std::size_t y) {
+      return 2.0 * static_cast<double>(p.batch) * static_cast<double>(x) * static_cast<double>(y);
+    };
+    a = std::max(a, size(p.m, p.k));
+    b = std::max(b, size(p.k, p.n));
+    c = std::max(c, size(p.m, p.n));
+  }
+  return a + b + c;
+}
+
+}  // namespace
+
+std::string_view layers_missing() {
+  return blas().complete ? "" : "no layers: cuBLASLt could not be loaded";
+}
+
+std::vector<LayerTimes> time_layers(Timer& timer,
+                                    const std::function<void(std::string_view)>& progress) {
+  std::vector<LayerTimes> all;
+  if (!blas().complete) return all;
+  std::size_t free = 0, total = 0;
+  require(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+  for (const LayerShape& shape : profiled_layers()) {
+    LayerTimes times{shape.hidden, shape.heads, shape.ffn, shape.seq_len, {}, {}, {}};
+    for (int micro_batch = 1; micro_batch <= 64; micro_batch *= 2) {
+      if (operand_bytes(shape, micro_batch) > 0.8 * static_cast<double>(free)) break;
+      if (progress) {
+        progress(fmt::format("layer of hidden {}, sequence {}, micro batch {}", shape.hidden,
+                             shape.seq_len, micro_batch));
+      }
+      const double rest = rest_bytes(shape, micro_batch);
+      const auto forward = forward_products(shape, micro_batch);
+      const auto backward = backward_products(shape, micro_batch);
+      Operands operands(backward, 2 * rest);
+      times.micro_batch.push_back(micro_batch);
+      times.forward_us.push_back(time_products(timer, operands, forward, rest));
+      times.backward_us.push_back(time_products(timer, operands, backward, 2 * rest));
+    }
+    all.push_back(std::move(times));
+  }
+  return all;
+}
+
+}  // namespace lambcast::cuda

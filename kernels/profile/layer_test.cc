@@ -1,0 +1,38 @@
+#include "kernels/profile/layer.h"
+
+#include <catch2/catch.hpp>
+
+using namespace lambcast;
+using namespace lambcast::cuda;
+
+namespace {
+double flops(const std::vector<Product>& products) {
+  double sum = 0;
+  for (const Product& p : products)
+    sum += 2.0 * double(p.m) * double(p.n) * double(p.k) * double(p.batch);
+  return sum;
+}
+}  // namespace
+
+TEST_CASE("the products of a layer add up to its known operations") {
+  // Per token 2 h (4 h + 2 ffn) for the dense products and 4 s h for attention; twice that
+  // backward.
+  for (const LayerShape& shape : profiled_layers()) {
+    for (const int micro_batch : {1, 4}) {
+      const double t = micro_batch * double(shape.seq_len), h = shape.hidden;
+      const double forward = t * (2 * h * (4 * h + 2.0 * shape.ffn) + 4 * shape.seq_len * h);
+      CHECK(flops(forward_products(shape, micro_batch)) == forward);
+      CHECK(flops(backward_products(shape, micro_batch)) == 2 * forward);
+      CHECK(rest_bytes(shape, 2 * micro_batch) == 2 * rest_bytes(shape, micro_batch));
+    }
+  }
+}
+
+TEST_CASE("timings are summed up by median and interquartile range") {
+  // 1 .. 9: quartiles 3, 5, 7. Even counts and single samples interpolate.
+  const Timing odd = summarise({9, 1, 8, 2, 7, 3, 6, 4, 5});
+  CHECK(odd.median_us == 5);
+  CHECK(odd.spread_us == 4);
+  CHECK(summarise({1, 2}).median_us == 1.5);
+  CHECK(summarise({3}).spread_us == 0);
+}

@@ -1,0 +1,38 @@
+// Times one enqueued piece of work on the current device.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <functional>
+
+#include "kernels/cuda/device_buffer.h"
+
+namespace lambcast::cuda {
+
+struct Timing {
+  double median_us = 0;
+  double spread_us = 0;  // interquartile range
+};
+
+class Timer {
+ public:
+  // A scratch buffer of twice the L2 cache is allocated, to be overwritten before every call.
+  Timer(int iterations, int warmup);
+  ~Timer();
+  Timer(const Timer&) = delete;
+  Timer& operator=(const Timer&) = delete;
+
+  // `work` enqueues on the stream it is given; its status is checked.
+  Timing time(const char* what, const std::function<cudaError_t(cudaStream_t)>& work);
+
+ private:
+  int iterations_, warmup_;
+  DeviceBuffer<unsigned char> scratch_;
+  cudaStream_t stream_ = nullptr;
+  std::vector<cudaEvent_t> start_, stop_;
+};
+
+// Median and interquartile range of samples in any order.
+Timing summarise(std::vector<double> samples_us);
+
+}  // namespace lambcast::cuda

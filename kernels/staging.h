@@ -1,0 +1,29 @@
+// The host copies of the MPI backend that is not CUDA-aware: MPI sees host memory only, so every
+// buffer travels down before an exchange and up after it, through pageable NumPy arrays, one
+// blocking copy after the other. Np / 8 bytes of packed signs, n ranks:
+//
+//   phase 1  down  n chunks of Np/8n, the scale (4), the buffer for n scales (4n)
+//            up    all received chunks (Np/8), n own chunks back again, 4, 4n
+//   phase 2  down  the served chunk (Np/8n), the empty receive buffer (Np/8), 4, 4n
+//            up    Np/8n, Np/8, 4, 4n
+//
+// About 2 Np/8 down and 3 Np/8 up, 2n + 13 copies. The copies that carry nothing are DeepSpeed's.
+// Source: DeepSpeed 0.15.4, runtime/comm/mpi.py, the branch with cuda_aware false.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "kernels/layout.h"
+
+namespace lambcast {
+
+struct StagingCopy {
+  bool to_host = false;
+  std::size_t bytes = 0;
+};
+
+// In the order in which they happen.
+std::vector<StagingCopy> staging_copies(const ChunkLayout& layout);
+
+}  // namespace lambcast
