@@ -93,6 +93,16 @@ StackSpec decode_stack(const Table& table) {
                             : "deepspeed";
   spec.compute_scale = share(table, "compute_scale", 0, 100, 1);
   spec.optimizer_scale = share(table, "optimizer_scale", 0, 100, 1);
+  if (const auto adam = table.find<Sourced<std::string>>("adam")) {
+    const std::vector<std::string> words{"fused", "unfused"};
+    if (std::find(words.begin(), words.end(), adam->value) == words.end())
+      fail_unknown(table.where("adam"), "value", adam->value, words);
+    spec.unfused_adam = adam->value == "unfused";
+    spec.unfused_adam_from = adam->provenance;
+  }
+  const std::vector<std::string> backends{"nccl", "mpi", "compressed"};
+  if (table.has("backend")) spec.backend = backends[table.choice("backend", backends)];
+  spec.cuda_aware = table.get_or<bool>("cuda_aware", false);
   return spec;
 }
 
@@ -192,13 +202,11 @@ int nics_in_use(const Cluster& cluster, int gpus_per_node) {
 
 Machines machines_of(const Cluster& cluster, const LibrarySpec& library, int nodes,
                      int gpus_per_node) {
-  const NodeSpec node{gpus_per_node,
-                      nics_in_use(cluster, gpus_per_node),
-                      cluster.gpu_link.value,
-                      cluster.pcie_peers,
-                      cluster.gpu_nic.value,
-                      cluster.nic_bandwidth.value * library.nic_efficiency.value,
-                      cluster.host_link.value};
+  const NodeSpec node{
+      gpus_per_node,          nics_in_use(cluster, gpus_per_node),
+      cluster.gpu_link.value, cluster.pcie_peers,
+      cluster.gpu_nic.value,  cluster.nic_bandwidth.value * library.nic_efficiency.value,
+      cluster.host_link.value};
   const Fabric fabric = make_fabric(cluster.fabric);
   Machines machines;
   if (blocks_nothing(cluster.fabric)) machines.folded = build_machine(node, nodes, true, fabric);

@@ -62,6 +62,12 @@ struct StackSpec {
   std::string implementation;       // whose training curves to use: "deepspeed", "nvidia"
   Sourced<double> compute_scale;    // times the profile's forward and backward
   Sourced<double> optimizer_scale;  // times the memory-bound estimate of the optimizer
+  // Whether plain Adam ran as separate framework operations rather than one fused kernel.
+  bool unfused_adam = false;
+  Provenance unfused_adam_from;
+  // What 1-bit optimizers used there when nothing else is asked for; empty: DeepSpeed's default.
+  std::string backend;
+  bool cuda_aware = false;
 };
 
 struct Cluster {

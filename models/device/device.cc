@@ -89,6 +89,8 @@ Device decode_device(const Table& root) {
   device.memory_bandwidth = table.get<Sourced<Bandwidth>>("memory_bandwidth");
   device.copy_bandwidth = table.get<Sourced<Bandwidth>>("copy_bandwidth");
   device.peak_half = table.get<Sourced<FlopRate>>("peak_half");
+  device.peak_single = table.get_or<Sourced<FlopRate>>(
+      "peak_single", {device.peak_half.value * 0.5, {Kind::assumed, "half of peak_half"}});
   device.matrix_efficiency = table.get_or<Sourced<double>>(
       "matrix_efficiency", assumed(0.4, "usual share of peak in transformer training"));
   device.launch_overhead = table.get_or<Sourced<Duration>>(

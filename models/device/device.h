@@ -50,6 +50,7 @@ struct Device {
   Sourced<Bandwidth> memory_bandwidth;  // name plate
   Sourced<Bandwidth> copy_bandwidth;    // what a large copy reaches, bytes read plus written
   Sourced<FlopRate> peak_half;          // dense fp16 or bf16 matrix products
+  Sourced<FlopRate> peak_single;        // the same products on fp32 data (TF32 where there is one)
   Sourced<double> matrix_efficiency;    // share of peak_half that training reaches, without a curve
   Sourced<Duration> launch_overhead;    // host time to start one kernel from a framework
   Sourced<Duration> sync_overhead;      // host waits for the device and goes on

@@ -93,6 +93,8 @@ std::vector<CostSource> sources_of(const Training& training) {
   add("optimizer_memory_bandwidth", device.copy_bandwidth.provenance);
   if (cluster.stack.optimizer_scale.value != 1)
     add("optimizer_scale", cluster.stack.optimizer_scale.provenance);
+  if (training.kernels == Kernels::unfused_adam)
+    add("unfused_adam", cluster.stack.unfused_adam_from);
   if (training.gpus == 1) return sources;
   add("gpu_link", cluster.gpu_link.provenance);
   if (training.nodes() > 1) {
@@ -140,6 +142,7 @@ Forecast forecast(const Training& training, CollectiveCosts& costs) {
   if (baseline != training.optimizer()) {
     Training plain = training;
     plain.config.optimizer->type = baseline;
+    plain.kernels = stack_kernels(plain.cluster->stack, baseline);
     const RunForecast other = sum_up(plain, forecast_stages(plain, costs));
     result.run.speedup_vs_baseline = other.time_s / result.run.time_s;
     if (result.run.wire_bytes_per_gpu > 0)

@@ -60,6 +60,13 @@ std::string_view name_of(StepKind kind) {
   return names[static_cast<std::size_t>(kind)];
 }
 
+Kernels stack_kernels(const StackSpec& stack, OptimizerType type) {
+  if (deepspeed::is_onebit(type)) return Kernels::deepspeed;
+  if (stack.implementation == "nvidia") return Kernels::nvidia;
+  return stack.unfused_adam && !deepspeed::is_lamb(type) ? Kernels::unfused_adam
+                                                         : Kernels::deepspeed;
+}
+
 Passes operator+(Passes a, const Passes& b) {
   a.bytes_per_element += b.bytes_per_element;
   a.launches += b.launches;
@@ -91,7 +98,9 @@ Passes update_passes(OptimizerType type, StepKind step, Kernels kernels) {
   switch (type) {
     case OptimizerType::adam:
     case OptimizerType::adamw:
-      return {28, 1, 0, 0, 0};  // FusedAdam, multi-tensor
+      // FusedAdam is one multi-tensor kernel; unfused, Adam is the warm-up of 1-bit Adam.
+      return kernels == Kernels::unfused_adam ? onebit_adam(StepKind::warmup)
+                                              : Passes{28, 1, 0, 0, 0};
     case OptimizerType::lamb:
       // One fused kernel in three launches a tensor (csrc/lamb); apex: multi-tensor, norms apart.
       return kernels == Kernels::nvidia ? Passes{48, 20, 0, 0, 0} : Passes{42, 0, 3, 0, 0};

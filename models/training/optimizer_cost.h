@@ -14,6 +14,7 @@
 #pragma once
 
 #include "models/deepspeed/optimizer.h"
+#include "topologies/cluster.h"
 
 namespace lambcast {
 
@@ -21,9 +22,12 @@ enum class StepKind { uniform, warmup, compression, silent };
 
 std::string_view name_of(StepKind kind);
 
-// Whose kernels run: DeepSpeed's unfused operations (or a vendor's fused LAMB), or those of
-// kernels/.
-enum class Kernels { deepspeed, nvidia, fused };
+// Whose kernels run: DeepSpeed's (unfused for the 1-bit optimizers, fused for the plain ones), the
+// same with plain Adam unfused too, NVIDIA's Apex, or those of kernels/.
+enum class Kernels { deepspeed, unfused_adam, nvidia, fused };
+
+// What a software stack runs for an optimizer.
+Kernels stack_kernels(const StackSpec& stack, deepspeed::OptimizerType type);
 
 struct Passes {
   double bytes_per_element = 0;

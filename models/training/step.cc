@@ -92,12 +92,16 @@ class StepBuilder {
     const MicroBatchTime time = micro_batch_time(*training_.device, *training_.model,
                                                  training_.cluster->stack.implementation,
                                                  training_.batch.micro, stage_.seq_len);
-    const double scale = training_.cluster->stack.compute_scale.value;
+    // Curves are of half-precision training; fp32 products run at their own peak.
+    const bool half = training_.config.fp16.enabled.value || training_.config.bf16_enabled.value;
+    const Device& device = *training_.device;
+    const double scale = training_.cluster->stack.compute_scale.value *
+                         (half ? 1 : device.peak_half.value / device.peak_single.value);
     const Duration forward = time.forward.scaled(scale), backward = time.backward.scaled(scale);
     const bool overlapped = training_.overlap == Overlap::ddp && training_.gpus > 1 &&
                             (stage_.kind == StepKind::uniform || stage_.kind == StepKind::warmup);
     const std::int64_t whole = training_.batch.gas - (overlapped ? 1 : 0);
-    if (training_.expand) {
+    if (training_.per_block) {
       LAMBCAST_CHECK(whole <= 1'000'000, "{} micro batches one by one", whole);
       for (std::int64_t i = 0; i < whole; ++i) {
         blocks("forward", Category::forward, forward);
