@@ -138,13 +138,9 @@ Cluster decode_cluster(const Table& root, const std::string& origin) {
   cluster.nccl = decode_library(root.table("nccl"), Library::nccl, network, cluster.pcie_peers);
   cluster.mpi = decode_library(root.table("mpi"), Library::openmpi_4_1, network, true);
   const Table copy = root.table("host_copy");
-  const Sourced<Bandwidth> pageable{Bandwidth(3e9), {Kind::assumed, "pageable copy over PCIe 3"}};
-  cluster.host_copy = {
-      copy.get_or<Sourced<Bandwidth>>("pageable_to_host", pageable),
-      copy.get_or<Sourced<Bandwidth>>("pageable_to_device", pageable),
-      copy.get_or<Sourced<Bandwidth>>(
-          "staged_by_mpi",
-          {Bandwidth(6e9), {Kind::assumed, "pinned staging buffers over PCIe 3"}})};
+  cluster.host_copy = {copy.find<Sourced<Bandwidth>>("pageable_to_host"),
+                       copy.find<Sourced<Bandwidth>>("pageable_to_device"),
+                       copy.find<Sourced<Bandwidth>>("staged_by_mpi")};
   cluster.stack = decode_stack(root.table("stack"));
   cluster.usd_per_gpu_hour = root.find<Sourced<double>>("usd_per_gpu_hour");
   root.finish();

@@ -51,10 +51,12 @@ struct LibrarySpec {
   std::vector<ProtocolSpec> protocols;
 };
 
-// How fast the machine copies between GPU and host memory on behalf of MPI.
+// How fast the machine copies between GPU and host memory on behalf of MPI, where the description
+// says so; else the device profile decides.
 struct HostCopySpec {
-  Sourced<Bandwidth> pageable_to_host, pageable_to_device;  // numpy buffers of mpi.py
-  Sourced<Bandwidth> staged_by_mpi;  // device buffers that MPI itself stages (no GPUDirect)
+  std::optional<Sourced<Bandwidth>> pageable_to_host,
+      pageable_to_device;                           // numpy buffers of mpi.py
+  std::optional<Sourced<Bandwidth>> staged_by_mpi;  // device buffers that MPI stages (no GPUDirect)
 };
 
 // What the software on this machine made of its devices, relative to the device profile.
