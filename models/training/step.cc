@@ -151,29 +151,32 @@ class StepBuilder {
     }
     last_ = run_.graph.add_compute("wait for buckets", Category::gradient_comm, wire_, Duration(),
                                    reduced);
-    run_.graph.add_dependency(reduced.back(), last_);
   }
 
   // ZeRO stages 1 and 2 of the plain optimizers: gradients are reduce-scattered, every rank updates
-  // its share and the fp16 weights are gathered.
+  // its share and the weights are gathered in the training precision.
   int zero_shards() const { return training_.config.zero.stage.value > 0 ? training_.gpus : 1; }
 
   void reduce_gradients() {
     if (training_.gpus == 1) return;
     const double element = gradient_bytes(training_);
-    const Op op = zero_shards() > 1 ? Op::reduce_scatter : Op::all_reduce;
+    const bool sharded = zero_shards() > 1;
+    const Op op = sharded ? Op::reduce_scatter : Op::all_reduce;
     for (const std::int64_t bucket : gradient_buckets(training_)) {
       const double bytes = static_cast<double>(bucket) * element;
       compute("flatten bucket", Category::gradient_comm, memory_time(2 * bytes));
-      on_wire("all_reduce gradients", collective(Channel::nccl, op, bytes));
+      on_wire(sharded ? "reduce_scatter gradients" : "all_reduce gradients",
+              collective(Channel::nccl, op, bytes));
       compute("scale and copy back", Category::gradient_comm, memory_time(4 * bytes));
     }
   }
 
   void gather_weights() {
-    on_wire("all_gather weights",
-            collective(Channel::nccl, Op::all_gather,
-                       static_cast<double>(optimized_parameters(*training_.model)) * 2));
+    const bool half = training_.config.fp16.enabled.value || training_.config.bf16_enabled.value;
+    on_wire(
+        "all_gather weights",
+        collective(Channel::nccl, Op::all_gather,
+                   static_cast<double>(optimized_parameters(*training_.model)) * (half ? 2 : 4)));
   }
 
   void overflow_flag() {

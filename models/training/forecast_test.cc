@@ -1,0 +1,189 @@
+#include "models/training/forecast.h"
+
+#include <catch2/catch.hpp>
+
+#include "models/training/training_case.h"
+
+namespace lambcast {
+namespace {
+
+using Catch::Matchers::Contains;
+using deepspeed::OptimizerType;
+
+Forecast forecast_of(const Training& training) {
+  CollectiveCosts costs;
+  return forecast(training, costs);
+}
+
+std::vector<std::string> codes(const std::vector<Finding>& findings) {
+  std::vector<std::string> all;
+  for (const Finding& finding : findings) all.push_back(finding.code);
+  return all;
+}
+
+TEST_CASE("forecast: 1000 warm-up steps of 5993 reduce the volume 4.57 times") {
+  for (const int gpus : {8, 64, 256}) {
+    const Forecast result = forecast_of(training_of({OptimizerType::onebit_lamb, gpus}));
+    REQUIRE(result.stages.size() == 2);
+    CHECK(result.stages[0].steps == 1000);
+    CHECK(result.stages[1].steps == 4993);
+    // 5993 W / (1000 W + 4993 C). W counts all 336.2 M parameters and C the 335.2 M the optimizer
+    // sees, so W / C is 16.05 and not 16.
+    const double n = gpus, share = 2 * (n - 1) / n;
+    const double warmup = share * 2 * 336'234'306;
+    const double compression = share *
+                                   static_cast<double>(compressed_buffers(
+                                       training_of({OptimizerType::onebit_lamb, gpus}))[0]) /
+                                   8 +
+                               8 * (n - 1) + share;
+    CHECK(result.run.volume_reduction ==
+          Approx(5993 * warmup / (1000 * warmup + 4993 * compression)).epsilon(1e-12));
+    CHECK(result.run.volume_reduction == Approx(4.57).margin(0.005));
+    CHECK(result.run.wire_bytes_per_gpu ==
+          Approx(1000 * warmup + 4993 * compression).epsilon(1e-12));
+    CHECK(result.run.baseline_optimizer == "lamb");
+  }
+}
+
+TEST_CASE("forecast: a run is its stages") {
+  for (const auto type : {OptimizerType::lamb, OptimizerType::onebit_lamb,
+                          OptimizerType::onebit_adam, OptimizerType::zero_one_adam}) {
+    Training training = training_of({type, 16});
+    training.config.optimizer->var_freeze_step.value = 1000;
+    const Forecast result = forecast_of(training);
+    double time_us = 0, bytes = 0;
+    std::int64_t steps = 0;
+    for (const StageForecast& stage : result.stages) {
+      const auto of_stage = static_cast<double>(stage.steps);
+      time_us += of_stage * stage.step_time_us;
+      bytes += of_stage * stage.wire_bytes_per_gpu;
+      steps += stage.steps;
+      CHECK(stage.step_time_us ==
+            Approx(stage.forward_us + stage.backward_us + stage.gradient_comm_us +
+                   stage.compress_us + stage.decompress_us + stage.optimizer_us));
+      CHECK(stage.samples_per_s == Approx(256 / (stage.step_time_us * 1e-6)));
+      CHECK(stage.tokens_per_s == Approx(128 * stage.samples_per_s));
+      // 3 x forward FLOPs of 16 samples a step on each GPU.
+      CHECK(stage.tflops_per_gpu == Approx(16 * training_flops(*training.model, 128).value() *
+                                           1e-12 / (stage.step_time_us * 1e-6)));
+    }
+    CHECK(steps == 5993);
+    CHECK(result.run.steps == 5993);
+    CHECK(result.run.time_s == Approx(time_us * 1e-6));
+    CHECK(result.run.wire_bytes_per_gpu == Approx(bytes));
+    CHECK(result.run.samples_per_s == Approx(5993 * 256 / result.run.time_s));
+    CHECK(result.run.gpu_hours == Approx(16 * result.run.time_s / 3600));
+    CHECK_FALSE(result.run.cost_usd.has_value());
+  }
+}
+
+TEST_CASE("forecast: a price a GPU-hour gives the cost of the run") {
+  Training training = training_of(
+      {OptimizerType::lamb, 16, "paper-eth40-v100", "bert-large", {{"usd_per_gpu_hour", "2.5"}}});
+  const Forecast result = forecast_of(training);
+  REQUIRE(result.run.cost_usd.has_value());
+  CHECK(*result.run.cost_usd == Approx(2.5 * result.run.gpu_hours));
+}
+
+TEST_CASE("forecast: the baseline is the plain optimizer of the family") {
+  CHECK(baseline_of(OptimizerType::onebit_lamb) == OptimizerType::lamb);
+  CHECK(baseline_of(OptimizerType::onebit_adam) == OptimizerType::adam);
+  CHECK(baseline_of(OptimizerType::zero_one_adam) == OptimizerType::adam);
+  for (const auto type : {OptimizerType::adam, OptimizerType::adamw, OptimizerType::lamb})
+    CHECK(baseline_of(type) == type);
+  Training onebit = training_of({OptimizerType::onebit_lamb, 32});
+  Training plain = training_of({OptimizerType::lamb, 32});
+  const Forecast compressed = forecast_of(onebit), baseline = forecast_of(plain);
+  CHECK(compressed.run.speedup_vs_baseline == Approx(baseline.run.time_s / compressed.run.time_s));
+  CHECK(baseline.run.speedup_vs_baseline == 1);
+  CHECK(baseline.run.volume_reduction == 1);
+  // On 4.1 Gbit/s it pays, on NVLink alone it does not.
+  CHECK(compressed.run.speedup_vs_baseline > 1);
+  CHECK(forecast_of(training_of({OptimizerType::onebit_lamb, 8, "paper-edr100-v100"}))
+            .run.speedup_vs_baseline < 1);
+}
+
+TEST_CASE("forecast: less warm-up means less time where compression pays") {
+  double last = 0;
+  for (const std::int64_t freeze_step : {2, 500, 1000, 3000, 5993, 6000}) {
+    Training training = training_of({OptimizerType::onebit_lamb, 64});
+    training.config.optimizer->freeze_step.value = freeze_step;
+    const double now = forecast_of(training).run.time_s;
+    CHECK(now > last);
+    last = now;
+  }
+}
+
+TEST_CASE("forecast: a length curriculum changes compute and not communication") {
+  Training constant = training_of({OptimizerType::onebit_lamb, 16});
+  Training growing = constant;
+  deepspeed::Curriculum curriculum;
+  curriculum.min_difficulty = 32;
+  curriculum.max_difficulty = 128;
+  curriculum.total_step = 3000;
+  curriculum.difficulty_step = 32;
+  growing.config.curriculum = curriculum;
+  const Forecast full = forecast_of(constant), shorter = forecast_of(growing);
+  REQUIRE(shorter.stages.size() == full.stages.size());
+  for (std::size_t i = 0; i < full.stages.size(); ++i) {
+    const StageForecast &a = full.stages[i], &b = shorter.stages[i];
+    CHECK(b.steps == a.steps);
+    CHECK(b.forward_us < a.forward_us);
+    CHECK(b.backward_us < a.backward_us);
+    CHECK(b.gradient_comm_us == Approx(a.gradient_comm_us));
+    CHECK(b.compress_us == Approx(a.compress_us));
+    CHECK(b.optimizer_us == Approx(a.optimizer_us));
+    CHECK(b.wire_bytes_per_gpu == Approx(a.wire_bytes_per_gpu));
+    CHECK(b.num_collectives == Approx(a.num_collectives));
+  }
+}
+
+TEST_CASE("forecast: what it rests on is named, and the weakest of it counts") {
+  const Forecast alone = forecast_of(training_of({OptimizerType::lamb, 1}));
+  for (const CostSource& source : alone.sources) {
+    CHECK_FALSE(source.cost.empty());
+    CHECK_FALSE(source.provenance.source.empty());
+    CHECK(source.cost.find("nic") == std::string::npos);
+  }
+  const Forecast many = forecast_of(training_of({OptimizerType::onebit_lamb, 64}));
+  std::vector<std::string> costs;
+  for (const CostSource& source : many.sources) {
+    CHECK_FALSE(source.provenance.source.empty());
+    costs.push_back(source.cost);
+  }
+  CHECK_THAT(costs, Catch::Matchers::VectorContains(std::string("nic_bandwidth")));
+  CHECK_THAT(costs, Catch::Matchers::VectorContains(std::string("compression_kernels")));
+  CHECK(weakest(many.sources) == Kind::assumed);
+  CHECK(weakest({{"a", {Kind::measured, "x"}}, {"b", {Kind::published, "y"}}}) == Kind::published);
+}
+
+TEST_CASE("judge: what does not fit, what loses and what has nobody to talk to") {
+  Training training = training_of({OptimizerType::onebit_lamb, 8, "paper-edr100-v100"});
+  const std::vector<Finding> losing = judge(training, forecast_of(training));
+  CHECK(codes(losing) == std::vector<std::string>{"compression-loses"});
+  CHECK_THAT(losing[0].message, Contains("times as long as lamb here"));
+
+  training = training_of({OptimizerType::onebit_lamb, 1});
+  CHECK(codes(judge(training, forecast_of(training))) ==
+        std::vector<std::string>{"nothing-to-compress"});
+
+  training = training_of({OptimizerType::lamb, 64});
+  CHECK(judge(training, forecast_of(training)).empty());
+  training.batch = {64 * 4096, 4096, 1};
+  const std::vector<Finding> full = judge(training, forecast_of(training));
+  CHECK(codes(full) == std::vector<std::string>{"out-of-memory"});
+  CHECK(full[0].severity == Severity::error);
+  CHECK_THAT(full[0].message, Contains("lower --micro-batch"));
+
+  training = training_of({OptimizerType::onebit_lamb, 64});
+  CHECK(judge(training, forecast_of(training)).empty());
+
+  // 4096 ranks pad each of 398 tensors to a multiple of 4096 * 4096.
+  training = training_of({OptimizerType::onebit_adam, 4096});
+  training.config.fp16.enabled.value = false;
+  CHECK_THAT(codes(judge(training, forecast_of(training))),
+             Catch::Matchers::VectorContains(std::string("padding-dominates")));
+}
+
+}  // namespace
+}  // namespace lambcast

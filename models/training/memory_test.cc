@@ -1,0 +1,110 @@
+#include "models/training/memory.h"
+
+#include <catch2/catch.hpp>
+#include <map>
+
+#include "models/training/training_case.h"
+
+namespace lambcast {
+namespace {
+
+using deepspeed::OptimizerType;
+
+constexpr double all = 336'234'306;        // parameters of BERT-Large
+constexpr double optimized = 335'184'706;  // without the pooler
+constexpr double padded_32 = 335'184'896;  // to a multiple of 32 * lcm(32, 8)
+
+std::map<std::string, double> parts_of(const Training& training) {
+  std::map<std::string, double> parts;
+  double sum = 0;
+  const MemoryForecast memory = forecast_memory(training);
+  for (const auto& [part, bytes] : memory.parts) {
+    CHECK(parts.emplace(part, bytes.value()).second);
+    sum += bytes.value();
+  }
+  CHECK(memory.peak.value() == Approx(sum).epsilon(1e-12));
+  CHECK(memory.fits == (memory.peak <= training.device->memory_capacity));
+  return parts;
+}
+
+double without_activations(const Training& training) {
+  double sum = 0;
+  for (const auto& [part, bytes] : parts_of(training))
+    if (part != "activations") sum += bytes;
+  return sum;
+}
+
+TEST_CASE("memory: fp16 LAMB holds 16 bytes a parameter") {
+  for (const auto type : {OptimizerType::lamb, OptimizerType::adam}) {
+    const auto parts = parts_of(training_of({type, 32}));
+    CHECK(parts.at("weights") == 2 * all);
+    CHECK(parts.at("gradients") == 2 * all);
+    CHECK(parts.at("master_weights") == 4 * optimized);
+    CHECK(parts.at("momentum") == 4 * optimized);
+    CHECK(parts.at("variance") == 4 * optimized);
+    CHECK(parts.size() == 6);  // and activations
+  }
+}
+
+TEST_CASE("memory: fp32 needs no master copy") {
+  Training training = training_of({OptimizerType::lamb, 32});
+  training.config.fp16.enabled.value = false;
+  const auto parts = parts_of(training);
+  CHECK(parts.at("weights") == 4 * all);
+  CHECK(parts.at("gradients") == 4 * all);
+  CHECK_FALSE(parts.contains("master_weights"));
+}
+
+TEST_CASE(
+    "memory: 1-bit LAMB holds 24 + 4/n bytes a parameter and what the step needs for a while") {
+  Training training = training_of({OptimizerType::onebit_lamb, 32});
+  const auto parts = parts_of(training);
+  CHECK(parts.at("fresh_variance") == 4 * optimized);
+  CHECK(parts.at("worker_error") == 4 * padded_32);
+  CHECK(parts.at("server_error") == 4 * padded_32 / 32);
+  // The momentum before the step and fp32 gradients, 8 bytes; signs as bytes and packed.
+  CHECK(parts.at("temporaries") == Approx(8 * optimized + 1.25 * padded_32));
+  CHECK(without_activations(training) - parts.at("temporaries") ==
+        Approx(4 * all + (12 + 4) * optimized + (4 + 4 / 32.) * padded_32));
+  CHECK((without_activations(training) - parts.at("temporaries")) / all ==
+        Approx(24 + 4 / 32.).epsilon(0.005));
+  training.kernels = Kernels::fused;
+  CHECK(parts_of(training).at("temporaries") < parts.at("temporaries") / 10);
+}
+
+TEST_CASE("memory: the 1-bit Adams hold no second variance") {
+  const auto parts = parts_of(training_of({OptimizerType::onebit_adam, 32}));
+  CHECK_FALSE(parts.contains("fresh_variance"));
+  // Per group, each padded to a multiple of 1024.
+  CHECK(parts.at("worker_error") >= 4 * optimized);
+  CHECK(parts.at("worker_error") < 4 * (optimized + 3 * 1024));
+}
+
+TEST_CASE("memory: ZeRO shards the optimizer, and from stage 2 the gradients") {
+  Training training = training_of({OptimizerType::adam, 32});
+  const auto whole = parts_of(training);
+  for (const std::int64_t stage : {1, 2}) {
+    training.config.zero.stage.value = stage;
+    const auto parts = parts_of(training);
+    for (const char* part : {"master_weights", "momentum", "variance"})
+      CHECK(parts.at(part) == Approx(whole.at(part) / 32));
+    CHECK(parts.at("weights") == whole.at("weights"));
+    CHECK(parts.at("gradients") == Approx(whole.at("gradients") / (stage == 2 ? 32 : 1)));
+  }
+}
+
+TEST_CASE("memory: activations grow with the micro batch until the GPU is full") {
+  Training training = training_of({OptimizerType::lamb, 32});
+  CHECK(forecast_memory(training).fits);
+  double last = 0;
+  for (const std::int64_t micro : {1, 2, 4, 8, 16, 64, 256}) {
+    training.batch = {micro * 32, micro, 1};
+    const double now = parts_of(training).at("activations");
+    CHECK(now > last);
+    last = now;
+  }
+  CHECK_FALSE(forecast_memory(training).fits);
+}
+
+}  // namespace
+}  // namespace lambcast

@@ -1,0 +1,126 @@
+#include <catch2/catch.hpp>
+
+#include "models/training/training_case.h"
+
+namespace lambcast {
+namespace {
+
+using deepspeed::OptimizerType;
+
+struct Counts {
+  std::int64_t uniform = 0, warmup = 0, compression = 0, silent = 0;
+  friend bool operator==(const Counts&, const Counts&) = default;
+};
+
+Counts counts_of(const Training& training) {
+  Counts counts;
+  for (const Stage& stage : stages_of(training)) {
+    CHECK(stage.steps > 0);
+    switch (stage.kind) {
+      case StepKind::uniform:
+        counts.uniform += stage.steps;
+        break;
+      case StepKind::warmup:
+        counts.warmup += stage.steps;
+        break;
+      case StepKind::compression:
+        counts.compression += stage.steps;
+        break;
+      case StepKind::silent:
+        counts.silent += stage.steps;
+        break;
+    }
+  }
+  CHECK(counts.uniform + counts.warmup + counts.compression + counts.silent == training.steps);
+  return counts;
+}
+
+TEST_CASE("stages: plain optimizers have one") {
+  for (const auto type : {OptimizerType::adam, OptimizerType::adamw, OptimizerType::lamb})
+    CHECK(counts_of(training_of({type})) == Counts{5993});
+}
+
+TEST_CASE("stages: freeze_step F gives F - 1 warm-up updates with fp16 and F without") {
+  struct Row {
+    std::int64_t freeze_step, with_fp16, without;
+  };
+  // With fp16 the wrapper's dry run counts as a step; without it the dry run eats the first real
+  // gradient. 0, 1 and 2 all freeze after the first step that can.
+  const Row rows[] = {{0, 1, 2},      {1, 1, 2},          {2, 1, 2},          {3, 2, 3},
+                      {100, 99, 100}, {5993, 5992, 5993}, {5994, 5993, 5993}, {100000, 5993, 5993}};
+  for (const auto type : {OptimizerType::onebit_adam, OptimizerType::onebit_lamb}) {
+    for (const Row& row : rows) {
+      INFO("freeze_step " << row.freeze_step);
+      Training training = training_of({type});
+      training.config.optimizer->freeze_step.value = row.freeze_step;
+      CHECK(counts_of(training) == Counts{0, row.with_fp16, 5993 - row.with_fp16});
+      training.config.fp16.enabled.value = false;
+      CHECK(counts_of(training) == Counts{0, row.without, 5993 - row.without});
+    }
+  }
+}
+
+TEST_CASE("stages: a run of one step is a warm-up step") {
+  Training training = training_of({});
+  training.steps = 1;
+  training.config.optimizer->freeze_step.value = 0;
+  CHECK(counts_of(training) == Counts{0, 1});
+}
+
+TEST_CASE("stages: 0/1 Adam's policy replayed") {
+  struct Row {
+    std::int64_t steps, var_freeze_step, local_step_scaler;
+    Counts expected;
+  };
+  // kappa 16, H 16. First the bing_bert recipe, then the tutorial's, then one that never freezes.
+  // The never frozen one by hand: 16 updates at each interval 1, 2, ..., 4096 are 208. Those of
+  // interval 2^i are its multiples from 2^(i+4) on, so interval 8192 begins at step 131072 and is
+  // met there, at 139264 and at 147456.
+  const Row rows[] = {
+      {150000, 12500, 32678, {0, 153, 74043, 75804}},
+      {100000, 1000, 1000, {0, 96, 8717, 91187}},
+      {150000, 1'000'000, 32678, {0, 211, 149789, 0}},
+      // Before anything happens: every step is a full one.
+      {16, 100000, 32678, {0, 16, 0, 0}},
+      // Frozen from the start: every step is a 1-bit round until the interval doubles at 4; then
+      // steps 5 to 8 at interval 2 are silent, 1-bit, silent, 1-bit.
+      {8, 0, 4, {0, 0, 6, 2}},
+  };
+  for (const Row& row : rows) {
+    Training training = training_of({OptimizerType::zero_one_adam});
+    training.steps = row.steps;
+    training.config.optimizer->var_freeze_step.value = row.var_freeze_step;
+    training.config.optimizer->local_step_scaler.value = row.local_step_scaler;
+    const Counts counts = counts_of(training);
+    INFO(row.steps << " steps: " << counts.warmup << " " << counts.compression << " "
+                   << counts.silent);
+    CHECK(counts == row.expected);
+  }
+}
+
+TEST_CASE("stages: a length curriculum splits them and loses no step") {
+  Training training = training_of({});
+  training.config.optimizer->freeze_step.value = 51;
+  training.steps = 300;
+  deepspeed::Curriculum curriculum;
+  curriculum.min_difficulty = 32;
+  curriculum.max_difficulty = 128;
+  curriculum.total_step = 100;
+  curriculum.difficulty_step = 32;
+  training.config.curriculum = curriculum;
+  CHECK(counts_of(training) == Counts{0, 50, 250});
+  // t/100 * 96 + 32, rounded down to a multiple of 32: 64 from t = 34 (33.3), 96 from t = 67, 128
+  // from t = 100. The freeze after step 50 cuts the phase of 64.
+  const std::vector<Stage> stages = stages_of(training);
+  const std::vector<std::pair<std::int64_t, std::int64_t>> expected{
+      {32, 33}, {64, 17}, {64, 16}, {96, 33}, {128, 201}};
+  REQUIRE(stages.size() == expected.size());
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    CHECK(stages[i].seq_len == expected[i].first);
+    CHECK(stages[i].steps == expected[i].second);
+    CHECK(stages[i].kind == (i < 2 ? StepKind::warmup : StepKind::compression));
+  }
+}
+
+}  // namespace
+}  // namespace lambcast

@@ -1,0 +1,351 @@
+#include "models/training/step.h"
+
+#include <catch2/catch.hpp>
+
+#include "models/training/training_case.h"
+
+namespace lambcast {
+namespace {
+
+using deepspeed::CommBackend;
+using deepspeed::OptimizerType;
+
+constexpr OptimizerType all_types[] = {OptimizerType::adam, OptimizerType::lamb,
+                                       OptimizerType::onebit_adam, OptimizerType::onebit_lamb,
+                                       OptimizerType::zero_one_adam};
+
+std::vector<StepKind> kinds_of(OptimizerType type) {
+  if (!deepspeed::is_onebit(type)) return {StepKind::uniform};
+  std::vector<StepKind> kinds{StepKind::warmup, StepKind::compression};
+  if (type == OptimizerType::zero_one_adam) kinds.push_back(StepKind::silent);
+  return kinds;
+}
+
+Duration parts_of(const StepMetrics& step) {
+  return step.forward + step.backward + step.gradient_comm + step.compress + step.decompress +
+         step.optimizer + step.bubble;
+}
+
+// A ring everywhere, so that bytes over bandwidth is the whole story.
+const Overrides force_ring{
+    {"nccl.all_reduce", R"({value = "ring", kind = "assumed", source = "test"})"}};
+
+TEST_CASE("step: a step is the sum of its parts where nothing overlaps") {
+  for (const char* cluster : {"paper-eth40-v100", "paper-edr100-v100", "perlmutter-a100"}) {
+    for (const OptimizerType type : all_types) {
+      for (const StepKind kind : kinds_of(type)) {
+        Training training = training_of({type, 32, cluster});
+        training.batch = {32 * 16 * 3, 16, 3};
+        const StepMetrics step = metrics_of(training, kind);
+        INFO(cluster << " " << name_of(type) << " " << name_of(kind));
+        CHECK(step.step_time == parts_of(step));
+        CHECK(step.exposed_comm == step.gradient_comm);
+        CHECK(step.forward > Duration());
+        CHECK(step.backward > step.forward);
+        CHECK(step.optimizer > Duration());
+        CHECK(step.bubble == Duration());
+        CHECK((step.compress > Duration()) == (kind == StepKind::compression));
+        CHECK((step.decompress > Duration()) == (kind == StepKind::compression));
+      }
+    }
+  }
+}
+
+TEST_CASE("step: accumulation multiplies compute and nothing else") {
+  for (const OptimizerType type : all_types) {
+    for (const StepKind kind : kinds_of(type)) {
+      const Training once = training_of({type, 16});
+      Training thrice = once;
+      thrice.batch = {16 * 16 * 3, 16, 3};
+      const StepMetrics one = metrics_of(once, kind), three = metrics_of(thrice, kind);
+      CHECK(three.forward == one.forward * 3);
+      CHECK(three.backward == one.backward * 3);
+      CHECK(three.gradient_comm == one.gradient_comm);
+      CHECK(three.optimizer == one.optimizer);
+      CHECK(three.wire_bytes_per_gpu == one.wire_bytes_per_gpu);
+    }
+  }
+}
+
+TEST_CASE("step: collectives per step are those of DeepSpeed") {
+  struct Row {
+    OptimizerType type;
+    bool fp16;
+    std::int64_t expected;
+  };
+  // compressed_allreduce is 4 collectives: once for LAMB's fused buffer, once per group for the
+  // Adams with fp16 (bing_bert has 3), once per tensor without (398). With fp16 the overflow flag
+  // is one more.
+  const Row rows[] = {
+      {OptimizerType::onebit_lamb, true, 4 + 1},
+      {OptimizerType::onebit_lamb, false, 4},
+      {OptimizerType::onebit_adam, true, 4 * 3 + 1},
+      {OptimizerType::onebit_adam, false, 4 * 398},
+      {OptimizerType::zero_one_adam, true, 4 * 3 + 1},
+      {OptimizerType::zero_one_adam, false, 4 * 398},
+  };
+  for (const Row& row : rows) {
+    for (const auto backend : {CommBackend::nccl, CommBackend::mpi, CommBackend::compressed}) {
+      Training training = training_of({row.type, 16});
+      training.config.fp16.enabled.value = row.fp16;
+      training.config.optimizer->comm_backend_name.value = backend;
+      INFO(name_of(row.type) << " fp16 " << row.fp16 << " " << name_of(backend));
+      CHECK(metrics_of(training, StepKind::compression).num_collectives == row.expected);
+      // One bucket holds all gradients of BERT-Large.
+      CHECK(metrics_of(training, StepKind::warmup).num_collectives == 1);
+    }
+  }
+  // Between its sync points 0/1 Adam sends no gradients, only the flag.
+  Training silent = training_of({OptimizerType::zero_one_adam, 16});
+  CHECK(metrics_of(silent, StepKind::silent).num_collectives == 1);
+  silent.config.fp16.enabled.value = false;
+  const StepMetrics nothing = metrics_of(silent, StepKind::silent);
+  CHECK(nothing.num_collectives == 0);
+  CHECK(nothing.wire_bytes_per_gpu == Bytes());
+  CHECK(nothing.gradient_comm == Duration());
+}
+
+TEST_CASE("step: one GPU communicates nothing") {
+  for (const OptimizerType type : all_types) {
+    for (const StepKind kind : kinds_of(type)) {
+      for (const auto overlap : {Overlap::none, Overlap::ddp}) {
+        Training training = training_of({type, 1});
+        training.overlap = overlap;
+        const StepMetrics step = metrics_of(training, kind);
+        CHECK(step.num_collectives == 0);
+        CHECK(step.wire_bytes_per_gpu == Bytes());
+        CHECK(step.network_bytes_per_node == Bytes());
+        CHECK(step.gradient_comm == Duration());
+        CHECK(step.step_time == parts_of(step));
+      }
+    }
+  }
+}
+
+TEST_CASE("step: every rank, round and micro step on its own takes the same time and bytes") {
+  struct Shape {
+    int gpus, gpus_per_node;
+  };
+  // One node, three nodes, two nodes of which one is not full (4 + 1 ranks), three with one GPU,
+  // and a single rank.
+  for (const Shape shape : {Shape{4, 4}, {12, 4}, {5, 4}, {3, 1}, {6, 2}, {1, 1}}) {
+    for (const char* cluster : {"paper-eth40-v100", "blog-qdr40-v100"}) {
+      for (const OptimizerType type : all_types) {
+        for (const StepKind kind : kinds_of(type)) {
+          for (const auto backend : {CommBackend::nccl, CommBackend::mpi}) {
+            Training training =
+                training_of({type, shape.gpus, cluster, "bert-large", {}, shape.gpus_per_node});
+            training.config.optimizer->comm_backend_name.value = backend;
+            training.batch = {shape.gpus * 16 * 3, 16, 3};
+            const StepMetrics collapsed = metrics_of(training, kind);
+            training.expand = true;
+            const StepMetrics unrolled = metrics_of(training, kind);
+            INFO(cluster << " " << shape.gpus << " GPUs, " << shape.gpus_per_node << " a node, "
+                         << name_of(type) << " " << name_of(kind) << " " << name_of(backend));
+            CHECK(unrolled.step_time.s() == Approx(collapsed.step_time.s()).epsilon(1e-9));
+            CHECK(unrolled.gradient_comm.s() == Approx(collapsed.gradient_comm.s()).epsilon(1e-9));
+            CHECK(unrolled.forward == collapsed.forward);
+            CHECK(unrolled.backward == collapsed.backward);
+            CHECK(unrolled.compress == collapsed.compress);
+            CHECK(unrolled.optimizer == collapsed.optimizer);
+            CHECK(unrolled.wire_bytes_per_gpu.value() ==
+                  Approx(collapsed.wire_bytes_per_gpu.value()).epsilon(1e-12));
+            CHECK(unrolled.network_bytes_per_node.value() ==
+                  Approx(collapsed.network_bytes_per_node.value()).epsilon(1e-12));
+            CHECK(unrolled.num_collectives == collapsed.num_collectives);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("step: both network models agree where nothing contends") {
+  // One GPU a node on one switch: every flow has its own links, in both phases.
+  for (const int nodes : {2, 3, 8, 16}) {
+    for (const OptimizerType type : all_types) {
+      for (const StepKind kind : kinds_of(type)) {
+        Training training =
+            training_of({type, nodes, "paper-edr100-v100", "bert-large", force_ring, 1});
+        const StepMetrics analytic = metrics_of(training, kind);
+        training.network = NetworkModel::flow;
+        const StepMetrics flow = metrics_of(training, kind);
+        INFO(nodes << " nodes, " << name_of(type) << " " << name_of(kind));
+        CHECK(flow.step_time.s() == Approx(analytic.step_time.s()).epsilon(1e-6));
+        CHECK(flow.wire_bytes_per_gpu == analytic.wire_bytes_per_gpu);
+      }
+    }
+  }
+}
+
+TEST_CASE("step: no forecast beats bytes over bandwidth") {
+  for (const std::string& cluster : cluster_names()) {
+    for (const OptimizerType type : {OptimizerType::lamb, OptimizerType::onebit_lamb}) {
+      for (const int nodes : {1, 2, 3, 8}) {
+        const int gpus = nodes * load_cluster(cluster, {}).gpus_per_node;
+        const Training training = training_of({type, gpus, cluster});
+        for (const StepKind kind : kinds_of(type)) {
+          const StepMetrics step = metrics_of(training, kind);
+          const Cluster& on = *training.cluster;
+          INFO(cluster << " " << nodes << " nodes, " << name_of(type) << " " << name_of(kind));
+          // Everything that leaves a node passes its NICs, at the share the library reaches.
+          const Bandwidth out = on.nic_bandwidth.value * on.nccl.nic_efficiency.value * on.nics;
+          CHECK(step.gradient_comm >= (step.network_bytes_per_node / out).scaled(1 - 1e-9));
+          if (nodes == 1) {
+            CHECK(step.network_bytes_per_node == Bytes());
+            CHECK(step.gradient_comm >=
+                  (step.wire_bytes_per_gpu / on.gpu_link.value).scaled(1 - 1e-9));
+          }
+          // Compute cannot beat the peak of the device.
+          const double flops = 16 * training_flops(*training.model, 128).value();
+          CHECK((step.forward + step.backward).s() >=
+                flops / training.device->peak_half.value.value());
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("step: time falls with bandwidth and grows with bytes") {
+  for (const OptimizerType type : {OptimizerType::lamb, OptimizerType::onebit_lamb}) {
+    for (const StepKind kind : kinds_of(type)) {
+      Duration last = Duration::seconds(1e6);
+      for (const char* rate : {"1 Gbit/s", "2 Gbit/s", "5 Gbit/s", "10 Gbit/s", "40 Gbit/s",
+                               "100 Gbit/s", "400 Gbit/s", "1 Tbit/s"}) {
+        const Training training =
+            training_of({type, 64, "paper-eth40-v100", "bert-large", {{"nic.bandwidth", rate}}});
+        const Duration now = metrics_of(training, kind).step_time;
+        CHECK(now <= last);
+        last = now;
+      }
+    }
+  }
+  // Twice the bytes of a gradient never travel faster.
+  Training fp16 = training_of({OptimizerType::lamb, 64});
+  Training fp32 = fp16;
+  fp32.config.communication_data_type.value = deepspeed::DataType::fp32;
+  const StepMetrics half = metrics_of(fp16, StepKind::uniform);
+  const StepMetrics full = metrics_of(fp32, StepKind::uniform);
+  CHECK(full.gradient_comm > half.gradient_comm);
+  CHECK(full.wire_bytes_per_gpu.value() == Approx(2 * half.wire_bytes_per_gpu.value()));
+  // A larger model never communicates faster.
+  Duration last;
+  for (const char* model : {"bert-base", "bert-large", "gpt2-xl", "llama2-7b"}) {
+    const Duration now =
+        metrics_of(training_of({OptimizerType::lamb, 64, "paper-eth40-v100", model}),
+                   StepKind::uniform)
+            .gradient_comm;
+    CHECK(now > last);
+    last = now;
+  }
+}
+
+TEST_CASE("step: a ring over more nodes takes longer") {
+  // 2(n-1)/n S over one NIC a node, and 2(N-1) hops: both grow with the nodes.
+  Duration last;
+  for (const int nodes : {2, 3, 4, 8, 16, 32, 64, 128}) {
+    const Training training =
+        training_of({OptimizerType::lamb, 4 * nodes, "paper-eth40-v100", "bert-large", force_ring});
+    const Duration now = metrics_of(training, StepKind::uniform).gradient_comm;
+    CHECK(now > last);
+    last = now;
+  }
+}
+
+TEST_CASE("step: DDP hides communication behind the backward pass") {
+  for (const char* cluster : {"paper-eth40-v100", "paper-edr100-v100", "hgx-h100-ndr"}) {
+    for (const int gpus : {2, 8, 16, 32}) {
+      Training training = training_of({OptimizerType::lamb, gpus, cluster});
+      training.batch = {gpus * 16 * 3, 16, 3};
+      const StepMetrics serial = metrics_of(training, StepKind::uniform);
+      training.overlap = Overlap::ddp;
+      const StepMetrics overlapped = metrics_of(training, StepKind::uniform);
+      INFO(cluster << ", " << gpus << " GPUs");
+      // Buckets cost latency each, which on these small worlds the overlap earns back.
+      CHECK(overlapped.step_time <= serial.step_time);
+      CHECK(overlapped.exposed_comm <= overlapped.gradient_comm);
+      // What is exposed is all that the step is longer than its compute.
+      CHECK(overlapped.step_time == overlapped.forward + overlapped.backward +
+                                        overlapped.optimizer + overlapped.exposed_comm);
+      // The compute itself is the same, and so are the bytes.
+      CHECK(overlapped.forward == serial.forward);
+      CHECK(overlapped.backward == serial.backward);
+      CHECK(overlapped.wire_bytes_per_gpu.value() ==
+            Approx(serial.wire_bytes_per_gpu.value()).epsilon(1e-12));
+      // The last bucket has nothing left to hide behind.
+      CHECK(overlapped.exposed_comm > Duration());
+    }
+  }
+}
+
+TEST_CASE("step: the mpi backend pays for copies through the host, less when cuda_aware") {
+  Training training = training_of({OptimizerType::onebit_lamb, 32});
+  training.config.optimizer->comm_backend_name.value = CommBackend::mpi;
+  const StepMetrics staged = metrics_of(training, StepKind::compression);
+  training.config.optimizer->cuda_aware.value = true;
+  const StepMetrics aware = metrics_of(training, StepKind::compression);
+  CHECK(staged.gradient_comm > aware.gradient_comm);
+  // Host-staged: at least 2 Np/8 + Np/8n down and 3 Np/8 + Np/8n up at 2 GB/s.
+  const double signs = 335'184'896 / 8.;
+  CHECK(staged.gradient_comm.s() > (5 * signs + 2 * signs / 32) / 2e9);
+  CHECK(staged.compress == aware.compress);
+  CHECK(staged.wire_bytes_per_gpu == aware.wire_bytes_per_gpu);
+}
+
+TEST_CASE("step: fused kernels and the compressed backend compress in less time") {
+  Training training = training_of({OptimizerType::onebit_lamb, 32});
+  const StepMetrics unfused = metrics_of(training, StepKind::compression);
+  // About 175 bytes per element at 790 GB/s, times the fitted scale of this cluster's optimizer.
+  const double bytes = (100 + 34 + 100 / 32. + 38) * 335'184'896;
+  const double seconds = bytes / training.device->copy_bandwidth.value.value() *
+                         training.cluster->stack.optimizer_scale.value;
+  const double syncs = 2 * training.device->sync_overhead.value.s();
+  CHECK((unfused.compress + unfused.decompress).s() == Approx(seconds + syncs).epsilon(1e-6));
+  training.config.optimizer->comm_backend_name.value = CommBackend::compressed;
+  const StepMetrics compressed = metrics_of(training, StepKind::compression);
+  CHECK(compressed.compress < unfused.compress);
+  CHECK(compressed.gradient_comm == unfused.gradient_comm);
+  training.kernels = Kernels::fused;
+  const StepMetrics fused = metrics_of(training, StepKind::compression);
+  CHECK(fused.compress.s() < unfused.compress.s() / 5);
+}
+
+TEST_CASE("step: ZeRO scatters gradients and gathers weights") {
+  Training training = training_of({OptimizerType::adam, 8, "paper-edr100-v100"});
+  const StepMetrics plain = metrics_of(training, StepKind::uniform);
+  for (const std::int64_t stage : {1, 2}) {
+    training.config.zero.stage.value = stage;
+    const StepMetrics sharded = metrics_of(training, StepKind::uniform);
+    // (n-1)/n 2N_all of gradients in, (n-1)/n 2N of weights out.
+    CHECK(sharded.wire_bytes_per_gpu.value() ==
+          Approx(7. / 8 * 2 * (336'234'306. + 335'184'706.)).epsilon(1e-12));
+    CHECK(sharded.num_collectives == 2);
+    // A rank updates an eighth of the parameters.
+    CHECK(sharded.optimizer < plain.optimizer);
+  }
+  // Weights of an fp32 run are 4 bytes each.
+  training.config.fp16.enabled.value = false;
+  CHECK(metrics_of(training, StepKind::uniform).wire_bytes_per_gpu.value() ==
+        Approx(7. / 8 * 4 * (336'234'306. + 335'184'706.)).epsilon(1e-12));
+}
+
+TEST_CASE("step: the timeline runs one task of a resource at a time") {
+  for (const auto overlap : {Overlap::none, Overlap::ddp}) {
+    Training training = training_of({OptimizerType::lamb, 16});
+    training.overlap = overlap;
+    CollectiveCosts costs;
+    const StepRun run = run_step(training, {StepKind::uniform, 128, 1}, costs);
+    const auto& tasks = run.graph.tasks();
+    REQUIRE(tasks.size() == run.timeline.spans.size());
+    for (std::size_t a = 0; a < tasks.size(); ++a) {
+      for (std::size_t b = a + 1; b < tasks.size(); ++b) {
+        const Span &one = run.timeline.spans[a], &other = run.timeline.spans[b];
+        if (tasks[a].resource != tasks[b].resource) continue;
+        CHECK((one.end <= other.begin || other.end <= one.begin));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lambcast

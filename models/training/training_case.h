@@ -1,0 +1,49 @@
+// Trainings for the tests: complete, small to write down, changed where a test cares.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "models/deepspeed/rules.h"
+#include "models/shape/load.h"
+#include "models/training/step.h"
+#include "models/training/training.h"
+
+namespace lambcast {
+
+struct TrainingCase {
+  deepspeed::OptimizerType optimizer = deepspeed::OptimizerType::onebit_lamb;
+  int gpus = 8;
+  std::string cluster = "paper-eth40-v100";
+  std::string model = "bert-large";
+  Overrides settings = {};
+  int gpus_per_node = 0;  // 0: as many as the node holds
+};
+
+// Micro batch 16, no accumulation, sequence 128, fp16, 1000 warm-up steps of 5993: the published
+// 1-bit LAMB schedule.
+inline Training training_of(const TrainingCase& of) {
+  Training training;
+  training.model = std::make_shared<const ModelShape>(load_model(of.model));
+  training.cluster = std::make_shared<const Cluster>(load_cluster(of.cluster, of.settings));
+  training.device = std::make_shared<const Device>(load_device(training.cluster->device));
+  training.config.optimizer.emplace();
+  training.config.optimizer->type = of.optimizer;
+  training.config.optimizer->freeze_step.value = 1001;  // the first update goes to the dry run
+  training.config.fp16.enabled.value = true;
+  training.gpus = of.gpus;
+  training.gpus_per_node =
+      std::min(of.gpus, of.gpus_per_node > 0 ? of.gpus_per_node : training.cluster->gpus_per_node);
+  training.batch = {16 * of.gpus, 16, 1};
+  training.seq_len = 128;
+  training.steps = 5993;
+  return training;
+}
+
+inline StepMetrics metrics_of(const Training& training, StepKind kind) {
+  CollectiveCosts costs;
+  return run_step(training, {kind, training.seq_len, 1}, costs).metrics;
+}
+
+}  // namespace lambcast
