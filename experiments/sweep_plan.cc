@@ -143,6 +143,10 @@ std::vector<std::string> expand_scan(std::string_view text, const Where& where) 
   const Bound step = read_bound(step_text, text, where);
   if (low.unit != high.unit)
     fail_input(where, fmt::format("'{}' mixes the units '{}' and '{}'", text, low.unit, high.unit));
+  // A factor has no unit; a step has that of the bounds, or leaves it out.
+  if (!step.unit.empty() && (geometric || step.unit != low.unit))
+    fail_input(where, fmt::format("'{}' has a step in '{}'", text, step.unit),
+               geometric ? "a factor without unit" : fmt::format("a step in '{}'", low.unit));
   if (low.value > high.value ||
       (geometric ? !(step.value > 1) || !(low.value > 0) : !(step.value > 0)))
     fail_input(where, fmt::format("'{}' never gets from {} to {}", text, low.value, high.value));
@@ -170,6 +174,8 @@ Axis parse_list(std::string_view text) {
   for (std::size_t begin = 0; begin <= list.size();) {
     const std::size_t end = std::min(list.find(',', begin), list.size());
     axis.second.push_back(list.substr(begin, end - begin));
+    if (axis.second.back().empty())
+      fail_input({"", 0, "--list " + axis.first}, fmt::format("'{}' has an empty value", list));
     begin = end + 1;
   }
   return axis;

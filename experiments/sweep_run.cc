@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <condition_variable>
 #include <fstream>
 #include <iterator>
@@ -30,10 +29,14 @@ std::string read_all(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+// Through a second file, so that a kill leaves the old text or the new one.
 void write_all(const fs::path& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  const fs::path part = path.string() + ".part";
+  std::ofstream file(part, std::ios::binary | std::ios::trunc);
   file << text;
-  if (!file.flush())
+  std::error_code error;
+  if (file.flush()) fs::rename(part, path, error);
+  if (!file || error)
     throw Error(Exit::failure, fmt::format("{}: cannot be written", path.string()));
 }
 
@@ -52,15 +55,19 @@ std::string manifest_text(const SweepPlan& plan, const SweepSummary* summary) {
 }
 
 // Rows that are whole, after cutting a torn last line off the file.
-std::size_t recover(const fs::path& path, const std::string& header) {
-  std::string text = read_all(path);
-  const std::size_t whole = text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1;
-  if (!text.starts_with(header + "\n"))
+std::size_t recover(const fs::path& path, const std::string& header, std::size_t points) {
+  const std::string text = read_all(path);
+  if ((header + "\n").starts_with(text)) {
+    write_all(path, header + "\n");
+    return 0;
+  }
+  const std::size_t whole = text.rfind('\n') + 1;
+  const auto rows =
+      std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(whole), '\n') - 1;
+  if (!text.starts_with(header + "\n") || static_cast<std::size_t>(rows) > points)
     throw Error(Exit::usage, fmt::format("{}: is not the results of this sweep", path.string()));
   if (whole < text.size()) fs::resize_file(path, whole);
-  return static_cast<std::size_t>(
-             std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(whole), '\n')) -
-         1;
+  return static_cast<std::size_t>(rows);
 }
 
 // Where to go on: the number of rows on disk that belong to this plan.
@@ -81,8 +88,7 @@ std::size_t open_results(const SweepPlan& plan, const SweepOptions& options,
       throw Error(Exit::usage,
                   fmt::format("{}: holds the results of another sweep; choose another --out",
                               options.out.string()));
-    // A kill can fall between the file's creation and its header.
-    if (!read_all(results).empty()) return recover(results, header);
+    return recover(results, header, plan.points.size());
   }
   write_all(manifest, manifest_text(plan, nullptr));
   write_all(results, header + "\n");
@@ -96,7 +102,11 @@ class Workers {
     for (int i = 0; i < jobs; ++i) threads_.emplace_back([this] { work(); });
   }
   ~Workers() {
-    stop_ = true;
+    {
+      // Under the lock, or a worker about to wait would miss it.
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
     free_.notify_all();
     for (std::thread& thread : threads_) thread.join();
   }
@@ -148,21 +158,23 @@ class Workers {
   std::size_t next_;
   std::size_t written_ = 0;
   std::exception_ptr failure_;
-  std::atomic<bool> stop_ = false;
+  bool stop_ = false;
   std::vector<std::thread> threads_;
 };
 
 }  // namespace
 
 std::string sweep_row(const WhatIf& point, Catalog& catalog, CollectiveCosts& costs) {
+  std::string row;
   try {
     const Scenario scenario = resolve(point, catalog);
-    return csv::row(result_row(scenario, forecast(scenario.training, costs)));
+    row = csv::row(result_row(scenario, forecast(scenario.training, costs)));
   } catch (const Error& error) {
-    std::string reason = error.what();
-    std::replace(reason.begin(), reason.end(), '\n', ' ');
-    return csv::row(infeasible_row(point, reason));
+    row = csv::row(infeasible_row(point, error.what()));
   }
+  // A row is a line: resuming counts on it.
+  std::replace(row.begin(), row.end(), '\n', ' ');
+  return row;
 }
 
 SweepSummary run_sweep(const SweepPlan& plan, const SweepOptions& options) {

@@ -13,6 +13,7 @@
 
 #include "experiments/report/report.h"
 #include "sim/base/csv.h"
+#include "sim/base/file.h"
 #include "tools/commands.h"
 
 namespace lambcast {
@@ -34,9 +35,9 @@ struct Options {
 
 std::string read_sweep(const std::string& name) {
   if (const std::string study = study_text(name); !study.empty()) return study;
-  std::ifstream file(name, std::ios::binary);
-  if (!file) fail_input({name, 0, {}}, "cannot be read", "a sweep file, or the study bert_large");
-  return {std::istreambuf_iterator<char>(file), {}};
+  if (!std::filesystem::exists(name))
+    fail_input({name, 0, {}}, "does not exist", "a sweep file, or the study bert_large");
+  return read_file(name);
 }
 
 // A bar with the time left on a terminal; a line every ten seconds elsewhere.

@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 
 #include "embedded/cluster_files.h"
 #include "sim/base/error.h"
+#include "sim/base/file.h"
 #include "topologies/fabric.h"
 #include "topologies/library_defaults.h"
 
@@ -64,16 +63,19 @@ LibrarySpec decode_library(const Table& table, Library standard, NetworkKind net
   return spec;
 }
 
+constexpr std::int64_t max_places = 65536;  // of a torus; as many nodes as a cluster may have
+
 FabricSpec decode_fabric(const Table& table) {
   FabricSpec spec;
   const std::vector<std::string> kinds{"single-switch", "fat-tree", "rail-optimised", "torus",
                                        "dragonfly"};
   if (table.has("kind")) spec.kind = static_cast<FabricKind>(table.choice("kind", kinds));
   if (spec.kind == FabricKind::torus) {
+    std::int64_t places = 1;
     for (const std::int64_t length : table.get<std::vector<std::int64_t>>("dimensions")) {
-      if (length < 1 || length > 4096)
+      if (length < 1 || length > max_places || (places *= length) > max_places)
         fail_input(table.where("dimensions"), fmt::format("{} is out of range", length),
-                   "1 to 4096 each");
+                   fmt::format("1 or more each, {} places in all", max_places));
       spec.dimensions.push_back(static_cast<int>(length));
     }
   } else if (spec.kind != FabricKind::single_switch) {
@@ -104,12 +106,6 @@ StackSpec decode_stack(const Table& table) {
   if (table.has("backend")) spec.backend = backends[table.choice("backend", backends)];
   spec.cuda_aware = table.get_or<bool>("cuda_aware", false);
   return spec;
-}
-
-std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) fail_input({path, 0, {}}, "cannot be read");
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 }  // namespace
@@ -143,6 +139,8 @@ Cluster decode_cluster(const Table& root, const std::string& origin) {
                        copy.find<Sourced<Bandwidth>>("staged_by_mpi")};
   cluster.stack = decode_stack(root.table("stack"));
   cluster.usd_per_gpu_hour = root.find<Sourced<double>>("usd_per_gpu_hour");
+  if (cluster.usd_per_gpu_hour && cluster.usd_per_gpu_hour->value < 0)
+    fail_input(root.where("usd_per_gpu_hour"), "a price cannot be negative");
   root.finish();
   return cluster;
 }

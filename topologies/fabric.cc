@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
-#include <numeric>
 
 #include <fmt/format.h>
 
@@ -66,8 +64,8 @@ void rail_optimised(Machine& machine, const NodeSpec& node, const FabricSpec& sp
 }
 
 void torus(Machine& machine, const NodeSpec& node, const FabricSpec& spec) {
-  const int places =
-      std::accumulate(spec.dimensions.begin(), spec.dimensions.end(), 1, std::multiplies<>());
+  int places = 1;
+  for (const int length : spec.dimensions) places *= length;
   if (places < machine.nodes)
     fail_input({"", 0, "fabric.dimensions"},
                fmt::format("a torus of {} places cannot hold {} nodes", places, machine.nodes));

@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
-#include <fstream>
 #include <utility>
 
 #include "models/deepspeed/known_keys.h"
+#include "sim/base/file.h"
 
 namespace lambcast::deepspeed {
 namespace {
@@ -254,18 +253,7 @@ DeepSpeedConfig parse_config(std::string_view text, const std::string& file) {
 }
 
 DeepSpeedConfig load_config(const std::string& path) {
-  constexpr std::size_t max_bytes = std::size_t{16} << 20;
-  std::ifstream stream(path, std::ios::binary);
-  std::string text;
-  std::array<char, 65536> chunk;
-  while (stream && text.size() <= max_bytes) {
-    stream.read(chunk.data(), chunk.size());
-    text.append(chunk.data(), static_cast<std::size_t>(stream.gcount()));
-  }
-  if (stream.bad() || (stream.fail() && !stream.eof()))
-    fail_input({path, 0, {}}, "cannot be read as a file");
-  if (text.size() > max_bytes) fail_input({path, 0, {}}, "larger than 16 MiB");
-  return parse_config(text, path);
+  return parse_config(read_file(path, 16), path);
 }
 
 }  // namespace lambcast::deepspeed

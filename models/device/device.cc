@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 
 #include "embedded/device_files.h"
 #include "sim/base/error.h"
+#include "sim/base/file.h"
 
 namespace lambcast {
 namespace {
@@ -148,10 +147,7 @@ std::string device_text(const std::string& name) {
 Device load_device(const std::string& name_or_path) {
   if (!name_or_path.ends_with(".toml") && name_or_path.find('/') == std::string::npos)
     return decode_device(Table::parse(device_text(name_or_path), name_or_path + ".toml"));
-  std::ifstream file(name_or_path, std::ios::binary);
-  if (!file) fail_input({name_or_path, 0, {}}, "cannot be read");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  return decode_device(Table::parse(text, name_or_path));
+  return decode_device(Table::parse(read_file(name_or_path), name_or_path));
 }
 
 const KernelCurve* find_kernel(const Device& device, std::string_view name) {

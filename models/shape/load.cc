@@ -2,12 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-
 #include "embedded/model_preset_files.h"
 #include "models/shape/families.h"
+#include "sim/base/file.h"
 #include "sim/base/table.h"
 
 namespace lambcast {
@@ -23,12 +20,6 @@ std::string_view preset_name(std::string_view file) {
 
 bool is_path(std::string_view name) {
   return name.find('/') != std::string_view::npos || name.ends_with(".toml");
-}
-
-std::string read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in || std::filesystem::is_directory(path)) fail_input({path, 0, {}}, "cannot be read");
-  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 Table parse(const std::string& name_or_path) {

@@ -6,13 +6,16 @@
 #include <fmt/format.h>
 
 #include "models/device/compute.h"
-#include "sim/base/check.h"
+#include "sim/base/error.h"
 
 namespace lambcast {
 namespace {
 
 using deepspeed::CommBackend;
 using deepspeed::OptimizerType;
+
+// Tasks of the forward passes of a step that is written out; more take minutes and gigabytes.
+constexpr std::int64_t max_unrolled_tasks = 1'000'000;
 
 class StepBuilder {
  public:
@@ -106,7 +109,13 @@ class StepBuilder {
                             (stage_.kind == StepKind::uniform || stage_.kind == StepKind::warmup);
     const std::int64_t whole = training_.batch.gas - (overlapped ? 1 : 0);
     if (training_.per_block) {
-      LAMBCAST_CHECK(whole <= 1'000'000, "{} micro batches one by one", whole);
+      const std::int64_t most =
+          max_unrolled_tasks / std::max<std::int64_t>(1, training_.model->layers);
+      if (whole > most)
+        fail_input({"", 0, "--symmetry"},
+                   fmt::format("off: {} micro batches of {} blocks are too many one by one", whole,
+                               training_.model->layers),
+                   fmt::format("up to {} accumulation steps, or auto", most));
       for (std::int64_t i = 0; i < whole; ++i) {
         blocks("forward", Category::forward, forward);
         blocks("backward", Category::backward, backward);

@@ -1,5 +1,7 @@
 #include "sim/collectives/collective.h"
 
+#include <fmt/format.h>
+
 #include "sim/base/check.h"
 #include "sim/base/error.h"
 #include "sim/collectives/algorithms.h"
@@ -14,6 +16,18 @@ Layout placed(const CollectiveRequest& request, const Machines& machines,
   layout.folded = !request.expand && machines.folded != nullptr && layout.uniform() &&
                   foldable(algorithm, request.op, layout);
   return layout;
+}
+
+// Written out, an all-to-all has a send for every pair of ranks.
+constexpr int max_unfolded_ranks = 2048;
+
+void check_size(const CollectiveRequest& request, const Layout& layout) {
+  if (request.op != Op::all_to_all || layout.folded || layout.ranks <= max_unfolded_ranks) return;
+  throw Error(
+      Exit::usage,
+      fmt::format("an all_to_all over {} ranks that are not alike is too large to write "
+                  "out: up to {} ranks, or whole nodes on a single switch with symmetry auto",
+                  layout.ranks, max_unfolded_ranks));
 }
 
 void check_protocol(const CollectiveRequest& request, const Transport& transport) {
@@ -38,6 +52,7 @@ Collective plan_collective(const CollectiveRequest& request, Machines& machines,
   std::optional<Collective> best;
   for (const std::string& algorithm : algorithms) {
     const Layout layout = placed(request, machines, algorithm);
+    check_size(request, layout);
     const auto& machine = layout.folded ? machines.folded : machines.full();
     const Schedule schedule = make_schedule(algorithm, request.op, request.size, layout);
     for (const Protocol& protocol : transport.protocols) {

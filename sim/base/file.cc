@@ -1,0 +1,27 @@
+#include "sim/base/file.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <fstream>
+
+#include "sim/base/error.h"
+
+namespace lambcast {
+
+std::string read_file(const std::string& path, std::size_t max_mib) {
+  const std::size_t max_bytes = max_mib << 20;
+  std::ifstream stream(path, std::ios::binary);
+  std::string text;
+  std::array<char, 65536> chunk;
+  while (stream && text.size() <= max_bytes) {
+    stream.read(chunk.data(), chunk.size());
+    text.append(chunk.data(), static_cast<std::size_t>(stream.gcount()));
+  }
+  if (stream.bad() || (stream.fail() && !stream.eof())) fail_input({path, 0, {}}, "cannot be read");
+  if (text.size() > max_bytes)
+    fail_input({path, 0, {}}, fmt::format("larger than {} MiB", max_mib));
+  return text;
+}
+
+}  // namespace lambcast
