@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -182,7 +184,10 @@ std::string forecast_table(const Scenario& scenario, const Forecast& forecast,
   return out;
 }
 
-std::string chrome_trace(const Training& training) {
+std::string chrome_trace(const Training& of) {
+  // Micro batches one by one as long as viewers can open the file.
+  Training training = of;
+  training.per_block = of.batch.gas * std::max<std::int64_t>(1, of.model->layers) <= 50'000;
   Json events = Json::array();
   CollectiveCosts costs;
   int pid = 0;

@@ -39,7 +39,7 @@ constexpr std::array<StageColumn, 15> stage_columns{{
 std::string whole(std::int64_t value) { return fmt::format("{}", value); }
 
 std::string kernels_name(Kernels kernels) {
-  constexpr const char* names[] = {"deepspeed", "nvidia", "fused"};
+  constexpr const char* names[] = {"deepspeed", "deepspeed", "nvidia", "fused"};
   return names[static_cast<std::size_t>(kernels)];
 }
 

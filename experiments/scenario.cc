@@ -123,17 +123,6 @@ void choose_optimizer(const Words& words, deepspeed::DeepSpeedConfig& config) {
   if (!config.optimizer)
     fail_input(flag("optimizer"), "is missing: give it here or in the DeepSpeed file",
                fmt::format("{}", fmt::join(types, ", ")));
-  const std::vector<std::string> backends{"nccl", "mpi", "compressed"};
-  auto& backend = config.optimizer->comm_backend_name;
-  if (const auto chosen = words.choice("backend", backends)) {
-    constexpr CommBackend values[] = {CommBackend::nccl, CommBackend::mpi, CommBackend::compressed};
-    backend = {values[*chosen], true, 0};
-  }
-  if (backend.value == CommBackend::hccl)
-    fail_input({config.file, backend.line, "comm_backend_name"}, "hccl is not modelled",
-               "nccl, mpi, compressed");
-  if (const auto aware = words.choice("cuda_aware", {"false", "true"}))
-    config.optimizer->cuda_aware = {*aware == 1, true, 0};
   if (const auto stage = words.whole("zero_stage", 0, 3)) config.zero.stage = {*stage, true, 0};
   if (config.zero.stage.value == 3)
     fail_input(flag("zero_stage"), "stage 3 (sharded weights) is not modelled", "0, 1, 2");
@@ -141,6 +130,32 @@ void choose_optimizer(const Words& words, deepspeed::DeepSpeedConfig& config) {
     config.fp16.enabled = {*precision == 0, true, 0};
     config.bf16_enabled = {*precision == 1, true, 0};
   }
+}
+
+// A flag, else the DeepSpeed file, else what 1-bit optimizers ran on that cluster.
+void choose_backend(const Words& words, const Cluster& cluster, deepspeed::DeepSpeedConfig& config,
+                    std::vector<Finding>& findings) {
+  const std::vector<std::string> backends{"nccl", "mpi", "compressed"};
+  auto& backend = config.optimizer->comm_backend_name;
+  if (const auto chosen = words.choice("backend", backends)) {
+    constexpr CommBackend values[] = {CommBackend::nccl, CommBackend::mpi, CommBackend::compressed};
+    backend = {values[*chosen], true, 0};
+  } else if (!backend.given && !cluster.stack.backend.empty() &&
+             deepspeed::is_onebit(config.optimizer->type)) {
+    backend.value = cluster.stack.backend == "mpi"    ? CommBackend::mpi
+                    : cluster.stack.backend == "nccl" ? CommBackend::nccl
+                                                      : CommBackend::compressed;
+    config.optimizer->cuda_aware.value = cluster.stack.cuda_aware;
+    findings.push_back(
+        {Severity::note, "backend-of-cluster",
+         fmt::format("no backend given: {}{}, as 1-bit optimizers ran on {}", cluster.stack.backend,
+                     cluster.stack.cuda_aware ? " with cuda_aware" : "", cluster.name)});
+  }
+  if (backend.value == CommBackend::hccl)
+    fail_input({config.file, backend.line, "comm_backend_name"}, "hccl is not modelled",
+               "nccl, mpi, compressed");
+  if (const auto aware = words.choice("cuda_aware", {"false", "true"}))
+    config.optimizer->cuda_aware = {*aware == 1, true, 0};
 }
 
 // Flags first, then what the file adds, until two of the three numbers are known: a flag that
@@ -283,19 +298,17 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   }
   place_on_cluster(words, training);
   choose_optimizer(words, training.config);
+  choose_backend(words, *training.cluster, training.config, scenario.findings);
   training.batch = choose_batch(words, training);
   training.seq_len =
       resolve_seq_len(*training.model, words.whole("seq_len", 1, 1 << 20), flag("seq_len"));
   training.steps = choose_steps(words, training, scenario.findings);
   choose_freeze_step(words, training);
-  const bool plain = !deepspeed::is_onebit(training.optimizer());
-  training.kernels = plain && training.cluster->stack.implementation == "nvidia"
-                         ? Kernels::nvidia
-                         : Kernels::deepspeed;
+  training.kernels = stack_kernels(training.cluster->stack, training.optimizer());
   if (words.choice("kernels", {"deepspeed", "fused"}) == 1) training.kernels = Kernels::fused;
   if (words.choice("overlap", {"none", "ddp"}) == 1) training.overlap = Overlap::ddp;
   if (words.choice("network", {"analytic", "flow"}) == 1) training.network = NetworkModel::flow;
-  training.expand = words.choice("symmetry", {"auto", "off"}) == 1;
+  training.expand = training.per_block = words.choice("symmetry", {"auto", "off"}) == 1;
 
   const auto of_config = deepspeed::check_config(training.config);
   refuse_errors(of_config);

@@ -16,5 +16,7 @@ Command add_collective(CLI::App& app);
 Command add_presets(CLI::App& app);
 Command add_report(CLI::App& app);
 Command add_validate(CLI::App& app);
+Command add_measure(CLI::App& app);
+Command add_profile(CLI::App& app);
 
 }  // namespace lambcast

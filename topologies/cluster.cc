@@ -95,6 +95,16 @@ StackSpec decode_stack(const Table& table) {
                             : "deepspeed";
   spec.compute_scale = share(table, "compute_scale", 0, 100, 1);
   spec.optimizer_scale = share(table, "optimizer_scale", 0, 100, 1);
+  if (const auto adam = table.find<Sourced<std::string>>("adam")) {
+    const std::vector<std::string> words{"fused", "unfused"};
+    if (std::find(words.begin(), words.end(), adam->value) == words.end())
+      fail_unknown(table.where("adam"), "value", adam->value, words);
+    spec.unfused_adam = adam->value == "unfused";
+    spec.unfused_adam_from = adam->provenance;
+  }
+  const std::vector<std::string> backends{"nccl", "mpi", "compressed"};
+  if (table.has("backend")) spec.backend = backends[table.choice("backend", backends)];
+  spec.cuda_aware = table.get_or<bool>("cuda_aware", false);
   return spec;
 }
 
@@ -124,13 +134,9 @@ Cluster decode_cluster(const Table& root, const std::string& origin) {
   cluster.nccl = decode_library(root.table("nccl"), Library::nccl, network, cluster.pcie_peers);
   cluster.mpi = decode_library(root.table("mpi"), Library::openmpi_4_1, network, true);
   const Table copy = root.table("host_copy");
-  const Sourced<Bandwidth> pageable{Bandwidth(3e9), {Kind::assumed, "pageable copy over PCIe 3"}};
-  cluster.host_copy = {
-      copy.get_or<Sourced<Bandwidth>>("pageable_to_host", pageable),
-      copy.get_or<Sourced<Bandwidth>>("pageable_to_device", pageable),
-      copy.get_or<Sourced<Bandwidth>>(
-          "staged_by_mpi",
-          {Bandwidth(6e9), {Kind::assumed, "pinned staging buffers over PCIe 3"}})};
+  cluster.host_copy = {copy.find<Sourced<Bandwidth>>("pageable_to_host"),
+                       copy.find<Sourced<Bandwidth>>("pageable_to_device"),
+                       copy.find<Sourced<Bandwidth>>("staged_by_mpi")};
   cluster.stack = decode_stack(root.table("stack"));
   cluster.usd_per_gpu_hour = root.find<Sourced<double>>("usd_per_gpu_hour");
   if (cluster.usd_per_gpu_hour && cluster.usd_per_gpu_hour->value < 0)

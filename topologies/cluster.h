@@ -51,10 +51,12 @@ struct LibrarySpec {
   std::vector<ProtocolSpec> protocols;
 };
 
-// How fast the machine copies between GPU and host memory on behalf of MPI.
+// How fast the machine copies between GPU and host memory on behalf of MPI, where the description
+// says so; else the device profile decides.
 struct HostCopySpec {
-  Sourced<Bandwidth> pageable_to_host, pageable_to_device;  // numpy buffers of mpi.py
-  Sourced<Bandwidth> staged_by_mpi;  // device buffers that MPI itself stages (no GPUDirect)
+  std::optional<Sourced<Bandwidth>> pageable_to_host,
+      pageable_to_device;                           // numpy buffers of mpi.py
+  std::optional<Sourced<Bandwidth>> staged_by_mpi;  // device buffers that MPI stages (no GPUDirect)
 };
 
 // What the software on this machine made of its devices, relative to the device profile.
@@ -62,6 +64,12 @@ struct StackSpec {
   std::string implementation;       // whose training curves to use: "deepspeed", "nvidia"
   Sourced<double> compute_scale;    // times the profile's forward and backward
   Sourced<double> optimizer_scale;  // times the memory-bound estimate of the optimizer
+  // Whether plain Adam ran as separate framework operations rather than one fused kernel.
+  bool unfused_adam = false;
+  Provenance unfused_adam_from;
+  // What 1-bit optimizers used there when nothing else is asked for; empty: DeepSpeed's default.
+  std::string backend;
+  bool cuda_aware = false;
 };
 
 struct Cluster {

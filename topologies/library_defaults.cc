@@ -38,8 +38,8 @@ std::vector<ProtocolSpec> nccl_protocols(NetworkKind network, bool pcie_peers) {
   const double ll = pcie_peers ? 1.0 : 0.6;
   const double simple_ring = pcie_peers ? 5.7 : 3.4;
   std::vector<ProtocolSpec> protocols;
-  protocols.push_back(
-      protocol("LL", {6.6, ll, rdma ? 2.7 : 30.0}, {6.8, ll, rdma ? 5.0 : 30.0}, 0.5, published, wire));
+  protocols.push_back(protocol("LL", {6.6, ll, rdma ? 2.7 : 30.0}, {6.8, ll, rdma ? 5.0 : 30.0},
+                               0.5, published, wire));
   // LL128 needs 128-byte stores that stay whole, which PCIe and sockets do not give.
   if (rdma && !pcie_peers)
     protocols.push_back(protocol("LL128", {14, 1.9, 4.0}, {14, 1.25, 8.5}, 0.92, published, wire));

@@ -90,15 +90,13 @@ template <typename Operation>
 __global__ void __launch_bounds__(threads)
     elementwise(AdamState s, const float* g, const Constants c) {
   constexpr unsigned reads = Operation::reads, writes = Operation::writes;
-  const std::size_t n = s.elements;
-  const std::size_t stride = static_cast<std::size_t>(gridDim.x) * threads * 4;
-  for (std::size_t e = (blockIdx.x * std::size_t{threads} + threadIdx.x) * 4; e < n; e += stride) {
+  for_each_quad(s.elements, [&](std::size_t e, std::size_t limit) {
     Quad p{}, m{}, v{}, u{}, gradient{};
-    if constexpr ((reads & P) != 0) p = load_quad(s.p, e, n);
-    if constexpr ((reads & M) != 0) m = load_quad(s.m, e, n);
-    if constexpr ((reads & V) != 0) v = load_quad(s.v, e, n);
-    if constexpr ((reads & U) != 0) u = load_quad(s.u, e, n);
-    if constexpr ((reads & G) != 0) gradient = load_quad(g, e, n);
+    if constexpr ((reads & P) != 0) p = load_quad(s.p, e, limit);
+    if constexpr ((reads & M) != 0) m = load_quad(s.m, e, limit);
+    if constexpr ((reads & V) != 0) v = load_quad(s.v, e, limit);
+    if constexpr ((reads & U) != 0) u = load_quad(s.u, e, limit);
+    if constexpr ((reads & G) != 0) gradient = load_quad(g, e, limit);
     for (int i = 0; i < 4; ++i) {
       Element x{p.at[i], m.at[i], v.at[i], u.at[i], gradient.at[i]};
       Operation::run(x, c);
@@ -108,13 +106,13 @@ __global__ void __launch_bounds__(threads)
       u.at[i] = x.u;
     }
     if constexpr ((writes & P) != 0) {
-      store_quad(s.p, e, n, p);
-      store_quad(s.half_p, e, n, p);
+      store_quad(s.p, e, limit, p);
+      store_quad(s.half_p, e, limit, p);
     }
-    if constexpr ((writes & M) != 0) store_quad(s.m, e, n, m);
-    if constexpr ((writes & V) != 0) store_quad(s.v, e, n, v);
-    if constexpr ((writes & U) != 0) store_quad(s.u, e, n, u);
-  }
+    if constexpr ((writes & M) != 0) store_quad(s.m, e, limit, m);
+    if constexpr ((writes & V) != 0) store_quad(s.v, e, limit, v);
+    if constexpr ((writes & U) != 0) store_quad(s.u, e, limit, u);
+  });
 }
 
 template <typename Operation>
@@ -122,7 +120,7 @@ cudaError_t launch(const AdamState& s, const float* g, const Constants& c, cudaS
   if (const auto e = check_aligned(s.p, s.m, s.v, s.u, s.half_p, g)) return e;
   unsigned blocks = 0;
   if (const auto e = grid_size(elementwise<Operation>, quads_of(s.elements), blocks)) return e;
-  elementwise<Operation><<<blocks, threads, 0, stream>>>(s, g, c);
+  launch(elementwise<Operation>, blocks, threads, stream, s, g, c);
   return cudaGetLastError();
 }
 

@@ -27,6 +27,18 @@ __device__ void store_signs(std::uint8_t* signs, std::size_t begin, std::size_t 
   if (at * 8 < end) signs[at] = static_cast<std::uint8_t>(byte);
 }
 
+// Calls f(begin, whole) for the tiles of this warp; `whole` says that the tile ends inside n.
+template <typename F>
+__device__ void for_each_tile(std::size_t n, F f) {
+  const std::size_t stride = static_cast<std::size_t>(gridDim.x) * warps * tile;
+  for (std::size_t begin = (blockIdx.x * std::size_t{warps} + threadIdx.x / 32) * tile; begin < n;
+       begin += stride) {
+    f(begin, begin + tile <= n);
+  }
+}
+// Where this lane's quad of either half begins, in the tile.
+__device__ std::size_t lane_offset(int half) { return half * 128 + 4 * (threadIdx.x % 32); }
+
 __device__ double square_sum(const Quad& c) {
   double sum = 0;
   for (int i = 0; i < 4; ++i) sum += static_cast<double>(c.at[i]) * c.at[i];
@@ -58,22 +70,9 @@ __device__ Quad local_value(const WorkerPhase& a, std::size_t e, float b1, float
   return x;
 }
 
-// The same where all four elements are real and share one scaling.
-template <bool momentum>
-__device__ Quad local_value_in_tensor(const WorkerPhase& a, std::size_t e, float b1,
-                                      float one_minus_b1, float scaling) {
-  const float4 v = load4(a.x, e);
-  Quad x{{v.x, v.y, v.z, v.w}};
-  if (momentum) {
-    const float4 w = load4(a.gradient, e);
-    const Quad g{{w.x, w.y, w.z, w.w}};
-    for (int i = 0; i < 4; ++i) x.at[i] = (b1 * x.at[i] + one_minus_b1 * g.at[i]) * scaling;
-  }
-  return x;
-}
-
-// c = x + owed error, stored; padding that does not count becomes 0.
-__device__ Quad compensate(Quad x, Quad c, float old_scale, std::size_t e, std::size_t counted) {
+// c = x + owed error; padding that does not count becomes 0.
+__device__ Quad compensate(Quad x, const Quad& c, float old_scale, std::size_t e,
+                           std::size_t counted) {
   for (int i = 0; i < 4; ++i) {
     x.at[i] = e + i < counted ? owed(c.at[i], old_scale) + x.at[i] : 0.0f;
   }
@@ -84,32 +83,46 @@ template <bool momentum>
 __global__ void __launch_bounds__(threads) worker_kernel(WorkerPhase a) {
   const float b1 = static_cast<float>(a.beta1), one_minus_b1 = static_cast<float>(1 - a.beta1);
   const float old_scale = *a.error.scale;
-  const std::size_t lane = threadIdx.x % 32;
-  const std::size_t stride = static_cast<std::size_t>(gridDim.x) * warps * tile;
   double sum = 0;
-  for (std::size_t begin = (blockIdx.x * std::size_t{warps} + threadIdx.x / 32) * tile;
-       begin < a.padded; begin += stride) {
+  for_each_tile(a.padded, [&](std::size_t begin, bool) {
+    // The usual tile lies inside one tensor: all its loads are issued before the first is used.
+    const std::size_t end = begin + tile;
     float scaling = 1.0f;
-    bool simple = begin + tile <= a.elements && begin + tile <= a.counted;
+    bool simple = end <= a.elements && end <= a.counted;
     if (momentum && simple && a.scaling) {
       const int t = tensor_of(a.tensor_offsets, a.tensors, begin);
       scaling = a.scaling[t];
-      simple = begin + tile <= a.tensor_offsets[t + 1];
+      simple = end <= a.tensor_offsets[t + 1];
     }
     Quad c[2] = {};
-    for (int half = 0; half < 2; ++half) {
-      const std::size_t e = begin + half * 128 + 4 * lane;
-      const Quad before = load_quad(a.error.compensated, e, a.padded);
-      const Quad x = simple ? local_value_in_tensor<momentum>(a, e, b1, one_minus_b1, scaling)
-                            : local_value(a, e, b1, one_minus_b1);
-      c[half] = compensate(x, before, old_scale, e, a.counted);
+    if (simple) {
+      Quad x[2], g[2] = {};
+      for (int half = 0; half < 2; ++half) {
+        const std::size_t e = begin + lane_offset(half);
+        c[half] = load_quad(a.error.compensated, e, e + 4);
+        x[half] = load_quad(a.x, e, e + 4);
+        if (momentum) g[half] = load_quad(a.gradient, e, e + 4);
+      }
+      for (int half = 0; half < 2; ++half) {
+        for (int i = 0; momentum && i < 4; ++i) {
+          x[half].at[i] = (b1 * x[half].at[i] + one_minus_b1 * g[half].at[i]) * scaling;
+        }
+        c[half] = compensate(x[half], c[half], old_scale, 0, 4);
+        const std::size_t e = begin + lane_offset(half);
+        store_quad(a.error.compensated, e, e + 4, c[half]);
+      }
+    } else {
+      for (int half = 0; half < 2; ++half) {
+        const std::size_t e = begin + lane_offset(half);
+        const Quad before = load_quad(a.error.compensated, e, a.padded);
+        const Quad x = local_value(a, e, b1, one_minus_b1);
+        c[half] = compensate(x, before, old_scale, e, a.counted);
+        store_quad(a.error.compensated, e, a.padded, c[half]);
+      }
     }
-    for (int half = 0; half < 2; ++half) {
-      store_quad(a.error.compensated, begin + half * 128 + 4 * lane, a.padded, c[half]);
-      sum += square_sum(c[half]);
-    }
+    sum += square_sum(c[0]) + square_sum(c[1]);
     store_signs(a.signs, begin, a.padded, nibble_of(c[0]), nibble_of(c[1]));
-  }
+  });
   const double total = block_sum(sum);
   if (threadIdx.x == 0) a.workspace[blockIdx.x] = total;
 }
@@ -117,28 +130,26 @@ __global__ void __launch_bounds__(threads) worker_kernel(WorkerPhase a) {
 __global__ void __launch_bounds__(threads) server_kernel(ServerPhase a) {
   const float share = static_cast<float>(1.0 / a.ranks);
   const float old_scale = *a.error.scale;
-  const std::size_t lane = threadIdx.x % 32;
-  const std::size_t stride = static_cast<std::size_t>(gridDim.x) * warps * tile;
   double sum = 0;
-  for (std::size_t begin = (blockIdx.x * std::size_t{warps} + threadIdx.x / 32) * tile;
-       begin < a.chunk; begin += stride) {
+  for_each_tile(a.chunk, [&](std::size_t begin, bool whole) {
     Quad c[2] = {};
     for (int half = 0; half < 2; ++half) {
-      const std::size_t e = begin + half * 128 + 4 * lane;
+      const std::size_t e = begin + lane_offset(half);
+      if (!whole && e >= a.chunk) continue;
+      const Quad before = load_quad(a.error.compensated, e, e + 4);
       Quad mean{};
 #pragma unroll 4
-      for (int rank = 0; e < a.chunk && rank < a.ranks; ++rank) {
+      for (int rank = 0; rank < a.ranks; ++rank) {
         const unsigned nibble = nibble_at(a.received + rank * (a.chunk / 8), e);
         const float scale = a.worker_scales[rank] * share;
         for (int i = 0; i < 4; ++i) mean.at[i] += with_sign(scale, nibble & (8u >> i));
       }
-      const Quad before = load_quad(a.error.compensated, e, a.chunk);
       c[half] = compensate(mean, before, old_scale, e, a.counted);
-      store_quad(a.error.compensated, e, a.chunk, c[half]);
-      sum += square_sum(c[half]);
+      store_quad(a.error.compensated, e, e + 4, c[half]);
     }
+    sum += square_sum(c[0]) + square_sum(c[1]);
     store_signs(a.signs, begin, a.chunk, nibble_of(c[0]), nibble_of(c[1]));
-  }
+  });
   const double total = block_sum(sum);
   if (threadIdx.x == 0) a.workspace[blockIdx.x] = total;
 }
@@ -156,81 +167,73 @@ __global__ void finish_scale(const double* slots, unsigned count, std::size_t co
 }
 
 __global__ void __launch_bounds__(threads) decode_kernel(Decode a) {
-  const std::size_t lane = threadIdx.x % 32;
-  const std::size_t stride = static_cast<std::size_t>(gridDim.x) * warps * tile;
-  for (std::size_t begin = (blockIdx.x * std::size_t{warps} + threadIdx.x / 32) * tile;
-       begin < a.elements; begin += stride) {
+  for_each_tile(a.elements, [&](std::size_t begin, bool whole) {
     const std::size_t first = begin / a.chunk;
     const std::size_t next = (first + 1) * a.chunk;
-    for (int half = 0; half < 2; ++half) {
-      const std::size_t e = begin + half * 128 + 4 * lane;
-      if (e >= a.elements) continue;
+    const auto quad = [&](std::size_t e, std::size_t limit) {
+      // Chunks begin at multiples of 8, so a quad lies in one of them.
       const float scale = a.scales[e < next ? first : e / a.chunk];
       const unsigned nibble = nibble_at(a.signs, e);
       Quad x;
       for (int i = 0; i < 4; ++i) x.at[i] = with_sign(scale, nibble & (8u >> i));
       if (a.mask) {
-        const Quad mask = load_quad(a.mask, e, a.elements);
+        const Quad mask = load_quad(a.mask, e, limit);
         for (int i = 0; i < 4; ++i) x.at[i] *= mask.at[i];
       }
-      store_quad(a.x, e, a.elements, x);
+      store_quad(a.x, e, limit, x);
+    };
+    for (int half = 0; half < 2; ++half) {
+      const std::size_t e = begin + lane_offset(half);
+      if (whole) quad(e, e + 4);
+      else if (e < a.elements) quad(e, a.elements);
     }
-  }
+  });
 }
 
 __global__ void __launch_bounds__(threads)
     pack_kernel(const float* x, std::uint8_t* signs, std::size_t elements, SignRule rule) {
-  const std::size_t lane = threadIdx.x % 32;
-  const std::size_t stride = static_cast<std::size_t>(gridDim.x) * warps * tile;
-  for (std::size_t begin = (blockIdx.x * std::size_t{warps} + threadIdx.x / 32) * tile;
-       begin < elements; begin += stride) {
+  for_each_tile(elements, [&](std::size_t begin, bool whole) {
     unsigned nibbles[2] = {};
     for (int half = 0; half < 2; ++half) {
-      const std::size_t e = begin + half * 128 + 4 * lane;
-      const Quad q = load_quad(x, e, elements);
+      const std::size_t e = begin + lane_offset(half);
+      const Quad q = whole ? load_quad(x, e, e + 4) : load_quad(x, e, elements);
       for (int i = 0; i < 4; ++i) {
         const bool plus = rule == SignRule::sign_bit ? !signbit(q.at[i]) : positive(q.at[i]);
         nibbles[half] |= plus && e + i < elements ? 8u >> i : 0u;
       }
     }
     store_signs(signs, begin, elements, nibbles[0], nibbles[1]);
-  }
+  });
 }
 
 __global__ void __launch_bounds__(threads)
     unpack_kernel(const std::uint8_t* signs, float* x, std::size_t elements) {
-  const std::size_t stride = static_cast<std::size_t>(gridDim.x) * threads * 4;
-  for (std::size_t e = (blockIdx.x * std::size_t{threads} + threadIdx.x) * 4; e < elements;
-       e += stride) {
+  for_each_quad(elements, [&](std::size_t e, std::size_t limit) {
     const unsigned nibble = nibble_at(signs, e);
     Quad q;
     for (int i = 0; i < 4; ++i) q.at[i] = with_sign(1.0f, nibble & (8u >> i));
-    store_quad(x, e, elements, q);
-  }
+    store_quad(x, e, limit, q);
+  });
 }
 
 __global__ void __launch_bounds__(threads)
     mask_kernel(float* x, const float* mask, std::size_t elements) {
-  const std::size_t stride = static_cast<std::size_t>(gridDim.x) * threads * 4;
-  for (std::size_t e = (blockIdx.x * std::size_t{threads} + threadIdx.x) * 4; e < elements;
-       e += stride) {
-    Quad q = load_quad(x, e, elements);
-    const Quad factor = load_quad(mask, e, elements);
+  for_each_quad(elements, [&](std::size_t e, std::size_t limit) {
+    Quad q = load_quad(x, e, limit);
+    const Quad factor = load_quad(mask, e, limit);
     for (int i = 0; i < 4; ++i) q.at[i] *= factor.at[i];
-    store_quad(x, e, elements, q);
-  }
+    store_quad(x, e, limit, q);
+  });
 }
 
 __global__ void __launch_bounds__(threads)
     resolve_kernel(ErrorMemory memory, float* error, std::size_t elements) {
   const float scale = *memory.scale;
-  const std::size_t stride = static_cast<std::size_t>(gridDim.x) * threads * 4;
-  for (std::size_t e = (blockIdx.x * std::size_t{threads} + threadIdx.x) * 4; e < elements;
-       e += stride) {
-    Quad q = load_quad(memory.compensated, e, elements);
+  for_each_quad(elements, [&](std::size_t e, std::size_t limit) {
+    Quad q = load_quad(memory.compensated, e, limit);
     for (int i = 0; i < 4; ++i) q.at[i] = owed(q.at[i], scale);
-    store_quad(error, e, elements, q);
-  }
+    store_quad(error, e, limit, q);
+  });
 }
 
 std::size_t tiles_of(std::size_t elements) { return (elements + tile * warps - 1) / (tile * warps); }
@@ -244,8 +247,8 @@ cudaError_t worker_phase(const WorkerPhase& phase, cudaStream_t stream) {
   const auto kernel = a.gradient ? worker_kernel<true> : worker_kernel<false>;
   unsigned blocks = 0;
   if (const auto e = grid_size(kernel, tiles_of(a.padded), blocks)) return e;
-  kernel<<<blocks, threads, 0, stream>>>(a);
-  finish_scale<<<1, 1024, 0, stream>>>(a.workspace, blocks, a.counted, a.error.scale);
+  launch(kernel, blocks, threads, stream, a);
+  launch(finish_scale, 1, 1024, stream, a.workspace, blocks, a.counted, a.error.scale);
   return cudaGetLastError();
 }
 
@@ -253,8 +256,8 @@ cudaError_t server_phase(const ServerPhase& a, cudaStream_t stream) {
   if (const auto e = check_aligned(a.error.compensated)) return e;
   unsigned blocks = 0;
   if (const auto e = grid_size(server_kernel, tiles_of(a.chunk), blocks)) return e;
-  server_kernel<<<blocks, threads, 0, stream>>>(a);
-  finish_scale<<<1, 1024, 0, stream>>>(a.workspace, blocks, a.counted, a.error.scale);
+  launch(server_kernel, blocks, threads, stream, a);
+  launch(finish_scale, 1, 1024, stream, a.workspace, blocks, a.counted, a.error.scale);
   return cudaGetLastError();
 }
 
@@ -262,7 +265,7 @@ cudaError_t decode(const Decode& a, cudaStream_t stream) {
   if (const auto e = check_aligned(a.x, a.mask)) return e;
   unsigned blocks = 0;
   if (const auto e = grid_size(decode_kernel, tiles_of(a.elements), blocks)) return e;
-  decode_kernel<<<blocks, threads, 0, stream>>>(a);
+  launch(decode_kernel, blocks, threads, stream, a);
   return cudaGetLastError();
 }
 
@@ -271,7 +274,7 @@ cudaError_t pack_signs(const float* x, std::uint8_t* signs, std::size_t elements
   if (const auto e = check_aligned(x)) return e;
   unsigned blocks = 0;
   if (const auto e = grid_size(pack_kernel, tiles_of(elements), blocks)) return e;
-  pack_kernel<<<blocks, threads, 0, stream>>>(x, signs, elements, rule);
+  launch(pack_kernel, blocks, threads, stream, x, signs, elements, rule);
   return cudaGetLastError();
 }
 
@@ -280,7 +283,7 @@ cudaError_t unpack_signs(const std::uint8_t* signs, float* x, std::size_t elemen
   if (const auto e = check_aligned(x)) return e;
   unsigned blocks = 0;
   if (const auto e = grid_size(unpack_kernel, quads_of(elements), blocks)) return e;
-  unpack_kernel<<<blocks, threads, 0, stream>>>(signs, x, elements);
+  launch(unpack_kernel, blocks, threads, stream, signs, x, elements);
   return cudaGetLastError();
 }
 
@@ -288,7 +291,7 @@ cudaError_t apply_mask(float* x, const float* mask, std::size_t elements, cudaSt
   if (const auto e = check_aligned(x, mask)) return e;
   unsigned blocks = 0;
   if (const auto e = grid_size(mask_kernel, quads_of(elements), blocks)) return e;
-  mask_kernel<<<blocks, threads, 0, stream>>>(x, mask, elements);
+  launch(mask_kernel, blocks, threads, stream, x, mask, elements);
   return cudaGetLastError();
 }
 
@@ -297,7 +300,7 @@ cudaError_t resolve_errors(const ErrorMemory& memory, float* error, std::size_t 
   if (const auto e = check_aligned(memory.compensated, error)) return e;
   unsigned blocks = 0;
   if (const auto e = grid_size(resolve_kernel, quads_of(elements), blocks)) return e;
-  resolve_kernel<<<blocks, threads, 0, stream>>>(memory, error, elements);
+  launch(resolve_kernel, blocks, threads, stream, memory, error, elements);
   return cudaGetLastError();
 }
 

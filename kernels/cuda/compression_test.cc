@@ -94,12 +94,13 @@ struct World {
 
 TEST_CASE("compressed_allreduce on the GPU agrees with the emulated world over several steps") {
   NEED_GPUS(1);
-  for (const int n : {1, 2, 3, 8, 12}) {
-    for (const std::size_t elements : {std::size_t{70}, std::size_t{100003}}) {
+  for (const int n : {1, 3, 8}) {
+    for (const std::size_t elements :
+         {std::size_t{70}, std::size_t{emulated_device ? 9003 : 100003}}) {
       for (const Padding padding : {Padding::excluded, Padding::counted}) {
         World gpu(elements, n, padding);
         emulated::ErrorFeedback cpu = emulated::error_feedback(elements, n);
-        for (unsigned step = 0; step < 5; ++step) {
+        for (unsigned step = 0; step < 3; ++step) {
           std::vector<std::vector<float>> buffers;
           for (int r = 0; r < n; ++r) {
             buffers.push_back(random_values(elements, 100 * step + unsigned(r), 0.01 * r));
@@ -187,7 +188,7 @@ TEST_CASE("the momentum is updated and scaled per tensor as it is compressed") {
 
 TEST_CASE("generic packing, unpacking and the mask agree with the reference to the bit") {
   NEED_GPUS(1);
-  for (const std::size_t elements : {1u, 7u, 8u, 255u, 256u, 100001u}) {
+  for (const std::size_t elements : {1u, 7u, 8u, 255u, 256u, 10001u}) {
     auto x = random_values(elements, 3);
     x[elements / 2] = -0.0f;
     if (elements > 8) x[5] = NAN;

@@ -44,12 +44,16 @@ __device__ inline Quad load_quad(const float* x, std::size_t e, std::size_t n) {
   }
   return q;
 }
+// Four fp16 values, one 8-byte access.
+struct alignas(8) HalfQuad {
+  __half2 low, high;
+};
+
 __device__ inline Quad load_quad(const __half* x, std::size_t e, std::size_t n) {
   Quad q{};
   if (e + 4 <= n) {
-    const uint2 raw = *reinterpret_cast<const uint2*>(x + e);
-    const float2 low = __half22float2(*reinterpret_cast<const __half2*>(&raw.x));
-    const float2 high = __half22float2(*reinterpret_cast<const __half2*>(&raw.y));
+    const HalfQuad half = *reinterpret_cast<const HalfQuad*>(x + e);
+    const float2 low = __half22float2(half.low), high = __half22float2(half.high);
     q = {{low.x, low.y, high.x, high.y}};
   } else {
     for (int i = 0; i < 4; ++i) q.at[i] = e + i < n ? __half2float(x[e + i]) : 0.0f;
@@ -67,14 +71,22 @@ __device__ inline void store_quad(float* x, std::size_t e, std::size_t n, const 
 __device__ inline void store_quad(__half* x, std::size_t e, std::size_t n, const Quad& q) {
   if (x == nullptr) return;
   if (e + 4 <= n) {
-    const __half2 low = __floats2half2_rn(q.at[0], q.at[1]);
-    const __half2 high = __floats2half2_rn(q.at[2], q.at[3]);
-    uint2 raw;
-    raw.x = *reinterpret_cast<const unsigned*>(&low);
-    raw.y = *reinterpret_cast<const unsigned*>(&high);
-    *reinterpret_cast<uint2*>(x + e) = raw;
+    *reinterpret_cast<HalfQuad*>(x + e) = {__floats2half2_rn(q.at[0], q.at[1]),
+                                           __floats2half2_rn(q.at[2], q.at[3])};
   } else {
     for (int i = 0; i < 4 && e + i < n; ++i) x[e + i] = __float2half_rn(q.at[i]);
+  }
+}
+
+// Calls f(e, limit) for every quad of n elements, shared out over the grid. Where the quad is whole
+// `limit` is e + 4, which the compiler sees, so that all its accesses are single 16-byte ones
+// without a branch between them.
+template <typename F>
+__device__ void for_each_quad(std::size_t n, F f) {
+  const std::size_t stride = static_cast<std::size_t>(gridDim.x) * threads * 4;
+  for (std::size_t e = (blockIdx.x * std::size_t{threads} + threadIdx.x) * 4; e < n; e += stride) {
+    if (e + 4 <= n) f(e, e + 4);
+    else f(e, n);
   }
 }
 
@@ -137,6 +149,18 @@ cudaError_t grid_of(const void* kernel, std::size_t items, unsigned& blocks);
 template <typename... Arguments>
 cudaError_t grid_size(void (*kernel)(Arguments...), std::size_t items, unsigned& blocks) {
   return grid_of(reinterpret_cast<const void*>(kernel), items, blocks);
+}
+
+// kernel<<<blocks, block_threads, 0, stream>>>(arguments...)
+template <typename... Parameters, typename... Arguments>
+void launch(void (*kernel)(Parameters...), unsigned blocks, unsigned block_threads,
+            cudaStream_t stream, Arguments... arguments) {
+#ifdef LAMBCAST_CUDA_ON_CPU
+  static_cast<void>(stream);
+  cuda_on_cpu::run(blocks, block_threads, [&] { kernel(arguments...); });
+#else
+  kernel<<<blocks, block_threads, 0, stream>>>(arguments...);
+#endif
 }
 
 // Blocks that `elements` fill with one quad per thread.

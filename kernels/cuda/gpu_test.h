@@ -22,6 +22,14 @@
 
 namespace lambcast::cuda {
 
+// On the emulated device (cuda_on_cpu) the same tests run, shorter.
+#ifdef LAMBCAST_CUDA_ON_CPU
+constexpr bool emulated_device = true;
+#else
+constexpr bool emulated_device = false;
+#endif
+constexpr unsigned test_steps = emulated_device ? 3 : 100;
+
 inline std::vector<float> random_values(std::size_t count, unsigned seed, double shift = 0) {
   std::mt19937 bits(seed);
   std::vector<float> values(count);

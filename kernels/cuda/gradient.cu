@@ -6,18 +6,15 @@ namespace lambcast::cuda {
 namespace {
 
 
-// The sum of squares of finite floats is finite in double (1e39 * 1e38^2 elements would not fit in
-// memory), so a sum that is not finite says that an element was not.
+// The sum of squares of finite floats is finite in double: it would take 1e231 of the largest. So a sum that is not finite says that an element was not.
 template <typename T>
 __global__ void __launch_bounds__(threads)
     square_kernel(const T* g, std::size_t elements, double* slots) {
-  const std::size_t stride = static_cast<std::size_t>(gridDim.x) * threads * 4;
   double sum = 0;
-  for (std::size_t e = (blockIdx.x * std::size_t{threads} + threadIdx.x) * 4; e < elements;
-       e += stride) {
-    const Quad q = load_quad(g, e, elements);
+  for_each_quad(elements, [&](std::size_t e, std::size_t end) {
+    const Quad q = load_quad(g, e, end);
     for (int i = 0; i < 4; ++i) sum += static_cast<double>(q.at[i]) * q.at[i];
-  }
+  });
   sum = block_sum(sum);
   if (threadIdx.x == 0) slots[blockIdx.x] = sum;
 }
@@ -47,13 +44,11 @@ __global__ void __launch_bounds__(threads)
     unscale_kernel(const T* from, float* to, std::size_t elements, const GradientSummary* summary,
                    double loss_scale, double limit) {
   const float factor = clip_factor(*summary, loss_scale, limit);
-  const std::size_t stride = static_cast<std::size_t>(gridDim.x) * threads * 4;
-  for (std::size_t e = (blockIdx.x * std::size_t{threads} + threadIdx.x) * 4; e < elements;
-       e += stride) {
-    Quad q = load_quad(from, e, elements);
+  for_each_quad(elements, [&](std::size_t e, std::size_t end) {
+    Quad q = load_quad(from, e, end);
     for (int i = 0; i < 4; ++i) q.at[i] *= factor;
-    store_quad(to, e, elements, q);
-  }
+    store_quad(to, e, end, q);
+  });
 }
 
 template <typename T>
@@ -62,8 +57,8 @@ cudaError_t measure(const T* g, std::size_t elements, GradientSummary* summary, 
   if (const auto e = check_aligned(g)) return e;
   unsigned blocks = 0;
   if (const auto e = grid_size(square_kernel<T>, quads_of(elements), blocks)) return e;
-  square_kernel<T><<<blocks, threads, 0, stream>>>(g, elements, workspace);
-  finish_summary<<<1, 1024, 0, stream>>>(workspace, blocks, summary);
+  launch(square_kernel<T>, blocks, threads, stream, g, elements, workspace);
+  launch(finish_summary, 1, 1024, stream, workspace, blocks, summary);
   return cudaGetLastError();
 }
 
@@ -73,7 +68,7 @@ cudaError_t unscale(const T* from, float* to, std::size_t elements, const Gradie
   if (const auto e = check_aligned(from, to)) return e;
   unsigned blocks = 0;
   if (const auto e = grid_size(unscale_kernel<T>, quads_of(elements), blocks)) return e;
-  unscale_kernel<T><<<blocks, threads, 0, stream>>>(from, to, elements, summary, loss_scale, limit);
+  launch(unscale_kernel<T>, blocks, threads, stream, from, to, elements, summary, loss_scale, limit);
   return cudaGetLastError();
 }
 

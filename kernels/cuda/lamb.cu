@@ -249,7 +249,7 @@ __global__ void scaling_kernel(LambState s, float* scaling) {
 cudaError_t apply(const LambState& s, const Constants& c, cudaStream_t stream) {
   unsigned blocks = 0;
   if (const auto e = grid_size(apply_kernel, s.piece_count, blocks)) return e;
-  apply_kernel<<<blocks, threads, 0, stream>>>(s, c);
+  launch(apply_kernel, blocks, threads, stream, s, c);
   return cudaGetLastError();
 }
 
@@ -261,8 +261,8 @@ cudaError_t lamb_step(const LambState& s, const float* g, const LambOptions& opt
   if (const auto e = check_aligned(s.p, s.m, s.v, s.half_p, g)) return e;
   unsigned blocks = 0;
   if (const auto e = grid_size(moments_kernel, s.piece_count, blocks)) return e;
-  moments_kernel<<<blocks, threads, 0, stream>>>(s, g, Constants(options));
-  ratio_kernel<<<s.tensors, 128, 0, stream>>>(s, options, average);
+  launch(moments_kernel, blocks, threads, stream, s, g, Constants(options));
+  launch(ratio_kernel, s.tensors, 128, stream, s, options, average);
   return apply(s, Constants(options), stream);
 }
 
@@ -273,8 +273,8 @@ cudaError_t onebit_lamb_step(const LambState& s, const CompressedLambState& x,
   if (const auto e = check_aligned(s.p, s.m, s.v, s.half_p, x.fresh_v, x.mask)) return e;
   unsigned blocks = 0;
   if (const auto e = grid_size(reconstruct_kernel, s.piece_count, blocks)) return e;
-  reconstruct_kernel<<<blocks, threads, 0, stream>>>(s, x, Constants(options.lamb));
-  factor_kernel<<<s.tensors, 128, 0, stream>>>(s, x, options, how);
+  launch(reconstruct_kernel, blocks, threads, stream, s, x, Constants(options.lamb));
+  launch(factor_kernel, s.tensors, 128, stream, s, x, options, how);
   return apply(s, Constants(options.lamb), stream);
 }
 
@@ -283,8 +283,8 @@ cudaError_t scaling_coefficients(const LambState& s, float* scaling, cudaStream_
   if (const auto e = check_aligned(s.m)) return e;
   unsigned blocks = 0;
   if (const auto e = grid_size(momentum_norm_kernel, s.piece_count, blocks)) return e;
-  momentum_norm_kernel<<<blocks, threads, 0, stream>>>(s);
-  scaling_kernel<<<1, 1024, 0, stream>>>(s, scaling);
+  launch(momentum_norm_kernel, blocks, threads, stream, s);
+  launch(scaling_kernel, 1, 1024, stream, s, scaling);
   return cudaGetLastError();
 }
 

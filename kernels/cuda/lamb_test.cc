@@ -15,7 +15,7 @@ namespace {
 // Hundreds of tensors, ragged sizes, some of several pieces, an empty one.
 TensorLayout many_tensors() {
   std::vector<std::size_t> sizes{0, 50001, 1};
-  for (std::size_t t = 0; t < 300; ++t) sizes.push_back(1 + 37 * t % 1500);
+  for (std::size_t t = 0; t < (emulated_device ? 30 : 300); ++t) sizes.push_back(1 + 37 * t % 1500);
   return tensor_layout(sizes);
 }
 
@@ -62,13 +62,13 @@ struct Both {
 
 }  // namespace
 
-TEST_CASE("100 LAMB steps on the GPU agree with the reference") {
+TEST_CASE("LAMB steps on the GPU agree with the reference") {
   NEED_GPUS(1);
   for (const CoefficientAverage how :
        {CoefficientAverage::bias_corrected, CoefficientAverage::from_zero}) {
     Both both;
     const LambOptions options{.lr = 0.01, .weight_decay = 0.01};
-    for (unsigned step = 0; step < 100; ++step) {
+    for (unsigned step = 0; step < test_steps; ++step) {
       auto g = random_values(both.elements, 10 + step);
       const auto device_g = upload(g);
       for (std::size_t t = 0; t < both.count; ++t) {
@@ -93,7 +93,7 @@ TEST_CASE("100 LAMB steps on the GPU agree with the reference") {
   }
 }
 
-TEST_CASE("100 compression-stage steps of 1-bit LAMB on the GPU agree with the reference") {
+TEST_CASE("Compression-stage steps of 1-bit LAMB on the GPU agree with the reference") {
   NEED_GPUS(1);
   for (const double weight_decay : {0.0, 0.01}) {
     Both both;
@@ -110,7 +110,7 @@ TEST_CASE("100 compression-stage steps of 1-bit LAMB on the GPU agree with the r
     std::vector<float> mask(both.elements, 1.0f);
     mask[100] = 0;
     const auto device_mask = upload(mask);
-    for (unsigned step = 0; step < 100; ++step) {
+    for (unsigned step = 0; step < test_steps; ++step) {
       const auto values = random_values(layout.padded, 20 + step);
       std::vector<std::uint8_t> signs(layout.packed_bytes());
       reference::pack_signs(values, signs);

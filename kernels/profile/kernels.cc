@@ -6,6 +6,7 @@
 #include "kernels/cuda/adam.h"
 #include "kernels/cuda/compression.h"
 #include "kernels/cuda/gradient.h"
+#include "kernels/cuda/host_copy.h"
 #include "kernels/cuda/lamb.h"
 #include "kernels/profile/bert_large.h"
 #include "kernels/profile/load.h"
@@ -55,6 +56,8 @@ struct Workbench::Memory {
   DeviceBuffer<float> ratio{tensors.tensors()}, step_length{tensors.tensors()};
   DeviceBuffer<float> scale{1}, worker_scales{profiled_ranks}, server_scales{profiled_ranks};
   DeviceBuffer<GradientSummary> summary{1};
+  HostBuffer pageable{layout.packed_bytes(), HostMemory::pageable};
+  HostBuffer pinned{layout.packed_bytes(), HostMemory::pinned};
 
   __half* half_p() const { return reinterpret_cast<__half*>(half.data()); }
 
@@ -193,6 +196,10 @@ std::vector<Workbench::Entry> Workbench::entries() const {
        [&b, adam](Stream s) { return zero_one_sync_begin(b.adam(), adam, s); }},
       {"zero_one_sync_end", 26,
        [&b, adam](Stream s) { return zero_one_sync_end(b.adam(), 1e-3, adam, s); }},
+      {"mpi_staging_pageable_n8", 5.0 / 8 + 2 / (8 * ranks),
+       [&b](Stream s) { return staging_copies(b.layout, b.pageable.data(), b.served.data(), s); }},
+      {"mpi_staging_pinned_n8", 5.0 / 8 + 2 / (8 * ranks),
+       [&b](Stream s) { return staging_copies(b.layout, b.pinned.data(), b.served.data(), s); }},
   };
 }
 

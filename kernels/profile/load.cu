@@ -21,12 +21,12 @@ __global__ void empty_kernel() {}
 cudaError_t fill_random(float* x, std::size_t elements, float shift, cudaStream_t stream) {
   unsigned blocks = 0;
   if (const auto e = grid_size(fill_kernel, quads_of(elements), blocks)) return e;
-  fill_kernel<<<blocks, threads, 0, stream>>>(x, elements, shift);
+  launch(fill_kernel, blocks, threads, stream, x, elements, shift);
   return cudaGetLastError();
 }
 
 cudaError_t empty(cudaStream_t stream) {
-  empty_kernel<<<1, 1, 0, stream>>>();
+  launch(empty_kernel, 1, 1, stream);
   return cudaGetLastError();
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
 
 #include "models/shape/load.h"
 
@@ -125,6 +126,23 @@ std::optional<MicroBatchTime> from_layers(const Device& device, const ModelShape
   return std::nullopt;
 }
 
+// The best rate that any measured block reached, forward and backward, in FLOP/s.
+std::pair<double, Provenance> measured_rate(const Device& device) {
+  std::pair<double, Provenance> best{0, {}};
+  for (const LayerCurve& curve : device.layers) {
+    // A BERT block: four projections, two feed-forward products, scores and values.
+    const auto h = static_cast<double>(curve.hidden), f = static_cast<double>(curve.ffn);
+    const auto s = static_cast<double>(curve.seq_len);
+    const double forward = 2 * s * (4 * h * h + 2 * h * f) + 4 * s * s * h;
+    for (std::size_t i = 0; i < curve.micro_batch.size(); ++i) {
+      const double time_s = (curve.forward_us[i] + curve.backward_us[i]) * 1e-6;
+      const double rate = 3 * forward * curve.micro_batch[i] / time_s;
+      if (rate > best.first) best = {rate, curve.provenance};
+    }
+  }
+  return best;
+}
+
 }  // namespace
 
 MicroBatchTime micro_batch_time(const Device& device, const ModelShape& model,
@@ -133,6 +151,10 @@ MicroBatchTime micro_batch_time(const Device& device, const ModelShape& model,
   const auto batch = static_cast<double>(micro_batch);
   if (const auto measured = from_layers(device, model, batch, seq_len)) return *measured;
   auto estimate = from_curves(device, model, implementation, batch, seq_len);
+  if (!estimate && device.peak_half.value.value() == 0) {
+    const auto [rate, provenance] = measured_rate(device);
+    estimate = {3 * batch * forward_flops(model, seq_len).value() / rate, provenance, true};
+  }
   if (!estimate) {
     const double flops = 3 * batch * forward_flops(model, seq_len).value();
     estimate = {flops / (device.matrix_efficiency.value * device.peak_half.value.value()),
@@ -142,7 +164,7 @@ MicroBatchTime micro_batch_time(const Device& device, const ModelShape& model,
   }
   const double launches =
       launches_per_block * static_cast<double>(std::max<std::int64_t>(1, model.layers));
-  const double seconds = std::max(estimate->seconds, launches * device.launch_overhead.value.s());
+  const double seconds = std::max(estimate->seconds, launches * device.framework_launch.value.s());
   const double share = device.forward_share.value;
   return {Duration::seconds(seconds * share), Duration::seconds(seconds * (1 - share)),
           estimate->provenance, estimate->extrapolated};

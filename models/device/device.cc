@@ -11,7 +11,9 @@
 namespace lambcast {
 namespace {
 
-Provenance evidence(const Table& table) {
+// A curve's own kind and source; a profile says them once, at its device.
+Provenance evidence(const Table& table, const Provenance& of_device) {
+  if (!table.has("kind")) return of_device;
   const std::vector<std::string> kinds{"measured", "published", "fitted", "assumed"};
   const auto kind = static_cast<Kind>(table.choice("kind", kinds));
   return {kind, table.get<std::string>("source")};
@@ -36,14 +38,14 @@ std::vector<double> ordinates(const Table& table, std::string_view key, std::siz
   return values;
 }
 
-TrainingCurve decode_training_curve(const Table& table) {
+TrainingCurve decode_training_curve(const Table& table, const Provenance& of_device) {
   TrainingCurve curve;
   curve.model = table.get<std::string>("model");
   curve.implementation = table.get<std::string>("implementation");
   curve.seq_len = table.integer("seq_len", 1, 1 << 20);
   curve.micro_batch = axis(table, "micro_batch");
   curve.samples_per_s = ordinates(table, "samples_per_s", curve.micro_batch.size());
-  curve.provenance = evidence(table);
+  curve.provenance = evidence(table, of_device);
   for (std::size_t i = 1; i < curve.micro_batch.size(); ++i) {
     if (curve.micro_batch[i] / curve.samples_per_s[i] <
         curve.micro_batch[i - 1] / curve.samples_per_s[i - 1])
@@ -52,17 +54,20 @@ TrainingCurve decode_training_curve(const Table& table) {
   return curve;
 }
 
-KernelCurve decode_kernel(const Table& table) {
+KernelCurve decode_kernel(const Table& table, const Provenance& of_device) {
   KernelCurve curve;
   curve.name = table.get<std::string>("name");
   curve.elements = axis(table, "elements");
   curve.time_us = ordinates(table, "time_us", curve.elements.size());
   curve.bytes_per_element = table.get_or<double>("bytes_per_element", 0);
-  curve.provenance = evidence(table);
+  // What the profile adds for its readers.
+  table.has("spread_us");
+  table.has("copy_share");
+  curve.provenance = evidence(table, of_device);
   return curve;
 }
 
-LayerCurve decode_layer(const Table& table) {
+LayerCurve decode_layer(const Table& table, const Provenance& of_device) {
   LayerCurve curve;
   curve.hidden = table.integer("hidden", 1, 1 << 20);
   curve.heads = table.integer("heads", 1, 1 << 16);
@@ -71,7 +76,7 @@ LayerCurve decode_layer(const Table& table) {
   curve.micro_batch = axis(table, "micro_batch");
   curve.forward_us = ordinates(table, "forward_us", curve.micro_batch.size());
   curve.backward_us = ordinates(table, "backward_us", curve.micro_batch.size());
-  curve.provenance = evidence(table);
+  curve.provenance = evidence(table, of_device);
   return curve;
 }
 
@@ -83,26 +88,43 @@ Device decode_device(const Table& root) {
     return Sourced<double>{value, {Kind::assumed, why}};
   };
   Device device;
-  device.name = table.get<std::string>("name");
-  device.memory_capacity = table.get<Bytes>("memory_capacity");
+  const auto quantity = [&](const char* key, const char* text, const char* why) {
+    return table.get_or<Sourced<Bandwidth>>(key, {parse_bandwidth(text, {}), {Kind::assumed, why}});
+  };
+  device.name = table.get<Sourced<std::string>>("name").value;
+  device.memory_capacity = table.get<Sourced<Bytes>>("memory_capacity").value;
   device.memory_bandwidth = table.get<Sourced<Bandwidth>>("memory_bandwidth");
   device.copy_bandwidth = table.get<Sourced<Bandwidth>>("copy_bandwidth");
-  device.peak_half = table.get<Sourced<FlopRate>>("peak_half");
+  device.peak_half = table.get_or<Sourced<FlopRate>>("peak_half", {});
+  if (device.peak_half.value.value() == 0 && !root.has("layer"))
+    fail_input(table.where("peak_half"), "is missing, and no [[layer]] was measured instead");
+  device.peak_single = table.get_or<Sourced<FlopRate>>(
+      "peak_single", {device.peak_half.value * 0.5, {Kind::assumed, "half of peak_half"}});
   device.matrix_efficiency = table.get_or<Sourced<double>>(
       "matrix_efficiency", assumed(0.4, "usual share of peak in transformer training"));
   device.launch_overhead = table.get_or<Sourced<Duration>>(
       "launch_overhead",
+      {Duration::microseconds(3), {Kind::assumed, "one launch from C++, stream not full"}});
+  device.framework_launch = table.get_or<Sourced<Duration>>(
+      "framework_launch",
       {Duration::microseconds(6), {Kind::assumed, "PyTorch eager mode, one elementwise kernel"}});
+  device.pageable_d2h = quantity("pageable_d2h", "3 GB/s", "pageable copy, PCIe");
+  device.pageable_h2d = quantity("pageable_h2d", "3 GB/s", "pageable copy, PCIe");
+  device.pinned_d2h = quantity("pinned_d2h", "6 GB/s", "pinned buffers, several GPUs at once");
+  device.pinned_h2d = quantity("pinned_h2d", "6 GB/s", "pinned buffers, several GPUs at once");
   device.sync_overhead = table.get_or<Sourced<Duration>>(
       "sync_overhead",
       {Duration::microseconds(20), {Kind::assumed, "PyTorch .item(): copy, wait and wake-up"}});
   device.forward_share = table.get_or<Sourced<double>>(
       "forward_share",
       {0.36, {Kind::published, "1-bit Adam paper (arXiv 2102.02888), Table 1: 32.8 of 91.5 ms"}});
+  const Provenance of_device = device.copy_bandwidth.provenance;
   for (const Table& curve : root.tables("training_curve"))
-    device.training_curves.push_back(decode_training_curve(curve));
-  for (const Table& curve : root.tables("kernel")) device.kernels.push_back(decode_kernel(curve));
-  for (const Table& curve : root.tables("layer")) device.layers.push_back(decode_layer(curve));
+    device.training_curves.push_back(decode_training_curve(curve, of_device));
+  for (const Table& curve : root.tables("kernel"))
+    device.kernels.push_back(decode_kernel(curve, of_device));
+  for (const Table& curve : root.tables("layer"))
+    device.layers.push_back(decode_layer(curve, of_device));
   root.finish();
   return device;
 }
@@ -126,6 +148,13 @@ Device load_device(const std::string& name_or_path) {
   if (!name_or_path.ends_with(".toml") && name_or_path.find('/') == std::string::npos)
     return decode_device(Table::parse(device_text(name_or_path), name_or_path + ".toml"));
   return decode_device(Table::parse(read_file(name_or_path), name_or_path));
+}
+
+const KernelCurve* find_kernel(const Device& device, std::string_view name) {
+  if (name.empty()) return nullptr;
+  for (const KernelCurve& kernel : device.kernels)
+    if (kernel.name == name) return &kernel;
+  return nullptr;
 }
 
 double interpolate(const std::vector<double>& x, const std::vector<double>& y, double at) {

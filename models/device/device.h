@@ -49,11 +49,17 @@ struct Device {
   Bytes memory_capacity;
   Sourced<Bandwidth> memory_bandwidth;  // name plate
   Sourced<Bandwidth> copy_bandwidth;    // what a large copy reaches, bytes read plus written
-  Sourced<FlopRate> peak_half;          // dense fp16 or bf16 matrix products
-  Sourced<double> matrix_efficiency;    // share of peak_half that training reaches, without a curve
-  Sourced<Duration> launch_overhead;    // host time to start one kernel from a framework
-  Sourced<Duration> sync_overhead;      // host waits for the device and goes on
-  Sourced<double> forward_share;        // of the time of a forward and backward
+  // Dense fp16 or bf16 matrix products. Zero where only block times were measured: their rate then
+  // stands for other shapes.
+  Sourced<FlopRate> peak_half;
+  Sourced<FlopRate> peak_single;       // the same products on fp32 data (TF32 where there is one)
+  Sourced<double> matrix_efficiency;   // share of peak_half that training reaches, without a curve
+  Sourced<Duration> launch_overhead;   // host time to start one kernel
+  Sourced<Duration> framework_launch;  // the same from a framework's eager mode
+  Sourced<Duration> sync_overhead;     // host waits for the device and goes on
+  Sourced<double> forward_share;       // of the time of a forward and backward
+  // Copies between this device and host memory, pageable and pinned.
+  Sourced<Bandwidth> pageable_d2h, pageable_h2d, pinned_d2h, pinned_h2d;
   std::vector<TrainingCurve> training_curves;
   std::vector<KernelCurve> kernels;
   std::vector<LayerCurve> layers;
@@ -64,6 +70,9 @@ Device decode_device(const Table& root);
 Device load_device(const std::string& name_or_path);
 std::vector<std::string> device_names();
 std::string device_text(const std::string& name);
+
+// The measured kernel of that name, or null.
+const KernelCurve* find_kernel(const Device& device, std::string_view name);
 
 // Piecewise linear through the points, extended by the first and last slope; a single point is
 // taken as proportional. Never below zero. `x` must be ascending and as long as `y`.

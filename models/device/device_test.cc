@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "kernels/profile/document.h"
 #include "models/device/compute.h"
 #include "models/shape/load.h"
 #include "sim/base/error.h"
@@ -81,6 +82,41 @@ source = "test"
   std::string broken = text;
   broken.replace(broken.find("[8.0, 16.0]"), 11, "[16.0, 8.0]");
   CHECK_THROWS_WITH(decode_device(Table::parse(broken, "lab.toml")), Contains("ascending"));
+}
+
+TEST_CASE("devices: what the profiler writes is a device at once") {
+  DeviceProfileDocument written;
+  written.name = "Some GPU";
+  written.source = "lambcast profile, a test";
+  written.memory_bandwidth = Bandwidth(4e12);
+  written.copy_bandwidth = Bandwidth(3e12);
+  written.memory_capacity = Bytes(100e9);
+  written.launch_overhead = Duration::microseconds(2.5);
+  written.pageable_d2h = written.pageable_h2d = Bandwidth(5e9);
+  written.pinned_d2h = written.pinned_h2d = Bandwidth(50e9);
+  written.kernels.push_back({"adam_step", 30, {1000, 4000}, {4, 20}, {0.1, 0.2}});
+  written.layers.push_back({1024, 16, 4096, 128, {8, 16}, {100, 150}, {200, 300}});
+  const Device device = decode_device(Table::parse(to_toml(written), "gpu.toml"));
+  CHECK(device.name == "Some GPU");
+  CHECK(device.pinned_d2h.value == Bandwidth(50e9));
+  REQUIRE(find_kernel(device, "adam_step") != nullptr);
+  CHECK(find_kernel(device, "adam_step")->provenance.kind == Kind::measured);
+  CHECK(find_kernel(device, "lamb_step") == nullptr);
+  const ModelShape bert = load_model("bert-large");
+  CHECK(micro_batch_time(device, bert, "deepspeed", 8, 128).provenance.source ==
+        "lambcast profile, a test");
+  // A shape that was not measured runs at the best rate of those that were: BERT-Large's block at
+  // micro batch 16 in 450 us.
+  const ModelShape gpt2 = load_model("gpt2");
+  const double block = 2 * 128. * (4 * 1024. * 1024 + 2 * 1024. * 4096) + 4 * 128. * 128 * 1024;
+  const double rate = 3 * block * 16 / 450e-6;
+  CHECK(ms(micro_batch_time(device, gpt2, "deepspeed", 64, 1024)) ==
+        Approx(3 * 64 * forward_flops(gpt2, 1024).value() / rate * 1e3));
+  CHECK_THROWS_WITH(
+      decode_device(Table::parse("[device]\nname = \"x\"\nmemory_capacity = \"1 GB\"\n"
+                                 "memory_bandwidth = \"2 GB/s\"\ncopy_bandwidth = \"1 GB/s\"\n",
+                                 "x.toml")),
+      Contains("peak_half: is missing, and no [[layer]]"));
 }
 
 TEST_CASE("compute: interpolation is linear, extends its ends and stays above zero") {

@@ -31,6 +31,13 @@ std::vector<std::int64_t> compressed_buffers(const Training& training) {
   return buffers;
 }
 
+HostCopies host_copies(const Cluster& cluster, const Device& device) {
+  const HostCopySpec& given = cluster.host_copy;
+  return {given.pageable_to_host.value_or(device.pageable_d2h),
+          given.pageable_to_device.value_or(device.pageable_h2d),
+          given.staged_by_mpi.value_or(device.pinned_d2h)};
+}
+
 std::vector<std::int64_t> gradient_buckets(const Training& training) {
   // engine.py closes a bucket once it exceeds 5e8 elements; DDP's default is 25 MiB, filled from
   // the last layer backwards.

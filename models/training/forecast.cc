@@ -93,6 +93,8 @@ std::vector<CostSource> sources_of(const Training& training) {
   add("optimizer_memory_bandwidth", device.copy_bandwidth.provenance);
   if (cluster.stack.optimizer_scale.value != 1)
     add("optimizer_scale", cluster.stack.optimizer_scale.provenance);
+  if (training.kernels == Kernels::unfused_adam)
+    add("unfused_adam", cluster.stack.unfused_adam_from);
   if (training.gpus == 1) return sources;
   add("gpu_link", cluster.gpu_link.provenance);
   if (training.nodes() > 1) {
@@ -102,15 +104,22 @@ std::vector<CostSource> sources_of(const Training& training) {
     add("nccl_latency", cluster.nccl.protocols.back().network_hop.provenance);
   }
   if (!deepspeed::is_onebit(training.optimizer())) return sources;
+  const CompressionPasses passes =
+      compression_passes(training.optimizer(), training.config.optimizer->comm_backend_name.value,
+                         training.kernels, training.gpus);
+  const KernelCurve* measured = find_kernel(device, passes.worker.kernel);
   add("compression_kernels",
-      {Kind::assumed, training.kernels == Kernels::fused
-                          ? "bytes of the fused kernels over copy bandwidth (kernels/cuda)"
-                          : "bytes of DeepSpeed's unfused operations over copy bandwidth"});
+      measured != nullptr
+          ? measured->provenance
+          : Provenance{Kind::assumed,
+                       training.kernels == Kernels::fused
+                           ? "bytes of the fused kernels over copy bandwidth (kernels/cuda)"
+                           : "bytes of DeepSpeed's unfused operations over copy bandwidth"});
   if (training.config.optimizer->comm_backend_name.value == CommBackend::mpi) {
     add("mpi_nic_efficiency", cluster.mpi.nic_efficiency.provenance);
     add("host_copies", training.config.optimizer->cuda_aware.value
-                           ? cluster.host_copy.staged_by_mpi.provenance
-                           : cluster.host_copy.pageable_to_host.provenance);
+                           ? host_copies(cluster, device).staged_by_mpi.provenance
+                           : host_copies(cluster, device).pageable_to_host.provenance);
   }
   return sources;
 }
@@ -140,6 +149,7 @@ Forecast forecast(const Training& training, CollectiveCosts& costs) {
   if (baseline != training.optimizer()) {
     Training plain = training;
     plain.config.optimizer->type = baseline;
+    plain.kernels = stack_kernels(plain.cluster->stack, baseline);
     const RunForecast other = sum_up(plain, forecast_stages(plain, costs));
     result.run.speedup_vs_baseline = other.time_s / result.run.time_s;
     if (result.run.wire_bytes_per_gpu > 0)

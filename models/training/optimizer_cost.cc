@@ -35,20 +35,26 @@ Passes zero_one_adam(StepKind step) {
   return {momentum + adam_common + apply + 96, 0, 24, 0, 0};
 }
 
+// Bytes of kernels/cuda/{adam,lamb}.h, fp16 copy of the weights included.
 Passes fused_update(OptimizerType type, StepKind step) {
   const bool compressing = step == StepKind::compression;
   switch (type) {
     case OptimizerType::adam:
     case OptimizerType::adamw:
-      return {28, 1, 0, 0, 0};
+      return {30, 1, 0, 0, 0, "adam_step"};
     case OptimizerType::lamb:
-      return {42, 3, 0, 0, 0};
+      return {42, 3, 0, 0, 0, "lamb_step"};
     case OptimizerType::onebit_lamb:
-      return {compressing ? 42.125 : 42, 3, 0, 0, 0};
+      return compressing ? Passes{42.125, 3, 0, 0, 0, "onebit_lamb_step"}
+                         : Passes{42, 3, 0, 0, 0, "lamb_step"};
     case OptimizerType::onebit_adam:
-      return {compressing ? 16.0 : 28.0, 1, 0, 0, 0};
+      return compressing ? Passes{18, 1, 0, 0, 0, "onebit_adam_step"}
+                         : Passes{30, 1, 0, 0, 0, "adam_step"};
     case OptimizerType::zero_one_adam:
-      return {compressing ? 44.0 : step == StepKind::silent ? 32.0 : 28.0, 2, 0, 0, 0};
+      if (step == StepKind::warmup) return {30, 1, 0, 0, 0, "adam_step"};
+      // A 1-bit round is a local step and the begin and end of a sync.
+      return compressing ? Passes{34 + 22 + 26, 3, 0, 0, 0}
+                         : Passes{34, 1, 0, 0, 0, "zero_one_local_step"};
   }
   return {};
 }
@@ -60,13 +66,11 @@ std::string_view name_of(StepKind kind) {
   return names[static_cast<std::size_t>(kind)];
 }
 
-Passes operator+(Passes a, const Passes& b) {
-  a.bytes_per_element += b.bytes_per_element;
-  a.launches += b.launches;
-  a.launches_per_tensor += b.launches_per_tensor;
-  a.syncs += b.syncs;
-  a.syncs_per_tensor += b.syncs_per_tensor;
-  return a;
+Kernels stack_kernels(const StackSpec& stack, OptimizerType type) {
+  if (deepspeed::is_onebit(type)) return Kernels::deepspeed;
+  if (stack.implementation == "nvidia") return Kernels::nvidia;
+  return stack.unfused_adam && !deepspeed::is_lamb(type) ? Kernels::unfused_adam
+                                                         : Kernels::deepspeed;
 }
 
 Passes wrapper_passes(OptimizerType type, Kernels kernels) {
@@ -91,7 +95,9 @@ Passes update_passes(OptimizerType type, StepKind step, Kernels kernels) {
   switch (type) {
     case OptimizerType::adam:
     case OptimizerType::adamw:
-      return {28, 1, 0, 0, 0};  // FusedAdam, multi-tensor
+      // FusedAdam is one multi-tensor kernel; unfused, Adam is the warm-up of 1-bit Adam.
+      return kernels == Kernels::unfused_adam ? onebit_adam(StepKind::warmup)
+                                              : Passes{28, 1, 0, 0, 0};
     case OptimizerType::lamb:
       // One fused kernel in three launches a tensor (csrc/lamb); apex: multi-tensor, norms apart.
       return kernels == Kernels::nvidia ? Passes{48, 20, 0, 0, 0} : Passes{42, 0, 3, 0, 0};
@@ -105,10 +111,16 @@ Passes update_passes(OptimizerType type, StepKind step, Kernels kernels) {
   return {};
 }
 
-CompressionPasses compression_passes(CommBackend backend, Kernels kernels, int ranks) {
+CompressionPasses compression_passes(OptimizerType type, CommBackend backend, Kernels kernels,
+                                     int ranks) {
   const double n = ranks;
-  if (kernels == Kernels::fused)
-    return {{12.125, 2, 0, 0, 0}, {0.125 + 8.125 / n, 2, 0, 0, 0}, {4.125, 1, 0, 0, 0}};
+  if (kernels == Kernels::fused) {
+    const Passes decode =
+        type == OptimizerType::onebit_lamb ? Passes{} : Passes{4.125, 1, 0, 0, 0, "onebit_decode"};
+    return {{16.125, 2, 0, 0, 0, "onebit_worker_momentum"},
+            {0.125 + 8.125 / n, 2, 0, 0, 0, ranks == 8 ? "onebit_server_n8" : ""},
+            decode};
+  }
   const double saved = backend == CommBackend::compressed ? 4 : 0;
   return {{100 - saved, 12, 0, 1, 0}, {34 + 100 / n, 20, 0, 1, 0}, {38 - saved, 8, 0, 0, 0}};
 }

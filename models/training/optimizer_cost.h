@@ -13,7 +13,10 @@
 // adds the overflow check, gradient norm, unscaling and the copies between fp16 and fp32.
 #pragma once
 
+#include <string_view>
+
 #include "models/deepspeed/optimizer.h"
+#include "topologies/cluster.h"
 
 namespace lambcast {
 
@@ -21,9 +24,12 @@ enum class StepKind { uniform, warmup, compression, silent };
 
 std::string_view name_of(StepKind kind);
 
-// Whose kernels run: DeepSpeed's unfused operations (or a vendor's fused LAMB), or those of
-// kernels/.
-enum class Kernels { deepspeed, nvidia, fused };
+// Whose kernels run: DeepSpeed's (unfused for the 1-bit optimizers, fused for the plain ones), the
+// same with plain Adam unfused too, NVIDIA's Apex, or those of kernels/.
+enum class Kernels { deepspeed, unfused_adam, nvidia, fused };
+
+// What a software stack runs for an optimizer.
+Kernels stack_kernels(const StackSpec& stack, deepspeed::OptimizerType type);
 
 struct Passes {
   double bytes_per_element = 0;
@@ -31,8 +37,9 @@ struct Passes {
   double launches_per_tensor = 0;
   double syncs = 0;
   double syncs_per_tensor = 0;
-
-  friend Passes operator+(Passes a, const Passes& b);
+  // The name under which `lambcast profile` measures it, if it does: its time then replaces all
+  // that.
+  std::string_view kernel = {};
 };
 
 // The precision wrapper around the optimizer, fp16 or bf16 training.
@@ -44,12 +51,14 @@ Passes update_passes(deepspeed::OptimizerType type, StepKind step, Kernels kerne
 // The three parts of compressed_allreduce (deepspeed/runtime/comm/{nccl,mpi,compressed}.py) per
 // padded element, n ranks. DeepSpeed: about 100 bytes for the worker's compensation, norm, error
 // and packing, 34 for unpacking and averaging n chunks, 100/n for compressing the own chunk, 38 for
-// the final decode. The fused kernels: 12.125 (buffer) plus 1/8 + 65/8n, and 4.125
-// (kernels/cuda/compression.h). The "compressed" backend packs with one operation where the others
-// go through a bool and a byte tensor: 4 bytes less on either side.
+// the final decode. The "compressed" backend packs with one operation where the others go through a
+// bool and a byte tensor: 4 bytes less on either side. The fused kernels
+// (kernels/cuda/compression.h) update the momentum as they compress it, 16.125; serve with 1/8 +
+// 65/8n; decode with 4.125, which the LAMB step does itself.
 struct CompressionPasses {
   Passes worker, server, decode;
 };
-CompressionPasses compression_passes(deepspeed::CommBackend backend, Kernels kernels, int ranks);
+CompressionPasses compression_passes(deepspeed::OptimizerType type, deepspeed::CommBackend backend,
+                                     Kernels kernels, int ranks);
 
 }  // namespace lambcast

@@ -55,11 +55,15 @@ class StepBuilder {
 
   Duration passes_time(const Passes& passes, double elements, double tensors) const {
     const Device& device = *training_.device;
+    if (const KernelCurve* measured = find_kernel(device, passes.kernel))
+      return Duration::microseconds(interpolate(measured->elements, measured->time_us, elements));
     const double scale = training_.cluster->stack.optimizer_scale.value;
+    const Duration launch = training_.kernels == Kernels::fused ? device.launch_overhead.value
+                                                                : device.framework_launch.value;
     const double launches = passes.launches + passes.launches_per_tensor * tensors;
     const double syncs = passes.syncs + passes.syncs_per_tensor * tensors;
     return std::max(memory_time(passes.bytes_per_element * elements, scale),
-                    device.launch_overhead.value.scaled(launches)) +
+                    launch.scaled(launches)) +
            device.sync_overhead.value.scaled(syncs);
   }
 
@@ -95,12 +99,16 @@ class StepBuilder {
     const MicroBatchTime time = micro_batch_time(*training_.device, *training_.model,
                                                  training_.cluster->stack.implementation,
                                                  training_.batch.micro, stage_.seq_len);
-    const double scale = training_.cluster->stack.compute_scale.value;
+    // Curves are of half-precision training; fp32 products run at their own peak.
+    const bool half = training_.config.fp16.enabled.value || training_.config.bf16_enabled.value;
+    const Device& device = *training_.device;
+    const double scale = training_.cluster->stack.compute_scale.value *
+                         (half ? 1 : device.peak_half.value / device.peak_single.value);
     const Duration forward = time.forward.scaled(scale), backward = time.backward.scaled(scale);
     const bool overlapped = training_.overlap == Overlap::ddp && training_.gpus > 1 &&
                             (stage_.kind == StepKind::uniform || stage_.kind == StepKind::warmup);
     const std::int64_t whole = training_.batch.gas - (overlapped ? 1 : 0);
-    if (training_.expand) {
+    if (training_.per_block) {
       const std::int64_t most =
           max_unrolled_tasks / std::max<std::int64_t>(1, training_.model->layers);
       if (whole > most)
@@ -220,7 +228,8 @@ class StepBuilder {
     const auto elements = static_cast<double>(padded);
     const double signs = elements / 8;
     const CommBackend backend = training_.config.optimizer->comm_backend_name.value;
-    const CompressionPasses passes = compression_passes(backend, training_.kernels, training_.gpus);
+    const CompressionPasses passes =
+        compression_passes(training_.optimizer(), backend, training_.kernels, training_.gpus);
     const auto kernels = [&](const char* name, Category category, const Passes& of) {
       compute(name, category, passes_time(of, elements, 1) * times);
     };
@@ -256,7 +265,7 @@ class StepBuilder {
   // phase, (n-1)/n of the signs, down and up again.
   void stage_through_host(double signs, double down, double up, double copies, std::int64_t times) {
     if (!is_mpi()) return;
-    const HostCopySpec& copy = training_.cluster->host_copy;
+    const HostCopies copy = host_copies(*training_.cluster, *training_.device);
     Duration time;
     if (training_.config.optimizer->cuda_aware.value) {
       time = Bytes(2 * signs * (training_.gpus - 1) / training_.gpus) / copy.staged_by_mpi.value;

@@ -43,6 +43,12 @@ struct StepRun {
 
 StepRun run_step(const Training& training, const Stage& stage, CollectiveCosts& costs);
 
+// Copies between GPU and host memory: the cluster's own figures, else the device profile's.
+struct HostCopies {
+  Sourced<Bandwidth> pageable_to_host, pageable_to_device, staged_by_mpi;
+};
+HostCopies host_copies(const Cluster& cluster, const Device& device);
+
 // Padded sizes of the buffers that compressed_allreduce is called on, in order.
 std::vector<std::int64_t> compressed_buffers(const Training& training);
 

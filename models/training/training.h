@@ -35,7 +35,8 @@ struct Training {
   Kernels kernels = Kernels::deepspeed;
   Overlap overlap = Overlap::none;
   NetworkModel network = NetworkModel::analytic;
-  bool expand = false;  // --symmetry off: every rank, round and micro step on its own
+  bool expand = false;     // --symmetry off: every rank and round on its own
+  bool per_block = false;  // one task per micro batch and block, for traces and --symmetry off
 
   deepspeed::OptimizerType optimizer() const { return config.optimizer->type; }
   int nodes() const { return (gpus + gpus_per_node - 1) / gpus_per_node; }

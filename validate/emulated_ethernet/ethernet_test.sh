@@ -18,7 +18,7 @@ command -v mpirun > /dev/null || { echo "skipped: there is no mpirun"; exit 77; 
 # bound: three times that, for a machine that is busy with other things.
 export OMPI_MCA_coll_tuned_use_dynamic_rules=1 OMPI_MCA_coll_tuned_allreduce_algorithm=4
 for hosts in 2 4; do
-  table=$("$ethernet" with $hosts 100mbit "$program" --op all_reduce -b 256K -e 1M -f 4 -n 3 -a 3 \
+  table=$("$ethernet" with $hosts 100mbit "$program" --backend mpi --op all_reduce -b 256K -e 1M -f 4 -n 3 -a 3 \
     --statistic median --format csv 2> /dev/null) || fail "$hosts hosts: $table"
   rows=$(grep -c '^[0-9]' <<< "$table")
   [ "$rows" = 2 ] || fail "$hosts hosts: $rows rows instead of 2: $table"

@@ -1,16 +1,38 @@
-// measure_mpi_program [flags]: what `lambcast measure --backend mpi` does, as a program of its
-// own that mpirun can start; the tests and the emulated Ethernet use it.
+// lambcast-measure --backend mpi|nccl [flags]: what `lambcast measure` runs. A program of its own,
+// because it links MPI and NCCL, which would slow the start of every other command.
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 
+#include "sim/base/error.h"
 #include "validate/measure/measure.h"
+
+namespace {
+
+// Takes `--backend NAME` out of the flags; the rest are those of nccl-tests.
+bool take_backend_is_mpi(std::vector<std::string>& flags) {
+  const auto flag = std::find(flags.begin(), flags.end(), "--backend");
+  if (flag == flags.end() || flag + 1 == flags.end())
+    lambcast::fail_input({"", 0, "--backend"}, "is missing", "nccl, mpi");
+  const std::string name = *(flag + 1);
+  flags.erase(flag, flag + 2);
+  if (name != "mpi" && name != "nccl")
+    lambcast::fail_unknown({"", 0, "--backend"}, "backend", name,
+                           std::vector<std::string>{"nccl", "mpi"});
+  return name == "mpi";
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   using namespace lambcast::validate;
   try {
-    return measure_mpi(parse_measure_flags({argv + 1, argv + argc}), std::cout);
+    std::vector<std::string> flags(argv + 1, argv + argc);
+    const bool mpi = take_backend_is_mpi(flags);
+    const MeasureOptions options = parse_measure_flags(flags);
+    return mpi ? measure_mpi(options, std::cout) : measure_nccl(options, std::cout);
   } catch (const lambcast::Error& error) {
-    std::fprintf(stderr, "%s\n", error.what());
+    std::fprintf(stderr, "lambcast: %s\n", error.what());
     return static_cast<int>(error.code());
   }
 }

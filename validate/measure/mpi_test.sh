@@ -13,7 +13,7 @@ run() {  # RANKS FLAGS...
   local ranks=$1
   shift
   mpirun --allow-run-as-root --oversubscribe --mca mpi_yield_when_idle 1 --mca btl self,vader \
-    --mca plm_rsh_agent /bin/false -x LD_PRELOAD="$yield_sleep" -n "$ranks" "$program" "$@"
+    --mca plm_rsh_agent /bin/false -x LD_PRELOAD="$yield_sleep" -n "$ranks" "$program" --backend mpi "$@"
 }
 
 fail() { echo "FAILED: $1"; exit 1; }

@@ -1,0 +1,99 @@
+// Just enough of CUDA to run the kernels of this library on a CPU, so that their logic is tested
+// where there is no GPU: the same .cu files, compiled by the host compiler with this folder first
+// in the include path.
+//
+// Every thread of a block is a fiber; blocks run one after the other; a barrier or a shuffle lets
+// the other fibers run until all have arrived. So indexing, tails, packing, reductions and the
+// order of launches are tested as they are. What is not: races (fibers never run at once), memory
+// ordering, alignment faults, speed. "Device" memory is host memory, a stream is nothing, and two
+// multiprocessors of two blocks each stand for the device.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+
+#define __global__
+#define __device__
+#define __shared__ static  // one block runs at a time
+#define __launch_bounds__(threads)
+
+enum cudaError_t { cudaSuccess = 0, cudaErrorMisalignedAddress = 716 };
+enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2 };
+enum cudaDeviceAttr { cudaDevAttrMultiProcessorCount };
+using cudaStream_t = void*;
+
+inline const char* cudaGetErrorString(cudaError_t) { return "error on the emulated device"; }
+inline cudaError_t cudaGetLastError() { return cudaSuccess; }
+inline cudaError_t cudaGetDevice(int* device) { return *device = 0, cudaSuccess; }
+inline cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
+  return *value = 2, cudaSuccess;
+}
+inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void*, int,
+                                                                 std::size_t) {
+  return *blocks = 2, cudaSuccess;
+}
+inline cudaError_t cudaMalloc(void** data, std::size_t bytes) {
+  *data = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  return cudaSuccess;
+}
+inline cudaError_t cudaFree(void* data) { return std::free(data), cudaSuccess; }
+inline cudaError_t cudaMemset(void* data, int value, std::size_t bytes) {
+  return std::memset(data, value, bytes), cudaSuccess;
+}
+inline cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind) {
+  if (bytes > 0) std::memcpy(to, from, bytes);
+  return cudaSuccess;
+}
+
+struct Dim {
+  unsigned x = 0;
+};
+extern Dim threadIdx, blockIdx, blockDim, gridDim;
+
+struct alignas(16) float4 {
+  float x, y, z, w;
+};
+struct float2 {
+  float x, y;
+};
+inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
+
+using std::isfinite;
+using std::max;
+using std::min;
+using std::signbit;
+
+void __syncthreads();
+
+namespace lambcast::cuda_on_cpu {
+
+// Runs `thread` once for every thread of every block.
+void run(unsigned blocks, unsigned block_threads, const std::function<void()>& thread);
+// The 8 bytes that thread `lane` of this warp offers in the same call.
+std::uint64_t exchange(std::uint64_t offered, unsigned lane);
+
+template <typename T>
+T shuffle(T value, unsigned lane) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof value);
+  bits = exchange(bits, lane);
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+}  // namespace lambcast::cuda_on_cpu
+
+template <typename T>
+T __shfl_xor_sync(unsigned, T value, unsigned mask) {
+  return lambcast::cuda_on_cpu::shuffle(value, (threadIdx.x % 32) ^ mask);
+}
+template <typename T>
+T __shfl_down_sync(unsigned, T value, unsigned offset) {
+  const unsigned lane = threadIdx.x % 32;
+  return lambcast::cuda_on_cpu::shuffle(value, lane + offset < 32 ? lane + offset : lane);
+}

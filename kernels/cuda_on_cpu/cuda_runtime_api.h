@@ -1,0 +1,3 @@
+#pragma once
+
+#include "kernels/cuda_on_cpu/cuda_runtime.h"

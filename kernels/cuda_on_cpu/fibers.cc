@@ -1,0 +1,120 @@
+#include <ucontext.h>
+
+#include <memory>
+#include <vector>
+
+#include "kernels/cuda/gpu.h"
+#include "kernels/cuda_on_cpu/cuda_runtime.h"
+#include "sim/base/check.h"
+
+Dim threadIdx, blockIdx, blockDim, gridDim;
+
+namespace lambcast::cuda_on_cpu {
+namespace {
+
+constexpr unsigned most_threads = 1024;
+constexpr std::size_t stack_bytes = std::size_t{64} << 10;
+
+// Threads that wait for each other; `round` counts how often all have arrived.
+struct Meeting {
+  unsigned arrived = 0;
+  unsigned round = 0;
+};
+
+struct Block {
+  std::vector<ucontext_t> fibers = std::vector<ucontext_t>(most_threads);
+  std::vector<std::unique_ptr<char[]>> stacks;
+  std::vector<bool> done;
+  ucontext_t scheduler;
+  const std::function<void()>* thread = nullptr;
+  Meeting all, warp[most_threads / 32];
+  unsigned finished = 0;
+  // What each thread offers in even and in odd rounds of its warp: nobody can be two rounds ahead.
+  std::uint64_t offered[2][most_threads];
+};
+
+Block& block() {
+  static Block only;
+  return only;
+}
+
+void enter() {
+  (*block().thread)();
+  const unsigned me = threadIdx.x;
+  block().done[me] = true;
+  ++block().finished;
+  swapcontext(&block().fibers[me], &block().scheduler);
+}
+
+void meet(Meeting& meeting, unsigned members) {
+  if (++meeting.arrived == members) {
+    meeting.arrived = 0;
+    ++meeting.round;
+    return;
+  }
+  const unsigned round = meeting.round, me = threadIdx.x;
+  while (meeting.round == round) {
+    swapcontext(&block().fibers[me], &block().scheduler);
+    threadIdx.x = me;
+  }
+}
+
+void start(unsigned thread) {
+  Block& b = block();
+  if (b.stacks.size() <= thread) b.stacks.push_back(std::make_unique<char[]>(stack_bytes));
+  getcontext(&b.fibers[thread]);
+  b.fibers[thread].uc_stack.ss_sp = b.stacks[thread].get();
+  b.fibers[thread].uc_stack.ss_size = stack_bytes;
+  makecontext(&b.fibers[thread], enter, 0);
+}
+
+void run_block() {
+  Block& b = block();
+  b.finished = 0;
+  b.done.assign(blockDim.x, false);
+  for (unsigned t = 0; t < blockDim.x; ++t) start(t);
+  // A round in which nobody arrives anywhere and nobody ends would go on for ever.
+  unsigned rounds = 0;
+  while (b.finished < blockDim.x) {
+    LAMBCAST_CHECK(++rounds < 10'000'000, "a barrier that not all threads of block {} reach",
+                   blockIdx.x);
+    for (unsigned t = 0; t < blockDim.x; ++t) {
+      if (b.done[t]) continue;
+      threadIdx.x = t;
+      swapcontext(&b.scheduler, &b.fibers[t]);
+    }
+  }
+}
+
+}  // namespace
+
+void run(unsigned blocks, unsigned block_threads, const std::function<void()>& thread) {
+  LAMBCAST_CHECK(block_threads <= most_threads && block_threads % 32 == 0, "{} threads",
+                 block_threads);
+  block().thread = &thread;
+  gridDim.x = blocks;
+  blockDim.x = block_threads;
+  for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x) run_block();
+}
+
+std::uint64_t exchange(std::uint64_t offered, unsigned lane) {
+  const unsigned warp = threadIdx.x / 32;
+  Meeting& meeting = block().warp[warp];
+  auto& slots = block().offered[meeting.round % 2];
+  slots[threadIdx.x] = offered;
+  meet(meeting, 32);
+  return slots[warp * 32 + lane];
+}
+
+}  // namespace lambcast::cuda_on_cpu
+
+void __syncthreads() {
+  lambcast::cuda_on_cpu::meet(lambcast::cuda_on_cpu::block().all, blockDim.x);
+}
+
+namespace lambcast::cuda {
+// The emulated device is always there, once.
+std::string gpus_missing(int wanted) {
+  return wanted <= 1 ? "" : "the emulated device is a single one";
+}
+}  // namespace lambcast::cuda

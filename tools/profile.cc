@@ -1,0 +1,61 @@
+#include "kernels/profile.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <memory>
+
+#include "sim/base/error.h"
+#include "tools/commands.h"
+#include "tools/size.h"
+
+namespace lambcast {
+namespace {
+
+struct Options {
+  ProfileOptions profile;
+  std::string begin, end, out;
+  bool no_layers = false;
+};
+
+int profile_command(Options options) {
+  if (!options.begin.empty())
+    options.profile.min_bytes = static_cast<std::size_t>(parse_size(options.begin, "-b"));
+  if (!options.end.empty())
+    options.profile.max_bytes = static_cast<std::size_t>(parse_size(options.end, "-e"));
+  options.profile.layers = !options.no_layers;
+  if (isatty(STDERR_FILENO) != 0)
+    options.profile.progress = [](std::string_view line) { fmt::print(stderr, "{}\n", line); };
+  const std::string profile = profile_device(options.profile);
+  if (options.out.empty()) {
+    fmt::print("{}", profile);
+    return 0;
+  }
+  std::ofstream file(options.out, std::ios::binary | std::ios::trunc);
+  file << profile;
+  if (!file.flush())
+    throw Error(Exit::failure, fmt::format("-o: {}: cannot be written", options.out));
+  fmt::print("device profile in {}; use it with simulate --device {}\n", options.out, options.out);
+  return 0;
+}
+
+}  // namespace
+
+Command add_profile(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("profile", "time the CUDA kernels on this GPU and write a device profile");
+  command->add_option("-b", options->begin, "smallest fp32 buffer (K, M, G binary; 256K)");
+  command->add_option("-e", options->end, "largest fp32 buffer (4G)");
+  command->add_option("-f", options->profile.factor, "from one size to the next (4)");
+  command->add_option("-n", options->profile.iterations, "iterations (20)");
+  command->add_option("-w", options->profile.warmup, "warm-up calls (5)");
+  command->add_flag("--no-layers", options->no_layers, "leave out the transformer layers");
+  command->add_option("-o,--out", options->out, "file for the profile (default: stdout)");
+  command->footer(
+      "Example\n  lambcast profile -o my-gpu.toml && lambcast simulate --device my-gpu.toml ...");
+  return [options] { return profile_command(*options); };
+}
+
+}  // namespace lambcast

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Runs every command of the README's ```sh blocks, as a reader would.
+#
+#   readme_test.sh README.md FOLDER_OF_LAMBCAST
+set -euo pipefail
+readme=$(readlink -f "$1")
+PATH=$(readlink -f "$2"):$PATH
+# Root needs to tell mpirun that it means it; two ranks may share a core.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+commands=0
+while IFS= read -r command; do
+  case $command in
+    mpirun*) command -v mpirun >/dev/null || { echo "left out, there is no mpirun: $command"; continue; } ;;
+  esac
+  bash -c "$command" >out 2>err </dev/null || { echo "FAILED: $command"; cat err; exit 1; }
+  [ -s out ] || case $command in *'>'*) ;; *) echo "FAILED, prints nothing: $command"; exit 1 ;; esac
+  commands=$((commands + 1))
+done < <(awk '/^```sh$/{inside=1; next} /^```$/{inside=0} inside' "$readme")
+[ "$commands" -ge 8 ] || { echo "FAILED: only $commands commands found"; exit 1; }
+echo "$commands commands ran"

@@ -1,0 +1,31 @@
+#include "tools/size.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <string_view>
+
+#include "sim/base/error.h"
+
+namespace lambcast {
+
+double parse_size(const std::string& text, const char* flag) {
+  double number = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
+  std::string_view suffix(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  double scale = 1;
+  if (suffix == "K" || suffix == "k")
+    scale = 0x1p10;
+  else if (suffix == "M" || suffix == "m")
+    scale = 0x1p20;
+  else if (suffix == "G" || suffix == "g")
+    scale = 0x1p30;
+  else if (!suffix.empty())
+    scale = 0;
+  if (status != std::errc{} || scale == 0 || !(number >= 1) || number * scale > 0x1p50)
+    fail_input({"", 0, flag}, fmt::format("'{}' is not a size", text),
+               "bytes, with K, M or G for powers of 1024, up to 1P");
+  return number * scale;
+}
+
+}  // namespace lambcast
