@@ -27,6 +27,8 @@ struct Options {
   std::vector<std::string> set;
 };
 
+constexpr std::size_t max_sizes = 10'000;
+
 struct Row {
   double size;
   Duration time;
@@ -84,6 +86,8 @@ std::vector<Row> forecast_rows(const Options& options, const Cluster& cluster, i
                  : collective.time;
     rows.push_back({request.size.value(), time, std::move(collective)});
     if (first == last) break;
+    if (rows.size() > max_sizes)
+      fail_input({"", 0, "-f"}, fmt::format("gives more than {} sizes", max_sizes));
   }
   return rows;
 }
