@@ -95,18 +95,24 @@ std::vector<Row> forecast_rows(const Options& options, const Cluster& cluster, i
 void print_nccl_tests(const Options& options, const Cluster& cluster, double factor,
                       const std::vector<Row>& rows) {
   fmt::print("# lambcast forecast of {} on {}, {} ranks\n", options.op, cluster.name, options.gpus);
-  fmt::print("#\n#{:>13} {:>13} {:>9} {:>7} {:>6} {:>11} {:>9} {:>9} {:>7}   {}\n", "size", "count",
-             "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "algorithm/protocol");
+  fmt::print("#\n#{:>13} {:>13} {:>9} {:>7} {:>6} {:>11} {:>9} {:>9} {:>7}\n", "size", "count",
+             "type", "redop", "root", "time", "algbw", "busbw", "#wrong");
   fmt::print("#{:>13} {:>13} {:>9} {:>7} {:>6} {:>11} {:>9} {:>9} {:>7}\n", "(B)", "(elements)", "",
              "", "", "(us)", "(GB/s)", "(GB/s)", "");
   const bool reduces = options.op == "all_reduce" || options.op == "reduce_scatter";
   const bool per_rank = options.op != "all_reduce" && options.op != "broadcast";
+  std::string running;
   for (const Row& row : rows) {
+    // Readers of these logs count columns, so what runs is said in comments, where it changes.
+    const std::string runs =
+        fmt::format("{}/{}", row.collective.algorithm, row.collective.protocol);
+    if (runs != running) fmt::print("# {}\n", runs);
+    running = runs;
     const double algbw = row.time.ps() == 0 ? 0 : row.size / row.time.s() * 1e-9;
-    fmt::print(" {:>13.0f} {:>13.0f} {:>9} {:>7} {:>6} {:>11.2f} {:>9.2f} {:>9.2f} {:>7}   {}/{}\n",
+    fmt::print(" {:>13.0f} {:>13.0f} {:>9} {:>7} {:>6} {:>11.2f} {:>9.2f} {:>9.2f} {:>7}\n",
                row.size, std::floor(row.size / 4 / (per_rank ? options.gpus : 1)), "float",
                reduces ? "sum" : "none", options.op == "broadcast" ? 0 : -1, row.time.us(), algbw,
-               algbw * factor, "N/A", row.collective.algorithm, row.collective.protocol);
+               algbw * factor, "N/A");
   }
 }
 

@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# Every #include points down: a folder is a floor, and includes only from floors below or its own.
+#
+#   includes_test.sh ROOT            checks the sources below ROOT
+#   includes_test.sh ROOT --canary   plants an arrow that points up in a copy, which must be found
+set -euo pipefail
+root=$(readlink -f "$1")
+
+# check ROOT: prints the arrows that point up, and how many includes it saw on stderr.
+check() {
+  (cd "$1" && find sim kernels topologies models experiments validate tools -type f \
+    \( -name '*.h' -o -name '*.cc' -o -name '*.cu' -o -name '*.cuh' \) -print0 | sort -z |
+    xargs -0 awk '
+      function floor_of(path) {
+        if (path ~ /^sim\/base\//) return 0
+        if (path ~ /^(sim|kernels)\//) return 1
+        if (path ~ /^(topologies|models)\//) return 2
+        if (path ~ /^experiments\//) return 3
+        if (path ~ /^validate\//) return 4
+        if (path ~ /^tools\//) return 5
+        return -1
+      }
+      # Quoted includes are ours and named from the root; "embedded/..." is generated beside its user.
+      match($0, /^[ \t]*#[ \t]*include[ \t]*"[^"]*"/) {
+        split(substr($0, RSTART, RLENGTH), quoted, "\"")
+        target = quoted[2]
+        if (target ~ /^embedded\//) next
+        ++seen
+        to = floor_of(target)
+        from = floor_of(FILENAME)
+        if (to < 0)
+          print FILENAME ":" FNR ": \"" target "\" is not named from the root"
+        else if (to > from)
+          print FILENAME ":" FNR ": " target " lies on a floor above"
+        else if (FILENAME ~ /^topologies\// && target ~ /^models\//)
+          print FILENAME ":" FNR ": clusters know nothing of models: " target
+        else if (FILENAME ~ /^sim\// && target ~ /^kernels\//)
+          print FILENAME ":" FNR ": the simulator knows nothing of kernels: " target
+        else if (FILENAME ~ /^kernels\// && target ~ /^sim\// && to > 0)
+          print FILENAME ":" FNR ": kernels know nothing of the simulator: " target
+      }
+      END { print seen + 0 > "/dev/stderr" }')
+}
+
+if [ "${2:-}" = --canary ]; then
+  folder=$(mktemp -d)
+  trap 'rm -rf "$folder"' EXIT
+  mkdir -p "$folder"/{sim/base,kernels,topologies,models,experiments,validate,tools}
+  cp "$root"/sim/base/*.h "$folder/sim/base"
+  [ -z "$(check "$folder" 2>/dev/null)" ] || { echo "FAILED: the copy is not clean"; exit 1; }
+  # Each line is an arrow that points up, or past its floor.
+  while read -r file target; do
+    printf '#include "%s"\n' "$target" >"$folder/$file"
+    check "$folder" 2>/dev/null | grep -q "^$file:1: " ||
+      { echo "FAILED: $file may include $target"; exit 1; }
+    rm "$folder/$file"
+  done <<'END'
+sim/base/canary.h sim/engine/engine.h
+sim/canary.cc topologies/cluster.h
+sim/canary.cc kernels/layout.h
+kernels/canary.cu sim/engine/engine.h
+kernels/canary.cc models/finding.h
+topologies/canary.cc models/shape/shape.h
+models/canary.h experiments/sweep.h
+experiments/canary.cc validate/replay/replay.h
+validate/canary.cc tools/commands.h
+models/canary.cc finding.h
+END
+  echo "every arrow that points up was found"
+  exit 0
+fi
+
+seen=$(mktemp)
+trap 'rm -f "$seen"' EXIT
+wrong=$(check "$root" 2>"$seen")
+[ -z "$wrong" ] || { echo "$wrong"; exit 1; }
+count=$(awk '{sum += $1} END {print sum + 0}' "$seen")
+[ "$count" -ge 500 ] || { echo "FAILED: only $count includes seen"; exit 1; }
+echo "$count includes point down"
