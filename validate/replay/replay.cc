@@ -20,12 +20,21 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
+Scenario scenario_of(const ReplayCase& replayed, Catalog& catalog) {
+  try {
+    return resolve(replayed.what_if, catalog);
+  } catch (const Error& error) {
+    fail_input({replayed.table, replayed.line, replayed.id}, error.what());
+  }
+}
+
 double figure_of(const Forecast& forecast, const ReplayCase& replayed) {
   for (const StageForecast& stage : forecast.stages) {
     if (name_of(stage.kind) != replayed.stage) continue;
     return replayed.quantity == "step_time_ms" ? stage.step_time_us * 1e-3 : stage.samples_per_s;
   }
-  fail_input({replayed.table, 0, replayed.id}, fmt::format("has no stage '{}'", replayed.stage));
+  fail_input({replayed.table, replayed.line, replayed.id},
+             fmt::format("has no stage '{}'", replayed.stage));
 }
 
 }  // namespace
@@ -38,6 +47,7 @@ std::vector<ReplayCase> parse_cases(std::string_view text, const std::string& na
     ReplayCase replayed;
     replayed.id = table.text(row, "id");
     replayed.table = name;
+    replayed.line = table.lines[row];
     replayed.stage = table.text(row, "stage");
     replayed.quantity = table.text(row, "quantity");
     replayed.measured = table.number(row, "measured");
@@ -52,6 +62,8 @@ std::vector<ReplayCase> parse_cases(std::string_view text, const std::string& na
                  "step_time_ms, samples_per_s");
     if (!(replayed.measured > 0))
       fail_input({name, table.lines[row], "measured"}, "must be above zero");
+    if (replayed.max_error < 0)
+      fail_input({name, table.lines[row], "max_error"}, "must not be negative");
     replayed.fitted = role == "fitted";
     for (std::size_t column = 0; column < table.header.size(); ++column) {
       const std::string& key = table.header[column];
@@ -60,6 +72,7 @@ std::vector<ReplayCase> parse_cases(std::string_view text, const std::string& na
     }
     cases.push_back(std::move(replayed));
   }
+  if (cases.empty()) fail_input({name, 0, {}}, "holds no case");
   return cases;
 }
 
@@ -89,7 +102,7 @@ ReplaySummary replay(const std::vector<ReplayCase>& cases) {
   std::vector<Scenario> scenarios;
   summary.within = true;
   for (const ReplayCase& replayed : cases) {
-    scenarios.push_back(resolve(replayed.what_if, catalog));
+    scenarios.push_back(scenario_of(replayed, catalog));
     ReplayResult result{replayed, figure_of(forecast(scenarios.back().training, costs), replayed)};
     result.error = result.forecast / replayed.measured - 1;
     result.within = std::abs(result.error) <= replayed.max_error;

@@ -1,0 +1,259 @@
+#include "experiments/forecast_output.h"
+
+#include <catch2/catch.hpp>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "experiments/result_row.h"
+#include "experiments/temporary_folder.h"
+#include "sim/base/csv.h"
+
+namespace lambcast {
+namespace {
+
+using Catch::Matchers::Contains;
+using Json = nlohmann::json;
+using Keys = std::vector<std::string>;
+
+const WhatIf onebit{{"model", "bert-large"},
+                    {"cluster", "paper-eth40-v100"},
+                    {"gpus", "64"},
+                    {"optimizer", "onebit_lamb"},
+                    {"global_batch", "65536"},
+                    {"micro_batch", "16"},
+                    {"steps", "5993"},
+                    {"freeze_step", "1001"}};
+
+struct Run {
+  Catalog catalog;
+  CollectiveCosts costs;
+  Scenario scenario;
+  Forecast result;
+  std::vector<Finding> findings;
+
+  explicit Run(WhatIf what_if, const WhatIf& changes = {}) {
+    for (const auto& [key, value] : changes) what_if.insert_or_assign(key, value);
+    scenario = resolve(what_if, catalog);
+    result = forecast(scenario.training, costs);
+    findings = judge(scenario.training, result);
+  }
+  Json json() const { return Json::parse(forecast_json(scenario, result, findings)); }
+};
+
+Keys keys_of(const Json& object) {
+  Keys keys;
+  for (const auto& [key, value] : object.items()) keys.push_back(key);
+  std::sort(keys.begin(), keys.end());
+  return keys;
+}
+
+Keys sorted(Keys keys) {
+  std::sort(keys.begin(), keys.end());
+  return keys;
+}
+
+// What scripts rely on; keys may be added to it, none may go.
+const Keys stage_keys{"name",
+                      "steps",
+                      "step_time_us",
+                      "forward_us",
+                      "backward_us",
+                      "gradient_comm_us",
+                      "exposed_comm_us",
+                      "compress_us",
+                      "decompress_us",
+                      "optimizer_us",
+                      "bubble_us",
+                      "wire_bytes_per_gpu",
+                      "inter_node_bytes_per_node",
+                      "num_collectives",
+                      "samples_per_s",
+                      "tokens_per_s",
+                      "tflops_per_gpu"};
+const Keys run_keys{"steps",
+                    "time_s",
+                    "samples_per_s",
+                    "gpu_hours",
+                    "cost_usd",
+                    "wire_bytes_per_gpu",
+                    "volume_reduction",
+                    "speedup_vs_baseline",
+                    "baseline_optimizer"};
+
+TEST_CASE("json: every promised key, with its type") {
+  const Json json = Run(onebit).json();
+  CHECK(json.at("schema_version") == 1);
+  CHECK(json.at("tool") == "lambcast");
+  CHECK(json.at("version") == tool_version);
+  CHECK(keys_of(json) == sorted({"schema_version", "tool", "version", "inputs", "stages", "run",
+                                 "memory", "findings", "provenance"}));
+  REQUIRE(json.at("stages").size() == 2);
+  CHECK(json.at("stages")[0].at("name") == "warmup");
+  CHECK(json.at("stages")[1].at("name") == "compression");
+  for (const Json& stage : json.at("stages")) {
+    CHECK(keys_of(stage) == sorted(stage_keys));
+    for (const std::string& key : stage_keys)
+      if (key != "name") CHECK(stage.at(key).is_number());
+  }
+  CHECK(keys_of(json.at("run")) == sorted(run_keys));
+  CHECK(json.at("run").at("cost_usd").is_null());
+  CHECK(json.at("run").at("baseline_optimizer") == "lamb");
+  CHECK(keys_of(json.at("memory")) == sorted({"peak_bytes_per_gpu", "fits", "parts"}));
+  CHECK(json.at("memory").at("fits").is_boolean());
+  double parts = 0;
+  for (const auto& [part, bytes] : json.at("memory").at("parts").items())
+    parts += bytes.get<double>();
+  CHECK(parts == Approx(json.at("memory").at("peak_bytes_per_gpu").get<double>()));
+  for (const auto& [cost, from] : json.at("provenance").items()) {
+    CHECK(keys_of(from) == sorted({"kind", "source"}));
+    CHECK(std::set<std::string>{"measured", "published", "fitted", "assumed"}.contains(
+        from.at("kind").get<std::string>()));
+    CHECK_FALSE(from.at("source").get<std::string>().empty());
+  }
+  CHECK(json.at("inputs").at("gpus") == 64);
+  CHECK(json.at("inputs").at("cluster_hash").get<std::string>().starts_with("fnv1a64:"));
+}
+
+TEST_CASE("json: a plain optimizer has one stage, a price gives a cost, findings have codes") {
+  const Json plain =
+      Run(onebit, {{"optimizer", "lamb"}, {"cluster.usd_per_gpu_hour", "3.0"}}).json();
+  REQUIRE(plain.at("stages").size() == 1);
+  CHECK(plain.at("stages")[0].at("name") == "uniform");
+  CHECK(plain.at("run").at("cost_usd").get<double>() ==
+        Approx(3 * plain.at("run").at("gpu_hours").get<double>()));
+  CHECK(plain.at("findings").empty());
+  const Json alone = Run(onebit, {{"gpus", "1"}}).json();
+  REQUIRE(alone.at("findings").size() == 1);
+  CHECK(keys_of(alone.at("findings")[0]) == sorted({"severity", "code", "message"}));
+  CHECK(alone.at("findings")[0].at("code") == "nothing-to-compress");
+  CHECK(alone.at("findings")[0].at("severity") == "warning");
+}
+
+TEST_CASE("json: files are named with their hash") {
+  const TemporaryFolder folder;
+  // FNV-1a of the empty text is its offset basis; of "a" by hand: (basis ^ 0x61) * prime.
+  CHECK(hash_of("") == "cbf29ce484222325");
+  CHECK(hash_of("a") == "af63dc4c8601ec8c");
+  const std::string text = R"({"train_batch_size": 64, "fp16": {"enabled": true}})";
+  const std::string file = folder.file("ds.json", text);
+  const Json inputs = Run({{"model", "bert-large"},
+                           {"cluster", "paper-eth40-v100"},
+                           {"gpus", "8"},
+                           {"optimizer", "lamb"},
+                           {"config", file}})
+                          .json()
+                          .at("inputs");
+  CHECK(inputs.at("config") == file);
+  CHECK(inputs.at("config_hash") == "fnv1a64:" + hash_of(text));
+}
+
+TEST_CASE("table: says what ran, how fast, against what and from where") {
+  const Run run(onebit);
+  const std::string table = forecast_table(run.scenario, run.result, run.findings);
+  for (const char* text :
+       {"bert-large with onebit_lamb on paper-eth40-v100: 64 GPUs (16 node(s)), batch 65536 = 16 x "
+        "64 x 64 GPUs, sequence 128",
+        "warmup", "compression", "run: 5993 steps in ", "against lamb: ", "4.57x fewer bytes",
+        "memory: ", "rests on", "nic_bandwidth"})
+    CHECK_THAT(table, Contains(text));
+}
+
+TEST_CASE("csv: the columns promised, in the order promised") {
+  const Keys& columns = result_columns();
+  const Keys first{"model",       "cluster",    "optimizer",    "backend", "nodes", "gpus",
+                   "micro_batch", "grad_accum", "global_batch", "seq_len", "steps", "freeze_step"};
+  REQUIRE(columns.size() > first.size());
+  CHECK(Keys(columns.begin(), columns.begin() + 12) == first);
+  CHECK(std::set<std::string>(columns.begin(), columns.end()).size() == columns.size());
+  // Stage figures by stage, then the run's, then status and cost_source.
+  std::size_t at = 12;
+  for (const char* stage : {"uniform", "warmup", "compression", "silent"})
+    for (const std::string& key : stage_keys)
+      if (key != "name") CHECK(columns.at(at++) == std::string(stage) + "_" + key);
+  const auto place = [&](const std::string& name) {
+    return std::find(columns.begin(), columns.end(), name) - columns.begin();
+  };
+  CHECK(place("run_time_s") == static_cast<long>(at));
+  CHECK(place("status") > place("fits"));
+  CHECK(place("cost_source") == place("status") + 1);
+  for (const char* name : {"volume_reduction", "speedup_vs_baseline", "peak_bytes_per_gpu"})
+    CHECK(place(name) < place("status"));
+}
+
+TEST_CASE("csv: a row says what the JSON says") {
+  for (const WhatIf& changes :
+       {WhatIf{}, WhatIf{{"optimizer", "lamb"}}, WhatIf{{"optimizer", "zero_one_adam"}}}) {
+    const Run run(onebit, changes);
+    const Json json = run.json();
+    const csv::Table table = csv::parse(
+        csv::row(result_columns()) + "\n" + csv::row(result_row(run.scenario, run.result)) + "\n",
+        "row");
+    std::size_t present = 0;
+    for (const Json& stage : json.at("stages")) {
+      const std::string prefix = stage.at("name").get<std::string>() + "_";
+      for (const std::string& key : stage_keys)
+        if (key != "name") CHECK(table.number(0, prefix + key) == stage.at(key).get<double>());
+      ++present;
+    }
+    for (const char* stage : {"uniform", "warmup", "compression", "silent"})
+      if (!table.text(0, std::string(stage) + "_step_time_us").empty()) --present;
+    CHECK(present == 0);
+    CHECK(table.number(0, "run_time_s") == json.at("run").at("time_s").get<double>());
+    CHECK(table.number(0, "speedup_vs_baseline") ==
+          json.at("run").at("speedup_vs_baseline").get<double>());
+    CHECK(table.text(0, "status") == "ok");
+    CHECK(table.text(0, "cost_source") == "assumed");
+  }
+}
+
+TEST_CASE("csv: an infeasible point keeps what was asked for") {
+  const auto row = infeasible_row({{"model", "x"}, {"gpus", "8"}, {"freeze_step", "10%"}}, "why");
+  REQUIRE(row.size() == result_columns().size());
+  std::map<std::string, std::string> filled;
+  for (std::size_t i = 0; i < row.size(); ++i)
+    if (!row[i].empty()) filled[result_columns()[i]] = row[i];
+  CHECK(filled ==
+        std::map<std::string, std::string>{
+            {"model", "x"}, {"gpus", "8"}, {"freeze_step", "10%"}, {"status", "infeasible: why"}});
+}
+
+TEST_CASE("trace: valid JSON, one process a stage, and no two spans of a thread at once") {
+  for (const WhatIf& changes : {WhatIf{}, WhatIf{{"optimizer", "lamb"}, {"overlap", "ddp"}},
+                                WhatIf{{"optimizer", "zero_one_adam"}, {"freeze_step", "500"}},
+                                WhatIf{{"gpus", "8"}, {"symmetry", "off"}}}) {
+    const Run run(onebit, changes);
+    const Json trace = Json::parse(chrome_trace(run.scenario.training));
+    std::map<std::pair<int, int>, std::vector<std::pair<double, double>>> threads;
+    std::map<int, double> end_us;
+    std::size_t processes = 0;
+    for (const Json& event : trace.at("traceEvents")) {
+      const std::string phase = event.at("ph").get<std::string>();
+      if (phase == "M") {
+        processes += event.at("name") == "process_name" ? 1 : 0;
+        continue;
+      }
+      REQUIRE(phase == "X");
+      const int pid = event.at("pid").get<int>();
+      const double begin = event.at("ts").get<double>();
+      const double end = begin + event.at("dur").get<double>();
+      CHECK(begin >= 0);
+      CHECK(end > begin);
+      CHECK_FALSE(event.at("name").get<std::string>().empty());
+      threads[{pid, event.at("tid").get<int>()}].emplace_back(begin, end);
+      end_us[pid] = std::max(end_us[pid], end);
+    }
+    CHECK(processes == run.result.stages.size());
+    for (auto& [thread, spans] : threads) {
+      std::sort(spans.begin(), spans.end());
+      // Times are printed in microseconds of picosecond resolution.
+      for (std::size_t i = 1; i < spans.size(); ++i)
+        CHECK(spans[i].first >= spans[i - 1].second - 1e-5);
+    }
+    for (std::size_t i = 0; i < run.result.stages.size(); ++i)
+      CHECK(end_us.at(static_cast<int>(i)) == Approx(run.result.stages[i].step_time_us));
+  }
+}
+
+}  // namespace
+}  // namespace lambcast

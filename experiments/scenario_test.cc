@@ -1,0 +1,389 @@
+#include "experiments/scenario.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "experiments/temporary_folder.h"
+#include "models/training/step.h"
+#include "sim/base/error.h"
+
+namespace lambcast {
+namespace {
+
+using Catch::Matchers::Contains;
+using Catch::Matchers::Equals;
+using deepspeed::CommBackend;
+using deepspeed::OptimizerType;
+
+WhatIf complete() {
+  return {{"model", "bert-large"},
+          {"cluster", "paper-eth40-v100"},
+          {"gpus", "64"},
+          {"optimizer", "onebit_lamb"},
+          {"global_batch", "65536"},
+          {"micro_batch", "16"},
+          {"steps", "5993"},
+          {"freeze_step", "1001"}};
+}
+
+WhatIf with(const WhatIf& changes, WhatIf base = complete()) {
+  for (const auto& [key, value] : changes) base.insert_or_assign(key, value);
+  return base;
+}
+
+WhatIf without(const std::vector<std::string>& keys, const WhatIf& changes = {}) {
+  WhatIf what_if = with(changes);
+  for (const std::string& key : keys) what_if.erase(key);
+  return what_if;
+}
+
+Scenario resolved(const WhatIf& what_if) {
+  Catalog catalog;
+  return resolve(what_if, catalog);
+}
+
+// The sentence a what-if is refused with; empty when it is not refused.
+std::string refusal(const WhatIf& what_if) {
+  try {
+    resolved(what_if);
+    return {};
+  } catch (const Error& error) {
+    CHECK(error.code() == Exit::usage);
+    return error.what();
+  }
+}
+
+TEST_CASE("scenario: what is said arrives") {
+  const Training training = resolved(complete()).training;
+  CHECK(training.model->name == "bert-large");
+  CHECK(training.cluster->name == "paper-eth40-v100");
+  CHECK(training.device->name == "v100-16g");
+  CHECK(training.gpus == 64);
+  CHECK(training.gpus_per_node == 4);
+  CHECK(training.nodes() == 16);
+  CHECK(training.optimizer() == OptimizerType::onebit_lamb);
+  CHECK(training.batch == deepspeed::Batch{65536, 16, 64});
+  CHECK(training.seq_len == 128);
+  CHECK(training.steps == 5993);
+  CHECK(training.config.optimizer->freeze_step.value == 1001);
+  CHECK(training.config.fp16.enabled.value);
+  CHECK(training.kernels == Kernels::deepspeed);
+  CHECK(training.overlap == Overlap::none);
+  CHECK(training.network == NetworkModel::analytic);
+  CHECK_FALSE(training.expand);
+
+  const Training other = resolved(with({{"backend", "mpi"},
+                                        {"cuda_aware", "true"},
+                                        {"kernels", "fused"},
+                                        {"overlap", "ddp"},
+                                        {"network", "flow"},
+                                        {"symmetry", "off"},
+                                        {"precision", "fp32"},
+                                        {"device", "v100-32g"},
+                                        {"seq_len", "512"},
+                                        {"cluster.nic.bandwidth", "10Gbit/s"},
+                                        {"model.layers", "12"},
+                                        {"tp", "1"},
+                                        {"pp", "1"},
+                                        {"ep", "1"}}))
+                             .training;
+  CHECK(other.config.optimizer->comm_backend_name.value == CommBackend::mpi);
+  CHECK(other.config.optimizer->cuda_aware.value);
+  CHECK(other.kernels == Kernels::fused);
+  CHECK(other.overlap == Overlap::ddp);
+  CHECK(other.network == NetworkModel::flow);
+  CHECK(other.expand);
+  CHECK_FALSE(other.config.fp16.enabled.value);
+  CHECK(other.device->name == "v100-32g");
+  CHECK(other.seq_len == 512);
+  CHECK(other.cluster->nic_bandwidth.value.value() == 1.25e9);
+  CHECK(other.model->layers == 12);
+}
+
+TEST_CASE("scenario: what is missing is asked for") {
+  CHECK_THAT(refusal(without({"model"})), Equals("--model: is missing: a preset's name or a file"));
+  CHECK_THAT(refusal(without({"cluster"})),
+             Equals("--cluster: is missing: a preset's name or a file"));
+  CHECK_THAT(refusal(without({"gpus"})),
+             Equals("--gpus: is missing: give the number of GPUs, or of whole nodes with --nodes"));
+  CHECK_THAT(
+      refusal(without({"optimizer"})),
+      Equals("--optimizer: is missing: give it here or in the DeepSpeed file (allowed: adam, "
+             "adamw, lamb, onebit_adam, onebit_lamb, zero_one_adam)"));
+  CHECK_THAT(refusal(without({"global_batch", "micro_batch"})),
+             Equals("--global-batch: is missing: give two of --global-batch, --micro-batch and "
+                    "--grad-accum"));
+  CHECK_THAT(refusal(without({"global_batch", "micro_batch"}, {{"grad_accum", "4"}})),
+             Equals("Either train_batch_size or train_micro_batch_size_per_gpu needs to be "
+                    "provided"));
+  CHECK_THAT(refusal(with({{"model", ""}})), Contains("--model: is missing"));
+}
+
+TEST_CASE("scenario: words it does not know, it guesses") {
+  struct Row {
+    const char *key, *value, *expected;
+  };
+  const Row rows[] = {
+      {"model", "bert-larg", "unknown model 'bert-larg', did you mean 'bert-large'?"},
+      {"cluster", "paper-eth40-v10", "unknown cluster 'paper-eth40-v10', did you mean"},
+      {"device", "v100-16", "unknown device profile 'v100-16', did you mean 'v100-16g'?"},
+      {"optimizer", "onebit_lam", "unknown value 'onebit_lam', did you mean 'onebit_lamb'?"},
+      {"optimizer", "sgd", "unknown value 'sgd' (allowed: adam, adamw, lamb"},
+      {"backend", "ncl", "unknown value 'ncl', did you mean 'nccl'?"},
+      {"backend", "hccl", "(allowed: nccl, mpi, compressed)"},
+      {"cuda_aware", "yes", "unknown value 'yes' (allowed: false, true)"},
+      {"kernels", "fusd", "unknown value 'fusd', did you mean 'fused'?"},
+      {"precision", "fp61", "unknown value 'fp61', did you mean 'fp16'?"},
+      {"overlap", "dpp", "unknown value 'dpp', did you mean 'ddp'?"},
+      {"network", "flaw", "unknown value 'flaw', did you mean 'flow'?"},
+      {"symmetry", "on", "unknown value 'on' (allowed: auto, off)"},
+      {"gpu", "8", "gpu: unknown key 'gpu', did you mean 'gpus'?"},
+      {"freezestep", "8", "unknown key 'freezestep', did you mean 'freeze_step'?"},
+      {"cluster.nic.bandwith", "1 Gbit/s", "unknown key 'bandwith', did you mean 'bandwidth'?"},
+      {"model.layer", "12", "did you mean 'layers'?"},
+  };
+  for (const Row& row : rows) {
+    INFO(row.key << " = " << row.value);
+    CHECK_THAT(refusal(with({{row.key, row.value}})), Contains(row.expected));
+  }
+}
+
+TEST_CASE("scenario: every number refuses what is no number, and what is out of range") {
+  struct Row {
+    const char *key, *allowed;
+    bool zero;  // allowed
+  };
+  const Row rows[] = {
+      {"gpus", "1 to 65536", false},
+      {"nodes", "1 to 65536", false},
+      {"gpus_per_node", "1 to 4", false},
+      {"micro_batch", "1 to 1000000000000", false},
+      {"grad_accum", "1 to 1000000000000", false},
+      {"global_batch", "1 to 1000000000000", false},
+      {"seq_len", "1 to 1048576", false},
+      {"steps", "1 to 1000000000", false},
+      {"samples", "1 to 9007199254740992", false},
+      {"freeze_step", "0 to 1000000000", true},
+      {"zero_stage", "0 to 3", true},
+      {"tp", "1 to 65536", false},
+      {"pp", "1 to 65536", false},
+      {"ep", "1 to 65536", false},
+  };
+  for (const Row& row : rows) {
+    for (const std::string value :
+         {"0", "-1", "1.5", "1e3", "nan", "inf", "", " 8", "8 ", "+8", "0x10", "eight",
+          "9223372036854775807", "99999999999999999999"}) {
+      if (value == "0" && row.zero) continue;
+      std::string flag = fmt::format("--{}", row.key);
+      std::replace(flag.begin(), flag.end(), '_', '-');
+      INFO(row.key << " = '" << value << "'");
+      const std::string key = row.key;
+      CHECK_THAT(refusal(without({key == "samples" ? "steps" : "samples"}, {{key, value}})),
+                 Equals(fmt::format("{}: '{}' is not a whole number in range (allowed: {})", flag,
+                                    value, row.allowed)));
+    }
+  }
+}
+
+TEST_CASE("scenario: quantities of the cluster and the model refuse the same") {
+  for (const char* value : {"0 Gbit/s", "-1 Gbit/s", "nan Gbit/s", "inf Gbit/s", "1e400 Gbit/s",
+                            "10", "", "10 Gbyte/s"}) {
+    INFO(value);
+    CHECK_THAT(refusal(with({{"cluster.nic.bandwidth", value}})),
+               Contains("--set cluster.nic.bandwidth: nic.bandwidth: "));
+  }
+  CHECK_THAT(refusal(with({{"cluster.usd_per_gpu_hour", "-5.0"}})),
+             Contains("usd_per_gpu_hour: a price cannot be negative"));
+  CHECK_THAT(refusal(with({{"cluster.usd_per_gpu_hour", "nan"}})),
+             Contains("is not a finite number"));
+  CHECK_THAT(refusal(with({{"cluster.nccl.nic_efficiency", "0.0"}})),
+             Contains("0 is out of range (allowed: above 0 to 100)"));
+  CHECK_THAT(refusal(with({{"cluster.node.gpus", "1025"}})),
+             Contains("1025 is out of range (allowed: 1 to 1024)"));
+  CHECK_THAT(refusal(with({{"cluster.fabric.kind", "torus"},
+                           {"cluster.fabric.dimensions", "[4096, 4096, 4096]"}})),
+             Contains("4096 is out of range (allowed: 1 or more each, 65536 places in all)"));
+  CHECK_THAT(refusal(with({{"model.layers", "0"}})),
+             Contains("model.layers: 0 is out of range (allowed: 1 to 10000)"));
+  CHECK_THAT(refusal(with({{"model.hidden", "-1024"}})), Contains("is out of range"));
+  CHECK_THAT(refusal(with({{"seq_len", "513"}})),
+             Equals("--seq-len: 513 is out of range for bert-large (allowed: 1 to 512)"));
+}
+
+TEST_CASE("scenario: a freeze_step may be a share of the run") {
+  struct Row {
+    const char *share, *precision;
+    std::int64_t expected;
+  };
+  // 5993 steps. With fp16 the dry run takes one step, so k warm-up updates need freeze_step k + 1.
+  const Row rows[] = {{"0%", "fp16", 1},      {"16.7%", "fp16", 1002}, {"50%", "fp16", 2998},
+                      {"100%", "fp16", 5994}, {"0%", "fp32", 0},       {"16.7%", "fp32", 1001},
+                      {"100%", "fp32", 5993}, {"0.01%", "fp16", 2}};
+  for (const Row& row : rows) {
+    const auto training =
+        resolved(with({{"freeze_step", row.share}, {"precision", row.precision}})).training;
+    CHECK(training.config.optimizer->freeze_step.value == row.expected);
+  }
+  for (const std::string value :
+       {"101%", "-1%", "nan%", "inf%", "%", "1e3%", "16.7 %", "a%", "1%%"})
+    CHECK_THAT(
+        refusal(with({{"freeze_step", value}})),
+        Equals(fmt::format("--freeze-step: '{}' is not a share (allowed: 0% to 100%)", value)));
+  // The plain optimizers have none, so that a sweep may share the key; 0/1 Adam has another name.
+  CHECK(refusal(with({{"optimizer", "lamb"}, {"freeze_step", "10%"}})).empty());
+  CHECK(resolved(with({{"optimizer", "zero_one_adam"}, {"freeze_step", "1000"}}))
+            .training.config.optimizer->var_freeze_step.value == 1000);
+}
+
+TEST_CASE("scenario: GPUs and nodes agree, or are refused") {
+  const auto placed = [](const WhatIf& changes) {
+    const Training training = resolved(without({"gpus", "global_batch"}, changes)).training;
+    return std::vector<int>{training.gpus, training.gpus_per_node, training.nodes()};
+  };
+  CHECK(placed({{"nodes", "16"}}) == std::vector<int>{64, 4, 16});
+  CHECK(placed({{"nodes", "3"}, {"gpus_per_node", "2"}}) == std::vector<int>{6, 2, 3});
+  CHECK(refusal(without({"global_batch"}, {{"gpus", "5"}})).empty());  // 4 + 1
+  CHECK(refusal(without({"global_batch"}, {{"gpus", "8"}, {"nodes", "2"}})).empty());
+  CHECK_THAT(refusal(with({{"nodes", "3"}})),
+             Equals("--nodes: 64 GPUs with 4 a node are 16 node(s), not 3"));
+  CHECK_THAT(refusal(without({"gpus"}, {{"nodes", "65536"}})),
+             Equals("--nodes: 65536 nodes are 262144 GPUs (allowed: up to 65536 GPUs)"));
+  CHECK_THAT(
+      refusal(with({{"cluster.max_nodes", "8"}})),
+      Equals("--gpus: paper-eth40-v100 needs 16 nodes for 64 GPUs (allowed: up to 8 nodes)"));
+}
+
+TEST_CASE("scenario: only data parallelism, and ZeRO up to stage 2") {
+  for (const char* key : {"tp", "pp", "ep"})
+    CHECK_THAT(refusal(with({{key, "2"}})),
+               Equals(fmt::format("--{}: only data parallelism is modelled (allowed: 1)", key)));
+  CHECK_THAT(refusal(with({{"zero_stage", "3"}, {"optimizer", "adam"}})),
+             Equals("--zero-stage: stage 3 (sharded weights) is not modelled (allowed: 0, 1, 2)"));
+  CHECK(refusal(with({{"zero_stage", "2"}, {"optimizer", "adam"}})).empty());
+}
+
+TEST_CASE("scenario: what DeepSpeed refuses is refused in its words") {
+  CHECK_THAT(refusal(with({{"zero_stage", "1"}})),
+             Contains("1bit-Lamb is not compatible with ZeRO"));
+  CHECK_THAT(refusal(with({{"zero_stage", "2"}, {"optimizer", "onebit_adam"}})),
+             Contains("1bit-Adam is not compatible with ZeRO"));
+  CHECK_THAT(refusal(with({{"zero_stage", "1"}, {"optimizer", "zero_one_adam"}})),
+             Contains("0/1 Adam is not compatible with ZeRO"));
+  CHECK_THAT(refusal(with({{"precision", "bf16"}})),
+             Contains("DeepSpeed onebitlamb optimizer requires dynamic loss scaling"));
+  CHECK_THAT(refusal(with({{"precision", "bf16"}, {"optimizer", "lamb"}})),
+             Contains("DeepSpeed lamb optimizer requires dynamic loss scaling"));
+  CHECK(refusal(with({{"precision", "bf16"}, {"optimizer", "adam"}})).empty());
+}
+
+TEST_CASE("scenario: any two of the three batch numbers give the third") {
+  const deepspeed::Batch expected{65536, 16, 64};  // 16 * 64 * 64 GPUs
+  const WhatIf numbers{{"global_batch", "65536"}, {"micro_batch", "16"}, {"grad_accum", "64"}};
+  const std::vector<std::string> keys{"global_batch", "micro_batch", "grad_accum"};
+  CHECK(resolved(with(numbers)).training.batch == expected);
+  for (const std::string& left_out : keys)
+    CHECK(resolved(without({left_out}, numbers)).training.batch == expected);
+  // One number alone: no accumulation.
+  CHECK(resolved(without({"micro_batch"})).training.batch == deepspeed::Batch{65536, 1024, 1});
+  CHECK(resolved(without({"global_batch"})).training.batch == deepspeed::Batch{1024, 16, 1});
+  CHECK_THAT(refusal(with({{"global_batch", "65537"}})), Contains("65537 != 16 * 64 * 64"));
+  CHECK_THAT(refusal(with({{"global_batch", "64"}})),
+             Contains("Gradient accumulation steps: 0 has to be greater than 0"));
+  CHECK_THAT(refusal(without({"global_batch"}, {{"grad_accum", "1000000000000"}})),
+             Contains("is absurdly large"));
+}
+
+TEST_CASE("scenario: flags override the DeepSpeed file") {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("ds.json", R"({
+    "train_batch_size": 65536, "train_micro_batch_size_per_gpu": 64,
+    "optimizer": {"type": "OneBitLamb", "params": {"lr": 11e-3, "freeze_step": 1000,
+      "comm_backend_name": "mpi", "cuda_aware": true}},
+    "fp16": {"enabled": true}, "zero_optimization": {"stage": 0}})");
+  const WhatIf bare{
+      {"model", "bert-large"}, {"cluster", "paper-eth40-v100"}, {"gpus", "64"}, {"config", file}};
+  const auto overridden = [&](const WhatIf& flags) { return resolved(with(flags, bare)).training; };
+  const Training as_written = overridden({});
+  CHECK(as_written.optimizer() == OptimizerType::onebit_lamb);
+  CHECK(as_written.batch == deepspeed::Batch{65536, 64, 16});
+  CHECK(as_written.config.optimizer->freeze_step.value == 1000);
+  CHECK(as_written.config.optimizer->comm_backend_name.value == CommBackend::mpi);
+  CHECK(as_written.config.optimizer->cuda_aware.value);
+  CHECK(as_written.steps == 1000);  // assumed, and said so
+
+  CHECK(overridden({{"optimizer", "onebit_adam"}}).optimizer() == OptimizerType::onebit_adam);
+  CHECK(overridden({{"backend", "nccl"}}).config.optimizer->comm_backend_name.value ==
+        CommBackend::nccl);
+  CHECK_FALSE(overridden({{"cuda_aware", "false"}}).config.optimizer->cuda_aware.value);
+  CHECK(overridden({{"freeze_step", "23000"}}).config.optimizer->freeze_step.value == 23000);
+  CHECK_FALSE(overridden({{"precision", "fp32"}}).config.fp16.enabled.value);
+  // A batch flag keeps as much of the file as the equation allows: the global batch first.
+  CHECK(overridden({{"micro_batch", "16"}}).batch == deepspeed::Batch{65536, 16, 64});
+  CHECK(overridden({{"grad_accum", "8"}}).batch == deepspeed::Batch{65536, 128, 8});
+  CHECK(overridden({{"global_batch", "8192"}}).batch == deepspeed::Batch{8192, 64, 2});
+  CHECK(overridden({{"micro_batch", "8"}, {"grad_accum", "2"}}).batch ==
+        deepspeed::Batch{1024, 8, 2});
+  // The file's own mistakes keep their place.
+  const std::string bad = folder.file("bad.json", "{\n \"train_batch_size\": \"many\"\n}");
+  CHECK_THAT(refusal(with({{"config", bad}}, bare)),
+             Contains(fmt::format("{}:2: train_batch_size", bad)));
+  CHECK_THAT(refusal(with({{"config", (folder.path() / "absent.json").string()}}, bare)),
+             Contains("absent.json: cannot be read"));
+  CHECK_THAT(refusal(with({{"config", folder.path().string()}}, bare)),
+             Contains(": cannot be read"));
+}
+
+TEST_CASE("scenario: a file with ZeRO and a 1-bit optimizer runs once a flag turns one off") {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("ds.json", R"({"train_batch_size": 64,
+    "optimizer": {"type": "OneBitAdam", "params": {"freeze_step": 10}},
+    "fp16": {"enabled": true}, "zero_optimization": {"stage": 1}})");
+  const WhatIf base{
+      {"model", "bert-large"}, {"cluster", "paper-eth40-v100"}, {"gpus", "8"}, {"config", file}};
+  CHECK_THAT(refusal(base),
+             Contains(fmt::format(
+                 "{}:3: zero_optimization.stage: 1bit-Adam is not compatible with ZeRO", file)));
+  CHECK(refusal(with({{"zero_stage", "0"}}, base)).empty());
+  CHECK(refusal(with({{"optimizer", "adam"}}, base)).empty());
+}
+
+TEST_CASE("scenario: steps from samples, rounded up; assumed ones are said") {
+  const auto steps = [](const WhatIf& changes) {
+    return resolved(without({"steps"}, changes)).training.steps;
+  };
+  CHECK(steps({{"samples", "392757248"}}) == 5993);  // 5993 * 65536
+  CHECK(steps({{"samples", "392757249"}}) == 5994);
+  CHECK(steps({{"samples", "1"}}) == 1);
+  CHECK_THAT(
+      refusal(without({"steps"}, {{"samples", "9007199254740992"}, {"global_batch", "1024"}})),
+      Contains("--samples: is 8796093022208 steps (allowed: up to 1000000000)"));
+  const Scenario assumed = resolved(without({"steps"}));
+  CHECK(assumed.training.steps == 1000);
+  CHECK(std::any_of(assumed.findings.begin(), assumed.findings.end(),
+                    [](const Finding& finding) { return finding.code == "steps-assumed"; }));
+}
+
+TEST_CASE("scenario: a stack of NVIDIA's code runs its own kernels for the plain optimizers") {
+  CHECK(resolved(without({"global_batch"}, {{"cluster", "dgx1-v100"}, {"optimizer", "lamb"}}))
+            .training.kernels == Kernels::nvidia);
+  CHECK(resolved(without({"global_batch"}, {{"cluster", "dgx1-v100"}})).training.kernels ==
+        Kernels::deepspeed);
+}
+
+TEST_CASE("scenario: what would not end is refused before it begins") {
+  // --symmetry off writes out every micro batch of every block.
+  CollectiveCosts costs;
+  const Scenario scenario = resolved(
+      without({"global_batch"}, {{"symmetry", "off"}, {"grad_accum", "1000000"}, {"gpus", "4"}}));
+  CHECK_THROWS_WITH(run_step(scenario.training, {StepKind::warmup, 128, 1}, costs),
+                    Contains("--symmetry: off: 1000000 micro batches of 24 blocks are too many"));
+  // 4095 ranks leave one node short, so that every pair of ranks would be written down.
+  const Scenario uneven = resolved(without({"global_batch"}, {{"gpus", "4095"}}));
+  CHECK_THROWS_WITH(run_step(uneven.training, {StepKind::compression, 128, 1}, costs),
+                    Contains("an all_to_all over 4095 ranks that are not alike is too large"));
+}
+
+}  // namespace
+}  // namespace lambcast

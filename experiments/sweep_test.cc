@@ -1,0 +1,388 @@
+#include "experiments/sweep.h"
+
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "experiments/result_row.h"
+#include "experiments/temporary_folder.h"
+#include "sim/base/csv.h"
+#include "sim/base/error.h"
+
+namespace lambcast {
+namespace {
+
+using Catch::Matchers::Contains;
+using Catch::Matchers::Equals;
+using Values = std::vector<std::string>;
+
+SweepPlan plan(std::string_view text, const std::vector<Axis>& axes = {}) {
+  return plan_sweep(text, "sweep.toml", axes);
+}
+
+Values scan(std::string_view text) { return expand_scan(text, {"sweep.toml", 1, "grid.x"}); }
+
+// One key of every point, in order.
+Values column(const SweepPlan& plan, const std::string& key) {
+  Values values;
+  for (const WhatIf& point : plan.points)
+    values.push_back(point.contains(key) ? point.at(key) : "-");
+  return values;
+}
+
+// 3 optimizers x 4 worlds x 5 sequence lengths, one of them too long for the model.
+constexpr std::string_view sixty_points = R"(
+name = "sixty"
+[base]
+model = "bert-large"
+cluster = "paper-eth40-v100"
+micro_batch = 16
+steps = 100
+freeze_step = "20%"
+[grid]
+optimizer = ["lamb", "onebit_lamb", "onebit_adam"]
+gpus = "4:32:x2"
+seq_len = [32, 64, 128, 512, 1024]
+)";
+
+SweepSummary run(const SweepPlan& sweep, const std::filesystem::path& out, int jobs = 1,
+                 bool resume = false) {
+  return run_sweep(sweep, {out, jobs, resume, {}});
+}
+
+std::string results_of(const std::filesystem::path& out) { return text_of(out / "results.csv"); }
+
+TEST_CASE("scan: geometric and arithmetic, ends included where met, units kept") {
+  CHECK(scan("8:256:x2") == Values{"8", "16", "32", "64", "128", "256"});
+  CHECK(scan("8:100:x2") == Values{"8", "16", "32", "64"});
+  CHECK(scan("1:8:x1.5") == Values{"1", "1.5", "2.25", "3.375", "5.0625", "7.59375"});
+  CHECK(scan("0:100:25") == Values{"0", "25", "50", "75", "100"});
+  CHECK(scan("-2:2:2") == Values{"-2", "0", "2"});
+  CHECK(scan("0:0.3:0.1") == Values{"0", "0.1", "0.2", "0.3"});
+  CHECK(scan("7:7:x2") == Values{"7"});
+  CHECK(scan("1Gbit/s:8Gbit/s:x2") == Values{"1Gbit/s", "2Gbit/s", "4Gbit/s", "8Gbit/s"});
+  CHECK(scan("0%:50%:25%") == Values{"0%", "25%", "50%"});
+  CHECK(scan("0%:50%:25") == Values{"0%", "25%", "50%"});
+}
+
+TEST_CASE("scan: what is none is refused") {
+  struct Row {
+    const char *text, *expected;
+  };
+  const Row rows[] = {
+      {"8", "'8' is not a scan (allowed: low:high:xFACTOR or low:high:STEP)"},
+      {"8:256", "is not a scan"},
+      {"8:256:", "is not a scan"},
+      {"8:256:x", "is not a scan"},
+      {"8:256:y2", "is not a scan"},
+      {":256:x2", "is not a scan"},
+      {"a:b:c", "is not a scan"},
+      {"nan:8:x2", "is not a scan"},
+      {"8:inf:x2", "is not a scan"},
+      {"8:256:x2:x2", "has a step in ':x2' (allowed: a factor without unit)"},
+      {"8:256:x2 GPUs", "has a step in ' GPUs'"},
+      {"1Gbit/s:8Gbit/s:1Mbit/s", "has a step in 'Mbit/s' (allowed: a step in 'Gbit/s')"},
+      {"1Gbit/s:8MB/s:x2", "mixes the units 'Gbit/s' and 'MB/s'"},
+      {"256:8:x2", "never gets from 256 to 8"},
+      {"8:256:x1", "never gets from 8 to 256"},
+      {"8:256:x0.5", "never gets"},
+      {"0:256:x2", "never gets from 0 to 256"},
+      {"-8:256:x2", "never gets"},
+      {"8:256:0", "never gets"},
+      {"8:256:-1", "never gets"},
+      {"0:1000000:1", "has more than 100000 values"},
+  };
+  for (const Row& row : rows) {
+    INFO(row.text);
+    CHECK_THROWS_WITH(scan(row.text), Contains("sweep.toml:1: grid.x: ") && Contains(row.expected));
+  }
+}
+
+TEST_CASE("axes: --scan and --list") {
+  CHECK(parse_scan("gpus=8:32:x2") == Axis{"gpus", {"8", "16", "32"}});
+  CHECK(parse_list("optimizer=lamb,adam") == Axis{"optimizer", {"lamb", "adam"}});
+  CHECK(parse_list("gpus=8") == Axis{"gpus", {"8"}});
+  for (const char* text : {"gpus", "=8", "gpus=", ""}) {
+    CHECK_THROWS_WITH(parse_list(text), Contains("is not KEY=VALUES"));
+    CHECK_THROWS_WITH(parse_scan(text), Contains("is not KEY=VALUES"));
+  }
+  for (const char* text : {"gpus=8,", "gpus=,8", "gpus=8,,16"})
+    CHECK_THROWS_WITH(parse_list(text),
+                      Contains("--list gpus: ") && Contains("has an empty value"));
+  CHECK_THROWS_WITH(parse_scan("gpus=8:4:x2"), Contains("--scan gpus: "));
+}
+
+TEST_CASE("plan: every combination, the last axis fastest") {
+  const SweepPlan sweep = plan(R"(
+    [base]
+    model = "bert-large"
+    [grid]
+    gpus = [8, 16]
+    optimizer = ["lamb", "adam"]
+    cuda_aware = true
+    "cluster.nic.bandwidth" = "1 Gbit/s")");
+  CHECK(sweep.name == "sweep");
+  CHECK(column(sweep, "gpus") == Values{"8", "8", "16", "16"});
+  CHECK(column(sweep, "optimizer") == Values{"lamb", "adam", "lamb", "adam"});
+  CHECK(column(sweep, "model") == Values(4, "bert-large"));
+  CHECK(column(sweep, "cuda_aware") == Values(4, "true"));
+  CHECK(column(sweep, "cluster.nic.bandwidth") == Values(4, "1 Gbit/s"));
+}
+
+TEST_CASE("plan: variants are crossed with the grid and win over it") {
+  const SweepPlan sweep = plan(R"(
+    [base]
+    backend = "compressed"
+    gpus = 4
+    [grid]
+    gpus = [8, 16]
+    seq_len = [128]
+    [[variant]]
+    backend = "nccl"
+    [[variant]]
+    backend = "mpi"
+    gpus = 64
+    [[variant]]
+    cuda_aware = true)");
+  CHECK(column(sweep, "backend") == Values{"nccl", "nccl", "mpi", "compressed", "compressed"});
+  CHECK(column(sweep, "gpus") == Values{"8", "16", "64", "8", "16"});
+  CHECK(column(sweep, "cuda_aware") == Values{"-", "-", "-", "true", "true"});
+}
+
+TEST_CASE("plan: parts add to what they share") {
+  const SweepPlan sweep = plan(R"(
+    [base]
+    model = "bert-large"
+    [grid]
+    gpus = [8, 16]
+    [[part]]
+    base.optimizer = "lamb"
+    [[part]]
+    base.model = "bert-base"
+    grid.optimizer = ["adam", "onebit_adam"]
+    grid.gpus = [4])");
+  CHECK(column(sweep, "model") == Values{"bert-large", "bert-large", "bert-base", "bert-base"});
+  CHECK(column(sweep, "gpus") == Values{"8", "16", "4", "4"});
+  CHECK(column(sweep, "optimizer") == Values{"lamb", "lamb", "adam", "onebit_adam"});
+}
+
+TEST_CASE("plan: a flag's axis replaces the key wherever it stands") {
+  const std::string_view text = R"(
+    [base]
+    gpus = 4
+    [grid]
+    optimizer = ["lamb", "adam"]
+    [[part]]
+    [[part.variant]]
+    gpus = 8
+    [[part]]
+    grid.gpus = [16])";
+  const SweepPlan sweep = plan(text, {{"gpus", {"32", "64"}}});
+  CHECK(column(sweep, "gpus") == Values{"32", "64", "32", "64", "32", "64", "32", "64"});
+  // Another axis is another sweep, the same is the same.
+  CHECK(sweep.text_hash != plan(text).text_hash);
+  CHECK(sweep.text_hash != plan(text, {{"gpus", {"32"}}}).text_hash);
+  CHECK(sweep.text_hash == plan(text, {{"gpus", {"32", "64"}}}).text_hash);
+  CHECK_THROWS_WITH(plan(text, {{"gpu", {"8"}}}), Contains("did you mean 'gpus'"));
+}
+
+TEST_CASE("plan: what is no sweep is refused at its place") {
+  struct Row {
+    const char *text, *expected;
+  };
+  const Row rows[] = {
+      {"[grid]\ngpu = 8", "sweep.toml:2: grid.gpu: unknown key 'gpu', did you mean 'gpus'?"},
+      {"[base]\ngpus = [8, 16]", "sweep.toml:2: base.gpus: takes one value here; lists go to"},
+      {"[[variant]]\ngpus = [8, 16]", "takes one value here"},
+      {"[grid]\ngpus = []", "sweep.toml:2: grid.gpus: is empty"},
+      {"[grid]\ngpus = {a = 1}", "sweep.toml:2: grid.gpus: is no value"},
+      {"[grid]\ngpus = \"8:4:x2\"", "sweep.toml:2: grid.gpus: '8:4:x2' never gets"},
+      {"[gird]\ngpus = 8", "unknown key 'gird', did you mean 'grid'?"},
+      {"grid = 8", "grid: is not a table"},
+      {"variant = 8", "variant: is not a list of tables"},
+      {"name = 8", "name: is not a string"},
+      {"[grid]\ngpus = [8\n", "sweep.toml:"},
+      {"[[part]]\nparts = 1", "unknown key 'parts'"},
+  };
+  for (const Row& row : rows) {
+    INFO(row.text);
+    CHECK_THROWS_WITH(plan(row.text), Contains(row.expected));
+  }
+  CHECK_THROWS_WITH(plan("[grid]\ngpus = \"1:99999:1\"\nseq_len = \"1:200:1\""),
+                    Equals("the sweep has more than 10000000 points"));
+}
+
+TEST_CASE("sweep: rows in the plan's order, what cannot run with its reason") {
+  const TemporaryFolder folder;
+  const SweepPlan sweep = plan(sixty_points);
+  REQUIRE(sweep.points.size() == 60);
+  const SweepSummary summary = run(sweep, folder.path() / "out");
+  CHECK(summary.complete);
+  CHECK(summary.points == 60);
+  CHECK(summary.written == 60);
+  const csv::Table table = csv::parse(results_of(folder.path() / "out"), "results.csv");
+  CHECK(table.header == result_columns());
+  REQUIRE(table.rows.size() == 60);
+  std::size_t infeasible = 0;
+  for (std::size_t i = 0; i < 60; ++i) {
+    for (const char* key : {"optimizer", "gpus", "seq_len", "model", "cluster"})
+      CHECK(table.text(i, key) == sweep.points[i].at(key));
+    const std::string& status = table.text(i, "status");
+    if (status != "ok") ++infeasible;
+    if (table.text(i, "seq_len") == "1024") {
+      CHECK(status ==
+            "infeasible: --seq-len: 1024 is out of range for bert-large (allowed: 1 to 512)");
+      CHECK(table.text(i, "run_time_s").empty());
+    } else {
+      CHECK(table.number(i, "run_time_s") > 0);
+    }
+  }
+  CHECK(summary.infeasible == infeasible);
+  CHECK(infeasible >= 12);
+  const auto manifest = nlohmann::json::parse(text_of(folder.path() / "out" / "manifest.json"));
+  CHECK(manifest.at("schema_version") == 1);
+  CHECK(manifest.at("name") == "sixty");
+  CHECK(manifest.at("points") == 60);
+  CHECK(manifest.at("complete") == true);
+  CHECK(manifest.at("infeasible") == infeasible);
+  CHECK(manifest.at("columns").get<Values>() == result_columns());
+}
+
+TEST_CASE("sweep: what does not fit in memory is infeasible and still forecast") {
+  const TemporaryFolder folder;
+  run(plan(R"([base]
+    model = "gpt2-xl"
+    cluster = "paper-eth40-v100"
+    optimizer = "lamb"
+    gpus = 8
+    micro_batch = 64)"),
+      folder.path());
+  const csv::Table table = csv::parse(results_of(folder.path()), "results.csv");
+  CHECK_THAT(table.text(0, "status"),
+             Catch::StartsWith("infeasible: needs ") && Contains("a GPU, v100-16g has 17.18 GB"));
+  CHECK(table.text(0, "fits") == "false");
+  CHECK(table.number(0, "run_time_s") > 0);
+}
+
+TEST_CASE("sweep: a row is one line whatever a user writes") {
+  Catalog catalog;
+  CollectiveCosts costs;
+  for (const char* text : {"a\nb", "a,b", "\"a\"", "a\r\nb", ""}) {
+    const std::string row = sweep_row({{"model", text}, {"cluster", text}}, catalog, costs);
+    CHECK(row.find('\n') == std::string::npos);
+    CHECK(csv::parse(csv::row(result_columns()) + "\n" + row + "\n", "row").rows.size() == 1);
+  }
+}
+
+TEST_CASE("sweep: the same bytes for any number of threads") {
+  const TemporaryFolder folder;
+  const SweepPlan sweep = plan(sixty_points, {parse_scan("gpus=1:40:1")});  // 600 points
+  run(sweep, folder.path() / "1", 1);
+  const std::string one = results_of(folder.path() / "1");
+  CHECK(std::count(one.begin(), one.end(), '\n') == 601);
+  for (const int jobs : {2, 5}) {
+    const std::filesystem::path out = folder.path() / fmt::format("{}", jobs);
+    run(sweep, out, jobs);
+    CHECK(results_of(out) == one);
+    CHECK(text_of(out / "manifest.json") == text_of(folder.path() / "1" / "manifest.json"));
+  }
+}
+
+TEST_CASE("sweep: a file cut anywhere is resumed to the same bytes") {
+  const TemporaryFolder folder;
+  const SweepPlan sweep = plan(sixty_points);
+  run(sweep, folder.path() / "whole");
+  const std::string whole = results_of(folder.path() / "whole");
+  const std::size_t header = whole.find('\n') + 1;
+  const std::size_t second = whole.find('\n', header) + 1;
+  // Nothing, within the header, before and after its line end, within the first row, at its end,
+  // within a later row, just before the last line end, and whole.
+  for (const std::size_t size :
+       {std::size_t{0}, std::size_t{1}, header / 2, header - 1, header, header + 1, second - 1,
+        second, second + 100, whole.size() / 2, whole.size() - 1, whole.size()}) {
+    INFO("cut to " << size << " of " << whole.size() << " bytes");
+    const std::filesystem::path out = folder.path() / fmt::format("cut-{}", size);
+    run(sweep, out);
+    std::filesystem::resize_file(out / "results.csv", size);
+    const SweepSummary summary = run(sweep, out, 2, true);
+    CHECK(summary.complete);
+    const auto kept = std::count(whole.begin(), whole.begin() + static_cast<long>(size), '\n');
+    CHECK(summary.written == 60 - static_cast<std::size_t>(std::max<long>(0, kept - 1)));
+    CHECK(results_of(out) == whole);
+    CHECK(text_of(out / "manifest.json") == text_of(folder.path() / "whole" / "manifest.json"));
+  }
+}
+
+TEST_CASE("sweep: a stop keeps what was finished, and resuming repeats nothing") {
+  const TemporaryFolder folder;
+  const SweepPlan sweep = plan(sixty_points, {parse_scan("gpus=1:40:1")});
+  run(sweep, folder.path() / "whole", 2);
+  const std::string whole = results_of(folder.path() / "whole");
+  const std::filesystem::path out = folder.path() / "stopped";
+  // Stopped at every progress call: as many runs as it takes.
+  const auto stop = [](std::size_t, std::size_t) { return false; };
+  std::size_t written = 0, runs = 0;
+  SweepSummary summary;
+  do {
+    summary = run_sweep(sweep, {out, 3, runs > 0, stop});
+    CHECK(summary.written > 0);
+    written += summary.written;
+    const std::string so_far = results_of(out);
+    CHECK(whole.starts_with(so_far));
+    CHECK(so_far.back() == '\n');
+    const auto manifest = nlohmann::json::parse(text_of(out / "manifest.json"));
+    CHECK(manifest.at("complete") == summary.complete);
+  } while (++runs < 600 && !summary.complete);
+  CHECK(runs > 1);
+  CHECK(written == 600);
+  CHECK(results_of(out) == whole);
+}
+
+TEST_CASE("sweep: results that are there are neither overwritten nor mixed") {
+  const TemporaryFolder folder;
+  const SweepPlan sweep = plan(sixty_points), other = plan(sixty_points, {parse_list("gpus=8")});
+  run(sweep, folder.path());
+  const std::string before = results_of(folder.path());
+  CHECK_THROWS_WITH(
+      run(sweep, folder.path()),
+      Contains("holds results already; go on with --resume, or choose another --out"));
+  CHECK_THROWS_WITH(run(other, folder.path(), 1, true),
+                    Contains("holds the results of another sweep; choose another --out"));
+  folder.file("manifest.json", "{ torn");
+  CHECK_THROWS_WITH(run(sweep, folder.path(), 1, true), Contains("of another sweep"));
+  CHECK(results_of(folder.path()) == before);
+}
+
+TEST_CASE("sweep: a results file of another shape is refused, not continued") {
+  const TemporaryFolder folder;
+  const SweepPlan sweep = plan(sixty_points);
+  run(sweep, folder.path());
+  const std::string whole = results_of(folder.path());
+  for (const std::string& text :
+       {std::string("something else\n"), std::string("x"), "x" + whole, whole + "one,row,more\n"}) {
+    folder.file("results.csv", text);
+    CHECK_THROWS_WITH(run(sweep, folder.path(), 1, true),
+                      Contains("results.csv: is not the results of this sweep"));
+    CHECK(results_of(folder.path()) == text);
+  }
+}
+
+TEST_CASE("sweep: a folder that cannot be is one sentence") {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("file", "");
+  CHECK_THROWS_WITH(run(plan(sixty_points), file + "/below"),
+                    Contains("file/below: Not a directory"));
+}
+
+TEST_CASE("sweep: the study that ships is there, another is not") {
+  const SweepPlan study = plan(study_text("bert_large"));
+  CHECK(study.name == "bert-large-1bit");
+  // 2 clusters x 2 plain optimizers x 4 batches x 6 worlds; 2 x 2 x 4 x 6 x 8 freeze steps x 4
+  // backends; 2 x 2 x 6 x 9 bandwidths.
+  CHECK(study.points.size() == 96 + 3072 + 216);
+  CHECK(study_text("bert_larg").empty());
+}
+
+}  // namespace
+}  // namespace lambcast
