@@ -1,0 +1,59 @@
+// Reads measurements out of what other tools print, so that a user can calibrate with the logs
+// they have. Each importer takes the whole text, the name for messages and hints for what a log
+// does not say, and returns one Measurement per table, in the order of the file. All throw Error
+// with file, line and reason for a file that is broken, cut off or contradicts itself; none
+// guesses. Times are taken as printed; bandwidths only serve to check that columns line up.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "validate/measurement.h"
+
+namespace lambcast::validate {
+
+// What the user knows and the log may not say. A hint wins over what the log says, except that a
+// number of ranks which contradicts the bandwidths of the log is an error.
+struct ImportHints {
+  std::optional<Operation> operation;
+  std::optional<int> ranks;
+  std::optional<int> nodes;
+  bool in_place = false;  // nccl-tests: take the in-place columns
+};
+
+// nccl-tests, what it prints. Knows prefixes of mpirun ("[1,0]<stdout>:") and srun ("0: "),
+// Markdown quotes and indentation, the columns of all versions (with and without redop, root,
+// per-iteration statistics and time stamps; "error" instead of "#wrong"; N/A), NCCL INFO lines
+// between and inside rows, and the tables of `lambcast measure`. The collective comes from the
+// hint, the line "Collective test starting", the command line in the log or the file's name; the
+// ranks from the hint, the device lines, NCCL's messages or the ratio busbw / algbw. Rows of size 0
+// are skipped.
+std::vector<Measurement> import_nccl_tests_text(std::string_view text, std::string_view name,
+                                                const ImportHints& hints = {});
+
+// nccl-tests, what it writes with -J, and `lambcast measure --format json`. The environment of
+// the run, which nccl-tests stores in the file, is never read.
+std::vector<Measurement> import_nccl_tests_json(std::string_view text, std::string_view name,
+                                                const ImportHints& hints = {});
+
+// OSU micro-benchmarks: allreduce, allgather, alltoall, bcast, reduce_scatter, latency, bw. OSU
+// prints the size per rank for allgather and alltoall; here it becomes the total. The ranks are
+// not in its output: they come from the hint or a "-n N osu_..." command line in the log.
+std::vector<Measurement> import_osu(std::string_view text, std::string_view name,
+                                    const ImportHints& hints = {});
+
+// iperf3 -J over TCP: one row, what the receiver got in the whole time. A note says how many
+// parallel streams it took: their sum may exceed what one connection of a collective reaches.
+std::vector<Measurement> import_iperf3(std::string_view text, std::string_view name,
+                                       const ImportHints& hints = {});
+
+// perftest: ib_write_bw and its kin (stream) and the latency tests (ping_pong, t_typical).
+std::vector<Measurement> import_perftest(std::string_view text, std::string_view name,
+                                         const ImportHints& hints = {});
+
+// Tells the formats above and our CSV apart by their content.
+std::vector<Measurement> import_measurements(std::string_view text, std::string_view name,
+                                             const ImportHints& hints = {});
+
+}  // namespace lambcast::validate

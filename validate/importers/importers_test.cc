@@ -1,0 +1,160 @@
+#include "validate/importers/importers.h"
+
+#include <catch2/catch.hpp>
+
+#include "validate/importers/fixtures.h"
+#include "validate/importers/rank_count.h"
+
+using namespace lambcast;
+using namespace lambcast::validate;
+
+namespace {
+
+template <typename Importer>
+std::string refusal(Importer importer, const std::string& text, const ImportHints& hints = {}) {
+  try {
+    importer(text, "f", hints);
+  } catch (const Error& error) {
+    CHECK(error.code() == Exit::usage);
+    return error.what();
+  }
+  return "accepted";
+}
+
+ImportHints ranks(int n) {
+  ImportHints hints;
+  hints.ranks = n;
+  return hints;
+}
+
+}  // namespace
+
+TEST_CASE("OSU all-reduce: whole vector, ranks from the command line, spread from -f") {
+  const auto all = import_osu(fixture("osu_allreduce.txt"), "f");
+  REQUIRE(all.size() == 1);
+  CHECK(all[0].operation == Operation::all_reduce);
+  CHECK(all[0].ranks == 16);
+  REQUIRE(all[0].rows.size() == 4);
+  CHECK(all[0].rows[3].size.value() == 1048576);
+  CHECK(all[0].rows[3].time.us() == Approx(1576.91));
+  CHECK(all[0].rows[3].spread->high.us() == Approx(1590.13));
+}
+
+TEST_CASE("OSU all-to-all: the printed size is one block of n") {
+  const auto all = import_osu(fixture("osu_alltoall.txt"), "f", ranks(8));
+  CHECK(all[0].rows[1].size.value() == 8 * 1048576);
+  CHECK(refusal(import_osu, fixture("osu_alltoall.txt")) ==
+        "f:1: OSU does not print the number of ranks: give it");
+}
+
+TEST_CASE("OSU pairs: latency is a ping-pong, bandwidth a stream of 1e6 bytes per second") {
+  const auto all = import_osu(fixture("osu_pairs.txt"), "f");
+  REQUIRE(all.size() == 2);
+  CHECK(all[0].operation == Operation::ping_pong);
+  REQUIRE(all[0].rows.size() == 2);  // size 0 is left out
+  CHECK(all[1].operation == Operation::stream);
+  CHECK(all[1].ranks == 2);
+  // 65536 B / 11020.55 MB/s
+  CHECK(all[1].rows[0].time.us() == Approx(65536 / 11020.55));
+  CHECK(all[1].rows.size() == 2);
+}
+
+TEST_CASE("broken OSU tables are refused with their line") {
+  const std::string good = fixture("osu_allreduce.txt");
+  CHECK(refusal(import_osu, "x\n") == "f: holds no table of an OSU benchmark");
+  CHECK(refusal(import_osu, good.substr(0, good.find("4  "))) == "f:3: this table has no rows");
+  CHECK_THAT(refusal(import_osu, with(good, "Allreduce", "Gather")),
+             Catch::StartsWith("f:3: 'OSU MPI-CUDA Gather Latency Test v5.8' is not modelled"));
+  CHECK_THAT(refusal(import_osu, with(good, "17.97", "     ")),
+             Catch::Contains("f:6: has no Min and Max Latency"));
+  CHECK_THAT(refusal(import_osu, with(good, "17.97", "x.97")),
+             Catch::Contains("f:6: '1024") && Catch::Contains("does not read 'size value'"));
+  ImportHints gather;
+  gather.operation = Operation::all_gather;
+  CHECK(refusal(import_osu, good, gather) == "f:3: is a table of all_reduce, not of all_gather");
+}
+
+TEST_CASE("iperf3: what the receiver got, and how many streams it took") {
+  const auto all = import_iperf3(fixture("iperf3_single.json"), "f");
+  CHECK(all[0].operation == Operation::stream);
+  CHECK(all[0].rows[0].size.value() == 11766890496.0);
+  CHECK(all[0].rows[0].time.s() == Approx(10.000182));
+  CHECK(all[0].notes[0].second == "1: what one connection reaches");
+  const auto four = import_iperf3(fixture("iperf3_parallel.json"), "f");
+  CHECK_THAT(four[0].notes[0].second, Catch::StartsWith("4 in parallel"));
+}
+
+TEST_CASE("broken iperf3 files are refused with the key") {
+  const std::string good = fixture("iperf3_single.json");
+  CHECK(refusal(import_iperf3, R"({"error": "unable to connect to server"})") ==
+        "f: error: unable to connect to server");
+  CHECK_THAT(refusal(import_iperf3, with(good, "\"TCP\"", "\"UDP\"")),
+             Catch::StartsWith("f: start.test_start.protocol: only TCP"));
+  CHECK(refusal(import_iperf3, with(good, "sum_received", "sum")) ==
+        "f: end.sum_received: is missing");
+  CHECK(refusal(import_iperf3, with(good, "\"bytes\": 11766890496", "\"bytes\": 0")) ==
+        "f: end.sum_received.bytes: nothing was received");
+  CHECK(refusal(import_iperf3, with(good, "\"bytes\": 11766890496", "\"bytes\": 1766890496")) ==
+        "f: end.sum_received.bits_per_second: is not 8 * bytes / seconds");
+  CHECK_THAT(refusal(import_iperf3, with(good, "\"num_streams\": 1", "\"num_streams\": 0")),
+             Catch::Contains("num_streams: is 0"));
+}
+
+TEST_CASE("perftest bandwidth in Gb/s and in MiB/s") {
+  const auto all = import_perftest(fixture("perftest_write_bw.txt"), "f");
+  CHECK(all[0].operation == Operation::stream);
+  REQUIRE(all[0].rows.size() == 4);
+  // 65536 B at 196.85 Gb/s
+  CHECK(all[0].rows[2].time.us() == Approx(65536 * 8 / 196.85e3).epsilon(1e-6));
+  // 65536 B at 11030.45 * 2^20 B/s, which is 2^-4 s / 11030.45
+  const auto mib = import_perftest(fixture("perftest_write_bw_mib.txt"), "f");
+  CHECK(mib[0].rows[0].time.us() == Approx(1e6 / 16 / 11030.45).epsilon(1e-6));
+}
+
+TEST_CASE("perftest latency is a ping-pong with its typical time") {
+  const auto all = import_perftest(fixture("perftest_write_lat.txt"), "f");
+  CHECK(all[0].operation == Operation::ping_pong);
+  CHECK(all[0].rows[0].time.us() == Approx(1.12));
+  CHECK(all[0].rows[0].spread->high.us() == Approx(2.05));
+}
+
+TEST_CASE("broken perftest tables are refused with their line") {
+  const std::string good = fixture("perftest_write_bw.txt");
+  CHECK(refusal(import_perftest, "x\n") == "f: holds no row of a perftest table");
+  CHECK_THAT(refusal(import_perftest, with(good, "RDMA_Write BW", "RDMA_Write Bidirectional BW")),
+             Catch::StartsWith("f:2: a bidirectional test"));
+  CHECK(refusal(import_perftest, with(good, "BW average[Gb/sec]", "BW mean[Gb/sec]")) ==
+        "f:19: has neither BW average nor t_typical");
+  CHECK(refusal(import_perftest, with(good, " 196.85 ", " 0.00   ")) ==
+        "f:23: the result is '0.00'");
+  CHECK_THAT(refusal(import_perftest, with(good, " 196.85 ", " 19.685 ")),
+             Catch::Contains("f:23: MsgRate times the size is not BW average"));
+  CHECK_THAT(refusal(import_perftest, with(good, " 65536      5000", " 65536      many")),
+             Catch::Contains("f:23: does not read 'bytes iterations ...'"));
+}
+
+TEST_CASE("the format is told by the content") {
+  const auto kind = [](const std::string& name, const ImportHints& hints = {}) {
+    return import_measurements(fixture(name), name, hints).front().provenance.source;
+  };
+  CHECK_THAT(kind("nccl_all_reduce.txt"), Catch::StartsWith("nccl-tests log"));
+  CHECK_THAT(kind("nccl_all_reduce.json"), Catch::StartsWith("nccl-tests JSON"));
+  CHECK_THAT(kind("iperf3_single.json"), Catch::StartsWith("iperf3"));
+  CHECK_THAT(kind("osu_allreduce.txt"), Catch::StartsWith("OSU MPI-CUDA Allreduce"));
+  CHECK_THAT(kind("perftest_write_bw.txt"), Catch::StartsWith("perftest RDMA_Write BW Test"));
+  const std::string csv =
+      "# collective: all_gather\n# ranks: 2\n# source: s\nsize_bytes,time_us\n8,5\n";
+  CHECK(import_measurements(csv, "c").front().provenance.source == "s");
+}
+
+TEST_CASE("the ratio tells the ranks only where rounding allows") {
+  // 256 ranks at 100.00 GB/s: 199.22 is 1.9922 +- 0.0002; 255 has 1.99216, 256 1.99219: no.
+  CHECK_FALSE(ranks_from_ratio(Operation::all_reduce, {{100, 199.22, 0.005, 1}}));
+  CHECK(ranks_from_ratio(Operation::all_reduce, {{100, 175, 0.005, 1}}) == 8);
+  CHECK(ranks_from_ratio(Operation::all_gather, {{100, 87.5, 0.005, 1}}) == 8);
+  CHECK_FALSE(ranks_from_ratio(Operation::broadcast, {{100, 100, 0.005, 1}}));
+  CHECK_FALSE(ranks_from_ratio(Operation::all_reduce, {{0.01, 0.02, 0.005, 1}}));
+  // 2(n-1)/n is 1.5 at 4 ranks and 1.6 at 5: nothing has 1.55.
+  CHECK(ranks_from_ratio(Operation::all_reduce, {{100, 160, 0.005, 1}}) == 5);
+  CHECK_FALSE(ranks_from_ratio(Operation::all_reduce, {{100, 155, 0.005, 1}}));
+}

@@ -1,0 +1,53 @@
+#include <fmt/format.h>
+
+#include <string>
+
+#include "validate/importers/importers.h"
+#include "validate/importers/json_text.h"
+
+namespace lambcast::validate {
+
+std::vector<Measurement> import_iperf3(std::string_view text, std::string_view name,
+                                       const ImportHints& hints) {
+  const std::string file(name);
+  const nlohmann::json json = parse_json(text, file);
+  if (json.is_object() && json.contains("error")) {
+    const nlohmann::json& error = json["error"];
+    fail_input({file, 0, "error"}, error.is_string() ? error.get<std::string>() : error.dump());
+  }
+  const nlohmann::json& start = member(json, "start", file, {});
+  const nlohmann::json& test = member(start, "test_start", file, "start.");
+  const nlohmann::json& protocol = member(test, "protocol", file, "start.test_start.");
+  if (!protocol.is_string() || protocol.get<std::string>() != "TCP") {
+    fail_input({file, 0, "start.test_start.protocol"}, "only TCP says what a collective can get");
+  }
+  const double streams = number_in(test, "num_streams", file, "start.test_start.");
+  if (streams < 1 || streams > 1000) {
+    fail_input({file, 0, "start.test_start.num_streams"}, fmt::format("is {}", streams));
+  }
+  const std::string path = "end.sum_received.";
+  const nlohmann::json& end = member(json, "end", file, {});
+  const nlohmann::json& sum = member(end, "sum_received", file, "end.");
+  const double bytes = number_in(sum, "bytes", file, path);
+  const double seconds = number_in(sum, "seconds", file, path);
+  const double rate = number_in(sum, "bits_per_second", file, path);
+  if (bytes == 0 || seconds < 1e-6) fail_input({file, 0, path + "bytes"}, "nothing was received");
+  if (std::abs(rate - 8 * bytes / seconds) > 0.01 * rate) {
+    fail_input({file, 0, path + "bits_per_second"}, "is not 8 * bytes / seconds");
+  }
+
+  Measurement m;
+  m.operation = Operation::stream;
+  m.ranks = 2;
+  m.nodes = hints.nodes;
+  m.rows.push_back({Bytes(bytes), Duration::seconds(seconds), {}});
+  m.provenance = {Kind::measured, fmt::format("iperf3 {}", file)};
+  m.notes.emplace_back("streams", streams == 1
+                                      ? std::string("1: what one connection reaches")
+                                      : fmt::format("{} in parallel: their sum may exceed what one "
+                                                    "connection of a collective reaches",
+                                                    streams));
+  return {m};
+}
+
+}  // namespace lambcast::validate

@@ -1,0 +1,22 @@
+// The names of nccl-tests: programs, data types, reductions.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "validate/measurement.h"
+
+namespace lambcast::validate {
+
+// The collective of a text that holds the name of an nccl-tests program ("all_reduce_perf",
+// also inside a path or a command line), or empty. Throws Error for a program whose collective we
+// do not model.
+std::optional<Operation> operation_of_program(std::string_view text, const Where& where);
+
+// The collective named in a file's name ("allreduce_h100.log", "alltoall.txt"), or empty.
+std::optional<Operation> operation_of_file(std::string_view file);
+
+bool is_data_type(std::string_view word);
+bool is_reduction(std::string_view word);
+
+}  // namespace lambcast::validate

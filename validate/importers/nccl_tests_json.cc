@@ -1,0 +1,136 @@
+#include <fmt/format.h>
+
+#include <set>
+#include <string>
+
+#include "validate/importers/importers.h"
+#include "validate/importers/json_text.h"
+#include "validate/importers/lines.h"
+#include "validate/importers/nccl_names.h"
+#include "validate/importers/rank_count.h"
+
+namespace lambcast::validate {
+namespace {
+
+using Json = nlohmann::json;
+
+Operation operation_of(const Json& json, const Json& first_row, const std::string& file,
+                       const ImportHints& hints) {
+  if (hints.operation) return *hints.operation;
+  if (const auto ours = json.find("collective"); ours != json.end() && ours->is_string()) {
+    return parse_operation(ours->get<std::string>(), {file, 0, "collective"});
+  }
+  if (const auto args = json.find("args"); args != json.end() && args->is_array()) {
+    for (const Json& arg : *args) {
+      if (!arg.is_string()) continue;
+      const auto named = operation_of_program(arg.get<std::string>(), {file, 0, "args"});
+      if (named) return *named;
+    }
+  }
+  const auto name = first_row.find("experiment_name");
+  if (name != first_row.end() && name->is_string()) {
+    return parse_operation(name->get<std::string>(), {file, 0, "results[0].experiment_name"});
+  }
+  fail_input({file, 0, {}}, "cannot tell which collective this is: name it");
+}
+
+std::string text_or(const Json& object, const char* key, const std::string& otherwise) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : otherwise;
+}
+
+// What nccl-tests knows of its devices: with several GPUs in one process only the first is there.
+struct Devices {
+  std::size_t count = 0;
+  std::size_t hosts = 0;
+  std::string gpu;
+};
+
+Devices devices_of(const Json& json) {
+  Devices devices;
+  const auto config = json.find("config");
+  if (config == json.end() || !config->is_object()) return devices;
+  const auto list = config->find("devices");
+  if (list == config->end() || !list->is_array()) return devices;
+  std::set<std::string> hosts;
+  for (const Json& device : *list) {
+    if (!device.is_object()) continue;
+    hosts.insert(text_or(device, "hostname", {}));
+    if (devices.gpu.empty()) devices.gpu = text_or(device, "device_info", {});
+  }
+  devices.count = list->size();
+  devices.hosts = hosts.size();
+  return devices;
+}
+
+// Appends one result; nccl-tests writes a null half where there is nothing.
+void read_result(const Json& result, const std::string& file, const std::string& path,
+                 const ImportHints& hints, std::vector<Row>& rows,
+                 std::vector<PrintedBandwidth>& printed) {
+  const std::string half = hints.in_place ? "in_place" : "out_of_place";
+  const double size = number_in(result, "size", file, path);
+  if (size == 0) return;
+  const Json& part = member(result, half.c_str(), file, path);
+  if (part.is_null()) fail_input({file, 0, path + half}, "is null: there are no such columns");
+  const std::string inside = path + half + ".";
+  if (part.is_object() && part.contains("cpu_time")) {
+    fail_input({file, 0, inside + "cpu_time"}, "is CPU time (-C 1), not that of the collective");
+  }
+  const double time = number_in(part, "time", file, inside);
+  if (time < 1e-6) fail_input({file, 0, inside + "time"}, fmt::format("{} us is no time", time));
+  const PrintedBandwidth bandwidth{number_in(part, "alg_bw", file, inside),
+                                   number_in(part, "bus_bw", file, inside), 1e-6, 0};
+  if (std::abs(size / time / 1e3 - bandwidth.algbw) > 0.01 * bandwidth.algbw + 1e-5) {
+    fail_input({file, 0, inside + "alg_bw"}, "is not size / time");
+  }
+  const auto wrong = part.find("nwrong");
+  if (wrong != part.end() && wrong->is_number() && wrong->get<double>() != 0) {
+    fail_input({file, 0, inside + "nwrong"}, "counts wrong elements in the result");
+  }
+  Row row{Bytes(size), Duration::microseconds(time), {}};
+  if (const auto each = result.find(half + "_per_iter"); each != result.end()) {
+    const std::string where = path + half + "_per_iter.";
+    row.spread = Spread{Duration::microseconds(number_in(*each, "min_us", file, where)),
+                        Duration::microseconds(number_in(*each, "max_us", file, where))};
+    if (row.spread->low > row.spread->high) fail_input({file, 0, where}, "min_us is above max_us");
+  }
+  rows.push_back(row);
+  printed.push_back(bandwidth);
+}
+
+int ranks_of(const Measurement& m, const std::vector<PrintedBandwidth>& printed,
+             const Devices& devices, const std::string& file, const ImportHints& hints) {
+  if (hints.ranks) return *hints.ranks;
+  if (const auto ranks = ranks_from_ratio(m.operation, printed)) return *ranks;
+  if (devices.count > 1) return static_cast<int>(devices.count);
+  fail_input({file, 0, {}}, "cannot tell the number of ranks: give it");
+}
+
+}  // namespace
+
+std::vector<Measurement> import_nccl_tests_json(std::string_view text, std::string_view name,
+                                                const ImportHints& hints) {
+  const std::string file(name);
+  const Json json = parse_json(text, file);
+  const Json& results = member(json, "results", file, {});
+  if (!results.is_array() || results.empty()) fail_input({file, 0, "results"}, "has no rows");
+  Measurement m;
+  m.operation = operation_of(json, results[0], file, hints);
+  std::vector<PrintedBandwidth> printed;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    read_result(results[i], file, fmt::format("results[{}].", i), hints, m.rows, printed);
+  }
+  if (m.rows.empty()) fail_input({file, 0, "results"}, "has no rows above size 0");
+  const Devices devices = devices_of(json);
+  m.ranks = ranks_of(m, printed, devices, file, hints);
+  check_ratio(m.operation, m.ranks, printed, file);
+  if (devices.count == static_cast<std::size_t>(m.ranks)) m.nodes = int(devices.hosts);
+  if (hints.nodes) m.nodes = hints.nodes;
+  if (m.nodes && m.ranks % *m.nodes == 0) m.gpus_per_node = m.ranks / *m.nodes;
+  m.provenance = {Kind::measured, fmt::format("nccl-tests JSON {}", file)};
+  if (!devices.gpu.empty()) m.notes.emplace_back("gpu", devices.gpu);
+  m.notes.emplace_back("inplace", hints.in_place ? "in-place columns" : "out-of-place columns");
+  return {m};
+}
+
+}  // namespace lambcast::validate

@@ -1,0 +1,183 @@
+#include <catch2/catch.hpp>
+
+#include "validate/importers/fixtures.h"
+#include "validate/importers/importers.h"
+
+using namespace lambcast;
+using namespace lambcast::validate;
+
+namespace {
+
+Measurement one(const std::string& text, const std::string& name, const ImportHints& hints = {}) {
+  const auto all = import_nccl_tests_text(text, name, hints);
+  REQUIRE(all.size() == 1);
+  return all[0];
+}
+
+std::string refusal(const std::string& text, const ImportHints& hints = {}) {
+  try {
+    import_nccl_tests_text(text, "log", hints);
+  } catch (const Error& error) {
+    CHECK(error.code() == Exit::usage);
+    return error.what();
+  }
+  return "accepted";
+}
+
+}  // namespace
+
+TEST_CASE("the current format: operation, ranks, host and GPU from the header") {
+  const Measurement m = one(fixture("nccl_all_reduce.txt"), "log");
+  CHECK(m.operation == Operation::all_reduce);
+  CHECK(m.ranks == 8);
+  CHECK(m.nodes == 1);
+  CHECK(m.gpus_per_node == 8);
+  REQUIRE(m.rows.size() == 9);  // 1 KiB to 64 MiB by 4
+  CHECK(m.rows.front().size.value() == 1024);
+  // The generator of the fixture: 25 us + 1.75 S / 340 GB/s, printed with two decimals.
+  CHECK(m.rows.back().time.us() == Approx(25 + 1.75 * 67108864 / 340e3).margin(0.006));
+  CHECK(m.notes[0] == std::pair<std::string, std::string>("gpu", "NVIDIA H100 80GB HBM3"));
+  CHECK(m.notes[1].second == "float sum -1");
+  CHECK(m.provenance.kind == Kind::measured);
+}
+
+TEST_CASE("in-place columns on demand") {
+  ImportHints hints;
+  hints.in_place = true;
+  const Measurement m = one(fixture("nccl_all_reduce.txt"), "log", hints);
+  CHECK(m.rows.back().time.us() == Approx(0.98 * (25 + 1.75 * 67108864 / 340e3)).margin(0.006));
+}
+
+TEST_CASE("prefixes of mpirun, NCCL messages between and inside rows, size 0") {
+  const Measurement m = one(fixture("nccl_all_gather_mpirun.txt"), "log");
+  CHECK(m.operation == Operation::all_gather);  // from the command line
+  CHECK(m.ranks == 4);
+  CHECK(m.nodes == 2);
+  REQUIRE(m.rows.size() == 3);
+  CHECK(m.rows[0].size.value() == 65536);  // the row that NCCL wrote into
+  CHECK(m.rows[0].time.us() == Approx(20.61));
+}
+
+TEST_CASE("the old format in Markdown under srun: no root, error instead of #wrong") {
+  const std::string text = fixture("nccl_all_reduce_old.txt");
+  const Measurement m = one(text, "posts/allreduce-p3dn.md");  // operation from the file's name
+  CHECK(m.operation == Operation::all_reduce);
+  CHECK(m.ranks == 16);
+  CHECK(m.nodes == 2);
+  CHECK(m.gpus_per_node == 8);
+  REQUIRE(m.rows.size() == 4);
+  CHECK(m.rows.back().time.us() == 24117);
+  CHECK(refusal(text) == "log:27: cannot tell which collective this is: name it");
+}
+
+TEST_CASE("without device lines the ranks come from busbw / algbw") {
+  const Measurement m = one(fixture("nccl_alltoall_bare.txt"), "log");
+  CHECK(m.operation == Operation::all_to_all);
+  CHECK(m.ranks == 32);  // 31/32 = 0.96875 is told from 30/31 and 32/33 at 47 GB/s
+  CHECK_FALSE(m.nodes);
+  ImportHints hints;
+  hints.nodes = 4;
+  CHECK(one(fixture("nccl_alltoall_bare.txt"), "log", hints).gpus_per_node == 8);
+}
+
+TEST_CASE("without device lines and with small sizes only the ranks come from NCCL's messages") {
+  const std::string row = "./all_reduce_perf\n 8 2 float sum -1 16.75 0.00 0.00 0\n";
+  CHECK(refusal(row) == "log:2: cannot tell the number of ranks: give it");
+  CHECK(one("h:26:67 [0] NCCL INFO comm 0x7f rank 0 nranks 16 - Init COMPLETE\n" + row, "log")
+            .ranks == 16);
+}
+
+TEST_CASE("per-iteration statistics become the spread") {
+  const Measurement m = one(fixture("nccl_broadcast_iterations.txt"), "log");
+  CHECK(m.operation == Operation::broadcast);
+  REQUIRE(m.rows.size() == 3);
+  const double time = 12 + 1048576 / 20e3;  // the generator of the fixture
+  CHECK(m.rows[0].time.us() == Approx(time).margin(0.006));
+  CHECK(m.rows[0].spread->low.us() == Approx(0.97 * time).margin(0.006));
+  CHECK(m.rows[0].spread->high.us() == Approx(1.2 * time).margin(0.006));
+}
+
+TEST_CASE("several tests in one log, and several types in one test, are several tables") {
+  const std::string both =
+      fixture("nccl_all_reduce.txt") + fixture("nccl_broadcast_iterations.txt");
+  const auto all = import_nccl_tests_text(both, "log");
+  REQUIRE(all.size() == 2);
+  CHECK(all[0].ranks == 8);
+  CHECK(all[1].ranks == 2);
+  CHECK(all[1].operation == Operation::broadcast);
+  // A row of another type ends the table, and so does a size that falls.
+  const std::string types =
+      with(fixture("nccl_all_reduce.txt"), "4096     float", "4096      half");
+  CHECK(import_nccl_tests_text(types, "log").size() == 3);
+}
+
+TEST_CASE("a log that contradicts itself is refused") {
+  const std::string good = fixture("nccl_all_reduce.txt");
+  ImportHints sixteen;
+  sixteen.ranks = 16;
+  CHECK_THAT(refusal(good, sixteen), Catch::Contains("where all_reduce over 16 ranks has 1.875"));
+  ImportHints gather;
+  gather.operation = Operation::all_gather;
+  CHECK_THAT(refusal(good, gather), Catch::Contains("all_gather over 8 ranks has 0.875"));
+  CHECK_THAT(refusal(with(good, "370.41", "170.41")),
+             Catch::Contains("the columns do not line up"));
+}
+
+TEST_CASE("broken rows are refused with their line") {
+  const std::string good = fixture("nccl_all_reduce.txt");
+  CHECK(refusal("nothing here\n") == "log: holds no row of an nccl-tests table");
+  CHECK(refusal(with(good, "OK", "FAILED")) == "log:27: the test reports wrong results");
+  CHECK(refusal(good.substr(0, good.find("float") + 20)) == "log:18: this row is cut off");
+  CHECK_THAT(refusal(with(good, "   25.01", "     nan")),
+             Catch::Contains("log:18: time is 'nan', no finite number"));
+  CHECK_THAT(refusal(with(good, "       0    24.51", "       3    24.51")),
+             Catch::Contains("log:18: 3 elements of the result are wrong"));
+  CHECK_THAT(refusal(with(good, "       0    24.51", "            24.51")),
+             Catch::Contains("has 7 numbers after the type"));
+  CHECK_THAT(refusal(with(good, "time   algbw", "cputime algbw")), Catch::Contains("CPU time"));
+  CHECK_THAT(refusal(with(good, "Rank  3 Group  0", "Rank  x Group  0")),
+             Catch::Contains("log:9: this device line does not read"));
+  CHECK(refusal(with(good, "all_reduce_perf", "hypercube_perf")).substr(0, 73) ==
+        "log:2: hypercube_perf measures a collective that is not modelled (allowed");
+  ImportHints in_place;
+  in_place.in_place = true;
+  CHECK_THAT(refusal("./broadcast_perf\n 64 16 float none 0 5.00 0.01 0.01 0\n", in_place),
+             Catch::Contains("log:2: has no in-place columns"));
+  CHECK(refusal("./broadcast_perf\n 64 16 float none 0 5.00 0.01 0.01 0\n") ==
+        "log:2: cannot tell the number of ranks: give it");
+}
+
+TEST_CASE("the JSON of nccl-tests") {
+  const auto all = import_nccl_tests_json(fixture("nccl_all_reduce.json"), "j");
+  REQUIRE(all.size() == 1);
+  CHECK(all[0].operation == Operation::all_reduce);
+  CHECK(all[0].ranks == 8);   // from the ratio: only the first of 8 GPUs is in `devices`
+  CHECK_FALSE(all[0].nodes);  // and so nobody knows the hosts
+  REQUIRE(all[0].rows.size() == 3);
+  CHECK(all[0].rows[0].time.us() == Approx(25 + 1.75 * 1048576 / 340e3).margin(1e-5));
+  for (const auto& [key, value] : all[0].notes)
+    CHECK(value.find("never-read") == std::string::npos);
+}
+
+TEST_CASE("broken JSON is refused with line or key") {
+  const auto refused = [](const std::string& text) {
+    try {
+      import_nccl_tests_json(text, "j");
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  const std::string good = fixture("nccl_all_reduce.json");
+  CHECK_THAT(refused(with(good, "\"args\": [", "\"args\": [,")),
+             Catch::StartsWith("j:4: is no JSON: "));
+  CHECK(refused("{}") == "j: results: is missing");
+  CHECK(refused("{\"results\": []}") == "j: results: has no rows");
+  CHECK(refused(with(good, "\"time\"", "\"tame\"")) ==
+        "j: results[0].out_of_place.time: is missing");
+  CHECK_THAT(refused(with(good, "\"time\"", "\"cpu_time\"")), Catch::Contains("is CPU time"));
+  CHECK(refused(with(good, "\"nwrong\": 0.0", "\"nwrong\": 2.0")) ==
+        "j: results[0].out_of_place.nwrong: counts wrong elements in the result");
+  CHECK_THAT(refused(with(good, "\"size\": 1048576", "\"size\": 2097152")),
+             Catch::Contains("is not size / time"));
+}

@@ -1,0 +1,64 @@
+#include "validate/importers/rank_count.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace lambcast::validate {
+namespace {
+
+// The ratio r = busbw / algbw with both ends of its interval: each bandwidth is known to within
+// its rounding, and one unit more for algbw computed before rounding.
+struct Ratio {
+  double low = 0;
+  double high = 0;
+};
+
+Ratio ratio_of(const PrintedBandwidth& row) {
+  return {(row.busbw - row.rounding) / (row.algbw + row.rounding),
+          (row.busbw + row.rounding) / (row.algbw - row.rounding)};
+}
+
+bool is_usable(const PrintedBandwidth& row) { return row.algbw > 4 * row.rounding; }
+
+// The real number of ranks with this ratio: r = 2(n-1)/n or (n-1)/n.
+double ranks_of(Operation operation, double ratio) {
+  const double scale = bus_factor(operation, 2) == 1 ? 2 : 1;
+  return ratio < scale ? scale / (scale - ratio) : INFINITY;
+}
+
+}  // namespace
+
+std::optional<int> ranks_from_ratio(Operation operation,
+                                    const std::vector<PrintedBandwidth>& rows) {
+  if (bus_factor(operation, 2) == bus_factor(operation, 3)) return {};
+  double low = 1;
+  double high = INFINITY;
+  for (const PrintedBandwidth& row : rows) {
+    if (!is_usable(row)) continue;
+    const Ratio ratio = ratio_of(row);
+    low = std::max(low, ranks_of(operation, ratio.low));
+    high = std::min(high, ranks_of(operation, ratio.high));
+  }
+  const double only = std::ceil(low - 1e-9);
+  if (!(only <= high + 1e-9) || only + 1 <= high || only < 1 || only > 1e6) return {};
+  return static_cast<int>(only);
+}
+
+void check_ratio(Operation operation, int ranks, const std::vector<PrintedBandwidth>& rows,
+                 const std::string& file) {
+  const double factor = bus_factor(operation, ranks);
+  for (const PrintedBandwidth& row : rows) {
+    if (!is_usable(row)) continue;
+    const Ratio ratio = ratio_of(row);
+    if (factor < ratio.low - 1e-6 || factor > ratio.high + 1e-6) {
+      fail_input({file, row.line, {}},
+                 fmt::format("busbw / algbw is {:.3f} where {} over {} ranks has {:.3f}: the "
+                             "collective or the number of ranks is another",
+                             row.busbw / row.algbw, name_of(operation), ranks, factor));
+    }
+  }
+}
+
+}  // namespace lambcast::validate

@@ -1,0 +1,74 @@
+#include "validate/measure/launch.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <cstdlib>
+
+#include "sim/base/error.h"
+
+namespace lambcast::validate {
+namespace {
+
+struct Launcher {
+  const char* rank;
+  const char* processes;
+  const char* local_rank;
+  const char* on_this_node;  // how many of the processes run here
+};
+
+constexpr std::array<Launcher, 3> kLaunchers{{
+    {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"},
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+     "OMPI_COMM_WORLD_LOCAL_SIZE"},
+    {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"},
+}};
+
+int number(const Environment& environment, const std::string& name, int low, int high) {
+  const std::string text = environment(name).value_or("");
+  int value = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (status != std::errc{} || end != text.data() + text.size() || value < low || value > high) {
+    fail_input({{}, 0, name}, fmt::format("'{}' is no value for it", text),
+               fmt::format("{} to {}", low, high));
+  }
+  return value;
+}
+
+}  // namespace
+
+Environment process_environment() {
+  return [](const std::string& name) -> std::optional<std::string> {
+    const char* const value = std::getenv(name.c_str());
+    if (value == nullptr) return std::nullopt;
+    return value;
+  };
+}
+
+Launch launch_of(const Environment& environment) {
+  constexpr int kMany = 1'000'000;
+  constexpr int kDefaultPort = 29500;
+  Launch launch;
+  for (const Launcher& launcher : kLaunchers) {
+    const bool complete = environment(launcher.rank) && environment(launcher.processes) &&
+                          environment(launcher.local_rank);
+    if (!complete) continue;
+    launch.processes = number(environment, launcher.processes, 1, kMany);
+    launch.rank = number(environment, launcher.rank, 0, launch.processes - 1);
+    launch.local_rank = number(environment, launcher.local_rank, 0, launch.processes - 1);
+    if (launch.processes == 1) return launch;
+    launch.port = kDefaultPort;
+    if (environment("MASTER_PORT")) launch.port = number(environment, "MASTER_PORT", 1, 65534);
+    if (environment("TORCHELASTIC_USE_AGENT_STORE") == "True") ++launch.port;
+    const bool one_node = environment(launcher.on_this_node) == environment(launcher.processes);
+    launch.address = environment("MASTER_ADDR").value_or(one_node ? "127.0.0.1" : "");
+    if (launch.address.empty()) {
+      fail_input({{}, 0, "MASTER_ADDR"}, "the processes need the address of the host of rank 0");
+    }
+    return launch;
+  }
+  return launch;
+}
+
+}  // namespace lambcast::validate

@@ -1,0 +1,29 @@
+// Who this process is among those that one launcher started.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace lambcast::validate {
+
+struct Launch {
+  int rank = 0;
+  int processes = 1;
+  int local_rank = 0;
+  std::string address;  // of the host of rank 0
+  int port = 0;
+};
+
+// Looks a variable of the environment up; empty when it is not set.
+using Environment = std::function<std::optional<std::string>(const std::string&)>;
+Environment process_environment();
+
+// From RANK, WORLD_SIZE, LOCAL_RANK (torchrun), OMPI_COMM_WORLD_* (Open MPI) or SLURM_* (srun),
+// the first that is complete; a process of its own where none is. MASTER_ADDR and MASTER_PORT say
+// where rank 0 listens (port 29500 if not given; one further under torchrun, whose agent has taken
+// that port). On a single node the address may be absent. Throws Error for a value that is no
+// number or out of range and for an address that is missing.
+Launch launch_of(const Environment& environment);
+
+}  // namespace lambcast::validate

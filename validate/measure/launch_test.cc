@@ -1,0 +1,111 @@
+#include "validate/measure/launch.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <map>
+#include <thread>
+
+#include "sim/base/error.h"
+#include "validate/measure/rendezvous.h"
+
+using namespace lambcast;
+using namespace lambcast::validate;
+
+namespace {
+
+Environment environment(std::map<std::string, std::string> values) {
+  return [values](const std::string& name) -> std::optional<std::string> {
+    const auto found = values.find(name);
+    if (found == values.end()) return std::nullopt;
+    return found->second;
+  };
+}
+
+// A port nobody listens on at this moment.
+int free_port() {
+  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address);
+  socklen_t size = sizeof address;
+  getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size);
+  close(socket);
+  return ntohs(address.sin_port);
+}
+
+}  // namespace
+
+TEST_CASE("without a launcher a process is alone") {
+  const Launch launch = launch_of(environment({{"SLURM_PROCID", "3"}}));  // incomplete
+  CHECK(launch.processes == 1);
+  CHECK(launch.rank == 0);
+}
+
+TEST_CASE("torchrun, mpirun and srun are told by their variables") {
+  const Launch torch = launch_of(environment({{"RANK", "5"},
+                                              {"WORLD_SIZE", "8"},
+                                              {"LOCAL_RANK", "1"},
+                                              {"MASTER_ADDR", "node0"},
+                                              {"MASTER_PORT", "1234"},
+                                              {"TORCHELASTIC_USE_AGENT_STORE", "True"}}));
+  CHECK(torch.rank == 5);
+  CHECK(torch.processes == 8);
+  CHECK(torch.local_rank == 1);
+  CHECK(torch.address == "node0");
+  CHECK(torch.port == 1235);  // the agent of torchrun listens on 1234 itself
+
+  const Launch mpi = launch_of(environment({{"OMPI_COMM_WORLD_RANK", "1"},
+                                            {"OMPI_COMM_WORLD_SIZE", "2"},
+                                            {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                                            {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}}));
+  CHECK(mpi.address == "127.0.0.1");  // all processes on one node
+  CHECK(mpi.port == 29500);
+
+  const Launch slurm = launch_of(environment({{"SLURM_PROCID", "0"},
+                                              {"SLURM_NTASKS", "4"},
+                                              {"SLURM_LOCALID", "0"},
+                                              {"MASTER_ADDR", "10.0.0.1"}}));
+  CHECK(slurm.processes == 4);
+}
+
+TEST_CASE("a launch that makes no sense is refused") {
+  const auto torch = [](const char* rank, const char* size) {
+    return environment({{"RANK", rank}, {"WORLD_SIZE", size}, {"LOCAL_RANK", "0"}});
+  };
+  CHECK_THROWS_WITH(launch_of(torch("2", "2")), "RANK: '2' is no value for it (allowed: 0 to 1)");
+  CHECK_THROWS_WITH(launch_of(torch("0", "two")), Catch::Contains("WORLD_SIZE: 'two'"));
+  CHECK_THROWS_WITH(launch_of(torch("0", "2")),
+                    "MASTER_ADDR: the processes need the address of the host of rank 0");
+}
+
+TEST_CASE("processes meet and exchange, by rank") {
+  constexpr int kProcesses = 4;
+  const int port = free_port();
+  std::vector<std::vector<std::string>> seen(kProcesses);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < kProcesses; ++rank) {
+    threads.emplace_back([&seen, rank, port] {
+      Rendezvous others({rank, kProcesses, rank, "127.0.0.1", port}, 10);
+      others.exchange({});
+      seen[static_cast<std::size_t>(rank)] = others.exchange("rank " + std::to_string(rank));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& all : seen) {
+    CHECK(all == std::vector<std::string>{"rank 0", "rank 1", "rank 2", "rank 3"});
+  }
+}
+
+TEST_CASE("processes that do not meet say so") {
+  const int port = free_port();
+  CHECK_THROWS_WITH(Rendezvous({0, 2, 0, "127.0.0.1", port}, 1),
+                    Catch::Contains("1 of 2 processes did not come to port"));
+  CHECK_THROWS_WITH(Rendezvous({1, 2, 0, "127.0.0.1", port}, 1),
+                    Catch::Contains("rank 0 does not answer at 127.0.0.1:"));
+  Rendezvous alone({0, 1, 0, "", 0}, 1);
+  CHECK(alone.exchange("mine") == std::vector<std::string>{"mine"});
+}

@@ -1,0 +1,33 @@
+// Times real collectives. Both backends follow nccl-tests: for each size fill, run and check, warm
+// up, time, report. They differ in what is timed:
+//
+//   MPI    each iteration by itself after a barrier, so that a row has a spread. The processes of
+//          a blocking MPI call leave the barrier at slightly different times; -a 3 (the slowest
+//          rank) takes that in.
+//   NCCL   all iterations enqueued back to back on one stream per GPU, then one synchronisation:
+//          the time is that of the whole batch over the number of iterations, no spread.
+//
+// Operations: all of Operation but `stream`; `ping_pong` with MPI only. compressed_allreduce is
+// the exchange that DeepSpeed's backend of the same name does, without the compression kernels.
+//
+// NCCL runs over all local GPUs in one process, or over -g GPUs (one if not given) per process
+// under mpirun, srun or torchrun (launch.h). share_gpu lets several processes use one GPU, each as
+// a host of its own over sockets: it shows launch cost, proxy, TCP and the choice of algorithm; it
+// cannot show links between GPUs or RDMA, and unless MPS runs the processes take turns on the GPU
+// in slices of about 2 ms, so it shows no latency either.
+//
+// Return 0, or 1 when a result was wrong. Throw Error{Exit::missing} with one sentence where the
+// library or the hardware is not here, Error{Exit::usage} for options that do not fit the ranks.
+// Only rank 0 writes to `out`.
+#pragma once
+
+#include <ostream>
+
+#include "validate/measure/options.h"
+
+namespace lambcast::validate {
+
+int measure_mpi(const MeasureOptions& options, std::ostream& out);
+int measure_nccl(const MeasureOptions& options, std::ostream& out);
+
+}  // namespace lambcast::validate

@@ -1,0 +1,138 @@
+#include "validate/measure/mpi_collectives.h"
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "sim/base/check.h"
+#include "validate/measure/pattern.h"
+
+namespace lambcast::validate {
+namespace {
+
+constexpr float kUnset = -1;  // no pattern value and no sum of them
+
+class MpiCollective final : public TimedCollective {
+ public:
+  MpiCollective(const MeasureOptions& options, std::uint64_t size)
+      : operation_(options.operation), root_(options.root) {
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks_);
+    const std::uint64_t elements = size / sizeof(float);
+    const std::uint64_t block = elements / static_cast<std::uint64_t>(ranks_);
+    const bool gathers = operation_ == Operation::all_gather;
+    const bool scatters = operation_ == Operation::reduce_scatter;
+    const bool blocks = gathers || scatters || operation_ == Operation::all_to_all;
+    count_ = static_cast<int>(blocks ? block : elements);
+    send_.resize(gathers ? block : elements);
+    receive_.resize(scatters ? block : elements);
+  }
+
+  void fill() override {
+    for (std::uint64_t i = 0; i < send_.size(); ++i) {
+      send_[i] = static_cast<float>(pattern_value(rank_, i));
+    }
+    std::fill(receive_.begin(), receive_.end(), kUnset);
+    if (operation_ == Operation::broadcast && rank_ == root_) receive_ = send_;
+  }
+
+  void run() override {
+    const MPI_Comm world = MPI_COMM_WORLD;
+    float* const to = receive_.data();
+    const float* const from = send_.data();
+    switch (operation_) {
+      case Operation::all_reduce:
+        MPI_Allreduce(from, to, count_, MPI_FLOAT, MPI_SUM, world);
+        return;
+      case Operation::all_gather:
+        MPI_Allgather(from, count_, MPI_FLOAT, to, count_, MPI_FLOAT, world);
+        return;
+      case Operation::reduce_scatter:
+        MPI_Reduce_scatter_block(from, to, count_, MPI_FLOAT, MPI_SUM, world);
+        return;
+      case Operation::all_to_all:
+        MPI_Alltoall(from, count_, MPI_FLOAT, to, count_, MPI_FLOAT, world);
+        return;
+      case Operation::broadcast:
+        MPI_Bcast(to, count_, MPI_FLOAT, root_, world);
+        return;
+      case Operation::send_recv:
+        MPI_Sendrecv(from, count_, MPI_FLOAT, (rank_ + 1) % ranks_, 0, to, count_, MPI_FLOAT,
+                     (rank_ + ranks_ - 1) % ranks_, 0, world, MPI_STATUS_IGNORE);
+        return;
+      case Operation::ping_pong:
+        return ping_pong();
+      case Operation::compressed_allreduce:
+      case Operation::stream:
+        LAMBCAST_CHECK(false, "{} is no collective of MPI", name_of(operation_));
+    }
+  }
+
+  std::uint64_t count_wrong() const override {
+    const auto sums = pattern_sums(ranks_);
+    std::uint64_t wrong = 0;
+    for (std::uint64_t i = 0; i < receive_.size(); ++i) {
+      wrong += receive_[i] == expected(i, sums) ? 0 : 1;
+    }
+    return wrong;
+  }
+
+ private:
+  void ping_pong() {
+    const int last = ranks_ - 1;
+    if (rank_ == 0) {
+      MPI_Send(send_.data(), count_, MPI_FLOAT, last, 0, MPI_COMM_WORLD);
+      MPI_Recv(receive_.data(), count_, MPI_FLOAT, last, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else if (rank_ == last) {
+      MPI_Recv(receive_.data(), count_, MPI_FLOAT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      MPI_Send(receive_.data(), count_, MPI_FLOAT, 0, 0, MPI_COMM_WORLD);
+    }
+  }
+
+  float expected(std::uint64_t i, const std::array<float, kPatternValues>& sums) const {
+    const auto count = static_cast<std::uint64_t>(count_);
+    const std::uint64_t mine = static_cast<std::uint64_t>(rank_) * count;
+    switch (operation_) {
+      case Operation::all_reduce:
+        return sums[pattern_residue(i)];
+      case Operation::reduce_scatter:
+        return sums[pattern_residue(mine + i)];
+      case Operation::all_gather:
+        return value(static_cast<int>(i / count), i % count);
+      case Operation::all_to_all:
+        return value(static_cast<int>(i / count), mine + i % count);
+      case Operation::broadcast:
+        return value(root_, i);
+      case Operation::send_recv:
+        return value((rank_ + ranks_ - 1) % ranks_, i);
+      case Operation::ping_pong:
+        return rank_ == 0 || rank_ == ranks_ - 1 ? value(0, i) : kUnset;
+      case Operation::compressed_allreduce:
+      case Operation::stream:
+        break;
+    }
+    return kUnset;
+  }
+
+  static float value(int rank, std::uint64_t i) {
+    return static_cast<float>(pattern_value(rank, i));
+  }
+
+  Operation operation_;
+  int root_;
+  int rank_ = 0;
+  int ranks_ = 0;
+  int count_ = 0;
+  std::vector<float> send_;
+  std::vector<float> receive_;
+};
+
+}  // namespace
+
+std::unique_ptr<TimedCollective> mpi_collective(const MeasureOptions& options, std::uint64_t size) {
+  return std::make_unique<MpiCollective>(options, size);
+}
+
+}  // namespace lambcast::validate

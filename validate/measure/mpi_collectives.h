@@ -1,0 +1,31 @@
+// The collectives of MPI, and the exchange of DeepSpeed's MPI backend, as timed collectives.
+#pragma once
+
+#include <memory>
+
+#include "validate/measure/options.h"
+#include "validate/measure/timed_collective.h"
+
+namespace lambcast::validate {
+
+// MPI must be initialised; `size` is one of sizes_to_run(). fp32, sum.
+//   all_reduce MPI_Allreduce            reduce_scatter MPI_Reduce_scatter_block
+//   all_gather MPI_Allgather            all_to_all     MPI_Alltoall
+//   broadcast  MPI_Bcast                send_recv      MPI_Sendrecv, each rank to the next
+//   ping_pong  MPI_Send and MPI_Recv between the first and the last rank (a whole round trip)
+std::unique_ptr<TimedCollective> mpi_collective(const MeasureOptions& options, std::uint64_t size);
+
+// The exchange inside compressed_allreduce as DeepSpeed's deepspeed/runtime/comm/mpi.py does it.
+// With n ranks, N = size / 4 elements and chunks of N / (8 n) bytes of packed signs:
+//
+//   phase 1  for each root r every other rank posts Isend of its chunk r and r posts n-1 Irecv;
+//            the same again for the 4-byte scales; one Waitall over 4(n-1) requests, default tag
+//   phase 2  Allgather of one chunk per rank, Allgather of one scale per rank
+//
+// With Staging::memcpy (its path without CUDA-aware MPI) all buffers are copied from device to
+// host before each phase and back after it, including the empty receive buffer of phase 2 and
+// the own chunks of phase 1, and phase 2 ends with a Barrier.
+std::unique_ptr<TimedCollective> deepspeed_mpi_exchange(const MeasureOptions& options,
+                                                        std::uint64_t size);
+
+}  // namespace lambcast::validate

@@ -1,0 +1,186 @@
+#include <fmt/format.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <numeric>
+
+#include "validate/measure/measure.h"
+#include "validate/measure/mpi_collectives.h"
+#include "validate/measure/report.h"
+
+namespace lambcast::validate {
+namespace {
+
+// MPI for as long as it lives, unless the caller had started it already.
+class MpiSession {
+ public:
+  MpiSession() {
+    int started = 0;
+    MPI_Initialized(&started);
+    owner_ = started == 0;
+    if (owner_) MPI_Init(nullptr, nullptr);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks_);
+  }
+  ~MpiSession() {
+    if (owner_) MPI_Finalize();
+  }
+  MpiSession(const MpiSession&) = delete;
+  MpiSession& operator=(const MpiSession&) = delete;
+
+  int rank() const { return rank_; }
+  int ranks() const { return ranks_; }
+
+ private:
+  bool owner_ = false;
+  int rank_ = 0;
+  int ranks_ = 0;
+};
+
+void check_options(const MeasureOptions& options, int ranks) {
+  if (options.operation == Operation::stream) {
+    fail_input({{}, 0, "--op"}, "stream is measured by iperf3 and perftest, not by MPI");
+  }
+  if (options.operation == Operation::ping_pong && ranks < 2) {
+    fail_input({{}, 0, "--op"}, "ping_pong needs at least 2 ranks");
+  }
+  if (options.root >= ranks) {
+    fail_input({{}, 0, "-r"}, fmt::format("there is no rank {} among {}", options.root, ranks));
+  }
+  if (options.max_bytes / sizeof(float) > std::numeric_limits<int>::max()) {
+    fail_input({{}, 0, "-e"}, "MPI counts elements in 31 bits", "below 8G");
+  }
+}
+
+std::unique_ptr<TimedCollective> prepare(const MeasureOptions& options, std::uint64_t size) {
+  if (options.operation == Operation::compressed_allreduce) {
+    return deepspeed_mpi_exchange(options, size);
+  }
+  return mpi_collective(options, size);
+}
+
+double time_once(TimedCollective& collective) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  const double start = MPI_Wtime();
+  collective.run();
+  // Never below one tick, so that a rate can always be computed.
+  return std::max(MPI_Wtime() - start, MPI_Wtick());
+}
+
+std::uint64_t wrong_everywhere(TimedCollective& collective, int iterations) {
+  std::uint64_t wrong = 0;
+  for (int i = 0; i < iterations; ++i) {
+    collective.fill();
+    MPI_Barrier(MPI_COMM_WORLD);
+    collective.run();
+    wrong += collective.count_wrong();
+  }
+  MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+  return wrong;
+}
+
+// Warms up and says how many iterations to time; the same answer on every rank.
+int warm_up(TimedCollective& collective, const MeasureOptions& options) {
+  double slowest = 0;
+  const int times = options.seconds_per_size > 0 ? std::max(options.warmup, 1) : options.warmup;
+  for (int i = 0; i < times; ++i) slowest = time_once(collective);
+  if (options.seconds_per_size == 0) return options.iterations;
+  MPI_Allreduce(MPI_IN_PLACE, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  const double fitting = std::floor(options.seconds_per_size / slowest);
+  const double least = std::min(3, options.iterations);
+  return static_cast<int>(std::clamp(fitting, least, double(options.iterations)));
+}
+
+// One time per iteration out of those of the ranks, the same on every rank.
+std::vector<double> over_ranks(std::vector<double> seconds, const MeasureOptions& options,
+                               int ranks) {
+  const int count = static_cast<int>(seconds.size());
+  if (options.rank_time == RankTime::rank0) {
+    MPI_Bcast(seconds.data(), count, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  } else {
+    const MPI_Op reduction = options.rank_time == RankTime::min   ? MPI_MIN
+                             : options.rank_time == RankTime::max ? MPI_MAX
+                                                                  : MPI_SUM;
+    MPI_Allreduce(MPI_IN_PLACE, seconds.data(), count, MPI_DOUBLE, reduction, MPI_COMM_WORLD);
+  }
+  double divisor = options.rank_time == RankTime::mean ? ranks : 1;
+  if (options.operation == Operation::ping_pong) divisor = 2;  // out and back
+  for (double& value : seconds) value /= divisor;
+  return seconds;
+}
+
+MeasuredRow measure_size(const MeasureOptions& options, std::uint64_t size, int ranks) {
+  const std::unique_ptr<TimedCollective> collective = prepare(options, size);
+  MeasuredRow result;
+  collective->fill();
+  result.checked = options.check_iterations > 0;
+  result.wrong = wrong_everywhere(*collective, options.check_iterations);
+  result.iterations = warm_up(*collective, options);
+  std::vector<double> seconds;
+  for (int i = 0; i < result.iterations; ++i) seconds.push_back(time_once(*collective));
+  seconds = over_ranks(std::move(seconds), options, ranks);
+
+  std::vector<Duration> times;
+  for (const double value : seconds) times.push_back(Duration::seconds(value));
+  const double mean =
+      std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(seconds.size());
+  result.row.size = Bytes(static_cast<double>(size));
+  result.row.time =
+      options.statistic == Statistic::median ? median(times) : Duration::seconds(mean);
+  const auto [low, high] = std::minmax_element(times.begin(), times.end());
+  result.row.spread = Spread{*low, *high};
+  return result;
+}
+
+std::vector<RankPlace> gather_places(int ranks) {
+  std::array<char, MPI_MAX_PROCESSOR_NAME> mine{};
+  int length = 0;
+  MPI_Get_processor_name(mine.data(), &length);
+  std::vector<char> all(mine.size() * static_cast<std::size_t>(ranks));
+  const int width = static_cast<int>(mine.size());
+  MPI_Allgather(mine.data(), width, MPI_CHAR, all.data(), width, MPI_CHAR, MPI_COMM_WORLD);
+  std::vector<RankPlace> places;
+  for (int rank = 0; rank < ranks; ++rank) {
+    places.push_back({&all[static_cast<std::size_t>(rank) * mine.size()], -1, {}});
+  }
+  return places;
+}
+
+// "Open MPI v4.1.4, package: ..." up to the first comma or line end.
+std::string library_name() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  MPI_Get_library_version(text.data(), &length);
+  const std::string all(text.data());
+  return all.substr(0, all.find_first_of(",\n"));
+}
+
+}  // namespace
+
+int measure_mpi(const MeasureOptions& options, std::ostream& out) {
+  const MpiSession mpi;
+  check_options(options, mpi.ranks());
+  MeasuredTable table;
+  table.options = options;
+  // The ranks between the two ends of a ping-pong have no time of it.
+  if (options.operation == Operation::ping_pong) table.options.rank_time = RankTime::rank0;
+  table.backend = "mpi";
+  table.library = library_name();
+  table.timing = "each iteration after a barrier";
+  table.places = gather_places(mpi.ranks());
+  std::uint64_t wrong = 0;
+  for (const std::uint64_t size : sizes_to_run(options, mpi.ranks())) {
+    table.rows.push_back(measure_size(table.options, size, mpi.ranks()));
+    wrong += table.rows.back().wrong;
+  }
+  if (mpi.rank() == 0) {
+    write_report(table, out);
+    if (!options.manifest.empty()) std::ofstream(options.manifest) << manifest_json(table);
+  }
+  return wrong == 0 ? 0 : 1;
+}
+
+}  // namespace lambcast::validate

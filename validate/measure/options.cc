@@ -1,0 +1,162 @@
+#include "validate/measure/options.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <map>
+
+namespace lambcast::validate {
+namespace {
+
+Where flag(const std::string& name) { return {{}, 0, name}; }
+
+double parse_number(const std::string& text, const std::string& name, double low) {
+  double value = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (status != std::errc{} || end != text.data() + text.size() || !std::isfinite(value) ||
+      value < low) {
+    fail_input(flag(name), fmt::format("'{}' is no value for it", text),
+               fmt::format("a number from {}", low));
+  }
+  return value;
+}
+
+int parse_whole(const std::string& text, const std::string& name, int low) {
+  const double value = parse_number(text, name, low);
+  if (value != std::floor(value) || value > 1e9) {
+    fail_input(flag(name), fmt::format("'{}' is no whole number", text));
+  }
+  return static_cast<int>(value);
+}
+
+// "64K", "16M", "1G": binary, as in nccl-tests.
+std::uint64_t parse_size(const std::string& text, const std::string& name) {
+  std::uint64_t value = 0;
+  const char* const last = text.data() + text.size();
+  const auto [end, status] = std::from_chars(text.data(), last, value);
+  int shift = -1;
+  if (end == last) shift = 0;
+  if (end + 1 == last) {
+    if (*end == 'K' || *end == 'k') shift = 10;
+    if (*end == 'M' || *end == 'm') shift = 20;
+    if (*end == 'G' || *end == 'g') shift = 30;
+  }
+  constexpr std::uint64_t kLargest = std::uint64_t{1} << 40;
+  if (status != std::errc{} || shift < 0 || value < 1 || value > kLargest >> shift) {
+    fail_input(flag(name), fmt::format("'{}' is no size", text),
+               "1 to 1024G, bytes or with K, M, G (binary)");
+  }
+  return value << shift;
+}
+
+template <typename T>
+T parse_word(const std::string& text, const std::string& name,
+             const std::map<std::string, T>& all) {
+  if (const auto found = all.find(text); found != all.end()) return found->second;
+  std::vector<std::string> words;
+  for (const auto& [word, value] : all) words.push_back(word);
+  fail_unknown(flag(name), "value", text, words);
+}
+
+void apply(const std::string& name, const std::string& value, MeasureOptions& o) {
+  if (name == "-b") {
+    o.min_bytes = parse_size(value, name);
+  } else if (name == "-e") {
+    o.max_bytes = parse_size(value, name);
+  } else if (name == "-f") {
+    o.factor = parse_number(value, name, 1.001);
+  } else if (name == "-i") {
+    o.step_bytes = parse_size(value, name);
+  } else if (name == "-n") {
+    o.iterations = parse_whole(value, name, 1);
+  } else if (name == "-w") {
+    o.warmup = parse_whole(value, name, 0);
+  } else if (name == "-c") {
+    o.check_iterations = parse_whole(value, name, 0);
+  } else if (name == "-r") {
+    o.root = parse_whole(value, name, 0);
+  } else if (name == "-g") {
+    o.gpus_per_process = parse_whole(value, name, 1);
+  } else if (name == "-a") {
+    o.rank_time = parse_word<RankTime>(value, name,
+                                       {{"0", RankTime::rank0},
+                                        {"1", RankTime::mean},
+                                        {"2", RankTime::min},
+                                        {"3", RankTime::max}});
+  } else if (name == "--op") {
+    o.operation = parse_operation(value, flag(name));
+  } else if (name == "--statistic") {
+    o.statistic = parse_word<Statistic>(value, name,
+                                        {{"mean", Statistic::mean}, {"median", Statistic::median}});
+  } else if (name == "--staging") {
+    o.staging =
+        parse_word<Staging>(value, name, {{"none", Staging::none}, {"memcpy", Staging::memcpy}});
+  } else if (name == "--share-gpu") {
+    o.share_gpu = parse_word<bool>(value, name, {{"yes", true}, {"no", false}});
+  } else if (name == "--seconds-per-size") {
+    o.seconds_per_size = parse_number(value, name, 0);
+  } else if (name == "--format") {
+    o.format = parse_word<ReportFormat>(value, name,
+                                        {{"nccl-tests", ReportFormat::nccl_tests},
+                                         {"json", ReportFormat::json},
+                                         {"csv", ReportFormat::csv}});
+  } else if (name == "--manifest") {
+    o.manifest = value;
+  } else if (name == "--algorithm") {
+    o.algorithm = value;
+  } else if (name == "--network") {
+    o.network = value;
+  } else {
+    static const std::vector<std::string> kKnown{
+        "-b",       "-e",          "-f",          "-i",        "-n",
+        "-w",       "-c",          "-r",          "-g",        "-a",
+        "--op",     "--statistic", "--share-gpu", "--staging", "--seconds-per-size",
+        "--format", "--manifest",  "--algorithm", "--network"};
+    fail_unknown(flag(name), "flag", name, kKnown);
+  }
+}
+
+std::uint64_t block_bytes(Operation operation, std::uint64_t ranks) {
+  constexpr std::uint64_t kElement = 4;
+  switch (operation) {
+    case Operation::all_gather:
+    case Operation::reduce_scatter:
+    case Operation::all_to_all:
+      return kElement * ranks;
+    case Operation::compressed_allreduce:
+      return kElement * 8 * ranks;
+    default:
+      return kElement;
+  }
+}
+
+}  // namespace
+
+MeasureOptions parse_measure_flags(const std::vector<std::string>& flags) {
+  MeasureOptions options;
+  for (std::size_t i = 0; i < flags.size(); i += 2) {
+    if (i + 1 == flags.size()) fail_input(flag(flags[i]), "needs a value");
+    apply(flags[i], flags[i + 1], options);
+  }
+  if (options.max_bytes < options.min_bytes) fail_input(flag("-e"), "is below -b");
+  return options;
+}
+
+std::vector<std::uint64_t> sizes_to_run(const MeasureOptions& options, int ranks) {
+  const std::uint64_t block = block_bytes(options.operation, static_cast<std::uint64_t>(ranks));
+  std::vector<std::uint64_t> sizes;
+  for (double size = static_cast<double>(options.min_bytes);
+       size <= static_cast<double>(options.max_bytes);
+       size = options.step_bytes > 0 ? size + static_cast<double>(options.step_bytes)
+                                     : size * options.factor) {
+    const std::uint64_t whole = static_cast<std::uint64_t>(size) / block * block;
+    if (whole > 0 && (sizes.empty() || whole > sizes.back())) sizes.push_back(whole);
+  }
+  if (sizes.empty()) {
+    fail_input(flag("-e"), fmt::format("no size holds a whole block of {} bytes", block));
+  }
+  return sizes;
+}
+
+}  // namespace lambcast::validate

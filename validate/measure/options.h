@@ -1,0 +1,60 @@
+// What `lambcast measure` times and how: the flags of nccl-tests, with its meanings.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "validate/measurement.h"
+
+namespace lambcast::validate {
+
+// How the times of the ranks become one time (nccl-tests -a 0|1|2|3).
+enum class RankTime { rank0 = 0, mean = 1, min = 2, max = 3 };
+
+// How the times of the iterations become one time. nccl-tests reports the mean; on a machine
+// shared with others the median is the steadier choice.
+enum class Statistic { mean, median };
+
+// What a training process without CUDA-aware MPI adds to DeepSpeed's exchange: every buffer is
+// copied between device and pageable host memory. Without a GPU `memcpy` stands in for
+// cudaMemcpy: the same copies, the same bytes, host memory on both sides.
+enum class Staging { none, memcpy };
+
+enum class ReportFormat { nccl_tests, json, csv };
+
+struct MeasureOptions {
+  Operation operation = Operation::all_reduce;
+  std::uint64_t min_bytes = 32 << 20;  // -b
+  std::uint64_t max_bytes = 32 << 20;  // -e
+  double factor = 2;                   // -f
+  std::uint64_t step_bytes = 0;        // -i; above 0 it replaces the factor
+  int iterations = 20;                 // -n
+  int warmup = 1;                      // -w
+  int check_iterations = 1;            // -c
+  int root = 0;                        // -r
+  int gpus_per_process = 0;            // -g; 0 means all local GPUs, or one under a launcher
+  bool share_gpu = false;              // NCCL: several ranks on one GPU, see measure.h
+  RankTime rank_time = RankTime::mean;
+  Statistic statistic = Statistic::mean;
+  Staging staging = Staging::none;
+  // Above 0: as few iterations per size (but at least 3) as fit in this many seconds.
+  double seconds_per_size = 0;
+  ReportFormat format = ReportFormat::nccl_tests;
+  std::string manifest;   // a file for the manifest; empty for none
+  std::string algorithm;  // what was forced from outside, for the header of the CSV, e.g. "ring"
+  std::string network;    // words for the header of the CSV, e.g. "emulated Ethernet, 100 Mbit/s"
+};
+
+// Reads the flags of nccl-tests (-b -e -f -i -n -w -c -r -g -a) and our long ones: --op,
+// --statistic mean|median, --staging none|memcpy, --share-gpu yes|no, --seconds-per-size S,
+// --format nccl-tests|json|csv, --manifest FILE, --algorithm TEXT, --network TEXT. Throws Error
+// naming the flag.
+MeasureOptions parse_measure_flags(const std::vector<std::string>& flags);
+
+// The sizes to run, smallest first, rounded down to whole blocks of fp32 elements for `ranks`
+// (of 32 n bytes for compressed_allreduce, so that each rank owns whole bytes of signs). Sizes
+// that round to nothing or to the one before are left out. Throws Error when none is left.
+std::vector<std::uint64_t> sizes_to_run(const MeasureOptions& options, int ranks);
+
+}  // namespace lambcast::validate

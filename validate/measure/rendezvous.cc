@@ -1,0 +1,202 @@
+#include "validate/measure/rendezvous.h"
+
+#include <fmt/format.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <thread>
+
+#include "sim/base/error.h"
+
+namespace lambcast::validate {
+namespace {
+
+constexpr std::uint32_t kHello = 0x6c616d62;  // "lamb": a stranger's connection is told apart
+constexpr std::uint32_t kLongest = 1 << 20;
+
+[[noreturn]] void fail(const std::string& what) { throw Error(Exit::failure, what); }
+
+bool send_all(int socket, const void* data, std::size_t bytes) {
+  const char* from = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t sent = send(socket, from, bytes, MSG_NOSIGNAL);
+    if (sent <= 0) return false;
+    from += sent;
+    bytes -= static_cast<std::size_t>(sent);
+  }
+  return true;
+}
+
+bool receive_all(int socket, void* data, std::size_t bytes) {
+  char* to = static_cast<char*>(data);
+  while (bytes > 0) {
+    const ssize_t got = recv(socket, to, bytes, 0);
+    if (got <= 0) return false;
+    to += got;
+    bytes -= static_cast<std::size_t>(got);
+  }
+  return true;
+}
+
+void send_text(int socket, const std::string& text) {
+  const auto length = static_cast<std::uint32_t>(text.size());
+  if (!send_all(socket, &length, sizeof length) || !send_all(socket, text.data(), length)) {
+    fail("a process of the measurement is gone (its connection broke while sending)");
+  }
+}
+
+std::string receive_text(int socket) {
+  std::uint32_t length = 0;
+  if (!receive_all(socket, &length, sizeof length) || length > kLongest) {
+    fail("a process of the measurement is gone (its connection broke while receiving)");
+  }
+  std::string text(length, '\0');
+  if (!receive_all(socket, text.data(), length)) {
+    fail("a process of the measurement is gone (its connection broke while receiving)");
+  }
+  return text;
+}
+
+void send_at_once(int socket) {
+  const int on = 1;
+  setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+// A silent connection must not hold the others up.
+void limit_wait(int socket, int timeout_s) {
+  const timeval limit{timeout_s, 0};
+  setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+}
+
+// Calls `use` with each address that `host` (empty: any of this machine) stands for, until it
+// returns a socket.
+template <typename Use>
+int with_addresses(const std::string& host, int port, Use use) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = host.empty() ? AI_PASSIVE : 0;
+  addrinfo* list = nullptr;
+  const std::string service = std::to_string(port);
+  if (getaddrinfo(host.empty() ? nullptr : host.c_str(), service.c_str(), &hints, &list) != 0) {
+    return -1;
+  }
+  int socket = -1;
+  for (const addrinfo* at = list; at != nullptr && socket < 0; at = at->ai_next) socket = use(*at);
+  freeaddrinfo(list);
+  return socket;
+}
+
+int listen_at(const addrinfo& address) {
+  const int socket = ::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (socket < 0) return -1;
+  const int on = 1;
+  setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (bind(socket, address.ai_addr, address.ai_addrlen) == 0 && listen(socket, 1024) == 0) {
+    return socket;
+  }
+  close(socket);
+  return -1;
+}
+
+int connect_at(const addrinfo& address) {
+  const int socket = ::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (socket < 0) return -1;
+  if (connect(socket, address.ai_addr, address.ai_addrlen) == 0) return socket;
+  close(socket);
+  return -1;
+}
+
+using Clock = std::chrono::steady_clock;
+
+}  // namespace
+
+Rendezvous::Rendezvous(const Launch& launch, int timeout_s) : launch_(launch) {
+  if (launch_.processes == 1) return;
+  if (launch_.rank == 0) {
+    accept_all(timeout_s);
+  } else {
+    connect_to_root(timeout_s);
+  }
+}
+
+Rendezvous::~Rendezvous() {
+  for (const int socket : sockets_) {
+    if (socket >= 0) close(socket);
+  }
+}
+
+void Rendezvous::accept_all(int timeout_s) {
+  const auto deadline = Clock::now() + std::chrono::seconds(timeout_s);
+  const int listener = with_addresses({}, launch_.port, listen_at);
+  if (listener < 0) fail(fmt::format("cannot listen on port {} (MASTER_PORT)", launch_.port));
+  sockets_.assign(static_cast<std::size_t>(launch_.processes - 1), -1);
+  int missing = launch_.processes - 1;
+  while (missing > 0 && Clock::now() < deadline) {
+    pollfd waiting{listener, POLLIN, 0};
+    if (poll(&waiting, 1, 100) <= 0) continue;
+    const int socket = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+    if (socket < 0) continue;
+    limit_wait(socket, timeout_s);
+    std::array<std::uint32_t, 2> hello{};
+    const bool ours = receive_all(socket, hello.data(), sizeof hello) && hello[0] == kHello &&
+                      hello[1] >= 1 && hello[1] < static_cast<std::uint32_t>(launch_.processes) &&
+                      sockets_[hello[1] - 1] < 0;
+    if (!ours) {
+      close(socket);
+      continue;
+    }
+    limit_wait(socket, 0);  // from here on a measurement may take its time
+    send_at_once(socket);
+    sockets_[hello[1] - 1] = socket;
+    --missing;
+  }
+  close(listener);
+  if (missing > 0) {
+    fail(fmt::format("{} of {} processes did not come to port {} within {} s", missing,
+                     launch_.processes, launch_.port, timeout_s));
+  }
+}
+
+void Rendezvous::connect_to_root(int timeout_s) {
+  const auto deadline = Clock::now() + std::chrono::seconds(timeout_s);
+  while (Clock::now() < deadline) {
+    const int socket = with_addresses(launch_.address, launch_.port, connect_at);
+    if (socket >= 0) {
+      send_at_once(socket);
+      const std::array<std::uint32_t, 2> hello{kHello, static_cast<std::uint32_t>(launch_.rank)};
+      sockets_.push_back(socket);
+      if (send_all(socket, hello.data(), sizeof hello)) return;
+      fail("rank 0 closed the connection");
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  fail(fmt::format("rank 0 does not answer at {}:{} (MASTER_ADDR, MASTER_PORT) within {} s",
+                   launch_.address, launch_.port, timeout_s));
+}
+
+std::vector<std::string> Rendezvous::exchange(const std::string& mine) {
+  if (mine.size() > kLongest) fail("a text of more than 1 MiB cannot be exchanged");
+  std::vector<std::string> all(static_cast<std::size_t>(launch_.processes));
+  if (launch_.rank != 0) {
+    send_text(sockets_[0], mine);
+    for (std::string& text : all) text = receive_text(sockets_[0]);
+    return all;
+  }
+  all[0] = mine;
+  for (std::size_t i = 1; i < all.size(); ++i) all[i] = receive_text(sockets_[i - 1]);
+  for (const int socket : sockets_) {
+    for (const std::string& text : all) send_text(socket, text);
+  }
+  return all;
+}
+
+}  // namespace lambcast::validate

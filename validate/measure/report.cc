@@ -1,0 +1,187 @@
+#include "validate/measure/report.h"
+
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <set>
+
+namespace lambcast::validate {
+namespace {
+
+int ranks_of(const MeasuredTable& table) { return static_cast<int>(table.places.size()); }
+
+bool has_blocks(Operation operation) {
+  return operation == Operation::all_gather || operation == Operation::reduce_scatter ||
+         operation == Operation::all_to_all;
+}
+
+std::uint64_t count_of(const MeasuredTable& table, const MeasuredRow& row) {
+  const auto elements = static_cast<std::uint64_t>(row.row.size.value()) / 4;
+  return has_blocks(table.options.operation) ? elements / table.places.size() : elements;
+}
+
+const char* reduction(Operation operation) {
+  const bool sums = operation == Operation::all_reduce || operation == Operation::reduce_scatter;
+  return sums ? "sum" : "none";
+}
+
+int root_of(const MeasuredTable& table) {
+  return table.options.operation == Operation::broadcast ? table.options.root : -1;
+}
+
+std::uint64_t wrong_in(const MeasuredTable& table) {
+  return std::accumulate(table.rows.begin(), table.rows.end(), std::uint64_t{0},
+                         [](std::uint64_t sum, const MeasuredRow& row) { return sum + row.wrong; });
+}
+
+std::string rank_time_words(RankTime rank_time) {
+  switch (rank_time) {
+    case RankTime::rank0:
+      return "rank 0";
+    case RankTime::mean:
+      return "mean over ranks";
+    case RankTime::min:
+      return "fastest rank";
+    case RankTime::max:
+      return "slowest rank";
+  }
+  return {};
+}
+
+std::string statistic_words(const MeasuredTable& table) {
+  const char* over = table.options.statistic == Statistic::mean ? "mean" : "median";
+  return fmt::format("{}; {}; {} over iterations", table.timing,
+                     rank_time_words(table.options.rank_time), over);
+}
+
+// As wide as in nccl-tests, but with digits left for a slow link.
+std::string rate(double GBps) {
+  return GBps < 1 ? fmt::format("{:6.4f}", GBps) : fmt::format("{:6.2f}", GBps);
+}
+
+void write_text(const MeasuredTable& table, std::ostream& out) {
+  const MeasureOptions& o = table.options;
+  const Measurement measurement = to_measurement(table);
+  fmt::print(out, "# lambcast measure, backend {}, {}\n", table.backend, table.library);
+  fmt::print(out, "# Collective test starting: {}\n", name_of(o.operation));
+  fmt::print(out,
+             "# nThread 1 nGpus 1 minBytes {} maxBytes {} step: {}(factor) warmup iters: {} "
+             "iters: {} validation: {}\n",
+             o.min_bytes, o.max_bytes, o.factor, o.warmup, o.iterations, o.check_iterations);
+  fmt::print(out, "# timing: {}\n#\n# Using devices\n", statistic_words(table));
+  for (std::size_t rank = 0; rank < table.places.size(); ++rank) {
+    const RankPlace& place = table.places[rank];
+    const std::string device =
+        place.device < 0 ? "host" : fmt::format("{:2} {}", place.device, place.device_name);
+    fmt::print(out, "#  Rank {:2} Group  0 on {:>10} device {}\n", rank, place.host, device);
+  }
+  fmt::print(out, "#\n# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}           out-of-place\n", "", "", "",
+             "", "");
+  fmt::print(out, "# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}  {:>9}  {:>6}  {:>6}  {:>6}\n", "size",
+             "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong");
+  fmt::print(out, "# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}  {:>9}  {:>6}  {:>6}  {:>6}\n", "(B)",
+             "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "");
+  for (const MeasuredRow& row : table.rows) {
+    const std::string wrong = row.checked ? fmt::format("{}", row.wrong) : "N/A";
+    fmt::print(out, "{:>12}  {:>12}  {:>8}  {:>6}  {:>6}  {:9.2f}  {:>6}  {:>6}  {:>6}\n",
+               static_cast<std::uint64_t>(row.row.size.value()), count_of(table, row), "float",
+               reduction(o.operation), root_of(table), row.row.time.us(), rate(algbw_GBps(row.row)),
+               rate(busbw_GBps(measurement, row.row)), wrong);
+  }
+  const std::uint64_t wrong = wrong_in(table);
+  fmt::print(out, "# Out of bounds values : {} {}\n#\n", wrong, wrong == 0 ? "OK" : "FAILED");
+}
+
+nlohmann::ordered_json row_json(const MeasuredTable& table, const Measurement& measurement,
+                                const MeasuredRow& row) {
+  nlohmann::ordered_json json{{"size", static_cast<std::uint64_t>(row.row.size.value())},
+                              {"count", count_of(table, row)},
+                              {"type", "float"},
+                              {"redop", reduction(table.options.operation)},
+                              {"root", fmt::format("{}", root_of(table))}};
+  json["out_of_place"] = {{"time", row.row.time.us()},
+                          {"alg_bw", algbw_GBps(row.row)},
+                          {"bus_bw", busbw_GBps(measurement, row.row)},
+                          {"nwrong", nullptr}};
+  if (row.checked) json["out_of_place"]["nwrong"] = row.wrong;
+  if (row.row.spread) {
+    json["out_of_place_per_iter"] = {{"min_us", row.row.spread->low.us()},
+                                     {"max_us", row.row.spread->high.us()}};
+  }
+  json["in_place"] = nullptr;
+  json["actual_iterations"] = row.iterations;
+  return json;
+}
+
+void write_json(const MeasuredTable& table, std::ostream& out) {
+  const Measurement measurement = to_measurement(table);
+  nlohmann::ordered_json json{{"schema_version", 1},
+                              {"tool", "lambcast measure"},
+                              {"collective", name_of(table.options.operation)},
+                              {"backend", table.backend},
+                              {"library", table.library},
+                              {"timing", statistic_words(table)}};
+  for (std::size_t rank = 0; rank < table.places.size(); ++rank) {
+    const RankPlace& place = table.places[rank];
+    json["config"]["devices"].push_back({{"rank", rank},
+                                         {"hostname", place.host},
+                                         {"device", place.device},
+                                         {"device_info", place.device_name}});
+  }
+  json["results"] = nlohmann::ordered_json::array();
+  for (const MeasuredRow& row : table.rows) {
+    json["results"].push_back(row_json(table, measurement, row));
+  }
+  const std::uint64_t wrong = wrong_in(table);
+  json["out_of_bounds"] = {{"count", wrong}, {"okay", wrong == 0 ? "true" : "false"}};
+  out << json.dump(2) << "\n";
+}
+
+}  // namespace
+
+Measurement to_measurement(const MeasuredTable& table) {
+  Measurement measurement;
+  measurement.operation = table.options.operation;
+  measurement.ranks = ranks_of(table);
+  std::set<std::string> hosts;
+  for (const RankPlace& place : table.places) hosts.insert(place.host);
+  const int nodes = static_cast<int>(hosts.size());
+  measurement.nodes = nodes;
+  if (measurement.ranks % nodes == 0) measurement.gpus_per_node = measurement.ranks / nodes;
+  measurement.provenance = {Kind::measured, fmt::format("lambcast measure, backend {}, {}",
+                                                        table.backend, table.library)};
+  if (!table.options.algorithm.empty()) measurement.algorithm = table.options.algorithm;
+  auto& notes = measurement.notes;
+  notes.emplace_back("date", utc_now());
+  notes.emplace_back("kernel", kernel_name());
+  if (!table.options.network.empty()) notes.emplace_back("network", table.options.network);
+  notes.emplace_back("timing", statistic_words(table));
+  if (table.options.operation == Operation::compressed_allreduce) {
+    notes.emplace_back("staging", table.options.staging == Staging::none
+                                      ? "none"
+                                      : "memcpy in place of copies between device and host");
+  }
+  std::string settings;
+  for (const std::string& entry : allowed_environment()) {
+    settings += (settings.empty() ? "" : " ") + entry;
+  }
+  if (!settings.empty()) notes.emplace_back("settings", settings);
+  for (const MeasuredRow& row : table.rows) measurement.rows.push_back(row.row);
+  return measurement;
+}
+
+void write_report(const MeasuredTable& table, std::ostream& out) {
+  switch (table.options.format) {
+    case ReportFormat::nccl_tests:
+      return write_text(table, out);
+    case ReportFormat::json:
+      return write_json(table, out);
+    case ReportFormat::csv:
+      out << write_measurement_csv(to_measurement(table));
+      return;
+  }
+}
+
+}  // namespace lambcast::validate

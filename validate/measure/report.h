@@ -1,0 +1,55 @@
+// The result of `lambcast measure` as text, JSON or CSV.
+//
+// Text is the table of nccl-tests with its out-of-place half; JSON carries the keys that
+// nccl-tests writes with -J (so scripts made for it work) and names the collective besides; CSV
+// is ours (measurement.h). All three can be read back by the importers.
+#pragma once
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "validate/measure/options.h"
+
+namespace lambcast::validate {
+
+struct RankPlace {
+  std::string host;
+  int device = -1;  // -1 on a host without GPU
+  std::string device_name;
+};
+
+// One row as it was measured. size = 4 * count bytes for vectors, 4 * count * ranks for blocks.
+struct MeasuredRow {
+  Row row;
+  int iterations = 0;
+  std::uint64_t wrong = 0;  // elements of any rank that differ from the exact result
+  bool checked = false;
+};
+
+struct MeasuredTable {
+  MeasureOptions options;
+  std::string backend;  // "mpi", "nccl"
+  std::string library;  // "Open MPI 4.1.4", "NCCL 2.28.9"
+  std::string timing;   // what lies between the two readings of the clock, in words
+  std::vector<RankPlace> places;
+  std::vector<MeasuredRow> rows;
+};
+
+// The table as a Measurement of our own.
+Measurement to_measurement(const MeasuredTable& table);
+
+void write_report(const MeasuredTable& table, std::ostream& out);
+
+// JSON with tool, options, versions, hosts, processor, kernel and those variables of the
+// environment that steer a collective; never the whole environment.
+std::string manifest_json(const MeasuredTable& table);
+
+// What the manifest and the header of the CSV say of the machine and the moment.
+std::string kernel_name();
+std::string utc_now();
+
+// "NAME=value" of the variables on the allow-list that are set, in its order.
+std::vector<std::string> allowed_environment();
+
+}  // namespace lambcast::validate

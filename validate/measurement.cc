@@ -1,0 +1,125 @@
+#include "validate/measurement.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "sim/base/check.h"
+
+namespace lambcast::validate {
+namespace {
+
+struct Name {
+  Operation operation;
+  std::string_view ours;
+  std::string_view bare;  // lower case without underscores, as other tools spell it
+};
+
+constexpr std::array<Name, 9> kNames{{
+    {Operation::all_reduce, "all_reduce", "allreduce"},
+    {Operation::all_gather, "all_gather", "allgather"},
+    {Operation::reduce_scatter, "reduce_scatter", "reducescatter"},
+    {Operation::all_to_all, "all_to_all", "alltoall"},
+    {Operation::broadcast, "broadcast", "broadcast"},
+    {Operation::send_recv, "send_recv", "sendrecv"},
+    {Operation::compressed_allreduce, "compressed_allreduce", "compressedallreduce"},
+    {Operation::ping_pong, "ping_pong", "pingpong"},
+    {Operation::stream, "stream", "stream"},
+}};
+
+std::string bare(std::string_view text) {
+  std::string letters;
+  for (const char c : text) {
+    if (c >= 'A' && c <= 'Z') {
+      letters += static_cast<char>(c - 'A' + 'a');
+    } else if (c != '_') {
+      letters += c;
+    }
+  }
+  return letters;
+}
+
+}  // namespace
+
+std::string_view name_of(Operation operation) {
+  for (const Name& name : kNames) {
+    if (name.operation == operation) return name.ours;
+  }
+  fail_check("operation has a name", __FILE__, __LINE__,
+             fmt::format("operation {}", static_cast<int>(operation)));
+}
+
+Operation parse_operation(std::string_view text, const Where& where) {
+  std::vector<std::string> allowed;
+  for (const Name& name : kNames) {
+    if (name.bare == bare(text)) return name.operation;
+    allowed.emplace_back(name.ours);
+  }
+  fail_unknown(where, "collective", text, allowed);
+}
+
+double bus_factor(Operation operation, int ranks) {
+  LAMBCAST_CHECK(ranks >= 1, "{} ranks", ranks);
+  const double n = ranks;
+  switch (operation) {
+    case Operation::all_reduce:
+    case Operation::compressed_allreduce:
+      return 2 * (n - 1) / n;
+    case Operation::all_gather:
+    case Operation::reduce_scatter:
+    case Operation::all_to_all:
+      return (n - 1) / n;
+    case Operation::broadcast:
+    case Operation::send_recv:
+    case Operation::ping_pong:
+    case Operation::stream:
+      return 1;
+  }
+  return 1;
+}
+
+double algbw_GBps(const Row& row) { return row.size.value() / row.time.s() / 1e9; }
+
+double busbw_GBps(const Measurement& measurement, const Row& row) {
+  return algbw_GBps(row) * bus_factor(measurement.operation, measurement.ranks);
+}
+
+Duration median(std::vector<Duration> values) {
+  LAMBCAST_CHECK(!values.empty(), "median of nothing");
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  if (values.size() % 2 == 1) return values[middle];
+  const std::int64_t low = values[middle - 1].ps();
+  return Duration::picoseconds(low + (values[middle].ps() - low) / 2);
+}
+
+Measurement merge_runs(const std::vector<Measurement>& runs) {
+  LAMBCAST_CHECK(!runs.empty(), "merging no runs");
+  Measurement merged = runs.front();
+  for (const Measurement& run : runs) {
+    const bool same = run.operation == merged.operation && run.ranks == merged.ranks &&
+                      run.rows.size() == merged.rows.size();
+    if (!same) fail_input({}, "runs of different measurements cannot be merged");
+  }
+  for (std::size_t i = 0; i < merged.rows.size(); ++i) {
+    std::vector<Duration> times;
+    Row& row = merged.rows[i];
+    Spread spread = row.spread.value_or(Spread{row.time, row.time});
+    for (const Measurement& run : runs) {
+      const Row& other = run.rows[i];
+      if (other.size != row.size) fail_input({}, "runs over different sizes cannot be merged");
+      times.push_back(other.time);
+      const Spread seen = other.spread.value_or(Spread{other.time, other.time});
+      spread = {std::min(spread.low, seen.low), std::max(spread.high, seen.high)};
+    }
+    row.time = median(times);
+    row.spread = spread;
+  }
+  merged.notes.emplace_back("runs", fmt::format("{} separate runs: median of their times, "
+                                                "smallest min_us and largest max_us",
+                                                runs.size()));
+  return merged;
+}
+
+}  // namespace lambcast::validate

@@ -1,0 +1,101 @@
+// A measured table of one collective: what `lambcast measure` writes, what the importers read out
+// of the logs of others, and what `calibrate` and `validate` work on.
+//
+// Sizes and bandwidths mean what they mean in nccl-tests (doc/PERFORMANCE.md there). With S the
+// size in bytes, t the time in seconds and n ranks:
+//
+//   algbw = S / t                     busbw = algbw * factor
+//
+//   operation                  S                                          factor
+//   all_reduce                 the vector, equal on every rank            2(n-1)/n
+//   all_gather                 n blocks, what each rank receives          (n-1)/n
+//   reduce_scatter             n blocks, what each rank contributes       (n-1)/n
+//   all_to_all                 n blocks, what each rank sends in total    (n-1)/n
+//   broadcast                  the vector                                 1
+//   send_recv                  each rank to the next, all at once         1
+//   compressed_allreduce       the fp32 vector before compression         2(n-1)/n
+//   ping_pong                  one message, t is half a round trip        1
+//   stream                     messages in flight back to back, t = S/bw  1
+//
+// The last two are no nccl-tests operations: they are what OSU latency, OSU bandwidth, perftest
+// and iperf3 measure. The bandwidth of compressed_allreduce is that of an uncompressed all_reduce
+// which took the same time, so it may exceed the link: 32 bits of S are 1 bit on the wire.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sim/base/error.h"
+#include "sim/base/provenance.h"
+#include "sim/base/units.h"
+
+namespace lambcast::validate {
+
+enum class Operation {
+  all_reduce,
+  all_gather,
+  reduce_scatter,
+  all_to_all,
+  broadcast,
+  send_recv,
+  compressed_allreduce,
+  ping_pong,
+  stream,
+};
+
+std::string_view name_of(Operation operation);
+
+// Accepts our names and the spellings of nccl-tests ("alltoall", "AllReduce", "sendrecv"). Throws
+// Error naming `where` and the operations there are.
+Operation parse_operation(std::string_view text, const Where& where);
+
+// busbw / algbw, the table above. The number of ranks is at least 1.
+double bus_factor(Operation operation, int ranks);
+
+// The extremes seen around the time of a row.
+struct Spread {
+  Duration low;
+  Duration high;
+};
+
+struct Row {
+  Bytes size;
+  Duration time;
+  std::optional<Spread> spread;
+};
+
+struct Measurement {
+  Operation operation = Operation::all_reduce;
+  int ranks = 0;
+  std::optional<int> nodes;  // unknown when the log does not say
+  std::optional<int> gpus_per_node;
+  std::optional<std::string> algorithm;  // when it was forced or logged
+  std::optional<std::string> protocol;
+  std::vector<Row> rows;
+  Provenance provenance;  // of every time in the rows
+  // Everything else its header says (gpu, network, settings ...), in its order, for people.
+  std::vector<std::pair<std::string, std::string>> notes;
+};
+
+// GB/s (1e9 bytes).
+double algbw_GBps(const Row& row);
+double busbw_GBps(const Measurement& measurement, const Row& row);
+
+// Our CSV: comment lines "# key: value" (collective, ranks, nodes, gpus_per_node, algorithm,
+// protocol, kind, source, then notes), then size_bytes,time_us,algbw_GBps,busbw_GBps and, where
+// there is a spread, min_us,max_us. The bandwidth columns are for people: reading takes the time.
+// A header without `kind` is taken as published. Throws Error with file, line and reason.
+Measurement read_measurement_csv(std::string_view text, std::string_view name);
+std::string write_measurement_csv(const Measurement& measurement);
+
+// Separate runs of one measurement as one table: per size the median of the times, the smallest
+// low and the largest high. Throws Error when the runs differ in operation, ranks or sizes.
+Measurement merge_runs(const std::vector<Measurement>& runs);
+
+// The median; of an even number of values the mean of the middle two. Takes at least one value.
+Duration median(std::vector<Duration> values);
+
+}  // namespace lambcast::validate

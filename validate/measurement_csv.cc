@@ -1,0 +1,144 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "sim/base/csv.h"
+#include "validate/measurement.h"
+
+namespace lambcast::validate {
+namespace {
+
+int parse_count(std::string_view text, const Where& where) {
+  int value = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (status != std::errc{} || end != text.data() + text.size() || value < 1) {
+    fail_input(where, fmt::format("'{}' is not a count", text), "a whole number from 1");
+  }
+  return value;
+}
+
+Kind parse_kind(std::string_view text, const Where& where) {
+  for (const Kind kind : {Kind::measured, Kind::published, Kind::fitted, Kind::assumed}) {
+    if (name_of(kind) == text) return kind;
+  }
+  fail_input(where, fmt::format("unknown kind '{}'", text), "measured, published, fitted, assumed");
+}
+
+// "# key: value" into the measurement; a comment of another shape becomes a note without value.
+void read_header_line(std::string_view comment, int line, std::string_view file, Measurement& into,
+                      bool& has_operation) {
+  const std::size_t start = comment.find_first_not_of("# ");
+  if (start == std::string_view::npos) return;
+  comment.remove_prefix(start);
+  const std::size_t colon = comment.find(": ");
+  const std::string key(comment.substr(0, colon));
+  std::string value(colon == std::string_view::npos ? "" : comment.substr(colon + 2));
+  while (!value.empty() && (value.back() == '\r' || value.back() == ' ')) value.pop_back();
+  const Where where{std::string(file), line, key};
+  if (key == "collective") {
+    into.operation = parse_operation(value, where);
+    has_operation = true;
+  } else if (key == "ranks") {
+    into.ranks = parse_count(value, where);
+  } else if (key == "nodes") {
+    into.nodes = parse_count(value, where);
+  } else if (key == "gpus_per_node") {
+    into.gpus_per_node = parse_count(value, where);
+  } else if (key == "algorithm") {
+    into.algorithm = value;
+  } else if (key == "protocol") {
+    into.protocol = value;
+  } else if (key == "kind") {
+    into.provenance.kind = parse_kind(value, where);
+  } else if (key == "source") {
+    into.provenance.source = value;
+  } else {
+    into.notes.emplace_back(key, value);
+  }
+}
+
+double positive(const csv::Table& table, std::size_t row, std::string_view column) {
+  const double value = table.number(row, column);
+  if (value <= 0) {
+    fail_input({table.name, table.lines[row], std::string(column)},
+               fmt::format("{} is not above zero", value));
+  }
+  return value;
+}
+
+Duration positive_time(const csv::Table& table, std::size_t row, std::string_view column) {
+  const Duration time = Duration::microseconds(positive(table, row, column));
+  if (time.ps() == 0) {
+    fail_input({table.name, table.lines[row], std::string(column)}, "is below a picosecond");
+  }
+  return time;
+}
+
+// Exact where Duration::us() is not: picoseconds over a million rounds correctly.
+double microseconds(Duration d) { return static_cast<double>(d.ps()) / 1e6; }
+
+}  // namespace
+
+Measurement read_measurement_csv(std::string_view text, std::string_view name) {
+  const csv::Table table = csv::parse(text, name);
+  Measurement result;
+  result.provenance.kind = Kind::published;
+  bool has_operation = false;
+  int line = 0;
+  for (const std::string& comment : table.comments) {
+    read_header_line(comment, ++line, name, result, has_operation);
+  }
+  const std::string file(name);
+  if (!has_operation) fail_input({file, 0, {}}, "has no '# collective: ...' line");
+  if (result.ranks == 0) fail_input({file, 0, {}}, "has no '# ranks: ...' line");
+  const bool spread = table.has("min_us") && table.has("max_us");
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    Row row;
+    row.size = Bytes(positive(table, i, "size_bytes"));
+    row.time = positive_time(table, i, "time_us");
+    if (spread) {
+      row.spread = Spread{positive_time(table, i, "min_us"), positive_time(table, i, "max_us")};
+      if (row.time < row.spread->low || row.time > row.spread->high) {
+        fail_input({file, table.lines[i], "time_us"}, "is not between min_us and max_us");
+      }
+    }
+    result.rows.push_back(row);
+  }
+  if (result.rows.empty()) fail_input({file, 0, {}}, "has no rows");
+  return result;
+}
+
+std::string write_measurement_csv(const Measurement& m) {
+  std::string text;
+  const auto header = [&](std::string_view key, std::string_view value) {
+    text += fmt::format("# {}: {}\n", key, value);
+  };
+  header("collective", name_of(m.operation));
+  header("ranks", std::to_string(m.ranks));
+  if (m.nodes) header("nodes", std::to_string(*m.nodes));
+  if (m.gpus_per_node) header("gpus_per_node", std::to_string(*m.gpus_per_node));
+  if (m.algorithm) header("algorithm", *m.algorithm);
+  if (m.protocol) header("protocol", *m.protocol);
+  for (const auto& [key, value] : m.notes) header(key, value);
+  header("kind", name_of(m.provenance.kind));
+  header("source", m.provenance.source);
+
+  const bool spread = std::all_of(m.rows.begin(), m.rows.end(),
+                                  [](const Row& row) { return row.spread.has_value(); });
+  text += "size_bytes,time_us,algbw_GBps,busbw_GBps";
+  text += spread ? ",min_us,max_us\n" : "\n";
+  for (const Row& row : m.rows) {
+    std::vector<std::string> fields{
+        fmt::format("{}", row.size.value()), csv::number(microseconds(row.time)),
+        fmt::format("{:.4g}", algbw_GBps(row)), fmt::format("{:.4g}", busbw_GBps(m, row))};
+    if (spread) {
+      fields.push_back(csv::number(microseconds(row.spread->low)));
+      fields.push_back(csv::number(microseconds(row.spread->high)));
+    }
+    text += csv::row(fields) + "\n";
+  }
+  return text;
+}
+
+}  // namespace lambcast::validate
