@@ -24,6 +24,10 @@ ProtocolSpec protocol(const char* name, HopsUs ring, HopsUs tree, double efficie
           time(tree.local, local),
           time(tree.network, network),
           {efficiency, local},
+          std::nullopt,
+          1,
+          std::nullopt,
+          std::nullopt,
           std::nullopt};
 }
 
@@ -38,13 +42,14 @@ std::vector<ProtocolSpec> nccl_protocols(NetworkKind network, bool pcie_peers) {
   const double ll = pcie_peers ? 1.0 : 0.6;
   const double simple_ring = pcie_peers ? 5.7 : 3.4;
   std::vector<ProtocolSpec> protocols;
-  protocols.push_back(
-      protocol("LL", {6.6, ll, rdma ? 2.7 : 30.0}, {6.8, ll, rdma ? 5.0 : 30.0}, 0.5, published, wire));
+  protocols.push_back(protocol("LL", {6.6, ll, rdma ? 2.7 : 30.0}, {6.8, ll, rdma ? 5.0 : 30.0},
+                               0.5, published, wire));
   // LL128 needs 128-byte stores that stay whole, which PCIe and sockets do not give.
   if (rdma && !pcie_peers)
     protocols.push_back(protocol("LL128", {14, 1.9, 4.0}, {14, 1.25, 8.5}, 0.92, published, wire));
   protocols.push_back(protocol("Simple", {8.4, simple_ring, rdma ? 14.0 : 40.0},
                                {8.4, 4.0, rdma ? 14.0 : 40.0}, 1.0, published, wire));
+  protocols.back().slices = 2;  // chunk steps over slice steps of its rings (src/include/device.h)
   return protocols;
 }
 
