@@ -171,6 +171,7 @@ Cluster decode_cluster(const Table& root, const std::string& origin) {
           {Bandwidth(6e9), {Kind::assumed, "pinned staging buffers over PCIe 3"}})};
   cluster.stack = decode_stack(root.table("stack"));
   cluster.usd_per_gpu_hour = root.find<Sourced<double>>("usd_per_gpu_hour");
+  cluster.calibration = decode_calibration(root.table("calibration"));
   root.finish();
   return cluster;
 }

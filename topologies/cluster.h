@@ -18,6 +18,7 @@
 #include "sim/collectives/choice.h"
 #include "sim/collectives/collective.h"
 #include "sim/network/machine.h"
+#include "topologies/calibration.h"
 
 namespace lambcast {
 
@@ -100,6 +101,7 @@ struct Cluster {
   HostCopySpec host_copy;
   StackSpec stack;
   std::optional<Sourced<double>> usd_per_gpu_hour;
+  std::optional<Calibration> calibration;
 };
 
 using Overrides = std::vector<std::pair<std::string, std::string>>;
