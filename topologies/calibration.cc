@@ -35,6 +35,7 @@ double times_past(double value, const Calibration::Range& range) {
 std::optional<Calibration> decode_calibration(const Table& table) {
   if (table.keys().empty()) return std::nullopt;
   Calibration calibration;
+  calibration.source = table.get_or<std::string>("source", "");
   calibration.mpi = table.choice("library", {"nccl", "mpi"}) == 1;
   const auto& names = op_names();
   for (const std::string& name : table.get<std::vector<std::string>>("operations")) {

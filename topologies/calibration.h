@@ -11,6 +11,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "sim/base/table.h"
@@ -30,7 +31,8 @@ struct Calibration {
     double low = 1;
     double high = 1;
   };
-  bool mpi = false;  // of the MPI library, else of NCCL
+  std::string source;  // the tables
+  bool mpi = false;    // of the MPI library, else of NCCL
   std::vector<Op> operations;
   Range sizes;  // bytes
   Range ranks, nodes;
