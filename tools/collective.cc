@@ -11,7 +11,7 @@
 #include "sim/collectives/algorithms.h"
 #include "tools/commands.h"
 #include "tools/size.h"
-#include "topologies/cluster.h"
+#include "topologies/collective_forecast.h"
 
 namespace lambcast {
 namespace {
@@ -31,6 +31,7 @@ struct Row {
   double size;
   Duration time;
   Collective collective;
+  std::optional<CalibratedInterval> interval;  // where the cluster was calibrated
 };
 
 // Bus bandwidth over algorithm bandwidth, as nccl-tests defines it.
@@ -51,38 +52,38 @@ Overrides parse_settings(const std::vector<std::string>& settings) {
   return overrides;
 }
 
-std::vector<Row> forecast_rows(const Options& options, const Cluster& cluster, int gpus_per_node) {
-  const bool nccl = options.backend == "nccl";
-  const LibrarySpec& library = nccl ? cluster.nccl : cluster.mpi;
+Op op_of(const Options& options) {
   const auto& ops = op_names();
-  const auto op = static_cast<Op>(std::find(ops.begin(), ops.end(), options.op) - ops.begin());
-  CollectiveRequest request;
-  request.op = op;
-  request.layout = {options.gpus, gpus_per_node,
-                    std::min(nics_in_use(cluster, gpus_per_node), gpus_per_node), false};
-  request.library = library.library;
-  if (options.algorithm != "auto")
-    request.algorithm = options.algorithm;
-  else if (op == Op::all_reduce && request.layout.nodes() > 1)
-    request.algorithm = library.all_reduce;
-  if (options.protocol != "auto") request.protocol = options.protocol;
-  request.expand = options.symmetry == "off";
-  Machines machines = machines_of(cluster, library, request.layout.nodes(), gpus_per_node);
-  const Transport transport = transport_of(library, nccl ? Endpoint::gpu : Endpoint::host);
+  return static_cast<Op>(std::find(ops.begin(), ops.end(), options.op) - ops.begin());
+}
+
+std::vector<Row> forecast_rows(const Options& options, const Cluster& cluster, int gpus_per_node) {
+  CollectiveSetting setting;
+  setting.op = op_of(options);
+  setting.ranks = options.gpus;
+  setting.gpus_per_node = gpus_per_node;
+  setting.mpi = options.backend == "mpi";
+  if (options.algorithm != "auto") setting.algorithm = options.algorithm;
+  if (options.protocol != "auto") setting.protocol = options.protocol;
+  setting.expand = options.symmetry == "off";
+  CollectiveSeries series = prepare(cluster, setting);
   const double first = parse_size(options.begin, "-b"), last = parse_size(options.end, "-e");
   const double factor = parse_size(options.factor, "-f");
   if (last < first) fail_input({"", 0, "-e"}, "is below -b");
   if (factor <= 1 && last > first) fail_input({"", 0, "-f"}, "must be above 1");
   std::vector<Row> rows;
   for (double size = first; size <= last * (1 + 1e-12); size *= factor) {
-    request.size = Bytes(std::floor(size));
-    Collective collective = plan_collective(request, machines, transport);
-    const bool by_flows = options.network == "flow" || request.expand;
+    Collective collective = forecast(series, Bytes(std::floor(size)));
+    const bool by_flows = options.network == "flow" || setting.expand;
     const Duration time =
         by_flows ? simulate(collective,
                             options.network == "flow" ? NetworkModel::flow : NetworkModel::analytic)
                  : collective.time;
-    rows.push_back({request.size.value(), time, std::move(collective)});
+    Row row{std::floor(size), time, std::move(collective), std::nullopt};
+    if (cluster.calibration && cluster.calibration->mpi == setting.mpi)
+      row.interval = interval_of(*cluster.calibration, setting.op, Bytes(row.size), setting.ranks,
+                                 series.request.layout.nodes(), time);
+    rows.push_back(std::move(row));
     if (first == last) break;
   }
   return rows;
@@ -116,7 +117,6 @@ void print_json(const Options& options, const Cluster& cluster, int gpus_per_nod
             {"results", Json::array()}};
   for (const Row& row : rows) {
     const double algbw = row.time.ps() == 0 ? 0 : row.size / row.time.s() * 1e-9;
-    // Without a calibration there is no measured range, so the bounds are not known.
     json["results"].push_back({{"size_bytes", row.size},
                                {"time_us", row.time.us()},
                                {"algbw_GBps", algbw},
@@ -125,7 +125,11 @@ void print_json(const Options& options, const Cluster& cluster, int gpus_per_nod
                                {"protocol", row.collective.protocol},
                                {"low_us", nullptr},
                                {"high_us", nullptr},
-                               {"calibrated", false}});
+                               {"calibrated", row.interval && row.interval->calibrated}});
+    if (row.interval) {
+      json["results"].back()["low_us"] = row.interval->low.us();
+      json["results"].back()["high_us"] = row.interval->high.us();
+    }
   }
   fmt::print("{}\n", json.dump(2));
 }
@@ -141,9 +145,7 @@ int collective_command(const Options& options) {
                fmt::format("1 to {}", most));
   gpus_per_node = std::min(gpus_per_node, options.gpus);
   const std::vector<Row> rows = forecast_rows(options, cluster, gpus_per_node);
-  const auto& ops = op_names();
-  const auto op = static_cast<Op>(std::find(ops.begin(), ops.end(), options.op) - ops.begin());
-  const double factor = busbw_factor(op, options.gpus);
+  const double factor = busbw_factor(op_of(options), options.gpus);
   if (options.format == "json") {
     print_json(options, cluster, gpus_per_node, factor, rows);
   } else if (options.format == "csv") {

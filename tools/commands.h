@@ -10,6 +10,7 @@ namespace lambcast {
 
 using Command = std::function<int()>;
 
+Command add_calibrate(CLI::App& app);
 Command add_simulate(CLI::App& app);
 Command add_advise(CLI::App& app);
 Command add_sweep(CLI::App& app);
