@@ -78,4 +78,9 @@ CalibratedInterval interval_of(const Calibration& calibration, Op op, Bytes size
   return {forecast.scaled(low), forecast.scaled(high), known && past == 1};
 }
 
+CalibratedInterval uncalibrated_interval(Duration forecast) {
+  constexpr double factor = 1.53;
+  return {forecast.scaled(1 / factor), forecast.scaled(factor), false};
+}
+
 }  // namespace lambcast

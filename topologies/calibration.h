@@ -53,4 +53,9 @@ struct CalibratedInterval {
 CalibratedInterval interval_of(const Calibration& calibration, Op op, Bytes size, int ranks,
                                int nodes, Duration forecast);
 
+// Without a calibration: a factor of 1.53 either way, the worst median by which NCCL's own model
+// with its built-in constants missed public tables on a fabric it was not tuned for (A100 with
+// Slingshot-11, 21 to 53 %). No measurement on the cluster at hand stands behind it.
+CalibratedInterval uncalibrated_interval(Duration forecast);
+
 }  // namespace lambcast

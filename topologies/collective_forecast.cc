@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/layout.h"
+
 namespace lambcast {
 
 CollectiveSeries prepare(const Cluster& cluster, const CollectiveSetting& setting) {
@@ -26,6 +28,22 @@ CollectiveSeries prepare(const Cluster& cluster, const CollectiveSetting& settin
 Collective forecast(CollectiveSeries& series, Bytes size) {
   series.request.size = size;
   return plan_collective(series.request, series.machines, series.transport);
+}
+
+std::vector<Collective> compressed_exchange(const Cluster& cluster, CollectiveSetting setting,
+                                            Bytes size) {
+  const auto elements = static_cast<std::size_t>(size.value() / 4);
+  const ChunkLayout chunks = chunk_layout(elements, setting.ranks);
+  const Bytes signs(static_cast<double>(chunks.packed_bytes()));
+  const Bytes scales(4.0 * setting.ranks);
+  setting.op = Op::all_to_all;
+  setting.algorithm = setting.mpi ? "deepspeed_gather" : "";
+  CollectiveSeries scatter = prepare(cluster, setting);
+  setting.op = Op::all_gather;
+  setting.algorithm.clear();
+  CollectiveSeries gather = prepare(cluster, setting);
+  return {forecast(scatter, signs), forecast(gather, scales), forecast(gather, signs),
+          forecast(gather, scales)};
 }
 
 }  // namespace lambcast
