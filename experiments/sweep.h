@@ -64,7 +64,7 @@ struct SweepSummary {
 };
 
 // Writes results.csv and manifest.json. Throws Error when `out` holds results already and `resume`
-// is not set, or holds those of another sweep.
+// is not set, holds those of another sweep, or is being written by another process.
 SweepSummary run_sweep(const SweepPlan& plan, const SweepOptions& options);
 
 // One row of a point, infeasible or not; the text is without line end.

@@ -1,4 +1,7 @@
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <condition_variable>
@@ -70,13 +73,27 @@ std::size_t recover(const fs::path& path, const std::string& header, std::size_t
   return static_cast<std::size_t>(rows);
 }
 
+// Two sweeps that write into one folder would mix their rows. The lock ends with the process,
+// however that ends.
+class FolderLock {
+ public:
+  explicit FolderLock(const fs::path& folder) : file_(open(folder.c_str(), O_RDONLY | O_CLOEXEC)) {
+    if (file_ < 0 || flock(file_, LOCK_EX | LOCK_NB) == 0) return;
+    close(file_);
+    throw Error(Exit::usage, fmt::format("{}: another sweep writes there now", folder.string()));
+  }
+  ~FolderLock() { close(file_); }
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  int file_;
+};
+
 // Where to go on: the number of rows on disk that belong to this plan.
 std::size_t open_results(const SweepPlan& plan, const SweepOptions& options,
                          const std::string& header) {
   const fs::path results = options.out / "results.csv", manifest = options.out / "manifest.json";
-  std::error_code error;
-  fs::create_directories(options.out, error);
-  if (error) throw Error(Exit::usage, fmt::format("{}: {}", options.out.string(), error.message()));
   if (fs::exists(results)) {
     if (!options.resume)
       throw Error(
@@ -179,6 +196,10 @@ std::string sweep_row(const WhatIf& point, Catalog& catalog, CollectiveCosts& co
 
 SweepSummary run_sweep(const SweepPlan& plan, const SweepOptions& options) {
   const std::string header = csv::row(result_columns());
+  std::error_code error;
+  fs::create_directories(options.out, error);
+  if (error) throw Error(Exit::usage, fmt::format("{}: {}", options.out.string(), error.message()));
+  const FolderLock lock(options.out);
   const std::size_t first = open_results(plan, options, header);
   SweepSummary summary;
   summary.points = plan.points.size();

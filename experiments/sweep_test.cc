@@ -368,6 +368,22 @@ TEST_CASE("sweep: a results file of another shape is refused, not continued") {
   }
 }
 
+TEST_CASE("sweep: one at a time in a folder") {
+  const TemporaryFolder folder;
+  const SweepPlan sweep = plan(sixty_points);
+  std::string refused;
+  const auto intrude = [&](std::size_t, std::size_t) {
+    try {
+      run(sweep, folder.path(), 1, true);
+    } catch (const Error& error) {
+      refused = error.what();
+    }
+    return true;
+  };
+  CHECK(run_sweep(sweep, {folder.path(), 1, false, intrude}).complete);
+  CHECK_THAT(refused, Contains(": another sweep writes there now"));
+}
+
 TEST_CASE("sweep: a folder that cannot be is one sentence") {
   const TemporaryFolder folder;
   const std::string file = folder.file("file", "");

@@ -27,6 +27,8 @@ struct Options {
   std::vector<std::string> set;
 };
 
+constexpr std::size_t max_sizes = 10'000;
+
 struct Row {
   double size;
   Duration time;
@@ -79,8 +81,11 @@ std::vector<double> sizes_of(const Options& options) {
   if (last < first) fail_input({"", 0, "-e"}, "is below -b");
   if (factor <= 1 && last > first) fail_input({"", 0, "-f"}, "must be above 1");
   std::vector<double> sizes{std::floor(first)};
-  for (double size = first * factor; size <= last * (1 + 1e-12) && last > first; size *= factor)
+  for (double size = first * factor;
+       size <= last * (1 + 1e-12) && last > first && sizes.size() <= max_sizes; size *= factor)
     sizes.push_back(std::floor(size));
+  if (sizes.size() > max_sizes)
+    fail_input({"", 0, "-f"}, fmt::format("gives more than {} sizes", max_sizes));
   return sizes;
 }
 

@@ -29,7 +29,7 @@ int run(int argc, char** argv) {
                "lambcast"};
   app.set_version_flag("--version", std::string("lambcast ") + tool_version);
   app.footer(footer);
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);
   std::vector<std::pair<CLI::App*, Command>> commands;
   const auto add = [&](Command (*add_command)(CLI::App&)) {
     Command command = add_command(app);
@@ -48,7 +48,7 @@ int run(int argc, char** argv) {
   }
   for (const auto& [parsed, command] : commands)
     if (parsed->parsed()) return command();
-  return static_cast<int>(Exit::usage);
+  throw Error(Exit::usage, "a command is missing; see lambcast --help");
 }
 
 }  // namespace
@@ -57,7 +57,10 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   try {
     const int code = run(argc, argv);
-    return std::fflush(stdout) == 0 ? code : static_cast<int>(lambcast::Exit::failure);
+    // A result that was not written whole is none.
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+      throw lambcast::Error(lambcast::Exit::failure, "the results cannot be written to stdout");
+    return code;
   } catch (const lambcast::Error& error) {
     fmt::print(stderr, "lambcast: {}\n", error.what());
     return static_cast<int>(error.code());

@@ -55,9 +55,9 @@ class Progress {
                           static_cast<double>(std::max<std::size_t>(1, done - first_ + 1));
       constexpr std::size_t width = 30;
       const std::size_t filled = width * done / std::max<std::size_t>(1, all);
-      fmt::print(stderr, "{}[{}{}] {}/{} points, {:.0f} s left{}", terminal ? "\r" : "",
-                 std::string(filled, '#'), std::string(width - filled, '.'), done, all, left,
-                 terminal ? "  " : "\n");
+      if (terminal)
+        fmt::print(stderr, "\r[{}{}] ", std::string(filled, '#'), std::string(width - filled, '.'));
+      fmt::print(stderr, "{}/{} points, {:.0f} s left{}", done, all, left, terminal ? "  " : "\n");
       if (terminal && done == all) fmt::print(stderr, "\n");
       std::fflush(stderr);
     }

@@ -138,7 +138,7 @@ TEST_CASE("step: every rank, round and micro step on its own takes the same time
             training.config.optimizer->comm_backend_name.value = backend;
             training.batch = {shape.gpus * 16 * 3, 16, 3};
             const StepMetrics collapsed = metrics_of(training, kind);
-            training.expand = true;
+            training.expand = training.per_block = true;
             const StepMetrics unrolled = metrics_of(training, kind);
             INFO(cluster << " " << shape.gpus << " GPUs, " << shape.gpus_per_node << " a node, "
                          << name_of(type) << " " << name_of(kind) << " " << name_of(backend));

@@ -1,0 +1,139 @@
+#!/usr/bin/env bash
+# What scripts rely on: exit codes, results on stdout and everything else on stderr, one line an
+# error, help with examples.
+#
+#   cli_test.sh LAMBCAST
+set -uo pipefail
+lambcast=$(readlink -f "$1")
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+failures=0 checks=0
+
+fail() {
+  echo "FAILED: $*"
+  failures=$((failures + 1))
+}
+
+# expect CODE PATTERN COMMAND...: the exit code, and a line that matches on stdout (code 0 and 3) or
+# on stderr. Errors are one line (flags add a second, "see lambcast --help") and leave stdout empty.
+expect() {
+  local code=$1 pattern=$2 got=0 stream=err
+  shift 2
+  checks=$((checks + 1))
+  timeout 60 "$@" >out 2>err </dev/null || got=$?
+  [ "$got" -eq "$code" ] || fail "exit code $got, not $code: $*"$'\n'"$(tail -3 err)"
+  case $code in
+    0 | 3) stream=out ;;
+    *)
+      [ -s out ] && fail "an error prints to stdout: $*"
+      [ "$(grep -vc '^lambcast: see lambcast --help$' err)" -eq 1 ] ||
+        fail "not one line: $*"$'\n'"$(cat err)"
+      grep -q '^lambcast: ' err || fail "does not name itself: $*"
+      ;;
+  esac
+  grep -qE -- "$pattern" "$stream" || fail "no '$pattern' in the output of: $*"$'\n'"$(head -5 "$stream")"
+}
+
+run=(--model bert-large --cluster paper-eth40-v100 --gpus 8 --optimizer onebit_lamb --micro-batch 16
+  --steps 1000)
+
+# 0: done
+expect 0 'bert-large with onebit_lamb on paper-eth40-v100: 8 GPUs' "$lambcast" simulate "${run[@]}"
+[ -s err ] && fail "a forecast writes to stderr"
+expect 0 '"schema_version": 1' "$lambcast" simulate "${run[@]}" --format json
+expect 0 '^model,cluster,optimizer,backend,nodes,gpus,micro_batch,grad_accum,global_batch,seq_len,steps,freeze_step,' \
+  "$lambcast" simulate "${run[@]}" --format csv
+[ "$(wc -l <out)" -eq 2 ] || fail "a header and a row, not $(wc -l <out) lines"
+expect 0 '^lambcast [0-9]+\.[0-9]+' "$lambcast" --version
+expect 0 'traceEvents' bash -c '"$@" --trace t.json >log && cat t.json' - "$lambcast" simulate "${run[@]}"
+
+# Every command explains itself, with examples.
+for command in simulate sweep collective profile measure validate report presets "presets list" "presets show"; do
+  # shellcheck disable=SC2086
+  expect 0 '^Examples?$' "$lambcast" $command --help
+  grep -q "lambcast ${command%% *}" out || fail "$command --help shows no example of itself"
+done
+expect 0 'Exit codes: 0 done' "$lambcast" --help
+
+# 2: bad usage or input
+expect 2 'a command is missing; see lambcast --help' "$lambcast"
+expect 2 'simulat' "$lambcast" simulat
+expect 2 '--optimiser' "$lambcast" simulate "${run[@]}" --optimiser lamb
+expect 2 "--model: is missing" "$lambcast" simulate --cluster paper-eth40-v100 --gpus 8
+expect 2 "unknown model 'bert-larg', did you mean 'bert-large'" \
+  "$lambcast" simulate --model bert-larg --cluster paper-eth40-v100 --gpus 8
+expect 2 "--format: xml not in" "$lambcast" simulate "${run[@]}" --format xml
+expect 2 "'foo' is not KEY=VALUE" "$lambcast" simulate "${run[@]}" --set foo
+expect 2 "nic.bandwidth: '10' has no unit" "$lambcast" simulate "${run[@]}" --set cluster.nic.bandwidth=10
+expect 2 'absent.json: cannot be read' "$lambcast" simulate "${run[@]}" --config absent.json
+expect 2 'cannot be read' "$lambcast" simulate --model "$folder/" --cluster paper-eth40-v100 --gpus 8
+expect 2 'cannot be read' "$lambcast" simulate --model bert-large --cluster "$folder/" --gpus 8
+expect 2 'larger than 64 MiB' "$lambcast" simulate --model /dev/zero --cluster paper-eth40-v100 --gpus 8
+expect 2 'absent.toml: does not exist' "$lambcast" sweep absent.toml
+expect 2 '--jobs' "$lambcast" sweep bert_large --jobs 0
+expect 2 "is not a scan" "$lambcast" sweep bert_large --dry-run --scan gpus=8
+expect 2 "did you mean 'gpus'" "$lambcast" sweep bert_large --dry-run --list gpu=8
+printf '{ "train_batch_size": 64, "train_batch_size": 64 }' >twice.json
+expect 2 'twice.json:1: .*Duplicate keys in DeepSpeed config' "$lambcast" simulate "${run[@]}" --config twice.json
+
+# presets
+expect 0 '^  bert-large +336\.2 M parameters, 400 tensors$' "$lambcast" presets list
+for name in models clusters devices; do grep -qx "$name" out || fail "presets list has no $name"; done
+mapfile -t presets < <(awk '/^  /{print $1}' out)
+[ "${#presets[@]}" -ge 37 ] || fail "only ${#presets[@]} presets"
+for name in "${presets[@]}"; do
+  expect 0 '^name = "'"$name"'"$' "$lambcast" presets show "$name"
+  grep -qE 'kind = "|source = "' out || fail "$name gives no source"
+done
+expect 2 "unknown preset 'bert', did you mean" "$lambcast" presets show bert
+expect 2 'NAME is required' "$lambcast" presets show
+# What is shown can be used as a file.
+"$lambcast" presets show paper-eth40-v100 >mine.toml
+"$lambcast" simulate "${run[@]}" --format csv >preset.csv
+"$lambcast" simulate --model bert-large --cluster ./mine.toml --gpus 8 --optimizer onebit_lamb \
+  --micro-batch 16 --steps 1000 --format csv >file.csv
+cmp -s preset.csv file.csv || fail "a preset and its copy in a file differ"
+
+# 3: a limit was exceeded
+expect 0 'within limits' "$lambcast" validate
+expect 3 'canary .*PAST ITS LIMIT' "$lambcast" validate --canary
+printf 'id,stage\nx,y\n' >cases.csv
+expect 2 'cases.csv: has no column' "$lambcast" validate --against cases.csv
+
+# 4: the hardware is not here
+if [ -e /dev/nvidia0 ]; then
+  echo "left out, there is a GPU: profile exits with 4"
+else
+  expect 4 '' "$lambcast" profile
+fi
+
+# 1: failure. Results that cannot be written are no success.
+for command in "simulate ${run[*]}" "simulate ${run[*]} --format json" "presets list" validate \
+  "collective --cluster paper-eth40-v100 --gpus 8" --help --version; do
+  # shellcheck disable=SC2086
+  expect 1 'cannot be written to stdout|No space left' bash -c '"$@" >/dev/full' - "$lambcast" $command
+done
+expect 1 'cannot be written' "$lambcast" simulate "${run[@]}" --trace /dev/null/trace
+touch file
+expect 2 'file/below: Not a directory' "$lambcast" sweep bert_large --out file/below
+expect 2 'results.csv: cannot be read' "$lambcast" report "$folder"
+
+# collective
+expect 0 '"calibrated": false' "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --format json
+for sizes in "-b 0" "-b 8 -e 4" "-f 1" "-f nan" "-b 1X" "-b -1" "-e 2P" "-b inf" "-b 1M -e 1G -f 1.0001"; do
+  # shellcheck disable=SC2086
+  expect 2 '^lambcast: -[bef]' "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 $sizes
+done
+expect 2 '--gpus: 0 is out of range \(allowed: 1 to 65536\)' "$lambcast" collective --cluster paper-eth40-v100 --gpus 0
+expect 2 '--gpus-per-node: 5 is out of range \(allowed: 1 to 4\)' \
+  "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --gpus-per-node 5
+expect 2 'all_reduc' "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --op all_reduc
+expect 2 "unknown algorithm 'rign', did you mean 'ring'" \
+  "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --algorithm rign
+expect 2 'bruck does not do all_reduce over 8 ranks' \
+  "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --algorithm bruck
+expect 2 "unknown protocol 'LL256'" "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --protocol LL256
+
+echo "$checks checks, $failures failures"
+[ "$failures" -eq 0 ]
