@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 
 #include "sim/base/error.h"
 #include "validate/calibrate/least_squares.h"
@@ -64,20 +65,48 @@ class Model {
   bool mpi_;
 };
 
-LeastSquaresFit fit(const Model& model, const std::vector<Parameter>& parameters,
-                    const std::vector<Point>& points, const VectorXd* from) {
+LeastSquares problem_of(const Model& model, const std::vector<Parameter>& parameters,
+                        const std::vector<Point>& points) {
   const auto count = static_cast<Eigen::Index>(parameters.size());
   LeastSquares problem;
   problem.residuals = [&](const VectorXd& x) { return model.residuals(x, points); };
-  problem.start = problem.low = problem.high = VectorXd(count);
+  problem.start = problem.low = problem.high = problem.prior_width = VectorXd(count);
   for (Eigen::Index j = 0; j < count; ++j) {
     const Parameter& parameter = parameters[static_cast<std::size_t>(j)];
     problem.start[j] = std::log(parameter.start);
     problem.low[j] = std::log(parameter.low);
     problem.high[j] = std::log(parameter.high);
+    problem.prior_width[j] = parameter.prior_width;
   }
-  problem.first = from == nullptr ? problem.start : *from;
-  return minimise(problem);
+  return problem;
+}
+
+// Which algorithm and protocol is cheapest changes with the parameters, so the cost has several
+// valleys. Begins at the start, with slower software, and with coarser slices.
+std::vector<VectorXd> beginnings(const VectorXd& start, const std::vector<Parameter>& parameters) {
+  std::vector<VectorXd> all;
+  for (const double slower : {1.0, 3.0}) {
+    for (const double coarser : {1.0, 4.0}) {
+      VectorXd first = start;
+      for (std::size_t j = 0; j < parameters.size(); ++j) {
+        const Unit unit = parameters[j].unit;
+        if (unit == Unit::microseconds) first[static_cast<Eigen::Index>(j)] += std::log(slower);
+        if (unit == Unit::bytes) first[static_cast<Eigen::Index>(j)] += std::log(coarser);
+      }
+      all.push_back(std::move(first));
+    }
+  }
+  return all;
+}
+
+LeastSquaresFit best_fit(LeastSquares problem, const std::vector<VectorXd>& firsts) {
+  std::optional<LeastSquaresFit> best;
+  for (const VectorXd& first : firsts) {
+    problem.first = first;
+    LeastSquaresFit found = minimise(problem);
+    if (!best || found.cost < best->cost) best = std::move(found);
+  }
+  return *best;
 }
 
 // The table in the middle by number of ranks, if there are enough to spare one.
@@ -212,9 +241,12 @@ FitSummary calibrate(const std::string& base, const std::string& name,
     const bool hold = points[i].table == held_table || row % 4 == 2;
     (hold ? held : seen).push_back(points[i]);
   }
-  const LeastSquaresFit blind = fit(model, parameters, seen, nullptr);
+  const LeastSquares blind_problem = problem_of(model, parameters, seen);
+  const LeastSquaresFit blind =
+      best_fit(blind_problem, beginnings(blind_problem.start, parameters));
   if (!held.empty()) summary.held_out = band_errors(held, model.residuals(blind.x, held));
-  const LeastSquaresFit all = fit(model, parameters, points, &blind.x);
+  const LeastSquares problem = problem_of(model, parameters, points);
+  const LeastSquaresFit all = best_fit(problem, {problem.start, blind.x});
   summary.parameters = fitted_parameters(parameters, all);
   summary.fitted = band_errors(points, all.residuals);
   summary.calibration = calibration_of(tables, cluster, mpi, points, all.residuals);

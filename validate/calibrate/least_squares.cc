@@ -17,8 +17,7 @@ constexpr double longest_step = 0.7;  // of one parameter, a factor of two in lo
 class Minimiser {
  public:
   explicit Minimiser(const LeastSquares& problem)
-      : problem_(problem),
-        prior_(problem.outlier * problem.outlier / (problem.prior_width * problem.prior_width)) {}
+      : problem_(problem), prior_((problem.outlier / problem.prior_width.array()).square()) {}
 
   LeastSquaresFit run() {
     VectorXd x = problem_.first.cwiseMax(problem_.low).cwiseMin(problem_.high);
@@ -39,7 +38,7 @@ class Minimiser {
  private:
   double cost_of(const VectorXd& x, const VectorXd& r) const {
     const double d = problem_.outlier;
-    double sum = 0.5 * prior_ * (x - problem_.start).squaredNorm();
+    double sum = 0.5 * prior_.dot((x - problem_.start).cwiseAbs2());
     for (const double value : r) {
       const double size = std::abs(value);
       sum += size <= d ? size * size / 2 : d * (size - d / 2);
@@ -73,9 +72,9 @@ class Minimiser {
   // One step that lowers the cost, if damping finds one.
   bool step(const MatrixXd& j, VectorXd& x, VectorXd& r, double& cost, double& damping) const {
     MatrixXd a = curvature(j, r);
-    a.diagonal().array() += prior_;
+    a.diagonal() += prior_;
     const VectorXd slope =
-        j.transpose() * weights(r).asDiagonal() * r + prior_ * (x - problem_.start);
+        j.transpose() * weights(r).asDiagonal() * r + prior_.cwiseProduct(x - problem_.start);
     for (int attempt = 0; attempt < 8; ++attempt) {
       MatrixXd damped = a;
       damped.diagonal() *= 1 + damping;
@@ -99,7 +98,7 @@ class Minimiser {
   LeastSquaresFit finish(const VectorXd& x, const VectorXd& r, double cost, int steps) const {
     const VectorXd w = weights(r);
     MatrixXd a = curvature(jacobian(x, r), r);
-    a.diagonal().array() += prior_;
+    a.diagonal() += prior_;
     const MatrixXd inverse = a.ldlt().solve(MatrixXd::Identity(x.size(), x.size()));
     const double freedom = std::max<double>(1, static_cast<double>(r.size() - x.size()));
     const double variance = (w.array() * r.array().square()).sum() / freedom;
@@ -107,14 +106,14 @@ class Minimiser {
     fit.x = x;
     fit.residuals = r;
     fit.standard_error = (variance * inverse.diagonal().array()).sqrt();
-    fit.from_data = 1 - (prior_ * inverse.diagonal().array()).min(1.0);
+    fit.from_data = 1 - (prior_.array() * inverse.diagonal().array()).min(1.0);
     fit.cost = cost;
     fit.steps = steps;
     return fit;
   }
 
   const LeastSquares& problem_;
-  double prior_;
+  VectorXd prior_;  // curvature of the prior along each parameter
 };
 
 }  // namespace

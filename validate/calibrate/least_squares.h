@@ -2,10 +2,10 @@
 //
 // Minimises over low <= x <= high
 //
-//   sum_i huber(r_i(x) / d) d^2  +  (d / s)^2 / 2 * sum_j (x_j - start_j)^2
+//   sum_i huber(r_i(x) / d) d^2  +  d^2 / 2 * sum_j ((x_j - start_j) / s_j)^2
 //
 // with huber(u) = u^2 / 2 for |u| <= 1, |u| - 1/2 beyond (Huber 1964), d the residual from which on
-// a point counts as an outlier, and s how far, in units of x, a parameter may stray from where it
+// a point counts as an outlier, and s_j how far, in units of x, a parameter may stray from where it
 // starts before it costs as much as one such residual: a weak prior that keeps what the data do not
 // determine where it was. Method: Levenberg-Marquardt with iteratively reweighted residuals,
 // forward differences, steps clipped to the bounds.
@@ -21,7 +21,7 @@ struct LeastSquares {
   Eigen::VectorXd start, low, high;
   Eigen::VectorXd first;   // where to begin to look; often `start`
   double outlier = 0.1;    // d
-  double prior_width = 1;  // s
+  Eigen::VectorXd prior_width;  // s
   int most_steps = 40;
 };
 

@@ -7,6 +7,12 @@
 namespace lambcast::validate {
 namespace {
 
+// Software latencies differ between fabrics by a factor of e and more; shares of a link do not; and
+// a link that someone has measured or published is known to 15 %.
+constexpr double of_latency = 1;
+constexpr double of_share = 0.4;
+double of_bandwidth(const Provenance& from) { return from.kind == Kind::assumed ? of_share : 0.15; }
+
 // What the tables exercise.
 struct Coverage {
   bool one_node = false;
@@ -42,14 +48,14 @@ class Listing {
 
   void time(const std::string& key, Duration start, double least_us = 0.05) {
     const double us = std::max(start.us(), 0.5);
-    all.push_back({library_ + key, Unit::microseconds, us, least_us, 1000});
+    all.push_back({library_ + key, Unit::microseconds, us, least_us, 1000, of_latency});
   }
   void rate(const std::string& key, Bandwidth start, double low_GBps, double high_GBps) {
-    all.push_back(
-        {library_ + key, Unit::gigabytes_per_s, start.value() * 1e-9, low_GBps, high_GBps});
+    all.push_back({library_ + key, Unit::gigabytes_per_s, start.value() * 1e-9, low_GBps, high_GBps,
+                   of_latency});
   }
   void share(const std::string& key, double start, double low, double high) {
-    all.push_back({library_ + key, Unit::share, std::clamp(start, low, high), low, high});
+    all.push_back({library_ + key, Unit::share, std::clamp(start, low, high), low, high, of_share});
   }
 
   std::vector<Parameter> all;
@@ -92,7 +98,8 @@ std::vector<Parameter> parameters_for(const Cluster& base, std::span<const Measu
   Listing list(mpi ? "mpi" : "nccl");
   const double link = base.gpu_link.value.value() * 1e-9;
   if (!mpi && (covers.one_node || covers.nodes_of_gpus))
-    list.all.push_back({"node.gpu_link", Unit::gigabytes_per_s, link, link / 4, link * 2});
+    list.all.push_back({"node.gpu_link", Unit::gigabytes_per_s, link, link / 4, link * 2,
+                        of_bandwidth(base.gpu_link.provenance)});
   const double to_name_plate = base.nic_nominal.value / base.nic_bandwidth.value;
   if (covers.nodes) list.share("nic_efficiency", library.nic_efficiency.value, 0.02, to_name_plate);
   if (covers.nodes_of_one_gpu && covers.nodes_of_gpus)
@@ -100,7 +107,7 @@ std::vector<Parameter> parameters_for(const Cluster& base, std::span<const Measu
   if (covers.trees) list.share("tree_efficiency", library.tree_efficiency.value, 0.2, 1);
   if (library.slice)
     list.all.push_back({fmt::format("{}.slice", mpi ? "mpi" : "nccl"), Unit::bytes,
-                        library.slice->value.value(), 16384, 16777216});
+                        library.slice->value.value(), 16384, 16777216, of_latency});
   if (covers.messages) list.time("message_overhead", library.message_overhead.value, 0.01);
   for (const ProtocolSpec& protocol : library.protocols)
     add_protocol(list, protocol, covers, base.nic_nominal.value);

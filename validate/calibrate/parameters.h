@@ -19,6 +19,7 @@ struct Parameter {
   Unit unit;
   double start;  // in its unit; all are positive and fitted as logarithms
   double low, high;
+  double prior_width;  // of the logarithm: how far it may stray while the tables say nothing
 };
 
 std::vector<Parameter> parameters_for(const Cluster& base, std::span<const Measurement> tables,
