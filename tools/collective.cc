@@ -11,7 +11,7 @@
 #include "sim/collectives/algorithms.h"
 #include "tools/commands.h"
 #include "tools/size.h"
-#include "topologies/cluster.h"
+#include "topologies/collective_forecast.h"
 
 namespace lambcast {
 namespace {
@@ -32,14 +32,16 @@ constexpr std::size_t max_sizes = 10'000;
 struct Row {
   double size;
   Duration time;
-  Collective collective;
+  std::string algorithm, protocol;
+  std::optional<CalibratedInterval> interval;  // where the cluster was calibrated
 };
 
 // Bus bandwidth over algorithm bandwidth, as nccl-tests defines it.
-double busbw_factor(Op op, int ranks) {
+double busbw_factor(const std::string& op, int ranks) {
   const double n = ranks;
-  if (op == Op::all_reduce) return 2 * (n - 1) / n;
-  return op == Op::broadcast ? 1 : (n - 1) / n;
+  // compressed_allreduce is held against the all_reduce it replaces.
+  if (op == "all_reduce" || op == "compressed_allreduce") return 2 * (n - 1) / n;
+  return op == "broadcast" ? 1 : (n - 1) / n;
 }
 
 Overrides parse_settings(const std::vector<std::string>& settings) {
@@ -53,41 +55,68 @@ Overrides parse_settings(const std::vector<std::string>& settings) {
   return overrides;
 }
 
-std::vector<Row> forecast_rows(const Options& options, const Cluster& cluster, int gpus_per_node) {
-  const bool nccl = options.backend == "nccl";
-  const LibrarySpec& library = nccl ? cluster.nccl : cluster.mpi;
+Op op_of(const Options& options) {
   const auto& ops = op_names();
-  const auto op = static_cast<Op>(std::find(ops.begin(), ops.end(), options.op) - ops.begin());
-  CollectiveRequest request;
-  request.op = op;
-  request.layout = {options.gpus, gpus_per_node,
-                    std::min(nics_in_use(cluster, gpus_per_node), gpus_per_node), false};
-  request.library = library.library;
-  if (options.algorithm != "auto")
-    request.algorithm = options.algorithm;
-  else if (op == Op::all_reduce && request.layout.nodes() > 1)
-    request.algorithm = library.all_reduce;
-  if (options.protocol != "auto") request.protocol = options.protocol;
-  request.expand = options.symmetry == "off";
-  Machines machines = machines_of(cluster, library, request.layout.nodes(), gpus_per_node);
-  const Transport transport = transport_of(library, nccl ? Endpoint::gpu : Endpoint::host);
+  return static_cast<Op>(std::find(ops.begin(), ops.end(), options.op) - ops.begin());
+}
+
+const char* const compressed = "compressed_allreduce";
+
+// Adds one collective of the exchange to a row; equal names are written once.
+void add_collective(Row& row, const Collective& collective, const Options& options) {
+  const bool flow = options.network == "flow";
+  row.time += flow || options.symmetry == "off"
+                  ? simulate(collective, flow ? NetworkModel::flow : NetworkModel::analytic)
+                  : collective.time;
+  const auto add = [](std::string& names, const std::string& name) {
+    if (names.find(name) == std::string::npos) names += (names.empty() ? "" : "+") + name;
+  };
+  add(row.algorithm, collective.algorithm);
+  add(row.protocol, collective.protocol);
+}
+
+std::vector<double> sizes_of(const Options& options) {
   const double first = parse_size(options.begin, "-b"), last = parse_size(options.end, "-e");
   const double factor = parse_size(options.factor, "-f");
   if (last < first) fail_input({"", 0, "-e"}, "is below -b");
   if (factor <= 1 && last > first) fail_input({"", 0, "-f"}, "must be above 1");
+  std::vector<double> sizes{std::floor(first)};
+  for (double size = first * factor;
+       size <= last * (1 + 1e-12) && last > first && sizes.size() <= max_sizes; size *= factor)
+    sizes.push_back(std::floor(size));
+  if (sizes.size() > max_sizes)
+    fail_input({"", 0, "-f"}, fmt::format("gives more than {} sizes", max_sizes));
+  return sizes;
+}
+
+std::vector<Row> forecast_rows(const Options& options, const Cluster& cluster, int gpus_per_node) {
+  CollectiveSetting setting;
+  setting.ranks = options.gpus;
+  setting.gpus_per_node = gpus_per_node;
+  setting.mpi = options.backend == "mpi";
+  if (options.algorithm != "auto") setting.algorithm = options.algorithm;
+  if (options.protocol != "auto") setting.protocol = options.protocol;
+  setting.expand = options.symmetry == "off";
+  const bool exchange = options.op == compressed;
+  if (exchange && !setting.algorithm.empty())
+    fail_input({"", 0, "--algorithm"},
+               "is not for compressed_allreduce, which is four collectives");
+  if (!exchange) setting.op = op_of(options);
+  CollectiveSeries series = prepare(cluster, setting);
   std::vector<Row> rows;
-  for (double size = first; size <= last * (1 + 1e-12); size *= factor) {
-    request.size = Bytes(std::floor(size));
-    Collective collective = plan_collective(request, machines, transport);
-    const bool by_flows = options.network == "flow" || request.expand;
-    const Duration time =
-        by_flows ? simulate(collective,
-                            options.network == "flow" ? NetworkModel::flow : NetworkModel::analytic)
-                 : collective.time;
-    rows.push_back({request.size.value(), time, std::move(collective)});
-    if (first == last) break;
-    if (rows.size() > max_sizes)
-      fail_input({"", 0, "-f"}, fmt::format("gives more than {} sizes", max_sizes));
+  for (const double size : sizes_of(options)) {
+    Row row{size, Duration(), "", "", std::nullopt};
+    if (exchange) {
+      for (const Collective& part : compressed_exchange(cluster, setting, Bytes(size)))
+        add_collective(row, part, options);
+    } else {
+      add_collective(row, forecast(series, Bytes(size)), options);
+      if (cluster.calibration && cluster.calibration->mpi == setting.mpi)
+        row.interval = interval_of(*cluster.calibration, setting.op, Bytes(size), setting.ranks,
+                                   series.request.layout.nodes(), row.time);
+    }
+    if (!row.interval) row.interval = uncalibrated_interval(row.time);
+    rows.push_back(std::move(row));
   }
   return rows;
 }
@@ -100,12 +129,12 @@ void print_nccl_tests(const Options& options, const Cluster& cluster, double fac
   fmt::print("#{:>13} {:>13} {:>9} {:>7} {:>6} {:>11} {:>9} {:>9} {:>7}\n", "(B)", "(elements)", "",
              "", "", "(us)", "(GB/s)", "(GB/s)", "");
   const bool reduces = options.op == "all_reduce" || options.op == "reduce_scatter";
-  const bool per_rank = options.op != "all_reduce" && options.op != "broadcast";
+  const bool per_rank =
+      options.op != "all_reduce" && options.op != "broadcast" && options.op != compressed;
   std::string running;
   for (const Row& row : rows) {
     // Readers of these logs count columns, so what runs is said in comments, where it changes.
-    const std::string runs =
-        fmt::format("{}/{}", row.collective.algorithm, row.collective.protocol);
+    const std::string runs = fmt::format("{}/{}", row.algorithm, row.protocol);
     if (runs != running) fmt::print("# {}\n", runs);
     running = runs;
     const double algbw = row.time.ps() == 0 ? 0 : row.size / row.time.s() * 1e-9;
@@ -126,16 +155,15 @@ void print_json(const Options& options, const Cluster& cluster, int gpus_per_nod
             {"results", Json::array()}};
   for (const Row& row : rows) {
     const double algbw = row.time.ps() == 0 ? 0 : row.size / row.time.s() * 1e-9;
-    // Without a calibration there is no measured range, so the bounds are not known.
     json["results"].push_back({{"size_bytes", row.size},
                                {"time_us", row.time.us()},
                                {"algbw_GBps", algbw},
                                {"busbw_GBps", algbw * factor},
-                               {"algorithm", row.collective.algorithm},
-                               {"protocol", row.collective.protocol},
-                               {"low_us", nullptr},
-                               {"high_us", nullptr},
-                               {"calibrated", false}});
+                               {"algorithm", row.algorithm},
+                               {"protocol", row.protocol},
+                               {"low_us", row.interval->low.us()},
+                               {"high_us", row.interval->high.us()},
+                               {"calibrated", row.interval->calibrated}});
   }
   fmt::print("{}\n", json.dump(2));
 }
@@ -151,9 +179,7 @@ int collective_command(const Options& options) {
                fmt::format("1 to {}", most));
   gpus_per_node = std::min(gpus_per_node, options.gpus);
   const std::vector<Row> rows = forecast_rows(options, cluster, gpus_per_node);
-  const auto& ops = op_names();
-  const auto op = static_cast<Op>(std::find(ops.begin(), ops.end(), options.op) - ops.begin());
-  const double factor = busbw_factor(op, options.gpus);
+  const double factor = busbw_factor(options.op, options.gpus);
   if (options.format == "json") {
     print_json(options, cluster, gpus_per_node, factor, rows);
   } else if (options.format == "csv") {
@@ -161,7 +187,7 @@ int collective_command(const Options& options) {
     for (const Row& row : rows) {
       const double algbw = row.time.ps() == 0 ? 0 : row.size / row.time.s() * 1e-9;
       fmt::print("{},{},{},{},{},{}\n", row.size, row.time.us(), algbw, algbw * factor,
-                 row.collective.algorithm, row.collective.protocol);
+                 row.algorithm, row.protocol);
     }
   } else {
     print_nccl_tests(options, cluster, factor, rows);
@@ -175,7 +201,9 @@ Command add_collective(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* command =
       app.add_subcommand("collective", "forecast one collective over a range of sizes");
-  command->add_option("--op", options->op, "the operation")->check(CLI::IsMember(op_names()));
+  std::vector<std::string> offered = op_names();
+  offered.emplace_back(compressed);
+  command->add_option("--op", options->op, "the operation")->check(CLI::IsMember(offered));
   command->add_option("--cluster", options->cluster, "cluster preset or TOML file")->required();
   command->add_option("--gpus", options->gpus, "number of ranks")->required();
   command->add_option("--gpus-per-node", options->gpus_per_node, "GPUs used of each node");

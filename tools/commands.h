@@ -10,7 +10,9 @@ namespace lambcast {
 
 using Command = std::function<int()>;
 
+Command add_calibrate(CLI::App& app);
 Command add_simulate(CLI::App& app);
+Command add_advise(CLI::App& app);
 Command add_sweep(CLI::App& app);
 Command add_collective(CLI::App& app);
 Command add_presets(CLI::App& app);

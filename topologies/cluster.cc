@@ -35,6 +35,33 @@ void override_protocol(const Table& table, ProtocolSpec& protocol) {
   time("network_hop", protocol.network_hop, protocol.tree_network_hop);
   if (table.has("efficiency")) protocol.efficiency = share(table, "efficiency", 0, 1, 1);
   if (const auto value = table.find<Bytes>("largest")) protocol.largest = value;
+  protocol.alone_base = table.find<Sourced<Duration>>("alone_base");
+  protocol.alone_local_hop = table.find<Sourced<Duration>>("alone_local_hop");
+  protocol.node_cap = table.find<Sourced<Bandwidth>>("node_cap");
+}
+
+// Leaves only the protocols that the file lists, where it lists any.
+void choose_protocols(const Table& table, std::vector<ProtocolSpec>& protocols) {
+  if (!table.has("protocols")) return;
+  std::vector<std::string> names;
+  for (const ProtocolSpec& protocol : protocols) names.push_back(protocol.name);
+  const auto listed = table.get<std::vector<std::string>>("protocols");
+  for (const std::string& name : listed)
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      fail_unknown(table.where("protocols"), "protocol", name, names);
+  if (listed.empty()) fail_input(table.where("protocols"), "names none");
+  std::erase_if(protocols, [&](const ProtocolSpec& protocol) {
+    return std::find(listed.begin(), listed.end(), protocol.name) == listed.end();
+  });
+}
+
+std::optional<NvlsSpec> decode_nvls(const Table& table) {
+  if (table.keys().empty()) return std::nullopt;
+  const Provenance published{Kind::published, "NCCL src/graph/tuning.cc (2.28, 2.30)"};
+  return NvlsSpec{
+      table.get_or<Sourced<Duration>>("base", {Duration::microseconds(25), published}),
+      table.get_or<Sourced<Duration>>("network_hop", {Duration::microseconds(20.9), published}),
+      share(table, "efficiency", 0, 2, 0.85)};
 }
 
 LibrarySpec decode_library(const Table& table, Library standard, NetworkKind network,
@@ -45,6 +72,9 @@ LibrarySpec decode_library(const Table& table, Library standard, NetworkKind net
     spec.library =
         static_cast<Library>(1 + table.choice("library", {"openmpi-4.0", "openmpi-4.1"}));
   spec.nic_efficiency = share(table, "nic_efficiency", 0, 100, 1);
+  spec.single_gpu_efficiency = share(table, "single_gpu_efficiency", 0, 1, 1);
+  spec.tree_efficiency = share(table, "tree_efficiency", 0, 1, 1);
+  spec.slice = table.find<Sourced<Bytes>>("slice");
   spec.message_overhead = table.get_or<Sourced<Duration>>(
       "message_overhead",
       {Duration::microseconds(1),
@@ -58,8 +88,10 @@ LibrarySpec decode_library(const Table& table, Library standard, NetworkKind net
   }
   spec.protocols =
       standard == Library::nccl ? nccl_protocols(network, pcie_peers) : mpi_protocols(network);
+  choose_protocols(table, spec.protocols);
   for (ProtocolSpec& protocol : spec.protocols)
     override_protocol(table.table(protocol.name), protocol);
+  if (standard == Library::nccl) spec.nvls = decode_nvls(table.table("nvls"));
   return spec;
 }
 
@@ -118,9 +150,11 @@ Cluster decode_cluster(const Table& root, const std::string& origin) {
   cluster.device = root.get<std::string>("device");
   const Table node = root.table("node");
   cluster.gpus_per_node = static_cast<int>(node.integer("gpus", 1, 1024));
-  cluster.pcie_peers = node.choice("gpu_peers", {"pcie", "nvlink"}) == 0;
+  cluster.gpu_peers =
+      static_cast<GpuPeers>(node.choice("gpu_peers", {"pcie", "nvlink", "nvlink-mesh"}));
+  const bool pcie_peers = cluster.gpu_peers == GpuPeers::pcie;
   cluster.gpu_link = node.get<Sourced<Bandwidth>>("gpu_link");
-  cluster.gpu_nic = cluster.pcie_peers ? cluster.gpu_link : node.get<Sourced<Bandwidth>>("gpu_nic");
+  cluster.gpu_nic = pcie_peers ? cluster.gpu_link : node.get<Sourced<Bandwidth>>("gpu_nic");
   cluster.host_link = node.get_or<Sourced<Bandwidth>>(
       "host_link", {Bandwidth(5e9), {Kind::assumed, "shared-memory MPI between processes"}});
   const Table nic = root.table("nic");
@@ -131,7 +165,7 @@ Cluster decode_cluster(const Table& root, const std::string& origin) {
   cluster.fabric = decode_fabric(root.table("fabric"));
   if (root.has("max_nodes"))
     cluster.max_nodes = static_cast<int>(root.integer("max_nodes", 1, 65536));
-  cluster.nccl = decode_library(root.table("nccl"), Library::nccl, network, cluster.pcie_peers);
+  cluster.nccl = decode_library(root.table("nccl"), Library::nccl, network, pcie_peers);
   cluster.mpi = decode_library(root.table("mpi"), Library::openmpi_4_1, network, true);
   const Table copy = root.table("host_copy");
   cluster.host_copy = {copy.find<Sourced<Bandwidth>>("pageable_to_host"),
@@ -141,6 +175,7 @@ Cluster decode_cluster(const Table& root, const std::string& origin) {
   cluster.usd_per_gpu_hour = root.find<Sourced<double>>("usd_per_gpu_hour");
   if (cluster.usd_per_gpu_hour && cluster.usd_per_gpu_hour->value < 0)
     fail_input(root.where("usd_per_gpu_hour"), "a price cannot be negative");
+  cluster.calibration = decode_calibration(root.table("calibration"));
   root.finish();
   return cluster;
 }
@@ -176,6 +211,7 @@ Transport transport_of(const LibrarySpec& library, Endpoint endpoint) {
   Transport transport;
   transport.endpoint = endpoint;
   transport.message_overhead = library.message_overhead.value;
+  if (library.slice) transport.slice = library.slice->value;
   if (library.flow_cap) transport.flow_cap = library.flow_cap->value;
   transport.connections = library.connections;
   for (const ProtocolSpec& spec : library.protocols) {
@@ -185,6 +221,16 @@ Transport transport_of(const LibrarySpec& library, Endpoint endpoint) {
         {spec.tree_base.value, spec.tree_local_hop.value, spec.tree_network_hop.value},
         spec.efficiency.value};
     if (spec.largest) protocol.largest = *spec.largest;
+    if (spec.alone_base || spec.alone_local_hop)
+      protocol.alone = HopLatency{spec.alone_base.value_or(spec.base).value,
+                                  spec.alone_local_hop.value_or(spec.local_hop).value, Duration()};
+    if (spec.node_cap) protocol.node_cap = spec.node_cap->value;
+    protocol.tree_efficiency = library.tree_efficiency.value;
+    protocol.slices = spec.slices;
+    if (library.nvls && spec.name == "Simple")
+      protocol.in_switch =
+          InSwitch{{library.nvls->base.value, Duration(), library.nvls->network_hop.value},
+                   library.nvls->efficiency.value};
     transport.protocols.push_back(std::move(protocol));
   }
   return transport;
@@ -196,11 +242,18 @@ int nics_in_use(const Cluster& cluster, int gpus_per_node) {
 
 Machines machines_of(const Cluster& cluster, const LibrarySpec& library, int nodes,
                      int gpus_per_node) {
-  const NodeSpec node{
-      gpus_per_node,          nics_in_use(cluster, gpus_per_node),
-      cluster.gpu_link.value, cluster.pcie_peers,
-      cluster.gpu_nic.value,  cluster.nic_bandwidth.value * library.nic_efficiency.value,
-      cluster.host_link.value};
+  Bandwidth gpu_link = cluster.gpu_link.value;
+  if (cluster.gpu_peers == GpuPeers::nvlink_mesh && cluster.gpus_per_node > 1)
+    gpu_link = gpu_link * (std::max(1.0, gpus_per_node - 1.0) / (cluster.gpus_per_node - 1));
+  Bandwidth nic = cluster.nic_bandwidth.value * library.nic_efficiency.value;
+  if (gpus_per_node == 1) nic = nic * library.single_gpu_efficiency.value;
+  const NodeSpec node{gpus_per_node,
+                      nics_in_use(cluster, gpus_per_node),
+                      gpu_link,
+                      cluster.gpu_peers == GpuPeers::pcie,
+                      cluster.gpu_nic.value,
+                      nic,
+                      cluster.host_link.value};
   const Fabric fabric = make_fabric(cluster.fabric);
   Machines machines;
   if (blocks_nothing(cluster.fabric)) machines.folded = build_machine(node, nodes, true, fabric);

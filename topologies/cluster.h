@@ -18,8 +18,14 @@
 #include "sim/collectives/choice.h"
 #include "sim/collectives/collective.h"
 #include "sim/network/machine.h"
+#include "topologies/calibration.h"
 
 namespace lambcast {
+
+// How the GPUs of a node reach one another: over the PCIe root; over NVLink through a switch, each
+// with its full rate to any other; or over NVLink pair by pair, where a GPU has only an equal share
+// of its links to each other GPU, and few GPUs in use leave most of them idle.
+enum class GpuPeers { pcie, nvlink, nvlink_mesh };
 
 enum class FabricKind { single_switch, fat_tree, rail_optimised, torus, dragonfly };
 
@@ -38,17 +44,32 @@ struct ProtocolSpec {
   Sourced<Duration> tree_base, tree_local_hop, tree_network_hop;
   Sourced<double> efficiency;
   std::optional<Bytes> largest;
+  int slices = 1;
+  std::optional<Sourced<Duration>> alone_base, alone_local_hop;  // inside one node
+  std::optional<Sourced<Bandwidth>> node_cap;
+};
+
+// All-reduce inside the NVLink switch, which Hopper and later have.
+struct NvlsSpec {
+  Sourced<Duration> base, network_hop;
+  Sourced<double> efficiency;  // share of node.gpu_link
 };
 
 struct LibrarySpec {
   Library library = Library::nccl;
   Sourced<double> nic_efficiency;
+  // A further share where one GPU of a node is in use: its rings come in and go out through the
+  // same GPU and NIC, each step with its own wait.
+  Sourced<double> single_gpu_efficiency;
+  Sourced<double> tree_efficiency;  // a further share, of trees between nodes
+  std::optional<Sourced<Bytes>> slice;
   Sourced<Duration> message_overhead;
   std::optional<Sourced<Bandwidth>> flow_cap;
   int connections = 1;
   std::string all_reduce;  // forced algorithm, empty: the library's choice
   Provenance all_reduce_from;
   std::vector<ProtocolSpec> protocols;
+  std::optional<NvlsSpec> nvls;
 };
 
 // How fast the machine copies between GPU and host memory on behalf of MPI, where the description
@@ -79,7 +100,7 @@ struct Cluster {
   std::string origin;  // preset name or path
   int gpus_per_node = 1;
   int max_nodes = 65536;
-  bool pcie_peers = false;
+  GpuPeers gpu_peers = GpuPeers::nvlink;
   Sourced<Bandwidth> gpu_link, gpu_nic, host_link;
   int nics = 1;
   Sourced<Bandwidth> nic_nominal, nic_bandwidth;
@@ -88,6 +109,7 @@ struct Cluster {
   HostCopySpec host_copy;
   StackSpec stack;
   std::optional<Sourced<double>> usd_per_gpu_hour;
+  std::optional<Calibration> calibration;
 };
 
 using Overrides = std::vector<std::pair<std::string, std::string>>;

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "sim/base/error.h"
+#include "topologies/collective_forecast.h"
 #include "topologies/fabric.h"
 
 namespace lambcast {
@@ -92,6 +93,25 @@ TEST_CASE("fabrics: rings over rails meet no oversubscription that they do not c
         ideal * (1 - 1e-6));
   CHECK_THROWS_WITH(ring_seconds({{"fabric.kind", "torus"}, {"fabric.dimensions", "[2, 2]"}}, 8),
                     Contains("4 places cannot hold 8 nodes"));
+}
+
+TEST_CASE("collectives: the exchange of compressed_allreduce sends what the source sends") {
+  const Cluster cluster = load_cluster("paper-eth40-v100", {});
+  for (const bool mpi : {false, true}) {
+    for (const int ranks : {4, 8, 6}) {
+      CollectiveSetting setting;
+      setting.ranks = ranks;
+      setting.gpus_per_node = std::min(ranks, 4);
+      setting.mpi = mpi;
+      double sent = 0;
+      for (const Collective& part : compressed_exchange(cluster, setting, Bytes(4 * 1000)))
+        sent += part.traffic.sent_per_rank.value();
+      // 1000 elements padded to a multiple of n * lcm(n, 8): 32, 64, 144. Every rank sends its signs
+      // but its own chunk, twice, and its 4-byte scale to all others, twice.
+      const double padded = ranks == 4 ? 1024 : ranks == 8 ? 1024 : 1008;
+      CHECK(sent == Approx(2 * (ranks - 1.) / ranks * padded / 8 + 8 * (ranks - 1)));
+    }
+  }
 }
 
 }  // namespace

@@ -24,6 +24,10 @@ ProtocolSpec protocol(const char* name, HopsUs ring, HopsUs tree, double efficie
           time(tree.local, local),
           time(tree.network, network),
           {efficiency, local},
+          std::nullopt,
+          1,
+          std::nullopt,
+          std::nullopt,
           std::nullopt};
 }
 
@@ -45,6 +49,7 @@ std::vector<ProtocolSpec> nccl_protocols(NetworkKind network, bool pcie_peers) {
     protocols.push_back(protocol("LL128", {14, 1.9, 4.0}, {14, 1.25, 8.5}, 0.92, published, wire));
   protocols.push_back(protocol("Simple", {8.4, simple_ring, rdma ? 14.0 : 40.0},
                                {8.4, 4.0, rdma ? 14.0 : 40.0}, 1.0, published, wire));
+  protocols.back().slices = 2;  // chunk steps over slice steps of its rings (src/include/device.h)
   return protocols;
 }
 

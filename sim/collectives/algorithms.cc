@@ -29,12 +29,17 @@ constexpr auto powers_of_two = [](const Layout& layout) {
 };
 
 //                               AR     AG     RS     A2A    BC
-constexpr std::array<Algorithm, 11> table{{
+constexpr std::array<Algorithm, 12> table{{
     {"ring", {true, true, true, false, true}, builders::ring, any_layout, any_layout},
     {"tree",
      {true, false, false, false, false},
      builders::tree,
      [](const Layout& layout) { return layout.nodes() > 1; },
+     any_layout},
+    {"nvls",
+     {true, false, false, false, false},
+     builders::in_switch,
+     [](const Layout& layout) { return layout.uniform() && layout.gpus_per_node > 1; },
      any_layout},
     {"hierarchical",
      {true, false, false, false, false},

@@ -11,6 +11,7 @@ namespace lambcast::builders {
 
 void ring(Schedule& schedule, Bytes size, const Layout& layout);
 void tree(Schedule& schedule, Bytes size, const Layout& layout);
+void in_switch(Schedule& schedule, Bytes size, const Layout& layout);
 void hierarchical(Schedule& schedule, Bytes size, const Layout& layout);
 void recursive_doubling(Schedule& schedule, Bytes size, const Layout& layout);
 void halving_doubling(Schedule& schedule, Bytes size, const Layout& layout);

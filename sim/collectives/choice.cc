@@ -83,10 +83,12 @@ std::string openmpi_4_1(Op op, int n, double size) {
   return "ring";
 }
 
-std::vector<std::string> nccl_candidates(Op op, const Layout& layout) {
+std::vector<std::string> nccl_candidates(Op op, const Layout& layout, bool in_switch) {
   if (op == Op::all_to_all) return {"linear"};
-  if (op == Op::all_reduce && layout.nodes() > 1) return {"ring", "tree"};
-  return {"ring"};
+  std::vector<std::string> names{"ring"};
+  if (op == Op::all_reduce && layout.nodes() > 1) names.push_back("tree");
+  if (in_switch && supports("nvls", op, layout)) names.push_back("nvls");
+  return names;
 }
 
 }  // namespace
@@ -96,8 +98,9 @@ const std::vector<std::string>& library_names() {
   return names;
 }
 
-std::vector<std::string> candidates(Library library, Op op, Bytes size, const Layout& layout) {
-  if (library == Library::nccl) return nccl_candidates(op, layout);
+std::vector<std::string> candidates(Library library, Op op, Bytes size, const Layout& layout,
+                                    bool in_switch) {
+  if (library == Library::nccl) return nccl_candidates(op, layout, in_switch);
   const std::string rule = library == Library::openmpi_4_0
                                ? openmpi_4_0(op, layout.ranks, size.value())
                                : openmpi_4_1(op, layout.ranks, size.value());

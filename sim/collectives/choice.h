@@ -20,6 +20,8 @@ enum class Library { nccl, openmpi_4_0, openmpi_4_1 };
 const std::vector<std::string>& library_names();
 
 // Non-empty; every entry supports the operation at this layout. `size` as in schedule.h.
-std::vector<std::string> candidates(Library library, Op op, Bytes size, const Layout& layout);
+// With `in_switch`, NCCL also has its NVLink switch reduce.
+std::vector<std::string> candidates(Library library, Op op, Bytes size, const Layout& layout,
+                                    bool in_switch = false);
 
 }  // namespace lambcast

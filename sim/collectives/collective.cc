@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sim/base/check.h"
 #include "sim/base/error.h"
 #include "sim/collectives/algorithms.h"
@@ -30,6 +32,8 @@ void check_size(const CollectiveRequest& request, const Layout& layout) {
                   layout.ranks, max_unfolded_ranks));
 }
 
+bool reduces_in_switch(const Protocol& protocol) { return protocol.in_switch.has_value(); }
+
 void check_protocol(const CollectiveRequest& request, const Transport& transport) {
   if (request.protocol.empty()) return;
   std::vector<std::string> names;
@@ -47,7 +51,9 @@ Collective plan_collective(const CollectiveRequest& request, Machines& machines,
   check_protocol(request, transport);
   const std::vector<std::string> algorithms =
       request.algorithm.empty()
-          ? candidates(request.library, request.op, request.size, request.layout)
+          ? candidates(request.library, request.op, request.size, request.layout,
+                       std::any_of(transport.protocols.begin(), transport.protocols.end(),
+                                   reduces_in_switch))
           : std::vector<std::string>{request.algorithm};
   std::optional<Collective> best;
   for (const std::string& algorithm : algorithms) {
@@ -58,6 +64,7 @@ Collective plan_collective(const CollectiveRequest& request, Machines& machines,
     for (const Protocol& protocol : transport.protocols) {
       if (!request.protocol.empty() && protocol.name != request.protocol) continue;
       if (request.size > protocol.largest && request.protocol.empty()) continue;
+      if (schedule.latencies == Latencies::in_switch && !reduces_in_switch(protocol)) continue;
       auto program = std::make_shared<const CommProgram>(
           lower(schedule, layout, *machine, transport, protocol, request.expand));
       const Duration time = analytic_time(*program, machine->topology);
@@ -65,6 +72,9 @@ Collective plan_collective(const CollectiveRequest& request, Machines& machines,
         best = {algorithm, protocol.name, time, schedule.traffic, std::move(program), machine};
     }
   }
+  if (!best && !request.algorithm.empty())
+    fail_input({"", 0, "--algorithm"},
+               fmt::format("no protocol of this cluster runs {}", request.algorithm));
   LAMBCAST_CHECK(best.has_value(), "no protocol is offered for {} bytes", request.size.value());
   return *best;
 }

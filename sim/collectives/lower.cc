@@ -11,8 +11,12 @@ namespace {
 class Lowering {
  public:
   Lowering(const Layout& layout, const Machine& machine, const Transport& transport,
-           double efficiency)
-      : layout_(layout), machine_(machine), transport_(transport), efficiency_(efficiency) {
+           const Protocol& protocol, Latencies latencies)
+      : layout_(layout),
+        machine_(machine),
+        transport_(transport),
+        protocol_(protocol),
+        latencies_(latencies) {
     LAMBCAST_CHECK(layout.folded == machine.folded, "layout and machine disagree about folding");
     LAMBCAST_CHECK(layout.gpus_per_node <= machine.gpus_per_node && layout.nodes() <= machine.nodes,
                    "{} ranks do not fit {} nodes of {} GPUs", layout.ranks, machine.nodes,
@@ -20,25 +24,82 @@ class Lowering {
   }
 
   FlowSet flows(const std::vector<Send>& sends) const {
+    const std::vector<Bytes> leaving = leaving_each_node(sends);
     FlowSet set;
     set.flows.reserve(sends.size());
     for (const Send& send : sends) {
       const auto first = static_cast<std::uint32_t>(set.links.size());
-      const bool crosses = layout_.node_of(send.from) != layout_.node_of(send.to);
-      append_route(send, crosses, set.links);
-      const double streams = static_cast<double>(send.weight) * transport_.connections;
-      const Bandwidth cap = crosses ? transport_.flow_cap * streams : Bandwidth();
+      append_route(send, crosses(send), set.links);
       set.flows.push_back({first, static_cast<std::uint32_t>(set.links.size()) - first,
-                           send.bytes / efficiency_, cap, send.weight});
+                           send.bytes / efficiency(send), cap(send, leaving), send.weight});
     }
     return set;
   }
 
+  // The longest that a send of each kind takes with its links to itself.
+  struct SoleTimes {
+    Duration local, network;
+  };
+  SoleTimes sole_times(const std::vector<Send>& sends, const FlowSet& set) const {
+    SoleTimes times;
+    for (std::size_t i = 0; i < sends.size(); ++i) {
+      const Flow& flow = set.flows[i];
+      Bandwidth rate = crosses(sends[i]) ? sole_cap() : Bandwidth();
+      for (std::uint32_t j = 0; j < flow.link_count; ++j) {
+        const Bandwidth link = machine_.topology.capacity(set.links[flow.first_link + j]);
+        if (rate.value() == 0 || link < rate) rate = link;
+      }
+      Duration& longest = crosses(sends[i]) ? times.network : times.local;
+      if (rate.value() > 0) longest = std::max(longest, flow.bytes / rate);
+    }
+    return times;
+  }
+
  private:
-  void append_route(const Send& send, bool crosses, std::vector<LinkId>& links) const {
+  bool crosses(const Send& send) const {
+    return layout_.node_of(send.from) != layout_.node_of(send.to);
+  }
+
+  double efficiency(const Send& send) const {
+    if (crosses(send))
+      return latencies_ == Latencies::ring ? protocol_.efficiency
+                                           : protocol_.efficiency * protocol_.tree_efficiency;
+    return latencies_ == Latencies::in_switch ? protocol_.in_switch->efficiency
+                                              : protocol_.efficiency;
+  }
+
+  std::vector<Bytes> leaving_each_node(const std::vector<Send>& sends) const {
+    std::vector<Bytes> leaving(static_cast<std::size_t>(layout_.nodes()));
+    for (const Send& send : sends)
+      if (crosses(send))
+        leaving[static_cast<std::size_t>(layout_.node_of(send.from))] += send.bytes;
+    return leaving;
+  }
+
+  // A stream's own limit, and its share of what the protocol gets out of a node. Caps are payload,
+  // flows are wire bytes.
+  Bandwidth cap(const Send& send, const std::vector<Bytes>& leaving) const {
+    if (!crosses(send)) return {};
+    const double streams = static_cast<double>(send.weight) * transport_.connections;
+    const Bandwidth own = transport_.flow_cap * streams;
+    if (protocol_.node_cap.value() == 0) return own;
+    const double share = send.bytes / leaving[static_cast<std::size_t>(layout_.node_of(send.from))];
+    const Bandwidth of_node = protocol_.node_cap * (share / protocol_.efficiency);
+    return own.value() == 0 ? of_node : std::min(own, of_node);
+  }
+
+  Bandwidth sole_cap() const {
+    const Bandwidth own = transport_.flow_cap * transport_.connections;
+    const int lanes = builders::rails(layout_);
+    const Bandwidth of_node = protocol_.node_cap / (protocol_.efficiency * lanes);
+    if (own.value() == 0 || of_node.value() == 0) return std::max(own, of_node);
+    return std::min(own, of_node);
+  }
+
+  void append_route(const Send& send, bool leaves, std::vector<LinkId>& links) const {
     const Topology& topology = machine_.topology;
     const auto salt = static_cast<std::uint32_t>(send.to);
-    if (!crosses) {
+    if (!leaves) {
       topology.append_route(endpoint(send.from), endpoint(send.to), salt, links);
       return;
     }
@@ -84,34 +145,68 @@ class Lowering {
   const Layout& layout_;
   const Machine& machine_;
   const Transport& transport_;
-  double efficiency_;
+  const Protocol& protocol_;
+  Latencies latencies_;
 };
+
+const HopLatency& hop_of(const Protocol& protocol, Latencies latencies, int nodes) {
+  if (latencies == Latencies::in_switch) return protocol.in_switch->hop;
+  if (nodes == 1 && protocol.alone) return *protocol.alone;
+  return latencies == Latencies::tree ? protocol.tree : protocol.ring;
+}
+
+// Lets the slices of a round overlap its latency, or charges the time they take to fill the pipe
+// (the equations of transport.h, divided by the repetitions).
+void pipeline(Phase& phase, const Round& round, Duration first_slice, Duration transfer, double k) {
+  if (round.pace == Pace::rotating) {
+    const Duration whole = transfer * phase.times;
+    if (whole.ps() > 0) phase.hidden = std::max(0.0, 1 - first_slice / whole);
+  } else {
+    const Duration last = transfer.scaled(1 / k);
+    if (first_slice > last) phase.latency += first_slice - last;
+  }
+}
 
 }  // namespace
 
 CommProgram lower(const Schedule& schedule, const Layout& layout, const Machine& machine,
                   const Transport& transport, const Protocol& protocol, bool expand) {
-  const Lowering lowering(layout, machine, transport, protocol.efficiency);
-  const HopLatency& hop = schedule.tree_latency ? protocol.tree : protocol.ring;
   CommProgram program;
   program.expand = expand;
   if (schedule.rounds.empty()) return program;
+  LAMBCAST_CHECK(schedule.latencies != Latencies::in_switch || protocol.in_switch,
+                 "{} does not reduce in the switch", protocol.name);
+  const Lowering lowering(layout, machine, transport, protocol, schedule.latencies);
+  const HopLatency& hop = hop_of(protocol, schedule.latencies, layout.nodes());
   program.fixed = hop.base;
   std::vector<std::shared_ptr<const FlowSet>> sets;
   for (const auto& sends : schedule.send_sets)
     sets.push_back(std::make_shared<const FlowSet>(lowering.flows(sends)));
   for (const Round& round : schedule.rounds) {
-    const Duration latency = hop.local * round.local_hops + hop.network * round.network_hops +
-                             transport.message_overhead * round.messages;
-    program.phases.push_back({sets[round.sends], latency, round.times});
+    Duration latency = hop.local * round.local_hops + hop.network * round.network_hops +
+                       transport.message_overhead * round.messages;
+    if (round.pace == Pace::rotating)
+      latency = latency.scaled(1.0 / static_cast<double>(round.times));
+    Phase phase{sets[round.sends], latency, round.times};
+    if (round.pace != Pace::stepwise && transport.slice.value() > 0) {
+      const auto sole = lowering.sole_times(schedule.send_sets[round.sends], *phase.flows);
+      const double least = round.pace == Pace::rotating ? protocol.slices : 1;
+      const double k = std::max(least, round.lane_bytes / transport.slice);
+      const Duration all_hops = sole.local * round.local_hops + sole.network * round.network_hops;
+      pipeline(phase, round, all_hops.scaled(1 / k), analytic_time(*phase.flows, machine.topology),
+               k);
+    }
+    program.phases.push_back(std::move(phase));
   }
   return program;
 }
 
 Duration analytic_time(const CommProgram& program, const Topology& topology) {
   Duration time = program.fixed;
-  for (const Phase& phase : program.phases)
-    time += (analytic_time(*phase.flows, topology) + phase.latency) * phase.times;
+  for (const Phase& phase : program.phases) {
+    const Duration transfer = analytic_time(*phase.flows, topology);
+    time += (transfer + exposed(phase.latency, phase.hidden, transfer)) * phase.times;
+  }
   return time;
 }
 

@@ -15,7 +15,7 @@ CommProgram lower(const Schedule& schedule, const Layout& layout, const Machine&
                   const Transport& transport, const Protocol& protocol, bool expand);
 
 // The closed form of a program on its own:
-//   fixed + sum over phases of times * (slowest flow + latency).
+//   fixed + sum over phases of times * (slowest flow + the latency it does not hide).
 Duration analytic_time(const CommProgram& program, const Topology& topology);
 
 }  // namespace lambcast

@@ -35,20 +35,21 @@ std::vector<Send> ring_sends(Bytes per_ring_total, const Layout& layout) {
 void ring(Schedule& schedule, Bytes size, const Layout& layout) {
   const int n = layout.ranks;
   const int nodes = layout.nodes();
+  const int lanes = nodes > 1 ? rails(layout) : layout.gpus_per_node;
   if (schedule.op == Op::broadcast) {
     // A chain through all ranks that streams: every edge carries S, the last rank waits for all
     // hops.
     const std::size_t sends = add_sends(schedule, ring_sends(size, layout));
-    schedule.rounds.push_back({sends, 1, n - nodes, nodes - 1});
+    schedule.rounds.push_back({sends, 1, n - nodes, nodes - 1, 0, Pace::streaming, size / lanes});
     schedule.traffic = {size * (n - 1.0) / n, size * (nodes - 1.0) / nodes};  // a chain, not a loop
     return;
   }
   const int passes = schedule.op == Op::all_reduce ? 2 : 1;
   const std::size_t sends = add_sends(schedule, ring_sends(size / n, layout));
-  const std::int64_t network_rounds = passes * (nodes - 1);
-  const std::int64_t local_rounds = passes * (n - 1) - network_rounds;
-  if (network_rounds > 0) schedule.rounds.push_back({sends, network_rounds, 0, 1});
-  if (local_rounds > 0) schedule.rounds.push_back({sends, local_rounds, 1, 0});
+  const std::int64_t rounds = passes * (n - 1);
+  const std::int64_t network_hops = passes * (nodes - 1);
+  schedule.rounds.push_back(
+      {sends, rounds, rounds - network_hops, network_hops, 0, Pace::rotating, size / n / lanes});
 }
 
 }  // namespace lambcast::builders

@@ -3,9 +3,8 @@
 // Sizes follow nccl-tests: S is the whole buffer for all_reduce and broadcast, n times the block of
 // a rank for all_gather, reduce_scatter and all_to_all.
 //
-// The rounds of a schedule run one after another; a round ends when its last send has arrived. A
-// pipelined algorithm (tree, broadcast chain) is one round in which all its edges stream at once,
-// charged with the hops of its longest path.
+// The rounds of a schedule run one after another; a round ends when its last send has arrived. Two
+// kinds of algorithm do not wait for that, see Pace.
 #pragma once
 
 #include <cstdint>
@@ -47,13 +46,30 @@ struct Send {
   std::uint32_t weight = 1;  // equal sends merged into one
 };
 
+// How the repetitions of a round follow one another.
+//
+//   stepwise   one ends before the next begins; the hops are those of one repetition
+//   rotating   every rank passes on in the next repetition what it received in this one (a ring),
+//              and may begin when the first slice of it is there; the hops are those of all
+//              repetitions together
+//   streaming  a single repetition in which all edges of a chain or tree move data at once, slice
+//              by slice; the hops are those of its longest path
+enum class Pace { stepwise, rotating, streaming };
+
 struct Round {
   std::size_t sends;       // index into Schedule::send_sets
   std::int64_t times = 1;  // consecutive repetitions
-  int local_hops = 0;      // latency of one repetition
-  int network_hops = 0;
+  std::int64_t local_hops = 0;
+  std::int64_t network_hops = 0;
   std::int64_t messages = 0;  // posted by one rank beyond the one that a hop includes
+  Pace pace = Pace::stepwise;
+  // What one lane (a ring or tree of its own; one per NIC, within a node one per rank) moves in a
+  // repetition, for slices to be cut from.
+  Bytes lane_bytes{};
 };
+
+// Whose latencies the hops of a schedule cost (see Protocol).
+enum class Latencies { ring, tree, in_switch };
 
 // Payload bytes that the ranks put on wires.
 struct Traffic {
@@ -64,7 +80,7 @@ struct Traffic {
 struct Schedule {
   Op op = Op::all_reduce;
   std::string algorithm;
-  bool tree_latency = false;  // hops cost what Protocol::tree says
+  Latencies latencies = Latencies::ring;
   std::vector<std::vector<Send>> send_sets;
   std::vector<Round> rounds;
   Traffic traffic;

@@ -9,9 +9,22 @@
 // bandwidth comes from the topology, not from here. A library offers several protocols that trade
 // latency for bandwidth (NCCL: LL, LL128, Simple; MPI: eager, rendezvous); the cheapest one for the
 // size at hand is used, as the libraries do.
+//
+// Libraries cut data into slices so that a hop may begin before the one before it has ended. With L
+// the sum of all hop latencies, W the time of the busiest link for all bytes, k slices, and f the
+// time one slice takes over all hops in a row:
+//
+//   ring             time = base + max(W, L + f)         whichever paces it: the slowest link, or a
+//                                                        slice on its way around
+//   tree and chain   time = base + L + f + W (1 - 1/k)   the first slice arrives, the rest follows
+//
+// Without a slice size (`slice` zero) a ring pays L + W and a tree L + W: no pipelining and no
+// filling of the pipe. The mid-size plateau of NCCL's busbw curves, which its own model corrects by
+// a factor of 1.4 and a table, comes out of the ring's max().
 #pragma once
 
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,12 +38,25 @@ struct HopLatency {
   Duration network;
 };
 
+// Reduction inside the NVLink switch (NVLS): its latencies, and its share of the link.
+struct InSwitch {
+  HopLatency hop;
+  double efficiency = 1;
+};
+
 struct Protocol {
   std::string name;
   HopLatency ring;  // also used by every algorithm that is no tree
   HopLatency tree;
   double efficiency = 1;                                   // payload bytes per byte on the wire
   Bytes largest{std::numeric_limits<double>::infinity()};  // payload it is offered for
+  // Inside one node, where no proxy thread stands beside the kernel; absent: as `ring`. Its network
+  // hop is not used.
+  std::optional<HopLatency> alone{};
+  double tree_efficiency = 1;  // of trees between nodes, on top of efficiency
+  Bandwidth node_cap{};        // payload out of one node; zero: none
+  int slices = 1;              // least number a ring's block is cut into
+  std::optional<InSwitch> in_switch{};
 };
 
 // Where the buffers lie that the library moves.
@@ -42,6 +68,7 @@ struct Transport {
   Bandwidth flow_cap;         // of one network flow (a TCP stream); zero: none
   int connections = 1;        // flows opened per pair of peers
   Endpoint endpoint = Endpoint::gpu;
+  Bytes slice{};  // what one lane passes on at once; zero: slices are not modelled
 };
 
 }  // namespace lambcast

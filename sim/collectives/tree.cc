@@ -1,7 +1,7 @@
 // The double binary tree of NCCL (src/graph/trees.cc): nodes form a binary tree in which leaves and
 // inner nodes alternate, and a second tree, mirrored or shifted by one, in which the roles are
-// swapped. Each tree reduces and broadcasts half of the data; inside a node the ranks form a chain
-// that hangs from the rank next to the NIC.
+// swapped. Each tree reduces and broadcasts half of the data. Inside a node the ranks form a chain
+// that hangs from the rank next to the NIC, or the NVLink switch reduces (NVLS, NVLSTree).
 #include "sim/collectives/builders.h"
 
 namespace lambcast::builders {
@@ -64,43 +64,70 @@ void chain(std::vector<Send>& sends, int node, Bytes size, const Layout& layout)
   }
 }
 
-}  // namespace
-
-void tree(Schedule& schedule, Bytes size, const Layout& layout) {
+// Both trees over the nodes, one pair per rail, every edge both ways; nothing on one node.
+void between_nodes(std::vector<Send>& sends, Bytes size, const Layout& layout) {
   const int nodes = layout.nodes();
-  const std::vector<Edge> edges = edges_of_both_trees(nodes);
-  const int trees_rails = rails(layout);
-  const Bytes per_edge = size / 2 / trees_rails;
-  std::vector<Send> sends;
+  if (nodes == 1) return;
+  const int lanes = rails(layout);
   const auto cross = [&](int from, int to) {
-    for (int rail = 0; rail < trees_rails; ++rail) {
+    for (int rail = 0; rail < lanes; ++rail) {
       sends.push_back(
-          {from * layout.gpus_per_node + rank_near_nic(rail, trees_rails, layout.ranks_on(from)),
-           to * layout.gpus_per_node + rank_near_nic(rail, trees_rails, layout.ranks_on(to)),
-           per_edge, rail});
+          {from * layout.gpus_per_node + rank_near_nic(rail, lanes, layout.ranks_on(from)),
+           to * layout.gpus_per_node + rank_near_nic(rail, lanes, layout.ranks_on(to)),
+           size / 2 / lanes, rail});
     }
   };
+  const std::vector<Edge> edges = edges_of_both_trees(nodes);
   if (layout.folded) {
     // The busiest node stands for all, written as node 0; it sends and receives once per edge.
     const int busiest = busiest_node(edges, nodes);
     for (const Edge& edge : edges)
       if (edge.child == busiest || edge.parent == busiest) cross(0, 1);
-    chain(sends, 0, size, layout);
-  } else {
-    for (const Edge& edge : edges) {
-      cross(edge.child, edge.parent);
-      cross(edge.parent, edge.child);
-    }
-    for (int node = 0; node < nodes; ++node) chain(sends, node, size, layout);
+    return;
   }
-  schedule.tree_latency = true;
+  for (const Edge& edge : edges) {
+    cross(edge.child, edge.parent);
+    cross(edge.parent, edge.child);
+  }
+}
+
+// Per node, counted over the whole tree: the folded node is the busiest one, not the mean. Each
+// edge of the tree pair carries half of S, both ways, in both trees.
+Bytes network_traffic(Bytes size, int nodes) { return size * (2.0 * (nodes - 1) / nodes); }
+
+}  // namespace
+
+void tree(Schedule& schedule, Bytes size, const Layout& layout) {
+  const int nodes = layout.nodes();
+  std::vector<Send> sends;
+  between_nodes(sends, size, layout);
+  for (int node = 0; node < (layout.folded ? 1 : nodes); ++node) chain(sends, node, size, layout);
+  schedule.latencies = Latencies::tree;
   schedule.rounds.push_back({add_sends(schedule, std::move(sends)), 1,
-                             2 * (layout.gpus_per_node - 1), 2 * floor_log2(nodes)});
-  // Counted over the whole tree: the folded node is the busiest one, not the mean.
-  const double moved = size.value() * 2;  // per edge of one tree pair: half of S, both ways, twice
-  const double network = moved * (nodes - 1) / nodes;
-  const double local = moved * (layout.ranks - nodes) / nodes;
-  schedule.traffic = {Bytes((network + local) * nodes / layout.ranks), Bytes(network)};
+                             2 * (layout.gpus_per_node - 1), 2 * floor_log2(nodes), 0,
+                             Pace::streaming, size / 2 / rails(layout)});
+  const Bytes network = network_traffic(size, nodes);
+  const Bytes local = size * (2.0 * (layout.ranks - nodes) / nodes);
+  schedule.traffic = {(network + local) * (static_cast<double>(nodes) / layout.ranks), network};
+}
+
+void in_switch(Schedule& schedule, Bytes size, const Layout& layout) {
+  const int nodes = layout.nodes();
+  const int local = layout.gpus_per_node;
+  // The switch reads S from every rank and hands each its share of the sum; every rank sends its
+  // share back and gets the whole: S (1 + 1/p) each way. Neighbours stand for the switch.
+  const Bytes through_switch = size * (1 + 1.0 / local);
+  std::vector<Send> sends;
+  between_nodes(sends, size, layout);
+  for (int rank = 0; rank < layout.senders() && local > 1; ++rank) {
+    const int first = layout.node_of(rank) * local;
+    sends.push_back({rank, first + (rank - first + 1) % local, through_switch});
+  }
+  schedule.latencies = Latencies::in_switch;
+  schedule.rounds.push_back({add_sends(schedule, std::move(sends)), 1, 2, 2 * floor_log2(nodes), 0,
+                             Pace::streaming, size / local});
+  const Bytes network = network_traffic(size, nodes);
+  schedule.traffic = {through_switch + network / local, network};
 }
 
 }  // namespace lambcast::builders

@@ -62,6 +62,7 @@ class Run {
   struct Rounds {
     std::size_t phase = 0;
     std::int64_t done = 0;
+    SimTime began;  // of the flows under way
   };
 
   void make_ready(TaskId task) {
@@ -89,6 +90,7 @@ class Run {
       return;
     }
     const Phase& phase = program.phases[at.phase];
+    at.began = now_;
     network_.start(id, *phase.flows, program.expand ? 1 : phase.times, now_);
   }
 
@@ -97,9 +99,9 @@ class Run {
     Rounds& at = rounds_[id];
     const Phase& phase = program.phases[at.phase];
     const std::int64_t times = program.expand ? 1 : phase.times;
+    const Duration latency = exposed(phase.latency * times, phase.hidden, now_ - at.began);
     at.done += times;
-    if (at.done == phase.times) at = {at.phase + 1, 0};
-    const Duration latency = phase.latency * times;
+    if (at.done == phase.times) at = {at.phase + 1, 0, now_};
     if (latency.ps() == 0)
       next_round(id);
     else

@@ -6,6 +6,12 @@
 
 namespace lambcast {
 
+Duration exposed(Duration latency, double hidden, Duration transfer) {
+  if (hidden == 0) return latency;
+  const Duration covered = transfer.scaled(hidden);
+  return covered < latency ? latency - covered : Duration();
+}
+
 ResourceId TaskGraph::add_resource(std::string name) {
   resources_.push_back(std::move(name));
   return static_cast<ResourceId>(resources_.size() - 1);

@@ -27,12 +27,19 @@ enum class Category {
 };
 
 // A phase of a collective: the flows of one round, then the latency paid before the next round may
-// start; `times` such rounds in a row.
+// start; `times` such rounds in a row. Where rounds run into one another, the transfer hides
+// latency: `hidden` of the time the flows took counts against it,
+//
+//   time = flows + max(0, latency - hidden * flows)
 struct Phase {
   std::shared_ptr<const FlowSet> flows;
   Duration latency;
   std::int64_t times = 1;
+  double hidden = 0;  // 0 to 1
 };
+
+// The part of `latency` that is left to wait for when the flows took `transfer`.
+Duration exposed(Duration latency, double hidden, Duration transfer);
 
 // The rounds of one collective, ready to run. `fixed` is paid once, before the first round.
 // With `expand` every repetition is its own event; without, a run of equal rounds is one.

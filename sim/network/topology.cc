@@ -4,6 +4,14 @@
 
 namespace lambcast {
 
+namespace {
+
+// A fitted forecast asks for the same few routes thousands of times; a large machine for each of
+// millions once.
+constexpr std::size_t remembers_below = 1024;  // vertices
+
+}  // namespace
+
 VertexId Topology::add_vertex(Vertex vertex) {
   stamp_.push_back(0);
   hops_.push_back(0);
@@ -12,6 +20,7 @@ VertexId Topology::add_vertex(Vertex vertex) {
 
 LinkId Topology::add_link(VertexId from, VertexId to, Bandwidth capacity, LinkKind kind) {
   LAMBCAST_CHECK(capacity.value() > 0, "link {} -> {} has no capacity", from, to);
+  known_routes_.clear();
   const auto id = static_cast<LinkId>(capacities_.size());
   capacities_.push_back(capacity);
   boost::add_edge(from, to, Link{capacity, kind, id}, graph_);
@@ -26,6 +35,18 @@ void Topology::add_duplex(VertexId a, VertexId b, Bandwidth capacity, LinkKind k
 void Topology::append_route(VertexId from, VertexId to, std::uint32_t salt,
                             std::vector<LinkId>& out) const {
   if (from == to) return;
+  if (vertices() >= remembers_below) {
+    search_route(from, to, salt, out);
+    return;
+  }
+  const std::uint64_t key = (static_cast<std::uint64_t>(salt) << 20) | (from << 10) | to;
+  const auto [known, fresh] = known_routes_.try_emplace(key);
+  if (fresh) search_route(from, to, salt, known->second);
+  out.insert(out.end(), known->second.begin(), known->second.end());
+}
+
+void Topology::search_route(VertexId from, VertexId to, std::uint32_t salt,
+                            std::vector<LinkId>& out) const {
   const auto forwards = [&](VertexId v) {
     return graph_[v].kind == VertexKind::bus || graph_[v].kind == VertexKind::fabric;
   };

@@ -7,6 +7,7 @@
 
 #include <boost/graph/adjacency_list.hpp>
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "sim/base/units.h"
@@ -48,7 +49,8 @@ class Topology {
   // Appends the links of a shortest path (fewest hops) from `from` to `to`. Only buses and fabric
   // switches forward; among equal next hops the one at position `salt` modulo their number is
   // taken, which spreads flows as static routing (d-mod-k) does. Throws InternalError when no path
-  // exists. Cost grows with the vertices nearer than `to`, not with the machine.
+  // exists. Cost grows with the vertices nearer than `to`, not with the machine; small topologies
+  // remember their routes.
   void append_route(VertexId from, VertexId to, std::uint32_t salt, std::vector<LinkId>& out) const;
 
   using Graph =
@@ -56,11 +58,14 @@ class Topology {
   const Graph& graph() const { return graph_; }
 
  private:
+  void search_route(VertexId from, VertexId to, std::uint32_t salt, std::vector<LinkId>& out) const;
+
   Graph graph_;
   std::vector<Bandwidth> capacities_;
   // Scratch of append_route: hops to the target, valid where stamp matches.
   mutable std::vector<std::uint32_t> stamp_, hops_;
   mutable std::uint32_t search_ = 0;
+  mutable std::unordered_map<std::uint64_t, std::vector<LinkId>> known_routes_;
 };
 
 }  // namespace lambcast

@@ -1,0 +1,188 @@
+#include "experiments/advice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "experiments/forecast_output.h"
+
+namespace lambcast {
+namespace {
+
+using deepspeed::OptimizerType;
+
+constexpr double lowest_bit_per_s = 1e8, highest_bit_per_s = 1e13;
+
+struct Choice {
+  const char* name;
+  const char* backend;
+  const char* cuda_aware;
+};
+constexpr Choice choices[] = {{"nccl", "nccl", "false"},
+                              {"mpi (host-staged)", "mpi", "false"},
+                              {"mpi (cuda_aware)", "mpi", "true"},
+                              {"compressed", "compressed", "false"}};
+
+WhatIf with(WhatIf what_if, const Choice& choice) {
+  what_if["backend"] = choice.backend;
+  what_if["cuda_aware"] = choice.cuda_aware;
+  return what_if;
+}
+
+// The question with its 1-bit optimizer named.
+WhatIf compressed(const WhatIf& what_if, Catalog& catalog) {
+  const OptimizerType type = resolve(what_if, catalog).training.optimizer();
+  WhatIf asked = what_if;
+  if (!deepspeed::is_onebit(type))
+    asked["optimizer"] = type == OptimizerType::lamb ? "onebit_lamb" : "onebit_adam";
+  return asked;
+}
+
+double speedup_at(const WhatIf& what_if, double bit_per_s, Catalog& catalog,
+                  CollectiveCosts& costs) {
+  WhatIf at = what_if;
+  at["cluster.nic.bandwidth"] = fmt::format("{} bit/s", bit_per_s);
+  return forecast(resolve(at, catalog).training, costs).run.speedup_vs_baseline;
+}
+
+void find_break_even(const WhatIf& what_if, Catalog& catalog, Advice& advice) {
+  CollectiveCosts costs;
+  double low = lowest_bit_per_s, high = highest_bit_per_s;
+  const bool pays_low = speedup_at(what_if, low, catalog, costs) > 1;
+  const bool pays_high = speedup_at(what_if, high, catalog, costs) > 1;
+  advice.pays_at_any_bandwidth = pays_low && pays_high;
+  if (pays_low == pays_high) return;
+  while (high / low > 1.001) {
+    const double middle = std::sqrt(low * high);
+    ((speedup_at(what_if, middle, catalog, costs) > 1) == pays_low ? low : high) = middle;
+  }
+  advice.break_even = Bandwidth(std::sqrt(low * high) / 8);
+}
+
+std::string verdict(const Advice& advice) {
+  const BackendAdvice& best = advice.backends.front();
+  if (!best.fits)
+    return fmt::format("No: {} needs {} a GPU, more than there is.", advice.optimizer,
+                       to_text(best.peak));
+  if (best.speedup < 0.995)
+    return fmt::format("No: {} takes {:.2f} times as long as {}, with its best backend {}.",
+                       advice.optimizer, 1 / best.speedup, advice.baseline, best.backend);
+  if (best.speedup < 1.05)
+    return fmt::format("Hardly: {} is {:.2f}x as fast as {}, with its best backend {}.",
+                       advice.optimizer, best.speedup, advice.baseline, best.backend);
+  return fmt::format("Yes: {} makes the run {:.2f}x as fast as {}, with backend {}.",
+                     advice.optimizer, best.speedup, advice.baseline, best.backend);
+}
+
+std::string break_even_sentence(const Advice& advice) {
+  if (advice.scenario.training.nodes() == 1) return "One node: the NIC plays no part.";
+  if (advice.break_even)
+    return fmt::format("It stops paying above a NIC bandwidth of {}; this cluster has {} ({}).",
+                       to_text_bits(*advice.break_even),
+                       to_text_bits(advice.scenario.training.cluster->nic_bandwidth.value),
+                       name_of(advice.scenario.training.cluster->nic_bandwidth.provenance.kind));
+  return advice.pays_at_any_bandwidth ? "It pays at any NIC bandwidth: something else in the node "
+                                        "holds the plain optimizer back."
+                                      : "It pays at no NIC bandwidth from 100 Mbit/s to 10 Tbit/s.";
+}
+
+}  // namespace
+
+Advice advise(const WhatIf& what_if, Catalog& catalog) {
+  const WhatIf asked = compressed(what_if, catalog);
+  Advice advice;
+  CollectiveCosts costs;
+  std::vector<std::pair<BackendAdvice, const Choice*>> ranked;
+  std::vector<Scenario> kept;  // costs are remembered by the address of their cluster
+  for (const Choice& choice : choices) {
+    kept.push_back(resolve(with(asked, choice), catalog));
+    const Training& training = kept.back().training;
+    const Forecast of_choice = forecast(training, costs);
+    ranked.push_back({{choice.name, of_choice.run.time_s, of_choice.run.speedup_vs_baseline,
+                       of_choice.memory.peak, of_choice.memory.fits},
+                      &choice});
+  }
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const auto& a, const auto& b) { return a.first.time_s < b.first.time_s; });
+  for (const auto& [backend, choice] : ranked) advice.backends.push_back(backend);
+  advice.scenario = resolve(with(asked, *ranked.front().second), catalog);
+
+  Training plain = advice.scenario.training;
+  const OptimizerType baseline = baseline_of(plain.optimizer());
+  advice.optimizer = deepspeed::name_of(plain.optimizer());
+  advice.baseline = deepspeed::name_of(baseline);
+  plain.config.optimizer->type = baseline;
+  plain.kernels = stack_kernels(plain.cluster->stack, baseline);
+  const Forecast of_plain = forecast(plain, costs);
+  const StageForecast& step = of_plain.stages.front();
+  advice.baseline_time_s = of_plain.run.time_s;
+  advice.exposed_share = step.exposed_comm_us / step.step_time_us;
+  advice.most_speedup = 1 / (1 - advice.exposed_share);
+  advice.baseline_cost_usd = of_plain.run.cost_usd;
+  if (advice.baseline_cost_usd)
+    advice.cost_usd = *advice.baseline_cost_usd / advice.backends.front().speedup;
+  if (plain.nodes() > 1) find_break_even(with(asked, *ranked.front().second), catalog, advice);
+  return advice;
+}
+
+std::string advice_text(const Advice& advice) {
+  const Training& training = advice.scenario.training;
+  std::string out = verdict(advice) + "\n" + break_even_sentence(advice) + "\n";
+  out += fmt::format(
+      "{:.0f}% of the {} step is exposed communication: no compression can win more than "
+      "{:.2f}x.\n\n",
+      advice.exposed_share * 100, advice.baseline, advice.most_speedup);
+  out += fmt::format("{:<20} {:>12} {:>9} {:>12} {:>6}\n", "backend", "run", "speed-up",
+                     "memory a GPU", "fits");
+  for (const BackendAdvice& backend : advice.backends)
+    out += fmt::format("{:<20} {:>12} {:>8.2f}x {:>12} {:>6}\n", backend.backend,
+                       to_text(Duration::seconds(std::min(backend.time_s, 9e6))), backend.speedup,
+                       to_text(backend.peak), backend.fits ? "yes" : "no");
+  if (advice.cost_usd)
+    out += fmt::format("\ncost: {:.0f} USD against {:.0f} USD\n", *advice.cost_usd,
+                       *advice.baseline_cost_usd);
+  out += fmt::format(
+      "\n{} GPUs of {}, batch {}, {} steps, {} compression kernels. Time only: whether the "
+      "model converges with this freeze_step is not forecast.\n",
+      training.gpus, training.cluster->name, training.batch.train, training.steps,
+      training.kernels == Kernels::fused ? "fused" : "DeepSpeed's unfused");
+  for (const Finding& finding : advice.scenario.findings)
+    out += fmt::format("{}: {} [{}]\n", name_of(finding.severity), finding.message, finding.code);
+  return out;
+}
+
+std::string advice_json(const Advice& advice) {
+  using Json = nlohmann::ordered_json;
+  const auto optional = [](const auto& value) { return value ? Json(*value) : Json(nullptr); };
+  Json json{{"schema_version", 1},
+            {"tool", "lambcast"},
+            {"version", tool_version},
+            {"verdict", verdict(advice)},
+            {"optimizer", advice.optimizer},
+            {"baseline_optimizer", advice.baseline},
+            {"baseline_time_s", advice.baseline_time_s},
+            {"exposed_comm_share", advice.exposed_share},
+            {"most_speedup", advice.most_speedup},
+            {"break_even_nic_bandwidth_Gbps",
+             advice.break_even ? Json(advice.break_even->value() * 8e-9) : Json(nullptr)},
+            {"pays_at_any_bandwidth", advice.pays_at_any_bandwidth},
+            {"cost_usd", optional(advice.cost_usd)},
+            {"baseline_cost_usd", optional(advice.baseline_cost_usd)},
+            {"backends", Json::array()},
+            {"findings", Json::array()}};
+  for (const BackendAdvice& backend : advice.backends)
+    json["backends"].push_back({{"backend", backend.backend},
+                                {"run_time_s", backend.time_s},
+                                {"speedup_vs_baseline", backend.speedup},
+                                {"peak_bytes_per_gpu", backend.peak.value()},
+                                {"fits", backend.fits}});
+  for (const Finding& finding : advice.scenario.findings)
+    json["findings"].push_back({{"severity", std::string(name_of(finding.severity))},
+                                {"code", finding.code},
+                                {"message", finding.message}});
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace lambcast

@@ -1,0 +1,111 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <memory>
+
+#include "sim/base/error.h"
+#include "tools/commands.h"
+#include "topologies/cluster.h"
+#include "validate/calibrate/calibrate.h"
+#include "validate/importers/importers.h"
+
+namespace lambcast {
+namespace {
+
+struct Options {
+  std::string cluster, output, name, source, backend = "nccl";
+  std::vector<std::string> files;
+  std::string operation;
+  int ranks = 0, nodes = 0;
+  bool in_place = false;
+};
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) fail_input({path, 0, {}}, "cannot be read");
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+bool is_path(const std::string& cluster) {
+  return cluster.ends_with(".toml") || cluster.find('/') != std::string::npos;
+}
+
+std::string file_stem(const std::string& path) {
+  const auto slash = path.rfind('/');
+  const std::string file = slash == std::string::npos ? path : path.substr(slash + 1);
+  return file.substr(0, file.rfind('.'));
+}
+
+// The different origins of the tables, as far as they are few.
+std::string sources_of(const std::vector<validate::Measurement>& tables) {
+  std::vector<std::string> sources;
+  for (const validate::Measurement& table : tables)
+    if (std::find(sources.begin(), sources.end(), table.provenance.source) == sources.end())
+      sources.push_back(table.provenance.source);
+  if (sources.size() <= 3) return fmt::format("{}", fmt::join(sources, "; "));
+  return fmt::format("{} tables, the first: {}", tables.size(), sources.front());
+}
+
+int calibrate_command(const Options& options) {
+  const std::string base =
+      is_path(options.cluster) ? read_file(options.cluster) : cluster_text(options.cluster);
+  const std::string base_name =
+      is_path(options.cluster) ? options.cluster : options.cluster + ".toml";
+  validate::ImportHints hints;
+  if (!options.operation.empty())
+    hints.operation = validate::parse_operation(options.operation, {"", 0, "--op"});
+  if (options.ranks > 0) hints.ranks = options.ranks;
+  if (options.nodes > 0) hints.nodes = options.nodes;
+  hints.in_place = options.in_place;
+  std::vector<validate::Measurement> tables;
+  for (const std::string& file : options.files)
+    for (validate::Measurement& table : validate::import_measurements(read_file(file), file, hints))
+      tables.push_back(std::move(table));
+  const validate::FitSummary summary =
+      validate::calibrate(base, base_name, tables, options.backend == "mpi");
+  const std::string name = options.name.empty() ? file_stem(options.output) : options.name;
+  const std::string source = options.source.empty() ? sources_of(tables) : options.source;
+  const std::string text = validate::calibrated_cluster(base, base_name, name, summary, source);
+  std::ofstream out(options.output, std::ios::binary);
+  out << text;
+  out.close();
+  if (!out) fail_input({options.output, 0, "-o"}, "cannot be written");
+  fmt::print("{}\nWritten to {}; forecast with: lambcast collective --cluster {}\n",
+             validate::brief_report(summary), options.output,
+             is_path(options.output) ? options.output : "./" + options.output);
+  return 0;
+}
+
+}  // namespace
+
+Command add_calibrate(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("calibrate", "fit a cluster description to measured collectives");
+  command
+      ->add_option("--cluster", options->cluster, "the description to start from: preset or file")
+      ->required();
+  command->add_option("-o,--output", options->output, "the fitted description to write (.toml)")
+      ->required();
+  command
+      ->add_option("FILE", options->files,
+                   "tables: nccl-tests text or JSON, OSU, lambcast measure, our CSV")
+      ->required();
+  command->add_option("--name", options->name, "name inside the description (default: the file's)");
+  command->add_option("--source", options->source,
+                      "where the tables are from, for the description (default: as they say)");
+  command->add_option("--backend", options->backend, "whose tables these are: nccl or mpi")
+      ->check(CLI::IsMember({"nccl", "mpi"}));
+  command->add_option("--op", options->operation, "operation, where a log does not say");
+  command->add_option("--ranks", options->ranks, "number of ranks, where a log does not say");
+  command->add_option("--nodes", options->nodes, "number of nodes, where a log does not say");
+  command->add_flag("--in-place", options->in_place, "take the in-place columns of nccl-tests");
+  command->footer(R"(Example
+  lambcast calibrate --cluster hgx-h100-ndr --nodes 4 -o mine.toml all_reduce.log
+  lambcast collective --cluster mine.toml --gpus 64 --format json)");
+  return [options] { return calibrate_command(*options); };
+}
+
+}  // namespace lambcast

@@ -1,0 +1,86 @@
+#include "topologies/calibration.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "sim/base/error.h"
+
+namespace lambcast {
+namespace {
+
+Calibration::Range whole_range(const Table& table, std::string_view key) {
+  const auto ends = table.get<std::vector<std::int64_t>>(key);
+  if (ends.size() != 2 || ends[0] < 1 || ends[1] < ends[0])
+    fail_input(table.where(key), "is no range", "[lowest, highest], from 1 up");
+  return {static_cast<double>(ends[0]), static_cast<double>(ends[1])};
+}
+
+double factor(const Table& table, std::string_view key) {
+  const double value = table.get<double>(key);
+  if (!(value > 0) || value > 1000)
+    fail_input(table.where(key), fmt::format("{} is out of range", value), "above 0 to 1000");
+  return value;
+}
+
+// How many times `value` lies past the range, at least 1.
+double times_past(double value, const Calibration::Range& range) {
+  return std::max({1.0, value / range.high, range.low / value});
+}
+
+}  // namespace
+
+std::optional<Calibration> decode_calibration(const Table& table) {
+  if (table.keys().empty()) return std::nullopt;
+  Calibration calibration;
+  calibration.source = table.get_or<std::string>("source", "");
+  calibration.mpi = table.choice("library", {"nccl", "mpi"}) == 1;
+  const auto& names = op_names();
+  for (const std::string& name : table.get<std::vector<std::string>>("operations")) {
+    const auto found = std::find(names.begin(), names.end(), name);
+    if (found == names.end()) fail_unknown(table.where("operations"), "operation", name, names);
+    calibration.operations.push_back(static_cast<Op>(found - names.begin()));
+  }
+  calibration.sizes = {table.get<Bytes>("smallest").value(), table.get<Bytes>("largest").value()};
+  if (!(calibration.sizes.low > 0) || calibration.sizes.high < calibration.sizes.low)
+    fail_input(table.where("largest"), "is below the smallest size");
+  calibration.ranks = whole_range(table, "ranks");
+  calibration.nodes = whole_range(table, "nodes");
+  for (const Table& band : table.tables("bands")) {
+    const double below =
+        band.find<Bytes>("below").value_or(Bytes(std::numeric_limits<double>::infinity())).value();
+    if (!calibration.bands.empty() && below <= calibration.bands.back().below.value())
+      fail_input(band.where("below"), "bands must be in order of size");
+    calibration.bands.push_back({Bytes(below), factor(band, "low"), factor(band, "high")});
+    if (calibration.bands.back().low > calibration.bands.back().high)
+      fail_input(band.where("high"), "is below low");
+  }
+  if (calibration.bands.empty()) fail_input(table.where("bands"), "names none");
+  return calibration;
+}
+
+CalibratedInterval interval_of(const Calibration& calibration, Op op, Bytes size, int ranks,
+                               int nodes, Duration forecast) {
+  const auto band =
+      std::find_if(calibration.bands.begin(), calibration.bands.end() - 1,
+                   [&](const Calibration::Band& candidate) { return size < candidate.below; });
+  const double past =
+      std::max({times_past(size.value(), calibration.sizes), times_past(ranks, calibration.ranks),
+                times_past(nodes, calibration.nodes)});
+  const bool known = std::find(calibration.operations.begin(), calibration.operations.end(), op) !=
+                     calibration.operations.end();
+  const double wider = (1 + std::log2(past)) * (known ? 1 : 2);
+  // A band whose rows were all off to one side still does not exclude the forecast itself.
+  const double low = std::min(1.0, std::pow(band->low, wider));
+  const double high = std::max(1.0, std::pow(band->high, wider));
+  return {forecast.scaled(low), forecast.scaled(high), known && past == 1};
+}
+
+CalibratedInterval uncalibrated_interval(Duration forecast) {
+  constexpr double factor = 1.53;
+  return {forecast.scaled(1 / factor), forecast.scaled(factor), false};
+}
+
+}  // namespace lambcast

@@ -1,0 +1,61 @@
+// What a cluster description was calibrated on, and how far its forecasts were off there. It says
+// for any forecast whether it lies inside what was measured, and gives it an interval.
+//
+// Inside, the interval of a time t is [t * low, t * high], with low and high the 5th and 95th
+// percentile of measured / forecast over the rows of that size band. Outside, both are raised to
+//
+//   1 + log2 of how many times past the measured sizes, ranks or nodes it lies (the worst of them),
+//
+// so that an interval doubles in width, seen in logarithms, at twice the measured range; another
+// operation than those measured doubles it once more. That rule is our own judgement.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/base/table.h"
+#include "sim/base/units.h"
+#include "sim/collectives/choice.h"
+#include "sim/collectives/schedule.h"
+
+namespace lambcast {
+
+struct Calibration {
+  struct Range {
+    double low = 1;
+    double high = 1;
+  };
+  struct Band {
+    Bytes below;  // sizes from the band before up to this one
+    double low = 1;
+    double high = 1;
+  };
+  std::string source;  // the tables
+  bool mpi = false;    // of the MPI library, else of NCCL
+  std::vector<Op> operations;
+  Range sizes;  // bytes
+  Range ranks, nodes;
+  std::vector<Band> bands;  // by size, the last one open
+};
+
+// Where size bands end: below 64 KiB latency rules, above 4 MiB bandwidth.
+constexpr double small_below = 65536;
+constexpr double medium_below = 4 * 1048576;
+
+std::optional<Calibration> decode_calibration(const Table& table);
+
+struct CalibratedInterval {
+  Duration low, high;
+  bool calibrated = false;  // inside everything that was measured
+};
+
+CalibratedInterval interval_of(const Calibration& calibration, Op op, Bytes size, int ranks,
+                               int nodes, Duration forecast);
+
+// Without a calibration: a factor of 1.53 either way, the worst median by which NCCL's own model
+// with its built-in constants missed public tables on a fabric it was not tuned for (A100 with
+// Slingshot-11, 21 to 53 %). No measurement on the cluster at hand stands behind it.
+CalibratedInterval uncalibrated_interval(Duration forecast);
+
+}  // namespace lambcast

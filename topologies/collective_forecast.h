@@ -1,0 +1,41 @@
+// One collective over a range of sizes on a described cluster: what `lambcast collective` prints,
+// what `calibrate` fits and what `validate` holds against measured tables, all through here.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "topologies/cluster.h"
+
+namespace lambcast {
+
+struct CollectiveSetting {
+  Op op = Op::all_reduce;
+  int ranks = 1;
+  int gpus_per_node = 1;
+  bool mpi = false;       // MPI over host buffers, else NCCL over device buffers
+  std::string algorithm;  // empty: what the cluster forces, else as the library chooses
+  std::string protocol;   // empty: the cheapest
+  bool expand = false;    // every rank and every round on its own
+};
+
+// Ready to be asked for sizes.
+struct CollectiveSeries {
+  CollectiveRequest request;
+  Machines machines;
+  Transport transport;
+};
+
+CollectiveSeries prepare(const Cluster& cluster, const CollectiveSetting& setting);
+
+// The analytic forecast of one size.
+Collective forecast(CollectiveSeries& series, Bytes size);
+
+// The exchange of DeepSpeed's compressed_allreduce over an fp32 vector of `size`, kernels left out:
+// signs all-to-all (the mpi backend's hand-written gather), scales all-gathered, signs
+// all-gathered, scales all-gathered, one after another. The vector is padded to a multiple of n *
+// lcm(n, 8). Source: deepspeed/runtime/comm/{nccl,mpi}.py.
+std::vector<Collective> compressed_exchange(const Cluster& cluster, CollectiveSetting setting,
+                                            Bytes size);
+
+}  // namespace lambcast

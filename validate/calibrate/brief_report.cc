@@ -1,0 +1,52 @@
+#include <fmt/format.h>
+
+#include "validate/calibrate/calibrate.h"
+
+namespace lambcast::validate {
+namespace {
+
+std::string error_lines(const char* title, const std::vector<BandError>& bands) {
+  std::string out;
+  for (const BandError& band : bands)
+    out +=
+        fmt::format("  {:<10} {:<16} {:>5} rows   median {:>5.1f} %   90th percentile {:>5.1f} %\n",
+                    title, band.band, band.rows, band.median * 100, band.p90 * 100);
+  return out;
+}
+
+std::string number_with_unit(Unit unit, double value) {
+  return value_text(unit, std::stod(fmt::format("{:.3g}", value)));
+}
+
+}  // namespace
+
+std::string brief_report(const FitSummary& summary) {
+  std::string out =
+      fmt::format("{} parameters from {} rows of {} tables in {:.1f} s\n\n",
+                  summary.parameters.size(), summary.rows, summary.tables, summary.seconds);
+  out += fmt::format("  {:<32} {:>14}   {}\n", "parameter", "value", "95 % interval");
+  std::string loose;
+  for (const FittedParameter& parameter : summary.parameters) {
+    const Unit unit = parameter.of.unit;
+    out += fmt::format("  {:<32} {:>14}   ", parameter.of.key,
+                       number_with_unit(unit, parameter.value));
+    out += parameter.identified ? fmt::format("{} to {}\n", number_with_unit(unit, parameter.low),
+                                              number_with_unit(unit, parameter.high))
+                                : "not identified by these tables\n";
+    if (!parameter.identified) loose += (loose.empty() ? "" : ", ") + parameter.of.key;
+  }
+  out += "\n|forecast / measured - 1|\n" + error_lines("fitted", summary.fitted) +
+         error_lines("held out", summary.held_out);
+  if (!summary.held_out.empty())
+    out += fmt::format("  held out: every fourth size{}{}\n",
+                       summary.held_out_table.empty() ? "" : ", and the table ",
+                       summary.held_out_table);
+  if (!loose.empty())
+    out += fmt::format(
+        "\nNot identified, so assumed: {}.\nMore tables (other sizes, numbers of nodes "
+        "or GPUs per node) would tell.\n",
+        loose);
+  return out;
+}
+
+}  // namespace lambcast::validate

@@ -1,0 +1,257 @@
+#include "validate/calibrate/calibrate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <optional>
+
+#include "sim/base/error.h"
+#include "validate/calibrate/least_squares.h"
+#include "validate/calibrate/setting.h"
+
+namespace lambcast::validate {
+namespace {
+
+using Eigen::VectorXd;
+
+struct Point {
+  std::size_t table;
+  Bytes size;
+  double log_measured;
+};
+
+// The forecasts of all points under given parameters.
+class Model {
+ public:
+  Model(const std::string& base, const std::string& name, std::span<const Measurement> tables,
+        const std::vector<Parameter>& parameters, bool mpi)
+      : base_(base), name_(name), tables_(tables), parameters_(parameters), mpi_(mpi) {}
+
+  // log(forecast / measured)
+  VectorXd residuals(const VectorXd& x, const std::vector<Point>& points) const {
+    const Cluster cluster = cluster_at(x);
+    VectorXd r(static_cast<Eigen::Index>(points.size()));
+    std::size_t of = tables_.size();
+    CollectiveSeries series;
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      if (points[i].table != of) {
+        of = points[i].table;
+        series = prepare(cluster, setting_of(tables_[of], cluster, mpi_));
+      }
+      const double seconds = std::max(1e-12, forecast(series, points[i].size).time.s());
+      r[static_cast<Eigen::Index>(i)] = std::log(seconds) - points[i].log_measured;
+    }
+    return r;
+  }
+
+ private:
+  Cluster cluster_at(const VectorXd& x) const {
+    Table table = Table::parse(base_, name_);
+    for (std::size_t j = 0; j < parameters_.size(); ++j)
+      table.set(parameters_[j].key,
+                value_text(parameters_[j].unit, std::exp(x[static_cast<Eigen::Index>(j)])),
+                "calibration");
+    return decode_cluster(table, name_);
+  }
+
+  const std::string& base_;
+  const std::string& name_;
+  std::span<const Measurement> tables_;
+  const std::vector<Parameter>& parameters_;
+  bool mpi_;
+};
+
+LeastSquares problem_of(const Model& model, const std::vector<Parameter>& parameters,
+                        const std::vector<Point>& points) {
+  const auto count = static_cast<Eigen::Index>(parameters.size());
+  LeastSquares problem;
+  problem.residuals = [&](const VectorXd& x) { return model.residuals(x, points); };
+  problem.start = problem.low = problem.high = problem.prior_width = VectorXd(count);
+  for (Eigen::Index j = 0; j < count; ++j) {
+    const Parameter& parameter = parameters[static_cast<std::size_t>(j)];
+    problem.start[j] = std::log(parameter.start);
+    problem.low[j] = std::log(parameter.low);
+    problem.high[j] = std::log(parameter.high);
+    problem.prior_width[j] = parameter.prior_width;
+  }
+  return problem;
+}
+
+// Which algorithm and protocol is cheapest changes with the parameters, so the cost has several
+// valleys. Begins at the start, with slower software, and with coarser slices.
+std::vector<VectorXd> beginnings(const VectorXd& start, const std::vector<Parameter>& parameters) {
+  std::vector<VectorXd> all;
+  for (const double slower : {1.0, 3.0}) {
+    for (const double coarser : {1.0, 4.0}) {
+      VectorXd first = start;
+      for (std::size_t j = 0; j < parameters.size(); ++j) {
+        const Unit unit = parameters[j].unit;
+        if (unit == Unit::microseconds) first[static_cast<Eigen::Index>(j)] += std::log(slower);
+        if (unit == Unit::bytes) first[static_cast<Eigen::Index>(j)] += std::log(coarser);
+      }
+      all.push_back(std::move(first));
+    }
+  }
+  return all;
+}
+
+LeastSquaresFit best_fit(LeastSquares problem, const std::vector<VectorXd>& firsts) {
+  std::optional<LeastSquaresFit> best;
+  for (const VectorXd& first : firsts) {
+    problem.first = first;
+    LeastSquaresFit found = minimise(problem);
+    if (!best || found.cost < best->cost) best = std::move(found);
+  }
+  return *best;
+}
+
+// The table in the middle by number of ranks, if there are enough to spare one.
+std::size_t table_to_hold_out(std::span<const Measurement> tables) {
+  if (tables.size() < 4) return tables.size();
+  std::vector<std::size_t> order(tables.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](auto a, auto b) { return tables[a].ranks < tables[b].ranks; });
+  return order[order.size() / 2];
+}
+
+double quantile(std::vector<double> values, double share) {
+  std::sort(values.begin(), values.end());
+  const double at = share * (static_cast<double>(values.size()) - 1);
+  const auto below = static_cast<std::size_t>(at);
+  if (below + 1 >= values.size()) return values.back();
+  const double rest = at - static_cast<double>(below);
+  return values[below] * (1 - rest) + values[below + 1] * rest;
+}
+
+constexpr double no_limit = std::numeric_limits<double>::infinity();
+
+struct SizeBand {
+  const char* name;
+  double from, below;
+};
+constexpr SizeBand size_bands[] = {{"below 64 KiB", 0, small_below},
+                                   {"64 KiB to 4 MiB", small_below, medium_below},
+                                   {"4 MiB and more", medium_below, no_limit}};
+
+std::vector<BandError> band_errors(const std::vector<Point>& points, const VectorXd& residuals) {
+  std::vector<double> sizes, errors;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    sizes.push_back(points[i].size.value());
+    errors.push_back(std::expm1(residuals[static_cast<Eigen::Index>(i)]));
+  }
+  return errors_by_band(sizes, errors);
+}
+
+Calibration calibration_of(std::span<const Measurement> tables, const Cluster& cluster, bool mpi,
+                           const std::vector<Point>& points, const VectorXd& residuals) {
+  Calibration calibration;
+  calibration.mpi = mpi;
+  calibration.sizes = calibration.ranks = calibration.nodes = {no_limit, 0};
+  const auto widen = [](Calibration::Range& range, double value) {
+    range = {std::min(range.low, value), std::max(range.high, value)};
+  };
+  for (const Measurement& table : tables) {
+    const CollectiveSetting setting = setting_of(table, cluster, mpi);
+    if (std::find(calibration.operations.begin(), calibration.operations.end(), setting.op) ==
+        calibration.operations.end())
+      calibration.operations.push_back(setting.op);
+    widen(calibration.ranks, setting.ranks);
+    widen(calibration.nodes, setting.ranks / setting.gpus_per_node);
+  }
+  for (const Point& point : points) widen(calibration.sizes, point.size.value());
+  for (const SizeBand& band : size_bands) {
+    std::vector<double> ratios;  // measured / forecast
+    for (std::size_t i = 0; i < points.size(); ++i)
+      if (points[i].size.value() >= band.from && points[i].size.value() < band.below)
+        ratios.push_back(std::exp(-residuals[static_cast<Eigen::Index>(i)]));
+    if (ratios.empty()) continue;
+    calibration.bands.push_back(
+        {Bytes(band.below), quantile(ratios, 0.05), quantile(ratios, 0.95)});
+  }
+  return calibration;
+}
+
+std::vector<FittedParameter> fitted_parameters(const std::vector<Parameter>& parameters,
+                                               const LeastSquaresFit& fit) {
+  std::vector<FittedParameter> fitted;
+  for (std::size_t j = 0; j < parameters.size(); ++j) {
+    const auto i = static_cast<Eigen::Index>(j);
+    const Parameter& of = parameters[j];
+    const double half = 1.96 * fit.standard_error[i];
+    FittedParameter parameter{of, std::exp(fit.x[i]), 0, 0, false};
+    parameter.low = std::max(of.low, std::exp(fit.x[i] - half));
+    parameter.high = std::min(of.high, std::exp(fit.x[i] + half));
+    const bool at_bound = parameter.value < of.low * 1.001 || parameter.value > of.high * 0.999;
+    parameter.identified = !at_bound && fit.from_data[i] > 0.75 && half < std::log(2.0);
+    fitted.push_back(parameter);
+  }
+  return fitted;
+}
+
+std::vector<Point> points_of(std::span<const Measurement> tables) {
+  std::vector<Point> points;
+  for (std::size_t t = 0; t < tables.size(); ++t)
+    for (const Row& row : tables[t].rows)
+      if (row.size.value() > 0 && row.time.ps() > 0)
+        points.push_back({t, row.size, std::log(row.time.s())});
+  return points;
+}
+
+}  // namespace
+
+std::vector<BandError> errors_by_band(std::span<const double> sizes,
+                                      std::span<const double> errors) {
+  std::vector<BandError> bands;
+  for (const SizeBand& band : size_bands) {
+    std::vector<double> absolute;
+    for (std::size_t i = 0; i < sizes.size(); ++i)
+      if (sizes[i] >= band.from && sizes[i] < band.below) absolute.push_back(std::abs(errors[i]));
+    if (absolute.empty()) continue;
+    bands.push_back({band.name, static_cast<int>(absolute.size()), quantile(absolute, 0.5),
+                     quantile(absolute, 0.9)});
+  }
+  return bands;
+}
+
+FitSummary calibrate(const std::string& base, const std::string& name,
+                     std::span<const Measurement> tables, bool mpi) {
+  const auto began = std::chrono::steady_clock::now();
+  const Cluster cluster = decode_cluster(Table::parse(base, name), name);
+  for (const Measurement& table : tables) setting_of(table, cluster, mpi);
+  const std::vector<Point> points = points_of(tables);
+  if (points.empty()) fail_input({"", 0, {}}, "nothing to calibrate on: no row with a time");
+  const std::vector<Parameter> parameters = parameters_for(cluster, tables, mpi);
+  const Model model(base, name, tables, parameters, mpi);
+
+  FitSummary summary;
+  summary.mpi = mpi;
+  summary.tables = static_cast<int>(tables.size());
+  summary.rows = static_cast<int>(points.size());
+  const std::size_t held_table = table_to_hold_out(tables);
+  if (held_table < tables.size()) summary.held_out_table = tables[held_table].provenance.source;
+  std::vector<Point> seen, held;
+  std::size_t row = 0;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    row = i > 0 && points[i].table == points[i - 1].table ? row + 1 : 0;
+    const bool hold = points[i].table == held_table || row % 4 == 2;
+    (hold ? held : seen).push_back(points[i]);
+  }
+  const LeastSquares blind_problem = problem_of(model, parameters, seen);
+  const LeastSquaresFit blind =
+      best_fit(blind_problem, beginnings(blind_problem.start, parameters));
+  if (!held.empty()) summary.held_out = band_errors(held, model.residuals(blind.x, held));
+  const LeastSquares problem = problem_of(model, parameters, points);
+  const LeastSquaresFit all = best_fit(problem, {problem.start, blind.x});
+  summary.parameters = fitted_parameters(parameters, all);
+  summary.fitted = band_errors(points, all.residuals);
+  summary.calibration = calibration_of(tables, cluster, mpi, points, all.residuals);
+  summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  return summary;
+}
+
+}  // namespace lambcast::validate

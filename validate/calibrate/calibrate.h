@@ -1,0 +1,69 @@
+// Fits a cluster description to measured tables: one set of parameters for the whole fabric, none
+// per table or size. Minimised is the relative error, log(forecast / measured), of the very
+// forecast that `lambcast collective` prints, by robust least squares (least_squares.h); parameters
+// are fitted as logarithms within physical bounds, so they stay positive.
+//
+// A part of the data is held out first: every fourth size, and with four tables or more one whole
+// table, the middle one by number of ranks. The held-out error is that of a fit that has not seen
+// it; the parameters then come from a second fit on everything.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "topologies/calibration.h"
+#include "validate/calibrate/parameters.h"
+#include "validate/measurement.h"
+
+namespace lambcast::validate {
+
+struct FittedParameter {
+  Parameter of;
+  double value = 0;
+  double low = 0, high = 0;  // 95 % interval
+  // Whether the tables determine it: they shrank its uncertainty to less than half of the prior's
+  // and to less than a factor of two, and it does not lie at a bound.
+  bool identified = false;
+};
+
+// |forecast / measured - 1| over the rows of a size band.
+struct BandError {
+  std::string band;
+  int rows = 0;
+  double median = 0;
+  double p90 = 0;
+};
+
+struct FitSummary {
+  bool mpi = false;
+  int tables = 0;
+  int rows = 0;
+  std::vector<FittedParameter> parameters;
+  std::vector<BandError> fitted;
+  std::vector<BandError> held_out;  // forecast without having seen them
+  std::string held_out_table;       // empty: sizes only
+  Calibration calibration;
+  double seconds = 0;
+};
+
+// `base` is the text of a description; `name` stands for it in messages. Throws Error for tables
+// that cannot be placed on the cluster or hold an operation that is no collective of ours.
+FitSummary calibrate(const std::string& base, const std::string& name,
+                     std::span<const Measurement> tables, bool mpi = false);
+
+// A screenful for people: parameters, intervals, residuals by size band, what was not identified.
+std::string brief_report(const FitSummary& summary);
+
+// The base description with the fitted keys replaced, each with its interval and `source`, and a
+// [calibration] section; `cluster_name` is the name inside. Comments of the base are lost.
+std::string calibrated_cluster(const std::string& base, const std::string& name,
+                               const std::string& cluster_name, const FitSummary& summary,
+                               const std::string& source);
+
+// |forecast / measured - 1| by band of size: below 64 KiB, to 4 MiB, above. Bands without rows are
+// left out.
+std::vector<BandError> errors_by_band(std::span<const double> sizes,
+                                      std::span<const double> errors);
+
+}  // namespace lambcast::validate

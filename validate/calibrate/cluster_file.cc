@@ -1,0 +1,177 @@
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/check.h"
+#include "validate/calibrate/calibrate.h"
+
+namespace lambcast::validate {
+namespace {
+
+double rounded(double value, int digits) {
+  if (value == 0) return 0;
+  const double scale = std::pow(10, digits - 1 - std::floor(std::log10(std::abs(value))));
+  return std::round(value * scale) / scale;
+}
+
+// Replaces or adds the value at a dotted key, making the tables on the way.
+void put(toml::table& root, std::string_view key, toml::table value) {
+  toml::table* at = &root;
+  for (auto dot = key.find('.'); dot != std::string_view::npos; dot = key.find('.')) {
+    const std::string_view step = key.substr(0, dot);
+    if (at->get_as<toml::table>(step) == nullptr) at->insert_or_assign(step, toml::table{});
+    at = at->get_as<toml::table>(step);
+    at->is_inline(false);
+    key.remove_prefix(dot + 1);
+  }
+  at->insert_or_assign(key, std::move(value));
+}
+
+toml::table evidence(const FittedParameter& parameter) {
+  const Unit unit = parameter.of.unit;
+  const double value = rounded(parameter.value, 4);
+  toml::table table;
+  if (unit == Unit::share)
+    table.insert("value", value);
+  else
+    table.insert("value", value_text(unit, value));
+  table.insert("kind", parameter.identified ? "fitted" : "assumed");
+  table.insert("source", parameter.identified
+                             ? fmt::format("[calibration], 95 % interval {} to {}",
+                                           value_text(unit, rounded(parameter.low, 3)),
+                                           value_text(unit, rounded(parameter.high, 3)))
+                             : "[calibration] does not determine it: kept near its start");
+  table.is_inline(true);
+  return table;
+}
+
+toml::table section(const Calibration& calibration, const std::string& source) {
+  toml::table table;
+  table.insert("source", source);
+  table.insert("library", calibration.mpi ? "mpi" : "nccl");
+  toml::array operations;
+  for (const Op op : calibration.operations) operations.push_back(std::string(name_of(op)));
+  table.insert("operations", std::move(operations));
+  table.insert("smallest", value_text(Unit::bytes, calibration.sizes.low));
+  table.insert("largest", value_text(Unit::bytes, calibration.sizes.high));
+  const auto range = [](const Calibration::Range& ends) {
+    return toml::array{static_cast<std::int64_t>(ends.low), static_cast<std::int64_t>(ends.high)};
+  };
+  table.insert("ranks", range(calibration.ranks));
+  table.insert("nodes", range(calibration.nodes));
+  toml::array bands;
+  for (const Calibration::Band& band : calibration.bands) {
+    toml::table entry;
+    if (std::isfinite(band.below.value()))
+      entry.insert("below", value_text(Unit::bytes, band.below.value()));
+    entry.insert("low", rounded(band.low, 3));
+    entry.insert("high", rounded(band.high, 3));
+    bands.push_back(std::move(entry));
+  }
+  table.insert("bands", std::move(bands));
+  return table;
+}
+
+// Keys in the order in which people read a description; others follow by name.
+const std::vector<std::string_view> reading_order{"name",        "description",
+                                                  "device",      "usd_per_gpu_hour",
+                                                  "value",       "kind",
+                                                  "source",      "library",
+                                                  "operations",  "smallest",
+                                                  "largest",     "ranks",
+                                                  "nodes",       "below",
+                                                  "low",         "high",
+                                                  "gpus",        "gpu_peers",
+                                                  "gpu_link",    "gpu_nic",
+                                                  "count",       "network",
+                                                  "nominal",     "bandwidth",
+                                                  "protocols",   "nic_efficiency",
+                                                  "base",        "local_hop",
+                                                  "network_hop", "node",
+                                                  "nic",         "fabric",
+                                                  "nccl",        "mpi",
+                                                  "host_copy",   "stack",
+                                                  "calibration"};
+
+std::vector<std::string> ordered_keys(const toml::table& table) {
+  std::vector<std::string> keys;
+  for (const auto& [key, node] : table) keys.emplace_back(key.str());
+  const auto place = [](const std::string& key) {
+    return std::find(reading_order.begin(), reading_order.end(), key);
+  };
+  std::stable_sort(keys.begin(), keys.end(),
+                   [&](const auto& a, const auto& b) { return place(a) < place(b); });
+  return keys;
+}
+
+bool is_section(const toml::node& node) {
+  if (const toml::table* table = node.as_table()) return !table->is_inline();
+  const toml::array* array = node.as_array();
+  return array != nullptr && !array->empty() && array->front().is_table();
+}
+
+std::string value_of(const toml::node& node) {
+  std::vector<std::string> parts;
+  if (const toml::table* table = node.as_table()) {
+    for (const std::string& key : ordered_keys(*table))
+      parts.push_back(key + " = " + value_of(*table->get(key)));
+    return fmt::format("{{ {} }}", fmt::join(parts, ", "));
+  }
+  if (const toml::array* array = node.as_array()) {
+    for (const toml::node& element : *array) parts.push_back(value_of(element));
+    return fmt::format("[{}]", fmt::join(parts, ", "));
+  }
+  if (const auto* text = node.as_string())
+    return nlohmann::json(text->get()).dump();  // the escapes of a TOML basic string are JSON's
+  if (const auto* real = node.as_floating_point()) return fmt::format("{}", real->get());
+  if (const auto* whole = node.as_integer()) return fmt::format("{}", whole->get());
+  if (const auto* truth = node.as_boolean()) return truth->get() ? "true" : "false";
+  LAMBCAST_CHECK(false, "descriptions hold no dates");
+}
+
+// toml++ prints tables by name and doubles with seventeen digits; a description is read by people.
+void print(std::string& out, const toml::table& table, const std::string& path) {
+  const std::vector<std::string> keys = ordered_keys(table);
+  for (const std::string& key : keys)
+    if (!is_section(*table.get(key))) out += key + " = " + value_of(*table.get(key)) + "\n";
+  for (const std::string& key : keys) {
+    const toml::node& node = *table.get(key);
+    if (!is_section(node)) continue;
+    const std::string name = path + key;
+    if (const toml::array* array = node.as_array()) {
+      for (const toml::node& element : *array) {
+        out += fmt::format("\n[[{}]]\n", name);
+        print(out, *element.as_table(), name + ".");
+      }
+      continue;
+    }
+    out += fmt::format("\n[{}]\n", name);
+    print(out, *node.as_table(), name + ".");
+  }
+}
+
+std::string description_text(const toml::table& root) {
+  std::string out;
+  print(out, root, "");
+  return out;
+}
+
+}  // namespace
+
+std::string calibrated_cluster(const std::string& base, const std::string& name,
+                               const std::string& cluster_name, const FitSummary& summary,
+                               const std::string& source) {
+  toml::table root = toml::parse(base, name);
+  root.insert_or_assign("name", cluster_name);
+  for (const FittedParameter& parameter : summary.parameters)
+    put(root, parameter.of.key, evidence(parameter));
+  root.insert_or_assign("calibration", section(summary.calibration, source));
+  return description_text(root);
+}
+
+}  // namespace lambcast::validate

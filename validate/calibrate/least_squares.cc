@@ -1,0 +1,123 @@
+#include "validate/calibrate/least_squares.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/base/check.h"
+
+namespace lambcast::validate {
+namespace {
+
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+constexpr double difference_step = 2e-3;
+constexpr double longest_step = 0.7;  // of one parameter, a factor of two in logarithms
+
+class Minimiser {
+ public:
+  explicit Minimiser(const LeastSquares& problem)
+      : problem_(problem), prior_((problem.outlier / problem.prior_width.array()).square()) {}
+
+  LeastSquaresFit run() {
+    VectorXd x = problem_.first.cwiseMax(problem_.low).cwiseMin(problem_.high);
+    VectorXd r = problem_.residuals(x);
+    LAMBCAST_CHECK(r.allFinite(), "a residual of the start is not finite");
+    double cost = cost_of(x, r);
+    double damping = 1e-2;
+    int steps = 0;
+    for (; steps < problem_.most_steps; ++steps) {
+      const MatrixXd j = jacobian(x, r);
+      const double before = cost;
+      if (!step(j, x, r, cost, damping)) break;
+      if (before - cost < 1e-5 * before) break;
+    }
+    return finish(x, r, cost, steps);
+  }
+
+ private:
+  double cost_of(const VectorXd& x, const VectorXd& r) const {
+    const double d = problem_.outlier;
+    double sum = 0.5 * prior_.dot((x - problem_.start).cwiseAbs2());
+    for (const double value : r) {
+      const double size = std::abs(value);
+      sum += size <= d ? size * size / 2 : d * (size - d / 2);
+    }
+    return sum;
+  }
+
+  VectorXd weights(const VectorXd& r) const {
+    return r.unaryExpr([d = problem_.outlier](double value) {
+      return std::abs(value) <= d ? 1.0 : d / std::abs(value);
+    });
+  }
+
+  // Backwards where the bound is in the way.
+  MatrixXd jacobian(const VectorXd& x, const VectorXd& r) const {
+    MatrixXd j(r.size(), x.size());
+    for (Eigen::Index i = 0; i < x.size(); ++i) {
+      const double h =
+          x[i] + difference_step <= problem_.high[i] ? difference_step : -difference_step;
+      VectorXd moved = x;
+      moved[i] += h;
+      j.col(i) = (problem_.residuals(moved) - r) / h;
+    }
+    return j;
+  }
+
+  MatrixXd curvature(const MatrixXd& j, const VectorXd& r) const {
+    return j.transpose() * weights(r).asDiagonal() * j;
+  }
+
+  // One step that lowers the cost, if damping finds one.
+  bool step(const MatrixXd& j, VectorXd& x, VectorXd& r, double& cost, double& damping) const {
+    MatrixXd a = curvature(j, r);
+    a.diagonal() += prior_;
+    const VectorXd slope =
+        j.transpose() * weights(r).asDiagonal() * r + prior_.cwiseProduct(x - problem_.start);
+    for (int attempt = 0; attempt < 8; ++attempt) {
+      MatrixXd damped = a;
+      damped.diagonal() *= 1 + damping;
+      const VectorXd move =
+          damped.ldlt().solve(-slope).cwiseMax(-longest_step).cwiseMin(longest_step);
+      const VectorXd next = (x + move).cwiseMax(problem_.low).cwiseMin(problem_.high);
+      const VectorXd next_r = problem_.residuals(next);
+      const double next_cost = cost_of(next, next_r);
+      if (next_cost < cost) {
+        x = next;
+        r = next_r;
+        cost = next_cost;
+        damping = std::max(damping / 5, 1e-6);
+        return true;
+      }
+      damping *= 4;
+    }
+    return false;
+  }
+
+  LeastSquaresFit finish(const VectorXd& x, const VectorXd& r, double cost, int steps) const {
+    const VectorXd w = weights(r);
+    MatrixXd a = curvature(jacobian(x, r), r);
+    a.diagonal() += prior_;
+    const MatrixXd inverse = a.ldlt().solve(MatrixXd::Identity(x.size(), x.size()));
+    const double freedom = std::max<double>(1, static_cast<double>(r.size() - x.size()));
+    const double variance = (w.array() * r.array().square()).sum() / freedom;
+    LeastSquaresFit fit;
+    fit.x = x;
+    fit.residuals = r;
+    fit.standard_error = (variance * inverse.diagonal().array()).sqrt();
+    fit.from_data = 1 - (prior_.array() * inverse.diagonal().array()).min(1.0);
+    fit.cost = cost;
+    fit.steps = steps;
+    return fit;
+  }
+
+  const LeastSquares& problem_;
+  VectorXd prior_;  // curvature of the prior along each parameter
+};
+
+}  // namespace
+
+LeastSquaresFit minimise(const LeastSquares& problem) { return Minimiser(problem).run(); }
+
+}  // namespace lambcast::validate

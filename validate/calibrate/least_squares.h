@@ -1,0 +1,43 @@
+// Robust non-linear least squares with bounds, for few parameters and residuals without derivative.
+//
+// Minimises over low <= x <= high
+//
+//   sum_i huber(r_i(x) / d) d^2  +  d^2 / 2 * sum_j ((x_j - start_j) / s_j)^2
+//
+// with huber(u) = u^2 / 2 for |u| <= 1, |u| - 1/2 beyond (Huber 1964), d the residual from which on
+// a point counts as an outlier, and s_j how far, in units of x, a parameter may stray from where it
+// starts before it costs as much as one such residual: a weak prior that keeps what the data do not
+// determine where it was. Method: Levenberg-Marquardt with iteratively reweighted residuals,
+// forward differences, steps clipped to the bounds.
+#pragma once
+
+#include <Eigen/Dense>
+#include <functional>
+
+namespace lambcast::validate {
+
+struct LeastSquares {
+  std::function<Eigen::VectorXd(const Eigen::VectorXd&)> residuals;
+  Eigen::VectorXd start, low, high;
+  Eigen::VectorXd first;   // where to begin to look; often `start`
+  double outlier = 0.1;    // d
+  Eigen::VectorXd prior_width;  // s
+  int most_steps = 40;
+};
+
+struct LeastSquaresFit {
+  Eigen::VectorXd x;
+  Eigen::VectorXd residuals;
+  // Standard error of each x_j: square root of the diagonal of v (J'WJ + prior)^-1, with v the
+  // weighted mean square of the residuals over the degrees of freedom.
+  Eigen::VectorXd standard_error;
+  // Share of the curvature along x_j, with all others free to follow, that the data rather than the
+  // prior contribute: 0 knows nothing, 1 everything.
+  Eigen::VectorXd from_data;
+  double cost = 0;
+  int steps = 0;
+};
+
+LeastSquaresFit minimise(const LeastSquares& problem);
+
+}  // namespace lambcast::validate

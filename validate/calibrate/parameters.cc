@@ -1,0 +1,136 @@
+#include "validate/calibrate/parameters.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace lambcast::validate {
+namespace {
+
+// Software latencies differ between fabrics by a factor of e and more; shares of a link do not; and
+// a link that someone has measured or published is known to 15 %.
+constexpr double of_latency = 1;
+constexpr double of_share = 0.4;
+double of_bandwidth(const Provenance& from) { return from.kind == Kind::assumed ? of_share : 0.15; }
+
+// What the tables exercise.
+struct Coverage {
+  bool one_node = false;
+  bool nodes = false;             // several
+  bool nodes_of_one_gpu = false;  // several, one GPU of each
+  bool nodes_of_gpus = false;     // several, several GPUs of each
+  bool trees = false;             // all-reduce over several nodes
+  bool in_switch = false;
+  bool messages = false;
+};
+
+Coverage coverage_of(std::span<const Measurement> tables, bool nvls) {
+  Coverage covers;
+  for (const Measurement& table : tables) {
+    const int nodes = table.nodes.value_or(1);
+    const bool several = nodes > 1;
+    const bool many_gpus = table.ranks > nodes;
+    covers.one_node |= !several;
+    covers.nodes |= several;
+    covers.nodes_of_one_gpu |= several && !many_gpus;
+    covers.nodes_of_gpus |= several && many_gpus;
+    const bool reduces = table.operation == Operation::all_reduce;
+    covers.trees |= several && reduces && table.algorithm.value_or("tree") == "tree";
+    covers.in_switch |= nvls && reduces && many_gpus;
+    covers.messages |= table.operation == Operation::all_to_all;
+  }
+  return covers;
+}
+
+class Listing {
+ public:
+  explicit Listing(const std::string& library) : library_(library + ".") {}
+
+  void time(const std::string& key, Duration start, double least_us = 0.05) {
+    const double us = std::max(start.us(), 0.5);
+    all.push_back({library_ + key, Unit::microseconds, us, least_us, 1000, of_latency});
+  }
+  void rate(const std::string& key, Bandwidth start, double low_GBps, double high_GBps) {
+    all.push_back({library_ + key, Unit::gigabytes_per_s, start.value() * 1e-9, low_GBps, high_GBps,
+                   of_latency});
+  }
+  void share(const std::string& key, double start, double low, double high) {
+    all.push_back({library_ + key, Unit::share, std::clamp(start, low, high), low, high, of_share});
+  }
+
+  std::vector<Parameter> all;
+
+ private:
+  std::string library_;
+};
+
+void add_protocol(Listing& list, const ProtocolSpec& protocol, const Coverage& covers,
+                  Bandwidth nic) {
+  const std::string name = protocol.name + ".";
+  if (covers.nodes) {
+    list.time(name + "base", protocol.base.value);
+    list.time(name + "network_hop", protocol.network_hop.value);
+    if (covers.nodes_of_gpus) list.time(name + "local_hop", protocol.local_hop.value);
+    if (covers.trees) list.time(name + "tree_network_hop", protocol.tree_network_hop.value);
+  }
+  if (covers.one_node) {
+    list.time(name + "alone_base",
+              protocol.alone_base ? protocol.alone_base->value : protocol.base.value);
+    list.time(name + "alone_local_hop", protocol.alone_local_hop ? protocol.alone_local_hop->value
+                                                                 : protocol.local_hop.value);
+  }
+  if (protocol.name != "LL") return;
+  if (covers.one_node || covers.nodes_of_gpus)
+    list.share(name + "efficiency", protocol.efficiency.value, 0.02, 0.5);
+  // Its lines are polled and copied by proxy threads, however many NICs there are: NCCL's own model
+  // has a total for it too. Begin below the rate of one NIC, where it is felt.
+  if (covers.nodes)
+    list.rate(name + "node_cap", protocol.node_cap ? protocol.node_cap->value : nic * 0.25,
+              nic.value() * 0.02e-9, nic.value() * 10e-9);
+}
+
+}  // namespace
+
+std::vector<Parameter> parameters_for(const Cluster& base, std::span<const Measurement> tables,
+                                      bool mpi) {
+  const LibrarySpec& library = mpi ? base.mpi : base.nccl;
+  const Coverage covers = coverage_of(tables, library.nvls.has_value());
+  Listing list(mpi ? "mpi" : "nccl");
+  const double link = base.gpu_link.value.value() * 1e-9;
+  if (!mpi && (covers.one_node || covers.nodes_of_gpus))
+    list.all.push_back({"node.gpu_link", Unit::gigabytes_per_s, link, link / 4, link * 2,
+                        of_bandwidth(base.gpu_link.provenance)});
+  const double to_name_plate = base.nic_nominal.value / base.nic_bandwidth.value;
+  if (covers.nodes) list.share("nic_efficiency", library.nic_efficiency.value, 0.02, to_name_plate);
+  if (covers.nodes_of_one_gpu && covers.nodes_of_gpus)
+    list.share("single_gpu_efficiency", library.single_gpu_efficiency.value, 0.02, 1);
+  if (covers.trees) list.share("tree_efficiency", library.tree_efficiency.value, 0.2, 1);
+  if (library.slice)
+    list.all.push_back({fmt::format("{}.slice", mpi ? "mpi" : "nccl"), Unit::bytes,
+                        library.slice->value.value(), 16384, 16777216, of_latency});
+  if (covers.messages) list.time("message_overhead", library.message_overhead.value, 0.01);
+  for (const ProtocolSpec& protocol : library.protocols)
+    add_protocol(list, protocol, covers, base.nic_nominal.value);
+  if (covers.in_switch) {
+    list.time("nvls.base", library.nvls->base.value);
+    list.share("nvls.efficiency", library.nvls->efficiency.value, 0.3, 1.5);
+    if (covers.nodes) list.time("nvls.network_hop", library.nvls->network_hop.value);
+  }
+  return list.all;
+}
+
+std::string value_text(Unit unit, double value) {
+  switch (unit) {
+    case Unit::microseconds:
+      return fmt::format("{:.10g} us", value);
+    case Unit::gigabytes_per_s:
+      return fmt::format("{:.10g} GB/s", value);
+    case Unit::bytes:
+      return fmt::format("{:.10g} B", value);
+    case Unit::share:
+      return fmt::format("{:.10g}", value);
+  }
+  return {};
+}
+
+}  // namespace lambcast::validate

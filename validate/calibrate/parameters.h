@@ -1,0 +1,31 @@
+// What of a cluster description a calibration may change: its keys, within physical bounds. Which
+// of them take part follows from the tables alone: a fabric measured on one node says nothing about
+// its network.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "topologies/cluster.h"
+#include "validate/measurement.h"
+
+namespace lambcast::validate {
+
+enum class Unit { microseconds, gigabytes_per_s, bytes, share };
+
+struct Parameter {
+  std::string key;  // dotted, as --set takes it
+  Unit unit;
+  double start;  // in its unit; all are positive and fitted as logarithms
+  double low, high;
+  double prior_width;  // of the logarithm: how far it may stray while the tables say nothing
+};
+
+std::vector<Parameter> parameters_for(const Cluster& base, std::span<const Measurement> tables,
+                                      bool mpi);
+
+// "12.3 us", "17.4 GB/s", "262144 B", "0.83": as a description writes it.
+std::string value_text(Unit unit, double value);
+
+}  // namespace lambcast::validate
