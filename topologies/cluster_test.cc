@@ -11,7 +11,7 @@ namespace {
 using Catch::Matchers::Contains;
 
 TEST_CASE("clusters: every preset loads, and every number in it says where it is from") {
-  CHECK(cluster_names().size() == 18);
+  CHECK(cluster_names().size() == 24);
   for (const std::string& name : cluster_names()) {
     INFO(name);
     const Cluster cluster = load_cluster(name, {});
@@ -56,7 +56,7 @@ double ring_seconds(const Overrides& overrides, int nodes) {
                 {"nccl.Simple.local_hop", "0 us"},
                 {"nccl.Simple.network_hop", "0 us"}};
   all.insert(all.end(), overrides.begin(), overrides.end());
-  const Cluster cluster = load_cluster("hgx-h100-ndr", all);
+  const Cluster cluster = load_cluster("h200-ndr", all);
   Machines machines = machines_of(cluster, cluster.nccl, nodes, 8);
   const Collective ring = plan_collective({Op::all_reduce,
                                            Bytes(100e6),
