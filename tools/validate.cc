@@ -4,26 +4,83 @@
 
 #include "sim/base/file.h"
 #include "tools/commands.h"
+#include "validate/importers/importers.h"
+#include "validate/replay/collective_replay.h"
 #include "validate/replay/replay.h"
 
 namespace lambcast {
+namespace {
+
+struct Options {
+  std::string against, cluster, rows;
+  int nodes = 0;
+  double max_error = 0;
+  bool canary = false;
+};
+
+// A log of the user's on a cluster of theirs.
+std::vector<CollectiveCase> cases_from_log(const Options& options) {
+  validate::ImportHints hints;
+  if (options.nodes > 0) hints.nodes = options.nodes;
+  std::vector<CollectiveCase> cases;
+  for (validate::Measurement& table :
+       validate::import_measurements(read_file(options.against), options.against, hints))
+    cases.push_back({options.against, options.cluster, false, std::move(table)});
+  return cases;
+}
+
+int finish(const Options& options, const CollectiveSummary& collectives, bool within) {
+  fmt::print("{}", collective_replay_table(collectives));
+  if (!options.rows.empty()) {
+    std::ofstream out(options.rows, std::ios::binary);
+    out << collective_replay_csv(collectives);
+    out.close();
+    if (!out) fail_input({options.rows, 0, "--rows"}, "cannot be written");
+  }
+  return static_cast<int>(within && collectives.within ? Exit::done : Exit::limit);
+}
+
+int validate_command(const Options& options) {
+  if (!options.cluster.empty()) {
+    if (options.against.empty())
+      fail_input({"", 0, "--cluster"}, "says where the log of --against is from; there is none");
+    std::vector<CollectiveLimit> limits;
+    if (options.max_error > 0)
+      limits.push_back({"*", Bytes(0), Bytes(1e18), options.max_error, std::nullopt});
+    return finish(options, replay_collectives(cases_from_log(options), limits), true);
+  }
+  std::vector<ReplayCase> cases = options.against.empty()
+                                      ? published_cases()
+                                      : parse_cases(read_file(options.against), options.against);
+  if (options.canary) cases.push_back(canary_case());
+  const ReplaySummary training = replay(cases);
+  fmt::print("{}\n", replay_table(training));
+  if (!options.against.empty()) return static_cast<int>(training.within ? Exit::done : Exit::limit);
+  std::vector<CollectiveCase> tables = carried_collectives();
+  if (options.canary) tables.push_back(canary_collective());
+  return finish(options, replay_collectives(tables, carried_limits()), training.within);
+}
+
+}  // namespace
 
 Command add_validate(CLI::App& app) {
-  auto against = std::make_shared<std::string>();
-  auto canary = std::make_shared<bool>(false);
+  auto options = std::make_shared<Options>();
   CLI::App* command =
       app.add_subcommand("validate", "forecast against measurement; exit code 3 past the limits");
-  command->add_option("--against", *against,
-                      "cases of your own, as validate/replay/published/*.csv");
-  command->add_flag("--canary", *canary, "add a case that is wrong on purpose: must exit with 3");
-  return [against, canary] {
-    std::vector<ReplayCase> cases =
-        against->empty() ? published_cases() : parse_cases(read_file(*against), *against);
-    if (*canary) cases.push_back(canary_case());
-    const ReplaySummary summary = replay(cases);
-    fmt::print("{}", replay_table(summary));
-    return static_cast<int>(summary.within ? Exit::done : Exit::limit);
-  };
+  command->add_option("--against", options->against,
+                      "figures of your own: with --cluster a log of nccl-tests, OSU or lambcast "
+                      "measure, else training cases as validate/replay/published/*.csv");
+  command->add_option("--cluster", options->cluster, "the cluster the log is from");
+  command->add_option("--nodes", options->nodes, "number of nodes, where the log does not say");
+  command->add_option("--max-error", options->max_error,
+                      "limit of the median error of the log, as 0.1");
+  command->add_option("--rows", options->rows, "write every measured and forecast row as CSV");
+  command->add_flag("--canary", options->canary,
+                    "add cases that are wrong on purpose: must exit with 3");
+  command->footer(R"(Examples
+  lambcast validate
+  lambcast validate --against all_reduce.log --cluster mine.toml --nodes 4 --max-error 0.15)");
+  return [options] { return validate_command(*options); };
 }
 
 }  // namespace lambcast

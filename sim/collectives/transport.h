@@ -14,13 +14,16 @@
 // the sum of all hop latencies, W the time of the busiest link for all bytes, k slices, and f the
 // time one slice takes over all hops in a row:
 //
-//   ring             time = base + max(W, L + f)         whichever paces it: the slowest link, or a
-//                                                        slice on its way around
+//   ring             time = base + f + sqrt((W - f)^2 + L^2)
+//                                                        about max(W, L + f), whichever paces it:
+//                                                        the slowest link, or a slice on its way
+//                                                        around; where they are alike, each stalls
+//                                                        the other at times
 //   tree and chain   time = base + L + f + W (1 - 1/k)   the first slice arrives, the rest follows
 //
 // Without a slice size (`slice` zero) a ring pays L + W and a tree L + W: no pipelining and no
 // filling of the pipe. The mid-size plateau of NCCL's busbw curves, which its own model corrects by
-// a factor of 1.4 and a table, comes out of the ring's max().
+// a factor of 1.4 and a table, comes out of this.
 #pragma once
 
 #include <limits>

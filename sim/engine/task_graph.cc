@@ -1,5 +1,8 @@
 #include "sim/engine/task_graph.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include <utility>
 
 #include "sim/base/check.h"
@@ -8,8 +11,8 @@ namespace lambcast {
 
 Duration exposed(Duration latency, double hidden, Duration transfer) {
   if (hidden == 0) return latency;
-  const Duration covered = transfer.scaled(hidden);
-  return covered < latency ? latency - covered : Duration();
+  const double cover = transfer.s() * hidden;
+  return Duration::seconds(std::max(0.0, std::hypot(cover, latency.s()) - cover));
 }
 
 ResourceId TaskGraph::add_resource(std::string name) {

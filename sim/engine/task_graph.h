@@ -27,10 +27,14 @@ enum class Category {
 };
 
 // A phase of a collective: the flows of one round, then the latency paid before the next round may
-// start; `times` such rounds in a row. Where rounds run into one another, the transfer hides
-// latency: `hidden` of the time the flows took counts against it,
+// start; `times` such rounds in a row. Where rounds run into one another, the transfer covers
+// latency: with c the share `hidden` of the time the flows took,
 //
-//   time = flows + max(0, latency - hidden * flows)
+//   time = flows - c + sqrt(c^2 + latency^2)
+//
+// which is flows + latency without cover (c = 0), and the longer of flows and (flows - c) + latency
+// where one is much longer; where they are alike, each stalls the other at times, which the square
+// root stands for.
 struct Phase {
   std::shared_ptr<const FlowSet> flows;
   Duration latency;

@@ -1,0 +1,216 @@
+#include "validate/replay/collective_replay.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "embedded/collective_files.h"
+#include "sim/base/check.h"
+#include "sim/base/csv.h"
+#include "sim/base/error.h"
+#include "validate/calibrate/setting.h"
+#include "validate/replay/nccl_own_model.h"
+
+namespace lambcast {
+namespace {
+
+std::string_view carried_file(std::string_view name) {
+  for (const EmbeddedFile& file : collective_files())
+    if (file.name.substr(file.name.rfind('/') + 1) == name) return file.text;
+  LAMBCAST_CHECK(false, "{} is not carried", name);
+}
+
+double quantile(std::vector<double> values, double share) {
+  std::sort(values.begin(), values.end());
+  const auto last = static_cast<double>(values.size() - 1);
+  return values[static_cast<std::size_t>(std::ceil(share * last - 0.5))];
+}
+
+double error_of(const CollectiveResult& result, std::size_t row) {
+  return result.forecast[row] / result.of.measured.rows[row].time - 1;
+}
+
+CollectiveResult replay_one(const CollectiveCase& replayed, const Cluster& cluster) {
+  const CollectiveSetting setting = validate::setting_of(replayed.measured, cluster, false);
+  CollectiveSeries series = prepare(cluster, setting);
+  const int nodes = series.request.layout.nodes();
+  const NcclOwnMachine own = nccl_own_machine(cluster, nodes, setting.gpus_per_node);
+  CollectiveResult result;
+  result.of = replayed;
+  std::vector<double> sizes, errors, absolute, own_errors;
+  for (std::size_t i = 0; i < replayed.measured.rows.size(); ++i) {
+    const validate::Row& row = replayed.measured.rows[i];
+    result.forecast.push_back(forecast(series, row.size).time);
+    sizes.push_back(row.size.value());
+    errors.push_back(error_of(result, i));
+    absolute.push_back(std::abs(errors.back()));
+    if (setting.op != Op::all_to_all)
+      own_errors.push_back(std::abs(nccl_own_time(own, setting.op, row.size) / row.time - 1));
+  }
+  if (absolute.empty()) fail_input({replayed.name, 0, {}}, "holds no rows");
+  result.bands = validate::errors_by_band(sizes, errors);
+  result.median_error = quantile(absolute, 0.5);
+  if (!own_errors.empty()) result.nccl_median = quantile(own_errors, 0.5);
+  return result;
+}
+
+std::optional<LimitResult> check_limit(const CollectiveLimit& limit, const std::string& cluster,
+                                       const std::vector<CollectiveResult>& results) {
+  std::vector<double> errors;
+  for (const CollectiveResult& result : results) {
+    if (result.of.cluster != cluster) continue;
+    for (std::size_t i = 0; i < result.forecast.size(); ++i) {
+      const Bytes size = result.of.measured.rows[i].size;
+      if (size >= limit.from && size < limit.below) errors.push_back(std::abs(error_of(result, i)));
+    }
+  }
+  if (errors.empty()) return std::nullopt;
+  LimitResult checked{
+      limit, cluster, static_cast<int>(errors.size()), quantile(errors, 0.5), quantile(errors, 0.9),
+      false};
+  checked.within =
+      checked.median <= limit.max_median && checked.p90 <= limit.max_p90.value_or(checked.p90);
+  return checked;
+}
+
+std::string range_text(const CollectiveLimit& limit) {
+  const auto size = [](Bytes bytes) { return fmt::format("{:.0f} KiB", bytes.value() / 1024); };
+  if (limit.from.value() == 0) return "below " + size(limit.below);
+  if (std::isinf(limit.below.value())) return size(limit.from) + " and more";
+  return size(limit.from) + " to " + size(limit.below);
+}
+
+}  // namespace
+
+std::vector<CollectiveCase> carried_collectives() {
+  const csv::Table table = csv::parse(carried_file("tables.csv"), "tables.csv");
+  std::vector<CollectiveCase> cases;
+  for (std::size_t row = 0; row < table.rows.size(); ++row) {
+    const std::string& name = table.text(row, "table");
+    const std::string& role = table.text(row, "role");
+    LAMBCAST_CHECK(role == "fitted" || role == "unseen", "{}: role '{}'", name, role);
+    cases.push_back({name, table.text(row, "cluster"), role == "fitted",
+                     validate::read_measurement_csv(carried_file(name), name)});
+  }
+  return cases;
+}
+
+std::vector<CollectiveLimit> carried_limits() {
+  const csv::Table table = csv::parse(carried_file("limits.csv"), "limits.csv");
+  std::vector<CollectiveLimit> limits;
+  for (std::size_t row = 0; row < table.rows.size(); ++row) {
+    const auto size = [&](const char* column, double otherwise) {
+      const std::string& text = table.text(row, column);
+      return text.empty() ? Bytes(otherwise)
+                          : parse_bytes(text, {table.name, table.lines[row], column});
+    };
+    CollectiveLimit limit{table.text(row, "cluster"), size("from", 0),
+                          size("below", std::numeric_limits<double>::infinity()),
+                          table.number(row, "max_median"), std::nullopt};
+    if (!table.text(row, "max_p90").empty()) limit.max_p90 = table.number(row, "max_p90");
+    limits.push_back(limit);
+  }
+  return limits;
+}
+
+CollectiveCase canary_collective() {
+  CollectiveCase canary = carried_collectives().front();
+  canary.name = "canary";
+  canary.fitted = false;
+  // Many rows, so that they move the percentile of the whole cluster.
+  const std::vector<validate::Row> rows = canary.measured.rows;
+  for (int copy = 0; copy < 20; ++copy)
+    canary.measured.rows.insert(canary.measured.rows.end(), rows.begin(), rows.end());
+  for (validate::Row& row : canary.measured.rows) row.time = row.time * 2;
+  return canary;
+}
+
+CollectiveSummary replay_collectives(const std::vector<CollectiveCase>& cases,
+                                     const std::vector<CollectiveLimit>& limits) {
+  CollectiveSummary summary;
+  std::map<std::string, Cluster> clusters;
+  for (const CollectiveCase& replayed : cases) {
+    auto [cluster, fresh] = clusters.try_emplace(replayed.cluster);
+    if (fresh) cluster->second = load_cluster(replayed.cluster, {});
+    summary.results.push_back(replay_one(replayed, cluster->second));
+  }
+  summary.within = true;
+  for (const auto& [name, cluster] : clusters) {
+    const bool own = std::any_of(limits.begin(), limits.end(),
+                                 [&](const auto& limit) { return limit.cluster == name; });
+    for (const CollectiveLimit& limit : limits) {
+      if (limit.cluster != (own ? name : "*")) continue;
+      if (const auto checked = check_limit(limit, name, summary.results)) {
+        summary.limits.push_back(*checked);
+        summary.within = summary.within && checked->within;
+      }
+    }
+  }
+  return summary;
+}
+
+std::string collective_replay_table(const CollectiveSummary& summary) {
+  std::string out =
+      fmt::format("{:<46} {:<16} {:>6} {:>9} {:>9} {:>9} {:>8} {:>10}\n", "table", "cluster",
+                  "role", "<64 KiB", "to 4 MiB", "above", "median", "NCCL's own");
+  int worse = 0, compared = 0;
+  for (const CollectiveResult& result : summary.results) {
+    std::string bands;
+    for (const char* band : {"below 64 KiB", "64 KiB to 4 MiB", "4 MiB and more"}) {
+      const auto found = std::find_if(result.bands.begin(), result.bands.end(),
+                                      [&](const auto& of) { return of.band == band; });
+      bands += found == result.bands.end() ? fmt::format(" {:>9}", "")
+                                           : fmt::format(" {:>8.1f}%", found->median * 100);
+    }
+    std::string own;
+    if (result.nccl_median) {
+      ++compared;
+      own = fmt::format("{:.1f}%", *result.nccl_median * 100);
+      if (*result.nccl_median < result.median_error) ++worse, own += " *";
+    }
+    std::string name = result.of.name.substr(0, result.of.name.rfind('.'));
+    out +=
+        fmt::format("{:<46} {:<16} {:>6}{} {:>7.1f}% {:>10}\n", name, result.of.cluster,
+                    result.of.fitted ? "fitted" : "unseen", bands, result.median_error * 100, own);
+  }
+  out += fmt::format(
+      "Medians of |forecast / measured - 1|. Better than NCCL's own model, "
+      "uncalibrated, on {} of {} tables.\n\n",
+      compared - worse, compared);
+  for (const LimitResult& checked : summary.limits) {
+    std::string p90 =
+        checked.of.max_p90 ? fmt::format(" (limit {:.0f}%)", *checked.of.max_p90 * 100) : "";
+    out += fmt::format(
+        "{:<16} {:<18} {:>4} rows: median {:>4.1f}% (limit {:.0f}%), 90th "
+        "percentile {:>4.1f}%{}{}\n",
+        checked.cluster, range_text(checked.of), checked.rows, checked.median * 100,
+        checked.of.max_median * 100, checked.p90 * 100, p90,
+        checked.within ? "" : "  PAST ITS LIMIT");
+  }
+  out += fmt::format("{} tables: {}\n", summary.results.size(),
+                     summary.within ? "within limits" : "PAST LIMITS");
+  return out;
+}
+
+std::string collective_replay_csv(const CollectiveSummary& summary) {
+  std::string out =
+      "table,cluster,role,operation,ranks,nodes,size_bytes,measured_us,forecast_us,error\n";
+  for (const CollectiveResult& result : summary.results) {
+    const validate::Measurement& measured = result.of.measured;
+    for (std::size_t i = 0; i < result.forecast.size(); ++i)
+      out += csv::row({csv::field(result.of.name), csv::field(result.of.cluster),
+                       result.of.fitted ? "fitted" : "unseen",
+                       std::string(name_of(measured.operation)), fmt::format("{}", measured.ranks),
+                       measured.nodes ? fmt::format("{}", *measured.nodes) : "",
+                       csv::number(measured.rows[i].size.value()),
+                       csv::number(measured.rows[i].time.us()),
+                       csv::number(result.forecast[i].us()), csv::number(error_of(result, i))}) +
+             "\n";
+  }
+  return out;
+}
+
+}  // namespace lambcast
