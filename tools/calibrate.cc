@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <fstream>
-#include <iterator>
 #include <memory>
 
 #include "sim/base/error.h"
+#include "sim/base/file.h"
 #include "tools/commands.h"
 #include "topologies/cluster.h"
 #include "validate/calibrate/calibrate.h"
@@ -21,12 +21,6 @@ struct Options {
   int ranks = 0, nodes = 0;
   bool in_place = false;
 };
-
-std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) fail_input({path, 0, {}}, "cannot be read");
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 bool is_path(const std::string& cluster) {
   return cluster.ends_with(".toml") || cluster.find('/') != std::string::npos;
