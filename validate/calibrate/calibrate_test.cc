@@ -5,7 +5,7 @@
 #include <random>
 
 #include "sim/base/error.h"
-#include "validate/calibrate/setting.h"
+#include "validate/calibrate/measured_series.h"
 
 namespace lambcast::validate {
 namespace {
@@ -59,14 +59,14 @@ Measurement made_up(Operation operation, int nodes, int per_node, double noise, 
   table.ranks = nodes * per_node;
   table.nodes = nodes;
   table.provenance = {Kind::measured, "made-up"};
-  CollectiveSeries series = prepare(true_cluster(), setting_of(table, true_cluster(), false));
+  MeasuredSeries series = series_of(table, true_cluster(), false);
   std::mt19937 random(seed);
   for (double size = from; size <= to; size *= 2) {
     // A sum of twelve uniform numbers is close to normal, and the same on every platform.
     double normal = -6;
     for (int i = 0; i < 12; ++i) normal += static_cast<double>(random()) / 4294967296.0;
     table.rows.push_back(
-        {Bytes(size), forecast(series, Bytes(size)).time.scaled(std::exp(noise * normal)), {}});
+        {Bytes(size), forecast_time(series, Bytes(size)).scaled(std::exp(noise * normal)), {}});
   }
   return table;
 }
@@ -235,10 +235,32 @@ TEST_CASE("calibrate: tables that cannot be placed are refused with a reason") {
   CHECK_THAT(refused(bad), Contains("moves nothing"));
   bad = good;
   bad.operation = Operation::ping_pong;
-  CHECK_THAT(refused(bad), Contains("ping_pong is not forecast on its own"));
+  CHECK_THAT(refused(bad), Contains("ping_pong is not forecast here from NCCL tables"));
   bad = good;
   bad.rows.clear();
   CHECK_THAT(refused(bad), Contains("no row with a time"));
+}
+
+TEST_CASE("calibrate: DeepSpeed's exchange over MPI is its three collectives") {
+  Measurement table;
+  table.operation = Operation::compressed_allreduce;
+  table.algorithm = "DeepSpeed MPI exchange, ring allgather";
+  table.ranks = 8;
+  table.nodes = 2;
+  Table description = Table::parse(base, "base.toml");
+  for (const char* key : {"base", "local_hop", "network_hop"})
+    description.set(std::string("mpi.mpi.") + key, "0 us", "test");
+  description.set("mpi.message_overhead", "0 us", "test");
+  description.set("node.host_link", "1000 GB/s", "test");
+  const Cluster cluster = decode_cluster(description, "base.toml");
+  MeasuredSeries series = series_of(table, cluster, true);
+  // Signs of 1 GB of fp32: 31.25 MB. In the gather each of 4 ranks sends 4 of 8 chunks to the other
+  // node over its own 20 GB/s; the ring over 4 rails passes 7/8 of it on, each rail a quarter.
+  const double signs = 1e9 / 32, scales = 4 * 8;
+  CHECK(forecast_time(series, Bytes(1e9)).s() ==
+        Approx(signs / 2 / 20e9 + 7. / 8 * (signs + scales) / 80e9).epsilon(1e-4));
+  CHECK_THROWS_WITH(series_of(table, cluster, false),
+                    Contains("compressed_allreduce is not forecast here from NCCL tables"));
 }
 
 TEST_CASE("calibrate: a section that makes no sense is refused where it stands") {
