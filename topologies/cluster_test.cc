@@ -59,6 +59,52 @@ TEST_CASE("clusters: GPUs bring their share of the NICs") {
   CHECK(nics_in_use(load_cluster("paper-eth40-v100", {}), 2) == 1);
 }
 
+TEST_CASE("clusters: GPUs joined in pairs bring only the links to the peers in use") {
+  // 195 GB/s to three peers: one peer is reached at a third of it. All-gather of two ranks: one
+  // step of S/2.
+  const auto seconds = [](const char* peers, int gpus) {
+    Overrides all{{"node.gpu_peers", peers}, {"node.gpu_link", "195 GB/s"}};
+    for (const char* key : {"alone_base", "alone_local_hop"})
+      all.emplace_back(std::string("nccl.Simple.") + key, "0 us");
+    const Cluster cluster = load_cluster("perlmutter-a100", all);
+    CollectiveSetting setting;
+    setting.op = Op::all_gather;
+    setting.ranks = setting.gpus_per_node = gpus;
+    setting.protocol = "Simple";
+    CollectiveSeries series = prepare(cluster, setting);
+    return forecast(series, Bytes(130e9)).time.s();
+  };
+  CHECK(seconds("nvlink-mesh", 2) == Approx(1).epsilon(1e-6));
+  CHECK(seconds("nvlink", 2) == Approx(1. / 3).epsilon(1e-6));
+  CHECK(seconds("nvlink-mesh", 4) == Approx(0.75 * 130 / 195).epsilon(1e-6));
+}
+
+TEST_CASE("clusters: libraries with few protocols, one GPU a node, reduction in the switch") {
+  const Cluster cluster = load_cluster("perlmutter-a100", {});
+  REQUIRE(cluster.nccl.protocols.size() == 2);
+  CHECK(cluster.nccl.protocols[0].name == "LL");
+  CHECK_THROWS_WITH(load_cluster("perlmutter-a100", {{"nccl.protocols", "[\"LL\", \"Simpel\"]"}}),
+                    Contains("unknown protocol 'Simpel', did you mean 'Simple'?"));
+  CHECK_THROWS_WITH(load_cluster("perlmutter-a100", {{"nccl.protocols", "[]"}}),
+                    Contains("names none"));
+  // The lone GPU's share of its NIC: large all-gathers are slower by just that.
+  const auto seconds = [](const char* efficiency) {
+    const Cluster one =
+        load_cluster("perlmutter-a100", {{"nccl.single_gpu_efficiency", efficiency}});
+    CollectiveSetting setting;
+    setting.op = Op::all_gather;
+    setting.ranks = 8;
+    CollectiveSeries series = prepare(one, setting);
+    return forecast(series, Bytes(1e12)).time.s();
+  };
+  CHECK(seconds("0.5") == Approx(2 * seconds("1.0")).epsilon(1e-3));
+  CHECK(load_cluster("hgx-h100-ndr", {}).nccl.nvls);
+  CHECK_FALSE(cluster.nccl.nvls);
+  CHECK(transport_of(load_cluster("hgx-h100-ndr", {}).nccl, Endpoint::gpu)
+            .protocols.back()
+            .in_switch.has_value());
+}
+
 // Time of a ring all-reduce of 100 MB over all GPUs of a cluster with the given fabric.
 double ring_seconds(const Overrides& overrides, int nodes) {
   Overrides all{{"nccl.Simple.base", "0 us"},

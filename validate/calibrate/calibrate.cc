@@ -11,7 +11,7 @@
 
 #include "sim/base/error.h"
 #include "validate/calibrate/least_squares.h"
-#include "validate/calibrate/setting.h"
+#include "validate/calibrate/measured_series.h"
 
 namespace lambcast::validate {
 namespace {
@@ -36,13 +36,13 @@ class Model {
     const Cluster cluster = cluster_at(x);
     VectorXd r(static_cast<Eigen::Index>(points.size()));
     std::size_t of = tables_.size();
-    CollectiveSeries series;
+    MeasuredSeries series;
     for (std::size_t i = 0; i < points.size(); ++i) {
       if (points[i].table != of) {
         of = points[i].table;
-        series = prepare(cluster, setting_of(tables_[of], cluster, mpi_));
+        series = series_of(tables_[of], cluster, mpi_);
       }
-      const double seconds = std::max(1e-12, forecast(series, points[i].size).time.s());
+      const double seconds = std::max(1e-12, forecast_time(series, points[i].size).s());
       r[static_cast<Eigen::Index>(i)] = std::log(seconds) - points[i].log_measured;
     }
     return r;
@@ -156,12 +156,15 @@ Calibration calibration_of(std::span<const Measurement> tables, const Cluster& c
     range = {std::min(range.low, value), std::max(range.high, value)};
   };
   for (const Measurement& table : tables) {
-    const CollectiveSetting setting = setting_of(table, cluster, mpi);
-    if (std::find(calibration.operations.begin(), calibration.operations.end(), setting.op) ==
-        calibration.operations.end())
-      calibration.operations.push_back(setting.op);
-    widen(calibration.ranks, setting.ranks);
-    widen(calibration.nodes, setting.ranks / setting.gpus_per_node);
+    const MeasuredSeries series = series_of(table, cluster, mpi);
+    for (const MeasuredSeries::Part& part : series.parts) {
+      const Op op = part.series.request.op;
+      if (std::find(calibration.operations.begin(), calibration.operations.end(), op) ==
+          calibration.operations.end())
+        calibration.operations.push_back(op);
+    }
+    widen(calibration.ranks, series.ranks);
+    widen(calibration.nodes, series.nodes);
   }
   for (const Point& point : points) widen(calibration.sizes, point.size.value());
   for (const SizeBand& band : size_bands) {
@@ -222,7 +225,7 @@ FitSummary calibrate(const std::string& base, const std::string& name,
                      std::span<const Measurement> tables, bool mpi) {
   const auto began = std::chrono::steady_clock::now();
   const Cluster cluster = decode_cluster(Table::parse(base, name), name);
-  for (const Measurement& table : tables) setting_of(table, cluster, mpi);
+  for (const Measurement& table : tables) series_of(table, cluster, mpi);
   const std::vector<Point> points = points_of(tables);
   if (points.empty()) fail_input({"", 0, {}}, "nothing to calibrate on: no row with a time");
   const std::vector<Parameter> parameters = parameters_for(cluster, tables, mpi);
@@ -233,7 +236,13 @@ FitSummary calibrate(const std::string& base, const std::string& name,
   summary.tables = static_cast<int>(tables.size());
   summary.rows = static_cast<int>(points.size());
   const std::size_t held_table = table_to_hold_out(tables);
-  if (held_table < tables.size()) summary.held_out_table = tables[held_table].provenance.source;
+  if (held_table < tables.size()) {
+    const Measurement& table = tables[held_table];
+    const MeasuredSeries series = series_of(table, cluster, mpi);
+    summary.held_out_table =
+        fmt::format("{} over {} ranks on {} node(s), {}", name_of(table.operation), series.ranks,
+                    series.nodes, table.provenance.source);
+  }
   std::vector<Point> seen, held;
   std::size_t row = 0;
   for (std::size_t i = 0; i < points.size(); ++i) {

@@ -30,7 +30,7 @@ class Minimiser {
       const MatrixXd j = jacobian(x, r);
       const double before = cost;
       if (!step(j, x, r, cost, damping)) break;
-      if (before - cost < 1e-5 * before) break;
+      if (before - cost < 1e-6 * before) break;
     }
     return finish(x, r, cost, steps);
   }
@@ -69,12 +69,26 @@ class Minimiser {
     return j.transpose() * weights(r).asDiagonal() * j;
   }
 
+  // Takes parameters that push against a bound out of the step, so that the others move freely.
+  void hold_at_bounds(const VectorXd& x, MatrixXd& a, VectorXd& slope) const {
+    for (Eigen::Index i = 0; i < x.size(); ++i) {
+      const bool held =
+          (x[i] <= problem_.low[i] && slope[i] > 0) || (x[i] >= problem_.high[i] && slope[i] < 0);
+      if (!held) continue;
+      a.row(i).setZero();
+      a.col(i).setZero();
+      a(i, i) = 1;
+      slope[i] = 0;
+    }
+  }
+
   // One step that lowers the cost, if damping finds one.
   bool step(const MatrixXd& j, VectorXd& x, VectorXd& r, double& cost, double& damping) const {
     MatrixXd a = curvature(j, r);
     a.diagonal() += prior_;
-    const VectorXd slope =
+    VectorXd slope =
         j.transpose() * weights(r).asDiagonal() * r + prior_.cwiseProduct(x - problem_.start);
+    hold_at_bounds(x, a, slope);
     for (int attempt = 0; attempt < 8; ++attempt) {
       MatrixXd damped = a;
       damped.diagonal() *= 1 + damping;

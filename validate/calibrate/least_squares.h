@@ -19,8 +19,8 @@ namespace lambcast::validate {
 struct LeastSquares {
   std::function<Eigen::VectorXd(const Eigen::VectorXd&)> residuals;
   Eigen::VectorXd start, low, high;
-  Eigen::VectorXd first;   // where to begin to look; often `start`
-  double outlier = 0.1;    // d
+  Eigen::VectorXd first;        // where to begin to look; often `start`
+  double outlier = 0.1;         // d
   Eigen::VectorXd prior_width;  // s
   int most_steps = 40;
 };

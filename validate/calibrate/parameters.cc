@@ -126,7 +126,7 @@ std::string value_text(Unit unit, double value) {
     case Unit::gigabytes_per_s:
       return fmt::format("{:.10g} GB/s", value);
     case Unit::bytes:
-      return fmt::format("{:.10g} B", value);
+      return fmt::format("{:.0f} B", value);
     case Unit::share:
       return fmt::format("{:.10g}", value);
   }

@@ -11,7 +11,7 @@
 #include "sim/base/check.h"
 #include "sim/base/csv.h"
 #include "sim/base/error.h"
-#include "validate/calibrate/setting.h"
+#include "validate/calibrate/measured_series.h"
 #include "validate/replay/nccl_own_model.h"
 
 namespace lambcast {
@@ -34,21 +34,21 @@ double error_of(const CollectiveResult& result, std::size_t row) {
 }
 
 CollectiveResult replay_one(const CollectiveCase& replayed, const Cluster& cluster) {
-  const CollectiveSetting setting = validate::setting_of(replayed.measured, cluster, false);
-  CollectiveSeries series = prepare(cluster, setting);
-  const int nodes = series.request.layout.nodes();
-  const NcclOwnMachine own = nccl_own_machine(cluster, nodes, setting.gpus_per_node);
+  const bool mpi = cluster.calibration && cluster.calibration->mpi;
+  validate::MeasuredSeries series = validate::series_of(replayed.measured, cluster, mpi);
+  const Op op = series.parts.front().series.request.op;
+  const bool has_own = !mpi && op != Op::all_to_all;
+  const NcclOwnMachine own = nccl_own_machine(cluster, series.nodes, series.gpus_per_node);
   CollectiveResult result;
   result.of = replayed;
   std::vector<double> sizes, errors, absolute, own_errors;
   for (std::size_t i = 0; i < replayed.measured.rows.size(); ++i) {
     const validate::Row& row = replayed.measured.rows[i];
-    result.forecast.push_back(forecast(series, row.size).time);
+    result.forecast.push_back(forecast_time(series, row.size));
     sizes.push_back(row.size.value());
     errors.push_back(error_of(result, i));
     absolute.push_back(std::abs(errors.back()));
-    if (setting.op != Op::all_to_all)
-      own_errors.push_back(std::abs(nccl_own_time(own, setting.op, row.size) / row.time - 1));
+    if (has_own) own_errors.push_back(std::abs(nccl_own_time(own, op, row.size) / row.time - 1));
   }
   if (absolute.empty()) fail_input({replayed.name, 0, {}}, "holds no rows");
   result.bands = validate::errors_by_band(sizes, errors);

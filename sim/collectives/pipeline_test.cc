@@ -1,0 +1,171 @@
+// Slices, limits of a protocol and reduction in the switch, against the equations of transport.h.
+#include <catch2/catch.hpp>
+
+#include <cmath>
+
+#include "sim/base/error.h"
+#include "sim/collectives/collective.h"
+
+namespace lambcast {
+namespace {
+
+using Catch::Matchers::Contains;
+
+constexpr double us = 1e-6, mb = 1e6;
+
+struct Setting {
+  int gpus = 1, nics = 1, nodes = 8;
+  double link = 1e12, nic = 1e9;
+  Transport transport;
+};
+
+// One protocol, 5 us a hop in the node and 20 us between nodes.
+Setting setting(int gpus, int nodes) {
+  Setting s;
+  s.gpus = s.nics = gpus;
+  s.nodes = nodes;
+  const HopLatency hop{Duration::microseconds(7), Duration::microseconds(5),
+                       Duration::microseconds(20)};
+  Protocol simple;
+  simple.name = "simple";
+  simple.ring = simple.tree = hop;
+  s.transport.protocols.push_back(simple);
+  return s;
+}
+
+Collective plan(const Setting& s, const char* algorithm, Op op, double size, bool fold = true,
+                bool expand = false) {
+  const NodeSpec node{s.gpus,          s.nics,           Bandwidth(s.link), false,
+                      Bandwidth(1e13), Bandwidth(s.nic), Bandwidth(1e10)};
+  Machines machines;
+  machines.build_full = [=] { return build_machine(node, s.nodes, false, single_switch); };
+  if (fold) machines.folded = build_machine(node, s.nodes, true, single_switch);
+  return plan_collective({op,
+                          Bytes(size),
+                          {s.gpus * s.nodes, s.gpus, s.nics, false},
+                          Library::nccl,
+                          algorithm,
+                          "",
+                          expand},
+                         machines, s.transport);
+}
+
+double seconds(const Setting& s, const char* algorithm, Op op, double size) {
+  return plan(s, algorithm, op, size).time.s();
+}
+
+TEST_CASE("pipeline: a ring is paced by its link and by a slice on its way around") {
+  // 8 nodes of one GPU: 7 steps of S/8, all between nodes. Two slices a step, so f = W/2.
+  Setting s = setting(1, 8);
+  s.transport.slice = Bytes(100 * mb);
+  s.transport.protocols[0].slices = 2;
+  for (const double size : {8e3, 1e6, 8e6, 80e6}) {
+    const double w = 7 * size / 8 / 1e9, f = w / 2, l = 7 * 20 * us;
+    CHECK(seconds(s, "ring", Op::all_gather, size) ==
+          Approx(7 * us + f + std::hypot(w - f, l)).epsilon(1e-7));
+  }
+  // Far away from each other, one of the two is all that counts.
+  CHECK(seconds(s, "ring", Op::all_gather, 800 * mb) == Approx(7 * 0.1).epsilon(1e-3));
+  CHECK(seconds(s, "ring", Op::all_gather, 8) == Approx(147 * us).epsilon(1e-3));
+  // Many slices: the fill goes, S/8 = 100 MB in 100 slices.
+  s.transport.slice = Bytes(1 * mb);
+  const double w = 7 * 0.1, f = w / 100;
+  CHECK(seconds(s, "ring", Op::all_gather, 800 * mb) ==
+        Approx(7 * us + f + std::hypot(w - f, 140 * us)).epsilon(1e-7));
+  // One slice that is never cut: latency and transfer add up, as without slices.
+  s.transport.slice = Bytes(1e12);
+  s.transport.protocols[0].slices = 1;
+  CHECK(seconds(s, "ring", Op::all_gather, 8 * mb) == Approx(147 * us + 7e-3).epsilon(1e-6));
+}
+
+TEST_CASE("pipeline: a tree fills its pipe, then streams") {
+  // 2 nodes of one GPU: 2 hops; each edge carries S/2 each way in both trees, W = S/B. In k slices
+  // of S/2 the first takes 2 hops of S/2/k.
+  Setting s = setting(1, 2);
+  s.transport.slice = Bytes(1 * mb);
+  for (const double size : {1e6, 2e6, 20e6, 200e6}) {
+    const double w = size / 1e9, k = std::max(1.0, size / 2 / mb), f = 2 * size / 2 / 1e9 / k;
+    CHECK(seconds(s, "tree", Op::all_reduce, size) ==
+          Approx(7 * us + 40 * us + f + w * (1 - 1 / k)).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("pipeline: a node's limit binds below the NICs and is shared by them") {
+  // 2 nodes of 4 GPUs and NICs of 1 GB/s: 4 GB/s, held to 1 GB/s of payload by the protocol.
+  Setting s = setting(4, 2);
+  for (HopLatency* hop : {&s.transport.protocols[0].ring, &s.transport.protocols[0].tree})
+    *hop = {};
+  CHECK(seconds(s, "ring", Op::all_gather, 64 * mb) == Approx(7. / 8 * 64e6 / 4e9));
+  s.transport.protocols[0].node_cap = Bandwidth(1e9);
+  CHECK(seconds(s, "ring", Op::all_gather, 64 * mb) == Approx(7. / 8 * 64e6 / 1e9));
+  s.transport.protocols[0].efficiency = 0.5;  // does not halve the limit, which is payload
+  CHECK(seconds(s, "ring", Op::all_gather, 64 * mb) == Approx(7. / 8 * 64e6 / 1e9));
+  // Trees take their share of it.
+  s.transport.protocols[0].tree_efficiency = 0.5;
+  CHECK(seconds(s, "tree", Op::all_reduce, 64 * mb) == Approx(64e6 / 0.5e9));
+  CHECK(seconds(s, "ring", Op::all_gather, 64 * mb) == Approx(7. / 8 * 64e6 / 1e9));
+}
+
+TEST_CASE("pipeline: within one node other latencies hold") {
+  Setting s = setting(4, 1);
+  s.transport.protocols[0].alone =
+      HopLatency{Duration::microseconds(3), Duration::microseconds(1), Duration()};
+  // 6 steps of an all-reduce.
+  CHECK(seconds(s, "ring", Op::all_reduce, 4) == Approx(9 * us).epsilon(1e-5));
+  s.nodes = 2;
+  CHECK(seconds(s, "ring", Op::all_gather, 4) == Approx((7 + 6 * 5 + 20) * us).epsilon(1e-4));
+}
+
+TEST_CASE("pipeline: the switch reduces at S (1 + 1/p) each way") {
+  Setting s = setting(8, 1);
+  s.link = 100e9;
+  CHECK_THROWS_WITH(plan(s, "nvls", Op::all_reduce, mb), Contains("no protocol of this cluster"));
+  s.transport.protocols[0].in_switch =
+      InSwitch{{Duration::microseconds(25), Duration(), Duration::microseconds(21)}, 0.8};
+  const double S = 800 * mb;
+  CHECK(seconds(s, "nvls", Op::all_reduce, S) == Approx(25 * us + S * 9 / 8 / 80e9).epsilon(1e-7));
+  // Cheaper than the ring's 2 * 7/8 S, so it is chosen; small sizes take the ring's low base.
+  CHECK(plan(s, "", Op::all_reduce, S).algorithm == "nvls");
+  s.transport.protocols[0].ring = {};
+  CHECK(plan(s, "", Op::all_reduce, 8).algorithm == "ring");
+  // Four nodes: trees between them, two levels deep; an inner node sends 2 S over 8 NICs.
+  s.nodes = 4;
+  CHECK(seconds(s, "nvls", Op::all_reduce, S) ==
+        Approx(25 * us + 4 * 21 * us + 2 * S / 8e9).epsilon(1e-7));
+  CHECK(plan(s, "nvls", Op::all_reduce, S).traffic.network_sent_per_node.value() ==
+        Approx(2 * 3. / 4 * S));
+}
+
+TEST_CASE("pipeline: folded or written out, in one event or many, the time is the same") {
+  Setting s = setting(4, 4);
+  s.link = 5e9;
+  s.transport.slice = Bytes(mb);
+  s.transport.protocols[0].slices = 2;
+  s.transport.protocols[0].node_cap = Bandwidth(3e9);
+  s.transport.protocols[0].in_switch = InSwitch{};
+  for (const char* algorithm : {"ring", "tree", "nvls"}) {
+    for (const double size : {1e4, 1e6, 1e8}) {
+      INFO(algorithm << " " << size);
+      const Collective folded = plan(s, algorithm, Op::all_reduce, size);
+      const Collective full = plan(s, algorithm, Op::all_reduce, size, false, true);
+      CHECK(full.time.s() == Approx(folded.time.s()).epsilon(1e-6));
+      CHECK(simulate(folded, NetworkModel::analytic).s() == Approx(folded.time.s()).epsilon(1e-6));
+      CHECK(simulate(full, NetworkModel::analytic).s() == Approx(folded.time.s()).epsilon(1e-6));
+      CHECK(simulate(full, NetworkModel::flow).s() ==
+            Approx(simulate(folded, NetworkModel::flow).s()).epsilon(1e-6));
+      CHECK(simulate(folded, NetworkModel::flow).s() <= folded.time.s() * (1 + 1e-6));
+    }
+  }
+}
+
+TEST_CASE("pipeline: what is left to wait for") {
+  const Duration ten = Duration::microseconds(10);
+  CHECK(exposed(ten, 0, ten) == ten);
+  CHECK(exposed(ten, 0.75, Duration::microseconds(0)) == ten);
+  // sqrt(7.5^2 + 10^2) - 7.5 = 5
+  CHECK(exposed(ten, 0.75, ten).us() == Approx(5));
+  CHECK(exposed(ten, 1, Duration::seconds(1)).us() < 1e-4);
+}
+
+}  // namespace
+}  // namespace lambcast

@@ -1,0 +1,293 @@
+#include "validate/calibrate/calibrate.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <random>
+
+#include "sim/base/error.h"
+#include "validate/calibrate/measured_series.h"
+
+namespace lambcast::validate {
+namespace {
+
+using Catch::Matchers::Contains;
+
+// A machine of four-GPU nodes, some way from what a calibration starts with.
+const char* const base = R"(
+name = "made-up"
+device = "a100-40g"
+[node]
+gpus = 4
+gpu_peers = "nvlink"
+gpu_link = { value = "200 GB/s", kind = "assumed", source = "test" }
+gpu_nic = "26 GB/s"
+[nic]
+count = 4
+network = "rdma"
+nominal = "200 Gbit/s"
+bandwidth = "20 GB/s"
+[nccl]
+protocols = ["LL", "Simple"]
+slice = "1 MiB"
+)";
+
+struct Truth {
+  const char* key;
+  const char* text;
+  double value;
+};
+const std::vector<Truth> truths{{"node.gpu_link", "160 GB/s", 160},
+                                {"nccl.nic_efficiency", "0.8", 0.8},
+                                {"nccl.LL.base", "12 us", 12},
+                                {"nccl.LL.network_hop", "6 us", 6},
+                                {"nccl.LL.local_hop", "1.5 us", 1.5},
+                                {"nccl.Simple.base", "30 us", 30},
+                                {"nccl.Simple.network_hop", "22 us", 22},
+                                {"nccl.Simple.local_hop", "9 us", 9}};
+
+Cluster true_cluster() {
+  Table table = Table::parse(base, "truth.toml");
+  for (const Truth& truth : truths) table.set(truth.key, truth.text, "test");
+  return decode_cluster(table, "truth.toml");
+}
+
+// What the true machine would measure, times log-normal noise of the given width.
+Measurement made_up(Operation operation, int nodes, int per_node, double noise, unsigned seed,
+                    double from = 1024, double to = 1e9) {
+  Measurement table;
+  table.operation = operation;
+  table.ranks = nodes * per_node;
+  table.nodes = nodes;
+  table.provenance = {Kind::measured, "made-up"};
+  MeasuredSeries series = series_of(table, true_cluster(), false);
+  std::mt19937 random(seed);
+  for (double size = from; size <= to; size *= 2) {
+    // A sum of twelve uniform numbers is close to normal, and the same on every platform.
+    double normal = -6;
+    for (int i = 0; i < 12; ++i) normal += static_cast<double>(random()) / 4294967296.0;
+    table.rows.push_back(
+        {Bytes(size), forecast_time(series, Bytes(size)).scaled(std::exp(noise * normal)), {}});
+  }
+  return table;
+}
+
+std::vector<Measurement> all_tables(double noise, unsigned seed) {
+  std::vector<Measurement> tables;
+  for (const auto operation :
+       {Operation::all_reduce, Operation::all_gather, Operation::reduce_scatter})
+    for (const int nodes : {1, 2, 4, 8})
+      for (const int per_node : {2, 4})
+        tables.push_back(made_up(operation, nodes, per_node, noise, seed++));
+  return tables;
+}
+
+const FittedParameter& found(const FitSummary& summary, const std::string& key) {
+  for (const FittedParameter& parameter : summary.parameters)
+    if (parameter.of.key == key) return parameter;
+  FAIL("no parameter " << key);
+  return summary.parameters.front();
+}
+
+bool has(const FitSummary& summary, const std::string& key) {
+  return std::any_of(summary.parameters.begin(), summary.parameters.end(),
+                     [&](const auto& parameter) { return parameter.of.key == key; });
+}
+
+TEST_CASE("calibrate: what the tables determine is found again") {
+  const FitSummary summary = calibrate(base, "base.toml", all_tables(0, 1));
+  for (const Truth& truth : truths) {
+    INFO(truth.key);
+    CHECK(found(summary, truth.key).identified);
+    CHECK(found(summary, truth.key).value == Approx(truth.value).epsilon(0.03));
+  }
+  for (const BandError& band : summary.held_out) CHECK(band.median < 0.01);
+  CHECK(summary.tables == 24);
+  CHECK_FALSE(summary.held_out_table.empty());
+}
+
+TEST_CASE("calibrate: intervals hold the truth, and forecasts the measurements") {
+  int inside = 0, all = 0;
+  for (const unsigned seed : {100u, 200u, 300u}) {
+    const FitSummary summary = calibrate(base, "base.toml", all_tables(0.05, seed));
+    for (const Truth& truth : truths) {
+      const FittedParameter& parameter = found(summary, truth.key);
+      if (!parameter.identified) continue;
+      ++all;
+      if (parameter.low <= truth.value && truth.value <= parameter.high) ++inside;
+    }
+    // Noise of 5 %: half of all rows within 0.674 of that, nine in ten within 1.645.
+    for (const BandError& band : summary.fitted) {
+      CHECK(band.median == Approx(0.674 * 0.05).epsilon(0.35));
+      CHECK(band.p90 == Approx(1.645 * 0.05).epsilon(0.35));
+    }
+  }
+  CHECK(all >= 20);
+  // 95 % intervals; with 24 of them fewer than 19 would be a chance of one in a thousand.
+  CHECK(inside >= all - 5);
+}
+
+TEST_CASE("calibrate: outliers do not move it") {
+  std::vector<Measurement> tables = all_tables(0, 1);
+  for (Measurement& table : tables) table.rows[3].time = table.rows[3].time * 10;
+  const FitSummary summary = calibrate(base, "base.toml", tables);
+  CHECK(found(summary, "nccl.nic_efficiency").value == Approx(0.8).epsilon(0.03));
+  CHECK(found(summary, "nccl.Simple.network_hop").value == Approx(22).epsilon(0.1));
+}
+
+TEST_CASE("calibrate: what the tables do not exercise is left alone or called unidentified") {
+  // One node says nothing of the network; no all-reduce, nothing of trees.
+  const FitSummary one_node =
+      calibrate(base, "base.toml", std::vector{made_up(Operation::all_gather, 1, 4, 0, 1)});
+  CHECK(has(one_node, "nccl.Simple.alone_base"));
+  for (const char* key : {"nccl.nic_efficiency", "nccl.Simple.network_hop", "nccl.tree_efficiency"})
+    CHECK_FALSE(has(one_node, key));
+  // One size cannot tell latency from bandwidth.
+  const std::vector one_size{made_up(Operation::all_reduce, 2, 4, 0, 1, 1 << 20, 1 << 20)};
+  const FitSummary summary = calibrate(base, "base.toml", one_size);
+  CHECK(summary.rows == 1);
+  CHECK(summary.held_out.empty());
+  CHECK(std::none_of(summary.parameters.begin(), summary.parameters.end(),
+                     [](const auto& parameter) { return parameter.identified; }));
+  CHECK(summary.fitted.front().median < 0.02);
+  const std::string report = brief_report(summary);
+  CHECK_THAT(report, Contains("not identified by these tables"));
+  CHECK_THAT(report, Contains("nccl.nic_efficiency") && Contains("1 rows of 1 tables"));
+}
+
+TEST_CASE("calibrate: the file it writes forecasts as it fitted, and says inside and outside") {
+  const FitSummary summary = calibrate(base, "base.toml", all_tables(0.05, 7));
+  const std::string text =
+      calibrated_cluster(base, "base.toml", "mine", summary, "three \"good\" nights");
+  const Cluster cluster = decode_cluster(Table::parse(text, "mine.toml"), "mine.toml");
+  CHECK(cluster.name == "mine");
+  CHECK(cluster.description.empty());
+  CHECK(cluster.nccl.nic_efficiency.provenance.kind == Kind::fitted);
+  CHECK_THAT(cluster.nccl.nic_efficiency.provenance.source, Contains("95 % interval"));
+  // Four digits are written.
+  CHECK(cluster.nccl.nic_efficiency.value ==
+        Approx(found(summary, "nccl.nic_efficiency").value).epsilon(1e-3));
+  CHECK(cluster.gpu_link.value.value() ==
+        Approx(found(summary, "node.gpu_link").value * 1e9).epsilon(1e-3));
+  REQUIRE(cluster.calibration);
+  const Calibration& calibration = *cluster.calibration;
+  CHECK(calibration.source == "three \"good\" nights");
+  CHECK(calibration.operations.size() == 3);
+  CHECK(calibration.sizes.low == 1024);
+  CHECK(calibration.nodes.high == 8);
+  CHECK(calibration.ranks.low == 2);
+  REQUIRE(calibration.bands.size() == 3);
+  // 90 % of noise of 5 % lies within 1.645 of it.
+  CHECK(calibration.bands[2].low == Approx(std::exp(-1.645 * 0.05)).epsilon(0.04));
+  CHECK(calibration.bands[2].high == Approx(std::exp(1.645 * 0.05)).epsilon(0.04));
+  // Read and written once more it is the same text.
+  CHECK(calibrated_cluster(text, "mine.toml", "mine", summary, "three \"good\" nights") == text);
+}
+
+TEST_CASE("calibrate: an interval widens with the distance from what was measured") {
+  Calibration calibration;
+  calibration.operations = {Op::all_reduce};
+  calibration.sizes = {1024, 1048576};
+  calibration.ranks = {4, 32};
+  calibration.nodes = {1, 8};
+  calibration.bands = {{Bytes(65536), 0.5, 2.0}, {Bytes(1e300), 0.9, 1.1}};
+  const Duration t = Duration::microseconds(100);
+  const auto interval = [&](Op op, double size, int ranks, int nodes) {
+    return interval_of(calibration, op, Bytes(size), ranks, nodes, t);
+  };
+  const auto inside = interval(Op::all_reduce, 1e6, 32, 8);
+  CHECK(inside.calibrated);
+  CHECK(inside.low.us() == Approx(90));
+  CHECK(inside.high.us() == Approx(110));
+  CHECK(interval(Op::all_reduce, 2048, 8, 2).high.us() == Approx(200));
+  // Twice the nodes: squared. Four times the size: to the third power.
+  const auto twice = interval(Op::all_reduce, 1e6, 32, 16);
+  CHECK_FALSE(twice.calibrated);
+  CHECK(twice.high.us() == Approx(121));
+  CHECK(interval(Op::all_reduce, 4 * 1048576, 32, 8).low.us() == Approx(100 * 0.9 * 0.9 * 0.9));
+  // Another operation: squared, though inside every range.
+  const auto other = interval(Op::all_gather, 1e6, 32, 8);
+  CHECK_FALSE(other.calibrated);
+  CHECK(other.high.us() == Approx(121));
+}
+
+TEST_CASE("calibrate: tables that cannot be placed are refused with a reason") {
+  const auto refused = [](Measurement table) {
+    table.provenance.source = "table.csv";
+    try {
+      calibrate(base, "base.toml", std::vector{table});
+    } catch (const Error& error) {
+      CHECK(error.code() == Exit::usage);
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const Measurement good = made_up(Operation::all_reduce, 2, 4, 0, 1);
+  CHECK(refused(good).empty());
+  Measurement bad = good;
+  bad.nodes.reset();
+  CHECK_THAT(refused(bad), Contains("table.csv: does not say over how many nodes its 8 ranks lie"));
+  bad = good;
+  bad.nodes = 1;
+  CHECK_THAT(refused(bad), Contains("8 ranks per node do not fit made-up"));
+  bad.nodes = 3;
+  CHECK_THAT(refused(bad), Contains("8 ranks do not spread evenly over 3 nodes"));
+  bad.ranks = 1;
+  CHECK_THAT(refused(bad), Contains("moves nothing"));
+  bad = good;
+  bad.operation = Operation::ping_pong;
+  CHECK_THAT(refused(bad), Contains("ping_pong is not forecast here from NCCL tables"));
+  bad = good;
+  bad.rows.clear();
+  CHECK_THAT(refused(bad), Contains("no row with a time"));
+}
+
+TEST_CASE("calibrate: DeepSpeed's exchange over MPI is its three collectives") {
+  Measurement table;
+  table.operation = Operation::compressed_allreduce;
+  table.algorithm = "DeepSpeed MPI exchange, ring allgather";
+  table.ranks = 8;
+  table.nodes = 2;
+  Table description = Table::parse(base, "base.toml");
+  for (const char* key : {"base", "local_hop", "network_hop"})
+    description.set(std::string("mpi.mpi.") + key, "0 us", "test");
+  description.set("mpi.message_overhead", "0 us", "test");
+  description.set("node.host_link", "1000 GB/s", "test");
+  const Cluster cluster = decode_cluster(description, "base.toml");
+  MeasuredSeries series = series_of(table, cluster, true);
+  // Signs of 1 GB of fp32: 31.25 MB. In the gather each of 4 ranks sends 4 of 8 chunks to the other
+  // node over its own 20 GB/s; the ring over 4 rails passes 7/8 of it on, each rail a quarter.
+  const double signs = 1e9 / 32, scales = 4 * 8;
+  CHECK(forecast_time(series, Bytes(1e9)).s() ==
+        Approx(signs / 2 / 20e9 + 7. / 8 * (signs + scales) / 80e9).epsilon(1e-4));
+  CHECK_THROWS_WITH(series_of(table, cluster, false),
+                    Contains("compressed_allreduce is not forecast here from NCCL tables"));
+}
+
+TEST_CASE("calibrate: a section that makes no sense is refused where it stands") {
+  const auto refused = [](const std::string& section) {
+    try {
+      decode_cluster(Table::parse(base + section, "bad.toml"), "bad.toml");
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const std::string head =
+      "[calibration]\nlibrary = \"nccl\"\noperations = [\"all_reduce\"]\nsmallest = \"8 B\"\n"
+      "largest = \"1 MiB\"\nranks = [2, 8]\nnodes = [1, 2]\n";
+  const std::string band = "[[calibration.bands]]\nlow = 0.9\nhigh = 1.2\n";
+  CHECK(refused(head + band).empty());
+  CHECK_THAT(refused(head), Contains("calibration.bands"));
+  CHECK_THAT(refused(head + "[[calibration.bands]]\nlow = 1.3\nhigh = 1.2\n"),
+             Contains("is below low"));
+  CHECK_THAT(refused(head + band + band), Contains("bands must be in order"));
+  std::string other = head;
+  other.replace(other.find("[2, 8]"), 6, "[8, 2]");
+  CHECK_THAT(refused(other + band), Contains("calibration.ranks") && Contains("is no range"));
+  other = head;
+  other.replace(other.find("all_reduce"), 10, "all_reduse");
+  CHECK_THAT(refused(other + band), Contains("did you mean 'all_reduce'"));
+}
+
+}  // namespace
+}  // namespace lambcast::validate

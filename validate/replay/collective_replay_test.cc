@@ -1,0 +1,82 @@
+#include "validate/replay/collective_replay.h"
+
+#include <catch2/catch.hpp>
+
+#include "sim/base/error.h"
+#include "validate/replay/nccl_own_model.h"
+
+namespace lambcast {
+namespace {
+
+using Catch::Matchers::Contains;
+
+TEST_CASE("collective replay: every carried table is within its limit and beats NCCL's model") {
+  const CollectiveSummary summary = replay_collectives(carried_collectives(), carried_limits());
+  CHECK(summary.within);
+  CHECK(summary.results.size() == 60);
+  for (const CollectiveResult& result : summary.results) {
+    INFO(result.of.name);
+    CHECK(result.forecast.size() == result.of.measured.rows.size());
+    const bool nccl = result.of.cluster != "emulated-ethernet-100mbit";
+    CHECK(result.nccl_median.has_value() == nccl);
+    if (nccl) CHECK(result.median_error < *result.nccl_median);
+  }
+  // One of the tables was kept from the fit.
+  CHECK(std::any_of(summary.results.begin(), summary.results.end(),
+                    [](const auto& result) { return !result.of.fitted; }));
+  const std::string text = collective_replay_table(summary);
+  CHECK_THAT(text, Contains("on 48 of 48 tables") && Contains("60 tables: within limits"));
+}
+
+TEST_CASE("collective replay: the canary trips the alarm") {
+  std::vector<CollectiveCase> cases = carried_collectives();
+  cases.push_back(canary_collective());
+  const CollectiveSummary summary = replay_collectives(cases, carried_limits());
+  CHECK_FALSE(summary.within);
+  CHECK_THAT(collective_replay_table(summary), Contains("PAST ITS LIMIT"));
+}
+
+TEST_CASE("collective replay: errors, bands and rows of a table with known times") {
+  CollectiveCase replayed = carried_collectives().front();
+  const CollectiveSummary before = replay_collectives({replayed}, {});
+  // Measured set to half of the forecast in every row but one, which is exact: |2 - 1| = 100 %.
+  std::vector<validate::Row>& rows = replayed.measured.rows;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    rows[i].time = before.results[0].forecast[i].scaled(i == 0 ? 1 : 0.5);
+  const CollectiveLimit generous{"*", Bytes(0), Bytes(1e30), 1.01, std::nullopt};
+  const CollectiveLimit strict{replayed.cluster, Bytes(0), Bytes(1e30), 1.01, 0.99};
+  const CollectiveSummary after = replay_collectives({replayed}, {generous});
+  CHECK(after.results[0].median_error == Approx(1));
+  CHECK(after.within);
+  CHECK_FALSE(replay_collectives({replayed}, {strict}).within);
+  // A cluster with limits of its own is not held to the general one.
+  CHECK(replay_collectives({replayed}, {generous, strict}).limits.size() == 1);
+  const std::string csv = collective_replay_csv(after);
+  CHECK(std::count(csv.begin(), csv.end(), '\n') == static_cast<std::ptrdiff_t>(rows.size()) + 1);
+}
+
+TEST_CASE("NCCL's own model: worked by hand") {
+  // Perlmutter, 8 nodes of one A100 with a 25 GB/s NIC (listed step 24), AMD.
+  const Cluster cluster = load_cluster("perlmutter-a100", {});
+  const NcclOwnMachine eight = nccl_own_machine(cluster, 8, 1);
+  CHECK(eight.nic_GBps == 24);
+  CHECK(eight.amd);
+  // All-gather of 32 KiB: ring LL, 7 hops of 5 us after 6.6, at 24/2 GB/s x 8/7.
+  CHECK(nccl_own_time(eight, Op::all_gather, Bytes(32768)).us() ==
+        Approx(6.6 + 7 * 5 + 32768 / (12e3 * 8 / 7)));
+  // Of 1 GiB: ring Simple, 8.4 + 7 * 14 at 24 GB/s.
+  CHECK(nccl_own_time(eight, Op::all_gather, Bytes(1 << 30)).us() ==
+        Approx(8.4 + 7 * 14 + (1 << 30) / (24e3 * 8 / 7)));
+  // All-reduce of 1 GiB: the same ring twice around, latency times 1.4. A tree would have half of
+  // 0.92 * 24 GB/s, 11.04, against the ring's 24 * 8/14 = 13.7.
+  CHECK(nccl_own_time(eight, Op::all_reduce, Bytes(1 << 30)).us() ==
+        Approx(1.4 * (8.4 + 14 * 14) + (1 << 30) / (24e3 * 8 / 14)));
+  // One node of 4: 240 GB/s of NVLink, LL to 87.7; 8 bytes take ring LL, 6 hops of 0.6.
+  const NcclOwnMachine one = nccl_own_machine(cluster, 1, 4);
+  CHECK(nccl_own_time(one, Op::all_reduce, Bytes(8)).us() == Approx(6.6 + 6 * 0.6).epsilon(1e-3));
+  // Two GPUs of the mesh share a third of the links.
+  CHECK(nccl_own_machine(cluster, 1, 2).link_GBps == Approx(80));
+}
+
+}  // namespace
+}  // namespace lambcast
