@@ -124,6 +124,9 @@ std::vector<Row> forecast_rows(const Options& options, const Cluster& cluster, i
 void print_nccl_tests(const Options& options, const Cluster& cluster, double factor,
                       const std::vector<Row>& rows) {
   fmt::print("# lambcast forecast of {} on {}, {} ranks\n", options.op, cluster.name, options.gpus);
+  const bool mpi = options.backend == "mpi";
+  if (cluster.calibration && cluster.calibration->mpi == mpi)
+    fmt::print("# calibrated for {}\n", describe(*cluster.calibration));
   fmt::print("#\n#{:>13} {:>13} {:>9} {:>7} {:>6} {:>11} {:>9} {:>9} {:>7}\n", "size", "count",
              "type", "redop", "root", "time", "algbw", "busbw", "#wrong");
   fmt::print("#{:>13} {:>13} {:>9} {:>7} {:>6} {:>11} {:>9} {:>9} {:>7}\n", "(B)", "(elements)", "",

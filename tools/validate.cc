@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <limits>
 #include <memory>
 
 #include "sim/base/file.h"
@@ -46,7 +47,8 @@ int validate_command(const Options& options) {
       fail_input({"", 0, "--cluster"}, "says where the log of --against is from; there is none");
     std::vector<CollectiveLimit> limits;
     if (options.max_error > 0)
-      limits.push_back({"*", Bytes(0), Bytes(1e18), options.max_error, std::nullopt});
+      limits.push_back({"*", "", Bytes(0), Bytes(std::numeric_limits<double>::infinity()),
+                        options.max_error, std::nullopt});
     return finish(options, replay_collectives(cases_from_log(options), limits), true);
   }
   std::vector<ReplayCase> cases = options.against.empty()

@@ -61,6 +61,15 @@ std::optional<Calibration> decode_calibration(const Table& table) {
   return calibration;
 }
 
+std::string describe(const Calibration& calibration) {
+  std::vector<std::string_view> operations;
+  for (const Op op : calibration.operations) operations.push_back(name_of(op));
+  return fmt::format("{}; {} to {}; {} to {} ranks on {} to {} nodes", fmt::join(operations, ", "),
+                     to_text(Bytes(calibration.sizes.low)), to_text(Bytes(calibration.sizes.high)),
+                     calibration.ranks.low, calibration.ranks.high, calibration.nodes.low,
+                     calibration.nodes.high);
+}
+
 CalibratedInterval interval_of(const Calibration& calibration, Op op, Bytes size, int ranks,
                                int nodes, Duration forecast) {
   const auto band =

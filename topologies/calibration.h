@@ -43,6 +43,9 @@ struct Calibration {
 constexpr double small_below = 65536;
 constexpr double medium_below = 4 * 1048576;
 
+// "all_reduce, all_gather; 32.8 kB to 8.59 GB; 2 to 32 ranks on 1 to 8 nodes", for people.
+std::string describe(const Calibration& calibration);
+
 std::optional<Calibration> decode_calibration(const Table& table);
 
 struct CalibratedInterval {

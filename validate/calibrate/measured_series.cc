@@ -37,6 +37,14 @@ void add_part(MeasuredSeries& series, const Cluster& cluster, CollectiveSetting 
 
 MeasuredSeries series_of(const Measurement& table, const Cluster& cluster, bool mpi) {
   const Where where{table.provenance.source, 0, {}};
+  const bool exchange = table.operation == Operation::compressed_allreduce && mpi;
+  const auto& names = op_names();
+  const auto found = std::find(names.begin(), names.end(), name_of(table.operation));
+  if (found == names.end() && !exchange)
+    fail_input(where,
+               fmt::format("{} is not forecast here from {} tables", name_of(table.operation),
+                           mpi ? "MPI" : "NCCL"),
+               fmt::format("{}", fmt::join(names, ", ")));
   MeasuredSeries series;
   const int nodes = nodes_of(table, cluster, where);
   series.ranks = table.ranks;
@@ -46,7 +54,7 @@ MeasuredSeries series_of(const Measurement& table, const Cluster& cluster, bool 
   setting.ranks = table.ranks;
   setting.gpus_per_node = series.gpus_per_node;
   setting.mpi = mpi;
-  if (table.operation == Operation::compressed_allreduce && mpi) {
+  if (exchange) {
     // The table names the algorithm of its all-gather, where one was forced.
     const bool ring = table.algorithm.value_or("").find("ring") != std::string::npos;
     const char* gather = ring ? "ring" : nullptr;
@@ -55,13 +63,6 @@ MeasuredSeries series_of(const Measurement& table, const Cluster& cluster, bool 
     add_part(series, cluster, setting, Op::all_gather, gather, 0, Bytes(4.0 * table.ranks));
     return series;
   }
-  const auto& names = op_names();
-  const auto found = std::find(names.begin(), names.end(), name_of(table.operation));
-  if (found == names.end())
-    fail_input(where,
-               fmt::format("{} is not forecast here from {} tables", name_of(table.operation),
-                           mpi ? "MPI" : "NCCL"),
-               fmt::format("{}", fmt::join(names, ", ")));
   setting.algorithm = table.algorithm.value_or("");
   setting.protocol = table.protocol.value_or("");
   add_part(series, cluster, setting, static_cast<Op>(found - names.begin()), nullptr, 1, Bytes(0));

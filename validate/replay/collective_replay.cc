@@ -57,11 +57,16 @@ CollectiveResult replay_one(const CollectiveCase& replayed, const Cluster& clust
   return result;
 }
 
+std::string_view role_of(const CollectiveCase& replayed) {
+  return replayed.fitted ? "fitted" : "unseen";
+}
+
 std::optional<LimitResult> check_limit(const CollectiveLimit& limit, const std::string& cluster,
                                        const std::vector<CollectiveResult>& results) {
   std::vector<double> errors;
   for (const CollectiveResult& result : results) {
     if (result.of.cluster != cluster) continue;
+    if (!limit.role.empty() && limit.role != role_of(result.of)) continue;
     for (std::size_t i = 0; i < result.forecast.size(); ++i) {
       const Bytes size = result.of.measured.rows[i].size;
       if (size >= limit.from && size < limit.below) errors.push_back(std::abs(error_of(result, i)));
@@ -78,6 +83,7 @@ std::optional<LimitResult> check_limit(const CollectiveLimit& limit, const std::
 
 std::string range_text(const CollectiveLimit& limit) {
   const auto size = [](Bytes bytes) { return fmt::format("{:.0f} KiB", bytes.value() / 1024); };
+  if (limit.from.value() == 0 && std::isinf(limit.below.value())) return "all sizes";
   if (limit.from.value() == 0) return "below " + size(limit.below);
   if (std::isinf(limit.below.value())) return size(limit.from) + " and more";
   return size(limit.from) + " to " + size(limit.below);
@@ -107,9 +113,12 @@ std::vector<CollectiveLimit> carried_limits() {
       return text.empty() ? Bytes(otherwise)
                           : parse_bytes(text, {table.name, table.lines[row], column});
     };
-    CollectiveLimit limit{table.text(row, "cluster"), size("from", 0),
+    CollectiveLimit limit{table.text(row, "cluster"),
+                          table.text(row, "role"),
+                          size("from", 0),
                           size("below", std::numeric_limits<double>::infinity()),
-                          table.number(row, "max_median"), std::nullopt};
+                          table.number(row, "max_median"),
+                          std::nullopt};
     if (!table.text(row, "max_p90").empty()) limit.max_p90 = table.number(row, "max_p90");
     limits.push_back(limit);
   }
@@ -154,7 +163,7 @@ CollectiveSummary replay_collectives(const std::vector<CollectiveCase>& cases,
 
 std::string collective_replay_table(const CollectiveSummary& summary) {
   std::string out =
-      fmt::format("{:<46} {:<16} {:>6} {:>9} {:>9} {:>9} {:>8} {:>10}\n", "table", "cluster",
+      fmt::format("{:<44} {:<25} {:>6} {:>9} {:>9} {:>9} {:>8} {:>10}\n", "table", "cluster",
                   "role", "<64 KiB", "to 4 MiB", "above", "median", "NCCL's own");
   int worse = 0, compared = 0;
   for (const CollectiveResult& result : summary.results) {
@@ -172,9 +181,8 @@ std::string collective_replay_table(const CollectiveSummary& summary) {
       if (*result.nccl_median < result.median_error) ++worse, own += " *";
     }
     std::string name = result.of.name.substr(0, result.of.name.rfind('.'));
-    out +=
-        fmt::format("{:<46} {:<16} {:>6}{} {:>7.1f}% {:>10}\n", name, result.of.cluster,
-                    result.of.fitted ? "fitted" : "unseen", bands, result.median_error * 100, own);
+    out += fmt::format("{:<44} {:<25} {:>6}{} {:>7.1f}% {:>10}\n", name, result.of.cluster,
+                       role_of(result.of), bands, result.median_error * 100, own);
   }
   out += fmt::format(
       "Medians of |forecast / measured - 1|. Better than NCCL's own model, "
@@ -184,10 +192,10 @@ std::string collective_replay_table(const CollectiveSummary& summary) {
     std::string p90 =
         checked.of.max_p90 ? fmt::format(" (limit {:.0f}%)", *checked.of.max_p90 * 100) : "";
     out += fmt::format(
-        "{:<16} {:<18} {:>4} rows: median {:>4.1f}% (limit {:.0f}%), 90th "
+        "{:<25} {:<6} {:<18} {:>4} rows: median {:>4.1f}% (limit {:.0f}%), 90th "
         "percentile {:>4.1f}%{}{}\n",
-        checked.cluster, range_text(checked.of), checked.rows, checked.median * 100,
-        checked.of.max_median * 100, checked.p90 * 100, p90,
+        checked.cluster, checked.of.role, range_text(checked.of), checked.rows,
+        checked.median * 100, checked.of.max_median * 100, checked.p90 * 100, p90,
         checked.within ? "" : "  PAST ITS LIMIT");
   }
   out += fmt::format("{} tables: {}\n", summary.results.size(),
@@ -202,8 +210,8 @@ std::string collective_replay_csv(const CollectiveSummary& summary) {
     const validate::Measurement& measured = result.of.measured;
     for (std::size_t i = 0; i < result.forecast.size(); ++i)
       out += csv::row({csv::field(result.of.name), csv::field(result.of.cluster),
-                       result.of.fitted ? "fitted" : "unseen",
-                       std::string(name_of(measured.operation)), fmt::format("{}", measured.ranks),
+                       std::string(role_of(result.of)), std::string(name_of(measured.operation)),
+                       fmt::format("{}", measured.ranks),
                        measured.nodes ? fmt::format("{}", *measured.nodes) : "",
                        csv::number(measured.rows[i].size.value()),
                        csv::number(measured.rows[i].time.us()),

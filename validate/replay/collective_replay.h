@@ -30,6 +30,7 @@ struct CollectiveResult {
 // "The median (and 90th percentile) over all rows of this cluster in this range of sizes."
 struct CollectiveLimit {
   std::string cluster;  // "*": every cluster without a limit of its own for any size
+  std::string role;     // "fitted", "unseen" or empty: both
   Bytes from, below;
   double max_median = 0;
   std::optional<double> max_p90;

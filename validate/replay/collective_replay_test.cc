@@ -43,8 +43,8 @@ TEST_CASE("collective replay: errors, bands and rows of a table with known times
   std::vector<validate::Row>& rows = replayed.measured.rows;
   for (std::size_t i = 0; i < rows.size(); ++i)
     rows[i].time = before.results[0].forecast[i].scaled(i == 0 ? 1 : 0.5);
-  const CollectiveLimit generous{"*", Bytes(0), Bytes(1e30), 1.01, std::nullopt};
-  const CollectiveLimit strict{replayed.cluster, Bytes(0), Bytes(1e30), 1.01, 0.99};
+  const CollectiveLimit generous{"*", "", Bytes(0), Bytes(1e30), 1.01, std::nullopt};
+  const CollectiveLimit strict{replayed.cluster, "fitted", Bytes(0), Bytes(1e30), 1.01, 0.99};
   const CollectiveSummary after = replay_collectives({replayed}, {generous});
   CHECK(after.results[0].median_error == Approx(1));
   CHECK(after.within);
