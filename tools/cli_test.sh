@@ -111,7 +111,7 @@ fi
 "$lambcast" validate --rows rows.csv >/dev/null
 cmp -s rows.csv validation/collectives.csv || fail "--rows and collectives.csv differ"
 expect 3 'canary .*PAST ITS LIMIT' "$lambcast" validate --canary --out validation
-grep -q 'class=verdict>PAST LIMITS' validation/report.html || fail "the page hides a missed limit"
+grep -q 'class=verdict><p>PAST LIMITS' validation/report.html || fail "the page hides a missed limit"
 touch file
 expect 2 'file/below: Not a directory' "$lambcast" validate --out file/below
 expect 2 '--rows: cannot be written' "$lambcast" validate --rows file/below

@@ -87,8 +87,8 @@ std::string inline_svg(std::string_view svg, std::string_view name, std::string_
   return text;
 }
 
-std::string page_start(std::string_view title, std::string_view heading, std::string_view verdict,
-                       std::string_view notice) {
+std::string page_start(std::string_view title, std::string_view heading,
+                       const std::vector<std::string>& verdict, std::string_view notice) {
   std::string text = fmt::format(
       "<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8>\n"
       "<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; "
@@ -96,8 +96,11 @@ std::string page_start(std::string_view title, std::string_view heading, std::st
       "<meta name=viewport content=\"width=device-width\">"
       "<meta name=color-scheme content=\"light dark\">\n"
       "<title>{}</title>\n<style>{}</style></head><body><main>\n"
-      "<h1>{}</h1>\n<p class=verdict>{}</p>\n",
-      escaped(title), page_css, escaped(heading), escaped(verdict));
+      "<h1>{}</h1>\n<div class=verdict>",
+      escaped(title), page_css, escaped(heading));
+  for (const std::string& paragraph : verdict)
+    text += fmt::format("<p>{}</p>\n", escaped(paragraph));
+  text += "</div>\n";
   if (!notice.empty()) text += fmt::format("<p class=note>{}</p>\n", escaped(notice));
   return text;
 }

@@ -132,7 +132,7 @@ std::string page_html(const csv::Table& table, const std::vector<Point>& points,
                       const std::vector<Drawing>& drawings, const std::string& provenance,
                       const std::string& notice) {
   const std::string verdict = fmt::format("{}", fmt::join(in_words(verdict_of(points)), " "));
-  return page_start("lambcast report", "lambcast: does compressed training pay here?", verdict,
+  return page_start("lambcast report", "lambcast: does compressed training pay here?", {verdict},
                     notice) +
          figure_sections(drawings) + rows_section(table) + "<section><h2>Provenance</h2>\n" +
          cost_sources(points) + provenance + "</section>\n" + page_end();

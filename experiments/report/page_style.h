@@ -1,5 +1,5 @@
-// Style and script of a page. The script only sorts and filters the tables of class `listing`;
-// without it the page reads the same.
+// Style and script of a page. The script sorts the tables of class `listing`, and filters long
+// ones; without it the page reads the same.
 #pragma once
 
 namespace lambcast::report {
@@ -11,22 +11,25 @@ inline constexpr const char* page_css = R"(
   --line: #3d4148; --note: #3f3410; --accent: #7cc4f2; } }
 body { margin: 0; background: var(--paper); color: var(--ink);
   font: 16px/1.5 "DejaVu Sans", Verdana, sans-serif; }
-main { max-width: 900px; margin: 0 auto; padding: 1.5rem 1rem 4rem; }
+main { max-width: 1040px; margin: 0 auto; padding: 1.5rem 1rem 4rem; }
 h1 { font-size: 1.5rem; line-height: 1.25; margin: 0 0 .8rem; }
 h2 { font-size: 1.12rem; margin: 2.4rem 0 .6rem; }
-.verdict { border-left: 4px solid var(--accent); padding: .1rem 0 .1rem 1rem; }
+.verdict { border-left: 4px solid var(--accent); padding: .1rem 0 .1rem 1rem; margin: 1em 0; }
+.verdict p { margin: 0 0 .5em; }
+.verdict p:last-child { margin: 0; }
 .note { background: var(--note); padding: .5rem .8rem; border-radius: 4px; }
 .note ul { margin: .2rem 0; }
 figure { margin: 0; }
 figure svg { display: block; width: 100%; max-width: 820px; height: auto; margin: 0 auto;
   background: #ffffff; border: 1px solid var(--line); border-radius: 6px; }
+:is(circle, path, rect)[stroke-width] { stroke-width: .34; } /* marks of gnuplot, whose lines are groups */
 figure svg text { font-family: "DejaVu Sans", Verdana, sans-serif; }
 figcaption { margin: .5rem 0 0; font-size: .875rem; color: var(--soft); }
 .file { font-family: "DejaVu Sans Mono", monospace; font-size: .8rem; white-space: nowrap; }
 .scroll { overflow: auto; max-height: 32rem; border: 1px solid var(--line); }
 table { border-collapse: collapse; font-size: .8rem; line-height: 1.35; }
-th, td { padding: .2rem .55rem; text-align: left; vertical-align: top; }
-.listing { white-space: nowrap; }
+th, td { padding: .2rem .45rem; text-align: left; vertical-align: top; }
+.listing { white-space: nowrap; min-width: 100%; }
 .listing thead th { position: sticky; top: 0; background: var(--paper);
   box-shadow: inset 0 -1px var(--line); }
 .listing td.n { text-align: right; font-variant-numeric: tabular-nums; }
@@ -71,7 +74,7 @@ inline constexpr const char* page_script = R"(
         row.hidden = !wanted.every(function (w) { return words[i].indexOf(w) >= 0; });
       });
     });
-    table.parentNode.parentNode.insertBefore(filter, table.parentNode);
+    if (rows.length > 30) table.parentNode.parentNode.insertBefore(filter, table.parentNode);
     Array.prototype.forEach.call(table.tHead.rows[0].cells, function (head, column) {
       var button = document.createElement("button");
       button.textContent = head.textContent;

@@ -16,27 +16,38 @@ ScatterAxis around(std::string label, const std::vector<double>& values, double 
   return {std::move(label), true, *low / room, *high * room, {}};
 }
 
-std::string size_text(double bytes) {
-  if (bytes >= 0x1p30) return fmt::format("{:.0f} GiB", bytes / 0x1p30);
-  if (bytes >= 0x1p20) return fmt::format("{:.0f} MiB", bytes / 0x1p20);
-  if (bytes >= 0x1p10) return fmt::format("{:.0f} KiB", bytes / 0x1p10);
-  return fmt::format("{:.0f} B", bytes);
+std::string size_text(double bytes, bool is_short) {
+  constexpr const char* units[] = {"", "K", "M", "G"};
+  std::size_t power = 0;
+  while (power < 3 && bytes >= 1024) bytes /= 1024, ++power;
+  const std::string unit =
+      is_short ? units[power] : fmt::format(" {}{}B", units[power], power > 0 ? "i" : "");
+  return fmt::format("{:.0f}{}", bytes, unit);
+}
+
+// 1, 10, 100, ... within the axis.
+std::vector<double> decades(const ScatterAxis& axis) {
+  std::vector<double> places;
+  for (double place = std::pow(10, std::ceil(std::log10(axis.low))); place <= axis.high;
+       place *= 10)
+    places.push_back(place);
+  return places;
 }
 
 }  // namespace
 
 ScatterAxis time_axis(std::string label, const std::vector<double>& values_us) {
   ScatterAxis axis = around(std::move(label), values_us, 1.5);
-  for (double decade = std::pow(10, std::floor(std::log10(axis.low))); decade <= axis.high;
-       decade *= 10)
-    axis.ticks.push_back({decade, to_text(Duration::microseconds(decade))});
+  for (const double place : decades(axis))
+    axis.ticks.push_back({place, to_text(Duration::microseconds(place))});
   return axis;
 }
 
-ScatterAxis size_axis(std::string label, const std::vector<double>& values) {
+ScatterAxis size_axis(std::string label, const std::vector<double>& values, bool is_short) {
   ScatterAxis axis = around(std::move(label), values, 2);
-  for (const double place : {0x1p6, 0x1p11, small_below, medium_below, 0x1p27, 0x1p32})
-    axis.ticks.push_back({place, size_text(place)});
+  std::vector<double> places = {0x1p6, 0x1p11, small_below, medium_below, 0x1p32};
+  if (!is_short) places.push_back(0x1p27);
+  for (const double place : places) axis.ticks.push_back({place, size_text(place, is_short)});
   return axis;
 }
 
@@ -45,15 +56,16 @@ ScatterAxis ratio_axis(std::string label, const std::vector<double>& values) {
   axis.low = std::min(axis.low, 0.7);
   axis.high = std::max(axis.high, 1.4);
   for (const int percent : {-95, -90, -75, -50, -25, 0, 25, 50, 100, 200, 400, 900, 1900})
-    axis.ticks.push_back(
-        {1 + percent / 100.0, percent == 0 ? "0" : fmt::format("{:+} %", percent)});
+    axis.ticks.push_back({1 + percent / 100.0, percent == 0 ? "0" : fmt::format("{:+}%", percent)});
   return axis;
 }
 
-ScatterAxis round_axis(std::string label, const std::vector<double>& values,
-                       std::string_view unit) {
+ScatterAxis round_axis(std::string label, const std::vector<double>& values, std::string_view unit,
+                       std::size_t most) {
   ScatterAxis axis = around(std::move(label), values, 1.3);
-  for (const double place : report::round_places(axis.low, axis.high))
+  std::vector<double> places = report::round_places(axis.low, axis.high);
+  if (places.size() > most) places = decades(axis);
+  for (const double place : places)
     axis.ticks.push_back({place, fmt::format("{:.6g}{}", place, unit)});
   return axis;
 }

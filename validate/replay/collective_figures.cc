@@ -37,10 +37,6 @@ std::string operation(const CollectiveResult& result) {
   return std::string(name_of(result.of.measured.operation));
 }
 
-std::string table_name(const CollectiveResult& result) {
-  return result.of.name.substr(0, result.of.name.rfind(".csv"));
-}
-
 struct Ranges {
   std::vector<double> sizes, ratios, times_us;
 };
@@ -77,8 +73,8 @@ ScatterPanel error_panel(const Results& results, const Ranges& ranges, const Kin
                          const std::function<std::string(const CollectiveResult&)>& kind,
                          const std::vector<validate::BandError>& bands, bool with_numbers) {
   ScatterPanel panel;
-  panel.x = size_axis("size", ranges.sizes);
-  panel.y = ratio_axis("forecast / measured - 1", ranges.ratios);
+  panel.x = size_axis(with_numbers ? "size" : "size (bytes)", ranges.sizes, !with_numbers);
+  panel.y = ratio_axis(with_numbers ? "forecast / measured - 1" : "error", ranges.ratios);
   for (const validate::BandError& band : bands) add_band(panel, band, with_numbers);
   for (const double edge : {small_below, medium_below})
     if (edge > panel.x.low && edge < panel.x.high)
@@ -89,7 +85,7 @@ ScatterPanel error_panel(const Results& results, const Ranges& ranges, const Kin
     for (std::size_t row = 0; row < result->forecast.size(); ++row)
       group_of(panel.groups, kinds, kind(*result), result->of.fitted)
           .dots.push_back({result->of.measured.rows[row].size.value(), 1 + error_of(*result, row),
-                           table_name(*result)});
+                           table_name(result->of.name)});
   return panel;
 }
 
@@ -113,7 +109,7 @@ report::Figure collective_figure(const CollectiveSummary& summary) {
   figure.title = "Collectives: forecast against measured time";
   figure.caption = fmt::format(
       "Each mark is one size of one table, {} in all; on the diagonal the forecast equals the "
-      "measurement, the dashed lines are {:.0f} % above and below. Colour and shape tell what "
+      "measurement, the dashed lines are {:.0f}% above and below. Colour and shape tell what "
       "joins the ranks. A hollow mark was used to fit its cluster, a filled one was not.",
       summary.rows, margin * 100);
   const Kinds kinds = kinds_by(summary, fabric);
@@ -129,10 +125,11 @@ report::Figure collective_figure(const CollectiveSummary& summary) {
     for (std::size_t row = 0; row < result.forecast.size(); ++row)
       group_of(panel.groups, kinds, result.fabric, result.of.fitted)
           .dots.push_back({result.of.measured.rows[row].time.us(), result.forecast[row].us(),
-                           table_name(result)});
+                           table_name(result.of.name)});
   ScatterChart chart;
   chart.panels.push_back(std::move(panel));
   chart.panel_px = 640;
+  chart.marks = 0.8;
   chart.legend = legend_of(chart.panels, kinds);
   set_chart(figure, std::move(chart));
   return figure;
@@ -147,7 +144,7 @@ report::Figure collective_error_figure(const CollectiveSummary& summary) {
   ScatterChart chart;
   chart.panels.push_back(error_panel(all_results(summary), ranges_of(summary), kinds, fabric,
                                      errors_by_role(summary).front().bands, true));
-  chart.panel_px = 480;
+  chart.panel_px = 560;
   chart.legend = legend_of(chart.panels, kinds);
   set_chart(figure, std::move(chart));
   return figure;
@@ -158,7 +155,9 @@ report::Figure cluster_error_figure(const CollectiveSummary& summary) {
   figure.name = "collective_error_by_cluster";
   figure.title = "Collectives: error of the forecast over size, cluster by cluster";
   figure.caption = fmt::format(
-      "The rows of each cluster on their own; colour and shape tell the operation. {}", reading);
+      "The rows of each cluster on their own, each with its own range of errors; colour and shape "
+      "tell the operation. {}",
+      reading);
   std::vector<std::string> clusters = clusters_of(summary);
   if (clusters.size() > most_clusters) {
     figure.caption +=
@@ -166,20 +165,23 @@ report::Figure cluster_error_figure(const CollectiveSummary& summary) {
     clusters.resize(most_clusters);
   }
   const Kinds kinds = kinds_by(summary, operation);
-  const Ranges ranges = ranges_of(summary);
+  const std::vector<double> sizes = ranges_of(summary).sizes;  // one axis for all
   ScatterChart chart;
   for (const std::string& cluster : clusters) {
     CollectiveSummary one;
     for (const CollectiveResult& result : summary.results)
       if (result.of.cluster == cluster) one.results.push_back(result);
     const std::vector<validate::BandError> bands = errors_by_role(one).front().bands;
+    Ranges ranges = ranges_of(one);
+    ranges.sizes = sizes;
     chart.panels.push_back(error_panel(all_results(one), ranges, kinds, operation, bands, false));
     chart.panels.back().title = fmt::format("{}, {} table{}", cluster, one.results.size(),
                                             one.results.size() == 1 ? "" : "s");
   }
   chart.columns = 3;
   chart.panel_px = 240;
-  chart.left_px = 62;
+  chart.left_px = 84;
+  chart.marks = 0.7;
   chart.legend = legend_of(chart.panels, kinds);
   set_chart(figure, std::move(chart));
   return figure;
@@ -197,7 +199,8 @@ report::Figure own_model_figure(const CollectiveSummary& summary) {
   figure.caption = fmt::format(
       "Each mark is one table. NCCL chooses its algorithms with a cost model whose constants are "
       "built in; below the diagonal, on {} of {} tables, the forecast has the smaller median "
-      "error. That model is not fitted to anything here, while most of the tables were used to fit "
+      "error, and on the dashed line a tenth of it. That model is not fitted to anything here, "
+      "while most of the tables were used to fit "
       "their cluster (hollow marks): it is the yardstick that a calibrated forecast has to beat, "
       "not an equal.",
       score.better, score.tables);
@@ -210,14 +213,17 @@ report::Figure own_model_figure(const CollectiveSummary& summary) {
     ours.push_back(100 * std::max(result.median_error, least_error));
     theirs.push_back(100 * std::max(*result.nccl_median, least_error));
     group_of(panel.groups, kinds, result.fabric, result.of.fitted)
-        .dots.push_back({theirs.back(), ours.back(), table_name(result)});
+        .dots.push_back({theirs.back(), ours.back(), table_name(result.of.name)});
   }
-  panel.x = round_axis("median error of NCCL's own model", theirs, " %");
-  panel.y = round_axis("median error of the forecast", ours, " %");
-  panel.guides = {proportional(panel.x, 1, Guide::Kind::line)};
+  std::vector<double> both = ours;
+  both.insert(both.end(), theirs.begin(), theirs.end());
+  panel.x = round_axis("median error of NCCL's own model", both, "%", 9);
+  panel.y = round_axis("median error of the forecast", both, "%", 9);
+  panel.guides = {proportional(panel.x, 1, Guide::Kind::line),
+                  proportional(panel.x, 0.1, Guide::Kind::dashes)};
   ScatterChart chart;
   chart.panels.push_back(std::move(panel));
-  chart.panel_px = 480;
+  chart.panel_px = 560;
   chart.legend = legend_of(chart.panels, kinds);
   set_chart(figure, std::move(chart));
   return figure;

@@ -129,7 +129,11 @@ double error_of(const CollectiveResult& result, std::size_t row) {
 }
 
 std::string range_text(const CollectiveLimit& limit) {
-  const auto size = [](Bytes bytes) { return fmt::format("{:.0f} KiB", bytes.value() / 1024); };
+  const auto size = [](Bytes bytes) {
+    const bool large = bytes.value() >= 0x1p20;
+    return fmt::format("{:.4g} {}", bytes.value() / (large ? 0x1p20 : 0x1p10),
+                       large ? "MiB" : "KiB");
+  };
   if (limit.from.value() == 0 && std::isinf(limit.below.value())) return "all sizes";
   if (limit.from.value() == 0) return "below " + size(limit.below);
   if (std::isinf(limit.below.value())) return size(limit.from) + " and more";

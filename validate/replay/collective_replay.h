@@ -84,7 +84,7 @@ std::string_view role_of(const CollectiveCase& replayed);
 // forecast / measured - 1 of a row.
 double error_of(const CollectiveResult& result, std::size_t row);
 
-// "64 KiB to 4096 KiB", "all sizes".
+// "64 KiB to 4 MiB", "all sizes".
 std::string range_text(const CollectiveLimit& limit);
 
 std::string collective_replay_table(const CollectiveSummary& summary);

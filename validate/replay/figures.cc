@@ -80,7 +80,7 @@ std::vector<report::LegendEntry> legend_of(const std::vector<ScatterPanel>& pane
     fitted = fitted || has_dots(i);
     unseen = unseen || has_dots(count + i);
     if (!has_dots(i) && !has_dots(count + i)) continue;
-    const report::Look look = report::shape_look(i, has_dots(count + i));
+    const report::Look look = report::shape_look(i, true);
     const std::string name = i < report::shapes
                                  ? kinds.names[i]
                                  : fmt::format("{} others", kinds.names.size() - report::shapes);

@@ -42,7 +42,8 @@ Kinds kinds_of(const std::vector<std::string>& names);
 std::vector<DotGroup> groups_of(const Kinds& kinds);
 DotGroup& group_of(std::vector<DotGroup>& groups, const Kinds& kinds, const std::string& name,
                    bool fitted);
-// One entry for each kind that has dots in some panel, then for the roles.
+// One entry for each kind that has dots in some panel, filled whatever its role, then for the
+// roles.
 std::vector<report::LegendEntry> legend_of(const std::vector<ScatterPanel>& panels,
                                            const Kinds& kinds);
 

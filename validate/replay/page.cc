@@ -50,7 +50,7 @@ std::string training_limits(const ReplaySummary& training) {
          row(within == count,
              {text_cell(fmt::format("training, each figure: {} within its own", within)), "<td>",
               number_cell(number), "<td class=n>", "<td class=n>",
-              number_cell("worst " + percent(training.worst_error)),
+              number_cell(percent(training.worst_error) + " worst"),
               number_cell(least == most ? percent(most) : percent(least) + " to " + percent(most)),
               text_cell(outcome(within == count))});
 }
@@ -85,17 +85,17 @@ std::string training_section(const ReplaySummary& training) {
   for (const ReplayResult& result : training.results) {
     const auto cluster = result.of.what_if.find("cluster");
     rows += row(result.within,
-                {text_cell(result.of.table), text_cell(result.of.id),
+                {text_cell(table_name(result.of.table)), text_cell(result.of.id),
                  text_cell(cluster == result.of.what_if.end() ? "" : cluster->second),
                  text_cell(result.of.fitted ? "fitted" : "unseen"),
-                 text_cell(result.of.quantity == "step_time_ms" ? "step (ms)" : "samples/s"),
+                 text_cell(result.of.quantity == "step_time_ms" ? "ms" : "samples/s"),
                  number_cell(fmt::format("{:.1f}", result.of.measured)),
                  number_cell(fmt::format("{:.1f}", result.forecast)),
                  number_cell(signed_percent(result.error)),
                  number_cell(percent(result.of.max_error)), text_cell(outcome(result.within))});
   }
   return section("Training figures", "The same rows with full precision: training.csv.",
-                 {"table", "case", "cluster", "role", "quantity", "measured", "forecast", "error",
+                 {"table", "case", "cluster", "role", "unit", "measured", "forecast", "error",
                   "limit", "outcome"},
                  rows);
 }
@@ -135,24 +135,23 @@ std::string collectives_section(const CollectiveSummary& collectives) {
   std::string rows;
   for (const CollectiveResult& result : collectives.results) {
     const validate::Measurement& measured = result.of.measured;
-    std::vector<std::string> cells = {
-        text_cell(result.of.name),
-        text_cell(result.of.cluster),
-        text_cell(result.fabric),
-        text_cell(role_of(result.of)),
-        text_cell(name_of(measured.operation)),
-        number_cell(fmt::format("{}", measured.ranks)),
-        number_cell(measured.nodes ? fmt::format("{}", *measured.nodes) : ""),
-        number_cell(fmt::format("{}", result.forecast.size()))};
+    std::vector<std::string> cells = {text_cell(table_name(result.of.name)),
+                                      text_cell(role_of(result.of))};
     for (std::string& cell : band_cells(result.bands)) cells.push_back(std::move(cell));
-    cells.push_back(number_cell(percent(result.median_error)));
-    cells.push_back(number_cell(result.nccl_median ? percent(*result.nccl_median) : ""));
+    cells.insert(
+        cells.end(),
+        {number_cell(percent(result.median_error)),
+         number_cell(result.nccl_median ? percent(*result.nccl_median) : ""),
+         text_cell(result.of.cluster), text_cell(result.fabric),
+         text_cell(name_of(measured.operation)), number_cell(fmt::format("{}", measured.ranks)),
+         number_cell(measured.nodes ? fmt::format("{}", *measured.nodes) : ""),
+         number_cell(fmt::format("{}", result.forecast.size()))});
     rows += row(true, cells);
   }
-  std::vector<std::string> headings = {"table",     "cluster", "fabric", "role",
-                                       "operation", "ranks",   "nodes",  "rows"};
+  std::vector<std::string> headings = {"table", "role"};
   headings.insert(headings.end(), band_names.begin(), band_names.end());
-  headings.insert(headings.end(), {"all sizes", "NCCL's own model"});
+  headings.insert(headings.end(), {"all sizes", "NCCL's own", "cluster", "fabric", "operation",
+                                   "ranks", "nodes", "rows"});
   return section("Collective tables",
                  "Medians of |forecast / measured - 1| by size. NCCL's own model, uncalibrated, "
                  "covers neither MPI nor all_to_all. Every row: collectives.csv.",
@@ -166,7 +165,7 @@ std::string validation_page(const Validation& validation,
                             const std::string& notice) {
   std::string text =
       report::page_start("lambcast validation", "lambcast: forecast against measurement",
-                         fmt::format("{}", fmt::join(verdict_of(validation), " ")), notice);
+                         verdict_of(validation), notice);
   text += limits_section(validation);
   if (validation.collectives) text += bands_section(*validation.collectives);
   text += report::figure_sections(drawings);

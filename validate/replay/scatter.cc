@@ -64,11 +64,10 @@ std::string plot(const ScatterChart& chart, const ScatterPanel& panel, int& bloc
         fmt::format("'{}.dat' index {} using 1:2 {}", chart.name, block++, style_of(guide.kind)));
   for (const DotGroup& group : panel.groups)
     if (!group.dots.empty())
-      parts.push_back(
-          fmt::format("'{}.dat' index {} using 1:2 with points pt {} ps {}*mark lw 1.4 "
-                      "lc rgb '{}'",
-                      chart.name, block++, group.look.point,
-                      group.look.size * (chart.columns > 2 ? 0.7 : 1), group.look.colour));
+      parts.push_back(fmt::format(
+          "'{}.dat' index {} using 1:2 with points pt {} ps {}*mark lw 1.4 "
+          "lc rgb '{}'",
+          chart.name, block++, group.look.point, group.look.size * chart.marks, group.look.colour));
   return fmt::format("  plot {}\n", fmt::join(parts, ", \\\n    "));
 }
 
@@ -113,16 +112,17 @@ std::string scatter_script(const ScatterChart& chart) {
   const int rows = (count + columns - 1) / columns;
   const int height = 40 + report::legend_height(chart.legend, width) + chart.panel_px * rows;
   const auto share = [height](double px) { return px / height; };
-  std::string body;
+  std::string body = "  set clip two\n";  // lines that begin and end outside of the panel
   int block = 0;
   for (int i = 0; i < count; ++i) {
     const ScatterPanel& panel = chart.panels[static_cast<std::size_t>(i)];
     const double cell = 1.0 / columns;
     const double left = cell * (i % columns);
     const double top = 1 - share(40 + chart.panel_px * (i / columns));
+    const double title = panel.title.empty() ? 6 : 26;
     body += report::margins({left + static_cast<double>(chart.left_px) / width,
                              left + cell - 14.0 / width, top - share(chart.panel_px - 56),
-                             top - share(26)});
+                             top - share(title)});
     body +=
         axis_commands('x', panel.x, letters(chart)) + axis_commands('y', panel.y, letters(chart));
     body += labels(chart, panel);

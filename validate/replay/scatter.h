@@ -60,6 +60,7 @@ struct ScatterChart {
   int columns = 1;
   int panel_px = 310;  // height
   int left_px = 94;    // room for the labels of the y axis
+  double marks = 1;    // factor of the size of all marks
   std::vector<ScatterPanel> panels;
   std::vector<report::LegendEntry> legend;
   std::vector<std::string> notes;  // comment lines of the data file

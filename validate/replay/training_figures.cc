@@ -12,13 +12,9 @@ namespace {
 // The lines that a forecast of a training figure is compared with.
 constexpr double margin = 0.10;
 
-std::string publication(const ReplayResult& result) {
-  return result.of.table.substr(0, result.of.table.rfind(".csv"));
-}
-
 Kinds publications(const ReplaySummary& summary) {
   std::vector<std::string> names;
-  for (const ReplayResult& result : summary.results) names.push_back(publication(result));
+  for (const ReplayResult& result : summary.results) names.push_back(table_name(result.of.table));
   return kinds_of(names);
 }
 
@@ -32,12 +28,12 @@ ScatterPanel quantity_panel(const ReplaySummary& summary, const Kinds& kinds,
   for (const ReplayResult& result : summary.results) {
     if (result.of.quantity != quantity) continue;
     values.insert(values.end(), {result.of.measured, result.forecast});
-    group_of(panel.groups, kinds, publication(result), result.of.fitted)
+    group_of(panel.groups, kinds, table_name(result.of.table), result.of.fitted)
         .dots.push_back({result.of.measured, result.forecast, result.of.id});
   }
   if (values.empty()) return panel;
-  panel.x = round_axis("measured " + name, values, "");
-  panel.y = round_axis("forecast " + name, values, "");
+  panel.x = round_axis("measured " + name, values, "", 7);
+  panel.y = round_axis("forecast " + name, values, "", 7);
   panel.guides = {proportional(panel.x, 1, Guide::Kind::line),
                   proportional(panel.x, 1 + margin, Guide::Kind::dashes),
                   proportional(panel.x, 1 - margin, Guide::Kind::dashes)};
@@ -63,11 +59,10 @@ ScatterAxis error_axis(const std::vector<const ReplayResult*>& cases) {
   for (const ReplayResult* result : cases)
     widest = std::max({widest, result->of.max_error, std::abs(result->error)});
   ScatterAxis axis{"forecast / measured - 1", false, -widest * 1.08, widest * 1.08, {}};
-  const std::vector<double> places = report::round_places(widest / 8, widest / 3);
-  const double step = places.empty() ? widest : places.back();
+  const double step = report::round_places(widest / 100, widest / 2).back();
   for (double place = 0; place <= axis.high; place += step) {
-    axis.ticks.push_back({place, place == 0 ? "0" : fmt::format("{:+.4g} %", place * 100)});
-    if (place > 0) axis.ticks.push_back({-place, fmt::format("{:+.4g} %", -place * 100)});
+    axis.ticks.push_back({place, place == 0 ? "0" : fmt::format("{:+.4g}%", place * 100)});
+    if (place > 0) axis.ticks.push_back({-place, fmt::format("{:+.4g}%", -place * 100)});
   }
   return axis;
 }
@@ -77,10 +72,10 @@ ScatterAxis error_axis(const std::vector<const ReplayResult*>& cases) {
 report::Figure training_figure(const ReplaySummary& summary) {
   report::Figure figure;
   figure.name = "training";
-  figure.title = "Training: forecast against published figures";
+  figure.title = "Training: forecast against measurement";
   figure.caption = fmt::format(
-      "Each mark is one published figure; on the diagonal the forecast equals it, the dashed lines "
-      "are {:.0f} % above and below. Colour and shape tell the publication. A hollow mark set a "
+      "Each mark is one measured figure; on the diagonal the forecast equals it, the dashed lines "
+      "are {:.0f}% above and below. Colour and shape tell the publication. A hollow mark set a "
       "parameter of its cluster (fitted), a filled one did not (unseen).",
       margin * 100);
   const Kinds kinds = publications(summary);
@@ -103,7 +98,7 @@ report::Figure training_error_figure(const ReplaySummary& summary) {
   const std::vector<const ReplayResult*> cases = shown_cases(summary);
   figure.caption =
       "The shaded bar is the limit of that case; a mark outside it fails. Marks as in the figure "
-      "before; an error above zero is a forecast above the published figure.";
+      "before; an error above zero is a forecast above the measurement.";
   if (cases.size() < summary.results.size())
     figure.caption +=
         fmt::format(" The {} largest errors of {} cases.", cases.size(), summary.results.size());
@@ -120,7 +115,7 @@ report::Figure training_error_figure(const ReplaySummary& summary) {
     longest = std::max(longest, result->of.id.size());
     panel.guides.push_back(
         {-result->of.max_error, y - 0.36, result->of.max_error, y + 0.36, Guide::Kind::area});
-    group_of(panel.groups, kinds, publication(*result), result->of.fitted)
+    group_of(panel.groups, kinds, table_name(result->of.table), result->of.fitted)
         .dots.push_back({result->error, y, result->of.id});
     y -= 1;
   }

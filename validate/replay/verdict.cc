@@ -51,10 +51,10 @@ std::string on_training(const ReplaySummary& training) {
   std::string text = fmt::format(
       "Training: {} of {} on {} within {} own limits, median error {} (limit {}), the worst {} "
       "({}, limit {}).",
-      within, counted(training.results.size(), "published figure"),
-      counted(clusters.size(), "cluster"), training.results.size() == 1 ? "its" : "their",
-      percent(training.median_error), percent(max_median_error), signed_percent(worst->error),
-      worst->of.id, percent(worst->of.max_error));
+      within, counted(training.results.size(), "figure"), counted(clusters.size(), "cluster"),
+      training.results.size() == 1 ? "its" : "their", percent(training.median_error),
+      percent(max_median_error), signed_percent(worst->error), worst->of.id,
+      percent(worst->of.max_error));
   const auto fitted = std::count_if(training.results.begin(), training.results.end(),
                                     [](const auto& result) { return result.of.fitted; });
   const auto role = [&](bool is_fitted) {
@@ -68,11 +68,24 @@ std::string on_training(const ReplaySummary& training) {
                     static_cast<std::ptrdiff_t>(training.results.size()) - fitted, role(false));
 }
 
-std::string bands_text(const RoleErrors& of) {
+// "4.2% (below 64 KiB 4.1%, 4 MiB and more 3.3%)".
+std::string median_text(const RoleErrors& of) {
   std::vector<std::string> bands;
   for (const validate::BandError& band : of.bands)
-    bands.push_back(fmt::format("{} {}", percent(band.median), band.band));
-  return fmt::format("{}", fmt::join(bands, ", "));
+    bands.push_back(fmt::format("{} {}", band.band, percent(band.median)));
+  return fmt::format("median error {} ({})", percent(of.median), fmt::join(bands, ", "));
+}
+
+std::string worst_row(const CollectiveSummary& collectives) {
+  const CollectiveResult* worst = &collectives.results.front();
+  std::size_t at = 0;
+  for (const CollectiveResult& result : collectives.results)
+    for (std::size_t row = 0; row < result.forecast.size(); ++row)
+      if (std::abs(error_of(result, row)) > std::abs(error_of(*worst, at)))
+        worst = &result, at = row;
+  return fmt::format("The worst row is off by {} ({} of {:.0f} bytes on {})",
+                     signed_percent(error_of(*worst, at)), name_of(worst->of.measured.operation),
+                     worst->of.measured.rows[at].size.value(), worst->of.cluster);
 }
 
 std::string on_collectives(const CollectiveSummary& collectives) {
@@ -80,18 +93,17 @@ std::string on_collectives(const CollectiveSummary& collectives) {
   for (const CollectiveResult& result : collectives.results) clusters.insert(result.of.cluster);
   const std::vector<RoleErrors> roles = errors_by_role(collectives);
   std::string text =
-      fmt::format("Collectives: {} in {} from {}, median error {}: {}.",
+      fmt::format("Collectives: {} in {} from {}, {}. {}.",
                   counted(static_cast<std::size_t>(collectives.rows), "row"),
                   counted(collectives.results.size(), "table"), counted(clusters.size(), "cluster"),
-                  percent(roles.front().median), bands_text(roles.front()));
+                  median_text(roles.front()), worst_row(collectives));
   for (std::size_t i = 1; i < roles.size(); ++i)
-    text += fmt::format(
-        " The {} that {}: {}.", counted(static_cast<std::size_t>(roles[i].tables), "table"),
-        roles[i].role == "fitted" ? "their clusters were fitted to" : "no fit has seen",
-        bands_text(roles[i]));
+    text += fmt::format(" {}, {}: {}.", roles[i].role == "fitted" ? "Fitted" : "Unseen",
+                        counted(static_cast<std::size_t>(roles[i].tables), "table"),
+                        median_text(roles[i]));
   if (collectives.rows_held < collectives.rows)
-    text += fmt::format(" Limits hold {} of the rows; the others are shown and not held.",
-                        collectives.rows_held);
+    text += fmt::format(" Limits hold {} of the {} rows; the others are shown and not held.",
+                        collectives.rows_held, collectives.rows);
   return text;
 }
 
@@ -105,9 +117,11 @@ std::string on_own_model(const OwnModelScore& score) {
 
 }  // namespace
 
-std::string percent(double share) { return fmt::format("{:.1f} %", share * 100); }
+std::string percent(double share) { return fmt::format("{:.1f}%", share * 100); }
 
-std::string signed_percent(double share) { return fmt::format("{:+.1f} %", share * 100); }
+std::string signed_percent(double share) { return fmt::format("{:+.1f}%", share * 100); }
+
+std::string table_name(const std::string& file) { return file.substr(0, file.rfind(".csv")); }
 
 bool within(const Validation& validation) {
   return (!validation.training || validation.training->within) &&

@@ -26,15 +26,18 @@ struct OwnModelScore {
 };
 OwnModelScore own_model_score(const CollectiveSummary& summary);
 
-// "perlmutter-a100, below 64 KiB: median 25.0 % (limit 20 %)": everything that misses its limit.
+// "perlmutter-a100, below 64 KiB: median 25.0% (limit 20.0%)": everything that misses its limit.
 std::vector<std::string> misses(const Validation& validation);
 
 // Whether limits are met and which are not; then, for training and for collectives, how large the
 // errors are, which are the worst, and what was fitted and what unseen; then NCCL's own model.
 std::vector<std::string> verdict_of(const Validation& validation);
 
-// 0.0183 to "1.8 %".
+// 0.0183 to "1.8%", and to "+1.8%".
 std::string percent(double share);
 std::string signed_percent(double share);
+
+// "onebit_adam_blog.csv" to "onebit_adam_blog".
+std::string table_name(const std::string& file);
 
 }  // namespace lambcast

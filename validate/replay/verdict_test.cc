@@ -21,16 +21,20 @@ TEST_CASE("verdict: limits that are met, with fitted and unseen apart") {
   CHECK(misses(validation).empty());
   const std::string text = words(validation);
   CHECK_THAT(text, Catch::StartsWith("Within limits"));
-  CHECK_THAT(text, Contains("2 of 2 published figures on 1 cluster within their own limits, median "
-                            "error 3.0 % (limit 4.0 %), the worst -8.0 % (wild, limit 10.0 %)"));
-  CHECK_THAT(text, Contains("1 set a parameter of their cluster, \"fitted\" (median 2.0 %); 1 did "
-                            "not, \"unseen\" (median 8.0 %)"));
+  CHECK_THAT(text, Contains("2 of 2 figures on 1 cluster within their own limits, median "
+                            "error 3.0% (limit 4.0%), the worst -8.0% (wild, limit 10.0%)"));
+  CHECK_THAT(text, Contains("1 set a parameter of their cluster, \"fitted\" (median 2.0%); 1 did "
+                            "not, \"unseen\" (median 8.0%)"));
   CHECK_THAT(text, Contains("4 rows in 2 tables from 2 clusters"));
-  CHECK_THAT(text, Contains("fitted to: 12.5 % below 64 KiB."));
-  CHECK_THAT(text, Contains("no fit has seen: 25.0 % 4 MiB and more."));
-  CHECK_THAT(text, Contains("Limits hold 2 of the rows"));
-  CHECK_THAT(text, Contains("worse on 1 of the 1 table it covers: its median is 50.0 %, that of "
-                            "these forecasts 12.5 %"));
+  // Two rows of 12.5 % and two of 25 %: the lower of the middle two.
+  CHECK_THAT(text, Contains("from 2 clusters, median error 12.5% (below 64 KiB 12.5%, 4 MiB and "
+                            "more 25.0%). The worst row is off by -25.0% (all_reduce of 8388608 "
+                            "bytes on other-box)."));
+  CHECK_THAT(text, Contains("Fitted, 1 table: median error 12.5% (below 64 KiB 12.5%)."));
+  CHECK_THAT(text, Contains("Unseen, 1 table: median error 25.0% (4 MiB and more 25.0%)."));
+  CHECK_THAT(text, Contains("Limits hold 2 of the 4 rows"));
+  CHECK_THAT(text, Contains("worse on 1 of the 1 table it covers: its median is 50.0%, that of "
+                            "these forecasts 12.5%"));
 }
 
 TEST_CASE("verdict: what misses its limit is named, the first five of many") {
@@ -39,15 +43,15 @@ TEST_CASE("verdict: what misses its limit is named, the first five of many") {
   validation.training->within = false;
   CHECK_FALSE(within(validation));
   CHECK_THAT(words(validation),
-             Catch::StartsWith("PAST LIMITS: blog.csv, off: +50.0 % (limit 10.0 %)."));
+             Catch::StartsWith("PAST LIMITS: blog.csv, off: +50.0% (limit 10.0%)."));
   validation.training->median_error = 0.05;
   validation.collectives->limits[0].within = false;
   validation.collectives->within = false;
   const std::vector<std::string> missed = misses(validation);
   REQUIRE(missed.size() == 3);
-  CHECK(missed[1] == "median of the training figures: 5.0 % (limit 4.0 %)");
+  CHECK(missed[1] == "median of the training figures: 5.0% (limit 4.0%)");
   CHECK(missed[2] ==
-        "box, below 64 KiB: median 12.5 % (limit 20.0 %), 90th percentile 12.5 % (limit 30.0 %)");
+        "box, below 64 KiB: median 12.5% (limit 20.0%), 90th percentile 12.5% (limit 30.0%)");
   for (int i = 0; i < 4; ++i)
     validation.training->results.push_back(made_up_case("off", 1.5, false, 0.1));
   CHECK_THAT(words(validation), Contains("; and 2 more."));
