@@ -96,7 +96,7 @@ Command add_validate(CLI::App& app) {
   command->add_flag("--canary", options->canary,
                     "add cases that are wrong on purpose: must exit with 3");
   command->footer(R"(Examples
-  lambcast validate --out validation
+  lambcast validate --out results-validation
   lambcast validate --against all_reduce.log --cluster mine.toml --nodes 4 --max-error 0.15)");
   return [options] { return validate_command(*options); };
 }

@@ -38,7 +38,9 @@ std::vector<double> decades(const ScatterAxis& axis) {
 
 ScatterAxis time_axis(std::string label, const std::vector<double>& values_us) {
   ScatterAxis axis = around(std::move(label), values_us, 1.5);
-  for (const double place : decades(axis))
+  std::vector<double> places = decades(axis);
+  if (places.size() < 3) places = report::round_places(axis.low, axis.high);
+  for (const double place : places)
     axis.ticks.push_back({place, to_text(Duration::microseconds(place))});
   return axis;
 }
@@ -47,6 +49,10 @@ ScatterAxis size_axis(std::string label, const std::vector<double>& values, bool
   ScatterAxis axis = around(std::move(label), values, 2);
   std::vector<double> places = {0x1p6, 0x1p11, small_below, medium_below, 0x1p32};
   if (!is_short) places.push_back(0x1p27);
+  if (axis.high < axis.low * 0x1p12) {  // too few of them, and room for all
+    places.clear();
+    for (double place = 1; place <= axis.high; place *= 4) places.push_back(place);
+  }
   for (const double place : places) axis.ticks.push_back({place, size_text(place, is_short)});
   return axis;
 }

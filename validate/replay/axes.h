@@ -11,7 +11,8 @@ namespace lambcast {
 
 // All of them are logarithmic, hold every value (above zero) and leave some room at both ends.
 
-// Microseconds, with a tick at each power of ten: "10 us", "100 us", "1 ms".
+// Microseconds, with a tick at each power of ten, "10 us", "100 us", "1 ms", or closer where those
+// are fewer than three.
 ScatterAxis time_axis(std::string label, const std::vector<double>& values_us);
 // Bytes, with ticks at the ends of the size bands among others: "64 KiB", or "64K" where it is
 // short.

@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "validate/replay/axes.h"
 #include "validate/replay/made_up_validation.h"
 
 namespace lambcast {
@@ -75,6 +76,26 @@ TEST_CASE("NCCL's own model: against the forecast in percent, or why there is no
   CHECK_THAT(figure.caption, Contains("on 1 of 1 tables"));
   summary.results[0].nccl_median.reset();
   CHECK_THAT(own_model_figure(summary).left_out, Contains("covers none of these tables"));
+}
+
+TEST_CASE("axes: every value lies inside, and a short range has ticks too") {
+  const auto marks = [](const ScatterAxis& axis) {
+    std::vector<std::string> texts;
+    for (const AxisTick& tick : axis.ticks)
+      if (tick.place >= axis.low && tick.place <= axis.high) texts.push_back(tick.text);
+    return texts;
+  };
+  using Texts = std::vector<std::string>;
+  CHECK(marks(time_axis("", {5, 5e5})) == Texts{"10 us", "100 us", "1 ms", "10 ms", "100 ms"});
+  CHECK(marks(time_axis("", {90, 2500})) == Texts{"100 us", "200 us", "500 us", "1 ms", "2 ms"});
+  CHECK(marks(size_axis("", {64, 0x1p33}, true)) == Texts{"64", "2K", "64K", "4M", "4G"});
+  CHECK(marks(size_axis("", {0x1p20, 0x1p21}, false)) == Texts{"1 MiB", "4 MiB"});
+  CHECK(marks(round_axis("", {1, 40}, "%", 9)) == Texts{"1%", "2%", "5%", "10%", "20%", "50%"});
+  CHECK(marks(round_axis("", {1, 40}, "%", 5)) == Texts{"1%", "10%"});
+  const ScatterAxis ratio = ratio_axis("", {0.98, 1.01});
+  CHECK(marks(ratio) == Texts{"-25%", "0", "+25%"});
+  CHECK(ratio.low <= 0.7);
+  CHECK(ratio.high >= 1.4);
 }
 
 TEST_CASE("figures: those that the validation has something for") {
