@@ -58,7 +58,7 @@ ScatterAxis size_axis(std::string label, const std::vector<double>& values, bool
 }
 
 ScatterAxis ratio_axis(std::string label, const std::vector<double>& values) {
-  ScatterAxis axis = around(std::move(label), values, 1.1);
+  ScatterAxis axis = around(std::move(label), values, 1.25);
   axis.low = std::min(axis.low, 0.7);
   axis.high = std::max(axis.high, 1.4);
   for (const int percent : {-95, -90, -75, -50, -25, 0, 25, 50, 100, 200, 400, 900, 1900})

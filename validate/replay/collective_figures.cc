@@ -65,7 +65,8 @@ void add_band(ScatterPanel& panel, const validate::BandError& band, bool with_nu
   panel.guides.push_back({from, std::max(1 - band.median, panel.y.low), below,
                           std::min(1 + band.median, panel.y.high), Guide::Kind::area});
   if (with_number)
-    panel.notes.push_back({std::sqrt(from * below), panel.y.high / std::pow(panel.y.high, 0.06),
+    panel.notes.push_back({std::sqrt(from * below),
+                           panel.y.high / std::pow(panel.y.high / panel.y.low, 0.03),
                            fmt::format("median {}", percent(band.median))});
 }
 

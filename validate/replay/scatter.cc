@@ -121,7 +121,7 @@ std::string scatter_script(const ScatterChart& chart) {
     const double top = 1 - share(40 + chart.panel_px * (i / columns));
     const double title = panel.title.empty() ? 6 : 26;
     body += report::margins({left + static_cast<double>(chart.left_px) / width,
-                             left + cell - 14.0 / width, top - share(chart.panel_px - 56),
+                             left + cell - 20.0 / width, top - share(chart.panel_px - 56),
                              top - share(title)});
     body +=
         axis_commands('x', panel.x, letters(chart)) + axis_commands('y', panel.y, letters(chart));
