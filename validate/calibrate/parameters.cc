@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "validate/calibrate/measured_series.h"
+
 namespace lambcast::validate {
 namespace {
 
@@ -28,7 +30,7 @@ struct Coverage {
 Coverage coverage_of(std::span<const Measurement> tables, bool nvls) {
   Coverage covers;
   for (const Measurement& table : tables) {
-    const int nodes = table.nodes.value_or(1);
+    const int nodes = nodes_of(table);
     const bool several = nodes > 1;
     const bool many_gpus = table.ranks > nodes;
     covers.one_node |= !several;
