@@ -201,10 +201,9 @@ report::Figure own_model_figure(const CollectiveSummary& summary) {
       "Each mark is one table. NCCL chooses its algorithms with a cost model whose constants are "
       "built in; below the diagonal, on {} of {} tables, the forecast has the smaller median "
       "error, and on the dashed line a tenth of it. That model is not fitted to anything here, "
-      "while most of the tables were used to fit "
-      "their cluster (hollow marks): it is the yardstick that a calibrated forecast has to beat, "
-      "not an equal.",
-      score.better, score.tables);
+      "while {} of the tables were used to fit their cluster (hollow marks): it is the yardstick "
+      "that a calibrated forecast has to beat, not an equal.",
+      score.better, score.tables, score.fitted);
   const Kinds kinds = kinds_by(summary, fabric);
   ScatterPanel panel;
   panel.groups = groups_of(kinds);

@@ -14,7 +14,7 @@ namespace lambcast {
 // More than these are left out, and the caption says so: the cases with the largest errors stay,
 // and the clusters with the most rows.
 inline constexpr std::size_t most_cases = 60;
-inline constexpr std::size_t most_clusters = 18;
+inline constexpr std::size_t most_clusters = 24;
 
 // Those that the validation has something for, in the order of the page.
 std::vector<report::Figure> validation_figures(const Validation& validation);

@@ -134,6 +134,7 @@ OwnModelScore own_model_score(const CollectiveSummary& summary) {
   for (const CollectiveResult& result : summary.results) {
     if (!result.nccl_median) continue;
     ++score.tables;
+    if (result.of.fitted) ++score.fitted;
     if (result.median_error < *result.nccl_median) ++score.better;
     forecast.push_back(result.median_error);
     own.push_back(*result.nccl_median);

@@ -20,7 +20,8 @@ bool within(const Validation& validation);
 
 // How NCCL's own model does on the tables that it covers.
 struct OwnModelScore {
-  int tables = 0, better = 0;  // better: the forecast has the smaller median
+  int tables = 0, fitted = 0;  // of them, those that a cluster was fitted to
+  int better = 0;              // those where the forecast has the smaller median
   double forecast_median = 0;  // medians over the tables of their medians
   double own_median = 0;
 };
