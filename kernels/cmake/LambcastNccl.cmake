@@ -7,7 +7,9 @@ find_library(NCCL_LIBRARY nccl HINTS ${CUDAToolkit_LIBRARY_DIR} ENV NCCL_HOME
   PATH_SUFFIXES lib lib64)
 if(NCCL_INCLUDE_DIR)
   add_library(NCCL::nccl INTERFACE IMPORTED GLOBAL)
-  set_target_properties(NCCL::nccl PROPERTIES INTERFACE_INCLUDE_DIRECTORIES ${NCCL_INCLUDE_DIR})
+  set_target_properties(NCCL::nccl PROPERTIES
+    INTERFACE_INCLUDE_DIRECTORIES ${NCCL_INCLUDE_DIR}
+    INTERFACE_COMPILE_DEFINITIONS LAMBCAST_NCCL_LIBRARY="${NCCL_LIBRARY}")
 else()
   message(STATUS "NCCL not found: the multi-GPU compressed_allreduce is not built")
 endif()
