@@ -254,8 +254,11 @@ FitSummary calibrate(const std::string& base, const std::string& name,
   const LeastSquaresFit blind =
       best_fit(blind_problem, beginnings(blind_problem.start, parameters));
   if (!held.empty()) summary.held_out = band_errors(held, model.residuals(blind.x, held));
-  const LeastSquares problem = problem_of(model, parameters, points);
-  const LeastSquaresFit all = best_fit(problem, {problem.start, blind.x});
+  LeastSquares problem = problem_of(model, parameters, points);
+  problem.most_leaps = 10;
+  std::vector<VectorXd> firsts = beginnings(problem.start, parameters);
+  firsts.push_back(blind.x);
+  const LeastSquaresFit all = best_fit(problem, firsts);
   summary.parameters = fitted_parameters(parameters, all);
   summary.fitted = band_errors(points, all.residuals);
   summary.calibration = calibration_of(tables, cluster, mpi, points, all.residuals);
