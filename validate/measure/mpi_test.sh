@@ -9,7 +9,7 @@ yield_sleep=$2
 command -v mpirun > /dev/null || { echo "skipped: there is no mpirun"; exit 77; }
 
 # One host: no launch agent is needed, so none is looked for (there may be no ssh).
-launch=(mpirun --allow-run-as-root --oversubscribe --mca mpi_yield_when_idle 1 --mca btl self,vader
+launch=(mpirun --allow-run-as-root --oversubscribe --mca mpi_yield_when_idle 1 --mca btl 'self,vader'
   --mca plm_rsh_agent /bin/false -x "LD_PRELOAD=$yield_sleep")
 run() {  # RANKS FLAGS...
   "${launch[@]}" -n "$1" "$program" --backend mpi "${@:2}"
