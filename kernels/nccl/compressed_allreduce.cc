@@ -2,11 +2,24 @@
 
 namespace lambcast::cuda {
 
-void require(ncclResult_t status, const char* what) {
-  if (status != ncclSuccess) {
-    throw Error(Exit::failure, std::string(what) + ": " + ncclGetErrorString(status));
+namespace {
+
+template <typename Enqueue>
+void on_each(std::span<const LocalRank> ranks, Enqueue enqueue) {
+  for (const LocalRank& rank : ranks) {
+    require(cudaSetDevice(rank.device), "cudaSetDevice");
+    enqueue(rank);
   }
 }
+
+template <typename Enqueue>
+void in_group(const NcclApi& nccl, std::span<const LocalRank> ranks, Enqueue enqueue) {
+  require(nccl, nccl.ncclGroupStart(), "ncclGroupStart");
+  on_each(ranks, enqueue);
+  require(nccl, nccl.ncclGroupEnd(), "ncclGroupEnd");
+}
+
+}  // namespace
 
 CompressedAllreduce::CompressedAllreduce(std::size_t elements, int ranks, int rank, Padding padding)
     : layout_(chunk_layout(elements, ranks)),
@@ -33,21 +46,24 @@ cudaError_t CompressedAllreduce::compress(WorkerPhase phase, cudaStream_t stream
   return worker_phase(phase, stream);
 }
 
-ncclResult_t CompressedAllreduce::exchange(ncclComm_t comm, cudaStream_t stream) {
+ncclResult_t CompressedAllreduce::exchange(const NcclApi& nccl, ncclComm_t comm,
+                                           cudaStream_t stream) {
   const std::size_t bytes = layout_.chunk_bytes();
-  if (const auto e = ncclGroupStart()) return e;
+  if (const auto e = nccl.ncclGroupStart()) return e;
   for (int peer = 0; peer < layout_.ranks; ++peer) {
     const std::size_t at = static_cast<std::size_t>(peer) * bytes;
-    if (const auto e = ncclSend(signs_.data() + at, bytes, ncclUint8, peer, comm, stream)) return e;
-    if (const auto e = ncclRecv(received_.data() + at, bytes, ncclUint8, peer, comm, stream)) {
+    if (const auto e = nccl.ncclSend(signs_.data() + at, bytes, ncclUint8, peer, comm, stream)) {
+      return e;
+    }
+    if (const auto e = nccl.ncclRecv(received_.data() + at, bytes, ncclUint8, peer, comm, stream)) {
       return e;
     }
   }
-  if (const auto e = ncclAllGather(worker_scale_.data(), worker_scales_.data(), 1, ncclFloat32,
-                                   comm, stream)) {
+  if (const auto e = nccl.ncclAllGather(worker_scale_.data(), worker_scales_.data(), 1, ncclFloat32,
+                                        comm, stream)) {
     return e;
   }
-  return ncclGroupEnd();
+  return nccl.ncclGroupEnd();
 }
 
 cudaError_t CompressedAllreduce::serve(cudaStream_t stream) {
@@ -63,31 +79,50 @@ cudaError_t CompressedAllreduce::serve(cudaStream_t stream) {
   return server_phase(phase, stream);
 }
 
-ncclResult_t CompressedAllreduce::gather(ncclComm_t comm, cudaStream_t stream) {
-  if (const auto e = ncclGroupStart()) return e;
-  if (const auto e = ncclAllGather(served_.data(), signs_.data(), layout_.chunk_bytes(), ncclUint8,
-                                   comm, stream)) {
+ncclResult_t CompressedAllreduce::gather(const NcclApi& nccl, ncclComm_t comm,
+                                         cudaStream_t stream) {
+  if (const auto e = nccl.ncclGroupStart()) return e;
+  if (const auto e = nccl.ncclAllGather(served_.data(), signs_.data(), layout_.chunk_bytes(),
+                                        ncclUint8, comm, stream)) {
     return e;
   }
-  if (const auto e = ncclAllGather(server_scale_.data(), server_scales_.data(), 1, ncclFloat32,
-                                   comm, stream)) {
+  if (const auto e = nccl.ncclAllGather(server_scale_.data(), server_scales_.data(), 1, ncclFloat32,
+                                        comm, stream)) {
     return e;
   }
-  return ncclGroupEnd();
+  return nccl.ncclGroupEnd();
 }
 
-Decode CompressedAllreduce::decoding(float* x) const {
-  return {signs_.data(), server_scales_.data(), layout_.chunk, layout_.elements, nullptr, x};
+Decode CompressedAllreduce::decoding(float* mean) const {
+  return {signs_.data(), server_scales_.data(), layout_.chunk, layout_.elements, nullptr, mean};
 }
 
-void CompressedAllreduce::run(float* x, ncclComm_t comm, cudaStream_t stream) {
-  WorkerPhase input;
-  input.x = x;
-  require(compress(input, stream), "worker phase");
-  require(exchange(comm, stream), "exchange of signs");
-  require(serve(stream), "server phase");
-  require(gather(comm, stream), "gathering of signs");
-  require(decode(decoding(x), stream), "decode");
+cudaError_t CompressedAllreduce::forget_errors(cudaStream_t stream) {
+  for (const auto* const errors :
+       {&worker_error_, &worker_scale_, &server_error_, &server_scale_}) {
+    const std::size_t bytes = errors->size() * sizeof(float);
+    if (const auto e = cudaMemsetAsync(errors->data(), 0, bytes, stream)) return e;
+  }
+  return cudaSuccess;
+}
+
+void compressed_allreduce(const NcclApi& nccl, std::span<const LocalRank> ranks) {
+  on_each(ranks, [](const LocalRank& rank) {
+    WorkerPhase input;
+    input.x = rank.x;
+    require(rank.state->compress(input, rank.stream), "worker phase");
+  });
+  in_group(nccl, ranks, [&](const LocalRank& rank) {
+    require(nccl, rank.state->exchange(nccl, rank.comm, rank.stream), "exchange of signs");
+  });
+  on_each(ranks,
+          [](const LocalRank& rank) { require(rank.state->serve(rank.stream), "server phase"); });
+  in_group(nccl, ranks, [&](const LocalRank& rank) {
+    require(nccl, rank.state->gather(nccl, rank.comm, rank.stream), "gathering of signs");
+  });
+  on_each(ranks, [](const LocalRank& rank) {
+    require(decode(rank.state->decoding(rank.mean), rank.stream), "decode");
+  });
 }
 
 }  // namespace lambcast::cuda
