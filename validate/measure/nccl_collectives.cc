@@ -1,12 +1,10 @@
 #include "validate/measure/nccl_collectives.h"
 
 #include "sim/base/check.h"
-#include "validate/measure/pattern.h"
+#include "validate/measure/expected_result.h"
 
 namespace lambcast::validate {
 namespace {
-
-constexpr float kUnset = -1;  // no pattern value and no sum of them
 
 class NcclCollective final : public TimedCollective {
  public:
@@ -25,7 +23,7 @@ class NcclCollective final : public TimedCollective {
     std::vector<float> values(sent_);
     const std::vector<float> unset(received_, kUnset);
     for (const auto& gpu : gpus_) {
-      for (std::uint64_t i = 0; i < sent_; ++i) values[i] = value(gpu->rank, i);
+      for (std::uint64_t i = 0; i < sent_; ++i) values[i] = pattern_float(gpu->rank, i);
       gpu->copy(gpu->send.data(), values.data(), sent_ * sizeof(float));
       gpu->copy(gpu->receive.data(), unset.data(), received_ * sizeof(float));
     }
@@ -38,13 +36,13 @@ class NcclCollective final : public TimedCollective {
   }
 
   std::uint64_t count_wrong() const override {
-    const auto sums = pattern_sums(gpus_.front()->ranks);
+    const ExpectedResult expected{operation_, gpus_.front()->ranks, root_, count_};
     std::vector<float> values(received_);
     std::uint64_t wrong = 0;
     for (const auto& gpu : gpus_) {
       gpu->copy(values.data(), gpu->receive.data(), received_ * sizeof(float));
       for (std::uint64_t i = 0; i < received_; ++i) {
-        wrong += values[i] == expected(*gpu, i, sums) ? 0 : 1;
+        wrong += values[i] == expected.at(gpu->rank, i) ? 0 : 1;
       }
     }
     return wrong;
@@ -96,34 +94,6 @@ class NcclCollective final : public TimedCollective {
   }
 
   void check(ncclResult_t status, const char* call) const { cuda::require(nccl_, status, call); }
-
-  float expected(const Gpu& gpu, std::uint64_t i,
-                 const std::array<float, kPatternValues>& sums) const {
-    const std::uint64_t mine = static_cast<std::uint64_t>(gpu.rank) * count_;
-    switch (operation_) {
-      case Operation::all_reduce:
-        return sums[pattern_residue(i)];
-      case Operation::reduce_scatter:
-        return sums[pattern_residue(mine + i)];
-      case Operation::all_gather:
-        return value(static_cast<int>(i / count_), i % count_);
-      case Operation::all_to_all:
-        return value(static_cast<int>(i / count_), mine + i % count_);
-      case Operation::broadcast:
-        return value(root_, i);
-      case Operation::send_recv:
-        return value((gpu.rank + gpu.ranks - 1) % gpu.ranks, i);
-      case Operation::compressed_allreduce:
-      case Operation::ping_pong:
-      case Operation::stream:
-        break;
-    }
-    return kUnset;
-  }
-
-  static float value(int rank, std::uint64_t i) {
-    return static_cast<float>(pattern_value(rank, i));
-  }
 
   Operation operation_;
   int root_;
