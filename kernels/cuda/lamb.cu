@@ -80,9 +80,10 @@ __device__ double tensor_sum(const LambState& s, int t, int slot) {
   return block_sum(sum);
 }
 
-__device__ double clamp_or_nan(double x, double low, double high) {
-  if (x < low) return low;
-  return x > high ? high : x;
+// The upper limit first, as in the reference; a NaN passes through.
+__device__ double clamp(double x, double high, double low) {
+  if (x > high) x = high;
+  return x < low ? low : x;
 }
 
 __global__ void ratio_kernel(LambState s, LambOptions o, RunningAverage average) {
@@ -91,7 +92,7 @@ __global__ void ratio_kernel(LambState s, LambOptions o, RunningAverage average)
   if (threadIdx.x != 0) return;
   const bool defined = weights != 0 && updates != 0;
   const float ratio =
-      defined ? static_cast<float>(clamp_or_nan(weights / updates, o.min_coeff, o.max_coeff)) : 1.0f;
+      defined ? static_cast<float>(clamp(weights / updates, o.max_coeff, o.min_coeff)) : 1.0f;
   s.trust_ratio[t] = ratio;
   s.step_length[t] = static_cast<float>(o.lr * static_cast<double>(ratio));
   if (s.running_average == nullptr) return;
@@ -198,8 +199,8 @@ __global__ void factor_kernel(LambState s, CompressedLambState x, OnebitLambOpti
     factor = factor * q + (1 - q);
   }
   const double last = x.last_factor[t];
-  factor = clamp_or_nan(factor, o.factor_min, o.factor_max);
-  factor = clamp_or_nan(factor, last * (1 - o.factor_threshold), last * (1 + o.factor_threshold));
+  factor = clamp(factor, o.factor_max, o.factor_min);
+  factor = clamp(factor, last * (1 + o.factor_threshold), last * (1 - o.factor_threshold));
   x.last_factor[t] = static_cast<float>(factor);
   float coefficient = s.running_average[t];
   if (how == CoefficientAverage::bias_corrected) {
