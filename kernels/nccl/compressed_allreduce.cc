@@ -1,6 +1,19 @@
 #include "kernels/nccl/compressed_allreduce.h"
 
 namespace lambcast::cuda {
+namespace {
+
+// Closes the group also when a call in it failed, so that the communicator can still be used or
+// torn down; the first error is what the caller hears of.
+template <typename Calls>
+ncclResult_t in_group(Calls calls) {
+  if (const auto e = ncclGroupStart()) return e;
+  const ncclResult_t failed = calls();
+  const ncclResult_t closed = ncclGroupEnd();
+  return failed != ncclSuccess ? failed : closed;
+}
+
+}  // namespace
 
 void require(ncclResult_t status, const char* what) {
   if (status != ncclSuccess) {
@@ -35,19 +48,18 @@ cudaError_t CompressedAllreduce::compress(WorkerPhase phase, cudaStream_t stream
 
 ncclResult_t CompressedAllreduce::exchange(ncclComm_t comm, cudaStream_t stream) {
   const std::size_t bytes = layout_.chunk_bytes();
-  if (const auto e = ncclGroupStart()) return e;
-  for (int peer = 0; peer < layout_.ranks; ++peer) {
-    const std::size_t at = static_cast<std::size_t>(peer) * bytes;
-    if (const auto e = ncclSend(signs_.data() + at, bytes, ncclUint8, peer, comm, stream)) return e;
-    if (const auto e = ncclRecv(received_.data() + at, bytes, ncclUint8, peer, comm, stream)) {
-      return e;
+  return in_group([&]() -> ncclResult_t {
+    for (int peer = 0; peer < layout_.ranks; ++peer) {
+      const std::size_t at = static_cast<std::size_t>(peer) * bytes;
+      if (const auto e = ncclSend(signs_.data() + at, bytes, ncclUint8, peer, comm, stream)) {
+        return e;
+      }
+      if (const auto e = ncclRecv(received_.data() + at, bytes, ncclUint8, peer, comm, stream)) {
+        return e;
+      }
     }
-  }
-  if (const auto e = ncclAllGather(worker_scale_.data(), worker_scales_.data(), 1, ncclFloat32,
-                                   comm, stream)) {
-    return e;
-  }
-  return ncclGroupEnd();
+    return ncclAllGather(worker_scale_.data(), worker_scales_.data(), 1, ncclFloat32, comm, stream);
+  });
 }
 
 cudaError_t CompressedAllreduce::serve(cudaStream_t stream) {
@@ -64,16 +76,13 @@ cudaError_t CompressedAllreduce::serve(cudaStream_t stream) {
 }
 
 ncclResult_t CompressedAllreduce::gather(ncclComm_t comm, cudaStream_t stream) {
-  if (const auto e = ncclGroupStart()) return e;
-  if (const auto e = ncclAllGather(served_.data(), signs_.data(), layout_.chunk_bytes(), ncclUint8,
-                                   comm, stream)) {
-    return e;
-  }
-  if (const auto e = ncclAllGather(server_scale_.data(), server_scales_.data(), 1, ncclFloat32,
-                                   comm, stream)) {
-    return e;
-  }
-  return ncclGroupEnd();
+  return in_group([&]() -> ncclResult_t {
+    if (const auto e = ncclAllGather(served_.data(), signs_.data(), layout_.chunk_bytes(),
+                                     ncclUint8, comm, stream)) {
+      return e;
+    }
+    return ncclAllGather(server_scale_.data(), server_scales_.data(), 1, ncclFloat32, comm, stream);
+  });
 }
 
 Decode CompressedAllreduce::decoding(float* x) const {
