@@ -15,7 +15,7 @@ using namespace lambcast;
 void ring(benchmark::State& state, bool expand) {
   const Cluster cluster = load_cluster("azure-ndv2", {});
   const int ranks = static_cast<int>(state.range(0));
-  const Transport transport = transport_of(cluster.nccl, Endpoint::gpu);
+  const Transport transport = transport_of(cluster, cluster.nccl, Endpoint::gpu);
   Duration time;
   for (auto _ : state) {
     Machines machines = machines_of(cluster, cluster.nccl, ranks / 8, 8);

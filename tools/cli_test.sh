@@ -98,6 +98,38 @@ cmp -s preset.csv file.csv || fail "a preset and its copy in a file differ"
 # 3: a limit was exceeded
 expect 0 'within limits' "$lambcast" validate
 expect 3 'canary .*PAST ITS LIMIT' "$lambcast" validate --canary
+expect 0 '^over all tables' "$lambcast" validate --out validation
+grep -qx 'report: validation/report.html' out || fail "validate --out does not say where its page is"
+for file in report.html training.csv collectives.csv plots/training.gp plots/collectives.dat; do
+  [ -s "validation/$file" ] || fail "validate --out leaves no $file"
+done
+if command -v gnuplot >/dev/null; then
+  [ -s err ] && fail "validate --out writes to stderr: $(head -1 err)"
+  grep -q '<svg' validation/report.html || fail "the page of validate has no figure"
+  [ -s validation/plots/collectives.png ] || fail "validate --out leaves no picture"
+fi
+"$lambcast" validate --rows rows.csv >/dev/null
+cmp -s rows.csv validation/collectives.csv || fail "--rows and collectives.csv differ"
+expect 3 'canary .*PAST ITS LIMIT' "$lambcast" validate --canary --out validation
+grep -q 'class=verdict><p>PAST LIMITS' validation/report.html || fail "the page hides a missed limit"
+touch file
+expect 2 'file/below: Not a directory' "$lambcast" validate --out file/below
+expect 2 '--rows: cannot be written' "$lambcast" validate --rows file/below
+# Figures of the user's own: training cases, and a log, here of a forecast that must meet itself.
+cat >own.csv <<'END'
+id,stage,quantity,measured,role,max_error,model,cluster,optimizer,backend,gpus,micro_batch,grad_accum,seq_len,steps
+mine,uniform,step_time_ms,1,unseen,0.1,bert-large,paper-eth40-v100,lamb,nccl,8,16,1,128,1
+END
+expect 3 'mine .*PAST ITS LIMIT' "$lambcast" validate --against own.csv --out own
+[ -s own/report.html ] && [ -s own/training.csv ] && [ ! -e own/collectives.csv ] ||
+  fail "validate --against CASES leaves other files than its own"
+"$lambcast" collective --cluster paper-eth40-v100 --gpus 8 -b 1M -e 64M -f 4 | awk '
+  BEGIN { print "# collective: all_reduce\n# ranks: 8\n# nodes: 2\nsize_bytes,time_us" }
+  $1 ~ /^[0-9]+$/ { print $1 "," $6 }' >forecast.csv
+expect 0 '^1 tables: within limits' "$lambcast" validate --against forecast.csv --cluster paper-eth40-v100 \
+  --max-error 0.01 --out mine
+[ -s mine/report.html ] && [ -s mine/collectives.csv ] && [ ! -e mine/training.csv ] ||
+  fail "validate --against LOG leaves other files than its own"
 printf 'id,stage\nx,y\n' >cases.csv
 expect 2 'cases.csv: has no column' "$lambcast" validate --against cases.csv
 
@@ -115,7 +147,6 @@ for command in "simulate ${run[*]}" "simulate ${run[*]} --format json" "presets 
   expect 1 'cannot be written to stdout|No space left' bash -c '"$@" >/dev/full' - "$lambcast" $command
 done
 expect 1 'cannot be written' "$lambcast" simulate "${run[@]}" --trace /dev/null/trace
-touch file
 expect 2 'file/below: Not a directory' "$lambcast" sweep bert_large --out file/below
 expect 2 'results.csv: cannot be read' "$lambcast" report "$folder"
 

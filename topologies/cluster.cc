@@ -75,6 +75,8 @@ LibrarySpec decode_library(const Table& table, Library standard, NetworkKind net
   spec.single_gpu_efficiency = share(table, "single_gpu_efficiency", 0, 1, 1);
   spec.tree_efficiency = share(table, "tree_efficiency", 0, 1, 1);
   spec.slice = table.find<Sourced<Bytes>>("slice");
+  if (standard != Library::nccl)
+    spec.queue_ahead = table.get_or<Sourced<Bytes>>("queue_ahead", queue_ahead(network));
   spec.message_overhead = table.get_or<Sourced<Duration>>(
       "message_overhead",
       {Duration::microseconds(1),
@@ -161,6 +163,8 @@ Cluster decode_cluster(const Table& root, const std::string& origin) {
   cluster.nics = static_cast<int>(nic.integer("count", 1, 256));
   cluster.nic_nominal = nic.get<Sourced<Bandwidth>>("nominal");
   cluster.nic_bandwidth = nic.get<Sourced<Bandwidth>>("bandwidth");
+  cluster.nic_burst =
+      nic.get_or<Sourced<Bytes>>("burst", {Bytes(0), {Kind::assumed, "not shaped"}});
   const auto network = static_cast<NetworkKind>(nic.choice("network", {"rdma", "socket"}));
   cluster.fabric = decode_fabric(root.table("fabric"));
   if (root.has("max_nodes"))
@@ -207,10 +211,12 @@ Cluster load_cluster(const std::string& name_or_path, const Overrides& overrides
   return decode_cluster(table, name_or_path);
 }
 
-Transport transport_of(const LibrarySpec& library, Endpoint endpoint) {
+Transport transport_of(const Cluster& cluster, const LibrarySpec& library, Endpoint endpoint) {
   Transport transport;
   transport.endpoint = endpoint;
   transport.message_overhead = library.message_overhead.value;
+  transport.queue_ahead = library.queue_ahead.value;
+  transport.burst = cluster.nic_burst.value / cluster.nic_bandwidth.value;
   if (library.slice) transport.slice = library.slice->value;
   if (library.flow_cap) transport.flow_cap = library.flow_cap->value;
   transport.connections = library.connections;

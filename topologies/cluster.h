@@ -63,6 +63,7 @@ struct LibrarySpec {
   Sourced<double> single_gpu_efficiency;
   Sourced<double> tree_efficiency;  // a further share, of trees between nodes
   std::optional<Sourced<Bytes>> slice;
+  Sourced<Bytes> queue_ahead;
   Sourced<Duration> message_overhead;
   std::optional<Sourced<Bandwidth>> flow_cap;
   int connections = 1;
@@ -104,6 +105,8 @@ struct Cluster {
   Sourced<Bandwidth> gpu_link, gpu_nic, host_link;
   int nics = 1;
   Sourced<Bandwidth> nic_nominal, nic_bandwidth;
+  Sourced<Bytes>
+      nic_burst;  // the token bucket of a port that is shaped to its bandwidth, else zero
   FabricSpec fabric;
   LibrarySpec nccl, mpi;
   HostCopySpec host_copy;
@@ -126,7 +129,7 @@ std::vector<std::string> cluster_names();
 std::string cluster_text(const std::string& name);
 
 // The transport of a library, from the point of view of device or host buffers.
-Transport transport_of(const LibrarySpec& library, Endpoint endpoint);
+Transport transport_of(const Cluster& cluster, const LibrarySpec& library, Endpoint endpoint);
 
 // The machine that a library sees with `gpus_per_node` GPUs of each of `nodes` nodes in use. GPUs
 // bring their share of the node's NICs, at least one.

@@ -98,11 +98,10 @@ TEST_CASE("clusters: libraries with few protocols, one GPU a node, reduction in 
     return forecast(series, Bytes(1e12)).time.s();
   };
   CHECK(seconds("0.5") == Approx(2 * seconds("1.0")).epsilon(1e-3));
-  CHECK(load_cluster("hgx-h100-ndr", {}).nccl.nvls);
+  const Cluster h100 = load_cluster("hgx-h100-ndr", {});
+  CHECK(h100.nccl.nvls);
   CHECK_FALSE(cluster.nccl.nvls);
-  CHECK(transport_of(load_cluster("hgx-h100-ndr", {}).nccl, Endpoint::gpu)
-            .protocols.back()
-            .in_switch.has_value());
+  CHECK(transport_of(h100, h100.nccl, Endpoint::gpu).protocols.back().in_switch.has_value());
 }
 
 // Time of a ring all-reduce of 100 MB over all GPUs of a cluster with the given fabric.
@@ -113,14 +112,15 @@ double ring_seconds(const Overrides& overrides, int nodes) {
   all.insert(all.end(), overrides.begin(), overrides.end());
   const Cluster cluster = load_cluster("h200-ndr", all);
   Machines machines = machines_of(cluster, cluster.nccl, nodes, 8);
-  const Collective ring = plan_collective({Op::all_reduce,
-                                           Bytes(100e6),
-                                           {8 * nodes, 8, 8, false},
-                                           Library::nccl,
-                                           "ring",
-                                           "Simple",
-                                           false},
-                                          machines, transport_of(cluster.nccl, Endpoint::gpu));
+  const Collective ring =
+      plan_collective({Op::all_reduce,
+                       Bytes(100e6),
+                       {8 * nodes, 8, 8, false},
+                       Library::nccl,
+                       "ring",
+                       "Simple",
+                       false},
+                      machines, transport_of(cluster, cluster.nccl, Endpoint::gpu));
   const double flow = simulate(ring, NetworkModel::flow).s();
   CHECK(flow <= ring.time.s() * (1 + 1e-6));
   return flow;

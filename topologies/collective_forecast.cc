@@ -21,7 +21,7 @@ CollectiveSeries prepare(const Cluster& cluster, const CollectiveSetting& settin
   request.protocol = setting.protocol;
   request.expand = setting.expand;
   series.machines = machines_of(cluster, library, request.layout.nodes(), setting.gpus_per_node);
-  series.transport = transport_of(library, setting.mpi ? Endpoint::host : Endpoint::gpu);
+  series.transport = transport_of(cluster, library, setting.mpi ? Endpoint::host : Endpoint::gpu);
   return series;
 }
 

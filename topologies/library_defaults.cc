@@ -61,4 +61,13 @@ std::vector<ProtocolSpec> mpi_protocols(NetworkKind network) {
   return {protocol("mpi", hops, hops, 1.0, assumed, assumed)};
 }
 
+Sourced<Bytes> queue_ahead(NetworkKind network) {
+  if (network == NetworkKind::rdma)
+    return {Bytes(0), {Kind::assumed, "an RDMA NIC serves its queues in turn"}};
+  return {
+      Bytes(2 * 65536.0),
+      {Kind::assumed,
+       "two packets of 64 KiB, the least of Linux net/ipv4/tcp_output.c, tcp_small_queue_check"}};
+}
+
 }  // namespace lambcast

@@ -16,4 +16,9 @@ enum class NetworkKind { rdma, socket };
 std::vector<ProtocolSpec> nccl_protocols(NetworkKind network, bool pcie_peers);
 std::vector<ProtocolSpec> mpi_protocols(NetworkKind network);
 
+// What one connection of MPI may queue ahead of the next (transport.h). Over TCP Linux lets a
+// socket hold two packets below it, or what it sends in 1 ms (net/ipv4/tcp_output.c,
+// tcp_small_queue_check); the share of one connection among many is seldom more than the two.
+Sourced<Bytes> queue_ahead(NetworkKind network);
+
 }  // namespace lambcast

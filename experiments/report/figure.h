@@ -1,23 +1,14 @@
-// The figures of the report, before anything is drawn: the data, the script that draws it, and
-// what a reader needs to know. A figure that the results do not allow says why instead.
+// The figures of a sweep's report.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "experiments/report/drawing.h"
 #include "experiments/report/slice.h"
 #include "experiments/report/speedup_map.h"
 
 namespace lambcast::report {
-
-struct Figure {
-  std::string name;      // file stem: name.gp, name.dat, name.svg, name.png
-  std::string title;     // what is shown, in words
-  std::string caption;   // the slice, and how to read the figure
-  std::string data;      // contents of name.dat
-  std::string script;    // contents of name.gp
-  std::string left_out;  // why there is no figure; data and script are then empty
-};
 
 // More clusters, or compressed optimizers, than these are named in the caption but not drawn.
 inline constexpr std::size_t most_panels = 6;

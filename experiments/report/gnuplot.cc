@@ -80,6 +80,21 @@ std::string data_number(double value) {
   return std::isfinite(value) ? csv::number(value) : std::string("?");
 }
 
+std::vector<double> round_places(double low, double high) {
+  std::vector<double> places;
+  for (const std::vector<double>& steps :
+       {std::vector<double>{1, 2, 5}, {1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8}}) {
+    places.clear();
+    for (double decade = std::pow(10, std::floor(std::log10(low))); decade <= high; decade *= 10) {
+      for (const double step : steps) {
+        if (step * decade >= low && step * decade <= high) places.push_back(step * decade);
+      }
+    }
+    if (places.size() > 2) break;
+  }
+  return places;
+}
+
 std::string log_ticks(const std::vector<double>& places, int most) {
   std::string ticks;
   double last = 0;
@@ -154,19 +169,20 @@ std::string legend(const std::vector<LegendEntry>& entries, int width, int heigh
     const double y = (top - legend_row_px * static_cast<double>(i / columns)) / height;
     const double left = x / width, right = (x + 34) / width;
     const std::size_t tag = 100 + i;
-    if (entry.mark == LegendEntry::Mark::box) {
+    using Mark = LegendEntry::Mark;
+    if (entry.mark == Mark::box) {
       text += fmt::format(
           "  set object {} rectangle from screen {:.5f},screen {:.5f} to screen {:.5f},screen "
           "{:.5f} fillcolor rgb '{}' fillstyle solid 1 noborder\n",
           tag, left, y - 6.0 / height, right, y + 6.0 / height, entry.colour);
-    } else {
+    }
+    if (entry.mark == Mark::line || entry.mark == Mark::dashes) {
       text += fmt::format(
           "  set arrow {} from screen {:.5f},screen {:.5f} to screen {:.5f},screen {:.5f} nohead "
           "lw 2 lc rgb '{}'{}\n",
-          tag, left, y, right, y, entry.colour,
-          entry.mark == LegendEntry::Mark::dashes ? " dt (8,6)" : "");
+          tag, left, y, right, y, entry.colour, entry.mark == Mark::dashes ? " dt (8,6)" : "");
     }
-    if (entry.mark == LegendEntry::Mark::line) {
+    if (entry.mark == Mark::line || entry.mark == Mark::point) {
       text += fmt::format(
           "  set label {} '' at screen {:.5f},screen {:.5f} point pt {} ps {}*mark lc rgb '{}'\n",
           tag + 100, (left + right) / 2, y, entry.point, entry.size, entry.colour);

@@ -22,6 +22,9 @@ std::string comment(std::string_view text);
 // A number for a data file; '?' where there is none.
 std::string data_number(double value);
 
+// 1, 2, 5, 10, ... from `low` to `high`, both above zero; closer where that gives fewer than three.
+std::vector<double> round_places(double low, double high);
+
 // ("8" 8, "16" 16, ...): tick marks at these places; the least distant ones are left out so that
 // at most `most` remain on a logarithmic axis.
 std::string log_ticks(const std::vector<double>& places, int most);
@@ -43,7 +46,7 @@ std::string script(std::string_view name, std::string_view title, int width, int
 
 // One entry of a legend, as it looks in the figure.
 struct LegendEntry {
-  enum class Mark { line, dashes, box };
+  enum class Mark { line, dashes, point, box };
   std::string name;
   Mark mark = Mark::box;
   std::string_view colour;

@@ -43,22 +43,6 @@ std::vector<double> all_x(const LineChart& chart) {
   return xs;
 }
 
-// 1, 2, 5, 10, ... from `low` to `high`; closer where that gives fewer than three.
-std::vector<double> round_places(double low, double high) {
-  std::vector<double> places;
-  for (const std::vector<double>& steps :
-       {std::vector<double>{1, 2, 5}, {1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8}}) {
-    places.clear();
-    for (double decade = std::pow(10, std::floor(std::log10(low))); decade <= high; decade *= 10) {
-      for (const double step : steps) {
-        if (step * decade >= low && step * decade <= high) places.push_back(step * decade);
-      }
-    }
-    if (places.size() > 2) break;
-  }
-  return places;
-}
-
 // A tick label takes about 9 pixels a digit and a gap; a panel is as wide as the figure or half.
 int ticks_that_fit(const std::vector<double>& xs, std::size_t panels) {
   const double label_px = 10 + 9 * static_cast<double>(data_number(xs.back()).size());

@@ -6,7 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "experiments/report/page_style.h"
+#include "experiments/report/html.h"
 #include "experiments/report/verdict.h"
 #include "sim/base/error.h"
 
@@ -44,20 +44,6 @@ constexpr Column columns[] = {{"model", "model", 0},
                               {"status", "status", 0},
                               {"costs are", "cost_source", 0}};
 
-void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
-    text.replace(at, from.size(), to);
-  }
-}
-
-// Removes from `begin` to the end of the first `end` after it, as often as it occurs.
-void remove_all(std::string& text, std::string_view begin, std::string_view end) {
-  for (std::size_t at; (at = text.find(begin)) != std::string::npos;) {
-    const std::size_t stop = text.find(end, at + begin.size());
-    text.erase(at, stop == std::string::npos ? stop : stop + end.size() - at);
-  }
-}
-
 // Shown columns: those of the file in which some row says something.
 std::vector<Column> shown_columns(const csv::Table& table, std::size_t rows) {
   std::vector<Column> shown;
@@ -89,7 +75,7 @@ std::string rows_section(const csv::Table& table) {
   }
   text +=
       "results.csv beside this page has every row and column, with full precision.</p>\n"
-      "<div class=scroll><table id=rows><thead><tr>";
+      "<div class=scroll><table class=listing><thead><tr>";
   const std::vector<Column> shown = shown_columns(table, rows);
   for (const Column& column : shown) text += fmt::format("<th>{}", column.heading);
   text += "</thead><tbody>\n";
@@ -99,25 +85,6 @@ std::string rows_section(const csv::Table& table) {
     text += '\n';
   }
   return text + "</tbody></table></div></section>\n";
-}
-
-std::string figure_section(const Drawing& drawing) {
-  const Figure& figure = drawing.figure;
-  std::string text = fmt::format("<section><h2>{}</h2>\n", escaped(figure.title));
-  if (!figure.left_out.empty()) {
-    return text +
-           fmt::format("<p class=note>Not drawn. {}</p></section>\n", escaped(figure.left_out));
-  }
-  const std::string picture = drawing.svg.empty()
-                                  ? fmt::format(
-                                        "<p class=note>Not drawn; its sources are plots/{0}.gp and "
-                                        "plots/{0}.dat.</p>\n",
-                                        figure.name)
-                                  : inline_svg(drawing.svg, figure.name, figure.title);
-  return text + fmt::format(
-                    "<figure>{}<figcaption>{} <span class=file>plots/{}.svg</span></figcaption>"
-                    "</figure></section>\n",
-                    picture, escaped(figure.caption), figure.name);
 }
 
 std::string json_html(const Json& value) {
@@ -148,49 +115,6 @@ std::string cost_sources(const std::vector<Point>& points) {
 
 }  // namespace
 
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
-std::string inline_svg(std::string_view svg, std::string_view name, std::string_view title) {
-  std::string text(svg.substr(std::min(svg.find("<svg"), svg.size())));
-  remove_all(text, " xmlns=\"", "\"");
-  remove_all(text, " xmlns:xlink=\"", "\"");
-  remove_all(text, "<title>", "</title>");
-  remove_all(text, "<desc>", "</desc>");
-  replace_all(text, "xlink:href", "href");
-  for (const char* quote : {"'", "\""}) {
-    replace_all(text, fmt::format(" id={}", quote), fmt::format(" id={}{}-", quote, name));
-    replace_all(text, fmt::format("href={}#", quote), fmt::format("href={}#{}-", quote, name));
-  }
-  replace_all(text, "url(#", fmt::format("url(#{}-", name));
-  const std::size_t end = std::min(text.find('>'), text.size());
-  text.insert(std::min(end + 1, text.size()), fmt::format("<title>{}</title>", escaped(title)));
-  return text;
-}
-
 std::string manifest_html(std::string_view manifest, const std::string& file) {
   Json json = Json::parse(manifest, nullptr, false);
   if (!json.is_object()) fail_input({file, 0, {}}, "is no JSON object", "what a sweep wrote");
@@ -207,21 +131,11 @@ std::string manifest_html(std::string_view manifest, const std::string& file) {
 std::string page_html(const csv::Table& table, const std::vector<Point>& points,
                       const std::vector<Drawing>& drawings, const std::string& provenance,
                       const std::string& notice) {
-  const Verdict verdict = verdict_of(points);
-  std::string text = fmt::format(
-      "<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8>\n"
-      "<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; "
-      "style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n"
-      "<meta name=viewport content=\"width=device-width\">"
-      "<meta name=color-scheme content=\"light dark\">\n"
-      "<title>lambcast report</title>\n<style>{}</style></head><body><main>\n"
-      "<h1>lambcast: does compressed training pay here?</h1>\n<p class=verdict>{}</p>\n",
-      page_css, escaped(fmt::format("{}", fmt::join(in_words(verdict), " "))));
-  if (!notice.empty()) text += fmt::format("<p class=note>{}</p>\n", escaped(notice));
-  for (const Drawing& drawing : drawings) text += figure_section(drawing);
-  text += rows_section(table);
-  text += "<section><h2>Provenance</h2>\n" + cost_sources(points) + provenance + "</section>\n";
-  return text + fmt::format("</main><script>{}</script></body></html>\n", page_script);
+  const std::string verdict = fmt::format("{}", fmt::join(in_words(verdict_of(points)), " "));
+  return page_start("lambcast report", "lambcast: does compressed training pay here?", {verdict},
+                    notice) +
+         figure_sections(drawings) + rows_section(table) + "<section><h2>Provenance</h2>\n" +
+         cost_sources(points) + provenance + "</section>\n" + page_end();
 }
 
 }  // namespace lambcast::report

@@ -1,30 +1,18 @@
-// report.html as text: one file with nothing to load, so that it opens on machines without a
-// network. Everything that comes from results or manifest is escaped.
+// The report of a sweep as text. Everything that comes from results or manifest is escaped.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "experiments/report/figure.h"
+#include "experiments/report/drawing.h"
 #include "experiments/report/point.h"
 #include "sim/base/csv.h"
 
 namespace lambcast::report {
 
-// A figure and its picture; no picture where the figure is left out or gnuplot is absent.
-struct Drawing {
-  Figure figure;
-  std::string svg;
-};
-
 // The table on the page ends here; results.csv has them all.
 inline constexpr std::size_t most_rows = 2000;
-
-std::string escaped(std::string_view text);
-
-// An SVG file as a part of an HTML page: ids made unique by `name`, no XML prologue.
-std::string inline_svg(std::string_view svg, std::string_view name, std::string_view title);
 
 // manifest.json for people: warnings first, then everything in it, whatever its shape. Throws
 // Error naming the file when it is no JSON object.

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "experiments/report/html.h"
 #include "experiments/report/synthetic_sweep.h"
 #include "sim/base/error.h"
 

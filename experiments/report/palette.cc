@@ -1,5 +1,7 @@
 #include "experiments/report/palette.h"
 
+#include <algorithm>
+
 namespace lambcast::report {
 namespace {
 
@@ -39,6 +41,19 @@ Look series_look(std::size_t index) {
                                           {"#CC79A7", 13},
                                           {"#56B4E9", 6}}};
   return looks[index % looks.size()];
+}
+
+Look shape_look(std::size_t index, bool filled) {
+  constexpr std::array<Look, shapes + 1> hollow = {{{"#0072B2", 6, 0.9},
+                                                    {"#D55E00", 4, 0.85},
+                                                    {"#009E73", 8, 1},
+                                                    {"#CC79A7", 12, 1.1},
+                                                    {"#E69F00", 10, 1},
+                                                    {"#56B4E9", 14, 1},
+                                                    {"#606060", 6, 0.7}}};
+  Look look = hollow[std::min(index, shapes)];
+  if (filled) ++look.point;
+  return look;
 }
 
 }  // namespace lambcast::report

@@ -24,6 +24,11 @@ std::string display_name(std::string_view optimizer);
 Look optimizer_look(std::string_view optimizer, std::size_t index);
 Look series_look(std::size_t index);
 
+// Colour and shape by `index`, with the fill left free to tell two kinds of points apart; grey
+// where colours have run out.
+inline constexpr std::size_t shapes = 6;
+Look shape_look(std::size_t index, bool filled);
+
 // forward, backward, exposed communication, compression, decompression, optimizer, bubble, other.
 struct PartLook {
   std::string_view label, colour;

@@ -3,25 +3,18 @@
 //
 //   DIR/results.csv, DIR/manifest.json   read; a missing manifest is said on the page
 //   DIR/report.html                      written; figures, styles and script are inside it
-//   DIR/plots/NAME.gp, NAME.dat          written; `cd DIR/plots && gnuplot NAME.gp` draws again
-//   DIR/plots/NAME.svg, NAME.png         drawn by gnuplot where it is installed
+//   DIR/plots/                           written; see drawing.h
 //
 // The same results give the same bytes: nothing written here holds a date or a path.
 #pragma once
 
 #include <filesystem>
 #include <string>
-#include <vector>
 
+#include "experiments/report/drawing.h"
 #include "sim/base/csv.h"
 
 namespace lambcast::report {
-
-struct Paths {
-  std::filesystem::path page;
-  std::vector<std::filesystem::path> plots;  // every file under plots/, in the order of the page
-  std::vector<std::string> messages;         // for people, on stderr: what was left out, and why
-};
 
 // Throws Error: usage for a missing or malformed results.csv or a malformed manifest.json, failure
 // for a file that cannot be written or for gnuplot failing (with its message). Gnuplot not being

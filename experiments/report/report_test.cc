@@ -1,11 +1,11 @@
 #include "experiments/report/report.h"
 
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <fstream>
 #include <map>
 
 #include "experiments/report/gnuplot.h"
+#include "experiments/report/search_path.h"
 #include "experiments/report/synthetic_sweep.h"
 #include "sim/base/error.h"
 
@@ -18,13 +18,6 @@ namespace {
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
-
-// The PATH of this program while it lives, to take gnuplot away or to put another in its place.
-struct SearchPath {
-  explicit SearchPath(const std::string& path) { setenv("PATH", path.c_str(), 1); }
-  ~SearchPath() { setenv("PATH", old.c_str(), 1); }
-  std::string old = std::getenv("PATH");
-};
 
 // Catch2 2 cannot skip a test: say why and pass.
 #define NEED_GNUPLOT()                         \

@@ -18,8 +18,8 @@ CollectiveCosts::Shape& CollectiveCosts::shape(const Group& group, Channel chann
     const int nodes = (group.gpus + group.gpus_per_node - 1) / group.gpus_per_node;
     shape = std::make_unique<Shape>();
     shape->machines = machines_of(*group.cluster, library, nodes, group.gpus_per_node);
-    shape->transport =
-        transport_of(library, channel == Channel::mpi_host ? Endpoint::host : Endpoint::gpu);
+    shape->transport = transport_of(*group.cluster, library,
+                                    channel == Channel::mpi_host ? Endpoint::host : Endpoint::gpu);
   }
   return *shape;
 }

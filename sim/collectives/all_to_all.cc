@@ -77,6 +77,7 @@ void deepspeed_gather(Schedule& schedule, Bytes size, const Layout& layout) {
   // Half of the 4(n-1) requests are sends, and half of those carry 4 bytes of scale: they cost
   // their posting and no bandwidth.
   post_everything(schedule, size, 4 * static_cast<std::int64_t>(layout.ranks - 1), layout);
+  schedule.rounds.back().same_order = size / layout.ranks;
 }
 
 void bruck(Schedule& schedule, Bytes size, const Layout& layout) {

@@ -167,6 +167,15 @@ void pipeline(Phase& phase, const Round& round, Duration first_slice, Duration t
   }
 }
 
+// What a transfer takes longer because the last node waits for its turn (the equation of
+// transport.h).
+Duration late_turn(Bytes message, const Transport& transport, int nodes, Duration transfer) {
+  if (nodes < 3) return {};
+  const double queued = std::min(1.0, transport.queue_ahead / message);
+  const Duration late = transfer.scaled(queued * (nodes - 2) / (nodes - 1));
+  return late > transport.burst ? late - transport.burst : Duration();
+}
+
 }  // namespace
 
 CommProgram lower(const Schedule& schedule, const Layout& layout, const Machine& machine,
@@ -196,6 +205,9 @@ CommProgram lower(const Schedule& schedule, const Layout& layout, const Machine&
       pipeline(phase, round, all_hops.scaled(1 / k), analytic_time(*phase.flows, machine.topology),
                k);
     }
+    if (round.same_order.value() > 0)
+      phase.latency += late_turn(round.same_order, transport, layout.nodes(),
+                                 analytic_time(*phase.flows, machine.topology));
     program.phases.push_back(std::move(phase));
   }
   return program;

@@ -167,5 +167,48 @@ TEST_CASE("pipeline: what is left to wait for") {
   CHECK(exposed(ten, 1, Duration::seconds(1)).us() < 1e-4);
 }
 
+// When the last of `nodes` has its messages, in the time of one message: every node sends one to
+// each other in the order of their numbers, ports pass one message at a time, first come first
+// served.
+int turns_one_by_one(int nodes) {
+  int last = 0;
+  for (int to = 0; to < nodes; ++to) {
+    // Sender i has sent those before `to` but its own: arrivals start at slot to, or to - 1.
+    int free_at = 0;
+    for (const bool earlier : {true, false}) {
+      const int senders = earlier ? to : nodes - 1 - to;
+      const int slot = earlier ? to - 1 : to;
+      for (int i = 0; i < senders; ++i) free_at = std::max(free_at, slot) + 1;
+    }
+    last = std::max(last, free_at);
+  }
+  return last;
+}
+
+TEST_CASE("turns: where all ranks post in the same order, the last node starts late") {
+  const double message = 1e6;  // 1 ms at 1 GB/s
+  for (const int nodes : {2, 3, 4, 8, 64}) {
+    Setting s = setting(1, nodes);
+    const auto time = [&](const char* algorithm) {
+      return seconds(s, algorithm, Op::all_to_all, message * nodes);
+    };
+    const double side_by_side = time("deepspeed_gather");
+    CHECK(side_by_side == Approx(27 * us + (nodes - 1) * 1e-3));
+    // Whole messages queue up: one after the other, 2 N - 3 turns.
+    s.transport.queue_ahead = Bytes(2 * message);
+    CHECK(turns_one_by_one(nodes) == 2 * nodes - 3);
+    CHECK(time("deepspeed_gather") == Approx(27 * us + turns_one_by_one(nodes) * 1e-3));
+    // A quarter of each does: so does a quarter of the wait stay.
+    s.transport.queue_ahead = Bytes(message / 4);
+    CHECK(time("deepspeed_gather") == Approx(side_by_side + (nodes - 2) * 0.25e-3));
+    // MPI's own linear exchange starts with another peer on every rank.
+    CHECK(time("linear") == Approx(side_by_side));
+    // A token bucket that filled meanwhile pays for up to its size.
+    s.transport.burst = Duration::microseconds(100);
+    CHECK(time("deepspeed_gather") ==
+          Approx(side_by_side + std::max(0.0, (nodes - 2) * 0.25e-3 - 0.1e-3)));
+  }
+}
+
 }  // namespace
 }  // namespace lambcast

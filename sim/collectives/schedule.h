@@ -66,6 +66,9 @@ struct Round {
   // What one lane (a ring or tree of its own; one per NIC, within a node one per rank) moves in a
   // repetition, for slices to be cut from.
   Bytes lane_bytes{};
+  // One message, where every rank posts its messages to the peers in the same order; zero where the
+  // orders differ, so that no peer waits for its turn.
+  Bytes same_order{};
 };
 
 // Whose latencies the hops of a schedule cost (see Protocol).

@@ -24,6 +24,20 @@
 // Without a slice size (`slice` zero) a ring pays L + W and a tree L + W: no pipelining and no
 // filling of the pipe. The mid-size plateau of NCCL's busbw curves, which its own model corrects by
 // a factor of 1.4 and a table, comes out of this.
+//
+// A rank that posts many messages at once does not send them all side by side: its host queues the
+// first q bytes of a message before the next one gets a turn. Where all ranks post in the same
+// order (DeepSpeed's exchange over MPI: to rank 0, then 1, ...), they all fill the link into one
+// node after the other, and the last node idles until its turn has come. Over N nodes, messages of
+// m bytes that take W when all links are busy all the time end after
+//
+//   same order       time = W + max(0, W (N-2)/(N-1) min(1, q / m) - b / B)
+//
+// With q >= m that is the 2N - 3 turns of m bytes that pass until N - 1 messages have reached the
+// last node, in place of N - 1. A port that is shaped to its rate B by a token bucket of b bytes
+// fills it while it idles, and then lets as much pass unpaid. Over TCP, q is what the kernel lets
+// one socket queue below it (Linux, net/ipv4/tcp_output.c, tcp_small_queue_check); an RDMA NIC
+// serves its queues in turn, q = 0.
 #pragma once
 
 #include <limits>
@@ -71,7 +85,9 @@ struct Transport {
   Bandwidth flow_cap;         // of one network flow (a TCP stream); zero: none
   int connections = 1;        // flows opened per pair of peers
   Endpoint endpoint = Endpoint::gpu;
-  Bytes slice{};  // what one lane passes on at once; zero: slices are not modelled
+  Bytes queue_ahead{};  // q above; zero: messages are sent side by side
+  Duration burst{};     // b / B above; zero: ports are not shaped
+  Bytes slice{};        // what one lane passes on at once; zero: slices are not modelled
 };
 
 }  // namespace lambcast

@@ -196,6 +196,20 @@ std::vector<FittedParameter> fitted_parameters(const std::vector<Parameter>& par
   return fitted;
 }
 
+std::vector<KeptLatency> kept_latencies(const Cluster& base, std::span<const Measurement> tables,
+                                        bool mpi) {
+  std::vector<KeptLatency> kept;
+  const auto on_one_node = [](const Measurement& table) { return nodes_of(table) == 1; };
+  if (std::any_of(tables.begin(), tables.end(), on_one_node)) return kept;
+  for (const ProtocolSpec& protocol : (mpi ? base.mpi : base.nccl).protocols) {
+    const std::string name = fmt::format("{}.{}.", mpi ? "mpi" : "nccl", protocol.name);
+    kept.push_back({name + "alone_base", protocol.alone_base.value_or(protocol.base)});
+    kept.push_back(
+        {name + "alone_local_hop", protocol.alone_local_hop.value_or(protocol.local_hop)});
+  }
+  return kept;
+}
+
 std::vector<Point> points_of(std::span<const Measurement> tables) {
   std::vector<Point> points;
   for (std::size_t t = 0; t < tables.size(); ++t)
@@ -254,9 +268,13 @@ FitSummary calibrate(const std::string& base, const std::string& name,
   const LeastSquaresFit blind =
       best_fit(blind_problem, beginnings(blind_problem.start, parameters));
   if (!held.empty()) summary.held_out = band_errors(held, model.residuals(blind.x, held));
-  const LeastSquares problem = problem_of(model, parameters, points);
-  const LeastSquaresFit all = best_fit(problem, {problem.start, blind.x});
+  LeastSquares problem = problem_of(model, parameters, points);
+  problem.most_leaps = 10;
+  std::vector<VectorXd> firsts = beginnings(problem.start, parameters);
+  firsts.push_back(blind.x);
+  const LeastSquaresFit all = best_fit(problem, firsts);
   summary.parameters = fitted_parameters(parameters, all);
+  summary.kept = kept_latencies(cluster, tables, mpi);
   summary.fitted = band_errors(points, all.residuals);
   summary.calibration = calibration_of(tables, cluster, mpi, points, all.residuals);
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();

@@ -27,6 +27,13 @@ struct FittedParameter {
   bool identified = false;
 };
 
+// A latency inside one node that the tables, all over several, say nothing about. What they say of
+// latencies between nodes must not stand for it, so the description gets it in writing.
+struct KeptLatency {
+  std::string key;
+  Sourced<Duration> value;
+};
+
 // |forecast / measured - 1| over the rows of a size band.
 struct BandError {
   std::string band;
@@ -40,6 +47,7 @@ struct FitSummary {
   int tables = 0;
   int rows = 0;
   std::vector<FittedParameter> parameters;
+  std::vector<KeptLatency> kept;
   std::vector<BandError> fitted;
   std::vector<BandError> held_out;  // forecast without having seen them
   std::string held_out_table;       // empty: sizes only

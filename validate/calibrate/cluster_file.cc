@@ -50,6 +50,15 @@ toml::table evidence(const FittedParameter& parameter) {
   return table;
 }
 
+toml::table evidence(const KeptLatency& latency) {
+  toml::table table;
+  table.insert("value", value_text(Unit::microseconds, latency.value.value.us()));
+  table.insert("kind", std::string(name_of(latency.value.provenance.kind)));
+  table.insert("source", latency.value.provenance.source);
+  table.is_inline(true);
+  return table;
+}
+
 toml::table section(const Calibration& calibration, const std::string& source) {
   toml::table table;
   table.insert("source", source);
@@ -170,6 +179,7 @@ std::string calibrated_cluster(const std::string& base, const std::string& name,
   root.insert_or_assign("name", cluster_name);
   for (const FittedParameter& parameter : summary.parameters)
     put(root, parameter.of.key, evidence(parameter));
+  for (const KeptLatency& latency : summary.kept) put(root, latency.key, evidence(latency));
   root.insert_or_assign("calibration", section(summary.calibration, source));
   return description_text(root);
 }

@@ -24,6 +24,14 @@ class Minimiser {
     VectorXd r = problem_.residuals(x);
     LAMBCAST_CHECK(r.allFinite(), "a residual of the start is not finite");
     double cost = cost_of(x, r);
+    int steps = descend(x, r, cost);
+    for (int leaps = 0; leaps < problem_.most_leaps && leap(x, r, cost); ++leaps)
+      steps += 1 + descend(x, r, cost);
+    return finish(x, r, cost, steps);
+  }
+
+ private:
+  int descend(VectorXd& x, VectorXd& r, double& cost) const {
     double damping = 1e-2;
     int steps = 0;
     for (; steps < problem_.most_steps; ++steps) {
@@ -32,10 +40,32 @@ class Minimiser {
       if (!step(j, x, r, cost, damping)) break;
       if (before - cost < 1e-6 * before) break;
     }
-    return finish(x, r, cost, steps);
+    return steps;
   }
 
- private:
+  // Moves to the lowest of the points some way along one axis, if that is lower by 1 % and by more
+  // than 1 % of what an outlier costs.
+  bool leap(VectorXd& x, VectorXd& r, double& cost) const {
+    VectorXd best = x;
+    const double worth = cost - 0.01 * std::max(cost, problem_.outlier * problem_.outlier / 2);
+    double least = worth;
+    for (Eigen::Index i = 0; i < x.size(); ++i) {
+      for (const double far : {-1.4, -0.7, -0.35, -0.1, 0.1, 0.35, 0.7, 1.4}) {
+        VectorXd moved = x;
+        moved[i] = std::clamp(x[i] + far, problem_.low[i], problem_.high[i]);
+        const double there = cost_of(moved, problem_.residuals(moved));
+        if (there >= least) continue;
+        least = there;
+        best = moved;
+      }
+    }
+    if (least == worth) return false;
+    x = best;
+    r = problem_.residuals(x);
+    cost = least;
+    return true;
+  }
+
   double cost_of(const VectorXd& x, const VectorXd& r) const {
     const double d = problem_.outlier;
     double sum = 0.5 * prior_.dot((x - problem_.start).cwiseAbs2());

@@ -8,7 +8,9 @@
 // a point counts as an outlier, and s_j how far, in units of x, a parameter may stray from where it
 // starts before it costs as much as one such residual: a weak prior that keeps what the data do not
 // determine where it was. Method: Levenberg-Marquardt with iteratively reweighted residuals,
-// forward differences, steps clipped to the bounds.
+// forward differences, steps clipped to the bounds. Residuals may jump (a model that switches
+// algorithms), so from a resting place it can look some way along each axis and descend again from
+// what is lower there: a leap.
 #pragma once
 
 #include <Eigen/Dense>
@@ -23,6 +25,7 @@ struct LeastSquares {
   double outlier = 0.1;         // d
   Eigen::VectorXd prior_width;  // s
   int most_steps = 40;
+  int most_leaps = 0;
 };
 
 struct LeastSquaresFit {

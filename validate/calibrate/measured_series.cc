@@ -9,14 +9,13 @@
 namespace lambcast::validate {
 namespace {
 
-// How many nodes; refuses layouts that the cluster cannot hold.
-int nodes_of(const Measurement& table, const Cluster& cluster, const Where& where) {
+// Refuses layouts that the cluster cannot hold.
+int checked_nodes(const Measurement& table, const Cluster& cluster, const Where& where) {
   if (table.ranks < 2) fail_input(where, "a collective of one rank moves nothing");
   if (!table.nodes && !table.gpus_per_node)
     fail_input(where, fmt::format("does not say over how many nodes its {} ranks lie", table.ranks),
                "--nodes");
-  const int nodes =
-      table.nodes ? *table.nodes : (table.ranks + *table.gpus_per_node - 1) / *table.gpus_per_node;
+  const int nodes = nodes_of(table);
   if (nodes < 1 || table.ranks % nodes != 0)
     fail_input(where,
                fmt::format("{} ranks do not spread evenly over {} nodes", table.ranks, nodes));
@@ -35,6 +34,12 @@ void add_part(MeasuredSeries& series, const Cluster& cluster, CollectiveSetting 
 
 }  // namespace
 
+int nodes_of(const Measurement& table) {
+  if (table.nodes) return *table.nodes;
+  if (!table.gpus_per_node) return 1;
+  return (table.ranks + *table.gpus_per_node - 1) / *table.gpus_per_node;
+}
+
 MeasuredSeries series_of(const Measurement& table, const Cluster& cluster, bool mpi) {
   const Where where{table.provenance.source, 0, {}};
   const bool exchange = table.operation == Operation::compressed_allreduce && mpi;
@@ -46,7 +51,7 @@ MeasuredSeries series_of(const Measurement& table, const Cluster& cluster, bool 
                            mpi ? "MPI" : "NCCL"),
                fmt::format("{}", fmt::join(names, ", ")));
   MeasuredSeries series;
-  const int nodes = nodes_of(table, cluster, where);
+  const int nodes = checked_nodes(table, cluster, where);
   series.ranks = table.ranks;
   series.nodes = nodes;
   series.gpus_per_node = table.ranks / nodes;

@@ -22,6 +22,9 @@ struct MeasuredSeries {
   int ranks = 0, nodes = 0, gpus_per_node = 0;
 };
 
+// As the table says, or from its GPUs per node; 1 when it says neither.
+int nodes_of(const Measurement& table);
+
 // Throws Error when the table holds nothing of the above, does not say over how many nodes its
 // ranks lie, does not fit the cluster, or is on one rank.
 MeasuredSeries series_of(const Measurement& table, const Cluster& cluster, bool mpi);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "validate/calibrate/measured_series.h"
+
 namespace lambcast::validate {
 namespace {
 
@@ -22,12 +24,13 @@ struct Coverage {
   bool trees = false;             // all-reduce over several nodes
   bool in_switch = false;
   bool messages = false;
+  bool turns = false;  // DeepSpeed's exchange over more than two nodes
 };
 
 Coverage coverage_of(std::span<const Measurement> tables, bool nvls) {
   Coverage covers;
   for (const Measurement& table : tables) {
-    const int nodes = table.nodes.value_or(1);
+    const int nodes = nodes_of(table);
     const bool several = nodes > 1;
     const bool many_gpus = table.ranks > nodes;
     covers.one_node |= !several;
@@ -38,6 +41,7 @@ Coverage coverage_of(std::span<const Measurement> tables, bool nvls) {
     covers.trees |= several && reduces && table.algorithm.value_or("tree") == "tree";
     covers.in_switch |= nvls && reduces && many_gpus;
     covers.messages |= table.operation == Operation::all_to_all;
+    covers.turns |= nodes > 2 && table.operation == Operation::compressed_allreduce;
   }
   return covers;
 }
@@ -108,6 +112,9 @@ std::vector<Parameter> parameters_for(const Cluster& base, std::span<const Measu
   if (library.slice)
     list.all.push_back({fmt::format("{}.slice", mpi ? "mpi" : "nccl"), Unit::bytes,
                         library.slice->value.value(), 16384, 16777216, of_latency});
+  if (covers.turns && library.queue_ahead.value.value() > 0)
+    list.all.push_back({"mpi.queue_ahead", Unit::bytes, library.queue_ahead.value.value(), 1448,
+                        16777216, of_latency});
   if (covers.messages) list.time("message_overhead", library.message_overhead.value, 0.01);
   for (const ProtocolSpec& protocol : library.protocols)
     add_protocol(list, protocol, covers, base.nic_nominal.value);

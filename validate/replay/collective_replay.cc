@@ -29,8 +29,14 @@ double quantile(std::vector<double> values, double share) {
   return values[static_cast<std::size_t>(std::ceil(share * last - 0.5))];
 }
 
-double error_of(const CollectiveResult& result, std::size_t row) {
-  return result.forecast[row] / result.of.measured.rows[row].time - 1;
+// What joins the ranks: the network of the cluster (fabrics.csv), or the wires of a single node. A
+// cluster that is not listed stands for itself.
+std::string fabric_of(const std::string& cluster, int nodes) {
+  if (nodes == 1) return "inside a node";
+  const csv::Table table = csv::parse(carried_file("fabrics.csv"), "fabrics.csv");
+  for (std::size_t row = 0; row < table.rows.size(); ++row)
+    if (table.text(row, "cluster") == cluster) return table.text(row, "fabric");
+  return cluster;
 }
 
 CollectiveResult replay_one(const CollectiveCase& replayed, const Cluster& cluster) {
@@ -41,6 +47,7 @@ CollectiveResult replay_one(const CollectiveCase& replayed, const Cluster& clust
   const NcclOwnMachine own = nccl_own_machine(cluster, series.nodes, series.gpus_per_node);
   CollectiveResult result;
   result.of = replayed;
+  result.fabric = fabric_of(replayed.cluster, series.nodes);
   std::vector<double> sizes, errors, absolute, own_errors;
   for (std::size_t i = 0; i < replayed.measured.rows.size(); ++i) {
     const validate::Row& row = replayed.measured.rows[i];
@@ -57,8 +64,30 @@ CollectiveResult replay_one(const CollectiveCase& replayed, const Cluster& clust
   return result;
 }
 
-std::string_view role_of(const CollectiveCase& replayed) {
-  return replayed.fitted ? "fitted" : "unseen";
+bool holds(const CollectiveLimit& limit, const CollectiveResult& result, std::size_t row) {
+  const Bytes size = result.of.measured.rows[row].size;
+  return (limit.role.empty() || limit.role == role_of(result.of)) && size >= limit.from &&
+         size < limit.below;
+}
+
+// The limits of a cluster: its own, or the general ones where it has none.
+std::vector<CollectiveLimit> limits_of(const std::string& cluster,
+                                       const std::vector<CollectiveLimit>& limits) {
+  std::vector<CollectiveLimit> own, general;
+  for (const CollectiveLimit& limit : limits) {
+    if (limit.cluster == cluster) own.push_back(limit);
+    if (limit.cluster == "*") general.push_back(limit);
+  }
+  return own.empty() ? general : own;
+}
+
+int rows_held(const CollectiveResult& result, const std::vector<CollectiveLimit>& limits) {
+  int held = 0;
+  for (std::size_t row = 0; row < result.forecast.size(); ++row)
+    if (std::any_of(limits.begin(), limits.end(),
+                    [&](const auto& limit) { return holds(limit, result, row); }))
+      ++held;
+  return held;
 }
 
 std::optional<LimitResult> check_limit(const CollectiveLimit& limit, const std::string& cluster,
@@ -66,11 +95,8 @@ std::optional<LimitResult> check_limit(const CollectiveLimit& limit, const std::
   std::vector<double> errors;
   for (const CollectiveResult& result : results) {
     if (result.of.cluster != cluster) continue;
-    if (!limit.role.empty() && limit.role != role_of(result.of)) continue;
-    for (std::size_t i = 0; i < result.forecast.size(); ++i) {
-      const Bytes size = result.of.measured.rows[i].size;
-      if (size >= limit.from && size < limit.below) errors.push_back(std::abs(error_of(result, i)));
-    }
+    for (std::size_t i = 0; i < result.forecast.size(); ++i)
+      if (holds(limit, result, i)) errors.push_back(std::abs(error_of(result, i)));
   }
   if (errors.empty()) return std::nullopt;
   LimitResult checked{
@@ -81,15 +107,38 @@ std::optional<LimitResult> check_limit(const CollectiveLimit& limit, const std::
   return checked;
 }
 
+std::string band_columns(const std::vector<validate::BandError>& bands) {
+  std::string out;
+  for (const std::string_view name : band_names) {
+    const auto found =
+        std::find_if(bands.begin(), bands.end(), [&](const auto& of) { return of.band == name; });
+    out += found == bands.end() ? fmt::format(" {:>9}", "")
+                                : fmt::format(" {:>8.1f}%", found->median * 100);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string_view role_of(const CollectiveCase& replayed) {
+  return replayed.fitted ? "fitted" : "unseen";
+}
+
+double error_of(const CollectiveResult& result, std::size_t row) {
+  return result.forecast[row] / result.of.measured.rows[row].time - 1;
+}
+
 std::string range_text(const CollectiveLimit& limit) {
-  const auto size = [](Bytes bytes) { return fmt::format("{:.0f} KiB", bytes.value() / 1024); };
+  const auto size = [](Bytes bytes) {
+    const bool large = bytes.value() >= 0x1p20;
+    return fmt::format("{:.4g} {}", bytes.value() / (large ? 0x1p20 : 0x1p10),
+                       large ? "MiB" : "KiB");
+  };
   if (limit.from.value() == 0 && std::isinf(limit.below.value())) return "all sizes";
   if (limit.from.value() == 0) return "below " + size(limit.below);
   if (std::isinf(limit.below.value())) return size(limit.from) + " and more";
   return size(limit.from) + " to " + size(limit.below);
 }
-
-}  // namespace
 
 std::vector<CollectiveCase> carried_collectives() {
   const csv::Table table = csv::parse(carried_file("tables.csv"), "tables.csv");
@@ -148,17 +197,42 @@ CollectiveSummary replay_collectives(const std::vector<CollectiveCase>& cases,
   }
   summary.within = true;
   for (const auto& [name, cluster] : clusters) {
-    const bool own = std::any_of(limits.begin(), limits.end(),
-                                 [&](const auto& limit) { return limit.cluster == name; });
-    for (const CollectiveLimit& limit : limits) {
-      if (limit.cluster != (own ? name : "*")) continue;
+    for (const CollectiveLimit& limit : limits_of(name, limits)) {
       if (const auto checked = check_limit(limit, name, summary.results)) {
         summary.limits.push_back(*checked);
         summary.within = summary.within && checked->within;
       }
     }
   }
+  for (const CollectiveResult& result : summary.results) {
+    summary.rows += static_cast<int>(result.forecast.size());
+    summary.rows_held += rows_held(result, limits_of(result.of.cluster, limits));
+  }
   return summary;
+}
+
+std::vector<RoleErrors> errors_by_role(const CollectiveSummary& summary) {
+  std::vector<RoleErrors> all;
+  for (const char* role : {"", "fitted", "unseen"}) {
+    RoleErrors of{role, 0, 0, 0, {}};
+    std::vector<double> sizes, errors, absolute;
+    for (const CollectiveResult& result : summary.results) {
+      if (!of.role.empty() && of.role != role_of(result.of)) continue;
+      ++of.tables;
+      for (std::size_t row = 0; row < result.forecast.size(); ++row) {
+        sizes.push_back(result.of.measured.rows[row].size.value());
+        errors.push_back(error_of(result, row));
+        absolute.push_back(std::abs(errors.back()));
+      }
+    }
+    // A role that all or none of the tables have says nothing more than all of them.
+    if (of.tables == 0 || (!all.empty() && of.tables == all.front().tables)) continue;
+    of.rows = static_cast<int>(absolute.size());
+    of.median = quantile(absolute, 0.5);
+    of.bands = validate::errors_by_band(sizes, errors);
+    all.push_back(std::move(of));
+  }
+  return all;
 }
 
 std::string collective_replay_table(const CollectiveSummary& summary) {
@@ -167,13 +241,6 @@ std::string collective_replay_table(const CollectiveSummary& summary) {
                   "role", "<64 KiB", "to 4 MiB", "above", "median", "NCCL's own");
   int worse = 0, compared = 0;
   for (const CollectiveResult& result : summary.results) {
-    std::string bands;
-    for (const char* band : {"below 64 KiB", "64 KiB to 4 MiB", "4 MiB and more"}) {
-      const auto found = std::find_if(result.bands.begin(), result.bands.end(),
-                                      [&](const auto& of) { return of.band == band; });
-      bands += found == result.bands.end() ? fmt::format(" {:>9}", "")
-                                           : fmt::format(" {:>8.1f}%", found->median * 100);
-    }
     std::string own;
     if (result.nccl_median) {
       ++compared;
@@ -181,9 +248,15 @@ std::string collective_replay_table(const CollectiveSummary& summary) {
       if (*result.nccl_median < result.median_error) ++worse, own += " *";
     }
     std::string name = result.of.name.substr(0, result.of.name.rfind('.'));
-    out += fmt::format("{:<44} {:<25} {:>6}{} {:>7.1f}% {:>10}\n", name, result.of.cluster,
-                       role_of(result.of), bands, result.median_error * 100, own);
+    out +=
+        fmt::format("{:<44} {:<25} {:>6}{} {:>7.1f}% {:>10}\n", name, result.of.cluster,
+                    role_of(result.of), band_columns(result.bands), result.median_error * 100, own);
   }
+  for (const RoleErrors& of : errors_by_role(summary))
+    out += fmt::format("{:<44} {:<25} {:>6}{} {:>7.1f}%\n",
+                       of.role.empty() ? "over all tables" : "over all " + of.role + " tables",
+                       fmt::format("{} tables, {} rows", of.tables, of.rows), of.role,
+                       band_columns(of.bands), of.median * 100);
   out += fmt::format(
       "Medians of |forecast / measured - 1|. Better than NCCL's own model, "
       "uncalibrated, on {} of {} tables.\n\n",

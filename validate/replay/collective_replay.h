@@ -3,14 +3,20 @@
 // was used to fit it), or a log of the user's. NCCL's own model stands beside as a yardstick.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "validate/calibrate/calibrate.h"
 #include "validate/measurement.h"
 
 namespace lambcast {
+
+// The bands of size that errors are told by, as errors_by_band() names them.
+inline constexpr std::array<std::string_view, 3> band_names = {"below 64 KiB", "64 KiB to 4 MiB",
+                                                               "4 MiB and more"};
 
 struct CollectiveCase {
   std::string name;     // of the table
@@ -21,6 +27,7 @@ struct CollectiveCase {
 
 struct CollectiveResult {
   CollectiveCase of;
+  std::string fabric;              // how its ranks reach one another: "InfiniBand", for figures
   std::vector<Duration> forecast;  // by row
   std::vector<validate::BandError> bands;
   double median_error = 0;            // of all rows, |forecast / measured - 1|
@@ -47,7 +54,16 @@ struct LimitResult {
 struct CollectiveSummary {
   std::vector<CollectiveResult> results;
   std::vector<LimitResult> limits;
+  int rows = 0, rows_held = 0;  // all, and those that some limit holds
   bool within = false;
+};
+
+// Errors over all tables of a role; an empty role stands for both.
+struct RoleErrors {
+  std::string role;
+  int tables = 0, rows = 0;
+  double median = 0;
+  std::vector<validate::BandError> bands;
 };
 
 std::vector<CollectiveCase> carried_collectives();
@@ -59,6 +75,17 @@ CollectiveCase canary_collective();
 // Throws Error for a table that does not fit its cluster, or whose operation is not ours.
 CollectiveSummary replay_collectives(const std::vector<CollectiveCase>& cases,
                                      const std::vector<CollectiveLimit>& limits);
+
+// Of all tables, and where there are fitted and unseen ones, of each of the two.
+std::vector<RoleErrors> errors_by_role(const CollectiveSummary& summary);
+
+std::string_view role_of(const CollectiveCase& replayed);
+
+// forecast / measured - 1 of a row.
+double error_of(const CollectiveResult& result, std::size_t row);
+
+// "64 KiB to 4 MiB", "all sizes".
+std::string range_text(const CollectiveLimit& limit);
 
 std::string collective_replay_table(const CollectiveSummary& summary);
 

@@ -116,6 +116,14 @@ ReplaySummary replay(const std::vector<ReplayCase>& cases) {
   return summary;
 }
 
+std::optional<double> median_error_of(const ReplaySummary& summary, bool fitted) {
+  std::vector<double> errors;
+  for (const ReplayResult& result : summary.results)
+    if (result.of.fitted == fitted) errors.push_back(std::abs(result.error));
+  if (errors.empty()) return std::nullopt;
+  return median(errors);
+}
+
 std::string replay_table(const ReplaySummary& summary) {
   std::string out =
       fmt::format("{:<24} {:<28} {:<14} {:>10} {:>10} {:>8} {:>7}  {}\n", "table", "case",
@@ -130,6 +138,25 @@ std::string replay_table(const ReplaySummary& summary) {
   out += fmt::format("\n{} cases: median {:.1f}% (limit {:.0f}%), worst {:.1f}%: {}\n",
                      summary.results.size(), summary.median_error * 100, max_median_error * 100,
                      summary.worst_error * 100, summary.within ? "within limits" : "PAST LIMITS");
+  return out;
+}
+
+std::string replay_csv(const ReplaySummary& summary) {
+  std::string out =
+      "table,case,role,model,cluster,optimizer,gpus,stage,quantity,measured,forecast,error,"
+      "max_error,within\n";
+  for (const ReplayResult& result : summary.results) {
+    const auto asked = [&](const char* key) {
+      const auto found = result.of.what_if.find(key);
+      return found == result.of.what_if.end() ? std::string() : found->second;
+    };
+    out += csv::row({result.of.table, result.of.id, result.of.fitted ? "fitted" : "unseen",
+                     asked("model"), asked("cluster"), asked("optimizer"), asked("gpus"),
+                     result.of.stage, result.of.quantity, csv::number(result.of.measured),
+                     csv::number(result.forecast), csv::number(result.error),
+                     csv::number(result.of.max_error), result.within ? "yes" : "no"}) +
+           "\n";
+  }
   return out;
 }
 

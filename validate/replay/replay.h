@@ -6,6 +6,7 @@
 // ("unseen"). The error of a forecast f of a measured m is f / m - 1.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,13 @@ std::vector<ReplayCase> parse_cases(std::string_view text, const std::string& na
 
 ReplaySummary replay(const std::vector<ReplayCase>& cases);
 
+// The median of absolute errors over the fitted or the unseen cases; nothing where there are none.
+std::optional<double> median_error_of(const ReplaySummary& summary, bool fitted);
+
 std::string replay_table(const ReplaySummary& summary);
+
+// Every case as CSV: table, case, role, what was run, measured and forecast in the unit that
+// `quantity` ends with, error, limit.
+std::string replay_csv(const ReplaySummary& summary);
 
 }  // namespace lambcast

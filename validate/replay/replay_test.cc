@@ -1,5 +1,6 @@
 #include "validate/replay/replay.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
@@ -83,6 +84,24 @@ TEST_CASE("replay: rows within their limits still fail by their median") {
   CHECK(replay({replayed, exact}).median_error == Approx(0.04));
   CHECK(replay({replayed, exact, exact}).median_error == Approx(0).margin(1e-12));
   CHECK(replay({replayed, exact, exact}).worst_error == Approx(0.08));
+}
+
+TEST_CASE("replay: medians by role, and the rows as CSV") {
+  ReplayCase exact = only_case();
+  exact.measured = replay({exact}).results[0].forecast;
+  ReplayCase off = exact;
+  off.fitted = true;
+  off.id = "off, \"quoted\"";
+  off.measured /= 1.08;
+  const ReplaySummary summary = replay({exact, off});
+  CHECK(median_error_of(summary, true).value() == Approx(0.08));
+  CHECK(median_error_of(summary, false).value() == Approx(0).margin(1e-12));
+  CHECK_FALSE(median_error_of(replay({exact}), true).has_value());
+  const std::string csv = replay_csv(summary);
+  CHECK_THAT(csv, Catch::StartsWith("table,case,role,model,cluster,"));
+  CHECK_THAT(csv, Contains("cases.csv,one,unseen,bert-large,paper-eth40-v100,lamb,8,uniform,"));
+  CHECK_THAT(csv, Contains(",\"off, \"\"quoted\"\"\",fitted,") && Contains(",0.1,yes\n"));
+  CHECK(std::count(csv.begin(), csv.end(), '\n') == 3);
 }
 
 TEST_CASE("replay: samples per second and step time are two views of one forecast") {

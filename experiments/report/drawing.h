@@ -1,0 +1,52 @@
+// Figures on disk: every report writes the sources of its figures and their pictures the same way.
+//
+//   DIR/plots/NAME.gp, NAME.dat    always; `cd DIR/plots && gnuplot NAME.gp` draws again
+//   DIR/plots/NAME.svg, NAME.png   drawn by gnuplot where it is installed
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lambcast::report {
+
+// A figure before anything is drawn: the data, the script that draws it, and what a reader needs to
+// know. A figure that the results do not allow says why instead.
+struct Figure {
+  std::string name;      // file stem: name.gp, name.dat, name.svg, name.png
+  std::string title;     // what is shown, in words
+  std::string caption;   // the slice, and how to read the figure
+  std::string data;      // contents of name.dat
+  std::string script;    // contents of name.gp
+  std::string left_out;  // why there is no figure; data and script are then empty
+};
+
+// A figure and its picture; no picture where the figure is left out or gnuplot is absent.
+struct Drawing {
+  Figure figure;
+  std::string svg;
+};
+
+struct Paths {
+  std::filesystem::path page;
+  std::vector<std::filesystem::path> plots;  // every file under plots/, in the order of the page
+  std::vector<std::string> messages;         // for people, on stderr: what was left out, and why
+};
+
+// What to install, where gnuplot is not; else empty.
+std::string missing_gnuplot();
+
+// Writes and draws the figures into results_dir/plots, and adds files and messages to `paths`.
+// Throws Error (failure) for a file that cannot be written or for gnuplot failing, with its
+// message. Gnuplot not being installed is no error: the sources come out, and a message says so.
+std::vector<Drawing> draw(const std::vector<Figure>& figures,
+                          const std::filesystem::path& results_dir, Paths& paths);
+
+// Nothing where there is no such file.
+std::optional<std::string> find_text(const std::filesystem::path& path);
+
+// Throws Error (failure) naming the file when it cannot be written.
+void write_file(const std::filesystem::path& path, const std::string& text);
+
+}  // namespace lambcast::report

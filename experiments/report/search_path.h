@@ -1,0 +1,18 @@
+// For tests: the PATH of this program while it lives, to take gnuplot away or to put another in its
+// place.
+#pragma once
+
+#include <cstdlib>
+#include <string>
+
+namespace lambcast::report {
+
+struct SearchPath {
+  explicit SearchPath(const std::string& path) { setenv("PATH", path.c_str(), 1); }
+  ~SearchPath() { setenv("PATH", old.c_str(), 1); }
+  SearchPath(const SearchPath&) = delete;
+  SearchPath& operator=(const SearchPath&) = delete;
+  std::string old = std::getenv("PATH");
+};
+
+}  // namespace lambcast::report
