@@ -19,7 +19,7 @@ struct AdamOptions {
   double beta2 = 0.999;
   double eps = 1e-8;             // added to sqrt(v), outside the root
   double weight_decay = 0;       // decoupled: the update gains weight_decay * p
-  bool bias_correction = false;  // plain Adam only; the 1-bit optimizers have none
+  bool bias_correction = false;  // of plain Adam; the 1-bit optimizers have none and ignore it
 };
 
 struct LambOptions {
@@ -75,6 +75,14 @@ enum class ClipNorm {
   local,   // DeepSpeed: each rank clips by the norm of its own gradient
 };
 
+// Releases whose engine mis-scales the loss once its own gradient all-reduce is switched off, which
+// is the compression stage of every 1-bit optimizer.
+enum class LossScaling {
+  right,                     // up to 0.15.4
+  no_accumulation_division,  // 0.16.0 to 0.18.2: gradients come out accumulation-steps times larger
+  no_loss_scale_multiplication  // 0.18.3 and later: the loss scale is divided out but never put in
+};
+
 struct Quirks {
   Padding padding = Padding::excluded;
   bool persistent_tail = false;  // 1-bit LAMB: the padding feeds on its own decoded value
@@ -82,12 +90,16 @@ struct Quirks {
   CoefficientAverage coefficient_average = CoefficientAverage::bias_corrected;
   bool fresh_variance_on_equality = false;  // copied only if step == freeze_step exactly
   bool zero_momentum_fails = false;         // a tensor of zero momentum divides by zero
+  bool empty_tensor_poisons = false;  // 1-bit LAMB: a tensor of no elements makes all momenta NaN
   ClipNorm clip_norm = ClipNorm::shared;
   bool overflow_poisons = false;  // no overflow check (DeepSpeed in fp32): NaN reaches all ranks
   bool lone_rank_keeps_momentum = false;  // 0/1 Adam on one rank skips its momentum update
+  bool zero_lr_poisons = false;           // 0/1 Adam: a synchronisation after learning rates of 0
+                                          // divides the momentum by 0
+  LossScaling loss_scaling = LossScaling::right;
 };
 
-// All of DeepSpeed's quirks under fp16.
+// All quirks of DeepSpeed 0.15.4 under fp16.
 constexpr Quirks deepspeed_quirks() {
   return {.padding = Padding::counted,
           .persistent_tail = true,
@@ -95,9 +107,12 @@ constexpr Quirks deepspeed_quirks() {
           .coefficient_average = CoefficientAverage::from_zero,
           .fresh_variance_on_equality = true,
           .zero_momentum_fails = true,
+          .empty_tensor_poisons = true,
           .clip_norm = ClipNorm::local,
           .overflow_poisons = false,
-          .lone_rank_keeps_momentum = true};
+          .lone_rank_keeps_momentum = true,
+          .zero_lr_poisons = true,
+          .loss_scaling = LossScaling::right};
 }
 
 }  // namespace lambcast

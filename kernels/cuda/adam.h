@@ -1,6 +1,10 @@
 // The Adam family on the GPU, elementwise over flat buffers: the semantics of reference/adam.h, to
 // the bit. One launch each, whatever the number of tensors.
 //
+// 1-bit Adam: adam_step in warm-up, and in both stages for the groups that never freeze, on their
+// averaged gradient; else worker_phase of the momentum, decode with the mask, adam_apply.
+// `lrs` of zero_one_sync_end must not be 0: where nothing has moved there is nothing to synchronise.
+//
 // `half_p`, where not null, receives the fp16 copy of the weights. Bytes per element (with it, 2
 // more): adam_step 28, adam_apply 16, zero_one_onebit_step 24, zero_one_local_step 32,
 // zero_one_sync_begin 20, zero_one_sync_end 24.

@@ -155,7 +155,7 @@ __global__ void __launch_bounds__(threads) server_kernel(ServerPhase a) {
 }
 
 // Second stage: *scale = sqrt(sum of slots / counted), 0 when nothing counts.
-__global__ void finish_scale(const double* slots, unsigned count, std::size_t counted,
+__global__ void __launch_bounds__(finish_threads) finish_scale(const double* slots, unsigned count, std::size_t counted,
                              float* scale) {
   double sum = 0;
   for (unsigned i = threadIdx.x; i < count; i += blockDim.x) sum += slots[i];
@@ -248,7 +248,7 @@ cudaError_t worker_phase(const WorkerPhase& phase, cudaStream_t stream) {
   unsigned blocks = 0;
   if (const auto e = grid_size(kernel, tiles_of(a.padded), blocks)) return e;
   launch(kernel, blocks, threads, stream, a);
-  launch(finish_scale, 1, 1024, stream, a.workspace, blocks, a.counted, a.error.scale);
+  launch(finish_scale, 1, finish_threads, stream, a.workspace, blocks, a.counted, a.error.scale);
   return cudaGetLastError();
 }
 
@@ -257,7 +257,7 @@ cudaError_t server_phase(const ServerPhase& a, cudaStream_t stream) {
   unsigned blocks = 0;
   if (const auto e = grid_size(server_kernel, tiles_of(a.chunk), blocks)) return e;
   launch(server_kernel, blocks, threads, stream, a);
-  launch(finish_scale, 1, 1024, stream, a.workspace, blocks, a.counted, a.error.scale);
+  launch(finish_scale, 1, finish_threads, stream, a.workspace, blocks, a.counted, a.error.scale);
   return cudaGetLastError();
 }
 

@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "kernels/cuda/gpu_test.h"
+#include "kernels/cuda/one_device_world.h"
 #include "kernels/emulated_world/compressed_allreduce.h"
 
 using namespace lambcast;
@@ -10,85 +11,23 @@ using namespace lambcast::cuda;
 
 namespace {
 
-// One rank's device memory, and what it does on its own in a compressed_allreduce.
-struct Rank {
-  DeviceBuffer<float> worker_c, worker_scale, server_c, server_scale;
-  DeviceBuffer<std::uint8_t> signs, served;
-  DeviceBuffer<double> workspace{reduction_slots};
-
-  explicit Rank(const ChunkLayout& layout)
-      : worker_c(layout.padded),
-        worker_scale(1),
-        server_c(layout.chunk),
-        server_scale(1),
-        signs(layout.packed_bytes()),
-        served(layout.chunk_bytes()) {}
-};
-
-// All ranks one after the other on one GPU; the exchange goes through the host.
-struct World {
-  ChunkLayout layout;
-  Padding padding;
-  std::vector<Rank> ranks;
-
-  World(std::size_t elements, int n, Padding how)
-      : layout(chunk_layout(elements, n)), padding(how) {
-    for (int r = 0; r < n; ++r) ranks.emplace_back(layout);
+std::vector<float> allreduce(OneDeviceWorld& world,
+                             const std::vector<std::vector<float>>& buffers) {
+  std::vector<DeviceBuffer<float>> on_device;
+  std::vector<WorkerPhase> inputs;
+  for (const auto& buffer : buffers) {
+    on_device.push_back(upload(buffer));
+    inputs.emplace_back().x = on_device.back().data();
   }
-
-  std::vector<float> allreduce(const std::vector<std::vector<float>>& buffers) {
-    const std::size_t n = ranks.size(), bytes = layout.chunk_bytes();
-    std::vector<std::vector<std::uint8_t>> sent;
-    std::vector<float> scales;
-    for (std::size_t r = 0; r < n; ++r) {
-      const auto x = upload(buffers[r]);
-      WorkerPhase phase;
-      phase.x = x.data();
-      phase.elements = layout.elements;
-      phase.padded = layout.padded;
-      phase.counted = padding == Padding::counted ? layout.padded : layout.elements;
-      phase.error = {ranks[r].worker_c.data(), ranks[r].worker_scale.data()};
-      phase.signs = ranks[r].signs.data();
-      phase.workspace = ranks[r].workspace.data();
-      require(worker_phase(phase, nullptr), "worker_phase");
-      sent.push_back(ranks[r].signs.to_host());
-      scales.push_back(ranks[r].worker_scale.to_host()[0]);
-    }
-    const auto device_scales = upload(scales);
-    std::vector<std::uint8_t> gathered;
-    std::vector<float> server_scales;
-    for (std::size_t r = 0; r < n; ++r) {
-      std::vector<std::uint8_t> received;
-      for (const auto& signs : sent) {
-        received.insert(received.end(), signs.begin() + std::ptrdiff_t(r * bytes),
-                        signs.begin() + std::ptrdiff_t((r + 1) * bytes));
-      }
-      const auto device_received = upload(received);
-      const std::size_t real = layout.real_in_chunk(int(r));
-      ServerPhase phase;
-      phase.received = device_received.data();
-      phase.worker_scales = device_scales.data();
-      phase.ranks = int(n);
-      phase.chunk = layout.chunk;
-      phase.counted = padding == Padding::counted ? layout.chunk : real;
-      phase.error = {ranks[r].server_c.data(), ranks[r].server_scale.data()};
-      phase.signs = ranks[r].served.data();
-      phase.workspace = ranks[r].workspace.data();
-      require(server_phase(phase, nullptr), "server_phase");
-      const auto served = ranks[r].served.to_host();
-      gathered.insert(gathered.end(), served.begin(), served.end());
-      server_scales.push_back(ranks[r].server_scale.to_host()[0]);
-    }
-    const auto signs = upload(gathered);
-    const auto chunk_scales = upload(server_scales);
-    DeviceBuffer<float> x(layout.elements);
-    require(decode({signs.data(), chunk_scales.data(), layout.chunk, layout.elements, nullptr,
-                    x.data()},
-                   nullptr),
-            "decode");
-    return x.to_host();
-  }
-};
+  const auto packed = world.average(inputs);
+  const ChunkLayout& layout = world.layout;
+  DeviceBuffer<float> x(layout.elements);
+  require(decode({packed.signs.data(), packed.scales.data(), layout.chunk, layout.elements, nullptr,
+                  x.data()},
+                 nullptr),
+          "decode");
+  return x.to_host();
+}
 
 }  // namespace
 
@@ -98,14 +37,14 @@ TEST_CASE("compressed_allreduce on the GPU agrees with the emulated world over s
     for (const std::size_t elements :
          {std::size_t{70}, std::size_t{emulated_device ? 9003 : 100003}}) {
       for (const Padding padding : {Padding::excluded, Padding::counted}) {
-        World gpu(elements, n, padding);
+        OneDeviceWorld gpu(chunk_layout(elements, n), padding);
         emulated::ErrorFeedback cpu = emulated::error_feedback(elements, n);
         for (unsigned step = 0; step < 3; ++step) {
           std::vector<std::vector<float>> buffers;
           for (int r = 0; r < n; ++r) {
             buffers.push_back(random_values(elements, 100 * step + unsigned(r), 0.01 * r));
           }
-          const auto decoded = gpu.allreduce(buffers);
+          const auto decoded = allreduce(gpu, buffers);
           const std::vector<std::span<float>> spans(buffers.begin(), buffers.end());
           const emulated::Scales scales = emulated::compressed_allreduce(spans, cpu, padding);
           for (int r = 0; r < n; ++r) {
@@ -130,9 +69,9 @@ TEST_CASE("compressed_allreduce on the GPU agrees with the emulated world over s
 TEST_CASE("the unresolved error is the owed error of the reference") {
   NEED_GPUS(1);
   constexpr std::size_t elements = 4096;
-  World gpu(elements, 1, Padding::excluded);
+  OneDeviceWorld gpu(chunk_layout(elements, 1), Padding::excluded);
   const auto x = random_values(elements, 1);
-  gpu.allreduce({x});
+  allreduce(gpu, {x});
   std::vector<float> error(elements);
   std::vector<std::uint8_t> signs(elements / 8);
   const float scale = reference::worker_phase(x, error, signs, Padding::excluded);
@@ -166,7 +105,6 @@ TEST_CASE("the momentum is updated and scaled per tensor as it is compressed") {
 
   const auto device_m = upload(m), device_g = upload(g), device_scaling = upload(scaling);
   const auto offsets = upload(tensors.offsets);
-  Rank rank(chunk_layout(elements, 8));
   WorkerPhase phase;
   phase.x = device_m.data();
   phase.gradient = device_g.data();
@@ -174,12 +112,10 @@ TEST_CASE("the momentum is updated and scaled per tensor as it is compressed") {
   phase.scaling = device_scaling.data();
   phase.tensor_offsets = offsets.data();
   phase.tensors = int(sizes.size());
-  phase.elements = elements;
-  phase.x_elements = phase.padded = phase.counted = padded;
-  phase.error = {rank.worker_c.data(), rank.worker_scale.data()};
-  phase.signs = rank.signs.data();
-  phase.workspace = rank.workspace.data();
-  require(worker_phase(phase, nullptr), "worker_phase");
+  phase.x_elements = padded;
+  const OneDeviceWorld gpu(chunk_layout(elements, 8), Padding::counted);
+  const OneDeviceWorld::Rank& rank = gpu.ranks[0];
+  gpu.compress(rank, phase);
   CHECK(rank.worker_scale.to_host()[0] == Approx(scale).epsilon(1e-6));
   CHECK(rank.worker_c.to_host() == x);  // errors were 0, so c is the momentum, to the bit
   CHECK(rank.signs.to_host() == signs);
@@ -215,10 +151,10 @@ TEST_CASE("generic packing, unpacking and the mask agree with the reference to t
 
 TEST_CASE("a NaN on one rank poisons the scale and every decoded element on the GPU") {
   NEED_GPUS(1);
-  World gpu(1000, 2, Padding::excluded);
+  OneDeviceWorld gpu(chunk_layout(1000, 2), Padding::excluded);
   auto bad = random_values(1000, 1);
   bad[500] = NAN;
-  for (const float value : gpu.allreduce({random_values(1000, 2), bad})) {
+  for (const float value : allreduce(gpu, {random_values(1000, 2), bad})) {
     REQUIRE(std::isnan(value));
   }
 }

@@ -20,6 +20,7 @@ namespace lambcast::cuda {
 
 constexpr int threads = 256;
 constexpr int warps = threads / 32;
+constexpr int finish_threads = 1024;  // of the one block that adds what all others have summed
 constexpr unsigned all_lanes = 0xffffffffu;
 
 __device__ inline float4 load4(const float* x, std::size_t e) {

@@ -1,4 +1,8 @@
 // Owned device memory for hosts: tests, the profiler, the NCCL exchange.
+//
+// Copies and clears run on the legacy default stream, for which streams created as non-blocking do
+// not wait: therefore a constructor returns when the memory is filled, and to_host() waits for all
+// streams of the device.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -27,10 +31,12 @@ class DeviceBuffer {
     if (count == 0) return;
     require(cudaMalloc(&data_, count * sizeof(T)), "cudaMalloc");
     require(cudaMemset(data_, 0, count * sizeof(T)), "cudaMemset");
+    require(cudaStreamSynchronize(nullptr), "cudaMemset");
   }
   explicit DeviceBuffer(std::span<const T> host) : DeviceBuffer(host.size()) {
     require(cudaMemcpy(data_, host.data(), host.size_bytes(), cudaMemcpyHostToDevice),
             "cudaMemcpy");
+    require(cudaStreamSynchronize(nullptr), "cudaMemcpy");
   }
   DeviceBuffer(DeviceBuffer&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), count_(std::exchange(other.count_, 0)) {}
@@ -46,6 +52,7 @@ class DeviceBuffer {
   // Waits for the device, then copies.
   std::vector<T> to_host() const {
     std::vector<T> host(count_);
+    require(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     require(cudaMemcpy(host.data(), data_, count_ * sizeof(T), cudaMemcpyDeviceToHost),
             "cudaMemcpy");
     return host;

@@ -5,8 +5,7 @@
 namespace lambcast::cuda {
 namespace {
 
-
-// The sum of squares of finite floats is finite in double: it would take 1e231 of the largest. So a sum that is not finite says that an element was not.
+// Finite in double for finite floats: it would take 1e231 of the largest to overflow.
 template <typename T>
 __global__ void __launch_bounds__(threads)
     square_kernel(const T* g, std::size_t elements, double* slots) {
@@ -19,20 +18,18 @@ __global__ void __launch_bounds__(threads)
   if (threadIdx.x == 0) slots[blockIdx.x] = sum;
 }
 
-__global__ void finish_summary(const double* slots, unsigned count, GradientSummary* summary) {
+__global__ void __launch_bounds__(finish_threads)
+    finish_norm(const double* slots, unsigned count, double* squared_norm) {
   double sum = 0;
   for (unsigned i = threadIdx.x; i < count; i += blockDim.x) sum += slots[i];
   sum = block_sum(sum);
-  if (threadIdx.x == 0) {
-    summary->norm = static_cast<float>(sqrt(sum));
-    summary->overflow = !isfinite(sum);
-  }
+  if (threadIdx.x == 0) *squared_norm = sum;
 }
 
-__device__ float clip_factor(const GradientSummary& summary, double loss_scale, double limit) {
+__device__ float clip_factor(double squared_norm, double loss_scale, double limit) {
   double combined = loss_scale;
   if (limit > 0) {
-    const double clip = (summary.norm / loss_scale + 1e-6) / limit;
+    const double clip = (sqrt(squared_norm) / loss_scale + 1e-6) / limit;
     if (clip > 1) combined = clip * loss_scale;
   }
   return static_cast<float>(1.0 / combined);
@@ -41,9 +38,9 @@ __device__ float clip_factor(const GradientSummary& summary, double loss_scale, 
 // `from` and `to` may be the same memory.
 template <typename T>
 __global__ void __launch_bounds__(threads)
-    unscale_kernel(const T* from, float* to, std::size_t elements, const GradientSummary* summary,
+    unscale_kernel(const T* from, float* to, std::size_t elements, const double* squared_norm,
                    double loss_scale, double limit) {
-  const float factor = clip_factor(*summary, loss_scale, limit);
+  const float factor = clip_factor(*squared_norm, loss_scale, limit);
   for_each_quad(elements, [&](std::size_t e, std::size_t end) {
     Quad q = load_quad(from, e, end);
     for (int i = 0; i < 4; ++i) q.at[i] *= factor;
@@ -52,45 +49,46 @@ __global__ void __launch_bounds__(threads)
 }
 
 template <typename T>
-cudaError_t measure(const T* g, std::size_t elements, GradientSummary* summary, double* workspace,
+cudaError_t measure(const T* g, std::size_t elements, double* squared_norm, double* workspace,
                     cudaStream_t stream) {
   if (const auto e = check_aligned(g)) return e;
   unsigned blocks = 0;
   if (const auto e = grid_size(square_kernel<T>, quads_of(elements), blocks)) return e;
   launch(square_kernel<T>, blocks, threads, stream, g, elements, workspace);
-  launch(finish_summary, 1, 1024, stream, workspace, blocks, summary);
+  launch(finish_norm, 1, finish_threads, stream, workspace, blocks, squared_norm);
   return cudaGetLastError();
 }
 
 template <typename T>
-cudaError_t unscale(const T* from, float* to, std::size_t elements, const GradientSummary* summary,
+cudaError_t unscale(const T* from, float* to, std::size_t elements, const double* squared_norm,
                     double loss_scale, double limit, cudaStream_t stream) {
   if (const auto e = check_aligned(from, to)) return e;
   unsigned blocks = 0;
   if (const auto e = grid_size(unscale_kernel<T>, quads_of(elements), blocks)) return e;
-  launch(unscale_kernel<T>, blocks, threads, stream, from, to, elements, summary, loss_scale, limit);
+  launch(unscale_kernel<T>, blocks, threads, stream, from, to, elements, squared_norm, loss_scale,
+         limit);
   return cudaGetLastError();
 }
 
 }  // namespace
 
-cudaError_t measure_gradient(const __half* g, std::size_t elements, GradientSummary* summary,
+cudaError_t measure_gradient(const __half* g, std::size_t elements, double* squared_norm,
                              double* workspace, cudaStream_t stream) {
-  return measure(g, elements, summary, workspace, stream);
+  return measure(g, elements, squared_norm, workspace, stream);
 }
-cudaError_t measure_gradient(const float* g, std::size_t elements, GradientSummary* summary,
+cudaError_t measure_gradient(const float* g, std::size_t elements, double* squared_norm,
                              double* workspace, cudaStream_t stream) {
-  return measure(g, elements, summary, workspace, stream);
+  return measure(g, elements, squared_norm, workspace, stream);
 }
 
 cudaError_t unscale_and_clip(const __half* half_g, float* g, std::size_t elements,
-                             const GradientSummary* summary, double loss_scale, double limit,
+                             const double* squared_norm, double loss_scale, double limit,
                              cudaStream_t stream) {
-  return unscale(half_g, g, elements, summary, loss_scale, limit, stream);
+  return unscale(half_g, g, elements, squared_norm, loss_scale, limit, stream);
 }
-cudaError_t unscale_and_clip(float* g, std::size_t elements, const GradientSummary* summary,
+cudaError_t unscale_and_clip(float* g, std::size_t elements, const double* squared_norm,
                              double loss_scale, double limit, cudaStream_t stream) {
-  return unscale(g, g, elements, summary, loss_scale, limit, stream);
+  return unscale(g, g, elements, squared_norm, loss_scale, limit, stream);
 }
 
 }  // namespace lambcast::cuda

@@ -1,8 +1,14 @@
 // Overflow check, norm, unscale and clip on the GPU: the semantics of reference/gradient.h.
 //
-// One pass measures (norm and overflow together), one pass scales; the host never waits in
-// between: the clip factor is computed on the device, and an overflow is left for the caller to
-// read, or to all-reduce, when it wants.
+// One pass measures, one pass scales; the host never waits in between: what lies between them is
+// one double in device memory, the squared norm. It answers both questions: it is infinite or NaN
+// exactly when an element is, for the squares of finite floats cannot overflow in double. The
+// caller reads it, or leaves it on the device, as it likes.
+//
+// Where every rank holds its own gradient (the compression stage) it must be averaged over the
+// ranks between the two passes, 8 bytes (nccl/shared_norm.h): then all clip by the root mean square
+// of the norms, ClipNorm::shared, and each sees an overflow of any. Without that each clips by its
+// own norm, ClipNorm::local, and knows of its own overflow only.
 //
 // Bytes per element: measure_gradient 2 (fp16) or 4; unscale_and_clip 6 from fp16, 8 in place.
 #pragma once
@@ -18,22 +24,18 @@ struct __half;
 
 namespace lambcast::cuda {
 
-struct GradientSummary {
-  float norm;    // ||g||_2; not finite when any element is not
-  int overflow;  // 1 when any element is infinite or NaN
-};
-
-cudaError_t measure_gradient(const __half* g, std::size_t elements, GradientSummary* summary,
+// *squared_norm = ||g||^2, still multiplied by the square of the loss scale.
+cudaError_t measure_gradient(const __half* g, std::size_t elements, double* squared_norm,
                              double* workspace, cudaStream_t stream);
-cudaError_t measure_gradient(const float* g, std::size_t elements, GradientSummary* summary,
+cudaError_t measure_gradient(const float* g, std::size_t elements, double* squared_norm,
                              double* workspace, cudaStream_t stream);
 
 // g = half_g * factor, or g *= factor, with factor = 1 / (loss_scale * max(clip, 1)) and
-// clip = (norm / loss_scale + 1e-6) / limit; limit 0 only unscales.
+// clip = (sqrt(*squared_norm) / loss_scale + 1e-6) / limit; limit 0 only unscales.
 cudaError_t unscale_and_clip(const __half* half_g, float* g, std::size_t elements,
-                             const GradientSummary* summary, double loss_scale, double limit,
+                             const double* squared_norm, double loss_scale, double limit,
                              cudaStream_t stream);
-cudaError_t unscale_and_clip(float* g, std::size_t elements, const GradientSummary* summary,
+cudaError_t unscale_and_clip(float* g, std::size_t elements, const double* squared_norm,
                              double loss_scale, double limit, cudaStream_t stream);
 
 }  // namespace lambcast::cuda

@@ -3,6 +3,7 @@
 #include <cuda_fp16.h>
 
 #include "kernels/cuda/gpu_test.h"
+#include "kernels/emulated_world/world.h"
 #include "kernels/reference/gradient.h"
 #include "kernels/reference/half.h"
 
@@ -18,25 +19,25 @@ TEST_CASE("norm, overflow, unscale and clip agree with the reference") {
     const auto device_half = upload(half_g);
     const auto* raw = reinterpret_cast<const __half*>(device_half.data());
     DeviceBuffer<float> g(elements);
-    DeviceBuffer<GradientSummary> summary(1);
+    DeviceBuffer<double> squared_norm(1);
     DeviceBuffer<double> workspace(reduction_slots);
-    require(measure_gradient(raw, elements, summary.data(), workspace.data(), nullptr), "measure");
+    require(measure_gradient(raw, elements, squared_norm.data(), workspace.data(), nullptr),
+            "measure");
     const float norm = reference::gradient_norm(half_g);
-    CHECK(summary.to_host()[0].norm == Approx(norm).epsilon(1e-6));
-    CHECK(summary.to_host()[0].overflow == 0);
+    CHECK(std::sqrt(squared_norm.to_host()[0]) == Approx(norm).epsilon(1e-6));
 
     for (const double limit : {0.0, 1.0, 1e9}) {
-      require(unscale_and_clip(raw, g.data(), elements, summary.data(), 1024, limit, nullptr),
+      require(unscale_and_clip(raw, g.data(), elements, squared_norm.data(), 1024, limit, nullptr),
               "unscale_and_clip");
       std::vector<float> expected(elements);
       reference::unscale(half_g, expected, reference::clip_factor(norm, 1024, limit));
       CHECK(relative_distance(g.to_host(), expected) < 1e-6);
     }
-    require(measure_gradient(g.data(), elements, summary.data(), workspace.data(), nullptr),
+    require(measure_gradient(g.data(), elements, squared_norm.data(), workspace.data(), nullptr),
             "measure");
-    CHECK(summary.to_host()[0].norm == Approx(norm / 1024).epsilon(1e-6));
+    CHECK(std::sqrt(squared_norm.to_host()[0]) == Approx(norm / 1024).epsilon(1e-6));
     const auto before = g.to_host();
-    require(unscale_and_clip(g.data(), elements, summary.data(), 2, 0, nullptr), "unscale");
+    require(unscale_and_clip(g.data(), elements, squared_norm.data(), 2, 0, nullptr), "unscale");
     CHECK(g.to_host()[elements - 1] == before[elements - 1] / 2);
   }
 }
@@ -48,12 +49,62 @@ TEST_CASE("an infinity or NaN anywhere is an overflow") {
       auto g = random_values(9999, 1);
       g[at] = bad;
       const auto device = upload(g);
-      DeviceBuffer<GradientSummary> summary(1);
+      DeviceBuffer<double> squared_norm(1);
       DeviceBuffer<double> workspace(reduction_slots);
-      require(measure_gradient(device.data(), g.size(), summary.data(), workspace.data(), nullptr),
+      require(
+          measure_gradient(device.data(), g.size(), squared_norm.data(), workspace.data(), nullptr),
+          "measure");
+      CHECK_FALSE(std::isfinite(squared_norm.to_host()[0]));
+    }
+  }
+}
+
+TEST_CASE("the largest floats do not overflow, and their norm is right") {
+  NEED_GPUS(1);
+  // 1000 elements of 3e38: the squared norm is 9e79, beyond any float.
+  const auto g = upload(std::vector<float>(1000, 3e38f));
+  DeviceBuffer<double> squared_norm(1);
+  DeviceBuffer<double> workspace(reduction_slots);
+  require(measure_gradient(g.data(), 1000, squared_norm.data(), workspace.data(), nullptr),
+          "measure");
+  CHECK(squared_norm.to_host()[0] == Approx(9e79).epsilon(1e-6));
+}
+
+TEST_CASE("ranks that share their squared norms clip alike, as the emulated world does") {
+  NEED_GPUS(1);
+  // Three ranks one after the other; the mean over them is what share_norm (nccl) leaves on each.
+  constexpr std::size_t elements = 4099;
+  std::vector<std::vector<float>> gradients;
+  for (unsigned r = 0; r < 3; ++r) {
+    gradients.push_back(random_values(elements, r + 1));
+    for (float& x : gradients.back()) x *= float(r + 1);
+  }
+  const std::vector<std::size_t> sizes{elements};
+  emulated::World world;
+  world.tensors = tensor_layout(sizes);
+  world.ranks = 3;
+  world.gradient_clipping = 1;
+  for (const ClipNorm clip : {ClipNorm::shared, ClipNorm::local}) {
+    world.quirks.clip_norm = clip;
+    const auto expected = *emulated::reduce(world, gradients, false);
+
+    DeviceBuffer<double> workspace(reduction_slots);
+    std::vector<DeviceBuffer<float>> g;
+    std::vector<double> squares;
+    for (const auto& gradient : gradients) {
+      g.push_back(upload(gradient));
+      DeviceBuffer<double> squared_norm(1);
+      require(measure_gradient(g.back().data(), elements, squared_norm.data(), workspace.data(),
+                               nullptr),
               "measure");
-      CHECK(summary.to_host()[0].overflow == 1);
-      CHECK_FALSE(std::isfinite(summary.to_host()[0].norm));
+      squares.push_back(squared_norm.to_host()[0]);
+    }
+    const double mean = (squares[0] + squares[1] + squares[2]) / 3;
+    for (std::size_t r = 0; r < 3; ++r) {
+      const auto squared_norm =
+          upload(std::vector<double>{clip == ClipNorm::shared ? mean : squares[r]});
+      require(unscale_and_clip(g[r].data(), elements, squared_norm.data(), 1, 1, nullptr), "clip");
+      CHECK(relative_distance(g[r].to_host(), expected[r]) < 1e-6);
     }
   }
 }

@@ -15,8 +15,9 @@ cudaError_t grid_of(const void* kernel, std::size_t items, unsigned& blocks) {
     return e;
   }
   const std::size_t full = static_cast<std::size_t>(multiprocessors) * resident;
-  blocks = static_cast<unsigned>(
-      std::clamp<std::size_t>(items, 1, std::min(full, reduction_slots)));
+  // At least one: a kernel that does not fit is refused by its launch.
+  const std::size_t most = std::clamp<std::size_t>(full, 1, reduction_slots);
+  blocks = static_cast<unsigned>(std::clamp<std::size_t>(items, 1, most));
   return cudaSuccess;
 }
 

@@ -5,6 +5,9 @@
 namespace lambcast::cuda {
 namespace {
 
+// A tensor has few pieces to sum up: BERT-Large's largest has two thousand, most have one.
+constexpr int tensor_threads = 128;
+
 struct Constants {
   float b1, one_minus_b1, b2, one_minus_b2, eps, wd;
 
@@ -80,18 +83,20 @@ __device__ double tensor_sum(const LambState& s, int t, int slot) {
   return block_sum(sum);
 }
 
-__device__ double clamp_or_nan(double x, double low, double high) {
-  if (x < low) return low;
-  return x > high ? high : x;
+// The upper limit first, as in the reference; a NaN passes through.
+__device__ double clamp(double x, double high, double low) {
+  if (x > high) x = high;
+  return x < low ? low : x;
 }
 
-__global__ void ratio_kernel(LambState s, LambOptions o, RunningAverage average) {
+__global__ void __launch_bounds__(tensor_threads)
+    ratio_kernel(LambState s, LambOptions o, RunningAverage average) {
   const int t = blockIdx.x;
   const double weights = sqrt(tensor_sum(s, t, 0)), updates = sqrt(tensor_sum(s, t, 1));
   if (threadIdx.x != 0) return;
   const bool defined = weights != 0 && updates != 0;
   const float ratio =
-      defined ? static_cast<float>(clamp_or_nan(weights / updates, o.min_coeff, o.max_coeff)) : 1.0f;
+      defined ? static_cast<float>(clamp(weights / updates, o.max_coeff, o.min_coeff)) : 1.0f;
   s.trust_ratio[t] = ratio;
   s.step_length[t] = static_cast<float>(o.lr * static_cast<double>(ratio));
   if (s.running_average == nullptr) return;
@@ -181,8 +186,8 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-__global__ void factor_kernel(LambState s, CompressedLambState x, OnebitLambOptions o,
-                              CoefficientAverage how) {
+__global__ void __launch_bounds__(tensor_threads)
+    factor_kernel(LambState s, CompressedLambState x, OnebitLambOptions o, CoefficientAverage how) {
   const int t = blockIdx.x;
   float largest = 0;
   for (int k = s.first_piece[t] + threadIdx.x; k < s.first_piece[t + 1]; k += blockDim.x) {
@@ -198,8 +203,8 @@ __global__ void factor_kernel(LambState s, CompressedLambState x, OnebitLambOpti
     factor = factor * q + (1 - q);
   }
   const double last = x.last_factor[t];
-  factor = clamp_or_nan(factor, o.factor_min, o.factor_max);
-  factor = clamp_or_nan(factor, last * (1 - o.factor_threshold), last * (1 + o.factor_threshold));
+  factor = clamp(factor, o.factor_max, o.factor_min);
+  factor = clamp(factor, last * (1 + o.factor_threshold), last * (1 - o.factor_threshold));
   x.last_factor[t] = static_cast<float>(factor);
   float coefficient = s.running_average[t];
   if (how == CoefficientAverage::bias_corrected) {
@@ -221,7 +226,7 @@ __global__ void __launch_bounds__(threads) momentum_norm_kernel(LambState s) {
 }
 
 // One block. Every thread owns some tensors and uses their first slot for r in between.
-__global__ void scaling_kernel(LambState s, float* scaling) {
+__global__ void __launch_bounds__(finish_threads) scaling_kernel(LambState s, float* scaling) {
   double sum = 0, moving = 0;
   for (int t = threadIdx.x; t < s.tensors; t += blockDim.x) {
     double squares = 0;
@@ -262,7 +267,7 @@ cudaError_t lamb_step(const LambState& s, const float* g, const LambOptions& opt
   unsigned blocks = 0;
   if (const auto e = grid_size(moments_kernel, s.piece_count, blocks)) return e;
   launch(moments_kernel, blocks, threads, stream, s, g, Constants(options));
-  launch(ratio_kernel, s.tensors, 128, stream, s, options, average);
+  launch(ratio_kernel, s.tensors, tensor_threads, stream, s, options, average);
   return apply(s, Constants(options), stream);
 }
 
@@ -274,7 +279,7 @@ cudaError_t onebit_lamb_step(const LambState& s, const CompressedLambState& x,
   unsigned blocks = 0;
   if (const auto e = grid_size(reconstruct_kernel, s.piece_count, blocks)) return e;
   launch(reconstruct_kernel, blocks, threads, stream, s, x, Constants(options.lamb));
-  launch(factor_kernel, s.tensors, 128, stream, s, x, options, how);
+  launch(factor_kernel, s.tensors, tensor_threads, stream, s, x, options, how);
   return apply(s, Constants(options.lamb), stream);
 }
 
@@ -284,7 +289,7 @@ cudaError_t scaling_coefficients(const LambState& s, float* scaling, cudaStream_
   unsigned blocks = 0;
   if (const auto e = grid_size(momentum_norm_kernel, s.piece_count, blocks)) return e;
   launch(momentum_norm_kernel, blocks, threads, stream, s);
-  launch(scaling_kernel, 1, 1024, stream, s, scaling);
+  launch(scaling_kernel, 1, finish_threads, stream, s, scaling);
   return cudaGetLastError();
 }
 

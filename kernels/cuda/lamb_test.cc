@@ -100,7 +100,7 @@ TEST_CASE("Compression-stage steps of 1-bit LAMB on the GPU agree with the refer
     OnebitLambOptions options;
     options.lamb = {.lr = 0.01, .weight_decay = weight_decay};
     const ChunkLayout layout = chunk_layout(both.elements, 3);
-    const auto scaling = reference::scaling_coefficients(both.m, both.tensors, false);
+    const auto scaling = reference::scaling_coefficients(both.m, both.tensors, {});
     DeviceBuffer<float> device_scaling(both.count);
     require(scaling_coefficients(both.state(), device_scaling.data(), nullptr), "scaling");
     const auto scaling_back = device_scaling.to_host();

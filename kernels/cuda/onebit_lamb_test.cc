@@ -2,9 +2,8 @@
 // emulated world.
 #include "kernels/emulated_world/onebit_lamb.h"
 
-#include "kernels/cuda/compression.h"
-#include "kernels/cuda/gpu_test.h"
 #include "kernels/cuda/lamb.h"
+#include "kernels/cuda/one_device_world.h"
 
 using namespace lambcast;
 using namespace lambcast::cuda;
@@ -12,10 +11,8 @@ using namespace lambcast::cuda;
 namespace {
 
 struct Rank {
-  DeviceBuffer<float> p, m, v, fresh_v, worker_c, server_c;
+  DeviceBuffer<float> p, m, v, fresh_v;
   DeviceBuffer<float> average, weight, ratio, step_length, scaling, last_factor;
-  DeviceBuffer<float> worker_scale{1}, server_scale{1};
-  DeviceBuffer<std::uint8_t> signs, served;
   DeviceBuffer<double> workspace;
 };
 
@@ -23,12 +20,12 @@ struct Gpu {
   const emulated::OnebitLamb& twin;  // options and layout; its state is not read
   const TensorLayout& tensors = twin.world.tensors;
   const ChunkLayout& layout = twin.errors.layout;
-  bool counted = twin.world.quirks.padding == Padding::counted;
   bool tail = twin.world.quirks.persistent_tail;
   PieceTable table = cut_into_pieces(tensors);
   DeviceBuffer<Piece> pieces = upload(table.pieces);
   DeviceBuffer<int> first_piece = upload(table.first_piece);
   DeviceBuffer<std::size_t> offsets = upload(tensors.offsets);
+  OneDeviceWorld exchange{layout, twin.world.quirks.padding};
   std::vector<Rank> ranks;
 
   explicit Gpu(const emulated::OnebitLamb& o) : twin(o) {
@@ -37,15 +34,12 @@ struct Gpu {
       Rank rank;
       rank.p = upload(o.world.initial);
       for (auto* x : {&rank.v, &rank.fresh_v}) *x = DeviceBuffer<float>(n);
-      for (auto* x : {&rank.m, &rank.worker_c}) *x = DeviceBuffer<float>(layout.padded);
-      rank.server_c = DeviceBuffer<float>(layout.chunk);
+      rank.m = DeviceBuffer<float>(layout.padded);
       for (auto* x : {&rank.average, &rank.weight, &rank.ratio, &rank.step_length, &rank.scaling}) {
         *x = DeviceBuffer<float>(t);
       }
       rank.last_factor = upload(std::vector<float>(t, 1.0f));
-      rank.signs = DeviceBuffer<std::uint8_t>(layout.packed_bytes());
-      rank.served = DeviceBuffer<std::uint8_t>(layout.chunk_bytes());
-      rank.workspace = DeviceBuffer<double>(std::max(reduction_slots, lamb_workspace(table)));
+      rank.workspace = DeviceBuffer<double>(lamb_workspace(table));
       ranks.push_back(std::move(rank));
     }
   }
@@ -83,69 +77,28 @@ struct Gpu {
     }
   }
 
-  // Worker phase on every rank; what each sends, and all scales.
-  std::vector<std::vector<std::uint8_t>> compress(const std::vector<std::vector<float>>& gradients,
-                                                  std::vector<float>& scales) {
-    std::vector<std::vector<std::uint8_t>> sent;
-    for (std::size_t r = 0; r < ranks.size(); ++r) {
-      const auto g = upload(gradients[r]);
-      WorkerPhase phase;
-      phase.x = ranks[r].m.data();
-      phase.gradient = g.data();
-      phase.beta1 = twin.options.lamb.beta1;
-      phase.scaling = ranks[r].scaling.data();
-      phase.tensor_offsets = offsets.data();
-      phase.tensors = int(tensors.tensors());
-      phase.elements = layout.elements;
-      phase.x_elements = tail ? layout.padded : layout.elements;
-      phase.padded = layout.padded;
-      phase.counted = counted ? layout.padded : layout.elements;
-      phase.error = {ranks[r].worker_c.data(), ranks[r].worker_scale.data()};
-      phase.signs = ranks[r].signs.data();
-      phase.workspace = ranks[r].workspace.data();
-      require(worker_phase(phase, nullptr), "worker_phase");
-      sent.push_back(ranks[r].signs.to_host());
-      scales.push_back(ranks[r].worker_scale.to_host()[0]);
-    }
-    return sent;
-  }
-
   void step(const std::vector<std::vector<float>>& gradients) {
-    std::vector<float> worker_scales, server_scales;
-    const auto sent = compress(gradients, worker_scales);
-    const auto device_scales = upload(worker_scales);
-    std::vector<std::uint8_t> gathered;
+    std::vector<DeviceBuffer<float>> g;
+    std::vector<WorkerPhase> inputs;
     for (std::size_t r = 0; r < ranks.size(); ++r) {
-      std::vector<std::uint8_t> received;
-      const auto begin = std::ptrdiff_t(r * layout.chunk_bytes());
-      for (const auto& signs : sent) {
-        received.insert(received.end(), signs.begin() + begin,
-                        signs.begin() + begin + std::ptrdiff_t(layout.chunk_bytes()));
-      }
-      const auto device_received = upload(received);
-      ServerPhase phase;
-      phase.received = device_received.data();
-      phase.worker_scales = device_scales.data();
-      phase.ranks = layout.ranks;
-      phase.chunk = layout.chunk;
-      phase.counted = counted ? layout.chunk : layout.real_in_chunk(int(r));
-      phase.error = {ranks[r].server_c.data(), ranks[r].server_scale.data()};
-      phase.signs = ranks[r].served.data();
-      phase.workspace = ranks[r].workspace.data();
-      require(server_phase(phase, nullptr), "server_phase");
-      const auto served = ranks[r].served.to_host();
-      gathered.insert(gathered.end(), served.begin(), served.end());
-      server_scales.push_back(ranks[r].server_scale.to_host()[0]);
+      g.push_back(upload(gradients[r]));
+      WorkerPhase& input = inputs.emplace_back();
+      input.x = ranks[r].m.data();
+      input.gradient = g.back().data();
+      input.beta1 = twin.options.lamb.beta1;
+      input.scaling = ranks[r].scaling.data();
+      input.tensor_offsets = offsets.data();
+      input.tensors = int(tensors.tensors());
+      input.x_elements = tail ? layout.padded : layout.elements;
     }
-    const auto signs = upload(gathered);
-    const auto scales = upload(server_scales);
+    const auto packed = exchange.average(inputs);
     for (const Rank& rank : ranks) {
       CompressedLambState x;
       x.fresh_v = rank.fresh_v.data();
       x.scaling = rank.scaling.data();
       x.last_factor = rank.last_factor.data();
-      x.signs = signs.data();
-      x.scales = scales.data();
+      x.signs = packed.signs.data();
+      x.scales = packed.scales.data();
       x.chunk = layout.chunk;
       x.elements = layout.elements;
       x.tail_end = tail ? layout.padded : 0;

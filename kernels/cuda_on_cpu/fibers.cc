@@ -1,4 +1,7 @@
 #include <ucontext.h>
+#ifdef __SANITIZE_THREAD__
+#include <sanitizer/tsan_interface.h>
+#endif
 
 #include <memory>
 #include <vector>
@@ -21,11 +24,17 @@ struct Meeting {
   unsigned round = 0;
 };
 
+// Fiber t lives as long as the program and is thread t of every block.
+struct Fiber {
+  ucontext_t context;
+  std::unique_ptr<char[]> stack;
+  void* known_as = nullptr;  // to the thread sanitizer
+};
+
 struct Block {
-  std::vector<ucontext_t> fibers = std::vector<ucontext_t>(most_threads);
-  std::vector<std::unique_ptr<char[]>> stacks;
+  std::vector<std::unique_ptr<Fiber>> fibers;
+  Fiber scheduler;
   std::vector<bool> done;
-  ucontext_t scheduler;
   const std::function<void()>* thread = nullptr;
   Meeting all, warp[most_threads / 32];
   unsigned finished = 0;
@@ -38,12 +47,22 @@ Block& block() {
   return only;
 }
 
-void enter() {
-  (*block().thread)();
-  const unsigned me = threadIdx.x;
-  block().done[me] = true;
-  ++block().finished;
-  swapcontext(&block().fibers[me], &block().scheduler);
+void switch_to(Fiber& from, Fiber& to) {
+#ifdef __SANITIZE_THREAD__
+  __tsan_switch_to_fiber(to.known_as, 0);
+#endif
+  swapcontext(&from.context, &to.context);
+}
+
+void let_others_run() { switch_to(*block().fibers[threadIdx.x], block().scheduler); }
+
+void live() {
+  while (true) {
+    (*block().thread)();
+    block().done[threadIdx.x] = true;
+    ++block().finished;
+    let_others_run();
+  }
 }
 
 void meet(Meeting& meeting, unsigned members) {
@@ -52,27 +71,31 @@ void meet(Meeting& meeting, unsigned members) {
     ++meeting.round;
     return;
   }
-  const unsigned round = meeting.round, me = threadIdx.x;
-  while (meeting.round == round) {
-    swapcontext(&block().fibers[me], &block().scheduler);
-    threadIdx.x = me;
-  }
+  const unsigned round = meeting.round;
+  while (meeting.round == round) let_others_run();
 }
 
-void start(unsigned thread) {
-  Block& b = block();
-  if (b.stacks.size() <= thread) b.stacks.push_back(std::make_unique<char[]>(stack_bytes));
-  getcontext(&b.fibers[thread]);
-  b.fibers[thread].uc_stack.ss_sp = b.stacks[thread].get();
-  b.fibers[thread].uc_stack.ss_size = stack_bytes;
-  makecontext(&b.fibers[thread], enter, 0);
+std::unique_ptr<Fiber> new_fiber() {
+  auto fiber = std::make_unique<Fiber>();
+  fiber->stack = std::make_unique<char[]>(stack_bytes);
+#ifdef __SANITIZE_THREAD__
+  fiber->known_as = __tsan_create_fiber(0);
+#endif
+  getcontext(&fiber->context);
+  fiber->context.uc_stack.ss_sp = fiber->stack.get();
+  fiber->context.uc_stack.ss_size = stack_bytes;
+  makecontext(&fiber->context, live, 0);
+  return fiber;
 }
 
 void run_block() {
   Block& b = block();
+#ifdef __SANITIZE_THREAD__
+  b.scheduler.known_as = __tsan_get_current_fiber();
+#endif
   b.finished = 0;
   b.done.assign(blockDim.x, false);
-  for (unsigned t = 0; t < blockDim.x; ++t) start(t);
+  while (b.fibers.size() < blockDim.x) b.fibers.push_back(new_fiber());
   // A round in which nobody arrives anywhere and nobody ends would go on for ever.
   unsigned rounds = 0;
   while (b.finished < blockDim.x) {
@@ -81,7 +104,7 @@ void run_block() {
     for (unsigned t = 0; t < blockDim.x; ++t) {
       if (b.done[t]) continue;
       threadIdx.x = t;
-      swapcontext(&b.scheduler, &b.fibers[t]);
+      switch_to(b.scheduler, *b.fibers[t]);
     }
   }
 }

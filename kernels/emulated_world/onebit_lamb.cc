@@ -32,43 +32,55 @@ void warm_up(OnebitLamb& o, std::vector<std::vector<float>>& gradients) {
     for (auto& rank : o.ranks) rank.fresh_v = rank.v;
   }
   o.frozen = freeze;
+  if (freeze) o.engine_allreduce = false;
 }
 
 void set_scaling(OnebitLamb& o) {
   for (auto& rank : o.ranks) {
     if (rank.scaling.empty()) {
-      rank.scaling = reference::scaling_coefficients(rank.m, o.world.tensors,
-                                                     o.world.quirks.zero_momentum_fails);
+      rank.scaling = reference::scaling_coefficients(rank.m, o.world.tensors, o.world.quirks);
     }
   }
 }
 
-// The fused buffer of every rank: its new local momentum, scaled, and the tail where it persists.
-std::vector<std::vector<float>> local_momenta(const OnebitLamb& o,
-                                              std::vector<std::vector<float>>& gradients) {
+void update_momenta(OnebitLamb& o, std::vector<std::vector<float>>& momenta,
+                    std::vector<std::vector<float>>& gradients) {
   const TensorLayout& tensors = o.world.tensors;
-  std::vector<std::vector<float>> fused;
   for (std::size_t r = 0; r < o.ranks.size(); ++r) {
-    const OnebitLamb::Rank& rank = o.ranks[r];
-    std::vector<float> m = rank.m;
     for (std::size_t t = 0; t < tensors.tensors(); ++t) {
-      reference::update_momentum(part<float>(tensors, m, t),
+      reference::update_momentum(part<float>(tensors, momenta[r], t),
                                  part<const float>(tensors, gradients[r], t), o.options.lamb.beta1,
-                                 rank.scaling[t]);
+                                 o.ranks[r].scaling[t]);
     }
-    m.insert(m.end(), rank.tail.begin(), rank.tail.end());
-    fused.push_back(std::move(m));
+  }
+}
+
+// Every rank's momentum, one buffer for all tensors, and the padding where it persists.
+std::vector<std::vector<float>> fused_momenta(const OnebitLamb& o) {
+  std::vector<std::vector<float>> fused;
+  for (const OnebitLamb::Rank& rank : o.ranks) {
+    fused.push_back(rank.m);
+    fused.back().insert(fused.back().end(), rank.tail.begin(), rank.tail.end());
   }
   return fused;
 }
 
+void average(OnebitLamb& o, std::vector<std::vector<float>>& fused) {
+  if (o.world.ranks == 1) return;
+  const std::vector<std::span<float>> buffers(fused.begin(), fused.end());
+  o.scales = compressed_allreduce(buffers, o.errors, o.world.quirks.padding);
+}
+
+void keep_tail(const OnebitLamb& o, OnebitLamb::Rank& rank, const std::vector<float>& fused) {
+  const auto elements = static_cast<std::ptrdiff_t>(o.world.tensors.elements());
+  std::copy(fused.begin() + elements, fused.end(), rank.tail.begin());
+}
+
 void compressed(OnebitLamb& o, std::vector<std::vector<float>>& gradients) {
   set_scaling(o);
-  auto fused = local_momenta(o, gradients);
-  if (o.world.ranks > 1) {
-    const std::vector<std::span<float>> buffers(fused.begin(), fused.end());
-    o.scales = compressed_allreduce(buffers, o.errors, o.world.quirks.padding);
-  }
+  auto fused = fused_momenta(o);
+  update_momenta(o, fused, gradients);
+  average(o, fused);
   const TensorLayout& tensors = o.world.tensors;
   for (std::size_t r = 0; r < o.ranks.size(); ++r) {
     OnebitLamb::Rank& rank = o.ranks[r];
@@ -83,9 +95,23 @@ void compressed(OnebitLamb& o, std::vector<std::vector<float>>& gradients) {
           reference::frozen_coefficient(rank.running[t], o.world.quirks.coefficient_average),
           rank.last_factor[t], o.options);
     }
-    std::copy(fused[r].begin() + static_cast<std::ptrdiff_t>(tensors.elements()), fused[r].end(),
-              rank.tail.begin());
+    keep_tail(o, rank, fused[r]);
   }
+}
+
+// DeepSpeed's first call of step(): no weight moves, but momenta that are already there (as after a
+// load in fp32) are averaged as they are and lose precision.
+void dry_run(OnebitLamb& o) {
+  if (o.frozen) set_scaling(o);
+  auto fused = fused_momenta(o);
+  average(o, fused);
+  for (std::size_t r = 0; r < o.ranks.size(); ++r) {
+    OnebitLamb::Rank& rank = o.ranks[r];
+    std::copy_n(fused[r].begin(), rank.m.size(), rank.m.begin());
+    keep_tail(o, rank, fused[r]);
+  }
+  o.errors = error_feedback(o.world.tensors.elements(), o.world.ranks);
+  o.dry_run_pending = o.frozen = false;
 }
 
 }  // namespace
@@ -116,27 +142,29 @@ OnebitLamb onebit_lamb(const World& world, const OnebitLambOptions& options) {
 }
 
 Step step(OnebitLamb& o, Gradients gradients) {
-  if (o.dry_run_pending) {
-    o.dry_run_pending = false;
-    o.step = 1;
-    return Step::dry_run;
-  }
-  auto seen = reduce(o.world, gradients, !o.frozen);
+  const bool averaged = o.engine_allreduce;
+  auto seen = reduce(o.world, gradients, averaged);
   if (!seen) return Step::skipped;
   ++o.step;
+  if (o.dry_run_pending) {
+    dry_run(o);
+    return Step::dry_run;
+  }
   if (o.frozen) {
     compressed(o, *seen);
     return Step::onebit;
   }
   warm_up(o, *seen);
-  return Step::full;
+  return averaged ? Step::full : Step::silent;
 }
 
 void resume_as_deepspeed(OnebitLamb& o) {
   o.errors = error_feedback(o.world.tensors.elements(), o.world.ranks);
   for (auto& rank : o.ranks) std::fill(rank.tail.begin(), rank.tail.end(), 0.0f);
-  if (o.step >= o.options.freeze_step) return;
-  o.frozen = false;
+  o.dry_run_pending = o.world.quirks.dry_run == DryRun::on_first_gradient;
+  o.frozen = o.step >= o.options.freeze_step;
+  o.engine_allreduce = !o.frozen;
+  if (o.frozen) return;
   for (auto& rank : o.ranks) {
     std::fill(rank.running.begin(), rank.running.end(), reference::RunningCoefficient{});
     std::fill(rank.last_factor.begin(), rank.last_factor.end(), 1.0f);

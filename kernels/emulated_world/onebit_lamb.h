@@ -31,6 +31,7 @@ struct OnebitLamb {
   ErrorFeedback errors;
   int step = 0;
   bool frozen = false;
+  bool engine_allreduce = true;  // the engine averages the gradients
   bool dry_run_pending = false;
   Scales scales;  // of the last compressed step, for inspection
 };
@@ -42,8 +43,11 @@ inline std::span<const float> weights(const OnebitLamb& optimizer, int rank) {
   return optimizer.ranks[static_cast<std::size_t>(rank)].p;
 }
 
-// What DeepSpeed does when it loads a checkpoint: owed errors are lost, and when the step is below
-// the (possibly raised) freeze_step it returns to warm-up and forgets coefficients and scaling.
+// What DeepSpeed does when it loads a checkpoint into a new process: owed errors and the padding
+// are lost, and when the step is below the (possibly raised) freeze_step it returns to warm-up and
+// forgets coefficients and scaling. In fp32 (DryRun::on_first_gradient) the dry run comes after
+// loading: it quantises the loaded momenta, unscaled, and past the freeze every rank then takes one
+// warm-up step on its own gradient, so that the replicas part for good.
 // A right resume is a copy of the optimizer.
 void resume_as_deepspeed(OnebitLamb& optimizer);
 

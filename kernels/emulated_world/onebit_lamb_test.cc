@@ -155,26 +155,6 @@ TEST_CASE("the gradient is reconstructed from the averaged momentum on every ran
   CHECK(o.ranks[0].fresh_v != o.ranks[0].v);
 }
 
-TEST_CASE("clipping by the local norm treats ranks differently, by the shared norm alike") {
-  World world = world_of(iris::network(), 2);
-  world.gradient_clipping = 1;
-  const std::size_t elements = world.tensors.elements();
-  std::vector<std::vector<float>> g(2, std::vector<float>(elements));
-  g[0][0] = 3;
-  g[1][0] = 0.5;
-  // Shared: sqrt((9 + 0.25) / 2) = 2.151 for both. Local: 3 for rank 0, under the limit for rank 1.
-  const double shared = std::sqrt(9.25 / 2);
-  auto seen = *reduce(world, g, false);
-  CHECK(seen[0][0] == Approx(3 / shared).epsilon(1e-5));
-  CHECK(seen[1][0] == Approx(0.5 / shared).epsilon(1e-5));
-  world.quirks.clip_norm = ClipNorm::local;
-  seen = *reduce(world, g, false);
-  CHECK(seen[0][0] == Approx(1).epsilon(1e-5));
-  CHECK(seen[1][0] == 0.5f);
-  // Averaged gradients are clipped by the norm of the mean: 1.75.
-  CHECK((*reduce(world, g, true))[1][0] == Approx(1).epsilon(1e-5));
-}
-
 TEST_CASE("one rank's overflow skips the step on all, unless unchecked: then it poisons all") {
   const iris::Problem problem = iris::network();
   for (const float bad :
@@ -237,4 +217,62 @@ TEST_CASE("a copy resumes exactly; DeepSpeed's checkpoint loses what is owed") {
   CHECK(loaded.ranks[0].last_factor[0] == 1);
   CHECK(loaded.ranks[0].scaling.empty());
   CHECK(run(loaded, problem, 1)[0] == Step::full);
+}
+
+TEST_CASE("a resume of 1-bit LAMB below its step goes straight to compression") {
+  // Saved in warm-up after 5 updates (state.step 6), loaded with freeze_step 4: frozen at once, and
+  // the fresh variance was never copied.
+  const iris::Problem problem = iris::network();
+  OnebitLamb o = make(3, 20, deepspeed_quirks());
+  run(o, problem, 5);
+  o.options.freeze_step = 4;
+  resume_as_deepspeed(o);
+  CHECK(o.ranks[0].fresh_v == std::vector<float>(problem.tensors.elements()));
+  CHECK(run(o, problem, 1)[0] == Step::onebit);
+  CHECK(replicas_agree(o));
+}
+
+TEST_CASE("a resume in fp32 quantises the momenta unscaled and parts the replicas") {
+  const iris::Problem problem = iris::network();
+  Quirks fp32 = deepspeed_quirks();
+  fp32.dry_run = DryRun::on_first_gradient;
+  OnebitLamb o = make(3, 3, fp32);
+  run(o, problem, 8);
+  REQUIRE(replicas_agree(o));
+  const auto before = o.ranks[0];
+  const int step_before = o.step;
+  resume_as_deepspeed(o);
+  CHECK(run(o, problem, 1)[0] == Step::dry_run);
+  CHECK(o.step == step_before + 1);
+  CHECK(o.ranks[0].p == before.p);
+  CHECK(o.ranks[0].v == before.v);
+  // Every momentum is plus or minus one of the server scales: no scaling was undone.
+  for (const float m : o.ranks[0].m) {
+    REQUIRE(std::count(o.scales.server.begin(), o.scales.server.end(), std::fabs(m)) > 0);
+  }
+  CHECK(o.errors.worker[0] == std::vector<float>(o.errors.layout.padded));
+  CHECK(run(o, problem, 1)[0] == Step::silent);  // warm-up on local gradients
+  CHECK(o.ranks[0].v != o.ranks[1].v);
+  CHECK_FALSE(replicas_agree(o));
+  CHECK(run(o, problem, 1)[0] == Step::onebit);
+  CHECK_FALSE(replicas_agree(o));
+}
+
+TEST_CASE("an empty tensor is nothing in ours and makes NaN of all weights in DeepSpeed") {
+  const std::vector<std::size_t> sizes{3, 0, 5};
+  for (const bool poisons : {false, true}) {
+    World world;
+    world.tensors = tensor_layout(sizes);
+    world.ranks = 2;
+    world.initial.assign(8, 1.0f);
+    world.quirks.empty_tensor_poisons = poisons;
+    OnebitLambOptions options;
+    options.freeze_step = 1;
+    OnebitLamb o = onebit_lamb(world, options);
+    const std::vector<std::vector<float>> g(2, std::vector<float>(8, 0.5f));
+    step(o, g);
+    CHECK(std::isfinite(o.ranks[1].p[7]));
+    step(o, g);
+    for (const float p : o.ranks[1].p) CHECK(std::isnan(p) == poisons);
+  }
 }

@@ -10,17 +10,6 @@
 namespace lambcast::emulated {
 namespace {
 
-std::vector<float> mean(Gradients gradients) {
-  const double n = static_cast<double>(gradients.size());
-  std::vector<float> result(gradients[0].size());
-  for (std::size_t e = 0; e < result.size(); ++e) {
-    double sum = 0;
-    for (const auto& g : gradients) sum += static_cast<double>(g[e]);
-    result[e] = static_cast<float>(sum / n);
-  }
-  return result;
-}
-
 double root_mean_square(std::span<const double> norms) {
   double sum = 0;
   for (const double norm : norms) sum += norm * norm;
@@ -41,7 +30,26 @@ void clip(const World& world, std::vector<std::vector<float>>& gradients) {
   }
 }
 
+void misscale(const World& world, bool engine_allreduce,
+              std::vector<std::vector<float>>& gradients) {
+  const double factor = reference::misscaling(world.quirks.loss_scaling, world.accumulation_steps,
+                                              world.loss_scale, engine_allreduce);
+  if (factor == 1) return;
+  for (auto& g : gradients) reference::unscale(std::span<float>(g), static_cast<float>(factor));
+}
+
 }  // namespace
+
+std::vector<float> mean(Gradients gradients) {
+  const double n = static_cast<double>(gradients.size());
+  std::vector<float> result(gradients[0].size());
+  for (std::size_t e = 0; e < result.size(); ++e) {
+    double sum = 0;
+    for (const auto& g : gradients) sum += static_cast<double>(g[e]);
+    result[e] = static_cast<float>(sum / n);
+  }
+  return result;
+}
 
 void check(const World& world) {
   if (world.ranks < 1) fail_input(Where{"", 0, "ranks"}, "must be at least 1");
@@ -51,6 +59,9 @@ void check(const World& world) {
   if (!world.mask.empty() && world.mask.size() != world.tensors.elements()) {
     fail_input(Where{"", 0, "mask"}, "does not have the size of the tensors");
   }
+  if (!world.non_freeze.empty() && world.non_freeze.size() != world.tensors.tensors()) {
+    fail_input(Where{"", 0, "non_freeze"}, "does not have one entry per tensor");
+  }
 }
 
 void check_freeze_step(const char* key, int value, DryRun dry_run) {
@@ -58,7 +69,7 @@ void check_freeze_step(const char* key, int value, DryRun dry_run) {
 }
 
 std::optional<std::vector<std::vector<float>>> reduce(const World& world, Gradients gradients,
-                                                      bool averaged) {
+                                                      bool engine_allreduce) {
   LAMBCAST_CHECK(gradients.size() == world.size(), "{} gradients for {} ranks", gradients.size(),
                  world.size());
   const bool overflow = std::any_of(gradients.begin(), gradients.end(), [](const auto& g) {
@@ -66,7 +77,8 @@ std::optional<std::vector<std::vector<float>>> reduce(const World& world, Gradie
   });
   if (overflow && !world.quirks.overflow_poisons) return std::nullopt;
   std::vector<std::vector<float>> seen(gradients.begin(), gradients.end());
-  if (averaged) seen.assign(world.size(), mean(gradients));
+  if (engine_allreduce) seen.assign(world.size(), mean(gradients));
+  misscale(world, engine_allreduce, seen);
   clip(world, seen);
   return seen;
 }

@@ -18,7 +18,7 @@ enum class Step {
   skipped,  // a gradient overflowed: no rank moves, no state advances
   full,     // gradients averaged in full precision
   onebit,   // one compressed_allreduce
-  silent,   // no communication (0/1 Adam)
+  silent,   // no communication (0/1 Adam, and DeepSpeed's first step after some resumes)
 };
 
 struct World {
@@ -27,19 +27,27 @@ struct World {
   std::vector<float> initial;    // the weights all ranks start from
   double gradient_clipping = 0;  // limit of the gradient norm; 0 is off
   std::vector<float> mask;       // of the momentum; empty is all ones
+  // Tensors of 1-bit Adam whose group has DeepSpeed's key non_freeze; empty is none.
+  std::vector<bool> non_freeze;
+  int accumulation_steps = 1;  // these two only say how wrong LossScaling is where it is wrong;
+  double loss_scale = 1;       // gradients are given as they should be
   Quirks quirks;
 
   std::size_t size() const { return static_cast<std::size_t>(ranks); }
 };
 
-// Throws Error when ranks < 1 or when weights or mask do not fit the tensors.
+// Throws Error when ranks < 1 or when weights, mask or non_freeze do not fit the tensors.
 void check(const World& world);
 // Throws Error when `value` < 1: a stage of no steps has no variance to freeze.
 void check_freeze_step(const char* key, int value, DryRun dry_run);
 
-// The gradients as the optimizer sees them, clipped: all equal to the mean when `averaged`, else
-// each rank's own. Nothing when a gradient overflowed and the world checks for it.
+// The mean over the ranks, summed in double.
+std::vector<float> mean(Gradients gradients);
+
+// The gradients as the optimizer sees them, clipped: all equal to the mean where the engine
+// averages them (`engine_allreduce`), else each rank's own. Nothing when a gradient overflowed and
+// the world checks for it.
 std::optional<std::vector<std::vector<float>>> reduce(const World& world, Gradients gradients,
-                                                      bool averaged);
+                                                      bool engine_allreduce);
 
 }  // namespace lambcast::emulated

@@ -4,6 +4,8 @@
 
 #include "kernels/emulated_world/onebit_adam.h"
 #include "kernels/reference/adam.h"
+#include "kernels/reference/compression.h"
+#include "sim/base/error.h"
 
 namespace lambcast::emulated {
 namespace {
@@ -15,11 +17,19 @@ void full_step(ZeroOneAdam& o, const std::vector<std::vector<float>>& g) {
   }
 }
 
+// Averages all tensors of every rank's flat buffer and masks them.
+void average(ZeroOneAdam& o, std::span<const std::span<float>> flat) {
+  if (o.world.ranks == 1) return;
+  for (std::size_t t = 0; t < o.world.tensors.tensors(); ++t) {
+    average_tensor(o.world, t, flat, o.errors[t]);
+  }
+  if (o.world.mask.empty()) return;
+  for (const std::span<float> all : flat) reference::apply_mask(all, o.world.mask);
+}
+
 void onebit_gradient_step(ZeroOneAdam& o, std::vector<std::vector<float>>& g) {
   const bool keep = o.world.ranks == 1 && o.world.quirks.lone_rank_keeps_momentum;
-  if (!keep) {
-    average_per_tensor(o.world, std::vector<std::span<float>>(g.begin(), g.end()), o.errors);
-  }
+  average(o, std::vector<std::span<float>>(g.begin(), g.end()));
   for (std::size_t r = 0; r < o.ranks.size(); ++r) {
     ZeroOneAdam::Rank& rank = o.ranks[r];
     if (keep) {
@@ -30,17 +40,47 @@ void onebit_gradient_step(ZeroOneAdam& o, std::vector<std::vector<float>>& g) {
   }
 }
 
+void local_step(ZeroOneAdam& o, const std::vector<std::vector<float>>& g) {
+  for (std::size_t r = 0; r < o.ranks.size(); ++r) {
+    ZeroOneAdam::Rank& rank = o.ranks[r];
+    reference::zero_one_local_step(rank.p, rank.m, rank.v, rank.u, g[r], o.options.adam);
+  }
+  o.lrs += o.options.adam.lr;
+}
+
 void synchronise(ZeroOneAdam& o) {
   std::vector<std::span<float>> moved;
   for (auto& rank : o.ranks) {
     reference::zero_one_sync_begin(rank.p, rank.v, rank.u, o.options.adam);
     moved.emplace_back(rank.u);
   }
-  average_per_tensor(o.world, moved, o.errors);
+  average(o, moved);
   for (auto& rank : o.ranks) {
     reference::zero_one_sync_end(rank.p, rank.m, rank.v, rank.u, o.lrs, o.options.adam);
   }
   o.lrs = 0;
+}
+
+// One step of the given kind; returns what it came to.
+Step take(ZeroOneAdam& o, Step kind, std::vector<std::vector<float>>& g) {
+  if (o.policy.frozen) {
+    local_step(o, g);
+    const bool moved = o.lrs != 0 || o.world.quirks.zero_lr_poisons;
+    if (kind == Step::silent || !moved) return Step::silent;
+    synchronise(o);
+    return Step::onebit;
+  }
+  if (kind == Step::onebit) {
+    onebit_gradient_step(o, g);
+    return Step::onebit;
+  }
+  full_step(o, g);
+  return o.engine_allreduce ? Step::full : Step::silent;
+}
+
+// Steps that moved the weights.
+int updates(const ZeroOneAdam& o) {
+  return o.world.quirks.dry_run == DryRun::none ? o.step : o.step - 1;
 }
 
 }  // namespace
@@ -54,7 +94,8 @@ void advance(ZeroOnePolicy& policy, int step, int updates, const ZeroOneAdamOpti
   if (policy.frozen) {
     if (++policy.local_counter == options.local_step_scaler) {
       policy.local_counter = 0;
-      policy.local_interval = std::min(options.local_step_clipper, 2 * policy.local_interval);
+      const bool at_most = policy.local_interval > options.local_step_clipper / 2;
+      policy.local_interval = at_most ? options.local_step_clipper : 2 * policy.local_interval;
     }
     return;
   }
@@ -67,53 +108,47 @@ void advance(ZeroOnePolicy& policy, int step, int updates, const ZeroOneAdamOpti
 
 ZeroOneAdam zero_one_adam(const World& world, const ZeroOneAdamOptions& options) {
   check(world);
-  check_freeze_step("var_freeze_step", options.var_freeze_step, DryRun::none);
+  check_freeze_step("var_freeze_step", options.var_freeze_step, world.quirks.dry_run);
+  if (options.local_step_clipper < 1) {
+    fail_input(Where{"", 0, "local_step_clipper"}, "must be at least 1");
+  }
   const std::vector<float> zero(world.initial.size());
-  return {.world = world,
-          .options = options,
-          .ranks = std::vector(world.size(), ZeroOneAdam::Rank{world.initial, zero, zero, zero}),
-          .errors = errors_per_tensor(world),
-          .policy = {},
-          .step = world.quirks.dry_run == DryRun::at_construction ? 1 : 0,
-          .dry_run_pending = world.quirks.dry_run == DryRun::on_first_gradient};
+  ZeroOneAdam o{
+      .world = world,
+      .options = options,
+      .ranks = std::vector(world.size(), ZeroOneAdam::Rank{world.initial, zero, zero, zero}),
+      .errors = errors_per_tensor(world),
+      .policy = {},
+      .step = world.quirks.dry_run == DryRun::at_construction ? 1 : 0,
+      .dry_run_pending = world.quirks.dry_run == DryRun::on_first_gradient};
+  o.options.adam.bias_correction = false;
+  return o;
 }
 
 Step step(ZeroOneAdam& o, Gradients gradients) {
-  if (o.dry_run_pending) {
-    o.dry_run_pending = false;
-    o.step = 1;
-    return Step::dry_run;
-  }
-  const Step kind = kind_of(o.policy, o.step + 1);
-  auto seen = reduce(o.world, gradients, kind == Step::full);
+  auto seen = reduce(o.world, gradients, o.engine_allreduce);
   if (!seen) return Step::skipped;
   ++o.step;
-  ++o.updates;
-  if (o.policy.frozen) {
-    for (std::size_t r = 0; r < o.ranks.size(); ++r) {
-      ZeroOneAdam::Rank& rank = o.ranks[r];
-      reference::zero_one_local_step(rank.p, rank.m, rank.v, rank.u, (*seen)[r], o.options.adam);
-    }
-    o.lrs += o.options.adam.lr;
-    if (kind == Step::onebit) synchronise(o);
-  } else if (kind == Step::full) {
-    full_step(o, *seen);
-  } else {
-    onebit_gradient_step(o, *seen);
+  if (o.dry_run_pending) {
+    o.dry_run_pending = false;
+    return Step::dry_run;
   }
+  const Step did = take(o, kind_of(o.policy, o.step), *seen);
   const bool was_frozen = o.policy.frozen;
-  advance(o.policy, o.step, o.updates, o.options);
+  advance(o.policy, o.step, updates(o), o.options);
   if (o.policy.frozen && !was_frozen) o.errors = errors_per_tensor(o.world);
-  return kind;
+  o.engine_allreduce = !o.policy.frozen && kind_of(o.policy, o.step + 1) == Step::full;
+  return did;
 }
 
 void resume_as_deepspeed(ZeroOneAdam& o) {
-  const bool frozen = o.policy.frozen;
+  o.engine_allreduce =
+      o.step < o.options.var_freeze_step && (o.step + 1) % o.policy.var_interval == 0;
   o.policy = {};
-  o.policy.frozen = frozen;
   o.errors = errors_per_tensor(o.world);
   o.lrs = 0;
   for (auto& rank : o.ranks) std::fill(rank.u.begin(), rank.u.end(), 0.0f);
+  o.dry_run_pending = o.world.quirks.dry_run == DryRun::on_first_gradient;
 }
 
 }  // namespace lambcast::emulated

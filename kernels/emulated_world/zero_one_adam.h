@@ -7,6 +7,8 @@
 //               interval doubles, up to local_step_clipper
 //
 // After a synchronisation the replicas agree up to rounding only: each rewinds its own local steps.
+// Where all learning rates since the last one were 0 nothing has moved and nothing is sent; with
+// the quirk zero_lr_poisons the momentum is divided by 0. One rank alone neither sends nor masks.
 // Source: DeepSpeed 0.15.4, runtime/fp16/onebit/zoadam.py; 0/1 Adam, arXiv:2202.06009.
 #pragma once
 
@@ -40,7 +42,7 @@ struct ZeroOneAdam {
   ZeroOnePolicy policy;
   double lrs = 0;  // sum of the learning rates since the last synchronisation
   int step = 0;
-  int updates = 0;
+  bool engine_allreduce = true;  // the engine averages the next gradients
   bool dry_run_pending = false;
 };
 
@@ -51,8 +53,11 @@ inline std::span<const float> weights(const ZeroOneAdam& optimizer, int rank) {
   return optimizer.ranks[static_cast<std::size_t>(rank)].p;
 }
 
-// DeepSpeed's checkpoint load: owed errors, u and the policy's counters are lost, so that a resumed
-// run communicates in every step again. A right resume is a copy of the optimizer.
+// DeepSpeed's checkpoint load into a new process: owed errors, u, the policy's counters and that
+// the variance was frozen are lost, so that a resumed run communicates in every step again. The
+// engine's all-reduce is set by the policy as it was saved; where that leaves it off, the next step
+// moves variance, momentum and weights of every rank by its own gradient, and the replicas part for
+// good. A right resume is a copy of the optimizer.
 void resume_as_deepspeed(ZeroOneAdam& optimizer);
 
 }  // namespace lambcast::emulated

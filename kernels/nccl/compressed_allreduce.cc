@@ -1,8 +1,17 @@
 #include "kernels/nccl/compressed_allreduce.h"
 
 namespace lambcast::cuda {
-
 namespace {
+
+// Closes the group also when a call in it failed, so that the communicator can still be used or
+// torn down; the first error is what the caller hears of.
+template <typename Calls>
+ncclResult_t grouped(const NcclApi& nccl, Calls calls) {
+  if (const auto e = nccl.ncclGroupStart()) return e;
+  const ncclResult_t failed = calls();
+  const ncclResult_t closed = nccl.ncclGroupEnd();
+  return failed != ncclSuccess ? failed : closed;
+}
 
 template <typename Enqueue>
 void on_each(std::span<const LocalRank> ranks, Enqueue enqueue) {
@@ -49,21 +58,20 @@ cudaError_t CompressedAllreduce::compress(WorkerPhase phase, cudaStream_t stream
 ncclResult_t CompressedAllreduce::exchange(const NcclApi& nccl, ncclComm_t comm,
                                            cudaStream_t stream) {
   const std::size_t bytes = layout_.chunk_bytes();
-  if (const auto e = nccl.ncclGroupStart()) return e;
-  for (int peer = 0; peer < layout_.ranks; ++peer) {
-    const std::size_t at = static_cast<std::size_t>(peer) * bytes;
-    if (const auto e = nccl.ncclSend(signs_.data() + at, bytes, ncclUint8, peer, comm, stream)) {
-      return e;
+  return grouped(nccl, [&]() -> ncclResult_t {
+    for (int peer = 0; peer < layout_.ranks; ++peer) {
+      const std::size_t at = static_cast<std::size_t>(peer) * bytes;
+      if (const auto e = nccl.ncclSend(signs_.data() + at, bytes, ncclUint8, peer, comm, stream)) {
+        return e;
+      }
+      if (const auto e =
+              nccl.ncclRecv(received_.data() + at, bytes, ncclUint8, peer, comm, stream)) {
+        return e;
+      }
     }
-    if (const auto e = nccl.ncclRecv(received_.data() + at, bytes, ncclUint8, peer, comm, stream)) {
-      return e;
-    }
-  }
-  if (const auto e = nccl.ncclAllGather(worker_scale_.data(), worker_scales_.data(), 1, ncclFloat32,
-                                        comm, stream)) {
-    return e;
-  }
-  return nccl.ncclGroupEnd();
+    return nccl.ncclAllGather(worker_scale_.data(), worker_scales_.data(), 1, ncclFloat32, comm,
+                              stream);
+  });
 }
 
 cudaError_t CompressedAllreduce::serve(cudaStream_t stream) {
@@ -81,16 +89,14 @@ cudaError_t CompressedAllreduce::serve(cudaStream_t stream) {
 
 ncclResult_t CompressedAllreduce::gather(const NcclApi& nccl, ncclComm_t comm,
                                          cudaStream_t stream) {
-  if (const auto e = nccl.ncclGroupStart()) return e;
-  if (const auto e = nccl.ncclAllGather(served_.data(), signs_.data(), layout_.chunk_bytes(),
-                                        ncclUint8, comm, stream)) {
-    return e;
-  }
-  if (const auto e = nccl.ncclAllGather(server_scale_.data(), server_scales_.data(), 1, ncclFloat32,
-                                        comm, stream)) {
-    return e;
-  }
-  return nccl.ncclGroupEnd();
+  return grouped(nccl, [&]() -> ncclResult_t {
+    if (const auto e = nccl.ncclAllGather(served_.data(), signs_.data(), layout_.chunk_bytes(),
+                                          ncclUint8, comm, stream)) {
+      return e;
+    }
+    return nccl.ncclAllGather(server_scale_.data(), server_scales_.data(), 1, ncclFloat32, comm,
+                              stream);
+  });
 }
 
 Decode CompressedAllreduce::decoding(float* mean) const {

@@ -55,7 +55,7 @@ struct Workbench::Memory {
   DeviceBuffer<float> average{tensors.tensors()}, weight{tensors.tensors()};
   DeviceBuffer<float> ratio{tensors.tensors()}, step_length{tensors.tensors()};
   DeviceBuffer<float> scale{1}, worker_scales{profiled_ranks}, server_scales{profiled_ranks};
-  DeviceBuffer<GradientSummary> summary{1};
+  DeviceBuffer<double> squared_norm{1};
   HostBuffer pageable{layout.packed_bytes(), HostMemory::pageable};
   HostBuffer pinned{layout.packed_bytes(), HostMemory::pinned};
 
@@ -166,15 +166,15 @@ std::vector<Workbench::Entry> Workbench::entries() const {
       {"apply_mask", 12, [&b, n](Stream s) { return apply_mask(b.u.data(), b.v.data(), n, s); }},
       {"gradient_norm_fp16", 2,
        [&b, n](Stream s) {
-         return measure_gradient(b.half_p(), n, b.summary.data(), b.workspace.data(), s);
+         return measure_gradient(b.half_p(), n, b.squared_norm.data(), b.workspace.data(), s);
        }},
       {"gradient_norm", 4,
        [&b, n](Stream s) {
-         return measure_gradient(b.g.data(), n, b.summary.data(), b.workspace.data(), s);
+         return measure_gradient(b.g.data(), n, b.squared_norm.data(), b.workspace.data(), s);
        }},
       {"unscale_fp16", 6,
        [&b, n](Stream s) {
-         return unscale_and_clip(b.half_p(), b.g.data(), n, b.summary.data(), 1, 0, s);
+         return unscale_and_clip(b.half_p(), b.g.data(), n, b.squared_norm.data(), 1, 0, s);
        }},
       {"lamb_scaling", 4,
        [&b](Stream s) { return scaling_coefficients(b.lamb(), b.scaling.data(), s); }},

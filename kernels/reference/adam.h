@@ -34,7 +34,8 @@ void zero_one_local_step(std::span<float> p, std::span<float> m, std::span<const
 
 // The synchronisation of 0/1 Adam, around compressed_allreduce of u. `begin` rewinds p to the last
 // common point and brings u to the scale of momentum; `end` takes the averaged u, sets the momentum
-// m = -u / lrs (lrs is the sum of the learning rates since the last one) and moves p.
+// m = -u / lrs (lrs is the sum of the learning rates since the last one, not 0 or m is not finite)
+// and moves p.
 void zero_one_sync_begin(std::span<float> p, std::span<const float> v, std::span<float> u,
                          const AdamOptions& options);
 void zero_one_sync_end(std::span<float> p, std::span<float> m, std::span<const float> v,

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <span>
 
+#include "kernels/options.h"
+
 namespace lambcast::reference {
 
 // True when any element is infinite or NaN.
@@ -26,14 +28,6 @@ float clip_factor(double norm, double loss_scale, double limit);
 // g = factor * half_g, or in place.
 void unscale(std::span<const std::uint16_t> half_g, std::span<float> g, float factor);
 void unscale(std::span<float> g, float factor);
-
-// Releases whose engine mis-scales the loss once its own gradient all-reduce is switched off, which
-// is the compression stage of every 1-bit optimizer.
-enum class LossScaling {
-  right,                     // up to 0.15.4
-  no_accumulation_division,  // 0.16.0 to 0.18.2: gradients come out accumulation-steps times larger
-  no_loss_scale_multiplication  // 0.18.3 and later: the loss scale is divided out but never put in
-};
 
 // The factor by which gradients reach the optimizer wrongly scaled; 1 when right.
 double misscaling(LossScaling release, int accumulation_steps, double loss_scale,

@@ -7,6 +7,7 @@
 
 #include "kernels/reference/half.h"
 
+using namespace lambcast;
 using namespace lambcast::reference;
 
 TEST_CASE("every binary16 value survives the round trip through float") {

@@ -15,10 +15,10 @@ double norm(std::span<const float> x) {
   return std::sqrt(sum);
 }
 
-// Unlike std::clamp this is defined for NaN, which it returns.
-double clamp_low_then_high(double x, double low, double high) {
-  if (x < low) return low;
-  return x > high ? high : x;
+// A NaN passes through.
+double clamp(double x, double high, double low) {
+  if (x > high) x = high;
+  return x < low ? low : x;
 }
 
 }  // namespace
@@ -41,8 +41,7 @@ TrustRatio lamb_step(std::span<float> p, std::span<float> m, std::span<float> v,
   TrustRatio ratio;
   if (weight_norm != 0 && update_norm != 0) {
     ratio.defined = true;
-    ratio.value = static_cast<float>(
-        clamp_low_then_high(weight_norm / update_norm, o.min_coeff, o.max_coeff));
+    ratio.value = static_cast<float>(clamp(weight_norm / update_norm, o.max_coeff, o.min_coeff));
   }
   const float step = static_cast<float>(o.lr * static_cast<double>(ratio.value));
   for (std::size_t e = 0; e < p.size(); ++e) p[e] -= step * update[e];
@@ -65,14 +64,15 @@ float frozen_coefficient(const RunningCoefficient& running, CoefficientAverage h
 }
 
 std::vector<float> scaling_coefficients(std::span<const float> m, const TensorLayout& tensors,
-                                        bool zero_momentum_fails) {
+                                        const Quirks& quirks) {
   std::vector<double> magnitude;
   double sum = 0;
   std::size_t moving = 0;
   for (std::size_t t = 0; t < tensors.tensors(); ++t) {
     const double size = static_cast<double>(tensors.size(t));
-    const double r = size == 0 ? 0 : norm(tensors.view(m, t)) / std::sqrt(size);
-    if (r == 0 && size > 0 && zero_momentum_fails) {
+    double r = size == 0 ? 0 : norm(tensors.view(m, t)) / std::sqrt(size);
+    if (size == 0 && quirks.empty_tensor_poisons) r = NAN;
+    if (r == 0 && size > 0 && quirks.zero_momentum_fails) {
       throw Error(Exit::failure, fmt::format("the momentum of tensor {} is zero at the freeze, its "
                                              "scaling coefficient divides by zero",
                                              t));
@@ -81,11 +81,9 @@ std::vector<float> scaling_coefficients(std::span<const float> m, const TensorLa
     sum += r;
     moving += r != 0;
   }
+  const double mean = moving == 0 ? 0 : sum / static_cast<double>(moving);
   std::vector<float> scaling;
-  for (const double r : magnitude) {
-    const double mean = moving == 0 ? 0 : sum / static_cast<double>(moving);
-    scaling.push_back(r == 0 ? 1.0f : static_cast<float>(mean / r));
-  }
+  for (const double r : magnitude) scaling.push_back(r == 0 ? 1.0f : static_cast<float>(mean / r));
   return scaling;
 }
 
@@ -96,9 +94,9 @@ float clamp_factor(double raw_factor, double momentum_share, float last_factor,
     const double q = momentum_share > 1 ? 1 : momentum_share;
     factor = factor * q + (1 - q);
   }
-  factor = clamp_low_then_high(factor, o.factor_min, o.factor_max);
-  factor = clamp_low_then_high(factor, last_factor * (1 - o.factor_threshold),
-                               last_factor * (1 + o.factor_threshold));
+  factor = clamp(factor, o.factor_max, o.factor_min);
+  factor =
+      clamp(factor, last_factor * (1 + o.factor_threshold), last_factor * (1 - o.factor_threshold));
   return static_cast<float>(factor);
 }
 

@@ -1,7 +1,7 @@
 // CPU reference of LAMB and of both stages of 1-bit LAMB, one tensor at a time.
 //
 //   upd = m / (sqrt(v) + eps) + wd p
-//   c   = clamp(||p|| / ||upd||, min_coeff, max_coeff)      trust ratio; 1 if a norm is zero
+//   c   = clamp(||p|| / ||upd||, max_coeff, min_coeff)      trust ratio; 1 if a norm is zero
 //   p   = p - lr c upd
 //
 // In the compression stage v is frozen. A second variance vf follows the gradient reconstructed
@@ -10,9 +10,10 @@
 //   g'  = (m - b1 m_last) / (1 - b1);   vf = b2 vf + (1 - b2) g' g'
 //   f   = max_e (sqrt(v) + eps) / (sqrt(vf) + eps)
 //   wd > 0:  q = min(1, ||m / (sqrt(v) + eps)|| / ||upd||);   f = f q + (1 - q)
-//   f   = clamp(f, factor_min, factor_max), then clamp(f, f_last (1 -+ threshold)), which wins
+//   f   = clamp(f, factor_max, factor_min), then clamp(f, f_last (1 +- threshold)), which wins
 //   p   = p - lr coefficient f upd
 //
+// clamp(x, high, low) takes the upper limit first, so that the lower one wins where they cross.
 // Norms and the trust ratio are computed in double and rounded to float once.
 // Source: DeepSpeed 0.15.4, runtime/fp16/onebit/lamb.py; LAMB arXiv:1904.00962; 1-bit LAMB
 // arXiv:2104.06069, algorithm 1.
@@ -43,10 +44,11 @@ void add(RunningCoefficient& running, TrustRatio ratio, double coeff_beta, Coeff
 float frozen_coefficient(const RunningCoefficient& running, CoefficientAverage how);
 
 // s_i = mean(r) / r_i with r_i = ||m_i|| / sqrt(numel_i): brings the momenta to a common scale so
-// that one compression scale fits them all. A tensor of zero momentum gets 1 and stays out of the
-// mean; with `zero_momentum_fails` it is an Error, as the division by zero in DeepSpeed is.
+// that one compression scale fits them all. A tensor of zero momentum or of no elements gets 1 and
+// stays out of the mean. Quirks: `zero_momentum_fails` makes the former an Error, as the division
+// by zero in DeepSpeed is; with `empty_tensor_poisons` the latter makes every coefficient NaN.
 std::vector<float> scaling_coefficients(std::span<const float> m, const TensorLayout& tensors,
-                                        bool zero_momentum_fails);
+                                        const Quirks& quirks);
 
 // Compression stage. `decoded` is the averaged momentum as decompressed, still multiplied by
 // `scaling`; m holds the momentum of the step before and receives decoded / scaling * mask (an

@@ -72,7 +72,7 @@ TEST_CASE("scaling coefficients bring every momentum to the mean magnitude") {
   const std::vector<std::size_t> sizes{4, 2};
   const TensorLayout tensors = tensor_layout(sizes);
   const Values m{1, -1, 1, 1, 3, -3};
-  const auto s = scaling_coefficients(m, tensors, true);
+  const auto s = scaling_coefficients(m, tensors, deepspeed_quirks());
   CHECK(s[0] == Approx(2).epsilon(1e-7));
   CHECK(s[1] == Approx(2 / 3.0).epsilon(1e-7));
 }
@@ -80,12 +80,25 @@ TEST_CASE("scaling coefficients bring every momentum to the mean magnitude") {
 TEST_CASE("a tensor of zero momentum divides by zero in DeepSpeed and stays out in ours") {
   const std::vector<std::size_t> sizes{2, 2};
   const Values m{0, 0, 3, -3};
-  const auto s = scaling_coefficients(m, tensor_layout(sizes), false);
+  const auto s = scaling_coefficients(m, tensor_layout(sizes), {});
   CHECK(s == Values{1, 1});
-  CHECK_THROWS_WITH(scaling_coefficients(m, tensor_layout(sizes), true),
+  CHECK_THROWS_WITH(scaling_coefficients(m, tensor_layout(sizes), deepspeed_quirks()),
                     "the momentum of tensor 0 is zero at the freeze, its scaling coefficient "
                     "divides by zero");
-  CHECK(scaling_coefficients(Values{0, 0, 0, 0}, tensor_layout(sizes), false) == Values{1, 1});
+  CHECK(scaling_coefficients(Values{0, 0, 0, 0}, tensor_layout(sizes), {}) == Values{1, 1});
+}
+
+TEST_CASE("a tensor of no elements makes every scaling NaN in DeepSpeed and stays out in ours") {
+  // r = 0/0 in DeepSpeed, and with it the mean. Ours: r = (1, 3), as if the tensor were not there.
+  const std::vector<std::size_t> sizes{2, 0, 2};
+  const Values m{1, -1, 3, -3};
+  const auto s = scaling_coefficients(m, tensor_layout(sizes), {});
+  CHECK(s[0] == Approx(2));
+  CHECK(s[1] == 1);
+  CHECK(s[2] == Approx(2 / 3.0));
+  for (const float x : scaling_coefficients(m, tensor_layout(sizes), deepspeed_quirks())) {
+    CHECK(std::isnan(x));
+  }
 }
 
 TEST_CASE("the clamp against the last factor comes second and wins") {
@@ -105,6 +118,21 @@ TEST_CASE("the clamp against the last factor comes second and wins") {
   CHECK(up_steps == 15);
   CHECK(down_steps == 7);
   CHECK(std::isnan(clamp_factor(std::nan(""), 1, 1, options)));
+}
+
+TEST_CASE("where the limits of a clamp cross the lower one wins") {
+  // Upper limit first: 5 -> 2 -> 3, and a ratio of 5 / sqrt(2) = 3.54 -> 2 -> 3 likewise.
+  OnebitLambOptions crossed;
+  crossed.factor_min = 3;
+  crossed.factor_max = 2;
+  crossed.factor_threshold = 10;
+  CHECK(clamp_factor(5, 1, 1, crossed) == 3);
+  CHECK(clamp_factor(1, 1, 1, crossed) == 3);
+  LambOptions lamb = sign_lamb;
+  lamb.min_coeff = 3;
+  lamb.max_coeff = 2;
+  Values p{3, 4}, m{0, 0}, v{0, 0};
+  CHECK(lamb_step(p, m, v, Values{7, -9}, lamb).value == 3.0f);
 }
 
 TEST_CASE("weight decay draws the factor towards 1 by the share of the momentum") {
