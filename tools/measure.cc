@@ -36,8 +36,11 @@ Command add_measure(CLI::App& app) {
   --op all_reduce|all_gather|reduce_scatter|all_to_all|broadcast|send_recv|compressed_allreduce|ping_pong
   --format nccl-tests|json|csv   --manifest FILE   --statistic mean|median   --seconds-per-size S
   --staging none|memcpy   --share-gpu yes|no   -g GPUS   -r ROOT   --algorithm TEXT   --network TEXT
+compressed_allreduce includes the compression kernels with nccl; with mpi it is DeepSpeed's exchange without them.
+--share-gpu puts -g ranks on one GPU, or the processes of a launcher: for launch, proxy and TCP, not for links.
 Examples
   lambcast measure --backend nccl --op all_reduce -b 1M -e 1G -f 2
+  lambcast measure --backend nccl --share-gpu yes -g 4 --op compressed_allreduce -b 8 -e 256M -f 4
   mpirun -n 8 lambcast measure --backend mpi --op compressed_allreduce -b 1M -e 64M -f 4 --format csv)");
   return [command] { return run_measure(*command); };
 }

@@ -87,9 +87,17 @@ double busbw_GBps(const Measurement& measurement, const Row& row);
 // Our CSV: comment lines "# key: value" (collective, ranks, nodes, gpus_per_node, algorithm,
 // protocol, kind, source, then notes), then size_bytes,time_us,algbw_GBps,busbw_GBps and, where
 // there is a spread, min_us,max_us. The bandwidth columns are for people: reading takes the time.
-// A header without `kind` is taken as published. Throws Error with file, line and reason.
+// `lambcast measure` adds the column `wrong`, elements that differ from the exact result, empty
+// where none was checked. A header without `kind` is taken as published. Throws Error with file,
+// line and reason, also for a row with wrong results.
 Measurement read_measurement_csv(std::string_view text, std::string_view name);
 std::string write_measurement_csv(const Measurement& measurement);
+
+// Its parts, for rows that are written one by one: the comment lines with their line ends, and the
+// line of columns and that of a row without.
+std::string measurement_csv_comments(const Measurement& measurement);
+std::string measurement_csv_columns(bool spread);
+std::string measurement_csv_row(const Measurement& measurement, const Row& row, bool spread);
 
 // Separate runs of one measurement as one table: per size the median of the times, the smallest
 // low and the largest high. Throws Error when the runs differ in operation, ranks or sizes.

@@ -94,6 +94,10 @@ Measurement read_measurement_csv(std::string_view text, std::string_view name) {
   if (result.ranks == 0) fail_input({file, 0, {}}, "has no '# ranks: ...' line");
   const bool spread = table.has("min_us") && table.has("max_us");
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    if (table.has("wrong") && !table.text(i, "wrong").empty() && table.number(i, "wrong") > 0) {
+      fail_input({file, table.lines[i], "wrong"},
+                 fmt::format("{} elements of the result are wrong", table.text(i, "wrong")));
+    }
     Row row;
     row.size = Bytes(positive(table, i, "size_bytes"));
     row.time = positive_time(table, i, "time_us");
@@ -109,7 +113,7 @@ Measurement read_measurement_csv(std::string_view text, std::string_view name) {
   return result;
 }
 
-std::string write_measurement_csv(const Measurement& m) {
+std::string measurement_csv_comments(const Measurement& m) {
   std::string text;
   const auto header = [&](std::string_view key, std::string_view value) {
     text += fmt::format("# {}: {}\n", key, value);
@@ -123,21 +127,29 @@ std::string write_measurement_csv(const Measurement& m) {
   for (const auto& [key, value] : m.notes) header(key, value);
   header("kind", name_of(m.provenance.kind));
   header("source", m.provenance.source);
+  return text;
+}
 
+std::string measurement_csv_columns(bool spread) {
+  return std::string("size_bytes,time_us,algbw_GBps,busbw_GBps") + (spread ? ",min_us,max_us" : "");
+}
+
+std::string measurement_csv_row(const Measurement& m, const Row& row, bool spread) {
+  std::vector<std::string> fields{
+      fmt::format("{}", row.size.value()), csv::number(microseconds(row.time)),
+      fmt::format("{:.4g}", algbw_GBps(row)), fmt::format("{:.4g}", busbw_GBps(m, row))};
+  if (spread) {
+    fields.push_back(csv::number(microseconds(row.spread->low)));
+    fields.push_back(csv::number(microseconds(row.spread->high)));
+  }
+  return csv::row(fields);
+}
+
+std::string write_measurement_csv(const Measurement& m) {
   const bool spread = std::all_of(m.rows.begin(), m.rows.end(),
                                   [](const Row& row) { return row.spread.has_value(); });
-  text += "size_bytes,time_us,algbw_GBps,busbw_GBps";
-  text += spread ? ",min_us,max_us\n" : "\n";
-  for (const Row& row : m.rows) {
-    std::vector<std::string> fields{
-        fmt::format("{}", row.size.value()), csv::number(microseconds(row.time)),
-        fmt::format("{:.4g}", algbw_GBps(row)), fmt::format("{:.4g}", busbw_GBps(m, row))};
-    if (spread) {
-      fields.push_back(csv::number(microseconds(row.spread->low)));
-      fields.push_back(csv::number(microseconds(row.spread->high)));
-    }
-    text += csv::row(fields) + "\n";
-  }
+  std::string text = measurement_csv_comments(m) + measurement_csv_columns(spread) + "\n";
+  for (const Row& row : m.rows) text += measurement_csv_row(m, row, spread) + "\n";
   return text;
 }
 

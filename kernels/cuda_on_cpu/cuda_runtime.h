@@ -22,14 +22,38 @@
 #define __shared__ static  // one block runs at a time
 #define __launch_bounds__(threads)
 
-enum cudaError_t { cudaSuccess = 0, cudaErrorMisalignedAddress = 716 };
-enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2 };
+enum cudaError_t {
+  cudaSuccess = 0,
+  cudaErrorNotReady = 600,
+  cudaErrorMisalignedAddress = 716
+};
+enum cudaMemcpyKind {
+  cudaMemcpyHostToDevice = 1,
+  cudaMemcpyDeviceToHost = 2,
+  cudaMemcpyDefault = 4
+};
 enum cudaDeviceAttr { cudaDevAttrMultiProcessorCount };
 using cudaStream_t = void*;
+constexpr unsigned cudaStreamNonBlocking = 1;
+struct cudaDeviceProp {
+  char name[32] = "emulated device";
+};
 
 inline const char* cudaGetErrorString(cudaError_t) { return "error on the emulated device"; }
 inline cudaError_t cudaGetLastError() { return cudaSuccess; }
+inline cudaError_t cudaGetDeviceCount(int* count) { return *count = 1, cudaSuccess; }
 inline cudaError_t cudaGetDevice(int* device) { return *device = 0, cudaSuccess; }
+inline cudaError_t cudaSetDevice(int) { return cudaSuccess; }
+inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
+  return *properties = {}, cudaSuccess;
+}
+inline cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
+inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  return *stream = nullptr, cudaSuccess;
+}
+inline cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
+inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
+inline cudaError_t cudaStreamQuery(cudaStream_t) { return cudaSuccess; }
 inline cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
   return *value = 2, cudaSuccess;
 }
@@ -45,11 +69,16 @@ inline cudaError_t cudaFree(void* data) { return std::free(data), cudaSuccess; }
 inline cudaError_t cudaMemset(void* data, int value, std::size_t bytes) {
   return std::memset(data, value, bytes), cudaSuccess;
 }
-inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
-inline cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
 inline cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind) {
   if (bytes > 0) std::memcpy(to, from, bytes);
   return cudaSuccess;
+}
+inline cudaError_t cudaMemsetAsync(void* data, int value, std::size_t bytes, cudaStream_t) {
+  return cudaMemset(data, value, bytes);
+}
+inline cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes,
+                                   cudaMemcpyKind kind, cudaStream_t) {
+  return cudaMemcpy(to, from, bytes, kind);
 }
 
 struct Dim {

@@ -1,25 +1,51 @@
 #include "kernels/nccl/compressed_allreduce.h"
 
 namespace lambcast::cuda {
+
 namespace {
 
-// Closes the group also when a call in it failed, so that the communicator can still be used or
-// torn down; the first error is what the caller hears of.
-template <typename Calls>
-ncclResult_t in_group(Calls calls) {
-  if (const auto e = ncclGroupStart()) return e;
-  const ncclResult_t failed = calls();
-  const ncclResult_t closed = ncclGroupEnd();
-  return failed != ncclSuccess ? failed : closed;
+// An NCCL group that is closed also when a call in it fails or throws, so that the communicator can
+// still be used or torn down.
+class Group {
+ public:
+  explicit Group(const NcclApi& nccl) : nccl_(nccl), started_(nccl.ncclGroupStart()) {
+    open_ = started_ == ncclSuccess;
+  }
+  ~Group() {
+    if (open_) nccl_.ncclGroupEnd();
+  }
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+
+  ncclResult_t started() const { return started_; }
+  ncclResult_t end() {
+    open_ = false;
+    return nccl_.ncclGroupEnd();
+  }
+
+ private:
+  const NcclApi& nccl_;
+  ncclResult_t started_;
+  bool open_ = false;
+};
+
+template <typename Enqueue>
+void on_each(std::span<const LocalRank> ranks, Enqueue enqueue) {
+  for (const LocalRank& rank : ranks) {
+    require(cudaSetDevice(rank.device), "cudaSetDevice");
+    enqueue(rank);
+  }
+}
+
+template <typename Enqueue>
+void in_group(const NcclApi& nccl, std::span<const LocalRank> ranks, Enqueue enqueue) {
+  Group group(nccl);
+  require(nccl, group.started(), "ncclGroupStart");
+  on_each(ranks, enqueue);
+  require(nccl, group.end(), "ncclGroupEnd");
 }
 
 }  // namespace
-
-void require(ncclResult_t status, const char* what) {
-  if (status != ncclSuccess) {
-    throw Error(Exit::failure, std::string(what) + ": " + ncclGetErrorString(status));
-  }
-}
 
 CompressedAllreduce::CompressedAllreduce(std::size_t elements, int ranks, int rank, Padding padding)
     : layout_(chunk_layout(elements, ranks)),
@@ -46,20 +72,25 @@ cudaError_t CompressedAllreduce::compress(WorkerPhase phase, cudaStream_t stream
   return worker_phase(phase, stream);
 }
 
-ncclResult_t CompressedAllreduce::exchange(ncclComm_t comm, cudaStream_t stream) {
+ncclResult_t CompressedAllreduce::exchange(const NcclApi& nccl, ncclComm_t comm,
+                                           cudaStream_t stream) {
   const std::size_t bytes = layout_.chunk_bytes();
-  return in_group([&]() -> ncclResult_t {
-    for (int peer = 0; peer < layout_.ranks; ++peer) {
-      const std::size_t at = static_cast<std::size_t>(peer) * bytes;
-      if (const auto e = ncclSend(signs_.data() + at, bytes, ncclUint8, peer, comm, stream)) {
-        return e;
-      }
-      if (const auto e = ncclRecv(received_.data() + at, bytes, ncclUint8, peer, comm, stream)) {
-        return e;
-      }
+  Group group(nccl);
+  if (const auto e = group.started()) return e;
+  for (int peer = 0; peer < layout_.ranks; ++peer) {
+    const std::size_t at = static_cast<std::size_t>(peer) * bytes;
+    if (const auto e = nccl.ncclSend(signs_.data() + at, bytes, ncclUint8, peer, comm, stream)) {
+      return e;
     }
-    return ncclAllGather(worker_scale_.data(), worker_scales_.data(), 1, ncclFloat32, comm, stream);
-  });
+    if (const auto e = nccl.ncclRecv(received_.data() + at, bytes, ncclUint8, peer, comm, stream)) {
+      return e;
+    }
+  }
+  if (const auto e = nccl.ncclAllGather(worker_scale_.data(), worker_scales_.data(), 1, ncclFloat32,
+                                        comm, stream)) {
+    return e;
+  }
+  return group.end();
 }
 
 cudaError_t CompressedAllreduce::serve(cudaStream_t stream) {
@@ -75,28 +106,51 @@ cudaError_t CompressedAllreduce::serve(cudaStream_t stream) {
   return server_phase(phase, stream);
 }
 
-ncclResult_t CompressedAllreduce::gather(ncclComm_t comm, cudaStream_t stream) {
-  return in_group([&]() -> ncclResult_t {
-    if (const auto e = ncclAllGather(served_.data(), signs_.data(), layout_.chunk_bytes(),
-                                     ncclUint8, comm, stream)) {
-      return e;
-    }
-    return ncclAllGather(server_scale_.data(), server_scales_.data(), 1, ncclFloat32, comm, stream);
+ncclResult_t CompressedAllreduce::gather(const NcclApi& nccl, ncclComm_t comm,
+                                         cudaStream_t stream) {
+  Group group(nccl);
+  if (const auto e = group.started()) return e;
+  if (const auto e = nccl.ncclAllGather(served_.data(), signs_.data(), layout_.chunk_bytes(),
+                                        ncclUint8, comm, stream)) {
+    return e;
+  }
+  if (const auto e = nccl.ncclAllGather(server_scale_.data(), server_scales_.data(), 1, ncclFloat32,
+                                        comm, stream)) {
+    return e;
+  }
+  return group.end();
+}
+
+Decode CompressedAllreduce::decoding(float* mean) const {
+  return {signs_.data(), server_scales_.data(), layout_.chunk, layout_.elements, nullptr, mean};
+}
+
+cudaError_t CompressedAllreduce::forget_errors(cudaStream_t stream) {
+  for (const auto* const errors :
+       {&worker_error_, &worker_scale_, &server_error_, &server_scale_}) {
+    const std::size_t bytes = errors->size() * sizeof(float);
+    if (const auto e = cudaMemsetAsync(errors->data(), 0, bytes, stream)) return e;
+  }
+  return cudaSuccess;
+}
+
+void compressed_allreduce(const NcclApi& nccl, std::span<const LocalRank> ranks) {
+  on_each(ranks, [](const LocalRank& rank) {
+    WorkerPhase input;
+    input.x = rank.x;
+    require(rank.state->compress(input, rank.stream), "worker phase");
   });
-}
-
-Decode CompressedAllreduce::decoding(float* x) const {
-  return {signs_.data(), server_scales_.data(), layout_.chunk, layout_.elements, nullptr, x};
-}
-
-void CompressedAllreduce::run(float* x, ncclComm_t comm, cudaStream_t stream) {
-  WorkerPhase input;
-  input.x = x;
-  require(compress(input, stream), "worker phase");
-  require(exchange(comm, stream), "exchange of signs");
-  require(serve(stream), "server phase");
-  require(gather(comm, stream), "gathering of signs");
-  require(decode(decoding(x), stream), "decode");
+  in_group(nccl, ranks, [&](const LocalRank& rank) {
+    require(nccl, rank.state->exchange(nccl, rank.comm, rank.stream), "exchange of signs");
+  });
+  on_each(ranks,
+          [](const LocalRank& rank) { require(rank.state->serve(rank.stream), "server phase"); });
+  in_group(nccl, ranks, [&](const LocalRank& rank) {
+    require(nccl, rank.state->gather(nccl, rank.comm, rank.stream), "gathering of signs");
+  });
+  on_each(ranks, [](const LocalRank& rank) {
+    require(decode(rank.state->decoding(rank.mean), rank.stream), "decode");
+  });
 }
 
 }  // namespace lambcast::cuda

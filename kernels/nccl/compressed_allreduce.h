@@ -2,8 +2,7 @@
 //
 //   worker phase   on every rank
 //   exchange       one group: chunk r of the signs to rank r (send and receive, the all-to-all),
-//   and
-//                  an all-gather of the worker scales
+//                  and an all-gather of the worker scales
 //   server phase   on the chunk this rank serves
 //   gather         one group: all-gather of the served signs, and of the server scales
 //   decode         on every rank; 1-bit LAMB skips it and decodes inside its own step
@@ -12,18 +11,19 @@
 // and 8 (n-1) of scales. These are the four collectives of DeepSpeed's NCCL backend in two
 // launches.
 //
-// Every call enqueues on `stream` and returns; as with any NCCL group, one thread that drives
-// several communicators brackets the calls of all of them in ncclGroupStart and ncclGroupEnd, which
-// is why the phases are separate functions.
+// Every call enqueues on `stream` and returns. The phases are separate functions because one thread
+// that drives several communicators brackets the calls of all of them in one group, and because an
+// optimizer puts its own work between them.
 //
 // Source: DeepSpeed 0.15.4, runtime/comm/nccl.py.
 #pragma once
 
-#include <nccl.h>
+#include <span>
 
 #include "kernels/cuda/compression.h"
 #include "kernels/cuda/device_buffer.h"
 #include "kernels/layout.h"
+#include "kernels/nccl/nccl_api.h"
 
 namespace lambcast::cuda {
 
@@ -37,15 +37,14 @@ class CompressedAllreduce {
 
   // `input` names what is compressed (WorkerPhase from x to x_elements); the rest is filled in.
   cudaError_t compress(WorkerPhase input, cudaStream_t stream);
-  ncclResult_t exchange(ncclComm_t comm, cudaStream_t stream);
+  ncclResult_t exchange(const NcclApi& nccl, ncclComm_t comm, cudaStream_t stream);
   cudaError_t serve(cudaStream_t stream);
-  ncclResult_t gather(ncclComm_t comm, cudaStream_t stream);
+  ncclResult_t gather(const NcclApi& nccl, ncclComm_t comm, cudaStream_t stream);
   // What decode() and onebit_lamb_step() read after gather().
-  Decode decoding(float* x) const;
+  Decode decoding(float* mean) const;
 
-  // All phases for a process that drives one rank: x (N elements) becomes the compressed average.
-  // Throws Error{Exit::failure} naming the phase that failed.
-  void run(float* x, ncclComm_t comm, cudaStream_t stream);
+  // No error is owed any more, as before the first call.
+  cudaError_t forget_errors(cudaStream_t stream);
 
  private:
   ChunkLayout layout_;
@@ -59,7 +58,19 @@ class CompressedAllreduce {
   DeviceBuffer<double> workspace_;
 };
 
-// Throws Error{Exit::failure} when an NCCL call failed.
-void require(ncclResult_t status, const char* what);
+// What one rank brings to a call: its state, the N elements of x, and where the compressed average
+// goes (x itself if the caller likes).
+struct LocalRank {
+  int device = 0;
+  CompressedAllreduce* state = nullptr;
+  const float* x = nullptr;
+  float* mean = nullptr;
+  ncclComm_t comm = nullptr;
+  cudaStream_t stream = nullptr;
+};
+
+// All phases, for all the ranks that this thread drives. Throws Error{Exit::failure} naming the
+// phase that failed.
+void compressed_allreduce(const NcclApi& nccl, std::span<const LocalRank> ranks);
 
 }  // namespace lambcast::cuda

@@ -10,11 +10,12 @@
 // may not.
 #pragma once
 
-#include <nccl.h>
+#include "kernels/nccl/nccl_api.h"
 
 namespace lambcast::cuda {
 
 // Enqueues on `stream`; squared_norm is device memory.
-ncclResult_t share_norm(double* squared_norm, ncclComm_t comm, cudaStream_t stream);
+ncclResult_t share_norm(const NcclApi& nccl, double* squared_norm, ncclComm_t comm,
+                        cudaStream_t stream);
 
 }  // namespace lambcast::cuda

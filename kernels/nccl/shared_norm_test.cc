@@ -1,7 +1,6 @@
 #include "kernels/nccl/shared_norm.h"
 
 #include "kernels/cuda/gpu_test.h"
-#include "kernels/nccl/compressed_allreduce.h"
 
 using namespace lambcast;
 using namespace lambcast::cuda;
@@ -11,25 +10,35 @@ namespace {
 // What each of n GPUs, driven by one thread, holds after sharing `squared_norms`.
 std::vector<double> shared(const std::vector<double>& squared_norms) {
   const int n = int(squared_norms.size());
+  const NcclApi& nccl = load_nccl();
   std::vector<ncclComm_t> comms(squared_norms.size());
-  require(ncclCommInitAll(comms.data(), n, nullptr), "ncclCommInitAll");
+  ncclUniqueId id{};
+  require(nccl, nccl.ncclGetUniqueId(&id), "ncclGetUniqueId");
   std::vector<DeviceBuffer<double>> on_device;
+  require(nccl, nccl.ncclGroupStart(), "ncclGroupStart");
+  for (int r = 0; r < n; ++r) {
+    require(cudaSetDevice(r), "cudaSetDevice");
+    require(nccl, nccl.ncclCommInitRank(&comms[std::size_t(r)], n, id, r), "ncclCommInitRank");
+  }
+  require(nccl, nccl.ncclGroupEnd(), "ncclGroupEnd");
   for (int r = 0; r < n; ++r) {
     require(cudaSetDevice(r), "cudaSetDevice");
     on_device.push_back(upload(std::vector<double>{squared_norms[std::size_t(r)]}));
   }
-  require(ncclGroupStart(), "ncclGroupStart");
+  require(nccl, nccl.ncclGroupStart(), "ncclGroupStart");
   for (int r = 0; r < n; ++r) {
     require(cudaSetDevice(r), "cudaSetDevice");
-    require(share_norm(on_device[std::size_t(r)].data(), comms[std::size_t(r)], nullptr), "share");
+    require(nccl,
+            share_norm(nccl, on_device[std::size_t(r)].data(), comms[std::size_t(r)], nullptr),
+            "share_norm");
   }
-  require(ncclGroupEnd(), "ncclGroupEnd");
+  require(nccl, nccl.ncclGroupEnd(), "ncclGroupEnd");
   std::vector<double> result;
   for (int r = 0; r < n; ++r) {
     require(cudaSetDevice(r), "cudaSetDevice");
     result.push_back(on_device[std::size_t(r)].to_host()[0]);
   }
-  for (const ncclComm_t comm : comms) ncclCommDestroy(comm);
+  for (const ncclComm_t comm : comms) nccl.ncclCommDestroy(comm);
   return result;
 }
 

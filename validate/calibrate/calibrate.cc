@@ -119,15 +119,6 @@ std::size_t table_to_hold_out(std::span<const Measurement> tables) {
   return order[order.size() / 2];
 }
 
-double quantile(std::vector<double> values, double share) {
-  std::sort(values.begin(), values.end());
-  const double at = share * (static_cast<double>(values.size()) - 1);
-  const auto below = static_cast<std::size_t>(at);
-  if (below + 1 >= values.size()) return values.back();
-  const double rest = at - static_cast<double>(below);
-  return values[below] * (1 - rest) + values[below + 1] * rest;
-}
-
 constexpr double no_limit = std::numeric_limits<double>::infinity();
 
 struct SizeBand {
@@ -220,6 +211,15 @@ std::vector<Point> points_of(std::span<const Measurement> tables) {
 }
 
 }  // namespace
+
+double quantile(std::vector<double> values, double share) {
+  std::sort(values.begin(), values.end());
+  const double at = share * (static_cast<double>(values.size()) - 1);
+  const auto below = static_cast<std::size_t>(at);
+  if (below + 1 >= values.size()) return values.back();
+  const double rest = at - static_cast<double>(below);
+  return values[below] * (1 - rest) + values[below + 1] * rest;
+}
 
 std::vector<BandError> errors_by_band(std::span<const double> sizes,
                                       std::span<const double> errors) {

@@ -69,6 +69,10 @@ std::string calibrated_cluster(const std::string& base, const std::string& name,
                                const std::string& cluster_name, const FitSummary& summary,
                                const std::string& source);
 
+// The value below which this share of at least one value lies, between two of them by
+// interpolation; 0.5 is the median.
+double quantile(std::vector<double> values, double share);
+
 // |forecast / measured - 1| by band of size: below 64 KiB, to 4 MiB, above. Bands without rows are
 // left out.
 std::vector<BandError> errors_by_band(std::span<const double> sizes,

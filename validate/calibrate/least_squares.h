@@ -22,7 +22,7 @@ struct LeastSquares {
   std::function<Eigen::VectorXd(const Eigen::VectorXd&)> residuals;
   Eigen::VectorXd start, low, high;
   Eigen::VectorXd first;        // where to begin to look; often `start`
-  double outlier = 0.1;         // d
+  double outlier = 0.05;        // d
   Eigen::VectorXd prior_width;  // s
   int most_steps = 40;
   int most_leaps = 0;

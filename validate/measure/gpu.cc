@@ -2,20 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <exception>
+#include <thread>
+
 #include "sim/base/error.h"
 
 namespace lambcast::validate {
 
-void check(cudaError_t status, const char* call) {
-  if (status == cudaSuccess) return;
-  throw Error(Exit::failure, fmt::format("{}: {}", call, cudaGetErrorString(status)));
-}
-
-void check(ncclResult_t status, const char* call) {
-  if (status == ncclSuccess) return;
-  throw Error(Exit::failure, fmt::format("{}: {} ({})", call, ncclGetErrorString(status),
-                                         ncclGetLastError(nullptr)));
-}
+using cuda::require;
 
 int count_gpus() {
   int gpus = 0;
@@ -26,32 +20,55 @@ int count_gpus() {
                           status == cudaSuccess ? "none found" : cudaGetErrorString(status)));
 }
 
-Gpu::Gpu(int device_index, int rank_of_all, int all_ranks, std::uint64_t buffer_bytes)
-    : device(device_index), rank(rank_of_all), ranks(all_ranks) {
-  check(cudaSetDevice(device), "cudaSetDevice");
-  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
-  check(cudaMalloc(reinterpret_cast<void**>(&send), buffer_bytes), "cudaMalloc of the send buffer");
-  check(cudaMalloc(reinterpret_cast<void**>(&receive), buffer_bytes),
-        "cudaMalloc of the receive buffer");
+Gpu::Gpu(const cuda::NcclApi& library, int device_index, int rank_of_all, int all_ranks,
+         std::uint64_t buffer_bytes)
+    : nccl(library), device(device_index), rank(rank_of_all), ranks(all_ranks) {
+  require(cudaSetDevice(device), "cudaSetDevice");
+  require(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
+  send = cuda::DeviceBuffer<char>(buffer_bytes);
+  receive = cuda::DeviceBuffer<char>(buffer_bytes);
+  require(cudaDeviceSynchronize(), "cudaDeviceSynchronize");  // clearing them is asynchronous
 }
 
 Gpu::~Gpu() {
-  // Nothing useful can be done about a failure on the way out.
+  // Nothing useful can be done about a failure on the way out. After one, kernels may wait for
+  // ranks that are gone; aborting ends them.
   cudaSetDevice(device);
-  if (communicator != nullptr) ncclCommDestroy(communicator);
-  if (send != nullptr) cudaFree(send);
-  if (receive != nullptr) cudaFree(receive);
+  if (communicator != nullptr) {
+    const bool failed = std::uncaught_exceptions() > 0;
+    failed ? nccl.ncclCommAbort(communicator) : nccl.ncclCommDestroy(communicator);
+  }
   if (stream != nullptr) cudaStreamDestroy(stream);
 }
 
 void Gpu::connect(const ncclUniqueId& id) {
-  check(cudaSetDevice(device), "cudaSetDevice");
-  check(ncclCommInitRank(&communicator, ranks, id, rank), "ncclCommInitRank");
+  require(cudaSetDevice(device), "cudaSetDevice");
+  require(nccl, nccl.ncclCommInitRank(&communicator, ranks, id, rank), "ncclCommInitRank");
+}
+
+void Gpu::copy(void* to, const void* from, std::size_t bytes) const {
+  require(cudaSetDevice(device), "cudaSetDevice");
+  require(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream), "cudaMemcpyAsync");
+  require(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+}
+
+void Gpu::wait() const {
+  require(cudaSetDevice(device), "cudaSetDevice");
+  for (;;) {
+    const cudaError_t status = cudaStreamQuery(stream);
+    if (status == cudaSuccess) return;
+    if (status != cudaErrorNotReady) require(status, "cudaStreamQuery");
+    // A kernel that waits for a rank that is gone never ends: only NCCL knows.
+    ncclResult_t failure = ncclSuccess;
+    require(nccl, nccl.ncclCommGetAsyncError(communicator, &failure), "ncclCommGetAsyncError");
+    require(nccl, failure, "a collective of NCCL");
+    std::this_thread::yield();
+  }
 }
 
 std::string gpu_name(int device) {
   cudaDeviceProp properties{};
-  check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+  require(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
   return properties.name;
 }
 

@@ -1,19 +1,14 @@
-// The GPUs of this process, each with its rank, communicator, stream and two buffers; and the
-// checks around every call of CUDA and NCCL.
+// The GPUs of this thread, each with its rank, communicator, stream and two buffers.
 #pragma once
 
-#include <cuda_runtime.h>
-#include <nccl.h>
-
-#include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
-namespace lambcast::validate {
+#include "kernels/cuda/device_buffer.h"
+#include "kernels/nccl/nccl_api.h"
 
-// Throw Error{Exit::failure} with the call and what the library says about it.
-void check(cudaError_t status, const char* call);
-void check(ncclResult_t status, const char* call);
+namespace lambcast::validate {
 
 // How many GPUs CUDA sees. Throws Error{Exit::missing} with one sentence where there is none.
 int count_gpus();
@@ -21,22 +16,32 @@ int count_gpus();
 class Gpu {
  public:
   // Allocates both buffers on `device` and makes it the current one. The communicator follows
-  // with connect(), which NCCL wants called for all GPUs of a process inside one group.
-  Gpu(int device, int rank, int ranks, std::uint64_t buffer_bytes);
+  // with connect(), which NCCL wants called for all GPUs of a thread inside one group.
+  Gpu(const cuda::NcclApi& nccl, int device, int rank, int ranks, std::uint64_t buffer_bytes);
   ~Gpu();
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
 
   void connect(const ncclUniqueId& id);
 
+  // Copies between host and device on the stream of this GPU, and waits for it.
+  void copy(void* to, const void* from, std::size_t bytes) const;
+
+  // Returns when all that was enqueued is done. Throws Error{Exit::failure} when NCCL has failed
+  // meanwhile, a rank that died elsewhere included.
+  void wait() const;
+
+  const cuda::NcclApi& nccl;
   int device = 0;
   int rank = 0;
   int ranks = 0;
   ncclComm_t communicator = nullptr;
   cudaStream_t stream = nullptr;
-  char* send = nullptr;
-  char* receive = nullptr;
+  cuda::DeviceBuffer<char> send;
+  cuda::DeviceBuffer<char> receive;
 };
+
+using Gpus = std::vector<std::unique_ptr<Gpu>>;
 
 std::string gpu_name(int device);
 

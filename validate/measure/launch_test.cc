@@ -89,9 +89,9 @@ TEST_CASE("processes meet and exchange, by rank") {
   std::vector<std::thread> threads;
   for (int rank = 0; rank < kProcesses; ++rank) {
     threads.emplace_back([&seen, rank, port] {
-      Rendezvous others({rank, kProcesses, rank, "127.0.0.1", port}, 10);
-      others.exchange({});
-      seen[static_cast<std::size_t>(rank)] = others.exchange("rank " + std::to_string(rank));
+      const auto others = meet_over_tcp({rank, kProcesses, rank, "127.0.0.1", port}, 10);
+      others->exchange({});
+      seen[static_cast<std::size_t>(rank)] = others->exchange("rank " + std::to_string(rank));
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -102,10 +102,28 @@ TEST_CASE("processes meet and exchange, by rank") {
 
 TEST_CASE("processes that do not meet say so") {
   const int port = free_port();
-  CHECK_THROWS_WITH(Rendezvous({0, 2, 0, "127.0.0.1", port}, 1),
+  CHECK_THROWS_WITH(meet_over_tcp({0, 2, 0, "127.0.0.1", port}, 1),
                     Catch::Contains("1 of 2 processes did not come to port"));
-  CHECK_THROWS_WITH(Rendezvous({1, 2, 0, "127.0.0.1", port}, 1),
+  CHECK_THROWS_WITH(meet_over_tcp({1, 2, 0, "127.0.0.1", port}, 1),
                     Catch::Contains("rank 0 does not answer at 127.0.0.1:"));
-  Rendezvous alone({0, 1, 0, "", 0}, 1);
-  CHECK(alone.exchange("mine") == std::vector<std::string>{"mine"});
+  CHECK(meet_over_tcp({0, 1, 0, "", 0}, 1)->exchange("mine") == std::vector<std::string>{"mine"});
+}
+
+TEST_CASE("threads meet and exchange, by rank, round after round") {
+  constexpr int kThreads = 4, kRounds = 200;
+  const auto meeting = meet_in_process(kThreads);
+  std::vector<int> mixed(kThreads, 0);  // rounds in which a thread saw another round's text
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < kThreads; ++rank) {
+    threads.emplace_back([&meeting, &mixed, rank] {
+      const auto me = static_cast<std::size_t>(rank);
+      for (int round = 0; round < kRounds; ++round) {
+        std::vector<std::string> expected;
+        for (int r = 0; r < kThreads; ++r) expected.push_back(std::to_string(1000 * round + r));
+        mixed[me] += meeting[me]->exchange(expected[me]) != expected;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(mixed == std::vector<int>(kThreads, 0));
 }

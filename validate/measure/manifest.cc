@@ -15,13 +15,37 @@ namespace lambcast::validate {
 namespace {
 
 // Variables that change how a collective runs. A prefix ends in '*'.
-constexpr std::array<std::string_view, 24> kAllowed{
-    "NCCL_ALGO",        "NCCL_PROTO",      "NCCL_NET",      "NCCL_NET_PLUGIN",
-    "NCCL_IB_*",        "NCCL_SOCKET_*",   "NCCL_NSOCKS_*", "NCCL_P2P_*",
-    "NCCL_SHM_DISABLE", "NCCL_MIN_*",      "NCCL_MAX_*",    "NCCL_BUFFSIZE",
-    "NCCL_CROSS_NIC",   "NCCL_NVLS_*",     "NCCL_CUMEM_*",  "NCCL_HOSTID",
-    "OMPI_MCA_coll*",   "OMPI_MCA_pml*",   "OMPI_MCA_btl*", "OMPI_MCA_mpi_yield_when_idle",
-    "UCX_TLS",          "UCX_NET_DEVICES", "FI_PROVIDER",   "CUDA_VISIBLE_DEVICES",
+constexpr std::array<std::string_view, 30> kAllowed{
+    "NCCL_ALGO",
+    "NCCL_PROTO",
+    "NCCL_NET",
+    "NCCL_NET_PLUGIN",
+    "NCCL_IB_*",
+    "NCCL_SOCKET_*",
+    "NCCL_NSOCKS_*",
+    "NCCL_P2P_*",
+    "NCCL_SHM_DISABLE",
+    "NCCL_MIN_*",
+    "NCCL_MAX_*",
+    "NCCL_BUFFSIZE",
+    "NCCL_CROSS_NIC",
+    "NCCL_NVLS_*",
+    "NCCL_MNNVL_ENABLE",
+    "NCCL_CUMEM_*",
+    "NCCL_RUNTIME_CONNECT",
+    "NCCL_SET_STACK_SIZE",
+    "NCCL_RAS_ENABLE",
+    "NCCL_HOSTID",
+    "OMPI_MCA_coll*",
+    "OMPI_MCA_pml*",
+    "OMPI_MCA_btl*",
+    "OMPI_MCA_mpi_yield_when_idle",
+    "UCX_TLS",
+    "UCX_NET_DEVICES",
+    "FI_PROVIDER",
+    "CUDA_VISIBLE_DEVICES",
+    "CUDA_MODULE_LOADING",
+    "CUDA_DEVICE_MAX_CONNECTIONS",
 };
 
 bool allows(std::string_view pattern, std::string_view name) {
@@ -91,7 +115,13 @@ std::string manifest_json(const MeasuredTable& table) {
                      {"rank_time", static_cast<int>(o.rank_time)},
                      {"statistic", o.statistic == Statistic::mean ? "mean" : "median"},
                      {"staging", o.staging == Staging::none ? "none" : "memcpy"},
+                     {"gpus_per_process", o.gpus_per_process},
                      {"share_gpu", o.share_gpu}};
+  if (!table.sharing.how.empty()) {
+    json["sharing"] = {{"how", table.sharing.how},
+                       {"fit_for", table.sharing.fit_for},
+                       {"not_fit_for", table.sharing.unfit_for}};
+  }
   json["host"] = {{"kernel", kernel_name()},
                   {"processor", processor()},
                   {"processors_online", sysconf(_SC_NPROCESSORS_ONLN)}};

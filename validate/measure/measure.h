@@ -8,17 +8,17 @@
 //          the time is that of the whole batch over the number of iterations, no spread.
 //
 // Operations: all of Operation but `stream`; `ping_pong` with MPI only. compressed_allreduce is
-// the exchange that DeepSpeed's backend of the same name does, without the compression kernels.
+// with NCCL the whole of it, compression kernels included, from the fp32 vector of every rank to
+// the decoded average; with MPI the exchange that DeepSpeed's MPI backend does, without kernels.
 //
 // NCCL runs over all local GPUs in one process, or over -g GPUs (one if not given) per process
-// under mpirun, srun or torchrun (launch.h). share_gpu lets several processes use one GPU, each as
-// a host of its own over sockets: it shows launch cost, proxy, TCP and the choice of algorithm; it
-// cannot show links between GPUs or RDMA, and unless MPS runs the processes take turns on the GPU
-// in slices of about 2 ms, so it shows no latency either.
+// under mpirun, srun or torchrun (launch.h). share_gpu puts several ranks on one GPU
+// (shared_gpu.h): -g threads of one process, or the processes of a launcher.
 //
-// Return 0, or 1 when a result was wrong. Throw Error{Exit::missing} with one sentence where the
-// library or the hardware is not here, Error{Exit::usage} for options that do not fit the ranks.
-// Only rank 0 writes to `out`.
+// Rows are written as sizes finish (report.h). Return 0, or 1 when a result was wrong. Throw
+// Error{Exit::missing} with one sentence where the library or the hardware is not here,
+// Error{Exit::usage} for options that do not fit the ranks. Only rank 0 writes to `out`. With
+// share_gpu and without a launcher, a rank that fails ends the process.
 #pragma once
 
 #include <ostream>

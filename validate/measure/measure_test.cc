@@ -1,44 +1,21 @@
 #include "validate/measure/measure.h"
 
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <cstdlib>
-#include <nlohmann/json.hpp>
+#include <cstring>
+#include <filesystem>
 #include <sstream>
 
-#include "validate/importers/importers.h"
-#include "validate/measure/pattern.h"
-#include "validate/measure/report.h"
+#include "validate/measure/shared_gpu.h"
 
 using namespace lambcast;
 using namespace lambcast::validate;
 
 namespace {
-
-MeasuredTable table_of_four(Operation operation) {
-  MeasuredTable table;
-  table.options.operation = operation;
-  table.backend = "mpi";
-  table.library = "Some MPI 1.0";
-  table.timing = "each iteration after a barrier";
-  for (const char* host : {"a", "a", "b", "b"}) table.places.push_back({host, -1, {}});
-  for (const double bytes : {65536.0, 262144.0}) {
-    MeasuredRow row;
-    row.row.size = Bytes(bytes);
-    row.row.time = Duration::microseconds(bytes / 1000);  // 1 GB/s
-    row.row.spread = Spread{row.row.time.scaled(0.9), row.row.time.scaled(1.5)};
-    row.iterations = 20;
-    row.checked = true;
-    table.rows.push_back(row);
-  }
-  return table;
-}
-
-std::string report(MeasuredTable table, ReportFormat format) {
-  table.options.format = format;
-  std::ostringstream out;
-  write_report(table, out);
-  return out.str();
-}
 
 std::string refusal(const std::vector<std::string>& flags) {
   try {
@@ -60,18 +37,21 @@ TEST_CASE("flags mean what they mean in nccl-tests") {
   CHECK(o.iterations == 7);
   CHECK(o.warmup == 2);
   CHECK(o.rank_time == RankTime::max);
-  CHECK(sizes_to_run(o, 4) == std::vector<std::uint64_t>{65536, 262144, 1048576});
+  CHECK(sizes_to_run(o, block_bytes(o.operation, 4)) ==
+        std::vector<std::uint64_t>{65536, 262144, 1048576});
   CHECK(parse_measure_flags({}).rank_time == RankTime::mean);
 }
 
 TEST_CASE("sizes are whole blocks") {
-  MeasureOptions o =
-      parse_measure_flags({"-b", "1", "-e", "100", "-i", "33", "--op", "all_gather"});
+  const MeasureOptions o = parse_measure_flags({"-b", "1", "-e", "100", "-i", "33"});
   // 1, 34, 67, 100 down to multiples of 4 * 3 = 12: 0 (left out), 24, 60, 96.
-  CHECK(sizes_to_run(o, 3) == std::vector<std::uint64_t>{24, 60, 96});
-  o.operation = Operation::compressed_allreduce;  // multiples of 32 * 3 = 96
-  CHECK(sizes_to_run(o, 3) == std::vector<std::uint64_t>{96});
-  CHECK_THROWS_WITH(sizes_to_run(o, 4), "-e: no size holds a whole block of 128 bytes");
+  CHECK(block_bytes(Operation::all_gather, 3) == 12);
+  CHECK(sizes_to_run(o, 12) == std::vector<std::uint64_t>{24, 60, 96});
+  // A vector is whole elements: 0 (left out), 32, 64, 100; so is one that is padded.
+  CHECK(block_bytes(Operation::all_reduce, 3) == 4);
+  CHECK(block_bytes(Operation::compressed_allreduce, 3) == 4);
+  CHECK(sizes_to_run(o, 4) == std::vector<std::uint64_t>{32, 64, 100});
+  CHECK_THROWS_WITH(sizes_to_run(o, 128), "-e: no size holds a whole block of 128 bytes");
 }
 
 TEST_CASE("wrong flags are refused by name") {
@@ -85,77 +65,101 @@ TEST_CASE("wrong flags are refused by name") {
   CHECK_THAT(refusal({"--stagin", "none"}), Catch::Contains("did you mean '--staging'?"));
 }
 
-TEST_CASE("the pattern is exact: the sums of all ranks by hand") {
-  const auto sums = pattern_sums(3);
-  for (const std::uint64_t i : {0ULL, 1ULL, 250ULL, 123456789ULL}) {
-    const std::uint32_t h = pattern_residue(i);
-    CHECK(pattern_value(2, i) == (2 + h) % 251);
-    CHECK(sums[h] ==
-          static_cast<float>(pattern_value(0, i) + pattern_value(1, i) + pattern_value(2, i)));
-  }
-  // Neighbouring blocks must differ, or a block at the wrong place would pass.
-  int equal = 0;
-  for (std::uint64_t i = 0; i < 1024; ++i)
-    equal += pattern_value(0, i) == pattern_value(0, i + 1024);
-  CHECK(equal < 100);
-}
+namespace {
 
-TEST_CASE("text, JSON and CSV read back as the same measurement") {
-  for (const Operation operation : {Operation::all_gather, Operation::compressed_allreduce}) {
-    const MeasuredTable table = table_of_four(operation);
-    const Measurement truth = to_measurement(table);
-    CHECK(truth.nodes == 2);
-    CHECK(truth.gpus_per_node == 2);
-    for (const ReportFormat format :
-         {ReportFormat::nccl_tests, ReportFormat::json, ReportFormat::csv}) {
-      const auto all = import_measurements(report(table, format), "report");
-      REQUIRE(all.size() == 1);
-      CHECK(all[0].operation == operation);
-      CHECK(all[0].ranks == 4);
-      CHECK(all[0].nodes == 2);
-      REQUIRE(all[0].rows.size() == 2);
-      CHECK(all[0].rows[1].size == truth.rows[1].size);
-      CHECK(all[0].rows[1].time.us() == Approx(262.144).epsilon(1e-4));
-      const bool has_spread = format != ReportFormat::nccl_tests;
-      CHECK(all[0].rows[1].spread.has_value() == has_spread);
-    }
-  }
-}
-
-TEST_CASE("wrong results show in every report and cannot be imported") {
-  MeasuredTable table = table_of_four(Operation::all_reduce);
-  table.rows[1].wrong = 5;
-  const std::string text = report(table, ReportFormat::nccl_tests);
-  CHECK_THAT(text, Catch::Contains("# Out of bounds values : 5 FAILED"));
-  CHECK_THROWS_WITH(import_measurements(text, "r"), Catch::Contains("5 elements"));
-  CHECK_THROWS_WITH(import_measurements(report(table, ReportFormat::json), "r"),
-                    Catch::Contains("nwrong"));
-}
-
-TEST_CASE("the manifest lists allowed variables and no others") {
-  setenv("NCCL_IB_HCA", "mlx5", 1);
-  setenv("OMPI_MCA_btl_tcp_flags", "9", 1);
-  setenv("NCCL_SECRET", "never", 1);
-  setenv("LAMBCAST_PASSWORD", "never", 1);
-  const std::string text = manifest_json(table_of_four(Operation::all_reduce));
-  const auto json = nlohmann::json::parse(text);
-  CHECK(json["environment"] ==
-        nlohmann::json::array({"NCCL_IB_HCA=mlx5", "OMPI_MCA_btl_tcp_flags=9"}));
-  CHECK(text.find("never") == std::string::npos);
-  CHECK(json["library"] == "Some MPI 1.0");
-  CHECK(json["ranks"].size() == 4);
-}
-
-TEST_CASE("NCCL without a GPU is one sentence and exit code 4") {
+std::string nccl_refusal(const std::vector<std::string>& flags) {
   std::ostringstream out;
   try {
-    measure_nccl(parse_measure_flags({"-b", "1K", "-e", "1K"}), out);
-    // A machine with a GPU measures: one row with a checked result.
-    CHECK_THAT(out.str(), Catch::Contains("# Out of bounds values : 0 OK"));
+    measure_nccl(parse_measure_flags(flags), out);
   } catch (const Error& error) {
-    CHECK(error.code() == Exit::missing);
-    const std::string what = error.what();
-    CHECK((what.find("no NVIDIA GPU") != what.npos || what.find("without CUDA") != what.npos));
     CHECK(out.str().empty());
+    return std::string(error.code() == Exit::usage ? "usage: " : "missing: ") + error.what();
+  }
+  return out.str();
+}
+
+// A socket that listens as an MPS daemon does, in a folder of its own.
+struct Listener {
+  std::string folder = (std::filesystem::temp_directory_path() / "lambcast-mps-XXXXXX").string();
+  int socket;
+  explicit Listener(int type) : socket(::socket(AF_UNIX, type, 0)) {
+    REQUIRE(mkdtemp(folder.data()) != nullptr);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::strcpy(address.sun_path, (folder + "/control").c_str());
+    REQUIRE(bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+    REQUIRE(listen(socket, 1) == 0);
+  }
+  ~Listener() {
+    close(socket);
+    std::filesystem::remove_all(folder);
+  }
+  Environment environment() const {
+    return [this](const std::string& name) -> std::optional<std::string> {
+      if (name == "CUDA_MPS_PIPE_DIRECTORY") return folder;
+      return std::nullopt;
+    };
+  }
+};
+
+}  // namespace
+
+TEST_CASE("NCCL without a GPU is one sentence and exit code 4") {
+  const std::string what = nccl_refusal({"-b", "1K", "-e", "1K"});
+  const bool missing = what.find("missing: there is no NVIDIA GPU") == 0 ||
+                       what.find("missing: this lambcast was built without CUDA") == 0;
+  // A machine with a GPU measures: one row with a checked result.
+  CHECK((missing || what.find("# Out of bounds values : 0 OK") != what.npos));
+  CHECK((!missing || what.find('\n') == what.npos));
+}
+
+TEST_CASE("what NCCL cannot measure is refused before a GPU is looked for") {
+  if (nccl_refusal({}).find("built without CUDA") != std::string::npos) return;
+  CHECK(nccl_refusal({"--op", "ping_pong"}) == "usage: --op: ping_pong is not measured with NCCL");
+  CHECK_THAT(nccl_refusal({"--staging", "memcpy"}), Catch::StartsWith("usage: --staging: NCCL"));
+  CHECK(nccl_refusal({"--share-gpu", "yes"}) ==
+        "usage: -g: --share-gpu without a launcher needs the number of ranks (allowed: 2 to 8 per "
+        "GPU)");
+  setenv("RANK", "0", 1);
+  setenv("WORLD_SIZE", "2", 1);
+  setenv("LOCAL_RANK", "0", 1);
+  setenv("MASTER_ADDR", "127.0.0.1", 1);
+  CHECK(nccl_refusal({"--share-gpu", "yes", "-g", "2"}) ==
+        "usage: -g: with --share-gpu a process of a launcher is one rank (allowed: 1)");
+}
+
+TEST_CASE("a table of a shared GPU says what it is fit for") {
+  CHECK(words_of(GpuSharing::none).how.empty());
+  CHECK_THAT(words_of(GpuSharing::copies).how, Catch::Contains("private copy of NCCL"));
+  CHECK_THAT(words_of(GpuSharing::mps).how, Catch::Contains("under MPS"));
+  // Time slices show no latency, which the other two do.
+  CHECK_THAT(words_of(GpuSharing::slices).unfit_for, Catch::StartsWith("latency"));
+  for (const GpuSharing sharing : {GpuSharing::copies, GpuSharing::mps}) {
+    CHECK_THAT(words_of(sharing).fit_for, Catch::StartsWith("kernel launch"));
+    CHECK_THAT(words_of(sharing).unfit_for, Catch::StartsWith("links between GPUs, RDMA"));
+  }
+}
+
+TEST_CASE("a shared GPU keeps the choices of the user and forces what must be") {
+  setenv("NCCL_MAX_NCHANNELS", "2", 1);
+  setenv("NCCL_NET", "IB", 1);
+  prepare_shared_gpu();
+  CHECK(std::string(std::getenv("NCCL_MAX_NCHANNELS")) == "2");
+  CHECK(std::string(std::getenv("NCCL_NET")) == "Socket");
+  CHECK(std::string(std::getenv("CUDA_DEVICE_MAX_CONNECTIONS")) == "32");
+  claim_host(3);
+  CHECK(std::string(std::getenv("NCCL_HOSTID")) == "rank3");
+}
+
+TEST_CASE("MPS runs where somebody listens on its socket") {
+  for (const int type : {SOCK_STREAM, SOCK_SEQPACKET}) {
+    Listener daemon(type);
+    CHECK(mps_runs(daemon.environment()));
+    shutdown(daemon.socket, SHUT_RDWR);
+    close(daemon.socket);
+    CHECK(!mps_runs(daemon.environment()));  // the file is still there
+    std::filesystem::remove(daemon.folder + "/control");
+    CHECK(!mps_runs(daemon.environment()));
+    daemon.socket = -1;
   }
 }

@@ -7,12 +7,10 @@
 #include <vector>
 
 #include "sim/base/check.h"
-#include "validate/measure/pattern.h"
+#include "validate/measure/expected_result.h"
 
 namespace lambcast::validate {
 namespace {
-
-constexpr float kUnset = -1;  // no pattern value and no sum of them
 
 class MpiCollective final : public TimedCollective {
  public:
@@ -32,7 +30,7 @@ class MpiCollective final : public TimedCollective {
 
   void fill() override {
     for (std::uint64_t i = 0; i < send_.size(); ++i) {
-      send_[i] = static_cast<float>(pattern_value(rank_, i));
+      send_[i] = pattern_float(rank_, i);
     }
     std::fill(receive_.begin(), receive_.end(), kUnset);
     if (operation_ == Operation::broadcast && rank_ == root_) receive_ = send_;
@@ -71,10 +69,10 @@ class MpiCollective final : public TimedCollective {
   }
 
   std::uint64_t count_wrong() const override {
-    const auto sums = pattern_sums(ranks_);
+    const ExpectedResult expected{operation_, ranks_, root_, static_cast<std::uint64_t>(count_)};
     std::uint64_t wrong = 0;
     for (std::uint64_t i = 0; i < receive_.size(); ++i) {
-      wrong += receive_[i] == expected(i, sums) ? 0 : 1;
+      wrong += receive_[i] == expected.at(rank_, i) ? 0 : 1;
     }
     return wrong;
   }
@@ -89,35 +87,6 @@ class MpiCollective final : public TimedCollective {
       MPI_Recv(receive_.data(), count_, MPI_FLOAT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
       MPI_Send(receive_.data(), count_, MPI_FLOAT, 0, 0, MPI_COMM_WORLD);
     }
-  }
-
-  float expected(std::uint64_t i, const std::array<float, kPatternValues>& sums) const {
-    const auto count = static_cast<std::uint64_t>(count_);
-    const std::uint64_t mine = static_cast<std::uint64_t>(rank_) * count;
-    switch (operation_) {
-      case Operation::all_reduce:
-        return sums[pattern_residue(i)];
-      case Operation::reduce_scatter:
-        return sums[pattern_residue(mine + i)];
-      case Operation::all_gather:
-        return value(static_cast<int>(i / count), i % count);
-      case Operation::all_to_all:
-        return value(static_cast<int>(i / count), mine + i % count);
-      case Operation::broadcast:
-        return value(root_, i);
-      case Operation::send_recv:
-        return value((rank_ + ranks_ - 1) % ranks_, i);
-      case Operation::ping_pong:
-        return rank_ == 0 || rank_ == ranks_ - 1 ? value(0, i) : kUnset;
-      case Operation::compressed_allreduce:
-      case Operation::stream:
-        break;
-    }
-    return kUnset;
-  }
-
-  static float value(int rank, std::uint64_t i) {
-    return static_cast<float>(pattern_value(rank, i));
   }
 
   Operation operation_;

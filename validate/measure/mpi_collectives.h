@@ -28,4 +28,9 @@ std::unique_ptr<TimedCollective> mpi_collective(const MeasureOptions& options, s
 std::unique_ptr<TimedCollective> deepspeed_mpi_exchange(const MeasureOptions& options,
                                                         std::uint64_t size);
 
+// Its sizes are multiples of this, so that each rank owns whole bytes of signs without padding.
+constexpr std::uint64_t deepspeed_block_bytes(int ranks) {
+  return 8 * sizeof(float) * static_cast<std::uint64_t>(ranks);
+}
+
 }  // namespace lambcast::validate

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <numeric>
 
@@ -60,6 +59,12 @@ std::unique_ptr<TimedCollective> prepare(const MeasureOptions& options, std::uin
     return deepspeed_mpi_exchange(options, size);
   }
   return mpi_collective(options, size);
+}
+
+std::uint64_t block_of(const MeasureOptions& options, int ranks) {
+  return options.operation == Operation::compressed_allreduce
+             ? deepspeed_block_bytes(ranks)
+             : block_bytes(options.operation, ranks);
 }
 
 double time_once(TimedCollective& collective) {
@@ -170,17 +175,24 @@ int measure_mpi(const MeasureOptions& options, std::ostream& out) {
   table.backend = "mpi";
   table.library = library_name();
   table.timing = "each iteration after a barrier";
+  if (options.operation == Operation::compressed_allreduce) {
+    table.timing += ", exchange without compression kernels";
+  }
   table.places = gather_places(mpi.ranks());
-  std::uint64_t wrong = 0;
-  for (const std::uint64_t size : sizes_to_run(options, mpi.ranks())) {
-    table.rows.push_back(measure_size(table.options, size, mpi.ranks()));
-    wrong += table.rows.back().wrong;
+  const std::vector<std::uint64_t> sizes = sizes_to_run(options, block_of(options, mpi.ranks()));
+  try {
+    Report report(table, mpi.rank() == 0 ? &out : nullptr, sizes.size());
+    for (const std::uint64_t size : sizes) {
+      report.add(measure_size(table.options, size, mpi.ranks()));
+    }
+    return report.finish();
+  } catch (const Error& error) {
+    if (mpi.ranks() == 1) throw;
+    // Rank 0 alone writes: the others would wait for it.
+    fmt::print(stderr, "lambcast: {}\n", error.what());
+    MPI_Abort(MPI_COMM_WORLD, static_cast<int>(error.code()));
+    throw;
   }
-  if (mpi.rank() == 0) {
-    write_report(table, out);
-    if (!options.manifest.empty()) std::ofstream(options.manifest) << manifest_json(table);
-  }
-  return wrong == 0 ? 0 : 1;
 }
 
 }  // namespace lambcast::validate

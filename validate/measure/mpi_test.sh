@@ -9,11 +9,10 @@ yield_sleep=$2
 command -v mpirun > /dev/null || { echo "skipped: there is no mpirun"; exit 77; }
 
 # One host: no launch agent is needed, so none is looked for (there may be no ssh).
+launch=(mpirun --allow-run-as-root --oversubscribe --mca mpi_yield_when_idle 1 --mca btl 'self,vader'
+  --mca plm_rsh_agent /bin/false -x "LD_PRELOAD=$yield_sleep")
 run() {  # RANKS FLAGS...
-  local ranks=$1
-  shift
-  mpirun --allow-run-as-root --oversubscribe --mca mpi_yield_when_idle 1 --mca btl self,vader \
-    --mca plm_rsh_agent /bin/false -x LD_PRELOAD="$yield_sleep" -n "$ranks" "$program" --backend mpi "$@"
+  "${launch[@]}" -n "$1" "$program" --backend mpi "${@:2}"
 }
 
 fail() { echo "FAILED: $1"; exit 1; }
@@ -28,6 +27,31 @@ done
 # An odd number of ranks, where blocks are no powers of two.
 run 3 --op compressed_allreduce -b 1K -e 64K -f 8 -n 2 --format csv --statistic median -a 3 |
   grep -q '^# ranks: 3$' || fail "3 ranks"
+
+# Rows are written as sizes finish: a run that is stopped leaves whole rows. This one would
+# take minutes.
+rows=$(mktemp)
+trap 'rm -f "$rows"' EXIT
+"${launch[@]}" -n 2 "$program" --backend mpi -b 1K -e 1M -f 1.01 -n 1000000 \
+  --seconds-per-size 0.05 --format csv > "$rows" &
+launcher=$!
+for _ in $(seq 300); do
+  [ "$(grep -c '^[0-9]' "$rows")" -lt 3 ] || break
+  sleep 0.1
+done
+kill -TERM $launcher
+code=0
+wait $launcher || code=$?
+[ $code != 0 ] || fail "the run was over before it could be stopped"
+[ "$(grep -c '^[0-9]' "$rows")" -ge 3 ] || fail "no three rows within 30 s: $(cat "$rows")"
+awk -F, '/^[0-9]/ && NF != 7 {exit 1}' "$rows" || fail "a row is cut off: $(cat "$rows")"
+[ "$(tail -c 1 "$rows" | wc -l)" = 1 ] || fail "the last row is cut off: $(tail -n 1 "$rows")"
+
+# The manifest is there with the first row; one that cannot be written ends all ranks.
+code=0
+out=$(run 2 -b 1K -e 1K --manifest /dev/null/manifest 2>&1) || code=$?
+[ $code = 1 ] || fail "an unwritable manifest exits with $code"
+grep -q '/dev/null/manifest: cannot be written' <<< "$out" || fail "$out"
 
 # What MPI cannot do is refused before it starts, with exit code 2.
 code=0

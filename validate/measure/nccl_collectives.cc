@@ -1,17 +1,15 @@
 #include "validate/measure/nccl_collectives.h"
 
 #include "sim/base/check.h"
-#include "validate/measure/pattern.h"
+#include "validate/measure/expected_result.h"
 
 namespace lambcast::validate {
 namespace {
 
-constexpr float kUnset = -1;  // no pattern value and no sum of them
-
 class NcclCollective final : public TimedCollective {
  public:
   NcclCollective(const MeasureOptions& options, const Gpus& gpus, std::uint64_t size)
-      : operation_(options.operation), root_(options.root), gpus_(gpus) {
+      : operation_(options.operation), root_(options.root), gpus_(gpus), nccl_(gpus.front()->nccl) {
     const std::uint64_t elements = size / sizeof(float);
     const std::uint64_t block = elements / static_cast<std::uint64_t>(gpus.front()->ranks);
     const bool gathers = operation_ == Operation::all_gather;
@@ -25,29 +23,26 @@ class NcclCollective final : public TimedCollective {
     std::vector<float> values(sent_);
     const std::vector<float> unset(received_, kUnset);
     for (const auto& gpu : gpus_) {
-      for (std::uint64_t i = 0; i < sent_; ++i) values[i] = value(gpu->rank, i);
-      check(cudaMemcpy(gpu->send, values.data(), sent_ * sizeof(float), cudaMemcpyDefault),
-            "cudaMemcpy of the inputs");
-      check(cudaMemcpy(gpu->receive, unset.data(), received_ * sizeof(float), cudaMemcpyDefault),
-            "cudaMemcpy of the outputs");
+      for (std::uint64_t i = 0; i < sent_; ++i) values[i] = pattern_float(gpu->rank, i);
+      gpu->copy(gpu->send.data(), values.data(), sent_ * sizeof(float));
+      gpu->copy(gpu->receive.data(), unset.data(), received_ * sizeof(float));
     }
   }
 
   void run() override {
-    check(ncclGroupStart(), "ncclGroupStart");
+    check(nccl_.ncclGroupStart(), "ncclGroupStart");
     for (const auto& gpu : gpus_) enqueue(*gpu);
-    check(ncclGroupEnd(), "ncclGroupEnd");
+    check(nccl_.ncclGroupEnd(), "ncclGroupEnd");
   }
 
   std::uint64_t count_wrong() const override {
-    const auto sums = pattern_sums(gpus_.front()->ranks);
+    const ExpectedResult expected{operation_, gpus_.front()->ranks, root_, count_};
     std::vector<float> values(received_);
     std::uint64_t wrong = 0;
     for (const auto& gpu : gpus_) {
-      check(cudaMemcpy(values.data(), gpu->receive, received_ * sizeof(float), cudaMemcpyDefault),
-            "cudaMemcpy of the results");
+      gpu->copy(values.data(), gpu->receive.data(), received_ * sizeof(float));
       for (std::uint64_t i = 0; i < received_; ++i) {
-        wrong += values[i] == expected(*gpu, i, sums) ? 0 : 1;
+        wrong += values[i] == expected.at(gpu->rank, i) ? 0 : 1;
       }
     }
     return wrong;
@@ -59,27 +54,30 @@ class NcclCollective final : public TimedCollective {
     const ncclComm_t comm = gpu.communicator;
     switch (operation_) {
       case Operation::all_reduce:
-        return check(ncclAllReduce(gpu.send, gpu.receive, count_, type, ncclSum, comm, gpu.stream),
+        return check(nccl_.ncclAllReduce(gpu.send.data(), gpu.receive.data(), count_, type, ncclSum,
+                                         comm, gpu.stream),
                      "ncclAllReduce");
       case Operation::all_gather:
-        return check(ncclAllGather(gpu.send, gpu.receive, count_, type, comm, gpu.stream),
+        return check(nccl_.ncclAllGather(gpu.send.data(), gpu.receive.data(), count_, type, comm,
+                                         gpu.stream),
                      "ncclAllGather");
       case Operation::reduce_scatter:
-        return check(
-            ncclReduceScatter(gpu.send, gpu.receive, count_, type, ncclSum, comm, gpu.stream),
-            "ncclReduceScatter");
+        return check(nccl_.ncclReduceScatter(gpu.send.data(), gpu.receive.data(), count_, type,
+                                             ncclSum, comm, gpu.stream),
+                     "ncclReduceScatter");
       case Operation::broadcast:
-        return check(ncclBroadcast(gpu.send, gpu.receive, count_, type, root_, comm, gpu.stream),
+        return check(nccl_.ncclBroadcast(gpu.send.data(), gpu.receive.data(), count_, type, root_,
+                                         comm, gpu.stream),
                      "ncclBroadcast");
       case Operation::all_to_all:
         for (int peer = 0; peer < gpu.ranks; ++peer) {
           const std::uint64_t at = static_cast<std::uint64_t>(peer) * count_ * sizeof(float);
-          send_and_receive(gpu, gpu.send + at, peer, gpu.receive + at, peer);
+          send_and_receive(gpu, gpu.send.data() + at, peer, gpu.receive.data() + at, peer);
         }
         return;
       case Operation::send_recv:
-        return send_and_receive(gpu, gpu.send, (gpu.rank + 1) % gpu.ranks, gpu.receive,
-                                (gpu.rank + gpu.ranks - 1) % gpu.ranks);
+        return send_and_receive(gpu, gpu.send.data(), (gpu.rank + 1) % gpu.ranks,
+                                gpu.receive.data(), (gpu.rank + gpu.ranks - 1) % gpu.ranks);
       case Operation::compressed_allreduce:
       case Operation::ping_pong:
       case Operation::stream:
@@ -89,41 +87,18 @@ class NcclCollective final : public TimedCollective {
 
   void send_and_receive(const Gpu& gpu, const char* from, int to_rank, char* to,
                         int from_rank) const {
-    check(ncclSend(from, count_, ncclFloat, to_rank, gpu.communicator, gpu.stream), "ncclSend");
-    check(ncclRecv(to, count_, ncclFloat, from_rank, gpu.communicator, gpu.stream), "ncclRecv");
+    check(nccl_.ncclSend(from, count_, ncclFloat, to_rank, gpu.communicator, gpu.stream),
+          "ncclSend");
+    check(nccl_.ncclRecv(to, count_, ncclFloat, from_rank, gpu.communicator, gpu.stream),
+          "ncclRecv");
   }
 
-  float expected(const Gpu& gpu, std::uint64_t i,
-                 const std::array<float, kPatternValues>& sums) const {
-    const std::uint64_t mine = static_cast<std::uint64_t>(gpu.rank) * count_;
-    switch (operation_) {
-      case Operation::all_reduce:
-        return sums[pattern_residue(i)];
-      case Operation::reduce_scatter:
-        return sums[pattern_residue(mine + i)];
-      case Operation::all_gather:
-        return value(static_cast<int>(i / count_), i % count_);
-      case Operation::all_to_all:
-        return value(static_cast<int>(i / count_), mine + i % count_);
-      case Operation::broadcast:
-        return value(root_, i);
-      case Operation::send_recv:
-        return value((gpu.rank + gpu.ranks - 1) % gpu.ranks, i);
-      case Operation::compressed_allreduce:
-      case Operation::ping_pong:
-      case Operation::stream:
-        break;
-    }
-    return kUnset;
-  }
-
-  static float value(int rank, std::uint64_t i) {
-    return static_cast<float>(pattern_value(rank, i));
-  }
+  void check(ncclResult_t status, const char* call) const { cuda::require(nccl_, status, call); }
 
   Operation operation_;
   int root_;
   const Gpus& gpus_;
+  const cuda::NcclApi& nccl_;
   std::uint64_t count_ = 0;     // elements per rank or per peer, as NCCL takes it
   std::uint64_t sent_ = 0;      // elements of the send buffer
   std::uint64_t received_ = 0;  // elements of the receive buffer

@@ -117,20 +117,6 @@ void apply(const std::string& name, const std::string& value, MeasureOptions& o)
   }
 }
 
-std::uint64_t block_bytes(Operation operation, std::uint64_t ranks) {
-  constexpr std::uint64_t kElement = 4;
-  switch (operation) {
-    case Operation::all_gather:
-    case Operation::reduce_scatter:
-    case Operation::all_to_all:
-      return kElement * ranks;
-    case Operation::compressed_allreduce:
-      return kElement * 8 * ranks;
-    default:
-      return kElement;
-  }
-}
-
 }  // namespace
 
 MeasureOptions parse_measure_flags(const std::vector<std::string>& flags) {
@@ -143,8 +129,13 @@ MeasureOptions parse_measure_flags(const std::vector<std::string>& flags) {
   return options;
 }
 
-std::vector<std::uint64_t> sizes_to_run(const MeasureOptions& options, int ranks) {
-  const std::uint64_t block = block_bytes(options.operation, static_cast<std::uint64_t>(ranks));
+std::uint64_t block_bytes(Operation operation, int ranks) {
+  const bool blocks = operation == Operation::all_gather ||
+                      operation == Operation::reduce_scatter || operation == Operation::all_to_all;
+  return sizeof(float) * static_cast<std::uint64_t>(blocks ? ranks : 1);
+}
+
+std::vector<std::uint64_t> sizes_to_run(const MeasureOptions& options, std::uint64_t block) {
   std::vector<std::uint64_t> sizes;
   for (double size = static_cast<double>(options.min_bytes);
        size <= static_cast<double>(options.max_bytes);

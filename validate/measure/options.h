@@ -33,8 +33,9 @@ struct MeasureOptions {
   int warmup = 1;                      // -w
   int check_iterations = 1;            // -c
   int root = 0;                        // -r
-  int gpus_per_process = 0;            // -g; 0 means all local GPUs, or one under a launcher
-  bool share_gpu = false;              // NCCL: several ranks on one GPU, see measure.h
+  // -g, 0 for all local GPUs, or one under a launcher. With share_gpu: ranks of this process.
+  int gpus_per_process = 0;
+  bool share_gpu = false;  // NCCL: several ranks on one GPU, see shared_gpu.h
   RankTime rank_time = RankTime::mean;
   Statistic statistic = Statistic::mean;
   Staging staging = Staging::none;
@@ -52,9 +53,12 @@ struct MeasureOptions {
 // naming the flag.
 MeasureOptions parse_measure_flags(const std::vector<std::string>& flags);
 
-// The sizes to run, smallest first, rounded down to whole blocks of fp32 elements for `ranks`
-// (of 32 n bytes for compressed_allreduce, so that each rank owns whole bytes of signs). Sizes
-// that round to nothing or to the one before are left out. Throws Error when none is left.
-std::vector<std::uint64_t> sizes_to_run(const MeasureOptions& options, int ranks);
+// What sizes are multiples of: one fp32 element per rank where a collective deals in blocks, one
+// element elsewhere (compressed_allreduce pads).
+std::uint64_t block_bytes(Operation operation, int ranks);
+
+// The sizes to run, smallest first, rounded down to whole blocks. Sizes that round to nothing or
+// to the one before are left out. Throws Error when none is left.
+std::vector<std::uint64_t> sizes_to_run(const MeasureOptions& options, std::uint64_t block_bytes);
 
 }  // namespace lambcast::validate

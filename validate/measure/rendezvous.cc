@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <barrier>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
@@ -117,24 +118,35 @@ int connect_at(const addrinfo& address) {
 
 using Clock = std::chrono::steady_clock;
 
-}  // namespace
-
-Rendezvous::Rendezvous(const Launch& launch, int timeout_s) : launch_(launch) {
-  if (launch_.processes == 1) return;
-  if (launch_.rank == 0) {
-    accept_all(timeout_s);
-  } else {
-    connect_to_root(timeout_s);
+class TcpRendezvous final : public Rendezvous {
+ public:
+  TcpRendezvous(const Launch& launch, int timeout_s) : launch_(launch) {
+    if (launch_.processes == 1) return;
+    if (launch_.rank == 0) {
+      accept_all(timeout_s);
+    } else {
+      connect_to_root(timeout_s);
+    }
   }
-}
-
-Rendezvous::~Rendezvous() {
-  for (const int socket : sockets_) {
-    if (socket >= 0) close(socket);
+  ~TcpRendezvous() override {
+    for (const int socket : sockets_) {
+      if (socket >= 0) close(socket);
+    }
   }
-}
+  TcpRendezvous(const TcpRendezvous&) = delete;
+  TcpRendezvous& operator=(const TcpRendezvous&) = delete;
 
-void Rendezvous::accept_all(int timeout_s) {
+  std::vector<std::string> exchange(const std::string& mine) override;
+
+ private:
+  void accept_all(int timeout_s);
+  void connect_to_root(int timeout_s);
+
+  Launch launch_;
+  std::vector<int> sockets_;  // at rank 0 one per other rank; elsewhere one
+};
+
+void TcpRendezvous::accept_all(int timeout_s) {
   const auto deadline = Clock::now() + std::chrono::seconds(timeout_s);
   const int listener = with_addresses({}, launch_.port, listen_at);
   if (listener < 0) fail(fmt::format("cannot listen on port {} (MASTER_PORT)", launch_.port));
@@ -166,7 +178,7 @@ void Rendezvous::accept_all(int timeout_s) {
   }
 }
 
-void Rendezvous::connect_to_root(int timeout_s) {
+void TcpRendezvous::connect_to_root(int timeout_s) {
   const auto deadline = Clock::now() + std::chrono::seconds(timeout_s);
   while (Clock::now() < deadline) {
     const int socket = with_addresses(launch_.address, launch_.port, connect_at);
@@ -183,7 +195,7 @@ void Rendezvous::connect_to_root(int timeout_s) {
                    launch_.address, launch_.port, timeout_s));
 }
 
-std::vector<std::string> Rendezvous::exchange(const std::string& mine) {
+std::vector<std::string> TcpRendezvous::exchange(const std::string& mine) {
   if (mine.size() > kLongest) fail("a text of more than 1 MiB cannot be exchanged");
   std::vector<std::string> all(static_cast<std::size_t>(launch_.processes));
   if (launch_.rank != 0) {
@@ -195,6 +207,46 @@ std::vector<std::string> Rendezvous::exchange(const std::string& mine) {
   for (std::size_t i = 1; i < all.size(); ++i) all[i] = receive_text(sockets_[i - 1]);
   for (const int socket : sockets_) {
     for (const std::string& text : all) send_text(socket, text);
+  }
+  return all;
+}
+
+// What the threads share.
+struct Meeting {
+  explicit Meeting(int members) : given(static_cast<std::size_t>(members)), barrier(members) {}
+  std::vector<std::string> given;
+  std::barrier<> barrier;
+};
+
+class ThreadRendezvous final : public Rendezvous {
+ public:
+  ThreadRendezvous(std::shared_ptr<Meeting> meeting, std::size_t member)
+      : meeting_(std::move(meeting)), member_(member) {}
+
+  std::vector<std::string> exchange(const std::string& mine) override {
+    meeting_->given[member_] = mine;
+    meeting_->barrier.arrive_and_wait();
+    std::vector<std::string> all = meeting_->given;
+    meeting_->barrier.arrive_and_wait();  // nobody gives anew before all have read
+    return all;
+  }
+
+ private:
+  std::shared_ptr<Meeting> meeting_;
+  std::size_t member_;
+};
+
+}  // namespace
+
+std::unique_ptr<Rendezvous> meet_over_tcp(const Launch& launch, int timeout_s) {
+  return std::make_unique<TcpRendezvous>(launch, timeout_s);
+}
+
+std::vector<std::unique_ptr<Rendezvous>> meet_in_process(int members) {
+  const auto meeting = std::make_shared<Meeting>(members);
+  std::vector<std::unique_ptr<Rendezvous>> all;
+  for (std::size_t i = 0; i < meeting->given.size(); ++i) {
+    all.push_back(std::make_unique<ThreadRendezvous>(meeting, i));
   }
   return all;
 }

@@ -1,7 +1,8 @@
-// How the processes of one measurement meet before NCCL connects them, and compare their clocks'
-// readings after: a star of TCP connections around rank 0.
+// How the ranks of one measurement meet before NCCL connects them, and compare their clocks'
+// readings after.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,24 +12,19 @@ namespace lambcast::validate {
 
 class Rendezvous {
  public:
-  // Rank 0 listens on launch.port, the others connect to launch.address, for at most
-  // `timeout_s`. A launch of one process opens nothing. Throws Error{Exit::failure} when they do
-  // not meet.
-  Rendezvous(const Launch& launch, int timeout_s);
-  ~Rendezvous();
-  Rendezvous(const Rendezvous&) = delete;
-  Rendezvous& operator=(const Rendezvous&) = delete;
-
-  // What every process gave, by rank, the same on all of them: an all-gather of short texts (up
+  virtual ~Rendezvous() = default;
+  // What every member gave, in order, the same for all of them: an all-gather of short texts (up
   // to 1 MiB each). Also serves as the barrier. Throws Error{Exit::failure} when one is gone.
-  std::vector<std::string> exchange(const std::string& mine);
-
- private:
-  void accept_all(int timeout_s);
-  void connect_to_root(int timeout_s);
-
-  Launch launch_;
-  std::vector<int> sockets_;  // at rank 0 one per other rank; elsewhere one
+  virtual std::vector<std::string> exchange(const std::string& mine) = 0;
 };
+
+// The processes of a launcher: a star of TCP connections around rank 0, which listens on
+// launch.port; the others connect to launch.address, for at most `timeout_s`. A launch of one
+// process opens nothing. Throws Error{Exit::failure} when they do not meet.
+std::unique_ptr<Rendezvous> meet_over_tcp(const Launch& launch, int timeout_s);
+
+// `members` threads of this process, one of the returned for each. exchange() waits for all of
+// them, however long: a thread that gives up must end the process.
+std::vector<std::unique_ptr<Rendezvous>> meet_in_process(int members);
 
 }  // namespace lambcast::validate

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 #include <fmt/ostream.h>
+#include <unistd.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
@@ -61,16 +63,25 @@ std::string rate(double GBps) {
   return GBps < 1 ? fmt::format("{:6.4f}", GBps) : fmt::format("{:6.2f}", GBps);
 }
 
-void write_text(const MeasuredTable& table, std::ostream& out) {
+// Key and sentence of what a shared GPU makes of the table.
+std::vector<std::pair<std::string, std::string>> sharing_notes(const MeasuredTable& table) {
+  if (table.sharing.how.empty()) return {};
+  return {{"sharing", table.sharing.how},
+          {"fit for", table.sharing.fit_for},
+          {"not fit for", table.sharing.unfit_for}};
+}
+
+void write_text_head(const MeasuredTable& table, std::ostream& out) {
   const MeasureOptions& o = table.options;
-  const Measurement measurement = to_measurement(table);
   fmt::print(out, "# lambcast measure, backend {}, {}\n", table.backend, table.library);
   fmt::print(out, "# Collective test starting: {}\n", name_of(o.operation));
   fmt::print(out,
              "# nThread 1 nGpus 1 minBytes {} maxBytes {} step: {}(factor) warmup iters: {} "
              "iters: {} validation: {}\n",
              o.min_bytes, o.max_bytes, o.factor, o.warmup, o.iterations, o.check_iterations);
-  fmt::print(out, "# timing: {}\n#\n# Using devices\n", statistic_words(table));
+  fmt::print(out, "# timing: {}\n", statistic_words(table));
+  for (const auto& [key, words] : sharing_notes(table)) fmt::print(out, "# {}: {}\n", key, words);
+  fmt::print(out, "#\n# Using devices\n");
   for (std::size_t rank = 0; rank < table.places.size(); ++rank) {
     const RankPlace& place = table.places[rank];
     const std::string device =
@@ -83,15 +94,31 @@ void write_text(const MeasuredTable& table, std::ostream& out) {
              "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong");
   fmt::print(out, "# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}  {:>9}  {:>6}  {:>6}  {:>6}\n", "(B)",
              "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "");
-  for (const MeasuredRow& row : table.rows) {
-    const std::string wrong = row.checked ? fmt::format("{}", row.wrong) : "N/A";
-    fmt::print(out, "{:>12}  {:>12}  {:>8}  {:>6}  {:>6}  {:9.2f}  {:>6}  {:>6}  {:>6}\n",
-               static_cast<std::uint64_t>(row.row.size.value()), count_of(table, row), "float",
-               reduction(o.operation), root_of(table), row.row.time.us(), rate(algbw_GBps(row.row)),
-               rate(busbw_GBps(measurement, row.row)), wrong);
-  }
+}
+
+void write_text_row(const MeasuredTable& table, const Measurement& measurement,
+                    const MeasuredRow& row, std::ostream& out) {
+  const std::string wrong = row.checked ? fmt::format("{}", row.wrong) : "N/A";
+  fmt::print(out, "{:>12}  {:>12}  {:>8}  {:>6}  {:>6}  {:9.2f}  {:>6}  {:>6}  {:>6}\n",
+             static_cast<std::uint64_t>(row.row.size.value()), count_of(table, row), "float",
+             reduction(table.options.operation), root_of(table), row.row.time.us(),
+             rate(algbw_GBps(row.row)), rate(busbw_GBps(measurement, row.row)), wrong);
+}
+
+void write_text_tail(const MeasuredTable& table, std::ostream& out) {
   const std::uint64_t wrong = wrong_in(table);
   fmt::print(out, "# Out of bounds values : {} {}\n#\n", wrong, wrong == 0 ? "OK" : "FAILED");
+}
+
+void write_csv_head(const MeasuredTable& table, const Measurement& measurement, std::ostream& out) {
+  fmt::print(out, "{}{},wrong\n", measurement_csv_comments(measurement),
+             measurement_csv_columns(table.has_spread));
+}
+
+void write_csv_row(const MeasuredTable& table, const Measurement& measurement,
+                   const MeasuredRow& row, std::ostream& out) {
+  fmt::print(out, "{},{}\n", measurement_csv_row(measurement, row.row, table.has_spread),
+             row.checked ? fmt::format("{}", row.wrong) : "");
 }
 
 nlohmann::ordered_json row_json(const MeasuredTable& table, const Measurement& measurement,
@@ -115,14 +142,14 @@ nlohmann::ordered_json row_json(const MeasuredTable& table, const Measurement& m
   return json;
 }
 
-void write_json(const MeasuredTable& table, std::ostream& out) {
-  const Measurement measurement = to_measurement(table);
+void write_json(const MeasuredTable& table, const Measurement& measurement, std::ostream& out) {
   nlohmann::ordered_json json{{"schema_version", 1},
                               {"tool", "lambcast measure"},
                               {"collective", name_of(table.options.operation)},
                               {"backend", table.backend},
                               {"library", table.library},
                               {"timing", statistic_words(table)}};
+  for (const auto& [key, words] : sharing_notes(table)) json[key] = words;
   for (std::size_t rank = 0; rank < table.places.size(); ++rank) {
     const RankPlace& place = table.places[rank];
     json["config"]["devices"].push_back({{"rank", rank},
@@ -158,7 +185,8 @@ Measurement to_measurement(const MeasuredTable& table) {
   notes.emplace_back("kernel", kernel_name());
   if (!table.options.network.empty()) notes.emplace_back("network", table.options.network);
   notes.emplace_back("timing", statistic_words(table));
-  if (table.options.operation == Operation::compressed_allreduce) {
+  for (auto& note : sharing_notes(table)) notes.push_back(std::move(note));
+  if (table.options.operation == Operation::compressed_allreduce && table.backend == "mpi") {
     notes.emplace_back("staging", table.options.staging == Staging::none
                                       ? "none"
                                       : "memcpy in place of copies between device and host");
@@ -172,16 +200,46 @@ Measurement to_measurement(const MeasuredTable& table) {
   return measurement;
 }
 
-void write_report(const MeasuredTable& table, std::ostream& out) {
-  switch (table.options.format) {
-    case ReportFormat::nccl_tests:
-      return write_text(table, out);
-    case ReportFormat::json:
-      return write_json(table, out);
-    case ReportFormat::csv:
-      out << write_measurement_csv(to_measurement(table));
-      return;
+Report::Report(MeasuredTable table, std::ostream* out, std::size_t sizes)
+    : table_(std::move(table)), measurement_(to_measurement(table_)), out_(out), sizes_(sizes) {
+  if (out_ == nullptr) return;
+  const std::string& file = table_.options.manifest;
+  if (!file.empty() && !(std::ofstream(file) << manifest_json(table_)).flush()) {
+    throw Error(Exit::failure, fmt::format("{}: cannot be written", file));
   }
+  if (table_.options.format == ReportFormat::nccl_tests) write_text_head(table_, *out_);
+  if (table_.options.format == ReportFormat::csv) write_csv_head(table_, measurement_, *out_);
+  flush();
+}
+
+void Report::add(const MeasuredRow& row) {
+  table_.rows.push_back(row);
+  if (out_ == nullptr) return;
+  const ReportFormat format = table_.options.format;
+  if (format == ReportFormat::nccl_tests) write_text_row(table_, measurement_, row, *out_);
+  if (format == ReportFormat::csv) write_csv_row(table_, measurement_, row, *out_);
+  flush();
+}
+
+int Report::finish() {
+  if (out_ != nullptr) {
+    const ReportFormat format = table_.options.format;
+    if (format == ReportFormat::nccl_tests) write_text_tail(table_, *out_);
+    if (format == ReportFormat::json) write_json(table_, measurement_, *out_);
+    flush();
+  }
+  return wrong_in(table_) == 0 ? 0 : 1;
+}
+
+void Report::flush() {
+  if (!out_->flush()) throw Error(Exit::failure, "the table cannot be written to stdout");
+  show_progress();
+}
+
+void Report::show_progress() const {
+  if (isatty(STDERR_FILENO) == 0 || isatty(STDOUT_FILENO) != 0) return;  // rows are progress too
+  const std::size_t done = table_.rows.size();
+  fmt::print(stderr, "\r{} of {} sizes{}", done, sizes_, done == sizes_ ? "\n" : "");
 }
 
 }  // namespace lambcast::validate

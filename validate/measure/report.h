@@ -1,4 +1,5 @@
-// The result of `lambcast measure` as text, JSON or CSV.
+// The result of `lambcast measure` as text, JSON or CSV, written while it is measured: a run that
+// is stopped leaves every row of text and CSV that was finished. JSON comes at the end.
 //
 // Text is the table of nccl-tests with its out-of-place half; JSON carries the keys that
 // nccl-tests writes with -J (so scripts made for it work) and names the collective besides; CSV
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "validate/measure/options.h"
+#include "validate/measure/shared_gpu.h"
 
 namespace lambcast::validate {
 
@@ -29,9 +31,11 @@ struct MeasuredRow {
 
 struct MeasuredTable {
   MeasureOptions options;
-  std::string backend;  // "mpi", "nccl"
-  std::string library;  // "Open MPI 4.1.4", "NCCL 2.28.9"
-  std::string timing;   // what lies between the two readings of the clock, in words
+  std::string backend;     // "mpi", "nccl"
+  std::string library;     // "Open MPI 4.1.4", "NCCL 2.28.9"
+  std::string timing;      // what lies between the two readings of the clock, in words
+  bool has_spread = true;  // whether rows have one: all or none
+  SharingWords sharing;
   std::vector<RankPlace> places;
   std::vector<MeasuredRow> rows;
 };
@@ -39,7 +43,24 @@ struct MeasuredTable {
 // The table as a Measurement of our own.
 Measurement to_measurement(const MeasuredTable& table);
 
-void write_report(const MeasuredTable& table, std::ostream& out);
+class Report {
+ public:
+  // Writes the manifest and what comes before the first of `sizes` rows. Without `out` (ranks
+  // other than 0) nothing is written anywhere. Throws Error{Exit::failure} when it cannot be.
+  Report(MeasuredTable table, std::ostream* out, std::size_t sizes);
+  void add(const MeasuredRow& row);
+  // Writes what comes after the last row. Returns the exit code: 1 when a result was wrong.
+  int finish();
+
+ private:
+  void flush();
+  void show_progress() const;
+
+  MeasuredTable table_;
+  Measurement measurement_;  // without rows
+  std::ostream* out_;
+  std::size_t sizes_;
+};
 
 // JSON with tool, options, versions, hosts, processor, kernel and those variables of the
 // environment that steer a collective; never the whole environment.

@@ -23,12 +23,6 @@ std::string_view carried_file(std::string_view name) {
   LAMBCAST_CHECK(false, "{} is not carried", name);
 }
 
-double quantile(std::vector<double> values, double share) {
-  std::sort(values.begin(), values.end());
-  const auto last = static_cast<double>(values.size() - 1);
-  return values[static_cast<std::size_t>(std::ceil(share * last - 0.5))];
-}
-
 // What joins the ranks: the network of the cluster (fabrics.csv), or the wires of a single node. A
 // cluster that is not listed stands for itself.
 std::string fabric_of(const std::string& cluster, int nodes) {
@@ -59,8 +53,8 @@ CollectiveResult replay_one(const CollectiveCase& replayed, const Cluster& clust
   }
   if (absolute.empty()) fail_input({replayed.name, 0, {}}, "holds no rows");
   result.bands = validate::errors_by_band(sizes, errors);
-  result.median_error = quantile(absolute, 0.5);
-  if (!own_errors.empty()) result.nccl_median = quantile(own_errors, 0.5);
+  result.median_error = validate::quantile(absolute, 0.5);
+  if (!own_errors.empty()) result.nccl_median = validate::quantile(own_errors, 0.5);
   return result;
 }
 
@@ -99,9 +93,12 @@ std::optional<LimitResult> check_limit(const CollectiveLimit& limit, const std::
       if (holds(limit, result, i)) errors.push_back(std::abs(error_of(result, i)));
   }
   if (errors.empty()) return std::nullopt;
-  LimitResult checked{
-      limit, cluster, static_cast<int>(errors.size()), quantile(errors, 0.5), quantile(errors, 0.9),
-      false};
+  LimitResult checked{limit,
+                      cluster,
+                      static_cast<int>(errors.size()),
+                      validate::quantile(errors, 0.5),
+                      validate::quantile(errors, 0.9),
+                      false};
   checked.within =
       checked.median <= limit.max_median && checked.p90 <= limit.max_p90.value_or(checked.p90);
   return checked;
@@ -228,7 +225,7 @@ std::vector<RoleErrors> errors_by_role(const CollectiveSummary& summary) {
     // A role that all or none of the tables have says nothing more than all of them.
     if (of.tables == 0 || (!all.empty() && of.tables == all.front().tables)) continue;
     of.rows = static_cast<int>(absolute.size());
-    of.median = quantile(absolute, 0.5);
+    of.median = validate::quantile(absolute, 0.5);
     of.bands = validate::errors_by_band(sizes, errors);
     all.push_back(std::move(of));
   }

@@ -2,7 +2,9 @@
 
 #include <catch2/catch.hpp>
 
+#include "experiments/temporary_folder.h"
 #include "sim/base/error.h"
+#include "sim/base/file.h"
 #include "validate/replay/nccl_own_model.h"
 
 namespace lambcast {
@@ -35,6 +37,44 @@ TEST_CASE("collective replay: every carried table is within its limit and beats 
     CHECK(result.fabric != result.of.cluster);  // every carried cluster is in fabrics.csv
     CHECK((result.fabric == "inside a node") == (result.of.measured.nodes == 1));
   }
+}
+
+// Most carried tables set parameters of their cluster. What the model is worth elsewhere shows
+// here: a fit that has seen no table of the largest number of nodes forecasts them.
+TEST_CASE("collective replay: eight nodes of Perlmutter by a fit to one, two and four") {
+  std::vector<validate::Measurement> seen;
+  std::vector<CollectiveCase> unseen;
+  for (CollectiveCase& carried : carried_collectives()) {
+    if (carried.cluster != "perlmutter-a100") continue;
+    if (carried.measured.nodes < 8)
+      seen.push_back(std::move(carried.measured));
+    else
+      unseen.push_back(std::move(carried));
+  }
+  REQUIRE(seen.size() == 24);
+  REQUIRE(unseen.size() == 9);
+  const std::string base = read_file(LAMBCAST_BASES "/perlmutter-a100.toml");
+  const std::string fitted =
+      validate::calibrated_cluster(base, "base.toml", "perlmutter-of-four",
+                                   validate::calibrate(base, "base.toml", seen), "test");
+  const TemporaryFolder folder;
+  const std::string file = folder.file("perlmutter-of-four.toml", fitted);
+  for (CollectiveCase& table : unseen) {
+    table.cluster = file;
+    table.fitted = false;
+  }
+  // The limits that hold the tables of the fit itself.
+  std::vector<CollectiveLimit> limits;
+  for (CollectiveLimit limit : carried_limits()) {
+    if (limit.cluster != "perlmutter-a100") continue;
+    limit.cluster = file;
+    limits.push_back(limit);
+  }
+  REQUIRE(limits.size() == 2);
+  const CollectiveSummary summary = replay_collectives(unseen, limits);
+  INFO(collective_replay_table(summary));
+  CHECK(summary.limits.size() == 2);
+  CHECK(summary.within);
 }
 
 TEST_CASE("collective replay: the canary trips the alarm") {

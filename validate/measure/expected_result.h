@@ -1,0 +1,29 @@
+// What every element of a collective's result must be when each rank sent the pattern.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "validate/measure/pattern.h"
+#include "validate/measurement.h"
+
+namespace lambcast::validate {
+
+constexpr float kUnset = -1;  // no pattern value and no sum of them
+
+inline float pattern_float(int rank, std::uint64_t i) {
+  return static_cast<float>(pattern_value(rank, i));
+}
+
+struct ExpectedResult {
+  Operation operation;
+  int ranks;
+  int root;             // of a broadcast
+  std::uint64_t block;  // elements that a rank contributes to, or receives of, each other
+  std::array<float, kPatternValues> sums = pattern_sums(ranks);
+
+  // Element i of the receive buffer of this rank.
+  float at(int rank, std::uint64_t i) const;
+};
+
+}  // namespace lambcast::validate

@@ -1,0 +1,172 @@
+#include "validate/measure/fake_nccl.h"
+
+#include <cstring>
+#include <map>
+#include <vector>
+
+// What NCCL's opaque communicator is here.
+struct ncclComm {
+  int rank = 0;
+  int ranks = 0;
+};
+
+namespace lambcast::validate {
+namespace {
+
+enum class Kind { send, receive, all_reduce, all_gather, reduce_scatter, broadcast };
+
+struct Call {
+  Kind kind;
+  const ncclComm* comm;
+  const char* from;
+  char* to;
+  std::size_t count;
+  std::size_t bytes;  // of count elements
+  int peer;           // of send and receive; the root of broadcast
+};
+
+int depth = 0;
+std::vector<Call> pending;
+FakeFault current_fault = FakeFault::none;
+
+std::size_t size_of(ncclDataType_t type) { return type == ncclUint8 ? 1 : sizeof(float); }
+
+int source(int rank) {
+  return current_fault == FakeFault::swapped_senders && rank < 2 ? 1 - rank : rank;
+}
+
+void deliver(const Call& to_call, char* to, const char* from, std::size_t bytes) {
+  std::memmove(to, from, bytes);
+  if (current_fault == FakeFault::flipped_bit && to_call.comm->rank == 0 && bytes > 0) *to ^= 1;
+}
+
+// Elements [begin, begin + count) of the sum over `calls`.
+void reduce(const Call& to_call, const std::vector<Call>& calls, std::size_t begin,
+            std::size_t count) {
+  std::vector<float> sums(count);
+  for (const Call& call : calls) {
+    for (std::size_t i = 0; i < count; ++i) {
+      sums[i] += reinterpret_cast<const float*>(call.from)[begin + i];
+    }
+  }
+  deliver(to_call, to_call.to, reinterpret_cast<const char*>(sums.data()), count * sizeof(float));
+}
+
+// One collective: the calls of all ranks, by rank.
+ncclResult_t collective(const std::vector<Call>& calls) {
+  for (const Call& call : calls) {
+    if (call.kind != calls[0].kind || call.bytes != calls[0].bytes || call.peer != calls[0].peer) {
+      return ncclInvalidUsage;
+    }
+  }
+  const std::size_t bytes = calls[0].bytes;
+  for (const Call& call : calls) {
+    const auto rank = static_cast<std::size_t>(call.comm->rank);
+    if (call.kind == Kind::all_reduce) reduce(call, calls, 0, call.count);
+    if (call.kind == Kind::reduce_scatter) reduce(call, calls, rank * call.count, call.count);
+    if (call.kind == Kind::broadcast) {
+      const auto root = static_cast<std::size_t>(source(call.peer));
+      deliver(call, call.to, calls.at(root).from, bytes);
+    }
+    for (std::size_t r = 0; call.kind == Kind::all_gather && r < calls.size(); ++r) {
+      const auto from = static_cast<std::size_t>(source(static_cast<int>(r)));
+      deliver(call, call.to + r * bytes, calls.at(from).from, bytes);
+    }
+  }
+  return ncclSuccess;
+}
+
+ncclResult_t match_messages(const std::vector<Call>& calls) {
+  std::vector<Call> sends;
+  std::size_t receives = 0;
+  for (const Call& call : calls) {
+    if (call.kind == Kind::send) sends.push_back(call);
+    receives += call.kind == Kind::receive ? 1 : 0;
+  }
+  if (sends.size() != receives) return ncclInvalidUsage;
+  for (const Call& call : calls) {
+    if (call.kind != Kind::receive) continue;
+    const Call* match = nullptr;
+    for (const Call& send : sends) {
+      if (send.comm->rank == source(call.peer) && send.peer == call.comm->rank) match = &send;
+    }
+    if (match == nullptr || match->bytes != call.bytes) return ncclInvalidUsage;
+    deliver(call, call.to, match->from, call.bytes);
+  }
+  return ncclSuccess;
+}
+
+ncclResult_t run_pending() {
+  const std::vector<Call> calls = std::move(pending);
+  pending.clear();
+  if (const auto e = match_messages(calls)) return e;
+  std::map<int, std::vector<Call>> of_rank;  // collectives, in the order of the rank
+  std::size_t ranks = 0;
+  for (const Call& call : calls) {
+    if (call.kind == Kind::send || call.kind == Kind::receive) continue;
+    of_rank[call.comm->rank].push_back(call);
+    ranks = static_cast<std::size_t>(call.comm->ranks);
+  }
+  if (of_rank.size() != ranks) return ncclInvalidUsage;
+  for (std::size_t i = 0; ranks > 0 && i < of_rank[0].size(); ++i) {
+    std::vector<Call> together;
+    for (const auto& [rank, own] : of_rank) {
+      if (own.size() != of_rank[0].size()) return ncclInvalidUsage;
+      together.push_back(own[i]);
+    }
+    if (const auto e = collective(together)) return e;
+  }
+  return ncclSuccess;
+}
+
+ncclResult_t enqueue(Kind kind, const void* from, void* to, std::size_t count, ncclDataType_t type,
+                     int peer, ncclComm_t comm) {
+  pending.push_back({kind, comm, static_cast<const char*>(from), static_cast<char*>(to), count,
+                     count * size_of(type), peer});
+  return depth > 0 ? ncclSuccess : run_pending();
+}
+
+}  // namespace
+
+cuda::NcclApi fake_nccl(FakeFault fault) {
+  current_fault = fault;
+  cuda::NcclApi api;
+  api.ncclGetErrorString = [](ncclResult_t) { return "an error of the fake"; };
+  api.ncclGetLastError = [](ncclComm_t) { return ""; };
+  api.ncclGetUniqueId = [](ncclUniqueId*) { return ncclSuccess; };
+  api.ncclCommInitRank = [](ncclComm_t* comm, int ranks, ncclUniqueId, int rank) {
+    *comm = new ncclComm{rank, ranks};
+    return ncclSuccess;
+  };
+  api.ncclCommDestroy = [](ncclComm_t comm) { return delete comm, ncclSuccess; };
+  api.ncclCommAbort = api.ncclCommDestroy;
+  api.ncclGroupStart = [] { return ++depth, ncclSuccess; };
+  api.ncclGroupEnd = [] { return --depth > 0 ? ncclSuccess : run_pending(); };
+  api.ncclAllReduce = [](const void* from, void* to, std::size_t count, ncclDataType_t type,
+                         ncclRedOp_t, ncclComm_t comm, cudaStream_t) {
+    return enqueue(Kind::all_reduce, from, to, count, type, 0, comm);
+  };
+  api.ncclAllGather = [](const void* from, void* to, std::size_t count, ncclDataType_t type,
+                         ncclComm_t comm, cudaStream_t) {
+    return enqueue(Kind::all_gather, from, to, count, type, 0, comm);
+  };
+  api.ncclReduceScatter = [](const void* from, void* to, std::size_t count, ncclDataType_t type,
+                             ncclRedOp_t, ncclComm_t comm, cudaStream_t) {
+    return enqueue(Kind::reduce_scatter, from, to, count, type, 0, comm);
+  };
+  api.ncclBroadcast = [](const void* from, void* to, std::size_t count, ncclDataType_t type,
+                         int root, ncclComm_t comm, cudaStream_t) {
+    return enqueue(Kind::broadcast, from, to, count, type, root, comm);
+  };
+  api.ncclSend = [](const void* from, std::size_t count, ncclDataType_t type, int peer,
+                    ncclComm_t comm, cudaStream_t) {
+    return enqueue(Kind::send, from, nullptr, count, type, peer, comm);
+  };
+  api.ncclRecv = [](void* to, std::size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                    cudaStream_t) {
+    return enqueue(Kind::receive, nullptr, to, count, type, peer, comm);
+  };
+  return api;
+}
+
+}  // namespace lambcast::validate

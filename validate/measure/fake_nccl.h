@@ -1,0 +1,19 @@
+// NCCL in host memory, for tests without a GPU: one thread drives all ranks inside groups, and the
+// outermost ncclGroupEnd() moves the data, so that a rank that calls something else than the
+// others, or counts otherwise, is found out.
+#pragma once
+
+#include "kernels/nccl/nccl_api.h"
+
+namespace lambcast::validate {
+
+enum class FakeFault {
+  none,
+  flipped_bit,     // in the first byte that any group delivers to rank 0
+  swapped_senders  // what ranks 0 and 1 sent arrives exchanged
+};
+
+// The fault lasts until the next call. Calls that fit no other rank's fail with ncclInvalidUsage.
+cuda::NcclApi fake_nccl(FakeFault fault = FakeFault::none);
+
+}  // namespace lambcast::validate

@@ -1,0 +1,165 @@
+#include "validate/measure/nccl_ranks.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <cstring>
+#include <numeric>
+
+#include "validate/measure/nccl_collectives.h"
+
+namespace lambcast::validate {
+namespace {
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+std::vector<RankPlace> gather_places(Rendezvous& others, const LocalRanks& local) {
+  std::string mine;
+  int rank = local.first_rank;
+  for (const int device : local.devices) {
+    const std::string host =
+        local.hosts_of_their_own ? fmt::format("{}/rank{}", host_name(), rank) : host_name();
+    mine += fmt::format("{}\t{}\t{}\n", host, device, gpu_name(device));
+    ++rank;
+  }
+  std::vector<RankPlace> places;
+  for (const std::string& lines : others.exchange(mine)) {
+    for (std::size_t at = 0; at < lines.size();) {
+      const std::size_t end = lines.find('\n', at);
+      const std::string line = lines.substr(at, end - at);
+      const std::size_t first = line.find('\t');
+      const std::size_t second = line.find('\t', first + 1);
+      RankPlace place{line.substr(0, first), 0, line.substr(second + 1)};
+      std::from_chars(line.data() + first + 1, line.data() + second, place.device);
+      places.push_back(place);
+      at = end + 1;
+    }
+  }
+  return places;
+}
+
+Gpus connect_gpus(Rendezvous& others, const LocalRanks& local, std::uint64_t bytes) {
+  const cuda::NcclApi& nccl = local.nccl;
+  ncclUniqueId id{};
+  if (local.first_rank == 0) require(nccl, nccl.ncclGetUniqueId(&id), "ncclGetUniqueId");
+  const std::string shared = others.exchange({id.internal, sizeof id.internal})[0];
+  std::memcpy(id.internal, shared.data(), sizeof id.internal);
+
+  Gpus gpus;
+  for (const int device : local.devices) {
+    const int rank = local.first_rank + static_cast<int>(gpus.size());
+    gpus.push_back(std::make_unique<Gpu>(nccl, device, rank, local.ranks, bytes));
+  }
+  require(nccl, nccl.ncclGroupStart(), "ncclGroupStart");
+  for (const auto& gpu : gpus) gpu->connect(id);
+  require(nccl, nccl.ncclGroupEnd(), "ncclGroupEnd of ncclCommInitRank");
+  return gpus;
+}
+
+void wait_for(const Gpus& gpus) {
+  for (const auto& gpu : gpus) gpu->wait();
+}
+
+// The time of one iteration of a batch, as this thread sees it.
+double time_batch(TimedCollective& collective, const Gpus& gpus, Rendezvous& others,
+                  int iterations) {
+  wait_for(gpus);
+  others.exchange({});
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < iterations; ++i) collective.run();
+  wait_for(gpus);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  return took.count() / iterations;
+}
+
+template <typename T>
+std::vector<T> exchange_numbers(Rendezvous& others, T mine) {
+  std::vector<T> all;
+  for (const std::string& text :
+       others.exchange(std::string(reinterpret_cast<const char*>(&mine), sizeof mine))) {
+    T value{};
+    std::memcpy(&value, text.data(), std::min(sizeof value, text.size()));
+    all.push_back(value);
+  }
+  return all;
+}
+
+double over_members(const std::vector<double>& seconds, RankTime rank_time) {
+  switch (rank_time) {
+    case RankTime::rank0:
+      return seconds.front();
+    case RankTime::min:
+      return *std::min_element(seconds.begin(), seconds.end());
+    case RankTime::max:
+      return *std::max_element(seconds.begin(), seconds.end());
+    case RankTime::mean:
+      break;
+  }
+  return std::accumulate(seconds.begin(), seconds.end(), 0.0) / double(seconds.size());
+}
+
+std::uint64_t wrong_everywhere(TimedCollective& collective, const Gpus& gpus, Rendezvous& others,
+                               int iterations) {
+  std::uint64_t wrong = 0;
+  for (int i = 0; i < iterations; ++i) {
+    collective.fill();
+    others.exchange({});
+    collective.run();
+    wait_for(gpus);
+    others.exchange({});  // no copies while a rank on the same GPU still runs
+    wrong += collective.count_wrong();
+  }
+  const auto all = exchange_numbers(others, wrong);
+  return std::accumulate(all.begin(), all.end(), std::uint64_t{0});
+}
+
+MeasuredRow measure_size(const MeasureOptions& options, std::uint64_t size, const Gpus& gpus,
+                         Rendezvous& others) {
+  const std::unique_ptr<TimedCollective> collective =
+      options.operation == Operation::compressed_allreduce ? nccl_compressed_allreduce(gpus, size)
+                                                           : nccl_collective(options, gpus, size);
+  MeasuredRow result;
+  collective->fill();
+  result.checked = options.check_iterations > 0;
+  result.wrong = wrong_everywhere(*collective, gpus, others, options.check_iterations);
+  result.iterations = options.iterations;
+  const double warm = time_batch(*collective, gpus, others, std::max(options.warmup, 1));
+  if (options.seconds_per_size > 0) {
+    const auto all = exchange_numbers(others, warm);
+    const double fitting = options.seconds_per_size / *std::max_element(all.begin(), all.end());
+    const double least = std::min(3, options.iterations);
+    result.iterations = static_cast<int>(std::clamp(fitting, least, double(options.iterations)));
+  }
+  const double mine = time_batch(*collective, gpus, others, result.iterations);
+  result.row.size = Bytes(static_cast<double>(size));
+  result.row.time =
+      Duration::seconds(over_members(exchange_numbers(others, mine), options.rank_time));
+  return result;
+}
+
+}  // namespace
+
+int measure_ranks(MeasuredTable head, const LocalRanks& local, Rendezvous& others,
+                  std::ostream& out) {
+  const MeasureOptions options = head.options;
+  head.places = gather_places(others, local);
+  const std::vector<std::uint64_t> sizes =
+      sizes_to_run(options, block_bytes(options.operation, local.ranks));
+  const Gpus gpus = connect_gpus(others, local, sizes.back());
+  Report report(std::move(head), local.first_rank == 0 ? &out : nullptr, sizes.size());
+  for (const std::uint64_t size : sizes) {
+    report.add(measure_size(options, size, gpus, others));
+  }
+  others.exchange({});  // nobody takes its communicator down while another still uses it
+  return report.finish();
+}
+
+}  // namespace lambcast::validate

@@ -1,0 +1,147 @@
+#include "validate/measure/report.h"
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "sim/base/error.h"
+#include "validate/importers/importers.h"
+
+using namespace lambcast;
+using namespace lambcast::validate;
+
+namespace {
+
+MeasuredTable table_of_four(Operation operation) {
+  MeasuredTable table;
+  table.options.operation = operation;
+  table.backend = "mpi";
+  table.library = "Some MPI 1.0";
+  table.timing = "each iteration after a barrier";
+  for (const char* host : {"a", "a", "b", "b"}) table.places.push_back({host, -1, {}});
+  for (const double bytes : {65536.0, 262144.0}) {
+    MeasuredRow row;
+    row.row.size = Bytes(bytes);
+    row.row.time = Duration::microseconds(bytes / 1000);  // 1 GB/s
+    row.row.spread = Spread{row.row.time.scaled(0.9), row.row.time.scaled(1.5)};
+    row.iterations = 20;
+    row.checked = true;
+    table.rows.push_back(row);
+  }
+  return table;
+}
+
+// What a run prints that measures the rows of `table`; stopped before its end if not `finished`.
+std::string report(MeasuredTable table, ReportFormat format, bool finished = true) {
+  table.options.format = format;
+  const std::vector<MeasuredRow> rows = std::move(table.rows);
+  table.rows.clear();
+  std::ostringstream out;
+  Report report(table, &out, rows.size());
+  for (const MeasuredRow& row : rows) report.add(row);
+  if (finished) report.finish();
+  return out.str();
+}
+
+}  // namespace
+
+TEST_CASE("text, JSON and CSV read back as the same measurement") {
+  for (const Operation operation : {Operation::all_gather, Operation::compressed_allreduce}) {
+    const MeasuredTable table = table_of_four(operation);
+    const Measurement truth = to_measurement(table);
+    CHECK(truth.nodes == 2);
+    CHECK(truth.gpus_per_node == 2);
+    for (const ReportFormat format :
+         {ReportFormat::nccl_tests, ReportFormat::json, ReportFormat::csv}) {
+      const auto all = import_measurements(report(table, format), "report");
+      REQUIRE(all.size() == 1);
+      CHECK(all[0].operation == operation);
+      CHECK(all[0].ranks == 4);
+      CHECK(all[0].nodes == 2);
+      REQUIRE(all[0].rows.size() == 2);
+      CHECK(all[0].rows[1].size == truth.rows[1].size);
+      CHECK(all[0].rows[1].time.us() == Approx(262.144).epsilon(1e-4));
+      const bool has_spread = format != ReportFormat::nccl_tests;
+      CHECK(all[0].rows[1].spread.has_value() == has_spread);
+    }
+  }
+}
+
+TEST_CASE("wrong results show in every report and cannot be imported") {
+  MeasuredTable table = table_of_four(Operation::all_reduce);
+  table.rows[1].wrong = 5;
+  const std::string text = report(table, ReportFormat::nccl_tests);
+  CHECK_THAT(text, Catch::Contains("# Out of bounds values : 5 FAILED"));
+  CHECK_THROWS_WITH(import_measurements(text, "r"), Catch::Contains("5 elements"));
+  CHECK_THROWS_WITH(import_measurements(report(table, ReportFormat::json), "r"),
+                    Catch::Contains("nwrong"));
+  CHECK_THROWS_WITH(import_measurements(report(table, ReportFormat::csv), "r"),
+                    Catch::Contains("wrong: 5 elements of the result are wrong"));
+}
+
+TEST_CASE("the manifest lists allowed variables and no others") {
+  setenv("NCCL_IB_HCA", "mlx5", 1);
+  setenv("OMPI_MCA_btl_tcp_flags", "9", 1);
+  setenv("NCCL_SECRET", "never", 1);
+  setenv("LAMBCAST_PASSWORD", "never", 1);
+  const std::string text = manifest_json(table_of_four(Operation::all_reduce));
+  const auto json = nlohmann::json::parse(text);
+  CHECK(json["environment"] ==
+        nlohmann::json::array({"NCCL_IB_HCA=mlx5", "OMPI_MCA_btl_tcp_flags=9"}));
+  CHECK(text.find("never") == std::string::npos);
+  CHECK(json["library"] == "Some MPI 1.0");
+  CHECK(json["ranks"].size() == 4);
+}
+
+TEST_CASE("a run that is stopped leaves the rows that were finished") {
+  const MeasuredTable table = table_of_four(Operation::all_reduce);
+  for (const ReportFormat format : {ReportFormat::nccl_tests, ReportFormat::csv}) {
+    const auto all = import_measurements(report(table, format, false), "stopped");
+    REQUIRE(all.size() == 1);
+    CHECK(all[0].rows.size() == 2);
+    CHECK(all[0].ranks == 4);
+  }
+  CHECK(report(table, ReportFormat::json, false).empty());
+}
+
+TEST_CASE("the exit code of a report is that of its results") {
+  MeasuredTable table = table_of_four(Operation::all_reduce);
+  const std::vector<MeasuredRow> rows = std::move(table.rows);
+  table.rows.clear();
+  Report silent(table, nullptr, 2);  // as on every rank but 0
+  silent.add(rows[0]);
+  CHECK(silent.finish() == 0);
+  MeasuredRow bad = rows[1];
+  bad.wrong = 1;
+  silent.add(bad);
+  CHECK(silent.finish() == 1);
+}
+
+TEST_CASE("what cannot be written is said") {
+  MeasuredTable table = table_of_four(Operation::all_reduce);
+  std::ostringstream out;
+  out.setstate(std::ios::badbit);
+  CHECK_THROWS_WITH(Report(table, &out, 1), "the table cannot be written to stdout");
+  table.options.manifest = "/dev/null/manifest.json";
+  std::ostringstream fine;
+  CHECK_THROWS_WITH(Report(table, &fine, 1), "/dev/null/manifest.json: cannot be written");
+  CHECK(fine.str().empty());
+}
+
+TEST_CASE("every report and the manifest carry the words of a shared GPU") {
+  MeasuredTable table = table_of_four(Operation::all_reduce);
+  table.sharing = words_of(GpuSharing::slices);
+  for (const ReportFormat format :
+       {ReportFormat::nccl_tests, ReportFormat::json, ReportFormat::csv}) {
+    const std::string text = report(table, format);
+    CHECK_THAT(text, Catch::Contains(table.sharing.how));
+    CHECK_THAT(text, Catch::Contains(table.sharing.fit_for));
+    CHECK_THAT(text, Catch::Contains(table.sharing.unfit_for));
+    CHECK(import_measurements(text, "report").size() == 1);
+  }
+  const auto json = nlohmann::json::parse(manifest_json(table));
+  CHECK(json["sharing"]["not_fit_for"] == table.sharing.unfit_for);
+  CHECK(!nlohmann::json::parse(manifest_json(table_of_four(Operation::all_reduce)))
+             .contains("sharing"));
+}
