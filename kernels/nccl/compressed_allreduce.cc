@@ -1,17 +1,33 @@
 #include "kernels/nccl/compressed_allreduce.h"
 
 namespace lambcast::cuda {
+
 namespace {
 
-// Closes the group also when a call in it failed, so that the communicator can still be used or
-// torn down; the first error is what the caller hears of.
-template <typename Calls>
-ncclResult_t grouped(const NcclApi& nccl, Calls calls) {
-  if (const auto e = nccl.ncclGroupStart()) return e;
-  const ncclResult_t failed = calls();
-  const ncclResult_t closed = nccl.ncclGroupEnd();
-  return failed != ncclSuccess ? failed : closed;
-}
+// An NCCL group that is closed also when a call in it fails or throws, so that the communicator can
+// still be used or torn down.
+class Group {
+ public:
+  explicit Group(const NcclApi& nccl) : nccl_(nccl), started_(nccl.ncclGroupStart()) {
+    open_ = started_ == ncclSuccess;
+  }
+  ~Group() {
+    if (open_) nccl_.ncclGroupEnd();
+  }
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+
+  ncclResult_t started() const { return started_; }
+  ncclResult_t end() {
+    open_ = false;
+    return nccl_.ncclGroupEnd();
+  }
+
+ private:
+  const NcclApi& nccl_;
+  ncclResult_t started_;
+  bool open_ = false;
+};
 
 template <typename Enqueue>
 void on_each(std::span<const LocalRank> ranks, Enqueue enqueue) {
@@ -23,9 +39,10 @@ void on_each(std::span<const LocalRank> ranks, Enqueue enqueue) {
 
 template <typename Enqueue>
 void in_group(const NcclApi& nccl, std::span<const LocalRank> ranks, Enqueue enqueue) {
-  require(nccl, nccl.ncclGroupStart(), "ncclGroupStart");
+  Group group(nccl);
+  require(nccl, group.started(), "ncclGroupStart");
   on_each(ranks, enqueue);
-  require(nccl, nccl.ncclGroupEnd(), "ncclGroupEnd");
+  require(nccl, group.end(), "ncclGroupEnd");
 }
 
 }  // namespace
@@ -58,20 +75,22 @@ cudaError_t CompressedAllreduce::compress(WorkerPhase phase, cudaStream_t stream
 ncclResult_t CompressedAllreduce::exchange(const NcclApi& nccl, ncclComm_t comm,
                                            cudaStream_t stream) {
   const std::size_t bytes = layout_.chunk_bytes();
-  return grouped(nccl, [&]() -> ncclResult_t {
-    for (int peer = 0; peer < layout_.ranks; ++peer) {
-      const std::size_t at = static_cast<std::size_t>(peer) * bytes;
-      if (const auto e = nccl.ncclSend(signs_.data() + at, bytes, ncclUint8, peer, comm, stream)) {
-        return e;
-      }
-      if (const auto e =
-              nccl.ncclRecv(received_.data() + at, bytes, ncclUint8, peer, comm, stream)) {
-        return e;
-      }
+  Group group(nccl);
+  if (const auto e = group.started()) return e;
+  for (int peer = 0; peer < layout_.ranks; ++peer) {
+    const std::size_t at = static_cast<std::size_t>(peer) * bytes;
+    if (const auto e = nccl.ncclSend(signs_.data() + at, bytes, ncclUint8, peer, comm, stream)) {
+      return e;
     }
-    return nccl.ncclAllGather(worker_scale_.data(), worker_scales_.data(), 1, ncclFloat32, comm,
-                              stream);
-  });
+    if (const auto e = nccl.ncclRecv(received_.data() + at, bytes, ncclUint8, peer, comm, stream)) {
+      return e;
+    }
+  }
+  if (const auto e = nccl.ncclAllGather(worker_scale_.data(), worker_scales_.data(), 1, ncclFloat32,
+                                        comm, stream)) {
+    return e;
+  }
+  return group.end();
 }
 
 cudaError_t CompressedAllreduce::serve(cudaStream_t stream) {
@@ -89,14 +108,17 @@ cudaError_t CompressedAllreduce::serve(cudaStream_t stream) {
 
 ncclResult_t CompressedAllreduce::gather(const NcclApi& nccl, ncclComm_t comm,
                                          cudaStream_t stream) {
-  return grouped(nccl, [&]() -> ncclResult_t {
-    if (const auto e = nccl.ncclAllGather(served_.data(), signs_.data(), layout_.chunk_bytes(),
-                                          ncclUint8, comm, stream)) {
-      return e;
-    }
-    return nccl.ncclAllGather(server_scale_.data(), server_scales_.data(), 1, ncclFloat32, comm,
-                              stream);
-  });
+  Group group(nccl);
+  if (const auto e = group.started()) return e;
+  if (const auto e = nccl.ncclAllGather(served_.data(), signs_.data(), layout_.chunk_bytes(),
+                                        ncclUint8, comm, stream)) {
+    return e;
+  }
+  if (const auto e = nccl.ncclAllGather(server_scale_.data(), server_scales_.data(), 1, ncclFloat32,
+                                        comm, stream)) {
+    return e;
+  }
+  return group.end();
 }
 
 Decode CompressedAllreduce::decoding(float* mean) const {

@@ -14,13 +14,13 @@ std::vector<double> shared(const std::vector<double>& squared_norms) {
   std::vector<ncclComm_t> comms(squared_norms.size());
   ncclUniqueId id{};
   require(nccl, nccl.ncclGetUniqueId(&id), "ncclGetUniqueId");
+  std::vector<DeviceBuffer<double>> on_device;
   require(nccl, nccl.ncclGroupStart(), "ncclGroupStart");
   for (int r = 0; r < n; ++r) {
     require(cudaSetDevice(r), "cudaSetDevice");
     require(nccl, nccl.ncclCommInitRank(&comms[std::size_t(r)], n, id, r), "ncclCommInitRank");
   }
   require(nccl, nccl.ncclGroupEnd(), "ncclGroupEnd");
-  std::vector<DeviceBuffer<double>> on_device;
   for (int r = 0; r < n; ++r) {
     require(cudaSetDevice(r), "cudaSetDevice");
     on_device.push_back(upload(std::vector<double>{squared_norms[std::size_t(r)]}));
