@@ -9,16 +9,10 @@
 #include "models/training/forecast.h"
 #include "sim/base/csv.h"
 #include "sim/base/error.h"
+#include "validate/calibrate/calibrate.h"
 
 namespace lambcast {
 namespace {
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
 
 Scenario scenario_of(const ReplayCase& replayed, Catalog& catalog) {
   try {
@@ -110,7 +104,7 @@ ReplaySummary replay(const std::vector<ReplayCase>& cases) {
     errors.push_back(std::abs(result.error));
     summary.results.push_back(std::move(result));
   }
-  summary.median_error = median(errors);
+  summary.median_error = errors.empty() ? 0 : validate::quantile(errors, 0.5);
   summary.worst_error = errors.empty() ? 0 : *std::max_element(errors.begin(), errors.end());
   summary.within = summary.within && summary.median_error <= max_median_error;
   return summary;
@@ -121,7 +115,7 @@ std::optional<double> median_error_of(const ReplaySummary& summary, bool fitted)
   for (const ReplayResult& result : summary.results)
     if (result.of.fitted == fitted) errors.push_back(std::abs(result.error));
   if (errors.empty()) return std::nullopt;
-  return median(errors);
+  return validate::quantile(errors, 0.5);
 }
 
 std::string replay_table(const ReplaySummary& summary) {

@@ -11,12 +11,6 @@ namespace {
 
 constexpr std::size_t most_misses = 5;
 
-double middle(std::vector<double> values) {
-  const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), at, values.end());
-  return *at;
-}
-
 std::string counted(std::size_t count, std::string_view one) {
   return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
 }
@@ -140,8 +134,8 @@ OwnModelScore own_model_score(const CollectiveSummary& summary) {
     own.push_back(*result.nccl_median);
   }
   if (score.tables == 0) return score;
-  score.forecast_median = middle(forecast);
-  score.own_median = middle(own);
+  score.forecast_median = validate::quantile(forecast, 0.5);
+  score.own_median = validate::quantile(own, 0.5);
   return score;
 }
 
