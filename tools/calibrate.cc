@@ -84,8 +84,9 @@ Command add_calibrate(CLI::App& app) {
   command->add_option("-o,--output", options->output, "the fitted description to write (.toml)")
       ->required();
   command
-      ->add_option("FILE", options->files,
-                   "tables: nccl-tests text or JSON, OSU, lambcast measure, our CSV")
+      ->add_option(
+          "FILE", options->files,
+          "tables: nccl-tests text or JSON, OSU, iperf3 -J, perftest, lambcast measure, our CSV")
       ->required();
   command->add_option("--name", options->name, "name inside the description (default: the file's)");
   command->add_option("--source", options->source,

@@ -41,7 +41,7 @@ double busbw_factor(const std::string& op, int ranks) {
   const double n = ranks;
   // compressed_allreduce is held against the all_reduce it replaces.
   if (op == "all_reduce" || op == "compressed_allreduce") return 2 * (n - 1) / n;
-  return op == "broadcast" ? 1 : (n - 1) / n;
+  return op == "broadcast" || op == "send_recv" ? 1 : (n - 1) / n;
 }
 
 Overrides parse_settings(const std::vector<std::string>& settings) {
@@ -133,7 +133,7 @@ void print_nccl_tests(const Options& options, const Cluster& cluster, double fac
              "", "", "(us)", "(GB/s)", "(GB/s)", "");
   const bool reduces = options.op == "all_reduce" || options.op == "reduce_scatter";
   const bool per_rank =
-      options.op != "all_reduce" && options.op != "broadcast" && options.op != compressed;
+      options.op == "all_gather" || options.op == "reduce_scatter" || options.op == "all_to_all";
   std::string running;
   for (const Row& row : rows) {
     // Readers of these logs count columns, so what runs is said in comments, where it changes.

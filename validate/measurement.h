@@ -18,8 +18,9 @@
 //   stream                     messages in flight back to back, t = S/bw  1
 //
 // The last two are no nccl-tests operations: they are what OSU latency, OSU bandwidth, perftest
-// and iperf3 measure. The bandwidth of compressed_allreduce is that of an uncompressed all_reduce
-// which took the same time, so it may exceed the link: 32 bits of S are 1 bit on the wire.
+// and iperf3 measure between two ranks. The bandwidth of compressed_allreduce is that of an
+// uncompressed all_reduce which took the same time, so it may exceed the link: 32 bits of S are 1
+// bit on the wire.
 #pragma once
 
 #include <optional>
@@ -74,6 +75,11 @@ struct Measurement {
   std::optional<int> gpus_per_node;
   std::optional<std::string> algorithm;  // when it was forced or logged
   std::optional<std::string> protocol;
+  // Connections side by side, where no library stands between the wire and the number (iperf3,
+  // perftest).
+  std::optional<int> streams;
+  // How buffers were copied between device and host inside every time; absent: they were not.
+  std::optional<std::string> staging;
   std::vector<Row> rows;
   Provenance provenance;  // of every time in the rows
   // Everything else its header says (gpu, network, settings ...), in its order, for people.
@@ -85,11 +91,12 @@ double algbw_GBps(const Row& row);
 double busbw_GBps(const Measurement& measurement, const Row& row);
 
 // Our CSV: comment lines "# key: value" (collective, ranks, nodes, gpus_per_node, algorithm,
-// protocol, kind, source, then notes), then size_bytes,time_us,algbw_GBps,busbw_GBps and, where
-// there is a spread, min_us,max_us. The bandwidth columns are for people: reading takes the time.
-// `lambcast measure` adds the column `wrong`, elements that differ from the exact result, empty
-// where none was checked. A header without `kind` is taken as published. Throws Error with file,
-// line and reason, also for a row with wrong results.
+// protocol, streams, staging, kind, source, then notes), then
+// size_bytes,time_us,algbw_GBps,busbw_GBps and, where there is a spread, min_us,max_us. The
+// bandwidth columns are for people: reading takes the time. `lambcast measure` adds the column
+// `wrong`, elements that differ from the exact result, empty where none was checked. A header
+// without `kind` is taken as published. Throws Error with file, line and reason, also for a row
+// with wrong results.
 Measurement read_measurement_csv(std::string_view text, std::string_view name);
 std::string write_measurement_csv(const Measurement& measurement);
 

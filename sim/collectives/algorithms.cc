@@ -16,7 +16,7 @@ bool is_power_of_two(int n) { return std::has_single_bit(static_cast<unsigned>(n
 
 struct Algorithm {
   std::string_view name;
-  std::array<bool, 5> ops;  // by Op
+  std::array<bool, 6> ops;  // by Op
   void (*build)(Schedule&, Bytes, const Layout&);
   bool (*fits)(const Layout&);       // beyond the operation
   bool (*symmetric)(const Layout&);  // node 0 stands for every node
@@ -28,48 +28,57 @@ constexpr auto powers_of_two = [](const Layout& layout) {
   return is_power_of_two(layout.ranks) && is_power_of_two(layout.gpus_per_node);
 };
 
-//                               AR     AG     RS     A2A    BC
-constexpr std::array<Algorithm, 12> table{{
-    {"ring", {true, true, true, false, true}, builders::ring, any_layout, any_layout},
+//                               AR     AG     RS     A2A    BC     SR
+constexpr std::array<Algorithm, 13> table{{
+    {"ring", {true, true, true, false, true, false}, builders::ring, any_layout, any_layout},
     {"tree",
-     {true, false, false, false, false},
+     {true, false, false, false, false, false},
      builders::tree,
      [](const Layout& layout) { return layout.nodes() > 1; },
      any_layout},
     {"nvls",
-     {true, false, false, false, false},
+     {true, false, false, false, false, false},
      builders::in_switch,
      [](const Layout& layout) { return layout.uniform() && layout.gpus_per_node > 1; },
      any_layout},
     {"hierarchical",
-     {true, false, false, false, false},
+     {true, false, false, false, false, false},
      builders::hierarchical,
      [](const Layout& layout) { return layout.uniform(); },
      any_layout},
     {"recursive_doubling",
-     {true, true, false, false, false},
+     {true, true, false, false, false, false},
      builders::recursive_doubling,
      any_layout,
      powers_of_two},
     {"halving_doubling",
-     {true, false, true, false, false},
+     {true, false, true, false, false, false},
      builders::halving_doubling,
      any_layout,
      powers_of_two},
     {"neighbor_exchange",
-     {false, true, false, false, false},
+     {false, true, false, false, false, false},
      builders::neighbor_exchange,
      [](const Layout& layout) { return layout.ranks % 2 == 0; },
      [](const Layout& layout) { return layout.gpus_per_node % 2 == 0; }},
-    {"pairwise", {false, false, false, true, false}, builders::pairwise, any_layout, any_layout},
-    {"linear", {false, false, false, true, false}, builders::linear, any_layout, any_layout},
-    {"bruck", {false, false, false, true, false}, builders::bruck, any_layout, any_layout},
+    {"pairwise",
+     {false, false, false, true, false, false},
+     builders::pairwise,
+     any_layout,
+     any_layout},
+    {"linear", {false, false, false, true, false, false}, builders::linear, any_layout, any_layout},
+    {"bruck", {false, false, false, true, false, false}, builders::bruck, any_layout, any_layout},
     {"deepspeed_gather",
-     {false, false, false, true, false},
+     {false, false, false, true, false, false},
      builders::deepspeed_gather,
      any_layout,
      any_layout},
-    {"binomial", {false, false, false, false, true}, builders::binomial, any_layout, no_layout},
+    {"binomial",
+     {false, false, false, false, true, false},
+     builders::binomial,
+     any_layout,
+     no_layout},
+    {"shift", {false, false, false, false, false, true}, builders::shift, any_layout, any_layout},
 }};
 
 const Algorithm& find(std::string_view name) {

@@ -27,6 +27,7 @@
 //                       others send their chunk and then their 4-byte scale, one wait for
 //                       everything: linear with 4(n-1) requests per rank.
 //   binomial            broadcast: ceil(log2 n) rounds of S.
+//   shift               send_recv: one round, every rank sends S to the next.
 #pragma once
 
 #include <span>

@@ -90,4 +90,8 @@ void bruck(Schedule& schedule, Bytes size, const Layout& layout) {
   }
 }
 
+void shift(Schedule& schedule, Bytes size, const Layout& layout) {
+  shift_round(schedule, 1, size, 1, layout);
+}
+
 }  // namespace lambcast::builders

@@ -20,6 +20,7 @@ void pairwise(Schedule& schedule, Bytes size, const Layout& layout);
 void linear(Schedule& schedule, Bytes size, const Layout& layout);
 void bruck(Schedule& schedule, Bytes size, const Layout& layout);
 void deepspeed_gather(Schedule& schedule, Bytes size, const Layout& layout);
+void shift(Schedule& schedule, Bytes size, const Layout& layout);
 void binomial(Schedule& schedule, Bytes size, const Layout& layout);
 
 // Appends a send set and returns its index.

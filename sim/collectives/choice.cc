@@ -63,6 +63,8 @@ std::string openmpi_4_0(Op op, int n, double size) {
       return is_power_of_two(n) && size <= 12 * kib ? "halving_doubling" : "ring";
     case Op::broadcast:
       return "binomial";
+    case Op::send_recv:
+      return "shift";
   }
   return "ring";
 }
@@ -79,12 +81,15 @@ std::string openmpi_4_1(Op op, int n, double size) {
       return n >= 4 && size < 256 * kib ? "halving_doubling" : "ring";
     case Op::broadcast:
       return "binomial";
+    case Op::send_recv:
+      return "shift";
   }
   return "ring";
 }
 
 std::vector<std::string> nccl_candidates(Op op, const Layout& layout, bool in_switch) {
   if (op == Op::all_to_all) return {"linear"};
+  if (op == Op::send_recv) return {"shift"};
   std::vector<std::string> names{"ring"};
   if (op == Op::all_reduce && layout.nodes() > 1) names.push_back("tree");
   if (in_switch && supports("nvls", op, layout)) names.push_back("nvls");

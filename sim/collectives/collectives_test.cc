@@ -73,6 +73,8 @@ TEST_CASE("collectives: closed forms on an ideal switch") {
     // Half of all blocks travel in each of log2 n rounds.
     CHECK(on_ideal_switch("bruck", Op::all_to_all, S, n) == Approx(log * (a + S / 2 / B)));
     CHECK(on_ideal_switch("binomial", Op::broadcast, S, n) == Approx(log * (a + S / B)));
+    // All at once, each over links of its own.
+    CHECK(on_ideal_switch("shift", Op::send_recv, S, n) == Approx(a + S / B));
   }
   // Two nodes: one edge per tree, half of S each way on both. More: an inner node moves 2S.
   CHECK(on_ideal_switch("tree", Op::all_reduce, S, 2) == Approx(2 * a + S / B));
@@ -101,6 +103,9 @@ TEST_CASE("collectives: bytes on the wires are conserved") {
         CHECK(sent(algorithm, Op::all_to_all).network_sent_per_node.value() ==
               Approx(gpus * (16. - gpus) / 16 * S));
       }
+      // Of a node only the last rank has its neighbour elsewhere.
+      CHECK(sent("shift", Op::send_recv).sent_per_rank.value() == Approx(S));
+      CHECK(sent("shift", Op::send_recv).network_sent_per_node.value() == Approx(S));
       // A ring leaves each node once per round, a tree and a hierarchy 2(N-1)/N times S.
       const double nodes = 16. / gpus;
       CHECK(sent("ring", Op::all_reduce).network_sent_per_node.value() == Approx(2 * 15. / 16 * S));
@@ -128,7 +133,8 @@ TEST_CASE("collectives: folded and full machines, both network models, give the 
                                 {"pairwise", Op::all_to_all},
                                 {"linear", Op::all_to_all},
                                 {"bruck", Op::all_to_all},
-                                {"deepspeed_gather", Op::all_to_all}};
+                                {"deepspeed_gather", Op::all_to_all},
+                                {"shift", Op::send_recv}};
   const Transport transport = one_protocol(Duration::microseconds(3), Duration::microseconds(14));
   for (const auto& [gpus, nics, nodes] :
        {std::array{4, 1, 4}, std::array{4, 4, 2}, std::array{8, 2, 4}, std::array{3, 1, 3},

@@ -6,7 +6,7 @@ namespace lambcast {
 
 const std::vector<std::string>& op_names() {
   static const std::vector<std::string> names{"all_reduce", "all_gather", "reduce_scatter",
-                                              "all_to_all", "broadcast"};
+                                              "all_to_all", "broadcast",  "send_recv"};
   return names;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -51,10 +52,13 @@ class Model {
  private:
   Cluster cluster_at(const VectorXd& x) const {
     Table table = Table::parse(base_, name_);
-    for (std::size_t j = 0; j < parameters_.size(); ++j)
-      table.set(parameters_[j].key,
-                value_text(parameters_[j].unit, std::exp(x[static_cast<Eigen::Index>(j)])),
-                "calibration");
+    for (std::size_t j = 0; j < parameters_.size(); ++j) {
+      const Parameter& parameter = parameters_[j];
+      const std::string value =
+          value_text(parameter.unit, std::exp(x[static_cast<Eigen::Index>(j)]));
+      table.set(parameter.key, value, "calibration");
+      if (!parameter.also.empty()) table.set(parameter.also, value, "calibration");
+    }
     return decode_cluster(table, name_);
   }
 
@@ -109,6 +113,9 @@ LeastSquaresFit best_fit(LeastSquares problem, const std::vector<VectorXd>& firs
   return *best;
 }
 
+// A limit that the base does not have must lower the cost to this share of what it is without.
+constexpr double worth_a_limit = 0.9;
+
 // The table in the middle by number of ranks, if there are enough to spare one.
 std::size_t table_to_hold_out(std::span<const Measurement> tables) {
   if (tables.size() < 4) return tables.size();
@@ -138,8 +145,13 @@ std::vector<BandError> band_errors(const std::vector<Point>& points, const Vecto
   return errors_by_band(sizes, errors);
 }
 
-Calibration calibration_of(std::span<const Measurement> tables, const Cluster& cluster, bool mpi,
-                           const std::vector<Point>& points, const VectorXd& residuals) {
+// Of the tables of the library.
+std::optional<Calibration> calibration_of(std::span<const Measurement> tables,
+                                          const Cluster& cluster, bool mpi,
+                                          const std::vector<Point>& points,
+                                          const VectorXd& residuals) {
+  const auto of_library = [](const Measurement& table) { return !table.streams; };
+  if (std::none_of(tables.begin(), tables.end(), of_library)) return {};
   Calibration calibration;
   calibration.mpi = mpi;
   calibration.sizes = calibration.ranks = calibration.nodes = {no_limit, 0};
@@ -147,6 +159,7 @@ Calibration calibration_of(std::span<const Measurement> tables, const Cluster& c
     range = {std::min(range.low, value), std::max(range.high, value)};
   };
   for (const Measurement& table : tables) {
+    if (!of_library(table)) continue;
     const MeasuredSeries series = series_of(table, cluster, mpi);
     for (const MeasuredSeries::Part& part : series.parts) {
       const Op op = part.series.request.op;
@@ -157,11 +170,13 @@ Calibration calibration_of(std::span<const Measurement> tables, const Cluster& c
     widen(calibration.ranks, series.ranks);
     widen(calibration.nodes, series.nodes);
   }
-  for (const Point& point : points) widen(calibration.sizes, point.size.value());
+  for (const Point& point : points)
+    if (of_library(tables[point.table])) widen(calibration.sizes, point.size.value());
   for (const SizeBand& band : size_bands) {
     std::vector<double> ratios;  // measured / forecast
     for (std::size_t i = 0; i < points.size(); ++i)
-      if (points[i].size.value() >= band.from && points[i].size.value() < band.below)
+      if (of_library(tables[points[i].table]) && points[i].size.value() >= band.from &&
+          points[i].size.value() < band.below)
         ratios.push_back(std::exp(-residuals[static_cast<Eigen::Index>(i)]));
     if (ratios.empty()) continue;
     calibration.bands.push_back(
@@ -205,9 +220,53 @@ std::vector<Point> points_of(std::span<const Measurement> tables) {
   std::vector<Point> points;
   for (std::size_t t = 0; t < tables.size(); ++t)
     for (const Row& row : tables[t].rows)
-      if (row.size.value() > 0 && row.time.ps() > 0)
-        points.push_back({t, row.size, std::log(row.time.s())});
+      if (counts(tables[t], row)) points.push_back({t, row.size, std::log(row.time.s())});
   return points;
+}
+
+std::string words_for(const Measurement& table) {
+  const int nodes = nodes_of(table);
+  return fmt::format("{} over {} ranks on {} node(s), {}", name_of(table.operation), table.ranks,
+                     nodes, table.provenance.source);
+}
+
+struct Fit {
+  FitSummary summary;
+  double cost = 0;
+};
+
+// The held-out error first, then everything.
+Fit fitted(const std::string& base, const std::string& name, std::span<const Measurement> tables,
+           const std::vector<Parameter>& parameters, const std::vector<Point>& points, bool mpi) {
+  const Cluster cluster = decode_cluster(Table::parse(base, name), name);
+  const Model model(base, name, tables, parameters, mpi);
+  FitSummary summary;
+  summary.mpi = mpi;
+  summary.tables = static_cast<int>(tables.size());
+  summary.rows = static_cast<int>(points.size());
+  const std::size_t held_table = table_to_hold_out(tables);
+  if (held_table < tables.size()) summary.held_out_table = words_for(tables[held_table]);
+  std::vector<Point> seen, held;
+  std::size_t row = 0;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    row = i > 0 && points[i].table == points[i - 1].table ? row + 1 : 0;
+    const bool hold = points[i].table == held_table || row % 4 == 2;
+    (hold ? held : seen).push_back(points[i]);
+  }
+  const LeastSquares blind_problem = problem_of(model, parameters, seen);
+  const LeastSquaresFit blind =
+      best_fit(blind_problem, beginnings(blind_problem.start, parameters));
+  if (!held.empty()) summary.held_out = band_errors(held, model.residuals(blind.x, held));
+  LeastSquares problem = problem_of(model, parameters, points);
+  problem.most_leaps = 10;
+  std::vector<VectorXd> firsts = beginnings(problem.start, parameters);
+  firsts.push_back(blind.x);
+  const LeastSquaresFit all = best_fit(problem, firsts);
+  summary.parameters = fitted_parameters(parameters, all);
+  summary.kept = kept_latencies(cluster, tables, mpi);
+  summary.fitted = band_errors(points, all.residuals);
+  summary.calibration = calibration_of(tables, cluster, mpi, points, all.residuals);
+  return {summary, all.cost};
 }
 
 }  // namespace
@@ -243,40 +302,15 @@ FitSummary calibrate(const std::string& base, const std::string& name,
   const std::vector<Point> points = points_of(tables);
   if (points.empty()) fail_input({"", 0, {}}, "nothing to calibrate on: no row with a time");
   const std::vector<Parameter> parameters = parameters_for(cluster, tables, mpi);
-  const Model model(base, name, tables, parameters, mpi);
-
-  FitSummary summary;
-  summary.mpi = mpi;
-  summary.tables = static_cast<int>(tables.size());
-  summary.rows = static_cast<int>(points.size());
-  const std::size_t held_table = table_to_hold_out(tables);
-  if (held_table < tables.size()) {
-    const Measurement& table = tables[held_table];
-    const MeasuredSeries series = series_of(table, cluster, mpi);
-    summary.held_out_table =
-        fmt::format("{} over {} ranks on {} node(s), {}", name_of(table.operation), series.ranks,
-                    series.nodes, table.provenance.source);
+  std::vector<Parameter> needed;
+  std::copy_if(parameters.begin(), parameters.end(), std::back_inserter(needed),
+               [](const Parameter& parameter) { return !parameter.optional; });
+  Fit fit = fitted(base, name, tables, needed, points, mpi);
+  if (needed.size() < parameters.size()) {
+    Fit limited = fitted(base, name, tables, parameters, points, mpi);
+    if (limited.cost < fit.cost * worth_a_limit) fit = std::move(limited);
   }
-  std::vector<Point> seen, held;
-  std::size_t row = 0;
-  for (std::size_t i = 0; i < points.size(); ++i) {
-    row = i > 0 && points[i].table == points[i - 1].table ? row + 1 : 0;
-    const bool hold = points[i].table == held_table || row % 4 == 2;
-    (hold ? held : seen).push_back(points[i]);
-  }
-  const LeastSquares blind_problem = problem_of(model, parameters, seen);
-  const LeastSquaresFit blind =
-      best_fit(blind_problem, beginnings(blind_problem.start, parameters));
-  if (!held.empty()) summary.held_out = band_errors(held, model.residuals(blind.x, held));
-  LeastSquares problem = problem_of(model, parameters, points);
-  problem.most_leaps = 10;
-  std::vector<VectorXd> firsts = beginnings(problem.start, parameters);
-  firsts.push_back(blind.x);
-  const LeastSquaresFit all = best_fit(problem, firsts);
-  summary.parameters = fitted_parameters(parameters, all);
-  summary.kept = kept_latencies(cluster, tables, mpi);
-  summary.fitted = band_errors(points, all.residuals);
-  summary.calibration = calibration_of(tables, cluster, mpi, points, all.residuals);
+  FitSummary summary = std::move(fit.summary);
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   return summary;
 }

@@ -3,11 +3,15 @@
 // forecast that `lambcast collective` prints, by robust least squares (least_squares.h); parameters
 // are fitted as logarithms within physical bounds, so they stay positive.
 //
+// A limit that the base does not have (what one connection carries) comes in only where the tables
+// cannot be explained as well without.
+//
 // A part of the data is held out first: every fourth size, and with four tables or more one whole
 // table, the middle one by number of ranks. The held-out error is that of a fit that has not seen
 // it; the parameters then come from a second fit on everything.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -51,7 +55,9 @@ struct FitSummary {
   std::vector<BandError> fitted;
   std::vector<BandError> held_out;  // forecast without having seen them
   std::string held_out_table;       // empty: sizes only
-  Calibration calibration;
+  // Absent where no table is one of the library: a wire says nothing of how far its forecasts are
+  // off.
+  std::optional<Calibration> calibration;
   double seconds = 0;
 };
 

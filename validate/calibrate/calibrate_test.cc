@@ -235,7 +235,16 @@ TEST_CASE("calibrate: tables that cannot be placed are refused with a reason") {
   CHECK_THAT(refused(bad), Contains("moves nothing"));
   bad = good;
   bad.operation = Operation::ping_pong;
-  CHECK_THAT(refused(bad), Contains("ping_pong is not forecast here from NCCL tables"));
+  CHECK_THAT(refused(bad), Contains("8 ranks are no pair"));
+  bad.ranks = 2;
+  CHECK_THAT(refused(bad),
+             Contains("a ping_pong of MPI says nothing of NCCL: calibrate with --backend mpi"));
+  bad.streams = 1;
+  CHECK_THAT(refused(bad), Contains("a latency without a library says little of one"));
+  // What an RDMA NIC does with messages of a few bytes is no part of a description.
+  bad.operation = Operation::stream;
+  bad.rows = {{Bytes(64), Duration::microseconds(1), {}}};
+  CHECK_THAT(refused(bad), Contains("no row with a time"));
   bad = good;
   bad.rows.clear();
   CHECK_THAT(refused(bad), Contains("no row with a time"));
@@ -275,6 +284,105 @@ TEST_CASE("calibrate: DeepSpeed's exchange over MPI is its three collectives") {
   CHECK(time_with("1 GB") == Approx(without).epsilon(1e-4));
   CHECK_THROWS_WITH(series_of(table, cluster, false),
                     Contains("compressed_allreduce is not forecast here from NCCL tables"));
+}
+
+// 2 GB over so many connections, as iperf3 would report it.
+Measurement wire(int streams, double GBps) {
+  Measurement table;
+  table.operation = Operation::stream;
+  table.ranks = table.nodes.emplace(2);
+  table.streams = streams;
+  table.provenance = {Kind::measured, "iperf3"};
+  table.rows.push_back({Bytes(2e9), Duration::seconds(2 / GBps), {}});
+  return table;
+}
+
+TEST_CASE("calibrate: one connection and several tell the rate of a NIC and of a connection") {
+  // Eight fill the NIC, one does not.
+  const std::vector tables{wire(1, 2.5), wire(8, 11)};
+  const FitSummary summary = calibrate(base, "base.toml", tables);
+  CHECK(found(summary, "nic.bandwidth").value == Approx(11).epsilon(0.01));
+  CHECK(found(summary, "nccl.flow_cap").value == Approx(2.5).epsilon(0.01));
+  const std::string text = calibrated_cluster(base, "base.toml", "mine", summary, "iperf3 -P");
+  const Cluster cluster = decode_cluster(Table::parse(text, "mine.toml"), "mine.toml");
+  CHECK(cluster.nccl.flow_cap->value.value() == Approx(2.5e9).epsilon(0.01));
+  CHECK_THAT(cluster.nic_bandwidth.provenance.source, Contains("iperf3 -P"));
+  // How far collectives would be off, no stream of bytes tells.
+  CHECK_FALSE(summary.calibration.has_value());
+  CHECK_FALSE(cluster.calibration.has_value());
+  // Two connections as fast as one: the NIC is the limit, and there is no other to write down.
+  const FitSummary full = calibrate(base, "base.toml", std::vector{wire(1, 11), wire(2, 11)});
+  CHECK(found(full, "nic.bandwidth").value == Approx(11).epsilon(0.01));
+  CHECK_FALSE(has(full, "nccl.flow_cap"));
+}
+
+TEST_CASE("calibrate: messages between two ranks tell the latency and the cost of a message") {
+  Table truth = Table::parse(base, "truth.toml");
+  truth.set("node.host_link", "18 GB/s", "test");
+  truth.set("mpi.mpi.network_hop", "23 us", "test");
+  truth.set("mpi.message_overhead", "3 us", "test");
+  truth.set("mpi.nic_efficiency", "0.3", "test");
+  const Cluster cluster = decode_cluster(truth, "truth.toml");
+  std::vector<Measurement> tables;
+  for (const auto& [operation, nodes] :
+       {std::pair{Operation::ping_pong, 2}, {Operation::stream, 2}, {Operation::stream, 1}}) {
+    Measurement table;
+    table.operation = operation;
+    table.ranks = 2;
+    table.nodes = nodes;
+    table.provenance = {Kind::measured, "OSU"};
+    MeasuredSeries series = series_of(table, cluster, true);
+    for (double size = 8; size < 1e8; size *= 4)
+      table.rows.push_back({Bytes(size), forecast_time(series, Bytes(size)), {}});
+    tables.push_back(table);
+  }
+  // A message in flight: its bytes, or its posting; the latency shows in the ping-pong only.
+  CHECK(tables[0].rows.front().time.us() == Approx(23).epsilon(0.001));
+  CHECK(tables[1].rows.front().time.us() == Approx(3));
+  CHECK(tables[1].rows.back().time.s() ==
+        Approx(tables[1].rows.back().size.value() / (0.3 * 20e9)));
+  const FitSummary summary = calibrate(base, "base.toml", tables, true);
+  for (const auto& [key, value] : std::vector<std::pair<const char*, double>>{
+           {"mpi.message_overhead", 3}, {"mpi.nic_efficiency", 0.3}, {"node.host_link", 18}}) {
+    INFO(key);
+    CHECK(found(summary, key).identified);
+    CHECK(found(summary, key).value == Approx(value).epsilon(0.03));
+  }
+  // Base and hop of a protocol only show as their sum.
+  CHECK(found(summary, "mpi.mpi.base").value + found(summary, "mpi.mpi.network_hop").value ==
+        Approx(23).epsilon(0.03));
+  REQUIRE(summary.calibration);
+  CHECK(summary.calibration->operations == std::vector{Op::send_recv});
+}
+
+TEST_CASE("calibrate: copies through host memory, from tables with and without") {
+  Table truth = Table::parse(base, "truth.toml");
+  truth.set("host_copy.pageable_to_host", "3 GB/s", "test");
+  truth.set("host_copy.pageable_to_device", "3 GB/s", "test");
+  const Cluster cluster = decode_cluster(truth, "truth.toml");
+  std::vector<Measurement> tables;
+  for (const bool staged : {false, true}) {
+    Measurement table;
+    table.operation = Operation::compressed_allreduce;
+    table.ranks = 8;
+    table.nodes = 2;
+    if (staged) table.staging = "memcpy";
+    table.provenance = {Kind::measured, "made-up"};
+    MeasuredSeries series = series_of(table, cluster, true);
+    for (double size = 1 << 16; size < 1e9; size *= 4)
+      table.rows.push_back({Bytes(size), forecast_time(series, Bytes(size)), {}});
+    tables.push_back(table);
+  }
+  // Five times the signs and twice a chunk of them; scales are 4 bytes a rank.
+  const double signs = tables[1].rows.back().size.value() / 32;
+  CHECK((tables[1].rows.back().time - tables[0].rows.back().time).s() ==
+        Approx(5.25 * signs / 3e9).epsilon(0.001));
+  const FitSummary summary = calibrate(base, "base.toml", tables, true);
+  CHECK(found(summary, "host_copy.pageable_to_host").identified);
+  CHECK(found(summary, "host_copy.pageable_to_host").value == Approx(3).epsilon(0.03));
+  const std::string text = calibrated_cluster(base, "base.toml", "mine", summary, "made-up");
+  const Cluster fitted = decode_cluster(Table::parse(text, "mine.toml"), "mine.toml");
+  CHECK(fitted.host_copy.pageable_to_device->value.value() == Approx(3e9).epsilon(0.03));
 }
 
 TEST_CASE("calibrate: a section that makes no sense is refused where it stands") {

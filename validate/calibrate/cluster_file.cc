@@ -32,7 +32,7 @@ void put(toml::table& root, std::string_view key, toml::table value) {
   at->insert_or_assign(key, std::move(value));
 }
 
-toml::table evidence(const FittedParameter& parameter) {
+toml::table evidence(const FittedParameter& parameter, const std::string& origin) {
   const Unit unit = parameter.of.unit;
   const double value = rounded(parameter.value, 4);
   toml::table table;
@@ -42,10 +42,10 @@ toml::table evidence(const FittedParameter& parameter) {
     table.insert("value", value_text(unit, value));
   table.insert("kind", parameter.identified ? "fitted" : "assumed");
   table.insert("source", parameter.identified
-                             ? fmt::format("[calibration], 95 % interval {} to {}",
+                             ? fmt::format("{}, 95 % interval {} to {}", origin,
                                            value_text(unit, rounded(parameter.low, 3)),
                                            value_text(unit, rounded(parameter.high, 3)))
-                             : "[calibration] does not determine it: kept near its start");
+                             : origin + " does not determine it: kept near its start");
   table.is_inline(true);
   return table;
 }
@@ -177,10 +177,17 @@ std::string calibrated_cluster(const std::string& base, const std::string& name,
                                const std::string& source) {
   toml::table root = toml::parse(base, name);
   root.insert_or_assign("name", cluster_name);
-  for (const FittedParameter& parameter : summary.parameters)
-    put(root, parameter.of.key, evidence(parameter));
+  // The section says where its numbers are from; without one each says it itself.
+  const std::string origin = summary.calibration ? "[calibration]" : source;
+  for (const FittedParameter& parameter : summary.parameters) {
+    put(root, parameter.of.key, evidence(parameter, origin));
+    if (!parameter.of.also.empty()) put(root, parameter.of.also, evidence(parameter, origin));
+  }
   for (const KeptLatency& latency : summary.kept) put(root, latency.key, evidence(latency));
-  root.insert_or_assign("calibration", section(summary.calibration, source));
+  if (summary.calibration)
+    root.insert_or_assign("calibration", section(*summary.calibration, source));
+  else
+    root.erase("calibration");
   return description_text(root);
 }
 

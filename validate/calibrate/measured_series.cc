@@ -4,10 +4,16 @@
 
 #include <algorithm>
 
+#include "kernels/staging.h"
+#include "models/device/device.h"
 #include "sim/base/error.h"
 
 namespace lambcast::validate {
 namespace {
+
+bool is_pair(Operation operation) {
+  return operation == Operation::ping_pong || operation == Operation::stream;
+}
 
 // Refuses layouts that the cluster cannot hold.
 int checked_nodes(const Measurement& table, const Cluster& cluster, const Where& where) {
@@ -15,6 +21,8 @@ int checked_nodes(const Measurement& table, const Cluster& cluster, const Where&
   if (!table.nodes && !table.gpus_per_node)
     fail_input(where, fmt::format("does not say over how many nodes its {} ranks lie", table.ranks),
                "--nodes");
+  if (is_pair(table.operation) && table.ranks != 2)
+    fail_input(where, fmt::format("{} ranks are no pair", table.ranks));
   const int nodes = nodes_of(table);
   if (nodes < 1 || table.ranks % nodes != 0)
     fail_input(where,
@@ -32,6 +40,46 @@ void add_part(MeasuredSeries& series, const Cluster& cluster, CollectiveSetting 
   series.parts.push_back({prepare(cluster, setting), share, fixed});
 }
 
+Op collective_of(const Measurement& table, bool mpi, const Where& where) {
+  const auto& names = op_names();
+  const auto found = std::find(names.begin(), names.end(), name_of(table.operation));
+  if (found == names.end())
+    fail_input(where,
+               fmt::format("{} is not forecast here from {} tables", name_of(table.operation),
+                           mpi ? "MPI" : "NCCL"),
+               fmt::format("{}", fmt::join(names, ", ")));
+  return static_cast<Op>(found - names.begin());
+}
+
+Bandwidth wire_rate(const Measurement& table, const Cluster& cluster, bool mpi,
+                    const Where& where) {
+  if (table.operation != Operation::stream)
+    fail_input(where,
+               "a latency without a library says little of one: give tables of NCCL or MPI, "
+               "or the bandwidth test");
+  const LibrarySpec& library = mpi ? cluster.mpi : cluster.nccl;
+  const Bandwidth nics = cluster.nic_bandwidth.value;
+  return library.flow_cap ? std::min(nics, library.flow_cap->value * *table.streams) : nics;
+}
+
+// One message of many in flight.
+Duration message_time(CollectiveSeries& series, Bytes size) {
+  const Collective message = forecast(series, size);
+  Duration transfer;
+  for (const Phase& phase : message.program->phases)
+    transfer += analytic_time(*phase.flows, message.machine->topology) * phase.times;
+  return std::max(transfer, series.transport.message_overhead);
+}
+
+Duration copy_time(const HostCopies& copies, Bytes size, int ranks) {
+  const auto elements = static_cast<std::size_t>(size.value() / sizeof(float));
+  Duration sum;
+  for (const StagingCopy& copy : staging_copies(chunk_layout(elements, ranks)))
+    sum += Bytes(static_cast<double>(copy.bytes)) /
+           (copy.to_host ? copies.pageable_to_host : copies.pageable_to_device).value;
+  return sum;
+}
+
 }  // namespace
 
 int nodes_of(const Measurement& table) {
@@ -42,42 +90,52 @@ int nodes_of(const Measurement& table) {
 
 MeasuredSeries series_of(const Measurement& table, const Cluster& cluster, bool mpi) {
   const Where where{table.provenance.source, 0, {}};
-  const bool exchange = table.operation == Operation::compressed_allreduce && mpi;
-  const auto& names = op_names();
-  const auto found = std::find(names.begin(), names.end(), name_of(table.operation));
-  if (found == names.end() && !exchange)
-    fail_input(where,
-               fmt::format("{} is not forecast here from {} tables", name_of(table.operation),
-                           mpi ? "MPI" : "NCCL"),
-               fmt::format("{}", fmt::join(names, ", ")));
   MeasuredSeries series;
   const int nodes = checked_nodes(table, cluster, where);
   series.ranks = table.ranks;
   series.nodes = nodes;
   series.gpus_per_node = table.ranks / nodes;
+  if (table.streams) {
+    series.wire = wire_rate(table, cluster, mpi, where);
+    return series;
+  }
   CollectiveSetting setting;
   setting.ranks = table.ranks;
   setting.gpus_per_node = series.gpus_per_node;
   setting.mpi = mpi;
-  if (exchange) {
+  if (table.operation == Operation::compressed_allreduce && mpi) {
     // The table names the algorithm of its all-gather, where one was forced.
     const bool ring = table.algorithm.value_or("").find("ring") != std::string::npos;
     const char* gather = ring ? "ring" : nullptr;
     add_part(series, cluster, setting, Op::all_to_all, "deepspeed_gather", 1. / 32, Bytes(0));
     add_part(series, cluster, setting, Op::all_gather, gather, 1. / 32, Bytes(0));
     add_part(series, cluster, setting, Op::all_gather, gather, 0, Bytes(4.0 * table.ranks));
+    if (table.staging) series.copies = host_copies(cluster, load_device(cluster.device));
     return series;
   }
+  if (is_pair(table.operation) && !mpi)
+    fail_input(where, fmt::format("a {} of MPI says nothing of NCCL: calibrate with --backend mpi",
+                                  name_of(table.operation)));
+  series.back_to_back = table.operation == Operation::stream;
+  const Op op = is_pair(table.operation) ? Op::send_recv : collective_of(table, mpi, where);
   setting.algorithm = table.algorithm.value_or("");
   setting.protocol = table.protocol.value_or("");
-  add_part(series, cluster, setting, static_cast<Op>(found - names.begin()), nullptr, 1, Bytes(0));
+  add_part(series, cluster, setting, op, nullptr, 1, Bytes(0));
   return series;
 }
 
+bool counts(const Measurement& table, const Row& row) {
+  if (row.size.value() <= 0 || row.time.ps() <= 0) return false;
+  return !table.streams || row.size.value() >= small_below;
+}
+
 Duration forecast_time(MeasuredSeries& series, Bytes size) {
+  if (series.wire.value() > 0) return size / series.wire;
+  if (series.back_to_back) return message_time(series.parts.front().series, size);
   Duration sum;
   for (MeasuredSeries::Part& part : series.parts)
     sum += forecast(part.series, size * part.share + part.fixed).time;
+  if (series.copies) sum += copy_time(*series.copies, size, series.ranks);
   return sum;
 }
 

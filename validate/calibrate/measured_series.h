@@ -4,9 +4,21 @@
 // Most tables are one collective. DeepSpeed's compressed exchange over MPI (compressed_allreduce of
 // S bytes of fp32; deepspeed/runtime/comm/mpi.py) is three: every rank gathers its chunk of the
 // signs from all others, S/32 in total; then the signs are all-gathered, S/32, and the scales, 4 B
-// a rank. Over NCCL such a table also holds the time of our kernels and is not forecast here.
+// a rank. Where the table was measured with staging, every buffer is also copied between device and
+// host memory (kernels/staging.h). Over NCCL such a table also holds the time of our kernels and is
+// not forecast here.
+//
+// Between two ranks, with messages of S bytes:
+//
+//   ping_pong            time = a send_recv of S
+//   stream               time = max(message overhead, S / what its links let pass): latencies hide
+//                        behind the messages before
+//   stream, no library   time = S / min(nic.bandwidth, k flow_cap) over k streams
 #pragma once
 
+#include <optional>
+
+#include "models/training/step.h"
 #include "topologies/collective_forecast.h"
 #include "validate/measurement.h"
 
@@ -18,9 +30,16 @@ struct MeasuredSeries {
     double share;  // of the table's size, plus
     Bytes fixed;
   };
-  std::vector<Part> parts;
+  std::vector<Part> parts;    // one after another
+  bool back_to_back = false;  // a stream of messages
+  Bandwidth wire;             // zero: a library moves the bytes
+  std::optional<HostCopies> copies;
   int ranks = 0, nodes = 0, gpus_per_node = 0;
 };
+
+// Whether its rows say something of a description: an iperf3 or perftest message below 64 KiB tells
+// of the NIC's message rate only, which is no part of one.
+bool counts(const Measurement& table, const Row& row);
 
 // As the table says, or from its GPUs per node; 1 when it says neither.
 int nodes_of(const Measurement& table);

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
+#include "models/device/device.h"
+#include "models/training/step.h"
 #include "validate/calibrate/measured_series.h"
 
 namespace lambcast::validate {
@@ -25,13 +28,31 @@ struct Coverage {
   bool in_switch = false;
   bool messages = false;
   bool turns = false;  // DeepSpeed's exchange over more than two nodes
+  bool wire = false;   // no library
+  bool copies = false;
+  std::set<int> flows;  // connections that share a NIC
 };
 
-Coverage coverage_of(std::span<const Measurement> tables, bool nvls) {
+// A ring or tree has one connection per NIC of a node in use; an exchange one per pair of ranks.
+int flows_of(const Measurement& table, const Cluster& base) {
+  if (table.streams) return *table.streams;
+  if (table.operation != Operation::all_to_all &&
+      table.operation != Operation::compressed_allreduce)
+    return 1;
+  const int nodes = nodes_of(table);
+  const int per_node = table.ranks / nodes;
+  return (table.ranks - per_node) * per_node / nics_in_use(base, per_node);
+}
+
+Coverage coverage_of(std::span<const Measurement> tables, const Cluster& base, bool nvls) {
   Coverage covers;
   for (const Measurement& table : tables) {
     const int nodes = nodes_of(table);
     const bool several = nodes > 1;
+    if (several) covers.flows.insert(flows_of(table, base));
+    covers.wire |= table.streams.has_value();
+    covers.copies |= table.staging.has_value();
+    if (table.streams) continue;
     const bool many_gpus = table.ranks > nodes;
     covers.one_node |= !several;
     covers.nodes |= several;
@@ -40,7 +61,8 @@ Coverage coverage_of(std::span<const Measurement> tables, bool nvls) {
     const bool reduces = table.operation == Operation::all_reduce;
     covers.trees |= several && reduces && table.algorithm.value_or("tree") == "tree";
     covers.in_switch |= nvls && reduces && many_gpus;
-    covers.messages |= table.operation == Operation::all_to_all;
+    covers.messages |=
+        table.operation == Operation::all_to_all || table.operation == Operation::stream;
     covers.turns |= nodes > 2 && table.operation == Operation::compressed_allreduce;
   }
   return covers;
@@ -60,6 +82,14 @@ class Listing {
   }
   void share(const std::string& key, double start, double low, double high) {
     all.push_back({library_ + key, Unit::share, std::clamp(start, low, high), low, high, of_share});
+  }
+  // What one connection carries. Begins at half a NIC where it is not known, where it is felt.
+  void flow_cap(const std::optional<Sourced<Bandwidth>>& known, double nic_GBps) {
+    const double start = known ? known->value.value() * 1e-9 : nic_GBps / 2;
+    Parameter cap{library_ + "flow_cap", Unit::gigabytes_per_s,     start,
+                  nic_GBps * 1e-3,       std::max(nic_GBps, start), of_latency};
+    cap.optional = !known;
+    all.push_back(std::move(cap));
   }
 
   std::vector<Parameter> all;
@@ -98,12 +128,44 @@ void add_protocol(Listing& list, const ProtocolSpec& protocol, const Coverage& c
 std::vector<Parameter> parameters_for(const Cluster& base, std::span<const Measurement> tables,
                                       bool mpi) {
   const LibrarySpec& library = mpi ? base.mpi : base.nccl;
-  const Coverage covers = coverage_of(tables, library.nvls.has_value());
+  const Coverage covers = coverage_of(tables, base, library.nvls.has_value());
   Listing list(mpi ? "mpi" : "nccl");
   const double link = base.gpu_link.value.value() * 1e-9;
   if (!mpi && (covers.one_node || covers.nodes_of_gpus))
     list.all.push_back({"node.gpu_link", Unit::gigabytes_per_s, link, link / 4, link * 2,
                         of_bandwidth(base.gpu_link.provenance)});
+  // Between processes of a node, and out of one process where a NIC is as fast. An assumed one
+  // begins above the NIC, so that both are felt, each in its own tables.
+  const bool known = base.host_link.provenance.kind != Kind::assumed;
+  const double host_link =
+      (known ? base.host_link.value : std::max(base.host_link.value, base.nic_nominal.value * 2))
+          .value() *
+      1e-9;
+  const bool felt =
+      covers.one_node || covers.nodes_of_gpus || base.host_link.value < base.nic_nominal.value * 2;
+  if (mpi && felt && (covers.one_node || covers.nodes))
+    list.all.push_back({"node.host_link", Unit::gigabytes_per_s, host_link, host_link / 50,
+                        host_link * 50, of_latency});
+  if (covers.wire) {
+    const double bandwidth = base.nic_bandwidth.value.value() * 1e-9;
+    list.all.push_back({"nic.bandwidth", Unit::gigabytes_per_s, bandwidth, bandwidth / 100,
+                        std::max(base.nic_nominal.value.value() * 1e-9, bandwidth),
+                        of_bandwidth(base.nic_bandwidth.provenance)});
+  }
+  if (covers.flows.size() > 1 || (library.flow_cap && !covers.flows.empty()))
+    list.flow_cap(library.flow_cap, base.nic_nominal.value.value() * 1e-9);
+  if (covers.copies) {
+    const double start =
+        host_copies(base, load_device(base.device)).pageable_to_host.value.value() * 1e-9;
+    Parameter copies{"host_copy.pageable_to_host",
+                     Unit::gigabytes_per_s,
+                     start,
+                     start / 50,
+                     start * 50,
+                     of_latency};
+    copies.also = "host_copy.pageable_to_device";
+    list.all.push_back(std::move(copies));
+  }
   const double to_name_plate = base.nic_nominal.value / base.nic_bandwidth.value;
   if (covers.nodes) list.share("nic_efficiency", library.nic_efficiency.value, 0.02, to_name_plate);
   if (covers.nodes_of_one_gpu && covers.nodes_of_gpus)

@@ -20,6 +20,9 @@ struct Parameter {
   double start;  // in its unit; all are positive and fitted as logarithms
   double low, high;
   double prior_width;  // of the logarithm: how far it may stray while the tables say nothing
+  std::string also{};  // a key with the same value: the tables cannot tell the two apart
+  // The base has no such limit: it comes in only where it explains the tables better.
+  bool optional = false;
 };
 
 std::vector<Parameter> parameters_for(const Cluster& base, std::span<const Measurement> tables,

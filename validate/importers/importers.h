@@ -39,16 +39,18 @@ std::vector<Measurement> import_nccl_tests_json(std::string_view text, std::stri
 
 // OSU micro-benchmarks: allreduce, allgather, alltoall, bcast, reduce_scatter, latency, bw. OSU
 // prints the size per rank for allgather and alltoall; here it becomes the total. The ranks are
-// not in its output: they come from the hint or a "-n N osu_..." command line in the log.
+// not in its output: they come from the hint or a "-n N osu_..." command line in the log. latency
+// and bw run between two ranks: on two nodes where the hint says two or more.
 std::vector<Measurement> import_osu(std::string_view text, std::string_view name,
                                     const ImportHints& hints = {});
 
-// iperf3 -J over TCP: one row, what the receiver got in the whole time. A note says how many
-// parallel streams it took: their sum may exceed what one connection of a collective reaches.
+// iperf3 -J over TCP: one row, what the receiver got in the whole time, and over how many streams.
+// Like perftest, it runs between two nodes whatever the hint says of other tables.
 std::vector<Measurement> import_iperf3(std::string_view text, std::string_view name,
                                        const ImportHints& hints = {});
 
-// perftest: ib_write_bw and its kin (stream) and the latency tests (ping_pong, t_typical).
+// perftest: ib_write_bw and its kin (stream, one per queue pair) and the latency tests (ping_pong,
+// t_typical).
 std::vector<Measurement> import_perftest(std::string_view text, std::string_view name,
                                          const ImportHints& hints = {});
 

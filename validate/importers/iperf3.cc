@@ -8,7 +8,7 @@
 namespace lambcast::validate {
 
 std::vector<Measurement> import_iperf3(std::string_view text, std::string_view name,
-                                       const ImportHints& hints) {
+                                       const ImportHints&) {
   const std::string file(name);
   const nlohmann::json json = parse_json(text, file);
   if (json.is_object() && json.contains("error")) {
@@ -39,14 +39,10 @@ std::vector<Measurement> import_iperf3(std::string_view text, std::string_view n
   Measurement m;
   m.operation = Operation::stream;
   m.ranks = 2;
-  m.nodes = hints.nodes;
+  m.nodes = 2;
+  m.streams = static_cast<int>(streams);
   m.rows.push_back({Bytes(bytes), Duration::seconds(seconds), {}});
   m.provenance = {Kind::measured, fmt::format("iperf3 {}", file)};
-  m.notes.emplace_back("streams", streams == 1
-                                      ? std::string("1: what one connection reaches")
-                                      : fmt::format("{} in parallel: their sum may exceed what one "
-                                                    "connection of a collective reaches",
-                                                    streams));
   return {m};
 }
 

@@ -68,7 +68,8 @@ struct Run {
   std::map<std::int64_t, std::string> hosts;  // by rank
   std::optional<int> logged_ranks;            // "nranks N" in a message of NCCL
   std::string gpu;
-  bool counts_wrong = true;  // "#wrong" counts elements; the old "error" is a deviation
+  std::optional<std::string> staging;  // of `lambcast measure`
+  bool counts_wrong = true;            // "#wrong" counts elements; the old "error" is a deviation
   bool cpu_time = false;
   std::optional<bool> has_root;  // as the line of column names says
   struct Table {
@@ -138,6 +139,8 @@ class Reader {
     } else if (starts_with(text, "Using devices")) {
       begin_run();
       run_.hosts.clear();
+    } else if (words[0] == "staging:") {
+      run_.staging = trimmed(text.substr(words[0].size()));
     } else if (words[0] == "Rank") {
       read_device(words, line);
     } else if (words[0] == "size" && words.size() > 3) {
@@ -319,6 +322,7 @@ class Reader {
     if (m.nodes && m.ranks % *m.nodes == 0) m.gpus_per_node = m.ranks / *m.nodes;
     m.rows = table.rows;
     m.provenance = {Kind::measured, fmt::format("nccl-tests log {}", file_)};
+    m.staging = run_.staging;
     if (!run_.gpu.empty()) m.notes.emplace_back("gpu", run_.gpu);
     m.notes.emplace_back("data", table.key);
     m.notes.emplace_back("inplace", hints_.in_place ? "in-place columns" : "out-of-place columns");

@@ -140,6 +140,7 @@ class Reader {
            start_line_);
     }
     m.nodes = hints_.nodes;
+    if (m.nodes && is_pair(m.operation)) m.nodes = std::min(*m.nodes, 2);
     if (m.nodes && m.ranks % *m.nodes == 0) m.gpus_per_node = m.ranks / *m.nodes;
     m.rows = std::move(rows_);
     rows_.clear();

@@ -20,13 +20,14 @@ class Reader {
  public:
   explicit Reader(std::string_view name) : file_(name) {}
 
-  Measurement read(std::string_view text, const ImportHints& hints) {
+  Measurement read(std::string_view text) {
     for (const std::string_view line : lines_of(text)) read_line(trimmed(line), ++line_);
     if (rows_.empty()) fail("holds no row of a perftest table", 0);
     Measurement m;
     m.operation = columns_->latency ? Operation::ping_pong : Operation::stream;
     m.ranks = 2;
-    m.nodes = hints.nodes;
+    m.nodes = 2;
+    m.streams = queue_pairs_;
     m.rows = std::move(rows_);
     m.provenance = {Kind::measured, fmt::format("perftest {} {}", title_, file_)};
     for (const std::string& setting : settings_) m.notes.emplace_back("perftest", setting);
@@ -54,6 +55,10 @@ class Reader {
   // "Number of qps   : 1            Transport type : IB"
   void keep_setting(std::string_view line) {
     const auto words = words_of(line);
+    if (starts_with(line, "Number of qps") && words.size() > 4) {
+      const auto number = as_integer(words[4]);
+      if (number && *number > 0 && *number <= 65536) queue_pairs_ = static_cast<int>(*number);
+    }
     const std::string text = fmt::format("{}", fmt::join(words, " "));
     if (std::find(settings_.begin(), settings_.end(), text) == settings_.end()) {
       settings_.push_back(text);
@@ -126,14 +131,15 @@ class Reader {
   std::string title_;
   std::optional<Columns> columns_;
   std::vector<std::string> settings_;
+  int queue_pairs_ = 1;
   std::vector<Row> rows_;
 };
 
 }  // namespace
 
 std::vector<Measurement> import_perftest(std::string_view text, std::string_view name,
-                                         const ImportHints& hints) {
-  return {Reader(name).read(text, hints)};
+                                         const ImportHints&) {
+  return {Reader(name).read(text)};
 }
 
 }  // namespace lambcast::validate

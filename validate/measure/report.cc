@@ -63,6 +63,11 @@ std::string rate(double GBps) {
   return GBps < 1 ? fmt::format("{:6.4f}", GBps) : fmt::format("{:6.2f}", GBps);
 }
 
+std::optional<std::string> staging_words(const MeasuredTable& table) {
+  if (table.options.staging == Staging::none) return {};
+  return "memcpy in place of copies between device and host";
+}
+
 // Key and sentence of what a shared GPU makes of the table.
 std::vector<std::pair<std::string, std::string>> sharing_notes(const MeasuredTable& table) {
   if (table.sharing.how.empty()) return {};
@@ -80,6 +85,7 @@ void write_text_head(const MeasuredTable& table, std::ostream& out) {
              "iters: {} validation: {}\n",
              o.min_bytes, o.max_bytes, o.factor, o.warmup, o.iterations, o.check_iterations);
   fmt::print(out, "# timing: {}\n", statistic_words(table));
+  if (const auto words = staging_words(table)) fmt::print(out, "# staging: {}\n", *words);
   for (const auto& [key, words] : sharing_notes(table)) fmt::print(out, "# {}: {}\n", key, words);
   fmt::print(out, "#\n# Using devices\n");
   for (std::size_t rank = 0; rank < table.places.size(); ++rank) {
@@ -149,6 +155,7 @@ void write_json(const MeasuredTable& table, const Measurement& measurement, std:
                               {"backend", table.backend},
                               {"library", table.library},
                               {"timing", statistic_words(table)}};
+  if (const auto words = staging_words(table)) json["staging"] = *words;
   for (const auto& [key, words] : sharing_notes(table)) json[key] = words;
   for (std::size_t rank = 0; rank < table.places.size(); ++rank) {
     const RankPlace& place = table.places[rank];
@@ -180,17 +187,13 @@ Measurement to_measurement(const MeasuredTable& table) {
   measurement.provenance = {Kind::measured, fmt::format("lambcast measure, backend {}, {}",
                                                         table.backend, table.library)};
   if (!table.options.algorithm.empty()) measurement.algorithm = table.options.algorithm;
+  measurement.staging = staging_words(table);
   auto& notes = measurement.notes;
   notes.emplace_back("date", utc_now());
   notes.emplace_back("kernel", kernel_name());
   if (!table.options.network.empty()) notes.emplace_back("network", table.options.network);
   notes.emplace_back("timing", statistic_words(table));
   for (auto& note : sharing_notes(table)) notes.push_back(std::move(note));
-  if (table.options.operation == Operation::compressed_allreduce && table.backend == "mpi") {
-    notes.emplace_back("staging", table.options.staging == Staging::none
-                                      ? "none"
-                                      : "memcpy in place of copies between device and host");
-  }
   std::string settings;
   for (const std::string& entry : allowed_environment()) {
     settings += (settings.empty() ? "" : " ") + entry;

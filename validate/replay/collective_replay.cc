@@ -37,7 +37,7 @@ CollectiveResult replay_one(const CollectiveCase& replayed, const Cluster& clust
   const bool mpi = cluster.calibration && cluster.calibration->mpi;
   validate::MeasuredSeries series = validate::series_of(replayed.measured, cluster, mpi);
   const Op op = series.parts.front().series.request.op;
-  const bool has_own = !mpi && op != Op::all_to_all;
+  const bool has_own = !mpi && op != Op::all_to_all && op != Op::send_recv;
   const NcclOwnMachine own = nccl_own_machine(cluster, series.nodes, series.gpus_per_node);
   CollectiveResult result;
   result.of = replayed;

@@ -157,7 +157,8 @@ NcclOwnMachine nccl_own_machine(const Cluster& cluster, int nodes, int gpus_per_
 }
 
 Duration nccl_own_time(const NcclOwnMachine& machine, Op op, Bytes size) {
-  LAMBCAST_CHECK(op != Op::all_to_all, "NCCL's model leaves all-to-all out");
+  LAMBCAST_CHECK(op != Op::all_to_all && op != Op::send_recv,
+                 "NCCL's model leaves all-to-all and send_recv out");
   return Duration::microseconds(Model(machine, op, size.value()).best_us());
 }
 
