@@ -121,6 +121,11 @@ std::vector<Row> forecast_rows(const Options& options, const Cluster& cluster, i
   return rows;
 }
 
+// As wide as in nccl-tests, but with digits left for a slow link.
+std::string rate(double GBps) {
+  return GBps < 1 ? fmt::format("{:.4f}", GBps) : fmt::format("{:.2f}", GBps);
+}
+
 void print_nccl_tests(const Options& options, const Cluster& cluster, double factor,
                       const std::vector<Row>& rows) {
   fmt::print("# lambcast forecast of {} on {}, {} ranks\n", options.op, cluster.name, options.gpus);
@@ -141,10 +146,10 @@ void print_nccl_tests(const Options& options, const Cluster& cluster, double fac
     if (runs != running) fmt::print("# {}\n", runs);
     running = runs;
     const double algbw = row.time.ps() == 0 ? 0 : row.size / row.time.s() * 1e-9;
-    fmt::print(" {:>13.0f} {:>13.0f} {:>9} {:>7} {:>6} {:>11.2f} {:>9.2f} {:>9.2f} {:>7}\n",
-               row.size, std::floor(row.size / 4 / (per_rank ? options.gpus : 1)), "float",
-               reduces ? "sum" : "none", options.op == "broadcast" ? 0 : -1, row.time.us(), algbw,
-               algbw * factor, "N/A");
+    fmt::print(" {:>13.0f} {:>13.0f} {:>9} {:>7} {:>6} {:>11.2f} {:>9} {:>9} {:>7}\n", row.size,
+               std::floor(row.size / 4 / (per_rank ? options.gpus : 1)), "float",
+               reduces ? "sum" : "none", options.op == "broadcast" ? 0 : -1, row.time.us(),
+               rate(algbw), rate(algbw * factor), "N/A");
   }
 }
 

@@ -12,7 +12,7 @@ namespace lambcast {
 namespace {
 
 struct Options {
-  std::string against, cluster, rows, out;
+  std::string against, cluster, backend, rows, out;
   int nodes = 0;
   double max_error = 0;
   bool canary = false;
@@ -25,7 +25,8 @@ std::vector<CollectiveCase> cases_from_log(const Options& options) {
   std::vector<CollectiveCase> cases;
   for (validate::Measurement& table :
        validate::import_measurements(read_file(options.against), options.against, hints))
-    cases.push_back({options.against, options.cluster, false, std::move(table)});
+    cases.push_back({options.against, options.cluster, false, std::move(table), {}});
+  if (!options.backend.empty()) cases.back().mpi = options.backend == "mpi";
   return cases;
 }
 
@@ -87,6 +88,10 @@ Command add_validate(CLI::App& app) {
                       "figures of your own: with --cluster a log of nccl-tests, OSU or lambcast "
                       "measure, else training cases as validate/replay/published/*.csv");
   command->add_option("--cluster", options->cluster, "the cluster the log is from");
+  command
+      ->add_option("--backend", options->backend,
+                   "whose log it is, nccl or mpi (default: what the cluster was calibrated for)")
+      ->check(CLI::IsMember({"nccl", "mpi"}));
   command->add_option("--nodes", options->nodes, "number of nodes, where the log does not say");
   command->add_option("--max-error", options->max_error,
                       "limit of the median error of the log, as 0.1");

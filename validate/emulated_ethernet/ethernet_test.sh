@@ -5,7 +5,7 @@
 #   ethernet_test.sh PROGRAM YIELD_SLEEP
 set -euo pipefail
 program=$1
-export YIELD_SLEEP=$2
+export RANK_PRELOAD=$2
 ethernet=$(dirname "$(readlink -f "$0")")/emulated-ethernet
 fail() { echo "FAILED: $1"; exit 1; }
 

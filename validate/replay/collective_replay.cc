@@ -34,7 +34,8 @@ std::string fabric_of(const std::string& cluster, int nodes) {
 }
 
 CollectiveResult replay_one(const CollectiveCase& replayed, const Cluster& cluster) {
-  const bool mpi = cluster.calibration && cluster.calibration->mpi;
+  const bool calibrated_for_mpi = cluster.calibration && cluster.calibration->mpi;
+  const bool mpi = replayed.mpi.value_or(calibrated_for_mpi);
   validate::MeasuredSeries series = validate::series_of(replayed.measured, cluster, mpi);
   const Op op = series.parts.front().series.request.op;
   const bool has_own = !mpi && op != Op::all_to_all && op != Op::send_recv;
