@@ -22,6 +22,9 @@ Json stage_json(const StageForecast& stage) {
   return {{"name", std::string(name_of(stage.kind))},
           {"steps", stage.steps},
           {"step_time_us", stage.step_time_us},
+          {"step_time_low_us", stage.step_time_low_us},
+          {"step_time_high_us", stage.step_time_high_us},
+          {"communication_calibrated", stage.calibrated},
           {"forward_us", stage.forward_us},
           {"backward_us", stage.backward_us},
           {"gradient_comm_us", stage.gradient_comm_us},
@@ -90,6 +93,26 @@ Json inputs_json(const Training& training) {
     inputs["config_hash"] = file_hash(training.config.file);
   }
   return inputs;
+}
+
+// What communication leaves open, and whether measurements of this cluster stand behind it.
+std::string intervals(const Training& training, const Forecast& forecast) {
+  if (training.gpus == 1) return {};
+  std::string out;
+  bool calibrated = true;
+  for (const StageForecast& stage : forecast.stages) {
+    out += fmt::format("{}{} {:.2f} to {:.2f} ms", out.empty() ? "" : ", ", name_of(stage.kind),
+                       stage.step_time_low_us * 1e-3, stage.step_time_high_us * 1e-3);
+    calibrated &= stage.calibrated;
+  }
+  const auto& calibration = training.cluster->calibration;
+  const std::string stands =
+      calibrated ? "calibrated"
+      : calibration
+          ? fmt::format("extrapolated: {} was calibrated on {} for {}", training.cluster->name,
+                        calibration->mpi ? "MPI" : "NCCL", describe(*calibration))
+          : fmt::format("{} was not calibrated", training.cluster->name);
+  return fmt::format("step by the interval of its communication: {}\n({})\n", out, stands);
 }
 
 }  // namespace
@@ -164,6 +187,7 @@ std::string forecast_table(const Scenario& scenario, const Forecast& forecast,
         (stage.compress_us + stage.decompress_us) * 1e-3, stage.optimizer_us * 1e-3,
         stage.samples_per_s);
   }
+  out += intervals(training, forecast);
   const RunForecast& run = forecast.run;
   out += fmt::format("\nrun: {} steps in {}, {:.1f} samples/s, {:.1f} GPU-hours", run.steps,
                      to_text(Duration::seconds(std::min(run.time_s, 9e6))), run.samples_per_s,

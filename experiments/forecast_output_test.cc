@@ -54,6 +54,7 @@ Keys sorted(Keys keys) {
 }
 
 // What scripts rely on; keys may be added to it, none may go.
+const Keys interval_keys{"step_time_low_us", "step_time_high_us", "communication_calibrated"};
 const Keys stage_keys{"name",
                       "steps",
                       "step_time_us",
@@ -92,9 +93,14 @@ TEST_CASE("json: every promised key, with its type") {
   CHECK(json.at("stages")[0].at("name") == "warmup");
   CHECK(json.at("stages")[1].at("name") == "compression");
   for (const Json& stage : json.at("stages")) {
-    CHECK(keys_of(stage) == sorted(stage_keys));
+    Keys all = stage_keys;
+    all.insert(all.end(), interval_keys.begin(), interval_keys.end());
+    CHECK(keys_of(stage) == sorted(all));
     for (const std::string& key : stage_keys)
       if (key != "name") CHECK(stage.at(key).is_number());
+    CHECK(stage.at("communication_calibrated").is_boolean());
+    CHECK(stage.at("step_time_low_us") <= stage.at("step_time_us"));
+    CHECK(stage.at("step_time_high_us") >= stage.at("step_time_us"));
   }
   CHECK(keys_of(json.at("run")) == sorted(run_keys));
   CHECK(json.at("run").at("cost_usd").is_null());
@@ -179,6 +185,7 @@ TEST_CASE("csv: the columns promised, in the order promised") {
   CHECK(place("cost_source") == place("status") + 1);
   for (const char* name : {"volume_reduction", "speedup_vs_baseline", "peak_bytes_per_gpu"})
     CHECK(place(name) < place("status"));
+  CHECK(columns.back() == "communication_calibrated");
 }
 
 TEST_CASE("csv: a row says what the JSON says") {
@@ -194,6 +201,10 @@ TEST_CASE("csv: a row says what the JSON says") {
       const std::string prefix = stage.at("name").get<std::string>() + "_";
       for (const std::string& key : stage_keys)
         if (key != "name") CHECK(table.number(0, prefix + key) == stage.at(key).get<double>());
+      for (const char* end : {"step_time_low_us", "step_time_high_us"})
+        CHECK(table.number(0, prefix + end) == stage.at(end).get<double>());
+      CHECK(table.text(0, "communication_calibrated") ==
+            stage.at("communication_calibrated").dump());
       ++present;
     }
     for (const char* stage : {"uniform", "warmup", "compression", "silent"})

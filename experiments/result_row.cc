@@ -36,6 +36,12 @@ constexpr std::array<StageColumn, 15> stage_columns{{
     {"tflops_per_gpu", &StageForecast::tflops_per_gpu},
 }};
 
+const StageForecast* find_stage(const Forecast& forecast, StepKind kind) {
+  const auto found = std::find_if(forecast.stages.begin(), forecast.stages.end(),
+                                  [&](const StageForecast& stage) { return stage.kind == kind; });
+  return found == forecast.stages.end() ? nullptr : &*found;
+}
+
 std::string whole(std::int64_t value) { return fmt::format("{}", value); }
 
 std::string kernels_name(Kernels kernels) {
@@ -61,6 +67,10 @@ const std::vector<std::string>& result_columns() {
           "fits", "status", "cost_source", "cuda_aware", "nic_bandwidth_Gbps", "kernels",
           "network"})
       all.emplace_back(name);
+    for (const StepKind kind : kinds)
+      for (const char* end : {"low", "high"})
+        all.push_back(fmt::format("{}_step_time_{}_us", name_of(kind), end));
+    all.emplace_back("communication_calibrated");
     return all;
   }();
   return columns;
@@ -88,10 +98,8 @@ std::vector<std::string> result_row(const Scenario& scenario, const Forecast& fo
                                    : ""};
   row.reserve(result_columns().size());
   for (const StepKind kind : kinds) {
-    const auto stage =
-        std::find_if(forecast.stages.begin(), forecast.stages.end(),
-                     [&](const StageForecast& candidate) { return candidate.kind == kind; });
-    const bool present = stage != forecast.stages.end();
+    const StageForecast* stage = find_stage(forecast, kind);
+    const bool present = stage != nullptr;
     row.push_back(present ? whole(stage->steps) : "");
     for (const StageColumn& column : stage_columns)
       row.push_back(present ? csv::number((*stage).*column.value) : "");
@@ -113,6 +121,14 @@ std::vector<std::string> result_row(const Scenario& scenario, const Forecast& fo
        csv::number(training.cluster->nic_bandwidth.value.value() * 8e-9),
        kernels_name(training.kernels),
        training.network == NetworkModel::flow ? "flow" : "analytic"});
+  bool calibrated = true;
+  for (const StepKind kind : kinds) {
+    const StageForecast* stage = find_stage(forecast, kind);
+    row.push_back(stage != nullptr ? csv::number(stage->step_time_low_us) : "");
+    row.push_back(stage != nullptr ? csv::number(stage->step_time_high_us) : "");
+    calibrated &= stage == nullptr || stage->calibrated;
+  }
+  row.emplace_back(calibrated ? "true" : "false");
   return row;
 }
 

@@ -15,7 +15,7 @@ namespace lambcast {
 namespace {
 
 struct Options {
-  std::string cluster, output, name, source, backend = "nccl";
+  std::string cluster, output, name, source, backend;
   std::vector<std::string> files;
   std::string operation;
   int ranks = 0, nodes = 0;
@@ -42,6 +42,20 @@ std::string sources_of(const std::vector<validate::Measurement>& tables) {
   return fmt::format("{} tables, the first: {}", tables.size(), sources.front());
 }
 
+// Whose collectives the tables are, as they and the user say; NCCL's where nobody does.
+bool of_mpi(const std::vector<validate::Measurement>& tables, const std::string& asked) {
+  std::string backend = asked;
+  for (const validate::Measurement& table : tables) {
+    if (!table.backend) continue;
+    if (!backend.empty() && *table.backend != backend)
+      fail_input({table.provenance.source, 0, {}},
+                 fmt::format("is a table of {}, not of {}: calibrate each by itself",
+                             *table.backend, backend));
+    backend = *table.backend;
+  }
+  return backend == "mpi";
+}
+
 int calibrate_command(const Options& options) {
   const std::string base =
       is_path(options.cluster) ? read_file(options.cluster) : cluster_text(options.cluster);
@@ -58,7 +72,7 @@ int calibrate_command(const Options& options) {
     for (validate::Measurement& table : validate::import_measurements(read_file(file), file, hints))
       tables.push_back(std::move(table));
   const validate::FitSummary summary =
-      validate::calibrate(base, base_name, tables, options.backend == "mpi");
+      validate::calibrate(base, base_name, tables, of_mpi(tables, options.backend));
   const std::string name = options.name.empty() ? file_stem(options.output) : options.name;
   const std::string source = options.source.empty() ? sources_of(tables) : options.source;
   const std::string text = validate::calibrated_cluster(base, base_name, name, summary, source);
@@ -91,7 +105,9 @@ Command add_calibrate(CLI::App& app) {
   command->add_option("--name", options->name, "name inside the description (default: the file's)");
   command->add_option("--source", options->source,
                       "where the tables are from, for the description (default: as they say)");
-  command->add_option("--backend", options->backend, "whose tables these are: nccl or mpi")
+  command
+      ->add_option("--backend", options->backend,
+                   "whose tables these are, nccl or mpi (default: as they say, else nccl)")
       ->check(CLI::IsMember({"nccl", "mpi"}));
   command->add_option("--op", options->operation, "operation, where a log does not say");
   command->add_option("--ranks", options->ranks, "number of ranks, where a log does not say");

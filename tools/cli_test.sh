@@ -166,5 +166,17 @@ expect 2 'bruck does not do all_reduce over 8 ranks' \
   "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --algorithm bruck
 expect 2 "unknown protocol 'LL256'" "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --protocol LL256
 
+# calibrate: whose tables they are, they say themselves.
+table() {
+  printf '# collective: all_gather\n# ranks: 2\n# nodes: 2\n# backend: %s\nsize_bytes,time_us\n1024,%s\n1048576,900\n' \
+    "$1" "$2"
+}
+table mpi 60 > mpi.csv
+table nccl 40 > nccl.csv
+expect 0 'mpi.nic_efficiency' "$lambcast" calibrate --cluster commodity-10gbe -o fitted.toml mpi.csv
+expect 0 'nccl.nic_efficiency' "$lambcast" calibrate --cluster commodity-10gbe -o fitted.toml nccl.csv
+expect 2 'a table of nccl, not of mpi' "$lambcast" calibrate --cluster commodity-10gbe -o fitted.toml mpi.csv nccl.csv
+expect 2 'a table of mpi, not of nccl' "$lambcast" calibrate --cluster commodity-10gbe -o fitted.toml --backend nccl mpi.csv
+
 echo "$checks checks, $failures failures"
 [ "$failures" -eq 0 ]

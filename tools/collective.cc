@@ -33,7 +33,7 @@ struct Row {
   double size;
   Duration time;
   std::string algorithm, protocol;
-  std::optional<CalibratedInterval> interval;  // where the cluster was calibrated
+  CalibratedInterval interval;
 };
 
 // Bus bandwidth over algorithm bandwidth, as nccl-tests defines it.
@@ -63,11 +63,19 @@ Op op_of(const Options& options) {
 const char* const compressed = "compressed_allreduce";
 
 // Adds one collective of the exchange to a row; equal names are written once.
-void add_collective(Row& row, const Collective& collective, const Options& options) {
+void add_collective(Row& row, const Collective& collective, const Options& options,
+                    const Cluster& cluster, const Layout& layout) {
   const bool flow = options.network == "flow";
-  row.time += flow || options.symmetry == "off"
-                  ? simulate(collective, flow ? NetworkModel::flow : NetworkModel::analytic)
-                  : collective.time;
+  const Duration time =
+      flow || options.symmetry == "off"
+          ? simulate(collective, flow ? NetworkModel::flow : NetworkModel::analytic)
+          : collective.time;
+  row.time += time;
+  const auto interval =
+      interval_of(cluster, options.backend == "mpi", collective.op, collective.size, layout, time);
+  row.interval.low += interval.low;
+  row.interval.high += interval.high;
+  row.interval.calibrated &= interval.calibrated;
   const auto add = [](std::string& names, const std::string& name) {
     if (names.find(name) == std::string::npos) names += (names.empty() ? "" : "+") + name;
   };
@@ -105,17 +113,14 @@ std::vector<Row> forecast_rows(const Options& options, const Cluster& cluster, i
   CollectiveSeries series = prepare(cluster, setting);
   std::vector<Row> rows;
   for (const double size : sizes_of(options)) {
-    Row row{size, Duration(), "", "", std::nullopt};
+    Row row{size, Duration(), "", "", {Duration(), Duration(), true}};
+    const Layout& layout = series.request.layout;
     if (exchange) {
       for (const Collective& part : compressed_exchange(cluster, setting, Bytes(size)))
-        add_collective(row, part, options);
+        add_collective(row, part, options, cluster, layout);
     } else {
-      add_collective(row, forecast(series, Bytes(size)), options);
-      if (cluster.calibration && cluster.calibration->mpi == setting.mpi)
-        row.interval = interval_of(*cluster.calibration, setting.op, Bytes(size), setting.ranks,
-                                   series.request.layout.nodes(), row.time);
+      add_collective(row, forecast(series, Bytes(size)), options, cluster, layout);
     }
-    if (!row.interval) row.interval = uncalibrated_interval(row.time);
     rows.push_back(std::move(row));
   }
   return rows;
@@ -141,8 +146,14 @@ void print_nccl_tests(const Options& options, const Cluster& cluster, double fac
       options.op == "all_gather" || options.op == "reduce_scatter" || options.op == "all_to_all";
   std::string running;
   for (const Row& row : rows) {
-    // Readers of these logs count columns, so what runs is said in comments, where it changes.
-    const std::string runs = fmt::format("{}/{}", row.algorithm, row.protocol);
+    // Readers of these logs count columns, so what runs and how far it can be trusted is said in
+    // comments, where it changes.
+    const std::string runs =
+        fmt::format("{}/{}, {}: {:.2f} to {:.2f} times the time", row.algorithm, row.protocol,
+                    row.interval.calibrated                                  ? "calibrated"
+                    : cluster.calibration && cluster.calibration->mpi == mpi ? "extrapolated"
+                                                                             : "not calibrated",
+                    row.interval.low / row.time, row.interval.high / row.time);
     if (runs != running) fmt::print("# {}\n", runs);
     running = runs;
     const double algbw = row.time.ps() == 0 ? 0 : row.size / row.time.s() * 1e-9;
@@ -169,9 +180,9 @@ void print_json(const Options& options, const Cluster& cluster, int gpus_per_nod
                                {"busbw_GBps", algbw * factor},
                                {"algorithm", row.algorithm},
                                {"protocol", row.protocol},
-                               {"low_us", row.interval->low.us()},
-                               {"high_us", row.interval->high.us()},
-                               {"calibrated", row.interval->calibrated}});
+                               {"low_us", row.interval.low.us()},
+                               {"high_us", row.interval.high.us()},
+                               {"calibrated", row.interval.calibrated}});
   }
   fmt::print("{}\n", json.dump(2));
 }
@@ -191,11 +202,13 @@ int collective_command(const Options& options) {
   if (options.format == "json") {
     print_json(options, cluster, gpus_per_node, factor, rows);
   } else if (options.format == "csv") {
-    fmt::print("size_bytes,time_us,algbw_GBps,busbw_GBps,algorithm,protocol\n");
+    fmt::print(
+        "size_bytes,time_us,algbw_GBps,busbw_GBps,algorithm,protocol,low_us,high_us,calibrated\n");
     for (const Row& row : rows) {
       const double algbw = row.time.ps() == 0 ? 0 : row.size / row.time.s() * 1e-9;
-      fmt::print("{},{},{},{},{},{}\n", row.size, row.time.us(), algbw, algbw * factor,
-                 row.algorithm, row.protocol);
+      fmt::print("{},{},{},{},{},{},{},{},{}\n", row.size, row.time.us(), algbw, algbw * factor,
+                 row.algorithm, row.protocol, row.interval.low.us(), row.interval.high.us(),
+                 row.interval.calibrated);
     }
   } else {
     print_nccl_tests(options, cluster, factor, rows);

@@ -68,15 +68,18 @@ TEST_CASE("collective: CSV says what JSON says") {
   const std::string what = "--cluster hgx-h100-ndr --gpus 32 -b 1M -e 1G -f 4 --format ";
   const csv::Table table = csv::parse(output_of(what + "csv"), "stdout");
   CHECK(table.header == std::vector<std::string>{"size_bytes", "time_us", "algbw_GBps",
-                                                 "busbw_GBps", "algorithm", "protocol"});
+                                                 "busbw_GBps", "algorithm", "protocol", "low_us",
+                                                 "high_us", "calibrated"});
   const Json json = Json::parse(output_of(what + "json"));
   REQUIRE(table.rows.size() == json.at("results").size());
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const Json& row = json.at("results")[i];
-    for (const char* key : {"size_bytes", "time_us", "algbw_GBps", "busbw_GBps"})
+    for (const char* key :
+         {"size_bytes", "time_us", "algbw_GBps", "busbw_GBps", "low_us", "high_us"})
       CHECK(table.number(i, key) == row.at(key).get<double>());
     for (const char* key : {"algorithm", "protocol"})
       CHECK(table.text(i, key) == row.at(key).get<std::string>());
+    CHECK(table.text(i, "calibrated") == row.at("calibrated").dump());
   }
 }
 

@@ -90,7 +90,8 @@ Command add_validate(CLI::App& app) {
   command->add_option("--cluster", options->cluster, "the cluster the log is from");
   command
       ->add_option("--backend", options->backend,
-                   "whose log it is, nccl or mpi (default: what the cluster was calibrated for)")
+                   "whose log it is, nccl or mpi (default: as the log says, else what the cluster "
+                   "was calibrated for)")
       ->check(CLI::IsMember({"nccl", "mpi"}));
   command->add_option("--nodes", options->nodes, "number of nodes, where the log does not say");
   command->add_option("--max-error", options->max_error,

@@ -30,6 +30,17 @@ double times_past(double value, const Calibration::Range& range) {
   return std::max({1.0, value / range.high, range.low / value});
 }
 
+// The half widths w, o and c.
+struct Strangeness {
+  double per_doubling, other_operation, other_side;
+};
+
+const Strangeness& strangeness_of(Bytes size) {
+  static constexpr Strangeness small{0.75, 0.4, 1.15}, medium{0.75, 0.3, 0.75},
+      large{0.25, 0.2, 0.55};
+  return size.value() < small_below ? small : size.value() < medium_below ? medium : large;
+}
+
 }  // namespace
 
 std::optional<Calibration> decode_calibration(const Table& table) {
@@ -75,16 +86,23 @@ CalibratedInterval interval_of(const Calibration& calibration, Op op, Bytes size
   const auto band =
       std::find_if(calibration.bands.begin(), calibration.bands.end() - 1,
                    [&](const Calibration::Band& candidate) { return size < candidate.below; });
-  const double past =
-      std::max({times_past(size.value(), calibration.sizes), times_past(ranks, calibration.ranks),
-                times_past(nodes, calibration.nodes)});
+  const double of_size = std::log2(times_past(size.value(), calibration.sizes));
+  const double doublings =
+      std::max({std::min(1.0, of_size), std::log2(times_past(ranks, calibration.ranks)),
+                std::log2(times_past(nodes, calibration.nodes))});
   const bool known = std::find(calibration.operations.begin(), calibration.operations.end(), op) !=
                      calibration.operations.end();
-  const double wider = (1 + std::log2(past)) * (known ? 1 : 2);
+  const bool crosses = nodes == 1 ? calibration.nodes.low > 1 : calibration.nodes.high == 1;
+  const Strangeness& off = strangeness_of(size);
+  const double further = doublings * off.per_doubling;
+  const double other = known ? 0 : off.other_operation;
+  const double side = crosses ? off.other_side : 0;
   // A band whose rows were all off to one side still does not exclude the forecast itself.
-  const double low = std::min(1.0, std::pow(band->low, wider));
-  const double high = std::max(1.0, std::pow(band->high, wider));
-  return {forecast.scaled(low), forecast.scaled(high), known && past == 1};
+  const auto end = [&](double measured) {
+    return std::exp(std::hypot(measured, std::hypot(further, other, side)));
+  };
+  return {forecast.scaled(1 / end(std::log(std::min(1.0, band->low)))),
+          forecast.scaled(end(std::log(std::max(1.0, band->high)))), known && doublings == 0};
 }
 
 CalibratedInterval uncalibrated_interval(Duration forecast) {

@@ -242,6 +242,13 @@ Transport transport_of(const Cluster& cluster, const LibrarySpec& library, Endpo
   return transport;
 }
 
+CalibratedInterval interval_of(const Cluster& cluster, bool mpi, Op op, Bytes size,
+                               const Layout& layout, Duration forecast) {
+  if (!cluster.calibration || cluster.calibration->mpi != mpi)
+    return uncalibrated_interval(forecast);
+  return interval_of(*cluster.calibration, op, size, layout.ranks, layout.nodes(), forecast);
+}
+
 int nics_in_use(const Cluster& cluster, int gpus_per_node) {
   return std::max(1, cluster.nics * gpus_per_node / cluster.gpus_per_node);
 }

@@ -131,6 +131,10 @@ std::string cluster_text(const std::string& name);
 // The transport of a library, from the point of view of device or host buffers.
 Transport transport_of(const Cluster& cluster, const LibrarySpec& library, Endpoint endpoint);
 
+// By the calibration of that library, if the cluster has one (calibration.h).
+CalibratedInterval interval_of(const Cluster& cluster, bool mpi, Op op, Bytes size,
+                               const Layout& layout, Duration forecast);
+
 // The machine that a library sees with `gpus_per_node` GPUs of each of `nodes` nodes in use. GPUs
 // bring their share of the node's NICs, at least one.
 Machines machines_of(const Cluster& cluster, const LibrarySpec& library, int nodes,

@@ -75,6 +75,7 @@ struct Measurement {
   std::optional<int> gpus_per_node;
   std::optional<std::string> algorithm;  // when it was forced or logged
   std::optional<std::string> protocol;
+  std::optional<std::string> backend;  // "nccl" or "mpi": whose collective it is, where it is known
   // Connections side by side, where no library stands between the wire and the number (iperf3,
   // perftest).
   std::optional<int> streams;
@@ -91,7 +92,7 @@ double algbw_GBps(const Row& row);
 double busbw_GBps(const Measurement& measurement, const Row& row);
 
 // Our CSV: comment lines "# key: value" (collective, ranks, nodes, gpus_per_node, algorithm,
-// protocol, streams, staging, kind, source, then notes), then
+// protocol, backend, streams, staging, kind, source, then notes), then
 // size_bytes,time_us,algbw_GBps,busbw_GBps and, where there is a spread, min_us,max_us. The
 // bandwidth columns are for people: reading takes the time. `lambcast measure` adds the column
 // `wrong`, elements that differ from the exact result, empty where none was checked. A header

@@ -75,11 +75,17 @@ TEST_CASE("what is written reads back the same") {
   Measurement m = read_measurement_csv(kTable, "t.csv");
   m.algorithm = "ring";
   m.protocol = "LL128";
+  m.backend = "nccl";
+  m.streams = 8;
+  m.staging = "memcpy";
   m.provenance.kind = Kind::measured;
   for (Row& row : m.rows) row.spread = Spread{row.time.scaled(0.5), row.time.scaled(2)};
   const std::string text = write_measurement_csv(m);
   const Measurement again = read_measurement_csv(text, "again.csv");
   CHECK(write_measurement_csv(again) == text);
+  CHECK(again.backend == "nccl");
+  CHECK(again.streams == 8);
+  CHECK(again.staging == "memcpy");
   CHECK(again.rows[1].time == m.rows[1].time);
   CHECK(again.rows[1].spread->high == m.rows[1].spread->high);
   CHECK(again.notes == m.notes);

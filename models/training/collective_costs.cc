@@ -45,8 +45,10 @@ const CollectiveCost& CollectiveCosts::cost(const Group& group, Channel channel,
   request.expand = group.expand;
   const Collective collective = plan_collective(request, on.machines, on.transport);
   const bool analytic = group.network == NetworkModel::analytic && !group.expand;
-  cost = {analytic ? collective.time : simulate(collective, group.network), collective.traffic,
-          collective.algorithm, collective.protocol};
+  const Duration time = analytic ? collective.time : simulate(collective, group.network);
+  cost = {time,
+          interval_of(*group.cluster, channel != Channel::nccl, op, size, request.layout, time),
+          collective.traffic, collective.algorithm, collective.protocol};
   return cost;
 }
 

@@ -19,6 +19,7 @@ enum class Channel { nccl, mpi_device, mpi_host };
 
 struct CollectiveCost {
   Duration time;
+  CalibratedInterval interval;
   Traffic traffic;
   std::string algorithm, protocol;
 };

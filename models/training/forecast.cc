@@ -19,6 +19,9 @@ void add_stage(StageForecast& sum, const StepMetrics& step, const Training& trai
   sum.kind = stage.kind;
   sum.steps += stage.steps;
   sum.step_time_us += steps * step.step_time.us();
+  sum.step_time_low_us += steps * step.step_time_low.us();
+  sum.step_time_high_us += steps * step.step_time_high.us();
+  sum.calibrated &= step.calibrated;
   sum.forward_us += steps * step.forward.us();
   sum.backward_us += steps * step.backward.us();
   sum.gradient_comm_us += steps * step.gradient_comm.us();
@@ -44,10 +47,10 @@ void finish_stage(StageForecast& stage, const Training& training) {
   stage.tokens_per_s /= time_s;
   stage.tflops_per_gpu /= time_s;
   for (double* mean :
-       {&stage.step_time_us, &stage.forward_us, &stage.backward_us, &stage.gradient_comm_us,
-        &stage.exposed_comm_us, &stage.compress_us, &stage.decompress_us, &stage.optimizer_us,
-        &stage.bubble_us, &stage.wire_bytes_per_gpu, &stage.inter_node_bytes_per_node,
-        &stage.num_collectives})
+       {&stage.step_time_us, &stage.step_time_low_us, &stage.step_time_high_us, &stage.forward_us,
+        &stage.backward_us, &stage.gradient_comm_us, &stage.exposed_comm_us, &stage.compress_us,
+        &stage.decompress_us, &stage.optimizer_us, &stage.bubble_us, &stage.wire_bytes_per_gpu,
+        &stage.inter_node_bytes_per_node, &stage.num_collectives})
     *mean /= steps;
 }
 

@@ -90,6 +90,9 @@ class StepBuilder {
     run_.metrics.wire_bytes_per_gpu += cost.traffic.sent_per_rank;
     run_.metrics.network_bytes_per_node += cost.traffic.network_sent_per_node;
     ++run_.metrics.num_collectives;
+    run_.metrics.calibrated &= cost.interval.calibrated;
+    shorter_ += cost.time - cost.interval.low;
+    longer_ += cost.interval.high - cost.time;
     return cost.time;
   }
 
@@ -289,6 +292,9 @@ class StepBuilder {
     metrics.exposed_comm = exposed_time(run_.graph, run_.timeline, {Category::gradient_comm},
                                         {Category::forward, Category::backward, Category::compress,
                                          Category::decompress, Category::optimizer});
+    // What hides behind the backward pass shortens no step; longer it may show.
+    metrics.step_time_low = metrics.step_time - std::min(shorter_, metrics.exposed_comm);
+    metrics.step_time_high = metrics.step_time + longer_;
   }
 
   Duration& sum_of(Category category) {
@@ -319,6 +325,7 @@ class StepBuilder {
   StepRun run_;
   ResourceId gpu_;
   ResourceId wire_;
+  Duration shorter_, longer_;  // what the collectives may take less, or more
   TaskId last_ = 0;
   bool has_last_ = false;
 };

@@ -28,6 +28,10 @@ namespace lambcast {
 
 struct StepMetrics {
   Duration step_time;
+  // With every collective at the low or high end of its interval (topologies/calibration.h), and
+  // everything else as forecast.
+  Duration step_time_low, step_time_high;
+  bool calibrated = true;  // all of them lie inside what the cluster was calibrated on
   Duration forward, backward, gradient_comm, exposed_comm, compress, decompress, optimizer, bubble;
   Bytes wire_bytes_per_gpu;
   Bytes network_bytes_per_node;

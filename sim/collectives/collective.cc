@@ -69,7 +69,8 @@ Collective plan_collective(const CollectiveRequest& request, Machines& machines,
           lower(schedule, layout, *machine, transport, protocol, request.expand));
       const Duration time = analytic_time(*program, machine->topology);
       if (!best || time < best->time)
-        best = {algorithm, protocol.name, time, schedule.traffic, std::move(program), machine};
+        best = {request.op, request.size,     algorithm,          protocol.name,
+                time,       schedule.traffic, std::move(program), machine};
     }
   }
   if (!best && !request.algorithm.empty())

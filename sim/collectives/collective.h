@@ -36,6 +36,8 @@ struct CollectiveRequest {
 };
 
 struct Collective {
+  Op op;
+  Bytes size;
   std::string algorithm;
   std::string protocol;
   Duration time;  // analytic, alone on the machine

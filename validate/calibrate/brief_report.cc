@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "validate/calibrate/calibrate.h"
 
 namespace lambcast::validate {
@@ -41,6 +43,17 @@ std::string brief_report(const FitSummary& summary) {
     out += fmt::format("  held out: every fourth size{}{}\n",
                        summary.held_out_table.empty() ? "" : ", and the table ",
                        summary.held_out_table);
+  // What the worst fabric here reaches from 1 MiB up is half of that.
+  constexpr double poor = 0.2;
+  for (const BandError& band : summary.fitted)
+    if (band.median > poor)
+      out += fmt::format(
+          "\nPoor fit: {} rows of {} are off by {:.0f} % and more. Either the "
+          "machine was busy, or it is not what the description says.\n",
+          (band.rows + 1) / 2, band.band, band.median * 100);
+  const auto identified = [](const FittedParameter& parameter) { return parameter.identified; };
+  if (std::none_of(summary.parameters.begin(), summary.parameters.end(), identified))
+    out += "\nNothing is identified: these tables say no more than was assumed before.\n";
   if (!loose.empty())
     out += fmt::format(
         "\nNot identified, so assumed: {}.\nMore tables (other sizes, numbers of nodes "

@@ -256,7 +256,8 @@ Fit fitted(const std::string& base, const std::string& name, std::span<const Mea
   const LeastSquares blind_problem = problem_of(model, parameters, seen);
   const LeastSquaresFit blind =
       best_fit(blind_problem, beginnings(blind_problem.start, parameters));
-  if (!held.empty()) summary.held_out = band_errors(held, model.residuals(blind.x, held));
+  const VectorXd unseen = model.residuals(blind.x, held);
+  summary.held_out = band_errors(held, unseen);
   LeastSquares problem = problem_of(model, parameters, points);
   problem.most_leaps = 10;
   std::vector<VectorXd> firsts = beginnings(problem.start, parameters);
@@ -265,7 +266,11 @@ Fit fitted(const std::string& base, const std::string& name, std::span<const Mea
   summary.parameters = fitted_parameters(parameters, all);
   summary.kept = kept_latencies(cluster, tables, mpi);
   summary.fitted = band_errors(points, all.residuals);
-  summary.calibration = calibration_of(tables, cluster, mpi, points, all.residuals);
+  std::vector<Point> judged = points;
+  judged.insert(judged.end(), held.begin(), held.end());
+  VectorXd residuals(all.residuals.size() + unseen.size());
+  residuals << all.residuals, unseen;
+  summary.calibration = calibration_of(tables, cluster, mpi, judged, residuals);
   return {summary, all.cost};
 }
 

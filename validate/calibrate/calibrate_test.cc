@@ -199,15 +199,23 @@ TEST_CASE("calibrate: an interval widens with the distance from what was measure
   CHECK(inside.low.us() == Approx(90));
   CHECK(inside.high.us() == Approx(110));
   CHECK(interval(Op::all_reduce, 2048, 8, 2).high.us() == Approx(200));
-  // Twice the nodes: squared. Four times the size: to the third power.
+  // Beside the band: 0.75 for twice the nodes, twice that for four times; 0.3 for another
+  // operation; one doubling for any size outside.
+  const double band = std::log(1.1);
   const auto twice = interval(Op::all_reduce, 1e6, 32, 16);
   CHECK_FALSE(twice.calibrated);
-  CHECK(twice.high.us() == Approx(121));
-  CHECK(interval(Op::all_reduce, 4 * 1048576, 32, 8).low.us() == Approx(100 * 0.9 * 0.9 * 0.9));
-  // Another operation: squared, though inside every range.
+  CHECK(twice.high.us() == Approx(100 * std::exp(std::hypot(band, 0.75))));
+  CHECK(interval(Op::all_reduce, 1e6, 128, 32).high.us() ==
+        Approx(100 * std::exp(std::hypot(band, 1.5))));
+  CHECK(interval(Op::all_reduce, 1e9, 32, 8).low.us() ==
+        Approx(100 * std::exp(-std::hypot(std::log(0.9), 0.25))));
   const auto other = interval(Op::all_gather, 1e6, 32, 8);
   CHECK_FALSE(other.calibrated);
-  CHECK(other.high.us() == Approx(121));
+  CHECK(other.high.us() == Approx(100 * std::exp(std::hypot(band, 0.3))));
+  // Several nodes, where one was measured.
+  calibration.nodes = {1, 1};
+  CHECK(interval(Op::all_reduce, 1e6, 8, 2).high.us() ==
+        Approx(100 * std::exp(std::hypot(band, std::hypot(0.75, 0.75)))));
 }
 
 TEST_CASE("calibrate: tables that cannot be placed are refused with a reason") {

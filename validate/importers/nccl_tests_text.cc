@@ -68,6 +68,7 @@ struct Run {
   std::map<std::int64_t, std::string> hosts;  // by rank
   std::optional<int> logged_ranks;            // "nranks N" in a message of NCCL
   std::string gpu;
+  std::string backend = "nccl";
   std::optional<std::string> staging;  // of `lambcast measure`
   bool counts_wrong = true;            // "#wrong" counts elements; the old "error" is a deviation
   bool cpu_time = false;
@@ -139,6 +140,9 @@ class Reader {
     } else if (starts_with(text, "Using devices")) {
       begin_run();
       run_.hosts.clear();
+    } else if (starts_with(text, "lambcast measure, backend mpi,")) {
+      begin_run();
+      run_.backend = "mpi";
     } else if (words[0] == "staging:") {
       run_.staging = trimmed(text.substr(words[0].size()));
     } else if (words[0] == "Rank") {
@@ -322,6 +326,7 @@ class Reader {
     if (m.nodes && m.ranks % *m.nodes == 0) m.gpus_per_node = m.ranks / *m.nodes;
     m.rows = table.rows;
     m.provenance = {Kind::measured, fmt::format("nccl-tests log {}", file_)};
+    m.backend = run_.backend;
     m.staging = run_.staging;
     if (!run_.gpu.empty()) m.notes.emplace_back("gpu", run_.gpu);
     m.notes.emplace_back("data", table.key);

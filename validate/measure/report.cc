@@ -187,6 +187,7 @@ Measurement to_measurement(const MeasuredTable& table) {
   measurement.provenance = {Kind::measured, fmt::format("lambcast measure, backend {}, {}",
                                                         table.backend, table.library)};
   if (!table.options.algorithm.empty()) measurement.algorithm = table.options.algorithm;
+  measurement.backend = table.backend;
   measurement.staging = staging_words(table);
   auto& notes = measurement.notes;
   notes.emplace_back("date", utc_now());

@@ -48,7 +48,8 @@ std::string report(MeasuredTable table, ReportFormat format, bool finished = tru
 
 TEST_CASE("text, JSON and CSV read back as the same measurement") {
   for (const Operation operation : {Operation::all_gather, Operation::compressed_allreduce}) {
-    const MeasuredTable table = table_of_four(operation);
+    MeasuredTable table = table_of_four(operation);
+    if (operation == Operation::compressed_allreduce) table.options.staging = Staging::memcpy;
     const Measurement truth = to_measurement(table);
     CHECK(truth.nodes == 2);
     CHECK(truth.gpus_per_node == 2);
@@ -59,6 +60,9 @@ TEST_CASE("text, JSON and CSV read back as the same measurement") {
       CHECK(all[0].operation == operation);
       CHECK(all[0].ranks == 4);
       CHECK(all[0].nodes == 2);
+      CHECK(all[0].backend == "mpi");
+      CHECK(all[0].staging == truth.staging);
+      CHECK(all[0].staging.has_value() == (operation == Operation::compressed_allreduce));
       REQUIRE(all[0].rows.size() == 2);
       CHECK(all[0].rows[1].size == truth.rows[1].size);
       CHECK(all[0].rows[1].time.us() == Approx(262.144).epsilon(1e-4));

@@ -34,9 +34,13 @@ std::string fabric_of(const std::string& cluster, int nodes) {
 }
 
 CollectiveResult replay_one(const CollectiveCase& replayed, const Cluster& cluster) {
-  const bool calibrated_for_mpi = cluster.calibration && cluster.calibration->mpi;
-  const bool mpi = replayed.mpi.value_or(calibrated_for_mpi);
+  const bool of_calibration = cluster.calibration && cluster.calibration->mpi;
+  const bool of_table =
+      replayed.measured.backend ? replayed.measured.backend == "mpi" : of_calibration;
+  const bool mpi = replayed.mpi.value_or(of_table);
   validate::MeasuredSeries series = validate::series_of(replayed.measured, cluster, mpi);
+  if (series.parts.empty())
+    fail_input({replayed.name, 0, {}}, "no library moved these bytes: calibrate on it instead");
   const Op op = series.parts.front().series.request.op;
   const bool has_own = !mpi && op != Op::all_to_all && op != Op::send_recv;
   const NcclOwnMachine own = nccl_own_machine(cluster, series.nodes, series.gpus_per_node);
@@ -47,6 +51,9 @@ CollectiveResult replay_one(const CollectiveCase& replayed, const Cluster& clust
   for (std::size_t i = 0; i < replayed.measured.rows.size(); ++i) {
     const validate::Row& row = replayed.measured.rows[i];
     result.forecast.push_back(forecast_time(series, row.size));
+    result.interval.push_back(interval_of(cluster, mpi, op, row.size,
+                                          series.parts.front().series.request.layout,
+                                          result.forecast.back()));
     sizes.push_back(row.size.value());
     errors.push_back(error_of(result, i));
     absolute.push_back(std::abs(errors.back()));
@@ -124,6 +131,20 @@ std::string_view role_of(const CollectiveCase& replayed) {
 
 double error_of(const CollectiveResult& result, std::size_t row) {
   return result.forecast[row] / result.of.measured.rows[row].time - 1;
+}
+
+Coverage coverage_of(const std::vector<CollectiveResult>& results, std::string_view role) {
+  Coverage covered;
+  for (const CollectiveResult& result : results) {
+    if (role_of(result.of) != role) continue;
+    for (std::size_t i = 0; i < result.interval.size(); ++i) {
+      const Duration measured = result.of.measured.rows[i].time;
+      ++covered.rows;
+      covered.inside +=
+          result.interval[i].low <= measured && measured <= result.interval[i].high ? 1 : 0;
+    }
+  }
+  return covered;
 }
 
 std::string range_text(const CollectiveLimit& limit) {
@@ -255,6 +276,12 @@ std::string collective_replay_table(const CollectiveSummary& summary) {
                        of.role.empty() ? "over all tables" : "over all " + of.role + " tables",
                        fmt::format("{} tables, {} rows", of.tables, of.rows), of.role,
                        band_columns(of.bands), of.median * 100);
+  for (const char* role : {"fitted", "unseen"}) {
+    const Coverage covered = coverage_of(summary.results, role);
+    if (covered.rows > 0)
+      out += fmt::format("{} of {} {} rows lie inside the 90 % interval of their forecast.\n",
+                         covered.inside, covered.rows, role);
+  }
   out += fmt::format(
       "Medians of |forecast / measured - 1|. Better than NCCL's own model, "
       "uncalibrated, on {} of {} tables.\n\n",
@@ -276,18 +303,22 @@ std::string collective_replay_table(const CollectiveSummary& summary) {
 
 std::string collective_replay_csv(const CollectiveSummary& summary) {
   std::string out =
-      "table,cluster,role,operation,ranks,nodes,size_bytes,measured_us,forecast_us,error\n";
+      "table,cluster,role,operation,ranks,nodes,size_bytes,measured_us,forecast_us,error,low_us,"
+      "high_us,calibrated\n";
   for (const CollectiveResult& result : summary.results) {
     const validate::Measurement& measured = result.of.measured;
     for (std::size_t i = 0; i < result.forecast.size(); ++i)
-      out += csv::row({csv::field(result.of.name), csv::field(result.of.cluster),
-                       std::string(role_of(result.of)), std::string(name_of(measured.operation)),
-                       fmt::format("{}", measured.ranks),
-                       measured.nodes ? fmt::format("{}", *measured.nodes) : "",
-                       csv::number(measured.rows[i].size.value()),
-                       csv::number(measured.rows[i].time.us()),
-                       csv::number(result.forecast[i].us()), csv::number(error_of(result, i))}) +
-             "\n";
+      out +=
+          csv::row({csv::field(result.of.name), csv::field(result.of.cluster),
+                    std::string(role_of(result.of)), std::string(name_of(measured.operation)),
+                    fmt::format("{}", measured.ranks),
+                    measured.nodes ? fmt::format("{}", *measured.nodes) : "",
+                    csv::number(measured.rows[i].size.value()),
+                    csv::number(measured.rows[i].time.us()), csv::number(result.forecast[i].us()),
+                    csv::number(error_of(result, i)), csv::number(result.interval[i].low.us()),
+                    csv::number(result.interval[i].high.us()),
+                    result.interval[i].calibrated ? "true" : "false"}) +
+          "\n";
   }
   return out;
 }

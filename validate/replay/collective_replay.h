@@ -23,17 +23,26 @@ struct CollectiveCase {
   std::string cluster;  // preset or file
   bool fitted = false;  // the cluster was fitted to it, else the table was not seen
   validate::Measurement measured;
-  std::optional<bool> mpi{};  // of the MPI library; absent: as the cluster was calibrated
+  std::optional<bool> mpi{};  // of the MPI library; absent: as the table says, else the calibration
 };
 
 struct CollectiveResult {
   CollectiveCase of;
   std::string fabric;              // how its ranks reach one another: "InfiniBand", for figures
   std::vector<Duration> forecast;  // by row
+  std::vector<CalibratedInterval> interval;  // of each forecast
   std::vector<validate::BandError> bands;
   double median_error = 0;            // of all rows, |forecast / measured - 1|
   std::optional<double> nccl_median;  // of NCCL's own model; absent for all_to_all and MPI
 };
+
+// How many rows of the tables of a role were measured inside the interval of their forecast, which
+// should hold 90 %.
+struct Coverage {
+  int rows = 0;
+  int inside = 0;
+};
+Coverage coverage_of(const std::vector<CollectiveResult>& results, std::string_view role);
 
 // "The median (and 90th percentile) over all rows of this cluster in this range of sizes."
 struct CollectiveLimit {

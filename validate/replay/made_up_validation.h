@@ -53,6 +53,7 @@ inline CollectiveResult made_up_table(const std::string& name, const std::string
     const Duration time = Duration::microseconds(size / 1024);
     result.of.measured.rows.push_back({Bytes(size), time, std::nullopt});
     result.forecast.push_back(time.scaled(ratio));
+    result.interval.push_back({time.scaled(ratio * 0.9), time.scaled(ratio * 1.1), fitted});
   }
   result.median_error = std::abs(ratio - 1);
   result.bands = validate::errors_by_band(sizes, std::vector<double>(sizes.size(), ratio - 1));
