@@ -131,8 +131,11 @@ struct Operands {
     a = DeviceBuffer<float>(a_size / 2 + 1);
     b = DeviceBuffer<float>(b_size / 2 + 1);
     c = DeviceBuffer<float>(c_size);
-    require(fill_random(a.data(), a.size(), 0, nullptr), "fill_random");
-    require(fill_random(b.data(), b.size(), 0, nullptr), "fill_random");
+    for (const auto* x : {&a, &b}) {
+      require(
+          fill_random(reinterpret_cast<__half*>(x->data()), 2 * x->size(), -0.5f, 0.5f, nullptr),
+          "fill_random");
+    }
     require_blas(blas().cublasLtCreate(&handle), "cublasLtCreate");
   }
   ~Operands() { blas().cublasLtDestroy(handle); }
