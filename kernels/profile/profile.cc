@@ -102,9 +102,13 @@ std::string profile_device(const ProfileOptions& options) {
   d.pageable_h2d = host_bandwidth(timer, HostMemory::pageable, cudaMemcpyHostToDevice);
   d.pinned_d2h = host_bandwidth(timer, HostMemory::pinned, cudaMemcpyDeviceToHost);
   d.pinned_h2d = host_bandwidth(timer, HostMemory::pinned, cudaMemcpyHostToDevice);
-  if (options.layers) {
+  d.peak_half = time_large_product(timer);
+  if (const std::string_view why = products_missing(); !why.empty()) {
+    d.notes.emplace_back(why);
+  } else if (options.layers) {
     d.layers = time_layers(timer, options.progress);
-    if (const auto why = layers_missing(); !why.empty()) d.notes.emplace_back(why);
+    if (const auto left_out = profiled_layers().size() - d.layers.size(); left_out > 0)
+      d.notes.push_back(fmt::format("{} layers do not fit the memory and were left out", left_out));
   }
   return to_toml(d);
 }
