@@ -34,7 +34,7 @@ struct LayerTimes {
 
 struct DeviceProfileDocument {
   std::string name;
-  std::string source;  // "lambcast profile, 2026-11-21, CUDA driver 13.0, ..."
+  std::string source;  // "lambcast profile, 2026-11-21, driver 580.82.07, ..."
   Bandwidth memory_bandwidth, copy_bandwidth;
   Bytes memory_capacity;
   Duration launch_overhead;

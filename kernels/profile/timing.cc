@@ -48,6 +48,7 @@ Timing Timer::time(const char* what, const Work& work, const Work& prepare) {
     require(work(stream_), what);
     require(cudaEventRecord(stop_[i], stream_), "cudaEventRecord");
   }
+  if (meanwhile) meanwhile();
   require(cudaStreamSynchronize(stream_), what);
   std::vector<double> samples;
   for (std::size_t i = 0; i < start_.size(); ++i) {

@@ -27,6 +27,9 @@ class Timer {
   using Work = std::function<cudaError_t(cudaStream_t)>;
   Timing time(const char* what, const Work& work, const Work& prepare = {});
 
+  // Called after all iterations are enqueued, while the device works on them; may be empty.
+  std::function<void()> meanwhile;
+
  private:
   int iterations_, warmup_;
   DeviceBuffer<unsigned char> scratch_;
