@@ -34,7 +34,9 @@ struct Both {
     CHECK((dv.to_host() == v));
     CHECK((du.to_host() == u));
     const auto copy = half.to_host();
-    for (std::size_t e = 0; e < elements; ++e) REQUIRE(copy[e] == reference::to_half(p[e]));
+    std::size_t other = 0;
+    for (std::size_t e = 0; e < elements; ++e) other += copy[e] != reference::to_half(p[e]);
+    CHECK(other == 0);
   }
 };
 

@@ -82,7 +82,9 @@ void lamb_agrees(std::size_t largest, unsigned steps) {
     const auto p = both.dp.to_host();
     CHECK(relative_distance(p, both.p) < 1e-5);
     const auto copy = both.half.to_host();
-    for (std::size_t e = 0; e < both.elements; ++e) REQUIRE(copy[e] == reference::to_half(p[e]));
+    std::size_t other = 0;
+    for (std::size_t e = 0; e < both.elements; ++e) other += copy[e] != reference::to_half(p[e]);
+    CHECK(other == 0);
     const auto average = both.average.to_host(), weight = both.weight.to_host();
     for (std::size_t t = 0; t < both.count; ++t) {
       CHECK(average[t] == Approx(both.running[t].average).epsilon(1e-5));
