@@ -1,8 +1,9 @@
 // What the driver's management library (NVML) knows beyond the CUDA API: the driver's release, and
 // the clocks a GPU runs at now, which may be well below the highest it could.
 //
-// It comes with the driver, not with the toolkit, and is loaded when asked for. The few functions
-// used have not changed since NVML 5 and are declared here, so that no header is needed to build.
+// It comes with the driver and is loaded when asked for. The few functions used are declared in
+// nvml.cc as NVIDIA documents them, for nvml.h is not part of every toolkit installation.
+// Source: NVML API reference guide, sections initialization, system queries, device queries.
 #pragma once
 
 #include <optional>
