@@ -2,9 +2,9 @@
 //
 // Times every kernel over a range of sizes and at the exact buffer of BERT-Large, the matrix
 // products of transformer layers forward and backward, and the copies between device and host.
-// Device events around every single call, the L2 cache flushed before each, warm-up calls first;
-// the median and the interquartile range over the iterations are kept. The bandwidth of a plain
-// device copy, measured in the same run, is what the kernels are held against.
+// Device events around every single call, the same state and a flushed L2 cache before each,
+// warm-up calls first; the median and the interquartile range over the iterations are kept. The
+// bandwidth of a plain device copy, measured in the same run, is what the kernels are held against.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,7 @@
 #include "kernels/staging.h"
 
+#include <algorithm>
+
 namespace lambcast {
 
 std::vector<StagingCopy> staging_copies(const ChunkLayout& layout) {
@@ -21,6 +23,12 @@ std::vector<StagingCopy> staging_copies(const ChunkLayout& layout) {
   for (const std::size_t bytes : {chunk, all, scale, scales}) down(bytes);
   for (const std::size_t bytes : {chunk, all, scale, scales}) up(bytes);
   return copies;
+}
+
+std::size_t staging_bytes(const ChunkLayout& layout) {
+  std::size_t most = 0;
+  for (const StagingCopy& copy : staging_copies(layout)) most = std::max(most, copy.bytes);
+  return most;
 }
 
 }  // namespace lambcast

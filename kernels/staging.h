@@ -26,4 +26,7 @@ struct StagingCopy {
 // In the order in which they happen.
 std::vector<StagingCopy> staging_copies(const ChunkLayout& layout);
 
+// What a buffer must hold for every one of them: Np / 8, or 4n where few elements meet many ranks.
+std::size_t staging_bytes(const ChunkLayout& layout);
+
 }  // namespace lambcast

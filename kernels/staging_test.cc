@@ -15,4 +15,10 @@ TEST_CASE("the MPI path stages twice the signs down and three times up") {
   CHECK(up == 3 * layout.packed_bytes() + layout.chunk_bytes() + scales);
   // (n + 2) + 4 down and (n + 3) + 4 up.
   CHECK(copies.size() == (128 + 2) + 4 + (128 + 3) + 4);
+  CHECK(staging_bytes(layout) == layout.packed_bytes());
+}
+
+TEST_CASE("a staging buffer holds the scales of all ranks where they outweigh the signs") {
+  CHECK(staging_bytes(chunk_layout(1, 8)) == 4 * 8);
+  CHECK(staging_bytes(chunk_layout(10000, 8)) == 10048 / 8);
 }

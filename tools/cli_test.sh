@@ -42,6 +42,8 @@ run=(--model bert-large --cluster paper-eth40-v100 --gpus 8 --optimizer onebit_l
 expect 0 'bert-large with onebit_lamb on paper-eth40-v100: 8 GPUs' "$lambcast" simulate "${run[@]}"
 [ -s err ] && fail "a forecast writes to stderr"
 expect 0 '"schema_version": 1' "$lambcast" simulate "${run[@]}" --format json
+printf '[device]\nname = "bare"\nmemory_capacity = "80 GB"\nmemory_bandwidth = "2 TB/s"\ncopy_bandwidth = "1.8 TB/s"\n' >bare.toml
+expect 0 'bert-large with onebit_lamb' "$lambcast" simulate "${run[@]}" --device bare.toml
 expect 0 '^model,cluster,optimizer,backend,nodes,gpus,micro_batch,grad_accum,global_batch,seq_len,steps,freeze_step,' \
   "$lambcast" simulate "${run[@]}" --format csv
 [ "$(wc -l <out)" -eq 2 ] || fail "a header and a row, not $(wc -l <out) lines"

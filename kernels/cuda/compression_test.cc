@@ -31,39 +31,52 @@ std::vector<float> allreduce(OneDeviceWorld& world,
 
 }  // namespace
 
+namespace {
+
+void agrees_with_emulated_world(std::size_t elements, int n, Padding padding) {
+  OneDeviceWorld gpu(chunk_layout(elements, n), padding);
+  emulated::ErrorFeedback cpu = emulated::error_feedback(elements, n);
+  for (unsigned step = 0; step < 3; ++step) {
+    std::vector<std::vector<float>> buffers;
+    for (int r = 0; r < n; ++r) {
+      buffers.push_back(random_values(elements, 100 * step + unsigned(r), 0.01 * r));
+    }
+    const auto decoded = allreduce(gpu, buffers);
+    const std::vector<std::span<float>> spans(buffers.begin(), buffers.end());
+    const emulated::Scales scales = emulated::compressed_allreduce(spans, cpu, padding);
+    for (int r = 0; r < n; ++r) {
+      CHECK(gpu.ranks[std::size_t(r)].worker_scale.to_host()[0] ==
+            Approx(scales.worker[std::size_t(r)]).epsilon(1e-6));
+      CHECK(gpu.ranks[std::size_t(r)].server_scale.to_host()[0] ==
+            Approx(scales.server[std::size_t(r)]).epsilon(1e-6).margin(1e-30));
+    }
+    // A sign may differ only where the compensated value is within rounding of zero, which random
+    // values all but never are.
+    std::size_t flipped = 0;
+    for (std::size_t e = 0; e < elements; ++e) {
+      flipped += std::signbit(decoded[e]) != std::signbit(buffers[0][e]);
+    }
+    CHECK(flipped <= elements / 100000 * step);
+  }
+}
+
+}  // namespace
+
 TEST_CASE("compressed_allreduce on the GPU agrees with the emulated world over several steps") {
   NEED_GPUS(1);
   for (const int n : {1, 3, 8}) {
     for (const std::size_t elements :
          {std::size_t{70}, std::size_t{emulated_device ? 9003 : 100003}}) {
       for (const Padding padding : {Padding::excluded, Padding::counted}) {
-        OneDeviceWorld gpu(chunk_layout(elements, n), padding);
-        emulated::ErrorFeedback cpu = emulated::error_feedback(elements, n);
-        for (unsigned step = 0; step < 3; ++step) {
-          std::vector<std::vector<float>> buffers;
-          for (int r = 0; r < n; ++r) {
-            buffers.push_back(random_values(elements, 100 * step + unsigned(r), 0.01 * r));
-          }
-          const auto decoded = allreduce(gpu, buffers);
-          const std::vector<std::span<float>> spans(buffers.begin(), buffers.end());
-          const emulated::Scales scales = emulated::compressed_allreduce(spans, cpu, padding);
-          for (int r = 0; r < n; ++r) {
-            CHECK(gpu.ranks[std::size_t(r)].worker_scale.to_host()[0] ==
-                  Approx(scales.worker[std::size_t(r)]).epsilon(1e-6));
-            CHECK(gpu.ranks[std::size_t(r)].server_scale.to_host()[0] ==
-                  Approx(scales.server[std::size_t(r)]).epsilon(1e-6).margin(1e-30));
-          }
-          // A sign may differ only where the compensated value is within rounding of zero, which
-          // random values all but never are.
-          std::size_t flipped = 0;
-          for (std::size_t e = 0; e < elements; ++e) {
-            flipped += std::signbit(decoded[e]) != std::signbit(buffers[0][e]);
-          }
-          CHECK(flipped <= elements / 100000 * step);
-        }
+        agrees_with_emulated_world(elements, n, padding);
       }
     }
   }
+}
+
+TEST_CASE("compressed_allreduce over many passes agrees with the emulated world", "[large]") {
+  NEED_GPUS(1);
+  agrees_with_emulated_world(many_passes, 3, Padding::excluded);
 }
 
 TEST_CASE("the unresolved error is the owed error of the reference") {

@@ -145,7 +145,9 @@ __device__ inline float block_max(float x) {
 }
 
 // Blocks of a persistent grid: what the device holds of this kernel at once, but no more than
-// there are `items` of work for a block, nor than reduction_slots.
+// there are `items` of work for a block, nor than reduction_slots, nor than the environment's
+// LAMBCAST_MOST_BLOCKS: with few of them every block strides on however little work there is, which
+// is what a race checker has to see.
 cudaError_t grid_of(const void* kernel, std::size_t items, unsigned& blocks);
 template <typename... Arguments>
 cudaError_t grid_size(void (*kernel)(Arguments...), std::size_t items, unsigned& blocks) {

@@ -36,7 +36,10 @@ GpuDescription describe_gpu() {
   require(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
   cudaDeviceProp properties{};
   require(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+  char pci_address[32] = "";
+  require(cudaDeviceGetPCIBusId(pci_address, sizeof pci_address, device), "cudaDeviceGetPCIBusId");
   return {.name = properties.name,
+          .pci_address = pci_address,
           .driver = version_text(driver),
           .runtime = version_text(runtime),
           .memory_bytes = properties.totalGlobalMem,

@@ -10,8 +10,9 @@ std::string gpus_missing(int wanted);
 
 struct GpuDescription {
   std::string name;
-  std::string driver;   // highest CUDA version the driver supports, "13.0"
-  std::string runtime;  // CUDA version of the runtime linked, "13.0"
+  std::string pci_address;  // "0000:1b:00.0"
+  std::string driver;       // highest CUDA version the driver supports, "13.0"
+  std::string runtime;      // CUDA version of the runtime linked, "13.0"
   std::size_t memory_bytes = 0;
   std::size_t l2_bytes = 0;
   int multiprocessors = 0;

@@ -10,36 +10,48 @@
 using namespace lambcast;
 using namespace lambcast::cuda;
 
+namespace {
+
+void agrees_with_reference(std::size_t elements) {
+  std::vector<std::uint16_t> half_g;
+  for (const float x : random_values(elements, 1)) half_g.push_back(reference::to_half(100 * x));
+  const auto device_half = upload(half_g);
+  const auto* raw = reinterpret_cast<const __half*>(device_half.data());
+  DeviceBuffer<float> g(elements);
+  DeviceBuffer<double> squared_norm(1);
+  DeviceBuffer<double> workspace(reduction_slots);
+  require(measure_gradient(raw, elements, squared_norm.data(), workspace.data(), nullptr),
+          "measure");
+  const float norm = reference::gradient_norm(half_g);
+  CHECK(std::sqrt(squared_norm.to_host()[0]) == Approx(norm).epsilon(1e-6));
+
+  for (const double limit : {0.0, 1.0, 1e9}) {
+    require(unscale_and_clip(raw, g.data(), elements, squared_norm.data(), 1024, limit, nullptr),
+            "unscale_and_clip");
+    std::vector<float> expected(elements);
+    reference::unscale(half_g, expected, reference::clip_factor(norm, 1024, limit));
+    CHECK(relative_distance(g.to_host(), expected) < 1e-6);
+  }
+  require(measure_gradient(g.data(), elements, squared_norm.data(), workspace.data(), nullptr),
+          "measure");
+  CHECK(std::sqrt(squared_norm.to_host()[0]) == Approx(norm / 1024).epsilon(1e-6));
+  const auto before = g.to_host();
+  require(unscale_and_clip(g.data(), elements, squared_norm.data(), 2, 0, nullptr), "unscale");
+  CHECK(g.to_host()[elements - 1] == before[elements - 1] / 2);
+}
+
+}  // namespace
+
 TEST_CASE("norm, overflow, unscale and clip agree with the reference") {
   NEED_GPUS(1);
-  for (const std::size_t elements :
-       {std::size_t{1}, std::size_t{1003}, std::size_t{emulated_device ? 10001 : 1000001}}) {
-    std::vector<std::uint16_t> half_g;
-    for (const float x : random_values(elements, 1)) half_g.push_back(reference::to_half(100 * x));
-    const auto device_half = upload(half_g);
-    const auto* raw = reinterpret_cast<const __half*>(device_half.data());
-    DeviceBuffer<float> g(elements);
-    DeviceBuffer<double> squared_norm(1);
-    DeviceBuffer<double> workspace(reduction_slots);
-    require(measure_gradient(raw, elements, squared_norm.data(), workspace.data(), nullptr),
-            "measure");
-    const float norm = reference::gradient_norm(half_g);
-    CHECK(std::sqrt(squared_norm.to_host()[0]) == Approx(norm).epsilon(1e-6));
-
-    for (const double limit : {0.0, 1.0, 1e9}) {
-      require(unscale_and_clip(raw, g.data(), elements, squared_norm.data(), 1024, limit, nullptr),
-              "unscale_and_clip");
-      std::vector<float> expected(elements);
-      reference::unscale(half_g, expected, reference::clip_factor(norm, 1024, limit));
-      CHECK(relative_distance(g.to_host(), expected) < 1e-6);
-    }
-    require(measure_gradient(g.data(), elements, squared_norm.data(), workspace.data(), nullptr),
-            "measure");
-    CHECK(std::sqrt(squared_norm.to_host()[0]) == Approx(norm / 1024).epsilon(1e-6));
-    const auto before = g.to_host();
-    require(unscale_and_clip(g.data(), elements, squared_norm.data(), 2, 0, nullptr), "unscale");
-    CHECK(g.to_host()[elements - 1] == before[elements - 1] / 2);
+  for (const std::size_t elements : {1, 1003, emulated_device ? 10001 : 1000001}) {
+    agrees_with_reference(elements);
   }
+}
+
+TEST_CASE("norm, unscale and clip over many passes agree with the reference", "[large]") {
+  NEED_GPUS(1);
+  agrees_with_reference(many_passes);
 }
 
 TEST_CASE("an infinity or NaN anywhere is an overflow") {

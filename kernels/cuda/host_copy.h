@@ -30,7 +30,7 @@ class HostBuffer {
 };
 
 // Enqueues the staged copies one after the other between the start of `host` and of `device`, each
-// of at least layout.packed_bytes() and 4 n bytes. Copies through pageable memory return only when
+// of staging_bytes(layout). Copies through pageable memory return only when
 // staged, as in DeepSpeed.
 cudaError_t staging_copies(const ChunkLayout& layout, void* host, void* device,
                            cudaStream_t stream);

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -22,21 +23,25 @@
 #define __shared__ static  // one block runs at a time
 #define __launch_bounds__(threads)
 
-enum cudaError_t {
-  cudaSuccess = 0,
-  cudaErrorNotReady = 600,
-  cudaErrorMisalignedAddress = 716
-};
+enum cudaError_t { cudaSuccess = 0, cudaErrorNotReady = 600, cudaErrorMisalignedAddress = 716 };
 enum cudaMemcpyKind {
   cudaMemcpyHostToDevice = 1,
   cudaMemcpyDeviceToHost = 2,
+  cudaMemcpyDeviceToDevice = 3,
   cudaMemcpyDefault = 4
 };
-enum cudaDeviceAttr { cudaDevAttrMultiProcessorCount };
+enum cudaDeviceAttr {
+  cudaDevAttrClockRate = 13,
+  cudaDevAttrMultiProcessorCount = 16,
+  cudaDevAttrMemoryClockRate = 36
+};
 using cudaStream_t = void*;
 constexpr unsigned cudaStreamNonBlocking = 1;
+using cudaEvent_t = std::chrono::steady_clock::time_point*;
 struct cudaDeviceProp {
   char name[32] = "emulated device";
+  std::size_t totalGlobalMem = std::size_t{1} << 30;
+  int l2CacheSize = 1 << 16, multiProcessorCount = 2, memoryBusWidth = 64;
 };
 
 inline const char* cudaGetErrorString(cudaError_t) { return "error on the emulated device"; }
@@ -51,11 +56,30 @@ inline cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
 inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   return *stream = nullptr, cudaSuccess;
 }
+inline cudaError_t cudaStreamCreate(cudaStream_t* stream) { return *stream = nullptr, cudaSuccess; }
 inline cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
 inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
 inline cudaError_t cudaStreamQuery(cudaStream_t) { return cudaSuccess; }
-inline cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
-  return *value = 2, cudaSuccess;
+inline cudaError_t cudaDeviceGetPCIBusId(char* address, int length, int) {
+  return std::strncpy(address, "0000:00:00.0", static_cast<std::size_t>(length)), cudaSuccess;
+}
+inline cudaError_t cudaDriverGetVersion(int* version) { return *version = 0, cudaSuccess; }
+inline cudaError_t cudaRuntimeGetVersion(int* version) { return *version = 0, cudaSuccess; }
+inline cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int) {
+  return *value = which == cudaDevAttrMultiProcessorCount ? 2 : 0, cudaSuccess;
+}
+inline cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  return *event = new std::chrono::steady_clock::time_point, cudaSuccess;
+}
+inline cudaError_t cudaEventDestroy(cudaEvent_t event) { return delete event, cudaSuccess; }
+inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
+  return *event = std::chrono::steady_clock::now(), cudaSuccess;
+}
+inline cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t start, cudaEvent_t stop) {
+  return *ms = std::chrono::duration<float, std::milli>(*stop - *start).count(), cudaSuccess;
+}
+inline cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  return *free = *total = cudaDeviceProp().totalGlobalMem, cudaSuccess;
 }
 inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void*, int,
                                                                  std::size_t) {
@@ -66,6 +90,10 @@ inline cudaError_t cudaMalloc(void** data, std::size_t bytes) {
   return cudaSuccess;
 }
 inline cudaError_t cudaFree(void* data) { return std::free(data), cudaSuccess; }
+inline cudaError_t cudaMallocHost(void** data, std::size_t bytes) {
+  return *data = std::malloc(bytes), cudaSuccess;
+}
+inline cudaError_t cudaFreeHost(void* data) { return std::free(data), cudaSuccess; }
 inline cudaError_t cudaMemset(void* data, int value, std::size_t bytes) {
   return std::memset(data, value, bytes), cudaSuccess;
 }

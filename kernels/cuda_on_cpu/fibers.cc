@@ -6,7 +6,6 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/cuda/gpu.h"
 #include "kernels/cuda_on_cpu/cuda_runtime.h"
 #include "sim/base/check.h"
 
@@ -134,10 +133,3 @@ std::uint64_t exchange(std::uint64_t offered, unsigned lane) {
 void __syncthreads() {
   lambcast::cuda_on_cpu::meet(lambcast::cuda_on_cpu::block().all, blockDim.x);
 }
-
-namespace lambcast::cuda {
-// The emulated device is always there, once.
-std::string gpus_missing(int wanted) {
-  return wanted <= 1 ? "" : "the emulated device is a single one";
-}
-}  // namespace lambcast::cuda

@@ -59,6 +59,8 @@ std::string to_toml(const DeviceProfileDocument& d) {
   value("copy_bandwidth", to_text_bytes(d.copy_bandwidth));
   value("memory_capacity", fmt::format("{:.0f} B", d.memory_capacity.value()));
   value("launch_overhead", fmt::format("{:.3f} us", d.launch_overhead.us()));
+  if (d.peak_half.value() > 0)
+    value("peak_half", fmt::format("{:.1f} TFLOP/s", d.peak_half.value() / 1e12));
   value("pageable_d2h", to_text_bytes(d.pageable_d2h));
   value("pageable_h2d", to_text_bytes(d.pageable_h2d));
   value("pinned_d2h", to_text_bytes(d.pinned_d2h));
@@ -78,6 +80,7 @@ std::string to_toml(const DeviceProfileDocument& d) {
         array(k.spread_us), array(share));
   }
   for (const LayerTimes& l : d.layers) {
+    LAMBCAST_CHECK(!l.micro_batch.empty(), "no micro batch of hidden {}", l.hidden);
     out += fmt::format(
         "\n[[layer]]\nhidden = {}\nheads = {}\nffn = {}\nseq_len = {}\nmicro_batch = {}\n"
         "forward_us = {}\nbackward_us = {}\n",

@@ -2,7 +2,8 @@
 //
 //   [device]                     every value { value = "4.1 TB/s", kind = "measured", source = ...
 //   } name, memory_bandwidth (best read), copy_bandwidth (read + write), memory_capacity,
-//   launch_overhead, pageable_d2h, pageable_h2d, pinned_d2h, pinned_h2d
+//   launch_overhead, peak_half (where cuBLASLt is), pageable_d2h, pageable_h2d, pinned_d2h,
+//   pinned_h2d
 //   [[kernel]]                   name, bytes_per_element, elements, time_us (medians), spread_us
 //                                (interquartile ranges), copy_share (of the copy bandwidth)
 //   [[layer]]                    hidden, heads, ffn, seq_len, micro_batch, forward_us, backward_us
@@ -33,10 +34,11 @@ struct LayerTimes {
 
 struct DeviceProfileDocument {
   std::string name;
-  std::string source;  // "lambcast profile, 2026-11-21, CUDA driver 13.0, ..."
+  std::string source;  // "lambcast profile, 2026-11-21, driver 580.82.07, ..."
   Bandwidth memory_bandwidth, copy_bandwidth;
   Bytes memory_capacity;
   Duration launch_overhead;
+  FlopRate peak_half;  // of one large fp16 product; 0: not measured, and not written
   Bandwidth pageable_d2h, pageable_h2d, pinned_d2h, pinned_h2d;
   std::vector<KernelTimes> kernels;
   std::vector<LayerTimes> layers;

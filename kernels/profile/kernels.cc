@@ -3,6 +3,8 @@
 #include <cuda_fp16.h>
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "kernels/cuda/adam.h"
 #include "kernels/cuda/compression.h"
 #include "kernels/cuda/gradient.h"
@@ -10,6 +12,7 @@
 #include "kernels/cuda/lamb.h"
 #include "kernels/profile/bert_large.h"
 #include "kernels/profile/load.h"
+#include "sim/base/check.h"
 
 namespace lambcast::cuda {
 
@@ -26,20 +29,11 @@ struct Workbench::Memory {
         c(layout.padded),
         half(layout.padded),
         signs(layout.packed_bytes()),
-        served(layout.packed_bytes()),
+        served(staging_bytes(layout)),
         pieces(std::span<const Piece>(table.pieces)),
         first_piece(std::span<const int>(table.first_piece)),
         offsets(std::span<const std::size_t>(tensors.offsets)),
-        workspace(std::max(reduction_slots, lamb_workspace(table))) {
-    const float shift = 0.6f;  // variances must not be negative
-    for (const auto* x : {&p, &m, &u, &g, &c}) {
-      require(fill_random(x->data(), layout.padded, 0, nullptr), "fill_random");
-    }
-    require(fill_random(v.data(), layout.padded, shift, nullptr), "fill_random");
-    for (const auto* x : {&scaling, &last_factor, &worker_scales, &server_scales}) {
-      require(fill_random(x->data(), x->size(), shift, nullptr), "fill_random");
-    }
-  }
+        workspace(std::max(reduction_slots, lamb_workspace(table))) {}
 
   ChunkLayout layout;
   TensorLayout tensors;
@@ -56,8 +50,8 @@ struct Workbench::Memory {
   DeviceBuffer<float> ratio{tensors.tensors()}, step_length{tensors.tensors()};
   DeviceBuffer<float> scale{1}, worker_scales{profiled_ranks}, server_scales{profiled_ranks};
   DeviceBuffer<double> squared_norm{1};
-  HostBuffer pageable{layout.packed_bytes(), HostMemory::pageable};
-  HostBuffer pinned{layout.packed_bytes(), HostMemory::pinned};
+  HostBuffer pageable{staging_bytes(layout), HostMemory::pageable};
+  HostBuffer pinned{staging_bytes(layout), HostMemory::pinned};
 
   __half* half_p() const { return reinterpret_cast<__half*>(half.data()); }
 
@@ -123,6 +117,38 @@ struct Workbench::Memory {
 
 Workbench::Workbench(std::size_t elements) : memory_(std::make_unique<Memory>(elements)) {}
 Workbench::~Workbench() = default;
+
+cudaError_t Workbench::refill(cudaStream_t stream) const {
+  const Memory& b = *memory_;
+  for (const auto* x : {&b.p, &b.m, &b.g, &b.c}) {
+    if (const auto e = fill_random(x->data(), x->size(), -0.5f, 0.5f, stream)) return e;
+  }
+  if (const auto e = fill_random(b.half_p(), b.half.size(), -0.5f, 0.5f, stream)) return e;
+  for (const auto* x :
+       {&b.v, &b.u, &b.scaling, &b.last_factor, &b.scale, &b.worker_scales, &b.server_scales}) {
+    if (const auto e = fill_random(x->data(), x->size(), 0.1f, 1.0f, stream)) return e;
+  }
+  return pack_signs(b.g.data(), b.signs.data(), b.layout.padded, SignRule::not_negative, stream);
+}
+
+std::map<std::string, double> Workbench::squared_norms() const {
+  const Memory& b = *memory_;
+  std::map<std::string, double> norms;
+  const auto measure = [&](const char* name, const auto* x) {
+    require(
+        measure_gradient(x, b.layout.padded, b.squared_norm.data(), b.workspace.data(), nullptr),
+        "measure_gradient");
+    norms[name] = b.squared_norm.to_host()[0];
+  };
+  measure("p", b.p.data());
+  measure("m", b.m.data());
+  measure("v", b.v.data());
+  measure("u", b.u.data());
+  measure("g", b.g.data());
+  measure("c", b.c.data());
+  measure("half", b.half_p());
+  return norms;
+}
 
 std::size_t Workbench::bytes(std::size_t elements) {
   // Six fp32 buffers, one fp16, twice the signs; the pieces and their slots are 48 bytes in 16,384
@@ -216,7 +242,13 @@ std::vector<KernelTimes> time_kernels(Timer& timer, const std::vector<std::size_
       }
     }
     for (std::size_t k = 0; k < entries.size(); ++k) {
-      const Timing timing = timer.time(entries[k].name.c_str(), entries[k].launch);
+      const Timing timing =
+          timer.time(entries[k].name.c_str(), entries[k].launch,
+                     [&bench](cudaStream_t stream) { return bench.refill(stream); });
+      for (const auto& [buffer, squared_norm] : bench.squared_norms()) {
+        LAMBCAST_CHECK(std::isfinite(squared_norm), "{} leaves {} with a squared norm of {}",
+                       entries[k].name, buffer, squared_norm);
+      }
       all[k].elements.push_back(elements);
       all[k].time_us.push_back(timing.median_us);
       all[k].spread_us.push_back(timing.spread_us);

@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,6 +28,14 @@ class Workbench {
   // "copy" first: cudaMemcpyAsync device to device, 8 bytes per element.
   std::vector<Entry> entries() const;
 
+  // The state that every call is timed on, the same before each: weights, momentum, gradient and
+  // error around zero; the variance, and u where it stands for one, above it; signs of both kinds.
+  cudaError_t refill(cudaStream_t stream) const;
+
+  // The squared norms of the state, by name: not finite where a buffer holds an infinity or a NaN.
+  // On those the divisions and roots of the optimizers take their slow paths.
+  std::map<std::string, double> squared_norms() const;
+
   // Device bytes a workbench of so many elements takes.
   static std::size_t bytes(std::size_t elements);
 
@@ -38,7 +47,8 @@ class Workbench {
 // Ranks whose signs the server kernel merges.
 constexpr int profiled_ranks = 8;
 
-// Times all kernels at all sizes; calls `progress` with one line per size.
+// Times all kernels at all sizes, each call on the same finite state; calls `progress` with one
+// line per size.
 std::vector<KernelTimes> time_kernels(Timer& timer, const std::vector<std::size_t>& sizes,
                                       const std::function<void(std::string_view)>& progress);
 

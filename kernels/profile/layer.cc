@@ -15,12 +15,13 @@ namespace {
 // cuBLASLt, loaded when a layer is to be timed: linked in, its hundreds of megabytes would cost
 // every command of the program 70 ms at the start.
 struct Blas {
-#define LAMBCAST_BLAS_FUNCTIONS(f)                                                               \
-  f(cublasLtCreate) f(cublasLtDestroy) f(cublasLtGetStatusString) f(cublasLtMatmul)              \
-      f(cublasLtMatmulAlgoGetHeuristic) f(cublasLtMatmulDescCreate) f(cublasLtMatmulDescDestroy) \
-          f(cublasLtMatmulPreferenceCreate) f(cublasLtMatmulPreferenceDestroy)                   \
-              f(cublasLtMatmulPreferenceSetAttribute) f(cublasLtMatrixLayoutCreate)              \
-                  f(cublasLtMatrixLayoutDestroy) f(cublasLtMatrixLayoutSetAttribute)
+#define LAMBCAST_BLAS_FUNCTIONS(f)                                                       \
+  f(cublasLtCreate) f(cublasLtDestroy) f(cublasLtGetStatusString) f(cublasLtGetVersion)  \
+      f(cublasLtMatmul) f(cublasLtMatmulAlgoGetHeuristic) f(cublasLtMatmulDescCreate)    \
+          f(cublasLtMatmulDescDestroy) f(cublasLtMatmulPreferenceCreate)                 \
+              f(cublasLtMatmulPreferenceDestroy) f(cublasLtMatmulPreferenceSetAttribute) \
+                  f(cublasLtMatrixLayoutCreate) f(cublasLtMatrixLayoutDestroy)           \
+                      f(cublasLtMatrixLayoutSetAttribute)
 #define LAMBCAST_MEMBER(name) decltype(&::name) name = nullptr;
   LAMBCAST_BLAS_FUNCTIONS(LAMBCAST_MEMBER)
 #undef LAMBCAST_MEMBER
@@ -131,8 +132,11 @@ struct Operands {
     a = DeviceBuffer<float>(a_size / 2 + 1);
     b = DeviceBuffer<float>(b_size / 2 + 1);
     c = DeviceBuffer<float>(c_size);
-    require(fill_random(a.data(), a.size(), 0, nullptr), "fill_random");
-    require(fill_random(b.data(), b.size(), 0, nullptr), "fill_random");
+    for (const auto* x : {&a, &b}) {
+      require(
+          fill_random(reinterpret_cast<__half*>(x->data()), 2 * x->size(), -0.5f, 0.5f, nullptr),
+          "fill_random");
+    }
     require_blas(blas().cublasLtCreate(&handle), "cublasLtCreate");
   }
   ~Operands() { blas().cublasLtDestroy(handle); }
@@ -157,24 +161,25 @@ double time_products(Timer& timer, Operands& operands, const std::vector<Product
   return timer.time("transformer layer", work).median_us;
 }
 
-// Bytes of the operands of a layer's backward pass, the larger one.
-double operand_bytes(const LayerShape& shape, int micro_batch) {
-  double a = 0, b = 0, c = 2 * rest_bytes(shape, micro_batch);
-  for (const Product& p : backward_products(shape, micro_batch)) {
-    const auto size = [&](std::size_t x, std::size_t y) {
-      return 2.0 * static_cast<double>(p.batch) * static_cast<double>(x) * static_cast<double>(y);
-    };
-    a = std::max(a, size(p.m, p.k));
-    b = std::max(b, size(p.k, p.n));
-    c = std::max(c, size(p.m, p.n));
-  }
-  return a + b + c;
-}
-
 }  // namespace
 
-std::string_view layers_missing() {
-  return blas().complete ? "" : "no layers: cuBLASLt could not be loaded";
+std::string_view products_missing() {
+  return blas().complete ? "" : "no matrix products: cuBLASLt could not be loaded";
+}
+
+std::string blas_version() {
+  if (!blas().complete) return {};
+  const std::size_t v = blas().cublasLtGetVersion();
+  return fmt::format("cuBLASLt {}.{}.{}", v / 10000, v / 100 % 100, v % 100);
+}
+
+FlopRate time_large_product(Timer& timer) {
+  if (!blas().complete) return {};
+  constexpr std::size_t side = 8192;
+  const std::vector<Product> product{{side, side, side, 1}};
+  Operands operands(product, 0);
+  const double us = time_products(timer, operands, product, 0);
+  return Flops(2.0 * side * side * side) / Duration::microseconds(us);
 }
 
 std::vector<LayerTimes> time_layers(Timer& timer,
@@ -185,8 +190,7 @@ std::vector<LayerTimes> time_layers(Timer& timer,
   require(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
   for (const LayerShape& shape : profiled_layers()) {
     LayerTimes times{shape.hidden, shape.heads, shape.ffn, shape.seq_len, {}, {}, {}};
-    for (int micro_batch = 1; micro_batch <= 64; micro_batch *= 2) {
-      if (operand_bytes(shape, micro_batch) > 0.8 * static_cast<double>(free)) break;
+    for (const int micro_batch : fitting_micro_batches(shape, 0.8 * static_cast<double>(free))) {
       if (progress) {
         progress(fmt::format("layer of hidden {}, sequence {}, micro batch {}", shape.hidden,
                              shape.seq_len, micro_batch));
@@ -199,7 +203,7 @@ std::vector<LayerTimes> time_layers(Timer& timer,
       times.forward_us.push_back(time_products(timer, operands, forward, rest));
       times.backward_us.push_back(time_products(timer, operands, backward, 2 * rest));
     }
-    all.push_back(std::move(times));
+    if (!times.micro_batch.empty()) all.push_back(std::move(times));
   }
   return all;
 }

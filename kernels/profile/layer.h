@@ -14,6 +14,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -36,15 +37,23 @@ std::vector<Product> forward_products(const LayerShape& shape, int micro_batch);
 std::vector<Product> backward_products(const LayerShape& shape, int micro_batch);
 // Bytes of the memory-bound rest, forward.
 double rest_bytes(const LayerShape& shape, int micro_batch);
+// The micro-batches 1, 2, 4, ... 64 whose operands take at most `bytes`; none where not even 1
+// does.
+std::vector<int> fitting_micro_batches(const LayerShape& shape, double bytes);
 
 // The layers of BERT-Base, BERT-Large at both sequence lengths, GPT-2 XL, Llama 2 7B and GPT-3.
 std::vector<LayerShape> profiled_layers();
 
-// Times them over micro-batches 1, 2, 4, ... 64 as far as the device's memory goes. Empty when
-// there is no cuBLASLt.
+// One product of 8192 x 8192 x 8192, fp16 with fp32 accumulation; 0 when there is no cuBLASLt.
+FlopRate time_large_product(Timer& timer);
+
+// Times the layers over micro-batches as far as the device's memory goes; one of which nothing fits
+// is left out. Empty when there is no cuBLASLt.
 std::vector<LayerTimes> time_layers(Timer& timer,
                                     const std::function<void(std::string_view)>& progress);
-// Why there are no layers; empty when there are.
-std::string_view layers_missing();
+// Why there are no matrix products; empty when there are.
+std::string_view products_missing();
+// "cuBLASLt 13.1.0"; empty when there is none.
+std::string blas_version();
 
 }  // namespace lambcast::cuda

@@ -1,5 +1,7 @@
 #include "kernels/profile/layer.h"
 
+#include <algorithm>
+
 namespace lambcast::cuda {
 
 std::vector<LayerShape> profiled_layers() {
@@ -33,6 +35,33 @@ double rest_bytes(const LayerShape& shape, int micro_batch) {
   const double t = static_cast<double>(micro_batch) * shape.seq_len;
   const double scores = t * shape.heads * shape.seq_len;  // B s^2
   return 2 * (16 * t * shape.hidden + 2 * t * shape.ffn + 2 * scores);
+}
+
+namespace {
+
+// Bytes of the operands of a layer's backward pass, the larger one.
+double operand_bytes(const LayerShape& shape, int micro_batch) {
+  double a = 0, b = 0, c = 2 * rest_bytes(shape, micro_batch);
+  for (const Product& p : backward_products(shape, micro_batch)) {
+    const auto size = [&](std::size_t x, std::size_t y) {
+      return 2.0 * static_cast<double>(p.batch) * static_cast<double>(x) * static_cast<double>(y);
+    };
+    a = std::max(a, size(p.m, p.k));
+    b = std::max(b, size(p.k, p.n));
+    c = std::max(c, size(p.m, p.n));
+  }
+  return a + b + c;
+}
+
+}  // namespace
+
+std::vector<int> fitting_micro_batches(const LayerShape& shape, double bytes) {
+  std::vector<int> fitting;
+  for (int micro_batch = 1; micro_batch <= 64; micro_batch *= 2) {
+    if (operand_bytes(shape, micro_batch) > bytes) break;
+    fitting.push_back(micro_batch);
+  }
+  return fitting;
 }
 
 }  // namespace lambcast::cuda

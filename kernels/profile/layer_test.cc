@@ -28,6 +28,16 @@ TEST_CASE("the products of a layer add up to its known operations") {
   }
 }
 
+TEST_CASE("micro-batches go as far as the memory, to none where not even one fits") {
+  // GPT-3's backward pass: the score gradients and softmax of one sequence alone take gigabytes.
+  const LayerShape gpt3 = profiled_layers().back();
+  CHECK(fitting_micro_batches(gpt3, 1e9).empty());
+  CHECK(fitting_micro_batches(gpt3, 1e12) == std::vector<int>{1, 2, 4, 8, 16, 32, 64});
+  const auto some = fitting_micro_batches(gpt3, 40e9);
+  CHECK(some.size() > 0);
+  CHECK(some.size() < 7);
+}
+
 TEST_CASE("timings are summed up by median and interquartile range") {
   // 1 .. 9: quartiles 3, 5, 7. Even counts and single samples interpolate.
   const Timing odd = summarise({9, 1, 8, 2, 7, 3, 6, 4, 5});

@@ -5,10 +5,14 @@
 
 #include <cstddef>
 
+struct __half;
+
 namespace lambcast::cuda {
 
-// x = pseudo-random in (shift - 0.5, shift + 0.5): equal memory contents would flatter the clocks.
-cudaError_t fill_random(float* x, std::size_t elements, float shift, cudaStream_t stream);
+// x = pseudo-random in [low, high): equal memory contents would flatter the clocks.
+cudaError_t fill_random(float* x, std::size_t elements, float low, float high, cudaStream_t stream);
+cudaError_t fill_random(__half* x, std::size_t elements, float low, float high,
+                        cudaStream_t stream);
 
 // A kernel that does nothing: what a launch costs.
 cudaError_t empty(cudaStream_t stream);

@@ -3,7 +3,9 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ctime>
+#include <optional>
 
 #include "kernels/cuda/gpu.h"
 #include "kernels/cuda/host_copy.h"
@@ -11,6 +13,7 @@
 #include "kernels/profile/kernels.h"
 #include "kernels/profile/layer.h"
 #include "kernels/profile/load.h"
+#include "kernels/profile/nvml.h"
 #include "sim/base/check.h"
 
 namespace lambcast {
@@ -18,12 +21,29 @@ namespace {
 
 using namespace lambcast::cuda;
 
-std::string source_of(const GpuDescription& gpu) {
-  return fmt::format(
-      "lambcast profile, {:%Y-%m-%d}, CUDA driver {}, runtime {}, {} multiprocessors at up to {} "
-      "MHz, memory at up to {} MHz",
-      fmt::gmtime(std::time(nullptr)), gpu.driver, gpu.runtime, gpu.multiprocessors, gpu.clock_mhz,
-      gpu.memory_clock_mhz);
+// The clocks seen while the device was working.
+struct ClockRange {
+  int lowest = 0, highest = 0;
+
+  void add(int mhz) {
+    lowest = highest == 0 ? mhz : std::min(lowest, mhz);
+    highest = std::max(highest, mhz);
+  }
+  std::string text() const {
+    return highest == 0 ? "" : fmt::format(" ({} to {} while measured)", lowest, highest);
+  }
+};
+
+std::string source_of(const GpuDescription& gpu, const std::string& driver,
+                      const ClockRange& multiprocessors, const ClockRange& memory) {
+  std::string source =
+      fmt::format("lambcast profile, {:%Y-%m-%d}, ", fmt::gmtime(std::time(nullptr)));
+  if (!driver.empty()) source += fmt::format("driver {}, ", driver);
+  source += fmt::format("CUDA {} of the driver, {} of the runtime, ", gpu.driver, gpu.runtime);
+  if (const std::string blas = blas_version(); !blas.empty()) source += blas + ", ";
+  return source + fmt::format("{} multiprocessors at up to {} MHz{}, memory at up to {} MHz{}",
+                              gpu.multiprocessors, gpu.clock_mhz, multiprocessors.text(),
+                              gpu.memory_clock_mhz, memory.text());
 }
 
 // The largest bandwidth a kernel reached over all sizes.
@@ -90,9 +110,16 @@ std::string profile_device(const ProfileOptions& options) {
   const GpuDescription gpu = describe_gpu();
   DeviceProfileDocument d;
   d.name = gpu.name;
-  d.source = source_of(gpu);
   d.memory_capacity = Bytes(static_cast<double>(gpu.memory_bytes));
   Timer timer(options.iterations, options.warmup);
+  const std::optional<Nvml> nvml = load_nvml(gpu.pci_address);
+  ClockRange multiprocessors, memory;
+  timer.meanwhile = [&] {
+    if (const auto now = nvml ? nvml->clocks() : std::nullopt) {
+      multiprocessors.add(now->multiprocessors_mhz);
+      memory.add(now->memory_mhz);
+    }
+  };
   d.kernels = time_kernels(timer, fitting(sizes, d.notes), options.progress);
   d.copy_bandwidth = best(d.kernels, "copy");
   d.memory_bandwidth = best(d.kernels, "gradient_norm");
@@ -102,10 +129,15 @@ std::string profile_device(const ProfileOptions& options) {
   d.pageable_h2d = host_bandwidth(timer, HostMemory::pageable, cudaMemcpyHostToDevice);
   d.pinned_d2h = host_bandwidth(timer, HostMemory::pinned, cudaMemcpyDeviceToHost);
   d.pinned_h2d = host_bandwidth(timer, HostMemory::pinned, cudaMemcpyHostToDevice);
-  if (options.layers) {
+  d.peak_half = time_large_product(timer);
+  if (const std::string_view why = products_missing(); !why.empty()) {
+    d.notes.emplace_back(why);
+  } else if (options.layers) {
     d.layers = time_layers(timer, options.progress);
-    if (const auto why = layers_missing(); !why.empty()) d.notes.emplace_back(why);
+    if (const auto left_out = profiled_layers().size() - d.layers.size(); left_out > 0)
+      d.notes.push_back(fmt::format("{} layers do not fit the memory and were left out", left_out));
   }
+  d.source = source_of(gpu, nvml ? nvml->driver : "", multiprocessors, memory);
   return to_toml(d);
 }
 

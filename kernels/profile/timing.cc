@@ -35,15 +35,20 @@ Timer::~Timer() {
   cudaStreamDestroy(stream_);
 }
 
-Timing Timer::time(const char* what, const std::function<cudaError_t(cudaStream_t)>& work) {
-  for (int i = 0; i < warmup_; ++i) require(work(stream_), what);
+Timing Timer::time(const char* what, const Work& work, const Work& prepare) {
+  for (int i = 0; i < warmup_; ++i) {
+    if (prepare) require(prepare(stream_), what);
+    require(work(stream_), what);
+  }
   for (std::size_t i = 0; i < start_.size(); ++i) {
+    if (prepare) require(prepare(stream_), what);
     require(cudaMemsetAsync(scratch_.data(), static_cast<int>(i), scratch_.size(), stream_),
             "cudaMemsetAsync");
     require(cudaEventRecord(start_[i], stream_), "cudaEventRecord");
     require(work(stream_), what);
     require(cudaEventRecord(stop_[i], stream_), "cudaEventRecord");
   }
+  if (meanwhile) meanwhile();
   require(cudaStreamSynchronize(stream_), what);
   std::vector<double> samples;
   for (std::size_t i = 0; i < start_.size(); ++i) {

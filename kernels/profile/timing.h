@@ -22,8 +22,13 @@ class Timer {
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
 
-  // `work` enqueues on the stream it is given; its status is checked.
-  Timing time(const char* what, const std::function<cudaError_t(cudaStream_t)>& work);
+  // `work` enqueues on the stream it is given; `prepare`, where there is one, runs before each call
+  // and is not timed. The status of both is checked.
+  using Work = std::function<cudaError_t(cudaStream_t)>;
+  Timing time(const char* what, const Work& work, const Work& prepare = {});
+
+  // Called after all iterations are enqueued, while the device works on them; may be empty.
+  std::function<void()> meanwhile;
 
  private:
   int iterations_, warmup_;

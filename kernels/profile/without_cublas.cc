@@ -2,9 +2,12 @@
 
 namespace lambcast::cuda {
 
-std::string_view layers_missing() {
-  return "no layers: this build of lambcast found no cuBLASLt in the CUDA toolkit";
+std::string_view products_missing() {
+  return "no matrix products: this build of lambcast found no cuBLASLt in the CUDA toolkit";
 }
+std::string blas_version() { return {}; }
+
+FlopRate time_large_product(Timer&) { return {}; }
 
 std::vector<LayerTimes> time_layers(Timer&, const std::function<void(std::string_view)>&) {
   return {};

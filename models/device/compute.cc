@@ -151,7 +151,7 @@ MicroBatchTime micro_batch_time(const Device& device, const ModelShape& model,
   const auto batch = static_cast<double>(micro_batch);
   if (const auto measured = from_layers(device, model, batch, seq_len)) return *measured;
   auto estimate = from_curves(device, model, implementation, batch, seq_len);
-  if (!estimate && device.peak_half.value.value() == 0) {
+  if (!estimate && !device.layers.empty()) {
     const auto [rate, provenance] = measured_rate(device);
     estimate = {3 * batch * forward_flops(model, seq_len).value() / rate, provenance, true};
   }

@@ -6,8 +6,8 @@
 //   the
 //      curve is read at the same number of tokens and scaled by FLOPs per token; between two
 //      lengths the times are mixed linearly;
-//   3. training FLOPs over matrix_efficiency * peak, or over the best rate a measured block reached
-//      where the profile knows no peak.
+//   3. training FLOPs over the best rate a measured block of another shape reached;
+//   4. training FLOPs over matrix_efficiency * peak.
 // A floor holds in all cases: the host must launch the kernels of every block.
 #pragma once
 

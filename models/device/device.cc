@@ -95,9 +95,10 @@ Device decode_device(const Table& root) {
   device.memory_capacity = table.get<Sourced<Bytes>>("memory_capacity").value;
   device.memory_bandwidth = table.get<Sourced<Bandwidth>>("memory_bandwidth");
   device.copy_bandwidth = table.get<Sourced<Bandwidth>>("copy_bandwidth");
-  device.peak_half = table.get_or<Sourced<FlopRate>>("peak_half", {});
-  if (device.peak_half.value.value() == 0 && !root.has("layer"))
-    fail_input(table.where("peak_half"), "is missing, and no [[layer]] was measured instead");
+  // What `lambcast profile` cannot measure without cuBLASLt.
+  device.peak_half = table.get_or<Sourced<FlopRate>>(
+      "peak_half", {FlopRate(150 * device.memory_bandwidth.value.value()),
+                    {Kind::assumed, "150 FLOP per byte of memory; V100 to B200 have 139 to 295"}});
   device.peak_single = table.get_or<Sourced<FlopRate>>(
       "peak_single", {device.peak_half.value * 0.5, {Kind::assumed, "half of peak_half"}});
   device.matrix_efficiency = table.get_or<Sourced<double>>(

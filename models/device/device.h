@@ -49,15 +49,13 @@ struct Device {
   Bytes memory_capacity;
   Sourced<Bandwidth> memory_bandwidth;  // name plate
   Sourced<Bandwidth> copy_bandwidth;    // what a large copy reaches, bytes read plus written
-  // Dense fp16 or bf16 matrix products. Zero where only block times were measured: their rate then
-  // stands for other shapes.
-  Sourced<FlopRate> peak_half;
-  Sourced<FlopRate> peak_single;       // the same products on fp32 data (TF32 where there is one)
-  Sourced<double> matrix_efficiency;   // share of peak_half that training reaches, without a curve
-  Sourced<Duration> launch_overhead;   // host time to start one kernel
-  Sourced<Duration> framework_launch;  // the same from a framework's eager mode
-  Sourced<Duration> sync_overhead;     // host waits for the device and goes on
-  Sourced<double> forward_share;       // of the time of a forward and backward
+  Sourced<FlopRate> peak_half;          // dense fp16 or bf16 matrix products
+  Sourced<FlopRate> peak_single;        // the same products on fp32 data (TF32 where there is one)
+  Sourced<double> matrix_efficiency;    // share of peak_half that training reaches, without a curve
+  Sourced<Duration> launch_overhead;    // host time to start one kernel
+  Sourced<Duration> framework_launch;   // the same from a framework's eager mode
+  Sourced<Duration> sync_overhead;      // host waits for the device and goes on
+  Sourced<double> forward_share;        // of the time of a forward and backward
   // Copies between this device and host memory, pageable and pinned.
   Sourced<Bandwidth> pageable_d2h, pageable_h2d, pinned_d2h, pinned_h2d;
   std::vector<TrainingCurve> training_curves;

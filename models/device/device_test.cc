@@ -112,11 +112,22 @@ TEST_CASE("devices: what the profiler writes is a device at once") {
   const double rate = 3 * block * 16 / 450e-6;
   CHECK(ms(micro_batch_time(device, gpt2, "deepspeed", 64, 1024)) ==
         Approx(3 * 64 * forward_flops(gpt2, 1024).value() / rate * 1e3));
-  CHECK_THROWS_WITH(
-      decode_device(Table::parse("[device]\nname = \"x\"\nmemory_capacity = \"1 GB\"\n"
-                                 "memory_bandwidth = \"2 GB/s\"\ncopy_bandwidth = \"1 GB/s\"\n",
-                                 "x.toml")),
-      Contains("peak_half: is missing, and no [[layer]]"));
+
+  // Training in fp32 compares two peaks; one that was not measured is assumed.
+  CHECK(device.peak_half.provenance.kind == Kind::assumed);
+  CHECK(device.peak_half.value.value() == Approx(150 * 4e12));
+  CHECK(device.peak_single.value.value() == Approx(75 * 4e12));
+
+  // Without layers, where a product was measured and where not.
+  written.layers.clear();
+  for (const FlopRate peak : {FlopRate(), FlopRate(700e12)}) {
+    written.peak_half = peak;
+    const Device bare = decode_device(Table::parse(to_toml(written), "gpu.toml"));
+    const double flops = 3 * 64 * forward_flops(gpt2, 1024).value();
+    const double rate_known = peak == FlopRate() ? 150 * 4e12 : 700e12;
+    CHECK(ms(micro_batch_time(bare, gpt2, "deepspeed", 64, 1024)) ==
+          Approx(flops / (0.4 * rate_known) * 1e3));
+  }
 }
 
 TEST_CASE("compute: interpolation is linear, extends its ends and stays above zero") {
