@@ -150,6 +150,11 @@ expect 2 'OSU does not print the number of ranks: give it with --ranks' \
   "$lambcast" validate --against osu.log --cluster paper-eth40-v100 --nodes 2
 expect 0 '^1 tables: ' "$lambcast" validate --against osu.log --cluster paper-eth40-v100 --nodes 2 \
   --ranks 8
+# --backend holds for every table of a log.
+cat osu.log osu.log >two.log
+"$lambcast" validate --against two.log --cluster paper-eth40-v100 --nodes 2 --ranks 8 --backend mpi \
+  --rows two.csv >/dev/null
+[ "$(tail -n 2 two.csv | sort -u | wc -l)" = 1 ] || fail "two equal tables differ: $(cat two.csv)"
 echo '1048576 262144 float sum -1 900.0 1.17 2.04 0 910.0 1.15 2.02 0' >bare.log
 expect 2 'cannot tell which collective this is: name it with --op' \
   "$lambcast" validate --against bare.log --cluster paper-eth40-v100 --nodes 2
@@ -177,6 +182,7 @@ expect 2 'results.csv: cannot be read' "$lambcast" report "$folder"
 
 # collective
 expect 0 '"calibrated": false' "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --format json
+expect 0 '"size_bytes": [0-9]+,' "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --format json
 for sizes in "-b 0" "-b 8 -e 4" "-f 1" "-f nan" "-b 1X" "-b -1" "-e 2P" "-b inf" "-b 1M -e 1G -f 1.0001"; do
   # shellcheck disable=SC2086
   expect 2 '^lambcast: -[bef]' "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 $sizes
