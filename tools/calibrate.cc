@@ -7,9 +7,9 @@
 #include "sim/base/error.h"
 #include "sim/base/file.h"
 #include "tools/commands.h"
+#include "tools/import_flags.h"
 #include "topologies/cluster.h"
 #include "validate/calibrate/calibrate.h"
-#include "validate/importers/importers.h"
 
 namespace lambcast {
 namespace {
@@ -17,9 +17,7 @@ namespace {
 struct Options {
   std::string cluster, output, name, source, backend;
   std::vector<std::string> files;
-  std::string operation;
-  int ranks = 0, nodes = 0;
-  bool in_place = false;
+  validate::ImportHints hints;
 };
 
 bool is_path(const std::string& cluster) {
@@ -61,15 +59,10 @@ int calibrate_command(const Options& options) {
       is_path(options.cluster) ? read_file(options.cluster) : cluster_text(options.cluster);
   const std::string base_name =
       is_path(options.cluster) ? options.cluster : options.cluster + ".toml";
-  validate::ImportHints hints;
-  if (!options.operation.empty())
-    hints.operation = validate::parse_operation(options.operation, {"", 0, "--op"});
-  if (options.ranks > 0) hints.ranks = options.ranks;
-  if (options.nodes > 0) hints.nodes = options.nodes;
-  hints.in_place = options.in_place;
   std::vector<validate::Measurement> tables;
   for (const std::string& file : options.files)
-    for (validate::Measurement& table : validate::import_measurements(read_file(file), file, hints))
+    for (validate::Measurement& table :
+         validate::import_measurements(read_file(file), file, options.hints))
       tables.push_back(std::move(table));
   const validate::FitSummary summary =
       validate::calibrate(base, base_name, tables, of_mpi(tables, options.backend));
@@ -109,10 +102,7 @@ Command add_calibrate(CLI::App& app) {
       ->add_option("--backend", options->backend,
                    "whose tables these are, nccl or mpi (default: as they say, else nccl)")
       ->check(CLI::IsMember({"nccl", "mpi"}));
-  command->add_option("--op", options->operation, "operation, where a log does not say");
-  command->add_option("--ranks", options->ranks, "number of ranks, where a log does not say");
-  command->add_option("--nodes", options->nodes, "number of nodes, where a log does not say");
-  command->add_flag("--in-place", options->in_place, "take the in-place columns of nccl-tests");
+  add_import_flags(*command, options->hints);
   command->footer(R"(Example
   lambcast calibrate --cluster hgx-h100-ndr --nodes 4 -o mine.toml all_reduce.log
   lambcast collective --cluster mine.toml --gpus 64 --format json)");

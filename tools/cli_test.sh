@@ -132,6 +132,36 @@ expect 0 '^1 tables: within limits' "$lambcast" validate --against forecast.csv 
   --max-error 0.01 --out mine
 [ -s mine/report.html ] && [ -s mine/collectives.csv ] && [ ! -e mine/training.csv ] ||
   fail "validate --against LOG leaves other files than its own"
+expect 3 'PAST ITS LIMIT' "$lambcast" validate --against forecast.csv --cluster commodity-10gbe \
+  --max-error 0
+# What only a log can have is refused without one, and a limit below 0 with one.
+for flag in '--max-error 0.1' '--ranks 8' '--op all_reduce' --in-place '--backend mpi'; do
+  # shellcheck disable=SC2086
+  expect 2 "${flag% *} requires --cluster" "$lambcast" validate --against own.csv $flag
+done
+expect 2 'cluster requires --against' "$lambcast" validate --cluster paper-eth40-v100
+expect 2 'max-error: is no limit' "$lambcast" validate --against forecast.csv \
+  --cluster paper-eth40-v100 --max-error -1
+expect 2 'ranks: Value 0 not in range 1' "$lambcast" validate --against forecast.csv \
+  --cluster paper-eth40-v100 --ranks 0
+expect 2 'ranks: the file says 8, not 4' "$lambcast" validate --against forecast.csv \
+  --cluster paper-eth40-v100 --ranks 4
+# OSU names no ranks, and a table without its header no collective: flags do.
+printf '# OSU MPI Allreduce Latency Test v7.4\n# Size  Avg Latency(us)\n1048576  900.0\n' >osu.log
+expect 2 'OSU does not print the number of ranks: give it with --ranks' \
+  "$lambcast" validate --against osu.log --cluster paper-eth40-v100 --nodes 2
+expect 0 '^1 tables: ' "$lambcast" validate --against osu.log --cluster paper-eth40-v100 --nodes 2 \
+  --ranks 8
+# --backend holds for every table of a log.
+cat osu.log osu.log >two.log
+"$lambcast" validate --against two.log --cluster paper-eth40-v100 --nodes 2 --ranks 8 --backend mpi \
+  --rows two.csv >/dev/null
+[ "$(tail -n 2 two.csv | sort -u | wc -l)" = 1 ] || fail "two equal tables differ: $(cat two.csv)"
+echo '1048576 262144 float sum -1 900.0 1.17 2.04 0 910.0 1.15 2.02 0' >bare.log
+expect 2 'cannot tell which collective this is: name it with --op' \
+  "$lambcast" validate --against bare.log --cluster paper-eth40-v100 --nodes 2
+expect 0 '^1 tables: ' "$lambcast" validate --against bare.log --cluster paper-eth40-v100 --nodes 2 \
+  --op all_reduce --ranks 8 --in-place
 printf 'id,stage\nx,y\n' >cases.csv
 expect 2 'cases.csv: has no column' "$lambcast" validate --against cases.csv
 
@@ -154,6 +184,7 @@ expect 2 'results.csv: cannot be read' "$lambcast" report "$folder"
 
 # collective
 expect 0 '"calibrated": false' "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --format json
+expect 0 '"size_bytes": [0-9]+,' "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --format json
 for sizes in "-b 0" "-b 8 -e 4" "-f 1" "-f nan" "-b 1X" "-b -1" "-e 2P" "-b inf" "-b 1M -e 1G -f 1.0001"; do
   # shellcheck disable=SC2086
   expect 2 '^lambcast: -[bef]' "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 $sizes

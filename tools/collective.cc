@@ -174,7 +174,7 @@ void print_json(const Options& options, const Cluster& cluster, int gpus_per_nod
             {"results", Json::array()}};
   for (const Row& row : rows) {
     const double algbw = row.time.ps() == 0 ? 0 : row.size / row.time.s() * 1e-9;
-    json["results"].push_back({{"size_bytes", row.size},
+    json["results"].push_back({{"size_bytes", static_cast<std::uint64_t>(row.size)},
                                {"time_us", row.time.us()},
                                {"algbw_GBps", algbw},
                                {"busbw_GBps", algbw * factor},

@@ -8,6 +8,7 @@
 
 #include "sim/base/error.h"
 #include "tools/commands.h"
+#include "validate/measure/options.h"
 
 namespace lambcast {
 namespace {
@@ -31,17 +32,7 @@ Command add_measure(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "measure", "time real collectives: NCCL on GPUs, MPI on hosts (flags of nccl-tests)");
   command->prefix_command();
-  command->footer(R"(Flags
-  --backend nccl|mpi   -b MIN -e MAX -f FACTOR -i STEP   -n ITERATIONS -w WARM-UP -c CHECKS   -a 0|1|2|3
-  --op all_reduce|all_gather|reduce_scatter|all_to_all|broadcast|send_recv|compressed_allreduce|ping_pong
-  --format nccl-tests|json|csv   --manifest FILE   --statistic mean|median   --seconds-per-size S
-  --staging none|memcpy   --share-gpu yes|no   -g GPUS   -r ROOT   --algorithm TEXT   --network TEXT
-compressed_allreduce includes the compression kernels with nccl; with mpi it is DeepSpeed's exchange without them.
---share-gpu puts -g ranks on one GPU, or the processes of a launcher: for launch, proxy and TCP, not for links.
-Examples
-  lambcast measure --backend nccl --op all_reduce -b 1M -e 1G -f 2
-  lambcast measure --backend nccl --share-gpu yes -g 4 --op compressed_allreduce -b 8 -e 256M -f 4
-  mpirun -n 8 lambcast measure --backend mpi --op compressed_allreduce -b 1M -e 64M -f 4 --format csv)");
+  command->footer(std::string(validate::measure_help()));
   return [command] { return run_measure(*command); };
 }
 

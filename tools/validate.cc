@@ -2,10 +2,11 @@
 
 #include <limits>
 #include <memory>
+#include <optional>
 
 #include "sim/base/file.h"
 #include "tools/commands.h"
-#include "validate/importers/importers.h"
+#include "tools/import_flags.h"
 #include "validate/replay/page.h"
 
 namespace lambcast {
@@ -13,32 +14,31 @@ namespace {
 
 struct Options {
   std::string against, cluster, backend, rows, out;
-  int nodes = 0;
-  double max_error = 0;
+  validate::ImportHints hints;
+  std::optional<double> max_error;
   bool canary = false;
 };
 
 // A log of the user's on a cluster of theirs.
 std::vector<CollectiveCase> cases_from_log(const Options& options) {
-  validate::ImportHints hints;
-  if (options.nodes > 0) hints.nodes = options.nodes;
   std::vector<CollectiveCase> cases;
+  std::optional<bool> mpi;
+  if (!options.backend.empty()) mpi = options.backend == "mpi";
   for (validate::Measurement& table :
-       validate::import_measurements(read_file(options.against), options.against, hints))
-    cases.push_back({options.against, options.cluster, false, std::move(table), {}});
-  if (!options.backend.empty()) cases.back().mpi = options.backend == "mpi";
+       validate::import_measurements(read_file(options.against), options.against, options.hints))
+    cases.push_back({options.against, options.cluster, false, std::move(table), mpi});
   return cases;
 }
 
 Validation validation_of(const Options& options) {
   Validation validation;
   if (!options.cluster.empty()) {
-    if (options.against.empty())
-      fail_input({"", 0, "--cluster"}, "says where the log of --against is from; there is none");
+    if (options.max_error && !(*options.max_error >= 0))
+      fail_input({"", 0, "--max-error"}, "is no limit", "a number from 0");
     std::vector<CollectiveLimit> limits;
-    if (options.max_error > 0)
+    if (options.max_error)
       limits.push_back({"*", "", Bytes(0), Bytes(std::numeric_limits<double>::infinity()),
-                        options.max_error, std::nullopt});
+                        *options.max_error, std::nullopt});
     validation.collectives = replay_collectives(cases_from_log(options), limits);
     return validation;
   }
@@ -84,26 +84,35 @@ Command add_validate(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* command =
       app.add_subcommand("validate", "forecast against measurement; exit code 3 past the limits");
-  command->add_option("--against", options->against,
-                      "figures of your own: with --cluster a log of nccl-tests, OSU or lambcast "
-                      "measure, else training cases as validate/replay/published/*.csv");
-  command->add_option("--cluster", options->cluster, "the cluster the log is from");
-  command
-      ->add_option("--backend", options->backend,
-                   "whose log it is, nccl or mpi (default: as the log says, else what the cluster "
-                   "was calibrated for)")
-      ->check(CLI::IsMember({"nccl", "mpi"}));
-  command->add_option("--nodes", options->nodes, "number of nodes, where the log does not say");
-  command->add_option("--max-error", options->max_error,
-                      "limit of the median error of the log, as 0.1");
+  CLI::Option* const against = command->add_option(
+      "--against", options->against,
+      "figures of your own: with --cluster a log of nccl-tests, OSU or lambcast measure, else "
+      "training cases as validate/replay/published/*.csv");
+  CLI::Option* const cluster =
+      command->add_option("--cluster", options->cluster, "the cluster the log is from")
+          ->needs(against);
+  std::vector<CLI::Option*> of_log = add_import_flags(*command, options->hints);
+  of_log.push_back(
+      command
+          ->add_option(
+              "--backend", options->backend,
+              "whose log it is, nccl or mpi (default: as it says, else what the cluster was "
+              "calibrated for)")
+          ->check(CLI::IsMember({"nccl", "mpi"})));
+  of_log.push_back(command->add_option("--max-error", options->max_error,
+                                       "limit of the median error of the log, as 0.1"));
+  for (CLI::Option* const option : of_log) option->needs(cluster);
   command->add_option("--out", options->out,
                       "folder for a page with scatter plots, the plots, and the rows as CSV");
   command->add_option("--rows", options->rows, "write every measured and forecast row as CSV");
-  command->add_flag("--canary", options->canary,
-                    "add cases that are wrong on purpose: must exit with 3");
+  command
+      ->add_flag("--canary", options->canary,
+                 "add cases that are wrong on purpose: must exit with 3")
+      ->excludes(cluster);
   command->footer(R"(Examples
   lambcast validate --out results-validation
-  lambcast validate --against all_reduce.log --cluster mine.toml --nodes 4 --max-error 0.15)");
+  lambcast validate --against all_reduce.log --cluster mine.toml --nodes 4 --max-error 0.15
+  lambcast validate --against osu.log --ranks 8 --cluster mine.toml --nodes 2 --backend mpi)");
   return [options] { return validate_command(*options); };
 }
 

@@ -50,9 +50,11 @@ std::string_view name_of(Operation operation) {
              fmt::format("operation {}", static_cast<int>(operation)));
 }
 
-Operation parse_operation(std::string_view text, const Where& where) {
+Operation parse_operation(std::string_view text, const Where& where,
+                          std::optional<Operation> left_out) {
   std::vector<std::string> allowed;
   for (const Name& name : kNames) {
+    if (name.operation == left_out) continue;
     if (name.bare == bare(text)) return name.operation;
     allowed.emplace_back(name.ours);
   }

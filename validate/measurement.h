@@ -50,8 +50,9 @@ enum class Operation {
 std::string_view name_of(Operation operation);
 
 // Accepts our names and the spellings of nccl-tests ("alltoall", "AllReduce", "sendrecv"). Throws
-// Error naming `where` and the operations there are.
-Operation parse_operation(std::string_view text, const Where& where);
+// Error naming `where` and the operations there are; all but `left_out`, where that is given.
+Operation parse_operation(std::string_view text, const Where& where,
+                          std::optional<Operation> left_out = {});
 
 // busbw / algbw, the table above. The number of ranks is at least 1.
 double bus_factor(Operation operation, int ranks);

@@ -10,8 +10,8 @@ if(LAMBCAST_CUDA)
   check_language(CUDA)
 endif()
 if(LAMBCAST_CUDA AND CMAKE_CUDA_COMPILER)
-  # A short list for a quick build: Ampere, Hopper, and PTX for what comes after. Give
-  # -DCMAKE_CUDA_ARCHITECTURES="75-real;80-real;86-real;89-real;90-real;100-real;120" for all.
+  # A short list for a quick build: Ampere, Hopper, and PTX for what comes after. README.md has the
+  # list of all for -DCMAKE_CUDA_ARCHITECTURES.
   if(NOT CMAKE_CUDA_ARCHITECTURES)
     set(CMAKE_CUDA_ARCHITECTURES "80-real;90" CACHE STRING "GPU architectures" FORCE)
   endif()

@@ -14,7 +14,8 @@
 namespace lambcast::validate {
 
 // What the user knows and the log may not say. A hint wins over what the log says, except that a
-// number of ranks which contradicts the bandwidths of the log is an error.
+// number of ranks which contradicts the bandwidths of the log is an error, and so is any hint that
+// contradicts our CSV.
 struct ImportHints {
   std::optional<Operation> operation;
   std::optional<int> ranks;
@@ -22,8 +23,9 @@ struct ImportHints {
   bool in_place = false;  // nccl-tests: take the in-place columns
 };
 
-// nccl-tests, what it prints. Knows prefixes of mpirun ("[1,0]<stdout>:") and srun ("0: "),
-// Markdown quotes and indentation, the columns of all versions (with and without redop, root,
+// nccl-tests, what it prints. A header starts at its '#', a row at its size: whatever launchers,
+// containers and CI put before them ("[1,0]<stdout>:", "0: ", "pod-3: ", time stamps, Markdown) is
+// passed over, and so are colours. Knows the columns of all versions (with and without redop, root,
 // per-iteration statistics and time stamps; "error" instead of "#wrong"; N/A), NCCL INFO lines
 // between and inside rows, and the tables of `lambcast measure`. The collective comes from the
 // hint, the line "Collective test starting", the command line in the log or the file's name; the
@@ -37,7 +39,7 @@ std::vector<Measurement> import_nccl_tests_text(std::string_view text, std::stri
 std::vector<Measurement> import_nccl_tests_json(std::string_view text, std::string_view name,
                                                 const ImportHints& hints = {});
 
-// OSU micro-benchmarks: allreduce, allgather, alltoall, bcast, reduce_scatter, latency, bw. OSU
+// OSU micro-benchmarks over MPI or NCCL: allreduce, allgather, alltoall, bcast, reduce_scatter, latency, bw. OSU
 // prints the size per rank for allgather and alltoall; here it becomes the total. The ranks are
 // not in its output: they come from the hint or a "-n N osu_..." command line in the log. latency
 // and bw run between two ranks: on two nodes where the hint says two or more.
@@ -54,7 +56,8 @@ std::vector<Measurement> import_iperf3(std::string_view text, std::string_view n
 std::vector<Measurement> import_perftest(std::string_view text, std::string_view name,
                                          const ImportHints& hints = {});
 
-// Tells the formats above and our CSV apart by their content.
+// Tells the formats above and our CSV apart by their content. Throws Error for in-place columns of a
+// format that has none.
 std::vector<Measurement> import_measurements(std::string_view text, std::string_view name,
                                              const ImportHints& hints = {});
 

@@ -44,7 +44,19 @@ TEST_CASE("OSU all-to-all: the printed size is one block of n") {
   const auto all = import_osu(fixture("osu_alltoall.txt"), "f", ranks(8));
   CHECK(all[0].rows[1].size.value() == 8 * 1048576);
   CHECK(refusal(import_osu, fixture("osu_alltoall.txt")) ==
-        "f:1: OSU does not print the number of ranks: give it");
+        "f:1: OSU does not print the number of ranks: give it with --ranks");
+}
+
+TEST_CASE("OSU over NCCL reads as over MPI, and an unknown benchmark is named") {
+  const std::string text = fixture("osu_nccl_allreduce.txt");
+  const auto all = import_measurements(text, "f");
+  REQUIRE(all.size() == 1);
+  CHECK(all[0].operation == Operation::all_reduce);
+  CHECK(all[0].ranks == 16);
+  REQUIRE(all[0].rows.size() == 3);
+  CHECK(all[0].rows[2].time.us() == Approx(8120.77));
+  CHECK_THAT(refusal(import_measurements, with(text, "Allreduce", "Reduce")),
+             Catch::StartsWith("f:10: 'OSU NCCL-CUDA Reduce Latency Test v7.5' is not modelled"));
 }
 
 TEST_CASE("OSU pairs: latency is a ping-pong, bandwidth a stream of 1e6 bytes per second") {
@@ -149,6 +161,32 @@ TEST_CASE("the format is told by the content") {
   const std::string csv =
       "# collective: all_gather\n# ranks: 2\n# source: s\nsize_bytes,time_us\n8,5\n";
   CHECK(import_measurements(csv, "c").front().provenance.source == "s");
+}
+
+TEST_CASE("a hint fills what our CSV leaves out and may not contradict it") {
+  const std::string csv = "# collective: all_gather\n# ranks: 4\nsize_bytes,time_us\n16,5\n";
+  ImportHints hints;
+  hints.operation = Operation::all_gather;
+  hints.ranks = 4;
+  hints.nodes = 2;
+  CHECK(import_measurements(csv, "f", hints).front().nodes == 2);
+  CHECK(refusal(import_measurements, csv, ranks(8)) == "f: --ranks: the file says 4, not 8");
+  CHECK(refusal(import_measurements, "# nodes: 1\n" + csv, hints) ==
+        "f: --nodes: the file says 1, not 2");
+  hints.operation = Operation::all_reduce;
+  CHECK(refusal(import_measurements, csv, hints) ==
+        "f: --op: is a table of all_gather, not of all_reduce");
+}
+
+TEST_CASE("in-place columns are asked of nccl-tests alone") {
+  ImportHints hints = ranks(16);
+  hints.in_place = true;
+  const std::string csv = "# collective: all_gather\n# ranks: 16\nsize_bytes,time_us\n64,5\n";
+  for (const std::string& text : {csv, fixture("osu_allreduce.txt"), fixture("iperf3_single.json"),
+                                  fixture("perftest_write_bw.txt")}) {
+    CHECK(refusal(import_measurements, text, hints) ==
+          "f: --in-place: only nccl-tests prints in-place columns");
+  }
 }
 
 TEST_CASE("the ratio tells the ranks only where rounding allows") {

@@ -1,4 +1,5 @@
 #include <catch2/catch.hpp>
+#include <sstream>
 
 #include "validate/importers/fixtures.h"
 #include "validate/importers/importers.h"
@@ -58,6 +59,51 @@ TEST_CASE("prefixes of mpirun, NCCL messages between and inside rows, size 0") {
   CHECK(m.rows[0].time.us() == Approx(20.61));
 }
 
+TEST_CASE("a log reads the same whatever a launcher, a container or CI puts before its lines") {
+  const std::string plain = fixture("nccl_all_reduce.txt");
+  const Measurement bare = one(plain, "log");
+  const auto prefixed = [&](const std::string& prefix, const std::string& end) {
+    std::istringstream lines(plain);
+    std::string text;
+    for (std::string line; std::getline(lines, line);) text += prefix + line + end;
+    return text;
+  };
+  for (const std::string& prefix :
+       {std::string("2026-11-21T14:20:03.1234567Z "), std::string("nccl-test-launcher-x7k2p: "),
+        std::string("[0] "), std::string("[1,0]<stdout>:"), std::string("0: "), std::string("> "),
+        std::string("worker-1  | "), std::string("[pod/nccl-launcher/main] "),
+        std::string("Nov 21 14:20:03 gpu7 nccl[4120]: "),
+        std::string("2026-11-21 14:20:03,123 INFO "), std::string("\x1b[32mlauncher#1\x1b[0m ")}) {
+    INFO(prefix);
+    const Measurement m = one(prefixed(prefix, "\n"), "log");
+    CHECK(m.operation == bare.operation);
+    CHECK(m.ranks == 8);
+    CHECK(m.nodes == 1);
+    CHECK(m.notes == bare.notes);
+    REQUIRE(m.rows.size() == bare.rows.size());
+    for (std::size_t i = 0; i < m.rows.size(); ++i) CHECK(m.rows[i].time == bare.rows[i].time);
+  }
+  CHECK(one(prefixed("\x1b[1;32m", "\x1b[0m\r\n"), "log").rows.size() == bare.rows.size());
+}
+
+TEST_CASE("a CI log with time stamps, colours and a row that NCCL wrote into") {
+  const Measurement m = one(fixture("nccl_reduce_scatter_ci.txt"), "log");
+  CHECK(m.operation == Operation::reduce_scatter);
+  CHECK(m.ranks == 4);
+  CHECK(m.nodes == 2);
+  REQUIRE(m.rows.size() == 3);
+  CHECK(m.rows[1].size.value() == 1048576);
+  CHECK(m.rows[1].time.us() == Approx(43.68));
+}
+
+TEST_CASE("a word that is not understood is named with its line") {
+  const std::string good = fixture("nccl_all_reduce.txt");
+  CHECK(refusal(with(good, "float     sum", " fp4x     sum")) ==
+        "log:18: 'fp4x' is no data type known");
+  CHECK(refusal(with(good, "float     sum", "float premulx")) ==
+        "log:18: 'premulx' is neither a reduction known nor a number");
+}
+
 TEST_CASE("the old format in Markdown under srun: no root, error instead of #wrong") {
   const std::string text = fixture("nccl_all_reduce_old.txt");
   const Measurement m = one(text, "posts/allreduce-p3dn.md");  // operation from the file's name
@@ -67,7 +113,7 @@ TEST_CASE("the old format in Markdown under srun: no root, error instead of #wro
   CHECK(m.gpus_per_node == 8);
   REQUIRE(m.rows.size() == 4);
   CHECK(m.rows.back().time.us() == 24117);
-  CHECK(refusal(text) == "log:27: cannot tell which collective this is: name it");
+  CHECK(refusal(text) == "log:27: cannot tell which collective this is: name it with --op");
 }
 
 TEST_CASE("without device lines the ranks come from busbw / algbw") {
@@ -82,7 +128,7 @@ TEST_CASE("without device lines the ranks come from busbw / algbw") {
 
 TEST_CASE("without device lines and with small sizes only the ranks come from NCCL's messages") {
   const std::string row = "./all_reduce_perf\n 8 2 float sum -1 16.75 0.00 0.00 0\n";
-  CHECK(refusal(row) == "log:2: cannot tell the number of ranks: give it");
+  CHECK(refusal(row) == "log:2: cannot tell the number of ranks: give it with --ranks");
   CHECK(one("h:26:67 [0] NCCL INFO comm 0x7f rank 0 nranks 16 - Init COMPLETE\n" + row, "log")
             .ranks == 16);
 }
@@ -144,7 +190,7 @@ TEST_CASE("broken rows are refused with their line") {
   CHECK_THAT(refusal("./broadcast_perf\n 64 16 float none 0 5.00 0.01 0.01 0\n", in_place),
              Catch::Contains("log:2: has no in-place columns"));
   CHECK(refusal("./broadcast_perf\n 64 16 float none 0 5.00 0.01 0.01 0\n") ==
-        "log:2: cannot tell the number of ranks: give it");
+        "log:2: cannot tell the number of ranks: give it with --ranks");
 }
 
 TEST_CASE("the JSON of nccl-tests") {

@@ -15,23 +15,32 @@ namespace {
 
 using Words = std::vector<std::string_view>;
 
-// "[1,0]<stdout>:", "0: ", "> ", "| " and indentation, in any order.
-std::string_view without_prefixes(std::string_view line) {
-  for (;;) {
-    line = trimmed(line);
-    const std::size_t stream = line.find(">:");
-    if (starts_with(line, "[") && stream < 40 && line.substr(0, stream).find('<') < stream) {
-      line.remove_prefix(stream + 2);
-    } else if (starts_with(line, ">") || starts_with(line, "|")) {
-      line.remove_prefix(1);
-    } else if (const std::size_t digits = line.find_first_not_of("0123456789");
-               digits > 0 && digits != std::string_view::npos && line[digits] == ':' &&
-               (digits + 1 == line.size() || line[digits + 1] == ' ')) {
-      line.remove_prefix(digits + 1);
-    } else {
-      return line;
-    }
+// The text without the escape sequences that colour it; its lines stay.
+std::string without_colours(std::string_view text) {
+  std::string plain;
+  while (!text.empty()) {
+    const std::size_t escape = text.find("\x1b[");
+    plain += text.substr(0, escape);
+    if (escape == std::string_view::npos) break;
+    text.remove_prefix(escape + 2);
+    const std::size_t end = text.find_first_not_of("0123456789;");
+    const bool closed = end != std::string_view::npos && text[end] != '\n';
+    text.remove_prefix(std::min(closed ? end + 1 : end, text.size()));
   }
+  return plain;
+}
+
+bool is_word_character(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
+
+// Where the '#' of a header stands: the first that ends no word.
+std::size_t header_start(std::string_view line) {
+  std::size_t at = line.find('#');
+  while (at != std::string_view::npos && at > 0 && is_word_character(line[at - 1])) {
+    at = line.find('#', at + 1);
+  }
+  return at;
 }
 
 // What stands before "host:pid:tid [0] NCCL INFO ..." when NCCL wrote into the middle of a line.
@@ -53,12 +62,28 @@ struct Preamble {
   int line = 0;
 };
 
-bool starts_row(const Words& words) {
-  return words.size() >= 3 && as_integer(words[0]) && as_integer(words[1]) &&
-         is_data_type(words[2]);
+// The words from the two whole numbers before a type on: a row, or empty. Without a type that we
+// know, a reduction and four numbers after it give the row away.
+Words row_in(const Words& words) {
+  for (std::size_t i = 0; i + 2 < words.size(); ++i) {
+    if (!as_integer(words[i]) || !as_integer(words[i + 1])) continue;
+    const bool reduces = i + 7 < words.size() && is_reduction(words[i + 3]);
+    if (is_data_type(words[i + 2]) || (reduces && !as_number(words[i + 2]))) {
+      return {words.begin() + static_cast<std::ptrdiff_t>(i), words.end()};
+    }
+  }
+  return {};
 }
 
 bool is_body_word(std::string_view word) { return word == "N/A" || as_number(word).has_value(); }
+
+// The numbers at the end of a line where they can be those of a row, or empty.
+Words body_in(const Words& words) {
+  const auto last = std::find_if_not(words.rbegin(), words.rend(), is_body_word);
+  Words body(last.base(), words.end());
+  if (body.size() % 4 != 0) body.clear();
+  return body;
+}
 
 // One run of one nccl-tests program: its header and the tables under it.
 struct Run {
@@ -86,7 +111,8 @@ class Reader {
   Reader(std::string_view name, const ImportHints& hints) : file_(name), hints_(hints) {}
 
   std::vector<Measurement> read(std::string_view text) {
-    for (const std::string_view line : lines_of(text)) read_line(line, ++line_);
+    const std::string plain = without_colours(text);
+    for (const std::string_view line : lines_of(plain)) read_line(line, ++line_);
     if (pending_) fail(pending_->line, "this row is cut off");
     finish_run();
     if (found_.empty()) fail(0, "holds no row of an nccl-tests table");
@@ -98,20 +124,25 @@ class Reader {
     fail_input({file_, line, {}}, what);
   }
 
-  void read_line(std::string_view raw, int line) {
-    const std::string_view whole = without_prefixes(raw);
-    const std::string_view text = before_nccl_message(whole);
-    if (text.size() != whole.size()) read_nccl_message(whole);
-    if (starts_with(text, "#")) return read_header(trimmed(text.substr(1)), line);
-    Words words = words_of(text);
-    if (pending_ && !words.empty() && std::all_of(words.begin(), words.end(), is_body_word)) {
-      const Preamble preamble = *std::exchange(pending_, std::nullopt);
-      return read_body(preamble, words);
+  void read_line(std::string_view line, int number) {
+    const std::string_view text = before_nccl_message(line);
+    const bool cut = text.size() != line.size();
+    if (cut) read_nccl_message(line);
+    const std::size_t header = header_start(text);
+    const bool runs = contains(text.substr(0, header), "_perf") && !contains(text, "Compiling ") &&
+                      !contains(text, "Linking ");
+    if (header != std::string_view::npos && !runs) {
+      return read_header(trimmed(text.substr(header + 1)), number);
     }
-    if (starts_row(words)) return read_row(words, line, text.size() != whole.size());
-    const bool runs =
-        contains(text, "_perf") && !starts_with(text, "Compiling") && !starts_with(text, "Linking");
-    if (runs) name_program(std::string(text), line);
+    const Words words = words_of(text);
+    const Words row = row_in(words);
+    if (!row.empty()) return read_row(row, number, cut);
+    const Words body = body_in(words);
+    if (pending_ && !body.empty()) {
+      const Preamble preamble = *std::exchange(pending_, std::nullopt);
+      return read_body(preamble, body);
+    }
+    if (runs) name_program(std::string(text), number);
   }
 
   // "... comm 0x55d0 rank 2 nranks 4 ... - Init COMPLETE"
@@ -189,6 +220,7 @@ class Reader {
     preamble.size = static_cast<double>(*as_integer(words[0]));
     preamble.line = line;
     if (preamble.size < 0) fail(line, "the size is negative");
+    if (!is_data_type(words[2])) fail(line, fmt::format("'{}' is no data type known", words[2]));
     std::size_t next = 3;
     preamble.key = std::string(words[2]);
     const auto take = [&] { preamble.key.append(" ").append(words[next++]); };
@@ -227,6 +259,10 @@ class Reader {
     const int line = preamble.line;
     const std::size_t half = body.size() == 16 ? 8 : 4;
     if (body.size() < 4) fail(line, "this row is cut off");
+    const auto odd = std::find_if_not(body.begin(), body.end(), is_body_word);
+    if (body.size() != 4 && body.size() != 8 && body.size() != 16 && odd != body.end()) {
+      fail(line, fmt::format("'{}' is neither a reduction known nor a number", *odd));
+    }
     if (body.size() != 4 && body.size() != 8 && body.size() != 16) {
       fail(line, fmt::format("has {} numbers after the type, reduction and root where nccl-tests "
                              "prints 4, 8 or 16",
@@ -301,7 +337,7 @@ class Reader {
     const Where program{file_, run_.program_line, {}};
     if (const auto named = operation_of_program(run_.program, program)) return *named;
     if (const auto named = operation_of_file(file_)) return *named;
-    fail(table.printed.front().line, "cannot tell which collective this is: name it");
+    fail(table.printed.front().line, "cannot tell which collective this is: name it with --op");
   }
 
   int ranks_of(const Run::Table& table, Operation operation) const {
@@ -309,7 +345,7 @@ class Reader {
     if (!run_.hosts.empty()) return static_cast<int>(run_.hosts.rbegin()->first) + 1;
     if (run_.logged_ranks) return *run_.logged_ranks;
     if (const auto ranks = ranks_from_ratio(operation, table.printed)) return *ranks;
-    fail(table.printed.front().line, "cannot tell the number of ranks: give it");
+    fail(table.printed.front().line, "cannot tell the number of ranks: give it with --ranks");
   }
 
   Measurement to_measurement(const Run::Table& table) const {

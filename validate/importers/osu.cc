@@ -48,7 +48,7 @@ class Reader {
   }
 
   void read_line(std::string_view line, int number) {
-    if (starts_with(line, "# OSU MPI")) {
+    if (starts_with(line, "# OSU ")) {
       finish();
       begin(line, number);
     } else if (starts_with(line, "# Size")) {
@@ -63,7 +63,7 @@ class Reader {
   }
 
   void begin(std::string_view line, int number) {
-    // "MPI", "MPI-CUDA", "MPI-ROCM": the title starts at the blank after it.
+    // "MPI", "MPI-CUDA", "NCCL": the title starts at the blank after it.
     const std::size_t blank = line.find(' ', std::string_view("# OSU ").size());
     const std::string_view title = blank == std::string_view::npos ? "" : line.substr(blank);
     for (const Test& test : kTests) {
@@ -131,7 +131,7 @@ class Reader {
     m.operation = test->operation;
     const std::optional<int> known = hints_.ranks ? hints_.ranks : command_ranks_;
     if (!known && !is_pair(m.operation)) {
-      fail("OSU does not print the number of ranks: give it", start_line_);
+      fail("OSU does not print the number of ranks: give it with --ranks", start_line_);
     }
     m.ranks = is_pair(m.operation) ? 2 : *known;
     if (hints_.operation && *hints_.operation != m.operation) {

@@ -15,6 +15,11 @@ inline float pattern_float(int rank, std::uint64_t i) {
   return static_cast<float>(pattern_value(rank, i));
 }
 
+// An element of rank r + 1 out of that of rank r.
+inline float pattern_of_next_rank(float value) {
+  return value + 1 == static_cast<float>(kPatternValues) ? 0 : value + 1;
+}
+
 struct ExpectedResult {
   Operation operation;
   int ranks;

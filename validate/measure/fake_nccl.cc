@@ -28,6 +28,7 @@ struct Call {
 int depth = 0;
 std::vector<Call> pending;
 FakeFault current_fault = FakeFault::none;
+FakeCounts counts;
 
 std::size_t size_of(ncclDataType_t type) { return type == ncclUint8 ? 1 : sizeof(float); }
 
@@ -53,13 +54,19 @@ void reduce(const Call& to_call, const std::vector<Call>& calls, std::size_t beg
 }
 
 // One collective: the calls of all ranks, by rank.
-ncclResult_t collective(const std::vector<Call>& calls) {
+ncclResult_t collective(std::vector<Call> calls) {
   for (const Call& call : calls) {
     if (call.kind != calls[0].kind || call.bytes != calls[0].bytes || call.peer != calls[0].peer) {
       return ncclInvalidUsage;
     }
   }
   const std::size_t bytes = calls[0].bytes;
+  std::vector<std::vector<char>> inputs;  // as they were, for what is in place
+  for (Call& call : calls) {
+    const std::size_t blocks = call.kind == Kind::reduce_scatter ? calls.size() : 1;
+    inputs.emplace_back(call.from, call.from + blocks * bytes);
+    call.from = inputs.back().data();
+  }
   for (const Call& call : calls) {
     const auto rank = static_cast<std::size_t>(call.comm->rank);
     if (call.kind == Kind::all_reduce) reduce(call, calls, 0, call.count);
@@ -99,6 +106,7 @@ ncclResult_t match_messages(const std::vector<Call>& calls) {
 ncclResult_t run_pending() {
   const std::vector<Call> calls = std::move(pending);
   pending.clear();
+  counts.groups += calls.empty() ? 0 : 1;
   if (const auto e = match_messages(calls)) return e;
   std::map<int, std::vector<Call>> of_rank;  // collectives, in the order of the rank
   std::size_t ranks = 0;
@@ -121,6 +129,7 @@ ncclResult_t run_pending() {
 
 ncclResult_t enqueue(Kind kind, const void* from, void* to, std::size_t count, ncclDataType_t type,
                      int peer, ncclComm_t comm) {
+  if (current_fault == FakeFault::failed_call && comm->rank == 1) return ncclInternalError;
   pending.push_back({kind, comm, static_cast<const char*>(from), static_cast<char*>(to), count,
                      count * size_of(type), peer});
   return depth > 0 ? ncclSuccess : run_pending();
@@ -130,15 +139,23 @@ ncclResult_t enqueue(Kind kind, const void* from, void* to, std::size_t count, n
 
 cuda::NcclApi fake_nccl(FakeFault fault) {
   current_fault = fault;
+  counts = {};
+  depth = 0;
+  pending.clear();
   cuda::NcclApi api;
   api.ncclGetErrorString = [](ncclResult_t) { return "an error of the fake"; };
   api.ncclGetLastError = [](ncclComm_t) { return ""; };
   api.ncclGetUniqueId = [](ncclUniqueId*) { return ncclSuccess; };
   api.ncclCommInitRank = [](ncclComm_t* comm, int ranks, ncclUniqueId, int rank) {
+    if (current_fault == FakeFault::failed_init && rank == 1) return ncclSystemError;
+    ++counts.made;
     *comm = new ncclComm{rank, ranks};
     return ncclSuccess;
   };
-  api.ncclCommDestroy = [](ncclComm_t comm) { return delete comm, ncclSuccess; };
+  api.ncclCommDestroy = [](ncclComm_t comm) {
+    counts.torn_in_group += depth > 0 ? 1 : 0;
+    return delete comm, ncclSuccess;
+  };
   api.ncclCommAbort = api.ncclCommDestroy;
   api.ncclGroupStart = [] { return ++depth, ncclSuccess; };
   api.ncclGroupEnd = [] { return --depth > 0 ? ncclSuccess : run_pending(); };
@@ -168,5 +185,7 @@ cuda::NcclApi fake_nccl(FakeFault fault) {
   };
   return api;
 }
+
+FakeCounts fake_counts() { return counts; }
 
 }  // namespace lambcast::validate

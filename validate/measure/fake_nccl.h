@@ -9,11 +9,22 @@ namespace lambcast::validate {
 
 enum class FakeFault {
   none,
-  flipped_bit,     // in the first byte that any group delivers to rank 0
-  swapped_senders  // what ranks 0 and 1 sent arrives exchanged
+  flipped_bit,      // in the first byte that any group delivers to rank 0
+  swapped_senders,  // what ranks 0 and 1 sent arrives exchanged
+  failed_call,      // every collective and message of rank 1
+  failed_init       // rank 1 gets no communicator
 };
 
 // The fault lasts until the next call. Calls that fit no other rank's fail with ncclInvalidUsage.
 cuda::NcclApi fake_nccl(FakeFault fault = FakeFault::none);
+
+// Since that call: groups that moved data, communicators made, and those taken down inside an open
+// group.
+struct FakeCounts {
+  int groups = 0;
+  int made = 0;
+  int torn_in_group = 0;
+};
+FakeCounts fake_counts();
 
 }  // namespace lambcast::validate

@@ -18,11 +18,16 @@ struct Launcher {
   const char* on_this_node;  // how many of the processes run here
 };
 
-constexpr std::array<Launcher, 3> kLaunchers{{
+// Of Slurm the variables of a step: a batch script has SLURM_PROCID and SLURM_NTASKS too, but is
+// one process.
+constexpr std::array<Launcher, 5> kLaunchers{{
     {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"},
     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
      "OMPI_COMM_WORLD_LOCAL_SIZE"},
-    {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"},
+    {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK",
+     "MV2_COMM_WORLD_LOCAL_SIZE"},
+    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
+    {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE"},
 }};
 
 int number(const Environment& environment, const std::string& name, int low, int high) {
@@ -64,11 +69,26 @@ Launch launch_of(const Environment& environment) {
     const bool one_node = environment(launcher.on_this_node) == environment(launcher.processes);
     launch.address = environment("MASTER_ADDR").value_or(one_node ? "127.0.0.1" : "");
     if (launch.address.empty()) {
-      fail_input({{}, 0, "MASTER_ADDR"}, "the processes need the address of the host of rank 0");
+      fail_input({{}, 0, "MASTER_ADDR"},
+                 fmt::format("is not set: the {} processes need the address of the host of rank 0",
+                             launch.processes));
     }
     return launch;
   }
+  if (environment("PMI_SIZE").value_or("1") != "1") {
+    fail_input({{}, 0, "PMI_SIZE"},
+               "says that this is one of several processes, but not MPI_LOCALRANKID which of them "
+               "on this host: start with torchrun, srun or the mpirun of Open MPI, MPICH, Intel "
+               "MPI or MVAPICH");
+  }
   return launch;
+}
+
+bool is_first(const Environment& environment) {
+  for (const Launcher& launcher : kLaunchers) {
+    if (environment(launcher.processes)) return environment(launcher.rank).value_or("0") == "0";
+  }
+  return true;
 }
 
 }  // namespace lambcast::validate

@@ -19,11 +19,15 @@ struct Launch {
 using Environment = std::function<std::optional<std::string>(const std::string&)>;
 Environment process_environment();
 
-// From RANK, WORLD_SIZE, LOCAL_RANK (torchrun), OMPI_COMM_WORLD_* (Open MPI) or SLURM_* (srun),
-// the first that is complete; a process of its own where none is. MASTER_ADDR and MASTER_PORT say
-// where rank 0 listens (port 29500 if not given; one further under torchrun, whose agent has taken
-// that port). On a single node the address may be absent. Throws Error for a value that is no
-// number or out of range and for an address that is missing.
+// From RANK, WORLD_SIZE, LOCAL_RANK (torchrun), OMPI_COMM_WORLD_* (Open MPI), MV2_COMM_WORLD_*
+// (MVAPICH2), PMI_* with MPI_LOCAL* (MPICH, Intel MPI, MVAPICH) or SLURM_* (srun), the first that
+// is complete; a process of its own where none is and PMI_SIZE names no others. MASTER_ADDR and
+// MASTER_PORT say where rank 0 listens (port 29500 if not given; one further under torchrun, whose
+// agent has taken that port). On a single node the address may be absent. Throws Error for a value
+// that is no number or out of range and for an address that is missing.
 Launch launch_of(const Environment& environment);
+
+// Whether this process is to say what all of its launch would: rank 0, or alone.
+bool is_first(const Environment& environment);
 
 }  // namespace lambcast::validate

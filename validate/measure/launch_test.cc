@@ -66,10 +66,50 @@ TEST_CASE("torchrun, mpirun and srun are told by their variables") {
   CHECK(mpi.port == 29500);
 
   const Launch slurm = launch_of(environment({{"SLURM_PROCID", "0"},
-                                              {"SLURM_NTASKS", "4"},
+                                              {"SLURM_STEP_NUM_TASKS", "4"},
+                                              {"SLURM_STEP_TASKS_PER_NODE", "2(x2)"},
                                               {"SLURM_LOCALID", "0"},
                                               {"MASTER_ADDR", "10.0.0.1"}}));
   CHECK(slurm.processes == 4);
+}
+
+TEST_CASE("MPICH, Intel MPI and MVAPICH are told by their variables") {
+  const Launch mpich = launch_of(environment(
+      {{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "1"}, {"MPI_LOCALNRANKS", "2"}}));
+  CHECK(mpich.rank == 1);
+  CHECK(mpich.processes == 2);
+  CHECK(mpich.local_rank == 1);
+  CHECK(mpich.address == "127.0.0.1");
+
+  const Launch mvapich = launch_of(environment({{"MV2_COMM_WORLD_RANK", "3"},
+                                                {"MV2_COMM_WORLD_SIZE", "4"},
+                                                {"MV2_COMM_WORLD_LOCAL_RANK", "1"},
+                                                {"MV2_COMM_WORLD_LOCAL_SIZE", "2"},
+                                                {"MASTER_ADDR", "node0"}}));
+  CHECK(mvapich.rank == 3);
+  CHECK(mvapich.local_rank == 1);
+
+  // One of several, but which GPU would be its own?
+  CHECK_THROWS_WITH(launch_of(environment({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}})),
+                    Catch::StartsWith("PMI_SIZE: says that this is one of several processes"));
+  CHECK(launch_of(environment({{"PMI_RANK", "0"}, {"PMI_SIZE", "1"}})).processes == 1);
+}
+
+TEST_CASE("a step of Slurm on one host needs no address, and a batch script is one process") {
+  std::map<std::string, std::string> variables{
+      {"SLURM_PROCID", "0"}, {"SLURM_LOCALID", "0"}, {"SLURM_NTASKS", "4"}};
+  CHECK(launch_of(environment(variables)).processes == 1);
+  variables.insert({{"SLURM_STEP_NUM_TASKS", "4"}, {"SLURM_STEP_TASKS_PER_NODE", "4"}});
+  CHECK(launch_of(environment(variables)).processes == 4);
+  CHECK(launch_of(environment(variables)).address == "127.0.0.1");
+}
+
+TEST_CASE("one process of a launch speaks for all") {
+  CHECK(is_first(environment({})));
+  CHECK(is_first(environment({{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "2"}})));
+  CHECK_FALSE(
+      is_first(environment({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}})));
+  CHECK_FALSE(is_first(environment({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}})));
 }
 
 TEST_CASE("a launch that makes no sense is refused") {
@@ -79,7 +119,8 @@ TEST_CASE("a launch that makes no sense is refused") {
   CHECK_THROWS_WITH(launch_of(torch("2", "2")), "RANK: '2' is no value for it (allowed: 0 to 1)");
   CHECK_THROWS_WITH(launch_of(torch("0", "two")), Catch::Contains("WORLD_SIZE: 'two'"));
   CHECK_THROWS_WITH(launch_of(torch("0", "2")),
-                    "MASTER_ADDR: the processes need the address of the host of rank 0");
+                    "MASTER_ADDR: is not set: the 2 processes need the address of the host of "
+                    "rank 0");
 }
 
 TEST_CASE("processes meet and exchange, by rank") {
@@ -98,6 +139,26 @@ TEST_CASE("processes meet and exchange, by rank") {
   for (const auto& all : seen) {
     CHECK(all == std::vector<std::string>{"rank 0", "rank 1", "rank 2", "rank 3"});
   }
+}
+
+TEST_CASE("processes meet where there is but IPv6") {
+  sockaddr_in6 loopback{};
+  loopback.sin6_family = AF_INET6;
+  loopback.sin6_addr = in6addr_loopback;
+  const int probe = ::socket(AF_INET6, SOCK_STREAM, 0);
+  const bool there =
+      probe >= 0 && bind(probe, reinterpret_cast<sockaddr*>(&loopback), sizeof loopback) == 0;
+  if (probe >= 0) close(probe);
+  if (!there) {
+    WARN("SKIPPED: this machine has no ::1");
+    return;
+  }
+  const int port = free_port();
+  std::vector<std::string> seen;
+  std::thread root([&] { seen = meet_over_tcp({0, 2, 0, "::1", port}, 10)->exchange("rank 0"); });
+  CHECK(meet_over_tcp({1, 2, 1, "::1", port}, 10)->exchange("rank 1").size() == 2);
+  root.join();
+  CHECK(seen == std::vector<std::string>{"rank 0", "rank 1"});
 }
 
 TEST_CASE("processes that do not meet say so") {

@@ -7,6 +7,9 @@
 //   NCCL   all iterations enqueued back to back on one stream per GPU, then one synchronisation:
 //          the time is that of the whole batch over the number of iterations, no spread.
 //
+// Where the table has in-place columns (text, JSON) and the operation has that form, each size is
+// run again in place.
+//
 // Operations: all of Operation but `stream`; `ping_pong` with MPI only. compressed_allreduce is
 // with NCCL the whole of it, compression kernels included, from the fp32 vector of every rank to
 // the decoded average; with MPI the exchange that DeepSpeed's MPI backend does, without kernels.

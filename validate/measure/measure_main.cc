@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "sim/base/error.h"
+#include "validate/measure/launch.h"
 #include "validate/measure/measure.h"
 
 namespace {
@@ -26,13 +27,22 @@ bool take_backend_is_mpi(std::vector<std::string>& flags) {
 
 int main(int argc, char** argv) {
   using namespace lambcast::validate;
+  const bool first = is_first(process_environment());
   try {
     std::vector<std::string> flags(argv + 1, argv + argc);
+    const auto asks = [](const std::string& flag) { return flag == "-h" || flag == "--help"; };
+    if (std::any_of(flags.begin(), flags.end(), asks)) {
+      if (first) std::cout << measure_help() << "\n";
+      return 0;
+    }
     const bool mpi = take_backend_is_mpi(flags);
     const MeasureOptions options = parse_measure_flags(flags);
     return mpi ? measure_mpi(options, std::cout) : measure_nccl(options, std::cout);
   } catch (const lambcast::Error& error) {
-    std::fprintf(stderr, "lambcast: %s\n", error.what());
+    // What is wrong with the flags is wrong for every process of a launch.
+    if (first || error.code() != lambcast::Exit::usage) {
+      std::fprintf(stderr, "lambcast: %s\n", error.what());
+    }
     return static_cast<int>(error.code());
   }
 }

@@ -63,6 +63,18 @@ TEST_CASE("wrong flags are refused by name") {
   CHECK_THAT(refusal({"-f", "1"}), Catch::StartsWith("-f: '1' is no value for it"));
   CHECK_THAT(refusal({"-a", "4"}), Catch::StartsWith("-a: unknown value '4'"));
   CHECK_THAT(refusal({"--stagin", "none"}), Catch::Contains("did you mean '--staging'?"));
+  CHECK_THAT(refusal({"--op", "stream"}), Catch::StartsWith("--op: unknown collective 'stream'") &&
+                                              !Catch::Contains("ping_pong, stream"));
+  CHECK(refusal({"--seconds-per-size", "1", "-w", "0"}) ==
+        "-w: --seconds-per-size goes by the time of a warm-up (allowed: at least 1)");
+}
+
+TEST_CASE("flags that only nccl-tests has are refused with what is there instead") {
+  CHECK(refusal({"-d", "half"}) == "-d: is not supported: only float is measured");
+  CHECK_THAT(refusal({"-t", "8"}), Catch::Contains("give -g, or start more processes"));
+  for (const char* flag : {"-o", "-m", "-G", "-z", "--nthreads", "--blocking"})
+    CHECK_THAT(refusal({flag, "1"}), Catch::Contains("is not supported"));
+  CHECK(refusal({"--minbytes", "8"}) == "--minbytes: is spelled -b here");
 }
 
 namespace {
@@ -116,6 +128,8 @@ TEST_CASE("NCCL without a GPU is one sentence and exit code 4") {
 TEST_CASE("what NCCL cannot measure is refused before a GPU is looked for") {
   if (nccl_refusal({}).find("built without CUDA") != std::string::npos) return;
   CHECK(nccl_refusal({"--op", "ping_pong"}) == "usage: --op: ping_pong is not measured with NCCL");
+  CHECK_THAT(nccl_refusal({"--statistic", "median"}),
+             Catch::StartsWith("usage: --statistic: NCCL"));
   CHECK_THAT(nccl_refusal({"--staging", "memcpy"}), Catch::StartsWith("usage: --staging: NCCL"));
   CHECK(nccl_refusal({"--share-gpu", "yes"}) ==
         "usage: -g: --share-gpu without a launcher needs the number of ranks (allowed: 2 to 8 per "

@@ -14,8 +14,8 @@ namespace {
 
 class MpiCollective final : public TimedCollective {
  public:
-  MpiCollective(const MeasureOptions& options, std::uint64_t size)
-      : operation_(options.operation), root_(options.root) {
+  MpiCollective(const MeasureOptions& options, std::uint64_t size, Placement placement)
+      : operation_(options.operation), placement_(placement), root_(options.root) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks_);
     const std::uint64_t elements = size / sizeof(float);
@@ -24,22 +24,24 @@ class MpiCollective final : public TimedCollective {
     const bool scatters = operation_ == Operation::reduce_scatter;
     const bool blocks = gathers || scatters || operation_ == Operation::all_to_all;
     count_ = static_cast<int>(blocks ? block : elements);
-    send_.resize(gathers ? block : elements);
-    receive_.resize(scatters ? block : elements);
+    sent_ = gathers ? block : elements;
+    received_ = scatters ? block : elements;
+    const bool separate = placement == Placement::out_of_place;
+    send_.resize(separate ? sent_ : 0);
+    receive_.resize(separate ? received_ : elements);
   }
 
   void fill() override {
-    for (std::uint64_t i = 0; i < send_.size(); ++i) {
-      send_[i] = pattern_float(rank_, i);
-    }
     std::fill(receive_.begin(), receive_.end(), kUnset);
+    float* const input = placement_ == Placement::out_of_place ? send_.data() : own_input();
+    for (std::uint64_t i = 0; i < sent_; ++i) input[i] = pattern_float(rank_, i);
     if (operation_ == Operation::broadcast && rank_ == root_) receive_ = send_;
   }
 
   void run() override {
     const MPI_Comm world = MPI_COMM_WORLD;
     float* const to = receive_.data();
-    const float* const from = send_.data();
+    const void* const from = placement_ == Placement::out_of_place ? send_.data() : MPI_IN_PLACE;
     switch (operation_) {
       case Operation::all_reduce:
         MPI_Allreduce(from, to, count_, MPI_FLOAT, MPI_SUM, world);
@@ -71,13 +73,19 @@ class MpiCollective final : public TimedCollective {
   std::uint64_t count_wrong() const override {
     const ExpectedResult expected{operation_, ranks_, root_, static_cast<std::uint64_t>(count_)};
     std::uint64_t wrong = 0;
-    for (std::uint64_t i = 0; i < receive_.size(); ++i) {
+    for (std::uint64_t i = 0; i < received_; ++i) {
       wrong += receive_[i] == expected.at(rank_, i) ? 0 : 1;
     }
     return wrong;
   }
 
  private:
+  // Where MPI_IN_PLACE takes the input from: of all_gather this rank's block of the result.
+  float* own_input() {
+    const bool block = operation_ == Operation::all_gather;
+    return receive_.data() + (block ? static_cast<std::uint64_t>(rank_) * sent_ : 0);
+  }
+
   void ping_pong() {
     const int last = ranks_ - 1;
     if (rank_ == 0) {
@@ -90,18 +98,26 @@ class MpiCollective final : public TimedCollective {
   }
 
   Operation operation_;
+  Placement placement_;
   int root_;
   int rank_ = 0;
   int ranks_ = 0;
   int count_ = 0;
+  std::uint64_t sent_ = 0;      // elements of the input
+  std::uint64_t received_ = 0;  // elements of the result
   std::vector<float> send_;
   std::vector<float> receive_;
 };
 
 }  // namespace
 
-std::unique_ptr<TimedCollective> mpi_collective(const MeasureOptions& options, std::uint64_t size) {
-  return std::make_unique<MpiCollective>(options, size);
+std::unique_ptr<TimedCollective> mpi_collective(const MeasureOptions& options, std::uint64_t size,
+                                                Placement placement) {
+  const Operation op = options.operation;
+  const bool has_in_place = op == Operation::all_reduce || op == Operation::all_gather ||
+                            op == Operation::reduce_scatter || op == Operation::all_to_all;
+  if (placement == Placement::in_place && !has_in_place) return nullptr;
+  return std::make_unique<MpiCollective>(options, size, placement);
 }
 
 }  // namespace lambcast::validate

@@ -13,7 +13,10 @@ namespace lambcast::validate {
 //   all_gather MPI_Allgather            all_to_all     MPI_Alltoall
 //   broadcast  MPI_Bcast                send_recv      MPI_Sendrecv, each rank to the next
 //   ping_pong  MPI_Send and MPI_Recv between the first and the last rank (a whole round trip)
-std::unique_ptr<TimedCollective> mpi_collective(const MeasureOptions& options, std::uint64_t size);
+// With MPI_IN_PLACE there are the first four, broadcast being in place by nature; none is returned
+// for the others.
+std::unique_ptr<TimedCollective> mpi_collective(const MeasureOptions& options, std::uint64_t size,
+                                                Placement placement);
 
 // The exchange inside compressed_allreduce as DeepSpeed's deepspeed/runtime/comm/mpi.py does it.
 // With n ranks, N = size / 4 elements and chunks of N / (8 n) bytes of packed signs:

@@ -40,11 +40,15 @@ class MpiSession {
 };
 
 void check_options(const MeasureOptions& options, int ranks) {
-  if (options.operation == Operation::stream) {
-    fail_input({{}, 0, "--op"}, "stream is measured by iperf3 and perftest, not by MPI");
-  }
   if (options.operation == Operation::ping_pong && ranks < 2) {
     fail_input({{}, 0, "--op"}, "ping_pong needs at least 2 ranks");
+  }
+  if (options.share_gpu) fail_input({{}, 0, "--share-gpu"}, "is for NCCL: MPI here uses no GPU");
+  if (options.gpus_per_process > 0) {
+    fail_input({{}, 0, "-g"}, "is for NCCL: the ranks of MPI are the processes of mpirun -n");
+  }
+  if (options.staging != Staging::none && options.operation != Operation::compressed_allreduce) {
+    fail_input({{}, 0, "--staging"}, "only compressed_allreduce has copies to stage");
   }
   if (options.root >= ranks) {
     fail_input({{}, 0, "-r"}, fmt::format("there is no rank {} among {}", options.root, ranks));
@@ -54,11 +58,12 @@ void check_options(const MeasureOptions& options, int ranks) {
   }
 }
 
-std::unique_ptr<TimedCollective> prepare(const MeasureOptions& options, std::uint64_t size) {
-  if (options.operation == Operation::compressed_allreduce) {
-    return deepspeed_mpi_exchange(options, size);
+std::unique_ptr<TimedCollective> prepare(const MeasureOptions& options, std::uint64_t size,
+                                         Placement placement) {
+  if (options.operation != Operation::compressed_allreduce) {
+    return mpi_collective(options, size, placement);
   }
-  return mpi_collective(options, size);
+  return placement == Placement::in_place ? nullptr : deepspeed_mpi_exchange(options, size);
 }
 
 std::uint64_t block_of(const MeasureOptions& options, int ranks) {
@@ -90,8 +95,7 @@ std::uint64_t wrong_everywhere(TimedCollective& collective, int iterations) {
 // Warms up and says how many iterations to time; the same answer on every rank.
 int warm_up(TimedCollective& collective, const MeasureOptions& options) {
   double slowest = 0;
-  const int times = options.seconds_per_size > 0 ? std::max(options.warmup, 1) : options.warmup;
-  for (int i = 0; i < times; ++i) slowest = time_once(collective);
+  for (int i = 0; i < options.warmup; ++i) slowest = time_once(collective);
   if (options.seconds_per_size == 0) return options.iterations;
   MPI_Allreduce(MPI_IN_PLACE, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
   const double fitting = std::floor(options.seconds_per_size / slowest);
@@ -117,15 +121,15 @@ std::vector<double> over_ranks(std::vector<double> seconds, const MeasureOptions
   return seconds;
 }
 
-MeasuredRow measure_size(const MeasureOptions& options, std::uint64_t size, int ranks) {
-  const std::unique_ptr<TimedCollective> collective = prepare(options, size);
-  MeasuredRow result;
-  collective->fill();
+MeasuredHalf measure_half(TimedCollective& collective, const MeasureOptions& options,
+                          std::uint64_t size, int ranks) {
+  MeasuredHalf result;
   result.checked = options.check_iterations > 0;
-  result.wrong = wrong_everywhere(*collective, options.check_iterations);
-  result.iterations = warm_up(*collective, options);
+  if (!result.checked) collective.fill();
+  result.wrong = wrong_everywhere(collective, options.check_iterations);
+  result.iterations = warm_up(collective, options);
   std::vector<double> seconds;
-  for (int i = 0; i < result.iterations; ++i) seconds.push_back(time_once(*collective));
+  for (int i = 0; i < result.iterations; ++i) seconds.push_back(time_once(collective));
   seconds = over_ranks(std::move(seconds), options, ranks);
 
   std::vector<Duration> times;
@@ -138,6 +142,17 @@ MeasuredRow measure_size(const MeasureOptions& options, std::uint64_t size, int 
   const auto [low, high] = std::minmax_element(times.begin(), times.end());
   result.row.spread = Spread{*low, *high};
   return result;
+}
+
+MeasuredRow measure_size(const MeasureOptions& options, std::uint64_t size, int ranks) {
+  const auto half = [&](TimedCollective& collective) {
+    return measure_half(collective, options, size, ranks);
+  };
+  MeasuredRow row{half(*prepare(options, size, Placement::out_of_place)), {}};
+  if (!shows_in_place(options.format)) return row;
+  const auto in_place = prepare(options, size, Placement::in_place);
+  if (in_place) row.in_place = half(*in_place);
+  return row;
 }
 
 std::vector<RankPlace> gather_places(int ranks) {

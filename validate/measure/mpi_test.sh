@@ -19,10 +19,17 @@ fail() { echo "FAILED: $1"; exit 1; }
 
 for op in all_reduce all_gather reduce_scatter all_to_all broadcast send_recv ping_pong \
   compressed_allreduce; do
-  out=$(run 4 --op $op -b 1K -e 256K -f 16 -n 3 -r 1 --staging memcpy)
+  out=$(run 4 --op $op -b 1K -e 256K -f 16 -n 3 -r 1)
   grep -q '# Out of bounds values : 0 OK' <<< "$out" || fail "$op has wrong results: $out"
-  [ "$(grep -c ' float .* 0$' <<< "$out")" = 3 ] || fail "$op has not 3 checked rows: $out"
+  case $op in
+    all_reduce | all_gather | reduce_scatter | all_to_all) row=' float .* 0 .* 0$' ;;
+    *) row=' float .* 0 .* N/A$' ;;
+  esac
+  [ "$(grep -c "$row" <<< "$out")" = 3 ] || fail "$op has not 3 checked rows: $out"
+  grep -q '^# Avg bus bandwidth    : [0-9]' <<< "$out" || fail "$op has no average: $out"
 done
+out=$(run 4 --op compressed_allreduce -b 1K -e 256K -f 16 -n 3 --staging memcpy)
+grep -q '# Out of bounds values : 0 OK' <<< "$out" || fail "staging gives wrong results: $out"
 
 # An odd number of ranks, where blocks are no powers of two.
 run 3 --op compressed_allreduce -b 1K -e 64K -f 8 -n 2 --format csv --statistic median -a 3 |
@@ -52,6 +59,34 @@ code=0
 out=$(run 2 -b 1K -e 1K --manifest /dev/null/manifest 2>&1) || code=$?
 [ $code = 1 ] || fail "an unwritable manifest exits with $code"
 grep -q '/dev/null/manifest: cannot be written' <<< "$out" || fail "$out"
+
+# JSON too is written row by row.
+"${launch[@]}" -n 2 "$program" --backend mpi -b 1K -e 1M -f 1.01 -n 1000000 \
+  --seconds-per-size 0.05 --format json > "$rows" &
+launcher=$!
+for _ in $(seq 300); do
+  [ "$(grep -c '"size"' "$rows")" -lt 3 ] || break
+  sleep 0.1
+done
+kill -INT $launcher
+wait $launcher || true
+[ "$(grep -c '"size"' "$rows")" -ge 3 ] || fail "no three rows of JSON: $(cat "$rows")"
+
+# Help is no error, and what is wrong for all ranks is said once.
+run 2 --help | grep -q -- '--op all_reduce' || fail "--help shows no flags"
+code=0
+out=$(run 2 --op nothing 2>&1) || code=$?
+[ $code = 2 ] || fail "an unknown operation exits with $code"
+[ "$(grep -c 'unknown collective' <<< "$out")" = 1 ] || fail "not said once: $out"
+
+# Flags that would have no effect are refused.
+for flags in '--share-gpu yes' '-g 2' '--staging memcpy'; do
+  code=0
+  # shellcheck disable=SC2086
+  out=$(run 1 --op all_reduce $flags 2>&1) || code=$?
+  [ $code = 2 ] || fail "$flags exits with $code: $out"
+  grep -q -- "^lambcast: ${flags% *}: " <<< "$out" || fail "$flags is refused with $out"
+done
 
 # What MPI cannot do is refused before it starts, with exit code 2.
 code=0

@@ -1,5 +1,8 @@
 #include "validate/measure/nccl_collectives.h"
 
+#include <algorithm>
+
+#include "kernels/nccl/group.h"
 #include "sim/base/check.h"
 #include "validate/measure/expected_result.h"
 
@@ -8,8 +11,13 @@ namespace {
 
 class NcclCollective final : public TimedCollective {
  public:
-  NcclCollective(const MeasureOptions& options, const Gpus& gpus, std::uint64_t size)
-      : operation_(options.operation), root_(options.root), gpus_(gpus), nccl_(gpus.front()->nccl) {
+  NcclCollective(const MeasureOptions& options, const Gpus& gpus, std::uint64_t size,
+                 Placement placement)
+      : operation_(options.operation),
+        placement_(placement),
+        root_(options.root),
+        gpus_(gpus),
+        nccl_(gpus.front()->nccl) {
     const std::uint64_t elements = size / sizeof(float);
     const std::uint64_t block = elements / static_cast<std::uint64_t>(gpus.front()->ranks);
     const bool gathers = operation_ == Operation::all_gather;
@@ -21,18 +29,20 @@ class NcclCollective final : public TimedCollective {
 
   void fill() override {
     std::vector<float> values(sent_);
-    const std::vector<float> unset(received_, kUnset);
+    for (std::uint64_t i = 0; i < sent_; ++i) values[i] = pattern_float(gpus_.front()->rank, i);
+    const std::vector<float> unset(std::max(sent_, received_), kUnset);
     for (const auto& gpu : gpus_) {
-      for (std::uint64_t i = 0; i < sent_; ++i) values[i] = pattern_float(gpu->rank, i);
-      gpu->copy(gpu->send.data(), values.data(), sent_ * sizeof(float));
-      gpu->copy(gpu->receive.data(), unset.data(), received_ * sizeof(float));
+      gpu->copy(gpu->receive.data(), unset.data(), unset.size() * sizeof(float));
+      gpu->copy(input(*gpu), values.data(), sent_ * sizeof(float));
+      for (float& value : values) value = pattern_of_next_rank(value);
     }
   }
 
   void run() override {
-    check(nccl_.ncclGroupStart(), "ncclGroupStart");
+    cuda::Group group(nccl_);
+    check(group.started(), "ncclGroupStart");
     for (const auto& gpu : gpus_) enqueue(*gpu);
-    check(nccl_.ncclGroupEnd(), "ncclGroupEnd");
+    check(group.end(), "ncclGroupEnd");
   }
 
   std::uint64_t count_wrong() const override {
@@ -40,7 +50,7 @@ class NcclCollective final : public TimedCollective {
     std::vector<float> values(received_);
     std::uint64_t wrong = 0;
     for (const auto& gpu : gpus_) {
-      gpu->copy(values.data(), gpu->receive.data(), received_ * sizeof(float));
+      gpu->copy(values.data(), output(*gpu), received_ * sizeof(float));
       for (std::uint64_t i = 0; i < received_; ++i) {
         wrong += values[i] == expected.at(gpu->rank, i) ? 0 : 1;
       }
@@ -49,35 +59,46 @@ class NcclCollective final : public TimedCollective {
   }
 
  private:
+  // In place the smaller of the two is this rank's block of the larger.
+  char* input(const Gpu& gpu) const {
+    return placement_ == Placement::out_of_place ? gpu.send.data() : block_of(gpu, sent_);
+  }
+  char* output(const Gpu& gpu) const {
+    return placement_ == Placement::out_of_place ? gpu.receive.data() : block_of(gpu, received_);
+  }
+  char* block_of(const Gpu& gpu, std::uint64_t elements) const {
+    const bool whole = elements == std::max(sent_, received_);
+    const std::uint64_t at = whole ? 0 : static_cast<std::uint64_t>(gpu.rank) * elements;
+    return gpu.receive.data() + at * sizeof(float);
+  }
+
   void enqueue(const Gpu& gpu) const {
+    const char* const from = input(gpu);
+    char* const to = output(gpu);
     const ncclDataType_t type = ncclFloat;
     const ncclComm_t comm = gpu.communicator;
     switch (operation_) {
       case Operation::all_reduce:
-        return check(nccl_.ncclAllReduce(gpu.send.data(), gpu.receive.data(), count_, type, ncclSum,
-                                         comm, gpu.stream),
+        return check(nccl_.ncclAllReduce(from, to, count_, type, ncclSum, comm, gpu.stream),
                      "ncclAllReduce");
       case Operation::all_gather:
-        return check(nccl_.ncclAllGather(gpu.send.data(), gpu.receive.data(), count_, type, comm,
-                                         gpu.stream),
+        return check(nccl_.ncclAllGather(from, to, count_, type, comm, gpu.stream),
                      "ncclAllGather");
       case Operation::reduce_scatter:
-        return check(nccl_.ncclReduceScatter(gpu.send.data(), gpu.receive.data(), count_, type,
-                                             ncclSum, comm, gpu.stream),
+        return check(nccl_.ncclReduceScatter(from, to, count_, type, ncclSum, comm, gpu.stream),
                      "ncclReduceScatter");
       case Operation::broadcast:
-        return check(nccl_.ncclBroadcast(gpu.send.data(), gpu.receive.data(), count_, type, root_,
-                                         comm, gpu.stream),
+        return check(nccl_.ncclBroadcast(from, to, count_, type, root_, comm, gpu.stream),
                      "ncclBroadcast");
       case Operation::all_to_all:
         for (int peer = 0; peer < gpu.ranks; ++peer) {
           const std::uint64_t at = static_cast<std::uint64_t>(peer) * count_ * sizeof(float);
-          send_and_receive(gpu, gpu.send.data() + at, peer, gpu.receive.data() + at, peer);
+          send_and_receive(gpu, from + at, peer, to + at, peer);
         }
         return;
       case Operation::send_recv:
-        return send_and_receive(gpu, gpu.send.data(), (gpu.rank + 1) % gpu.ranks,
-                                gpu.receive.data(), (gpu.rank + gpu.ranks - 1) % gpu.ranks);
+        return send_and_receive(gpu, from, (gpu.rank + 1) % gpu.ranks, to,
+                                (gpu.rank + gpu.ranks - 1) % gpu.ranks);
       case Operation::compressed_allreduce:
       case Operation::ping_pong:
       case Operation::stream:
@@ -96,19 +117,23 @@ class NcclCollective final : public TimedCollective {
   void check(ncclResult_t status, const char* call) const { cuda::require(nccl_, status, call); }
 
   Operation operation_;
+  Placement placement_;
   int root_;
   const Gpus& gpus_;
   const cuda::NcclApi& nccl_;
   std::uint64_t count_ = 0;     // elements per rank or per peer, as NCCL takes it
-  std::uint64_t sent_ = 0;      // elements of the send buffer
-  std::uint64_t received_ = 0;  // elements of the receive buffer
+  std::uint64_t sent_ = 0;      // elements of the input
+  std::uint64_t received_ = 0;  // elements of the result
 };
 
 }  // namespace
 
 std::unique_ptr<TimedCollective> nccl_collective(const MeasureOptions& options, const Gpus& gpus,
-                                                 std::uint64_t size) {
-  return std::make_unique<NcclCollective>(options, gpus, size);
+                                                 std::uint64_t size, Placement placement) {
+  const bool messages =
+      options.operation == Operation::all_to_all || options.operation == Operation::send_recv;
+  if (messages && placement == Placement::in_place) return nullptr;
+  return std::make_unique<NcclCollective>(options, gpus, size, placement);
 }
 
 }  // namespace lambcast::validate

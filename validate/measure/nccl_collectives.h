@@ -12,9 +12,10 @@ namespace lambcast::validate {
 
 // `size` is one of sizes_to_run() and fits the buffers of the GPUs. fp32, sum. all_to_all is a
 // group of one send and one receive per peer, send_recv one send to the next rank and one receive
-// from the one before: what nccl-tests does.
+// from the one before: what nccl-tests does. In place there are those that NCCL documents so:
+// all_reduce, all_gather, reduce_scatter, broadcast; none is returned for the others.
 std::unique_ptr<TimedCollective> nccl_collective(const MeasureOptions& options, const Gpus& gpus,
-                                                 std::uint64_t size);
+                                                 std::uint64_t size, Placement placement);
 
 // compressed_allreduce of kernels/nccl over N = size / 4 elements, any number of them: compression,
 // exchange, server phase, gathering and decoding, the kernels included. Checked from zero errors

@@ -14,12 +14,15 @@ namespace {
 constexpr int kMeetWithin_s = 120;
 
 void check_flags(const MeasureOptions& options, const Launch& launch) {
-  if (options.operation == Operation::ping_pong || options.operation == Operation::stream) {
+  if (options.operation == Operation::ping_pong) {
     fail_input({{}, 0, "--op"},
                fmt::format("{} is not measured with NCCL", name_of(options.operation)));
   }
   if (options.staging != Staging::none) {
     fail_input({{}, 0, "--staging"}, "NCCL reads and writes device memory: only none fits");
+  }
+  if (options.statistic == Statistic::median) {
+    fail_input({{}, 0, "--statistic"}, "NCCL is timed over all iterations at once", "mean");
   }
   if (options.share_gpu && launch.processes > 1 && options.gpus_per_process > 1) {
     fail_input({{}, 0, "-g"}, "with --share-gpu a process of a launcher is one rank", "1");
@@ -64,7 +67,6 @@ MeasuredTable head_of(const MeasureOptions& options, const cuda::NcclApi& nccl,
                       GpuSharing sharing) {
   MeasuredTable table;
   table.options = options;
-  table.options.statistic = Statistic::mean;
   table.backend = "nccl";
   table.library = "NCCL " + version_of(nccl);
   table.timing = "iterations back to back on one stream per GPU";

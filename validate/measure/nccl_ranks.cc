@@ -10,6 +10,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "kernels/nccl/group.h"
 #include "validate/measure/nccl_collectives.h"
 
 namespace lambcast::validate {
@@ -58,9 +59,11 @@ Gpus connect_gpus(Rendezvous& others, const LocalRanks& local, std::uint64_t byt
     const int rank = local.first_rank + static_cast<int>(gpus.size());
     gpus.push_back(std::make_unique<Gpu>(nccl, device, rank, local.ranks, bytes));
   }
-  require(nccl, nccl.ncclGroupStart(), "ncclGroupStart");
+  others.exchange({});  // a rank without memory leaves here, not while the others wait inside NCCL
+  cuda::Group group(nccl);
+  require(nccl, group.started(), "ncclGroupStart");
   for (const auto& gpu : gpus) gpu->connect(id);
-  require(nccl, nccl.ncclGroupEnd(), "ncclGroupEnd of ncclCommInitRank");
+  require(nccl, group.end(), "ncclGroupEnd of ncclCommInitRank");
   return gpus;
 }
 
@@ -121,28 +124,45 @@ std::uint64_t wrong_everywhere(TimedCollective& collective, const Gpus& gpus, Re
   return std::accumulate(all.begin(), all.end(), std::uint64_t{0});
 }
 
-MeasuredRow measure_size(const MeasureOptions& options, std::uint64_t size, const Gpus& gpus,
-                         Rendezvous& others) {
-  const std::unique_ptr<TimedCollective> collective =
-      options.operation == Operation::compressed_allreduce ? nccl_compressed_allreduce(gpus, size)
-                                                           : nccl_collective(options, gpus, size);
-  MeasuredRow result;
-  collective->fill();
+std::unique_ptr<TimedCollective> prepare(const MeasureOptions& options, const Gpus& gpus,
+                                         std::uint64_t size, Placement placement) {
+  if (options.operation != Operation::compressed_allreduce) {
+    return nccl_collective(options, gpus, size, placement);
+  }
+  return placement == Placement::in_place ? nullptr : nccl_compressed_allreduce(gpus, size);
+}
+
+MeasuredHalf measure_half(TimedCollective& collective, const MeasureOptions& options,
+                          std::uint64_t size, const Gpus& gpus, Rendezvous& others) {
+  MeasuredHalf result;
   result.checked = options.check_iterations > 0;
-  result.wrong = wrong_everywhere(*collective, gpus, others, options.check_iterations);
+  if (!result.checked) collective.fill();
+  result.wrong = wrong_everywhere(collective, gpus, others, options.check_iterations);
   result.iterations = options.iterations;
-  const double warm = time_batch(*collective, gpus, others, std::max(options.warmup, 1));
+  const double warm = options.warmup > 0 ? time_batch(collective, gpus, others, options.warmup) : 0;
   if (options.seconds_per_size > 0) {
     const auto all = exchange_numbers(others, warm);
     const double fitting = options.seconds_per_size / *std::max_element(all.begin(), all.end());
     const double least = std::min(3, options.iterations);
     result.iterations = static_cast<int>(std::clamp(fitting, least, double(options.iterations)));
   }
-  const double mine = time_batch(*collective, gpus, others, result.iterations);
+  const double mine = time_batch(collective, gpus, others, result.iterations);
   result.row.size = Bytes(static_cast<double>(size));
   result.row.time =
       Duration::seconds(over_members(exchange_numbers(others, mine), options.rank_time));
   return result;
+}
+
+MeasuredRow measure_size(const MeasureOptions& options, std::uint64_t size, const Gpus& gpus,
+                         Rendezvous& others) {
+  const auto half = [&](TimedCollective& collective) {
+    return measure_half(collective, options, size, gpus, others);
+  };
+  MeasuredRow row{half(*prepare(options, gpus, size, Placement::out_of_place)), {}};
+  if (!shows_in_place(options.format)) return row;
+  const auto in_place = prepare(options, gpus, size, Placement::in_place);
+  if (in_place) row.in_place = half(*in_place);
+  return row;
 }
 
 }  // namespace

@@ -21,25 +21,48 @@ struct Outcome {
   std::string text;
 };
 
+MeasureOptions small_sizes(Operation operation, int ranks) {
+  MeasureOptions options;
+  options.operation = operation;
+  options.min_bytes = 60;
+  options.max_bytes = 5000;
+  options.factor = 9;
+  options.iterations = 2;
+  options.check_iterations = 2;
+  options.root = std::min(1, ranks - 1);
+  return options;
+}
+
 // One thread for all ranks, each on a device of its own, as over the GPUs of one machine.
-Outcome measure(Operation operation, int ranks, FakeFault fault = FakeFault::none) {
+Outcome measure(const MeasureOptions& options, int ranks, FakeFault fault, Rendezvous& others) {
   MeasuredTable head;
-  head.options.operation = operation;
-  head.options.min_bytes = 60;
-  head.options.max_bytes = 5000;
-  head.options.factor = 9;
-  head.options.iterations = 2;
-  head.options.check_iterations = 2;
-  head.options.root = std::min(1, ranks - 1);
+  head.options = options;
   head.backend = "nccl";
   head.has_spread = false;
   const cuda::NcclApi nccl = fake_nccl(fault);
   LocalRanks local{nccl, {}, 0, ranks, false};
   for (int rank = 0; rank < ranks; ++rank) local.devices.push_back(rank);
   std::ostringstream out;
-  const int code = measure_ranks(head, local, *meet_over_tcp({}, 1), out);
+  const int code = measure_ranks(head, local, others, out);
   return {code, out.str()};
 }
+
+Outcome measure(Operation operation, int ranks, FakeFault fault = FakeFault::none) {
+  return measure(small_sizes(operation, ranks), ranks, fault, *meet_over_tcp({}, 1));
+}
+
+// Another process is gone from the round after `rounds` on.
+class Abandoned final : public Rendezvous {
+ public:
+  explicit Abandoned(int rounds) : rounds_(rounds) {}
+  std::vector<std::string> exchange(const std::string& mine) override {
+    if (rounds_-- == 0) throw Error(Exit::failure, "a process of the measurement is gone");
+    return {mine};
+  }
+
+ private:
+  int rounds_;
+};
 
 }  // namespace
 
@@ -56,7 +79,11 @@ TEST_CASE("every operation over several ranks comes out exact, padding included"
       for (std::string line; std::getline(lines, line);) {
         if (line[0] == '#') continue;
         ++rows;
-        CHECK_THAT(line, Catch::EndsWith(" 0"));
+        const bool in_place = operation != Operation::all_to_all &&
+                              operation != Operation::send_recv &&
+                              operation != Operation::compressed_allreduce;
+        CHECK_THAT(line, Catch::EndsWith(in_place ? " 0" : " N/A"));
+        CHECK_THAT(line, Catch::Contains(" 0  "));
       }
       CHECK(rows == 3);
     }
@@ -78,4 +105,39 @@ TEST_CASE("data of the wrong rank is seen in every operation that could have it"
     INFO(name_of(operation));
     CHECK(measure(operation, 3, FakeFault::swapped_senders).code == 1);
   }
+}
+
+TEST_CASE("a call that fails leaves no group open behind it") {
+  for (const Operation operation : kOperations) {
+    INFO(name_of(operation));
+    CHECK_THROWS_AS(measure(operation, 3, FakeFault::failed_call), Error);
+    CHECK(fake_counts().made == 3);
+    CHECK(fake_counts().torn_in_group == 0);
+  }
+  CHECK_THROWS_AS(measure(Operation::all_reduce, 3, FakeFault::failed_init), Error);
+  CHECK(fake_counts().made == 1);
+  CHECK(fake_counts().torn_in_group == 0);
+}
+
+TEST_CASE("ranks compare notes after their buffers, before NCCL would wait for one that is gone") {
+  Abandoned others(2);  // the places and the id, then the buffers
+  CHECK_THROWS_WITH(measure(small_sizes(Operation::all_reduce, 2), 2, FakeFault::none, others),
+                    Catch::Contains("is gone"));
+  CHECK(fake_counts().made == 0);
+}
+
+TEST_CASE("no call is made that was not asked for") {
+  MeasureOptions options = small_sizes(Operation::all_reduce, 2);
+  options.min_bytes = options.max_bytes;
+  options.check_iterations = options.warmup = 0;
+  const auto groups = [&] {
+    measure(options, 2, FakeFault::none, *meet_over_tcp({}, 1));
+    return fake_counts().groups;
+  };
+  options.format = ReportFormat::csv;
+  CHECK(groups() == 2);
+  options.format = ReportFormat::nccl_tests;  // in place too
+  CHECK(groups() == 4);
+  options.check_iterations = options.warmup = 1;
+  CHECK(groups() == 8);
 }

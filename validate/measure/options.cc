@@ -59,6 +59,31 @@ T parse_word(const std::string& text, const std::string& name,
   fail_unknown(flag(name), "value", text, words);
 }
 
+// What there is instead of a flag that only nccl-tests knows.
+const std::map<std::string, std::string> kOfNcclTests{
+    {"--minbytes", "is spelled -b here"},
+    {"--maxbytes", "is spelled -e here"},
+    {"--stepfactor", "is spelled -f here"},
+    {"--stepbytes", "is spelled -i here"},
+    {"--iters", "is spelled -n here"},
+    {"--warmup_iters", "is spelled -w here"},
+    {"--check", "is spelled -c here"},
+    {"--root", "is spelled -r here"},
+    {"--ngpus", "is spelled -g here"},
+    {"--average", "is spelled -a here"},
+    {"-J", "is spelled --format json here"},
+    {"-d", "is not supported: only float is measured"},
+    {"--datatype", "is not supported: only float is measured"},
+    {"-o", "is not supported: every reduction is a sum"},
+    {"-t", "is not supported: give -g, or start more processes"},
+    {"--nthreads", "is not supported: give -g, or start more processes"},
+    {"-m", "is not supported: an iteration is one call"},
+    {"--agg_iters", "is not supported: an iteration is one call"},
+    {"-G", "is not supported: no call is captured in a CUDA graph"},
+    {"--cudagraph", "is not supported: no call is captured in a CUDA graph"},
+    {"-z", "is not supported: NCCL is waited for after all iterations, MPI after each"},
+    {"--blocking", "is not supported: NCCL is waited for after all iterations, MPI after each"}};
+
 void apply(const std::string& name, const std::string& value, MeasureOptions& o) {
   if (name == "-b") {
     o.min_bytes = parse_size(value, name);
@@ -85,7 +110,7 @@ void apply(const std::string& name, const std::string& value, MeasureOptions& o)
                                         {"2", RankTime::min},
                                         {"3", RankTime::max}});
   } else if (name == "--op") {
-    o.operation = parse_operation(value, flag(name));
+    o.operation = parse_operation(value, flag(name), Operation::stream);
   } else if (name == "--statistic") {
     o.statistic = parse_word<Statistic>(value, name,
                                         {{"mean", Statistic::mean}, {"median", Statistic::median}});
@@ -108,6 +133,9 @@ void apply(const std::string& name, const std::string& value, MeasureOptions& o)
   } else if (name == "--network") {
     o.network = value;
   } else {
+    if (const auto found = kOfNcclTests.find(name); found != kOfNcclTests.end()) {
+      fail_input(flag(name), found->second);
+    }
     static const std::vector<std::string> kKnown{
         "-b",       "-e",          "-f",          "-i",        "-n",
         "-w",       "-c",          "-r",          "-g",        "-a",
@@ -119,11 +147,31 @@ void apply(const std::string& name, const std::string& value, MeasureOptions& o)
 
 }  // namespace
 
+std::string_view measure_help() {
+  return R"(Flags
+  --backend nccl|mpi   -b MIN -e MAX -f FACTOR -i STEP   -n ITERATIONS -w WARM-UP -c CHECKS   -a 0|1|2|3
+  --op all_reduce|all_gather|reduce_scatter|all_to_all|broadcast|send_recv|compressed_allreduce|ping_pong
+  --format nccl-tests|json|csv   --manifest FILE   --statistic mean|median   --seconds-per-size S
+  --staging none|memcpy   --share-gpu yes|no   -g GPUS   -r ROOT   --algorithm TEXT   --network TEXT
+compressed_allreduce includes the compression kernels with nccl; with mpi it is DeepSpeed's exchange without them.
+--share-gpu puts -g ranks on one GPU, or the processes of a launcher: for launch, proxy and TCP, not for links.
+Processes of mpirun (Open MPI, MPICH, Intel MPI, MVAPICH), srun or torchrun measure nccl together. Over several hosts
+they meet at MASTER_ADDR, the host of rank 0, and MASTER_PORT (29500): torchrun sets both, else export them.
+Examples
+  lambcast measure --backend nccl --op all_reduce -b 1M -e 1G -f 2
+  lambcast measure --backend nccl --share-gpu yes -g 4 --op compressed_allreduce -b 8 -e 256M -f 4
+  MASTER_ADDR=node0 mpirun -x MASTER_ADDR -n 16 -N 8 lambcast measure --backend nccl -b 8 -e 1G -f 2
+  mpirun -n 8 lambcast measure --backend mpi --op compressed_allreduce -b 1M -e 64M -f 4 --format csv)";
+}
+
 MeasureOptions parse_measure_flags(const std::vector<std::string>& flags) {
   MeasureOptions options;
   for (std::size_t i = 0; i < flags.size(); i += 2) {
     if (i + 1 == flags.size()) fail_input(flag(flags[i]), "needs a value");
     apply(flags[i], flags[i + 1], options);
+  }
+  if (options.seconds_per_size > 0 && options.warmup == 0) {
+    fail_input(flag("-w"), "--seconds-per-size goes by the time of a warm-up", "at least 1");
   }
   if (options.max_bytes < options.min_bytes) fail_input(flag("-e"), "is below -b");
   return options;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "validate/measurement.h"
@@ -22,6 +23,9 @@ enum class Statistic { mean, median };
 enum class Staging { none, memcpy };
 
 enum class ReportFormat { nccl_tests, json, csv };
+
+// Our CSV has one time per row, so only the others are worth the in-place runs.
+constexpr bool shows_in_place(ReportFormat format) { return format != ReportFormat::csv; }
 
 struct MeasureOptions {
   Operation operation = Operation::all_reduce;
@@ -47,10 +51,13 @@ struct MeasureOptions {
   std::string network;    // words for the header of the CSV, e.g. "emulated Ethernet, 100 Mbit/s"
 };
 
+// The flags for people, with examples.
+std::string_view measure_help();
+
 // Reads the flags of nccl-tests (-b -e -f -i -n -w -c -r -g -a) and our long ones: --op,
 // --statistic mean|median, --staging none|memcpy, --share-gpu yes|no, --seconds-per-size S,
 // --format nccl-tests|json|csv, --manifest FILE, --algorithm TEXT, --network TEXT. Throws Error
-// naming the flag.
+// naming the flag; for one that only nccl-tests has, with what is there instead.
 MeasureOptions parse_measure_flags(const std::vector<std::string>& flags);
 
 // What sizes are multiples of: one fp32 element per rank where a collective deals in blocks, one

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -77,43 +78,48 @@ void limit_wait(int socket, int timeout_s) {
   setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
 }
 
-// Calls `use` with each address that `host` (empty: any of this machine) stands for, until it
-// returns a socket.
-template <typename Use>
-int with_addresses(const std::string& host, int port, Use use) {
+// Listens at all addresses of this machine: one socket takes both kinds, unless there is no IPv6.
+int listen_on(int port) {
+  sockaddr_in6 both{};
+  both.sin6_family = AF_INET6;
+  both.sin6_port = htons(static_cast<std::uint16_t>(port));
+  sockaddr_in old{};
+  old.sin_family = AF_INET;
+  old.sin_port = both.sin6_port;
+  const int on = 1;
+  const int off = 0;
+  for (const bool v6 : {true, false}) {
+    const int socket = ::socket(v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (socket < 0) continue;
+    setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (v6) setsockopt(socket, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+    const int bound = v6 ? bind(socket, reinterpret_cast<sockaddr*>(&both), sizeof both)
+                         : bind(socket, reinterpret_cast<sockaddr*>(&old), sizeof old);
+    if (bound == 0 && listen(socket, 1024) == 0) return socket;
+    close(socket);
+  }
+  return -1;
+}
+
+// Tries each address that `host` stands for.
+int connect_to(const std::string& host, int port) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = host.empty() ? AI_PASSIVE : 0;
   addrinfo* list = nullptr;
-  const std::string service = std::to_string(port);
-  if (getaddrinfo(host.empty() ? nullptr : host.c_str(), service.c_str(), &hints, &list) != 0) {
-    return -1;
+  if (getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list) != 0) return -1;
+  int connected = -1;
+  for (const addrinfo* at = list; at != nullptr && connected < 0; at = at->ai_next) {
+    const int socket = ::socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (socket < 0) continue;
+    if (connect(socket, at->ai_addr, at->ai_addrlen) == 0) {
+      connected = socket;
+    } else {
+      close(socket);
+    }
   }
-  int socket = -1;
-  for (const addrinfo* at = list; at != nullptr && socket < 0; at = at->ai_next) socket = use(*at);
   freeaddrinfo(list);
-  return socket;
-}
-
-int listen_at(const addrinfo& address) {
-  const int socket = ::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (socket < 0) return -1;
-  const int on = 1;
-  setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (bind(socket, address.ai_addr, address.ai_addrlen) == 0 && listen(socket, 1024) == 0) {
-    return socket;
-  }
-  close(socket);
-  return -1;
-}
-
-int connect_at(const addrinfo& address) {
-  const int socket = ::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (socket < 0) return -1;
-  if (connect(socket, address.ai_addr, address.ai_addrlen) == 0) return socket;
-  close(socket);
-  return -1;
+  return connected;
 }
 
 using Clock = std::chrono::steady_clock;
@@ -148,7 +154,7 @@ class TcpRendezvous final : public Rendezvous {
 
 void TcpRendezvous::accept_all(int timeout_s) {
   const auto deadline = Clock::now() + std::chrono::seconds(timeout_s);
-  const int listener = with_addresses({}, launch_.port, listen_at);
+  const int listener = listen_on(launch_.port);
   if (listener < 0) fail(fmt::format("cannot listen on port {} (MASTER_PORT)", launch_.port));
   sockets_.assign(static_cast<std::size_t>(launch_.processes - 1), -1);
   int missing = launch_.processes - 1;
@@ -181,7 +187,7 @@ void TcpRendezvous::accept_all(int timeout_s) {
 void TcpRendezvous::connect_to_root(int timeout_s) {
   const auto deadline = Clock::now() + std::chrono::seconds(timeout_s);
   while (Clock::now() < deadline) {
-    const int socket = with_addresses(launch_.address, launch_.port, connect_at);
+    const int socket = connect_to(launch_.address, launch_.port);
     if (socket >= 0) {
       send_at_once(socket);
       const std::array<std::uint32_t, 2> hello{kHello, static_cast<std::uint32_t>(launch_.rank)};

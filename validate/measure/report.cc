@@ -6,7 +6,6 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <set>
 
 namespace lambcast::validate {
@@ -20,7 +19,7 @@ bool has_blocks(Operation operation) {
 }
 
 std::uint64_t count_of(const MeasuredTable& table, const MeasuredRow& row) {
-  const auto elements = static_cast<std::uint64_t>(row.row.size.value()) / 4;
+  const auto elements = static_cast<std::uint64_t>(row.out_of_place.row.size.value()) / 4;
   return has_blocks(table.options.operation) ? elements / table.places.size() : elements;
 }
 
@@ -34,8 +33,23 @@ int root_of(const MeasuredTable& table) {
 }
 
 std::uint64_t wrong_in(const MeasuredTable& table) {
-  return std::accumulate(table.rows.begin(), table.rows.end(), std::uint64_t{0},
-                         [](std::uint64_t sum, const MeasuredRow& row) { return sum + row.wrong; });
+  std::uint64_t wrong = 0;
+  for (const MeasuredRow& row : table.rows) {
+    wrong += row.out_of_place.wrong + (row.in_place ? row.in_place->wrong : 0);
+  }
+  return wrong;
+}
+
+// As nccl-tests takes it: over all sizes, both halves where there are two.
+double average_busbw_GBps(const MeasuredTable& table, const Measurement& measurement) {
+  double sum = 0;
+  int halves = 0;
+  for (const MeasuredRow& row : table.rows) {
+    sum += busbw_GBps(measurement, row.out_of_place.row);
+    if (row.in_place) sum += busbw_GBps(measurement, row.in_place->row);
+    halves += row.in_place ? 2 : 1;
+  }
+  return halves > 0 ? sum / halves : 0;
 }
 
 std::string rank_time_words(RankTime rank_time) {
@@ -94,26 +108,43 @@ void write_text_head(const MeasuredTable& table, std::ostream& out) {
         place.device < 0 ? "host" : fmt::format("{:2} {}", place.device, place.device_name);
     fmt::print(out, "#  Rank {:2} Group  0 on {:>10} device {}\n", rank, place.host, device);
   }
-  fmt::print(out, "#\n# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}           out-of-place\n", "", "", "",
-             "", "");
-  fmt::print(out, "# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}  {:>9}  {:>6}  {:>6}  {:>6}\n", "size",
-             "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong");
-  fmt::print(out, "# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}  {:>9}  {:>6}  {:>6}  {:>6}\n", "(B)",
-             "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "");
+  const auto line = [&out](auto... words) {
+    fmt::print(out,
+               "# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}  {:>9}  {:>6}  {:>6}  {:>6}  {:>9}  {:>6}  "
+               "{:>6}  {:>6}\n",
+               words...);
+  };
+  fmt::print(out, "#\n#{:66}out-of-place{:24}in-place\n", "", "");
+  line("size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time",
+       "algbw", "busbw", "#wrong");
+  line("(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)",
+       "");
+}
+
+std::string half_text(const Measurement& measurement, const std::optional<MeasuredHalf>& half) {
+  const auto columns = [](const std::string& time, const std::string& algbw,
+                          const std::string& busbw, const std::string& wrong) {
+    return fmt::format("  {:>9}  {:>6}  {:>6}  {:>6}", time, algbw, busbw, wrong);
+  };
+  if (!half) return columns("N/A", "N/A", "N/A", "N/A");
+  return columns(fmt::format("{:.2f}", half->row.time.us()), rate(algbw_GBps(half->row)),
+                 rate(busbw_GBps(measurement, half->row)),
+                 half->checked ? fmt::format("{}", half->wrong) : "N/A");
 }
 
 void write_text_row(const MeasuredTable& table, const Measurement& measurement,
                     const MeasuredRow& row, std::ostream& out) {
-  const std::string wrong = row.checked ? fmt::format("{}", row.wrong) : "N/A";
-  fmt::print(out, "{:>12}  {:>12}  {:>8}  {:>6}  {:>6}  {:9.2f}  {:>6}  {:>6}  {:>6}\n",
-             static_cast<std::uint64_t>(row.row.size.value()), count_of(table, row), "float",
-             reduction(table.options.operation), root_of(table), row.row.time.us(),
-             rate(algbw_GBps(row.row)), rate(busbw_GBps(measurement, row.row)), wrong);
+  fmt::print(out, "{:>12}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n",
+             static_cast<std::uint64_t>(row.out_of_place.row.size.value()), count_of(table, row),
+             "float", reduction(table.options.operation), root_of(table),
+             half_text(measurement, row.out_of_place), half_text(measurement, row.in_place));
 }
 
-void write_text_tail(const MeasuredTable& table, std::ostream& out) {
+void write_text_tail(const MeasuredTable& table, const Measurement& measurement,
+                     std::ostream& out) {
   const std::uint64_t wrong = wrong_in(table);
-  fmt::print(out, "# Out of bounds values : {} {}\n#\n", wrong, wrong == 0 ? "OK" : "FAILED");
+  fmt::print(out, "# Out of bounds values : {} {}\n# Avg bus bandwidth    : {:g}\n#\n", wrong,
+             wrong == 0 ? "OK" : "FAILED", average_busbw_GBps(table, measurement));
 }
 
 void write_csv_head(const MeasuredTable& table, const Measurement& measurement, std::ostream& out) {
@@ -123,32 +154,26 @@ void write_csv_head(const MeasuredTable& table, const Measurement& measurement, 
 
 void write_csv_row(const MeasuredTable& table, const Measurement& measurement,
                    const MeasuredRow& row, std::ostream& out) {
-  fmt::print(out, "{},{}\n", measurement_csv_row(measurement, row.row, table.has_spread),
-             row.checked ? fmt::format("{}", row.wrong) : "");
+  const MeasuredHalf& half = row.out_of_place;
+  fmt::print(out, "{},{}\n", measurement_csv_row(measurement, half.row, table.has_spread),
+             half.checked ? fmt::format("{}", half.wrong) : "");
 }
 
-nlohmann::ordered_json row_json(const MeasuredTable& table, const Measurement& measurement,
-                                const MeasuredRow& row) {
-  nlohmann::ordered_json json{{"size", static_cast<std::uint64_t>(row.row.size.value())},
-                              {"count", count_of(table, row)},
-                              {"type", "float"},
-                              {"redop", reduction(table.options.operation)},
-                              {"root", fmt::format("{}", root_of(table))}};
-  json["out_of_place"] = {{"time", row.row.time.us()},
-                          {"alg_bw", algbw_GBps(row.row)},
-                          {"bus_bw", busbw_GBps(measurement, row.row)},
-                          {"nwrong", nullptr}};
-  if (row.checked) json["out_of_place"]["nwrong"] = row.wrong;
-  if (row.row.spread) {
-    json["out_of_place_per_iter"] = {{"min_us", row.row.spread->low.us()},
-                                     {"max_us", row.row.spread->high.us()}};
+void add_half(nlohmann::ordered_json& json, const std::string& key, const Measurement& measurement,
+              const MeasuredHalf& half) {
+  json[key] = {{"time", half.row.time.us()},
+               {"alg_bw", algbw_GBps(half.row)},
+               {"bus_bw", busbw_GBps(measurement, half.row)},
+               {"nwrong", nullptr}};
+  if (half.checked) json[key]["nwrong"] = half.wrong;
+  if (half.row.spread) {
+    json[key + "_per_iter"] = {{"min_us", half.row.spread->low.us()},
+                               {"max_us", half.row.spread->high.us()}};
   }
-  json["in_place"] = nullptr;
-  json["actual_iterations"] = row.iterations;
-  return json;
 }
 
-void write_json(const MeasuredTable& table, const Measurement& measurement, std::ostream& out) {
+// The object without its end: the rows and the tail follow.
+void write_json_head(const MeasuredTable& table, std::ostream& out) {
   nlohmann::ordered_json json{{"schema_version", 1},
                               {"tool", "lambcast measure"},
                               {"collective", name_of(table.options.operation)},
@@ -164,13 +189,34 @@ void write_json(const MeasuredTable& table, const Measurement& measurement, std:
                                          {"device", place.device},
                                          {"device_info", place.device_name}});
   }
-  json["results"] = nlohmann::ordered_json::array();
-  for (const MeasuredRow& row : table.rows) {
-    json["results"].push_back(row_json(table, measurement, row));
-  }
+  std::string text = json.dump(2);
+  text.resize(text.rfind('\n'));
+  fmt::print(out, "{},\n  \"results\": [", text);
+}
+
+void write_json_row(const MeasuredTable& table, const Measurement& measurement,
+                    const MeasuredRow& row, std::ostream& out) {
+  nlohmann::ordered_json json{
+      {"size", static_cast<std::uint64_t>(row.out_of_place.row.size.value())},
+      {"count", count_of(table, row)},
+      {"type", "float"},
+      {"redop", reduction(table.options.operation)},
+      {"root", fmt::format("{}", root_of(table))}};
+  add_half(json, "out_of_place", measurement, row.out_of_place);
+  json["in_place"] = nullptr;
+  if (row.in_place) add_half(json, "in_place", measurement, *row.in_place);
+  json["actual_iterations"] = row.out_of_place.iterations;
+  fmt::print(out, "{}\n    {}", table.rows.size() > 1 ? "," : "", json.dump());
+}
+
+void write_json_tail(const MeasuredTable& table, const Measurement& measurement,
+                     std::ostream& out) {
   const std::uint64_t wrong = wrong_in(table);
-  json["out_of_bounds"] = {{"count", wrong}, {"okay", wrong == 0 ? "true" : "false"}};
-  out << json.dump(2) << "\n";
+  const nlohmann::ordered_json json{
+      {"out_of_bounds", {{"count", wrong}, {"okay", wrong == 0 ? "true" : "false"}}},
+      {"average_bus_bandwidth",
+       {{"bandwidth", average_busbw_GBps(table, measurement)}, {"okay", "unchecked"}}}};
+  fmt::print(out, "\n  ],{}\n", json.dump(2).substr(1));
 }
 
 }  // namespace
@@ -200,7 +246,7 @@ Measurement to_measurement(const MeasuredTable& table) {
     settings += (settings.empty() ? "" : " ") + entry;
   }
   if (!settings.empty()) notes.emplace_back("settings", settings);
-  for (const MeasuredRow& row : table.rows) measurement.rows.push_back(row.row);
+  for (const MeasuredRow& row : table.rows) measurement.rows.push_back(row.out_of_place.row);
   return measurement;
 }
 
@@ -213,6 +259,7 @@ Report::Report(MeasuredTable table, std::ostream* out, std::size_t sizes)
   }
   if (table_.options.format == ReportFormat::nccl_tests) write_text_head(table_, *out_);
   if (table_.options.format == ReportFormat::csv) write_csv_head(table_, measurement_, *out_);
+  if (table_.options.format == ReportFormat::json) write_json_head(table_, *out_);
   flush();
 }
 
@@ -222,14 +269,15 @@ void Report::add(const MeasuredRow& row) {
   const ReportFormat format = table_.options.format;
   if (format == ReportFormat::nccl_tests) write_text_row(table_, measurement_, row, *out_);
   if (format == ReportFormat::csv) write_csv_row(table_, measurement_, row, *out_);
+  if (format == ReportFormat::json) write_json_row(table_, measurement_, row, *out_);
   flush();
 }
 
 int Report::finish() {
   if (out_ != nullptr) {
     const ReportFormat format = table_.options.format;
-    if (format == ReportFormat::nccl_tests) write_text_tail(table_, *out_);
-    if (format == ReportFormat::json) write_json(table_, measurement_, *out_);
+    if (format == ReportFormat::nccl_tests) write_text_tail(table_, measurement_, *out_);
+    if (format == ReportFormat::json) write_json_tail(table_, measurement_, *out_);
     flush();
   }
   return wrong_in(table_) == 0 ? 0 : 1;

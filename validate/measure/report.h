@@ -1,11 +1,13 @@
 // The result of `lambcast measure` as text, JSON or CSV, written while it is measured: a run that
-// is stopped leaves every row of text and CSV that was finished. JSON comes at the end.
+// is stopped leaves every row that was finished. JSON then lacks its end ("]}").
 //
-// Text is the table of nccl-tests with its out-of-place half; JSON carries the keys that
-// nccl-tests writes with -J (so scripts made for it work) and names the collective besides; CSV
-// is ours (measurement.h). All three can be read back by the importers.
+// Text is the table of nccl-tests, with N/A for an operation that has no in-place form; JSON
+// carries the keys that nccl-tests writes with -J (so scripts made for it work) and names the
+// collective besides; CSV is ours (measurement.h), out of place. All three can be read back by the
+// importers.
 #pragma once
 
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -21,12 +23,18 @@ struct RankPlace {
   std::string device_name;
 };
 
-// One row as it was measured. size = 4 * count bytes for vectors, 4 * count * ranks for blocks.
-struct MeasuredRow {
+// One half of a row as it was measured. size = 4 * count bytes for vectors, 4 * count * ranks for
+// blocks.
+struct MeasuredHalf {
   Row row;
   int iterations = 0;
   std::uint64_t wrong = 0;  // elements of any rank that differ from the exact result
   bool checked = false;
+};
+
+struct MeasuredRow {
+  MeasuredHalf out_of_place;
+  std::optional<MeasuredHalf> in_place;
 };
 
 struct MeasuredTable {

@@ -21,13 +21,13 @@ MeasuredTable table_of_four(Operation operation) {
   table.timing = "each iteration after a barrier";
   for (const char* host : {"a", "a", "b", "b"}) table.places.push_back({host, -1, {}});
   for (const double bytes : {65536.0, 262144.0}) {
-    MeasuredRow row;
-    row.row.size = Bytes(bytes);
-    row.row.time = Duration::microseconds(bytes / 1000);  // 1 GB/s
-    row.row.spread = Spread{row.row.time.scaled(0.9), row.row.time.scaled(1.5)};
-    row.iterations = 20;
-    row.checked = true;
-    table.rows.push_back(row);
+    MeasuredHalf half;
+    half.row.size = Bytes(bytes);
+    half.row.time = Duration::microseconds(bytes / 1000);  // 1 GB/s
+    half.row.spread = Spread{half.row.time.scaled(0.9), half.row.time.scaled(1.5)};
+    half.iterations = 20;
+    half.checked = true;
+    table.rows.push_back({half, {}});
   }
   return table;
 }
@@ -72,9 +72,41 @@ TEST_CASE("text, JSON and CSV read back as the same measurement") {
   }
 }
 
+TEST_CASE("text and JSON have both halves of nccl-tests, or say that there is no second") {
+  MeasuredTable table = table_of_four(Operation::all_gather);
+  for (MeasuredRow& row : table.rows) {
+    row.in_place = row.out_of_place;
+    row.in_place->row.time = row.out_of_place.row.time.scaled(2);
+    row.in_place->row.spread.reset();
+  }
+  ImportHints hints;
+  hints.in_place = true;
+  for (const ReportFormat format : {ReportFormat::nccl_tests, ReportFormat::json}) {
+    const auto all = import_measurements(report(table, format), "report", hints);
+    REQUIRE(all.size() == 1);
+    REQUIRE(all[0].rows.size() == 2);
+    CHECK(all[0].rows[1].time.us() == Approx(2 * 262.144).epsilon(1e-4));
+  }
+  // busbw is 3/4 of 1 GB/s out of place and of half of it in place.
+  const std::string text = report(table, ReportFormat::nccl_tests);
+  CHECK_THAT(text, Catch::Contains("# Avg bus bandwidth    : 0.5625\n"));
+  const auto json = nlohmann::json::parse(report(table, ReportFormat::json));
+  CHECK(json["average_bus_bandwidth"]["bandwidth"].get<double>() == Approx(0.5625));
+
+  const MeasuredTable one_half = table_of_four(Operation::all_gather);
+  CHECK_THAT(report(one_half, ReportFormat::nccl_tests),
+             Catch::Contains("       N/A     N/A     N/A     N/A\n") &&
+                 Catch::Contains("# Avg bus bandwidth    : 0.75\n"));
+  CHECK(nlohmann::json::parse(report(one_half, ReportFormat::json))["results"][0]["in_place"]
+            .is_null());
+  table.rows[1].in_place->wrong = 3;
+  CHECK_THAT(report(table, ReportFormat::nccl_tests),
+             Catch::Contains("# Out of bounds values : 3 FAILED"));
+}
+
 TEST_CASE("wrong results show in every report and cannot be imported") {
   MeasuredTable table = table_of_four(Operation::all_reduce);
-  table.rows[1].wrong = 5;
+  table.rows[1].out_of_place.wrong = 5;
   const std::string text = report(table, ReportFormat::nccl_tests);
   CHECK_THAT(text, Catch::Contains("# Out of bounds values : 5 FAILED"));
   CHECK_THROWS_WITH(import_measurements(text, "r"), Catch::Contains("5 elements"));
@@ -106,7 +138,8 @@ TEST_CASE("a run that is stopped leaves the rows that were finished") {
     CHECK(all[0].rows.size() == 2);
     CHECK(all[0].ranks == 4);
   }
-  CHECK(report(table, ReportFormat::json, false).empty());
+  const std::string cut = report(table, ReportFormat::json, false);
+  CHECK(import_measurements(cut + "]}", "mended").front().rows.size() == 2);
 }
 
 TEST_CASE("the exit code of a report is that of its results") {
@@ -117,7 +150,7 @@ TEST_CASE("the exit code of a report is that of its results") {
   silent.add(rows[0]);
   CHECK(silent.finish() == 0);
   MeasuredRow bad = rows[1];
-  bad.wrong = 1;
+  bad.out_of_place.wrong = 1;
   silent.add(bad);
   CHECK(silent.finish() == 1);
 }

@@ -5,6 +5,10 @@
 
 namespace lambcast::validate {
 
+// Whether the input has a buffer of its own or lies where the result goes, as in the right half of
+// the tables of nccl-tests.
+enum class Placement { out_of_place, in_place };
+
 class TimedCollective {
  public:
   virtual ~TimedCollective() = default;

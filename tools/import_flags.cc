@@ -1,0 +1,19 @@
+#include "tools/import_flags.h"
+
+namespace lambcast {
+
+std::vector<CLI::Option*> add_import_flags(CLI::App& command, validate::ImportHints& hints) {
+  const auto read_operation = [&hints](const std::string& text) {
+    hints.operation = validate::parse_operation(text, {"", 0, "--op"});
+  };
+  return {
+      command.add_option_function<std::string>("--op", read_operation,
+                                               "operation, where a log does not say"),
+      command.add_option("--ranks", hints.ranks, "number of ranks, where a log does not say")
+          ->check(CLI::Range(1, 1'000'000)),
+      command.add_option("--nodes", hints.nodes, "number of nodes, where a log does not say")
+          ->check(CLI::Range(1, 1'000'000)),
+      command.add_flag("--in-place", hints.in_place, "take the in-place columns of nccl-tests")};
+}
+
+}  // namespace lambcast

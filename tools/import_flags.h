@@ -1,0 +1,15 @@
+// What a log may not say, as flags that calibrate and validate share: --op, --ranks, --nodes and
+// --in-place.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <vector>
+
+#include "validate/importers/importers.h"
+
+namespace lambcast {
+
+// `hints` must outlive the parse. Returns the options, for conditions of the command's own.
+std::vector<CLI::Option*> add_import_flags(CLI::App& command, validate::ImportHints& hints);
+
+}  // namespace lambcast
