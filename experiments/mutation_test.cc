@@ -217,6 +217,8 @@ TEST_CASE("mutation: overrides of every key of a model and a cluster") {
                     {"micro_batch", "1"},   {"steps", "10"}};
   for (const char* key : {"cluster.nic.bandwidth",
                           "cluster.nic.count",
+                          "cluster.nic.port_queue",
+                          "cluster.nic.rto_min",
                           "cluster.node.gpus",
                           "cluster.node.gpu_link",
                           "cluster.nccl.nic_efficiency",

@@ -97,6 +97,18 @@ LibrarySpec decode_library(const Table& table, Library standard, NetworkKind net
   return spec;
 }
 
+std::optional<PortQueueSpec> decode_port_queue(const Table& nic, NetworkKind network) {
+  const auto depth = nic.find<Sourced<Bytes>>("port_queue");
+  if (!depth) return std::nullopt;
+  if (network != NetworkKind::socket)
+    fail_input(nic.where("port_queue"), "only TCP loses packets there: needs network = \"socket\"");
+  return PortQueueSpec{
+      *depth, nic.get_or<Sourced<Duration>>(
+                  "rto_min", {Duration::microseconds(200e3),
+                              {Kind::published,
+                               "Linux include/net/tcp.h, TCP_RTO_MIN; ip-route(8) can lower it"}})};
+}
+
 constexpr std::int64_t max_places = 65536;  // of a torus; as many nodes as a cluster may have
 
 FabricSpec decode_fabric(const Table& table) {
@@ -166,6 +178,7 @@ Cluster decode_cluster(const Table& root, const std::string& origin) {
   cluster.nic_burst =
       nic.get_or<Sourced<Bytes>>("burst", {Bytes(0), {Kind::assumed, "not shaped"}});
   const auto network = static_cast<NetworkKind>(nic.choice("network", {"rdma", "socket"}));
+  cluster.port_queue = decode_port_queue(nic, network);
   cluster.fabric = decode_fabric(root.table("fabric"));
   if (root.has("max_nodes"))
     cluster.max_nodes = static_cast<int>(root.integer("max_nodes", 1, 65536));
@@ -217,6 +230,8 @@ Transport transport_of(const Cluster& cluster, const LibrarySpec& library, Endpo
   transport.message_overhead = library.message_overhead.value;
   transport.queue_ahead = library.queue_ahead.value;
   transport.burst = cluster.nic_burst.value / cluster.nic_bandwidth.value;
+  if (cluster.port_queue)
+    transport.port_queue = {cluster.port_queue->depth.value, cluster.port_queue->rto_min.value};
   if (library.slice) transport.slice = library.slice->value;
   if (library.flow_cap) transport.flow_cap = library.flow_cap->value;
   transport.connections = library.connections;

@@ -27,6 +27,13 @@ namespace lambcast {
 // of its links to each other GPU, and few GPUs in use leave most of them idle.
 enum class GpuPeers { pcie, nvlink, nvlink_mesh };
 
+// The queue before a port of an Ethernet switch, which drops what it cannot hold, and how long TCP
+// at least waits before it sends again what nobody acknowledged.
+struct PortQueueSpec {
+  Sourced<Bytes> depth;
+  Sourced<Duration> rto_min;
+};
+
 enum class FabricKind { single_switch, fat_tree, rail_optimised, torus, dragonfly };
 
 struct FabricSpec {
@@ -107,6 +114,7 @@ struct Cluster {
   Sourced<Bandwidth> nic_nominal, nic_bandwidth;
   Sourced<Bytes>
       nic_burst;  // the token bucket of a port that is shaped to its bandwidth, else zero
+  std::optional<PortQueueSpec> port_queue;
   FabricSpec fabric;
   LibrarySpec nccl, mpi;
   HostCopySpec host_copy;

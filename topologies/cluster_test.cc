@@ -52,6 +52,23 @@ TEST_CASE("clusters: --set reaches any key and names itself as the source") {
   CHECK_THROWS_WITH(load_cluster("no/such.toml", {}), Contains("no/such.toml: cannot be read"));
 }
 
+TEST_CASE("clusters: the queue of a switch port, where TCP can overflow it") {
+  const auto transport = [](const Overrides& overrides) {
+    const Cluster cluster = load_cluster("paper-eth40-v100", overrides);
+    return transport_of(cluster, cluster.mpi, Endpoint::host);
+  };
+  CHECK_FALSE(transport({}).port_queue);
+  const Transport shallow = transport({{"nic.port_queue", "64 KiB"}});
+  REQUIRE(shallow.port_queue);
+  CHECK(shallow.port_queue->depth.value() == 65536);
+  CHECK(shallow.port_queue->rto_min.ms() == 200);
+  const Overrides tuned{{"nic.port_queue", "64 KiB"}, {"nic.rto_min", "10 ms"}};
+  CHECK(transport(tuned).port_queue->rto_min.ms() == 10);
+  CHECK_THROWS_WITH(transport({{"nic.rto_min", "10 ms"}}), Contains("unknown key 'rto_min'"));
+  CHECK_THROWS_WITH(load_cluster("hgx-h100-ndr", {{"nic.port_queue", "64 KiB"}}),
+                    Contains("only TCP loses packets"));
+}
+
 TEST_CASE("clusters: GPUs bring their share of the NICs") {
   const Cluster cluster = load_cluster("perlmutter-a100", {});
   CHECK(nics_in_use(cluster, 4) == 4);

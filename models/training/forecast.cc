@@ -103,6 +103,10 @@ std::vector<CostSource> sources_of(const Training& training) {
   if (training.nodes() > 1) {
     add("nic_bandwidth", cluster.nic_bandwidth.provenance);
     add("nccl_nic_efficiency", cluster.nccl.nic_efficiency.provenance);
+    if (cluster.port_queue) {
+      add("port_queue", cluster.port_queue->depth.provenance);
+      add("rto_min", cluster.port_queue->rto_min.provenance);
+    }
     if (!cluster.nccl.all_reduce.empty()) add("nccl_all_reduce", cluster.nccl.all_reduce_from);
     add("nccl_latency", cluster.nccl.protocols.back().network_hop.provenance);
   }
@@ -125,6 +129,29 @@ std::vector<CostSource> sources_of(const Training& training) {
                            : host_copies(cluster, device).pageable_to_host.provenance);
   }
   return sources;
+}
+
+// Up to four packets of room per flow exchanges were seen to wait for TCP's timer, if rarely
+// (validate/measured/incast.csv).
+constexpr double roomy = 4;
+
+std::optional<Finding> incast(const Training& training) {
+  const Cluster& cluster = *training.cluster;
+  if (!cluster.port_queue) return std::nullopt;
+  const bool mpi = training.config.optimizer->comm_backend_name.value == CommBackend::mpi;
+  const int nics = std::min(nics_in_use(cluster, training.gpus_per_node), training.gpus_per_node);
+  const double flows = flows_at_port({training.gpus, training.gpus_per_node, nics, false},
+                                     mpi ? cluster.mpi.connections : cluster.nccl.connections);
+  const double packets = cluster.port_queue->depth.value / full_packet;
+  if (packets >= roomy * flows) return std::nullopt;
+  return Finding{
+      Severity::warning, "incast",
+      fmt::format("in the exchange {:.0f} TCP flows meet at a port of the switch that holds {:.0f} "
+                  "packets: some wait {} for the retransmission timer, {:.0f}% of exchanges by "
+                  "this forecast{}",
+                  flows, packets, to_text(cluster.port_queue->rto_min.value),
+                  100 * stalled_share(cluster.port_queue->depth.value, flows),
+                  packets > flows ? ", which is low here: up to half did when measured" : "")};
 }
 
 }  // namespace
@@ -181,6 +208,7 @@ std::vector<Finding> judge(const Training& training, const Forecast& forecast) {
                      "{:.0f}% of what is compressed and sent is padding",
                      training.gpus, 100 * padding / (1 + padding))});
   }
+  if (const auto finding = incast(training)) findings.push_back(*finding);
   if (training.gpus == 1) {
     findings.push_back({Severity::warning, "nothing-to-compress",
                         "one GPU communicates with nobody: a 1-bit optimizer only adds work"});

@@ -56,7 +56,8 @@ Forecast forecast(const Training& training, CollectiveCosts& costs);
 Kind weakest(const std::vector<CostSource>& sources);
 
 // What the run itself gives to think about, beyond its configuration: it does not fit,
-// communication is hardly exposed so that compression cannot help, compression loses.
+// communication is hardly exposed so that compression cannot help, compression loses, its exchange
+// overflows the switch.
 std::vector<Finding> judge(const Training& training, const Forecast& forecast);
 
 // The plain optimizer a 1-bit optimizer is compared with; itself for a plain one.

@@ -157,6 +157,42 @@ TEST_CASE("forecast: what it rests on is named, and the weakest of it counts") {
   CHECK(weakest({{"a", {Kind::measured, "x"}}, {"b", {Kind::published, "y"}}}) == Kind::published);
 }
 
+TEST_CASE("forecast: a shallow queue of the switch costs compressed steps a timer, and is named") {
+  TrainingCase deep{OptimizerType::onebit_lamb, 64}, shallow = deep;
+  shallow.settings = {{"nic.port_queue", "64 KiB"}, {"nic.rto_min", "150 ms"}};
+  const auto with_mpi = [](const TrainingCase& of) {
+    Training training = training_of(of);
+    training.config.optimizer->comm_backend_name.value = deepspeed::CommBackend::mpi;
+    return forecast_of(training);
+  };
+  const Forecast without = with_mpi(deep), with = with_mpi(shallow);
+  // Rings of the warm-up meet nobody; in the exchange of 4 GPUs on each of 16 nodes 240 flows meet
+  // where 43 packets fit.
+  CHECK(with.stages[0].step_time_us == Approx(without.stages[0].step_time_us));
+  CHECK(with.stages[1].step_time_us ==
+        Approx(without.stages[1].step_time_us + 150e3).epsilon(1e-3));
+  std::vector<std::string> costs;
+  for (const CostSource& source : with.sources) costs.push_back(source.cost);
+  CHECK_THAT(costs, Catch::Matchers::VectorContains(std::string("port_queue")));
+  CHECK_THAT(costs, Catch::Matchers::VectorContains(std::string("rto_min")));
+
+  const auto incast = [](const char* port_queue, int gpus) {
+    TrainingCase of{OptimizerType::onebit_lamb, gpus};
+    of.settings = {{"nic.port_queue", port_queue}};
+    Training training = training_of(of);
+    training.config.optimizer->comm_backend_name.value = deepspeed::CommBackend::mpi;
+    for (const Finding& finding : judge(training, forecast_of(training)))
+      if (finding.code == "incast") return finding.message;
+    return std::string();
+  };
+  CHECK_THAT(incast("64 KiB", 64), Contains("240 TCP flows meet at a port of the switch that holds "
+                                            "43 packets") &&
+                                       Contains("wait 200 ms") && Contains("100% of exchanges"));
+  CHECK_THAT(incast("800 KiB", 64), Contains("which is low here"));
+  CHECK(incast("2 MiB", 64).empty());
+  CHECK(incast("64 KiB", 8).empty());  // two nodes
+}
+
 TEST_CASE("judge: what does not fit, what loses and what has nobody to talk to") {
   Training training = training_of({OptimizerType::onebit_lamb, 8, "paper-edr100-v100"});
   const std::vector<Finding> losing = judge(training, forecast_of(training));

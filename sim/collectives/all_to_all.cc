@@ -50,6 +50,7 @@ void post_everything(Schedule& schedule, Bytes size, std::int64_t messages, cons
   const bool crosses = layout.nodes() > 1;
   schedule.rounds.push_back({add_sends(schedule, everything(size / layout.ranks, layout)), 1,
                              crosses ? 0 : 1, crosses ? 1 : 0, messages});
+  schedule.rounds.back().at_once = size / layout.ranks;
 }
 
 }  // namespace
@@ -77,7 +78,7 @@ void deepspeed_gather(Schedule& schedule, Bytes size, const Layout& layout) {
   // Half of the 4(n-1) requests are sends, and half of those carry 4 bytes of scale: they cost
   // their posting and no bandwidth.
   post_everything(schedule, size, 4 * static_cast<std::int64_t>(layout.ranks - 1), layout);
-  schedule.rounds.back().same_order = size / layout.ranks;
+  schedule.rounds.back().same_order = true;
 }
 
 void bruck(Schedule& schedule, Bytes size, const Layout& layout) {

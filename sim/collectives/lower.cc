@@ -205,9 +205,13 @@ CommProgram lower(const Schedule& schedule, const Layout& layout, const Machine&
       pipeline(phase, round, all_hops.scaled(1 / k), analytic_time(*phase.flows, machine.topology),
                k);
     }
-    if (round.same_order.value() > 0)
-      phase.latency += late_turn(round.same_order, transport, layout.nodes(),
-                                 analytic_time(*phase.flows, machine.topology));
+    if (round.at_once.value() > 0) {
+      if (round.same_order)
+        phase.latency += late_turn(round.at_once, transport, layout.nodes(),
+                                   analytic_time(*phase.flows, machine.topology));
+      if (transport.port_queue)
+        phase.latency += incast_wait(round, layout, *transport.port_queue, transport.connections);
+    }
     program.phases.push_back(std::move(phase));
   }
   return program;

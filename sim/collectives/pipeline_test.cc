@@ -210,5 +210,45 @@ TEST_CASE("turns: where all ranks post in the same order, the last node starts l
   }
 }
 
+TEST_CASE(
+    "incast: exchanges wait for the timer when a port holds less than a packet of each flow") {
+  CHECK(stalled_share(full_packet * 63, 63) == Approx(0.5));
+  CHECK(stalled_share(full_packet * 31, 63) > 0.95);
+  CHECK(stalled_share(full_packet * 126, 63) < 0.001);
+  CHECK(stalled_share(full_packet * 0.9e6, 1e6) == Approx(1));  // sharper, the more flows there are
+
+  Setting s = setting(2, 8);
+  s.nics = 1;
+  const auto time = [&](const char* algorithm, double message) {
+    return seconds(s, algorithm, Op::all_to_all, message * 16);
+  };
+  const auto lossless = [&](const char* algorithm, double message) {
+    s.transport.port_queue.reset();
+    return time(algorithm, message);
+  };
+  const auto waits = [&](const char* algorithm, double message) {
+    const double without = lossless(algorithm, message);
+    s.transport.port_queue = PortQueue{full_packet * 28, Duration::microseconds(200e3)};
+    return (time(algorithm, message) - without) / 0.2;
+  };
+  // Each of 2 GPUs receives from 14 over the same port: 28 flows, half of the exchanges wait.
+  CHECK(waits("linear", 1e5) == Approx(0.5));
+  CHECK(waits("deepspeed_gather", 1e5) == Approx(0.5));
+  CHECK(waits("deepspeed_gather", 5e3) == Approx(0.5));
+  // One sender per receiver at a time, or messages that need no acknowledgement.
+  CHECK(waits("pairwise", 1e5) == 0);
+  CHECK(waits("linear", 14e3) == 0);
+  CHECK(waits("deepspeed_gather", 2.8e3) == 0);
+  // Rank by rank and event by event, it is the same.
+  const Collective full = plan(s, "linear", Op::all_to_all, 16e5, false, true);
+  CHECK(full.time.s() == Approx(time("linear", 1e5)).epsilon(1e-6));
+  CHECK(simulate(full, NetworkModel::flow).s() == Approx(full.time.s()).epsilon(1e-6));
+  s.transport.connections = 4;
+  CHECK(waits("linear", 1e5) > 0.99);
+  // Between two nodes the sender is as slow as the port.
+  s.nodes = 2;
+  CHECK(seconds(s, "linear", Op::all_to_all, 4e5) < 0.1);
+}
+
 }  // namespace
 }  // namespace lambcast

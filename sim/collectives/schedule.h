@@ -67,9 +67,10 @@ struct Round {
   // What one lane (a ring or tree of its own; one per NIC, within a node one per rank) moves in a
   // repetition, for slices to be cut from.
   Bytes lane_bytes{};
-  // One message, where every rank posts its messages to the peers in the same order; zero where the
-  // orders differ, so that no peer waits for its turn.
-  Bytes same_order{};
+  // One message, where every rank posts one to each other at once; else zero.
+  Bytes at_once{};
+  // Whether all post to the peers in the same order, so that the last of them waits for its turn.
+  bool same_order = false;
 };
 
 // Whose latencies the hops of a schedule cost (see Protocol).

@@ -46,6 +46,7 @@
 #include <vector>
 
 #include "sim/base/units.h"
+#include "sim/collectives/incast.h"
 
 namespace lambcast {
 
@@ -85,9 +86,10 @@ struct Transport {
   Bandwidth flow_cap;         // of one network flow (a TCP stream); zero: none
   int connections = 1;        // flows opened per pair of peers
   Endpoint endpoint = Endpoint::gpu;
-  Bytes queue_ahead{};  // q above; zero: messages are sent side by side
-  Duration burst{};     // b / B above; zero: ports are not shaped
-  Bytes slice{};        // what one lane passes on at once; zero: slices are not modelled
+  Bytes queue_ahead{};                    // q above; zero: messages are sent side by side
+  Duration burst{};                       // b / B above; zero: ports are not shaped
+  std::optional<PortQueue> port_queue{};  // absent: nothing is lost
+  Bytes slice{};  // what one lane passes on at once; zero: slices are not modelled
 };
 
 }  // namespace lambcast

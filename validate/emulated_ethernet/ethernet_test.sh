@@ -44,6 +44,14 @@ ip netns list | grep -q "^lcnet-with$victim-" && fail "a killed network was not 
 "$ethernet" down "$name"
 ip netns list | grep -q "^$name-" && fail "down left something behind"
 
+# A shallow queue of the switch loses packets where three hosts send to one at once.
+name=$(PORT_QUEUE=4kb "$ethernet" up 4 100mbit)
+export OMPI_MCA_coll_tuned_alltoall_algorithm=1
+"$ethernet" run "$name" "$program" --backend mpi --op all_to_all -b 1M -e 1M -n 2 -w 0 > /dev/null 2>&1 ||
+  fail "an all-to-all over a shallow queue"
+tc -n "$name-sw" -s qdisc show dev p0 | grep -q 'dropped [1-9]' || fail "nothing lost over a queue of 4 kB"
+"$ethernet" down "$name"
+
 # Mistakes are one sentence and exit code 2.
 for wrong in "up 1 100mbit" "up 2 fast" "run nowhere true" "up 2"; do
   code=0
@@ -51,3 +59,6 @@ for wrong in "up 1 100mbit" "up 2 fast" "run nowhere true" "up 2"; do
   "$ethernet" $wrong > /dev/null 2>&1 || code=$?
   [ $code = 2 ] || fail "'$wrong' exits with $code"
 done
+code=0
+PORT_QUEUE=deep "$ethernet" up 2 100mbit > /dev/null 2>&1 || code=$?
+[ $code = 2 ] || fail "a PORT_QUEUE of no size exits with $code"
