@@ -39,10 +39,10 @@ std::vector<Measurement> import_nccl_tests_text(std::string_view text, std::stri
 std::vector<Measurement> import_nccl_tests_json(std::string_view text, std::string_view name,
                                                 const ImportHints& hints = {});
 
-// OSU micro-benchmarks over MPI or NCCL: allreduce, allgather, alltoall, bcast, reduce_scatter, latency, bw. OSU
-// prints the size per rank for allgather and alltoall; here it becomes the total. The ranks are
-// not in its output: they come from the hint or a "-n N osu_..." command line in the log. latency
-// and bw run between two ranks: on two nodes where the hint says two or more.
+// OSU micro-benchmarks over MPI or NCCL: allreduce, allgather, alltoall, bcast, reduce_scatter,
+// latency, bw. OSU prints the size per rank for allgather and alltoall; here it becomes the total.
+// The ranks are not in its output: they come from the hint or a "-n N osu_..." command line in the
+// log. latency and bw run between two ranks: on two nodes where the hint says two or more.
 std::vector<Measurement> import_osu(std::string_view text, std::string_view name,
                                     const ImportHints& hints = {});
 
@@ -56,8 +56,8 @@ std::vector<Measurement> import_iperf3(std::string_view text, std::string_view n
 std::vector<Measurement> import_perftest(std::string_view text, std::string_view name,
                                          const ImportHints& hints = {});
 
-// Tells the formats above and our CSV apart by their content. Throws Error for in-place columns of a
-// format that has none.
+// Tells the formats above and our CSV apart by their content. Throws Error for in-place columns of
+// a format that has none.
 std::vector<Measurement> import_measurements(std::string_view text, std::string_view name,
                                              const ImportHints& hints = {});
 
