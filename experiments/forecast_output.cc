@@ -106,13 +106,12 @@ std::string intervals(const Training& training, const Forecast& forecast) {
     calibrated &= stage.calibrated;
   }
   const auto& calibration = training.cluster->calibration;
-  const std::string stands =
-      calibrated ? "calibrated"
-      : calibration
-          ? fmt::format("extrapolated: {} was calibrated on {} for {}", training.cluster->name,
-                        calibration->mpi ? "MPI" : "NCCL", describe(*calibration))
-          : fmt::format("{} was not calibrated", training.cluster->name);
-  return fmt::format("step by the interval of its communication: {}\n({})\n", out, stands);
+  const char* word = calibrated ? "calibrated" : calibration ? "extrapolated" : "not calibrated";
+  out = fmt::format("step by the interval of its communication, {}: {}\n", word, out);
+  if (!calibrated && calibration)
+    out += fmt::format("  {} was calibrated on {} for {}\n", training.cluster->name,
+                       calibration->mpi ? "MPI" : "NCCL", describe(*calibration));
+  return out;
 }
 
 }  // namespace
