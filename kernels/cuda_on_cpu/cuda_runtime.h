@@ -20,10 +20,19 @@
 
 #define __global__
 #define __device__
-#define __shared__ static  // one block runs at a time
+#define __shared__ static thread_local  // an OS thread runs one block at a time
 #define __launch_bounds__(threads)
 
-enum cudaError_t { cudaSuccess = 0, cudaErrorNotReady = 600, cudaErrorMisalignedAddress = 716 };
+namespace lambcast::cuda_on_cpu {
+constexpr int multiprocessors = 2, blocks_of_multiprocessor = 2;
+}
+
+enum cudaError_t {
+  cudaSuccess = 0,
+  cudaErrorMemoryAllocation = 2,
+  cudaErrorNotReady = 600,
+  cudaErrorMisalignedAddress = 716
+};
 enum cudaMemcpyKind {
   cudaMemcpyHostToDevice = 1,
   cudaMemcpyDeviceToHost = 2,
@@ -41,7 +50,8 @@ using cudaEvent_t = std::chrono::steady_clock::time_point*;
 struct cudaDeviceProp {
   char name[32] = "emulated device";
   std::size_t totalGlobalMem = std::size_t{1} << 30;
-  int l2CacheSize = 1 << 16, multiProcessorCount = 2, memoryBusWidth = 64;
+  int l2CacheSize = 1 << 16, memoryBusWidth = 64;
+  int multiProcessorCount = lambcast::cuda_on_cpu::multiprocessors;
 };
 
 inline const char* cudaGetErrorString(cudaError_t) { return "error on the emulated device"; }
@@ -66,7 +76,8 @@ inline cudaError_t cudaDeviceGetPCIBusId(char* address, int length, int) {
 inline cudaError_t cudaDriverGetVersion(int* version) { return *version = 0, cudaSuccess; }
 inline cudaError_t cudaRuntimeGetVersion(int* version) { return *version = 0, cudaSuccess; }
 inline cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int) {
-  return *value = which == cudaDevAttrMultiProcessorCount ? 2 : 0, cudaSuccess;
+  *value = which == cudaDevAttrMultiProcessorCount ? lambcast::cuda_on_cpu::multiprocessors : 0;
+  return cudaSuccess;
 }
 inline cudaError_t cudaEventCreate(cudaEvent_t* event) {
   return *event = new std::chrono::steady_clock::time_point, cudaSuccess;
@@ -83,11 +94,11 @@ inline cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
 }
 inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void*, int,
                                                                  std::size_t) {
-  return *blocks = 2, cudaSuccess;
+  return *blocks = lambcast::cuda_on_cpu::blocks_of_multiprocessor, cudaSuccess;
 }
+// Exact, so that the address sanitizer sees the byte after.
 inline cudaError_t cudaMalloc(void** data, std::size_t bytes) {
-  *data = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
-  return cudaSuccess;
+  return posix_memalign(data, 256, bytes) == 0 ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 inline cudaError_t cudaFree(void* data) { return std::free(data), cudaSuccess; }
 inline cudaError_t cudaMallocHost(void** data, std::size_t bytes) {
@@ -112,7 +123,7 @@ inline cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes
 struct Dim {
   unsigned x = 0;
 };
-extern Dim threadIdx, blockIdx, blockDim, gridDim;
+inline constinit thread_local Dim threadIdx, blockIdx, blockDim, gridDim;
 
 struct alignas(16) float4 {
   float x, y, z, w;
@@ -131,7 +142,7 @@ void __syncthreads();
 
 namespace lambcast::cuda_on_cpu {
 
-// Runs `thread` once for every thread of every block.
+// Runs `thread` once for every thread of every block. Launches of several host threads take turns.
 void run(unsigned blocks, unsigned block_threads, const std::function<void()>& thread);
 // The 8 bytes that thread `lane` of this warp offers in the same call.
 std::uint64_t exchange(std::uint64_t offered, unsigned lane);

@@ -1,21 +1,38 @@
+// This file is compiled without the thread sanitizer, which would take the bookkeeping of fibers
+// for accesses of the CUDA threads. Therefore fibers keep books in plain arrays, not in templates
+// that other files share, and the order that CUDA promises is told to the sanitizer as edges.
 #include <ucontext.h>
-#ifdef __SANITIZE_THREAD__
+#ifdef LAMBCAST_THREAD_SANITIZER
 #include <sanitizer/tsan_interface.h>
 #endif
 
+#include <barrier>
 #include <memory>
-#include <vector>
+#include <mutex>
+#include <thread>
 
 #include "kernels/cuda_on_cpu/cuda_runtime.h"
 #include "sim/base/check.h"
 
-Dim threadIdx, blockIdx, blockDim, gridDim;
-
 namespace lambcast::cuda_on_cpu {
 namespace {
 
+constexpr unsigned workers = multiprocessors * blocks_of_multiprocessor;
 constexpr unsigned most_threads = 1024;
 constexpr std::size_t stack_bytes = std::size_t{64} << 10;
+
+// What happened before a release happens before what follows an acquire of the same edge. Where
+// threads meet again and again, even and odd rounds have an edge each: one that is ahead and
+// releases for the next round must not come before one that is still leaving the last.
+using Edge = std::uint64_t;
+
+// Fiber t of a worker is thread t of all its blocks.
+struct Fiber {
+  ucontext_t context;
+  std::unique_ptr<char[]> stack;
+  void* known_as = nullptr;  // to the thread sanitizer
+  bool done = false;
+};
 
 // Threads that wait for each other; `round` counts how often all have arrived.
 struct Meeting {
@@ -23,89 +40,145 @@ struct Meeting {
   unsigned round = 0;
 };
 
-// Fiber t lives as long as the program and is thread t of every block.
-struct Fiber {
-  ucontext_t context;
-  std::unique_ptr<char[]> stack;
-  void* known_as = nullptr;  // to the thread sanitizer
-};
-
-struct Block {
-  std::vector<std::unique_ptr<Fiber>> fibers;
-  Fiber scheduler;
-  std::vector<bool> done;
+// Holds one block at a time, on an OS thread of its own that its fibers never leave.
+struct Worker {
   const std::function<void()>* thread = nullptr;
+  Fiber scheduler, fibers[most_threads];
   Meeting all, warp[most_threads / 32];
-  unsigned finished = 0;
   // What each thread offers in even and in odd rounds of its warp: nobody can be two rounds ahead.
   std::uint64_t offered[2][most_threads];
+  unsigned blocks = 0;    // run so far
+  unsigned finished = 0;  // threads of this block
+  unsigned events = 0;    // arrivals and ends
+  bool stuck = false;
+  Edge barrier[2], between_blocks[2];
 };
+thread_local Worker* here = nullptr;
 
-Block& block() {
-  static Block only;
-  return only;
+#ifdef LAMBCAST_THREAD_SANITIZER
+void release(Edge& edge) { __tsan_release(&edge); }
+void acquire(Edge& edge) { __tsan_acquire(&edge); }
+void introduce(Fiber& fiber, unsigned block, unsigned thread) {
+  fiber.known_as = __tsan_create_fiber(0);
+  const auto name = fmt::format("thread {} of blocks {} + {} i", thread, block, workers);
+  __tsan_set_fiber_name(fiber.known_as, name.c_str());
 }
+void introduce_this_thread(Fiber& fiber) { fiber.known_as = __tsan_get_current_fiber(); }
+void announce_switch_to(const Fiber& fiber) {
+  __tsan_switch_to_fiber(fiber.known_as, __tsan_switch_to_fiber_no_sync);
+}
+#else
+void release(Edge&) {}
+void acquire(Edge&) {}
+void introduce(Fiber&, unsigned, unsigned) {}
+void introduce_this_thread(Fiber&) {}
+void announce_switch_to(const Fiber&) {}
+#endif
 
 void switch_to(Fiber& from, Fiber& to) {
-#ifdef __SANITIZE_THREAD__
-  __tsan_switch_to_fiber(to.known_as, 0);
-#endif
+  announce_switch_to(to);
   swapcontext(&from.context, &to.context);
 }
 
-void let_others_run() { switch_to(*block().fibers[threadIdx.x], block().scheduler); }
+void let_others_run() { switch_to(here->fibers[threadIdx.x], here->scheduler); }
+
+// Unwinds a thread that waits in vain.
+struct Stuck {};
 
 void live() {
   while (true) {
-    (*block().thread)();
-    block().done[threadIdx.x] = true;
-    ++block().finished;
+    acquire(here->between_blocks[here->blocks % 2]);
+    try {
+      (*here->thread)();
+    } catch (Stuck) {
+    }
+    release(here->between_blocks[(here->blocks + 1) % 2]);
+    here->fibers[threadIdx.x].done = true;
+    ++here->finished;
+    ++here->events;
     let_others_run();
   }
 }
 
 void meet(Meeting& meeting, unsigned members) {
+  ++here->events;
   if (++meeting.arrived == members) {
     meeting.arrived = 0;
     ++meeting.round;
     return;
   }
   const unsigned round = meeting.round;
-  while (meeting.round == round) let_others_run();
-}
-
-std::unique_ptr<Fiber> new_fiber() {
-  auto fiber = std::make_unique<Fiber>();
-  fiber->stack = std::make_unique<char[]>(stack_bytes);
-#ifdef __SANITIZE_THREAD__
-  fiber->known_as = __tsan_create_fiber(0);
-#endif
-  getcontext(&fiber->context);
-  fiber->context.uc_stack.ss_sp = fiber->stack.get();
-  fiber->context.uc_stack.ss_size = stack_bytes;
-  makecontext(&fiber->context, live, 0);
-  return fiber;
-}
-
-void run_block() {
-  Block& b = block();
-#ifdef __SANITIZE_THREAD__
-  b.scheduler.known_as = __tsan_get_current_fiber();
-#endif
-  b.finished = 0;
-  b.done.assign(blockDim.x, false);
-  while (b.fibers.size() < blockDim.x) b.fibers.push_back(new_fiber());
-  // A round in which nobody arrives anywhere and nobody ends would go on for ever.
-  unsigned rounds = 0;
-  while (b.finished < blockDim.x) {
-    LAMBCAST_CHECK(++rounds < 10'000'000, "a barrier that not all threads of block {} reach",
-                   blockIdx.x);
-    for (unsigned t = 0; t < blockDim.x; ++t) {
-      if (b.done[t]) continue;
-      threadIdx.x = t;
-      switch_to(b.scheduler, *b.fibers[t]);
-    }
+  while (meeting.round == round) {
+    let_others_run();
+    if (here->stuck) throw Stuck();
   }
+}
+
+void make_fiber(Fiber& fiber, unsigned block, unsigned thread) {
+  fiber.stack = std::make_unique_for_overwrite<char[]>(stack_bytes);
+  introduce(fiber, block, thread);
+  getcontext(&fiber.context);
+  fiber.context.uc_stack.ss_sp = fiber.stack.get();
+  fiber.context.uc_stack.ss_size = stack_bytes;
+  makecontext(&fiber.context, live, 0);
+}
+
+void run_block(Worker& w) {
+  for (unsigned t = 0; t < blockDim.x; ++t) w.fibers[t].done = false;
+  w.finished = 0;
+  while (w.finished < blockDim.x) {
+    const unsigned before = w.events;
+    for (unsigned t = 0; t < blockDim.x; ++t) {
+      if (w.fibers[t].done) continue;
+      threadIdx.x = t;
+      switch_to(w.scheduler, w.fibers[t]);
+    }
+    w.stuck = w.stuck || w.events == before;
+  }
+  if (w.stuck) {
+    w.all = {};
+    for (Meeting& warp : w.warp) warp = {};
+  }
+  ++w.blocks;
+}
+
+struct Device {
+  std::mutex launch;
+  std::barrier<> turn{workers + 1};  // of the workers, then of the host again
+  bool gone = false;
+  unsigned blocks = 0, block_threads = 0;
+  Worker worker[workers];
+  std::thread os_threads[workers];
+
+  Device();
+  ~Device();
+};
+
+void work(Device& device, unsigned index) {
+  Worker& w = *(here = &device.worker[index]);
+  introduce_this_thread(w.scheduler);
+  while (true) {
+    device.turn.arrive_and_wait();
+    if (device.gone) return;
+    gridDim.x = device.blocks;
+    blockDim.x = device.block_threads;
+    for (blockIdx.x = index; blockIdx.x < gridDim.x && !w.stuck; blockIdx.x += workers) {
+      for (unsigned t = 0; t < blockDim.x; ++t) {
+        if (!w.fibers[t].stack) make_fiber(w.fibers[t], index, t);
+      }
+      run_block(w);
+    }
+    device.turn.arrive_and_wait();
+  }
+}
+
+Device::Device() {
+  for (unsigned w = 0; w < workers; ++w) os_threads[w] = std::thread(work, std::ref(*this), w);
+}
+Device::~Device() {
+  gone = true;
+  turn.arrive_and_wait();
+  for (std::thread& thread : os_threads) thread.join();
 }
 
 }  // namespace
@@ -113,16 +186,29 @@ void run_block() {
 void run(unsigned blocks, unsigned block_threads, const std::function<void()>& thread) {
   LAMBCAST_CHECK(block_threads <= most_threads && block_threads % 32 == 0, "{} threads",
                  block_threads);
-  block().thread = &thread;
-  gridDim.x = blocks;
-  blockDim.x = block_threads;
-  for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x) run_block();
+  static Device device;
+  const std::lock_guard lock(device.launch);
+  device.blocks = blocks;
+  device.block_threads = block_threads;
+  for (Worker& w : device.worker) {
+    w.thread = &thread;
+    w.stuck = false;
+    release(w.between_blocks[w.blocks % 2]);
+  }
+  device.turn.arrive_and_wait();
+  device.turn.arrive_and_wait();
+  bool stuck = false;
+  for (Worker& w : device.worker) {
+    acquire(w.between_blocks[w.blocks % 2]);
+    stuck = stuck || w.stuck;
+  }
+  LAMBCAST_CHECK(!stuck, "a barrier or shuffle that not all threads reach");
 }
 
 std::uint64_t exchange(std::uint64_t offered, unsigned lane) {
   const unsigned warp = threadIdx.x / 32;
-  Meeting& meeting = block().warp[warp];
-  auto& slots = block().offered[meeting.round % 2];
+  Meeting& meeting = here->warp[warp];
+  auto& slots = here->offered[meeting.round % 2];
   slots[threadIdx.x] = offered;
   meet(meeting, 32);
   return slots[warp * 32 + lane];
@@ -131,5 +217,9 @@ std::uint64_t exchange(std::uint64_t offered, unsigned lane) {
 }  // namespace lambcast::cuda_on_cpu
 
 void __syncthreads() {
-  lambcast::cuda_on_cpu::meet(lambcast::cuda_on_cpu::block().all, blockDim.x);
+  using namespace lambcast::cuda_on_cpu;
+  Edge& edge = here->barrier[here->all.round % 2];
+  release(edge);
+  meet(here->all, blockDim.x);
+  acquire(edge);
 }
