@@ -2,11 +2,22 @@
 // where there is no GPU: the same .cu files, compiled by the host compiler with this folder first
 // in the include path.
 //
-// Every thread of a block is a fiber; blocks run one after the other; a barrier or a shuffle lets
-// the other fibers run until all have arrived. So indexing, tails, packing, reductions and the
-// order of launches are tested as they are. What is not: races (fibers never run at once), memory
-// ordering, alignment faults, speed. "Device" memory is host memory, a stream is nothing, and two
-// multiprocessors of two blocks each stand for the device.
+// Every thread of a block is a fiber; a barrier or a shuffle lets the other fibers run until all
+// have arrived, and one that not all can reach is an error. Two multiprocessors of two blocks each
+// stand for the device: four OS threads, of which number w runs the blocks w, w + 4, w + 8, ... in
+// turn. So indexing, tails, packing, reductions and the order of launches are tested as they are.
+// "Device" memory is host memory, a stream is nothing, a launch returns when the kernel has ended.
+//
+// The sanitizers of the host compiler then see on shared and global memory alike
+// - address: accesses outside an allocation, to the byte, or after its end;
+// - undefined: misaligned accesses, besides what is undefined in any C++;
+// - thread: two threads that touch the same byte, one of them writing, without a __syncthreads() of
+//   their block or the end of a kernel in between. A shuffle orders no memory. What counts is that
+//   order, not who happened to be first.
+// Not seen: races of blocks that one OS thread runs in turn; races of an access with one that
+// others to the same eight bytes have driven out of the sanitizer's memory of four; memory order
+// beyond barriers, for there are neither atomics nor fences here; lanes of a warp that diverge;
+// missing waits between streams; memory that was never written; real scheduling, speed.
 #pragma once
 
 #include <algorithm>

@@ -75,12 +75,16 @@ void introduce_this_thread(Fiber&) {}
 void announce_switch_to(const Fiber&) {}
 #endif
 
-void switch_to(Fiber& from, Fiber& to) {
+// On to the first thread from `next` on that is not done, after the last back to the scheduler.
+void switch_from(Fiber& from, unsigned next) {
+  while (next < blockDim.x && here->fibers[next].done) ++next;
+  threadIdx.x = next;
+  Fiber& to = next < blockDim.x ? here->fibers[next] : here->scheduler;
   announce_switch_to(to);
   swapcontext(&from.context, &to.context);
 }
 
-void let_others_run() { switch_to(here->fibers[threadIdx.x], here->scheduler); }
+void let_others_run() { switch_from(here->fibers[threadIdx.x], threadIdx.x + 1); }
 
 // Unwinds a thread that waits in vain.
 struct Stuck {};
@@ -128,11 +132,7 @@ void run_block(Worker& w) {
   w.finished = 0;
   while (w.finished < blockDim.x) {
     const unsigned before = w.events;
-    for (unsigned t = 0; t < blockDim.x; ++t) {
-      if (w.fibers[t].done) continue;
-      threadIdx.x = t;
-      switch_to(w.scheduler, w.fibers[t]);
-    }
+    switch_from(w.scheduler, 0);
     w.stuck = w.stuck || w.events == before;
   }
   if (w.stuck) {
