@@ -41,6 +41,7 @@ run=(--model bert-large --cluster paper-eth40-v100 --gpus 8 --optimizer onebit_l
 # 0: done
 expect 0 'bert-large with onebit_lamb on paper-eth40-v100: 8 GPUs' "$lambcast" simulate "${run[@]}"
 [ -s err ] && fail "a forecast writes to stderr"
+expect 0 '^step within .* ms: communication not calibrated, compute fitted here$' "$lambcast" simulate "${run[@]}"
 expect 0 '"schema_version": 1' "$lambcast" simulate "${run[@]}" --format json
 printf '[device]\nname = "bare"\nmemory_capacity = "80 GB"\nmemory_bandwidth = "2 TB/s"\ncopy_bandwidth = "1.8 TB/s"\n' >bare.toml
 expect 0 'bert-large with onebit_lamb' "$lambcast" simulate "${run[@]}" --device bare.toml
@@ -99,6 +100,7 @@ cmp -s preset.csv file.csv || fail "a preset and its copy in a file differ"
 
 # 3: a limit was exceeded
 expect 0 'within limits' "$lambcast" validate
+grep -q 'unseen figures lie inside the interval of their forecast' out || fail "validate counts no training intervals"
 expect 3 'canary .*PAST ITS LIMIT' "$lambcast" validate --canary
 expect 0 '^over all tables' "$lambcast" validate --out validation
 grep -qx 'report: validation/report.html' out || fail "validate --out does not say where its page is"
