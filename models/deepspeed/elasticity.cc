@@ -191,8 +191,7 @@ Choice choose(const Elasticity& e) {
     candidates.insert(base >= limit ? base : base * *(above - 1));
   }
   Range range{e.min_gpus / e.gpus_per_node, e.max_gpus / e.gpus_per_node};
-  if (range.low == 0) range.low = 1;  // Python's `or`: 0 counts as not given
-  if (range.high == 0) range.high = limit / e.micro_batches.front();
+  if (range.high == 0) range.high = limit / e.micro_batches.front();  // Python's `or`
   Choice best{e.micro_batches.front(), std::nullopt};
   for (const Whole batch : candidates) {
     std::vector<Whole> valid = valid_counts(batch, e.micro_batches, range);

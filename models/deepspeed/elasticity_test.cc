@@ -127,6 +127,13 @@ TEST_CASE(
     CHECK(codes(got.findings) == std::vector<std::string>{row.valid ? "batch-from-elasticity"
                                                                     : "elastic-batch-of-its-own"});
   }
+  // Fewer GPUs than one node has count as no limit.
+  const std::string part =
+      "max_train_batch_size: 480, micro_batch_sizes: [2, 3], max_gpus: 4, "
+      "num_gpus_per_node: 8";
+  CHECK(batch_of(part, 8) == Batch{384, 3, 16});
+  CHECK(batch_of(part, 24) == Batch{384, 2, 8});
+  CHECK(batch_of(part, 40) == Batch{480, 3, 4});
   // No micro batch, or not every one, fits so many ranks.
   CHECK_THROWS_WITH(batch_of(ten_thousand + "num_gpus_per_node: 8", 20000),
                     Equals("ds.json:2: elasticity: Train batch size: 0 has to be greater than 0"));
@@ -145,6 +152,30 @@ TEST_CASE(
   CHECK_THROWS_WITH(batch_of(none + "0.1", 2), Contains("valid GPU counts: []"));
   // num_gpus_per_node says nothing to version 0.1.
   CHECK(batch_of(ten_thousand + "num_gpus_per_node: 8, version: 0.1", 64) == Batch{9792, 17, 9});
+}
+
+TEST_CASE("elasticity: a micro batch is scaled by highly composite numbers") {
+  // Those with more divisors than any smaller number.
+  constexpr std::size_t last = 720'720;
+  std::vector<int> divisors(last + 1, 0);
+  for (std::size_t d = 1; d <= last; ++d)
+    for (std::size_t multiple = d; multiple <= last; multiple += d) ++divisors[multiple];
+  int most = 0;
+  std::int64_t before = 0;
+  const auto train = [](std::int64_t limit) {
+    return batch_of(fmt::format("max_train_batch_size: {}, micro_batch_sizes: [1]", limit), 1)
+        .train;
+  };
+  for (std::size_t n = 1; n <= last; ++n) {
+    if (divisors[n] <= most) continue;
+    most = divisors[n];
+    const auto number = static_cast<std::int64_t>(n);
+    CHECK(train(number) == number);
+    if (number > 1) CHECK(train(number - 1) == before);
+    before = number;
+  }
+  CHECK(before == last);
+  CHECK(train(1'000'000'000) == last);
 }
 
 TEST_CASE("elasticity: a section that is absent or not enabled leaves the batch alone") {
