@@ -24,7 +24,9 @@ Json stage_json(const StageForecast& stage) {
           {"step_time_us", stage.step_time_us},
           {"step_time_low_us", stage.step_time_low_us},
           {"step_time_high_us", stage.step_time_high_us},
+          {"step_time_coverage", stage.coverage ? Json(*stage.coverage) : Json(nullptr)},
           {"communication_calibrated", stage.calibrated},
+          {"compute_basis", std::string(name_of(stage.basis))},
           {"forward_us", stage.forward_us},
           {"backward_us", stage.backward_us},
           {"gradient_comm_us", stage.gradient_comm_us},
@@ -95,19 +97,33 @@ Json inputs_json(const Training& training) {
   return inputs;
 }
 
-// What communication leaves open, and whether measurements of this cluster stand behind it.
+std::string_view in_words(Basis basis) {
+  constexpr std::string_view words[] = {"fitted here", "known for this GPU", "from measured blocks",
+                                        "from another model", "from FLOPs alone"};
+  return words[static_cast<std::size_t>(basis)];
+}
+
+// How far each stage may be off, and what that rests on.
 std::string intervals(const Training& training, const Forecast& forecast) {
-  if (training.gpus == 1) return {};
-  std::string out;
+  std::vector<std::string> stages;
   bool calibrated = true;
+  Basis basis = Basis::this_machine;
   for (const StageForecast& stage : forecast.stages) {
-    out += fmt::format("{}{} {:.2f} to {:.2f} ms", out.empty() ? "" : ", ", name_of(stage.kind),
-                       stage.step_time_low_us * 1e-3, stage.step_time_high_us * 1e-3);
+    stages.push_back(
+        fmt::format("{}{:.2f} to {:.2f} ms{}",
+                    forecast.stages.size() == 1 ? "" : fmt::format("{} ", name_of(stage.kind)),
+                    stage.step_time_low_us * 1e-3, stage.step_time_high_us * 1e-3,
+                    stage.coverage ? fmt::format(" ({:.0f} %)", 100 * *stage.coverage) : ""));
     calibrated &= stage.calibrated;
+    basis = std::max(basis, stage.basis);
   }
   const auto& calibration = training.cluster->calibration;
-  const char* word = calibrated ? "calibrated" : calibration ? "extrapolated" : "not calibrated";
-  out = fmt::format("step by the interval of its communication, {}: {}\n", word, out);
+  std::string out = fmt::format("step within {}: ", fmt::join(stages, ", "));
+  if (training.gpus > 1)
+    out += fmt::format("communication {}, ", calibrated    ? "calibrated"
+                                             : calibration ? "extrapolated"
+                                                           : "not calibrated");
+  out += fmt::format("compute {}\n", in_words(basis));
   if (!calibrated && calibration)
     out += fmt::format("  {} was calibrated on {} for {}\n", training.cluster->name,
                        calibration->mpi ? "MPI" : "NCCL", describe(*calibration));

@@ -54,7 +54,8 @@ Keys sorted(Keys keys) {
 }
 
 // What scripts rely on; keys may be added to it, none may go.
-const Keys interval_keys{"step_time_low_us", "step_time_high_us", "communication_calibrated"};
+const Keys interval_keys{"step_time_low_us", "step_time_high_us", "step_time_coverage",
+                         "communication_calibrated", "compute_basis"};
 const Keys stage_keys{"name",
                       "steps",
                       "step_time_us",
@@ -99,6 +100,8 @@ TEST_CASE("json: every promised key, with its type") {
     for (const std::string& key : stage_keys)
       if (key != "name") CHECK(stage.at(key).is_number());
     CHECK(stage.at("communication_calibrated").is_boolean());
+    CHECK(stage.at("compute_basis") == "this_machine");
+    CHECK(stage.at("step_time_coverage").is_null());  // communication is not calibrated
     CHECK(stage.at("step_time_low_us") <= stage.at("step_time_us"));
     CHECK(stage.at("step_time_high_us") >= stage.at("step_time_us"));
   }
@@ -165,6 +168,27 @@ TEST_CASE("table: says what ran, how fast, against what and from where") {
     CHECK_THAT(table, Contains(text));
 }
 
+TEST_CASE("table: one line says how far the step may be off, and what that rests on") {
+  const auto line = [](const WhatIf& changes) {
+    const Run run(onebit, changes);
+    const std::string table = forecast_table(run.scenario, run.result, run.findings);
+    const std::size_t at = table.find("step within ");
+    return table.substr(at, table.find('\n', at) - at);
+  };
+  CHECK_THAT(line({}), Contains("step within warmup ") && Contains(" ms, compression ") &&
+                           Contains(": communication not calibrated, compute fitted here"));
+  const WhatIf plain{{"optimizer", "lamb"}, {"cluster", "dgx-a100-80g"}, {"micro_batch", "256"}};
+  WhatIf other_length = plain, alone = plain;
+  other_length["seq_len"] = "256";
+  other_length["micro_batch"] = "128";  // as many tokens
+  alone["gpus"] = "1";
+  alone["cluster"] = "commodity-10gbe";
+  CHECK_THAT(line(plain), Contains(" ms (83 %): communication ") &&
+                              Contains("extrapolated, compute known for this GPU"));
+  CHECK_THAT(line(other_length), Contains(" ms (80 %): "));
+  CHECK_THAT(line(alone), Contains(" ms: compute from FLOPs alone"));
+}
+
 TEST_CASE("csv: the columns promised, in the order promised") {
   const Keys& columns = result_columns();
   const Keys first{"model",       "cluster",    "optimizer",    "backend", "nodes", "gpus",
@@ -185,12 +209,20 @@ TEST_CASE("csv: the columns promised, in the order promised") {
   CHECK(place("cost_source") == place("status") + 1);
   for (const char* name : {"volume_reduction", "speedup_vs_baseline", "peak_bytes_per_gpu"})
     CHECK(place(name) < place("status"));
-  CHECK(columns.back() == "communication_calibrated");
+  const Keys last{"silent_step_time_high_us",
+                  "communication_calibrated",
+                  "uniform_step_time_coverage",
+                  "warmup_step_time_coverage",
+                  "compression_step_time_coverage",
+                  "silent_step_time_coverage",
+                  "compute_basis"};
+  CHECK(Keys(columns.end() - 7, columns.end()) == last);
 }
 
 TEST_CASE("csv: a row says what the JSON says") {
   for (const WhatIf& changes :
-       {WhatIf{}, WhatIf{{"optimizer", "lamb"}}, WhatIf{{"optimizer", "zero_one_adam"}}}) {
+       {WhatIf{}, WhatIf{{"optimizer", "lamb"}}, WhatIf{{"optimizer", "zero_one_adam"}},
+        WhatIf{{"optimizer", "lamb"}, {"cluster", "dgx-a100-80g"}}}) {
     const Run run(onebit, changes);
     const Json json = run.json();
     const csv::Table table = csv::parse(
@@ -205,6 +237,10 @@ TEST_CASE("csv: a row says what the JSON says") {
         CHECK(table.number(0, prefix + end) == stage.at(end).get<double>());
       CHECK(table.text(0, "communication_calibrated") ==
             stage.at("communication_calibrated").dump());
+      const Json& coverage = stage.at("step_time_coverage");
+      CHECK(table.text(0, prefix + "step_time_coverage") ==
+            (coverage.is_null() ? "" : coverage.dump()));
+      CHECK(table.text(0, "compute_basis") == stage.at("compute_basis").get<std::string>());
       ++present;
     }
     for (const char* stage : {"uniform", "warmup", "compression", "silent"})

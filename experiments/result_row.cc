@@ -71,6 +71,9 @@ const std::vector<std::string>& result_columns() {
       for (const char* end : {"low", "high"})
         all.push_back(fmt::format("{}_step_time_{}_us", name_of(kind), end));
     all.emplace_back("communication_calibrated");
+    for (const StepKind kind : kinds)
+      all.push_back(fmt::format("{}_step_time_coverage", name_of(kind)));
+    all.emplace_back("compute_basis");
     return all;
   }();
   return columns;
@@ -122,13 +125,21 @@ std::vector<std::string> result_row(const Scenario& scenario, const Forecast& fo
        kernels_name(training.kernels),
        training.network == NetworkModel::flow ? "flow" : "analytic"});
   bool calibrated = true;
+  Basis basis = Basis::this_machine;
   for (const StepKind kind : kinds) {
     const StageForecast* stage = find_stage(forecast, kind);
     row.push_back(stage != nullptr ? csv::number(stage->step_time_low_us) : "");
     row.push_back(stage != nullptr ? csv::number(stage->step_time_high_us) : "");
-    calibrated &= stage == nullptr || stage->calibrated;
+    if (stage == nullptr) continue;
+    calibrated &= stage->calibrated;
+    basis = std::max(basis, stage->basis);
   }
   row.emplace_back(calibrated ? "true" : "false");
+  for (const StepKind kind : kinds) {
+    const StageForecast* stage = find_stage(forecast, kind);
+    row.push_back(stage != nullptr && stage->coverage ? csv::number(*stage->coverage) : "");
+  }
+  row.emplace_back(name_of(basis));
   return row;
 }
 

@@ -158,27 +158,48 @@ void choose_backend(const Words& words, const Cluster& cluster, deepspeed::DeepS
     config.optimizer->cuda_aware = {*aware == 1, true, 0};
 }
 
-// Flags first, then what the file adds, until two of the three numbers are known: a flag that
-// changes one number keeps the file's others as far as they can be kept.
-deepspeed::Batch choose_batch(const Words& words, const Training& training) {
-  const auto& from_file = training.config.batch;
+// Flags first, then what the file or its elasticity adds, until two of the three numbers are known:
+// a flag that changes one number keeps the file's others as far as they can be kept. Two flags
+// leave elasticity nothing to say, as if it were off.
+deepspeed::Batch choose_batch(const Words& words, Training& training,
+                              std::vector<Finding>& findings) {
   deepspeed::BatchNumbers given{words.whole("global_batch", 1, deepspeed::max_batch),
                                 words.whole("micro_batch", 1, deepspeed::max_batch),
                                 words.whole("grad_accum", 1, deepspeed::max_batch)};
-  const bool any_flag = given.train || given.micro || given.gas;
+  const auto known = [&] {
+    return given.train.has_value() + given.micro.has_value() + given.gas.has_value();
+  };
+  const bool any_flag = known() > 0;
+  deepspeed::BatchNumbers from_file = training.config.batch;
+  Where where{any_flag ? "" : training.config.file, 0, {}};
+  auto& elasticity = training.config.elasticity;
+  std::optional<deepspeed::Batch> elastic;
+  if (elasticity && known() < 2) {
+    where = elasticity->where;
+    deepspeed::ElasticBatch of_world = deepspeed::elastic_batch(*elasticity, training.gpus);
+    elastic = of_world.batch;
+    from_file = {elastic->train, elastic->micro, elastic->gas};
+    findings.insert(findings.end(), of_world.findings.begin(), of_world.findings.end());
+  }
   if (!any_flag) {
     if (!from_file.train && !from_file.micro && training.config.file.empty())
       fail_input(flag("global_batch"),
                  "is missing: give two of --global-batch, --micro-batch and --grad-accum");
-    return deepspeed::resolve_batch(from_file, training.gpus, {training.config.file, 0, {}});
+    return deepspeed::resolve_batch(from_file, training.gpus, where);
   }
-  const auto known = [&] {
-    return given.train.has_value() + given.micro.has_value() + given.gas.has_value();
-  };
   if (!given.train && known() < 2) given.train = from_file.train;
   if (!given.micro && known() < 2) given.micro = from_file.micro;
   if (!given.gas && known() < 2) given.gas = from_file.gas;
-  return deepspeed::resolve_batch(given, training.gpus);
+  const deepspeed::Batch batch = deepspeed::resolve_batch(given, training.gpus, where);
+  if (elasticity && batch != elastic)
+    findings.push_back(
+        {Severity::warning, "elasticity-overridden",
+         describe(elasticity->where,
+                  fmt::format("overridden by the command line: train_batch_size {} = {} * {} * {} "
+                              "GPUs, which DeepSpeed would not run",
+                              batch.train, batch.micro, batch.gas, training.gpus))});
+  if (!elastic) elasticity.reset();
+  return batch;
 }
 
 std::int64_t choose_steps(const Words& words, const Training& training,
@@ -299,7 +320,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   place_on_cluster(words, training);
   choose_optimizer(words, training.config);
   choose_backend(words, *training.cluster, training.config, scenario.findings);
-  training.batch = choose_batch(words, training);
+  training.batch = choose_batch(words, training, scenario.findings);
   training.seq_len =
       resolve_seq_len(*training.model, words.whole("seq_len", 1, 1 << 20), flag("seq_len"));
   training.steps = choose_steps(words, training, scenario.findings);

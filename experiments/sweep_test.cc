@@ -265,6 +265,37 @@ TEST_CASE("sweep: what does not fit in memory is infeasible and still forecast")
   CHECK(table.number(0, "run_time_s") > 0);
 }
 
+TEST_CASE("sweep: an elastic batch follows the GPU count of each point") {
+  const TemporaryFolder folder;
+  const std::string config = folder.file("ds.json", R"({"optimizer": {"type": "Lamb"},
+    "fp16": {"enabled": true},
+    "elasticity": {"enabled": true, "max_train_batch_size": 480, "micro_batch_sizes": [2, 3]}})");
+  run(plan(fmt::format(R"(
+name = "elastic"
+[base]
+config = '{}'
+model = "bert-large"
+cluster = "paper-eth40-v100"
+steps = 100
+[grid]
+gpus = [8, 24, 25, 300]
+)",
+                       config)),
+      folder.path());
+  const csv::Table table = csv::parse(results_of(folder.path()), "results.csv");
+  REQUIRE(table.rows.size() == 4);
+  const auto numbers = [&](std::size_t row) {
+    return Values{table.text(row, "micro_batch"), table.text(row, "grad_accum"),
+                  table.text(row, "global_batch")};
+  };
+  CHECK(numbers(0) == Values{"3", "20", "480"});
+  CHECK(numbers(1) == Values{"2", "10", "480"});  // 480 / 24 = 20 is no multiple of 3
+  CHECK(numbers(2) == Values{"3", "6", "450"});   // 25 is no divisor: a batch of its own
+  for (std::size_t row = 0; row < 3; ++row) CHECK(table.text(row, "status") == "ok");
+  CHECK_THAT(table.text(3, "status"),
+             Catch::StartsWith("infeasible: ") && Contains("Train batch size: 0"));
+}
+
 TEST_CASE("sweep: a row is one line whatever a user writes") {
   Catalog catalog;
   CollectiveCosts costs;

@@ -41,6 +41,7 @@ run=(--model bert-large --cluster paper-eth40-v100 --gpus 8 --optimizer onebit_l
 # 0: done
 expect 0 'bert-large with onebit_lamb on paper-eth40-v100: 8 GPUs' "$lambcast" simulate "${run[@]}"
 [ -s err ] && fail "a forecast writes to stderr"
+expect 0 '^step within .* ms: communication not calibrated, compute fitted here$' "$lambcast" simulate "${run[@]}"
 expect 0 '"schema_version": 1' "$lambcast" simulate "${run[@]}" --format json
 printf '[device]\nname = "bare"\nmemory_capacity = "80 GB"\nmemory_bandwidth = "2 TB/s"\ncopy_bandwidth = "1.8 TB/s"\n' >bare.toml
 expect 0 'bert-large with onebit_lamb' "$lambcast" simulate "${run[@]}" --device bare.toml
@@ -78,6 +79,17 @@ expect 2 "is not a scan" "$lambcast" sweep bert_large --dry-run --scan gpus=8
 expect 2 "did you mean 'gpus'" "$lambcast" sweep bert_large --dry-run --list gpu=8
 printf '{ "train_batch_size": 64, "train_batch_size": 64 }' >twice.json
 expect 2 'twice.json:1: .*Duplicate keys in DeepSpeed config' "$lambcast" simulate "${run[@]}" --config twice.json
+# A batch that is elastic says where it comes from, and for which GPU counts.
+printf '{ "optimizer": { "type": "Adam" }, "elasticity": { "enabled": true, "version": 0.1,
+  "max_train_batch_size": 100, "micro_batch_sizes": [2, 4], "max_gpus": 16 } }' >elastic.json
+elastic=(--model bert-base --cluster paper-eth40-v100 --config elastic.json --steps 10)
+expect 0 'elastic.json:1: elasticity: train_batch_size 96 = 4 . 3 . 8 GPUs; valid GPU counts: \[' \
+  "$lambcast" simulate "${elastic[@]}" --gpus 8
+expect 0 '"code": "batch-from-elasticity"' "$lambcast" simulate "${elastic[@]}" --gpus 8 --format json
+expect 0 'warning.* elasticity: overridden by the command line: train_batch_size 64 = 8 . 1 . 8 GPUs' \
+  "$lambcast" simulate "${elastic[@]}" --gpus 8 --micro-batch 8 --grad-accum 1
+expect 2 'elastic.json:1: elasticity: World size .7. is not valid' \
+  "$lambcast" simulate "${elastic[@]}" --gpus 7
 
 # presets
 expect 0 '^  bert-large +336\.2 M parameters, 400 tensors$' "$lambcast" presets list
@@ -99,6 +111,7 @@ cmp -s preset.csv file.csv || fail "a preset and its copy in a file differ"
 
 # 3: a limit was exceeded
 expect 0 'within limits' "$lambcast" validate
+grep -q 'unseen figures lie inside the interval of their forecast' out || fail "validate counts no training intervals"
 expect 3 'canary .*PAST ITS LIMIT' "$lambcast" validate --canary
 expect 0 '^over all tables' "$lambcast" validate --out validation
 grep -qx 'report: validation/report.html' out || fail "validate --out does not say where its page is"

@@ -30,14 +30,14 @@ double times_past(double value, const Calibration::Range& range) {
   return std::max({1.0, value / range.high, range.low / value});
 }
 
-// The half widths w, o and c.
+// The half widths w, o and both of c.
 struct Strangeness {
-  double per_doubling, other_operation, other_side;
+  double per_doubling, other_operation, one_after_several, several_after_one;
 };
 
 const Strangeness& strangeness_of(Bytes size) {
-  static constexpr Strangeness small{0.75, 0.4, 1.15}, medium{0.75, 0.3, 0.75},
-      large{0.25, 0.2, 0.55};
+  static constexpr Strangeness small{0.75, 0.4, 1.15, 1.15}, medium{0.75, 0.3, 0.75, 0.8},
+      large{0.25, 0.2, 0.55, 0.75};
   return size.value() < small_below ? small : size.value() < medium_below ? medium : large;
 }
 
@@ -92,11 +92,12 @@ CalibratedInterval interval_of(const Calibration& calibration, Op op, Bytes size
                 std::log2(times_past(nodes, calibration.nodes))});
   const bool known = std::find(calibration.operations.begin(), calibration.operations.end(), op) !=
                      calibration.operations.end();
-  const bool crosses = nodes == 1 ? calibration.nodes.low > 1 : calibration.nodes.high == 1;
   const Strangeness& off = strangeness_of(size);
   const double further = doublings * off.per_doubling;
   const double other = known ? 0 : off.other_operation;
-  const double side = crosses ? off.other_side : 0;
+  const double side = nodes == 1 && calibration.nodes.low > 1    ? off.one_after_several
+                      : nodes > 1 && calibration.nodes.high == 1 ? off.several_after_one
+                                                                 : 0;
   // A band whose rows were all off to one side still does not exclude the forecast itself.
   const auto end = [&](double measured) {
     return std::exp(std::hypot(measured, std::hypot(further, other, side)));

@@ -2,6 +2,7 @@
 """Our compression kernels against the same algorithm in PyTorch tensor operations.
 
     compare_torch.py --bench build/kernels/kernels_bench [--elements N] [--ranks 8]
+    compare_torch.py --check
 
 Both run on the same GPU, one after the other: the PyTorch side here, one operation after the other
 in the order DeepSpeed 0.15.4 applies them (runtime/comm/nccl.py and fp16/onebit/adam.py), ours
@@ -13,7 +14,11 @@ has no such operation: two of its own stand in for each, which cost about three 
 traffic. Their time is therefore measured apart, and without cupy the factor that counts is the one
 that gives DeepSpeed's packing for nothing while ours is counted.
 
-Wants a CUDA PyTorch; exit code 4 when that or the GPU is missing, 3 below the factor wanted.
+--check compares one step of the PyTorch side with NumPy on the CPU: that what is timed is the
+algorithm, and packs as it must.
+
+Wants a CUDA PyTorch; exit code 4 when that or the GPU is missing, 3 below the factor wanted or when
+the check fails.
 """
 
 import argparse
@@ -161,6 +166,38 @@ def packing_of(torch):
     return CupyPacking(torch, cupy)
 
 
+def check(torch, elements=100_000, ranks=8):
+    """One step against NumPy in double precision; returns whether all agree."""
+    import numpy
+
+    packing = TorchPacking(torch, "cpu")
+    state = new_state(torch, elements, ranks, "cpu")
+    before = {name: x.numpy().astype(float) for name, x in state.items()}
+    torch_path(torch, state, ranks, packing, lambda function, *arguments: function(*arguments))
+
+    def compress(c):
+        scale, signs = math.sqrt(numpy.mean(c * c)), numpy.where(c < 0, -1.0, 1.0)
+        return scale, signs, c - scale * signs
+
+    c = (0.9 * before["m"] + 0.1 * before["g"]) * 1.0001 + before["worker_error"]
+    worker_scale, signs, worker_error = compress(c)
+    mean = worker_scale * signs[: c.size // ranks]
+    server_scale, served, server_error = compress(mean + before["server_error"])
+    wanted = {"worker_error": worker_error, "server_error": server_error,
+              "m": numpy.tile(server_scale * served, ranks)}
+    bits = torch.rand(4096) > 0.5
+    packed = packing.pack(bits)
+    good = bool((packed.numpy() == numpy.packbits(bits.numpy())).all())
+    good &= bool((packing.unpack(packed).numpy() == bits.numpy()).all())
+    for name, x in wanted.items():
+        # A value within rounding of zero may take the other sign.
+        wrong = int((abs(state[name].numpy() - x) > 1e-5).sum())
+        print(f"{name}: {wrong} of {x.size} differ by more than 1e-5")
+        good &= wrong <= x.size // 10_000
+    print(f"PyTorch {torch.__version__}: {'agrees' if good else 'DIFFERS'}")
+    return good
+
+
 def report(packing, theirs, packed, their_update, ours, our_update):
     """Prints the comparison; returns the factor that counts."""
     factor, free_packing = theirs / ours, (theirs - packed) / ours
@@ -175,7 +212,9 @@ def report(packing, theirs, packed, their_update, ours, our_update):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--bench", required=True, help="the kernels_bench program")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--bench", help="the kernels_bench program")
+    what.add_argument("--check", action="store_true", help="the PyTorch side against NumPy, no GPU")
     parser.add_argument("--elements", type=int, default=BERT_LARGE)
     parser.add_argument("--ranks", type=int, default=8, choices=[8],
                         help="kernels_bench serves 8 ranks")
@@ -185,6 +224,8 @@ def main():
     except ImportError:
         print("PyTorch is not installed", file=sys.stderr)
         return 4
+    if arguments.check:
+        return 0 if check(torch) else 3
     if not torch.cuda.is_available():
         print("PyTorch finds no CUDA GPU", file=sys.stderr)
         return 4

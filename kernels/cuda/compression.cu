@@ -56,69 +56,61 @@ __device__ int tensor_of(const std::size_t* offsets, int tensors, std::size_t e)
   return low;
 }
 
-// The local value of four elements from e on, where tensors may change in between.
-__device__ Quad local_value(const WorkerPhase& a, std::size_t e, float b1, float one_minus_b1) {
-  Quad x = load_quad(a.x, e, a.x_elements);
-  if (a.gradient == nullptr || e >= a.elements) return x;
-  const Quad g = load_quad(a.gradient, e, a.elements);
-  int t = a.scaling ? tensor_of(a.tensor_offsets, a.tensors, e) : 0;
-  for (int i = 0; i < 4 && e + i < a.elements; ++i) {
-    while (a.scaling && a.tensor_offsets[t + 1] <= e + i) ++t;
-    const float scaling = a.scaling ? a.scaling[t] : 1.0f;
-    x.at[i] = (b1 * x.at[i] + one_minus_b1 * g.at[i]) * scaling;
+// x becomes the momentum after this step where it belongs to a gradient: the elements below
+// a.elements. `end` is where the warp's tile ends.
+__device__ void update_momentum(const WorkerPhase& a, std::size_t begin, std::size_t end,
+                                Quad (&x)[2], const Quad (&g)[2]) {
+  const float b1 = static_cast<float>(a.beta1), one_minus_b1 = static_cast<float>(1 - a.beta1);
+  if (begin >= a.elements) return;
+  int t = a.scaling ? tensor_of(a.tensor_offsets, a.tensors, begin) : 0;
+  const bool one_tensor = !a.scaling || end <= a.tensor_offsets[t + 1];
+  const float scaling = a.scaling ? a.scaling[t] : 1.0f;
+  if (one_tensor && end <= a.elements) {
+    for (int half = 0; half < 2; ++half) {
+      for (int i = 0; i < 4; ++i) {
+        x[half].at[i] = (b1 * x[half].at[i] + one_minus_b1 * g[half].at[i]) * scaling;
+      }
+    }
+    return;
   }
-  return x;
+  for (int half = 0; half < 2; ++half) {
+    for (int i = 0; i < 4; ++i) {
+      const std::size_t e = begin + lane_offset(half) + i;
+      if (e >= a.elements) return;
+      while (a.scaling && a.tensor_offsets[t + 1] <= e) ++t;
+      const float own = a.scaling ? a.scaling[t] : 1.0f;
+      x[half].at[i] = (b1 * x[half].at[i] + one_minus_b1 * g[half].at[i]) * own;
+    }
+  }
 }
 
-// c = x + owed error; padding that does not count becomes 0.
-__device__ Quad compensate(Quad x, const Quad& c, float old_scale, std::size_t e,
-                           std::size_t counted) {
+// c = x + owed error for the first `counted` of four; what does not count becomes 0.
+__device__ Quad compensate(Quad x, const Quad& c, float old_scale, int counted) {
   for (int i = 0; i < 4; ++i) {
-    x.at[i] = e + i < counted ? owed(c.at[i], old_scale) + x.at[i] : 0.0f;
+    x.at[i] = i < counted ? owed(c.at[i], old_scale) + x.at[i] : 0.0f;
   }
   return x;
 }
 
 template <bool momentum>
 __global__ void __launch_bounds__(threads) worker_kernel(WorkerPhase a) {
-  const float b1 = static_cast<float>(a.beta1), one_minus_b1 = static_cast<float>(1 - a.beta1);
   const float old_scale = *a.error.scale;
   double sum = 0;
   for_each_tile(a.padded, [&](std::size_t begin, bool) {
-    // The usual tile lies inside one tensor: all its loads are issued before the first is used.
     const std::size_t end = begin + tile;
-    float scaling = 1.0f;
-    bool simple = end <= a.elements && end <= a.counted;
-    if (momentum && simple && a.scaling) {
-      const int t = tensor_of(a.tensor_offsets, a.tensors, begin);
-      scaling = a.scaling[t];
-      simple = end <= a.tensor_offsets[t + 1];
+    const bool whole = end <= a.elements && end <= a.counted;
+    Quad c[2], x[2], g[2] = {};
+    for (int half = 0; half < 2; ++half) {
+      const std::size_t e = begin + lane_offset(half);
+      c[half] = load_quad(a.error.compensated, e, whole ? e + 4 : a.padded);
+      x[half] = load_quad(a.x, e, whole ? e + 4 : a.x_elements);
+      if (momentum) g[half] = load_quad(a.gradient, e, whole ? e + 4 : a.elements);
     }
-    Quad c[2] = {};
-    if (simple) {
-      Quad x[2], g[2] = {};
-      for (int half = 0; half < 2; ++half) {
-        const std::size_t e = begin + lane_offset(half);
-        c[half] = load_quad(a.error.compensated, e, e + 4);
-        x[half] = load_quad(a.x, e, e + 4);
-        if (momentum) g[half] = load_quad(a.gradient, e, e + 4);
-      }
-      for (int half = 0; half < 2; ++half) {
-        for (int i = 0; momentum && i < 4; ++i) {
-          x[half].at[i] = (b1 * x[half].at[i] + one_minus_b1 * g[half].at[i]) * scaling;
-        }
-        c[half] = compensate(x[half], c[half], old_scale, 0, 4);
-        const std::size_t e = begin + lane_offset(half);
-        store_quad(a.error.compensated, e, e + 4, c[half]);
-      }
-    } else {
-      for (int half = 0; half < 2; ++half) {
-        const std::size_t e = begin + lane_offset(half);
-        const Quad before = load_quad(a.error.compensated, e, a.padded);
-        const Quad x = local_value(a, e, b1, one_minus_b1);
-        c[half] = compensate(x, before, old_scale, e, a.counted);
-        store_quad(a.error.compensated, e, a.padded, c[half]);
-      }
+    if (momentum) update_momentum(a, begin, end, x, g);
+    for (int half = 0; half < 2; ++half) {
+      const std::size_t e = begin + lane_offset(half);
+      c[half] = compensate(x[half], c[half], old_scale, whole ? 4 : quad_part(e, a.counted));
+      store_quad(a.error.compensated, e, whole ? e + 4 : a.padded, c[half]);
     }
     sum += square_sum(c[0]) + square_sum(c[1]);
     store_signs(a.signs, begin, a.padded, nibble_of(c[0]), nibble_of(c[1]));
@@ -127,25 +119,68 @@ __global__ void __launch_bounds__(threads) worker_kernel(WorkerPhase a) {
   if (threadIdx.x == 0) a.workspace[blockIdx.x] = total;
 }
 
+// Bit b of byte r moves to bit r of the nibble at 8 (b % 4) + 4 (b / 4): what four ranks say of one
+// element ends up side by side. Two exchanges of bits of the position, 4 with 1 and 3 with 0.
+__device__ unsigned side_by_side(unsigned bytes) {
+  const unsigned far = (bytes ^ (bytes >> 14)) & 0x0000ccccu;
+  bytes ^= far ^ (far << 14);
+  const unsigned near = (bytes ^ (bytes >> 7)) & 0x00aa00aau;
+  return bytes ^ near ^ (near << 7);
+}
+
+// Adds what four ranks sent for this lane's two quads. `bytes` are their signs of the eight elements
+// from 8 l on, for lane l; lane `first` + r of the warp holds the weight of rank r. Four ranks can
+// vote in 16 ways: lanes v and 16 + v hold the sum of vote v, and a shuffle looks it up.
+__device__ void add_votes(unsigned bytes, float weight, int first, Quad (&mean)[2]) {
+  const unsigned lane = threadIdx.x % 32;
+  float sum = 0;
+  for (int r = 0; r < 4; ++r) {
+    sum += with_sign(__shfl_sync(all_lanes, weight, first + r), lane >> r & 1);
+  }
+  const unsigned votes = side_by_side(bytes);
+  for (int half = 0; half < 2; ++half) {
+    const unsigned mine = __shfl_sync(all_lanes, votes, half * 16 + lane / 2) >> (lane % 2 ? 0 : 4);
+    for (int i = 0; i < 4; ++i) {
+      mean[half].at[i] += __shfl_sync(all_lanes, sum, mine >> (24 - 8 * i), 16);
+    }
+  }
+}
+
 __global__ void __launch_bounds__(threads) server_kernel(ServerPhase a) {
   const float share = static_cast<float>(1.0 / a.ranks);
   const float old_scale = *a.error.scale;
+  const std::size_t chunk_bytes = a.chunk / 8;
+  const int lane = threadIdx.x % 32;
   double sum = 0;
-  for_each_tile(a.chunk, [&](std::size_t begin, bool whole) {
-    Quad c[2] = {};
+  for_each_tile(a.chunk, [&](std::size_t begin, bool) {
+    const bool whole = begin + tile <= a.counted;
+    Quad c[2], mean[2] = {};
     for (int half = 0; half < 2; ++half) {
       const std::size_t e = begin + lane_offset(half);
-      if (!whole && e >= a.chunk) continue;
-      const Quad before = load_quad(a.error.compensated, e, e + 4);
-      Quad mean{};
-#pragma unroll 4
-      for (int rank = 0; rank < a.ranks; ++rank) {
-        const unsigned nibble = nibble_at(a.received + rank * (a.chunk / 8), e);
-        const float scale = a.worker_scales[rank] * share;
-        for (int i = 0; i < 4; ++i) mean.at[i] += with_sign(scale, nibble & (8u >> i));
+      c[half] = load_quad(a.error.compensated, e, whole ? e + 4 : a.chunk);
+    }
+    // The signs of eight ranks are on the way together, with no condition between them: in the place
+    // of a rank that does not exist the last one is read again, and weighs nothing; a lane without
+    // elements reads the last byte, and its result is not used.
+    const std::uint8_t* signs = a.received + min(begin / 8 + lane, chunk_bytes - 1);
+    float weight = 0;
+    for (int first = 0; first < a.ranks; first += 8) {
+      unsigned bytes[2] = {};
+      for (int r = 0; r < 8; ++r) {
+        bytes[r / 4] |= static_cast<unsigned>(__ldg(signs)) << (8 * (r % 4));
+        if (first + r + 1 < a.ranks) signs += chunk_bytes;
       }
-      c[half] = compensate(mean, before, old_scale, e, a.counted);
-      store_quad(a.error.compensated, e, e + 4, c[half]);
+      if (first % 32 == 0) {
+        weight = first + lane < a.ranks ? a.worker_scales[first + lane] * share : 0.0f;
+      }
+      for (int four = 0; four < 2; ++four) {
+        add_votes(bytes[four], weight, first % 32 + 4 * four, mean);
+      }
+    }
+    for (int half = 0; half < 2; ++half) {
+      const std::size_t e = begin + lane_offset(half);
+      c[half] = compensate(mean[half], c[half], old_scale, whole ? 4 : quad_part(e, a.counted));
+      store_quad(a.error.compensated, e, whole ? e + 4 : a.chunk, c[half]);
     }
     sum += square_sum(c[0]) + square_sum(c[1]);
     store_signs(a.signs, begin, a.chunk, nibble_of(c[0]), nibble_of(c[1]));
@@ -167,25 +202,33 @@ __global__ void __launch_bounds__(finish_threads) finish_scale(const double* slo
 }
 
 __global__ void __launch_bounds__(threads) decode_kernel(Decode a) {
+  // A warp's tiles come in rising order, so that its chunk is found by stepping on.
+  std::size_t chunk = 0, next = a.chunk;
   for_each_tile(a.elements, [&](std::size_t begin, bool whole) {
-    const std::size_t first = begin / a.chunk;
-    const std::size_t next = (first + 1) * a.chunk;
-    const auto quad = [&](std::size_t e, std::size_t limit) {
+    while (begin >= next) {
+      ++chunk;
+      next += a.chunk;
+    }
+    const std::size_t last = (a.elements - 1) & ~std::size_t{3};
+    std::size_t at[2];
+    unsigned nibbles[2];
+    Quad x[2];
+    for (int half = 0; half < 2; ++half) {
+      at[half] = whole ? begin + lane_offset(half) : min(begin + lane_offset(half), last);
+      nibbles[half] = nibble_at(a.signs, at[half]);
+    }
+    for (int half = 0; half < 2; ++half) {
       // Chunks begin at multiples of 8, so a quad lies in one of them.
-      const float scale = a.scales[e < next ? first : e / a.chunk];
-      const unsigned nibble = nibble_at(a.signs, e);
-      Quad x;
-      for (int i = 0; i < 4; ++i) x.at[i] = with_sign(scale, nibble & (8u >> i));
+      const float scale = a.scales[at[half] < next ? chunk : at[half] / a.chunk];
+      for (int i = 0; i < 4; ++i) x[half].at[i] = with_sign(scale, nibbles[half] & (8u >> i));
+    }
+    for (int half = 0; half < 2; ++half) {
+      const std::size_t e = begin + lane_offset(half), limit = whole ? e + 4 : a.elements;
       if (a.mask) {
         const Quad mask = load_quad(a.mask, e, limit);
-        for (int i = 0; i < 4; ++i) x.at[i] *= mask.at[i];
+        for (int i = 0; i < 4; ++i) x[half].at[i] *= mask.at[i];
       }
-      store_quad(a.x, e, limit, x);
-    };
-    for (int half = 0; half < 2; ++half) {
-      const std::size_t e = begin + lane_offset(half);
-      if (whole) quad(e, e + 4);
-      else if (e < a.elements) quad(e, a.elements);
+      store_quad(a.x, e, limit, x[half]);
     }
   });
 }
@@ -193,13 +236,18 @@ __global__ void __launch_bounds__(threads) decode_kernel(Decode a) {
 __global__ void __launch_bounds__(threads)
     pack_kernel(const float* x, std::uint8_t* signs, std::size_t elements, SignRule rule) {
   for_each_tile(elements, [&](std::size_t begin, bool whole) {
+    Quad q[2];
     unsigned nibbles[2] = {};
     for (int half = 0; half < 2; ++half) {
       const std::size_t e = begin + lane_offset(half);
-      const Quad q = whole ? load_quad(x, e, e + 4) : load_quad(x, e, elements);
+      q[half] = load_quad(x, e, whole ? e + 4 : elements);
+    }
+    for (int half = 0; half < 2; ++half) {
+      const int part = whole ? 4 : quad_part(begin + lane_offset(half), elements);
       for (int i = 0; i < 4; ++i) {
-        const bool plus = rule == SignRule::sign_bit ? !signbit(q.at[i]) : positive(q.at[i]);
-        nibbles[half] |= plus && e + i < elements ? 8u >> i : 0u;
+        const float v = q[half].at[i];
+        const bool plus = rule == SignRule::sign_bit ? !signbit(v) : positive(v);
+        nibbles[half] |= plus && i < part ? 8u >> i : 0u;
       }
     }
     store_signs(signs, begin, elements, nibbles[0], nibbles[1]);

@@ -151,13 +151,13 @@ __global__ void __launch_bounds__(threads)
       const Quad v = read(s.v, e, width);
       if (c.wd > 0) p = read(s.p, e, width);
       // Chunks start at multiples of 8, so a quad never crosses into another.
-      const float scale = cursor.at(e);
+      const float magnitude = cursor.at(e) / scaling;
       const unsigned signs = width == 4 ? nibble_at(x.signs, e) : sign_at(x.signs, e) << 3;
       Quad mask{{1, 1, 1, 1}};
       if (x.mask) mask = read(x.mask, e, width);
       for (int i = 0; i < width; ++i) {
         const float last = m.at[i];
-        m.at[i] = with_sign(scale, signs & (8u >> i)) / scaling;
+        m.at[i] = with_sign(magnitude, signs & (8u >> i));
         if (x.mask) m.at[i] *= mask.at[i];
         const float g = (m.at[i] - c.b1 * last) / c.one_minus_b1;
         fresh.at[i] = c.b2 * fresh.at[i] + c.one_minus_b2 * (g * g);

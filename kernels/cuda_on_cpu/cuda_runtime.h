@@ -143,6 +143,21 @@ struct float2 {
   float x, y;
 };
 inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
+struct alignas(8) uint2 {
+  unsigned x, y;
+};
+template <typename T>
+T __ldcs(const T* x) {
+  return *x;
+}
+template <typename T>
+T __ldg(const T* x) {
+  return *x;
+}
+template <typename T>
+void __stcs(T* x, T value) {
+  *x = value;
+}
 
 using std::isfinite;
 using std::max;
@@ -177,4 +192,9 @@ template <typename T>
 T __shfl_down_sync(unsigned, T value, unsigned offset) {
   const unsigned lane = threadIdx.x % 32;
   return lambcast::cuda_on_cpu::shuffle(value, lane + offset < 32 ? lane + offset : lane);
+}
+template <typename T>
+T __shfl_sync(unsigned, T value, unsigned lane, unsigned width = 32) {
+  const unsigned first = threadIdx.x % 32 / width * width;
+  return lambcast::cuda_on_cpu::shuffle(value, first + lane % width);
 }

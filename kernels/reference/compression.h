@@ -9,6 +9,8 @@
 // anywhere makes the scale, and with it every decoded element, non-finite.
 //
 // Norms are summed in double and rounded once, so that a tree reduction on a GPU agrees to 1e-6.
+// The server adds ranks in float, four by four: (r0 + r1 + r2 + r3) + (r4 + ...), the order in which
+// the GPU looks up what four of them say.
 // Source: DeepSpeed 0.15.4, runtime/comm/nccl.py; 1-bit Adam, arXiv:2102.02888, algorithm 1.
 #pragma once
 

@@ -88,7 +88,7 @@ TEST_CASE("padding counts in DeepSpeed's scale and not in ours") {
   CHECK(error[7] == -scale);  // the padding, sent as +scale, owes it
 }
 
-TEST_CASE("the server folds 1/n into the scale and adds rank by rank") {
+TEST_CASE("the server folds 1/n into the scale and adds the ranks") {
   // Three ranks with scales 1, 2, 4 send + - + for every element: y = 1/3 - 2/3 + 4/3 = 1.
   const std::vector<float> scales{1, 2, 4};
   std::vector<std::uint8_t> received{0xff, 0x00, 0xff};
@@ -100,6 +100,18 @@ TEST_CASE("the server folds 1/n into the scale and adds rank by rank") {
   CHECK(scale == Approx(sum).epsilon(1e-7));
   CHECK(signs[0] == 0xff);
   for (const float owed : error) CHECK(owed == sum - scale);
+}
+
+TEST_CASE("the server adds ranks four by four") {
+  // 2^24 + 1 is 2^24 in float: the ones survive only where they are added to each other first.
+  const float large = 0x1p24f;
+  const std::vector<float> scales{6 * large, 6, 6, 6, 6, 6};  // times 1/6
+  std::vector<std::uint8_t> received(6, 0xff), signs(1);
+  std::vector<float> error(8, 0.0f);
+  const float scale = server_phase(received, scales, error, signs, 8, Padding::excluded);
+  const float share = static_cast<float>(1.0 / 6.0);
+  const float six = 6 * share, first = ((6 * large * share + six) + six) + six;
+  CHECK(error[0] + scale == first + (six + six));
 }
 
 TEST_CASE("every chunk decodes with its own server scale") {

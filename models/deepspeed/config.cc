@@ -249,6 +249,7 @@ DeepSpeedConfig parse_config(std::string_view text, const std::string& file) {
   read(root, "gradient_predivide_factor", config.gradient_predivide_factor);
   config.communication_data_type = read_data_type(root);
   config.curriculum = read_curriculum(root);
+  config.elasticity = read_elasticity(root);
   return config;
 }
 

@@ -14,6 +14,7 @@
 
 #include "models/deepspeed/batch.h"
 #include "models/deepspeed/curriculum.h"
+#include "models/deepspeed/elasticity.h"
 #include "models/deepspeed/optimizer.h"
 #include "models/deepspeed/section.h"
 #include "models/finding.h"
@@ -57,6 +58,7 @@ struct DeepSpeedConfig {
   Setting<double> gradient_predivide_factor{1};
   Setting<std::optional<DataType>> communication_data_type;
   std::optional<Curriculum> curriculum;  // of the sequence length; absent when not enabled
+  std::optional<Elasticity> elasticity;  // takes the place of `batch`; absent when not enabled
   std::vector<Finding> findings;         // about the text: unknown keys, "auto", not modelled
 };
 
@@ -64,7 +66,7 @@ struct DeepSpeedConfig {
 DataType gradient_data_type(const DeepSpeedConfig& config);
 
 // Throws Error (file:line:key) for text that is no HJSON, a value of the wrong type or out of
-// range, an optimizer or backend there is no model of, and an incomplete curriculum.
+// range, an optimizer or backend there is no model of, and an incomplete curriculum or elasticity.
 DeepSpeedConfig parse_config(std::string_view text, const std::string& file);
 
 // Reads the file at `path`. Throws Error when it cannot be read or is larger than 16 MiB.

@@ -13,6 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check_config(config);
     check_run(config, 1000);
     if (config.curriculum) phases(*config.curriculum, 1000);
+    if (config.elasticity) elastic_batch(*config.elasticity, 8);
     resolve_batch(config.batch, 8);
   } catch (const lambcast::Error&) {
   }

@@ -21,7 +21,7 @@ std::span<const KnownKey> top_level_keys() {
       {"gradient_predivide_factor", read},
       {"communication_data_type", read},
       {"curriculum_learning", read},
-      {"elasticity", unmodelled},
+      {"elasticity", read},
       {"sparse_gradients", unmodelled},
       {"amp", unmodelled},
       {"torch_autocast", unmodelled},
@@ -163,6 +163,21 @@ std::span<const std::string> curriculum_keys() {
 std::span<const std::string> schedule_keys() {
   static const std::vector<std::string> keys{"total_curriculum_step", "difficulty_step",
                                              "root_degree", "difficulty", "max_step"};
+  return keys;
+}
+
+std::span<const std::string> elasticity_keys() {
+  static const std::vector<std::string> keys{"enabled",
+                                             "max_train_batch_size",
+                                             "micro_batch_sizes",
+                                             "min_gpus",
+                                             "max_gpus",
+                                             "num_gpus_per_node",
+                                             "model_parallel_size",
+                                             "min_time",
+                                             "prefer_larger_batch",
+                                             "ignore_non_elastic_batch_info",
+                                             "version"};
   return keys;
 }
 

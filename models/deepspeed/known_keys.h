@@ -24,11 +24,13 @@ struct KnownKey {
 std::span<const KnownKey> top_level_keys();
 
 // Of the blocks lambcast reads: runtime/zero/config.py, runtime/constants.py,
-// runtime/precision_config.py, runtime/data_pipeline/constants.py.
+// runtime/precision_config.py, runtime/data_pipeline/constants.py, elasticity/constants.py (the
+// documentation's prefer_large_batch is none).
 std::span<const std::string> zero_keys();
 std::span<const std::string> fp16_keys();
 std::span<const std::string> bf16_keys();
 std::span<const std::string> curriculum_keys();
 std::span<const std::string> schedule_keys();
+std::span<const std::string> elasticity_keys();
 
 }  // namespace lambcast::deepspeed

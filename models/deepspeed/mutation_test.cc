@@ -30,6 +30,9 @@ constexpr const char* seed_file = R"(# a little of everything
   "curriculum_learning": { "enabled": true, "curriculum_type": "seqlen", "min_difficulty": 8,
     "max_difficulty": 1024, "schedule_type": "fixed_root", "schedule_config": {
     "total_curriculum_step": 15000, "difficulty_step": 8, "root_degree": 2 } },
+  "elasticity": { enabled: true, "max_train_batch_size": 4000, "micro_batch_sizes": [4, 6, 16],
+    "min_gpus": 1, "max_gpus": 64, "ignore_non_elastic_batch_info": true, num_gpus_per_node: 4,
+    "version": 0.2, prefer_larger_batch: true, min_time: 20, model_parallel_size: 1 },
   "communication_data_type": "fp16", note: '''
     several
     lines''', "text": "\u00e9\ud83d\ude00\n",
@@ -100,6 +103,7 @@ std::string mutated(Random& random) {
 TEST_CASE("mutation: only Error escapes, and what was read can be checked") {
   Random random{2021};
   int read = 0;
+  int elastic = 0;
   int refused = 0;
   for (int i = 0; i < 20'000; ++i) {
     const std::string text = mutated(random);
@@ -114,6 +118,11 @@ TEST_CASE("mutation: only Error escapes, and what was read can be checked") {
       }
       const Batch batch = resolve_batch(config.batch, 8);
       REQUIRE(batch.train == batch.micro * batch.gas * 8);
+      if (config.elasticity) {
+        const Batch of_world = elastic_batch(*config.elasticity, 8).batch;
+        REQUIRE(of_world.train == of_world.micro * of_world.gas * 8);
+        ++elastic;
+      }
       ++read;
     } catch (const Error& error) {
       REQUIRE(error.code() == Exit::usage);
@@ -125,6 +134,7 @@ TEST_CASE("mutation: only Error escapes, and what was read can be checked") {
   }
   // Both ends are met often, or the mutations would test little.
   CHECK(read > 1000);
+  CHECK(elastic > 1000);
   CHECK(refused > 1000);
 }
 

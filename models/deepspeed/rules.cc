@@ -163,6 +163,21 @@ void check_curriculum(Findings& out) {
   }
 }
 
+void check_elasticity(Findings& out) {
+  if (!out.config.elasticity || !out.config.elasticity->other_batch) return;
+  const Where& other = *out.config.elasticity->other_batch;
+  if (out.config.elasticity->ignore_other_batch) {
+    out.no_effect(other.key, other.line, "elasticity takes control of the batch");
+    return;
+  }
+  out.add(Severity::error, "batch-beside-elasticity", other.key, other.line,
+          "One or more batch related parameters were found in your ds_config (train_batch_size, "
+          "train_micro_batch_size_per_gpu, and/or gradient_accumulation_steps). These parameters "
+          "*will not be used* since elastic training is enabled, which takes control of these "
+          "parameters. If you want to suppress this error (the parameters will be silently "
+          "ignored) please set ignore_non_elastic_batch_info':true in your elasticity config.");
+}
+
 void check_freeze(Findings& out, const OptimizerConfig& optimizer, std::int64_t total_steps) {
   constexpr std::string_view key = "optimizer.params.freeze_step";
   const Setting<Whole>& freeze = optimizer.freeze_step;
@@ -204,6 +219,7 @@ std::vector<Finding> check_config(const DeepSpeedConfig& config) {
             "not given: DeepSpeed takes the one the training script brings");
   }
   check_curriculum(out);
+  check_elasticity(out);
   return std::move(out.list);
 }
 

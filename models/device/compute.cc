@@ -62,7 +62,17 @@ struct Estimate {
   double seconds;
   Provenance provenance;
   bool extrapolated;
+  Basis basis = Basis::rate;
+  double micro_batch_doublings = 0, seq_len_doublings = 0;
 };
+
+double doublings(double from, double to) { return std::abs(std::log2(to / from)); }
+
+double doublings_to_nearest(const std::vector<double>& points, double at) {
+  double least = doublings(points.front(), at);
+  for (const double point : points) least = std::min(least, doublings(point, at));
+  return least;
+}
 
 std::optional<Estimate> from_curves(const Device& device, const ModelShape& model,
                                     const std::string& implementation, double micro_batch,
@@ -101,7 +111,18 @@ std::optional<Estimate> from_curves(const Device& device, const ModelShape& mode
   const bool on_curve = same_model && below->seq_len == seq_len &&
                         micro_batch >= below->micro_batch.front() &&
                         micro_batch <= below->micro_batch.back();
-  return Estimate{seconds, below->provenance, !on_curve};
+  Estimate estimate{seconds, below->provenance, !on_curve};
+  estimate.basis = same_model ? Basis::this_device : Basis::other_model;
+  if (seq_len == 0) return estimate;
+  const auto length_from = [&](const TrainingCurve* curve) {
+    return doublings(static_cast<double>(curve->seq_len), static_cast<double>(seq_len));
+  };
+  const TrainingCurve* nearest = length_from(above) < length_from(below) ? above : below;
+  estimate.seq_len_doublings = length_from(nearest);
+  estimate.micro_batch_doublings =
+      doublings_to_nearest(nearest->micro_batch, micro_batch * static_cast<double>(seq_len) /
+                                                     static_cast<double>(nearest->seq_len));
+  return estimate;
 }
 
 std::optional<MicroBatchTime> from_layers(const Device& device, const ModelShape& model,
@@ -121,7 +142,10 @@ std::optional<MicroBatchTime> from_layers(const Device& device, const ModelShape
                                interpolate(curve.micro_batch, curve.forward_us, micro_batch)),
         Duration::microseconds(blocks *
                                interpolate(curve.micro_batch, curve.backward_us, micro_batch)),
-        curve.provenance, !inside};
+        curve.provenance,
+        !inside,
+        Basis::blocks,
+        doublings_to_nearest(curve.micro_batch, micro_batch)};
   }
   return std::nullopt;
 }
@@ -166,8 +190,21 @@ MicroBatchTime micro_batch_time(const Device& device, const ModelShape& model,
       launches_per_block * static_cast<double>(std::max<std::int64_t>(1, model.layers));
   const double seconds = std::max(estimate->seconds, launches * device.framework_launch.value.s());
   const double share = device.forward_share.value;
-  return {Duration::seconds(seconds * share), Duration::seconds(seconds * (1 - share)),
-          estimate->provenance, estimate->extrapolated};
+  return {Duration::seconds(seconds * share),
+          Duration::seconds(seconds * (1 - share)),
+          estimate->provenance,
+          estimate->extrapolated,
+          estimate->basis,
+          estimate->micro_batch_doublings,
+          estimate->seq_len_doublings};
+}
+
+double measured_kernel_width(const KernelCurve& kernel, double elements) {
+  if (kernel.spread_us.empty()) return held_out::this_machine.off;
+  const double at = std::clamp(elements, kernel.elements.front(), kernel.elements.back());
+  const double spread = interpolate(kernel.elements, kernel.spread_us, at) /
+                        interpolate(kernel.elements, kernel.time_us, at);
+  return std::hypot(held_out::this_machine.off, 1.22 * spread);
 }
 
 }  // namespace lambcast

@@ -11,6 +11,7 @@
 // A floor holds in all cases: the host must launch the kernels of every block.
 #pragma once
 
+#include "models/device/compute_interval.h"
 #include "models/device/device.h"
 #include "models/shape/shape.h"
 
@@ -21,10 +22,17 @@ struct MicroBatchTime {
   Duration backward;
   Provenance provenance;
   bool extrapolated = false;  // outside the curve it rests on
+  // For its interval: what it rests on, and the doublings to the nearest measured point.
+  Basis basis = Basis::rate;
+  double micro_batch_doublings = 0, seq_len_doublings = 0;
 };
 
 MicroBatchTime micro_batch_time(const Device& device, const ModelShape& model,
                                 const std::string& implementation, std::int64_t micro_batch,
                                 std::int64_t seq_len);
+
+// Half the interval of a measured kernel, in logarithms: that of a machine's own figures, and 1.22
+// interquartile ranges of its repeats, which hold 90 % of a normal distribution.
+double measured_kernel_width(const KernelCurve& kernel, double elements);
 
 }  // namespace lambcast

@@ -29,12 +29,14 @@ std::vector<double> axis(const Table& table, std::string_view key) {
   return values;
 }
 
-std::vector<double> ordinates(const Table& table, std::string_view key, std::size_t count) {
+std::vector<double> ordinates(const Table& table, std::string_view key, std::size_t count,
+                              bool zero_too = false) {
   auto values = table.get<std::vector<double>>(key);
   if (values.size() != count)
     fail_input(table.where(key), fmt::format("has {} values for {} points", values.size(), count));
   for (const double value : values)
-    if (!(value > 0)) fail_input(table.where(key), "must be above zero");
+    if (!(value > 0 || (zero_too && value == 0)))
+      fail_input(table.where(key), zero_too ? "must not be negative" : "must be above zero");
   return values;
 }
 
@@ -60,9 +62,9 @@ KernelCurve decode_kernel(const Table& table, const Provenance& of_device) {
   curve.elements = axis(table, "elements");
   curve.time_us = ordinates(table, "time_us", curve.elements.size());
   curve.bytes_per_element = table.get_or<double>("bytes_per_element", 0);
-  // What the profile adds for its readers.
-  table.has("spread_us");
-  table.has("copy_share");
+  if (table.has("spread_us"))
+    curve.spread_us = ordinates(table, "spread_us", curve.elements.size(), true);
+  table.has("copy_share");  // for readers of the profile
   curve.provenance = evidence(table, of_device);
   return curve;
 }

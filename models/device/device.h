@@ -32,6 +32,7 @@ struct KernelCurve {
   std::string name;
   std::vector<double> elements;  // ascending
   std::vector<double> time_us;
+  std::vector<double> spread_us;  // interquartile ranges, where the profile has them
   double bytes_per_element = 0;
   Provenance provenance;
 };

@@ -1,6 +1,7 @@
 #include "models/device/device.h"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "kernels/profile/document.h"
 #include "models/device/compute.h"
@@ -53,6 +54,50 @@ TEST_CASE("compute: what no curve covers says so") {
   CHECK(ms(h100) == Approx(3 * 256 * forward_flops(bert, 128).value() / (0.4 * 989e12) * 1e3));
 }
 
+TEST_CASE("compute: what a time rests on, and how far from the nearest measured point") {
+  const Device v100 = load_device("v100-16g");
+  const ModelShape bert = load_model("bert-large");
+  const auto check = [](const MicroBatchTime& time, Basis basis, double micro_batch,
+                        double seq_len) {
+    CHECK(time.basis == basis);
+    CHECK(time.micro_batch_doublings == Approx(micro_batch).margin(1e-12));
+    CHECK(time.seq_len_doublings == Approx(seq_len).margin(1e-12));
+  };
+  check(micro_batch_time(v100, bert, "deepspeed", 16, 128), Basis::this_device, 0, 0);
+  check(micro_batch_time(v100, bert, "deepspeed", 512, 128), Basis::this_device, 2, 0);
+  check(micro_batch_time(v100, bert, "deepspeed", 24, 128), Basis::this_device, std::log2(4 / 3.),
+        0);
+  // The nearer length is 512, where 16 sequences of 257 are 8.03.
+  check(micro_batch_time(v100, bert, "deepspeed", 16, 257), Basis::this_device,
+        std::log2(16 * 257 / 512. / 8), std::log2(512 / 257.));
+  check(micro_batch_time(v100, load_model("gpt2"), "deepspeed", 8, 1024), Basis::other_model, 0, 1);
+  check(micro_batch_time(load_device("h200"), bert, "deepspeed", 8, 128), Basis::rate, 0, 0);
+}
+
+TEST_CASE("compute interval: parts add as squares, and the share is that of the weakest part") {
+  CHECK(compute_width(Basis::this_machine).log == held_out::this_machine.off);
+  CHECK(compute_width(Basis::this_device, 1, 2).log ==
+        Approx(std::sqrt(0.23 * 0.23 + 0.1 * 0.1 + 0.44 * 0.44)));
+  CHECK(compute_width(Basis::this_device, 1).coverage.value() == Approx(3 / 4.));
+  CHECK(compute_width(Basis::this_device).coverage.value() == Approx(5 / 6.));
+  CHECK(compute_width(Basis::this_device, 0, 1).coverage.value() == Approx(4 / 5.));
+  for (const Basis claims_none : {Basis::blocks, Basis::other_model, Basis::rate})
+    CHECK_FALSE(compute_width(claims_none).coverage.has_value());
+  CHECK(compute_width(Basis::rate).log > compute_width(Basis::this_device).log);
+}
+
+TEST_CASE("compute interval: a measured kernel is as sure as its repeats agree") {
+  KernelCurve kernel;
+  kernel.elements = {100, 200};
+  kernel.time_us = {10, 20};
+  CHECK(measured_kernel_width(kernel, 100) == held_out::this_machine.off);
+  kernel.spread_us = {0, 10};
+  CHECK(measured_kernel_width(kernel, 50) == held_out::this_machine.off);
+  for (const double elements : {200, 400})
+    CHECK(measured_kernel_width(kernel, elements) ==
+          Approx(std::hypot(held_out::this_machine.off, 1.22 / 2)));
+}
+
 TEST_CASE("compute: a measured block decides when there is one") {
   const char* text = R"(
 [device]
@@ -79,6 +124,8 @@ source = "test"
   CHECK(time.forward.us() == Approx(blocks * 1500));
   CHECK(time.backward.us() == Approx(blocks * 3000));
   CHECK(time.provenance.kind == Kind::measured);
+  CHECK(time.basis == Basis::blocks);
+  CHECK(time.micro_batch_doublings == Approx(std::log2(4 / 3.)));
   std::string broken = text;
   broken.replace(broken.find("[8.0, 16.0]"), 11, "[16.0, 8.0]");
   CHECK_THROWS_WITH(decode_device(Table::parse(broken, "lab.toml")), Contains("ascending"));
@@ -101,6 +148,7 @@ TEST_CASE("devices: what the profiler writes is a device at once") {
   CHECK(device.pinned_d2h.value == Bandwidth(50e9));
   REQUIRE(find_kernel(device, "adam_step") != nullptr);
   CHECK(find_kernel(device, "adam_step")->provenance.kind == Kind::measured);
+  CHECK(find_kernel(device, "adam_step")->spread_us == std::vector<double>{0.1, 0.2});
   CHECK(find_kernel(device, "lamb_step") == nullptr);
   const ModelShape bert = load_model("bert-large");
   CHECK(micro_batch_time(device, bert, "deepspeed", 8, 128).provenance.source ==

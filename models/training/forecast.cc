@@ -21,7 +21,11 @@ void add_stage(StageForecast& sum, const StepMetrics& step, const Training& trai
   sum.step_time_us += steps * step.step_time.us();
   sum.step_time_low_us += steps * step.step_time_low.us();
   sum.step_time_high_us += steps * step.step_time_high.us();
+  sum.coverage = sum.coverage && step.coverage
+                     ? std::optional(std::min(*sum.coverage, *step.coverage))
+                     : std::nullopt;
   sum.calibrated &= step.calibrated;
+  sum.basis = std::max(sum.basis, step.basis);
   sum.forward_us += steps * step.forward.us();
   sum.backward_us += steps * step.backward.us();
   sum.gradient_comm_us += steps * step.gradient_comm.us();

@@ -15,9 +15,11 @@ struct StageForecast {
   StepKind kind = StepKind::uniform;
   std::int64_t steps = 0;
   double step_time_us = 0;
-  // As in StepMetrics: what communication may be off by. Compute has no interval.
+  // As in StepMetrics.
   double step_time_low_us = 0, step_time_high_us = 0;
+  std::optional<double> coverage = 1;
   bool calibrated = true;
+  Basis basis = Basis::this_machine;
   double forward_us = 0, backward_us = 0, gradient_comm_us = 0, exposed_comm_us = 0;
   double compress_us = 0, decompress_us = 0, optimizer_us = 0, bubble_us = 0;
   double wire_bytes_per_gpu = 0, inter_node_bytes_per_node = 0, num_collectives = 0;

@@ -1,6 +1,7 @@
 #include "models/training/step.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include <fmt/format.h>
@@ -16,6 +17,14 @@ using deepspeed::OptimizerType;
 
 // Tasks of the forward passes of a step that is written out; more take minutes and gigabytes.
 constexpr std::int64_t max_unrolled_tasks = 1'000'000;
+
+// Half the interval of memory-bound work, in logarithms, without a figure of the machine.
+constexpr double memory_width = held_out::this_device.off;
+
+// Whether a figure of the machine itself set the scale.
+bool is_own(const Sourced<double>& scale) {
+  return scale.provenance.kind == Kind::measured || scale.provenance.kind == Kind::fitted;
+}
 
 class StepBuilder {
  public:
@@ -67,9 +76,19 @@ class StepBuilder {
            device.sync_overhead.value.scaled(syncs);
   }
 
+  // Half the interval, in logarithms.
+  double passes_width(const Passes& passes, double elements, bool own_scale) const {
+    if (const KernelCurve* measured = find_kernel(*training_.device, passes.kernel))
+      return measured_kernel_width(*measured, elements);
+    return own_scale ? held_out::this_machine.off : memory_width;
+  }
+
   // --- tasks, each after the one before ---
 
-  void compute(std::string name, Category category, Duration duration) {
+  // `width` is half the interval of the duration, in logarithms.
+  void compute(std::string name, Category category, Duration duration, double width) {
+    compute_shorter_ += duration - duration.scaled(std::exp(-width));
+    compute_longer_ += duration.scaled(std::exp(width)) - duration;
     last_ = run_.graph.add_compute(std::move(name), category, gpu_, duration, after_last());
     has_last_ = true;
   }
@@ -91,6 +110,9 @@ class StepBuilder {
     run_.metrics.network_bytes_per_node += cost.traffic.network_sent_per_node;
     ++run_.metrics.num_collectives;
     run_.metrics.calibrated &= cost.interval.calibrated;
+    const auto& calibration = training_.cluster->calibration;
+    if (!calibration || calibration->mpi != (channel != Channel::nccl))
+      run_.metrics.coverage.reset();
     shorter_ += cost.time - cost.interval.low;
     longer_ += cost.interval.high - cost.time;
     return cost.time;
@@ -105,8 +127,17 @@ class StepBuilder {
     // Curves are of half-precision training; fp32 products run at their own peak.
     const bool half = training_.config.fp16.enabled.value || training_.config.bf16_enabled.value;
     const Device& device = *training_.device;
-    const double scale = training_.cluster->stack.compute_scale.value *
-                         (half ? 1 : device.peak_half.value / device.peak_single.value);
+    const Sourced<double>& of_machine = training_.cluster->stack.compute_scale;
+    const double scale =
+        of_machine.value * (half ? 1 : device.peak_half.value / device.peak_single.value);
+    const Basis basis = !half ? Basis::rate
+                        : time.basis == Basis::this_device && is_own(of_machine)
+                            ? Basis::this_machine
+                            : time.basis;
+    const ComputeWidth width =
+        compute_width(basis, time.micro_batch_doublings, time.seq_len_doublings);
+    run_.metrics.basis = basis;
+    run_.metrics.coverage = width.coverage;
     const Duration forward = time.forward.scaled(scale), backward = time.backward.scaled(scale);
     const bool overlapped = training_.overlap == Overlap::ddp && training_.gpus > 1 &&
                             (stage_.kind == StepKind::uniform || stage_.kind == StepKind::warmup);
@@ -120,31 +151,31 @@ class StepBuilder {
                                training_.model->layers),
                    fmt::format("up to {} accumulation steps, or auto", most));
       for (std::int64_t i = 0; i < whole; ++i) {
-        blocks("forward", Category::forward, forward);
-        blocks("backward", Category::backward, backward);
+        blocks("forward", Category::forward, forward, width.log);
+        blocks("backward", Category::backward, backward, width.log);
       }
     } else if (whole > 0) {
       // All micro batches are alike: one task stands for them.
-      compute("forward", Category::forward, forward * whole);
-      compute("backward", Category::backward, backward * whole);
+      compute("forward", Category::forward, forward * whole, width.log);
+      compute("backward", Category::backward, backward * whole, width.log);
     }
-    if (overlapped) overlapped_micro_batch(forward, backward);
+    if (overlapped) overlapped_micro_batch(forward, backward, width.log);
   }
 
   // One task per block, together exactly `total`.
-  void blocks(const char* name, Category category, Duration total) {
+  void blocks(const char* name, Category category, Duration total, double width) {
     const auto count = std::max<std::int64_t>(1, training_.model->layers);
     for (std::int64_t i = 0; i < count; ++i) {
       const std::int64_t from = total.ps() / count * i, to = total.ps() / count * (i + 1);
       compute(fmt::format("{} block {}", name, i), category,
-              Duration::picoseconds(i + 1 == count ? total.ps() - from : to - from));
+              Duration::picoseconds(i + 1 == count ? total.ps() - from : to - from), width);
     }
   }
 
   // The last micro batch under DDP: a bucket is reduced once the backward pass has made its share
   // of the gradients, while the pass goes on.
-  void overlapped_micro_batch(Duration forward, Duration backward) {
-    compute("forward", Category::forward, forward);
+  void overlapped_micro_batch(Duration forward, Duration backward, double width) {
+    compute("forward", Category::forward, forward, width);
     const auto buckets = gradient_buckets(training_);
     const auto total = static_cast<double>(parameters(*training_.model));
     std::vector<TaskId> reduced;
@@ -154,7 +185,7 @@ class StepBuilder {
       elements += static_cast<double>(buckets[i]);
       const Duration until =
           i + 1 == buckets.size() ? backward : backward.scaled(std::min(1.0, elements / total));
-      compute(fmt::format("backward to bucket {}", i), Category::backward, until - done);
+      compute(fmt::format("backward to bucket {}", i), Category::backward, until - done, width);
       done = until;
       const Duration time = collective(Channel::nccl, Op::all_reduce,
                                        static_cast<double>(buckets[i]) * gradient_bytes(training_));
@@ -176,10 +207,10 @@ class StepBuilder {
     const Op op = sharded ? Op::reduce_scatter : Op::all_reduce;
     for (const std::int64_t bucket : gradient_buckets(training_)) {
       const double bytes = static_cast<double>(bucket) * element;
-      compute("flatten bucket", Category::gradient_comm, memory_time(2 * bytes));
+      compute("flatten bucket", Category::gradient_comm, memory_time(2 * bytes), memory_width);
       on_wire(sharded ? "reduce_scatter gradients" : "all_reduce gradients",
               collective(Channel::nccl, op, bytes));
-      compute("scale and copy back", Category::gradient_comm, memory_time(4 * bytes));
+      compute("scale and copy back", Category::gradient_comm, memory_time(4 * bytes), memory_width);
     }
   }
 
@@ -206,16 +237,21 @@ class StepBuilder {
         per_tensor ? tensors : static_cast<double>(optimizer_groups(*training_.model).size());
     const Kernels kernels = training_.kernels;
     if (training_.config.fp16.enabled.value || training_.config.bf16_enabled.value)
-      compute("unscale, clip and copy", Category::optimizer,
-              passes_time(wrapper_passes(training_.optimizer(), kernels), elements, seen));
-    compute(
-        "optimizer", Category::optimizer,
-        passes_time(update_passes(training_.optimizer(), stage_.kind, kernels), elements, seen));
+      optimizer_pass("unscale, clip and copy", wrapper_passes(training_.optimizer(), kernels),
+                     elements, seen);
+    optimizer_pass("optimizer", update_passes(training_.optimizer(), stage_.kind, kernels),
+                   elements, seen);
+  }
+
+  void optimizer_pass(const char* name, const Passes& passes, double elements, double tensors) {
+    compute(name, Category::optimizer, passes_time(passes, elements, tensors),
+            passes_width(passes, elements, is_own(training_.cluster->stack.optimizer_scale)));
   }
 
   // compressed_allreduce over all buffers. Equal buffers are one task unless everything is
   // expanded.
   void compress() {
+    run_.metrics.coverage.reset();  // no compression kernel was held out
     std::map<std::int64_t, std::int64_t, std::greater<>> calls;
     const std::vector<std::int64_t> buffers = compressed_buffers(training_);
     if (training_.expand) {
@@ -234,7 +270,8 @@ class StepBuilder {
     const CompressionPasses passes =
         compression_passes(training_.optimizer(), backend, training_.kernels, training_.gpus);
     const auto kernels = [&](const char* name, Category category, const Passes& of) {
-      compute(name, category, passes_time(of, elements, 1) * times);
+      compute(name, category, passes_time(of, elements, 1) * times,
+              passes_width(of, elements, false));
     };
     const auto wire = [&](const char* name, Op op, double bytes,
                           const std::string& algorithm = {}) {
@@ -276,7 +313,7 @@ class StepBuilder {
       time = Bytes(down) / copy.pageable_to_host.value + Bytes(up) / copy.pageable_to_device.value +
              training_.device->sync_overhead.value.scaled(copies);
     }
-    compute("copy through host", Category::gradient_comm, time * times);
+    compute("copy through host", Category::gradient_comm, time * times, memory_width);
   }
 
   // --- account ---
@@ -293,8 +330,13 @@ class StepBuilder {
                                         {Category::forward, Category::backward, Category::compress,
                                          Category::decompress, Category::optimizer});
     // What hides behind the backward pass shortens no step; longer it may show.
-    metrics.step_time_low = metrics.step_time - std::min(shorter_, metrics.exposed_comm);
-    metrics.step_time_high = metrics.step_time + longer_;
+    metrics.step_time_low =
+        metrics.step_time - together(std::min(shorter_, metrics.exposed_comm), compute_shorter_);
+    metrics.step_time_high = metrics.step_time + together(longer_, compute_longer_);
+  }
+
+  static Duration together(Duration communication, Duration compute) {
+    return Duration::seconds(std::hypot(communication.s(), compute.s()));
   }
 
   Duration& sum_of(Category category) {
@@ -325,7 +367,8 @@ class StepBuilder {
   StepRun run_;
   ResourceId gpu_;
   ResourceId wire_;
-  Duration shorter_, longer_;  // what the collectives may take less, or more
+  // What all collectives, and all computations, may take less or more.
+  Duration shorter_, longer_, compute_shorter_, compute_longer_;
   TaskId last_ = 0;
   bool has_last_ = false;
 };

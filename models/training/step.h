@@ -20,6 +20,9 @@
 // host memory: about 2 Np/8 + Np/8n down and 3 Np/8 + Np/8n up.
 #pragma once
 
+#include <optional>
+
+#include "models/device/compute_interval.h"
 #include "models/training/collective_costs.h"
 #include "models/training/training.h"
 #include "sim/engine/engine.h"
@@ -28,10 +31,20 @@ namespace lambcast {
 
 struct StepMetrics {
   Duration step_time;
-  // With every collective at the low or high end of its interval (topologies/calibration.h), and
-  // everything else as forecast.
+  // With every collective at the low or high end of its interval (topologies/calibration.h) and
+  // every computation at that of its own (models/device/compute_interval.h), d and e away:
+  //
+  //   step_time -+ sqrt(d^2 + e^2)
+  //
+  // Collectives are taken to err together and so are computations, the two apart, as wires and GPUs
+  // are. Where wires were fitted to whole steps, the errors of the two cancel in part, and where
+  // collectives hide behind the backward pass, they do not add up: the interval is too wide then.
   Duration step_time_low, step_time_high;
-  bool calibrated = true;  // all of them lie inside what the cluster was calibrated on
+  // The share of steps that should lie inside; absent where held-out forecasts do not support one:
+  // without a calibration, with compression, or where compute is not of the same GPU and model.
+  std::optional<double> coverage;
+  bool calibrated = true;     // collectives lie inside what the cluster was calibrated on
+  Basis basis = Basis::rate;  // what forward and backward rest on
   Duration forward, backward, gradient_comm, exposed_comm, compress, decompress, optimizer, bubble;
   Bytes wire_bytes_per_gpu;
   Bytes network_bytes_per_node;

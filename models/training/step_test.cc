@@ -1,6 +1,8 @@
 #include "models/training/step.h"
 
 #include <catch2/catch.hpp>
+#include <cmath>
+#include <utility>
 
 #include "models/training/training_case.h"
 
@@ -46,6 +48,71 @@ TEST_CASE("step: a step is the sum of its parts where nothing overlaps") {
         CHECK(step.bubble == Duration());
         CHECK((step.compress > Duration()) == (kind == StepKind::compression));
         CHECK((step.decompress > Duration()) == (kind == StepKind::compression));
+      }
+    }
+  }
+}
+
+// How far the interval goes up and down, as logarithms.
+std::pair<double, double> ends_of(const StepMetrics& step) {
+  return {std::log(step.step_time_high / step.step_time),
+          std::log(step.step_time / step.step_time_low)};
+}
+
+TEST_CASE("step interval: one GPU is as unsure as its compute") {
+  Training alone = training_of({OptimizerType::lamb, 1, "perlmutter-a100"});
+  StepMetrics step = metrics_of(alone, StepKind::uniform);
+  CHECK(step.basis == Basis::rate);
+  CHECK_FALSE(step.coverage.has_value());
+  // Forward and backward from FLOPs, the optimizer from its bytes.
+  const double compute = step.forward.s() + step.backward.s();
+  CHECK(step.step_time_high.s() - step.step_time.s() ==
+        Approx(compute * std::expm1(held_out::rate.off) +
+               step.optimizer.s() * std::expm1(held_out::this_device.off)));
+  CHECK(step.step_time.s() - step.step_time_low.s() ==
+        Approx(-compute * std::expm1(-held_out::rate.off) -
+               step.optimizer.s() * std::expm1(-held_out::this_device.off)));
+  // A length that no step was held out at claims less than a known one.
+  alone = training_of({OptimizerType::lamb, 1, "dgx1-v100"});
+  CHECK(metrics_of(alone, StepKind::uniform).coverage.value() == Approx(5 / 6.));
+  alone.seq_len = 256;
+  CHECK(metrics_of(alone, StepKind::uniform).coverage.value() == Approx(4 / 5.));
+}
+
+TEST_CASE("step interval: figures of the machine narrow it, single precision widens it") {
+  const Training own = training_of({OptimizerType::adam, 4, "paper-edr100-v100"});
+  const Training others = training_of(
+      {OptimizerType::adam,
+       4,
+       "paper-edr100-v100",
+       "bert-large",
+       {{"stack.compute_scale", R"({value = 1.16, kind = "assumed", source = "test"})"}}});
+  Training single = own;
+  single.config.fp16.enabled.value = false;
+  const StepMetrics of_own = metrics_of(own, StepKind::uniform);
+  const StepMetrics of_others = metrics_of(others, StepKind::uniform);
+  CHECK(of_own.basis == Basis::this_machine);
+  CHECK(of_others.basis == Basis::this_device);
+  CHECK(of_own.step_time == of_others.step_time);
+  CHECK(ends_of(of_own).first < ends_of(of_others).first);
+  CHECK(ends_of(of_own).second < ends_of(of_others).second);
+  CHECK(metrics_of(single, StepKind::uniform).basis == Basis::rate);
+}
+
+TEST_CASE("step interval: communication and compute add as squares; compression claims no share") {
+  for (const char* cluster : {"paper-eth40-v100", "dgx1-v100", "dgx-a100-80g"}) {
+    for (const OptimizerType type : all_types) {
+      for (const StepKind kind : kinds_of(type)) {
+        const Training training = training_of({type, 16, cluster});
+        const StepMetrics step = metrics_of(training, kind);
+        INFO(cluster << " " << name_of(type) << " " << name_of(kind));
+        CHECK(step.step_time_low > Duration());
+        CHECK(step.step_time_low < step.step_time);
+        CHECK(step.step_time < step.step_time_high);
+        // No wider than the less sure of the two would have it for the whole step.
+        CHECK(ends_of(step).first < std::log(1.53));
+        CHECK(step.coverage.has_value() ==
+              (cluster == std::string("dgx-a100-80g") && kind != StepKind::compression));
       }
     }
   }

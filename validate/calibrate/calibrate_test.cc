@@ -212,9 +212,12 @@ TEST_CASE("calibrate: an interval widens with the distance from what was measure
   const auto other = interval(Op::all_gather, 1e6, 32, 8);
   CHECK_FALSE(other.calibrated);
   CHECK(other.high.us() == Approx(100 * std::exp(std::hypot(band, 0.3))));
-  // Several nodes, where one was measured.
+  // Several nodes, where one was measured, and the reverse.
   calibration.nodes = {1, 1};
   CHECK(interval(Op::all_reduce, 1e6, 8, 2).high.us() ==
+        Approx(100 * std::exp(std::hypot(band, std::hypot(0.75, 0.8)))));
+  calibration.nodes = {2, 8};
+  CHECK(interval(Op::all_reduce, 1e6, 8, 1).high.us() ==
         Approx(100 * std::exp(std::hypot(band, std::hypot(0.75, 0.75)))));
 }
 

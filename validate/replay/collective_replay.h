@@ -11,6 +11,7 @@
 
 #include "validate/calibrate/calibrate.h"
 #include "validate/measurement.h"
+#include "validate/replay/coverage.h"
 
 namespace lambcast {
 
@@ -38,10 +39,6 @@ struct CollectiveResult {
 
 // How many rows of the tables of a role were measured inside the interval of their forecast, which
 // should hold 90 %.
-struct Coverage {
-  int rows = 0;
-  int inside = 0;
-};
 Coverage coverage_of(const std::vector<CollectiveResult>& results, std::string_view role);
 
 // "The median (and 90th percentile) over all rows of this cluster in this range of sizes."

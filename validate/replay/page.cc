@@ -91,12 +91,13 @@ std::string training_section(const ReplaySummary& training) {
                  text_cell(result.of.quantity == "step_time_ms" ? "ms" : "samples/s"),
                  number_cell(fmt::format("{:.1f}", result.of.measured)),
                  number_cell(fmt::format("{:.1f}", result.forecast)),
+                 number_cell(fmt::format("{:.1f} to {:.1f}", result.low, result.high)),
                  number_cell(signed_percent(result.error)),
                  number_cell(percent(result.of.max_error)), text_cell(outcome(result.within))});
   }
   return section("Training figures", "The same rows with full precision: training.csv.",
-                 {"table", "case", "cluster", "role", "unit", "measured", "forecast", "error",
-                  "limit", "outcome"},
+                 {"table", "case", "cluster", "role", "unit", "measured", "forecast", "interval",
+                  "error", "limit", "outcome"},
                  rows);
 }
 

@@ -22,10 +22,21 @@ Scenario scenario_of(const ReplayCase& replayed, Catalog& catalog) {
   }
 }
 
-double figure_of(const Forecast& forecast, const ReplayCase& replayed) {
+// The forecast of the figure and its interval.
+ReplayResult result_of(const Forecast& forecast, const ReplayCase& replayed) {
   for (const StageForecast& stage : forecast.stages) {
     if (name_of(stage.kind) != replayed.stage) continue;
-    return replayed.quantity == "step_time_ms" ? stage.step_time_us * 1e-3 : stage.samples_per_s;
+    ReplayResult result{replayed};
+    if (replayed.quantity == "step_time_ms") {
+      result.forecast = stage.step_time_us * 1e-3;
+      result.low = stage.step_time_low_us * 1e-3;
+      result.high = stage.step_time_high_us * 1e-3;
+    } else {
+      result.forecast = stage.samples_per_s;
+      result.low = stage.samples_per_s * stage.step_time_us / stage.step_time_high_us;
+      result.high = stage.samples_per_s * stage.step_time_us / stage.step_time_low_us;
+    }
+    return result;
   }
   fail_input({replayed.table, replayed.line, replayed.id},
              fmt::format("has no stage '{}'", replayed.stage));
@@ -97,7 +108,7 @@ ReplaySummary replay(const std::vector<ReplayCase>& cases) {
   summary.within = true;
   for (const ReplayCase& replayed : cases) {
     scenarios.push_back(scenario_of(replayed, catalog));
-    ReplayResult result{replayed, figure_of(forecast(scenarios.back().training, costs), replayed)};
+    ReplayResult result = result_of(forecast(scenarios.back().training, costs), replayed);
     result.error = result.forecast / replayed.measured - 1;
     result.within = std::abs(result.error) <= replayed.max_error;
     summary.within = summary.within && result.within;
@@ -118,27 +129,58 @@ std::optional<double> median_error_of(const ReplaySummary& summary, bool fitted)
   return validate::quantile(errors, 0.5);
 }
 
+bool inside_interval(const ReplayResult& result) {
+  return result.low <= result.of.measured && result.of.measured <= result.high;
+}
+
+Coverage coverage_of(const ReplaySummary& summary, bool fitted) {
+  Coverage covered;
+  for (const ReplayResult& result : summary.results) {
+    if (result.of.fitted != fitted) continue;
+    ++covered.rows;
+    covered.inside += inside_interval(result) ? 1 : 0;
+  }
+  return covered;
+}
+
+double median_interval(const ReplaySummary& summary) {
+  std::vector<double> ends;
+  for (const ReplayResult& result : summary.results)
+    ends.push_back(std::sqrt(result.high / result.low) - 1);
+  return validate::quantile(ends, 0.5);
+}
+
 std::string replay_table(const ReplaySummary& summary) {
   std::string out =
       fmt::format("{:<24} {:<28} {:<14} {:>10} {:>10} {:>8} {:>7}  {}\n", "table", "case",
                   "quantity", "measured", "forecast", "error", "limit", "role");
   for (const ReplayResult& result : summary.results) {
-    out += fmt::format("{:<24} {:<28} {:<14} {:>10.1f} {:>10.1f} {:>+7.1f}% {:>6.0f}%  {}{}\n",
-                       result.of.table, result.of.id, result.of.quantity, result.of.measured,
-                       result.forecast, result.error * 100, result.of.max_error * 100,
-                       result.of.fitted ? "fitted" : "unseen",
-                       result.within ? "" : "  PAST ITS LIMIT");
+    out +=
+        fmt::format("{:<24} {:<28} {:<14} {:>10.1f} {:>10.1f} {:>+7.1f}% {:>6.0f}%  {}{}{}\n",
+                    result.of.table, result.of.id, result.of.quantity, result.of.measured,
+                    result.forecast, result.error * 100, result.of.max_error * 100,
+                    result.of.fitted ? "fitted" : "unseen", result.within ? "" : "  PAST ITS LIMIT",
+                    inside_interval(result) ? "" : "  outside its interval");
   }
   out += fmt::format("\n{} cases: median {:.1f}% (limit {:.0f}%), worst {:.1f}%: {}\n",
                      summary.results.size(), summary.median_error * 100, max_median_error * 100,
                      summary.worst_error * 100, summary.within ? "within limits" : "PAST LIMITS");
+  for (const bool fitted : {true, false}) {
+    const Coverage covered = coverage_of(summary, fitted);
+    if (covered.rows > 0)
+      out += fmt::format("{} of {} {} figures lie inside the interval of their forecast.\n",
+                         covered.inside, covered.rows, fitted ? "fitted" : "unseen");
+  }
+  if (!summary.results.empty())
+    out += fmt::format("The ends of these intervals are {:.0f}% away in the median.\n",
+                       100 * median_interval(summary));
   return out;
 }
 
 std::string replay_csv(const ReplaySummary& summary) {
   std::string out =
       "table,case,role,model,cluster,optimizer,gpus,stage,quantity,measured,forecast,error,"
-      "max_error,within\n";
+      "max_error,within,low,high\n";
   for (const ReplayResult& result : summary.results) {
     const auto asked = [&](const char* key) {
       const auto found = result.of.what_if.find(key);
@@ -148,7 +190,8 @@ std::string replay_csv(const ReplaySummary& summary) {
                      asked("model"), asked("cluster"), asked("optimizer"), asked("gpus"),
                      result.of.stage, result.of.quantity, csv::number(result.of.measured),
                      csv::number(result.forecast), csv::number(result.error),
-                     csv::number(result.of.max_error), result.within ? "yes" : "no"}) +
+                     csv::number(result.of.max_error), result.within ? "yes" : "no",
+                     csv::number(result.low), csv::number(result.high)}) +
            "\n";
   }
   return out;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "experiments/scenario.h"
+#include "validate/replay/coverage.h"
 
 namespace lambcast {
 
@@ -31,6 +32,7 @@ struct ReplayResult {
   double forecast = 0;
   double error = 0;
   bool within = false;
+  double low = 0, high = 0;  // the interval of the forecast, in its unit
 };
 
 struct ReplaySummary {
@@ -56,10 +58,15 @@ ReplaySummary replay(const std::vector<ReplayCase>& cases);
 // The median of absolute errors over the fitted or the unseen cases; nothing where there are none.
 std::optional<double> median_error_of(const ReplaySummary& summary, bool fitted);
 
+bool inside_interval(const ReplayResult& result);
+Coverage coverage_of(const ReplaySummary& summary, bool fitted);
+// The median of sqrt(high / low) - 1: how far the ends of the intervals are away.
+double median_interval(const ReplaySummary& summary);
+
 std::string replay_table(const ReplaySummary& summary);
 
 // Every case as CSV: table, case, role, what was run, measured and forecast in the unit that
-// `quantity` ends with, error, limit.
+// `quantity` ends with, error, limit, and the interval of the forecast.
 std::string replay_csv(const ReplaySummary& summary);
 
 }  // namespace lambcast

@@ -46,6 +46,18 @@ TEST_CASE("replay: the published figures are met, each row and the median") {
   CHECK(summary.within);
 }
 
+TEST_CASE("replay: nine in ten of the published figures lie inside their intervals") {
+  const ReplaySummary summary = replay(published_cases());
+  for (const bool fitted : {true, false}) {
+    const Coverage covered = coverage_of(summary, fitted);
+    INFO(replay_csv(summary));
+    CHECK(covered.rows >= 12);
+    CHECK(covered.inside >= 0.9 * covered.rows);
+  }
+  // Not by intervals that hold anything.
+  CHECK(median_interval(summary) < 0.5);
+}
+
 TEST_CASE("replay: at most three rows of a table and cluster set its parameters") {
   std::map<std::pair<std::string, std::string>, int> fitted;
   for (const ReplayCase& replayed : published_cases())
@@ -65,6 +77,9 @@ TEST_CASE("replay: a wrong figure raises the alarm") {
   CHECK(summary.worst_error == Approx(std::abs(summary.results.back().error)));
   const std::string table = replay_table(summary);
   CHECK_THAT(table, Contains("canary") && Contains("PAST ITS LIMIT") && Contains("PAST LIMITS"));
+  CHECK_FALSE(inside_interval(summary.results.back()));
+  CHECK_THAT(table, Contains("PAST ITS LIMIT  outside its interval"));
+  CHECK(coverage_of(summary, false).inside < coverage_of(summary, false).rows);
 }
 
 TEST_CASE("replay: rows within their limits still fail by their median") {
@@ -100,7 +115,7 @@ TEST_CASE("replay: medians by role, and the rows as CSV") {
   const std::string csv = replay_csv(summary);
   CHECK_THAT(csv, Catch::StartsWith("table,case,role,model,cluster,"));
   CHECK_THAT(csv, Contains("cases.csv,one,unseen,bert-large,paper-eth40-v100,lamb,8,uniform,"));
-  CHECK_THAT(csv, Contains(",\"off, \"\"quoted\"\"\",fitted,") && Contains(",0.1,yes\n"));
+  CHECK_THAT(csv, Contains(",\"off, \"\"quoted\"\"\",fitted,") && Contains(",0.1,yes,"));
   CHECK(std::count(csv.begin(), csv.end(), '\n') == 3);
 }
 

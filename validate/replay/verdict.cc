@@ -55,11 +55,14 @@ std::string on_training(const ReplaySummary& training) {
     const std::optional<double> median = median_error_of(training, is_fitted);
     return median ? fmt::format(" (median {})", percent(*median)) : std::string();
   };
+  const Coverage of_fitted = coverage_of(training, true), of_unseen = coverage_of(training, false);
   return text + fmt::format(
                     " {} set a parameter of their cluster, \"fitted\"{}; {} did not, "
-                    "\"unseen\"{}.",
+                    "\"unseen\"{}. {} of the fitted and {} of the unseen lie inside the interval "
+                    "of their forecast, whose ends are {} away in the median.",
                     fitted, role(true),
-                    static_cast<std::ptrdiff_t>(training.results.size()) - fitted, role(false));
+                    static_cast<std::ptrdiff_t>(training.results.size()) - fitted, role(false),
+                    of_fitted.inside, of_unseen.inside, percent(median_interval(training)));
 }
 
 // "4.2% (below 64 KiB 4.1%, 4 MiB and more 3.3%)".

@@ -23,8 +23,12 @@ TEST_CASE("verdict: limits that are met, with fitted and unseen apart") {
   CHECK_THAT(text, Catch::StartsWith("Within limits"));
   CHECK_THAT(text, Contains("2 of 2 figures on 1 cluster within their own limits, median "
                             "error 3.0% (limit 4.0%), the worst -8.0% (wild, limit 10.0%)"));
-  CHECK_THAT(text, Contains("1 set a parameter of their cluster, \"fitted\" (median 2.0%); 1 did "
-                            "not, \"unseen\" (median 8.0%)"));
+  CHECK_THAT(
+      text,
+      Contains("1 set a parameter of their cluster, \"fitted\" (median 2.0%); 1 did "
+               "not, \"unseen\" (median 8.0%). 1 of the fitted and 0 of the unseen lie inside "
+               "the interval of their forecast, whose ends are 5.0% away in the "
+               "median."));
   CHECK_THAT(text, Contains("4 rows in 2 tables from 2 clusters"));
   // Two rows of 12.5 % and two of 25 %: the mean of the middle two.
   CHECK_THAT(text, Contains("from 2 clusters, median error 18.8% (below 64 KiB 12.5%, 4 MiB and "
