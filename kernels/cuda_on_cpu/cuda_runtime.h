@@ -8,12 +8,12 @@
 // turn. So indexing, tails, packing, reductions and the order of launches are tested as they are.
 // "Device" memory is host memory, a stream is nothing, a launch returns when the kernel has ended.
 //
-// The sanitizers of the host compiler then see on shared and global memory alike
-// - address: accesses outside an allocation, to the byte, or after its end;
-// - undefined: misaligned accesses, besides what is undefined in any C++;
-// - thread: two threads that touch the same byte, one of them writing, without a __syncthreads() of
-//   their block or the end of a kernel in between. A shuffle orders no memory. What counts is that
-//   order, not who happened to be first.
+// The sanitizers of the host compiler then see
+// - address: accesses to global memory outside an allocation, to the byte, or after it was freed;
+// - undefined: accesses outside a shared array and misaligned ones, besides what any C++ must not;
+// - thread: two threads that touch the same byte of shared or global memory, one of them writing,
+//   without a __syncthreads() of their block or the end of a kernel in between. A shuffle orders no
+//   memory. What counts is that order, not who happened to be first.
 // Not seen: races of blocks that one OS thread runs in turn; races of an access with one that
 // others to the same eight bytes have driven out of the sanitizer's memory of four; memory order
 // beyond barriers, for there are neither atomics nor fences here; lanes of a warp that diverge;
