@@ -44,7 +44,7 @@ class TorchPacking:
     """Eight bools to a byte, the first in the most significant bit, and back to 0 and 1."""
 
     name = "PyTorch operations"
-    # Times eight bytes of 0 or 1 as one integer, this adds up byte i at bit 63 - i, without carries.
+    # Times eight bytes of 0 or 1 as one integer, this adds up byte i at bit 63 - i, with no carries.
     GATHER = 0x8040201008040201 - 2**64
 
     def __init__(self, torch, device):

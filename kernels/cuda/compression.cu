@@ -128,9 +128,9 @@ __device__ unsigned side_by_side(unsigned bytes) {
   return bytes ^ near ^ (near << 7);
 }
 
-// Adds what four ranks sent for this lane's two quads. `bytes` are their signs of the eight elements
-// from 8 l on, for lane l; lane `first` + r of the warp holds the weight of rank r. Four ranks can
-// vote in 16 ways: lanes v and 16 + v hold the sum of vote v, and a shuffle looks it up.
+// Adds what four ranks sent for this lane's two quads. `bytes` are their signs of the eight
+// elements from 8 l on, for lane l; lane `first` + r of the warp holds the weight of rank r. Four
+// ranks can vote in 16 ways: lanes v and 16 + v hold the sum of vote v, and a shuffle looks it up.
 __device__ void add_votes(unsigned bytes, float weight, int first, Quad (&mean)[2]) {
   const unsigned lane = threadIdx.x % 32;
   float sum = 0;
@@ -159,9 +159,9 @@ __global__ void __launch_bounds__(threads) server_kernel(ServerPhase a) {
       const std::size_t e = begin + lane_offset(half);
       c[half] = load_quad(a.error.compensated, e, whole ? e + 4 : a.chunk);
     }
-    // The signs of eight ranks are on the way together, with no condition between them: in the place
-    // of a rank that does not exist the last one is read again, and weighs nothing; a lane without
-    // elements reads the last byte, and its result is not used.
+    // The signs of eight ranks are on the way together, with no condition between them: in the
+    // place of a rank that does not exist the last one is read again, and weighs nothing; a lane
+    // without elements reads the last byte, and its result is not used.
     const std::uint8_t* signs = a.received + min(begin / 8 + lane, chunk_bytes - 1);
     float weight = 0;
     for (int first = 0; first < a.ranks; first += 8) {
@@ -190,8 +190,8 @@ __global__ void __launch_bounds__(threads) server_kernel(ServerPhase a) {
 }
 
 // Second stage: *scale = sqrt(sum of slots / counted), 0 when nothing counts.
-__global__ void __launch_bounds__(finish_threads) finish_scale(const double* slots, unsigned count, std::size_t counted,
-                             float* scale) {
+__global__ void __launch_bounds__(finish_threads)
+    finish_scale(const double* slots, unsigned count, std::size_t counted, float* scale) {
   double sum = 0;
   for (unsigned i = threadIdx.x; i < count; i += blockDim.x) sum += slots[i];
   sum = block_sum(sum);
@@ -284,7 +284,9 @@ __global__ void __launch_bounds__(threads)
   });
 }
 
-std::size_t tiles_of(std::size_t elements) { return (elements + tile * warps - 1) / (tile * warps); }
+std::size_t tiles_of(std::size_t elements) {
+  return (elements + tile * warps - 1) / (tile * warps);
+}
 
 }  // namespace
 

@@ -9,8 +9,8 @@
 // anywhere makes the scale, and with it every decoded element, non-finite.
 //
 // Norms are summed in double and rounded once, so that a tree reduction on a GPU agrees to 1e-6.
-// The server adds ranks in float, four by four: (r0 + r1 + r2 + r3) + (r4 + ...), the order in which
-// the GPU looks up what four of them say.
+// The server adds ranks in float, four by four: (r0 + r1 + r2 + r3) + (r4 + ...), the order in
+// which the GPU looks up what four of them say.
 // Source: DeepSpeed 0.15.4, runtime/comm/nccl.py; 1-bit Adam, arXiv:2102.02888, algorithm 1.
 #pragma once
 
@@ -21,8 +21,8 @@
 
 namespace lambcast::reference {
 
-// What packing takes for the sign of -0.0. Inside compressed_allreduce it makes no difference: errors
-// start at +0.0 and x - x is +0.0, so no compensated value is ever -0.0.
+// What packing takes for the sign of -0.0. Inside compressed_allreduce it makes no difference:
+// errors start at +0.0 and x - x is +0.0, so no compensated value is ever -0.0.
 enum class SignRule {
   not_negative,  // right: -0.0 packs as +, as its error term assumes
   sign_bit,      // DeepSpeed's "compressed" backend on XPU: -0.0 packs as -
