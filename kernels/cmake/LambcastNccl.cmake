@@ -2,9 +2,9 @@
 # header alone: the library is loaded at run time, from NCCL_LIBRARY if the loader does not find it.
 include_guard(GLOBAL)
 find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS} ENV NCCL_HOME
-  PATH_SUFFIXES include)
+  PATHS /usr/local/cuda PATH_SUFFIXES include)
 find_library(NCCL_LIBRARY nccl HINTS ${CUDAToolkit_LIBRARY_DIR} ENV NCCL_HOME
-  PATH_SUFFIXES lib lib64)
+  PATHS /usr/local/cuda PATH_SUFFIXES lib lib64)
 if(NCCL_INCLUDE_DIR)
   add_library(NCCL::nccl INTERFACE IMPORTED GLOBAL)
   set_target_properties(NCCL::nccl PROPERTIES

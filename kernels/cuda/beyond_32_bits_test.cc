@@ -4,7 +4,7 @@
 #include "kernels/cuda/adam.h"
 #include "kernels/cuda/compression.h"
 #include "kernels/cuda/gpu_test.h"
-#include "kernels/cuda/lamb.h"
+#include "kernels/cuda/lamb_tensors.h"
 #include "kernels/layout.h"
 #include "kernels/reference/adam.h"
 #include "kernels/reference/lamb.h"
@@ -126,28 +126,14 @@ TEST_CASE("Adam and LAMB over more than 2^31 elements", "[large]") {
   lamb.weight_decay = 0.1;
   lamb.min_coeff = lamb.max_coeff = 0.5;
   const std::vector<std::size_t> sizes{elements};
-  const PieceTable table = cut_into_pieces(tensor_layout(sizes));
-  const auto pieces = upload(table.pieces);
-  const auto first_piece = upload(table.first_piece);
-  const DeviceBuffer<float> ratio(1), step_length(1);
-  const DeviceBuffer<double> workspace(lamb_workspace(table));
-  LambState state;
-  state.pieces = pieces.data();
-  state.first_piece = first_piece.data();
-  state.piece_count = int(table.pieces.size());
-  state.tensors = 1;
-  state.p = dp.data();
-  state.m = dm.data();
-  state.v = dv.data();
-  state.trust_ratio = ratio.data();
-  state.step_length = step_length.data();
-  state.workspace = workspace.data();
+  const LambTensors per_tensor(tensor_layout(sizes));
+  const LambState state = per_tensor.state(dp.data(), dm.data(), dv.data());
   const double weights = square_sum(p);
   reference::lamb_step(p, m, v, g, lamb);
   require(lamb_step(state, dg.data(), lamb, {}, nullptr), "lamb_step");
   check();
-  const auto sums = workspace.to_host();
+  const auto sums = per_tensor.workspace.to_host();
   double sum = 0;
-  for (std::size_t k = 0; k < table.pieces.size(); ++k) sum += sums[3 * k];
+  for (std::size_t k = 0; k < per_tensor.table.pieces.size(); ++k) sum += sums[3 * k];
   CHECK(sum == Approx(weights).epsilon(1e-9));
 }

@@ -1,4 +1,4 @@
-#include "kernels/cuda/lamb.h"
+#include "kernels/cuda/lamb_tensors.h"
 
 #include <cuda_fp16.h>
 
@@ -30,31 +30,14 @@ struct Both {
       std::vector<reference::RunningCoefficient>(count);
   std::vector<float> last_factor = std::vector<float>(count, 1.0f);
 
-  PieceTable table = cut_into_pieces(tensors);
-  DeviceBuffer<Piece> pieces = upload(table.pieces);
-  DeviceBuffer<int> first_piece = upload(table.first_piece);
+  LambTensors per_tensor{tensors};
   DeviceBuffer<float> dp = upload(p), dm = upload(m), dv = upload(v), dfresh = upload(fresh);
-  DeviceBuffer<float> average{count}, weight{count}, ratio{count}, step_length{count};
   DeviceBuffer<float> factor = upload(last_factor);
   DeviceBuffer<std::uint16_t> half{elements};
-  DeviceBuffer<double> workspace{lamb_workspace(table)};
 
   LambState state() const {
-    LambState s;
-    s.pieces = pieces.data();
-    s.first_piece = first_piece.data();
-    s.piece_count = int(table.pieces.size());
-    s.tensors = int(count);
-    s.p = dp.data();
-    s.m = dm.data();
-    s.v = dv.data();
-    s.half_p = reinterpret_cast<__half*>(half.data());
-    s.running_average = average.data();
-    s.running_weight = weight.data();
-    s.trust_ratio = ratio.data();
-    s.step_length = step_length.data();
-    s.workspace = workspace.data();
-    return s;
+    return per_tensor.state(dp.data(), dm.data(), dv.data(),
+                            reinterpret_cast<__half*>(half.data()));
   }
   std::span<float> of(std::vector<float>& flat, std::size_t t) const {
     return tensors.view(std::span(flat), t);
@@ -85,7 +68,8 @@ void lamb_agrees(std::size_t largest, unsigned steps) {
     std::size_t other = 0;
     for (std::size_t e = 0; e < both.elements; ++e) other += copy[e] != reference::to_half(p[e]);
     CHECK(other == 0);
-    const auto average = both.average.to_host(), weight = both.weight.to_host();
+    const auto average = both.per_tensor.running_average.to_host();
+    const auto weight = both.per_tensor.running_weight.to_host();
     for (std::size_t t = 0; t < both.count; ++t) {
       CHECK(average[t] == Approx(both.running[t].average).epsilon(1e-5));
       CHECK(weight[t] == Approx(both.running[t].weight).epsilon(1e-6));

@@ -2,7 +2,7 @@
 // emulated world.
 #include "kernels/emulated_world/onebit_lamb.h"
 
-#include "kernels/cuda/lamb.h"
+#include "kernels/cuda/lamb_tensors.h"
 #include "kernels/cuda/one_device_world.h"
 
 using namespace lambcast;
@@ -12,8 +12,8 @@ namespace {
 
 struct Rank {
   DeviceBuffer<float> p, m, v, fresh_v;
-  DeviceBuffer<float> average, weight, ratio, step_length, scaling, last_factor;
-  DeviceBuffer<double> workspace;
+  DeviceBuffer<float> scaling, last_factor;
+  LambTensors per_tensor;
 };
 
 struct Gpu {
@@ -21,9 +21,6 @@ struct Gpu {
   const TensorLayout& tensors = twin.world.tensors;
   const ChunkLayout& layout = twin.errors.layout;
   bool tail = twin.world.quirks.persistent_tail;
-  PieceTable table = cut_into_pieces(tensors);
-  DeviceBuffer<Piece> pieces = upload(table.pieces);
-  DeviceBuffer<int> first_piece = upload(table.first_piece);
   DeviceBuffer<std::size_t> offsets = upload(tensors.offsets);
   OneDeviceWorld exchange{layout, twin.world.quirks.padding};
   std::vector<Rank> ranks;
@@ -31,34 +28,18 @@ struct Gpu {
   explicit Gpu(const emulated::OnebitLamb& o) : twin(o) {
     const std::size_t n = tensors.elements(), t = tensors.tensors();
     for (int r = 0; r < layout.ranks; ++r) {
-      Rank rank;
-      rank.p = upload(o.world.initial);
-      for (auto* x : {&rank.v, &rank.fresh_v}) *x = DeviceBuffer<float>(n);
-      rank.m = DeviceBuffer<float>(layout.padded);
-      for (auto* x : {&rank.average, &rank.weight, &rank.ratio, &rank.step_length, &rank.scaling}) {
-        *x = DeviceBuffer<float>(t);
-      }
-      rank.last_factor = upload(std::vector<float>(t, 1.0f));
-      rank.workspace = DeviceBuffer<double>(lamb_workspace(table));
-      ranks.push_back(std::move(rank));
+      ranks.push_back({.p = upload(o.world.initial),
+                       .m = DeviceBuffer<float>(layout.padded),
+                       .v = DeviceBuffer<float>(n),
+                       .fresh_v = DeviceBuffer<float>(n),
+                       .scaling = DeviceBuffer<float>(t),
+                       .last_factor = upload(std::vector<float>(t, 1.0f)),
+                       .per_tensor = LambTensors(tensors)});
     }
   }
 
   LambState state(const Rank& rank) const {
-    LambState s;
-    s.pieces = pieces.data();
-    s.first_piece = first_piece.data();
-    s.piece_count = int(table.pieces.size());
-    s.tensors = int(tensors.tensors());
-    s.p = rank.p.data();
-    s.m = rank.m.data();
-    s.v = rank.v.data();
-    s.running_average = rank.average.data();
-    s.running_weight = rank.weight.data();
-    s.trust_ratio = rank.ratio.data();
-    s.step_length = rank.step_length.data();
-    s.workspace = rank.workspace.data();
-    return s;
+    return rank.per_tensor.state(rank.p.data(), rank.m.data(), rank.v.data());
   }
 
   void warm_up(const std::vector<float>& mean_gradient) {

@@ -7,6 +7,7 @@
 // stand for the device: four OS threads, of which number w runs the blocks w, w + 4, w + 8, ... in
 // turn. So indexing, tails, packing, reductions and the order of launches are tested as they are.
 // "Device" memory is host memory, a stream is nothing, a launch returns when the kernel has ended.
+// Who asks for GPUs is told of two: they are the same one.
 //
 // The sanitizers of the host compiler then see
 // - address: accesses to global memory outside an allocation, to the byte, or after it was freed;
@@ -67,7 +68,7 @@ struct cudaDeviceProp {
 
 inline const char* cudaGetErrorString(cudaError_t) { return "error on the emulated device"; }
 inline cudaError_t cudaGetLastError() { return cudaSuccess; }
-inline cudaError_t cudaGetDeviceCount(int* count) { return *count = 1, cudaSuccess; }
+inline cudaError_t cudaGetDeviceCount(int* count) { return *count = 2, cudaSuccess; }
 inline cudaError_t cudaGetDevice(int* device) { return *device = 0, cudaSuccess; }
 inline cudaError_t cudaSetDevice(int) { return cudaSuccess; }
 inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {

@@ -4,26 +4,6 @@
 
 namespace lambcast::cuda {
 
-namespace {
-
-template <typename Enqueue>
-void on_each(std::span<const LocalRank> ranks, Enqueue enqueue) {
-  for (const LocalRank& rank : ranks) {
-    require(cudaSetDevice(rank.device), "cudaSetDevice");
-    enqueue(rank);
-  }
-}
-
-template <typename Enqueue>
-void in_group(const NcclApi& nccl, std::span<const LocalRank> ranks, Enqueue enqueue) {
-  Group group(nccl);
-  require(nccl, group.started(), "ncclGroupStart");
-  on_each(ranks, enqueue);
-  require(nccl, group.end(), "ncclGroupEnd");
-}
-
-}  // namespace
-
 CompressedAllreduce::CompressedAllreduce(std::size_t elements, int ranks, int rank, Padding padding)
     : layout_(chunk_layout(elements, ranks)),
       rank_(rank),
@@ -111,12 +91,7 @@ cudaError_t CompressedAllreduce::forget_errors(cudaStream_t stream) {
   return cudaSuccess;
 }
 
-void compressed_allreduce(const NcclApi& nccl, std::span<const LocalRank> ranks) {
-  on_each(ranks, [](const LocalRank& rank) {
-    WorkerPhase input;
-    input.x = rank.x;
-    require(rank.state->compress(input, rank.stream), "worker phase");
-  });
+void exchange_compressed(const NcclApi& nccl, std::span<const LocalRank> ranks) {
   in_group(nccl, ranks, [&](const LocalRank& rank) {
     require(nccl, rank.state->exchange(nccl, rank.comm, rank.stream), "exchange of signs");
   });
@@ -125,6 +100,15 @@ void compressed_allreduce(const NcclApi& nccl, std::span<const LocalRank> ranks)
   in_group(nccl, ranks, [&](const LocalRank& rank) {
     require(nccl, rank.state->gather(nccl, rank.comm, rank.stream), "gathering of signs");
   });
+}
+
+void compressed_allreduce(const NcclApi& nccl, std::span<const LocalRank> ranks) {
+  on_each(ranks, [](const LocalRank& rank) {
+    WorkerPhase input;
+    input.x = rank.x;
+    require(rank.state->compress(input, rank.stream), "worker phase");
+  });
+  exchange_compressed(nccl, ranks);
   on_each(ranks, [](const LocalRank& rank) {
     require(decode(rank.state->decoding(rank.mean), rank.stream), "decode");
   });

@@ -70,7 +70,9 @@ struct LocalRank {
 };
 
 // All phases, for all the ranks that this thread drives. Throws Error{Exit::failure} naming the
-// phase that failed.
+// phase that failed. exchange_compressed() is what lies between the worker phase and the decoding;
+// it reads neither x nor mean.
+void exchange_compressed(const NcclApi& nccl, std::span<const LocalRank> ranks);
 void compressed_allreduce(const NcclApi& nccl, std::span<const LocalRank> ranks);
 
 }  // namespace lambcast::cuda

@@ -1,11 +1,15 @@
-// An NCCL group that is closed also when a call in it fails or throws, so that the communicator can
-// still be used or torn down.
+// Work of several GPUs that one thread drives.
 #pragma once
 
+#include <span>
+
+#include "kernels/cuda/device_buffer.h"
 #include "kernels/nccl/nccl_api.h"
 
 namespace lambcast::cuda {
 
+// An NCCL group that is closed also when a call in it fails or throws, so that the communicator can
+// still be used or torn down.
 class Group {
  public:
   explicit Group(const NcclApi& nccl) : nccl_(nccl), started_(nccl.ncclGroupStart()) {
@@ -28,5 +32,23 @@ class Group {
   ncclResult_t started_;
   bool open_ = false;
 };
+
+// enqueue(rank) with the device of each rank current.
+template <typename Rank, typename Enqueue>
+void on_each(std::span<const Rank> ranks, Enqueue enqueue) {
+  for (const Rank& rank : ranks) {
+    require(cudaSetDevice(rank.device), "cudaSetDevice");
+    enqueue(rank);
+  }
+}
+
+// The same in one group.
+template <typename Rank, typename Enqueue>
+void in_group(const NcclApi& nccl, std::span<const Rank> ranks, Enqueue enqueue) {
+  Group group(nccl);
+  require(nccl, group.started(), "ncclGroupStart");
+  on_each(ranks, enqueue);
+  require(nccl, group.end(), "ncclGroupEnd");
+}
 
 }  // namespace lambcast::cuda

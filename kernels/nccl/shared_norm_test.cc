@@ -1,6 +1,7 @@
 #include "kernels/nccl/shared_norm.h"
 
 #include "kernels/cuda/gpu_test.h"
+#include "kernels/nccl/local_gpus.h"
 
 using namespace lambcast;
 using namespace lambcast::cuda;
@@ -9,36 +10,20 @@ namespace {
 
 // What each of n GPUs, driven by one thread, holds after sharing `squared_norms`.
 std::vector<double> shared(const std::vector<double>& squared_norms) {
-  const int n = int(squared_norms.size());
   const NcclApi& nccl = load_nccl();
-  std::vector<ncclComm_t> comms(squared_norms.size());
-  ncclUniqueId id{};
-  require(nccl, nccl.ncclGetUniqueId(&id), "ncclGetUniqueId");
+  const LocalGpus gpus(nccl, int(squared_norms.size()));
   std::vector<DeviceBuffer<double>> on_device;
-  require(nccl, nccl.ncclGroupStart(), "ncclGroupStart");
-  for (int r = 0; r < n; ++r) {
-    require(cudaSetDevice(r), "cudaSetDevice");
-    require(nccl, nccl.ncclCommInitRank(&comms[std::size_t(r)], n, id, r), "ncclCommInitRank");
-  }
-  require(nccl, nccl.ncclGroupEnd(), "ncclGroupEnd");
-  for (int r = 0; r < n; ++r) {
-    require(cudaSetDevice(r), "cudaSetDevice");
+  gpus.on_each([&](int r) {
     on_device.push_back(upload(std::vector<double>{squared_norms[std::size_t(r)]}));
-  }
-  require(nccl, nccl.ncclGroupStart(), "ncclGroupStart");
-  for (int r = 0; r < n; ++r) {
-    require(cudaSetDevice(r), "cudaSetDevice");
-    require(nccl,
-            share_norm(nccl, on_device[std::size_t(r)].data(), comms[std::size_t(r)], nullptr),
+  });
+  Group group(nccl);
+  gpus.on_each([&](int r) {
+    require(nccl, share_norm(nccl, on_device[std::size_t(r)].data(), gpus.comm(r), nullptr),
             "share_norm");
-  }
-  require(nccl, nccl.ncclGroupEnd(), "ncclGroupEnd");
+  });
+  require(nccl, group.end(), "ncclGroupEnd");
   std::vector<double> result;
-  for (int r = 0; r < n; ++r) {
-    require(cudaSetDevice(r), "cudaSetDevice");
-    result.push_back(on_device[std::size_t(r)].to_host()[0]);
-  }
-  for (const ncclComm_t comm : comms) nccl.ncclCommDestroy(comm);
+  gpus.on_each([&](int r) { result.push_back(on_device[std::size_t(r)].to_host()[0]); });
   return result;
 }
 

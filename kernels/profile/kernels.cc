@@ -9,7 +9,7 @@
 #include "kernels/cuda/compression.h"
 #include "kernels/cuda/gradient.h"
 #include "kernels/cuda/host_copy.h"
-#include "kernels/cuda/lamb.h"
+#include "kernels/cuda/lamb_tensors.h"
 #include "kernels/profile/bert_large.h"
 #include "kernels/profile/load.h"
 #include "sim/base/check.h"
@@ -20,7 +20,6 @@ struct Workbench::Memory {
   explicit Memory(std::size_t n)
       : layout(chunk_layout(n, profiled_ranks)),
         tensors(bert_like_tensors(n)),
-        table(cut_into_pieces(tensors)),
         p(layout.padded),
         m(layout.padded),
         v(layout.padded),
@@ -30,24 +29,17 @@ struct Workbench::Memory {
         half(layout.padded),
         signs(layout.packed_bytes()),
         served(staging_bytes(layout)),
-        pieces(std::span<const Piece>(table.pieces)),
-        first_piece(std::span<const int>(table.first_piece)),
-        offsets(std::span<const std::size_t>(tensors.offsets)),
-        workspace(std::max(reduction_slots, lamb_workspace(table))) {}
+        offsets(std::span<const std::size_t>(tensors.offsets)) {}
 
   ChunkLayout layout;
   TensorLayout tensors;
-  PieceTable table;
   DeviceBuffer<float> p, m, v, u, g, c;
   DeviceBuffer<std::uint16_t> half;
   DeviceBuffer<std::uint8_t> signs, served;
-  DeviceBuffer<Piece> pieces;
-  DeviceBuffer<int> first_piece;
   DeviceBuffer<std::size_t> offsets;
-  DeviceBuffer<double> workspace;
+  DeviceBuffer<double> workspace{reduction_slots};
+  LambTensors lamb_tensors{tensors};
   DeviceBuffer<float> scaling{tensors.tensors()}, last_factor{tensors.tensors()};
-  DeviceBuffer<float> average{tensors.tensors()}, weight{tensors.tensors()};
-  DeviceBuffer<float> ratio{tensors.tensors()}, step_length{tensors.tensors()};
   DeviceBuffer<float> scale{1}, worker_scales{profiled_ranks}, server_scales{profiled_ranks};
   DeviceBuffer<double> squared_norm{1};
   HostBuffer pageable{staging_bytes(layout), HostMemory::pageable};
@@ -83,23 +75,7 @@ struct Workbench::Memory {
     a.workspace = workspace.data();
     return a;
   }
-  LambState lamb() const {
-    LambState s;
-    s.pieces = pieces.data();
-    s.first_piece = first_piece.data();
-    s.piece_count = static_cast<int>(table.pieces.size());
-    s.tensors = static_cast<int>(tensors.tensors());
-    s.p = p.data();
-    s.m = m.data();
-    s.v = v.data();
-    s.half_p = half_p();
-    s.running_average = average.data();
-    s.running_weight = weight.data();
-    s.trust_ratio = ratio.data();
-    s.step_length = step_length.data();
-    s.workspace = workspace.data();
-    return s;
-  }
+  LambState lamb() const { return lamb_tensors.state(p.data(), m.data(), v.data(), half_p()); }
   CompressedLambState compressed() const {
     CompressedLambState x;
     x.fresh_v = u.data();

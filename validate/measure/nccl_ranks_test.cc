@@ -4,10 +4,11 @@
 #include <catch2/catch.hpp>
 #include <sstream>
 
-#include "validate/measure/fake_nccl.h"
+#include "kernels/cuda_on_cpu/fake_nccl.h"
 
 using namespace lambcast;
 using namespace lambcast::validate;
+using namespace lambcast::cuda_on_cpu;
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "validate/measure/fake_nccl.h"
+#include "kernels/cuda_on_cpu/fake_nccl.h"
 
 #include <cstring>
 #include <map>
@@ -10,7 +10,7 @@ struct ncclComm {
   int ranks = 0;
 };
 
-namespace lambcast::validate {
+namespace lambcast::cuda_on_cpu {
 namespace {
 
 enum class Kind { send, receive, all_reduce, all_gather, reduce_scatter, broadcast };
@@ -21,8 +21,11 @@ struct Call {
   const char* from;
   char* to;
   std::size_t count;
-  std::size_t bytes;  // of count elements
-  int peer;           // of send and receive; the root of broadcast
+  ncclDataType_t type;
+  int peer;        // of send and receive; the root of broadcast
+  ncclRedOp_t op;  // of what reduces
+
+  std::size_t bytes() const;
 };
 
 int depth = 0;
@@ -30,7 +33,11 @@ std::vector<Call> pending;
 FakeFault current_fault = FakeFault::none;
 FakeCounts counts;
 
-std::size_t size_of(ncclDataType_t type) { return type == ncclUint8 ? 1 : sizeof(float); }
+std::size_t size_of(ncclDataType_t type) {
+  return type == ncclUint8 ? 1 : type == ncclFloat64 ? sizeof(double) : sizeof(float);
+}
+
+std::size_t Call::bytes() const { return count * size_of(type); }
 
 int source(int rank) {
   return current_fault == FakeFault::swapped_senders && rank < 2 ? 1 - rank : rank;
@@ -41,26 +48,30 @@ void deliver(const Call& to_call, char* to, const char* from, std::size_t bytes)
   if (current_fault == FakeFault::flipped_bit && to_call.comm->rank == 0 && bytes > 0) *to ^= 1;
 }
 
-// Elements [begin, begin + count) of the sum over `calls`.
-void reduce(const Call& to_call, const std::vector<Call>& calls, std::size_t begin,
-            std::size_t count) {
-  std::vector<float> sums(count);
+// The caller's elements, from `begin` on, of the sum or mean over `calls`.
+template <typename T>
+void reduce(const Call& to_call, const std::vector<Call>& calls, std::size_t begin) {
+  std::vector<T> result(to_call.count);
   for (const Call& call : calls) {
-    for (std::size_t i = 0; i < count; ++i) {
-      sums[i] += reinterpret_cast<const float*>(call.from)[begin + i];
+    for (std::size_t i = 0; i < result.size(); ++i) {
+      result[i] += reinterpret_cast<const T*>(call.from)[begin + i];
     }
   }
-  deliver(to_call, to_call.to, reinterpret_cast<const char*>(sums.data()), count * sizeof(float));
+  if (to_call.op == ncclAvg) {
+    for (T& x : result) x /= static_cast<T>(calls.size());
+  }
+  deliver(to_call, to_call.to, reinterpret_cast<const char*>(result.data()), to_call.bytes());
 }
 
 // One collective: the calls of all ranks, by rank.
 ncclResult_t collective(std::vector<Call> calls) {
   for (const Call& call : calls) {
-    if (call.kind != calls[0].kind || call.bytes != calls[0].bytes || call.peer != calls[0].peer) {
+    if (call.kind != calls[0].kind || call.count != calls[0].count || call.type != calls[0].type ||
+        call.peer != calls[0].peer || call.op != calls[0].op) {
       return ncclInvalidUsage;
     }
   }
-  const std::size_t bytes = calls[0].bytes;
+  const std::size_t bytes = calls[0].bytes();
   std::vector<std::vector<char>> inputs;  // as they were, for what is in place
   for (Call& call : calls) {
     const std::size_t blocks = call.kind == Kind::reduce_scatter ? calls.size() : 1;
@@ -69,8 +80,11 @@ ncclResult_t collective(std::vector<Call> calls) {
   }
   for (const Call& call : calls) {
     const auto rank = static_cast<std::size_t>(call.comm->rank);
-    if (call.kind == Kind::all_reduce) reduce(call, calls, 0, call.count);
-    if (call.kind == Kind::reduce_scatter) reduce(call, calls, rank * call.count, call.count);
+    if (call.kind == Kind::all_reduce || call.kind == Kind::reduce_scatter) {
+      const std::size_t begin = call.kind == Kind::all_reduce ? 0 : rank * call.count;
+      call.type == ncclFloat64 ? reduce<double>(call, calls, begin)
+                               : reduce<float>(call, calls, begin);
+    }
     if (call.kind == Kind::broadcast) {
       const auto root = static_cast<std::size_t>(source(call.peer));
       deliver(call, call.to, calls.at(root).from, bytes);
@@ -97,8 +111,8 @@ ncclResult_t match_messages(const std::vector<Call>& calls) {
     for (const Call& send : sends) {
       if (send.comm->rank == source(call.peer) && send.peer == call.comm->rank) match = &send;
     }
-    if (match == nullptr || match->bytes != call.bytes) return ncclInvalidUsage;
-    deliver(call, call.to, match->from, call.bytes);
+    if (match == nullptr || match->bytes() != call.bytes()) return ncclInvalidUsage;
+    deliver(call, call.to, match->from, call.bytes());
   }
   return ncclSuccess;
 }
@@ -128,10 +142,10 @@ ncclResult_t run_pending() {
 }
 
 ncclResult_t enqueue(Kind kind, const void* from, void* to, std::size_t count, ncclDataType_t type,
-                     int peer, ncclComm_t comm) {
+                     int peer, ncclRedOp_t op, ncclComm_t comm) {
   if (current_fault == FakeFault::failed_call && comm->rank == 1) return ncclInternalError;
-  pending.push_back({kind, comm, static_cast<const char*>(from), static_cast<char*>(to), count,
-                     count * size_of(type), peer});
+  pending.push_back(
+      {kind, comm, static_cast<const char*>(from), static_cast<char*>(to), count, type, peer, op});
   return depth > 0 ? ncclSuccess : run_pending();
 }
 
@@ -160,32 +174,37 @@ cuda::NcclApi fake_nccl(FakeFault fault) {
   api.ncclGroupStart = [] { return ++depth, ncclSuccess; };
   api.ncclGroupEnd = [] { return --depth > 0 ? ncclSuccess : run_pending(); };
   api.ncclAllReduce = [](const void* from, void* to, std::size_t count, ncclDataType_t type,
-                         ncclRedOp_t, ncclComm_t comm, cudaStream_t) {
-    return enqueue(Kind::all_reduce, from, to, count, type, 0, comm);
+                         ncclRedOp_t op, ncclComm_t comm, cudaStream_t) {
+    return enqueue(Kind::all_reduce, from, to, count, type, 0, op, comm);
   };
   api.ncclAllGather = [](const void* from, void* to, std::size_t count, ncclDataType_t type,
                          ncclComm_t comm, cudaStream_t) {
-    return enqueue(Kind::all_gather, from, to, count, type, 0, comm);
+    return enqueue(Kind::all_gather, from, to, count, type, 0, ncclSum, comm);
   };
   api.ncclReduceScatter = [](const void* from, void* to, std::size_t count, ncclDataType_t type,
-                             ncclRedOp_t, ncclComm_t comm, cudaStream_t) {
-    return enqueue(Kind::reduce_scatter, from, to, count, type, 0, comm);
+                             ncclRedOp_t op, ncclComm_t comm, cudaStream_t) {
+    return enqueue(Kind::reduce_scatter, from, to, count, type, 0, op, comm);
   };
   api.ncclBroadcast = [](const void* from, void* to, std::size_t count, ncclDataType_t type,
                          int root, ncclComm_t comm, cudaStream_t) {
-    return enqueue(Kind::broadcast, from, to, count, type, root, comm);
+    return enqueue(Kind::broadcast, from, to, count, type, root, ncclSum, comm);
   };
   api.ncclSend = [](const void* from, std::size_t count, ncclDataType_t type, int peer,
                     ncclComm_t comm, cudaStream_t) {
-    return enqueue(Kind::send, from, nullptr, count, type, peer, comm);
+    return enqueue(Kind::send, from, nullptr, count, type, peer, ncclSum, comm);
   };
   api.ncclRecv = [](void* to, std::size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
                     cudaStream_t) {
-    return enqueue(Kind::receive, nullptr, to, count, type, peer, comm);
+    return enqueue(Kind::receive, nullptr, to, count, type, peer, ncclSum, comm);
   };
   return api;
 }
 
 FakeCounts fake_counts() { return counts; }
 
-}  // namespace lambcast::validate
+}  // namespace lambcast::cuda_on_cpu
+
+const lambcast::cuda::NcclApi& lambcast::cuda::load_nccl() {
+  static const NcclApi api = cuda_on_cpu::fake_nccl();
+  return api;
+}

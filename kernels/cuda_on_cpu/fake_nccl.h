@@ -1,11 +1,11 @@
 // NCCL in host memory, for tests without a GPU: one thread drives all ranks inside groups, and the
 // outermost ncclGroupEnd() moves the data, so that a rank that calls something else than the
-// others, or counts otherwise, is found out.
+// others, or counts otherwise, is found out. load_nccl() gives it too, without a fault.
 #pragma once
 
 #include "kernels/nccl/nccl_api.h"
 
-namespace lambcast::validate {
+namespace lambcast::cuda_on_cpu {
 
 enum class FakeFault {
   none,
@@ -27,4 +27,4 @@ struct FakeCounts {
 };
 FakeCounts fake_counts();
 
-}  // namespace lambcast::validate
+}  // namespace lambcast::cuda_on_cpu

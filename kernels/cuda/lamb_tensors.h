@@ -1,0 +1,49 @@
+// What LAMB keeps per tensor and per piece, as owned device memory: everything in LambState but the
+// flat buffers themselves.
+#pragma once
+
+#include <span>
+
+#include "kernels/cuda/device_buffer.h"
+#include "kernels/cuda/lamb.h"
+
+namespace lambcast::cuda {
+
+struct LambTensors {
+  PieceTable table;
+  DeviceBuffer<Piece> pieces;
+  DeviceBuffer<int> first_piece;
+  DeviceBuffer<float> running_average, running_weight;  // zero: no step was taken yet
+  DeviceBuffer<float> trust_ratio, step_length;
+  DeviceBuffer<double> workspace;
+
+  // Allocates on the current device.
+  explicit LambTensors(const TensorLayout& tensors)
+      : table(cut_into_pieces(tensors)),
+        pieces(std::span<const Piece>(table.pieces)),
+        first_piece(std::span<const int>(table.first_piece)),
+        running_average(tensors.tensors()),
+        running_weight(tensors.tensors()),
+        trust_ratio(tensors.tensors()),
+        step_length(tensors.tensors()),
+        workspace(lamb_workspace(table)) {}
+
+  // Of weights, momentum and variance in device memory, each of tensors.elements() floats.
+  LambState state(float* p, float* m, float* v, __half* half_p = nullptr) const {
+    return {.pieces = pieces.data(),
+            .first_piece = first_piece.data(),
+            .piece_count = static_cast<int>(table.pieces.size()),
+            .tensors = static_cast<int>(trust_ratio.size()),
+            .p = p,
+            .m = m,
+            .v = v,
+            .half_p = half_p,
+            .running_average = running_average.data(),
+            .running_weight = running_weight.data(),
+            .trust_ratio = trust_ratio.data(),
+            .step_length = step_length.data(),
+            .workspace = workspace.data()};
+  }
+};
+
+}  // namespace lambcast::cuda

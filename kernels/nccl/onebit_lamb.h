@@ -1,0 +1,73 @@
+// The whole of 1-bit LAMB over real GPUs: the state of one rank, and a step of all ranks that a
+// thread drives. What emulated_world/onebit_lamb.h says of the algorithm holds here.
+//
+//   warm-up        all-reduce of the gradient (mean), lamb_step
+//   at the freeze  variance copied, coefficients fixed, scaling of the tensors computed
+//   compression    worker phase of the momentum, exchange, server phase, gather, onebit_lamb_step
+//
+// Device memory of a rank, N elements, n ranks: p, m, v and fresh v 16 N, owed errors 4 N + 4 N/n,
+// signs N/4 + N/8n bytes. A step enqueues on the streams of the ranks and returns.
+//
+// The gradients are those the optimizer shall see: check them for overflow, unscale and clip them
+// before (cuda/gradient.h, nccl/shared_norm.h). One rank alone compresses too; DeepSpeed's does
+// not.
+//
+// Source: DeepSpeed 0.15.4, runtime/fp16/onebit/lamb.py; 1-bit LAMB, arXiv:2104.06069.
+#pragma once
+
+#include <span>
+
+#include "kernels/cuda/lamb_tensors.h"
+#include "kernels/nccl/compressed_allreduce.h"
+
+namespace lambcast::cuda {
+
+class OnebitLamb {
+ public:
+  // Allocates on the current device. Of `quirks`, padding, persistent_tail and coefficient_average
+  // apply. Throws Error for freeze_step < 1 or weights that do not fit the tensors.
+  OnebitLamb(const TensorLayout& tensors, std::span<const float> initial, int ranks, int rank,
+             const OnebitLambOptions& options, const Quirks& quirks = {});
+
+  float* weights() const { return p_.data(); }
+  int steps() const { return steps_; }
+  bool compresses() const { return steps_ >= options_.freeze_step; }  // the next step
+  // From the next step on. Alike on all ranks.
+  void set_lr(double lr) { options_.lamb.lr = lr; }
+
+  // The pieces of a step, which onebit_lamb_step() below puts around the communication.
+  std::size_t elements() const { return tensors_.elements(); }
+  cudaError_t warm_up(const float* mean_gradient, cudaStream_t stream);
+  cudaError_t compress(const float* gradient, cudaStream_t stream);
+  CompressedAllreduce* exchange() { return &exchange_; }
+  cudaError_t apply(cudaStream_t stream);
+
+ private:
+  cudaError_t freeze(cudaStream_t stream);
+  LambState state() const { return per_tensor_.state(p_.data(), m_.data(), v_.data()); }
+
+  TensorLayout tensors_;
+  OnebitLambOptions options_;
+  Quirks quirks_;
+  int steps_ = 0;
+  CompressedAllreduce exchange_;
+  DeviceBuffer<float> p_, m_, v_, fresh_v_;  // m with its padding
+  DeviceBuffer<float> scaling_, last_factor_;
+  DeviceBuffer<std::size_t> offsets_;
+  LambTensors per_tensor_;
+};
+
+// What one rank brings to a step.
+struct OnebitLambRank {
+  int device = 0;
+  OnebitLamb* optimizer = nullptr;
+  float* gradient = nullptr;  // device memory; the mean over the ranks afterwards, in warm-up
+  ncclComm_t comm = nullptr;
+  cudaStream_t stream = nullptr;
+};
+
+// One step of all the ranks that this thread drives; every thread or process takes it for its own
+// ranks. Throws Error{Exit::failure} naming the call that failed.
+void onebit_lamb_step(const NcclApi& nccl, std::span<const OnebitLambRank> ranks);
+
+}  // namespace lambcast::cuda

@@ -1,0 +1,117 @@
+#include "kernels/nccl/onebit_lamb.h"
+
+#include "kernels/cuda/gpu_test.h"
+#include "kernels/emulated_world/onebit_lamb.h"
+#include "kernels/nccl/local_gpus.h"
+
+using namespace lambcast;
+using namespace lambcast::cuda;
+
+namespace {
+
+emulated::World world(int ranks, const Quirks& quirks) {
+  emulated::World world;
+  world.tensors = tensor_layout(std::vector<std::size_t>{700, 1, 0, 2049, 33});
+  world.ranks = ranks;
+  world.initial = random_values(world.tensors.elements(), 1);
+  world.quirks = quirks;
+  return world;
+}
+
+OnebitLambOptions options_frozen_at(int freeze_step) {
+  OnebitLambOptions options;
+  options.lamb.lr = 0.01;
+  options.lamb.weight_decay = 0.01;
+  options.freeze_step = freeze_step;
+  return options;
+}
+
+// The optimizers of the first n GPUs of this machine.
+struct Node {
+  LocalGpus gpus;
+  std::vector<OnebitLamb> optimizers;
+
+  Node(const emulated::World& of, const OnebitLambOptions& options) : gpus(load_nccl(), of.ranks) {
+    gpus.on_each([&](int r) {
+      optimizers.emplace_back(of.tensors, of.initial, of.ranks, r, options, of.quirks);
+    });
+  }
+  void step(const std::vector<std::vector<float>>& gradients) {
+    std::vector<DeviceBuffer<float>> on_device;
+    std::vector<OnebitLambRank> ranks;
+    gpus.on_each([&](int r) {
+      on_device.push_back(upload(gradients[std::size_t(r)]));
+      ranks.push_back(
+          {r, &optimizers[std::size_t(r)], on_device.back().data(), gpus.comm(r), nullptr});
+    });
+    onebit_lamb_step(load_nccl(), ranks);
+    gpus.on_each([](int) { require(cudaDeviceSynchronize(), "cudaDeviceSynchronize"); });
+  }
+  std::vector<float> weights(int rank) const {
+    const OnebitLamb& optimizer = optimizers[std::size_t(rank)];
+    std::vector<float> host(optimizer.elements());
+    require(cudaMemcpy(host.data(), optimizer.weights(), host.size() * sizeof(float),
+                       cudaMemcpyDeviceToHost),
+            "cudaMemcpy");
+    return host;
+  }
+};
+
+std::vector<std::vector<float>> random_gradients(const emulated::World& of, unsigned step) {
+  std::vector<std::vector<float>> gradients;
+  for (int r = 0; r < of.ranks; ++r) {
+    gradients.push_back(random_values(of.tensors.elements(), 10 * step + unsigned(r) + 2, 0.05));
+  }
+  return gradients;
+}
+
+}  // namespace
+
+TEST_CASE("1-bit LAMB through NCCL on two GPUs agrees with the emulated world") {
+  NEED_GPUS(2);
+  Quirks theirs;
+  theirs.padding = Padding::counted;
+  theirs.persistent_tail = true;
+  theirs.coefficient_average = CoefficientAverage::from_zero;
+  for (const Quirks& quirks : {Quirks{}, theirs}) {
+    const emulated::World two = world(2, quirks);
+    const OnebitLambOptions options = options_frozen_at(4);
+    emulated::OnebitLamb cpu = emulated::onebit_lamb(two, options);
+    Node node(two, options);
+    for (unsigned k = 0; k < 4 + test_steps; ++k) {
+      CHECK(node.optimizers[0].compresses() == cpu.frozen);
+      node.step(random_gradients(two, k));
+      emulated::step(cpu, random_gradients(two, k));
+    }
+    const auto weights = node.weights(0);
+    CHECK(relative_distance(weights, cpu.ranks[0].p) < 1e-5);
+    CHECK((node.weights(1) == weights));
+  }
+}
+
+TEST_CASE(
+    "1-bit LAMB through NCCL on one GPU runs both stages, with the learning rate it is told") {
+  NEED_GPUS(1);
+  const emulated::World one = world(1, {});
+  Node node(one, options_frozen_at(2));
+  for (unsigned k = 0; k < 4; ++k) {
+    const auto before = node.weights(0);
+    node.step(random_gradients(one, k));
+    CHECK(node.weights(0) != before);
+    CHECK(node.optimizers[0].steps() == int(k) + 1);
+  }
+  CHECK(node.optimizers[0].compresses());
+  node.optimizers[0].set_lr(0);
+  const auto before = node.weights(0);
+  node.step(random_gradients(one, 4));
+  CHECK((node.weights(0) == before));
+}
+
+TEST_CASE("1-bit LAMB refuses a stage of no steps, and weights of another model") {
+  NEED_GPUS(1);
+  const emulated::World one = world(1, {});
+  CHECK_THROWS_WITH(OnebitLamb(one.tensors, one.initial, 1, 0, options_frozen_at(0)),
+                    "freeze_step: 0 (allowed: 1 and more)");
+  CHECK_THROWS_WITH(OnebitLamb(one.tensors, {}, 1, 0, options_frozen_at(1)),
+                    "0 weights for tensors of 2783 elements");
+}
