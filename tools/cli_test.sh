@@ -212,6 +212,12 @@ expect 2 'bruck does not do all_reduce over 8 ranks' \
   "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --algorithm bruck
 expect 2 "unknown protocol 'LL256'" "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --protocol LL256
 
+# A calibration is of the machine that was measured, not of one that --set makes of it.
+expect 0 ', calibrated: ' "$lambcast" collective --cluster perlmutter-a100 --gpus 16 -b 1M -e 4M -f 4
+expect 0 ', not calibrated \(--set changed nic.bandwidth\): ' "$lambcast" collective \
+  --cluster perlmutter-a100 --gpus 16 -b 1M -e 4M -f 4 --set cluster.nic.bandwidth=10Gbit/s
+grep -q ', calibrated: ' out && fail "calibrated, on a NIC that nobody measured"
+
 # calibrate: whose tables they are, they say themselves.
 table() {
   printf '# collective: all_gather\n# ranks: 2\n# nodes: 2\n# backend: %s\nsize_bytes,time_us\n1024,%s\n1048576,900\n' \

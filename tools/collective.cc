@@ -134,9 +134,8 @@ std::string rate(double GBps) {
 void print_nccl_tests(const Options& options, const Cluster& cluster, double factor,
                       const std::vector<Row>& rows) {
   fmt::print("# lambcast forecast of {} on {}, {} ranks\n", options.op, cluster.name, options.gpus);
-  const bool mpi = options.backend == "mpi";
-  if (cluster.calibration && cluster.calibration->mpi == mpi)
-    fmt::print("# calibrated for {}\n", describe(*cluster.calibration));
+  const bool known = cluster.calibration && cluster.calibration->mpi == (options.backend == "mpi");
+  if (known) fmt::print("# calibrated for {}\n", describe(*cluster.calibration));
   fmt::print("#\n#{:>13} {:>13} {:>9} {:>7} {:>6} {:>11} {:>9} {:>9} {:>7}\n", "size", "count",
              "type", "redop", "root", "time", "algbw", "busbw", "#wrong");
   fmt::print("#{:>13} {:>13} {:>9} {:>7} {:>6} {:>11} {:>9} {:>9} {:>7}\n", "(B)", "(elements)", "",
@@ -150,9 +149,9 @@ void print_nccl_tests(const Options& options, const Cluster& cluster, double fac
     // comments, where it changes.
     const std::string runs =
         fmt::format("{}/{}, {}: {:.2f} to {:.2f} times the time", row.algorithm, row.protocol,
-                    row.interval.calibrated                                  ? "calibrated"
-                    : cluster.calibration && cluster.calibration->mpi == mpi ? "extrapolated"
-                                                                             : "not calibrated",
+                    row.interval.calibrated ? "calibrated"
+                    : known                 ? "extrapolated"
+                                            : without_calibration(cluster),
                     row.interval.low / row.time, row.interval.high / row.time);
     if (runs != running) fmt::print("# {}\n", runs);
     running = runs;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <string_view>
 
 #include "embedded/cluster_files.h"
 #include "sim/base/error.h"
@@ -154,6 +156,19 @@ StackSpec decode_stack(const Table& table) {
   return spec;
 }
 
+// Whether forecasts of the library that was measured are the same without this override.
+bool leaves_calibration(std::string_view key, bool mpi) {
+  const auto concerns = [&](std::string_view part) {
+    return key == part || (key.starts_with(part) && key[part.size()] == '.');
+  };
+  static constexpr std::string_view elsewhere[] = {
+      "name",      "description", "device",      "usd_per_gpu_hour",
+      "max_nodes", "stack",       "calibration", "nic.nominal"};
+  static constexpr std::string_view of_mpi[] = {"mpi", "host_copy", "node.host_link"};
+  return std::any_of(std::begin(elsewhere), std::end(elsewhere), concerns) ||
+         (mpi ? concerns("nccl") : std::any_of(std::begin(of_mpi), std::end(of_mpi), concerns));
+}
+
 }  // namespace
 
 Cluster decode_cluster(const Table& root, const std::string& origin) {
@@ -221,7 +236,12 @@ Cluster load_cluster(const std::string& name_or_path, const Overrides& overrides
                              is_path ? name_or_path : name_or_path + ".toml");
   for (const auto& [key, value] : overrides)
     table.set(key, value, fmt::format("--set cluster.{}", key));
-  return decode_cluster(table, name_or_path);
+  Cluster cluster = decode_cluster(table, name_or_path);
+  if (!cluster.calibration) return cluster;
+  for (const auto& [key, value] : overrides)
+    if (!leaves_calibration(key, cluster.calibration->mpi)) cluster.uncalibrated_by.push_back(key);
+  if (!cluster.uncalibrated_by.empty()) cluster.calibration.reset();
+  return cluster;
 }
 
 Transport transport_of(const Cluster& cluster, const LibrarySpec& library, Endpoint endpoint) {
@@ -262,6 +282,11 @@ CalibratedInterval interval_of(const Cluster& cluster, bool mpi, Op op, Bytes si
   if (!cluster.calibration || cluster.calibration->mpi != mpi)
     return uncalibrated_interval(forecast);
   return interval_of(*cluster.calibration, op, size, layout.ranks, layout.nodes(), forecast);
+}
+
+std::string without_calibration(const Cluster& cluster) {
+  if (cluster.uncalibrated_by.empty()) return "not calibrated";
+  return fmt::format("not calibrated (--set changed {})", fmt::join(cluster.uncalibrated_by, ", "));
 }
 
 int nics_in_use(const Cluster& cluster, int gpus_per_node) {
