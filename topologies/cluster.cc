@@ -277,11 +277,18 @@ Transport transport_of(const Cluster& cluster, const LibrarySpec& library, Endpo
   return transport;
 }
 
+NicRate nic_rate_of(const Cluster& cluster) {
+  const bool known = cluster.nic_bandwidth.provenance.kind != Kind::assumed &&
+                     cluster.nic_bandwidth.value < cluster.nic_nominal.value * 0.999;
+  return known ? NicRate::effective : NicRate::nominal;
+}
+
 CalibratedInterval interval_of(const Cluster& cluster, bool mpi, Op op, Bytes size,
                                const Layout& layout, Duration forecast) {
   if (!cluster.calibration || cluster.calibration->mpi != mpi)
-    return uncalibrated_interval(forecast);
-  return interval_of(*cluster.calibration, op, size, layout.ranks, layout.nodes(), forecast);
+    return uncalibrated_interval(size, layout.ranks, nic_rate_of(cluster), forecast);
+  return interval_of(*cluster.calibration, op, size, layout.ranks, layout.nodes(),
+                     nic_rate_of(cluster), forecast);
 }
 
 std::string without_calibration(const Cluster& cluster) {

@@ -150,6 +150,9 @@ std::string cluster_text(const std::string& name);
 // The transport of a library, from the point of view of device or host buffers.
 Transport transport_of(const Cluster& cluster, const LibrarySpec& library, Endpoint endpoint);
 
+// Effective where somebody measured, published or fitted a rate below the nominal one.
+NicRate nic_rate_of(const Cluster& cluster);
+
 // By the calibration of that library, if the cluster has one (calibration.h).
 CalibratedInterval interval_of(const Cluster& cluster, bool mpi, Op op, Bytes size,
                                const Layout& layout, Duration forecast);

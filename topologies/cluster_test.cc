@@ -52,6 +52,34 @@ TEST_CASE("clusters: --set reaches any key and names itself as the source") {
   CHECK_THROWS_WITH(load_cluster("no/such.toml", {}), Contains("no/such.toml: cannot be read"));
 }
 
+TEST_CASE("cluster: calibrated are the layouts that were measured") {
+  const Cluster h100 = load_cluster("hgx-h100-ndr", {});
+  const auto calibrated = [&](int ranks, int gpus_per_node) {
+    return interval_of(h100, false, Op::all_reduce, Bytes(1 << 26),
+                       {ranks, gpus_per_node, 1, false}, Duration::microseconds(100))
+        .calibrated;
+  };
+  for (const int ranks : {8, 16, 24, 32}) CHECK(calibrated(ranks, 8));
+  CHECK_FALSE(calibrated(64, 8));
+  CHECK_FALSE(calibrated(8, 2));
+  CHECK_FALSE(calibrated(16, 4));
+  CHECK_FALSE(calibrated(12, 8));
+  CHECK(describe(*h100.calibration) ==
+        "all_reduce; 8 B to 17.18 GB; 8 GPUs a node on 1 to 4 nodes");
+  CHECK(describe(*load_cluster("perlmutter-a100", {}).calibration) ==
+        "all_gather, all_reduce, reduce_scatter; 32.77 kB to 8.59 GB; 1 GPU a node on 2 to 8 "
+        "nodes, 2 on 1 to 8, 4 on 1 to 8");
+}
+
+TEST_CASE("cluster: a rate of NICs is effective where somebody got it out of them") {
+  CHECK(nic_rate_of(load_cluster("paper-eth40-v100", {})) == NicRate::effective);
+  CHECK(nic_rate_of(load_cluster("perlmutter-a100", {})) ==
+        NicRate::nominal);                                               // 25 GB/s of 200 Gbit/s
+  CHECK(nic_rate_of(load_cluster("h200-ndr", {})) == NicRate::nominal);  // another machine's
+  CHECK(nic_rate_of(load_cluster("paper-eth40-v100", {{"nic.bandwidth", "4 Gbit/s"}})) ==
+        NicRate::nominal);  // anybody can say that
+}
+
 TEST_CASE("cluster: a calibration does not outlive an override of what was measured") {
   const auto standing = [](const char* name, const Overrides& overrides) {
     const Cluster cluster = load_cluster(name, overrides);
