@@ -217,6 +217,8 @@ expect 0 ', calibrated: ' "$lambcast" collective --cluster perlmutter-a100 --gpu
 expect 0 ', not calibrated \(--set changed nic.bandwidth\): ' "$lambcast" collective \
   --cluster perlmutter-a100 --gpus 16 -b 1M -e 4M -f 4 --set cluster.nic.bandwidth=10Gbit/s
 grep -q ', calibrated: ' out && fail "calibrated, on a NIC that nobody measured"
+expect 0 '^# one rank communicates with nobody$' "$lambcast" collective --cluster hgx-h100-ndr --gpus 1 -b 8 -e 8
+grep -qi nan out && fail "a ratio of nothing to nothing"
 
 # calibrate: whose tables they are, they say themselves.
 table() {

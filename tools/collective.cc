@@ -148,11 +148,13 @@ void print_nccl_tests(const Options& options, const Cluster& cluster, double fac
     // Readers of these logs count columns, so what runs and how far it can be trusted is said in
     // comments, where it changes.
     const std::string runs =
-        fmt::format("{}/{}, {}: {:.2f} to {:.2f} times the time", row.algorithm, row.protocol,
-                    row.interval.calibrated ? "calibrated"
-                    : known                 ? "extrapolated"
-                                            : without_calibration(cluster),
-                    row.interval.low / row.time, row.interval.high / row.time);
+        options.gpus == 1
+            ? "one rank communicates with nobody"
+            : fmt::format("{}/{}, {}: {:.2f} to {:.2f} times the time", row.algorithm, row.protocol,
+                          row.interval.calibrated ? "calibrated"
+                          : known                 ? "extrapolated"
+                                                  : without_calibration(cluster),
+                          row.interval.low / row.time, row.interval.high / row.time);
     if (runs != running) fmt::print("# {}\n", runs);
     running = runs;
     const double algbw = row.time.ps() == 0 ? 0 : row.size / row.time.s() * 1e-9;
