@@ -232,5 +232,18 @@ expect 0 'nccl.nic_efficiency' "$lambcast" calibrate --cluster commodity-10gbe -
 expect 2 'a table of nccl, not of mpi' "$lambcast" calibrate --cluster commodity-10gbe -o fitted.toml mpi.csv nccl.csv
 expect 2 'a table of mpi, not of nccl' "$lambcast" calibrate --cluster commodity-10gbe -o fitted.toml --backend nccl mpi.csv
 
+# The command it closes with works as it stands, on what was fitted.
+follow() {  # WORDS TABLE OUTPUT BASE
+  expect 0 '; forecast with: lambcast collective --cluster ' \
+    "$lambcast" calibrate --cluster "$4" -o "$3" "$2"
+  sed -n 's/.*; forecast with: lambcast //p' out >next
+  grep -qF -- "$1" next || fail "no '$1' in: $(cat next)"
+  expect 0 "$5" bash -c "\"\$0\" $(cat next)" "$lambcast"
+}
+follow '--op all_gather --gpus 2 --gpus-per-node 1 --backend mpi' mpi.csv fitted.toml commodity-10gbe ', calibrated: '
+follow '--op all_gather --gpus 2 --gpus-per-node 1' nccl.csv "it's mine" commodity-10gbe ', calibrated: '
+printf '# collective: stream\n# ranks: 2\n# nodes: 2\n# streams: 1\nsize_bytes,time_us\n1000000000,1000000\n' >wire.csv
+follow '--op send_recv --gpus 2 --gpus-per-node 1' wire.csv wire.toml commodity-10gbe ', not calibrated: '
+
 echo "$checks checks, $failures failures"
 [ "$failures" -eq 0 ]
