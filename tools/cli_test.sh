@@ -175,6 +175,11 @@ expect 2 'cannot tell which collective this is: name it with --op' \
   "$lambcast" validate --against bare.log --cluster paper-eth40-v100 --nodes 2
 expect 0 '^1 tables: ' "$lambcast" validate --against bare.log --cluster paper-eth40-v100 --nodes 2 \
   --op all_reduce --ranks 8 --in-place
+sed '/^#/d' forecast.csv >headless.csv
+expect 2 "has no '# collective: ...' line: name it with --op" \
+  "$lambcast" validate --against headless.csv --cluster paper-eth40-v100
+expect 0 '^1 tables: ' "$lambcast" validate --against headless.csv --cluster paper-eth40-v100 \
+  --op all_reduce --ranks 8 --nodes 2
 printf 'id,stage\nx,y\n' >cases.csv
 expect 2 'cases.csv: has no column' "$lambcast" validate --against cases.csv
 
