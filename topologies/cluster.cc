@@ -118,6 +118,11 @@ FabricSpec decode_fabric(const Table& table) {
   const std::vector<std::string> kinds{"single-switch", "fat-tree", "rail-optimised", "torus",
                                        "dragonfly"};
   if (table.has("kind")) spec.kind = static_cast<FabricKind>(table.choice("kind", kinds));
+  spec.oversubscription = {
+      1,
+      {Kind::assumed, spec.kind == FabricKind::torus
+                          ? "a torus, every cable as fast as the NICs of a node"
+                          : "a single switch, which blocks nothing"}};
   if (spec.kind == FabricKind::torus) {
     std::int64_t places = 1;
     for (const std::int64_t length : table.get<std::vector<std::int64_t>>("dimensions")) {
