@@ -120,9 +120,10 @@ std::string intervals(const Training& training, const Forecast& forecast) {
   const auto& calibration = training.cluster->calibration;
   std::string out = fmt::format("step within {}: ", fmt::join(stages, ", "));
   if (training.gpus > 1)
-    out += fmt::format("communication {}, ", calibrated    ? "calibrated"
-                                             : calibration ? "extrapolated"
-                                                           : "not calibrated");
+    out +=
+        fmt::format("communication {}, ", calibrated    ? "calibrated"
+                                          : calibration ? "extrapolated"
+                                                        : without_calibration(*training.cluster));
   out += fmt::format("compute {}\n", in_words(basis));
   if (!calibrated && calibration)
     out += fmt::format("  {} was calibrated on {} for {}\n", training.cluster->name,

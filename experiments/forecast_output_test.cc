@@ -187,6 +187,10 @@ TEST_CASE("table: one line says how far the step may be off, and what that rests
                               Contains("extrapolated, compute known for this GPU"));
   CHECK_THAT(line(other_length), Contains(" ms (80 %): "));
   CHECK_THAT(line(alone), Contains(" ms: compute from FLOPs alone"));
+  WhatIf changed = plain;
+  changed["cluster.nic.bandwidth"] = "10Gbit/s";
+  CHECK_THAT(line(changed),
+             Contains(" ms: communication not calibrated (--set changed nic.bandwidth), compute "));
 }
 
 TEST_CASE("csv: the columns promised, in the order promised") {

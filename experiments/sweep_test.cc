@@ -249,6 +249,27 @@ TEST_CASE("sweep: rows in the plan's order, what cannot run with its reason") {
   CHECK(manifest.at("columns").get<Values>() == result_columns());
 }
 
+TEST_CASE("sweep: a point with a network of its own is no calibrated one") {
+  const TemporaryFolder folder;
+  run(plan(R"([base]
+    model = "bert-large"
+    cluster = "perlmutter-a100"
+    optimizer = "lamb"
+    gpus = 16
+    micro_batch = 16
+    [[variant]]
+    "cluster.stack.compute_scale" = 1.1
+    [[variant]]
+    "cluster.nic.bandwidth" = "10Gbit/s"
+    [[variant]]
+    "cluster.usd_per_gpu_hour" = 2.0)"),
+      folder.path());
+  const csv::Table table = csv::parse(results_of(folder.path()), "results.csv");
+  REQUIRE(table.rows.size() == 3);
+  for (const std::size_t row : {0, 1, 2})
+    CHECK(table.text(row, "communication_calibrated") == (row == 1 ? "false" : "true"));
+}
+
 TEST_CASE("sweep: what does not fit in memory is infeasible and still forecast") {
   const TemporaryFolder folder;
   run(plan(R"([base]

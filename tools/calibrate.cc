@@ -10,6 +10,7 @@
 #include "tools/import_flags.h"
 #include "topologies/cluster.h"
 #include "validate/calibrate/calibrate.h"
+#include "validate/calibrate/measured_series.h"
 
 namespace lambcast {
 namespace {
@@ -54,6 +55,30 @@ bool of_mpi(const std::vector<validate::Measurement>& tables, const std::string&
   return backend == "mpi";
 }
 
+// As one word of a shell.
+std::string quoted(const std::string& text) {
+  std::string word = "'";
+  for (const char letter : text) word += letter == '\'' ? "'\\''" : std::string(1, letter);
+  const bool plain = text.find_first_not_of(
+                         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                         "0123456789./_-+=:@%,") == std::string::npos;
+  return plain ? text : word + "'";
+}
+
+// Forecasts what the largest table is of; messages between two ranks as send_recv.
+std::string next_command(const std::string& description,
+                         const std::vector<validate::Measurement>& tables, bool mpi) {
+  const validate::Measurement& largest =
+      *std::max_element(tables.begin(), tables.end(),
+                        [](const auto& one, const auto& other) { return one.ranks < other.ranks; });
+  const bool pair = largest.operation == validate::Operation::ping_pong ||
+                    largest.operation == validate::Operation::stream;
+  return fmt::format("lambcast collective --cluster {} --op {} --gpus {} --gpus-per-node {}{}",
+                     quoted(is_path(description) ? description : "./" + description),
+                     pair ? "send_recv" : validate::name_of(largest.operation), largest.ranks,
+                     largest.ranks / validate::nodes_of(largest), mpi ? " --backend mpi" : "");
+}
+
 int calibrate_command(const Options& options) {
   const std::string base =
       is_path(options.cluster) ? read_file(options.cluster) : cluster_text(options.cluster);
@@ -64,8 +89,8 @@ int calibrate_command(const Options& options) {
     for (validate::Measurement& table :
          validate::import_measurements(read_file(file), file, options.hints))
       tables.push_back(std::move(table));
-  const validate::FitSummary summary =
-      validate::calibrate(base, base_name, tables, of_mpi(tables, options.backend));
+  const bool mpi = of_mpi(tables, options.backend);
+  const validate::FitSummary summary = validate::calibrate(base, base_name, tables, mpi);
   const std::string name = options.name.empty() ? file_stem(options.output) : options.name;
   const std::string source = options.source.empty() ? sources_of(tables) : options.source;
   const std::string text = validate::calibrated_cluster(base, base_name, name, summary, source);
@@ -73,9 +98,8 @@ int calibrate_command(const Options& options) {
   out << text;
   out.close();
   if (!out) fail_input({options.output, 0, "-o"}, "cannot be written");
-  fmt::print("{}\nWritten to {}; forecast with: lambcast collective --cluster {}\n",
-             validate::brief_report(summary), options.output,
-             is_path(options.output) ? options.output : "./" + options.output);
+  fmt::print("{}\nWritten to {}; forecast with: {}\n", validate::brief_report(summary),
+             options.output, next_command(options.output, tables, mpi));
   return 0;
 }
 

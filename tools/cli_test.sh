@@ -175,6 +175,11 @@ expect 2 'cannot tell which collective this is: name it with --op' \
   "$lambcast" validate --against bare.log --cluster paper-eth40-v100 --nodes 2
 expect 0 '^1 tables: ' "$lambcast" validate --against bare.log --cluster paper-eth40-v100 --nodes 2 \
   --op all_reduce --ranks 8 --in-place
+sed '/^#/d' forecast.csv >headless.csv
+expect 2 "has no '# collective: ...' line: name it with --op" \
+  "$lambcast" validate --against headless.csv --cluster paper-eth40-v100
+expect 0 '^1 tables: ' "$lambcast" validate --against headless.csv --cluster paper-eth40-v100 \
+  --op all_reduce --ranks 8 --nodes 2
 printf 'id,stage\nx,y\n' >cases.csv
 expect 2 'cases.csv: has no column' "$lambcast" validate --against cases.csv
 
@@ -212,6 +217,14 @@ expect 2 'bruck does not do all_reduce over 8 ranks' \
   "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --algorithm bruck
 expect 2 "unknown protocol 'LL256'" "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --protocol LL256
 
+# A calibration is of the machine that was measured, not of one that --set makes of it.
+expect 0 ', calibrated: ' "$lambcast" collective --cluster perlmutter-a100 --gpus 16 -b 1M -e 4M -f 4
+expect 0 ', not calibrated \(--set changed nic.bandwidth\): ' "$lambcast" collective \
+  --cluster perlmutter-a100 --gpus 16 -b 1M -e 4M -f 4 --set cluster.nic.bandwidth=10Gbit/s
+grep -q ', calibrated: ' out && fail "calibrated, on a NIC that nobody measured"
+expect 0 '^# one rank communicates with nobody$' "$lambcast" collective --cluster hgx-h100-ndr --gpus 1 -b 8 -e 8
+grep -qi nan out && fail "a ratio of nothing to nothing"
+
 # calibrate: whose tables they are, they say themselves.
 table() {
   printf '# collective: all_gather\n# ranks: 2\n# nodes: 2\n# backend: %s\nsize_bytes,time_us\n1024,%s\n1048576,900\n' \
@@ -223,6 +236,19 @@ expect 0 'mpi.nic_efficiency' "$lambcast" calibrate --cluster commodity-10gbe -o
 expect 0 'nccl.nic_efficiency' "$lambcast" calibrate --cluster commodity-10gbe -o fitted.toml nccl.csv
 expect 2 'a table of nccl, not of mpi' "$lambcast" calibrate --cluster commodity-10gbe -o fitted.toml mpi.csv nccl.csv
 expect 2 'a table of mpi, not of nccl' "$lambcast" calibrate --cluster commodity-10gbe -o fitted.toml --backend nccl mpi.csv
+
+# The command it closes with works as it stands, on what was fitted.
+follow() {  # WORDS TABLE OUTPUT BASE
+  expect 0 '; forecast with: lambcast collective --cluster ' \
+    "$lambcast" calibrate --cluster "$4" -o "$3" "$2"
+  sed -n 's/.*; forecast with: lambcast //p' out >next
+  grep -qF -- "$1" next || fail "no '$1' in: $(cat next)"
+  expect 0 "$5" bash -c "\"\$0\" $(cat next)" "$lambcast"
+}
+follow '--op all_gather --gpus 2 --gpus-per-node 1 --backend mpi' mpi.csv fitted.toml commodity-10gbe ', calibrated: '
+follow '--op all_gather --gpus 2 --gpus-per-node 1' nccl.csv "it's mine" commodity-10gbe ', calibrated: '
+printf '# collective: stream\n# ranks: 2\n# nodes: 2\n# streams: 1\nsize_bytes,time_us\n1000000000,1000000\n' >wire.csv
+follow '--op send_recv --gpus 2 --gpus-per-node 1' wire.csv wire.toml commodity-10gbe ', not calibrated: '
 
 echo "$checks checks, $failures failures"
 [ "$failures" -eq 0 ]

@@ -134,9 +134,8 @@ std::string rate(double GBps) {
 void print_nccl_tests(const Options& options, const Cluster& cluster, double factor,
                       const std::vector<Row>& rows) {
   fmt::print("# lambcast forecast of {} on {}, {} ranks\n", options.op, cluster.name, options.gpus);
-  const bool mpi = options.backend == "mpi";
-  if (cluster.calibration && cluster.calibration->mpi == mpi)
-    fmt::print("# calibrated for {}\n", describe(*cluster.calibration));
+  const bool known = cluster.calibration && cluster.calibration->mpi == (options.backend == "mpi");
+  if (known) fmt::print("# calibrated for {}\n", describe(*cluster.calibration));
   fmt::print("#\n#{:>13} {:>13} {:>9} {:>7} {:>6} {:>11} {:>9} {:>9} {:>7}\n", "size", "count",
              "type", "redop", "root", "time", "algbw", "busbw", "#wrong");
   fmt::print("#{:>13} {:>13} {:>9} {:>7} {:>6} {:>11} {:>9} {:>9} {:>7}\n", "(B)", "(elements)", "",
@@ -149,11 +148,13 @@ void print_nccl_tests(const Options& options, const Cluster& cluster, double fac
     // Readers of these logs count columns, so what runs and how far it can be trusted is said in
     // comments, where it changes.
     const std::string runs =
-        fmt::format("{}/{}, {}: {:.2f} to {:.2f} times the time", row.algorithm, row.protocol,
-                    row.interval.calibrated                                  ? "calibrated"
-                    : cluster.calibration && cluster.calibration->mpi == mpi ? "extrapolated"
-                                                                             : "not calibrated",
-                    row.interval.low / row.time, row.interval.high / row.time);
+        options.gpus == 1
+            ? "one rank communicates with nobody"
+            : fmt::format("{}/{}, {}: {:.2f} to {:.2f} times the time", row.algorithm, row.protocol,
+                          row.interval.calibrated ? "calibrated"
+                          : known                 ? "extrapolated"
+                                                  : without_calibration(cluster),
+                          row.interval.low / row.time, row.interval.high / row.time);
     if (runs != running) fmt::print("# {}\n", runs);
     running = runs;
     const double algbw = row.time.ps() == 0 ? 0 : row.size / row.time.s() * 1e-9;

@@ -25,20 +25,50 @@ double factor(const Table& table, std::string_view key) {
   return value;
 }
 
-// How many times `value` lies past the range, at least 1.
-double times_past(double value, const Calibration::Range& range) {
-  return std::max({1.0, value / range.high, range.low / value});
+// How many doublings `value` lies past the range.
+double doublings_past(double value, const Calibration::Range& range) {
+  return std::log2(std::max({1.0, value / range.high, range.low / value}));
 }
 
-// The half widths w, o and both of c.
+// The half widths w, o, both of c, and both of u.
 struct Strangeness {
   double per_doubling, other_operation, one_after_several, several_after_one;
+  double nominal_rate, effective_rate;
+
+  double uncalibrated(NicRate rate) const {
+    return rate == NicRate::effective ? effective_rate : nominal_rate;
+  }
 };
 
-const Strangeness& strangeness_of(Bytes size) {
-  static constexpr Strangeness small{0.75, 0.4, 1.15, 1.15}, medium{0.75, 0.3, 0.75, 0.8},
-      large{0.25, 0.2, 0.55, 0.75};
-  return size.value() < small_below ? small : size.value() < medium_below ? medium : large;
+constexpr double most_ranks = 32;  // of the public tables
+
+const Strangeness& strangeness_of(Bytes size, int ranks) {
+  static constexpr Strangeness small{0.75, 0.4, 1.15, 1.15, 1.8, 1.8},
+      medium{0.75, 0.3, 0.75, 0.8, 1.8, 1.8}, large{0.25, 0.2, 0.55, 0.75, 1, 0.55};
+  const double alike = size.value() * std::min(1.0, most_ranks / ranks);
+  return alike < small_below ? small : alike < medium_below ? medium : large;
+}
+
+// What the nearest layout adds: doublings, and the square of c.
+struct Distance {
+  double doublings = 0, side = 0;
+};
+
+Distance distance_of(const Calibration& calibration, int ranks, int nodes, const Strangeness& off) {
+  const double gpus_per_node = static_cast<double>(ranks) / nodes;
+  const auto squared = [&](const Distance& distance) {
+    return distance.doublings * std::pow(off.per_doubling, 2) + std::pow(distance.side, 2);
+  };
+  std::optional<Distance> nearest;
+  for (const Calibration::MeasuredNodes& layout : calibration.layouts) {
+    const Distance distance{doublings_past(nodes, layout.nodes) +
+                                std::abs(std::log2(gpus_per_node / layout.gpus_per_node)),
+                            nodes == 1 && layout.nodes.low > 1    ? off.one_after_several
+                            : nodes > 1 && layout.nodes.high == 1 ? off.several_after_one
+                                                                  : 0};
+    if (!nearest || squared(distance) < squared(*nearest)) nearest = distance;
+  }
+  return *nearest;
 }
 
 }  // namespace
@@ -57,8 +87,11 @@ std::optional<Calibration> decode_calibration(const Table& table) {
   calibration.sizes = {table.get<Bytes>("smallest").value(), table.get<Bytes>("largest").value()};
   if (!(calibration.sizes.low > 0) || calibration.sizes.high < calibration.sizes.low)
     fail_input(table.where("largest"), "is below the smallest size");
-  calibration.ranks = whole_range(table, "ranks");
-  calibration.nodes = whole_range(table, "nodes");
+  for (const Table& layout : table.tables("layouts")) {
+    calibration.layouts.push_back(
+        {static_cast<int>(layout.integer("gpus_per_node", 1, 1024)), whole_range(layout, "nodes")});
+  }
+  if (calibration.layouts.empty()) fail_input(table.where("layouts"), "names none");
   for (const Table& band : table.tables("bands")) {
     const double below =
         band.find<Bytes>("below").value_or(Bytes(std::numeric_limits<double>::infinity())).value();
@@ -75,39 +108,45 @@ std::optional<Calibration> decode_calibration(const Table& table) {
 std::string describe(const Calibration& calibration) {
   std::vector<std::string_view> operations;
   for (const Op op : calibration.operations) operations.push_back(name_of(op));
-  return fmt::format("{}; {} to {}; {} to {} ranks on {} to {} nodes", fmt::join(operations, ", "),
+  std::string layouts;
+  for (const Calibration::MeasuredNodes& layout : calibration.layouts) {
+    const auto [fewest, most] = layout.nodes;
+    const bool first = layouts.empty();
+    layouts += fmt::format("{}{}", first ? "" : ", ", layout.gpus_per_node);
+    if (first) layouts += layout.gpus_per_node == 1 ? " GPU a node" : " GPUs a node";
+    layouts +=
+        fewest == most ? fmt::format(" on {}", most) : fmt::format(" on {} to {}", fewest, most);
+    if (first) layouts += most == 1 ? " node" : " nodes";
+  }
+  return fmt::format("{}; {} to {}; {}", fmt::join(operations, ", "),
                      to_text(Bytes(calibration.sizes.low)), to_text(Bytes(calibration.sizes.high)),
-                     calibration.ranks.low, calibration.ranks.high, calibration.nodes.low,
-                     calibration.nodes.high);
+                     layouts);
 }
 
 CalibratedInterval interval_of(const Calibration& calibration, Op op, Bytes size, int ranks,
-                               int nodes, Duration forecast) {
+                               int nodes, NicRate rate, Duration forecast) {
   const auto band =
       std::find_if(calibration.bands.begin(), calibration.bands.end() - 1,
                    [&](const Calibration::Band& candidate) { return size < candidate.below; });
-  const double of_size = std::log2(times_past(size.value(), calibration.sizes));
-  const double doublings =
-      std::max({std::min(1.0, of_size), std::log2(times_past(ranks, calibration.ranks)),
-                std::log2(times_past(nodes, calibration.nodes))});
+  const Strangeness& off = strangeness_of(size, ranks);
+  const Distance distance = distance_of(calibration, ranks, nodes, off);
+  const double of_size = std::min(1.0, doublings_past(size.value(), calibration.sizes));
+  const double doublings = std::max(of_size, distance.doublings);
   const bool known = std::find(calibration.operations.begin(), calibration.operations.end(), op) !=
                      calibration.operations.end();
-  const Strangeness& off = strangeness_of(size);
-  const double further = doublings * off.per_doubling;
+  const double further = std::sqrt(doublings) * off.per_doubling;
   const double other = known ? 0 : off.other_operation;
-  const double side = nodes == 1 && calibration.nodes.low > 1    ? off.one_after_several
-                      : nodes > 1 && calibration.nodes.high == 1 ? off.several_after_one
-                                                                 : 0;
   // A band whose rows were all off to one side still does not exclude the forecast itself.
   const auto end = [&](double measured) {
-    return std::exp(std::hypot(measured, std::hypot(further, other, side)));
+    const double widened = std::hypot(measured, std::hypot(further, other, distance.side));
+    return std::exp(std::max(std::abs(measured), std::min(widened, off.uncalibrated(rate))));
   };
   return {forecast.scaled(1 / end(std::log(std::min(1.0, band->low)))),
           forecast.scaled(end(std::log(std::max(1.0, band->high)))), known && doublings == 0};
 }
 
-CalibratedInterval uncalibrated_interval(Duration forecast) {
-  constexpr double factor = 1.53;
+CalibratedInterval uncalibrated_interval(Bytes size, int ranks, NicRate rate, Duration forecast) {
+  const double factor = std::exp(strangeness_of(size, ranks).uncalibrated(rate));
   return {forecast.scaled(1 / factor), forecast.scaled(factor), false};
 }
 

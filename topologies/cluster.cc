@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <string_view>
 
 #include "embedded/cluster_files.h"
 #include "sim/base/error.h"
@@ -116,6 +118,11 @@ FabricSpec decode_fabric(const Table& table) {
   const std::vector<std::string> kinds{"single-switch", "fat-tree", "rail-optimised", "torus",
                                        "dragonfly"};
   if (table.has("kind")) spec.kind = static_cast<FabricKind>(table.choice("kind", kinds));
+  spec.oversubscription = {
+      1,
+      {Kind::assumed, spec.kind == FabricKind::torus
+                          ? "a torus, every cable as fast as the NICs of a node"
+                          : "a single switch, which blocks nothing"}};
   if (spec.kind == FabricKind::torus) {
     std::int64_t places = 1;
     for (const std::int64_t length : table.get<std::vector<std::int64_t>>("dimensions")) {
@@ -152,6 +159,19 @@ StackSpec decode_stack(const Table& table) {
   if (table.has("backend")) spec.backend = backends[table.choice("backend", backends)];
   spec.cuda_aware = table.get_or<bool>("cuda_aware", false);
   return spec;
+}
+
+// Whether forecasts of the library that was measured are the same without this override.
+bool leaves_calibration(std::string_view key, bool mpi) {
+  const auto concerns = [&](std::string_view part) {
+    return key == part || (key.starts_with(part) && key[part.size()] == '.');
+  };
+  static constexpr std::string_view elsewhere[] = {
+      "name",      "description", "device",      "usd_per_gpu_hour",
+      "max_nodes", "stack",       "calibration", "nic.nominal"};
+  static constexpr std::string_view of_mpi[] = {"mpi", "host_copy", "node.host_link"};
+  return std::any_of(std::begin(elsewhere), std::end(elsewhere), concerns) ||
+         (mpi ? concerns("nccl") : std::any_of(std::begin(of_mpi), std::end(of_mpi), concerns));
 }
 
 }  // namespace
@@ -221,7 +241,12 @@ Cluster load_cluster(const std::string& name_or_path, const Overrides& overrides
                              is_path ? name_or_path : name_or_path + ".toml");
   for (const auto& [key, value] : overrides)
     table.set(key, value, fmt::format("--set cluster.{}", key));
-  return decode_cluster(table, name_or_path);
+  Cluster cluster = decode_cluster(table, name_or_path);
+  if (!cluster.calibration) return cluster;
+  for (const auto& [key, value] : overrides)
+    if (!leaves_calibration(key, cluster.calibration->mpi)) cluster.uncalibrated_by.push_back(key);
+  if (!cluster.uncalibrated_by.empty()) cluster.calibration.reset();
+  return cluster;
 }
 
 Transport transport_of(const Cluster& cluster, const LibrarySpec& library, Endpoint endpoint) {
@@ -257,11 +282,23 @@ Transport transport_of(const Cluster& cluster, const LibrarySpec& library, Endpo
   return transport;
 }
 
+NicRate nic_rate_of(const Cluster& cluster) {
+  const bool known = cluster.nic_bandwidth.provenance.kind != Kind::assumed &&
+                     cluster.nic_bandwidth.value < cluster.nic_nominal.value * 0.999;
+  return known ? NicRate::effective : NicRate::nominal;
+}
+
 CalibratedInterval interval_of(const Cluster& cluster, bool mpi, Op op, Bytes size,
                                const Layout& layout, Duration forecast) {
   if (!cluster.calibration || cluster.calibration->mpi != mpi)
-    return uncalibrated_interval(forecast);
-  return interval_of(*cluster.calibration, op, size, layout.ranks, layout.nodes(), forecast);
+    return uncalibrated_interval(size, layout.ranks, nic_rate_of(cluster), forecast);
+  return interval_of(*cluster.calibration, op, size, layout.ranks, layout.nodes(),
+                     nic_rate_of(cluster), forecast);
+}
+
+std::string without_calibration(const Cluster& cluster) {
+  if (cluster.uncalibrated_by.empty()) return "not calibrated";
+  return fmt::format("not calibrated (--set changed {})", fmt::join(cluster.uncalibrated_by, ", "));
 }
 
 int nics_in_use(const Cluster& cluster, int gpus_per_node) {

@@ -121,6 +121,8 @@ struct Cluster {
   StackSpec stack;
   std::optional<Sourced<double>> usd_per_gpu_hour;
   std::optional<Calibration> calibration;
+  // Keys that overrides changed in what the description's calibration stood on: it has none then.
+  std::vector<std::string> uncalibrated_by;
 };
 
 using Overrides = std::vector<std::pair<std::string, std::string>>;
@@ -130,7 +132,16 @@ using Overrides = std::vector<std::pair<std::string, std::string>>;
 Cluster decode_cluster(const Table& table, const std::string& origin);
 
 // A preset by name or a file by path (what ends in .toml or holds a '/'), with `--set` overrides of
-// keys relative to the cluster applied first.
+// keys relative to the cluster applied first. A calibration belongs to the machine that was
+// measured, so an override takes it away, whatever the value, except of
+//
+//   name, description, device, usd_per_gpu_hour, max_nodes, stack    no part of communication
+//   nic.nominal                                                      for people
+//   mpi, host_copy, node.host_link                                   where NCCL was measured
+//   nccl                                                             where MPI was measured
+//   calibration                                                      the user's own statement
+//
+// as is what a file of the user's says.
 Cluster load_cluster(const std::string& name_or_path, const Overrides& overrides);
 std::vector<std::string> cluster_names();
 // The text of a preset; throws Error when there is none of that name.
@@ -139,9 +150,15 @@ std::string cluster_text(const std::string& name);
 // The transport of a library, from the point of view of device or host buffers.
 Transport transport_of(const Cluster& cluster, const LibrarySpec& library, Endpoint endpoint);
 
+// Effective where somebody measured, published or fitted a rate below the nominal one.
+NicRate nic_rate_of(const Cluster& cluster);
+
 // By the calibration of that library, if the cluster has one (calibration.h).
 CalibratedInterval interval_of(const Cluster& cluster, bool mpi, Op op, Bytes size,
                                const Layout& layout, Duration forecast);
+
+// "not calibrated", and which keys took the calibration away, if any did.
+std::string without_calibration(const Cluster& cluster);
 
 // The machine that a library sees with `gpus_per_node` GPUs of each of `nodes` nodes in use. GPUs
 // bring their share of the node's NICs, at least one.

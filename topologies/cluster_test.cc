@@ -52,6 +52,86 @@ TEST_CASE("clusters: --set reaches any key and names itself as the source") {
   CHECK_THROWS_WITH(load_cluster("no/such.toml", {}), Contains("no/such.toml: cannot be read"));
 }
 
+TEST_CASE("cluster: calibrated are the layouts that were measured") {
+  const Cluster h100 = load_cluster("hgx-h100-ndr", {});
+  const auto calibrated = [&](int ranks, int gpus_per_node) {
+    return interval_of(h100, false, Op::all_reduce, Bytes(1 << 26),
+                       {ranks, gpus_per_node, 1, false}, Duration::microseconds(100))
+        .calibrated;
+  };
+  for (const int ranks : {8, 16, 24, 32}) CHECK(calibrated(ranks, 8));
+  CHECK_FALSE(calibrated(64, 8));
+  CHECK_FALSE(calibrated(8, 2));
+  CHECK_FALSE(calibrated(16, 4));
+  CHECK_FALSE(calibrated(12, 8));
+  CHECK(describe(*h100.calibration) ==
+        "all_reduce; 8 B to 17.18 GB; 8 GPUs a node on 1 to 4 nodes");
+  CHECK(describe(*load_cluster("perlmutter-a100", {}).calibration) ==
+        "all_gather, all_reduce, reduce_scatter; 32.77 kB to 8.59 GB; 1 GPU a node on 2 to 8 "
+        "nodes, 2 on 1 to 8, 4 on 1 to 8");
+}
+
+TEST_CASE("cluster: a rate of NICs is effective where somebody got it out of them") {
+  CHECK(nic_rate_of(load_cluster("paper-eth40-v100", {})) == NicRate::effective);
+  CHECK(nic_rate_of(load_cluster("perlmutter-a100", {})) ==
+        NicRate::nominal);                                               // 25 GB/s of 200 Gbit/s
+  CHECK(nic_rate_of(load_cluster("h200-ndr", {})) == NicRate::nominal);  // another machine's
+  CHECK(nic_rate_of(load_cluster("paper-eth40-v100", {{"nic.bandwidth", "4 Gbit/s"}})) ==
+        NicRate::nominal);  // anybody can say that
+}
+
+TEST_CASE("cluster: a calibration does not outlive an override of what was measured") {
+  const auto standing = [](const char* name, const Overrides& overrides) {
+    const Cluster cluster = load_cluster(name, overrides);
+    CHECK(cluster.calibration.has_value() == cluster.uncalibrated_by.empty());
+    return cluster.calibration.has_value();
+  };
+  const Bytes size(1 << 20);
+  const Duration t = Duration::microseconds(100);
+  const Layout layout{16, 4, 4, false};
+  for (const auto& [key, value] : Overrides{{"nic.bandwidth", "10Gbit/s"},
+                                            {"node.gpus", "8"},
+                                            {"nic.count", "1"},
+                                            {"nic.burst", "1 MB"},
+                                            {"node.gpu_link", "100 GB/s"},
+                                            {"node.gpu_nic", "10 GB/s"},
+                                            {"fabric.kind", "single-switch"},
+                                            {"nccl.Simple.base", "1ms"},
+                                            {"nccl.nic_efficiency", "0.5"},
+                                            {"nccl", "{ nic_efficiency = 0.5 }"}}) {
+    INFO(key);
+    CHECK_FALSE(standing("perlmutter-a100", {{key, value}}));
+    const Cluster changed = load_cluster("perlmutter-a100", {{"name", "other"}, {key, value}});
+    CHECK(changed.uncalibrated_by == std::vector{key});
+    CHECK(without_calibration(changed) == "not calibrated (--set changed " + key + ")");
+    const CalibratedInterval interval =
+        interval_of(changed, false, Op::all_reduce, size, layout, t);
+    CHECK_FALSE(interval.calibrated);
+    CHECK(interval.high ==
+          interval_of(load_cluster("paper-eth40-v100", {}), false, Op::all_reduce, size, layout, t)
+              .high);
+  }
+  // Nothing of this is communication over NCCL.
+  CHECK(standing("perlmutter-a100", {{"name", "mine"},
+                                     {"description", "mine"},
+                                     {"device", "h100"},
+                                     {"usd_per_gpu_hour", "3.0"},
+                                     {"max_nodes", "16"},
+                                     {"nic.nominal", "100 Gbit/s"},
+                                     {"stack.compute_scale", "2"},
+                                     {"mpi.nic_efficiency", "0.5"},
+                                     {"node.host_link", "9 GB/s"},
+                                     {"host_copy.pageable_to_host", "3 GB/s"}}));
+  CHECK(load_cluster("perlmutter-a100", {{"calibration.source", "a better one"}})
+            .calibration->source == "a better one");
+  // And where MPI was measured, the other way round.
+  CHECK(standing("emulated-ethernet-100mbit", {{"nccl.nic_efficiency", "0.5"}}));
+  CHECK_FALSE(standing("emulated-ethernet-100mbit", {{"mpi.nic_efficiency", "0.5"}}));
+  CHECK_FALSE(standing("emulated-ethernet-100mbit", {{"node.host_link", "9 GB/s"}}));
+  CHECK(without_calibration(load_cluster("paper-eth40-v100", {{"nic.count", "2"}})) ==
+        "not calibrated");
+}
+
 TEST_CASE("clusters: the queue of a switch port, where TCP can overflow it") {
   const auto transport = [](const Overrides& overrides) {
     const Cluster cluster = load_cluster("paper-eth40-v100", overrides);

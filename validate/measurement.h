@@ -97,9 +97,11 @@ double busbw_GBps(const Measurement& measurement, const Row& row);
 // size_bytes,time_us,algbw_GBps,busbw_GBps and, where there is a spread, min_us,max_us. The
 // bandwidth columns are for people: reading takes the time. `lambcast measure` adds the column
 // `wrong`, elements that differ from the exact result, empty where none was checked. A header
-// without `kind` is taken as published. Throws Error with file, line and reason, also for a row
-// with wrong results.
-Measurement read_measurement_csv(std::string_view text, std::string_view name);
+// without `kind` is taken as published; `operation` and `ranks` stand for lines it lacks. Throws
+// Error with file, line and reason, also for a row with wrong results.
+Measurement read_measurement_csv(std::string_view text, std::string_view name,
+                                 std::optional<Operation> operation = {},
+                                 std::optional<int> ranks = {});
 std::string write_measurement_csv(const Measurement& measurement);
 
 // Its parts, for rows that are written one by one: the comment lines with their line ends, and the

@@ -88,18 +88,23 @@ double microseconds(Duration d) { return static_cast<double>(d.ps()) / 1e6; }
 
 }  // namespace
 
-Measurement read_measurement_csv(std::string_view text, std::string_view name) {
+Measurement read_measurement_csv(std::string_view text, std::string_view name,
+                                 std::optional<Operation> operation, std::optional<int> ranks) {
   const csv::Table table = csv::parse(text, name);
   Measurement result;
   result.provenance.kind = Kind::published;
-  bool has_operation = false;
+  result.operation = operation.value_or(Operation::all_reduce);
+  result.ranks = ranks.value_or(0);
+  bool has_operation = operation.has_value();
   int line = 0;
   for (const std::string& comment : table.comments) {
     read_header_line(comment, ++line, name, result, has_operation);
   }
   const std::string file(name);
-  if (!has_operation) fail_input({file, 0, {}}, "has no '# collective: ...' line");
-  if (result.ranks == 0) fail_input({file, 0, {}}, "has no '# ranks: ...' line");
+  if (!has_operation)
+    fail_input({file, 0, {}}, "has no '# collective: ...' line: name it with --op");
+  if (result.ranks == 0)
+    fail_input({file, 0, {}}, "has no '# ranks: ...' line: give them with --ranks");
   const bool spread = table.has("min_us") && table.has("max_us");
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     if (table.has("wrong") && !table.text(i, "wrong").empty() && table.number(i, "wrong") > 0) {

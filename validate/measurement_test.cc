@@ -93,8 +93,9 @@ TEST_CASE("what is written reads back the same") {
 
 TEST_CASE("a broken table is refused with file, line and reason") {
   CHECK(refusal(kTable, "# collective: alltoall\n", "") ==
-        "t.csv: has no '# collective: ...' line");
-  CHECK(refusal(kTable, "# ranks: 4\n", "") == "t.csv: has no '# ranks: ...' line");
+        "t.csv: has no '# collective: ...' line: name it with --op");
+  CHECK(refusal(kTable, "# ranks: 4\n", "") ==
+        "t.csv: has no '# ranks: ...' line: give them with --ranks");
   CHECK(refusal(kTable, "ranks: 4", "ranks: four") ==
         "t.csv:2: ranks: 'four' is not a count (allowed: a whole number from 1)");
   CHECK_THAT(refusal(kTable, "# source", "# kind: guessed\n# source"),

@@ -105,7 +105,9 @@ std::vector<CostSource> sources_of(const Training& training) {
   if (training.gpus == 1) return sources;
   add("gpu_link", cluster.gpu_link.provenance);
   if (training.nodes() > 1) {
+    add("gpu_nic", cluster.gpu_nic.provenance);
     add("nic_bandwidth", cluster.nic_bandwidth.provenance);
+    add("fabric_oversubscription", cluster.fabric.oversubscription.provenance);
     add("nccl_nic_efficiency", cluster.nccl.nic_efficiency.provenance);
     if (cluster.port_queue) {
       add("port_queue", cluster.port_queue->depth.provenance);

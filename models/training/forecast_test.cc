@@ -153,6 +153,29 @@ TEST_CASE("forecast: what it rests on is named, and the weakest of it counts") {
   }
   CHECK_THAT(costs, Catch::Matchers::VectorContains(std::string("nic_bandwidth")));
   CHECK_THAT(costs, Catch::Matchers::VectorContains(std::string("compression_kernels")));
+  const auto source_of = [](const Forecast& forecast, const std::string& cost) {
+    for (const CostSource& source : forecast.sources)
+      if (source.cost == cost) return source.provenance;
+    FAIL("nothing is said of " << cost);
+    return Provenance();
+  };
+  // The way to the NIC and what lies between the nodes, as the description has them.
+  TrainingCase rails{OptimizerType::lamb, 64, "azure-ndv2"};
+  const Forecast single_switch = forecast_of(training_of(rails));
+  const Provenance to_nic = source_of(single_switch, "gpu_nic");
+  CHECK(to_nic.kind == load_cluster("azure-ndv2", {}).gpu_nic.provenance.kind);
+  CHECK(to_nic.source == load_cluster("azure-ndv2", {}).gpu_nic.provenance.source);
+  const Provenance blocks_nothing = source_of(single_switch, "fabric_oversubscription");
+  CHECK(blocks_nothing.kind == Kind::assumed);
+  CHECK(blocks_nothing.source == "a single switch, which blocks nothing");
+  rails.settings = {{"fabric.kind", "fat-tree"},
+                    {"fabric.nodes_per_leaf", "4"},
+                    {"fabric.oversubscription",
+                     R"({value = 8.0, kind = "published", source = "the operator's page"})"}};
+  const Forecast blocking = forecast_of(training_of(rails));
+  CHECK(source_of(blocking, "fabric_oversubscription").kind == Kind::published);
+  CHECK(source_of(blocking, "fabric_oversubscription").source == "the operator's page");
+  CHECK(blocking.run.time_s > single_switch.run.time_s);
   CHECK(weakest(many.sources) == Kind::assumed);
   CHECK(weakest({{"a", {Kind::measured, "x"}}, {"b", {Kind::published, "y"}}}) == Kind::published);
 }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <optional>
 
@@ -154,7 +155,8 @@ std::optional<Calibration> calibration_of(std::span<const Measurement> tables,
   if (std::none_of(tables.begin(), tables.end(), of_library)) return {};
   Calibration calibration;
   calibration.mpi = mpi;
-  calibration.sizes = calibration.ranks = calibration.nodes = {no_limit, 0};
+  calibration.sizes = {no_limit, 0};
+  std::map<int, Calibration::Range> nodes;  // by GPUs per node
   const auto widen = [](Calibration::Range& range, double value) {
     range = {std::min(range.low, value), std::max(range.high, value)};
   };
@@ -167,9 +169,10 @@ std::optional<Calibration> calibration_of(std::span<const Measurement> tables,
           calibration.operations.end())
         calibration.operations.push_back(op);
     }
-    widen(calibration.ranks, series.ranks);
-    widen(calibration.nodes, series.nodes);
+    widen(nodes.try_emplace(series.gpus_per_node, no_limit, 0).first->second, series.nodes);
   }
+  for (const auto& [gpus_per_node, range] : nodes)
+    calibration.layouts.push_back({gpus_per_node, range});
   for (const Point& point : points)
     if (of_library(tables[point.table])) widen(calibration.sizes, point.size.value());
   for (const SizeBand& band : size_bands) {

@@ -68,11 +68,15 @@ toml::table section(const Calibration& calibration, const std::string& source) {
   table.insert("operations", std::move(operations));
   table.insert("smallest", value_text(Unit::bytes, calibration.sizes.low));
   table.insert("largest", value_text(Unit::bytes, calibration.sizes.high));
-  const auto range = [](const Calibration::Range& ends) {
-    return toml::array{static_cast<std::int64_t>(ends.low), static_cast<std::int64_t>(ends.high)};
-  };
-  table.insert("ranks", range(calibration.ranks));
-  table.insert("nodes", range(calibration.nodes));
+  toml::array layouts;
+  for (const auto& [gpus_per_node, nodes] : calibration.layouts) {
+    toml::table entry;
+    entry.insert("nodes", toml::array{static_cast<std::int64_t>(nodes.low),
+                                      static_cast<std::int64_t>(nodes.high)});
+    entry.insert("gpus_per_node", gpus_per_node);
+    layouts.push_back(std::move(entry));
+  }
+  table.insert("layouts", std::move(layouts));
   toml::array bands;
   for (const Calibration::Band& band : calibration.bands) {
     toml::table entry;
@@ -92,7 +96,7 @@ const std::vector<std::string_view> reading_order{"name",        "description",
                                                   "value",       "kind",
                                                   "source",      "library",
                                                   "operations",  "smallest",
-                                                  "largest",     "ranks",
+                                                  "largest",     "layouts",
                                                   "nodes",       "below",
                                                   "low",         "high",
                                                   "gpus",        "gpu_peers",

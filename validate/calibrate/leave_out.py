@@ -5,9 +5,11 @@
 
 Fits descriptions to parts of the public tables, forecasts the rest, and prints for every size band
 what 90 of 100 rows were off by beyond the band of their fit, as topologies/calibration.h widens it:
-excess = sqrt(max(0, log(measured / forecast)^2 - log(end of the band)^2)), and per doubling past
-the ranks and nodes measured in the experiments called w. Beside it: how many rows lie inside the
-interval that the program gave them, which is meant to be 90 of 100. Takes a minute.
+excess = sqrt(max(0, log(measured / forecast)^2 - log(end of the band)^2)). In the experiments
+called w that is for a doubling: divided by the root of how many lie between a table's layout and
+the nearest measured one. In u nothing is fitted, tables are forecast from the descriptions before,
+and fabrics count alike, however many rows they have. Beside it: how many rows lie inside the
+interval that the program gave them, which is meant to be 90 of 100. Takes a minute or two.
 """
 
 import csv
@@ -24,17 +26,30 @@ BANDS = ((65536, "below 64 KiB"), (4 * 1048576, "to 4 MiB"), (math.inf, "above")
 OPERATIONS = ("allgather", "allreduce", "reducescatter")
 
 
-def perlmutter(operations=OPERATIONS, nodes=(1, 2, 4, 8)):
+def perlmutter(operations=OPERATIONS, nodes=(1, 2, 4, 8), gpus_per_node=(1, 2, 4)):
     found = []
     for path in sorted(TABLES.glob("perlmutter_*.csv")):
-        operation, table_nodes = re.match(r"perlmutter_(\w+)_a100_(\d+)n", path.name).groups()
-        if operation in operations and int(table_nodes) in nodes:
+        operation, table_nodes, ranks = re.match(r"perlmutter_(\w+)_a100_(\d+)n(\d+)r",
+                                                 path.name).groups()
+        if (operation in operations and int(table_nodes) in nodes
+                and int(ranks) // int(table_nodes) in gpus_per_node):
             found.append(path)
     return found
 
 
 def h100(*letters):
     return [next(TABLES.glob(f"*nccltests309{letter}.csv")) for letter in letters]
+
+
+def nic_rate(base):
+    """Whether a description says what its NICs really carry (nic_rate_of in cluster.h)."""
+    text = (HERE / "bases" / f"{base}.toml").read_text(encoding="utf-8")
+    rates = []
+    for key in ("nominal", "bandwidth"):
+        number, unit = re.search(rf'^{key} = {{ value = "(\S+) (\S+)"', text, re.M).groups()
+        rates.append(float(number) / (8 if unit == "Gbit/s" else 1))
+    assumed = re.search(r'^bandwidth = .* kind = "assumed"', text, re.M)
+    return "effective" if not assumed and rates[1] < rates[0] else "nominal"
 
 
 def experiments():
@@ -44,6 +59,11 @@ def experiments():
                perlmutter(nodes=unseen))
     yield "w", "H100", "hgx-h100-ndr", h100("a"), h100("e")
     yield "w", "H100", "hgx-h100-ndr", h100("e"), h100("a", "d")
+    for fitted, unseen in (((4,), (1, 2)), ((1,), (2, 4)), ((2,), (1, 4)), ((1, 2), (4,)),
+                           ((2, 4), (1,)), ((1, 4), (2,))):
+        yield ("w", "GPUs a node", "perlmutter-a100",
+               perlmutter(nodes=(2, 4, 8), gpus_per_node=fitted),
+               perlmutter(nodes=(2, 4, 8), gpus_per_node=unseen))
     for one in OPERATIONS:
         for other in OPERATIONS:
             if one != other:
@@ -51,6 +71,10 @@ def experiments():
     one, several = perlmutter(nodes=(1,)), perlmutter(nodes=(2, 4, 8))
     yield "c", "one node", "perlmutter-a100", several, one
     yield "c", "several", "perlmutter-a100", one, several
+    with open(TABLES / "tables.csv", encoding="utf-8") as text:
+        for row in csv.DictReader(text):
+            if (TABLES / row["table"]).exists():
+                yield "u", nic_rate(row["cluster"]), row["cluster"], [], [TABLES / row["table"]]
 
 
 def run(*arguments):
@@ -60,9 +84,11 @@ def run(*arguments):
         sys.exit(result.stderr.strip())
 
 
-def value(description, key):
-    return [float(x) for x in
-            re.search(rf"^{key} = \[(\S+), (\S+)\]", description, re.M).groups()]
+def layouts_of(description):
+    """(fewest nodes, most nodes, GPUs of each) that were fitted."""
+    return [tuple(map(int, found)) for found in
+            re.findall(r"^\[\[calibration\.layouts\]\]\n"
+                       r"nodes = \[(\d+), (\d+)\]\ngpus_per_node = (\d+)", description, re.M)]
 
 
 def bands_of(description):
@@ -72,17 +98,21 @@ def bands_of(description):
                        r"low = (\S+)\nhigh = (\S+)", description, re.M)]
 
 
-def doublings_past(x, measured):
-    low, high = measured
-    return max(0, math.log2(low / x), math.log2(x / high))
+def doublings(ranks, nodes, layouts):
+    """To the nearest layout."""
+    return min(max(0, math.log2(fewest / nodes), math.log2(nodes / most))
+               + abs(math.log2(ranks / nodes / gpus)) for fewest, most, gpus in layouts)
 
 
 def excesses(lambcast, folder, base, fitted, unseen, per_doubling):
     """(size, excess, inside its interval) of every row of the unseen tables."""
-    mine, rows = folder / "mine.toml", folder / "rows.csv"
-    run(lambcast, "calibrate", "--cluster", HERE / "bases" / f"{base}.toml", "-o", mine, *fitted)
-    description = mine.read_text(encoding="utf-8")
-    bands = bands_of(description)
+    mine, rows = HERE / "bases" / f"{base}.toml", folder / "rows.csv"
+    bands = [(math.inf, 1, 1)]
+    if fitted:
+        base, mine = mine, folder / "mine.toml"
+        run(lambcast, "calibrate", "--cluster", base, "-o", mine, *fitted)
+        description = mine.read_text(encoding="utf-8")
+        bands = bands_of(description)
     for table in unseen:
         run(lambcast, "validate", "--against", table, "--cluster", mine, "--rows", rows)
         with open(rows, encoding="utf-8") as text:
@@ -93,15 +123,20 @@ def excesses(lambcast, folder, base, fitted, unseen, per_doubling):
                 end = math.log(high if off > 0 else low)
                 excess = math.sqrt(max(0.0, off * off - end * end))
                 if per_doubling:
-                    excess /= max(doublings_past(int(row["ranks"]), value(description, "ranks")),
-                                  doublings_past(int(row["nodes"]), value(description, "nodes")))
+                    excess /= math.sqrt(doublings(int(row["ranks"]), int(row["nodes"]),
+                                                  layouts_of(description)))
                 inside = float(row["low_us"]) <= float(row["measured_us"]) <= float(row["high_us"])
                 yield size, excess, inside
 
 
 def quantile(values, q):
-    values = sorted(values)
-    return values[math.ceil(q * len(values)) - 1]
+    """Of (value, weight): below it lies that share of the weight."""
+    left = q * sum(weight for _, weight in values) * (1 - 1e-9)
+    for value, weight in sorted(values):
+        left -= weight
+        if left <= 0:
+            return value
+    return math.nan
 
 
 def main():
@@ -109,20 +144,21 @@ def main():
         print(__doc__.strip(), file=sys.stderr)
         return 2
     lambcast = pathlib.Path(sys.argv[1]).resolve() / "lambcast"
-    found = {}
+    found = {}  # by what is sought and name, the rows by description
     with tempfile.TemporaryDirectory() as folder:
         for sought, name, base, fitted, unseen in experiments():
-            found.setdefault((sought, name), []).extend(
+            found.setdefault((sought, name), {}).setdefault(base, []).extend(
                 excesses(lambcast, pathlib.Path(folder), base, fitted, unseen, sought == "w"))
     print(f"{'':<14}" + "".join(f"{name:>26}" for _, name in BANDS))
-    for (sought, name), rows in found.items():
+    for (sought, name), fabrics in found.items():
         line = f"{sought} {name:<12}"
         below = 0
         for end, _ in BANDS:
-            band = [(excess, inside) for size, excess, inside in rows if below <= size < end]
+            band = [[row for row in rows if below <= row[0] < end] for rows in fabrics.values()]
             below = end
-            covered = sum(inside for _, inside in band)
-            line += f"{quantile([e for e, _ in band], 0.9):>9.2f} ({covered:>4} of {len(band):>4})"
+            off = [(excess, 1 / len(rows)) for rows in band for _, excess, _ in rows]
+            covered = sum(inside for rows in band for _, _, inside in rows)
+            line += f"{quantile(off, 0.9):>9.2f} ({covered:>4} of {len(off):>4})"
         print(line)
     return 0
 

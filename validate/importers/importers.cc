@@ -2,17 +2,41 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "sim/base/csv.h"
 #include "validate/importers/lines.h"
+#include "validate/importers/rank_count.h"
 
 namespace lambcast::validate {
 namespace {
 
-// Our CSV says all that the hints could, but may leave the nodes out: what contradicts it is
-// refused.
+// The bandwidths beside a time must be those of that time and of so many ranks.
+void check_bandwidths(const csv::Table& table, const Measurement& m) {
+  if (!table.has("algbw_GBps")) return;
+  std::vector<PrintedBandwidth> printed;
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    const std::string& algbw = table.text(i, "algbw_GBps");
+    if (algbw.empty()) continue;
+    const double rate = table.number(i, "algbw_GBps");
+    check_algbw(m.rows[i].size.value(), table.text(i, "time_us"), algbw,
+                {table.name, table.lines[i], {}});
+    if (!table.has("busbw_GBps") || table.text(i, "busbw_GBps").empty()) continue;
+    // Tables put together by hand have the one from the time as printed, the other as printed.
+    const double of_time = rounding_of(table.text(i, "time_us")) / table.number(i, "time_us");
+    printed.push_back(
+        {rate, table.number(i, "busbw_GBps"),
+         std::max({rounding_of(algbw), rounding_of(table.text(i, "busbw_GBps")), rate * of_time}),
+         table.lines[i]});
+  }
+  check_ratio(m.operation, m.ranks, printed, table.name);
+}
+
+// Hints fill in what our CSV leaves out; what contradicts it is refused.
 std::vector<Measurement> import_csv(std::string_view text, std::string_view name,
                                     const ImportHints& hints) {
   const std::string file(name);
-  Measurement m = read_measurement_csv(text, file);
+  Measurement m = read_measurement_csv(text, file, hints.operation, hints.ranks);
   if (hints.operation && *hints.operation != m.operation) {
     fail_input({file, 0, "--op"}, fmt::format("is a table of {}, not of {}", name_of(m.operation),
                                               name_of(*hints.operation)));
@@ -25,6 +49,7 @@ std::vector<Measurement> import_csv(std::string_view text, std::string_view name
   agree("--ranks", m.ranks, hints.ranks);
   agree("--nodes", m.nodes, hints.nodes);
   if (hints.nodes) m.nodes = hints.nodes;
+  check_bandwidths(csv::parse(text, name), m);
   return {m};
 }
 

@@ -1,8 +1,13 @@
 #include "validate/importers/importers.h"
 
-#include <catch2/catch.hpp>
+#include <fmt/format.h>
 
+#include <catch2/catch.hpp>
+#include <filesystem>
+
+#include "sim/base/file.h"
 #include "validate/importers/fixtures.h"
+#include "validate/importers/lines.h"
 #include "validate/importers/rank_count.h"
 
 using namespace lambcast;
@@ -176,6 +181,77 @@ TEST_CASE("a hint fills what our CSV leaves out and may not contradict it") {
   hints.operation = Operation::all_reduce;
   CHECK(refusal(import_measurements, csv, hints) ==
         "f: --op: is a table of all_gather, not of all_reduce");
+}
+
+TEST_CASE("hints stand for the lines that a CSV lacks") {
+  const std::string csv = "size_bytes,time_us\n16,5\n";
+  ImportHints hints = ranks(4);
+  CHECK(refusal(import_measurements, csv, hints) ==
+        "f: has no '# collective: ...' line: name it with --op");
+  hints.operation = Operation::all_gather;
+  hints.nodes = 2;
+  const Measurement m = import_measurements(csv, "f", hints).front();
+  CHECK(m.operation == Operation::all_gather);
+  CHECK(m.ranks == 4);
+  CHECK(m.nodes == 2);
+  hints.ranks.reset();
+  CHECK(refusal(import_measurements, csv, hints) ==
+        "f: has no '# ranks: ...' line: give them with --ranks");
+}
+
+TEST_CASE("the bandwidths of a CSV belong to its times and ranks") {
+  const auto table = [](const char* count, const char* rows) {
+    return fmt::format(
+        "# collective: all_reduce\n# ranks: {}\n"
+        "size_bytes,time_us,algbw_GBps,busbw_GBps\n{}",
+        count, rows);
+  };
+  // 16 ranks: 2 * 15 / 16 = 1.875.
+  const char* good = "1048576,100,10.49,19.66\n4194304,200.0,20.97,39.32\n";
+  CHECK(import_measurements(table("16", good), "f").front().rows.size() == 2);
+  CHECK(refusal(import_measurements, table("8", good)) ==
+        "f:4: busbw / algbw is 1.874 where all_reduce over 8 ranks has 1.750: the collective or "
+        "the number of ranks is another");
+  CHECK(refusal(import_measurements,
+                table("16", "1048576,100,10.49,19.66\n4194304,0.200,20.97,39.32\n")) ==
+        "f:5: size / time is 20971.52 GB/s but algbw says 20.97: the columns do not line up");
+  // As rounded as tables are published: a coarse time, bandwidths of one digit, none at all.
+  for (const char* rows :
+       {"8,29,0.00,0.00\n", "1024,24.6,0.04,0.08\n", "1048576,1e2,10,20\n", "1048576,100,,\n",
+        "1048576,100,10.5,\n", "8388608,151.6,55.33,103.78\n"})
+    CHECK(import_measurements(table("16", rows), "f").front().rows.size() == 1);
+  // Columns may be missing, and a word is no bandwidth.
+  CHECK(import_measurements("# collective: all_reduce\n# ranks: 8\nsize_bytes,time_us,algbw_GBps\n"
+                            "1048576,100,10.5\n",
+                            "f")
+            .front()
+            .rows.size() == 1);
+  CHECK_THAT(refusal(import_measurements, table("16", "1048576,100,fast,19.66\n")),
+             Catch::StartsWith("f:4"));
+}
+
+TEST_CASE("every table that ships inside passes, and none with its times a thousandth") {
+  int tables = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(LAMBCAST_FIXTURES "/../../replay/collectives")) {
+    const std::string name = entry.path().filename().string();
+    const std::string text = read_file(entry.path().string());
+    if (text.find("size_bytes,time_us") == std::string::npos) continue;
+    INFO(name);
+    ++tables;
+    CHECK(import_measurements(text, name).size() == 1);
+    std::string wrong;
+    for (const std::string_view line : lines_of(text)) {
+      const std::size_t from = line.find(','), to = line.find(',', from + 1);
+      const auto us = line.empty() || line[0] == '#' || from == std::string_view::npos
+                          ? std::nullopt
+                          : as_number(line.substr(from + 1, to - from - 1));
+      wrong += us ? fmt::format("{},{}{}\n", line.substr(0, from), *us / 1000, line.substr(to))
+                  : fmt::format("{}\n", line);
+    }
+    CHECK_THAT(refusal(import_measurements, wrong), Catch::Contains("do not line up"));
+  }
+  CHECK(tables == 53);
 }
 
 TEST_CASE("in-place columns are asked of nccl-tests alone") {

@@ -277,7 +277,7 @@ class Reader {
     if (us <= 0) fail(line, fmt::format("the time is {}", part[0]));
     const PrintedBandwidth printed{number(part[1], "algbw", line), number(part[2], "busbw", line),
                                    std::max(rounding_of(part[1]), rounding_of(part[2])), line};
-    check_columns(preamble, part, us, printed);
+    check_algbw(preamble.size, part[0], part[1], {file_, line, {}});
     if (part[3] != "N/A" && run_.counts_wrong && number(part[3], "#wrong", line) > 0) {
       fail(line, fmt::format("{} elements of the result are wrong", part[3]));
     }
@@ -297,19 +297,6 @@ class Reader {
     const std::optional<double> value = as_number(word);
     if (!value) fail(line, fmt::format("{} is '{}', no finite number", column, word));
     return *value;
-  }
-
-  // algbw must be size / time, or the columns are not what we take them for.
-  void check_columns(const Preamble& preamble, const Words& part, double us,
-                     const PrintedBandwidth& printed) const {
-    const double expected = preamble.size / us / 1e3;
-    const double tolerance =
-        expected * (rounding_of(part[0]) / us + 0.005) + rounding_of(part[1]) * 1.01;
-    if (std::abs(expected - printed.algbw) > tolerance) {
-      fail(preamble.line, fmt::format("size / time is {:.2f} GB/s but algbw says {}: the columns "
-                                      "do not line up",
-                                      expected, part[1]));
-    }
   }
 
   // Sizes grow within a table; -d all, -o all and repeated cycles start another one.

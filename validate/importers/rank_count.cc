@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "validate/importers/lines.h"
+
 namespace lambcast::validate {
 namespace {
 
@@ -29,6 +31,18 @@ double ranks_of(Operation operation, double ratio) {
 }
 
 }  // namespace
+
+void check_algbw(double size_bytes, std::string_view time_us, std::string_view algbw_GBps,
+                 const Where& where) {
+  const double us = as_number(time_us).value_or(0);
+  const double expected = size_bytes / us / 1e3;
+  const double tolerance =
+      expected * (rounding_of(time_us) / us + 0.005) + rounding_of(algbw_GBps) * 1.01;
+  if (std::abs(expected - as_number(algbw_GBps).value_or(0)) > tolerance)
+    fail_input(where, fmt::format("size / time is {:.2f} GB/s but algbw says {}: the columns do "
+                                  "not line up",
+                                  expected, algbw_GBps));
+}
 
 std::optional<int> ranks_from_ratio(Operation operation,
                                     const std::vector<PrintedBandwidth>& rows) {

@@ -1,7 +1,10 @@
-// What the ratio busbw / algbw of a table says about its collective and its number of ranks.
+// What the bandwidths printed beside a time say: whether they belong to it, and by the ratio busbw
+// / algbw, about the collective and its number of ranks.
 #pragma once
 
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/base/error.h"
@@ -16,6 +19,10 @@ struct PrintedBandwidth {
   double rounding = 0;
   int line = 0;
 };
+
+// Throws Error unless algbw is size / time, each within its rounding and half a percent.
+void check_algbw(double size_bytes, std::string_view time_us, std::string_view algbw_GBps,
+                 const Where& where);
 
 // The number of ranks that the ratio implies, or empty when the factor of the operation does not
 // depend on the ranks or the numbers are too coarse to tell n from n+1.
