@@ -127,6 +127,38 @@ TEST_CASE("nccl is preferred, else the most common backend, for compressed rows 
   CHECK(rows(throughput_figure(points).data).size() == 3);
 }
 
+TEST_CASE("an optimizer whose stack has kernels of its own stays in the figures") {
+  // As on dgx-a100-80g: plain optimizers run NVIDIA's kernels, compressed ones DeepSpeed's.
+  std::vector<Point> points = {plain(8, 80), plain(16, 120), packed(8, 100), packed(16, 190)};
+  for (Point& p : points) p.kernels = p.compressed() ? "deepspeed" : "nvidia";
+  points.push_back(points[3]);  // a third compressed row, so that counts differ
+  points.back().freeze_step = 500;
+  for (const bool compressed_first : {false, true}) {
+    if (compressed_first) std::rotate(points.begin(), points.begin() + 2, points.end());
+    const Figure figure = throughput_figure(points);
+    CHECK(rows(figure.data) == (compressed_first
+                                    ? std::vector<std::string>{"8 100 80 100", "16 190 120 200"}
+                                    : std::vector<std::string>{"8 80 100 100", "16 120 190 200"}));
+    CHECK(contains(figure.caption, "kernel costs "));
+    CHECK(contains(figure.caption, "nvidia"));
+    CHECK(contains(figure.caption, "deepspeed"));
+    CHECK_FALSE(contains(freeze_figure(points, "onebit_lamb").data, "?"));
+  }
+  // The same kernels for all where all have them.
+  for (Point p : {plain(8, 90), plain(16, 140), packed(8, 110), packed(16, 200)}) {
+    p.kernels = "fused";
+    points.push_back(p);
+  }
+  CHECK(contains(throughput_figure(points).caption, "kernel costs fused,"));
+}
+
+TEST_CASE("a plain run that no row has is not in the legend of the freeze figure") {
+  const Figure figure = freeze_figure({packed(8, 100, 0), packed(8, 50, 500)}, "onebit_lamb");
+  CHECK(contains(figure.data, "# freeze_percent \"NCCL\"\n"));
+  CHECK_FALSE(contains(figure.script, "plain"));
+  CHECK_FALSE(contains(figure.caption, "dashed"));
+}
+
 TEST_CASE("of rows with the same coordinates the fastest is drawn, and the caption says so") {
   Point other = packed(16, 170);
   other.micro_batch = 8;

@@ -79,8 +79,27 @@ Slice settled(const std::vector<Point>& points) {
   keep_most_common(slice, "", &Point::model);
   keep_most_common(slice, "seq_len", &Point::seq_len);
   keep_most_common(slice, "network model", &Point::network);
-  keep_most_common(slice, "kernel costs", &Point::kernels);
+  keep_usual(slice, "kernel costs", &Point::kernels);
   return slice;
+}
+
+void keep_usual(Slice& slice, std::string_view label, std::string Point::*field) {
+  const auto text = [field](const Point& p) { return p.*field; };
+  std::map<std::pair<std::string, std::string>, std::string> usual;  // by cluster and optimizer
+  for (const std::string& cluster : names(slice.points, &Point::cluster)) {
+    const Points there = select(slice.points, [&](const Point& p) { return p.cluster == cluster; });
+    const std::string common = most_common(there, text);
+    for (const std::string& optimizer : names(there, &Point::optimizer)) {
+      const Points own = select(there, [&](const Point& p) { return p.optimizer == optimizer; });
+      const bool has_common =
+          std::any_of(own.begin(), own.end(), [&](const Point* p) { return text(*p) == common; });
+      usual[{cluster, optimizer}] = has_common ? common : most_common(own, text);
+    }
+  }
+  keep_if(slice, [&](const Point& p) { return text(p) == usual.at({p.cluster, p.optimizer}); });
+  std::vector<std::string> kept = names(slice.points, field);
+  std::erase(kept, "");
+  if (!kept.empty()) slice.facts.push_back(fmt::format("{} {}", label, fmt::join(kept, " or ")));
 }
 
 void keep_usual_backend(Slice& slice) {

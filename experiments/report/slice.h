@@ -33,6 +33,10 @@ void keep_if(Slice& slice, const std::function<bool(const Point&)>& wanted);
 void keep_most_common(Slice& slice, std::string_view label, std::string Point::*field);
 void keep_most_common(Slice& slice, std::string_view label, double Point::*field);
 
+// Per cluster keeps the most common value of `field`; an optimizer that never ran with it there
+// keeps its own most common one, since stacks run kernels of their own for some optimizers.
+void keep_usual(Slice& slice, std::string_view label, std::string Point::*field);
+
 // nccl where it exists, else the most common backend; plain and compressed rows on their own,
 // since a compressed backend carries no plain gradients.
 void keep_usual_backend(Slice& slice);
