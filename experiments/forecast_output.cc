@@ -61,6 +61,7 @@ std::string description_hash(const std::string& origin, const std::vector<std::s
 Json inputs_json(const Training& training) {
   const auto& optimizer = *training.config.optimizer;
   const Cluster& cluster = *training.cluster;
+  const auto freeze_step = freeze_step_of(training);
   Json inputs{{"model", training.model->name},
               {"parameters", parameters(*training.model)},
               {"optimized_parameters", optimized_parameters(*training.model)},
@@ -79,7 +80,7 @@ Json inputs_json(const Training& training) {
               {"global_batch", training.batch.train},
               {"seq_len", training.seq_len},
               {"steps", training.steps},
-              {"freeze_step", optimizer.freeze_step.value},
+              {"freeze_step", freeze_step ? Json(*freeze_step) : Json(nullptr)},
               {"fp16", training.config.fp16.enabled.value},
               {"bf16", training.config.bf16_enabled.value},
               {"gradient_bytes_per_element", gradient_bytes(training)},
@@ -89,7 +90,7 @@ Json inputs_json(const Training& training) {
               {"network", training.network == NetworkModel::flow ? "flow" : "analytic"},
               {"symmetry", training.expand ? "off" : "auto"},
               {"overlap", training.overlap == Overlap::ddp ? "ddp" : "none"},
-              {"kernels", training.kernels == Kernels::fused ? "fused" : "deepspeed"}};
+              {"kernels", std::string(kernels_of(training))}};
   if (!training.config.file.empty()) {
     inputs["config"] = training.config.file;
     inputs["config_hash"] = file_hash(training.config.file);

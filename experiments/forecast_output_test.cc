@@ -157,6 +157,26 @@ TEST_CASE("json: files are named with their hash") {
   CHECK(inputs.at("config_hash") == "fnv1a64:" + hash_of(text));
 }
 
+TEST_CASE("json: freeze_step is where compression starts, and the kernels are those that run") {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("01_adam.json", R"({"train_batch_size": 4096,
+    "optimizer": {"type": "ZeroOneAdam", "params": {"lr": 1e-3, "var_freeze_step": 12500}},
+    "fp16": {"enabled": true}})");
+  const auto inputs = [](const WhatIf& what_if) { return Run(what_if).json().at("inputs"); };
+  CHECK(inputs({{"model", "bert-large"},
+                {"cluster", "paper-eth40-v100"},
+                {"gpus", "8"},
+                {"micro_batch", "16"},
+                {"config", file}})
+            .at("freeze_step") == 12500);
+  CHECK(inputs(onebit).at("freeze_step") == 1001);
+  WhatIf plain = onebit;
+  plain["optimizer"] = "lamb";
+  plain["cluster"] = "dgx-a100-80g";
+  CHECK(inputs(plain).at("freeze_step").is_null());
+  CHECK(inputs(plain).at("kernels") == "nvidia");
+}
+
 TEST_CASE("table: says what ran, how fast, against what and from where") {
   const Run run(onebit);
   const std::string table = forecast_table(run.scenario, run.result, run.findings);
@@ -246,6 +266,10 @@ TEST_CASE("csv: a row says what the JSON says") {
     for (const char* stage : {"uniform", "warmup", "compression", "silent"})
       if (!table.text(0, std::string(stage) + "_step_time_us").empty()) --present;
     CHECK(present == 0);
+    const Json& inputs = json.at("inputs");
+    CHECK(table.text(0, "kernels") == inputs.at("kernels").get<std::string>());
+    const Json& freeze_step = inputs.at("freeze_step");
+    CHECK(table.text(0, "freeze_step") == (freeze_step.is_null() ? "" : freeze_step.dump()));
     CHECK(table.number(0, "run_time_s") == json.at("run").at("time_s").get<double>());
     CHECK(table.number(0, "speedup_vs_baseline") ==
           json.at("run").at("speedup_vs_baseline").get<double>());

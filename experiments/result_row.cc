@@ -44,11 +44,6 @@ const StageForecast* find_stage(const Forecast& forecast, StepKind kind) {
 
 std::string whole(std::int64_t value) { return fmt::format("{}", value); }
 
-std::string kernels_name(Kernels kernels) {
-  constexpr const char* names[] = {"deepspeed", "deepspeed", "nvidia", "fused"};
-  return names[static_cast<std::size_t>(kernels)];
-}
-
 }  // namespace
 
 const std::vector<std::string>& result_columns() {
@@ -82,7 +77,7 @@ const std::vector<std::string>& result_columns() {
 std::vector<std::string> result_row(const Scenario& scenario, const Forecast& forecast) {
   const Training& training = scenario.training;
   const auto& optimizer = *training.config.optimizer;
-  const bool onebit = deepspeed::is_onebit(optimizer.type);
+  const auto freeze_step = freeze_step_of(training);
   std::vector<std::string> row{training.model->name,
                                training.cluster->name,
                                std::string(deepspeed::name_of(optimizer.type)),
@@ -94,11 +89,7 @@ std::vector<std::string> result_row(const Scenario& scenario, const Forecast& fo
                                whole(training.batch.train),
                                whole(training.seq_len),
                                whole(training.steps),
-                               onebit
-                                   ? whole(optimizer.type == deepspeed::OptimizerType::zero_one_adam
-                                               ? optimizer.var_freeze_step.value
-                                               : optimizer.freeze_step.value)
-                                   : ""};
+                               freeze_step ? whole(*freeze_step) : ""};
   row.reserve(result_columns().size());
   for (const StepKind kind : kinds) {
     const StageForecast* stage = find_stage(forecast, kind);
@@ -122,7 +113,7 @@ std::vector<std::string> result_row(const Scenario& scenario, const Forecast& fo
        std::string(name_of(weakest(forecast.sources))),
        optimizer.cuda_aware.value ? "true" : "false",
        csv::number(training.cluster->nic_bandwidth.value.value() * 8e-9),
-       kernels_name(training.kernels),
+       std::string(kernels_of(training)),
        training.network == NetworkModel::flow ? "flow" : "analytic"});
   bool calibrated = true;
   Basis basis = Basis::this_machine;

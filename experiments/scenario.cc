@@ -305,6 +305,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   words.refuse_unknown();
   refuse_other_parallelism(words);
   Scenario scenario;
+  scenario.asked = what_if;
   Training& training = scenario.training;
   training.model =
       catalog.model(words.text("model", "a preset's name or a file"), words.below("model."));
@@ -337,6 +338,27 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   const auto of_run = deepspeed::check_run(training.config, training.steps);
   scenario.findings.insert(scenario.findings.end(), of_run.begin(), of_run.end());
   return scenario;
+}
+
+bool is_path(std::string_view name) {
+  return name.find('/') != std::string_view::npos || name.ends_with(".toml");
+}
+
+std::string_view kernels_of(const Training& training) {
+  constexpr std::string_view names[] = {"deepspeed", "deepspeed", "nvidia", "fused"};
+  return names[static_cast<std::size_t>(training.kernels)];
+}
+
+std::string_view precision_of(const Training& training) {
+  if (training.config.fp16.enabled.value) return "fp16";
+  return training.config.bf16_enabled.value ? "bf16" : "fp32";
+}
+
+std::optional<std::int64_t> freeze_step_of(const Training& training) {
+  const auto& optimizer = *training.config.optimizer;
+  if (!deepspeed::is_onebit(optimizer.type)) return std::nullopt;
+  return optimizer.type == OptimizerType::zero_one_adam ? optimizer.var_freeze_step.value
+                                                        : optimizer.freeze_step.value;
 }
 
 }  // namespace lambcast

@@ -5,7 +5,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/finding.h"
@@ -46,9 +48,19 @@ class Catalog {
 struct Scenario {
   Training training;
   std::vector<Finding> findings;
+  WhatIf asked;  // what it was resolved from
 };
 
 // Throws Error (usage) for what cannot be read or cannot run.
 Scenario resolve(const WhatIf& what_if, Catalog& catalog);
+
+// A path rather than a preset's name: it has a slash or ends in ".toml".
+bool is_path(std::string_view name);
+
+// What every output says of a training, in the words of the keys above.
+std::string_view kernels_of(const Training& training);    // "deepspeed", "nvidia", "fused"
+std::string_view precision_of(const Training& training);  // "fp16", "bf16", "fp32"
+// Where compression starts: freeze_step, var_freeze_step of 0/1 Adam; plain optimizers have none.
+std::optional<std::int64_t> freeze_step_of(const Training& training);
 
 }  // namespace lambcast
