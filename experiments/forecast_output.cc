@@ -142,6 +142,12 @@ std::string hash_of(std::string_view bytes) {
   return fmt::format("{:016x}", hash);
 }
 
+std::string run_time_text(double seconds) {
+  // A Duration, which to_text() takes, ends after 106 days.
+  return seconds < 1e6 ? to_text(Duration::seconds(seconds))
+                       : fmt::format("{:.0f} h", seconds / 3600);
+}
+
 std::string forecast_json(const Scenario& scenario, const Forecast& forecast,
                           const std::vector<Finding>& findings) {
   Json json{{"schema_version", 1}, {"tool", "lambcast"}, {"version", tool_version}};
@@ -206,8 +212,7 @@ std::string forecast_table(const Scenario& scenario, const Forecast& forecast,
   out += intervals(training, forecast);
   const RunForecast& run = forecast.run;
   out += fmt::format("\nrun: {} steps in {}, {:.1f} samples/s, {:.1f} GPU-hours", run.steps,
-                     to_text(Duration::seconds(std::min(run.time_s, 9e6))), run.samples_per_s,
-                     run.gpu_hours);
+                     run_time_text(run.time_s), run.samples_per_s, run.gpu_hours);
   if (run.cost_usd) out += fmt::format(", {:.0f} USD", *run.cost_usd);
   if (deepspeed::is_onebit(optimizer.type))
     out += fmt::format("\nagainst {}: {:.2f}x as fast, {:.2f}x fewer bytes", run.baseline_optimizer,

@@ -1,5 +1,7 @@
 #include "experiments/forecast_output.h"
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -186,6 +188,18 @@ TEST_CASE("table: says what ran, how fast, against what and from where") {
         "warmup", "compression", "run: 5993 steps in ", "against lamb: ", "4.57x fewer bytes",
         "memory: ", "rests on", "nic_bandwidth"})
     CHECK_THAT(table, Contains(text));
+}
+
+TEST_CASE("table: a run of years is as long as the JSON says") {
+  CHECK(run_time_text(90) == "90 s");
+  CHECK(run_time_text(36000) == "10 h");
+  CHECK(run_time_text(360000) == "100 h");
+  CHECK(run_time_text(1072386000) == "297885 h");
+  const Run run(onebit, {{"steps", "100000000"}, {"freeze_step", "1000"}});
+  const double hours = run.json().at("run").at("time_s").get<double>() / 3600;
+  REQUIRE(hours > 3000);
+  CHECK_THAT(forecast_table(run.scenario, run.result, run.findings),
+             Contains(fmt::format("run: 100000000 steps in {:.0f} h, ", hours)));
 }
 
 TEST_CASE("table: one line says how far the step may be off, and what that rests on") {
