@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-
-#include <fstream>
-#include <iterator>
+#include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "models/shape/load.h"
+#include "sim/base/file.h"
 
 namespace lambcast {
 
@@ -43,32 +43,34 @@ Json stage_json(const StageForecast& stage) {
           {"tflops_per_gpu", stage.tflops_per_gpu}};
 }
 
-std::string file_hash(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return {};
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  return "fnv1a64:" + hash_of(text);
+std::string hash_text(std::string_view bytes) { return "fnv1a64:" + hash_of(bytes); }
+
+// Null for what can be read only once, as a pipe.
+Json file_hash(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return nullptr;
+  return hash_text(read_file(path));
 }
 
-// What a preset or a file of the user's held when the forecast was made.
-std::string description_hash(const std::string& origin, const std::vector<std::string>& presets,
-                             std::string (*text)(const std::string&)) {
-  if (std::find(presets.begin(), presets.end(), origin) != presets.end())
-    return "fnv1a64:" + hash_of(text(origin));
-  return file_hash(origin);
+// Adds the hash of the preset or file that `asked` names, and the path of a file.
+void add_origin(Json& inputs, const std::string& what, const std::string& asked,
+                const std::function<std::string(const std::string&)>& preset_text) {
+  if (is_path(asked)) inputs[what + "_file"] = asked;
+  inputs[what + "_hash"] = is_path(asked) ? file_hash(asked) : Json(hash_text(preset_text(asked)));
 }
 
-Json inputs_json(const Training& training) {
+Json inputs_json(const Scenario& scenario) {
+  const Training& training = scenario.training;
   const auto& optimizer = *training.config.optimizer;
   const Cluster& cluster = *training.cluster;
   const auto freeze_step = freeze_step_of(training);
+  const auto asked = scenario.asked.find("device");
+  const std::string& device = asked == scenario.asked.end() ? cluster.device : asked->second;
   Json inputs{{"model", training.model->name},
               {"parameters", parameters(*training.model)},
               {"optimized_parameters", optimized_parameters(*training.model)},
               {"cluster", cluster.name},
-              {"cluster_hash", description_hash(cluster.origin, cluster_names(), cluster_text)},
               {"device", training.device->name},
-              {"device_hash", description_hash(training.device->name, device_names(), device_text)},
               {"optimizer", std::string(deepspeed::name_of(optimizer.type))},
               {"backend", std::string(deepspeed::name_of(optimizer.comm_backend_name.value))},
               {"cuda_aware", optimizer.cuda_aware.value},
@@ -91,6 +93,13 @@ Json inputs_json(const Training& training) {
               {"symmetry", training.expand ? "off" : "auto"},
               {"overlap", training.overlap == Overlap::ddp ? "ddp" : "none"},
               {"kernels", std::string(kernels_of(training))}};
+  add_origin(inputs, "model", scenario.asked.at("model"),
+             [](const std::string& name) { return std::string(model_preset_text(name)); });
+  add_origin(inputs, "cluster", cluster.origin, cluster_text);
+  add_origin(inputs, "device", device, device_text);
+  inputs["overrides"] = Json::object();
+  for (const auto& [key, value] : scenario.asked)
+    if (key.find('.') != std::string::npos) inputs["overrides"][key] = value;
   if (!training.config.file.empty()) {
     inputs["config"] = training.config.file;
     inputs["config_hash"] = file_hash(training.config.file);
@@ -151,7 +160,7 @@ std::string run_time_text(double seconds) {
 std::string forecast_json(const Scenario& scenario, const Forecast& forecast,
                           const std::vector<Finding>& findings) {
   Json json{{"schema_version", 1}, {"tool", "lambcast"}, {"version", tool_version}};
-  json["inputs"] = inputs_json(scenario.training);
+  json["inputs"] = inputs_json(scenario);
   json["stages"] = Json::array();
   for (const StageForecast& stage : forecast.stages) json["stages"].push_back(stage_json(stage));
   const RunForecast& run = forecast.run;

@@ -9,6 +9,7 @@
 
 #include "experiments/result_row.h"
 #include "experiments/temporary_folder.h"
+#include "models/shape/load.h"
 #include "sim/base/csv.h"
 
 namespace lambcast {
@@ -157,6 +158,42 @@ TEST_CASE("json: files are named with their hash") {
                           .at("inputs");
   CHECK(inputs.at("config") == file);
   CHECK(inputs.at("config_hash") == "fnv1a64:" + hash_of(text));
+}
+
+TEST_CASE("json: the hashes are those of the descriptions that were read, overrides are listed") {
+  const TemporaryFolder folder;
+  const auto inputs = [](const WhatIf& changes) {
+    return Run(onebit, changes).json().at("inputs");
+  };
+  const Json presets = inputs({});
+  CHECK(presets.at("device") == "v100-16g");
+  CHECK(presets.at("device_hash") == "fnv1a64:" + hash_of(device_text("v100-16g")));
+  CHECK(presets.at("model_hash") == "fnv1a64:" + hash_of(model_preset_text("bert-large")));
+  CHECK(presets.at("cluster_hash") == "fnv1a64:" + hash_of(cluster_text("paper-eth40-v100")));
+  CHECK(presets.at("overrides").empty());
+  for (const char* file : {"model_file", "cluster_file", "device_file", "config"})
+    CHECK_FALSE(presets.contains(file));
+
+  // A copy under the preset's name, and one under its own.
+  const std::string kept = device_text("v100-16g") + "\n# slower\n";
+  std::string renamed = kept;
+  renamed.replace(renamed.find("v100-16g"), 8, "mine-16g");
+  for (const std::string& text : {kept, renamed}) {
+    const std::string file = folder.file("device.toml", text);
+    const Json own = inputs({{"device", file}});
+    CHECK(own.at("device_file") == file);
+    CHECK(own.at("device_hash") == "fnv1a64:" + hash_of(text));
+  }
+  const std::string model(model_preset_text("bert-large")), cluster = cluster_text("dgx1-v100");
+  const Json own = inputs({{"model", folder.file("model.toml", model)},
+                           {"cluster", folder.file("cluster.toml", cluster)},
+                           {"model.ffn", "2048"},
+                           {"cluster.node.gpu_link", "20GB/s"}});
+  CHECK(own.at("model_file") == (folder.path() / "model.toml").string());
+  CHECK(own.at("model_hash") == "fnv1a64:" + hash_of(model));
+  CHECK(own.at("cluster_file") == (folder.path() / "cluster.toml").string());
+  CHECK(own.at("cluster_hash") == "fnv1a64:" + hash_of(cluster));
+  CHECK(own.at("overrides") == Json{{"cluster.node.gpu_link", "20GB/s"}, {"model.ffn", "2048"}});
 }
 
 TEST_CASE("json: freeze_step is where compression starts, and the kernels are those that run") {
