@@ -286,8 +286,45 @@ TEST_CASE("csv: the columns promised, in the order promised") {
                   "warmup_step_time_coverage",
                   "compression_step_time_coverage",
                   "silent_step_time_coverage",
-                  "compute_basis"};
-  CHECK(Keys(columns.end() - 7, columns.end()) == last);
+                  "compute_basis",
+                  "device",
+                  "gpus_per_node",
+                  "precision",
+                  "zero_stage",
+                  "overlap",
+                  "symmetry",
+                  "settings"};
+  CHECK(Keys(columns.end() - 14, columns.end()) == last);
+}
+
+TEST_CASE("csv: every key that can be asked for can be read from its row") {
+  const TemporaryFolder folder;
+  const std::string device = folder.file("mine.toml", device_text("v100-16g"));
+  const std::string model = folder.file("model.toml", std::string(model_preset_text("bert-large")));
+  const std::vector<std::pair<std::string, std::string>> asked{
+      {"precision", "bf16"},  {"zero_stage", "1"},    {"overlap", "ddp"},
+      {"symmetry", "off"},    {"device", "v100-32g"}, {"device", device},
+      {"model", model},       {"gpus_per_node", "2"}, {"cluster.node.gpu_link", "20GB/s"},
+      {"model.ffn", "2048"},  {"network", "flow"},    {"kernels", "fused"},
+      {"cuda_aware", "true"}, {"seq_len", "64"}};
+  for (const auto& [key, value] : asked) {
+    INFO(key << "=" << value);
+    const Run run(onebit, {{"optimizer", "adam"}, {key, value}});
+    const std::vector<std::string> row = result_row(run.scenario, run.result);
+    const bool shown = std::any_of(row.begin(), row.end(), [&](const std::string& field) {
+      return field == value || field == fmt::format("{}={}", key, value);
+    });
+    CHECK(shown);
+    // The same of a point that cannot run.
+    const auto refused = infeasible_row({{key, value}}, "why");
+    CHECK(std::any_of(refused.begin(), refused.end(), [&](const std::string& field) {
+      return field == value || field == fmt::format("{}={}", key, value);
+    }));
+  }
+  const Run two(onebit, {{"model.ffn", "2048"}, {"cluster.node.gpu_link", "20GB/s"}});
+  CHECK(result_row(two.scenario, two.result).back() ==
+        "cluster.node.gpu_link=20GB/s; model.ffn=2048");
+  CHECK(Run(onebit).scenario.asked == onebit);
 }
 
 TEST_CASE("csv: a row says what the JSON says") {

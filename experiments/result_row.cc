@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "sim/base/csv.h"
 
@@ -44,6 +45,17 @@ const StageForecast* find_stage(const Forecast& forecast, StepKind kind) {
 
 std::string whole(std::int64_t value) { return fmt::format("{}", value); }
 
+// What was asked and no other column shows: "cluster.node.gpu_link=25GB/s; device=mine.toml".
+// Descriptions in files count, since their names need not differ.
+std::string settings_of(const WhatIf& what_if) {
+  static const std::set<std::string> columns(result_columns().begin(), result_columns().end());
+  std::string settings;
+  for (const auto& [key, value] : what_if)
+    if (!columns.contains(key) || is_path(value))
+      settings += fmt::format("{}{}={}", settings.empty() ? "" : "; ", key, value);
+  return settings;
+}
+
 }  // namespace
 
 const std::vector<std::string>& result_columns() {
@@ -69,6 +81,9 @@ const std::vector<std::string>& result_columns() {
     for (const StepKind kind : kinds)
       all.push_back(fmt::format("{}_step_time_coverage", name_of(kind)));
     all.emplace_back("compute_basis");
+    for (const char* name :
+         {"device", "gpus_per_node", "precision", "zero_stage", "overlap", "symmetry", "settings"})
+      all.emplace_back(name);
     return all;
   }();
   return columns;
@@ -130,7 +145,11 @@ std::vector<std::string> result_row(const Scenario& scenario, const Forecast& fo
     const StageForecast* stage = find_stage(forecast, kind);
     row.push_back(stage != nullptr && stage->coverage ? csv::number(*stage->coverage) : "");
   }
-  row.emplace_back(name_of(basis));
+  row.insert(row.end(),
+             {std::string(name_of(basis)), training.device->name, whole(training.gpus_per_node),
+              std::string(precision_of(training)), whole(training.config.zero.stage.value),
+              training.overlap == Overlap::ddp ? "ddp" : "none", training.expand ? "off" : "auto",
+              settings_of(scenario.asked)});
   return row;
 }
 
@@ -139,6 +158,7 @@ std::vector<std::string> infeasible_row(const WhatIf& what_if, const std::string
   for (std::size_t i = 0; i < row.size(); ++i) {
     const std::string& column = result_columns()[i];
     if (column == "status") row[i] = "infeasible: " + reason;
+    if (column == "settings") row[i] = settings_of(what_if);
     if (const auto asked = what_if.find(column); asked != what_if.end()) row[i] = asked->second;
   }
   return row;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <map>
+#include <set>
 
 #include "embedded/study_files.h"
 #include "experiments/forecast_output.h"
@@ -128,6 +130,27 @@ std::string study_text(std::string_view name) {
   for (const EmbeddedFile& file : study_files())
     if (file.name == fmt::format("{}/sweep.toml", name)) return std::string(file.text);
   return {};
+}
+
+std::vector<Axis> axes_of(const std::vector<WhatIf>& points) {
+  struct Seen {
+    std::set<std::string> known;
+    std::vector<std::string> in_order;
+    std::size_t points = 0;
+  };
+  std::map<std::string, Seen> keys;
+  for (const WhatIf& point : points) {
+    for (const auto& [key, value] : point) {
+      Seen& seen = keys[key];
+      ++seen.points;
+      if (seen.known.insert(value).second) seen.in_order.push_back(value);
+    }
+  }
+  std::vector<Axis> axes;
+  for (auto& [key, seen] : keys)
+    if (seen.in_order.size() > 1 || seen.points < points.size())
+      axes.emplace_back(key, std::move(seen.in_order));
+  return axes;
 }
 
 std::vector<std::string> expand_scan(std::string_view text, const Where& where) {
