@@ -152,6 +152,58 @@ TEST_CASE("an optimizer whose stack has kernels of its own stays in the figures"
   CHECK(contains(throughput_figure(points).caption, "kernel costs fused,"));
 }
 
+TEST_CASE(
+    "of a swept key that a figure does not show one value is drawn, and its title says which") {
+  struct Row {
+    std::string Point::*field;
+    const char *usual, *other, *title;
+  };
+  const Row fields[] = {
+      {&Point::precision, "fp16", "bf16", "precision fp16"},
+      {&Point::zero_stage, "0", "1", "ZeRO stage 0"},
+      {&Point::overlap, "none", "ddp", "overlap none"},
+      {&Point::device, "a100-40g", "a100-80g", "device a100-40g"},
+      {&Point::kernels, "deepspeed", "fused", "kernel costs deepspeed"},
+      {&Point::symmetry, "auto", "off", "symmetry auto"},
+      {&Point::settings, "cluster.node.gpu_link=1GB/s", "cluster.node.gpu_link=9GB/s",
+       "cluster.node.gpu_link=1GB/s"},
+      {&Point::settings, "", "model.ffn=2048", "no other settings"},
+  };
+  for (const Row& row : fields) {
+    INFO(row.title);
+    std::vector<Point> points;
+    for (Point p : {plain(8, 80), plain(16, 120), packed(8, 100), packed(16, 190)}) {
+      p.*row.field = row.usual;
+      points.push_back(p);
+      p.*row.field = row.other;
+      p.samples_per_s *= 2;  // faster, which must not decide
+      points.push_back(p);
+    }
+    const Figure figure = throughput_figure(points);
+    CHECK(rows(figure.data) == std::vector<std::string>{"8 80 100 100", "16 120 190 200"});
+    CHECK(contains(figure.script, fmt::format("tiny, global batch 4096, {}", row.title)));
+    CHECK(contains(figure.caption, row.title));
+    CHECK_FALSE(contains(figure.caption, "the fastest"));
+  }
+}
+
+TEST_CASE("of several numbers of GPUs per node one is drawn, whole nodes or not") {
+  std::vector<Point> points;
+  for (const double per_node : {4, 8}) {
+    for (const double gpus : {2, 4, 8, 16}) {
+      Point p = plain(gpus, 10 * gpus + per_node);
+      p.gpus_per_node = std::min(per_node, gpus);
+      p.nodes = gpus / p.gpus_per_node;
+      points.push_back(p);
+    }
+  }
+  const Figure figure = throughput_figure(points);
+  REQUIRE(rows(figure.data).size() == 4);
+  CHECK(rows(figure.data)[3].substr(0, 7) == "16 164 ");
+  CHECK(rows(figure.data)[2].substr(0, 5) == "8 84 ");
+  CHECK(contains(figure.script, "4 GPUs per node"));
+}
+
 TEST_CASE("a plain run that no row has is not in the legend of the freeze figure") {
   const Figure figure = freeze_figure({packed(8, 100, 0), packed(8, 50, 500)}, "onebit_lamb");
   CHECK(contains(figure.data, "# freeze_percent \"NCCL\"\n"));
@@ -164,7 +216,8 @@ TEST_CASE("of rows with the same coordinates the fastest is drawn, and the capti
   other.micro_batch = 8;
   const Figure figure = throughput_figure({packed(8, 100), packed(16, 190), other});
   CHECK(rows(figure.data)[1] == "16 190 200");
-  CHECK(contains(figure.caption, "of rows with the same coordinates the fastest"));
+  CHECK(contains(figure.caption,
+                 "of rows with the same coordinates the fastest (they differ in micro_batch)"));
 }
 
 TEST_CASE("where no global batch spans GPU counts, the micro batch does: weak scaling") {

@@ -233,7 +233,7 @@ Figure batch_figure(const std::vector<Point>& points) {
         "It needs a compressed optimizer at one GPU count with two or more global batches.";
     return figure;
   }
-  chart.title = fmt::format("Speed-up of the whole run: {}", slice.points.front()->model);
+  chart.title = "Speed-up of the whole run: " + headline(slice);
   chart.x_label = "global batch (samples)";
   chart.x_column = "global_batch";
   chart.y_label = "speed-up over plain";

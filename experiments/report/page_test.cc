@@ -101,3 +101,11 @@ TEST_CASE("a manifest that is no JSON object is refused by name") {
                     Catch::StartsWith("run/manifest.json") && Catch::Contains("is no JSON object"));
   CHECK_THROWS_AS(manifest_html("[1]", "manifest.json"), Error);
 }
+
+TEST_CASE("the table shows a swept key only where it was swept") {
+  const std::string one = synthetic_header() + synthetic_rows(small_sweep());
+  CHECK_FALSE(contains(page_of(one), "<th>kernels"));
+  std::string two = one;
+  two.replace(two.find(",synthetic,"), 11, ",fused,");
+  CHECK(contains(page_of(two), "<th>kernels"));
+}

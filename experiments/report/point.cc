@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace lambcast::report {
@@ -24,6 +25,19 @@ std::vector<Stage> read_stages(const csv::Table& table, std::size_t row) {
     stages.push_back(stage);
   }
   return stages;
+}
+
+// "a=1; cluster.nic.bandwidth=1 GB/s; b=2" -> "a=1; b=2"
+std::string without_nic_bandwidth(const std::string& settings) {
+  std::string rest;
+  for (std::size_t begin = 0; begin < settings.size();) {
+    const std::size_t end = std::min(settings.find("; ", begin), settings.size());
+    const std::string setting = settings.substr(begin, end - begin);
+    if (!setting.starts_with("cluster.nic.bandwidth="))
+      rest += (rest.empty() ? "" : "; ") + setting;
+    begin = end + 2;
+  }
+  return rest;
 }
 
 }  // namespace
@@ -51,6 +65,14 @@ std::vector<Point> read_points(const csv::Table& table) {
     p.cuda_aware = late_text("cuda_aware");
     p.kernels = late_text("kernels");
     p.network = late_text("network");
+    p.device = late_text("device");
+    p.precision = late_text("precision");
+    p.zero_stage = late_text("zero_stage");
+    p.overlap = late_text("overlap");
+    p.symmetry = late_text("symmetry");
+    p.settings = without_nic_bandwidth(late_text("settings"));
+    p.nodes = number("nodes");
+    p.gpus_per_node = table.has("gpus_per_node") ? number("gpus_per_node") : absent;
     p.gpus = number("gpus");
     p.micro_batch = number("micro_batch");
     p.grad_accum = number("grad_accum");
