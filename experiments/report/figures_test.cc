@@ -257,6 +257,17 @@ TEST_CASE("run time against freeze share has one line per backend and the plain 
   CHECK(contains(figure.script, "whole run (hours)"));
 }
 
+TEST_CASE("the published freeze share is marked for the run that was published") {
+  std::vector<Point> points = {packed(8, 100, 0), packed(8, 50, 500)};
+  CHECK_FALSE(contains(freeze_figure(points, "onebit_lamb").script, "published"));
+  for (Point& p : points) p.model = "bert-large";
+  CHECK(contains(freeze_figure(points, "onebit_lamb").script, "'published'"));
+  CHECK(contains(freeze_figure(points, "onebit_lamb").caption, "16.7 %, 1-bit LAMB paper"));
+  for (Point& p : points) p.optimizer = "onebit_adam";
+  CHECK_FALSE(contains(freeze_figure(points, "onebit_adam").script, "published"));
+  CHECK_FALSE(contains(freeze_figure(points, "onebit_adam").caption, "16.7"));
+}
+
 TEST_CASE("a freeze_step past the last step is a warm-up of the whole run") {
   CHECK(packed(8, 100, 100000).freeze_share() == 1);
   CHECK(std::isnan(plain(8, 100).freeze_share()));

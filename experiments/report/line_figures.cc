@@ -299,18 +299,23 @@ Figure freeze_figure(const std::vector<Point>& points, const std::string& optimi
   chart.x_column = "freeze_percent";
   chart.y_label = fmt::format("whole run ({})", unit.name);
   chart.log_x = false;
-  chart.mark_x = 100 * published_freeze_share;
-  chart.mark_label = "published";
+  const bool published = optimizer == "onebit_lamb" && slice.points.front()->model == "bert-large";
+  if (published) {
+    chart.mark_x = 100 * published_freeze_share;
+    chart.mark_label = "published";
+  }
   figure.caption = fmt::format(
       "Slice: {}; per cluster the largest GPU count. Steps before freeze_step are plain warm-up, "
-      "those after it are compressed.{} The dotted upright marks the published share ({:.1f} %). "
-      "How short a warm-up still converges is not forecast.",
+      "those after it are compressed.{}{} How short a warm-up still converges is not forecast.",
       stated(slice),
       has_plain ? fmt::format(" Where a line meets the dashed one, that backend saves nothing over "
                               "plain {}.",
                               display_name(baseline))
                 : "",
-      100 * published_freeze_share);
+      published ? fmt::format(" The dotted upright marks the share of the published run ({:.1f} %, "
+                              "1-bit LAMB paper).",
+                              100 * published_freeze_share)
+                : "");
   finish(figure, chart, slice);
   return figure;
 }
