@@ -204,9 +204,14 @@ deepspeed::Batch choose_batch(const Words& words, Training& training,
 
 std::int64_t choose_steps(const Words& words, const Training& training,
                           std::vector<Finding>& findings) {
-  if (const auto steps = words.whole("steps", 1, max_steps)) return *steps;
-  if (const auto samples = words.whole("samples", 1, std::int64_t{1} << 53)) {
+  const auto given = words.whole("steps", 1, max_steps);
+  const auto samples = words.whole("samples", 1, std::int64_t{1} << 53);
+  if (given && !samples) return *given;
+  if (samples) {
     const std::int64_t steps = (*samples + training.batch.train - 1) / training.batch.train;
+    if (given && *given != steps)
+      fail_input(flag("samples"), fmt::format("{} samples are {} steps of {}, not {} (--steps)",
+                                              *samples, steps, training.batch.train, *given));
     if (steps > max_steps)
       fail_input(flag("samples"), fmt::format("is {} steps", steps),
                  fmt::format("up to {}", max_steps));

@@ -226,12 +226,20 @@ SweepPlan plan_sweep(std::string_view text, const std::string& file,
         std::find(known.begin(), known.end(), axis.first) == known.end())
       fail_unknown({"", 0, "--scan/--list"}, "key", axis.first, known);
     hashed += fmt::format("\n{}={}", axis.first, fmt::join(axis.second, ","));
+    // Steps and samples say the length of the run in two ways: the flag's replaces the file's.
+    const std::string other = axis.first == "steps"     ? "samples"
+                              : axis.first == "samples" ? "steps"
+                                                        : "";
     for (Part& part : parts) {
-      set_axis(part.grid, axis);
-      part.base.erase(axis.first);
-      for (WhatIf& variant : part.variants) variant.erase(axis.first);
+      std::erase_if(part.grid, [&](const Axis& of_file) { return of_file.first == other; });
+      for (const std::string& key : {axis.first, other}) {
+        part.base.erase(key);
+        for (WhatIf& variant : part.variants) variant.erase(key);
+      }
     }
   }
+  for (const Axis& axis : axes)
+    for (Part& part : parts) set_axis(part.grid, axis);
   for (const Part& part : parts) expand(part, plan.points);
   plan.text_hash = hash_of(hashed);
   return plan;

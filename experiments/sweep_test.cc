@@ -188,6 +188,15 @@ TEST_CASE("plan: a flag's axis replaces the key wherever it stands") {
   CHECK_THROWS_WITH(plan(text, {{"gpu", {"8"}}}), Contains("did you mean 'gpus'"));
 }
 
+TEST_CASE("plan: a flag's steps replace the file's samples, and the other way round") {
+  const SweepPlan steps = plan("[base]\nsamples = 1000", {parse_list("steps=10,20")});
+  CHECK(column(steps, "steps") == Values{"10", "20"});
+  CHECK(column(steps, "samples") == Values(2, "-"));
+  const SweepPlan samples = plan("[grid]\nsteps = [10, 20]", {parse_list("samples=1000")});
+  CHECK(column(samples, "samples") == Values{"1000"});
+  CHECK(column(samples, "steps") == Values{"-"});
+}
+
 TEST_CASE("plan: what is no sweep is refused at its place") {
   struct Row {
     const char *text, *expected;
