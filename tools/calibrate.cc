@@ -1,13 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <memory>
 
 #include "sim/base/error.h"
 #include "sim/base/file.h"
 #include "tools/commands.h"
 #include "tools/import_flags.h"
+#include "tools/output_file.h"
 #include "topologies/cluster.h"
 #include "validate/calibrate/calibrate.h"
 
@@ -69,10 +69,7 @@ int calibrate_command(const Options& options) {
   const std::string name = options.name.empty() ? file_stem(options.output) : options.name;
   const std::string source = options.source.empty() ? sources_of(tables) : options.source;
   const std::string text = validate::calibrated_cluster(base, base_name, name, summary, source);
-  std::ofstream out(options.output, std::ios::binary);
-  out << text;
-  out.close();
-  if (!out) fail_input({options.output, 0, "-o"}, "cannot be written");
+  write_output(options.output, "-o", text);
   fmt::print("{}\nWritten to {}; forecast with: lambcast collective --cluster {}\n",
              validate::brief_report(summary), options.output,
              is_path(options.output) ? options.output : "./" + options.output);
