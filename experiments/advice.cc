@@ -101,7 +101,7 @@ Advice advise(const WhatIf& what_if, Catalog& catalog) {
     const Training& training = kept.back().training;
     const Forecast of_choice = forecast(training, costs);
     ranked.push_back({{choice.name, of_choice.run.time_s, of_choice.run.speedup_vs_baseline,
-                       of_choice.memory.peak, of_choice.memory.fits},
+                       of_choice.memory.peak, of_choice.memory.fits, with(asked, choice)},
                       &choice});
   }
   std::stable_sort(ranked.begin(), ranked.end(),
