@@ -352,6 +352,17 @@ TEST_CASE("names of users cannot leave their place in scripts, data and file nam
   CHECK(file_stem("freeze", "../a b") == "freeze____a_b");
 }
 
+TEST_CASE("a title that is too long for one line takes two, in smaller letters") {
+  CHECK(title_label("Throughput: tiny, batch 4096", 820, 400) ==
+        "'Throughput: tiny, batch 4096' at screen 0.5,screen 0.9500 center font ',17'");
+  const std::string half(60, 'x');
+  CHECK(title_label(half + ", " + half, 820, 400) ==
+        "'" + half + ",'.\"\\n\".'" + half + "' at screen 0.5,screen 0.9725 center font ',13'");
+  CHECK(contains(title_label(half + half, 820, 400), "'" + half + half + "' at screen 0.5"));
+  CHECK(contains(title_label(half + half, 820, 400), "font ',11'"));
+  CHECK(contains(title_label(half + half + half + ", b", 820, 400), "font ',8'"));
+}
+
 TEST_CASE("tick marks thin out on a logarithmic axis") {
   CHECK(log_ticks({8, 16, 32}, 8) == "('8' 8, '16' 16, '32' 32)");
   // 8 to 256 is five doublings; at most two marks in them leaves every third.
