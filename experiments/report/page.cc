@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -72,7 +73,12 @@ std::string cell(const csv::Table& table, std::size_t row, const Column& column)
   const std::string& text = table.text(row, column.title);
   if (column.unit == 0) return fmt::format("<td>{}", escaped(text));
   if (text.empty()) return "<td class=n>";
-  const double value = table.number(row, column.title) / column.unit;
+  double value = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+  // What was asked of a point that cannot run may be no number: a freeze_step of "10%".
+  if (status != std::errc{} || end != text.data() + text.size())
+    return fmt::format("<td>{}", escaped(text));
+  value /= column.unit;
   const bool whole = value == std::floor(value) || std::abs(value) >= 1e3;
   return whole ? fmt::format("<td class=n>{:.0f}", value)
                : fmt::format("<td class=n>{:.4g}", value);
