@@ -137,11 +137,12 @@ Verdict verdict_of(const std::vector<Point>& points) {
     std::vector<std::string> phrases;
     for (const SpeedupMap& map : study.maps) phrases.push_back(break_even_phrase(map));
     if (phrases.empty()) continue;
-    v.break_even.push_back(fmt::format(
-        "By NIC bandwidth, {} over {} pays {}{}.", display_name(optimizer),
-        display_name(baseline_of(points, optimizer)), fmt::join(phrases, "; "),
-        study.slice.folded.empty() ? ""
-                                   : fmt::format(" ({})", fmt::join(study.slice.folded, ", "))));
+    v.break_even.push_back(
+        fmt::format("By NIC bandwidth, {} over {} pays {}{}.", display_name(optimizer),
+                    display_name(baseline_of(points, optimizer)), fmt::join(phrases, "; "),
+                    study.slice.folded.empty()
+                        ? ""
+                        : fmt::format(", with {}", fmt::join(study.slice.folded, ", "))));
   }
   return v;
 }
