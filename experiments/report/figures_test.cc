@@ -187,6 +187,30 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("a sequence length, network model or number of steps that was swept is in the title") {
+  std::vector<Point> points = {plain(8, 80), plain(16, 120), plain(8, 10), plain(16, 20)};
+  points[2].seq_len = points[3].seq_len = 512;
+  CHECK(contains(throughput_figure(points).script, "tiny, global batch 4096, seq_len 128'"));
+  points = {plain(8, 80), plain(16, 120), plain(8, 81), plain(16, 121)};
+  for (std::size_t i = 0; i < 4; ++i) points[i].network = i < 2 ? "analytic" : "flow";
+  CHECK(contains(throughput_figure(points).script, "4096, network model analytic'"));
+  points[2].network = points[3].network = "analytic";
+  points[2].steps = points[3].steps = 9;
+  CHECK(contains(throughput_figure(points).script, "4096, steps 1000'"));
+  points[2].model = points[3].model = "rare";
+  CHECK(contains(throughput_figure(points).script, "'Throughput: tiny, global batch 4096'"));
+}
+
+TEST_CASE("runs within one node are no sweep over GPUs per node") {
+  std::vector<Point> points;
+  for (const double gpus : {1, 2, 4}) {
+    points.push_back(plain(gpus, 10 * gpus));
+    points.back().gpus_per_node = gpus;
+    points.back().nodes = 1;
+  }
+  CHECK(rows(throughput_figure(points).data).size() == 3);
+}
+
 TEST_CASE("of several numbers of GPUs per node one is drawn, whole nodes or not") {
   std::vector<Point> points;
   for (const double per_node : {4, 8}) {

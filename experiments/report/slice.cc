@@ -27,12 +27,23 @@ std::string most_common(const Points& points, const Text& text) {
   return best;
 }
 
+std::string labelled(std::string_view label, const std::string& value) {
+  if (value.empty()) return label.empty() ? "no other settings" : fmt::format("no {}", label);
+  return label.empty() ? value : fmt::format("{} {}", label, value);
+}
+
+// States what was kept; in the title too where other values were dropped.
+void state_kept(Slice& slice, std::size_t rows_before, const std::string& fact) {
+  slice.facts.push_back(fact);
+  if (slice.points.size() < rows_before) slice.folded.push_back(fact);
+}
+
 template <typename Text>
 void keep_most_common_text(Slice& slice, std::string_view label, const Text& text) {
   const std::string best = most_common(slice.points, text);
+  const std::size_t before = slice.points.size();
   keep_if(slice, [&](const Point& p) { return text(p) == best; });
-  if (!best.empty())
-    slice.facts.push_back(label.empty() ? best : fmt::format("{} {}", label, best));
+  if (!best.empty()) state_kept(slice, before, labelled(label, best));
 }
 
 std::string usual_backend(const Points& points) {
@@ -59,17 +70,6 @@ constexpr Axis axes[] = {{"kernel costs", &Point::kernels},
                          {"overlap", &Point::overlap},
                          {"symmetry", &Point::symmetry},
                          {"", &Point::settings}};
-
-std::string labelled(std::string_view label, const std::string& value) {
-  if (value.empty()) return label.empty() ? "no other settings" : fmt::format("no {}", label);
-  return label.empty() ? value : fmt::format("{} {}", label, value);
-}
-
-// States what was kept; in the title too where other values were dropped.
-void state_kept(Slice& slice, std::size_t rows_before, const std::string& fact) {
-  slice.facts.push_back(fact);
-  if (slice.points.size() < rows_before) slice.folded.push_back(fact);
-}
 
 std::string percent(double share) { return fmt::format("{:.3g} %", 100 * share); }
 
@@ -101,6 +101,7 @@ Slice settled(const std::vector<Point>& points) {
     if (p.ok()) slice.points.push_back(&p);
   }
   keep_most_common(slice, "", &Point::model);
+  slice.folded.clear();  // titles begin with the model
   keep_most_common(slice, "seq_len", &Point::seq_len);
   keep_most_common(slice, "network model", &Point::network);
   for (const Axis& axis : axes) {
@@ -134,19 +135,18 @@ void keep_usual(Slice& slice, std::string_view label, std::string Point::*field)
 
 void keep_usual_gpus_per_node(Slice& slice) {
   const auto text = [](const Point& p) { return csv::number(p.gpus_per_node); };
-  std::map<std::string, double> usual;  // by cluster
+  std::map<std::string, double> usual;  // by cluster, where a run takes more than one node
   for (const std::string& cluster : names(slice.points, &Point::cluster)) {
-    const auto there = [&](const Point& p) { return p.cluster == cluster; };
-    Points whole = select(slice.points, [&](const Point& p) { return there(p) && p.nodes > 1; });
-    if (whole.empty()) whole = select(slice.points, there);
+    const Points whole =
+        select(slice.points, [&](const Point& p) { return p.cluster == cluster && p.nodes > 1; });
     const std::string common = most_common(whole, text);
     for (const Point* p : whole)
-      if (text(*p) == common) usual[cluster] = p->gpus_per_node;
+      if (text(*p) == common && !common.empty()) usual[cluster] = p->gpus_per_node;
   }
   const std::size_t before = slice.points.size();
   keep_if(slice, [&](const Point& p) {
-    const double most = usual.at(p.cluster);
-    return std::isnan(most) || p.gpus_per_node == std::min(most, p.gpus);
+    const auto most = usual.find(p.cluster);
+    return most == usual.end() || p.gpus_per_node == std::min(most->second, p.gpus);
   });
   if (slice.points.size() == before) return;
   std::set<std::string> kept;
