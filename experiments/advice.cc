@@ -126,7 +126,7 @@ Advice advise(const WhatIf& what_if, Catalog& catalog) {
     const Training& training = kept.back().training;
     const Forecast of_choice = forecast(training, costs);
     ranked.push_back({{choice.name, of_choice.run.time_s, of_choice.run.speedup_vs_baseline,
-                       of_choice.memory.peak, of_choice.memory.fits},
+                       of_choice.memory.peak, of_choice.memory.fits, with(asked, choice)},
                       &choice});
   }
   std::stable_sort(ranked.begin(), ranked.end(),
@@ -168,8 +168,8 @@ std::string advice_text(const Advice& advice) {
                      "memory a GPU", "fits");
   for (const BackendAdvice& backend : advice.backends)
     out += fmt::format("{:<20} {:>12} {:>8.2f}x {:>12} {:>6}\n", backend.backend,
-                       to_text(Duration::seconds(std::min(backend.time_s, 9e6))), backend.speedup,
-                       to_text(backend.peak), backend.fits ? "yes" : "no");
+                       run_time_text(backend.time_s), backend.speedup, to_text(backend.peak),
+                       backend.fits ? "yes" : "no");
   if (advice.cost_usd)
     out += fmt::format("\ncost: {:.0f} USD against {:.0f} USD\n", *advice.cost_usd,
                        *advice.baseline_cost_usd);

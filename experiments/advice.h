@@ -25,6 +25,7 @@ struct BackendAdvice {
   double speedup = 1;
   Bytes peak;
   bool fits = false;
+  WhatIf asked;  // the question with this backend
 };
 
 struct Advice {

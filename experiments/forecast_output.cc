@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-
-#include <fstream>
-#include <iterator>
+#include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "models/shape/load.h"
+#include "sim/base/file.h"
 
 namespace lambcast {
 
@@ -43,31 +43,34 @@ Json stage_json(const StageForecast& stage) {
           {"tflops_per_gpu", stage.tflops_per_gpu}};
 }
 
-std::string file_hash(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return {};
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  return "fnv1a64:" + hash_of(text);
+std::string hash_text(std::string_view bytes) { return "fnv1a64:" + hash_of(bytes); }
+
+// Null for what can be read only once, as a pipe.
+Json file_hash(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return nullptr;
+  return hash_text(read_file(path));
 }
 
-// What a preset or a file of the user's held when the forecast was made.
-std::string description_hash(const std::string& origin, const std::vector<std::string>& presets,
-                             std::string (*text)(const std::string&)) {
-  if (std::find(presets.begin(), presets.end(), origin) != presets.end())
-    return "fnv1a64:" + hash_of(text(origin));
-  return file_hash(origin);
+// Adds the hash of the preset or file that `asked` names, and the path of a file.
+void add_origin(Json& inputs, const std::string& what, const std::string& asked,
+                const std::function<std::string(const std::string&)>& preset_text) {
+  if (is_path(asked)) inputs[what + "_file"] = asked;
+  inputs[what + "_hash"] = is_path(asked) ? file_hash(asked) : Json(hash_text(preset_text(asked)));
 }
 
-Json inputs_json(const Training& training) {
+Json inputs_json(const Scenario& scenario) {
+  const Training& training = scenario.training;
   const auto& optimizer = *training.config.optimizer;
   const Cluster& cluster = *training.cluster;
+  const auto freeze_step = freeze_step_of(training);
+  const auto asked = scenario.asked.find("device");
+  const std::string& device = asked == scenario.asked.end() ? cluster.device : asked->second;
   Json inputs{{"model", training.model->name},
               {"parameters", parameters(*training.model)},
               {"optimized_parameters", optimized_parameters(*training.model)},
               {"cluster", cluster.name},
-              {"cluster_hash", description_hash(cluster.origin, cluster_names(), cluster_text)},
               {"device", training.device->name},
-              {"device_hash", description_hash(training.device->name, device_names(), device_text)},
               {"optimizer", std::string(deepspeed::name_of(optimizer.type))},
               {"backend", std::string(deepspeed::name_of(optimizer.comm_backend_name.value))},
               {"cuda_aware", optimizer.cuda_aware.value},
@@ -79,7 +82,7 @@ Json inputs_json(const Training& training) {
               {"global_batch", training.batch.train},
               {"seq_len", training.seq_len},
               {"steps", training.steps},
-              {"freeze_step", optimizer.freeze_step.value},
+              {"freeze_step", freeze_step ? Json(*freeze_step) : Json(nullptr)},
               {"fp16", training.config.fp16.enabled.value},
               {"bf16", training.config.bf16_enabled.value},
               {"gradient_bytes_per_element", gradient_bytes(training)},
@@ -89,7 +92,14 @@ Json inputs_json(const Training& training) {
               {"network", training.network == NetworkModel::flow ? "flow" : "analytic"},
               {"symmetry", training.expand ? "off" : "auto"},
               {"overlap", training.overlap == Overlap::ddp ? "ddp" : "none"},
-              {"kernels", training.kernels == Kernels::fused ? "fused" : "deepspeed"}};
+              {"kernels", std::string(kernels_of(training))}};
+  add_origin(inputs, "model", scenario.asked.at("model"),
+             [](const std::string& name) { return std::string(model_preset_text(name)); });
+  add_origin(inputs, "cluster", cluster.origin, cluster_text);
+  add_origin(inputs, "device", device, device_text);
+  inputs["overrides"] = Json::object();
+  for (const auto& [key, value] : scenario.asked)
+    if (key.find('.') != std::string::npos) inputs["overrides"][key] = value;
   if (!training.config.file.empty()) {
     inputs["config"] = training.config.file;
     inputs["config_hash"] = file_hash(training.config.file);
@@ -142,10 +152,16 @@ std::string hash_of(std::string_view bytes) {
   return fmt::format("{:016x}", hash);
 }
 
+std::string run_time_text(double seconds) {
+  // A Duration, which to_text() takes, ends after 106 days.
+  return seconds < 1e6 ? to_text(Duration::seconds(seconds))
+                       : fmt::format("{:.0f} h", seconds / 3600);
+}
+
 std::string forecast_json(const Scenario& scenario, const Forecast& forecast,
                           const std::vector<Finding>& findings) {
   Json json{{"schema_version", 1}, {"tool", "lambcast"}, {"version", tool_version}};
-  json["inputs"] = inputs_json(scenario.training);
+  json["inputs"] = inputs_json(scenario);
   json["stages"] = Json::array();
   for (const StageForecast& stage : forecast.stages) json["stages"].push_back(stage_json(stage));
   const RunForecast& run = forecast.run;
@@ -206,8 +222,7 @@ std::string forecast_table(const Scenario& scenario, const Forecast& forecast,
   out += intervals(training, forecast);
   const RunForecast& run = forecast.run;
   out += fmt::format("\nrun: {} steps in {}, {:.1f} samples/s, {:.1f} GPU-hours", run.steps,
-                     to_text(Duration::seconds(std::min(run.time_s, 9e6))), run.samples_per_s,
-                     run.gpu_hours);
+                     run_time_text(run.time_s), run.samples_per_s, run.gpu_hours);
   if (run.cost_usd) out += fmt::format(", {:.0f} USD", *run.cost_usd);
   if (deepspeed::is_onebit(optimizer.type))
     out += fmt::format("\nagainst {}: {:.2f}x as fast, {:.2f}x fewer bytes", run.baseline_optimizer,

@@ -1,5 +1,7 @@
 #include "experiments/forecast_output.h"
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -7,6 +9,7 @@
 
 #include "experiments/result_row.h"
 #include "experiments/temporary_folder.h"
+#include "models/shape/load.h"
 #include "sim/base/csv.h"
 
 namespace lambcast {
@@ -157,6 +160,62 @@ TEST_CASE("json: files are named with their hash") {
   CHECK(inputs.at("config_hash") == "fnv1a64:" + hash_of(text));
 }
 
+TEST_CASE("json: the hashes are those of the descriptions that were read, overrides are listed") {
+  const TemporaryFolder folder;
+  const auto inputs = [](const WhatIf& changes) {
+    return Run(onebit, changes).json().at("inputs");
+  };
+  const Json presets = inputs({});
+  CHECK(presets.at("device") == "v100-16g");
+  CHECK(presets.at("device_hash") == "fnv1a64:" + hash_of(device_text("v100-16g")));
+  CHECK(presets.at("model_hash") == "fnv1a64:" + hash_of(model_preset_text("bert-large")));
+  CHECK(presets.at("cluster_hash") == "fnv1a64:" + hash_of(cluster_text("paper-eth40-v100")));
+  CHECK(presets.at("overrides").empty());
+  for (const char* file : {"model_file", "cluster_file", "device_file", "config"})
+    CHECK_FALSE(presets.contains(file));
+
+  // A copy under the preset's name, and one under its own.
+  const std::string kept = device_text("v100-16g") + "\n# slower\n";
+  std::string renamed = kept;
+  renamed.replace(renamed.find("v100-16g"), 8, "mine-16g");
+  for (const std::string& text : {kept, renamed}) {
+    const std::string file = folder.file("device.toml", text);
+    const Json own = inputs({{"device", file}});
+    CHECK(own.at("device_file") == file);
+    CHECK(own.at("device_hash") == "fnv1a64:" + hash_of(text));
+  }
+  const std::string model(model_preset_text("bert-large")), cluster = cluster_text("dgx1-v100");
+  const Json own = inputs({{"model", folder.file("model.toml", model)},
+                           {"cluster", folder.file("cluster.toml", cluster)},
+                           {"model.ffn", "2048"},
+                           {"cluster.node.gpu_link", "20GB/s"}});
+  CHECK(own.at("model_file") == (folder.path() / "model.toml").string());
+  CHECK(own.at("model_hash") == "fnv1a64:" + hash_of(model));
+  CHECK(own.at("cluster_file") == (folder.path() / "cluster.toml").string());
+  CHECK(own.at("cluster_hash") == "fnv1a64:" + hash_of(cluster));
+  CHECK(own.at("overrides") == Json{{"cluster.node.gpu_link", "20GB/s"}, {"model.ffn", "2048"}});
+}
+
+TEST_CASE("json: freeze_step is where compression starts, and the kernels are those that run") {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("01_adam.json", R"({"train_batch_size": 4096,
+    "optimizer": {"type": "ZeroOneAdam", "params": {"lr": 1e-3, "var_freeze_step": 12500}},
+    "fp16": {"enabled": true}})");
+  const auto inputs = [](const WhatIf& what_if) { return Run(what_if).json().at("inputs"); };
+  CHECK(inputs({{"model", "bert-large"},
+                {"cluster", "paper-eth40-v100"},
+                {"gpus", "8"},
+                {"micro_batch", "16"},
+                {"config", file}})
+            .at("freeze_step") == 12500);
+  CHECK(inputs(onebit).at("freeze_step") == 1001);
+  WhatIf plain = onebit;
+  plain["optimizer"] = "lamb";
+  plain["cluster"] = "dgx-a100-80g";
+  CHECK(inputs(plain).at("freeze_step").is_null());
+  CHECK(inputs(plain).at("kernels") == "nvidia");
+}
+
 TEST_CASE("table: says what ran, how fast, against what and from where") {
   const Run run(onebit);
   const std::string table = forecast_table(run.scenario, run.result, run.findings);
@@ -166,6 +225,18 @@ TEST_CASE("table: says what ran, how fast, against what and from where") {
         "warmup", "compression", "run: 5993 steps in ", "against lamb: ", "4.57x fewer bytes",
         "memory: ", "rests on", "nic_bandwidth"})
     CHECK_THAT(table, Contains(text));
+}
+
+TEST_CASE("table: a run of years is as long as the JSON says") {
+  CHECK(run_time_text(90) == "90 s");
+  CHECK(run_time_text(36000) == "10 h");
+  CHECK(run_time_text(360000) == "100 h");
+  CHECK(run_time_text(1072386000) == "297885 h");
+  const Run run(onebit, {{"steps", "100000000"}, {"freeze_step", "1000"}});
+  const double hours = run.json().at("run").at("time_s").get<double>() / 3600;
+  REQUIRE(hours > 3000);
+  CHECK_THAT(forecast_table(run.scenario, run.result, run.findings),
+             Contains(fmt::format("run: 100000000 steps in {:.0f} h, ", hours)));
 }
 
 TEST_CASE("table: one line says how far the step may be off, and what that rests on") {
@@ -219,8 +290,45 @@ TEST_CASE("csv: the columns promised, in the order promised") {
                   "warmup_step_time_coverage",
                   "compression_step_time_coverage",
                   "silent_step_time_coverage",
-                  "compute_basis"};
-  CHECK(Keys(columns.end() - 7, columns.end()) == last);
+                  "compute_basis",
+                  "device",
+                  "gpus_per_node",
+                  "precision",
+                  "zero_stage",
+                  "overlap",
+                  "symmetry",
+                  "settings"};
+  CHECK(Keys(columns.end() - 14, columns.end()) == last);
+}
+
+TEST_CASE("csv: every key that can be asked for can be read from its row") {
+  const TemporaryFolder folder;
+  const std::string device = folder.file("mine.toml", device_text("v100-16g"));
+  const std::string model = folder.file("model.toml", std::string(model_preset_text("bert-large")));
+  const std::vector<std::pair<std::string, std::string>> asked{
+      {"precision", "bf16"},  {"zero_stage", "1"},    {"overlap", "ddp"},
+      {"symmetry", "off"},    {"device", "v100-32g"}, {"device", device},
+      {"model", model},       {"gpus_per_node", "2"}, {"cluster.node.gpu_link", "20GB/s"},
+      {"model.ffn", "2048"},  {"network", "flow"},    {"kernels", "fused"},
+      {"cuda_aware", "true"}, {"seq_len", "64"}};
+  for (const auto& [key, value] : asked) {
+    INFO(key << "=" << value);
+    const Run run(onebit, {{"optimizer", "adam"}, {key, value}});
+    const std::vector<std::string> row = result_row(run.scenario, run.result);
+    const bool shown = std::any_of(row.begin(), row.end(), [&](const std::string& field) {
+      return field == value || field == fmt::format("{}={}", key, value);
+    });
+    CHECK(shown);
+    // The same of a point that cannot run.
+    const auto refused = infeasible_row({{key, value}}, "why");
+    CHECK(std::any_of(refused.begin(), refused.end(), [&](const std::string& field) {
+      return field == value || field == fmt::format("{}={}", key, value);
+    }));
+  }
+  const Run two(onebit, {{"model.ffn", "2048"}, {"cluster.node.gpu_link", "20GB/s"}});
+  CHECK(result_row(two.scenario, two.result).back() ==
+        "cluster.node.gpu_link=20GB/s; model.ffn=2048");
+  CHECK(Run(onebit).scenario.asked == onebit);
 }
 
 TEST_CASE("csv: a row says what the JSON says") {
@@ -250,6 +358,10 @@ TEST_CASE("csv: a row says what the JSON says") {
     for (const char* stage : {"uniform", "warmup", "compression", "silent"})
       if (!table.text(0, std::string(stage) + "_step_time_us").empty()) --present;
     CHECK(present == 0);
+    const Json& inputs = json.at("inputs");
+    CHECK(table.text(0, "kernels") == inputs.at("kernels").get<std::string>());
+    const Json& freeze_step = inputs.at("freeze_step");
+    CHECK(table.text(0, "freeze_step") == (freeze_step.is_null() ? "" : freeze_step.dump()));
     CHECK(table.number(0, "run_time_s") == json.at("run").at("time_s").get<double>());
     CHECK(table.number(0, "speedup_vs_baseline") ==
           json.at("run").at("speedup_vs_baseline").get<double>());

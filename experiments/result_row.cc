@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "sim/base/csv.h"
+#include "sim/base/file.h"
 
 namespace lambcast {
 namespace {
@@ -44,9 +46,15 @@ const StageForecast* find_stage(const Forecast& forecast, StepKind kind) {
 
 std::string whole(std::int64_t value) { return fmt::format("{}", value); }
 
-std::string kernels_name(Kernels kernels) {
-  constexpr const char* names[] = {"deepspeed", "deepspeed", "nvidia", "fused"};
-  return names[static_cast<std::size_t>(kernels)];
+// What was asked and no other column shows: "cluster.node.gpu_link=25GB/s; device=mine.toml".
+// Descriptions in files count, since their names need not differ.
+std::string settings_of(const WhatIf& what_if) {
+  static const std::set<std::string> columns(result_columns().begin(), result_columns().end());
+  std::string settings;
+  for (const auto& [key, value] : what_if)
+    if (!columns.contains(key) || is_path(value))
+      settings += fmt::format("{}{}={}", settings.empty() ? "" : "; ", key, value);
+  return settings;
 }
 
 }  // namespace
@@ -74,6 +82,9 @@ const std::vector<std::string>& result_columns() {
     for (const StepKind kind : kinds)
       all.push_back(fmt::format("{}_step_time_coverage", name_of(kind)));
     all.emplace_back("compute_basis");
+    for (const char* name :
+         {"device", "gpus_per_node", "precision", "zero_stage", "overlap", "symmetry", "settings"})
+      all.emplace_back(name);
     return all;
   }();
   return columns;
@@ -82,7 +93,7 @@ const std::vector<std::string>& result_columns() {
 std::vector<std::string> result_row(const Scenario& scenario, const Forecast& forecast) {
   const Training& training = scenario.training;
   const auto& optimizer = *training.config.optimizer;
-  const bool onebit = deepspeed::is_onebit(optimizer.type);
+  const auto freeze_step = freeze_step_of(training);
   std::vector<std::string> row{training.model->name,
                                training.cluster->name,
                                std::string(deepspeed::name_of(optimizer.type)),
@@ -94,11 +105,7 @@ std::vector<std::string> result_row(const Scenario& scenario, const Forecast& fo
                                whole(training.batch.train),
                                whole(training.seq_len),
                                whole(training.steps),
-                               onebit
-                                   ? whole(optimizer.type == deepspeed::OptimizerType::zero_one_adam
-                                               ? optimizer.var_freeze_step.value
-                                               : optimizer.freeze_step.value)
-                                   : ""};
+                               freeze_step ? whole(*freeze_step) : ""};
   row.reserve(result_columns().size());
   for (const StepKind kind : kinds) {
     const StageForecast* stage = find_stage(forecast, kind);
@@ -122,7 +129,7 @@ std::vector<std::string> result_row(const Scenario& scenario, const Forecast& fo
        std::string(name_of(weakest(forecast.sources))),
        optimizer.cuda_aware.value ? "true" : "false",
        csv::number(training.cluster->nic_bandwidth.value.value() * 8e-9),
-       kernels_name(training.kernels),
+       std::string(kernels_of(training)),
        training.network == NetworkModel::flow ? "flow" : "analytic"});
   bool calibrated = true;
   Basis basis = Basis::this_machine;
@@ -139,7 +146,11 @@ std::vector<std::string> result_row(const Scenario& scenario, const Forecast& fo
     const StageForecast* stage = find_stage(forecast, kind);
     row.push_back(stage != nullptr && stage->coverage ? csv::number(*stage->coverage) : "");
   }
-  row.emplace_back(name_of(basis));
+  row.insert(row.end(),
+             {std::string(name_of(basis)), training.device->name, whole(training.gpus_per_node),
+              std::string(precision_of(training)), whole(training.config.zero.stage.value),
+              training.overlap == Overlap::ddp ? "ddp" : "none", training.expand ? "off" : "auto",
+              settings_of(scenario.asked)});
   return row;
 }
 
@@ -148,6 +159,7 @@ std::vector<std::string> infeasible_row(const WhatIf& what_if, const std::string
   for (std::size_t i = 0; i < row.size(); ++i) {
     const std::string& column = result_columns()[i];
     if (column == "status") row[i] = "infeasible: " + reason;
+    if (column == "settings") row[i] = settings_of(what_if);
     if (const auto asked = what_if.find(column); asked != what_if.end()) row[i] = asked->second;
   }
   return row;

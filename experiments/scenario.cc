@@ -204,9 +204,14 @@ deepspeed::Batch choose_batch(const Words& words, Training& training,
 
 std::int64_t choose_steps(const Words& words, const Training& training,
                           std::vector<Finding>& findings) {
-  if (const auto steps = words.whole("steps", 1, max_steps)) return *steps;
-  if (const auto samples = words.whole("samples", 1, std::int64_t{1} << 53)) {
+  const auto given = words.whole("steps", 1, max_steps);
+  const auto samples = words.whole("samples", 1, std::int64_t{1} << 53);
+  if (given && !samples) return *given;
+  if (samples) {
     const std::int64_t steps = (*samples + training.batch.train - 1) / training.batch.train;
+    if (given && *given != steps)
+      fail_input(flag("samples"), fmt::format("{} samples are {} steps of {}, not {} (--steps)",
+                                              *samples, steps, training.batch.train, *given));
     if (steps > max_steps)
       fail_input(flag("samples"), fmt::format("is {} steps", steps),
                  fmt::format("up to {}", max_steps));
@@ -305,6 +310,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   words.refuse_unknown();
   refuse_other_parallelism(words);
   Scenario scenario;
+  scenario.asked = what_if;
   Training& training = scenario.training;
   training.model =
       catalog.model(words.text("model", "a preset's name or a file"), words.below("model."));
@@ -337,6 +343,23 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   const auto of_run = deepspeed::check_run(training.config, training.steps);
   scenario.findings.insert(scenario.findings.end(), of_run.begin(), of_run.end());
   return scenario;
+}
+
+std::string_view kernels_of(const Training& training) {
+  constexpr std::string_view names[] = {"deepspeed", "deepspeed", "nvidia", "fused"};
+  return names[static_cast<std::size_t>(training.kernels)];
+}
+
+std::string_view precision_of(const Training& training) {
+  if (training.config.fp16.enabled.value) return "fp16";
+  return training.config.bf16_enabled.value ? "bf16" : "fp32";
+}
+
+std::optional<std::int64_t> freeze_step_of(const Training& training) {
+  const auto& optimizer = *training.config.optimizer;
+  if (!deepspeed::is_onebit(optimizer.type)) return std::nullopt;
+  return optimizer.type == OptimizerType::zero_one_adam ? optimizer.var_freeze_step.value
+                                                        : optimizer.freeze_step.value;
 }
 
 }  // namespace lambcast

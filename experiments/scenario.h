@@ -5,7 +5,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/finding.h"
@@ -21,7 +23,7 @@ namespace lambcast {
 //   overlap network symmetry tp pp ep
 //
 // freeze_step may be a share of the steps ("16.7%"); samples gives the steps as samples over global
-// batch, rounded up.
+// batch, rounded up; both, where they agree.
 using WhatIf = std::map<std::string, std::string, std::less<>>;
 
 // The keys above, for help texts and "did you mean".
@@ -46,9 +48,16 @@ class Catalog {
 struct Scenario {
   Training training;
   std::vector<Finding> findings;
+  WhatIf asked;  // what it was resolved from
 };
 
 // Throws Error (usage) for what cannot be read or cannot run.
 Scenario resolve(const WhatIf& what_if, Catalog& catalog);
+
+// What every output says of a training, in the words of the keys above.
+std::string_view kernels_of(const Training& training);    // "deepspeed", "nvidia", "fused"
+std::string_view precision_of(const Training& training);  // "fp16", "bf16", "fp32"
+// Where compression starts: freeze_step, var_freeze_step of 0/1 Adam; plain optimizers have none.
+std::optional<std::int64_t> freeze_step_of(const Training& training);
 
 }  // namespace lambcast

@@ -419,6 +419,9 @@ TEST_CASE("scenario: steps from samples, rounded up; assumed ones are said") {
   CHECK(steps({{"samples", "392757248"}}) == 5993);  // 5993 * 65536
   CHECK(steps({{"samples", "392757249"}}) == 5994);
   CHECK(steps({{"samples", "1"}}) == 1);
+  CHECK(steps({{"samples", "392757248"}, {"steps", "5993"}}) == 5993);
+  CHECK_THAT(refusal(with({{"samples", "392757248"}, {"steps", "100"}})),
+             Contains("--samples: 392757248 samples are 5993 steps of 65536, not 100 (--steps)"));
   CHECK_THAT(
       refusal(without({"steps"}, {{"samples", "9007199254740992"}, {"global_batch", "1024"}})),
       Contains("--samples: is 8796093022208 steps (allowed: up to 1000000000)"));

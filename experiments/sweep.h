@@ -29,6 +29,10 @@ namespace lambcast {
 // The sweep file of a study that ships inside (its folder's name), or empty.
 std::string study_text(std::string_view name);
 
+// A key and the values it takes; as one `--scan KEY=lo:hi:step` or `--list KEY=a,b` it replaces the
+// key in every part's grid.
+using Axis = std::pair<std::string, std::vector<std::string>>;
+
 struct SweepPlan {
   std::string name;
   std::string description;
@@ -36,8 +40,10 @@ struct SweepPlan {
   std::vector<WhatIf> points;
 };
 
-// One `--scan KEY=lo:hi:step` or `--list KEY=a,b`: replaces the key in every part's grid.
-using Axis = std::pair<std::string, std::vector<std::string>>;
+// The keys in which the points differ, by name, with their values in the order of the points. A key
+// that some points lack takes no value there.
+std::vector<Axis> axes_of(const std::vector<WhatIf>& points);
+
 Axis parse_scan(std::string_view text);
 Axis parse_list(std::string_view text);
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <map>
+#include <set>
 
 #include "embedded/study_files.h"
 #include "experiments/forecast_output.h"
@@ -130,6 +132,27 @@ std::string study_text(std::string_view name) {
   return {};
 }
 
+std::vector<Axis> axes_of(const std::vector<WhatIf>& points) {
+  struct Seen {
+    std::set<std::string> known;
+    std::vector<std::string> in_order;
+    std::size_t points = 0;
+  };
+  std::map<std::string, Seen> keys;
+  for (const WhatIf& point : points) {
+    for (const auto& [key, value] : point) {
+      Seen& seen = keys[key];
+      ++seen.points;
+      if (seen.known.insert(value).second) seen.in_order.push_back(value);
+    }
+  }
+  std::vector<Axis> axes;
+  for (auto& [key, seen] : keys)
+    if (seen.in_order.size() > 1 || seen.points < points.size())
+      axes.emplace_back(key, std::move(seen.in_order));
+  return axes;
+}
+
 std::vector<std::string> expand_scan(std::string_view text, const Where& where) {
   const auto first = text.find(':');
   const auto second = first == std::string_view::npos ? first : text.find(':', first + 1);
@@ -203,12 +226,20 @@ SweepPlan plan_sweep(std::string_view text, const std::string& file,
         std::find(known.begin(), known.end(), axis.first) == known.end())
       fail_unknown({"", 0, "--scan/--list"}, "key", axis.first, known);
     hashed += fmt::format("\n{}={}", axis.first, fmt::join(axis.second, ","));
+    // Steps and samples say the length of the run in two ways: the flag's replaces the file's.
+    const std::string other = axis.first == "steps"     ? "samples"
+                              : axis.first == "samples" ? "steps"
+                                                        : "";
     for (Part& part : parts) {
-      set_axis(part.grid, axis);
-      part.base.erase(axis.first);
-      for (WhatIf& variant : part.variants) variant.erase(axis.first);
+      std::erase_if(part.grid, [&](const Axis& of_file) { return of_file.first == other; });
+      for (const std::string& key : {axis.first, other}) {
+        part.base.erase(key);
+        for (WhatIf& variant : part.variants) variant.erase(key);
+      }
     }
   }
+  for (const Axis& axis : axes)
+    for (Part& part : parts) set_axis(part.grid, axis);
   for (const Part& part : parts) expand(part, plan.points);
   plan.text_hash = hash_of(hashed);
   return plan;

@@ -26,6 +26,7 @@ using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
 constexpr std::size_t chunk_points = 32;
+constexpr std::string_view first_columns = "model,cluster,";  // of every version
 
 std::string read_all(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -53,6 +54,8 @@ std::string manifest_text(const SweepPlan& plan, const SweepSummary* summary) {
             {"points", plan.points.size()},
             {"complete", summary != nullptr && summary->complete}};
   if (summary != nullptr) json["infeasible"] = summary->infeasible;
+  json["axes"] = Json::object();
+  for (const auto& [key, values] : axes_of(plan.points)) json["axes"][key] = values;
   json["columns"] = result_columns();
   return json.dump(2) + "\n";
 }
@@ -67,6 +70,12 @@ std::size_t recover(const fs::path& path, const std::string& header, std::size_t
   const std::size_t whole = text.rfind('\n') + 1;
   const auto rows =
       std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(whole), '\n') - 1;
+  // Of this sweep, as its hash says, but with the columns of another version.
+  if (text.starts_with(first_columns) && !text.starts_with(header + "\n"))
+    throw Error(Exit::usage,
+                fmt::format("{}: has the columns of another version of lambcast, which cannot be "
+                            "continued; choose another --out",
+                            path.string()));
   if (!text.starts_with(header + "\n") || static_cast<std::size_t>(rows) > points)
     throw Error(Exit::usage, fmt::format("{}: is not the results of this sweep", path.string()));
   if (whole < text.size()) fs::resize_file(path, whole);

@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "experiments/result_row.h"
 #include "experiments/temporary_folder.h"
@@ -185,6 +186,15 @@ TEST_CASE("plan: a flag's axis replaces the key wherever it stands") {
   CHECK(sweep.text_hash != plan(text, {{"gpus", {"32"}}}).text_hash);
   CHECK(sweep.text_hash == plan(text, {{"gpus", {"32", "64"}}}).text_hash);
   CHECK_THROWS_WITH(plan(text, {{"gpu", {"8"}}}), Contains("did you mean 'gpus'"));
+}
+
+TEST_CASE("plan: a flag's steps replace the file's samples, and the other way round") {
+  const SweepPlan steps = plan("[base]\nsamples = 1000", {parse_list("steps=10,20")});
+  CHECK(column(steps, "steps") == Values{"10", "20"});
+  CHECK(column(steps, "samples") == Values(2, "-"));
+  const SweepPlan samples = plan("[grid]\nsteps = [10, 20]", {parse_list("samples=1000")});
+  CHECK(column(samples, "samples") == Values{"1000"});
+  CHECK(column(samples, "steps") == Values{"-"});
 }
 
 TEST_CASE("plan: what is no sweep is refused at its place") {
@@ -418,6 +428,56 @@ TEST_CASE("sweep: a results file of another shape is refused, not continued") {
                       Contains("results.csv: is not the results of this sweep"));
     CHECK(results_of(folder.path()) == text);
   }
+}
+
+TEST_CASE("sweep: results with the columns of an older version are refused in one sentence") {
+  const TemporaryFolder folder;
+  const SweepPlan sweep = plan(sixty_points);
+  run(sweep, folder.path());
+  const std::string newer = results_of(folder.path());
+  for (const std::string_view columns : {",settings", ",symmetry,settings"}) {
+    std::string text = newer;
+    text.erase(text.find(columns), columns.size());
+    folder.file("results.csv", text);
+    CHECK_THROWS_WITH(run(sweep, folder.path(), 1, true),
+                      Contains("results.csv: has the columns of another version of lambcast"));
+    CHECK(results_of(folder.path()) == text);
+  }
+}
+
+TEST_CASE("sweep: the manifest names the axes, a row where it stands on them") {
+  const TemporaryFolder folder;
+  const SweepPlan sweep = plan(
+      sixty_points, {parse_list("precision=fp16,bf16"), parse_list("zero_stage=0,1"),
+                     parse_list("cluster.node.gpu_link=10GB/s,20GB/s"), parse_list("seq_len=128"),
+                     parse_list("gpus=16"), parse_list("optimizer=lamb,adam")});
+  run(sweep, folder.path());
+  const auto manifest = nlohmann::json::parse(text_of(folder.path() / "manifest.json"));
+  CHECK(manifest.at("axes") == nlohmann::json{{"cluster.node.gpu_link", {"10GB/s", "20GB/s"}},
+                                              {"optimizer", {"lamb", "adam"}},
+                                              {"precision", {"fp16", "bf16"}},
+                                              {"zero_stage", {"0", "1"}}});
+  const csv::Table table = csv::parse(results_of(folder.path()), "results.csv");
+  std::set<std::string> coordinates;
+  for (std::size_t row = 0; row < table.rows.size(); ++row)
+    coordinates.insert(fmt::format("{} {} {} {}", table.text(row, "optimizer"),
+                                   table.text(row, "precision"), table.text(row, "zero_stage"),
+                                   table.text(row, "settings")));
+  CHECK(table.rows.size() == 16);
+  CHECK(coordinates.size() == 16);
+}
+
+TEST_CASE("plan: a key that only some points have is an axis") {
+  const SweepPlan sweep = plan(R"(
+    [base]
+    gpus = 8
+    [[variant]]
+    optimizer = "lamb"
+    [[variant]]
+    optimizer = "onebit_lamb"
+    freeze_step = 10)");
+  CHECK(axes_of(sweep.points) ==
+        std::vector<Axis>{{"freeze_step", {"10"}}, {"optimizer", {"lamb", "onebit_lamb"}}});
 }
 
 TEST_CASE("sweep: one at a time in a folder") {

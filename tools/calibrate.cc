@@ -1,13 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <memory>
 
 #include "sim/base/error.h"
 #include "sim/base/file.h"
 #include "tools/commands.h"
 #include "tools/import_flags.h"
+#include "tools/output_file.h"
 #include "topologies/cluster.h"
 #include "validate/calibrate/calibrate.h"
 #include "validate/calibrate/measured_series.h"
@@ -20,10 +20,6 @@ struct Options {
   std::vector<std::string> files;
   validate::ImportHints hints;
 };
-
-bool is_path(const std::string& cluster) {
-  return cluster.ends_with(".toml") || cluster.find('/') != std::string::npos;
-}
 
 std::string file_stem(const std::string& path) {
   const auto slash = path.rfind('/');
@@ -94,10 +90,7 @@ int calibrate_command(const Options& options) {
   const std::string name = options.name.empty() ? file_stem(options.output) : options.name;
   const std::string source = options.source.empty() ? sources_of(tables) : options.source;
   const std::string text = validate::calibrated_cluster(base, base_name, name, summary, source);
-  std::ofstream out(options.output, std::ios::binary);
-  out << text;
-  out.close();
-  if (!out) fail_input({options.output, 0, "-o"}, "cannot be written");
+  write_output(options.output, "-o", text);
   fmt::print("{}\nWritten to {}; forecast with: {}\n", validate::brief_report(summary),
              options.output, next_command(options.output, tables, mpi));
   return 0;

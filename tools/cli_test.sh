@@ -55,7 +55,7 @@ expect 0 'traceEvents' bash -c '"$@" --trace t.json >log && cat t.json' - "$lamb
 for command in simulate advise sweep collective profile measure calibrate validate report presets "presets list" "presets show"; do
   # shellcheck disable=SC2086
   expect 0 '^Examples?$' "$lambcast" $command --help
-  grep -q "lambcast ${command%% *}" out || fail "$command --help shows no example of itself"
+  grep -q "^  lambcast ${command%% *} " out || fail "$command --help shows no example of itself"
 done
 expect 0 'Exit codes: 0 done' "$lambcast" --help
 
@@ -91,6 +91,21 @@ expect 0 'warning.* elasticity: overridden by the command line: train_batch_size
 expect 2 'elastic.json:1: elasticity: World size .7. is not valid' \
   "$lambcast" simulate "${elastic[@]}" --gpus 7
 
+# What contradicts itself is refused, whichever of the two would win.
+expect 2 "--set: 'gpus=16' contradicts --gpus 8" "$lambcast" simulate "${run[@]}" --set gpus=16
+expect 2 "--set: 'run.micro_batch=8' contradicts --micro-batch 16" \
+  "$lambcast" simulate "${run[@]}" --set run.micro_batch=8
+expect 2 "contradicts --set model.ffn=2048" \
+  "$lambcast" simulate "${run[@]}" --set model.ffn=2048 --set model.ffn=1024
+expect 0 'bert-large with' "$lambcast" simulate "${run[@]}" --set gpus=8
+expect 2 "--samples: 1024 samples are 8 steps of 128, not 1000 \(--steps\)" \
+  "$lambcast" simulate "${run[@]}" --samples 1024
+
+# advise has the formats and the trace of simulate.
+expect 0 '^model,cluster,optimizer,backend,' "$lambcast" advise "${run[@]}" --format csv
+[ "$(wc -l <out)" -eq 5 ] || fail "advise --format csv: a header and four backends, not $(wc -l <out) lines"
+expect 0 'traceEvents' bash -c '"$@" --trace a.json >log && cat a.json' - "$lambcast" advise "${run[@]}"
+
 # presets
 expect 0 '^  bert-large +336\.2 M parameters, 400 tensors$' "$lambcast" presets list
 for name in models clusters devices; do grep -qx "$name" out || fail "presets list has no $name"; done
@@ -107,7 +122,9 @@ expect 2 'NAME is required' "$lambcast" presets show
 "$lambcast" simulate "${run[@]}" --format csv >preset.csv
 "$lambcast" simulate --model bert-large --cluster ./mine.toml --gpus 8 --optimizer onebit_lamb \
   --micro-batch 16 --steps 1000 --format csv >file.csv
-cmp -s preset.csv file.csv || fail "a preset and its copy in a file differ"
+# The last column says which settings and files a row is of.
+grep -q 'cluster=./mine.toml$' file.csv || fail "a row does not say from which file its cluster is"
+cmp -s <(sed 's/,[^,]*$//' preset.csv) <(sed 's/,[^,]*$//' file.csv) || fail "a preset and its copy in a file differ"
 
 # 3: a limit was exceeded
 expect 0 'within limits' "$lambcast" validate
@@ -129,7 +146,7 @@ expect 3 'canary .*PAST ITS LIMIT' "$lambcast" validate --canary --out validatio
 grep -q 'class=verdict><p>PAST LIMITS' validation/report.html || fail "the page hides a missed limit"
 touch file
 expect 2 'file/below: Not a directory' "$lambcast" validate --out file/below
-expect 2 '--rows: cannot be written' "$lambcast" validate --rows file/below
+expect 2 '--rows: cannot be opened' "$lambcast" validate --rows file/below
 # Figures of the user's own: training cases, and a log, here of a forecast that must meet itself.
 cat >own.csv <<'END'
 id,stage,quantity,measured,role,max_error,model,cluster,optimizer,backend,gpus,micro_batch,grad_accum,seq_len,steps
@@ -196,7 +213,11 @@ for command in "simulate ${run[*]}" "simulate ${run[*]} --format json" "presets 
   # shellcheck disable=SC2086
   expect 1 'cannot be written to stdout|No space left' bash -c '"$@" >/dev/full' - "$lambcast" $command
 done
-expect 1 'cannot be written' "$lambcast" simulate "${run[@]}" --trace /dev/null/trace
+# A file that a flag names: 2 where its path is wrong, 1 where the disk is full.
+for command in simulate advise; do
+  expect 2 '--trace: cannot be opened' "$lambcast" "$command" "${run[@]}" --trace /dev/null/trace
+  expect 1 '--trace: cannot be written whole' "$lambcast" "$command" "${run[@]}" --trace /dev/full
+done
 expect 2 'file/below: Not a directory' "$lambcast" sweep bert_large --out file/below
 expect 2 'results.csv: cannot be read' "$lambcast" report "$folder"
 
@@ -207,6 +228,7 @@ for sizes in "-b 0" "-b 8 -e 4" "-f 1" "-f nan" "-b 1X" "-b -1" "-e 2P" "-b inf"
   # shellcheck disable=SC2086
   expect 2 '^lambcast: -[bef]' "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 $sizes
 done
+expect 0 '^ +1073741824 ' "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 -b 1G
 expect 2 '--gpus: 0 is out of range \(allowed: 1 to 65536\)' "$lambcast" collective --cluster paper-eth40-v100 --gpus 0
 expect 2 '--gpus-per-node: 5 is out of range \(allowed: 1 to 4\)' \
   "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --gpus-per-node 5
@@ -234,6 +256,8 @@ table mpi 60 > mpi.csv
 table nccl 40 > nccl.csv
 expect 0 'mpi.nic_efficiency' "$lambcast" calibrate --cluster commodity-10gbe -o fitted.toml mpi.csv
 expect 0 'nccl.nic_efficiency' "$lambcast" calibrate --cluster commodity-10gbe -o fitted.toml nccl.csv
+expect 2 '-o: cannot be opened' "$lambcast" calibrate --cluster commodity-10gbe -o file/below nccl.csv
+expect 1 '-o: cannot be written whole' "$lambcast" calibrate --cluster commodity-10gbe -o /dev/full nccl.csv
 expect 2 'a table of nccl, not of mpi' "$lambcast" calibrate --cluster commodity-10gbe -o fitted.toml mpi.csv nccl.csv
 expect 2 'a table of mpi, not of nccl' "$lambcast" calibrate --cluster commodity-10gbe -o fitted.toml --backend nccl mpi.csv
 

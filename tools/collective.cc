@@ -21,7 +21,7 @@ using Json = nlohmann::ordered_json;
 struct Options {
   std::string op = "all_reduce", cluster, backend = "nccl", algorithm = "auto", protocol = "auto";
   std::string network = "analytic", symmetry = "auto", format = "nccl-tests";
-  std::string begin = "8", end = "128M", factor = "2";
+  std::string begin = "8", end, factor = "2";
   int gpus = 0;
   int gpus_per_node = 0;
   std::vector<std::string> set;
@@ -84,7 +84,8 @@ void add_collective(Row& row, const Collective& collective, const Options& optio
 }
 
 std::vector<double> sizes_of(const Options& options) {
-  const double first = parse_size(options.begin, "-b"), last = parse_size(options.end, "-e");
+  const double first = parse_size(options.begin, "-b");
+  const double last = options.end.empty() ? std::max(first, 0x1p27) : parse_size(options.end, "-e");
   const double factor = parse_size(options.factor, "-f");
   if (last < first) fail_input({"", 0, "-e"}, "is below -b");
   if (factor <= 1 && last > first) fail_input({"", 0, "-f"}, "must be above 1");
@@ -232,7 +233,7 @@ Command add_collective(CLI::App& app) {
   command->add_option("--backend", options->backend, "nccl or mpi (host buffers)")
       ->check(CLI::IsMember({"nccl", "mpi"}));
   command->add_option("-b", options->begin, "smallest size (K, M, G binary)");
-  command->add_option("-e", options->end, "largest size");
+  command->add_option("-e", options->end, "largest size (128M, or -b where that is more)");
   command->add_option("-f", options->factor, "from one size to the next");
   command->add_option("--algorithm", options->algorithm, "auto, ring, tree, ...");
   command->add_option("--protocol", options->protocol, "auto, or one the library has");

@@ -65,6 +65,9 @@ Command add_presets(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("presets", "models, clusters and devices that ship inside, with sources");
   command->require_subcommand(1);
+  command->footer(R"(Examples
+  lambcast presets list
+  lambcast presets show commodity-25gbe > my-cluster.toml)");
   command->add_subcommand("list", "one line each");
   CLI::App* show = command->add_subcommand("show", "a description whole, ready to copy and change");
   show->add_option("NAME", *name, "a name from the list")->required();

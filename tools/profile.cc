@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <fstream>
 #include <memory>
 
-#include "sim/base/error.h"
 #include "tools/commands.h"
+#include "tools/output_file.h"
 #include "tools/size.h"
 
 namespace lambcast {
@@ -32,10 +31,7 @@ int profile_command(Options options) {
     fmt::print("{}", profile);
     return 0;
   }
-  std::ofstream file(options.out, std::ios::binary | std::ios::trunc);
-  file << profile;
-  if (!file.flush())
-    throw Error(Exit::failure, fmt::format("-o: {}: cannot be written", options.out));
+  write_output(options.out, "-o", profile);
   fmt::print("device profile in {}; use it with simulate --device {}\n", options.out, options.out);
   return 0;
 }

@@ -13,6 +13,9 @@ Command add_report(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("report", "one HTML page and plot files from a results folder");
   command->add_option("DIR", *folder, "what sweep --out wrote")->required();
+  command->footer(R"(Example
+  lambcast sweep bert_large --out results --no-report
+  lambcast report results)");
   return [folder] {
     const report::Paths paths = report::write_report(*folder);
     for (const std::string& message : paths.messages) fmt::print(stderr, "lambcast: {}\n", message);

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <fstream>
 #include <memory>
 
 #include "experiments/forecast_output.h"
@@ -9,6 +8,7 @@
 #include "sim/base/csv.h"
 #include "sim/base/error.h"
 #include "tools/commands.h"
+#include "tools/output_file.h"
 #include "tools/what_if_flags.h"
 
 namespace lambcast {
@@ -20,13 +20,6 @@ struct Options {
   std::string trace;
 };
 
-void write_trace(const std::string& path, const Training& training) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << chrome_trace(training);
-  if (!file.flush())
-    throw Error(Exit::failure, fmt::format("--trace: {}: cannot be written", path));
-}
-
 int simulate_command(const Options& options) {
   Catalog catalog;
   const Scenario scenario = resolve(options.what_if, catalog);
@@ -35,7 +28,8 @@ int simulate_command(const Options& options) {
   std::vector<Finding> findings = scenario.findings;
   const auto judged = judge(scenario.training, result);
   findings.insert(findings.end(), judged.begin(), judged.end());
-  if (!options.trace.empty()) write_trace(options.trace, scenario.training);
+  if (!options.trace.empty())
+    write_output(options.trace, "--trace", chrome_trace(scenario.training));
   if (options.format == "json") {
     fmt::print("{}", forecast_json(scenario, result, findings));
   } else if (options.format == "csv") {

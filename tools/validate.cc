@@ -7,6 +7,7 @@
 #include "sim/base/file.h"
 #include "tools/commands.h"
 #include "tools/import_flags.h"
+#include "tools/output_file.h"
 #include "validate/replay/page.h"
 
 namespace lambcast {
@@ -54,18 +55,12 @@ Validation validation_of(const Options& options) {
   return validation;
 }
 
-void write_rows(const CollectiveSummary& collectives, const std::string& path) {
-  std::ofstream out(path, std::ios::binary);
-  out << collective_replay_csv(collectives);
-  out.close();
-  if (!out) fail_input({path, 0, "--rows"}, "cannot be written");
-}
-
 // Files come first: where one cannot be written there is no result on stdout.
 int validate_command(const Options& options) {
   const Validation validation = validation_of(options);
   const auto& [training, collectives] = validation;
-  if (!options.rows.empty() && collectives) write_rows(*collectives, options.rows);
+  if (!options.rows.empty() && collectives)
+    write_output(options.rows, "--rows", collective_replay_csv(*collectives));
   std::string page;
   if (!options.out.empty()) {
     const report::Paths paths = write_validation(validation, options.out);

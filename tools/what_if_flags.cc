@@ -69,7 +69,13 @@ void add_what_if_flags(CLI::App& command, WhatIf& what_if) {
                            "cluster.KEY=VALUE, model.KEY=VALUE or run.KEY=VALUE");
               std::string key = setting.substr(0, equals);
               if (key.starts_with("run.")) key = key.substr(4);
-              what_if[key] = setting.substr(equals + 1);
+              const std::string value = setting.substr(equals + 1);
+              const auto [said, added] = what_if.emplace(key, value);
+              if (!added && said->second != value)
+                fail_input({"", 0, "--set"}, "'" + setting + "' contradicts " +
+                                                 (key.find('.') == std::string::npos
+                                                      ? flag_of(key) + " " + said->second
+                                                      : "--set " + key + "=" + said->second));
             }
           },
           "change any key of the cluster, model or run: cluster.nic.bandwidth=10Gbit/s")

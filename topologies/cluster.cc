@@ -235,10 +235,9 @@ std::string cluster_text(const std::string& name) {
 }
 
 Cluster load_cluster(const std::string& name_or_path, const Overrides& overrides) {
-  const bool is_path =
-      name_or_path.ends_with(".toml") || name_or_path.find('/') != std::string::npos;
-  Table table = Table::parse(is_path ? read_file(name_or_path) : cluster_text(name_or_path),
-                             is_path ? name_or_path : name_or_path + ".toml");
+  Table table = is_path(name_or_path)
+                    ? Table::parse(read_file(name_or_path), name_or_path)
+                    : Table::parse(cluster_text(name_or_path), name_or_path + ".toml");
   for (const auto& [key, value] : overrides)
     table.set(key, value, fmt::format("--set cluster.{}", key));
   Cluster cluster = decode_cluster(table, name_or_path);

@@ -51,7 +51,7 @@ Slice common_slice(const std::vector<Point>& points,
 
 // "freeze_onebit_lamb": an optimizer's figure as a file name, whatever a user calls the optimizer.
 std::string file_stem(std::string_view figure, std::string_view optimizer);
-// "bert-large, global batch 65536".
+// "bert-large, global batch 65536, precision fp16": what a title says of a slice.
 std::string headline(const Slice& slice);
 // "paper-eth40-v100, 40 Gbit/s NIC".
 std::string panel_title(const Point& point);

@@ -60,7 +60,10 @@ Slice common_slice(const std::vector<Point>& points,
 }
 
 std::string headline(const Slice& slice) {
-  return fmt::format("{}, {}", slice.points.front()->model, slice.batch);
+  std::vector<std::string> parts = {slice.points.front()->model};
+  if (!slice.batch.empty()) parts.push_back(slice.batch);
+  parts.insert(parts.end(), slice.folded.begin(), slice.folded.end());
+  return fmt::format("{}", fmt::join(parts, ", "));
 }
 
 std::string panel_title(const Point& point) {

@@ -127,12 +127,121 @@ TEST_CASE("nccl is preferred, else the most common backend, for compressed rows 
   CHECK(rows(throughput_figure(points).data).size() == 3);
 }
 
+TEST_CASE("an optimizer whose stack has kernels of its own stays in the figures") {
+  // As on dgx-a100-80g: plain optimizers run NVIDIA's kernels, compressed ones DeepSpeed's.
+  std::vector<Point> points = {plain(8, 80), plain(16, 120), packed(8, 100), packed(16, 190)};
+  for (Point& p : points) p.kernels = p.compressed() ? "deepspeed" : "nvidia";
+  points.push_back(points[3]);  // a third compressed row, so that counts differ
+  points.back().freeze_step = 500;
+  for (const bool compressed_first : {false, true}) {
+    if (compressed_first) std::rotate(points.begin(), points.begin() + 2, points.end());
+    const Figure figure = throughput_figure(points);
+    CHECK(rows(figure.data) == (compressed_first
+                                    ? std::vector<std::string>{"8 100 80 100", "16 190 120 200"}
+                                    : std::vector<std::string>{"8 80 100 100", "16 120 190 200"}));
+    CHECK(contains(figure.caption, "kernel costs "));
+    CHECK(contains(figure.caption, "nvidia"));
+    CHECK(contains(figure.caption, "deepspeed"));
+    CHECK_FALSE(contains(freeze_figure(points, "onebit_lamb").data, "?"));
+  }
+  // The same kernels for all where all have them.
+  for (Point p : {plain(8, 90), plain(16, 140), packed(8, 110), packed(16, 200)}) {
+    p.kernels = "fused";
+    points.push_back(p);
+  }
+  CHECK(contains(throughput_figure(points).caption, "kernel costs fused,"));
+}
+
+TEST_CASE(
+    "of a swept key that a figure does not show one value is drawn, and its title says which") {
+  struct Row {
+    std::string Point::*field;
+    const char *usual, *other, *title;
+  };
+  const Row fields[] = {
+      {&Point::precision, "fp16", "bf16", "precision fp16"},
+      {&Point::zero_stage, "0", "1", "ZeRO stage 0"},
+      {&Point::overlap, "none", "ddp", "overlap none"},
+      {&Point::device, "a100-40g", "a100-80g", "device a100-40g"},
+      {&Point::kernels, "deepspeed", "fused", "kernel costs deepspeed"},
+      {&Point::symmetry, "auto", "off", "symmetry auto"},
+      {&Point::settings, "cluster.node.gpu_link=1GB/s", "cluster.node.gpu_link=9GB/s",
+       "cluster.node.gpu_link=1GB/s"},
+      {&Point::settings, "", "model.ffn=2048", "no other settings"},
+  };
+  for (const Row& row : fields) {
+    INFO(row.title);
+    std::vector<Point> points;
+    for (Point p : {plain(8, 80), plain(16, 120), packed(8, 100), packed(16, 190)}) {
+      p.*row.field = row.usual;
+      points.push_back(p);
+      p.*row.field = row.other;
+      p.samples_per_s *= 2;  // faster, which must not decide
+      points.push_back(p);
+    }
+    const Figure figure = throughput_figure(points);
+    CHECK(rows(figure.data) == std::vector<std::string>{"8 80 100 100", "16 120 190 200"});
+    CHECK(contains(figure.script, fmt::format("tiny, global batch 4096, {}", row.title)));
+    CHECK(contains(figure.caption, row.title));
+    CHECK_FALSE(contains(figure.caption, "the fastest"));
+  }
+}
+
+TEST_CASE("a sequence length, network model or number of steps that was swept is in the title") {
+  std::vector<Point> points = {plain(8, 80), plain(16, 120), plain(8, 10), plain(16, 20)};
+  points[2].seq_len = points[3].seq_len = 512;
+  CHECK(contains(throughput_figure(points).script, "tiny, global batch 4096, seq_len 128'"));
+  points = {plain(8, 80), plain(16, 120), plain(8, 81), plain(16, 121)};
+  for (std::size_t i = 0; i < 4; ++i) points[i].network = i < 2 ? "analytic" : "flow";
+  CHECK(contains(throughput_figure(points).script, "4096, network model analytic'"));
+  points[2].network = points[3].network = "analytic";
+  points[2].steps = points[3].steps = 9;
+  CHECK(contains(throughput_figure(points).script, "4096, steps 1000'"));
+  points[2].model = points[3].model = "rare";
+  CHECK(contains(throughput_figure(points).script, "'Throughput: tiny, global batch 4096'"));
+}
+
+TEST_CASE("runs within one node are no sweep over GPUs per node") {
+  std::vector<Point> points;
+  for (const double gpus : {1, 2, 4}) {
+    points.push_back(plain(gpus, 10 * gpus));
+    points.back().gpus_per_node = gpus;
+    points.back().nodes = 1;
+  }
+  CHECK(rows(throughput_figure(points).data).size() == 3);
+}
+
+TEST_CASE("of several numbers of GPUs per node one is drawn, whole nodes or not") {
+  std::vector<Point> points;
+  for (const double per_node : {4, 8}) {
+    for (const double gpus : {2, 4, 8, 16}) {
+      Point p = plain(gpus, 10 * gpus + per_node);
+      p.gpus_per_node = std::min(per_node, gpus);
+      p.nodes = gpus / p.gpus_per_node;
+      points.push_back(p);
+    }
+  }
+  const Figure figure = throughput_figure(points);
+  REQUIRE(rows(figure.data).size() == 4);
+  CHECK(rows(figure.data)[3].substr(0, 7) == "16 164 ");
+  CHECK(rows(figure.data)[2].substr(0, 5) == "8 84 ");
+  CHECK(contains(figure.script, "4 GPUs per node"));
+}
+
+TEST_CASE("a plain run that no row has is not in the legend of the freeze figure") {
+  const Figure figure = freeze_figure({packed(8, 100, 0), packed(8, 50, 500)}, "onebit_lamb");
+  CHECK(contains(figure.data, "# freeze_percent \"NCCL\"\n"));
+  CHECK_FALSE(contains(figure.script, "plain"));
+  CHECK_FALSE(contains(figure.caption, "dashed"));
+}
+
 TEST_CASE("of rows with the same coordinates the fastest is drawn, and the caption says so") {
   Point other = packed(16, 170);
   other.micro_batch = 8;
   const Figure figure = throughput_figure({packed(8, 100), packed(16, 190), other});
   CHECK(rows(figure.data)[1] == "16 190 200");
-  CHECK(contains(figure.caption, "of rows with the same coordinates the fastest"));
+  CHECK(contains(figure.caption,
+                 "of rows with the same coordinates the fastest (they differ in micro_batch)"));
 }
 
 TEST_CASE("where no global batch spans GPU counts, the micro batch does: weak scaling") {
@@ -170,6 +279,17 @@ TEST_CASE("run time against freeze share has one line per backend and the plain 
   CHECK(level == Approx(10240.0 / 3600));
   CHECK(rows(figure.data)[1].substr(0, 3) == "50 ");
   CHECK(contains(figure.script, "whole run (hours)"));
+}
+
+TEST_CASE("the published freeze share is marked for the run that was published") {
+  std::vector<Point> points = {packed(8, 100, 0), packed(8, 50, 500)};
+  CHECK_FALSE(contains(freeze_figure(points, "onebit_lamb").script, "published"));
+  for (Point& p : points) p.model = "bert-large";
+  CHECK(contains(freeze_figure(points, "onebit_lamb").script, "'published'"));
+  CHECK(contains(freeze_figure(points, "onebit_lamb").caption, "16.7 %, 1-bit LAMB paper"));
+  for (Point& p : points) p.optimizer = "onebit_adam";
+  CHECK_FALSE(contains(freeze_figure(points, "onebit_adam").script, "published"));
+  CHECK_FALSE(contains(freeze_figure(points, "onebit_adam").caption, "16.7"));
 }
 
 TEST_CASE("a freeze_step past the last step is a warm-up of the whole run") {
@@ -254,6 +374,17 @@ TEST_CASE("names of users cannot leave their place in scripts, data and file nam
   CHECK(comment("one\ntwo\\") == "# one two/\n");
   CHECK(data_number(absent) == "?");
   CHECK(file_stem("freeze", "../a b") == "freeze____a_b");
+}
+
+TEST_CASE("a title that is too long for one line takes two, in smaller letters") {
+  CHECK(title_label("Throughput: tiny, batch 4096", 820, 400) ==
+        "'Throughput: tiny, batch 4096' at screen 0.5,screen 0.9500 center font ',17'");
+  const std::string half(60, 'x');
+  CHECK(title_label(half + ", " + half, 820, 400) ==
+        "'" + half + ",'.\"\\n\".'" + half + "' at screen 0.5,screen 0.9725 center font ',13'");
+  CHECK(contains(title_label(half + half, 820, 400), "'" + half + half + "' at screen 0.5"));
+  CHECK(contains(title_label(half + half, 820, 400), "font ',11'"));
+  CHECK(contains(title_label(half + half + half + ", b", 820, 400), "font ',8'"));
 }
 
 TEST_CASE("tick marks thin out on a logarithmic axis") {

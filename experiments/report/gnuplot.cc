@@ -119,6 +119,30 @@ std::string y_label(std::string_view text, double screen_x) {
                      script_text(text), screen_x);
 }
 
+std::string title_label(std::string_view title, int width, int height) {
+  // Letters are about 0.6 of their size wide.
+  const auto fitting = [width](std::size_t letters) {
+    return static_cast<int>(width / 0.6 / static_cast<double>(letters + 2));
+  };
+  constexpr int usual = 17, least = 8, of_two_lines = 13;
+  const auto label = [height](const std::string& text, double first_line_px, int size) {
+    return fmt::format("{} at screen 0.5,screen {:.4f} center font ',{}'", text,
+                       1 - first_line_px / height, size);
+  };
+  if (fitting(title.size()) >= usual) return label(script_text(title), 20, usual);
+  std::size_t longest = title.size(), at = 0;
+  for (std::size_t comma = title.find(", "); comma < title.size();
+       comma = title.find(", ", comma + 2)) {
+    const std::size_t longer = std::max(comma + 1, title.size() - comma - 2);
+    if (longer < longest) longest = longer, at = comma + 2;
+  }
+  const int size = std::clamp(fitting(longest), least, of_two_lines);
+  if (at == 0) return label(script_text(title), 20, size);
+  const std::string lines =
+      script_text(title.substr(0, at - 1)) + ".\"\\n\"." + script_text(title.substr(at));
+  return label(lines, 11, size);
+}
+
 std::string script(std::string_view name, std::string_view title, int width, int height,
                    std::string_view body) {
   return fmt::format(R"(set encoding utf8
@@ -135,7 +159,7 @@ do for [format in 'svg png'] {{
   }}
   set output '{name}.'.format
   set multiplot
-  set label 1 {title} at screen 0.5,screen {title_y:.4f} center font ',17'
+  set label 1 {title}
   set border 3 lc rgb '#404040'
   set tics nomirror textcolor rgb '#202020'
   set grid lc rgb '#d8d8d8' lw 1 dt 1
@@ -147,8 +171,8 @@ do for [format in 'svg png'] {{
 )",
                      fmt::arg("width", width), fmt::arg("height", height),
                      fmt::arg("width2", 2 * width), fmt::arg("height2", 2 * height),
-                     fmt::arg("name", name), fmt::arg("title", script_text(title)),
-                     fmt::arg("title_y", 1 - 20.0 / height), fmt::arg("body", body));
+                     fmt::arg("name", name), fmt::arg("title", title_label(title, width, height)),
+                     fmt::arg("body", body));
 }
 
 int legend_height(const std::vector<LegendEntry>& entries, int width) {

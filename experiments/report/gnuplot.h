@@ -38,6 +38,10 @@ std::string margins(const Frame& frame);
 // The y label of the next plot at a fixed place; gnuplot's own moves with the width of tick labels.
 std::string y_label(std::string_view text, double screen_x);
 
+// The title of a figure as gnuplot's label: a long one takes two lines, broken behind a comma, and
+// smaller letters.
+std::string title_label(std::string_view title, int width, int height);
+
 // A whole script that draws `body` as NAME.svg and NAME.png, `width` x `height` SVG pixels. The two
 // terminals measure marks and letters differently; `body` evens that out with the variables `mark`
 // (factor of a point size) and `up` (offset of an x label).

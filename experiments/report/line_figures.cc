@@ -140,19 +140,22 @@ std::vector<std::string> backend_labels(const Points& points) {
   return labels;
 }
 
-// One line per backend; the plain run, which has no warm-up, as the level to beat.
-Panel freeze_panel(const Points& points, const std::vector<std::string>& labels, TimeUnit unit) {
+// One line per backend; the plain run, which has no warm-up, as the level to beat: the last of
+// `count` series where it has one.
+Panel freeze_panel(const Points& points, const std::vector<std::string>& labels, std::size_t count,
+                   TimeUnit unit) {
   Panel panel{fmt::format("{}, {} GPUs", points.front()->cluster, points.front()->gpus), {}};
   double plain = absent;
   for (const Point* p : points) {
     if (!p->compressed()) {
       plain = p->run_time_s / unit.seconds;
     } else if (!std::isnan(p->freeze_share())) {
-      cell(panel, 100 * p->freeze_share(), place(labels, backend_label(*p)), labels.size() + 1) =
+      cell(panel, 100 * p->freeze_share(), place(labels, backend_label(*p)), count) =
           p->run_time_s / unit.seconds;
     }
   }
-  for (auto& [x, row] : panel.rows) row.back() = plain;
+  if (count > labels.size())
+    for (auto& [x, row] : panel.rows) row.back() = plain;
   return panel;
 }
 
@@ -230,7 +233,7 @@ Figure batch_figure(const std::vector<Point>& points) {
         "It needs a compressed optimizer at one GPU count with two or more global batches.";
     return figure;
   }
-  chart.title = fmt::format("Speed-up of the whole run: {}", slice.points.front()->model);
+  chart.title = "Speed-up of the whole run: " + headline(slice);
   chart.x_label = "global batch (samples)";
   chart.x_column = "global_batch";
   chart.y_label = "speed-up over plain";
@@ -280,25 +283,39 @@ Figure freeze_figure(const std::vector<Point>& points, const std::string& optimi
   const std::vector<std::string> labels = backend_labels(slice.points);
   for (std::size_t i = 0; i < labels.size(); ++i)
     chart.series.push_back({labels[i], series_look(i)});
-  chart.series.push_back({display_name(baseline) + ", plain", {}, true});
+  std::vector<Points> shown;
   for (const std::string& cluster : panel_clusters(slice)) {
     const Points some = freeze_points(of_cluster(slice.points, cluster));
-    if (!some.empty()) chart.panels.push_back(freeze_panel(some, labels, unit));
+    if (!some.empty()) shown.push_back(some);
   }
+  const bool has_plain = std::any_of(shown.begin(), shown.end(), [](const Points& some) {
+    return std::any_of(some.begin(), some.end(), [](const Point* p) { return !p->compressed(); });
+  });
+  if (has_plain) chart.series.push_back({display_name(baseline) + ", plain", {}, true});
+  for (const Points& some : shown)
+    chart.panels.push_back(freeze_panel(some, labels, chart.series.size(), unit));
   chart.title = fmt::format("{}: {}", display_name(optimizer), headline(slice));
   chart.x_label = "freeze_step (% of steps)";
   chart.x_column = "freeze_percent";
   chart.y_label = fmt::format("whole run ({})", unit.name);
   chart.log_x = false;
-  chart.mark_x = 100 * published_freeze_share;
-  chart.mark_label = "published";
+  const bool published = optimizer == "onebit_lamb" && slice.points.front()->model == "bert-large";
+  if (published) {
+    chart.mark_x = 100 * published_freeze_share;
+    chart.mark_label = "published";
+  }
   figure.caption = fmt::format(
       "Slice: {}; per cluster the largest GPU count. Steps before freeze_step are plain warm-up, "
-      "those after it are compressed. Where a line meets the dashed one, that backend saves "
-      "nothing "
-      "over plain {}. The dotted upright marks the published share ({:.1f} %). How short a warm-up "
-      "still converges is not forecast.",
-      stated(slice), display_name(baseline), 100 * published_freeze_share);
+      "those after it are compressed.{}{} How short a warm-up still converges is not forecast.",
+      stated(slice),
+      has_plain ? fmt::format(" Where a line meets the dashed one, that backend saves nothing over "
+                              "plain {}.",
+                              display_name(baseline))
+                : "",
+      published ? fmt::format(" The dotted upright marks the share of the published run ({:.1f} %, "
+                              "1-bit LAMB paper).",
+                              100 * published_freeze_share)
+                : "");
   finish(figure, chart, slice);
   return figure;
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -18,7 +19,8 @@ using Json = nlohmann::ordered_json;
 // A column of the table on the page: results.csv in units for people.
 struct Column {
   std::string_view heading, title;
-  double unit;  // what the number is divided by; 0 for text
+  double unit;        // what the number is divided by; 0 for text
+  bool axis = false;  // shown only where its rows differ
 };
 
 constexpr Column columns[] = {{"model", "model", 0},
@@ -31,6 +33,15 @@ constexpr Column columns[] = {{"model", "model", 0},
                               {"global batch", "global_batch", 1},
                               {"freeze_step", "freeze_step", 1},
                               {"NIC (Gbit/s)", "nic_bandwidth_Gbps", 1},
+                              {"device", "device", 0, true},
+                              {"GPUs per node", "gpus_per_node", 1, true},
+                              {"kernels", "kernels", 0, true},
+                              {"precision", "precision", 0, true},
+                              {"ZeRO stage", "zero_stage", 0, true},
+                              {"overlap", "overlap", 0, true},
+                              {"network", "network", 0, true},
+                              {"symmetry", "symmetry", 0, true},
+                              {"settings", "settings", 0, true},
                               {"uniform step (ms)", "uniform_step_time_us", 1e3},
                               {"warm-up step (ms)", "warmup_step_time_us", 1e3},
                               {"compressed step (ms)", "compression_step_time_us", 1e3},
@@ -44,13 +55,14 @@ constexpr Column columns[] = {{"model", "model", 0},
                               {"status", "status", 0},
                               {"costs are", "cost_source", 0}};
 
-// Shown columns: those of the file in which some row says something.
+// Shown columns: those of the file in which some row says something (else).
 std::vector<Column> shown_columns(const csv::Table& table, std::size_t rows) {
   std::vector<Column> shown;
   for (const Column& column : columns) {
     bool filled = false;
     for (std::size_t row = 0; table.has(column.title) && row < rows && !filled; ++row) {
-      filled = !table.text(row, column.title).empty();
+      const std::string& text = table.text(row, column.title);
+      filled = column.axis ? text != table.text(0, column.title) : !text.empty();
     }
     if (filled) shown.push_back(column);
   }
@@ -61,7 +73,12 @@ std::string cell(const csv::Table& table, std::size_t row, const Column& column)
   const std::string& text = table.text(row, column.title);
   if (column.unit == 0) return fmt::format("<td>{}", escaped(text));
   if (text.empty()) return "<td class=n>";
-  const double value = table.number(row, column.title) / column.unit;
+  double value = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+  // What was asked of a point that cannot run may be no number: a freeze_step of "10%".
+  if (status != std::errc{} || end != text.data() + text.size())
+    return fmt::format("<td>{}", escaped(text));
+  value /= column.unit;
   const bool whole = value == std::floor(value) || std::abs(value) >= 1e3;
   return whole ? fmt::format("<td class=n>{:.0f}", value)
                : fmt::format("<td class=n>{:.4g}", value);

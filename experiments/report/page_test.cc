@@ -101,3 +101,35 @@ TEST_CASE("a manifest that is no JSON object is refused by name") {
                     Catch::StartsWith("run/manifest.json") && Catch::Contains("is no JSON object"));
   CHECK_THROWS_AS(manifest_html("[1]", "manifest.json"), Error);
 }
+
+TEST_CASE("the table shows a swept key only where it was swept") {
+  const std::string one = synthetic_header() + synthetic_rows(small_sweep());
+  CHECK_FALSE(contains(page_of(one), "<th>kernels"));
+  std::string two = one;
+  two.replace(two.find(",synthetic,"), 11, ",fused,");
+  CHECK(contains(page_of(two), "<th>kernels"));
+}
+
+TEST_CASE("a point that cannot run shows what was asked for, be it no number") {
+  std::string results = synthetic_header() + synthetic_rows(small_sweep());
+  const std::size_t row = results.rfind('\n', results.find("infeasible: "));
+  std::size_t at = row;
+  for (int comma = 0; comma < 11; ++comma) at = results.find(',', at + 1);
+  results.replace(at + 1, results.find(',', at + 1) - at - 1, "<10%>");
+  CHECK(contains(page_of(results), "<td>&lt;10%&gt;"));
+}
+
+TEST_CASE("settings of a point are those that none of its numbers says") {
+  const auto settings = [](const std::string& field) {
+    std::string results = synthetic_header() + synthetic_rows(small_sweep());
+    results.insert(results.find('\n'), ",settings");
+    for (std::size_t at = results.find('\n') + 1; at < results.size();
+         at = results.find('\n', at) + 1)
+      results.insert(results.find('\n', at), "," + field);
+    return read_points(csv::parse(results, "results.csv")).front().settings;
+  };
+  CHECK(settings("") == "");
+  CHECK(settings("cluster.nic.bandwidth=1 Gbit/s; samples=9").empty());
+  CHECK(settings("cluster.nic.bandwidth=1 Gbit/s; model.ffn=2; samples=9; tp=1") ==
+        "model.ffn=2; tp=1");
+}

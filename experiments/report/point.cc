@@ -2,13 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace lambcast::report {
 namespace {
 
+// A row that did not run keeps what was asked for, which may be no number: a freeze_step of "10%".
 double number_or_nan(const csv::Table& table, std::size_t row, std::string_view title) {
-  return table.text(row, title).empty() ? absent : table.number(row, title);
+  const bool ran = table.text(row, "status") == "ok";
+  return !ran || table.text(row, title).empty() ? absent : table.number(row, title);
 }
 
 std::vector<Stage> read_stages(const csv::Table& table, std::size_t row) {
@@ -24,6 +27,19 @@ std::vector<Stage> read_stages(const csv::Table& table, std::size_t row) {
     stages.push_back(stage);
   }
   return stages;
+}
+
+// The settings that no number of a point says already: "a=1; samples=9; b=2" -> "a=1; b=2".
+std::string other_settings(const std::string& settings) {
+  std::string rest;
+  for (std::size_t begin = 0; begin < settings.size();) {
+    const std::size_t end = std::min(settings.find("; ", begin), settings.size());
+    const std::string setting = settings.substr(begin, end - begin);
+    if (!setting.starts_with("cluster.nic.bandwidth=") && !setting.starts_with("samples="))
+      rest += (rest.empty() ? "" : "; ") + setting;
+    begin = end + 2;
+  }
+  return rest;
 }
 
 }  // namespace
@@ -51,6 +67,14 @@ std::vector<Point> read_points(const csv::Table& table) {
     p.cuda_aware = late_text("cuda_aware");
     p.kernels = late_text("kernels");
     p.network = late_text("network");
+    p.device = late_text("device");
+    p.precision = late_text("precision");
+    p.zero_stage = late_text("zero_stage");
+    p.overlap = late_text("overlap");
+    p.symmetry = late_text("symmetry");
+    p.settings = other_settings(late_text("settings"));
+    p.nodes = number("nodes");
+    p.gpus_per_node = table.has("gpus_per_node") ? number("gpus_per_node") : absent;
     p.gpus = number("gpus");
     p.micro_batch = number("micro_batch");
     p.grad_accum = number("grad_accum");

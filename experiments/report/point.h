@@ -26,9 +26,12 @@ struct Stage {
 };
 
 struct Point {
-  std::string model, cluster, optimizer, backend, cuda_aware, kernels, network;
-  double gpus = absent, micro_batch = absent, grad_accum = absent, global_batch = absent,
-         seq_len = absent, steps = absent, freeze_step = absent, nic_Gbps = absent;
+  std::string model, cluster, optimizer, backend, cuda_aware, kernels, network, device, precision,
+      zero_stage, overlap, symmetry;
+  std::string settings;  // other keys that were set, but for those that nic_Gbps and steps say
+  double nodes = absent, gpus_per_node = absent, gpus = absent, micro_batch = absent,
+         grad_accum = absent, global_batch = absent, seq_len = absent, steps = absent,
+         freeze_step = absent, nic_Gbps = absent;
   std::vector<Stage> stages;
   double run_time_s = absent, samples_per_s = absent, speedup = absent;
   std::string baseline;  // the plain optimizer that `speedup` compares with

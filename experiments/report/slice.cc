@@ -27,12 +27,23 @@ std::string most_common(const Points& points, const Text& text) {
   return best;
 }
 
+std::string labelled(std::string_view label, const std::string& value) {
+  if (value.empty()) return label.empty() ? "no other settings" : fmt::format("no {}", label);
+  return label.empty() ? value : fmt::format("{} {}", label, value);
+}
+
+// States what was kept; in the title too where other values were dropped.
+void state_kept(Slice& slice, std::size_t rows_before, const std::string& fact) {
+  slice.facts.push_back(fact);
+  if (slice.points.size() < rows_before) slice.folded.push_back(fact);
+}
+
 template <typename Text>
 void keep_most_common_text(Slice& slice, std::string_view label, const Text& text) {
   const std::string best = most_common(slice.points, text);
+  const std::size_t before = slice.points.size();
   keep_if(slice, [&](const Point& p) { return text(p) == best; });
-  if (!best.empty())
-    slice.facts.push_back(label.empty() ? best : fmt::format("{} {}", label, best));
+  if (!best.empty()) state_kept(slice, before, labelled(label, best));
 }
 
 std::string usual_backend(const Points& points) {
@@ -46,6 +57,19 @@ void state_batch(Slice& slice, const std::string& batch) {
   slice.batch = batch;
   slice.facts.push_back(batch);
 }
+
+// What a sweep may vary and no figure shows.
+struct Axis {
+  const char* label;
+  std::string Point::*field;
+};
+constexpr Axis axes[] = {{"kernel costs", &Point::kernels},
+                         {"device", &Point::device},
+                         {"precision", &Point::precision},
+                         {"ZeRO stage", &Point::zero_stage},
+                         {"overlap", &Point::overlap},
+                         {"symmetry", &Point::symmetry},
+                         {"", &Point::settings}};
 
 std::string percent(double share) { return fmt::format("{:.3g} %", 100 * share); }
 
@@ -77,10 +101,57 @@ Slice settled(const std::vector<Point>& points) {
     if (p.ok()) slice.points.push_back(&p);
   }
   keep_most_common(slice, "", &Point::model);
+  slice.folded.clear();  // titles begin with the model
   keep_most_common(slice, "seq_len", &Point::seq_len);
   keep_most_common(slice, "network model", &Point::network);
-  keep_most_common(slice, "kernel costs", &Point::kernels);
+  for (const Axis& axis : axes) {
+    const std::vector<std::string> found = names(slice.points, axis.field);
+    const bool said = axis.field == &Point::kernels && found != std::vector<std::string>{""};
+    if (said || found.size() > 1) keep_usual(slice, axis.label, axis.field);
+  }
+  keep_usual_gpus_per_node(slice);
   return slice;
+}
+
+void keep_usual(Slice& slice, std::string_view label, std::string Point::*field) {
+  const auto text = [field](const Point& p) { return p.*field; };
+  std::map<std::pair<std::string, std::string>, std::string> usual;  // by cluster and optimizer
+  for (const std::string& cluster : names(slice.points, &Point::cluster)) {
+    const Points there = select(slice.points, [&](const Point& p) { return p.cluster == cluster; });
+    const std::string common = most_common(there, text);
+    for (const std::string& optimizer : names(there, &Point::optimizer)) {
+      const Points own = select(there, [&](const Point& p) { return p.optimizer == optimizer; });
+      const bool has_common =
+          std::any_of(own.begin(), own.end(), [&](const Point* p) { return text(*p) == common; });
+      usual[{cluster, optimizer}] = has_common ? common : most_common(own, text);
+    }
+  }
+  const std::size_t before = slice.points.size();
+  keep_if(slice, [&](const Point& p) { return text(p) == usual.at({p.cluster, p.optimizer}); });
+  std::vector<std::string> kept = names(slice.points, field);
+  if (kept.size() > 1) std::erase(kept, "");
+  state_kept(slice, before, labelled(label, fmt::format("{}", fmt::join(kept, " or "))));
+}
+
+void keep_usual_gpus_per_node(Slice& slice) {
+  const auto text = [](const Point& p) { return csv::number(p.gpus_per_node); };
+  std::map<std::string, double> usual;  // by cluster, where a run takes more than one node
+  for (const std::string& cluster : names(slice.points, &Point::cluster)) {
+    const Points whole =
+        select(slice.points, [&](const Point& p) { return p.cluster == cluster && p.nodes > 1; });
+    const std::string common = most_common(whole, text);
+    for (const Point* p : whole)
+      if (text(*p) == common && !common.empty()) usual[cluster] = p->gpus_per_node;
+  }
+  const std::size_t before = slice.points.size();
+  keep_if(slice, [&](const Point& p) {
+    const auto most = usual.find(p.cluster);
+    return most == usual.end() || p.gpus_per_node == std::min(most->second, p.gpus);
+  });
+  if (slice.points.size() == before) return;
+  std::set<std::string> kept;
+  for (const auto& [cluster, most] : usual) kept.insert(csv::number(most));
+  state_kept(slice, before, fmt::format("{} GPUs per node", fmt::join(kept, " or ")));
 }
 
 void keep_usual_backend(Slice& slice) {
@@ -153,14 +224,31 @@ bool keep_batch(Slice& slice, const std::function<bool(const Points&)>& enough) 
 
 void keep_fastest(Slice& slice, const std::function<std::string(const Point&)>& coordinates) {
   std::map<std::string, const Point*> fastest;
-  bool differed = false;
   for (const Point* p : slice.points) {
     const Point*& best = fastest[coordinates(*p)];
-    differed = differed || (best && best->samples_per_s != p->samples_per_s);
     if (!best || p->samples_per_s > best->samples_per_s) best = p;
   }
+  std::set<std::string> differing;
+  bool differed = false;
+  for (const Point* p : slice.points) {
+    const Point& best = *fastest.at(coordinates(*p));
+    if (best.samples_per_s == p->samples_per_s) continue;
+    differed = true;
+    if (best.cuda_aware != p->cuda_aware) differing.insert("cuda_aware");
+    if (best.backend != p->backend) differing.insert("backend");
+    for (const auto& [name, field] :
+         {std::pair{"global_batch", &Point::global_batch},
+          std::pair{"micro_batch", &Point::micro_batch},
+          std::pair{"grad_accum", &Point::grad_accum},
+          std::pair{"freeze_step", &Point::freeze_step}, std::pair{"steps", &Point::steps}}) {
+      if (csv::number(best.*field) != csv::number(p->*field)) differing.insert(name);
+    }
+  }
   keep_if(slice, [&](const Point& p) { return fastest.at(coordinates(p)) == &p; });
-  if (differed) slice.facts.push_back("of rows with the same coordinates the fastest");
+  if (!differed) return;
+  slice.facts.push_back(fmt::format(
+      "of rows with the same coordinates the fastest{}",
+      differing.empty() ? "" : fmt::format(" (they differ in {})", fmt::join(differing, ", "))));
 }
 
 std::vector<double> values(const Points& points, double Point::*field) {
@@ -177,6 +265,23 @@ std::vector<std::string> names(const Points& points, std::string Point::*field) 
     if (std::find(found.begin(), found.end(), p->*field) == found.end()) found.push_back(p->*field);
   }
   return found;
+}
+
+std::vector<std::string> apart(const Point& point, const std::vector<Point>& points) {
+  std::vector<std::string> said;
+  for (const Axis& axis : axes) {
+    const bool differs = std::any_of(points.begin(), points.end(), [&](const Point& p) {
+      return p.cluster == point.cluster && p.optimizer == point.optimizer &&
+             p.*axis.field != point.*axis.field;
+    });
+    if (differs) said.push_back(labelled(axis.label, point.*axis.field));
+  }
+  const bool other_nodes = std::any_of(points.begin(), points.end(), [&](const Point& p) {
+    return p.cluster == point.cluster && p.gpus == point.gpus &&
+           csv::number(p.gpus_per_node) != csv::number(point.gpus_per_node);
+  });
+  if (other_nodes) said.push_back(fmt::format("{} GPUs per node", point.gpus_per_node));
+  return said;
 }
 
 std::string stated(const Slice& slice) { return fmt::format("{}", fmt::join(slice.facts, ", ")); }

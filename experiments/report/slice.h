@@ -19,11 +19,14 @@ using Points = std::vector<const Point*>;
 
 struct Slice {
   Points points;
-  std::vector<std::string> facts;  // everything fixed: "bert-large", "seq_len 128", ...
-  std::string batch;               // the one of them about the batch: "global batch 65536"
+  std::vector<std::string> facts;   // everything fixed: "bert-large", "seq_len 128", ...
+  std::string batch;                // the one of them about the batch: "global batch 65536"
+  std::vector<std::string> folded;  // those of them that a title names: other values exist
 };
 
-// The rows that ran, of the most common model, sequence length, network model and kernel costs.
+// The rows that ran, of the most common model, sequence length and network model, and per cluster
+// and optimizer of the most common kernel costs, device, GPUs per node, precision, ZeRO stage,
+// overlap, symmetry and other settings.
 Slice settled(const std::vector<Point>& points);
 
 void keep_if(Slice& slice, const std::function<bool(const Point&)>& wanted);
@@ -32,6 +35,13 @@ void keep_if(Slice& slice, const std::function<bool(const Point&)>& wanted);
 // empty count as a value, but are not stated.
 void keep_most_common(Slice& slice, std::string_view label, std::string Point::*field);
 void keep_most_common(Slice& slice, std::string_view label, double Point::*field);
+
+// Per cluster keeps the most common value of `field`; an optimizer that never ran with it there
+// keeps its own most common one, since stacks run kernels of their own for some optimizers.
+void keep_usual(Slice& slice, std::string_view label, std::string Point::*field);
+
+// Per cluster keeps one number of GPUs used of each node. One node may hold fewer GPUs than that.
+void keep_usual_gpus_per_node(Slice& slice);
 
 // nccl where it exists, else the most common backend; plain and compressed rows on their own,
 // since a compressed backend carries no plain gradients.
@@ -49,12 +59,16 @@ void keep_usual_nic(Slice& slice);
 // where neither does.
 bool keep_batch(Slice& slice, const std::function<bool(const Points&)>& enough);
 
-// Of rows with the same `coordinates` keeps the fastest, and says so where they differed.
+// Of rows with the same `coordinates` keeps the fastest, and says in what they differed.
 void keep_fastest(Slice& slice, const std::function<std::string(const Point&)>& coordinates);
 
 Points select(const Points& points, const std::function<bool(const Point&)>& wanted);
 std::vector<double> values(const Points& points, double Point::*field);           // ascending
 std::vector<std::string> names(const Points& points, std::string Point::*field);  // as in the file
+
+// What tells `point` apart among `points` beside model, cluster, optimizer, batch and backend:
+// "precision fp16", "cluster.node.gpu_link=25GB/s".
+std::vector<std::string> apart(const Point& point, const std::vector<Point>& points);
 
 // "bert-large, global batch 65536, backend nccl".
 std::string stated(const Slice& slice);

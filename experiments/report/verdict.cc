@@ -87,7 +87,7 @@ std::string break_even_phrase(const SpeedupMap& map) {
                      map.nic_Gbps.front(), map.nic_Gbps.back(), where);
 }
 
-std::string conditions(const Point& p) {
+std::string conditions(const Point& p, const std::vector<std::string>& apart) {
   std::string text = fmt::format("{:.2f}x for {} over {} ({} on {}, {} GPUs, global batch {}, {}",
                                  p.speedup, display_name(p.optimizer), display_name(p.baseline),
                                  p.model, p.cluster, p.gpus, p.global_batch, p.backend);
@@ -95,6 +95,7 @@ std::string conditions(const Point& p) {
     text += fmt::format(", freeze_step {} of {}", p.freeze_step, p.steps);
   }
   if (!std::isnan(p.nic_Gbps)) text += fmt::format(", {:.4g} Gbit/s NIC", p.nic_Gbps);
+  for (const std::string& fact : apart) text += ", " + fact;
   return text + ")";
 }
 
@@ -129,15 +130,19 @@ Verdict verdict_of(const std::vector<Point>& points) {
     if (!v.best || p.speedup > v.best->speedup) v.best = &p;
     if (!v.worst || p.speedup < v.worst->speedup) v.worst = &p;
   }
+  if (v.best) v.best_apart = apart(*v.best, points);
+  if (v.worst) v.worst_apart = apart(*v.worst, points);
   for (const std::string& optimizer : compressed_optimizers(points)) {
+    const MapStudy study = map_study(points, optimizer);
     std::vector<std::string> phrases;
-    for (const SpeedupMap& map : map_study(points, optimizer).maps) {
-      phrases.push_back(break_even_phrase(map));
-    }
+    for (const SpeedupMap& map : study.maps) phrases.push_back(break_even_phrase(map));
     if (phrases.empty()) continue;
     v.break_even.push_back(
-        fmt::format("By NIC bandwidth, {} over {} pays {}.", display_name(optimizer),
-                    display_name(baseline_of(points, optimizer)), fmt::join(phrases, "; ")));
+        fmt::format("By NIC bandwidth, {} over {} pays {}{}.", display_name(optimizer),
+                    display_name(baseline_of(points, optimizer)), fmt::join(phrases, "; "),
+                    study.slice.folded.empty()
+                        ? ""
+                        : fmt::format(", with {}", fmt::join(study.slice.folded, ", "))));
   }
   return v;
 }
@@ -150,8 +155,8 @@ std::vector<std::string> in_words(const Verdict& v) {
   }
   said.push_back(fmt::format("Compression makes the whole run faster in {} of {} compared points.",
                              v.faster, v.compared));
-  said.push_back(fmt::format("Best: {}.", conditions(*v.best)));
-  said.push_back(fmt::format("Worst: {}.", conditions(*v.worst)));
+  said.push_back(fmt::format("Best: {}.", conditions(*v.best, v.best_apart)));
+  said.push_back(fmt::format("Worst: {}.", conditions(*v.worst, v.worst_apart)));
   said.insert(said.end(), v.break_even.begin(), v.break_even.end());
   if (v.break_even.empty()) {
     said.push_back("No scan over NIC bandwidth and GPUs, so no break-even bandwidth.");

@@ -29,6 +29,7 @@ struct Verdict {
   std::size_t compared = 0, faster = 0;  // rows with a baseline; of them, with a speed-up over 1
   const Point* best = nullptr;
   const Point* worst = nullptr;
+  std::vector<std::string> best_apart, worst_apart;  // what tells them apart, as "precision fp16"
   std::vector<Spread> spreads;
   std::vector<std::string> break_even;  // one sentence per optimizer with a scan
 };

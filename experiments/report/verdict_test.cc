@@ -95,3 +95,13 @@ TEST_CASE("the summary lists the spread of speed-ups by cluster and optimizer") 
                  "\n  cluster  optimizer          points   least  median    most\n"
                  "  box      1-bit LAMB / LAMB       2  "));
 }
+
+TEST_CASE("the best and the worst point say on which value of a swept key they stand") {
+  std::vector<Point> points = {compared(10, 8, 3), compared(10, 8, 0.5)};
+  CHECK_FALSE(contains(words(verdict_of(points)), "precision"));
+  points[0].precision = "fp16";
+  points[1].precision = "bf16";
+  const std::string said = words(verdict_of(points));
+  CHECK(contains(said, "10 Gbit/s NIC, precision fp16)"));
+  CHECK(contains(said, "10 Gbit/s NIC, precision bf16)"));
+}

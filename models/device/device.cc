@@ -148,7 +148,7 @@ std::string device_text(const std::string& name) {
 }
 
 Device load_device(const std::string& name_or_path) {
-  if (!name_or_path.ends_with(".toml") && name_or_path.find('/') == std::string::npos)
+  if (!is_path(name_or_path))
     return decode_device(Table::parse(device_text(name_or_path), name_or_path + ".toml"));
   return decode_device(Table::parse(read_file(name_or_path), name_or_path));
 }

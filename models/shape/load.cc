@@ -18,10 +18,6 @@ std::string_view preset_name(std::string_view file) {
   return file.substr(0, file.rfind('.'));
 }
 
-bool is_path(std::string_view name) {
-  return name.find('/') != std::string_view::npos || name.ends_with(".toml");
-}
-
 Table parse(const std::string& name_or_path) {
   if (is_path(name_or_path)) return Table::parse(read_file(name_or_path), name_or_path);
   return Table::parse(model_preset_text(name_or_path), name_or_path + ".toml");

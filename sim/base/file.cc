@@ -9,6 +9,10 @@
 
 namespace lambcast {
 
+bool is_path(std::string_view name) {
+  return name.find('/') != std::string_view::npos || name.ends_with(".toml");
+}
+
 std::string read_file(const std::string& path, std::size_t max_mib) {
   const std::size_t max_bytes = max_mib << 20;
   std::ifstream stream(path, std::ios::binary);

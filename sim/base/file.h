@@ -1,10 +1,14 @@
-// Reading a user's file whole.
+// The files users name: what is one, and reading it whole.
 #pragma once
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 namespace lambcast {
+
+// A path rather than a preset's name: it has a slash or ends in ".toml".
+bool is_path(std::string_view name);
 
 // Throws Error (usage) naming the file when it cannot be read, is no file (a folder), or is larger
 // than any description or configuration could be (a device that never ends).
