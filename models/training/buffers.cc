@@ -35,7 +35,8 @@ HostCopies host_copies(const Cluster& cluster, const Device& device) {
   const HostCopySpec& given = cluster.host_copy;
   return {given.pageable_to_host.value_or(device.pageable_d2h),
           given.pageable_to_device.value_or(device.pageable_h2d),
-          given.staged_by_mpi.value_or(device.pinned_d2h)};
+          given.staged_by_mpi.value_or(device.pinned_d2h),
+          given.staged_by_mpi.value_or(device.pinned_h2d)};
 }
 
 std::vector<std::int64_t> gradient_buckets(const Training& training) {

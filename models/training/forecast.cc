@@ -129,7 +129,7 @@ std::vector<CostSource> sources_of(const Training& training) {
   if (training.config.optimizer->comm_backend_name.value == CommBackend::mpi) {
     add("mpi_nic_efficiency", cluster.mpi.nic_efficiency.provenance);
     add("host_copies", training.config.optimizer->cuda_aware.value
-                           ? host_copies(cluster, device).staged_by_mpi.provenance
+                           ? host_copies(cluster, device).staged_to_host.provenance
                            : host_copies(cluster, device).pageable_to_host.provenance);
   }
   return sources;

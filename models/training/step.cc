@@ -308,7 +308,8 @@ class StepBuilder {
     const HostCopies copy = host_copies(*training_.cluster, *training_.device);
     Duration time;
     if (training_.config.optimizer->cuda_aware.value) {
-      time = Bytes(2 * signs * (training_.gpus - 1) / training_.gpus) / copy.staged_by_mpi.value;
+      const Bytes sent(signs * (training_.gpus - 1) / training_.gpus);
+      time = sent / copy.staged_to_host.value + sent / copy.staged_to_device.value;
     } else {
       time = Bytes(down) / copy.pageable_to_host.value + Bytes(up) / copy.pageable_to_device.value +
              training_.device->sync_overhead.value.scaled(copies);

@@ -60,9 +60,11 @@ struct StepRun {
 
 StepRun run_step(const Training& training, const Stage& stage, CollectiveCosts& costs);
 
-// Copies between GPU and host memory: the cluster's own figures, else the device profile's.
+// Copies between GPU and host memory: the cluster's own figures, else the device profile's. What a
+// cluster says of MPI's staging is one rate, of either direction.
 struct HostCopies {
-  Sourced<Bandwidth> pageable_to_host, pageable_to_device, staged_by_mpi;
+  Sourced<Bandwidth> pageable_to_host, pageable_to_device;  // numpy buffers of mpi.py
+  Sourced<Bandwidth> staged_to_host, staged_to_device;      // MPI's own pinned buffers
 };
 HostCopies host_copies(const Cluster& cluster, const Device& device);
 

@@ -359,6 +359,34 @@ TEST_CASE("step: the mpi backend pays for copies through the host, less when cud
   CHECK(staged.wire_bytes_per_gpu == aware.wire_bytes_per_gpu);
 }
 
+TEST_CASE("step: each direction of a copy through the host takes its own rate") {
+  // Two phases move (n-1)/n of the signs down and up again; numpy buffers move 2 Np/8 + Np/8n down
+  // and 3 Np/8 + Np/8n up.
+  const double signs = 335'184'896 / 8.;
+  Training training = training_of({OptimizerType::onebit_lamb, 32, "hgx-h100-ndr"});
+  training.config.optimizer->comm_backend_name.value = CommBackend::mpi;
+  struct Direction {
+    bool cuda_aware;
+    Sourced<Bandwidth> Device::*rate;
+    double bytes;
+  };
+  for (const auto& [cuda_aware, rate, bytes] :
+       {Direction{true, &Device::pinned_d2h, 2 * signs * 31 / 32},
+        Direction{true, &Device::pinned_h2d, 2 * signs * 31 / 32},
+        Direction{false, &Device::pageable_d2h, 2 * signs + signs / 32},
+        Direction{false, &Device::pageable_h2d, 3 * signs + signs / 32}}) {
+    training.config.optimizer->cuda_aware.value = cuda_aware;
+    Device device = load_device(training.cluster->device);
+    training.device = std::make_shared<const Device>(device);
+    const StepMetrics before = metrics_of(training, StepKind::compression);
+    const double was = (device.*rate).value.value();
+    (device.*rate).value = Bandwidth(was / 2);
+    training.device = std::make_shared<const Device>(device);
+    const StepMetrics after = metrics_of(training, StepKind::compression);
+    CHECK((after.step_time - before.step_time).s() == Approx(bytes / was).epsilon(1e-6));
+  }
+}
+
 TEST_CASE("step: fused kernels and the compressed backend compress in less time") {
   Training training = training_of({OptimizerType::onebit_lamb, 32});
   const StepMetrics unfused = metrics_of(training, StepKind::compression);
