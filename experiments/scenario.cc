@@ -181,16 +181,24 @@ deepspeed::Batch choose_batch(const Words& words, Training& training,
     from_file = {elastic->train, elastic->micro, elastic->gas};
     findings.insert(findings.end(), of_world.findings.begin(), of_world.findings.end());
   }
+  const auto resolve = [&](const deepspeed::BatchNumbers& numbers) {
+    if (!numbers.train && !numbers.micro && training.config.auto_batch)
+      fail_input(
+          *training.config.auto_batch,
+          "\"auto\" is filled in by the Trainer of Hugging Face from its own arguments: give "
+          "two of --global-batch, --micro-batch and --grad-accum");
+    return deepspeed::resolve_batch(numbers, training.gpus, where);
+  };
   if (!any_flag) {
     if (!from_file.train && !from_file.micro && training.config.file.empty())
       fail_input(flag("global_batch"),
                  "is missing: give two of --global-batch, --micro-batch and --grad-accum");
-    return deepspeed::resolve_batch(from_file, training.gpus, where);
+    return resolve(from_file);
   }
   if (!given.train && known() < 2) given.train = from_file.train;
   if (!given.micro && known() < 2) given.micro = from_file.micro;
   if (!given.gas && known() < 2) given.gas = from_file.gas;
-  const deepspeed::Batch batch = deepspeed::resolve_batch(given, training.gpus, where);
+  const deepspeed::Batch batch = resolve(given);
   if (elasticity && batch != elastic)
     findings.push_back(
         {Severity::warning, "elasticity-overridden",

@@ -412,6 +412,24 @@ TEST_CASE("scenario: a file with ZeRO and a 1-bit optimizer runs once a flag tur
   CHECK(refusal(with({{"optimizer", "adam"}}, base)).empty());
 }
 
+TEST_CASE("scenario: a batch left to the Trainer of Hugging Face is asked for by its flags") {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("ds.json", R"({
+    "train_batch_size": "auto", "train_micro_batch_size_per_gpu": "auto",
+    "gradient_accumulation_steps": "auto", "optimizer": {"type": "AdamW"},
+    "fp16": {"enabled": true}})");
+  const WhatIf base{
+      {"model", "bert-large"}, {"cluster", "paper-eth40-v100"}, {"gpus", "8"}, {"config", file}};
+  const std::string asked = fmt::format(
+      "{}:2: train_batch_size: \"auto\" is filled in by the Trainer of Hugging Face from its own "
+      "arguments: give two of --global-batch, --micro-batch and --grad-accum",
+      file);
+  CHECK_THAT(refusal(base), Equals(asked));
+  CHECK_THAT(refusal(with({{"grad_accum", "4"}}, base)), Equals(asked));
+  const WhatIf two = with({{"grad_accum", "4"}, {"micro_batch", "16"}}, base);
+  CHECK(resolved(two).training.batch == deepspeed::Batch{512, 16, 4});
+}
+
 TEST_CASE("scenario: steps from samples, rounded up; assumed ones are said") {
   const auto steps = [](const WhatIf& changes) {
     return resolved(without({"steps"}, changes)).training.steps;

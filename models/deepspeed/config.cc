@@ -42,10 +42,18 @@ void check_top_level_keys(const Section& root) {
   }
 }
 
-std::optional<Whole> read_batch_number(const Section& root, std::string_view key) {
-  Setting<std::optional<Whole>> number;
-  read(root, key, number);
-  return number.value;
+void read_batch(const Section& root, DeepSpeedConfig& config) {
+  const auto one = [&](std::string_view key) {
+    Setting<std::optional<Whole>> number;
+    read(root, key, number);
+    const Value* value = root.object.find(key);
+    if (value != nullptr && value->text == "auto" && !config.auto_batch)
+      config.auto_batch = where_of(root, key, value->line);
+    return number.value;
+  };
+  config.batch.train = one("train_batch_size");
+  config.batch.micro = one("train_micro_batch_size_per_gpu");
+  config.batch.gas = one("gradient_accumulation_steps");
 }
 
 Fp16Config read_fp16(const Section& root) {
@@ -237,9 +245,7 @@ DeepSpeedConfig parse_config(std::string_view text, const std::string& file) {
   config.file = file;
   const Section root{tree, "", file, config.findings};
   check_top_level_keys(root);
-  config.batch.train = read_batch_number(root, "train_batch_size");
-  config.batch.micro = read_batch_number(root, "train_micro_batch_size_per_gpu");
-  config.batch.gas = read_batch_number(root, "gradient_accumulation_steps");
+  read_batch(root, config);
   config.optimizer = read_optimizer(root);
   config.fp16 = read_fp16(root);
   config.bf16_enabled = read_bf16(root);

@@ -49,6 +49,7 @@ struct DeepSpeedConfig {
   std::string file;  // for messages
   // Three optionals without a line: resolve_batch() needs the world size, which is not in the file.
   BatchNumbers batch;
+  std::optional<Where> auto_batch;           // the first of the three that says "auto"
   std::optional<OptimizerConfig> optimizer;  // absent: the training script brings its own
   Fp16Config fp16;
   Setting<bool> bf16_enabled{false};
