@@ -123,6 +123,26 @@ Setting<std::optional<DataType>> read_data_type(const Section& root) {
                          lower));
 }
 
+Setting<std::optional<DataType>> read_grad_accum_dtype(const Section& root) {
+  const std::optional<Section> block = subsection(root, "data_types");
+  if (!block) return {};
+  find_unknown_keys(*block, data_types_keys());
+  Setting<std::optional<std::string>> name;
+  read(*block, "grad_accum_dtype", name);
+  if (!name.given) return {};
+  constexpr std::pair<std::string_view, DataType> names[] = {
+      {"fp16", DataType::fp16},           {"float16", DataType::fp16},
+      {"torch.float16", DataType::fp16},  {"half", DataType::fp16},
+      {"bf16", DataType::bf16},           {"bfloat16", DataType::bf16},
+      {"torch.bfloat16", DataType::bf16}, {"fp32", DataType::fp32},
+      {"float32", DataType::fp32},        {"torch.float32", DataType::fp32},
+      {"float", DataType::fp32}};
+  for (const auto& [spelling, type] : names)
+    if (*name.value == spelling) return {type, true, name.line};
+  fail_input(where_of(*block, "grad_accum_dtype", name.line),
+             fmt::format("'{}' is not a valid DtypeEnum", *name.value), "fp16, bf16, fp32");
+}
+
 // Refuses an absent key of the curriculum with the sentence DeepSpeed has for it.
 void require(const Section& section, std::string_view key, std::string_view sentence) {
   if (section.object.find(key) == nullptr)
@@ -254,6 +274,7 @@ DeepSpeedConfig parse_config(std::string_view text, const std::string& file) {
   read(root, "prescale_gradients", config.prescale_gradients);
   read(root, "gradient_predivide_factor", config.gradient_predivide_factor);
   config.communication_data_type = read_data_type(root);
+  config.grad_accum_dtype = read_grad_accum_dtype(root);
   config.curriculum = read_curriculum(root);
   config.elasticity = read_elasticity(root);
   return config;

@@ -58,6 +58,7 @@ struct DeepSpeedConfig {
   Setting<bool> prescale_gradients{false};
   Setting<double> gradient_predivide_factor{1};
   Setting<std::optional<DataType>> communication_data_type;
+  Setting<std::optional<DataType>> grad_accum_dtype;  // of data_types
   std::optional<Curriculum> curriculum;  // of the sequence length; absent when not enabled
   std::optional<Elasticity> elasticity;  // takes the place of `batch`; absent when not enabled
   std::vector<Finding> findings;         // about the text: unknown keys, "auto", not modelled

@@ -20,6 +20,7 @@ std::span<const KnownKey> top_level_keys() {
       {"prescale_gradients", read},
       {"gradient_predivide_factor", read},
       {"communication_data_type", read},
+      {"data_types", read},
       {"curriculum_learning", read},
       {"elasticity", read},
       {"sparse_gradients", unmodelled},
@@ -56,7 +57,6 @@ std::span<const KnownKey> top_level_keys() {
       {"zero_allow_untested_optimizer", silent},
       {"zero_force_ds_cpu_optimizer", silent},
       {"use_data_before_expert_parallelism", silent},
-      {"data_types", silent},
       {"dataloader_drop_last", silent},
       {"checkpoint", silent},
       {"nebula", silent},
@@ -150,6 +150,11 @@ std::span<const std::string> bf16_keys() {
   static const std::vector<std::string> keys{"enabled", "immediate_grad_update",
                                              "check_grad_overflow", "bf16_master_weights_and_grads",
                                              "bf16_optimizer_states"};
+  return keys;
+}
+
+std::span<const std::string> data_types_keys() {
+  static const std::vector<std::string> keys{"grad_accum_dtype"};
   return keys;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "models/deepspeed/wrapper.h"
 #include "sim/base/check.h"
 
 namespace lambcast::deepspeed {
@@ -38,6 +39,21 @@ void check_precision(Findings& out) {
             fp16.fp16_master_weights_and_grads.line,
             "Fp16_master_weights_and_grads is only supported with ZeRO Stage 2 for now.");
   }
+}
+
+void check_accumulation(Findings& out) {
+  const DataType weights = weight_data_type(out.config);
+  const DataType sums = accumulation_data_type(out.config);
+  if (out.config.zero.stage.value > 0) return;
+  const bool is_bf16 = weights == DataType::bf16;
+  if (sums == (is_bf16 ? DataType::fp32 : weights)) return;
+  out.add(
+      Severity::error, "grad-accum-dtype", "data_types.grad_accum_dtype",
+      out.config.grad_accum_dtype.line,
+      is_bf16 && sums == DataType::bf16
+          ? "Bfloat16 wrapper must use a gradient accumulation type of fp32, enable ZeRO to use "
+            "Bfloat16 gradient accumulation"
+          : "unsupported mix of model dtype and gradient accumulation type");
 }
 
 void check_loss_scale(Findings& out, OptimizerType type) {
@@ -97,10 +113,11 @@ void check_onebit(Findings& out, const OptimizerConfig& optimizer) {
     out.add(Severity::error, "onebit-with-zero", "zero_optimization.stage",
             out.config.zero.stage.line, fmt::format("{} is not compatible with ZeRO", subject));
   }
-  if (out.config.bf16_enabled.value && !is_lamb(type)) {
+  if (wrapper_of(out.config) == Wrapper::bf16 && !is_lamb(type)) {
     out.add(Severity::warning, "onebit-with-bf16", "bf16.enabled", out.config.bf16_enabled.line,
             fmt::format("under bf16 DeepSpeed partitions the optimizer state, so {} averages "
-                        "different parameters of different ranks",
+                        "different parameters of different ranks, and every step gathers the "
+                        "weights uncompressed",
                         name));
   }
   if (!out.config.fp16.enabled.value) {
@@ -208,6 +225,7 @@ void check_freeze(Findings& out, const OptimizerConfig& optimizer, std::int64_t 
 std::vector<Finding> check_config(const DeepSpeedConfig& config) {
   Findings out{config, config.findings};
   check_precision(out);
+  check_accumulation(out);
   check_zero(out);
   check_predivide(out);
   if (config.optimizer) {

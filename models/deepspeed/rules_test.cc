@@ -82,6 +82,21 @@ TEST_CASE("rules: precisions that exclude each other") {
               "fp16-master-weights", "only supported with ZeRO Stage 2");
 }
 
+TEST_CASE("rules: in which type gradients may add up without ZeRO") {
+  const std::string bf16 = "bf16: {enabled: true}\n";
+  const char* sums_bf16 = "data_types: {grad_accum_dtype: \"bf16\"}";
+  const char* sums_fp32 = "data_types: {grad_accum_dtype: \"fp32\"}";
+  check_error(of("Adam", "", (bf16 + sums_bf16).c_str()), "grad-accum-dtype",
+              "ds.json:3: data_types.grad_accum_dtype: Bfloat16 wrapper must use a gradient "
+              "accumulation type of fp32, enable ZeRO to use Bfloat16 gradient accumulation");
+  for (const std::string& text : {std::string(fp16) + "\n" + sums_fp32, std::string(sums_bf16)})
+    check_error(of("Adam", "", text.c_str()), "grad-accum-dtype",
+                "unsupported mix of model dtype and gradient accumulation type");
+  const std::string zero = bf16 + "zero_optimization: {stage: 1}\n";
+  for (const std::string& text : {bf16 + sums_fp32, zero + sums_bf16, zero + sums_fp32})
+    CHECK_FALSE(has(check_config(of("Adam", "", text.c_str())), "grad-accum-dtype"));
+}
+
 TEST_CASE("rules: what the constructors of the optimizers refuse") {
   check_error(of("OneBitLamb", "max_grad_norm: 1.0, freeze_step: 5"), "max-grad-norm",
               "'max_grad_norm' is not supported as an optimizer parameter, please switch to using "

@@ -21,14 +21,23 @@ std::vector<std::int64_t> compressed_buffers(const Training& training) {
   if (training.optimizer() == OptimizerType::onebit_lamb)
     return {padded(optimized_parameters(model))};
   std::vector<std::int64_t> buffers;
-  if (training.config.fp16.enabled.value) {
-    for (const GroupSize& group : optimizer_groups(model))
-      buffers.push_back(padded(group.elements));
+  if (deepspeed::is_flat(training.wrapper())) {
+    for (const std::int64_t elements : flat_groups(training))
+      buffers.push_back(padded(elements / training.shards()));
   } else {
     for (const Tensor& tensor : model.tensors)
       if (tensor.optimized) buffers.push_back(padded(tensor.elements));
   }
   return buffers;
+}
+
+std::vector<std::int64_t> flat_groups(const Training& training) {
+  // Both sharding wrappers align to 2 n elements, so that shards begin at multiples of 4 bytes.
+  const std::int64_t alignment = deepspeed::is_sharded(training.wrapper()) ? 2 * training.gpus : 1;
+  std::vector<std::int64_t> groups;
+  for (const GroupSize& group : optimizer_groups(*training.model))
+    groups.push_back((group.elements + alignment - 1) / alignment * alignment);
+  return groups;
 }
 
 HostCopies host_copies(const Cluster& cluster, const Device& device) {

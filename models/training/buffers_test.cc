@@ -46,6 +46,11 @@ TEST_CASE("buffers: the 1-bit Adams pad each group with fp16 and each tensor wit
     CHECK(compressed_buffers(training) ==
           std::vector<std::int64_t>{20405 * 16384, 22 * 16384, 32 * 16384});
     training.config.fp16.enabled.value = false;
+    // BF16_Optimizer gives a rank 1/128 of each group, aligned to 256: 2,611,744 -> 160 x 16384,
+    // 2,792 and 4,096.
+    training.config.bf16_enabled.value = true;
+    CHECK(compressed_buffers(training) == std::vector<std::int64_t>{160 * 16384, 16384, 16384});
+    training.config.bf16_enabled.value = false;
     const std::vector<std::int64_t> buffers = compressed_buffers(training);
     CHECK(buffers.size() == 398);
     // A LayerNorm bias of 1024 elements travels as 16384.

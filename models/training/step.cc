@@ -41,13 +41,13 @@ class StepBuilder {
     micro_batches();
     if (stage_.kind == StepKind::uniform || stage_.kind == StepKind::warmup) {
       if (training_.overlap == Overlap::none) reduce_gradients();
-      optimizer(1.0 / zero_shards());
-      if (zero_shards() > 1) gather_weights();
+      optimizer();
     } else {
       overflow_flag();
-      optimizer(1);
+      optimizer();
       if (stage_.kind == StepKind::compression && training_.gpus > 1) compress();
     }
+    if (training_.shards() > 1) gather_weights();
     // Collectives come with their time, so the graph itself needs no network.
     const Topology none;
     run_.timeline = run(run_.graph, *make_network(NetworkModel::analytic, none));
@@ -160,6 +160,11 @@ class StepBuilder {
       compute("backward", Category::backward, backward * whole, width.log);
     }
     if (overlapped) overlapped_micro_batch(forward, backward, width.log);
+    if (training_.wrapper() == deepspeed::Wrapper::bf16 && is_deepspeed(training_.kernels))
+      optimizer_pass("add up gradients in fp32", bf16_accumulation_passes(),
+                     static_cast<double>(optimized_parameters(*training_.model)),
+                     static_cast<double>(optimized_tensor_count(*training_.model)),
+                     training_.batch.gas);
   }
 
   // One task per block, together exactly `total`.
@@ -196,14 +201,10 @@ class StepBuilder {
                                    reduced);
   }
 
-  // ZeRO stages 1 and 2 of the plain optimizers: gradients are reduce-scattered, every rank updates
-  // its share and the weights are gathered in the training precision.
-  int zero_shards() const { return training_.config.zero.stage.value > 0 ? training_.gpus : 1; }
-
   void reduce_gradients() {
     if (training_.gpus == 1) return;
     const double element = gradient_bytes(training_);
-    const bool sharded = zero_shards() > 1;
+    const bool sharded = training_.wrapper() == deepspeed::Wrapper::zero;
     const Op op = sharded ? Op::reduce_scatter : Op::all_reduce;
     for (const std::int64_t bucket : gradient_buckets(training_)) {
       const double bytes = static_cast<double>(bucket) * element;
@@ -215,11 +216,10 @@ class StepBuilder {
   }
 
   void gather_weights() {
-    const bool half = training_.config.fp16.enabled.value || training_.config.bf16_enabled.value;
-    on_wire(
-        "all_gather weights",
-        collective(Channel::nccl, Op::all_gather,
-                   static_cast<double>(optimized_parameters(*training_.model)) * (half ? 2 : 4)));
+    const double element = deepspeed::bytes_of(deepspeed::weight_data_type(training_.config));
+    for (const std::int64_t elements : flat_groups(training_))
+      on_wire("all_gather weights",
+              collective(Channel::nccl, Op::all_gather, static_cast<double>(elements) * element));
   }
 
   void overflow_flag() {
@@ -227,24 +227,30 @@ class StepBuilder {
     on_wire("all_reduce overflow flag", collective(Channel::nccl, Op::all_reduce, 1));
   }
 
-  void optimizer(double share) {
-    const auto elements = static_cast<double>(optimized_parameters(*training_.model)) * share;
+  void optimizer() {
+    const auto all = static_cast<double>(optimized_parameters(*training_.model));
     const auto tensors = static_cast<double>(optimized_tensor_count(*training_.model));
-    // The Adams see one flat tensor per group under fp16.
-    const bool per_tensor =
-        deepspeed::is_lamb(training_.optimizer()) || !training_.config.fp16.enabled.value;
-    const double seen =
-        per_tensor ? tensors : static_cast<double>(optimizer_groups(*training_.model).size());
+    const deepspeed::Wrapper wrapper = training_.wrapper();
+    const double elements = all / training_.shards();
+    const double seen = deepspeed::is_flat(wrapper)
+                            ? static_cast<double>(optimizer_groups(*training_.model).size())
+                            : tensors;
     const Kernels kernels = training_.kernels;
-    if (training_.config.fp16.enabled.value || training_.config.bf16_enabled.value)
+    if (wrapper == deepspeed::Wrapper::bf16 && is_deepspeed(kernels)) {
+      const bool clips = training_.config.gradient_clipping.value > 0;
+      optimizer_pass("norm, clip and clear gradients", bf16_gradient_passes(clips), all, tensors);
+      optimizer_pass("copy weights", bf16_weight_passes(), elements, seen);
+    } else if (wrapper != deepspeed::Wrapper::none) {
       optimizer_pass("unscale, clip and copy", wrapper_passes(training_.optimizer(), kernels),
                      elements, seen);
+    }
     optimizer_pass("optimizer", update_passes(training_.optimizer(), stage_.kind, kernels),
                    elements, seen);
   }
 
-  void optimizer_pass(const char* name, const Passes& passes, double elements, double tensors) {
-    compute(name, Category::optimizer, passes_time(passes, elements, tensors),
+  void optimizer_pass(const char* name, const Passes& passes, double elements, double tensors,
+                      std::int64_t times = 1) {
+    compute(name, Category::optimizer, passes_time(passes, elements, tensors) * times,
             passes_width(passes, elements, is_own(training_.cluster->stack.optimizer_scale)));
   }
 

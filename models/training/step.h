@@ -6,9 +6,13 @@
 //                     back (engine.py, allreduce_bucket; a bucket closes once it exceeds 5e8
 //                     elements), then the optimizer
 //   compression       overflow flag all_reduced, optimizer up to the momentum, compressed_allreduce
-//                     once per fused buffer (LAMB), per parameter group (Adam, fp16) or per tensor
-//                     (Adam, fp32), each padded to a multiple of n * lcm(n, 8)
+//                     once per fused buffer (LAMB), per parameter group (Adam, fp16; bf16: of the
+//                     rank's share of it) or per tensor (Adam, fp32), each padded to a multiple of
+//                     n * lcm(n, 8)
 //   silent            no communication (0/1 Adam between its sync points)
+//
+// Where the wrapper shards the optimizer (models/deepspeed/wrapper.h), weights are all_gathered
+// after every step, group by group.
 //
 // No part of DeepSpeed's stage 0 overlaps another. With Overlap::ddp the buckets of an uncompressed
 // step are 25 MB and start as soon as their gradients exist.
@@ -67,6 +71,9 @@ struct HostCopies {
   Sourced<Bandwidth> staged_to_host, staged_to_device;      // MPI's own pinned buffers
 };
 HostCopies host_copies(const Cluster& cluster, const Device& device);
+
+// Elements of each parameter group as a wrapper flattens it, its padding included.
+std::vector<std::int64_t> flat_groups(const Training& training);
 
 // Padded sizes of the buffers that compressed_allreduce is called on, in order.
 std::vector<std::int64_t> compressed_buffers(const Training& training);

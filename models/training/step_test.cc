@@ -411,17 +411,62 @@ TEST_CASE("step: ZeRO scatters gradients and gathers weights") {
   for (const std::int64_t stage : {1, 2}) {
     training.config.zero.stage.value = stage;
     const StepMetrics sharded = metrics_of(training, StepKind::uniform);
-    // (n-1)/n 2N_all of gradients in, (n-1)/n 2N of weights out.
+    // (n-1)/n 2N_all of gradients in, (n-1)/n 2N of weights out, the three groups padded to 16s.
     CHECK(sharded.wire_bytes_per_gpu.value() ==
-          Approx(7. / 8 * 2 * (336'234'306. + 335'184'706.)).epsilon(1e-12));
-    CHECK(sharded.num_collectives == 2);
+          Approx(7. / 8 * 2 * (336'234'306. + 335'184'720.)).epsilon(1e-12));
+    CHECK(sharded.num_collectives == 1 + 3);
     // A rank updates an eighth of the parameters.
     CHECK(sharded.optimizer < plain.optimizer);
   }
   // Weights of an fp32 run are 4 bytes each.
   training.config.fp16.enabled.value = false;
   CHECK(metrics_of(training, StepKind::uniform).wire_bytes_per_gpu.value() ==
-        Approx(7. / 8 * 4 * (336'234'306. + 335'184'706.)).epsilon(1e-12));
+        Approx(7. / 8 * 4 * (336'234'306. + 335'184'720.)).epsilon(1e-12));
+}
+
+Training bf16_of(const TrainingCase& of) {
+  Training training = training_of(of);
+  training.config.fp16.enabled.value = false;
+  training.config.bf16_enabled.value = true;
+  return training;
+}
+
+TEST_CASE("step: bf16 without ZeRO updates a shard and gathers the weights after every step") {
+  Training training = bf16_of({OptimizerType::onebit_adam, 8, "paper-edr100-v100"});
+  const double gathered = 7. / 8 * 2 * 335'184'720.;
+  for (const StepKind kind : {StepKind::warmup, StepKind::compression}) {
+    const StepMetrics step = metrics_of(training, kind);
+    // Gradients, or what the rank owns of each group in signs and scales.
+    double bytes = 7. / 4 * 2 * 336'234'306.;
+    if (kind == StepKind::compression) {
+      bytes = 3 * 8 * 7.;
+      for (const std::int64_t buffer : compressed_buffers(training))
+        bytes += 7. / 4 * static_cast<double>(buffer) / 8;
+    }
+    CHECK(step.wire_bytes_per_gpu.value() == Approx(bytes + gathered).epsilon(1e-12));
+  }
+  // An eighth of the elements is compressed, up to launches and waits.
+  Training fp16 = training_of({OptimizerType::onebit_adam, 8, "paper-edr100-v100"});
+  CHECK(metrics_of(training, StepKind::compression).compress.s() <
+        metrics_of(fp16, StepKind::compression).compress.s() / 7);
+}
+
+TEST_CASE("step: a wrapper that flattens launches no kernel per tensor") {
+  Training fp16 = training_of({OptimizerType::adam, 8, "paper-edr100-v100"});
+  Training bf16 = bf16_of({OptimizerType::adam, 8, "paper-edr100-v100"});
+  for (const std::int64_t stage : {1, 2}) {
+    fp16.config.zero.stage.value = bf16.config.zero.stage.value = stage;
+    CHECK(metrics_of(bf16, StepKind::uniform).optimizer ==
+          metrics_of(fp16, StepKind::uniform).optimizer);
+  }
+  // BF16_Optimizer adds up gradients after every micro batch, 18 bytes an element.
+  bf16.config.zero.stage.value = 0;
+  const Duration once = metrics_of(bf16, StepKind::uniform).optimizer;
+  bf16.batch = {16 * 8 * 4, 16, 4};
+  const Duration four = metrics_of(bf16, StepKind::uniform).optimizer;
+  const double pass = 18 * 335'184'706. / bf16.device->copy_bandwidth.value.value() *
+                      bf16.cluster->stack.optimizer_scale.value;
+  CHECK((four - once).s() == Approx(3 * pass).epsilon(1e-6));
 }
 
 TEST_CASE("step: the timeline runs one task of a resource at a time") {
