@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/shape/load.h"
+#include "models/training/gradient_reduction.h"
 
 namespace lambcast {
 

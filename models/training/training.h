@@ -17,7 +17,7 @@ namespace lambcast {
 
 // How gradients meet the network in steps that do not compress.
 enum class Overlap {
-  none,  // after the backward pass, as DeepSpeed's ZeRO stage 0 does
+  none,  // as DeepSpeed does: after the backward pass, or as ZeRO's overlap_comm says
   ddp,   // in buckets of 25 MB during the last backward pass, as PyTorch DDP does
 };
 
