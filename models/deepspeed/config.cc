@@ -24,22 +24,32 @@ bool switched_off(const Value& value) {
          (enabled != nullptr && enabled->kind == Kind::boolean && !enabled->boolean);
 }
 
-void check_top_level_keys(const Section& root) {
+void check_keys(const Section& section, std::span<const KnownKey> known) {
   std::vector<std::string> names;
-  for (const KnownKey& key : top_level_keys()) names.emplace_back(key.name);
+  for (const KnownKey& key : known) names.emplace_back(key.name);
+  find_unknown_keys(section, names);
+  for (const KnownKey& key : known) {
+    const Value* value = section.object.find(key.name);
+    if (value == nullptr) continue;
+    if (key.bearing == Bearing::unmodelled && !switched_off(*value))
+      add(section, Severity::note, "not-modelled", key.name, value->line,
+          "lambcast has no model of this; the forecast is of a run without it");
+    if (key.bearing == Bearing::stage_3)
+      add(section, Severity::note, "no-effect", key.name, value->line,
+          "has no effect: only ZeRO stage 3 looks at it");
+  }
+}
+
+void check_top_level_keys(const Section& root) {
   const std::vector<hjson::Member>& members = root.object.members;
-  const bool foreign = std::none_of(members.begin(), members.end(), [&](const auto& member) {
-    return std::find(names.begin(), names.end(), member.key) != names.end();
+  const bool foreign = std::none_of(members.begin(), members.end(), [](const auto& member) {
+    const auto keys = top_level_keys();
+    return std::any_of(keys.begin(), keys.end(),
+                       [&](const KnownKey& key) { return member.key == key.name; });
   });
   if (foreign && !members.empty())
     fail_input({root.file, 0, {}}, "none of its keys is a key of a DeepSpeed configuration");
-  find_unknown_keys(root, names);
-  for (const KnownKey& key : top_level_keys()) {
-    const Value* value = root.object.find(key.name);
-    if (key.bearing != Bearing::unmodelled || value == nullptr || switched_off(*value)) continue;
-    add(root, Severity::note, "not-modelled", key.name, value->line,
-        "lambcast has no model of this; the forecast is of a run without it");
-  }
+  check_keys(root, top_level_keys());
 }
 
 void read_batch(const Section& root, DeepSpeedConfig& config) {
@@ -95,11 +105,14 @@ ZeroConfig read_zero(const Section& root) {
   }
   const std::optional<Section> block = subsection(root, "zero_optimization");
   if (!block) return zero;
-  find_unknown_keys(*block, zero_keys());
+  check_keys(*block, zero_keys());
   read(*block, "stage", zero.stage, 0, 3);
   read(*block, "overlap_comm", zero.overlap_comm);
   read(*block, "reduce_bucket_size", zero.reduce_bucket_size, 0);
   read(*block, "allgather_bucket_size", zero.allgather_bucket_size, 0);
+  read(*block, "reduce_scatter", zero.reduce_scatter);
+  read(*block, "contiguous_gradients", zero.contiguous_gradients);
+  read(*block, "use_multi_rank_bucket_allreduce", zero.use_multi_rank_bucket_allreduce);
   for (const char* key : {"offload_optimizer", "offload_param", "cpu_offload"}) {
     const Value* offload = block->object.find(key);
     if (offload == nullptr || switched_off(*offload)) continue;

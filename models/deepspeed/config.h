@@ -42,6 +42,9 @@ struct ZeroConfig {
   Setting<std::optional<bool>> overlap_comm;          // DeepSpeed: true at stage 3, else false
   Setting<Whole> reduce_bucket_size{500'000'000};     // elements
   Setting<Whole> allgather_bucket_size{500'000'000};  // elements
+  Setting<bool> reduce_scatter{true};
+  Setting<bool> contiguous_gradients{true};
+  Setting<bool> use_multi_rank_bucket_allreduce{true};
   int offload_line = 0;  // where offloading to the CPU or NVMe is asked for; 0: nowhere
 };
 

@@ -73,14 +73,37 @@ void check_zero(Findings& out) {
     out.add(Severity::warning, "not-modelled", "zero_optimization", zero.offload_line,
             "lambcast has no model of offloading; the forecast is of a run without it");
   }
-  if (zero.stage.value > 0) return;
-  constexpr std::string_view why = "it belongs to ZeRO, which is off at stage 0";
-  if (zero.overlap_comm.given)
-    out.no_effect("zero_optimization.overlap_comm", zero.overlap_comm.line, why);
-  if (zero.reduce_bucket_size.given)
-    out.no_effect("zero_optimization.reduce_bucket_size", zero.reduce_bucket_size.line, why);
+  const bool is_zero = wrapper_of(out.config) == Wrapper::zero;
+  const std::string_view why =
+      zero.stage.value == 0 ? "it belongs to ZeRO, which is off at stage 0"
+                            : "with fp32 gradient accumulation BF16_Optimizer takes ZeRO's place";
+  const auto only_of_zero = [&](std::string_view key, const auto& setting) {
+    if (setting.given && !is_zero)
+      out.no_effect(fmt::format("zero_optimization.{}", key), setting.line, why);
+  };
+  only_of_zero("overlap_comm", zero.overlap_comm);
+  only_of_zero("reduce_bucket_size", zero.reduce_bucket_size);
+  only_of_zero("reduce_scatter", zero.reduce_scatter);
+  only_of_zero("contiguous_gradients", zero.contiguous_gradients);
+  only_of_zero("use_multi_rank_bucket_allreduce", zero.use_multi_rank_bucket_allreduce);
   if (zero.allgather_bucket_size.given)
-    out.no_effect("zero_optimization.allgather_bucket_size", zero.allgather_bucket_size.line, why);
+    out.no_effect("zero_optimization.allgather_bucket_size", zero.allgather_bucket_size.line,
+                  zero.stage.value == 0 ? why
+                                        : "where PyTorch has all_gather_into_tensor, DeepSpeed "
+                                          "gathers every parameter group at once");
+  if (!is_zero) return;
+  const auto unmodelled = [&](std::string_view key, const Setting<bool>& setting,
+                              std::string_view instead) {
+    if (!setting.value)
+      out.add(Severity::note, "not-modelled", fmt::format("zero_optimization.{}", key),
+              setting.line,
+              fmt::format("lambcast has no model of false; the forecast is of a run {}", instead));
+  };
+  unmodelled("contiguous_gradients", zero.contiguous_gradients,
+             "that copies gradients into buckets");
+  if (zero.reduce_scatter.value)
+    unmodelled("use_multi_rank_bucket_allreduce", zero.use_multi_rank_bucket_allreduce,
+               "that all_reduces whole buckets, not one that reduces to every rank in turn");
 }
 
 void check_predivide(Findings& out) {

@@ -149,6 +149,53 @@ TEST_CASE("rules: settings that do not do what they seem to") {
   the_only(check_config(of("OneBitLamb", "freeze_step: 9, factor_max: 0.1")), "factor-bounds");
 }
 
+TEST_CASE("rules: every key of ZeRO has an effect or a note") {
+  const auto notes = [](const char* block, const char* more = "") {
+    std::string said;
+    const std::string root = fmt::format("zero_optimization: {{{}}}\n{}", block, more);
+    for (const Finding& finding : check_config(of("Adam", "", root.c_str()))) {
+      CHECK(finding.severity == Severity::note);
+      said += finding.code + " " + finding.message + "\n";
+    }
+    return said;
+  };
+  const char* keys[] = {"overlap_comm: true",
+                        "reduce_bucket_size: 5e7",
+                        "reduce_scatter: false",
+                        "contiguous_gradients: true",
+                        "use_multi_rank_bucket_allreduce: true",
+                        "allgather_bucket_size: 5e7"};
+  for (const std::string key : keys) {
+    const std::string name = key.substr(0, key.find(':'));
+    CHECK_THAT(notes((key + ", stage: 0").c_str()),
+               Contains(fmt::format("no-effect ds.json:2: zero_optimization.{}: has no effect: it "
+                                    "belongs to ZeRO, which is off at stage 0",
+                                    name)));
+    if (name == "allgather_bucket_size") continue;
+    // What these say at stages 1 and 2 is modelled.
+    for (const char* stage : {", stage: 1", ", stage: 2"})
+      CHECK_THAT(notes((key + stage).c_str()), Equals(""));
+    CHECK_THAT(notes((key + ", stage: 1").c_str(),
+                     "bf16: {enabled: true}\ndata_types: {grad_accum_dtype: \"fp32\"}"),
+               Contains("BF16_Optimizer takes ZeRO's place"));
+  }
+  for (const char* stage : {"stage: 1", "stage: 2"}) {
+    const auto with = [&](const char* key) {
+      return notes(fmt::format("{}, {}", stage, key).c_str());
+    };
+    CHECK_THAT(with("allgather_bucket_size: 5e7"),
+               Contains("no-effect") && Contains("gathers every parameter group at once"));
+    CHECK_THAT(with("contiguous_gradients: false"),
+               Contains("not-modelled") && Contains("no model of false"));
+    CHECK_THAT(with("use_multi_rank_bucket_allreduce: false"), Contains("not-modelled"));
+    CHECK_THAT(with("use_multi_rank_bucket_allreduce: false, reduce_scatter: false"), Equals(""));
+    CHECK_THAT(with("zero_quantized_weights: true"),
+               Equals("no-effect ds.json:2: zero_optimization.zero_quantized_weights: has no "
+                      "effect: only ZeRO stage 3 looks at it\n"));
+    CHECK_THAT(with("zenflow: {topk_ratio: 0.1}"), Contains("not-modelled"));
+  }
+}
+
 TEST_CASE("rules: a curriculum that starts with empty sequences is refused") {
   const auto curriculum = [](int min, int max, int step) {
     return of("Adam", "",

@@ -85,8 +85,10 @@ GradientReduction of_zero(const Training& training) {
   reduction.buckets =
       filled_up_to(tensor_sizes(*training.model, true, backwards), zero.reduce_bucket_size.value);
   reduction.fill_bytes = 2 * held;
-  // Averaged, flattened, the rank's own share copied back and moved to the gradients of its shard.
-  reduction.scale_bytes = 4 * held + 2 * conversion(held, sent) + 4 * held * share;
+  // Averaged, and the rank's share moved to the gradients of its shard; with reduce_scatter the
+  // bucket is flattened before, and the share copied back after.
+  reduction.scale_bytes = 2 * held + 2 * conversion(held, sent) + 2 * held * share;
+  if (zero.reduce_scatter.value) reduction.scale_bytes += 2 * held + 2 * held * share;
   return reduction;
 }
 

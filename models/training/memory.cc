@@ -24,6 +24,11 @@ MemoryForecast forecast_memory(const Training& training) {
   add("weights", all * weight);
   add("gradients", bf16 ? all * weight : all * sum / (shards_gradients ? shards : 1));
   if (bf16) add("gradient_sums", optimized * sum);
+  if (wrapper == deepspeed::Wrapper::zero) {
+    const deepspeed::ZeroConfig& zero = training.config.zero;
+    const double buckets = zero.overlap_comm.value.value_or(false) ? 2 : 1;
+    add("gradient_buckets", buckets * static_cast<double>(zero.reduce_bucket_size.value) * weight);
+  }
   if (wrapper != deepspeed::Wrapper::none) add("master_weights", optimized * 4 / shards);
   add("momentum", optimized * 4 / shards);
   add("variance", optimized * 4 / shards);

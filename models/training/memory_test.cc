@@ -90,6 +90,13 @@ TEST_CASE("memory: ZeRO shards the optimizer, and from stage 2 the gradients") {
       CHECK(parts.at(part) == Approx(whole.at(part) / 32));
     CHECK(parts.at("weights") == whole.at("weights"));
     CHECK(parts.at("gradients") == Approx(whole.at("gradients") / (stage == 2 ? 32 : 1)));
+    // The whole bucket is allocated, whatever the model; a second one with overlap_comm.
+    CHECK(parts.at("gradient_buckets") == 2 * 500e6);
+    training.config.zero.reduce_bucket_size.value = 200'000'000;
+    CHECK(parts_of(training).at("gradient_buckets") == 2 * 200e6);
+    training.config.zero.overlap_comm.value = true;
+    CHECK(parts_of(training).at("gradient_buckets") == 2 * 2 * 200e6);
+    training.config.zero = {};
   }
 }
 

@@ -453,6 +453,19 @@ TEST_CASE("step: ZeRO stage 2 sums gradients after every micro batch, stage 1 af
   }
 }
 
+TEST_CASE("step: without reduce_scatter ZeRO sends the same and copies less") {
+  Training training = training_of({OptimizerType::adam, 8, "paper-edr100-v100"});
+  training.config.zero.stage.value = 2;
+  const StepMetrics scattered = metrics_of(training, StepKind::uniform);
+  training.config.zero.reduce_scatter.value = false;
+  const StepMetrics whole = metrics_of(training, StepKind::uniform);
+  CHECK(whole.wire_bytes_per_gpu == scattered.wire_bytes_per_gpu);
+  // Flattening reads and writes 2 bytes an element, the rank's eighth is copied back.
+  const double bytes = 4 * summed * (1 + 1 / 8.);
+  CHECK((scattered.gradient_comm - whole.gradient_comm).s() ==
+        Approx(bytes / training.device->copy_bandwidth.value.value()).epsilon(1e-6));
+}
+
 TEST_CASE(
     "step: with overlap_comm every backward pass hides the gradients of its own micro batch") {
   for (const std::int64_t stage : {1, 2}) {
