@@ -89,7 +89,9 @@ Json inputs_json(const Training& training) {
               {"nic_bandwidth_bytes_per_s", cluster.nic_bandwidth.value.value()},
               {"network", training.network == NetworkModel::flow ? "flow" : "analytic"},
               {"symmetry", training.expand ? "off" : "auto"},
-              {"overlap", training.overlap == Overlap::ddp ? "ddp" : "none"},
+              {"overlap", training.overlap == Overlap::ddp          ? "ddp"
+                          : gradient_reduction(training).overlapped ? "zero"
+                                                                    : "none"},
               {"kernels", training.kernels == Kernels::fused ? "fused" : "deepspeed"}};
   if (!training.config.file.empty()) {
     inputs["config"] = training.config.file;

@@ -247,6 +247,23 @@ void choose_freeze_step(const Words& words, Training& training) {
   if (optimizer.type == OptimizerType::zero_one_adam) optimizer.var_freeze_step = {step, true, 0};
 }
 
+void choose_overlap(const Words& words, Training& training) {
+  const auto choice = words.choice("overlap", {"none", "ddp", "zero"});
+  if (!choice) return;
+  const bool ddp = *choice == 1, zero = *choice == 2;
+  if (training.config.zero.stage.value == 0) {
+    if (zero)
+      fail_input(flag("overlap"), "zero is ZeRO's overlap_comm, and ZeRO is off at stage 0",
+                 "none, ddp");
+    if (ddp) training.overlap = Overlap::ddp;
+    return;
+  }
+  if (ddp)
+    fail_input(flag("overlap"), "ddp is how PyTorch sums gradients, which ZeRO does in its own way",
+               "none, zero");
+  training.config.zero.overlap_comm = {zero, true, 0};
+}
+
 void refuse_other_parallelism(const Words& words) {
   for (const char* key : {"tp", "pp", "ep"})
     if (words.whole(key, 1, max_gpus).value_or(1) != 1)
@@ -335,7 +352,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   choose_freeze_step(words, training);
   training.kernels = stack_kernels(training.cluster->stack, training.optimizer());
   if (words.choice("kernels", {"deepspeed", "fused"}) == 1) training.kernels = Kernels::fused;
-  if (words.choice("overlap", {"none", "ddp"}) == 1) training.overlap = Overlap::ddp;
+  choose_overlap(words, training);
   if (words.choice("network", {"analytic", "flow"}) == 1) training.network = NetworkModel::flow;
   training.expand = training.per_block = words.choice("symmetry", {"auto", "off"}) == 1;
 
