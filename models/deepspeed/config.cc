@@ -283,6 +283,7 @@ DeepSpeedConfig parse_config(std::string_view text, const std::string& file) {
   config.fp16 = read_fp16(root);
   config.bf16_enabled = read_bf16(root);
   config.zero = read_zero(root);
+  read(root, "zero_allow_untested_optimizer", config.zero_allow_untested_optimizer);
   read(root, "gradient_clipping", config.gradient_clipping, 0.0);
   read(root, "prescale_gradients", config.prescale_gradients);
   read(root, "gradient_predivide_factor", config.gradient_predivide_factor);

@@ -57,6 +57,7 @@ struct DeepSpeedConfig {
   Fp16Config fp16;
   Setting<bool> bf16_enabled{false};
   ZeroConfig zero;
+  Setting<bool> zero_allow_untested_optimizer{false};
   Setting<double> gradient_clipping{0};  // 0: off
   Setting<bool> prescale_gradients{false};
   Setting<double> gradient_predivide_factor{1};

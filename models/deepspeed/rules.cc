@@ -158,6 +158,13 @@ void check_onebit(Findings& out, const OptimizerConfig& optimizer) {
 
 void check_lamb(Findings& out, const OptimizerConfig& optimizer) {
   if (!is_lamb(optimizer.type)) return;
+  if (optimizer.type == OptimizerType::lamb && out.config.zero.stage.value > 0 &&
+      !out.config.zero_allow_untested_optimizer.value) {
+    out.add(Severity::error, "untested-zero-optimizer", "zero_optimization.stage",
+            out.config.zero.stage.line,
+            "You are using an untested ZeRO Optimizer. Please add "
+            "<\"zero_allow_untested_optimizer\": true> in the configuration file to use it.");
+  }
   if (optimizer.min_coeff.value > optimizer.max_coeff.value) {
     out.add(Severity::warning, "coeff-bounds", "optimizer.params.min_coeff",
             optimizer.min_coeff.line, "above max_coeff: the LAMB coefficient has no room");

@@ -61,6 +61,17 @@ TEST_CASE("rules: no 1-bit optimizer under ZeRO, each in its own words") {
                   "onebit-with-zero"));
 }
 
+TEST_CASE("rules: LAMB under ZeRO only where the file allows the untested") {
+  const std::string zero = fmt::format("{}\nzero_optimization: {{stage: 1}}", fp16);
+  check_error(
+      of("Lamb", "", zero.c_str()), "untested-zero-optimizer",
+      "ds.json:3: zero_optimization.stage: You are using an untested ZeRO Optimizer. Please "
+      "add <\"zero_allow_untested_optimizer\": true>");
+  const std::string allowed = zero + "\nzero_allow_untested_optimizer: true";
+  CHECK_NOTHROW(refuse_errors(check_config(of("Lamb", "", allowed.c_str()))));
+  CHECK_NOTHROW(refuse_errors(check_config(of("AdamW", "", zero.c_str()))));
+}
+
 TEST_CASE("rules: the LAMBs need a dynamic loss scale") {
   const char* bf16 = "bf16: {enabled: true}";
   const char* fixed = "fp16: {enabled: true, loss_scale: 128}";
