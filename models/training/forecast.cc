@@ -228,7 +228,8 @@ std::vector<Finding> judge(const Training& training, const Forecast& forecast) {
   double padded = 0;
   for (const std::int64_t buffer : compressed_buffers(training))
     padded += static_cast<double>(buffer);
-  const double padding = padded / static_cast<double>(optimized_parameters(*training.model)) - 1;
+  const double padding =
+      padded * training.shards() / static_cast<double>(optimized_parameters(*training.model)) - 1;
   if (padding > 0.1) {
     findings.push_back(
         {Severity::warning, "padding-dominates",
