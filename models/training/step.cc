@@ -167,7 +167,7 @@ class StepBuilder {
       repeat(gas, plain);
       if (reducing > 0) reduce_gradients(reduction, reducing);
     }
-    if (training_.wrapper() == deepspeed::Wrapper::bf16 && is_deepspeed(training_.kernels))
+    if (training_.wrapper() == deepspeed::Wrapper::bf16)
       optimizer_pass("add up gradients in fp32", bf16_accumulation_passes(),
                      static_cast<double>(optimized_parameters(*training_.model)),
                      static_cast<double>(optimized_tensor_count(*training_.model)),
@@ -286,7 +286,7 @@ class StepBuilder {
                             ? static_cast<double>(optimizer_groups(*training_.model).size())
                             : tensors;
     const Kernels kernels = training_.kernels;
-    if (wrapper == deepspeed::Wrapper::bf16 && is_deepspeed(kernels)) {
+    if (wrapper == deepspeed::Wrapper::bf16) {
       const bool clips = training_.config.gradient_clipping.value > 0;
       optimizer_pass("norm, clip and clear gradients", bf16_gradient_passes(clips), all, tensors);
       optimizer_pass("copy weights", bf16_weight_passes(), elements, seen);

@@ -570,6 +570,9 @@ TEST_CASE("step: a wrapper that flattens launches no kernel per tensor") {
   const double pass = 18 * 335'184'706. / bf16.device->copy_bandwidth.value.value() *
                       bf16.cluster->stack.optimizer_scale.value;
   CHECK((four - once).s() == Approx(3 * pass).epsilon(1e-6));
+  // Whoever's kernels update the weights: the wrapper stays DeepSpeed's.
+  bf16.kernels = Kernels::nvidia;
+  CHECK(metrics_of(bf16, StepKind::uniform).optimizer.s() > 4 * pass);
 }
 
 TEST_CASE("step: the timeline runs one task of a resource at a time") {
