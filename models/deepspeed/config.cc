@@ -89,7 +89,7 @@ Setting<bool> read_bf16(const Section& root) {
   for (const char* key : {"bf16", "bfloat16"}) {
     const std::optional<Section> block = subsection(root, key);
     if (!block) continue;
-    find_unknown_keys(*block, bf16_keys());
+    check_keys(*block, bf16_keys());
     read(*block, "enabled", enabled);
     break;
   }

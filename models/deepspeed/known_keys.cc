@@ -147,10 +147,15 @@ std::span<const std::string> fp16_keys() {
   return keys;
 }
 
-std::span<const std::string> bf16_keys() {
-  static const std::vector<std::string> keys{"enabled", "immediate_grad_update",
-                                             "check_grad_overflow", "bf16_master_weights_and_grads",
-                                             "bf16_optimizer_states"};
+std::span<const KnownKey> bf16_keys() {
+  using enum Bearing;
+  static constexpr auto keys = std::to_array<KnownKey>({
+      {"enabled", read},
+      {"immediate_grad_update", silent},
+      {"check_grad_overflow", silent},
+      {"bf16_master_weights_and_grads", unmodelled},
+      {"bf16_optimizer_states", unmodelled},
+  });
   return keys;
 }
 

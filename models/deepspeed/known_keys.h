@@ -29,7 +29,7 @@ std::span<const KnownKey> top_level_keys();
 // documentation's prefer_large_batch is none).
 std::span<const KnownKey> zero_keys();
 std::span<const std::string> fp16_keys();
-std::span<const std::string> bf16_keys();
+std::span<const KnownKey> bf16_keys();
 std::span<const std::string> data_types_keys();
 std::span<const std::string> curriculum_keys();
 std::span<const std::string> schedule_keys();

@@ -160,6 +160,18 @@ TEST_CASE("rules: settings that do not do what they seem to") {
   the_only(check_config(of("OneBitLamb", "freeze_step: 9, factor_max: 0.1")), "factor-bounds");
 }
 
+TEST_CASE("rules: bf16 states of 0.19 are said not to be modelled") {
+  for (const char* key : {"bf16_master_weights_and_grads", "bf16_optimizer_states"}) {
+    const auto with = [&](const char* value) {
+      return check_config(
+          of("Adam", "", fmt::format("bf16: {{enabled: true, {}: {}}}", key, value).c_str()));
+    };
+    CHECK_THAT(the_only(with("true"), "not-modelled").message,
+               Contains(fmt::format("ds.json:2: bf16.{}: lambcast has no model of this", key)));
+    CHECK(with("false").empty());
+  }
+}
+
 TEST_CASE("rules: every key of ZeRO has an effect or a note") {
   const auto notes = [](const char* block, const char* more = "") {
     std::string said;
