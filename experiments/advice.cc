@@ -31,13 +31,28 @@ WhatIf with(WhatIf what_if, const Choice& choice) {
   return what_if;
 }
 
+constexpr const char* assumed_warmup = "20%";
+
 // The question with its 1-bit optimizer named.
-WhatIf compressed(const WhatIf& what_if, Catalog& catalog) {
-  const OptimizerType type = resolve(what_if, catalog).training.optimizer();
-  WhatIf asked = what_if;
-  if (!deepspeed::is_onebit(type))
-    asked["optimizer"] = type == OptimizerType::lamb ? "onebit_lamb" : "onebit_adam";
+struct Asked {
+  WhatIf what_if;
+  bool warmup_assumed = false;
+};
+Asked compressed(const WhatIf& what_if, Catalog& catalog) {
+  const deepspeed::OptimizerConfig optimizer = *resolve(what_if, catalog).training.config.optimizer;
+  Asked asked{what_if};
+  if (deepspeed::is_onebit(optimizer.type)) return asked;
+  asked.what_if["optimizer"] =
+      optimizer.type == OptimizerType::lamb ? "onebit_lamb" : "onebit_adam";
+  asked.warmup_assumed = !optimizer.freeze_step.given;
+  if (asked.warmup_assumed) asked.what_if["freeze_step"] = assumed_warmup;
   return asked;
+}
+
+bool compresses(const Forecast& forecast) {
+  return std::ranges::any_of(forecast.stages, [](const StageForecast& stage) {
+    return stage.kind == StepKind::compression && stage.steps > 0;
+  });
 }
 
 double speedup_at(const WhatIf& what_if, double bit_per_s, Catalog& catalog,
@@ -66,14 +81,23 @@ std::string verdict(const Advice& advice) {
   if (!best.fits)
     return fmt::format("No: {} needs {} a GPU, more than there is.", advice.optimizer,
                        to_text(best.peak));
+  if (!compresses(advice.forecast))
+    return fmt::format(
+        "No: nothing is compressed, the warm-up fills the whole run of {} steps; --freeze-step {} "
+        "asks for a usual one.",
+        advice.forecast.run.steps, assumed_warmup);
+  const std::string warmup =
+      advice.warmup_assumed
+          ? fmt::format(" and a warm-up of {} of the run (assumed)", assumed_warmup)
+          : "";
   if (best.speedup < 0.995)
-    return fmt::format("No: {} takes {:.2f} times as long as {}, with its best backend {}.",
-                       advice.optimizer, 1 / best.speedup, advice.baseline, best.backend);
+    return fmt::format("No: {} takes {:.2f} times as long as {}, with its best backend {}{}.",
+                       advice.optimizer, 1 / best.speedup, advice.baseline, best.backend, warmup);
   if (best.speedup < 1.05)
-    return fmt::format("Hardly: {} is {:.2f}x as fast as {}, with its best backend {}.",
-                       advice.optimizer, best.speedup, advice.baseline, best.backend);
-  return fmt::format("Yes: {} makes the run {:.2f}x as fast as {}, with backend {}.",
-                     advice.optimizer, best.speedup, advice.baseline, best.backend);
+    return fmt::format("Hardly: {} is {:.2f}x as fast as {}, with its best backend {}{}.",
+                       advice.optimizer, best.speedup, advice.baseline, best.backend, warmup);
+  return fmt::format("Yes: {} makes the run {:.2f}x as fast as {}, with backend {}{}.",
+                     advice.optimizer, best.speedup, advice.baseline, best.backend, warmup);
 }
 
 std::string break_even_sentence(const Advice& advice) {
@@ -91,8 +115,9 @@ std::string break_even_sentence(const Advice& advice) {
 }  // namespace
 
 Advice advise(const WhatIf& what_if, Catalog& catalog) {
-  const WhatIf asked = compressed(what_if, catalog);
+  const auto [asked, warmup_assumed] = compressed(what_if, catalog);
   Advice advice;
+  advice.warmup_assumed = warmup_assumed;
   CollectiveCosts costs;
   std::vector<std::pair<BackendAdvice, const Choice*>> ranked;
   std::vector<Scenario> kept;  // costs are remembered by the address of their cluster
@@ -108,6 +133,11 @@ Advice advise(const WhatIf& what_if, Catalog& catalog) {
                    [](const auto& a, const auto& b) { return a.first.time_s < b.first.time_s; });
   for (const auto& [backend, choice] : ranked) advice.backends.push_back(backend);
   advice.scenario = resolve(with(asked, *ranked.front().second), catalog);
+
+  advice.forecast = forecast(advice.scenario.training, costs);
+  advice.findings = advice.scenario.findings;
+  std::ranges::copy(judge(advice.scenario.training, advice.forecast),
+                    std::back_inserter(advice.findings));
 
   Training plain = advice.scenario.training;
   const OptimizerType baseline = baseline_of(plain.optimizer());
@@ -148,7 +178,7 @@ std::string advice_text(const Advice& advice) {
       "model converges with this freeze_step is not forecast.\n",
       training.gpus, training.cluster->name, training.batch.train, training.steps,
       training.kernels == Kernels::fused ? "fused" : "DeepSpeed's unfused");
-  for (const Finding& finding : advice.scenario.findings)
+  for (const Finding& finding : advice.findings)
     out += fmt::format("{}: {} [{}]\n", name_of(finding.severity), finding.message, finding.code);
   return out;
 }
@@ -165,6 +195,7 @@ std::string advice_json(const Advice& advice) {
             {"baseline_time_s", advice.baseline_time_s},
             {"exposed_comm_share", advice.exposed_share},
             {"most_speedup", advice.most_speedup},
+            {"warmup_assumed", advice.warmup_assumed},
             {"break_even_nic_bandwidth_Gbps",
              advice.break_even ? Json(advice.break_even->value() * 8e-9) : Json(nullptr)},
             {"pays_at_any_bandwidth", advice.pays_at_any_bandwidth},
@@ -178,7 +209,7 @@ std::string advice_json(const Advice& advice) {
                                 {"speedup_vs_baseline", backend.speedup},
                                 {"peak_bytes_per_gpu", backend.peak.value()},
                                 {"fits", backend.fits}});
-  for (const Finding& finding : advice.scenario.findings)
+  for (const Finding& finding : advice.findings)
     json["findings"].push_back({{"severity", std::string(name_of(finding.severity))},
                                 {"code", finding.code},
                                 {"message", finding.message}});

@@ -5,6 +5,9 @@
 // With t the plain step and e the part of it in which communication is exposed, no compression can
 // be faster than t / (t - e) (Amdahl). The break-even bandwidth is where the whole run takes as
 // long either way; it is found by bisection over cluster.nic.bandwidth.
+//
+// Who runs a plain optimizer has no freeze_step yet: then a warm-up of 20 % of the run is assumed,
+// from the middle of the 15 to 25 % that DeepSpeed's tutorials advise, and the verdict says so.
 #pragma once
 
 #include <optional>
@@ -25,7 +28,10 @@ struct BackendAdvice {
 };
 
 struct Advice {
-  Scenario scenario;  // with the 1-bit optimizer
+  Scenario scenario;              // with the 1-bit optimizer and its fastest backend
+  Forecast forecast;              // of that
+  std::vector<Finding> findings;  // of both, those of judge() included
+  bool warmup_assumed = false;
   std::string optimizer, baseline;
   std::vector<BackendAdvice> backends;  // fastest first
   double baseline_time_s = 0;

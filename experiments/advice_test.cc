@@ -37,6 +37,35 @@ TEST_CASE("advice: on a slow Ethernet compression pays, and a faster NIC ends th
   CHECK_THAT(advice_text(lamb), Contains("stops paying above"));
 }
 
+TEST_CASE("advice: who runs a plain optimizer is told which warm-up is assumed") {
+  Catalog catalog;
+  WhatIf plain = question("commodity-10gbe", "32", "lamb");
+  plain.erase("freeze_step");
+  const Advice assumed = advise(plain, catalog);
+  CHECK_THAT(advice_text(assumed), Contains("and a warm-up of 20% of the run (assumed)"));
+  CHECK_THAT(advice_json(assumed), Contains("\"warmup_assumed\": true"));
+  plain["freeze_step"] = "20%";
+  const Advice given = advise(plain, catalog);
+  CHECK_THAT(advice_text(given), !Contains("assumed)."));
+  CHECK(given.backends.front().speedup == assumed.backends.front().speedup);
+}
+
+TEST_CASE("advice: a run that is all warm-up is told so") {
+  Catalog catalog;
+  WhatIf forgotten = question("commodity-10gbe", "32", "onebit_lamb");
+  forgotten.erase("freeze_step");
+  CHECK_THAT(advice_text(advise(forgotten, catalog)),
+             Contains("No: nothing is compressed, the warm-up fills the whole run of 6000 steps"));
+}
+
+TEST_CASE("advice: says what the run itself gives to think about") {
+  Catalog catalog;
+  WhatIf shallow = question("commodity-10gbe", "256", "onebit_adam");
+  shallow["cluster.nic.port_queue"] = "64KiB";
+  CHECK_THAT(advice_text(advise(shallow, catalog)), Contains("[incast]"));
+  CHECK_THAT(advice_json(advise(shallow, catalog)), Contains("\"incast\""));
+}
+
 TEST_CASE("advice: one GPU has nothing to compress") {
   Catalog catalog;
   const Advice advice = advise(question("paper-eth40-v100", "1", "onebit_lamb"), catalog);

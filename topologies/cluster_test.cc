@@ -121,26 +121,24 @@ TEST_CASE("clusters: libraries with few protocols, one GPU a node, reduction in 
   CHECK(transport_of(h100, h100.nccl, Endpoint::gpu).protocols.back().in_switch.has_value());
 }
 
-// Time of a ring all-reduce of 100 MB over all GPUs of a cluster with the given fabric.
-double ring_seconds(const Overrides& overrides, int nodes) {
+// Time of a collective of 100 MB over all GPUs of a cluster with the given fabric.
+double flow_seconds(Op op, const char* algorithm, const Overrides& overrides, int nodes) {
   Overrides all{{"nccl.Simple.base", "0 us"},
                 {"nccl.Simple.local_hop", "0 us"},
                 {"nccl.Simple.network_hop", "0 us"}};
   all.insert(all.end(), overrides.begin(), overrides.end());
   const Cluster cluster = load_cluster("h200-ndr", all);
   Machines machines = machines_of(cluster, cluster.nccl, nodes, 8);
-  const Collective ring =
-      plan_collective({Op::all_reduce,
-                       Bytes(100e6),
-                       {8 * nodes, 8, 8, false},
-                       Library::nccl,
-                       "ring",
-                       "Simple",
-                       false},
-                      machines, transport_of(cluster, cluster.nccl, Endpoint::gpu));
-  const double flow = simulate(ring, NetworkModel::flow).s();
-  CHECK(flow <= ring.time.s() * (1 + 1e-6));
+  const Collective collective = plan_collective(
+      {op, Bytes(100e6), {8 * nodes, 8, 8, false}, Library::nccl, algorithm, "Simple", false},
+      machines, transport_of(cluster, cluster.nccl, Endpoint::gpu));
+  const double flow = simulate(collective, NetworkModel::flow).s();
+  CHECK(flow <= collective.time.s() * (1 + 1e-6));
   return flow;
+}
+
+double ring_seconds(const Overrides& overrides, int nodes) {
+  return flow_seconds(Op::all_reduce, "ring", overrides, nodes);
 }
 
 TEST_CASE("fabrics: rings over rails meet no oversubscription that they do not cross") {
@@ -160,10 +158,29 @@ TEST_CASE("fabrics: rings over rails meet no oversubscription that they do not c
                       {"fabric.nodes_per_leaf", "1"},
                       {"fabric.routers_per_group", "4"}},
                      8) >= ideal * (1 - 1e-6));
-  CHECK(ring_seconds({{"fabric.kind", "fat-tree"}, {"fabric.nodes_per_leaf", "4"}}, 8) >=
-        ideal * (1 - 1e-6));
+  // Of the four nodes of a leaf one sends on: the uplinks of 4:1 carry that at the NICs' rate.
+  for (const char* const oversubscription : {"1.0", "4.0"}) {
+    CHECK(ring_seconds({{"fabric.kind", "fat-tree"},
+                        {"fabric.nodes_per_leaf", "4"},
+                        {"fabric.oversubscription", oversubscription}},
+                       8) == Approx(ideal));
+  }
   CHECK_THROWS_WITH(ring_seconds({{"fabric.kind", "torus"}, {"fabric.dimensions", "[2, 2]"}}, 8),
                     Contains("4 places cannot hold 8 nodes"));
+}
+
+TEST_CASE("fabrics: leaves and spines at an oversubscription of 1 block no exchange") {
+  const auto exchange_seconds = [](const Overrides& overrides) {
+    return flow_seconds(Op::all_to_all, "pairwise", overrides, 8);
+  };
+  const double ideal = exchange_seconds({});
+  for (const char* const kind : {"fat-tree", "rail-optimised"}) {
+    for (const char* const nodes_per_leaf : {"1", "2", "4", "8"}) {
+      INFO(kind << " of " << nodes_per_leaf);
+      CHECK(exchange_seconds({{"fabric.kind", kind}, {"fabric.nodes_per_leaf", nodes_per_leaf}}) ==
+            Approx(ideal).epsilon(1e-6));
+    }
+  }
 }
 
 TEST_CASE("collectives: the exchange of compressed_allreduce sends what the source sends") {

@@ -19,15 +19,17 @@ VertexId add_switch(Machine& machine, int index) {
 }
 
 void attach(Machine& machine, std::size_t nic, VertexId to, Bandwidth rate) {
+  machine.port[nic] = static_cast<std::uint32_t>(out_degree(to, machine.topology.graph()));
   machine.topology.add_duplex(machine.nic[nic], to, rate, LinkKind::network);
 }
 
 // Joins leaves through spines, one uplink to each; the uplinks of a leaf together carry what its
-// `ports` downlinks carry, divided by the oversubscription.
+// `ports` downlinks carry, divided by the oversubscription. No uplink is slower than a port unless
+// all that is left is one: what a single flow gets is the NIC's rate.
 void add_spines(Machine& machine, const std::vector<VertexId>& leaves, int ports, Bandwidth rate,
                 double oversubscription) {
   if (leaves.size() < 2) return;
-  const int spines = std::max(1, ports / 2);
+  const int spines = std::max(1, static_cast<int>(ports / oversubscription));
   const Bandwidth uplink = rate * (ports / oversubscription / spines);
   for (int i = 0; i < spines; ++i) {
     const VertexId spine = add_switch(machine, static_cast<int>(leaves.size()) + i);

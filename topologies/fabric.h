@@ -2,13 +2,17 @@
 // every NIC runs at the node's NIC rate, switch ports at the rates that follow from it.
 //
 //   single_switch   one crossbar; blocks nothing
-//   fat_tree        leaves of `nodes_per_leaf` nodes, as many spines as keep the uplinks of a leaf
-//   at
-//                   1/oversubscription of its downlinks
+//   fat_tree        leaves of `nodes_per_leaf` nodes, one uplink to each of as many spines as keep
+//                   the uplinks of a leaf, none slower than a NIC, at 1/oversubscription of its
+//                   downlinks
 //   rail_optimised  NIC i of every node on leaf i of its group, spines as above
 //   torus           a switch per node, links to its neighbours in each dimension
 //   dragonfly       a router per `nodes_per_leaf` nodes, routers of a group all joined, each group
 //                   joined to every other
+//
+// Routes are static: the way to a NIC depends on the port it hangs on (d-mod-k), so that at an
+// oversubscription of 1 every NIC of a leaf has a spine of its own. Full leaves then block no
+// exchange; where the last leaf is not full, the uplinks of the others are loaded unevenly.
 #pragma once
 
 #include "sim/network/machine.h"

@@ -16,24 +16,28 @@ __device__ unsigned nibble_of(const Quad& c) {
   return nibble;
 }
 
-// Writes the signs of the tile at `begin`; all lanes of the warp must call it.
-__device__ void store_signs(std::uint8_t* signs, std::size_t begin, std::size_t end,
+// Writes the signs of the tile at `begin`, those of a whole one without asking where they end; all
+// lanes of the warp must call it.
+__device__ void store_signs(std::uint8_t* signs, std::size_t begin, std::size_t end, bool whole,
                             unsigned first, unsigned second) {
   const unsigned lane = threadIdx.x % 32;
   const bool even = lane % 2 == 0;
   const unsigned other = __shfl_xor_sync(all_lanes, even ? second : first, 1);
   const unsigned byte = even ? first << 4 | other : other << 4 | second;
   const std::size_t at = begin / 8 + (even ? 0 : 16) + lane / 2;
-  if (at * 8 < end) signs[at] = static_cast<std::uint8_t>(byte);
+  if (whole || at * 8 < end) signs[at] = static_cast<std::uint8_t>(byte);
 }
 
-// Calls f(begin, whole) for the tiles of this warp; `whole` says that the tile ends inside n.
+// Calls f(begin, whole) for the tiles of this warp below n; `whole` says that the tile ends within
+// `regular`. The compiler sees it as a constant of either call, and leaves every bound out of the
+// common one.
 template <typename F>
-__device__ void for_each_tile(std::size_t n, F f) {
+__device__ void for_each_tile(std::size_t n, std::size_t regular, F f) {
   const std::size_t stride = static_cast<std::size_t>(gridDim.x) * warps * tile;
   for (std::size_t begin = (blockIdx.x * std::size_t{warps} + threadIdx.x / 32) * tile; begin < n;
        begin += stride) {
-    f(begin, begin + tile <= n);
+    if (begin + tile <= regular) f(begin, true);
+    else f(begin, false);
   }
 }
 // Where this lane's quad of either half begins, in the tile.
@@ -96,9 +100,7 @@ template <bool momentum>
 __global__ void __launch_bounds__(threads) worker_kernel(WorkerPhase a) {
   const float old_scale = *a.error.scale;
   double sum = 0;
-  for_each_tile(a.padded, [&](std::size_t begin, bool) {
-    const std::size_t end = begin + tile;
-    const bool whole = end <= a.elements && end <= a.counted;
+  for_each_tile(a.padded, min(a.elements, a.counted), [&](std::size_t begin, bool whole) {
     Quad c[2], x[2], g[2] = {};
     for (int half = 0; half < 2; ++half) {
       const std::size_t e = begin + lane_offset(half);
@@ -106,14 +108,14 @@ __global__ void __launch_bounds__(threads) worker_kernel(WorkerPhase a) {
       x[half] = load_quad(a.x, e, whole ? e + 4 : a.x_elements);
       if (momentum) g[half] = load_quad(a.gradient, e, whole ? e + 4 : a.elements);
     }
-    if (momentum) update_momentum(a, begin, end, x, g);
+    if (momentum) update_momentum(a, begin, begin + tile, x, g);
     for (int half = 0; half < 2; ++half) {
       const std::size_t e = begin + lane_offset(half);
       c[half] = compensate(x[half], c[half], old_scale, whole ? 4 : quad_part(e, a.counted));
       store_quad(a.error.compensated, e, whole ? e + 4 : a.padded, c[half]);
     }
     sum += square_sum(c[0]) + square_sum(c[1]);
-    store_signs(a.signs, begin, a.padded, nibble_of(c[0]), nibble_of(c[1]));
+    store_signs(a.signs, begin, a.padded, whole, nibble_of(c[0]), nibble_of(c[1]));
   });
   const double total = block_sum(sum);
   if (threadIdx.x == 0) a.workspace[blockIdx.x] = total;
@@ -128,15 +130,22 @@ __device__ unsigned side_by_side(unsigned bytes) {
   return bytes ^ near ^ (near << 7);
 }
 
-// Adds what four ranks sent for this lane's two quads. `bytes` are their signs of the eight
-// elements from 8 l on, for lane l; lane `first` + r of the warp holds the weight of rank r. Four
-// ranks can vote in 16 ways: lanes v and 16 + v hold the sum of vote v, and a shuffle looks it up.
-__device__ void add_votes(unsigned bytes, float weight, int first, Quad (&mean)[2]) {
+// Four ranks can vote in 16 ways: the sum of vote v for the ranks from `first` on, in lanes v and
+// 16 + v. A rank that does not exist weighs nothing.
+__device__ float vote_sum(const ServerPhase& a, float share, int first) {
   const unsigned lane = threadIdx.x % 32;
   float sum = 0;
-  for (int r = 0; r < 4; ++r) {
-    sum += with_sign(__shfl_sync(all_lanes, weight, first + r), lane >> r & 1);
+  for (int r = first; r < first + 4; ++r) {
+    const float weight = r < a.ranks ? a.worker_scales[r] * share : 0.0f;
+    sum += with_sign(weight, lane >> (r - first) & 1);
   }
+  return sum;
+}
+
+// Adds what four ranks sent for this lane's two quads. `bytes` are their signs of the eight
+// elements from 8 l on, for lane l; a shuffle looks up the `sum` of what they vote.
+__device__ void add_votes(unsigned bytes, float sum, Quad (&mean)[2]) {
+  const unsigned lane = threadIdx.x % 32;
   const unsigned votes = side_by_side(bytes);
   for (int half = 0; half < 2; ++half) {
     const unsigned mine = __shfl_sync(all_lanes, votes, half * 16 + lane / 2) >> (lane % 2 ? 0 : 4);
@@ -151,9 +160,9 @@ __global__ void __launch_bounds__(threads) server_kernel(ServerPhase a) {
   const float old_scale = *a.error.scale;
   const std::size_t chunk_bytes = a.chunk / 8;
   const int lane = threadIdx.x % 32;
+  const float first_sums[2] = {vote_sum(a, share, 0), vote_sum(a, share, 4)};
   double sum = 0;
-  for_each_tile(a.chunk, [&](std::size_t begin, bool) {
-    const bool whole = begin + tile <= a.counted;
+  for_each_tile(a.chunk, a.counted, [&](std::size_t begin, bool whole) {
     Quad c[2], mean[2] = {};
     for (int half = 0; half < 2; ++half) {
       const std::size_t e = begin + lane_offset(half);
@@ -162,19 +171,21 @@ __global__ void __launch_bounds__(threads) server_kernel(ServerPhase a) {
     // The signs of eight ranks are on the way together, with no condition between them: in the
     // place of a rank that does not exist the last one is read again, and weighs nothing; a lane
     // without elements reads the last byte, and its result is not used.
-    const std::uint8_t* signs = a.received + min(begin / 8 + lane, chunk_bytes - 1);
-    float weight = 0;
+    const std::size_t mine = begin / 8 + lane;
+    const std::uint8_t* signs = a.received + (whole ? mine : min(mine, chunk_bytes - 1));
     for (int first = 0; first < a.ranks; first += 8) {
       unsigned bytes[2] = {};
-      for (int r = 0; r < 8; ++r) {
-        bytes[r / 4] |= static_cast<unsigned>(__ldg(signs)) << (8 * (r % 4));
-        if (first + r + 1 < a.ranks) signs += chunk_bytes;
-      }
-      if (first % 32 == 0) {
-        weight = first + lane < a.ranks ? a.worker_scales[first + lane] * share : 0.0f;
-      }
+      const auto read_eight = [&](bool all) {
+        for (int r = 0; r < 8; ++r) {
+          bytes[r / 4] |= static_cast<unsigned>(__ldg(signs)) << (8 * (r % 4));
+          if (all || first + r + 1 < a.ranks) signs += chunk_bytes;
+        }
+      };
+      if (first + 8 <= a.ranks) read_eight(true);
+      else read_eight(false);
       for (int four = 0; four < 2; ++four) {
-        add_votes(bytes[four], weight, first % 32 + 4 * four, mean);
+        const float vote = first == 0 ? first_sums[four] : vote_sum(a, share, first + 4 * four);
+        add_votes(bytes[four], vote, mean);
       }
     }
     for (int half = 0; half < 2; ++half) {
@@ -183,7 +194,7 @@ __global__ void __launch_bounds__(threads) server_kernel(ServerPhase a) {
       store_quad(a.error.compensated, e, whole ? e + 4 : a.chunk, c[half]);
     }
     sum += square_sum(c[0]) + square_sum(c[1]);
-    store_signs(a.signs, begin, a.chunk, nibble_of(c[0]), nibble_of(c[1]));
+    store_signs(a.signs, begin, a.chunk, whole, nibble_of(c[0]), nibble_of(c[1]));
   });
   const double total = block_sum(sum);
   if (threadIdx.x == 0) a.workspace[blockIdx.x] = total;
@@ -204,7 +215,7 @@ __global__ void __launch_bounds__(finish_threads)
 __global__ void __launch_bounds__(threads) decode_kernel(Decode a) {
   // A warp's tiles come in rising order, so that its chunk is found by stepping on.
   std::size_t chunk = 0, next = a.chunk;
-  for_each_tile(a.elements, [&](std::size_t begin, bool whole) {
+  for_each_tile(a.elements, a.elements, [&](std::size_t begin, bool whole) {
     while (begin >= next) {
       ++chunk;
       next += a.chunk;
@@ -235,7 +246,7 @@ __global__ void __launch_bounds__(threads) decode_kernel(Decode a) {
 
 __global__ void __launch_bounds__(threads)
     pack_kernel(const float* x, std::uint8_t* signs, std::size_t elements, SignRule rule) {
-  for_each_tile(elements, [&](std::size_t begin, bool whole) {
+  for_each_tile(elements, elements, [&](std::size_t begin, bool whole) {
     Quad q[2];
     unsigned nibbles[2] = {};
     for (int half = 0; half < 2; ++half) {
@@ -250,14 +261,14 @@ __global__ void __launch_bounds__(threads)
         nibbles[half] |= plus && i < part ? 8u >> i : 0u;
       }
     }
-    store_signs(signs, begin, elements, nibbles[0], nibbles[1]);
+    store_signs(signs, begin, elements, whole, nibbles[0], nibbles[1]);
   });
 }
 
 __global__ void __launch_bounds__(threads)
     unpack_kernel(const std::uint8_t* signs, float* x, std::size_t elements) {
-  for_each_quad(elements, [&](std::size_t e, std::size_t limit) {
-    const unsigned nibble = nibble_at(signs, e);
+  const auto load = [&](std::size_t e, std::size_t) { return nibble_at(signs, e); };
+  for_each_loaded_quad(elements, load, [&](std::size_t e, std::size_t limit, unsigned nibble) {
     Quad q;
     for (int i = 0; i < 4; ++i) q.at[i] = with_sign(1.0f, nibble & (8u >> i));
     store_quad(x, e, limit, q);

@@ -98,20 +98,20 @@ __device__ void for_each_quad(std::size_t n, F f) {
   }
 }
 
-// Calls f(e, limit, quad) with every quad of x already loaded. For kernels that read no more than
-// that: memory answers after some 800 ns, and one load per thread in flight is too little to keep
-// it busy for as long.
-template <typename T, typename F>
-__device__ void for_each_loaded_quad(const T* x, std::size_t n, F f) {
+// Calls f(e, limit, load(e, limit)) for every quad, four loads in flight at once. For kernels that
+// read no more than that: memory answers after some 800 ns, and one load per thread in flight is
+// too little to keep it busy for as long.
+template <typename Load, typename F>
+__device__ void for_each_loaded_quad(std::size_t n, Load load, F f) {
   constexpr int ahead = 4;
   const std::size_t stride = static_cast<std::size_t>(gridDim.x) * threads * 4;
   std::size_t e = (blockIdx.x * std::size_t{threads} + threadIdx.x) * 4;
   for (; e + (ahead - 1) * stride + 4 <= n; e += ahead * stride) {
-    Quad q[ahead];
-    for (int i = 0; i < ahead; ++i) q[i] = load_quad(x, e + i * stride, e + i * stride + 4);
+    decltype(load(e, n)) q[ahead];
+    for (int i = 0; i < ahead; ++i) q[i] = load(e + i * stride, e + i * stride + 4);
     for (int i = 0; i < ahead; ++i) f(e + i * stride, e + i * stride + 4, q[i]);
   }
-  for (; e < n; e += stride) f(e, n, load_quad(x, e, n));
+  for (; e < n; e += stride) f(e, n, load(e, n));
 }
 
 // 0, -0.0 and NaN are plus.

@@ -10,7 +10,8 @@ template <typename T>
 __global__ void __launch_bounds__(threads)
     square_kernel(const T* g, std::size_t elements, double* slots) {
   double sum = 0;
-  for_each_loaded_quad(g, elements, [&](std::size_t, std::size_t, const Quad& q) {
+  const auto load = [&](std::size_t e, std::size_t limit) { return load_quad(g, e, limit); };
+  for_each_loaded_quad(elements, load, [&](std::size_t, std::size_t, const Quad& q) {
     for (int i = 0; i < 4; ++i) sum += static_cast<double>(q.at[i]) * q.at[i];
   });
   sum = block_sum(sum);
@@ -40,7 +41,8 @@ __global__ void __launch_bounds__(threads)
     unscale_kernel(const T* from, float* to, std::size_t elements, const double* squared_norm,
                    double loss_scale, double limit) {
   const float factor = clip_factor(*squared_norm, loss_scale, limit);
-  for_each_loaded_quad(from, elements, [&](std::size_t e, std::size_t end, Quad q) {
+  const auto load = [&](std::size_t e, std::size_t end) { return load_quad(from, e, end); };
+  for_each_loaded_quad(elements, load, [&](std::size_t e, std::size_t end, Quad q) {
     for (int i = 0; i < 4; ++i) q.at[i] *= factor;
     store_quad(to, e, end, q);
   });

@@ -123,36 +123,38 @@ __global__ void __launch_bounds__(threads) apply_kernel(LambState s, const Const
   }
 }
 
-// The scale of the chunk that holds e; division only where a piece crosses into another chunk.
-struct ScaleCursor {
+// What the momentum's signs stand for at e: its chunk's scale over its tensor's scaling. Divisions
+// only once in a piece, and where it crosses into another chunk.
+struct MagnitudeCursor {
   const float* scales;
   std::size_t chunk, next;
-  float scale;
+  float scaling, magnitude;
 
-  __device__ ScaleCursor(const CompressedLambState& x, std::size_t begin)
-      : scales(x.scales), chunk(x.chunk) {
-    const std::size_t first = begin / chunk;
+  __device__ MagnitudeCursor(const CompressedLambState& x, const Piece& piece)
+      : scales(x.scales), chunk(x.chunk), scaling(x.scaling[piece.tensor]) {
+    const std::size_t first = piece.begin / chunk;
     next = (first + 1) * chunk;
-    scale = scales[first];
+    magnitude = scales[first] / scaling;
   }
-  __device__ float at(std::size_t e) const { return e < next ? scale : scales[e / chunk]; }
+  __device__ float at(std::size_t e) const {
+    return e < next ? magnitude : scales[e / chunk] / scaling;
+  }
 };
 
 __global__ void __launch_bounds__(threads)
     reconstruct_kernel(LambState s, CompressedLambState x, const Constants c) {
   for (int k = blockIdx.x; k < s.piece_count; k += gridDim.x) {
     const Piece piece = s.pieces[k];
-    const ScaleCursor cursor(x, piece.begin);
-    const float scaling = x.scaling[piece.tensor];
+    const MagnitudeCursor cursor(x, piece);
     double momenta = 0, updates = 0;
     float factor = 0;
     for_each(piece, [&](std::size_t e, int width) {
       Quad m = read(s.m, e, width), fresh = read(x.fresh_v, e, width), pre{}, upd{}, p{};
       const Quad v = read(s.v, e, width);
       if (c.wd > 0) p = read(s.p, e, width);
-      // Chunks start at multiples of 8, so a quad never crosses into another.
-      const float magnitude = cursor.at(e) / scaling;
       const unsigned signs = width == 4 ? nibble_at(x.signs, e) : sign_at(x.signs, e) << 3;
+      // Chunks start at multiples of 8, so a quad never crosses into another.
+      const float magnitude = cursor.at(e);
       Quad mask{{1, 1, 1, 1}};
       if (x.mask) mask = read(x.mask, e, width);
       for (int i = 0; i < width; ++i) {
@@ -214,7 +216,14 @@ __global__ void __launch_bounds__(tensor_threads)
       static_cast<float>(o.lamb.lr * static_cast<double>(coefficient * x.last_factor[t]));
 }
 
-__global__ void __launch_bounds__(threads) momentum_norm_kernel(LambState s) {
+// With the registers that are left where blocks fill a multiprocessor, eight of them, only two of
+// four loads are in flight at once; six leave enough. Turing holds four.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+constexpr int norm_blocks = 4;
+#else
+constexpr int norm_blocks = 6;
+#endif
+__global__ void __launch_bounds__(threads, norm_blocks) momentum_norm_kernel(LambState s) {
   for (int k = blockIdx.x; k < s.piece_count; k += gridDim.x) {
     double sum = 0;
     for_each(s.pieces[k], [&](std::size_t e, int width) {
@@ -225,17 +234,21 @@ __global__ void __launch_bounds__(threads) momentum_norm_kernel(LambState s) {
   }
 }
 
-// One block. Every thread owns some tensors and uses their first slot for r in between.
+// The root mean square r of tensor t, into its first slot.
+__global__ void __launch_bounds__(tensor_threads) root_mean_square_kernel(LambState s) {
+  const int t = blockIdx.x, first = s.first_piece[t], end = s.first_piece[t + 1];
+  const double squares = tensor_sum(s, t, 0);
+  if (threadIdx.x != 0 || first == end) return;
+  const std::size_t size = s.pieces[end - 1].end - s.pieces[first].begin;
+  s.workspace[3 * first] = sqrt(squares) / sqrt(static_cast<double>(size));
+}
+
+// One block.
 __global__ void __launch_bounds__(finish_threads) scaling_kernel(LambState s, float* scaling) {
   double sum = 0, moving = 0;
   for (int t = threadIdx.x; t < s.tensors; t += blockDim.x) {
-    double squares = 0;
-    for (int k = s.first_piece[t]; k < s.first_piece[t + 1]; ++k) squares += s.workspace[3 * k];
     if (s.first_piece[t] == s.first_piece[t + 1]) continue;
-    const std::size_t size =
-        s.pieces[s.first_piece[t + 1] - 1].end - s.pieces[s.first_piece[t]].begin;
-    const double r = sqrt(squares) / sqrt(static_cast<double>(size));
-    s.workspace[3 * s.first_piece[t]] = r;
+    const double r = s.workspace[3 * s.first_piece[t]];
     sum += r;
     moving += r != 0;
   }
@@ -289,6 +302,7 @@ cudaError_t scaling_coefficients(const LambState& s, float* scaling, cudaStream_
   unsigned blocks = 0;
   if (const auto e = grid_size(momentum_norm_kernel, s.piece_count, blocks)) return e;
   launch(momentum_norm_kernel, blocks, threads, stream, s);
+  launch(root_mean_square_kernel, s.tensors, tensor_threads, stream, s);
   launch(scaling_kernel, 1, finish_threads, stream, s, scaling);
   return cudaGetLastError();
 }

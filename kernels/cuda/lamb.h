@@ -90,7 +90,7 @@ cudaError_t onebit_lamb_step(const LambState& state, const CompressedLambState& 
                              const OnebitLambOptions& options, CoefficientAverage how,
                              cudaStream_t stream);
 
-// scaling[t] = mean(r) / r_t, once at the freeze; 4 bytes per element, two launches. A tensor of
+// scaling[t] = mean(r) / r_t, once at the freeze; 4 bytes per element, three launches. A tensor of
 // zero momentum gets 1 and stays out of the mean.
 cudaError_t scaling_coefficients(const LambState& state, float* scaling, cudaStream_t stream);
 

@@ -33,7 +33,7 @@
 #define __global__
 #define __device__
 #define __shared__ static thread_local  // an OS thread runs one block at a time
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 
 namespace lambcast::cuda_on_cpu {
 constexpr int multiprocessors = 2, blocks_of_multiprocessor = 2;

@@ -26,6 +26,15 @@ cudaError_t fill(T* x, std::size_t elements, float low, float high, cudaStream_t
   return cudaGetLastError();
 }
 
+__global__ void sweep_kernel(unsigned* x, std::size_t words) {
+  const std::size_t stride = static_cast<std::size_t>(gridDim.x) * threads;
+  unsigned seen = 0;
+  for (std::size_t e = blockIdx.x * std::size_t{threads} + threadIdx.x; e < words; e += stride) {
+    seen |= x[e];
+  }
+  if (seen != 0) x[0] = seen;  // never; or the loads would be for nothing and left out
+}
+
 __global__ void empty_kernel() {}
 
 }  // namespace
@@ -37,6 +46,13 @@ cudaError_t fill_random(float* x, std::size_t elements, float low, float high,
 cudaError_t fill_random(__half* x, std::size_t elements, float low, float high,
                         cudaStream_t stream) {
   return fill(x, elements, low, high, stream);
+}
+
+cudaError_t sweep_cache(unsigned* x, std::size_t words, cudaStream_t stream) {
+  unsigned blocks = 0;
+  if (const auto e = grid_size(sweep_kernel, quads_of(words), blocks)) return e;
+  launch(sweep_kernel, blocks, threads, stream, x, words);
+  return cudaGetLastError();
 }
 
 cudaError_t empty(cudaStream_t stream) {

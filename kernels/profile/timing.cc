@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/cuda/gpu.h"
+#include "kernels/profile/load.h"
 
 namespace lambcast::cuda {
 
@@ -19,7 +20,9 @@ Timing summarise(std::vector<double> samples) {
 }
 
 Timer::Timer(int iterations, int warmup)
-    : iterations_(iterations), warmup_(warmup), scratch_(2 * describe_gpu().l2_bytes) {
+    : iterations_(iterations),
+      warmup_(warmup),
+      scratch_(2 * describe_gpu().l2_bytes / sizeof(unsigned)) {
   require(cudaStreamCreate(&stream_), "cudaStreamCreate");
   start_.resize(static_cast<std::size_t>(iterations));
   stop_.resize(static_cast<std::size_t>(iterations));
@@ -42,8 +45,7 @@ Timing Timer::time(const char* what, const Work& work, const Work& prepare) {
   }
   for (std::size_t i = 0; i < start_.size(); ++i) {
     if (prepare) require(prepare(stream_), what);
-    require(cudaMemsetAsync(scratch_.data(), static_cast<int>(i), scratch_.size(), stream_),
-            "cudaMemsetAsync");
+    require(sweep_cache(scratch_.data(), scratch_.size(), stream_), "sweep_cache");
     require(cudaEventRecord(start_[i], stream_), "cudaEventRecord");
     require(work(stream_), what);
     require(cudaEventRecord(stop_[i], stream_), "cudaEventRecord");

@@ -16,7 +16,8 @@ struct Timing {
 
 class Timer {
  public:
-  // A scratch buffer of twice the L2 cache is allocated, to be overwritten before every call.
+  // A scratch buffer of twice the L2 cache is allocated, to be read before every call
+  // (sweep_cache).
   Timer(int iterations, int warmup);
   ~Timer();
   Timer(const Timer&) = delete;
@@ -32,7 +33,7 @@ class Timer {
 
  private:
   int iterations_, warmup_;
-  DeviceBuffer<unsigned char> scratch_;
+  DeviceBuffer<unsigned> scratch_;
   cudaStream_t stream_ = nullptr;
   std::vector<cudaEvent_t> start_, stop_;
 };

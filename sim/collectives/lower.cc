@@ -103,14 +103,15 @@ class Lowering {
       topology.append_route(endpoint(send.from), endpoint(send.to), salt, links);
       return;
     }
-    const VertexId out = nic(send.from, send.rail);
-    const VertexId in = nic(send.to, send.rail);
+    const std::size_t to_nic = nic(send.to, send.rail);
+    const VertexId out = machine_.nic[nic(send.from, send.rail)];
+    const VertexId in = machine_.nic[to_nic];
     topology.append_route(endpoint(send.from), out, salt, links);
     if (machine_.folded) {
       // Out to the fabric and back in: the node's own NIC plays the peer's.
       append_loop(out, in, links);
     } else {
-      topology.append_route(out, in, salt, links);
+      topology.append_route(out, in, machine_.port[to_nic], links);
     }
     topology.append_route(in, endpoint(send.to), salt, links);
   }
@@ -133,13 +134,12 @@ class Lowering {
   }
 
   // A rail names its NIC among those the layout uses; without one a rank uses the NIC next to it.
-  VertexId nic(int rank, int rail) const {
+  std::size_t nic(int rank, int rail) const {
     const int nics = machine_.nics_per_node;
     const int local = rank % layout_.gpus_per_node;
     const int used = std::min(nics, layout_.gpus_per_node);
     const int index = rail >= 0 ? rail * nics / used : local * nics / layout_.gpus_per_node;
-    return machine_
-        .nic[node_index(rank) * static_cast<std::size_t>(nics) + static_cast<std::size_t>(index)];
+    return node_index(rank) * static_cast<std::size_t>(nics) + static_cast<std::size_t>(index);
   }
 
   const Layout& layout_;

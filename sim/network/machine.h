@@ -31,13 +31,15 @@ struct Machine {
   int gpus_per_node = 1;  // ranks are placed node by node
   int nics_per_node = 1;
   bool folded = false;
-  std::vector<VertexId> gpu;   // [node * gpus_per_node + i], of node 0 only when folded
-  std::vector<VertexId> host;  // [node * gpus_per_node + i]: the memory that stages rank i
-  std::vector<VertexId> nic;   // [node * nics_per_node + j]
-  VertexId fabric = 0;         // where a folded node loops back
+  std::vector<VertexId> gpu;        // [node * gpus_per_node + i], of node 0 only when folded
+  std::vector<VertexId> host;       // [node * gpus_per_node + i]: the memory that stages rank i
+  std::vector<VertexId> nic;        // [node * nics_per_node + j]
+  std::vector<std::uint32_t> port;  // of the switch that nic[...] hangs on: spreads routes to it
+  VertexId fabric = 0;              // where a folded node loops back
 };
 
-// Joins the NICs of all nodes; given the machine with its nodes wired, sets Machine::fabric.
+// Joins the NICs of all nodes; given the machine with its nodes wired, sets Machine::fabric or,
+// where several ways lead to a NIC, its port.
 using Fabric = std::function<void(Machine&, const NodeSpec&)>;
 
 // One switch that blocks nothing: every NIC runs at its full rate.
