@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/shape/load.h"
+#include "models/training/gradient_reduction.h"
 #include "sim/base/file.h"
 
 namespace lambcast {
@@ -91,7 +92,7 @@ Json inputs_json(const Scenario& scenario) {
               {"nic_bandwidth_bytes_per_s", cluster.nic_bandwidth.value.value()},
               {"network", training.network == NetworkModel::flow ? "flow" : "analytic"},
               {"symmetry", training.expand ? "off" : "auto"},
-              {"overlap", training.overlap == Overlap::ddp ? "ddp" : "none"},
+              {"overlap", std::string(overlap_of(training))},
               {"kernels", std::string(kernels_of(training))}};
   add_origin(inputs, "model", scenario.asked.at("model"),
              [](const std::string& name) { return std::string(model_preset_text(name)); });

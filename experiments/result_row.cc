@@ -146,11 +146,10 @@ std::vector<std::string> result_row(const Scenario& scenario, const Forecast& fo
     const StageForecast* stage = find_stage(forecast, kind);
     row.push_back(stage != nullptr && stage->coverage ? csv::number(*stage->coverage) : "");
   }
-  row.insert(row.end(),
-             {std::string(name_of(basis)), training.device->name, whole(training.gpus_per_node),
-              std::string(precision_of(training)), whole(training.config.zero.stage.value),
-              training.overlap == Overlap::ddp ? "ddp" : "none", training.expand ? "off" : "auto",
-              settings_of(scenario.asked)});
+  row.insert(row.end(), {std::string(name_of(basis)), training.device->name,
+                         whole(training.gpus_per_node), std::string(precision_of(training)),
+                         whole(training.config.zero.stage.value), std::string(overlap_of(training)),
+                         training.expand ? "off" : "auto", settings_of(scenario.asked)});
   return row;
 }
 

@@ -9,6 +9,7 @@
 
 #include "models/deepspeed/rules.h"
 #include "models/shape/load.h"
+#include "models/training/gradient_reduction.h"
 #include "sim/base/error.h"
 
 namespace lambcast {
@@ -181,16 +182,24 @@ deepspeed::Batch choose_batch(const Words& words, Training& training,
     from_file = {elastic->train, elastic->micro, elastic->gas};
     findings.insert(findings.end(), of_world.findings.begin(), of_world.findings.end());
   }
+  const auto resolve = [&](const deepspeed::BatchNumbers& numbers) {
+    if (!numbers.train && !numbers.micro && training.config.auto_batch)
+      fail_input(
+          *training.config.auto_batch,
+          "\"auto\" is filled in by the Trainer of Hugging Face from its own arguments: give "
+          "two of --global-batch, --micro-batch and --grad-accum");
+    return deepspeed::resolve_batch(numbers, training.gpus, where);
+  };
   if (!any_flag) {
     if (!from_file.train && !from_file.micro && training.config.file.empty())
       fail_input(flag("global_batch"),
                  "is missing: give two of --global-batch, --micro-batch and --grad-accum");
-    return deepspeed::resolve_batch(from_file, training.gpus, where);
+    return resolve(from_file);
   }
   if (!given.train && known() < 2) given.train = from_file.train;
   if (!given.micro && known() < 2) given.micro = from_file.micro;
   if (!given.gas && known() < 2) given.gas = from_file.gas;
-  const deepspeed::Batch batch = deepspeed::resolve_batch(given, training.gpus, where);
+  const deepspeed::Batch batch = resolve(given);
   if (elasticity && batch != elastic)
     findings.push_back(
         {Severity::warning, "elasticity-overridden",
@@ -242,6 +251,23 @@ void choose_freeze_step(const Words& words, Training& training) {
   }
   optimizer.freeze_step = {step, true, 0};
   if (optimizer.type == OptimizerType::zero_one_adam) optimizer.var_freeze_step = {step, true, 0};
+}
+
+void choose_overlap(const Words& words, Training& training) {
+  const auto choice = words.choice("overlap", {"none", "ddp", "zero"});
+  if (!choice) return;
+  const bool ddp = *choice == 1, zero = *choice == 2;
+  if (training.config.zero.stage.value == 0) {
+    if (zero)
+      fail_input(flag("overlap"), "zero is ZeRO's overlap_comm, and ZeRO is off at stage 0",
+                 "none, ddp");
+    if (ddp) training.overlap = Overlap::ddp;
+    return;
+  }
+  if (ddp)
+    fail_input(flag("overlap"), "ddp is how PyTorch sums gradients, which ZeRO does in its own way",
+               "none, zero");
+  training.config.zero.overlap_comm = {zero, true, 0};
 }
 
 void refuse_other_parallelism(const Words& words) {
@@ -333,7 +359,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   choose_freeze_step(words, training);
   training.kernels = stack_kernels(training.cluster->stack, training.optimizer());
   if (words.choice("kernels", {"deepspeed", "fused"}) == 1) training.kernels = Kernels::fused;
-  if (words.choice("overlap", {"none", "ddp"}) == 1) training.overlap = Overlap::ddp;
+  choose_overlap(words, training);
   if (words.choice("network", {"analytic", "flow"}) == 1) training.network = NetworkModel::flow;
   training.expand = training.per_block = words.choice("symmetry", {"auto", "off"}) == 1;
 
@@ -348,6 +374,11 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
 std::string_view kernels_of(const Training& training) {
   constexpr std::string_view names[] = {"deepspeed", "deepspeed", "nvidia", "fused"};
   return names[static_cast<std::size_t>(training.kernels)];
+}
+
+std::string_view overlap_of(const Training& training) {
+  if (training.overlap == Overlap::ddp) return "ddp";
+  return gradient_reduction(training).overlapped ? "zero" : "none";
 }
 
 std::string_view precision_of(const Training& training) {

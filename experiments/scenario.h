@@ -57,6 +57,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog);
 // What every output says of a training, in the words of the keys above.
 std::string_view kernels_of(const Training& training);    // "deepspeed", "nvidia", "fused"
 std::string_view precision_of(const Training& training);  // "fp16", "bf16", "fp32"
+std::string_view overlap_of(const Training& training);    // "none", "ddp", "zero"
 // Where compression starts: freeze_step, var_freeze_step of 0/1 Adam; plain optimizers have none.
 std::optional<std::int64_t> freeze_step_of(const Training& training);
 

@@ -412,6 +412,51 @@ TEST_CASE("scenario: a file with ZeRO and a 1-bit optimizer runs once a flag tur
   CHECK(refusal(with({{"optimizer", "adam"}}, base)).empty());
 }
 
+TEST_CASE("scenario: a batch left to the Trainer of Hugging Face is asked for by its flags") {
+  const TemporaryFolder folder;
+  const std::string file = folder.file("ds.json", R"({
+    "train_batch_size": "auto", "train_micro_batch_size_per_gpu": "auto",
+    "gradient_accumulation_steps": "auto", "optimizer": {"type": "AdamW"},
+    "fp16": {"enabled": true}})");
+  const WhatIf base{
+      {"model", "bert-large"}, {"cluster", "paper-eth40-v100"}, {"gpus", "8"}, {"config", file}};
+  const std::string asked = fmt::format(
+      "{}:2: train_batch_size: \"auto\" is filled in by the Trainer of Hugging Face from its own "
+      "arguments: give two of --global-batch, --micro-batch and --grad-accum",
+      file);
+  CHECK_THAT(refusal(base), Equals(asked));
+  CHECK_THAT(refusal(with({{"grad_accum", "4"}}, base)), Equals(asked));
+  const WhatIf two = with({{"grad_accum", "4"}, {"micro_batch", "16"}}, base);
+  CHECK(resolved(two).training.batch == deepspeed::Batch{512, 16, 4});
+}
+
+TEST_CASE("scenario: each stage of ZeRO overlaps in its own way, and refuses the other's") {
+  const auto at = [](const char* stage, const char* overlap) {
+    return with({{"optimizer", "adam"}, {"zero_stage", stage}, {"overlap", overlap}});
+  };
+  CHECK(resolved(at("0", "ddp")).training.overlap == Overlap::ddp);
+  CHECK_THAT(refusal(at("0", "zero")),
+             Equals("--overlap: zero is ZeRO's overlap_comm, and ZeRO is off at stage 0 (allowed: "
+                    "none, ddp)"));
+  for (const char* stage : {"1", "2"}) {
+    CHECK_THAT(refusal(at(stage, "ddp")),
+               Equals("--overlap: ddp is how PyTorch sums gradients, which ZeRO does in its own "
+                      "way (allowed: none, zero)"));
+    CHECK(resolved(at(stage, "zero")).training.config.zero.overlap_comm.value == true);
+    CHECK(resolved(at(stage, "none")).training.config.zero.overlap_comm.value == false);
+  }
+  // A flag speaks louder than the file.
+  const TemporaryFolder folder;
+  const std::string file = folder.file("ds.json", R"({"train_micro_batch_size_per_gpu": 16,
+    "optimizer": {"type": "Adam"}, "fp16": {"enabled": true},
+    "zero_optimization": {"stage": 2, "overlap_comm": true}})");
+  const WhatIf base{
+      {"model", "bert-large"}, {"cluster", "paper-eth40-v100"}, {"gpus", "8"}, {"config", file}};
+  CHECK(resolved(base).training.config.zero.overlap_comm.value == true);
+  CHECK(resolved(with({{"overlap", "none"}}, base)).training.config.zero.overlap_comm.value ==
+        false);
+}
+
 TEST_CASE("scenario: steps from samples, rounded up; assumed ones are said") {
   const auto steps = [](const WhatIf& changes) {
     return resolved(without({"steps"}, changes)).training.steps;

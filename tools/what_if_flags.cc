@@ -33,7 +33,7 @@ constexpr Help helps[] = {
     {"freeze_step", "step at which compression starts, or a share of the run (16.7%)"},
     {"precision", "fp16, bf16, fp32"},
     {"zero_stage", "0, 1, 2"},
-    {"overlap", "none (DeepSpeed stage 0) or ddp (buckets during backward)"},
+    {"overlap", "none, ddp (PyTorch's buckets during backward), zero (overlap_comm)"},
     {"network", "analytic or flow"},
     {"symmetry", "auto, or off to simulate every rank on its own"},
     {"tp", "tensor parallel size: 1"},

@@ -24,28 +24,46 @@ bool switched_off(const Value& value) {
          (enabled != nullptr && enabled->kind == Kind::boolean && !enabled->boolean);
 }
 
-void check_top_level_keys(const Section& root) {
+void check_keys(const Section& section, std::span<const KnownKey> known) {
   std::vector<std::string> names;
-  for (const KnownKey& key : top_level_keys()) names.emplace_back(key.name);
-  const std::vector<hjson::Member>& members = root.object.members;
-  const bool foreign = std::none_of(members.begin(), members.end(), [&](const auto& member) {
-    return std::find(names.begin(), names.end(), member.key) != names.end();
-  });
-  if (foreign && !members.empty())
-    fail_input({root.file, 0, {}}, "none of its keys is a key of a DeepSpeed configuration");
-  find_unknown_keys(root, names);
-  for (const KnownKey& key : top_level_keys()) {
-    const Value* value = root.object.find(key.name);
-    if (key.bearing != Bearing::unmodelled || value == nullptr || switched_off(*value)) continue;
-    add(root, Severity::note, "not-modelled", key.name, value->line,
-        "lambcast has no model of this; the forecast is of a run without it");
+  for (const KnownKey& key : known) names.emplace_back(key.name);
+  find_unknown_keys(section, names);
+  for (const KnownKey& key : known) {
+    const Value* value = section.object.find(key.name);
+    if (value == nullptr) continue;
+    if (key.bearing == Bearing::unmodelled && !switched_off(*value))
+      add(section, Severity::note, "not-modelled", key.name, value->line,
+          "lambcast has no model of this; the forecast is of a run without it");
+    if (key.bearing == Bearing::stage_3)
+      add(section, Severity::note, "no-effect", key.name, value->line,
+          "has no effect: only ZeRO stage 3 looks at it");
   }
 }
 
-std::optional<Whole> read_batch_number(const Section& root, std::string_view key) {
-  Setting<std::optional<Whole>> number;
-  read(root, key, number);
-  return number.value;
+void check_top_level_keys(const Section& root) {
+  const std::vector<hjson::Member>& members = root.object.members;
+  const bool foreign = std::none_of(members.begin(), members.end(), [](const auto& member) {
+    const auto keys = top_level_keys();
+    return std::any_of(keys.begin(), keys.end(),
+                       [&](const KnownKey& key) { return member.key == key.name; });
+  });
+  if (foreign && !members.empty())
+    fail_input({root.file, 0, {}}, "none of its keys is a key of a DeepSpeed configuration");
+  check_keys(root, top_level_keys());
+}
+
+void read_batch(const Section& root, DeepSpeedConfig& config) {
+  const auto one = [&](std::string_view key) {
+    Setting<std::optional<Whole>> number;
+    read(root, key, number);
+    const Value* value = root.object.find(key);
+    if (value != nullptr && value->text == "auto" && !config.auto_batch)
+      config.auto_batch = where_of(root, key, value->line);
+    return number.value;
+  };
+  config.batch.train = one("train_batch_size");
+  config.batch.micro = one("train_micro_batch_size_per_gpu");
+  config.batch.gas = one("gradient_accumulation_steps");
 }
 
 Fp16Config read_fp16(const Section& root) {
@@ -71,7 +89,7 @@ Setting<bool> read_bf16(const Section& root) {
   for (const char* key : {"bf16", "bfloat16"}) {
     const std::optional<Section> block = subsection(root, key);
     if (!block) continue;
-    find_unknown_keys(*block, bf16_keys());
+    check_keys(*block, bf16_keys());
     read(*block, "enabled", enabled);
     break;
   }
@@ -87,11 +105,14 @@ ZeroConfig read_zero(const Section& root) {
   }
   const std::optional<Section> block = subsection(root, "zero_optimization");
   if (!block) return zero;
-  find_unknown_keys(*block, zero_keys());
+  check_keys(*block, zero_keys());
   read(*block, "stage", zero.stage, 0, 3);
   read(*block, "overlap_comm", zero.overlap_comm);
   read(*block, "reduce_bucket_size", zero.reduce_bucket_size, 0);
   read(*block, "allgather_bucket_size", zero.allgather_bucket_size, 0);
+  read(*block, "reduce_scatter", zero.reduce_scatter);
+  read(*block, "contiguous_gradients", zero.contiguous_gradients);
+  read(*block, "use_multi_rank_bucket_allreduce", zero.use_multi_rank_bucket_allreduce);
   for (const char* key : {"offload_optimizer", "offload_param", "cpu_offload"}) {
     const Value* offload = block->object.find(key);
     if (offload == nullptr || switched_off(*offload)) continue;
@@ -113,6 +134,26 @@ Setting<std::optional<DataType>> read_data_type(const Section& root) {
              fmt::format("Invalid communication_data_type. Supported data types: ['fp16', 'bf16', "
                          "'fp32']. Got: {}",
                          lower));
+}
+
+Setting<std::optional<DataType>> read_grad_accum_dtype(const Section& root) {
+  const std::optional<Section> block = subsection(root, "data_types");
+  if (!block) return {};
+  find_unknown_keys(*block, data_types_keys());
+  Setting<std::optional<std::string>> name;
+  read(*block, "grad_accum_dtype", name);
+  if (!name.given) return {};
+  constexpr std::pair<std::string_view, DataType> names[] = {
+      {"fp16", DataType::fp16},           {"float16", DataType::fp16},
+      {"torch.float16", DataType::fp16},  {"half", DataType::fp16},
+      {"bf16", DataType::bf16},           {"bfloat16", DataType::bf16},
+      {"torch.bfloat16", DataType::bf16}, {"fp32", DataType::fp32},
+      {"float32", DataType::fp32},        {"torch.float32", DataType::fp32},
+      {"float", DataType::fp32}};
+  for (const auto& [spelling, type] : names)
+    if (*name.value == spelling) return {type, true, name.line};
+  fail_input(where_of(*block, "grad_accum_dtype", name.line),
+             fmt::format("'{}' is not a valid DtypeEnum", *name.value), "fp16, bf16, fp32");
 }
 
 // Refuses an absent key of the curriculum with the sentence DeepSpeed has for it.
@@ -237,17 +278,17 @@ DeepSpeedConfig parse_config(std::string_view text, const std::string& file) {
   config.file = file;
   const Section root{tree, "", file, config.findings};
   check_top_level_keys(root);
-  config.batch.train = read_batch_number(root, "train_batch_size");
-  config.batch.micro = read_batch_number(root, "train_micro_batch_size_per_gpu");
-  config.batch.gas = read_batch_number(root, "gradient_accumulation_steps");
+  read_batch(root, config);
   config.optimizer = read_optimizer(root);
   config.fp16 = read_fp16(root);
   config.bf16_enabled = read_bf16(root);
   config.zero = read_zero(root);
+  read(root, "zero_allow_untested_optimizer", config.zero_allow_untested_optimizer);
   read(root, "gradient_clipping", config.gradient_clipping, 0.0);
   read(root, "prescale_gradients", config.prescale_gradients);
   read(root, "gradient_predivide_factor", config.gradient_predivide_factor);
   config.communication_data_type = read_data_type(root);
+  config.grad_accum_dtype = read_grad_accum_dtype(root);
   config.curriculum = read_curriculum(root);
   config.elasticity = read_elasticity(root);
   return config;

@@ -42,6 +42,9 @@ struct ZeroConfig {
   Setting<std::optional<bool>> overlap_comm;          // DeepSpeed: true at stage 3, else false
   Setting<Whole> reduce_bucket_size{500'000'000};     // elements
   Setting<Whole> allgather_bucket_size{500'000'000};  // elements
+  Setting<bool> reduce_scatter{true};
+  Setting<bool> contiguous_gradients{true};
+  Setting<bool> use_multi_rank_bucket_allreduce{true};
   int offload_line = 0;  // where offloading to the CPU or NVMe is asked for; 0: nowhere
 };
 
@@ -49,14 +52,17 @@ struct DeepSpeedConfig {
   std::string file;  // for messages
   // Three optionals without a line: resolve_batch() needs the world size, which is not in the file.
   BatchNumbers batch;
+  std::optional<Where> auto_batch;           // the first of the three that says "auto"
   std::optional<OptimizerConfig> optimizer;  // absent: the training script brings its own
   Fp16Config fp16;
   Setting<bool> bf16_enabled{false};
   ZeroConfig zero;
+  Setting<bool> zero_allow_untested_optimizer{false};
   Setting<double> gradient_clipping{0};  // 0: off
   Setting<bool> prescale_gradients{false};
   Setting<double> gradient_predivide_factor{1};
   Setting<std::optional<DataType>> communication_data_type;
+  Setting<std::optional<DataType>> grad_accum_dtype;  // of data_types
   std::optional<Curriculum> curriculum;  // of the sequence length; absent when not enabled
   std::optional<Elasticity> elasticity;  // takes the place of `batch`; absent when not enabled
   std::vector<Finding> findings;         // about the text: unknown keys, "auto", not modelled

@@ -16,10 +16,12 @@ std::span<const KnownKey> top_level_keys() {
       {"bf16", read},
       {"bfloat16", read},
       {"zero_optimization", read},
+      {"zero_allow_untested_optimizer", read},
       {"gradient_clipping", read},
       {"prescale_gradients", read},
       {"gradient_predivide_factor", read},
       {"communication_data_type", read},
+      {"data_types", read},
       {"curriculum_learning", read},
       {"elasticity", read},
       {"sparse_gradients", unmodelled},
@@ -53,10 +55,8 @@ std::span<const KnownKey> top_level_keys() {
       {"disable_allgather", silent},
       {"allgather_size", silent},
       {"vocabulary_size", silent},
-      {"zero_allow_untested_optimizer", silent},
       {"zero_force_ds_cpu_optimizer", silent},
       {"use_data_before_expert_parallelism", silent},
-      {"data_types", silent},
       {"dataloader_drop_last", silent},
       {"checkpoint", silent},
       {"nebula", silent},
@@ -74,62 +74,63 @@ std::span<const KnownKey> top_level_keys() {
   return keys;
 }
 
-std::span<const std::string> zero_keys() {
-  static const std::vector<std::string> keys{
-      "stage",
-      "overlap_comm",
-      "reduce_bucket_size",
-      "allgather_bucket_size",
-      "contiguous_gradients",
-      "reduce_scatter",
-      "use_multi_rank_bucket_allreduce",
-      "allgather_partitions",
-      "load_from_fp32_weights",
-      "elastic_checkpoint",
-      "offload_param",
-      "offload_optimizer",
-      "zenflow",
-      "sub_group_size",
-      "cpu_offload",
-      "cpu_offload_param",
-      "cpu_offload_use_pin_memory",
-      "prefetch_bucket_size",
-      "stage3_prefetch_bucket_size",
-      "param_persistence_threshold",
-      "stage3_param_persistence_threshold",
-      "model_persistence_threshold",
-      "stage3_model_persistence_threshold",
-      "max_live_parameters",
-      "stage3_max_live_parameters",
-      "max_reuse_distance",
-      "stage3_max_reuse_distance",
-      "gather_16bit_weights_on_model_save",
-      "stage3_gather_16bit_weights_on_model_save",
-      "stage3_gather_fp16_weights_on_model_save",
-      "module_granularity_threshold",
-      "stage3_module_granularity_threshold",
-      "use_all_reduce_for_fetch_params",
-      "stage3_use_all_reduce_for_fetch_params",
-      "allgather_sequential",
-      "stage3_allgather_sequential",
-      "ignore_unused_parameters",
-      "legacy_stage1",
-      "round_robin_gradients",
-      "zero_hpz_partition_size",
-      "zero_quantized_weights",
-      "zero_quantized_nontrainable_weights",
-      "zero_quantized_gradients",
-      "zeropp_loco_param",
-      "mics_shard_size",
-      "mics_hierarchical_params_gather",
-      "memory_efficient_linear",
-      "pipeline_loading_checkpoint",
-      "override_module_apply",
-      "log_trace_cache_warnings",
-      "enable_sanity_checks",
-      "save_muon_momentum_buffer_in_memory",
-      "leaf_module",
-  };
+std::span<const KnownKey> zero_keys() {
+  using enum Bearing;
+  static constexpr auto keys = std::to_array<KnownKey>({
+      {"stage", read},
+      {"overlap_comm", read},
+      {"reduce_bucket_size", read},
+      {"allgather_bucket_size", read},
+      {"contiguous_gradients", read},
+      {"reduce_scatter", read},
+      {"use_multi_rank_bucket_allreduce", read},
+      {"offload_param", read},
+      {"offload_optimizer", read},
+      {"cpu_offload", read},
+      {"cpu_offload_param", unmodelled},
+      {"zenflow", unmodelled},
+      {"allgather_partitions", silent},
+      {"load_from_fp32_weights", silent},
+      {"elastic_checkpoint", silent},
+      {"cpu_offload_use_pin_memory", silent},
+      {"gather_16bit_weights_on_model_save", silent},
+      {"stage3_gather_16bit_weights_on_model_save", silent},
+      {"stage3_gather_fp16_weights_on_model_save", silent},
+      {"ignore_unused_parameters", silent},
+      {"legacy_stage1", silent},
+      {"round_robin_gradients", silent},
+      {"pipeline_loading_checkpoint", silent},
+      {"override_module_apply", silent},
+      {"log_trace_cache_warnings", silent},
+      {"enable_sanity_checks", silent},
+      {"save_muon_momentum_buffer_in_memory", silent},
+      {"sub_group_size", stage_3},
+      {"prefetch_bucket_size", stage_3},
+      {"stage3_prefetch_bucket_size", stage_3},
+      {"param_persistence_threshold", stage_3},
+      {"stage3_param_persistence_threshold", stage_3},
+      {"model_persistence_threshold", stage_3},
+      {"stage3_model_persistence_threshold", stage_3},
+      {"max_live_parameters", stage_3},
+      {"stage3_max_live_parameters", stage_3},
+      {"max_reuse_distance", stage_3},
+      {"stage3_max_reuse_distance", stage_3},
+      {"module_granularity_threshold", stage_3},
+      {"stage3_module_granularity_threshold", stage_3},
+      {"use_all_reduce_for_fetch_params", stage_3},
+      {"stage3_use_all_reduce_for_fetch_params", stage_3},
+      {"allgather_sequential", stage_3},
+      {"stage3_allgather_sequential", stage_3},
+      {"zero_hpz_partition_size", stage_3},
+      {"zero_quantized_weights", stage_3},
+      {"zero_quantized_nontrainable_weights", stage_3},
+      {"zero_quantized_gradients", stage_3},
+      {"zeropp_loco_param", stage_3},
+      {"mics_shard_size", stage_3},
+      {"mics_hierarchical_params_gather", stage_3},
+      {"memory_efficient_linear", stage_3},
+      {"leaf_module", stage_3},
+  });
   return keys;
 }
 
@@ -146,10 +147,20 @@ std::span<const std::string> fp16_keys() {
   return keys;
 }
 
-std::span<const std::string> bf16_keys() {
-  static const std::vector<std::string> keys{"enabled", "immediate_grad_update",
-                                             "check_grad_overflow", "bf16_master_weights_and_grads",
-                                             "bf16_optimizer_states"};
+std::span<const KnownKey> bf16_keys() {
+  using enum Bearing;
+  static constexpr auto keys = std::to_array<KnownKey>({
+      {"enabled", read},
+      {"immediate_grad_update", silent},
+      {"check_grad_overflow", silent},
+      {"bf16_master_weights_and_grads", unmodelled},
+      {"bf16_optimizer_states", unmodelled},
+  });
+  return keys;
+}
+
+std::span<const std::string> data_types_keys() {
+  static const std::vector<std::string> keys{"grad_accum_dtype"};
   return keys;
 }
 

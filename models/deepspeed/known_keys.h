@@ -7,11 +7,12 @@
 
 namespace lambcast::deepspeed {
 
-// What a top-level key means for a forecast.
+// What a key means for a forecast.
 enum class Bearing {
   read,        // lambcast reads it
   silent,      // logging, checkpoints, data loading: no part of a step's time, or next to none
   unmodelled,  // changes what a step costs in a way lambcast has no model of
+  stage_3,     // only ZeRO stage 3 looks at it
 };
 
 struct KnownKey {
@@ -26,9 +27,10 @@ std::span<const KnownKey> top_level_keys();
 // Of the blocks lambcast reads: runtime/zero/config.py, runtime/constants.py,
 // runtime/precision_config.py, runtime/data_pipeline/constants.py, elasticity/constants.py (the
 // documentation's prefer_large_batch is none).
-std::span<const std::string> zero_keys();
+std::span<const KnownKey> zero_keys();
 std::span<const std::string> fp16_keys();
-std::span<const std::string> bf16_keys();
+std::span<const KnownKey> bf16_keys();
+std::span<const std::string> data_types_keys();
 std::span<const std::string> curriculum_keys();
 std::span<const std::string> schedule_keys();
 std::span<const std::string> elasticity_keys();

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "models/deepspeed/wrapper.h"
 #include "sim/base/check.h"
 
 namespace lambcast::deepspeed {
@@ -40,6 +41,21 @@ void check_precision(Findings& out) {
   }
 }
 
+void check_accumulation(Findings& out) {
+  const DataType weights = weight_data_type(out.config);
+  const DataType sums = accumulation_data_type(out.config);
+  if (out.config.zero.stage.value > 0) return;
+  const bool is_bf16 = weights == DataType::bf16;
+  if (sums == (is_bf16 ? DataType::fp32 : weights)) return;
+  out.add(
+      Severity::error, "grad-accum-dtype", "data_types.grad_accum_dtype",
+      out.config.grad_accum_dtype.line,
+      is_bf16 && sums == DataType::bf16
+          ? "Bfloat16 wrapper must use a gradient accumulation type of fp32, enable ZeRO to use "
+            "Bfloat16 gradient accumulation"
+          : "unsupported mix of model dtype and gradient accumulation type");
+}
+
 void check_loss_scale(Findings& out, OptimizerType type) {
   const Fp16Config& fp16 = out.config.fp16;
   const bool is_static = fp16.enabled.value && fp16.loss_scale.value != 0;
@@ -57,14 +73,37 @@ void check_zero(Findings& out) {
     out.add(Severity::warning, "not-modelled", "zero_optimization", zero.offload_line,
             "lambcast has no model of offloading; the forecast is of a run without it");
   }
-  if (zero.stage.value > 0) return;
-  constexpr std::string_view why = "it belongs to ZeRO, which is off at stage 0";
-  if (zero.overlap_comm.given)
-    out.no_effect("zero_optimization.overlap_comm", zero.overlap_comm.line, why);
-  if (zero.reduce_bucket_size.given)
-    out.no_effect("zero_optimization.reduce_bucket_size", zero.reduce_bucket_size.line, why);
+  const bool is_zero = wrapper_of(out.config) == Wrapper::zero;
+  const std::string_view why =
+      zero.stage.value == 0 ? "it belongs to ZeRO, which is off at stage 0"
+                            : "with fp32 gradient accumulation BF16_Optimizer takes ZeRO's place";
+  const auto only_of_zero = [&](std::string_view key, const auto& setting) {
+    if (setting.given && !is_zero)
+      out.no_effect(fmt::format("zero_optimization.{}", key), setting.line, why);
+  };
+  only_of_zero("overlap_comm", zero.overlap_comm);
+  only_of_zero("reduce_bucket_size", zero.reduce_bucket_size);
+  only_of_zero("reduce_scatter", zero.reduce_scatter);
+  only_of_zero("contiguous_gradients", zero.contiguous_gradients);
+  only_of_zero("use_multi_rank_bucket_allreduce", zero.use_multi_rank_bucket_allreduce);
   if (zero.allgather_bucket_size.given)
-    out.no_effect("zero_optimization.allgather_bucket_size", zero.allgather_bucket_size.line, why);
+    out.no_effect("zero_optimization.allgather_bucket_size", zero.allgather_bucket_size.line,
+                  zero.stage.value == 0 ? why
+                                        : "where PyTorch has all_gather_into_tensor, DeepSpeed "
+                                          "gathers every parameter group at once");
+  if (!is_zero) return;
+  const auto unmodelled = [&](std::string_view key, const Setting<bool>& setting,
+                              std::string_view instead) {
+    if (!setting.value)
+      out.add(Severity::note, "not-modelled", fmt::format("zero_optimization.{}", key),
+              setting.line,
+              fmt::format("lambcast has no model of false; the forecast is of a run {}", instead));
+  };
+  unmodelled("contiguous_gradients", zero.contiguous_gradients,
+             "that copies gradients into buckets");
+  if (zero.reduce_scatter.value)
+    unmodelled("use_multi_rank_bucket_allreduce", zero.use_multi_rank_bucket_allreduce,
+               "that all_reduces whole buckets, not one that reduces to every rank in turn");
 }
 
 void check_predivide(Findings& out) {
@@ -97,10 +136,11 @@ void check_onebit(Findings& out, const OptimizerConfig& optimizer) {
     out.add(Severity::error, "onebit-with-zero", "zero_optimization.stage",
             out.config.zero.stage.line, fmt::format("{} is not compatible with ZeRO", subject));
   }
-  if (out.config.bf16_enabled.value && !is_lamb(type)) {
+  if (wrapper_of(out.config) == Wrapper::bf16 && !is_lamb(type)) {
     out.add(Severity::warning, "onebit-with-bf16", "bf16.enabled", out.config.bf16_enabled.line,
             fmt::format("under bf16 DeepSpeed partitions the optimizer state, so {} averages "
-                        "different parameters of different ranks",
+                        "different parameters of different ranks, and every step gathers the "
+                        "weights uncompressed",
                         name));
   }
   if (!out.config.fp16.enabled.value) {
@@ -118,6 +158,13 @@ void check_onebit(Findings& out, const OptimizerConfig& optimizer) {
 
 void check_lamb(Findings& out, const OptimizerConfig& optimizer) {
   if (!is_lamb(optimizer.type)) return;
+  if (optimizer.type == OptimizerType::lamb && out.config.zero.stage.value > 0 &&
+      !out.config.zero_allow_untested_optimizer.value) {
+    out.add(Severity::error, "untested-zero-optimizer", "zero_optimization.stage",
+            out.config.zero.stage.line,
+            "You are using an untested ZeRO Optimizer. Please add "
+            "<\"zero_allow_untested_optimizer\": true> in the configuration file to use it.");
+  }
   if (optimizer.min_coeff.value > optimizer.max_coeff.value) {
     out.add(Severity::warning, "coeff-bounds", "optimizer.params.min_coeff",
             optimizer.min_coeff.line, "above max_coeff: the LAMB coefficient has no room");
@@ -208,6 +255,7 @@ void check_freeze(Findings& out, const OptimizerConfig& optimizer, std::int64_t 
 std::vector<Finding> check_config(const DeepSpeedConfig& config) {
   Findings out{config, config.findings};
   check_precision(out);
+  check_accumulation(out);
   check_zero(out);
   check_predivide(out);
   if (config.optimizer) {

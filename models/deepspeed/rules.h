@@ -6,8 +6,8 @@
 // as they stand there, so that a search for them leads to the source.
 //
 // Codes of severity error: fp16-with-bf16, onebit-with-zero, static-loss-scale, max-grad-norm,
-// amsgrad, unknown-optimizer-param, fp16-master-weights, curriculum-zero-length,
-// batch-beside-elasticity.
+// amsgrad, untested-zero-optimizer, unknown-optimizer-param, fp16-master-weights, grad-accum-dtype,
+// curriculum-zero-length, batch-beside-elasticity.
 #pragma once
 
 #include <cstdint>

@@ -61,6 +61,17 @@ TEST_CASE("rules: no 1-bit optimizer under ZeRO, each in its own words") {
                   "onebit-with-zero"));
 }
 
+TEST_CASE("rules: LAMB under ZeRO only where the file allows the untested") {
+  const std::string zero = fmt::format("{}\nzero_optimization: {{stage: 1}}", fp16);
+  check_error(
+      of("Lamb", "", zero.c_str()), "untested-zero-optimizer",
+      "ds.json:3: zero_optimization.stage: You are using an untested ZeRO Optimizer. Please "
+      "add <\"zero_allow_untested_optimizer\": true>");
+  const std::string allowed = zero + "\nzero_allow_untested_optimizer: true";
+  CHECK_NOTHROW(refuse_errors(check_config(of("Lamb", "", allowed.c_str()))));
+  CHECK_NOTHROW(refuse_errors(check_config(of("AdamW", "", zero.c_str()))));
+}
+
 TEST_CASE("rules: the LAMBs need a dynamic loss scale") {
   const char* bf16 = "bf16: {enabled: true}";
   const char* fixed = "fp16: {enabled: true, loss_scale: 128}";
@@ -80,6 +91,21 @@ TEST_CASE("rules: precisions that exclude each other") {
               "bfloat16 and fp16 modes cannot be simultaneously enabled");
   check_error(of("Adam", "", "fp16: {enabled: true, fp16_master_weights_and_grads: true}"),
               "fp16-master-weights", "only supported with ZeRO Stage 2");
+}
+
+TEST_CASE("rules: in which type gradients may add up without ZeRO") {
+  const std::string bf16 = "bf16: {enabled: true}\n";
+  const char* sums_bf16 = "data_types: {grad_accum_dtype: \"bf16\"}";
+  const char* sums_fp32 = "data_types: {grad_accum_dtype: \"fp32\"}";
+  check_error(of("Adam", "", (bf16 + sums_bf16).c_str()), "grad-accum-dtype",
+              "ds.json:3: data_types.grad_accum_dtype: Bfloat16 wrapper must use a gradient "
+              "accumulation type of fp32, enable ZeRO to use Bfloat16 gradient accumulation");
+  for (const std::string& text : {std::string(fp16) + "\n" + sums_fp32, std::string(sums_bf16)})
+    check_error(of("Adam", "", text.c_str()), "grad-accum-dtype",
+                "unsupported mix of model dtype and gradient accumulation type");
+  const std::string zero = bf16 + "zero_optimization: {stage: 1}\n";
+  for (const std::string& text : {bf16 + sums_fp32, zero + sums_bf16, zero + sums_fp32})
+    CHECK_FALSE(has(check_config(of("Adam", "", text.c_str())), "grad-accum-dtype"));
 }
 
 TEST_CASE("rules: what the constructors of the optimizers refuse") {
@@ -132,6 +158,65 @@ TEST_CASE("rules: settings that do not do what they seem to") {
   the_only(check_config(of("OneBitLamb", "freeze_step: 1")), "freeze-step-tiny");
   the_only(check_config(of("Lamb", "min_coeff: 0.5, max_coeff: 0.1")), "coeff-bounds");
   the_only(check_config(of("OneBitLamb", "freeze_step: 9, factor_max: 0.1")), "factor-bounds");
+}
+
+TEST_CASE("rules: bf16 states of 0.19 are said not to be modelled") {
+  for (const char* key : {"bf16_master_weights_and_grads", "bf16_optimizer_states"}) {
+    const auto with = [&](const char* value) {
+      return check_config(
+          of("Adam", "", fmt::format("bf16: {{enabled: true, {}: {}}}", key, value).c_str()));
+    };
+    CHECK_THAT(the_only(with("true"), "not-modelled").message,
+               Contains(fmt::format("ds.json:2: bf16.{}: lambcast has no model of this", key)));
+    CHECK(with("false").empty());
+  }
+}
+
+TEST_CASE("rules: every key of ZeRO has an effect or a note") {
+  const auto notes = [](const char* block, const char* more = "") {
+    std::string said;
+    const std::string root = fmt::format("zero_optimization: {{{}}}\n{}", block, more);
+    for (const Finding& finding : check_config(of("Adam", "", root.c_str()))) {
+      CHECK(finding.severity == Severity::note);
+      said += finding.code + " " + finding.message + "\n";
+    }
+    return said;
+  };
+  const char* keys[] = {"overlap_comm: true",
+                        "reduce_bucket_size: 5e7",
+                        "reduce_scatter: false",
+                        "contiguous_gradients: true",
+                        "use_multi_rank_bucket_allreduce: true",
+                        "allgather_bucket_size: 5e7"};
+  for (const std::string key : keys) {
+    const std::string name = key.substr(0, key.find(':'));
+    CHECK_THAT(notes((key + ", stage: 0").c_str()),
+               Contains(fmt::format("no-effect ds.json:2: zero_optimization.{}: has no effect: it "
+                                    "belongs to ZeRO, which is off at stage 0",
+                                    name)));
+    if (name == "allgather_bucket_size") continue;
+    // What these say at stages 1 and 2 is modelled.
+    for (const char* stage : {", stage: 1", ", stage: 2"})
+      CHECK_THAT(notes((key + stage).c_str()), Equals(""));
+    CHECK_THAT(notes((key + ", stage: 1").c_str(),
+                     "bf16: {enabled: true}\ndata_types: {grad_accum_dtype: \"fp32\"}"),
+               Contains("BF16_Optimizer takes ZeRO's place"));
+  }
+  for (const char* stage : {"stage: 1", "stage: 2"}) {
+    const auto with = [&](const char* key) {
+      return notes(fmt::format("{}, {}", stage, key).c_str());
+    };
+    CHECK_THAT(with("allgather_bucket_size: 5e7"),
+               Contains("no-effect") && Contains("gathers every parameter group at once"));
+    CHECK_THAT(with("contiguous_gradients: false"),
+               Contains("not-modelled") && Contains("no model of false"));
+    CHECK_THAT(with("use_multi_rank_bucket_allreduce: false"), Contains("not-modelled"));
+    CHECK_THAT(with("use_multi_rank_bucket_allreduce: false, reduce_scatter: false"), Equals(""));
+    CHECK_THAT(with("zero_quantized_weights: true"),
+               Equals("no-effect ds.json:2: zero_optimization.zero_quantized_weights: has no "
+                      "effect: only ZeRO stage 3 looks at it\n"));
+    CHECK_THAT(with("zenflow: {topk_ratio: 0.1}"), Contains("not-modelled"));
+  }
 }
 
 TEST_CASE("rules: a curriculum that starts with empty sequences is refused") {

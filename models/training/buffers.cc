@@ -1,16 +1,9 @@
-#include <algorithm>
-
 #include "kernels/layout.h"
 #include "models/training/step.h"
 
 namespace lambcast {
 
-using deepspeed::DataType;
 using deepspeed::OptimizerType;
-
-double gradient_bytes(const Training& training) {
-  return deepspeed::gradient_data_type(training.config) == DataType::fp32 ? 4 : 2;
-}
 
 std::vector<std::int64_t> compressed_buffers(const Training& training) {
   const auto padded = [&](std::int64_t elements) {
@@ -21,9 +14,9 @@ std::vector<std::int64_t> compressed_buffers(const Training& training) {
   if (training.optimizer() == OptimizerType::onebit_lamb)
     return {padded(optimized_parameters(model))};
   std::vector<std::int64_t> buffers;
-  if (training.config.fp16.enabled.value) {
-    for (const GroupSize& group : optimizer_groups(model))
-      buffers.push_back(padded(group.elements));
+  if (deepspeed::is_flat(training.wrapper())) {
+    for (const std::int64_t elements : flat_groups(training))
+      buffers.push_back(padded(elements / training.shards()));
   } else {
     for (const Tensor& tensor : model.tensors)
       if (tensor.optimized) buffers.push_back(padded(tensor.elements));
@@ -31,30 +24,21 @@ std::vector<std::int64_t> compressed_buffers(const Training& training) {
   return buffers;
 }
 
+std::vector<std::int64_t> flat_groups(const Training& training) {
+  // Both sharding wrappers align to 2 n elements, so that shards begin at multiples of 4 bytes.
+  const std::int64_t alignment = deepspeed::is_sharded(training.wrapper()) ? 2 * training.gpus : 1;
+  std::vector<std::int64_t> groups;
+  for (const GroupSize& group : optimizer_groups(*training.model))
+    groups.push_back((group.elements + alignment - 1) / alignment * alignment);
+  return groups;
+}
+
 HostCopies host_copies(const Cluster& cluster, const Device& device) {
   const HostCopySpec& given = cluster.host_copy;
   return {given.pageable_to_host.value_or(device.pageable_d2h),
           given.pageable_to_device.value_or(device.pageable_h2d),
-          given.staged_by_mpi.value_or(device.pinned_d2h)};
-}
-
-std::vector<std::int64_t> gradient_buckets(const Training& training) {
-  // engine.py closes a bucket once it exceeds 5e8 elements; DDP's default is 25 MiB, filled from
-  // the last layer backwards.
-  const bool ddp = training.overlap == Overlap::ddp;
-  const double limit = ddp ? 25.0 * 1024 * 1024 / gradient_bytes(training) : 500e6;
-  const std::vector<Tensor>& tensors = training.model->tensors;
-  std::vector<std::int64_t> buckets;
-  std::int64_t filled = 0;
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    filled += tensors[ddp ? tensors.size() - 1 - i : i].elements;
-    if (static_cast<double>(filled) > limit) {
-      buckets.push_back(filled);
-      filled = 0;
-    }
-  }
-  if (filled > 0) buckets.push_back(filled);
-  return buckets;
+          given.staged_by_mpi.value_or(device.pinned_d2h),
+          given.staged_by_mpi.value_or(device.pinned_h2d)};
 }
 
 }  // namespace lambcast

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "models/training/gradient_reduction.h"
 #include "models/training/training_case.h"
 
 namespace lambcast {
@@ -46,6 +47,11 @@ TEST_CASE("buffers: the 1-bit Adams pad each group with fp16 and each tensor wit
     CHECK(compressed_buffers(training) ==
           std::vector<std::int64_t>{20405 * 16384, 22 * 16384, 32 * 16384});
     training.config.fp16.enabled.value = false;
+    // BF16_Optimizer gives a rank 1/128 of each group, aligned to 256: 2,611,744 -> 160 x 16384,
+    // 2,792 and 4,096.
+    training.config.bf16_enabled.value = true;
+    CHECK(compressed_buffers(training) == std::vector<std::int64_t>{160 * 16384, 16384, 16384});
+    training.config.bf16_enabled.value = false;
     const std::vector<std::int64_t> buffers = compressed_buffers(training);
     CHECK(buffers.size() == 398);
     // A LayerNorm bias of 1024 elements travels as 16384.
@@ -56,10 +62,10 @@ TEST_CASE("buffers: the 1-bit Adams pad each group with fp16 and each tensor wit
 
 TEST_CASE("buffers: gradient buckets close once they exceed 5e8 elements") {
   const Training bert = training_of({OptimizerType::lamb});
-  CHECK(gradient_buckets(bert) == std::vector<std::int64_t>{336'234'306});
+  CHECK(gradient_reduction(bert).buckets == std::vector<std::int64_t>{336'234'306});
   for (const char* model : {"gpt2-xl", "megatron-8.3b"}) {
     const Training training = training_of({OptimizerType::adam, 8, "hgx-h100-ndr", model});
-    const std::vector<std::int64_t> buckets = gradient_buckets(training);
+    const std::vector<std::int64_t> buckets = gradient_reduction(training).buckets;
     std::int64_t largest = 0;
     for (const Tensor& tensor : training.model->tensors)
       largest = std::max(largest, tensor.elements);
@@ -73,13 +79,45 @@ TEST_CASE("buffers: gradient buckets close once they exceed 5e8 elements") {
   }
 }
 
+TEST_CASE("buffers: ZeRO closes a bucket before it would exceed reduce_bucket_size") {
+  Training training = training_of({OptimizerType::adam, 8});
+  training.config.zero.stage.value = 2;
+  // What the optimizer is given, without the pooler.
+  CHECK(gradient_reduction(training).buckets == std::vector<std::int64_t>{335'184'706});
+  for (const std::int64_t limit : {50'000'000, 5'000'000, 1, 0}) {
+    training.config.zero.reduce_bucket_size.value = limit;
+    const std::vector<std::int64_t> buckets = gradient_reduction(training).buckets;
+    CHECK(sum(buckets) == 335'184'706);
+    // The word embedding, registered first, is larger than most buckets and comes last.
+    const std::int64_t largest = limit < 31'260'672 ? 31'260'672 : limit;
+    for (const std::int64_t bucket : buckets) CHECK(bucket <= largest);
+    if (limit < 2) CHECK(buckets.size() == optimized_tensor_count(*training.model));
+  }
+  training.config.zero.reduce_bucket_size.value = 5'000'000;
+  const std::vector<std::int64_t> backwards = gradient_reduction(training).buckets;
+  CHECK(backwards.back() == 31'260'672);
+  // Stage 1 without overlap goes through the parameters in order.
+  training.config.zero.stage.value = 1;
+  CHECK(gradient_reduction(training).buckets.front() == 31'260'672);
+  training.config.zero.overlap_comm.value = true;
+  CHECK(gradient_reduction(training).buckets == backwards);
+}
+
+TEST_CASE("buffers: bf16 without ZeRO sums fp32 buffers of whole groups") {
+  Training training = training_of({OptimizerType::adamw, 64, "dgx-a100-80g", "llama2-7b"});
+  training.config.fp16.enabled.value = false;
+  training.config.bf16_enabled.value = true;
+  CHECK(gradient_reduction(training).buckets == flat_groups(training));
+  CHECK(gradient_bytes(training) == 2);
+}
+
 TEST_CASE("buffers: DDP's buckets hold 25 MiB from the last layer backwards") {
   Training training = training_of({OptimizerType::lamb});
   training.overlap = Overlap::ddp;
   for (const bool fp16 : {true, false}) {
     training.config.fp16.enabled.value = fp16;
     const double limit = 25 * 1024 * 1024 / (fp16 ? 2. : 4.);
-    const std::vector<std::int64_t> buckets = gradient_buckets(training);
+    const std::vector<std::int64_t> buckets = gradient_reduction(training).buckets;
     CHECK(sum(buckets) == 336'234'306);
     for (std::size_t i = 0; i + 1 < buckets.size(); ++i)
       CHECK(static_cast<double>(buckets[i]) > limit);

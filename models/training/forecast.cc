@@ -131,7 +131,7 @@ std::vector<CostSource> sources_of(const Training& training) {
   if (training.config.optimizer->comm_backend_name.value == CommBackend::mpi) {
     add("mpi_nic_efficiency", cluster.mpi.nic_efficiency.provenance);
     add("host_copies", training.config.optimizer->cuda_aware.value
-                           ? host_copies(cluster, device).staged_by_mpi.provenance
+                           ? host_copies(cluster, device).staged_to_host.provenance
                            : host_copies(cluster, device).pageable_to_host.provenance);
   }
   return sources;
@@ -158,6 +158,30 @@ std::optional<Finding> incast(const Training& training) {
                   flows, packets, to_text(cluster.port_queue->rto_min.value),
                   100 * stalled_share(cluster.port_queue->depth.value, flows),
                   packets > flows ? ", which is low here: up to half did when measured" : "")};
+}
+
+// What would make the run fit: fewer samples at once, or, where one is too much already, ZeRO.
+std::string to_fit(Training training) {
+  const bool fits_with_less = training.batch.micro > 1;
+  training.batch.micro = 1;
+  const MemoryForecast one = forecast_memory(training);
+  if (one.fits) return "lower --micro-batch";
+  const Bytes activations = activation_bytes(*training.model, 1, training.seq_len);
+  const std::string all =
+      fmt::format("even --micro-batch 1 needs {}, {} of it weights, gradients and optimizer state",
+                  to_text(one.peak), to_text(one.peak - activations));
+  const bool no_zero = deepspeed::is_lamb(training.optimizer()) &&
+                       !training.config.zero_allow_untested_optimizer.value;
+  if (no_zero || deepspeed::is_onebit(training.optimizer()))
+    return fmt::format("{}, which DeepSpeed cannot divide among ranks with {}", all,
+                       deepspeed::name_of(training.optimizer()));
+  for (deepspeed::Whole& stage = training.config.zero.stage.value; ++stage <= 2;)
+    if (forecast_memory(training).fits)
+      return fmt::format("{}; --zero-stage {} fits{}", all, stage,
+                         fits_with_less ? " with a low --micro-batch" : "");
+  return all +
+         "; it takes GPUs with more memory, or weights divided among them (ZeRO stage 3, "
+         "tensor or expert parallelism), which is not modelled";
 }
 
 }  // namespace
@@ -198,15 +222,16 @@ std::vector<Finding> judge(const Training& training, const Forecast& forecast) {
   std::vector<Finding> findings;
   if (!forecast.memory.fits) {
     findings.push_back({Severity::error, "out-of-memory",
-                        fmt::format("needs {} a GPU where {} has {}: lower --micro-batch",
+                        fmt::format("needs {} a GPU where {} has {}: {}",
                                     to_text(forecast.memory.peak), training.device->name,
-                                    to_text(training.device->memory_capacity))});
+                                    to_text(training.device->memory_capacity), to_fit(training))});
   }
   if (!deepspeed::is_onebit(training.optimizer())) return findings;
   double padded = 0;
   for (const std::int64_t buffer : compressed_buffers(training))
     padded += static_cast<double>(buffer);
-  const double padding = padded / static_cast<double>(optimized_parameters(*training.model)) - 1;
+  const double padding =
+      padded * training.shards() / static_cast<double>(optimized_parameters(*training.model)) - 1;
   if (padding > 0.1) {
     findings.push_back(
         {Severity::warning, "padding-dominates",

@@ -234,6 +234,24 @@ TEST_CASE("judge: what does not fit, what loses and what has nobody to talk to")
   CHECK(full[0].severity == Severity::error);
   CHECK_THAT(full[0].message, Contains("lower --micro-batch"));
 
+  // Where weights and state alone are too much, no micro batch helps.
+  const auto advice = [](OptimizerType type, const char* model, std::int64_t micro) {
+    Training large = training_of({type, 64, "dgx-a100-80g", model});
+    large.batch = {64 * micro, micro, 1};
+    const std::vector<Finding> found = judge(large, forecast_of(large));
+    for (const Finding& finding : found)
+      if (finding.code == "out-of-memory") return finding.message;
+    return std::string();
+  };
+  CHECK_THAT(advice(OptimizerType::adamw, "mixtral-8x7b", 4),
+             Contains("even --micro-batch 1 needs") &&
+                 Contains("747.2 GB of it weights, gradients and optimizer state") &&
+                 Contains("ZeRO stage 3") && !Contains("lower"));
+  CHECK_THAT(advice(OptimizerType::adamw, "llama2-7b", 1),
+             Contains("; --zero-stage 1 fits") && !Contains("--micro-batch 1 fits"));
+  CHECK_THAT(advice(OptimizerType::onebit_adam, "llama2-7b", 4),
+             Contains("DeepSpeed cannot divide among ranks with onebit_adam"));
+
   training = training_of({OptimizerType::onebit_lamb, 64});
   CHECK(judge(training, forecast_of(training)).empty());
 

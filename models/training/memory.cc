@@ -10,17 +10,26 @@ MemoryForecast forecast_memory(const Training& training) {
   const ModelShape& model = *training.model;
   const auto all = static_cast<double>(parameters(model));
   const auto optimized = static_cast<double>(optimized_parameters(model));
-  const bool half = training.config.fp16.enabled.value || training.config.bf16_enabled.value;
-  const std::int64_t zero = training.config.zero.stage.value;
-  const double shards = zero >= 1 ? training.gpus : 1;
+  const deepspeed::Wrapper wrapper = training.wrapper();
+  const double weight = bytes_of(deepspeed::weight_data_type(training.config));
+  const double sum = bytes_of(deepspeed::accumulation_data_type(training.config));
+  const double shards = training.shards();
+  const bool bf16 = wrapper == deepspeed::Wrapper::bf16;
+  const bool shards_gradients = training.config.zero.stage.value >= 2;
 
   MemoryForecast memory;
   const auto add = [&](const char* part, double bytes) {
     if (bytes > 0) memory.parts.emplace_back(part, Bytes(bytes));
   };
-  add("weights", all * (half ? 2 : 4));
-  add("gradients", all * (half ? 2 : 4) / (zero >= 2 ? shards : 1));
-  if (half) add("master_weights", optimized * 4 / shards);
+  add("weights", all * weight);
+  add("gradients", bf16 ? all * weight : all * sum / (shards_gradients ? shards : 1));
+  if (bf16) add("gradient_sums", optimized * sum);
+  if (wrapper == deepspeed::Wrapper::zero) {
+    const deepspeed::ZeroConfig& zero = training.config.zero;
+    const double buckets = zero.overlap_comm.value.value_or(false) ? 2 : 1;
+    add("gradient_buckets", buckets * static_cast<double>(zero.reduce_bucket_size.value) * weight);
+  }
+  if (wrapper != deepspeed::Wrapper::none) add("master_weights", optimized * 4 / shards);
   add("momentum", optimized * 4 / shards);
   add("variance", optimized * 4 / shards);
   if (deepspeed::is_onebit(training.optimizer())) {
@@ -33,7 +42,7 @@ MemoryForecast forecast_memory(const Training& training) {
     // DeepSpeed clones the momentum, keeps fp32 gradients and a byte per sign; the fused kernels
     // need the packed signs alone.
     const bool fused = training.kernels == Kernels::fused;
-    add("temporaries", fused ? padded / 4 : optimized * 8 + padded * 1.25);
+    add("temporaries", fused ? padded / 4 : optimized / shards * 8 + padded * 1.25);
   }
   add("activations", activation_bytes(model, training.batch.micro, training.seq_len).value());
   for (const auto& [part, bytes] : memory.parts) memory.peak += bytes;

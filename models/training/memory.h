@@ -2,10 +2,13 @@
 //
 // Per parameter with fp16 (deepspeed/runtime/fp16): weights 2, gradients 2, master weights
 // 4, momentum 4, variance 4; ZeRO shards the last three over the ranks (stage 1) and the gradients
-// too (stage 2). 1-bit LAMB adds the fresh variance 4, all 1-bit optimizers the worker error (4 per
-// padded element) and server error (4 / n), and temporaries inside compressed_allreduce (the
-// momentum before the step, fp32 gradients, packed signs). Activations are those of one micro batch
-// without recomputation (models/shape/shape.h). Allocator fragmentation is left out.
+// too (stage 2), and holds a bucket of reduce_bucket_size elements, two with overlap_comm.
+// Gradients are of the type they add up in; BF16_Optimizer holds them twice, 2 and the fp32 sums 4,
+// and shards the rest as ZeRO stage 1 does. 1-bit LAMB adds the fresh variance 4, all 1-bit
+// optimizers the worker error (4 per padded element) and server error (4 / n), and temporaries
+// inside compressed_allreduce (the momentum before the step, fp32 gradients, packed signs).
+// Activations are those of one micro batch without recomputation (models/shape/shape.h). Allocator
+// fragmentation is left out.
 #pragma once
 
 #include <string>

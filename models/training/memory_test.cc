@@ -90,7 +90,41 @@ TEST_CASE("memory: ZeRO shards the optimizer, and from stage 2 the gradients") {
       CHECK(parts.at(part) == Approx(whole.at(part) / 32));
     CHECK(parts.at("weights") == whole.at("weights"));
     CHECK(parts.at("gradients") == Approx(whole.at("gradients") / (stage == 2 ? 32 : 1)));
+    // The whole bucket is allocated, whatever the model; a second one with overlap_comm.
+    CHECK(parts.at("gradient_buckets") == 2 * 500e6);
+    training.config.zero.reduce_bucket_size.value = 200'000'000;
+    CHECK(parts_of(training).at("gradient_buckets") == 2 * 200e6);
+    training.config.zero.overlap_comm.value = true;
+    CHECK(parts_of(training).at("gradient_buckets") == 2 * 2 * 200e6);
+    training.config.zero = {};
   }
+}
+
+TEST_CASE("memory: bf16 without ZeRO shards the optimizer and holds gradients twice") {
+  Training training = training_of({OptimizerType::adamw, 32, "dgx-a100-80g"});
+  training.config.fp16.enabled.value = false;
+  training.config.bf16_enabled.value = true;
+  const auto parts = parts_of(training);
+  CHECK(parts.at("weights") == 2 * all);
+  CHECK(parts.at("gradients") == 2 * all);
+  CHECK(parts.at("gradient_sums") == 4 * optimized);
+  for (const char* part : {"master_weights", "momentum", "variance"})
+    CHECK(parts.at(part) == Approx(4 * optimized / 32));
+  // Under ZeRO they add up as bf16, unless data_types.grad_accum_dtype says fp32.
+  training.config.zero.stage.value = 1;
+  CHECK_FALSE(parts_of(training).contains("gradient_sums"));
+  training.config.grad_accum_dtype.value = deepspeed::DataType::fp32;
+  CHECK(parts_of(training) == parts);
+  training.config.zero.stage.value = 2;
+  CHECK(parts_of(training).at("gradients") == Approx(4 * all / 32));
+
+  // 8 bytes a parameter and 12 / 64 of 6.7 G parameters: DeepSpeed trains this on 80 GB.
+  Training llama = training_of({OptimizerType::adamw, 64, "dgx-a100-80g", "llama2-7b"});
+  llama.batch = {64, 1, 1};
+  llama.config.fp16.enabled.value = false;
+  llama.config.bf16_enabled.value = true;
+  CHECK(without_activations(llama) ==
+        Approx((8 + 12 / 64.) * static_cast<double>(parameters(*llama.model))));
 }
 
 TEST_CASE("memory: activations grow with the micro batch until the GPU is full") {

@@ -90,6 +90,15 @@ Passes wrapper_passes(OptimizerType type, Kernels kernels) {
   }
 }
 
+Passes bf16_accumulation_passes() { return {6 + 12, 0, 2, 0, 0}; }  // to fp32, added
+
+Passes bf16_gradient_passes(bool clips) {
+  // Norm 4; clip 8; the fp32 sums and the bf16 gradients set to zero, 4 and 2.
+  return {4 + (clips ? 8. : 0.) + 4 + 2, 4, clips ? 2. : 1., 1, 0};
+}
+
+Passes bf16_weight_passes() { return {6, 0, 1, 0, 0}; }
+
 Passes update_passes(OptimizerType type, StepKind step, Kernels kernels) {
   if (kernels == Kernels::fused) return fused_update(type, step);
   switch (type) {

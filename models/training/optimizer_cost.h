@@ -42,8 +42,15 @@ struct Passes {
   std::string_view kernel = {};
 };
 
-// The precision wrapper around the optimizer, fp16 or bf16 training.
+// The wrapper around the optimizer, per element that the rank updates.
 Passes wrapper_passes(deepspeed::OptimizerType type, Kernels kernels);
+
+// BF16_Optimizer instead handles the gradients of the whole model, whatever the rank's share: after
+// each backward pass, and before each step (clipping as if every step needed it). The weights are
+// those the rank updates. No other kernels take its place.
+Passes bf16_accumulation_passes();
+Passes bf16_gradient_passes(bool clips);
+Passes bf16_weight_passes();
 
 // The optimizer's own update, without compressed_allreduce.
 Passes update_passes(deepspeed::OptimizerType type, StepKind step, Kernels kernels);

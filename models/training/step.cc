@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include <fmt/format.h>
 
 #include "models/device/compute.h"
+#include "models/training/gradient_reduction.h"
 #include "sim/base/error.h"
 
 namespace lambcast {
@@ -39,15 +41,10 @@ class StepBuilder {
 
   StepRun build_and_run() {
     micro_batches();
-    if (stage_.kind == StepKind::uniform || stage_.kind == StepKind::warmup) {
-      if (training_.overlap == Overlap::none) reduce_gradients();
-      optimizer(1.0 / zero_shards());
-      if (zero_shards() > 1) gather_weights();
-    } else {
-      overflow_flag();
-      optimizer(1);
-      if (stage_.kind == StepKind::compression && training_.gpus > 1) compress();
-    }
+    if (!sums_gradients()) overflow_flag();
+    optimizer();
+    if (stage_.kind == StepKind::compression && training_.gpus > 1) compress();
+    if (training_.shards() > 1) gather_weights();
     // Collectives come with their time, so the graph itself needs no network.
     const Topology none;
     run_.timeline = run(run_.graph, *make_network(NetworkModel::analytic, none));
@@ -87,10 +84,14 @@ class StepBuilder {
 
   // `width` is half the interval of the duration, in logarithms.
   void compute(std::string name, Category category, Duration duration, double width) {
-    compute_shorter_ += duration - duration.scaled(std::exp(-width));
-    compute_longer_ += duration.scaled(std::exp(width)) - duration;
+    widen(duration, width);
     last_ = run_.graph.add_compute(std::move(name), category, gpu_, duration, after_last());
     has_last_ = true;
+  }
+
+  void widen(Duration duration, double width) {
+    compute_shorter_ += duration - duration.scaled(std::exp(-width));
+    compute_longer_ += duration.scaled(std::exp(width)) - duration;
   }
 
   void on_wire(std::string name, Duration duration) {
@@ -103,19 +104,21 @@ class StepBuilder {
     return has_last_ ? std::vector<TaskId>{last_} : std::vector<TaskId>{};
   }
 
-  // Counts the collective and returns its time.
-  Duration collective(Channel channel, Op op, double bytes, const std::string& algorithm = {}) {
+  // Counts so many equal collectives and returns their time.
+  Duration collective(Channel channel, Op op, double bytes, std::int64_t times = 1,
+                      const std::string& algorithm = {}) {
     const CollectiveCost& cost = costs_.cost(group_, channel, op, Bytes(bytes), algorithm);
-    run_.metrics.wire_bytes_per_gpu += cost.traffic.sent_per_rank;
-    run_.metrics.network_bytes_per_node += cost.traffic.network_sent_per_node;
-    ++run_.metrics.num_collectives;
+    const auto count = static_cast<double>(times);
+    run_.metrics.wire_bytes_per_gpu += cost.traffic.sent_per_rank * count;
+    run_.metrics.network_bytes_per_node += cost.traffic.network_sent_per_node * count;
+    run_.metrics.num_collectives += times;
     run_.metrics.calibrated &= cost.interval.calibrated;
     const auto& calibration = training_.cluster->calibration;
     if (!calibration || calibration->mpi != (channel != Channel::nccl))
       run_.metrics.coverage.reset();
-    shorter_ += cost.time - cost.interval.low;
-    longer_ += cost.interval.high - cost.time;
-    return cost.time;
+    shorter_ += (cost.time - cost.interval.low) * times;
+    longer_ += (cost.interval.high - cost.time) * times;
+    return cost.time * times;
   }
 
   // --- phases of the step ---
@@ -139,31 +142,58 @@ class StepBuilder {
     run_.metrics.basis = basis;
     run_.metrics.coverage = width.coverage;
     const Duration forward = time.forward.scaled(scale), backward = time.backward.scaled(scale);
-    const bool overlapped = training_.overlap == Overlap::ddp && training_.gpus > 1 &&
-                            (stage_.kind == StepKind::uniform || stage_.kind == StepKind::warmup);
-    const std::int64_t whole = training_.batch.gas - (overlapped ? 1 : 0);
-    if (training_.per_block) {
-      const std::int64_t most =
-          max_unrolled_tasks / std::max<std::int64_t>(1, training_.model->layers);
-      if (whole > most)
-        fail_input({"", 0, "--symmetry"},
-                   fmt::format("off: {} micro batches of {} blocks are too many one by one", whole,
-                               training_.model->layers),
-                   fmt::format("up to {} accumulation steps, or auto", most));
-      for (std::int64_t i = 0; i < whole; ++i) {
-        blocks("forward", Category::forward, forward, width.log);
-        blocks("backward", Category::backward, backward, width.log);
-      }
-    } else if (whole > 0) {
-      // All micro batches are alike: one task stands for them.
-      compute("forward", Category::forward, forward * whole, width.log);
-      compute("backward", Category::backward, backward * whole, width.log);
+    const GradientReduction reduction = gradient_reduction(training_);
+    const std::int64_t gas = training_.batch.gas;
+    const std::int64_t reducing = !sums_gradients() || training_.gpus == 1 ? 0
+                                  : reduction.each_micro_batch             ? gas
+                                                                           : 1;
+    const auto plain = [&](std::int64_t times) {
+      pass("forward", Category::forward, forward * times, width.log);
+      pass("backward", Category::backward, backward * times, width.log);
+    };
+    const auto reduced = [&](std::int64_t times) {
+      plain(times);
+      reduce_gradients(reduction, times);
+    };
+    const auto overlapped = [&](std::int64_t times) {
+      overlapped_micro_batch(reduction, forward * times, backward * times, width.log, times);
+    };
+    if (reduction.overlapped) {
+      repeat(gas - reducing, plain);
+      repeat(reducing, overlapped);
+    } else if (reducing == gas) {
+      repeat(gas, reduced);
+    } else {
+      repeat(gas, plain);
+      if (reducing > 0) reduce_gradients(reduction, reducing);
     }
-    if (overlapped) overlapped_micro_batch(forward, backward, width.log);
+    if (training_.wrapper() == deepspeed::Wrapper::bf16)
+      optimizer_pass("add up gradients in fp32", bf16_accumulation_passes(),
+                     static_cast<double>(optimized_parameters(*training_.model)),
+                     static_cast<double>(optimized_tensor_count(*training_.model)),
+                     training_.batch.gas);
   }
 
-  // One task per block, together exactly `total`.
-  void blocks(const char* name, Category category, Duration total, double width) {
+  // All micro batches are alike: unless everything is written out, one stands for them.
+  template <typename MicroBatches>
+  void repeat(std::int64_t count, MicroBatches micro_batches) {
+    if (!training_.per_block) {
+      if (count > 0) micro_batches(count);
+      return;
+    }
+    const std::int64_t most =
+        max_unrolled_tasks / std::max<std::int64_t>(1, training_.model->layers);
+    if (count > most)
+      fail_input({"", 0, "--symmetry"},
+                 fmt::format("off: {} micro batches of {} blocks are too many one by one", count,
+                             training_.model->layers),
+                 fmt::format("up to {} accumulation steps, or auto", most));
+    for (std::int64_t i = 0; i < count; ++i) micro_batches(1);
+  }
+
+  // All blocks of a pass; a task each, together exactly `total`, where everything is written out.
+  void pass(const char* name, Category category, Duration total, double width) {
+    if (!training_.per_block) return compute(name, category, total, width);
     const auto count = std::max<std::int64_t>(1, training_.model->layers);
     for (std::int64_t i = 0; i < count; ++i) {
       const std::int64_t from = total.ps() / count * i, to = total.ps() / count * (i + 1);
@@ -172,54 +202,74 @@ class StepBuilder {
     }
   }
 
-  // The last micro batch under DDP: a bucket is reduced once the backward pass has made its share
-  // of the gradients, while the pass goes on.
-  void overlapped_micro_batch(Duration forward, Duration backward, double width) {
+  // A bucket is reduced once the backward pass has made its share of the gradients, while the pass
+  // goes on; with two buckets it goes on until it would need the one that is on its way.
+  void overlapped_micro_batch(const GradientReduction& reduction, Duration forward,
+                              Duration backward, double width, std::int64_t times) {
     compute("forward", Category::forward, forward, width);
-    const auto buckets = gradient_buckets(training_);
-    const auto total = static_cast<double>(parameters(*training_.model));
+    const auto& buckets = reduction.buckets;
+    const auto total =
+        static_cast<double>(std::accumulate(buckets.begin(), buckets.end(), std::int64_t{0}));
     std::vector<TaskId> reduced;
     Duration done;
-    double elements = 0;
+    double seen = 0;
     for (std::size_t i = 0; i < buckets.size(); ++i) {
-      elements += static_cast<double>(buckets[i]);
+      const auto elements = static_cast<double>(buckets[i]);
+      seen += elements;
       const Duration until =
-          i + 1 == buckets.size() ? backward : backward.scaled(std::min(1.0, elements / total));
+          i + 1 == buckets.size() ? backward : backward.scaled(std::min(1.0, seen / total));
       compute(fmt::format("backward to bucket {}", i), Category::backward, until - done, width);
       done = until;
-      const Duration time = collective(Channel::nccl, Op::all_reduce,
-                                       static_cast<double>(buckets[i]) * gradient_bytes(training_));
+      fill_bucket(reduction, elements, times);
       reduced.push_back(run_.graph.add_compute(fmt::format("all_reduce bucket {}", i),
-                                               Category::gradient_comm, wire_, time, {last_}));
+                                               Category::gradient_comm, wire_,
+                                               all_reduce(elements, times), {last_}));
+      if (const Duration time = memory_time(reduction.scale_bytes * elements) * times;
+          time > Duration()) {
+        widen(time, memory_width);
+        reduced.back() =
+            run_.graph.add_compute(fmt::format("scale and copy bucket {}", i),
+                                   Category::gradient_comm, wire_, time, {reduced.back()});
+      }
+      if (reduction.double_buffered && i > 0)
+        last_ = run_.graph.add_compute(fmt::format("wait for bucket {}", i - 1),
+                                       Category::gradient_comm, gpu_, Duration(),
+                                       {last_, reduced[i - 1]});
     }
     last_ = run_.graph.add_compute("wait for buckets", Category::gradient_comm, wire_, Duration(),
                                    reduced);
   }
 
-  // ZeRO stages 1 and 2 of the plain optimizers: gradients are reduce-scattered, every rank updates
-  // its share and the weights are gathered in the training precision.
-  int zero_shards() const { return training_.config.zero.stage.value > 0 ? training_.gpus : 1; }
-
-  void reduce_gradients() {
-    if (training_.gpus == 1) return;
-    const double element = gradient_bytes(training_);
-    const bool sharded = zero_shards() > 1;
-    const Op op = sharded ? Op::reduce_scatter : Op::all_reduce;
-    for (const std::int64_t bucket : gradient_buckets(training_)) {
-      const double bytes = static_cast<double>(bucket) * element;
-      compute("flatten bucket", Category::gradient_comm, memory_time(2 * bytes), memory_width);
-      on_wire(sharded ? "reduce_scatter gradients" : "all_reduce gradients",
-              collective(Channel::nccl, op, bytes));
-      compute("scale and copy back", Category::gradient_comm, memory_time(4 * bytes), memory_width);
+  void reduce_gradients(const GradientReduction& reduction, std::int64_t times) {
+    for (const std::int64_t bucket : reduction.buckets) {
+      const auto elements = static_cast<double>(bucket);
+      fill_bucket(reduction, elements, times);
+      on_wire("all_reduce gradients", all_reduce(elements, times));
+      compute("scale and copy back", Category::gradient_comm,
+              memory_time(reduction.scale_bytes * elements) * times, memory_width);
     }
   }
 
+  void fill_bucket(const GradientReduction& reduction, double elements, std::int64_t times) {
+    if (reduction.fill_bytes == 0) return;
+    compute("flatten bucket", Category::gradient_comm,
+            memory_time(reduction.fill_bytes * elements) * times, memory_width);
+  }
+
+  Duration all_reduce(double elements, std::int64_t times) {
+    return collective(Channel::nccl, Op::all_reduce, elements * gradient_bytes(training_), times);
+  }
+
+  // Full-precision steps sum gradients; the others exchange momenta, or nothing.
+  bool sums_gradients() const {
+    return stage_.kind == StepKind::uniform || stage_.kind == StepKind::warmup;
+  }
+
   void gather_weights() {
-    const bool half = training_.config.fp16.enabled.value || training_.config.bf16_enabled.value;
-    on_wire(
-        "all_gather weights",
-        collective(Channel::nccl, Op::all_gather,
-                   static_cast<double>(optimized_parameters(*training_.model)) * (half ? 2 : 4)));
+    const double element = deepspeed::bytes_of(deepspeed::weight_data_type(training_.config));
+    for (const std::int64_t elements : flat_groups(training_))
+      on_wire("all_gather weights",
+              collective(Channel::nccl, Op::all_gather, static_cast<double>(elements) * element));
   }
 
   void overflow_flag() {
@@ -227,24 +277,30 @@ class StepBuilder {
     on_wire("all_reduce overflow flag", collective(Channel::nccl, Op::all_reduce, 1));
   }
 
-  void optimizer(double share) {
-    const auto elements = static_cast<double>(optimized_parameters(*training_.model)) * share;
+  void optimizer() {
+    const auto all = static_cast<double>(optimized_parameters(*training_.model));
     const auto tensors = static_cast<double>(optimized_tensor_count(*training_.model));
-    // The Adams see one flat tensor per group under fp16.
-    const bool per_tensor =
-        deepspeed::is_lamb(training_.optimizer()) || !training_.config.fp16.enabled.value;
-    const double seen =
-        per_tensor ? tensors : static_cast<double>(optimizer_groups(*training_.model).size());
+    const deepspeed::Wrapper wrapper = training_.wrapper();
+    const double elements = all / training_.shards();
+    const double seen = deepspeed::is_flat(wrapper)
+                            ? static_cast<double>(optimizer_groups(*training_.model).size())
+                            : tensors;
     const Kernels kernels = training_.kernels;
-    if (training_.config.fp16.enabled.value || training_.config.bf16_enabled.value)
+    if (wrapper == deepspeed::Wrapper::bf16) {
+      const bool clips = training_.config.gradient_clipping.value > 0;
+      optimizer_pass("norm, clip and clear gradients", bf16_gradient_passes(clips), all, tensors);
+      optimizer_pass("copy weights", bf16_weight_passes(), elements, seen);
+    } else if (wrapper != deepspeed::Wrapper::none) {
       optimizer_pass("unscale, clip and copy", wrapper_passes(training_.optimizer(), kernels),
                      elements, seen);
+    }
     optimizer_pass("optimizer", update_passes(training_.optimizer(), stage_.kind, kernels),
                    elements, seen);
   }
 
-  void optimizer_pass(const char* name, const Passes& passes, double elements, double tensors) {
-    compute(name, Category::optimizer, passes_time(passes, elements, tensors),
+  void optimizer_pass(const char* name, const Passes& passes, double elements, double tensors,
+                      std::int64_t times = 1) {
+    compute(name, Category::optimizer, passes_time(passes, elements, tensors) * times,
             passes_width(passes, elements, is_own(training_.cluster->stack.optimizer_scale)));
   }
 
@@ -275,10 +331,7 @@ class StepBuilder {
     };
     const auto wire = [&](const char* name, Op op, double bytes,
                           const std::string& algorithm = {}) {
-      // Every call is counted; equal calls take equal time.
-      Duration time;
-      for (std::int64_t i = 0; i < times; ++i) time += collective(channel(), op, bytes, algorithm);
-      on_wire(name, time);
+      on_wire(name, collective(channel(), op, bytes, times, algorithm));
     };
     kernels("compress", Category::compress, passes.worker);
     stage_through_host(signs, signs, 2 * signs, 2 * n + 5, times);
@@ -308,7 +361,8 @@ class StepBuilder {
     const HostCopies copy = host_copies(*training_.cluster, *training_.device);
     Duration time;
     if (training_.config.optimizer->cuda_aware.value) {
-      time = Bytes(2 * signs * (training_.gpus - 1) / training_.gpus) / copy.staged_by_mpi.value;
+      const Bytes sent(signs * (training_.gpus - 1) / training_.gpus);
+      time = sent / copy.staged_to_host.value + sent / copy.staged_to_device.value;
     } else {
       time = Bytes(down) / copy.pageable_to_host.value + Bytes(up) / copy.pageable_to_device.value +
              training_.device->sync_overhead.value.scaled(copies);

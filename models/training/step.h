@@ -2,16 +2,18 @@
 //
 // A step is `gas` micro batches forward and backward, then, after the last backward,
 //
-//   uniform, warmup   gradients summed over ranks: buckets flattened, all_reduced, scaled, copied
-//                     back (engine.py, allreduce_bucket; a bucket closes once it exceeds 5e8
-//                     elements), then the optimizer
+//   uniform, warmup   gradients summed over ranks: buckets filled, all_reduced, scaled, copied back
+//                     (with ZeRO or Overlap::ddp earlier: gradient_reduction.h), then the optimizer
 //   compression       overflow flag all_reduced, optimizer up to the momentum, compressed_allreduce
-//                     once per fused buffer (LAMB), per parameter group (Adam, fp16) or per tensor
-//                     (Adam, fp32), each padded to a multiple of n * lcm(n, 8)
+//                     once per fused buffer (LAMB), per parameter group (Adam, fp16; bf16: of the
+//                     rank's share of it) or per tensor (Adam, fp32), each padded to a multiple of
+//                     n * lcm(n, 8)
 //   silent            no communication (0/1 Adam between its sync points)
 //
-// No part of DeepSpeed's stage 0 overlaps another. With Overlap::ddp the buckets of an uncompressed
-// step are 25 MB and start as soon as their gradients exist.
+// Where the wrapper shards the optimizer (models/deepspeed/wrapper.h), weights are all_gathered
+// after every step, group by group.
+//
+// No part of DeepSpeed's stage 0 overlaps another.
 //
 // compressed_allreduce of a buffer of Np elements over n ranks (deepspeed/runtime/comm/*.py):
 //   worker kernels; signs Np/8 bytes all-to-all; 4-byte scales all-gathered; server kernels; signs
@@ -60,19 +62,18 @@ struct StepRun {
 
 StepRun run_step(const Training& training, const Stage& stage, CollectiveCosts& costs);
 
-// Copies between GPU and host memory: the cluster's own figures, else the device profile's.
+// Copies between GPU and host memory: the cluster's own figures, else the device profile's. What a
+// cluster says of MPI's staging is one rate, of either direction.
 struct HostCopies {
-  Sourced<Bandwidth> pageable_to_host, pageable_to_device, staged_by_mpi;
+  Sourced<Bandwidth> pageable_to_host, pageable_to_device;  // numpy buffers of mpi.py
+  Sourced<Bandwidth> staged_to_host, staged_to_device;      // MPI's own pinned buffers
 };
 HostCopies host_copies(const Cluster& cluster, const Device& device);
 
+// Elements of each parameter group as a wrapper flattens it, its padding included.
+std::vector<std::int64_t> flat_groups(const Training& training);
+
 // Padded sizes of the buffers that compressed_allreduce is called on, in order.
 std::vector<std::int64_t> compressed_buffers(const Training& training);
-
-// Element counts of the gradient buckets.
-std::vector<std::int64_t> gradient_buckets(const Training& training);
-
-// Bytes of one gradient element on the wire.
-double gradient_bytes(const Training& training);
 
 }  // namespace lambcast

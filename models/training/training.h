@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/deepspeed/config.h"
+#include "models/deepspeed/wrapper.h"
 #include "models/device/device.h"
 #include "models/shape/shape.h"
 #include "models/training/optimizer_cost.h"
@@ -16,7 +17,7 @@ namespace lambcast {
 
 // How gradients meet the network in steps that do not compress.
 enum class Overlap {
-  none,  // after the backward pass, as DeepSpeed's ZeRO stage 0 does
+  none,  // as DeepSpeed does: after the backward pass, or as ZeRO's overlap_comm says
   ddp,   // in buckets of 25 MB during the last backward pass, as PyTorch DDP does
 };
 
@@ -39,6 +40,9 @@ struct Training {
   bool per_block = false;  // one task per micro batch and block, for traces and --symmetry off
 
   deepspeed::OptimizerType optimizer() const { return config.optimizer->type; }
+  deepspeed::Wrapper wrapper() const { return deepspeed::wrapper_of(config); }
+  // Ranks among which the optimizer's state is divided.
+  int shards() const { return deepspeed::is_sharded(wrapper()) ? gpus : 1; }
   int nodes() const { return (gpus + gpus_per_node - 1) / gpus_per_node; }
 };
 

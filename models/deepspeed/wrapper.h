@@ -1,0 +1,44 @@
+// What DeepSpeed wraps around the optimizer. The wrapper decides in how many pieces the optimizer
+// sees the parameters, which share of its state a rank holds, and who sums the gradients.
+//
+//   precision, stage                          wrapper                 optimizer sees      shard
+//   fp16, 0, Adams                            FP16_Optimizer          a tensor per group  all
+//   fp16, 0, LAMBs                            FP16_UnfusedOptimizer   every tensor        all
+//   bf16, 0; bf16, 1 accumulating in fp32     BF16_Optimizer          a tensor per group  1 / n
+//   any, 1 and 2 otherwise                    DeepSpeedZeroOptimizer  a tensor per group  1 / n
+//   fp32, 0                                   none                    every tensor        all
+//
+// BF16_Optimizer shards without ZeRO: gradients are added up in an fp32 buffer of the whole model,
+// summed over the ranks when the last micro batch is done, and the weights gathered after the step.
+//
+// Source: DeepSpeed 0.15.4 and 0.16.5, runtime/engine.py (get_data_types,
+// _do_optimizer_sanity_check, _configure_fp16_optimizer), runtime/bf16_optimizer.py,
+// runtime/zero/stage_1_and_2.py.
+#pragma once
+
+#include "models/deepspeed/config.h"
+
+namespace lambcast::deepspeed {
+
+enum class Wrapper { none, fp16, fp16_unfused, bf16, zero };
+
+Wrapper wrapper_of(const DeepSpeedConfig& config);
+
+// Whether the optimizer sees each parameter group as one flat tensor.
+constexpr bool is_flat(Wrapper wrapper) {
+  return wrapper == Wrapper::fp16 || wrapper == Wrapper::bf16 || wrapper == Wrapper::zero;
+}
+
+// Whether a rank updates 1 / n of the parameters, and weights are gathered after the step.
+constexpr bool is_sharded(Wrapper wrapper) {
+  return wrapper == Wrapper::bf16 || wrapper == Wrapper::zero;
+}
+
+// The precision of the weights and that in which micro batches add up their gradients:
+// data_types.grad_accum_dtype, else fp32 for bf16 without ZeRO, else the weights'.
+DataType weight_data_type(const DeepSpeedConfig& config);
+DataType accumulation_data_type(const DeepSpeedConfig& config);
+
+constexpr double bytes_of(DataType type) { return type == DataType::fp32 ? 4 : 2; }
+
+}  // namespace lambcast::deepspeed

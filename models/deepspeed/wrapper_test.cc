@@ -1,0 +1,53 @@
+#include "models/deepspeed/wrapper.h"
+
+#include <catch2/catch.hpp>
+
+namespace lambcast::deepspeed {
+namespace {
+
+Wrapper of(OptimizerType type, const char* text) {
+  DeepSpeedConfig config = parse_config(text, "ds.json");
+  config.optimizer.emplace().type = type;
+  return wrapper_of(config);
+}
+
+TEST_CASE("wrapper: precision, ZeRO stage and optimizer choose it, as the engine does") {
+  const auto adam = OptimizerType::adamw, onebit = OptimizerType::onebit_adam;
+  for (const auto type : {adam, onebit, OptimizerType::zero_one_adam})
+    CHECK(of(type, "fp16: {enabled: true}") == Wrapper::fp16);
+  for (const auto type : {OptimizerType::lamb, OptimizerType::onebit_lamb})
+    CHECK(of(type, "fp16: {enabled: true}") == Wrapper::fp16_unfused);
+  CHECK(of(adam, "") == Wrapper::none);
+  CHECK(of(adam, "bf16: {enabled: true}") == Wrapper::bf16);
+  CHECK(of(onebit, "bf16: {enabled: true}") == Wrapper::bf16);
+
+  const char* sharded[] = {"fp16: {enabled: true}\nzero_optimization: {stage: 1}",
+                           "zero_optimization: {stage: 2}",
+                           "bf16: {enabled: true}\nzero_optimization: {stage: 1}",
+                           "bf16: {enabled: true}\nzero_optimization: {stage: 2}",
+                           "bf16: {enabled: true}\nzero_optimization: {stage: 2}\ndata_types: "
+                           "{grad_accum_dtype: \"fp32\"}"};
+  for (const char* text : sharded) CHECK(of(adam, text) == Wrapper::zero);
+  for (const char* name : {"fp32", "float32", "float", "torch.float32"}) {
+    const std::string text = std::string("bf16: {enabled: true}\nzero_optimization: {stage: 1}\n") +
+                             "data_types: {grad_accum_dtype: \"" + name + "\"}";
+    CHECK(of(adam, text.c_str()) == Wrapper::bf16);
+  }
+}
+
+TEST_CASE("wrapper: gradients of bf16 without ZeRO add up in fp32, others in the weights' type") {
+  const auto sums = [](const char* text) {
+    return accumulation_data_type(parse_config(text, "ds.json"));
+  };
+  CHECK(sums("fp16: {enabled: true}") == DataType::fp16);
+  CHECK(sums("") == DataType::fp32);
+  CHECK(sums("bf16: {enabled: true}") == DataType::fp32);
+  CHECK(sums("bf16: {enabled: true}\nzero_optimization: {stage: 1}") == DataType::bf16);
+  CHECK(sums("fp16: {enabled: true}\ndata_types: {grad_accum_dtype: \"float\"}") == DataType::fp32);
+  CHECK_THROWS_WITH(sums("data_types: {\n grad_accum_dtype: \"int4\"\n}"),
+                    Catch::Contains("ds.json:2: data_types.grad_accum_dtype: 'int4' is not a valid "
+                                    "DtypeEnum"));
+}
+
+}  // namespace
+}  // namespace lambcast::deepspeed

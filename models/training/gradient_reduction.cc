@@ -1,0 +1,122 @@
+#include "models/training/gradient_reduction.h"
+
+#include <algorithm>
+
+#include "models/training/step.h"
+
+namespace lambcast {
+namespace {
+
+using deepspeed::Wrapper;
+
+// Buckets that close once they exceed `limit` elements.
+std::vector<std::int64_t> filled_over(const std::vector<std::int64_t>& pieces, double limit) {
+  std::vector<std::int64_t> buckets;
+  std::int64_t filled = 0;
+  for (const std::int64_t piece : pieces) {
+    filled += piece;
+    if (static_cast<double>(filled) <= limit) continue;
+    buckets.push_back(filled);
+    filled = 0;
+  }
+  if (filled > 0) buckets.push_back(filled);
+  return buckets;
+}
+
+// Buckets that close before they would exceed `limit` elements; what is larger is one alone.
+std::vector<std::int64_t> filled_up_to(const std::vector<std::int64_t>& pieces,
+                                       std::int64_t limit) {
+  std::vector<std::int64_t> buckets;
+  std::int64_t filled = 0;
+  for (const std::int64_t piece : pieces) {
+    if (filled > 0 && piece > limit - filled) {
+      buckets.push_back(filled);
+      filled = 0;
+    }
+    filled += piece;
+  }
+  if (filled > 0) buckets.push_back(filled);
+  return buckets;
+}
+
+std::vector<std::int64_t> tensor_sizes(const ModelShape& model, bool optimized_only,
+                                       bool backwards) {
+  std::vector<std::int64_t> sizes;
+  for (const Tensor& tensor : model.tensors)
+    if (tensor.optimized || !optimized_only) sizes.push_back(tensor.elements);
+  if (backwards) std::reverse(sizes.begin(), sizes.end());
+  return sizes;
+}
+
+constexpr double engine_bucket = 500e6;            // elements
+constexpr double ddp_bucket = 25.0 * 1024 * 1024;  // bytes
+
+GradientReduction of_ddp(const Training& training) {
+  GradientReduction reduction;
+  reduction.buckets = filled_over(tensor_sizes(*training.model, false, true),
+                                  ddp_bucket / gradient_bytes(training));
+  reduction.overlapped = true;
+  return reduction;
+}
+
+// Traffic of turning an element of `from` bytes into one of `to` bytes.
+double conversion(double from, double to) { return from == to ? 0 : from + to; }
+
+GradientReduction of_bf16_optimizer(const Training& training) {
+  const double sent = gradient_bytes(training);
+  GradientReduction reduction;
+  const std::vector<std::int64_t> groups = flat_groups(training);
+  reduction.buckets = filled_over(groups, engine_bucket);
+  if (reduction.buckets.size() < groups.size()) reduction.fill_bytes = 4 + 4;
+  reduction.scale_bytes = 2 * sent + 2 * conversion(4, sent) + 4 + 4;
+  return reduction;
+}
+
+GradientReduction of_zero(const Training& training) {
+  const deepspeed::ZeroConfig& zero = training.config.zero;
+  const double held = bytes_of(deepspeed::weight_data_type(training.config));
+  const double sent = gradient_bytes(training);
+  const double share = 1.0 / training.gpus;
+  GradientReduction reduction;
+  reduction.each_micro_batch = zero.stage.value >= 2;
+  reduction.overlapped = reduction.double_buffered = zero.overlap_comm.value.value_or(false);
+  // Hooks fill the buckets as the backward pass goes; stage 1 without overlap does so afterwards.
+  const bool backwards = reduction.each_micro_batch || reduction.overlapped;
+  reduction.buckets =
+      filled_up_to(tensor_sizes(*training.model, true, backwards), zero.reduce_bucket_size.value);
+  reduction.fill_bytes = 2 * held;
+  // Averaged, and the rank's share moved to the gradients of its shard; with reduce_scatter the
+  // bucket is flattened before, and the share copied back after.
+  reduction.scale_bytes = 2 * held + 2 * conversion(held, sent) + 2 * held * share;
+  if (zero.reduce_scatter.value) reduction.scale_bytes += 2 * held + 2 * held * share;
+  return reduction;
+}
+
+GradientReduction of_engine(const Training& training) {
+  const double sent = gradient_bytes(training);
+  GradientReduction reduction;
+  reduction.buckets = filled_over(tensor_sizes(*training.model, false, false), engine_bucket);
+  reduction.fill_bytes = 2 * sent;
+  reduction.scale_bytes = 4 * sent;
+  return reduction;
+}
+
+}  // namespace
+
+double gradient_bytes(const Training& training) {
+  return bytes_of(deepspeed::gradient_data_type(training.config));
+}
+
+GradientReduction gradient_reduction(const Training& training) {
+  if (training.overlap == Overlap::ddp) return of_ddp(training);
+  switch (training.wrapper()) {
+    case Wrapper::bf16:
+      return of_bf16_optimizer(training);
+    case Wrapper::zero:
+      return of_zero(training);
+    default:
+      return of_engine(training);
+  }
+}
+
+}  // namespace lambcast
