@@ -170,6 +170,8 @@ std::string advice_text(const Advice& advice) {
     out += fmt::format("{:<20} {:>12} {:>8.2f}x {:>12} {:>6}\n", backend.backend,
                        run_time_text(backend.time_s), backend.speedup, to_text(backend.peak),
                        backend.fits ? "yes" : "no");
+  out += fmt::format("backend {}: {}", advice.backends.front().backend,
+                     interval_text(training, advice.forecast));
   if (advice.cost_usd)
     out += fmt::format("\ncost: {:.0f} USD against {:.0f} USD\n", *advice.cost_usd,
                        *advice.baseline_cost_usd);
@@ -202,6 +204,7 @@ std::string advice_json(const Advice& advice) {
             {"cost_usd", optional(advice.cost_usd)},
             {"baseline_cost_usd", optional(advice.baseline_cost_usd)},
             {"backends", Json::array()},
+            {"stages", Json::array()},
             {"findings", Json::array()}};
   for (const BackendAdvice& backend : advice.backends)
     json["backends"].push_back({{"backend", backend.backend},
@@ -209,6 +212,13 @@ std::string advice_json(const Advice& advice) {
                                 {"speedup_vs_baseline", backend.speedup},
                                 {"peak_bytes_per_gpu", backend.peak.value()},
                                 {"fits", backend.fits}});
+  for (const StageForecast& stage : advice.forecast.stages)
+    json["stages"].push_back({{"name", std::string(name_of(stage.kind))},
+                              {"step_time_us", stage.step_time_us},
+                              {"step_time_low_us", stage.step_time_low_us},
+                              {"step_time_high_us", stage.step_time_high_us},
+                              {"step_time_coverage", optional(stage.coverage)},
+                              {"communication_calibrated", stage.calibrated}});
   for (const Finding& finding : advice.findings)
     json["findings"].push_back({{"severity", std::string(name_of(finding.severity))},
                                 {"code", finding.code},

@@ -64,6 +64,8 @@ TEST_CASE("advice: says what the run itself gives to think about") {
   shallow["cluster.nic.port_queue"] = "64KiB";
   CHECK_THAT(advice_text(advise(shallow, catalog)), Contains("[incast]"));
   CHECK_THAT(advice_json(advise(shallow, catalog)), Contains("\"incast\""));
+  CHECK_THAT(advice_text(advise(shallow, catalog)), Contains("communication not calibrated"));
+  CHECK_THAT(advice_json(advise(shallow, catalog)), Contains("step_time_high_us"));
 }
 
 TEST_CASE("advice: one GPU has nothing to compress") {

@@ -114,8 +114,9 @@ std::string_view in_words(Basis basis) {
   return words[static_cast<std::size_t>(basis)];
 }
 
-// How far each stage may be off, and what that rests on.
-std::string intervals(const Training& training, const Forecast& forecast) {
+}  // namespace
+
+std::string interval_text(const Training& training, const Forecast& forecast) {
   std::vector<std::string> stages;
   bool calibrated = true;
   Basis basis = Basis::this_machine;
@@ -141,8 +142,6 @@ std::string intervals(const Training& training, const Forecast& forecast) {
                        calibration->mpi ? "MPI" : "NCCL", describe(*calibration));
   return out;
 }
-
-}  // namespace
 
 std::string hash_of(std::string_view bytes) {
   std::uint64_t hash = 0xcbf29ce484222325;
@@ -220,7 +219,7 @@ std::string forecast_table(const Scenario& scenario, const Forecast& forecast,
         (stage.compress_us + stage.decompress_us) * 1e-3, stage.optimizer_us * 1e-3,
         stage.samples_per_s);
   }
-  out += intervals(training, forecast);
+  out += interval_text(training, forecast);
   const RunForecast& run = forecast.run;
   out += fmt::format("\nrun: {} steps in {}, {:.1f} samples/s, {:.1f} GPU-hours", run.steps,
                      run_time_text(run.time_s), run.samples_per_s, run.gpu_hours);

@@ -238,6 +238,8 @@ expect 2 "unknown algorithm 'rign', did you mean 'ring'" \
 expect 2 'bruck does not do all_reduce over 8 ranks' \
   "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --algorithm bruck
 expect 2 "unknown protocol 'LL256'" "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --protocol LL256
+expect 2 'nccl.LL128: NCCL has LL128 over NVLink and RDMA only' \
+  "$lambcast" collective --cluster hgx-h100-ndr --gpus 16 --set cluster.nic.network=socket
 
 # A calibration is of the machine that was measured, not of one that --set makes of it.
 expect 0 ', calibrated: ' "$lambcast" collective --cluster perlmutter-a100 --gpus 16 -b 1M -e 4M -f 4

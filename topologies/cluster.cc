@@ -92,6 +92,12 @@ LibrarySpec decode_library(const Table& table, Library standard, NetworkKind net
   }
   spec.protocols =
       standard == Library::nccl ? nccl_protocols(network, pcie_peers) : mpi_protocols(network);
+  const bool has_ll128 = std::any_of(spec.protocols.begin(), spec.protocols.end(),
+                                     [](const ProtocolSpec& one) { return one.name == "LL128"; });
+  if (standard == Library::nccl && !has_ll128 && table.has("LL128"))
+    fail_input(table.where("LL128"),
+               "NCCL has LL128 over NVLink and RDMA only: what was found with them says nothing of "
+               "this machine, start from a preset that is more like it");
   choose_protocols(table, spec.protocols);
   for (ProtocolSpec& protocol : spec.protocols)
     override_protocol(table.table(protocol.name), protocol);
