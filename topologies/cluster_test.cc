@@ -205,7 +205,8 @@ TEST_CASE("clusters: libraries with few protocols, one GPU a node, reduction in 
 double flow_seconds(Op op, const char* algorithm, const Overrides& overrides, int nodes) {
   Overrides all{{"nccl.Simple.base", "0 us"},
                 {"nccl.Simple.local_hop", "0 us"},
-                {"nccl.Simple.network_hop", "0 us"}};
+                {"nccl.Simple.network_hop", "0 us"},
+                {"nccl.nic_efficiency", "1"}};
   all.insert(all.end(), overrides.begin(), overrides.end());
   const Cluster cluster = load_cluster("h200-ndr", all);
   Machines machines = machines_of(cluster, cluster.nccl, nodes, 8);
