@@ -23,11 +23,6 @@ std::vector<StepKind> kinds_of(OptimizerType type) {
   return kinds;
 }
 
-Duration parts_of(const StepMetrics& step) {
-  return step.forward + step.backward + step.gradient_comm + step.compress + step.decompress +
-         step.optimizer + step.bubble;
-}
-
 // A ring everywhere, so that bytes over bandwidth is the whole story.
 const Overrides force_ring{
     {"nccl.all_reduce", R"({value = "ring", kind = "assumed", source = "test"})"}};
@@ -322,32 +317,6 @@ TEST_CASE("step: a ring over more nodes takes longer") {
   }
 }
 
-TEST_CASE("step: DDP hides communication behind the backward pass") {
-  for (const char* cluster : {"paper-eth40-v100", "paper-edr100-v100", "azure-ndv2"}) {
-    for (const int gpus : {2, 8, 16, 32}) {
-      Training training = training_of({OptimizerType::lamb, gpus, cluster});
-      training.batch = {gpus * 16 * 3, 16, 3};
-      const StepMetrics serial = metrics_of(training, StepKind::uniform);
-      training.overlap = Overlap::ddp;
-      const StepMetrics overlapped = metrics_of(training, StepKind::uniform);
-      INFO(cluster << ", " << gpus << " GPUs");
-      // Buckets cost latency each, which on these small worlds the overlap earns back.
-      CHECK(overlapped.step_time <= serial.step_time);
-      CHECK(overlapped.exposed_comm <= overlapped.gradient_comm);
-      // What is exposed is all that the step is longer than its compute.
-      CHECK(overlapped.step_time == overlapped.forward + overlapped.backward +
-                                        overlapped.optimizer + overlapped.exposed_comm);
-      // The compute itself is the same, and so are the bytes.
-      CHECK(overlapped.forward == serial.forward);
-      CHECK(overlapped.backward == serial.backward);
-      CHECK(overlapped.wire_bytes_per_gpu.value() ==
-            Approx(serial.wire_bytes_per_gpu.value()).epsilon(1e-12));
-      // The last bucket has nothing left to hide behind.
-      CHECK(overlapped.exposed_comm > Duration());
-    }
-  }
-}
-
 TEST_CASE("step: the mpi backend pays for copies through the host, less when cuda_aware") {
   Training training = training_of({OptimizerType::onebit_lamb, 32});
   training.config.optimizer->comm_backend_name.value = CommBackend::mpi;
@@ -406,155 +375,6 @@ TEST_CASE("step: fused kernels and the compressed backend compress in less time"
   training.kernels = Kernels::fused;
   const StepMetrics fused = metrics_of(training, StepKind::compression);
   CHECK(fused.compress.s() < unfused.compress.s() / 5);
-}
-
-// ZeRO sums the gradients of what the optimizer is given, and gathers its three groups, padded to
-// multiples of 2n.
-constexpr double summed = 335'184'706, gathered = 335'184'720;  // 8 ranks
-
-TEST_CASE("step: ZeRO all-reduces gradients, updates a share and gathers weights") {
-  Training training = training_of({OptimizerType::adam, 8, "paper-edr100-v100"});
-  const StepMetrics plain = metrics_of(training, StepKind::uniform);
-  for (const std::int64_t stage : {1, 2}) {
-    training.config.zero.stage.value = stage;
-    const StepMetrics sharded = metrics_of(training, StepKind::uniform);
-    // 2(n-1)/n 2N of gradients, (n-1)/n 2N of weights.
-    CHECK(sharded.wire_bytes_per_gpu.value() ==
-          Approx(7. / 8 * 2 * (2 * summed + gathered)).epsilon(1e-12));
-    CHECK(sharded.num_collectives == 1 + 3);
-    // A rank updates an eighth of the parameters.
-    CHECK(sharded.optimizer < plain.optimizer);
-  }
-  // Weights and gradients of an fp32 run are 4 bytes each.
-  training.config.fp16.enabled.value = false;
-  CHECK(metrics_of(training, StepKind::uniform).wire_bytes_per_gpu.value() ==
-        Approx(7. / 8 * 4 * (2 * summed + gathered)).epsilon(1e-12));
-}
-
-TEST_CASE("step: ZeRO stage 2 sums gradients after every micro batch, stage 1 after the last") {
-  const std::int64_t gas = 8;
-  for (const bool per_block : {false, true}) {
-    Training training = training_of({OptimizerType::adam, 8, "paper-edr100-v100"});
-    training.batch = {16 * 8 * gas, 16, gas};
-    training.per_block = per_block;
-    training.config.zero.stage.value = 1;
-    const StepMetrics once = metrics_of(training, StepKind::uniform);
-    CHECK(once.wire_bytes_per_gpu.value() ==
-          Approx(7. / 8 * 2 * (2 * summed + gathered)).epsilon(1e-12));
-    training.config.zero.stage.value = 2;
-    const StepMetrics each = metrics_of(training, StepKind::uniform);
-    CHECK(each.wire_bytes_per_gpu.value() ==
-          Approx(7. / 8 * 2 * (gas * 2 * summed + gathered)).epsilon(1e-12));
-    CHECK(each.num_collectives == gas + 3);
-    CHECK(each.exposed_comm == each.gradient_comm);
-    CHECK(each.step_time == parts_of(each));
-    // Without accumulation the stages differ in nothing that takes time.
-    training.batch = {16 * 8, 16, 1};
-    const StepMetrics two = metrics_of(training, StepKind::uniform);
-    training.config.zero.stage.value = 1;
-    CHECK(two.step_time == metrics_of(training, StepKind::uniform).step_time);
-  }
-}
-
-TEST_CASE("step: without reduce_scatter ZeRO sends the same and copies less") {
-  Training training = training_of({OptimizerType::adam, 8, "paper-edr100-v100"});
-  training.config.zero.stage.value = 2;
-  const StepMetrics scattered = metrics_of(training, StepKind::uniform);
-  training.config.zero.reduce_scatter.value = false;
-  const StepMetrics whole = metrics_of(training, StepKind::uniform);
-  CHECK(whole.wire_bytes_per_gpu == scattered.wire_bytes_per_gpu);
-  // Flattening reads and writes 2 bytes an element, the rank's eighth is copied back.
-  const double bytes = 4 * summed * (1 + 1 / 8.);
-  CHECK((scattered.gradient_comm - whole.gradient_comm).s() ==
-        Approx(bytes / training.device->copy_bandwidth.value.value()).epsilon(1e-6));
-}
-
-TEST_CASE(
-    "step: with overlap_comm every backward pass hides the gradients of its own micro batch") {
-  for (const std::int64_t stage : {1, 2}) {
-    for (const bool per_block : {false, true}) {
-      Training training = training_of({OptimizerType::adam, 16, "paper-edr100-v100"});
-      training.per_block = per_block;
-      training.config.zero.stage.value = stage;
-      training.config.zero.reduce_bucket_size.value = 20'000'000;
-      const auto with = [&](bool overlap, std::int64_t gas) {
-        training.batch = {16 * 16 * gas, 16, gas};
-        training.config.zero.overlap_comm.value = overlap;
-        return metrics_of(training, StepKind::uniform);
-      };
-      const StepMetrics serial = with(false, 4), hidden = with(true, 4), one = with(true, 1);
-      INFO("stage " << stage << (per_block ? ", block by block" : ""));
-      CHECK(hidden.wire_bytes_per_gpu.value() ==
-            Approx(serial.wire_bytes_per_gpu.value()).epsilon(1e-12));
-      CHECK(hidden.exposed_comm < serial.exposed_comm);
-      CHECK(hidden.step_time < serial.step_time);
-      CHECK(hidden.backward == serial.backward);
-      CHECK(hidden.step_time ==
-            hidden.forward + hidden.backward + hidden.optimizer + hidden.exposed_comm);
-      // A pass cannot hide what another left over: stage 2 exposes as much each time.
-      const double weights = 3e-9 * static_cast<double>(one.num_collectives);  // rounding
-      const StepMetrics two = with(true, 2);
-      const double each = (two.exposed_comm - one.exposed_comm).s();
-      if (stage == 2) {
-        CHECK((hidden.exposed_comm - one.exposed_comm).s() == Approx(3 * each).margin(weights));
-        CHECK(each > 0);
-      } else {
-        CHECK(hidden.exposed_comm == one.exposed_comm);
-      }
-    }
-  }
-}
-
-TEST_CASE(
-    "step: with one bucket there is nothing to overlap, with two a pass waits for the first") {
-  Training training = training_of({OptimizerType::adam, 16, "paper-eth40-v100"});
-  training.config.zero.stage.value = 2;
-  const StepMetrics serial = metrics_of(training, StepKind::uniform);
-  training.config.zero.overlap_comm.value = true;
-  // 5e8 elements hold all of BERT-Large.
-  CHECK(metrics_of(training, StepKind::uniform).step_time == serial.step_time);
-  // Where the wire is far slower than the pass, all but the first part of it is paid for.
-  training.config.zero.reduce_bucket_size.value = 40'000'000;
-  CollectiveCosts costs;
-  const StepRun run = run_step(training, {StepKind::uniform, 128, 1}, costs);
-  const auto& tasks = run.graph.tasks();
-  std::vector<Duration> filled, reduced;
-  for (std::size_t i = 0; i < tasks.size(); ++i) {
-    if (tasks[i].name == "flatten bucket")
-      filled.push_back(run.timeline.spans[i].end.since_start());
-    if (tasks[i].name.starts_with("scale and copy bucket"))
-      reduced.push_back(run.timeline.spans[i].end.since_start());
-  }
-  REQUIRE(filled.size() >= 4);
-  REQUIRE(reduced.size() == filled.size());
-  for (std::size_t i = 2; i < filled.size(); ++i) CHECK(filled[i] > reduced[i - 2]);
-  CHECK(filled[1] < reduced[0]);
-}
-
-Training bf16_of(const TrainingCase& of) {
-  Training training = training_of(of);
-  training.config.fp16.enabled.value = false;
-  training.config.bf16_enabled.value = true;
-  return training;
-}
-
-TEST_CASE("step: bf16 without ZeRO updates a shard and gathers the weights after every step") {
-  Training training = bf16_of({OptimizerType::onebit_adam, 8, "paper-edr100-v100"});
-  for (const StepKind kind : {StepKind::warmup, StepKind::compression}) {
-    const StepMetrics step = metrics_of(training, kind);
-    // Gradients, or what the rank owns of each group in signs and scales.
-    double bytes = 7. / 4 * 2 * gathered;  // the same padded groups
-    if (kind == StepKind::compression) {
-      bytes = 3 * 8 * 7.;
-      for (const std::int64_t buffer : compressed_buffers(training))
-        bytes += 7. / 4 * static_cast<double>(buffer) / 8;
-    }
-    CHECK(step.wire_bytes_per_gpu.value() == Approx(bytes + 7. / 8 * 2 * gathered).epsilon(1e-12));
-  }
-  // An eighth of the elements is compressed, up to launches and waits.
-  Training fp16 = training_of({OptimizerType::onebit_adam, 8, "paper-edr100-v100"});
-  CHECK(metrics_of(training, StepKind::compression).compress.s() <
-        metrics_of(fp16, StepKind::compression).compress.s() / 7);
 }
 
 TEST_CASE("step: a wrapper that flattens launches no kernel per tensor") {

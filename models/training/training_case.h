@@ -41,9 +41,21 @@ inline Training training_of(const TrainingCase& of) {
   return training;
 }
 
+inline Training bf16_of(const TrainingCase& of) {
+  Training training = training_of(of);
+  training.config.fp16.enabled.value = false;
+  training.config.bf16_enabled.value = true;
+  return training;
+}
+
 inline StepMetrics metrics_of(const Training& training, StepKind kind) {
   CollectiveCosts costs;
   return run_step(training, {kind, training.seq_len, 1}, costs).metrics;
+}
+
+inline Duration parts_of(const StepMetrics& step) {
+  return step.forward + step.backward + step.gradient_comm + step.compress + step.decompress +
+         step.optimizer + step.bubble;
 }
 
 }  // namespace lambcast
