@@ -91,7 +91,9 @@ std::optional<Calibration> decode_calibration(const Table& table) {
     calibration.layouts.push_back(
         {static_cast<int>(layout.integer("gpus_per_node", 1, 1024)), whole_range(layout, "nodes")});
   }
-  if (calibration.layouts.empty()) fail_input(table.where("layouts"), "names none");
+  if (calibration.layouts.empty())
+    fail_input(table.where("layouts"),
+               "names none: what an earlier version calibrated must be calibrated again");
   for (const Table& band : table.tables("bands")) {
     const double below =
         band.find<Bytes>("below").value_or(Bytes(std::numeric_limits<double>::infinity())).value();
