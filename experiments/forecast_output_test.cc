@@ -8,6 +8,7 @@
 #include <set>
 
 #include "experiments/result_row.h"
+#include "experiments/scenario_case.h"
 #include "experiments/temporary_folder.h"
 #include "models/shape/load.h"
 #include "sim/base/csv.h"
@@ -19,14 +20,7 @@ using Catch::Matchers::Contains;
 using Json = nlohmann::json;
 using Keys = std::vector<std::string>;
 
-const WhatIf onebit{{"model", "bert-large"},
-                    {"cluster", "paper-eth40-v100"},
-                    {"gpus", "64"},
-                    {"optimizer", "onebit_lamb"},
-                    {"global_batch", "65536"},
-                    {"micro_batch", "16"},
-                    {"steps", "5993"},
-                    {"freeze_step", "1001"}};
+const WhatIf onebit = complete();
 
 struct Run {
   Catalog catalog;

@@ -32,7 +32,7 @@
 //      0.35, 0.36 and 0.15 would do on several nodes; on one, where there are few rows, 0.9 and
 //      0.3. Above 4 MiB the H100 tables lie inside in 78 of 100 rows, Perlmutter's in 97.
 //   o  one of Perlmutter's operations from another
-//   c  one of its nodes from several, and the reverse
+//   c  one of its nodes from several, and the reverse, beside the doublings between them
 //   u  53 tables of 18 fabrics from their descriptions before any fit, fabrics alike; 6 of them had
 //      the rate of their NICs, some from the page of the table (1.87, 1.74, 0.53), 12 the nominal
 //      one (1.53, 1.82, 0.96). Measured times were longer almost always. It was no worse on 8 nodes
