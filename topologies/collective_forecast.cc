@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/layout.h"
+#include "sim/collectives/compressed_exchange.h"
 
 namespace lambcast {
 
@@ -34,16 +35,16 @@ std::vector<Collective> compressed_exchange(const Cluster& cluster, CollectiveSe
                                             Bytes size) {
   const auto elements = static_cast<std::size_t>(size.value() / 4);
   const ChunkLayout chunks = chunk_layout(elements, setting.ranks);
-  const Bytes signs(static_cast<double>(chunks.packed_bytes()));
-  const Bytes scales(4.0 * setting.ranks);
-  setting.op = Op::all_to_all;
-  setting.algorithm = setting.mpi ? "deepspeed_gather" : "";
-  CollectiveSeries scatter = prepare(cluster, setting);
-  setting.op = Op::all_gather;
-  setting.algorithm.clear();
-  CollectiveSeries gather = prepare(cluster, setting);
-  return {forecast(scatter, signs), forecast(gather, scales), forecast(gather, signs),
-          forecast(gather, scales)};
+  const CompressedExchange exchange =
+      compressed_exchange(static_cast<double>(chunks.padded), setting.ranks, setting.mpi);
+  std::vector<Collective> collectives;
+  for (const ExchangeMessage& message : exchange.messages()) {
+    setting.op = message.op;
+    setting.algorithm = message.algorithm;
+    CollectiveSeries series = prepare(cluster, setting);
+    collectives.push_back(forecast(series, message.bytes));
+  }
+  return collectives;
 }
 
 }  // namespace lambcast

@@ -31,10 +31,8 @@ CollectiveSeries prepare(const Cluster& cluster, const CollectiveSetting& settin
 // The analytic forecast of one size.
 Collective forecast(CollectiveSeries& series, Bytes size);
 
-// The exchange of DeepSpeed's compressed_allreduce over an fp32 vector of `size`, kernels left out:
-// signs all-to-all (the mpi backend's hand-written gather), scales all-gathered, signs
-// all-gathered, scales all-gathered, one after another. The vector is padded to a multiple of n *
-// lcm(n, 8). Source: deepspeed/runtime/comm/{nccl,mpi}.py.
+// The messages of DeepSpeed's compressed_allreduce (sim/collectives/compressed_exchange.h) over an
+// fp32 vector of `size`, one after another, kernels left out.
 std::vector<Collective> compressed_exchange(const Cluster& cluster, CollectiveSetting setting,
                                             Bytes size);
 

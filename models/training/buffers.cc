@@ -1,5 +1,5 @@
+#include "models/training/buffers.h"
 #include "kernels/layout.h"
-#include "models/training/step.h"
 
 namespace lambcast {
 

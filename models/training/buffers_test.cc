@@ -2,6 +2,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "models/training/buffers.h"
 #include "models/training/gradient_reduction.h"
 #include "models/training/training_case.h"
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "models/device/compute.h"
+#include "models/training/buffers.h"
 
 namespace lambcast {
 namespace {

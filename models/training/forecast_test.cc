@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "models/training/buffers.h"
 #include "models/training/training_case.h"
 
 namespace lambcast {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "models/training/step.h"
+#include "models/training/buffers.h"
 
 namespace lambcast {
 namespace {

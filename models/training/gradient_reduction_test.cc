@@ -1,3 +1,4 @@
+#include "models/training/buffers.h"
 #include "models/training/gradient_reduction.h"
 
 #include <catch2/catch.hpp>

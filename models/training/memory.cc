@@ -1,6 +1,6 @@
 #include "models/training/memory.h"
 
-#include "models/training/step.h"
+#include "models/training/buffers.h"
 
 namespace lambcast {
 

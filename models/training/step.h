@@ -1,32 +1,11 @@
-// One optimizer step as a task graph, executed, and its account.
-//
-// A step is `gas` micro batches forward and backward, then, after the last backward,
-//
-//   uniform, warmup   gradients summed over ranks: buckets filled, all_reduced, scaled, copied back
-//                     (with ZeRO or Overlap::ddp earlier: gradient_reduction.h), then the optimizer
-//   compression       overflow flag all_reduced, optimizer up to the momentum, compressed_allreduce
-//                     once per fused buffer (LAMB), per parameter group (Adam, fp16; bf16: of the
-//                     rank's share of it) or per tensor (Adam, fp32), each padded to a multiple of
-//                     n * lcm(n, 8)
-//   silent            no communication (0/1 Adam between its sync points)
-//
-// Where the wrapper shards the optimizer (models/deepspeed/wrapper.h), weights are all_gathered
-// after every step, group by group.
-//
-// No part of DeepSpeed's stage 0 overlaps another.
-//
-// compressed_allreduce of a buffer of Np elements over n ranks (deepspeed/runtime/comm/*.py):
-//   worker kernels; signs Np/8 bytes all-to-all; 4-byte scales all-gathered; server kernels; signs
-//   all-gathered; scales all-gathered; decode. Sent per rank: 2 (n-1)/n Np/8 + 8 (n-1) bytes.
-// The mpi backend gathers with hand-written sends; without cuda_aware it copies through pageable
-// host memory: about 2 Np/8 + Np/8n down and 3 Np/8 + Np/8n up.
+// One optimizer step: planned (step_plan.h), priced (price.h), executed as a task graph, and its
+// account.
 #pragma once
 
 #include <optional>
 
-#include "models/device/compute_interval.h"
-#include "models/training/collective_costs.h"
-#include "models/training/training.h"
+#include "models/training/price.h"
+#include "models/training/step_plan.h"
 #include "sim/engine/engine.h"
 
 namespace lambcast {
@@ -53,27 +32,19 @@ struct StepMetrics {
   std::int64_t num_collectives = 0;
 };
 
-// The graph with what ran, for traces.
+// What was planned and what ran, for traces and explanations.
 struct StepRun {
-  TaskGraph graph;
+  StepPlan plan;
+  std::vector<Price> prices;
+  TaskGraph graph;  // a task for each operation, of the same number
   Timeline timeline;
   StepMetrics metrics;
 };
 
 StepRun run_step(const Training& training, const Stage& stage, CollectiveCosts& costs);
 
-// Copies between GPU and host memory: the cluster's own figures, else the device profile's. What a
-// cluster says of MPI's staging is one rate, of either direction.
-struct HostCopies {
-  Sourced<Bandwidth> pageable_to_host, pageable_to_device;  // numpy buffers of mpi.py
-  Sourced<Bandwidth> staged_to_host, staged_to_device;      // MPI's own pinned buffers
-};
-HostCopies host_copies(const Cluster& cluster, const Device& device);
-
-// Elements of each parameter group as a wrapper flattens it, its padding included.
-std::vector<std::int64_t> flat_groups(const Training& training);
-
-// Padded sizes of the buffers that compressed_allreduce is called on, in order.
-std::vector<std::int64_t> compressed_buffers(const Training& training);
+// The parts of a step, from what was planned and what ran.
+StepMetrics account(const StepPlan& plan, const std::vector<Price>& prices, const TaskGraph& graph,
+                    const Timeline& timeline);
 
 }  // namespace lambcast

@@ -416,5 +416,18 @@ TEST_CASE("step: the timeline runs one task of a resource at a time") {
   }
 }
 
+TEST_CASE("step: written out, backward blocks run from the last layer to the first") {
+  Training training = training_of({OptimizerType::lamb, 8, "dgx-a100-80g"});
+  training.per_block = true;
+  CollectiveCosts costs;
+  const StepRun run = run_step(training, {StepKind::uniform, 128, 1}, costs);
+  std::vector<std::string> names;
+  for (const PlanOp& op : run.plan.ops)
+    if (op.part == Category::backward) names.push_back(op.name);
+  REQUIRE(names.size() == static_cast<std::size_t>(training.model->layers));
+  CHECK(names.front() == "backward block 23");
+  CHECK(names.back() == "backward block 0");
+}
+
 }  // namespace
 }  // namespace lambcast

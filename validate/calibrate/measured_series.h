@@ -18,7 +18,7 @@
 
 #include <optional>
 
-#include "models/training/step.h"
+#include "models/training/buffers.h"
 #include "topologies/collective_forecast.h"
 #include "validate/measurement.h"
 

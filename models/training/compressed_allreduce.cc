@@ -1,0 +1,73 @@
+#include "models/training/compressed_allreduce.h"
+
+#include "sim/collectives/compressed_exchange.h"
+
+namespace lambcast {
+namespace {
+
+using deepspeed::CommBackend;
+
+class ExchangeWriter {
+ public:
+  ExchangeWriter(const Training& training, double padded)
+      : mpi_(training.config.optimizer->comm_backend_name.value == CommBackend::mpi),
+        cuda_aware_(training.config.optimizer->cuda_aware.value),
+        ranks_(training.gpus),
+        padded_(padded) {}
+
+  std::vector<ExchangePart> write(const CompressionPasses& passes) {
+    const double n = ranks_, signs = padded_ / 8;
+    const CompressedExchange exchange = compressed_exchange(padded_, ranks_, mpi_);
+    kernels("compress", Category::compress, passes.worker);
+    stage_through_host(signs, 2 * signs, 2 * n + 5);
+    send(exchange.scatter);
+    kernels("average and compress", Category::compress, passes.server);
+    stage_through_host(signs + signs / n, signs + signs / n, 8);
+    send(exchange.gather);
+    kernels("decompress", Category::decompress, passes.decode);
+    return std::move(parts_);
+  }
+
+ private:
+  void kernels(const char* name, Category category, const Passes& passes) {
+    parts_.push_back({name, category, KernelWork{passes, padded_, 1}});
+  }
+
+  void send(const ExchangePhase& phase) {
+    for (const ExchangeMessage& message : {phase.signs, phase.scales})
+      parts_.push_back(
+          {std::string(message.name), Category::gradient_comm,
+           Call{channel(), message.op, message.bytes, std::string(message.algorithm)}});
+  }
+
+  // numpy arrays when not cuda_aware (`down` and `up` bytes in so many copies, each waited for), or
+  // MPI's own staging of what every rank sends in a phase, down and up again.
+  void stage_through_host(double down, double up, double copies) {
+    if (!mpi_) return;
+    const double sent = padded_ / 8 * (ranks_ - 1) / ranks_;
+    parts_.push_back(
+        {"copy through host", Category::gradient_comm,
+         cuda_aware_ ? HostCopy{sent, sent, 0, true} : HostCopy{down, up, copies, false}});
+  }
+
+  Channel channel() const {
+    if (!mpi_) return Channel::nccl;
+    return cuda_aware_ ? Channel::mpi_device : Channel::mpi_host;
+  }
+
+  bool mpi_, cuda_aware_;
+  int ranks_;
+  double padded_;
+  std::vector<ExchangePart> parts_;
+};
+
+}  // namespace
+
+std::vector<ExchangePart> compressed_allreduce(const Training& training, std::int64_t padded) {
+  return ExchangeWriter(training, static_cast<double>(padded))
+      .write(compression_passes(training.optimizer(),
+                                training.config.optimizer->comm_backend_name.value,
+                                training.kernels, training.gpus));
+}
+
+}  // namespace lambcast

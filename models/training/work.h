@@ -1,0 +1,53 @@
+// The kinds of work that a training step is made of, free of any rate: price.h says how long each
+// lasts.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "models/training/collective_costs.h"
+#include "models/training/optimizer_cost.h"
+
+namespace lambcast {
+
+// The shares [from, to) of a forward or backward pass over one micro batch.
+struct PassWork {
+  bool backward = false;
+  double from = 0, to = 1;
+};
+
+// Elementwise work bound by the GPU's memory: bytes read and written.
+struct MemoryWork {
+  double bytes = 0;
+};
+
+// Kernels over `elements` in `tensors` pieces (optimizer_cost.h).
+struct KernelWork {
+  Passes passes;
+  double elements = 0, tensors = 0;
+};
+
+// Copies between GPU and host memory, each waited for: numpy's pageable buffers, or the pinned ones
+// that MPI stages device buffers through.
+struct HostCopy {
+  double down_bytes = 0, up_bytes = 0;
+  double waits = 0;
+  bool pinned = false;
+};
+
+// One collective over all ranks.
+struct Call {
+  Channel channel = Channel::nccl;
+  Op op = Op::all_reduce;
+  Bytes bytes;
+  std::string algorithm;  // empty: as the cluster or the library chooses
+};
+
+// Nothing but order.
+struct Wait {};
+
+using Work = std::variant<PassWork, MemoryWork, KernelWork, HostCopy, Call, Wait>;
+
+}  // namespace lambcast

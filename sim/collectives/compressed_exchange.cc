@@ -1,0 +1,13 @@
+#include "sim/collectives/compressed_exchange.h"
+
+namespace lambcast {
+
+CompressedExchange compressed_exchange(double padded, int ranks, bool mpi) {
+  const Bytes signs(padded / 8), scales(4.0 * ranks);
+  return {{{"all_to_all signs", Op::all_to_all, signs, mpi ? "deepspeed_gather" : ""},
+           {"all_gather scales", Op::all_gather, scales}},
+          {{"all_gather signs", Op::all_gather, signs},
+           {"all_gather server scales", Op::all_gather, scales}}};
+}
+
+}  // namespace lambcast

@@ -1,0 +1,44 @@
+// The one description of what DeepSpeed's compressed_allreduce puts on the wire: the training step,
+// the collective asked for alone and the calibration all read it.
+//
+// A buffer of Np elements, padded to a multiple of n * lcm(n, 8), is summed over n ranks in two
+// phases:
+//
+//   scatter   worker signs, Np/8 bytes, all-to-all; 4-byte worker scales all-gathered
+//   gather    server signs, Np/8 bytes, all-gathered; 4-byte server scales all-gathered
+//
+// Sent per rank: 2 (n-1)/n Np/8 + 8 (n-1) bytes. The mpi backend writes the all-to-all by hand, as
+// n gathers (algorithm deepspeed_gather). Kernels before, between and after the phases are not of
+// the wire (models/training/compressed_allreduce.h). Source:
+// deepspeed/runtime/comm/{nccl,mpi,compressed}.py.
+#pragma once
+
+#include <array>
+
+#include "sim/collectives/schedule.h"
+
+namespace lambcast {
+
+struct ExchangeMessage {
+  std::string_view name;
+  Op op = Op::all_gather;
+  Bytes bytes;                   // the whole buffer, as Op counts it
+  std::string_view algorithm{};  // empty: as the library chooses
+};
+
+struct ExchangePhase {
+  ExchangeMessage signs, scales;
+};
+
+struct CompressedExchange {
+  ExchangePhase scatter, gather;
+
+  std::array<ExchangeMessage, 4> messages() const {
+    return {scatter.signs, scatter.scales, gather.signs, gather.scales};
+  }
+};
+
+// `padded` elements over `ranks`.
+CompressedExchange compressed_exchange(double padded, int ranks, bool mpi);
+
+}  // namespace lambcast
