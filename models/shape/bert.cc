@@ -69,7 +69,7 @@ void add_heads(ModelShape& shape, bool optimize_pooler) {
 }
 
 // Pooler and next-sentence head see the first token, the word head only the masked ones.
-Cost outside_cost(const ModelShape& shape, bool final_norm, bool dropout, double masked) {
+Cost outside_cost(const ModelShape& shape, bool final_norm, double masked) {
   const auto h = static_cast<double>(shape.hidden);
   Cost cost = norm_cost(shape.hidden) + norm_cost(shape.hidden, masked) +
               vocabulary_cost(shape.hidden, shape.vocab, masked);
@@ -80,7 +80,7 @@ Cost outside_cost(const ModelShape& shape, bool final_norm, bool dropout, double
   cost.forward_flops.per_token += masked * 2 * h * h;
   cost.activation_bytes.per_token += masked * 4 * h;
   cost.whole_activation_bytes.per_token += masked * 4 * h;
-  return dropout ? cost + mask_cost(shape.hidden) : cost;
+  return cost;
 }
 
 }  // namespace
@@ -110,7 +110,8 @@ void build_bert(const Table&, const Table& model, ModelShape& shape) {
     shape.blocks.push_back(block);
   }
   add_heads(shape, model.get_or<bool>("optimize_pooler", true));
-  shape.outside = outside_cost(shape, pre_layer_norm, dropout, masked);
+  shape.outside = outside_cost(shape, pre_layer_norm, masked);
+  if (dropout) add_embedding_mask(shape);
 }
 
 }  // namespace lambcast

@@ -73,6 +73,7 @@ Cost attention_cost(const Attention& attention) {
   cost.forward_flops.per_token_pair = x * y * 4 * q;
   cost.whole_activation_bytes.per_token = x * (2 + mask) * h;
   cost.activation_bytes.per_token = x * ((2 + mask) * h + 4 * q) + y * 4 * k;
+  cost.matrix_operand_bytes.per_token = x * 4 * (h + q) + y * 4 * k;
   cost.activation_bytes.per_token_pair = x * y * score_bytes * static_cast<double>(attention.heads);
   return cost;
 }
@@ -89,6 +90,7 @@ Cost feed_forward_cost(const FeedForward& feed_forward) {
       feed_forward.tokens * 2 * h * static_cast<double>(feed_forward.experts);
   cost.whole_activation_bytes.per_token = visits * (2 + mask) * h;
   cost.activation_bytes.per_token = visits * ((2 + mask) * h + (feed_forward.gated ? 8 : 4) * f);
+  cost.matrix_operand_bytes.per_token = visits * (4 * h + (feed_forward.gated ? 6 : 4) * f);
   return cost;
 }
 
@@ -99,11 +101,12 @@ Cost norm_cost(std::int64_t hidden, double tokens) {
   return cost;
 }
 
-Cost mask_cost(std::int64_t hidden, double tokens) {
-  Cost cost;
-  cost.activation_bytes.per_token = tokens * static_cast<double>(hidden);
-  cost.whole_activation_bytes = cost.activation_bytes;
-  return cost;
+void add_embedding_mask(ModelShape& shape, double tokens) {
+  Cost mask;
+  mask.activation_bytes.per_token = tokens * static_cast<double>(shape.hidden);
+  mask.whole_activation_bytes = mask.activation_bytes;
+  shape.embedding_activation_bytes = mask.activation_bytes;
+  shape.outside = shape.outside + mask;
 }
 
 Cost dense_block_cost(const ModelShape& shape, bool dropout, bool keeps_scores) {
@@ -129,7 +132,8 @@ Cost vocabulary_cost(std::int64_t hidden, std::int64_t vocab, double tokens) {
 
 Cost operator+(const Cost& a, const Cost& b) {
   return {a.forward_flops + b.forward_flops, a.activation_bytes + b.activation_bytes,
-          a.whole_activation_bytes + b.whole_activation_bytes};
+          a.whole_activation_bytes + b.whole_activation_bytes,
+          a.matrix_operand_bytes + b.matrix_operand_bytes};
 }
 
 void read_width(const Table& model, ModelShape& shape) {

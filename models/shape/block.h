@@ -66,8 +66,9 @@ struct FeedForward {
 Cost feed_forward_cost(const FeedForward& feed_forward);
 
 Cost norm_cost(std::int64_t hidden, double tokens = 1);
-// The dropout mask after an embedding.
-Cost mask_cost(std::int64_t hidden, double tokens = 1);
+
+// The dropout mask after the embedding, one byte an element, into shape.outside.
+void add_embedding_mask(ModelShape& shape, double tokens = 1);
 
 // What BERT, GPT and ViT blocks have in common: attention at full width, an ungated feed-forward
 // and two norms.

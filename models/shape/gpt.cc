@@ -38,7 +38,7 @@ void build_gpt(const Table&, const Table& model, ModelShape& shape) {
   top.norm("ln_f", shape.hidden);
 
   shape.outside = norm_cost(shape.hidden) + vocabulary_cost(shape.hidden, shape.vocab);
-  if (dropout) shape.outside = shape.outside + mask_cost(shape.hidden);
+  if (dropout) add_embedding_mask(shape);
 }
 
 }  // namespace lambcast

@@ -69,6 +69,9 @@ struct Cost {
   // Of these, what tensor parallelism leaves whole on every rank (10 s h of a GPT block: inputs of
   // norms and matrices, dropout masks) unless sequence parallelism divides it too.
   PerSample whole_activation_bytes = {};
+  // Inputs and output gradients of the matrices, at 2 bytes per element: all that a weight gradient
+  // computed apart from the input gradient needs (32 s h of a GPT block; Qi et al. 2024, table 1).
+  PerSample matrix_operand_bytes = {};
 };
 
 struct ModelShape {
@@ -97,6 +100,8 @@ struct ModelShape {
   std::vector<Cost> blocks;     // one per layer
   // Embedding, stem and head. Token models spend its FLOPs in the head, after the last block.
   Cost outside;
+  // Of its activations, what the embedding keeps: masks. The rest is the head's.
+  PerSample embedding_activation_bytes;
   Provenance provenance;  // of the numbers of the description
 };
 

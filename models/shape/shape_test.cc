@@ -197,6 +197,11 @@ TEST_CASE("tensor parallelism divides all of a block but 6 h elements, and 24 of
   CHECK(gpt.blocks[0].activation_bytes.per_token == 34 * h);
   // Outside: masks, last norm and head input are whole, logits are divided.
   CHECK(gpt.outside.whole_activation_bytes.per_token == 5 * h);
+  CHECK(gpt.embedding_activation_bytes.per_token == h);
+  CHECK(load_model("gpt3-175b", std::vector<ModelOverride>{{"model.dropout", "false"}})
+            .embedding_activation_bytes.per_token == 0);
+  // Qi et al. 2024, table 1.
+  CHECK(gpt.blocks[0].matrix_operand_bytes.per_token == 32 * h);
 }
 
 TEST_CASE("tensor parallelism divides the matrices of blocks in every family that has them") {

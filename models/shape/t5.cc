@@ -128,7 +128,7 @@ void build(const Table& model, ModelShape& shape, bool moe) {
   shape.outside = norm_cost(shape.hidden) + norm_cost(shape.hidden, target_tokens) +
                   vocabulary_cost(shape.hidden, shape.vocab, target_tokens);
   if (encoder.dropout)  // after both embeddings
-    shape.outside = shape.outside + mask_cost(shape.hidden, 1 + target_tokens);
+    add_embedding_mask(shape, 1 + target_tokens);
 }
 
 }  // namespace

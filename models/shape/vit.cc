@@ -25,7 +25,8 @@ void add_block(const Scope& scope) {
 Cost at_length(const Cost& cost, std::int64_t tokens) {
   return {{.fixed = cost.forward_flops.at(tokens)},
           {.fixed = cost.activation_bytes.at(tokens)},
-          {.fixed = cost.whole_activation_bytes.at(tokens)}};
+          {.fixed = cost.whole_activation_bytes.at(tokens)},
+          {.fixed = cost.matrix_operand_bytes.at(tokens)}};
 }
 
 }  // namespace
