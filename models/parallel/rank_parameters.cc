@@ -55,6 +55,15 @@ std::size_t position_where(std::span<const ChunkContent> contents, Predicate pre
 
 }  // namespace
 
+RankParameters& RankParameters::operator+=(const RankParameters& other) {
+  divided += other.divided;
+  whole += other.whole;
+  experts += other.experts;
+  tied += other.tied;
+  vocabulary += other.vocabulary;
+  return *this;
+}
+
 bool has_tied_head(const ModelShape& shape) {
   return std::count_if(shape.tensors.begin(), shape.tensors.end(), [&](const Tensor& tensor) {
            return is_vocabulary_matrix(tensor, shape);

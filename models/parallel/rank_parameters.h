@@ -33,6 +33,7 @@ struct RankParameters {
   double vocabulary = 0;
 
   double total() const { return divided + whole + experts; }
+  RankParameters& operator+=(const RankParameters& other);  // of another chunk
 };
 
 // The model's head is its embedding, transposed.
