@@ -12,7 +12,7 @@ namespace {
 void add_embeddings(const Table& model, ModelShape& shape) {
   const Scope scope{shape, -1, "bert.embeddings."};
   const std::int64_t types = model.has("type_vocab") ? model.integer("type_vocab", 1, 1000) : 2;
-  scope.matrix("word_embeddings.weight", shape.vocab * shape.hidden);
+  scope.matrix("word_embeddings.weight", shape.vocab * shape.hidden, TensorSplit::vocabulary);
   scope.matrix("position_embeddings.weight", shape.max_seq_len * shape.hidden);
   shape.tensors.back().group = "position";
   scope.matrix("token_type_embeddings.weight", types * shape.hidden);
@@ -22,18 +22,18 @@ void add_embeddings(const Table& model, ModelShape& shape) {
 void add_block(const Scope& scope, bool pre_layer_norm) {
   const std::int64_t h = scope.shape.hidden;
   const std::int64_t f = scope.shape.ffn;
-  scope.linear("attention.self.query", h, h);
-  scope.linear("attention.self.key", h, h);
-  scope.linear("attention.self.value", h, h);
-  scope.linear("attention.output.dense", h, h);
+  scope.column("attention.self.query", h, h);
+  scope.column("attention.self.key", h, h);
+  scope.column("attention.self.value", h, h);
+  scope.row("attention.output.dense", h, h);
   if (pre_layer_norm) {
     scope.norm("PreAttentionLayerNorm", h);
     scope.norm("PostAttentionLayerNorm", h);
   } else {
     scope.norm("attention.output.LayerNorm", h);
   }
-  scope.linear("intermediate.dense_act", h, f);
-  scope.linear("output.dense", f, h);
+  scope.column("intermediate.dense_act", h, f);
+  scope.row("output.dense", f, h);
   if (!pre_layer_norm) scope.norm("output.LayerNorm", h);
 }
 
@@ -41,15 +41,15 @@ void add_block(const Scope& scope, bool pre_layer_norm) {
 void add_fused_block(const Scope& scope) {
   const std::int64_t h = scope.shape.hidden;
   const std::int64_t f = scope.shape.ffn;
-  scope.matrix("attn_qkvw", 3 * h * h);
-  scope.vector("attn_qkvb", 3 * h);
-  scope.matrix("attn_ow", h * h);
+  scope.matrix("attn_qkvw", 3 * h * h, TensorSplit::split);
+  scope.vector("attn_qkvb", 3 * h, TensorSplit::split);
+  scope.matrix("attn_ow", h * h, TensorSplit::split);
   scope.vector("attn_ob", h);
   scope.vector("attn_nw", h);
   scope.vector("attn_nb", h);
-  scope.matrix("inter_w", h * f);
-  scope.vector("inter_b", f);
-  scope.matrix("output_w", f * h);
+  scope.matrix("inter_w", h * f, TensorSplit::split);
+  scope.vector("inter_b", f, TensorSplit::split);
+  scope.matrix("output_w", f * h, TensorSplit::split);
   scope.vector("output_b", h);
   scope.vector("norm_w", h);
   scope.vector("norm_b", h);
@@ -62,22 +62,24 @@ void add_heads(ModelShape& shape, bool optimize_pooler) {
   top.linear("bert.pooler.dense_act", h, h);
   for (std::size_t i = pooler; i < shape.tensors.size(); ++i)
     shape.tensors[i].optimized = optimize_pooler;
-  top.vector("cls.predictions.bias", shape.vocab);
+  top.vector("cls.predictions.bias", shape.vocab, TensorSplit::vocabulary);
   top.linear("cls.predictions.transform.dense_act", h, h);
   top.norm("cls.predictions.transform.LayerNorm", h);
   top.linear("cls.seq_relationship", h, 2);
 }
 
 // Pooler and next-sentence head see the first token, the word head only the masked ones.
-Cost outside_cost(const ModelShape& shape, bool final_norm, bool dropout, double masked) {
+Cost outside_cost(const ModelShape& shape, bool final_norm, double masked) {
   const auto h = static_cast<double>(shape.hidden);
   Cost cost = norm_cost(shape.hidden) + norm_cost(shape.hidden, masked) +
               vocabulary_cost(shape.hidden, shape.vocab, masked);
   if (final_norm) cost = cost + norm_cost(shape.hidden);
   cost.forward_flops.fixed += 2 * h * h + 4 * h;
   cost.activation_bytes.fixed += 4 * h;
+  cost.whole_activation_bytes.fixed += 4 * h;
   cost.forward_flops.per_token += masked * 2 * h * h;
-  cost.activation_bytes.per_token += masked * 4 * h + (dropout ? h : 0);
+  cost.activation_bytes.per_token += masked * 4 * h;
+  cost.whole_activation_bytes.per_token += masked * 4 * h;
   return cost;
 }
 
@@ -108,7 +110,8 @@ void build_bert(const Table&, const Table& model, ModelShape& shape) {
     shape.blocks.push_back(block);
   }
   add_heads(shape, model.get_or<bool>("optimize_pooler", true));
-  shape.outside = outside_cost(shape, pre_layer_norm, dropout, masked);
+  shape.outside = outside_cost(shape, pre_layer_norm, masked);
+  if (dropout) add_embedding_mask(shape);
 }
 
 }  // namespace lambcast

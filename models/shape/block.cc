@@ -17,9 +17,9 @@ constexpr std::int64_t max_experts = 4096;
 constexpr std::int64_t max_expert_layers = 100'000;  // experts * layers that have them
 
 void add(const Scope& scope, std::string_view name, std::int64_t elements, const char* group,
-         bool expert = false) {
+         TensorSplit split, bool expert = false) {
   scope.shape.tensors.push_back(
-      {fmt::format("{}{}", scope.prefix, name), elements, scope.layer, group, true, expert});
+      {fmt::format("{}{}", scope.prefix, name), elements, scope.layer, group, true, expert, split});
 }
 
 PerSample operator+(const PerSample& a, const PerSample& b) {
@@ -28,16 +28,26 @@ PerSample operator+(const PerSample& a, const PerSample& b) {
 
 }  // namespace
 
-void Scope::matrix(std::string_view name, std::int64_t elements) const {
-  add(*this, name, elements, "decay");
+void Scope::matrix(std::string_view name, std::int64_t elements, TensorSplit split) const {
+  add(*this, name, elements, "decay", split);
 }
 
-void Scope::vector(std::string_view name, std::int64_t elements) const {
-  add(*this, name, elements, "no_decay");
+void Scope::vector(std::string_view name, std::int64_t elements, TensorSplit split) const {
+  add(*this, name, elements, "no_decay", split);
 }
 
 void Scope::linear(std::string_view name, std::int64_t in, std::int64_t out) const {
   matrix(fmt::format("{}.weight", name), in * out);
+  vector(fmt::format("{}.bias", name), out);
+}
+
+void Scope::column(std::string_view name, std::int64_t in, std::int64_t out) const {
+  matrix(fmt::format("{}.weight", name), in * out, TensorSplit::split);
+  vector(fmt::format("{}.bias", name), out, TensorSplit::split);
+}
+
+void Scope::row(std::string_view name, std::int64_t in, std::int64_t out) const {
+  matrix(fmt::format("{}.weight", name), in * out, TensorSplit::split);
   vector(fmt::format("{}.bias", name), out);
 }
 
@@ -47,7 +57,7 @@ void Scope::norm(std::string_view name, std::int64_t width) const {
 }
 
 void Scope::expert(std::string_view name, std::int64_t elements) const {
-  add(*this, name, elements, "decay", true);
+  add(*this, name, elements, "decay", TensorSplit::split, true);
 }
 
 Cost attention_cost(const Attention& attention) {
@@ -61,7 +71,9 @@ Cost attention_cost(const Attention& attention) {
   Cost cost;
   cost.forward_flops.per_token = x * (2 * h * q + 2 * q * h) + y * 4 * h * k;
   cost.forward_flops.per_token_pair = x * y * 4 * q;
+  cost.whole_activation_bytes.per_token = x * (2 + mask) * h;
   cost.activation_bytes.per_token = x * ((2 + mask) * h + 4 * q) + y * 4 * k;
+  cost.matrix_operand_bytes.per_token = x * 4 * (h + q) + y * 4 * k;
   cost.activation_bytes.per_token_pair = x * y * score_bytes * static_cast<double>(attention.heads);
   return cost;
 }
@@ -76,14 +88,25 @@ Cost feed_forward_cost(const FeedForward& feed_forward) {
   cost.forward_flops.per_token =
       visits * matrices * 2 * h * f +
       feed_forward.tokens * 2 * h * static_cast<double>(feed_forward.experts);
+  cost.whole_activation_bytes.per_token = visits * (2 + mask) * h;
   cost.activation_bytes.per_token = visits * ((2 + mask) * h + (feed_forward.gated ? 8 : 4) * f);
+  cost.matrix_operand_bytes.per_token = visits * (4 * h + (feed_forward.gated ? 6 : 4) * f);
   return cost;
 }
 
 Cost norm_cost(std::int64_t hidden, double tokens) {
   Cost cost;
   cost.activation_bytes.per_token = tokens * 2 * static_cast<double>(hidden);
+  cost.whole_activation_bytes = cost.activation_bytes;
   return cost;
+}
+
+void add_embedding_mask(ModelShape& shape, double tokens) {
+  Cost mask;
+  mask.activation_bytes.per_token = tokens * static_cast<double>(shape.hidden);
+  mask.whole_activation_bytes = mask.activation_bytes;
+  shape.embedding_activation_bytes = mask.activation_bytes;
+  shape.outside = shape.outside + mask;
 }
 
 Cost dense_block_cost(const ModelShape& shape, bool dropout, bool keeps_scores) {
@@ -103,11 +126,14 @@ Cost vocabulary_cost(std::int64_t hidden, std::int64_t vocab, double tokens) {
   Cost cost;
   cost.forward_flops.per_token = tokens * 2 * h * v;
   cost.activation_bytes.per_token = tokens * (2 * h + 4 * v);
+  cost.whole_activation_bytes.per_token = tokens * 2 * h;
   return cost;
 }
 
 Cost operator+(const Cost& a, const Cost& b) {
-  return {a.forward_flops + b.forward_flops, a.activation_bytes + b.activation_bytes};
+  return {a.forward_flops + b.forward_flops, a.activation_bytes + b.activation_bytes,
+          a.whole_activation_bytes + b.whole_activation_bytes,
+          a.matrix_operand_bytes + b.matrix_operand_bytes};
 }
 
 void read_width(const Table& model, ModelShape& shape) {

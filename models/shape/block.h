@@ -10,7 +10,8 @@
 //   norm          2 h
 // Without dropout the masks go and scores cost 2 instead of 5; attention in one kernel
 // (FlashAttention, Dao et al. 2022) keeps no scores at all. For q = k = h, f = 4h the sum with two
-// norms is the 34 s h + 5 a s^2 of the paper.
+// norms is the 34 s h + 5 a s^2 of the paper. The terms in h stay whole under tensor parallelism
+// (10 s h), those in q, k, f and the scores are divided (24 s h + 5 a s^2), equation 2 there.
 #pragma once
 
 #include <cstdint>
@@ -27,11 +28,17 @@ struct Scope {
   int layer;
   std::string prefix;
 
-  void matrix(std::string_view name, std::int64_t elements) const;  // decays
-  void vector(std::string_view name, std::int64_t elements) const;  // bias or norm: does not
-  void linear(std::string_view name, std::int64_t in, std::int64_t out) const;  // weight and bias
-  void norm(std::string_view name, std::int64_t width) const;                   // weight and bias
-  void expert(std::string_view name, std::int64_t elements) const;
+  void matrix(std::string_view name, std::int64_t elements,
+              TensorSplit split = TensorSplit::replicated) const;  // decays
+  void vector(std::string_view name, std::int64_t elements,
+              TensorSplit split = TensorSplit::replicated) const;  // bias or norm: does not
+  // Weight and bias: whole on every rank of tensor parallelism, cut by output features, and cut by
+  // input features.
+  void linear(std::string_view name, std::int64_t in, std::int64_t out) const;
+  void column(std::string_view name, std::int64_t in, std::int64_t out) const;
+  void row(std::string_view name, std::int64_t in, std::int64_t out) const;
+  void norm(std::string_view name, std::int64_t width) const;       // weight and bias
+  void expert(std::string_view name, std::int64_t elements) const;  // cut as a dense matrix is
 };
 
 struct Attention {
@@ -59,6 +66,9 @@ struct FeedForward {
 Cost feed_forward_cost(const FeedForward& feed_forward);
 
 Cost norm_cost(std::int64_t hidden, double tokens = 1);
+
+// The dropout mask after the embedding, one byte an element, into shape.outside.
+void add_embedding_mask(ModelShape& shape, double tokens = 1);
 
 // What BERT, GPT and ViT blocks have in common: attention at full width, an ungated feed-forward
 // and two norms.

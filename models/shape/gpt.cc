@@ -11,11 +11,11 @@ namespace {
 void add_block(const Scope& scope) {
   const std::int64_t h = scope.shape.hidden;
   scope.norm("ln_1", h);
-  scope.linear("attn.c_attn", h, 3 * h);
-  scope.linear("attn.c_proj", h, h);
+  scope.column("attn.c_attn", h, 3 * h);
+  scope.row("attn.c_proj", h, h);
   scope.norm("ln_2", h);
-  scope.linear("mlp.c_fc", h, scope.shape.ffn);
-  scope.linear("mlp.c_proj", scope.shape.ffn, h);
+  scope.column("mlp.c_fc", h, scope.shape.ffn);
+  scope.row("mlp.c_proj", scope.shape.ffn, h);
 }
 
 }  // namespace
@@ -28,7 +28,7 @@ void build_gpt(const Table&, const Table& model, ModelShape& shape) {
   const bool dropout = model.get_or<bool>("dropout", true);
 
   const Scope top{shape, -1, "transformer."};
-  top.matrix("wte.weight", shape.vocab * shape.hidden);
+  top.matrix("wte.weight", shape.vocab * shape.hidden, TensorSplit::vocabulary);
   top.matrix("wpe.weight", shape.max_seq_len * shape.hidden);
   const Cost block = dense_block_cost(shape, dropout, keeps_scores(model));
   for (int layer = 0; layer < shape.layers; ++layer) {
@@ -38,8 +38,7 @@ void build_gpt(const Table&, const Table& model, ModelShape& shape) {
   top.norm("ln_f", shape.hidden);
 
   shape.outside = norm_cost(shape.hidden) + vocabulary_cost(shape.hidden, shape.vocab);
-  if (dropout)  // the mask after the embedding
-    shape.outside.activation_bytes.per_token += static_cast<double>(shape.hidden);
+  if (dropout) add_embedding_mask(shape);
 }
 
 }  // namespace lambcast

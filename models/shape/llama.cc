@@ -10,17 +10,17 @@ namespace {
 
 void add_attention(const Scope& scope, std::int64_t key_width) {
   const std::int64_t h = scope.shape.hidden;
-  scope.matrix("self_attn.q_proj.weight", h * h);
-  scope.matrix("self_attn.k_proj.weight", h * key_width);
-  scope.matrix("self_attn.v_proj.weight", h * key_width);
-  scope.matrix("self_attn.o_proj.weight", h * h);
+  scope.matrix("self_attn.q_proj.weight", h * h, TensorSplit::split);
+  scope.matrix("self_attn.k_proj.weight", h * key_width, TensorSplit::key_value);
+  scope.matrix("self_attn.v_proj.weight", h * key_width, TensorSplit::key_value);
+  scope.matrix("self_attn.o_proj.weight", h * h, TensorSplit::split);
 }
 
 void add_feed_forward(const Scope& scope) {
   const std::int64_t elements = scope.shape.hidden * scope.shape.ffn;
-  scope.matrix("mlp.gate_proj.weight", elements);
-  scope.matrix("mlp.up_proj.weight", elements);
-  scope.matrix("mlp.down_proj.weight", elements);
+  scope.matrix("mlp.gate_proj.weight", elements, TensorSplit::split);
+  scope.matrix("mlp.up_proj.weight", elements, TensorSplit::split);
+  scope.matrix("mlp.down_proj.weight", elements, TensorSplit::split);
 }
 
 void add_experts(const Scope& scope) {
@@ -43,7 +43,8 @@ void build(const Table& model, ModelShape& shape, bool moe) {
   shape.groups = {"decay", "no_decay"};
   const std::int64_t key_width = shape.hidden / shape.heads * shape.kv_heads;
 
-  Scope{shape, -1, "model."}.matrix("embed_tokens.weight", shape.vocab * shape.hidden);
+  Scope{shape, -1, "model."}.matrix("embed_tokens.weight", shape.vocab * shape.hidden,
+                                    TensorSplit::vocabulary);
   const Cost block = attention_cost({.hidden = shape.hidden,
                                      .heads = shape.heads,
                                      .query_width = shape.hidden,
@@ -67,7 +68,8 @@ void build(const Table& model, ModelShape& shape, bool moe) {
     shape.blocks.push_back(block);
   }
   Scope{shape, -1, "model."}.vector("norm.weight", shape.hidden);
-  Scope{shape, -1, ""}.matrix("lm_head.weight", shape.vocab * shape.hidden);
+  Scope{shape, -1, ""}.matrix("lm_head.weight", shape.vocab * shape.hidden,
+                              TensorSplit::vocabulary);
   shape.outside = norm_cost(shape.hidden) + vocabulary_cost(shape.hidden, shape.vocab);
 }
 

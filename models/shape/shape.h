@@ -31,6 +31,16 @@
 
 namespace lambcast {
 
+// How tensor parallelism divides a tensor over its t ranks (Shoeybi et al. 2019, section 3;
+// Megatron-LM core/tensor_parallel/layers.py). A matrix is cut by output features (with its bias)
+// or by input features (its bias stays whole): either way each rank holds a t-th.
+enum class TensorSplit {
+  replicated,  // whole on every rank: norms, biases after a sum over ranks, positions
+  split,       // t equal parts
+  key_value,   // by whole key-value heads, so in no more parts than there are; repeated beyond
+  vocabulary,  // by rows of the vocabulary, padded to a multiple of 128 t first
+};
+
 struct Tensor {
   std::string name;  // as the framework registers it
   std::int64_t elements = 0;
@@ -38,6 +48,7 @@ struct Tensor {
   std::string group;      // parameter group of the optimizer, one of ModelShape::groups
   bool optimized = true;  // false: all-reduced by the engine, but not given to the optimizer
   bool expert = false;    // held once per expert-parallel group, not by every rank
+  TensorSplit split = TensorSplit::replicated;
 };
 
 // An amount per sample as a function of its length s in tokens.
@@ -55,6 +66,12 @@ struct PerSample {
 struct Cost {
   PerSample forward_flops;
   PerSample activation_bytes;
+  // Of these, what tensor parallelism leaves whole on every rank (10 s h of a GPT block: inputs of
+  // norms and matrices, dropout masks) unless sequence parallelism divides it too.
+  PerSample whole_activation_bytes = {};
+  // Inputs and output gradients of the matrices, at 2 bytes per element: all that a weight gradient
+  // computed apart from the input gradient needs (32 s h of a GPT block; Qi et al. 2024, table 1).
+  PerSample matrix_operand_bytes = {};
 };
 
 struct ModelShape {
@@ -83,6 +100,8 @@ struct ModelShape {
   std::vector<Cost> blocks;     // one per layer
   // Embedding, stem and head. Token models spend its FLOPs in the head, after the last block.
   Cost outside;
+  // Of its activations, what the embedding keeps: masks. The rest is the head's.
+  PerSample embedding_activation_bytes;
   Provenance provenance;  // of the numbers of the description
 };
 

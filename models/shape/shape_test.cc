@@ -179,3 +179,46 @@ TEST_CASE("costs grow with the sequence") {
     }
   }
 }
+
+TEST_CASE("tensor parallelism divides all of a block but 6 h elements, and 24 of 34 s h bytes") {
+  // Shoeybi et al. 2019; Korthikanti et al. 2022, equation 2: 10 + 24 / t.
+  const ModelShape gpt = load_model("gpt3-175b");
+  const auto h = static_cast<double>(gpt.hidden);
+  double divided = 0;
+  double whole = 0;
+  for (const Tensor& tensor : gpt.tensors)
+    if (tensor.layer == 0)
+      (tensor.split == TensorSplit::replicated ? whole : divided) +=
+          static_cast<double>(tensor.elements);
+  CHECK(divided == 12 * h * h + 7 * h);
+  CHECK(whole == 6 * h);
+  CHECK(gpt.blocks[0].whole_activation_bytes.per_token == 10 * h);
+  CHECK(gpt.blocks[0].whole_activation_bytes.per_token_pair == 0);
+  CHECK(gpt.blocks[0].activation_bytes.per_token == 34 * h);
+  // Outside: masks, last norm and head input are whole, logits are divided.
+  CHECK(gpt.outside.whole_activation_bytes.per_token == 5 * h);
+  CHECK(gpt.embedding_activation_bytes.per_token == h);
+  CHECK(load_model("gpt3-175b", std::vector<ModelOverride>{{"model.dropout", "false"}})
+            .embedding_activation_bytes.per_token == 0);
+  // Qi et al. 2024, table 1.
+  CHECK(gpt.blocks[0].matrix_operand_bytes.per_token == 32 * h);
+}
+
+TEST_CASE("tensor parallelism divides the matrices of blocks in every family that has them") {
+  for (const char* name : {"bert-large", "gpt2", "llama2-70b", "mixtral-8x7b", "t5-large",
+                           "switch-base-64", "vit-l16", "megatron-8.3b"}) {
+    const ModelShape shape = load_model(name);
+    INFO(name);
+    for (const Tensor& tensor : shape.tensors) {
+      INFO(tensor.name);
+      // Matrices of blocks are divided, except routers; norms and their like are not.
+      const bool router = tensor.name.find("gate.weight") != std::string::npos ||
+                          tensor.name.find("router") != std::string::npos;
+      if (tensor.layer >= 0 && tensor.group == "decay")
+        CHECK((tensor.split == TensorSplit::replicated) == router);
+      if (tensor.split == TensorSplit::vocabulary) CHECK(tensor.elements % shape.vocab == 0);
+      if (tensor.split == TensorSplit::key_value)
+        CHECK(tensor.elements % (shape.hidden * shape.kv_heads) == 0);
+    }
+  }
+}

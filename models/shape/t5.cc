@@ -35,17 +35,18 @@ bool is_sparse(const Stack& stack, int block) {
 void add_attention(const Scope& scope, const Stack& stack, std::string_view name,
                    std::int64_t relative_buckets) {
   for (const char* matrix : {"q", "k", "v", "o"})
-    scope.matrix(fmt::format("{}.{}.weight", name, matrix), scope.shape.hidden * stack.inner);
+    scope.matrix(fmt::format("{}.{}.weight", name, matrix), scope.shape.hidden * stack.inner,
+                 TensorSplit::split);
   if (relative_buckets > 0)
     scope.matrix(fmt::format("{}.relative_attention_bias.weight", name),
-                 relative_buckets * scope.shape.heads);
+                 relative_buckets * scope.shape.heads, TensorSplit::split);
 }
 
 void add_feed_forward(const Scope& scope, std::string_view module, bool sparse) {
   const std::int64_t elements = scope.shape.hidden * scope.shape.ffn;
   if (!sparse) {
-    scope.matrix(fmt::format("{}.wi.weight", module), elements);
-    scope.matrix(fmt::format("{}.wo.weight", module), elements);
+    scope.matrix(fmt::format("{}.wi.weight", module), elements, TensorSplit::split);
+    scope.matrix(fmt::format("{}.wo.weight", module), elements, TensorSplit::split);
     return;
   }
   scope.matrix(fmt::format("{}.router.classifier.weight", module),
@@ -119,16 +120,15 @@ void build(const Table& model, ModelShape& shape, bool moe) {
   }
   shape.groups = {"decay", "no_decay"};
 
-  Scope{shape, -1, ""}.matrix("shared.weight", shape.vocab * shape.hidden);
+  Scope{shape, -1, ""}.matrix("shared.weight", shape.vocab * shape.hidden, TensorSplit::vocabulary);
   const std::string_view feed_forward = moe ? "mlp" : "DenseReluDense";
   add_stack(shape, encoder, feed_forward);
   add_stack(shape, decoder, feed_forward);
 
   shape.outside = norm_cost(shape.hidden) + norm_cost(shape.hidden, target_tokens) +
                   vocabulary_cost(shape.hidden, shape.vocab, target_tokens);
-  if (encoder.dropout)  // the masks after both embeddings
-    shape.outside.activation_bytes.per_token +=
-        (1 + target_tokens) * static_cast<double>(shape.hidden);
+  if (encoder.dropout)  // after both embeddings
+    add_embedding_mask(shape, 1 + target_tokens);
 }
 
 }  // namespace

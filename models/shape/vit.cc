@@ -13,17 +13,20 @@ constexpr std::int64_t channels = 3;
 void add_block(const Scope& scope) {
   const std::int64_t h = scope.shape.hidden;
   scope.norm("ln_1", h);
-  scope.matrix("self_attention.in_proj_weight", 3 * h * h);
-  scope.vector("self_attention.in_proj_bias", 3 * h);
-  scope.linear("self_attention.out_proj", h, h);
+  scope.matrix("self_attention.in_proj_weight", 3 * h * h, TensorSplit::split);
+  scope.vector("self_attention.in_proj_bias", 3 * h, TensorSplit::split);
+  scope.row("self_attention.out_proj", h, h);
   scope.norm("ln_2", h);
-  scope.linear("mlp.0", h, scope.shape.ffn);
-  scope.linear("mlp.3", scope.shape.ffn, h);
+  scope.column("mlp.0", h, scope.shape.ffn);
+  scope.row("mlp.3", scope.shape.ffn, h);
 }
 
 // The cost of `tokens` tokens as a cost that no longer depends on a length.
 Cost at_length(const Cost& cost, std::int64_t tokens) {
-  return {{.fixed = cost.forward_flops.at(tokens)}, {.fixed = cost.activation_bytes.at(tokens)}};
+  return {{.fixed = cost.forward_flops.at(tokens)},
+          {.fixed = cost.activation_bytes.at(tokens)},
+          {.fixed = cost.whole_activation_bytes.at(tokens)},
+          {.fixed = cost.matrix_operand_bytes.at(tokens)}};
 }
 
 }  // namespace

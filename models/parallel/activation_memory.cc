@@ -1,0 +1,137 @@
+#include "models/parallel/activation_memory.h"
+
+#include <algorithm>
+#include <string>
+
+#include "sim/base/check.h"
+
+namespace lambcast::parallel {
+namespace {
+
+constexpr Recompute all_recomputes[] = {Recompute::none, Recompute::selective, Recompute::full};
+
+// Bytes on one rank of a cost per sample, of which `whole` are not divided over tp unless sequence
+// parallelism does it.
+double on_rank(const PerSample& bytes, const PerSample& whole, const ActivationSetting& setting) {
+  const double all = bytes.at(setting.seq_len);
+  const double undivided = setting.sequence_parallel ? 0 : whole.at(setting.seq_len);
+  return static_cast<double>(setting.micro_batch) / setting.cp *
+         (undivided + (all - undivided) / setting.tp);
+}
+
+PerSample without_scores(PerSample bytes) {
+  bytes.per_token_pair = 0;
+  return bytes;
+}
+
+// What a chunk keeps of one micro batch.
+struct ChunkActivations {
+  double kept = 0;
+  double awaiting_weight = 0;
+};
+
+ChunkActivations chunk_activations(const ModelShape& shape, const ChunkContent& content,
+                                   const ActivationSetting& setting, Bytes head) {
+  ChunkActivations chunk;
+  for (int layer = content.first_layer; layer < content.first_layer + content.layers; ++layer) {
+    const LayerActivations activations =
+        layer_activations(shape.blocks[static_cast<std::size_t>(layer)], shape.hidden, setting);
+    chunk.kept += activations.kept.value();
+    chunk.awaiting_weight += activations.awaiting_weight.value();
+  }
+  if (content.embedding)
+    chunk.kept +=
+        on_rank(shape.embedding_activation_bytes, shape.embedding_activation_bytes, setting);
+  if (content.head) chunk.kept += head.value();
+  return chunk;
+}
+
+Bytes head_activations(const ModelShape& shape, const ActivationSetting& setting) {
+  const PerSample& masks = shape.embedding_activation_bytes;
+  return Bytes(
+      on_rank(shape.outside.activation_bytes, shape.outside.whole_activation_bytes, setting) -
+      on_rank(masks, masks, setting));
+}
+
+}  // namespace
+
+std::string_view name_of(Recompute recompute) {
+  switch (recompute) {
+    case Recompute::none:
+      return "none";
+    case Recompute::selective:
+      return "selective";
+    case Recompute::full:
+      return "full";
+  }
+  return "";
+}
+
+Recompute parse_recompute(std::string_view text, const Where& where) {
+  std::vector<std::string> names;
+  for (const Recompute recompute : all_recomputes) {
+    if (name_of(recompute) == text) return recompute;
+    names.emplace_back(name_of(recompute));
+  }
+  fail_unknown(where, "recompute", text, names);
+}
+
+LayerActivations layer_activations(const Cost& block, std::int64_t hidden,
+                                   const ActivationSetting& setting) {
+  const PerSample& bytes = block.activation_bytes;
+  const PerSample& whole = block.whole_activation_bytes;
+  const double all = on_rank(bytes, whole, setting);
+  // Inputs and output gradients h wide, of the two pairs of matrices, are not divided.
+  const PerSample wide = {0, 8.0 * static_cast<double>(hidden), 0};
+  LayerActivations layer;
+  layer.awaiting_weight = Bytes(on_rank(block.matrix_operand_bytes, wide, setting));
+  switch (setting.recompute) {
+    case Recompute::none:
+      layer.kept = Bytes(all);
+      break;
+    case Recompute::selective:
+      layer.kept = Bytes(on_rank(without_scores(bytes), whole, setting));
+      layer.recomputed = Bytes(all) - layer.kept;
+      break;
+    case Recompute::full: {
+      const PerSample input = {0, 2.0 * static_cast<double>(hidden), 0};
+      layer.kept =
+          Bytes(on_rank(input, setting.divides_checkpoints ? PerSample{} : input, setting));
+      layer.recomputed = Bytes(all);
+      break;
+    }
+  }
+  return layer;
+}
+
+std::vector<StageActivations> activation_memory(const ModelShape& shape, const Pipeline& pipeline,
+                                                std::span<const ChunkContent> contents,
+                                                const ActivationSetting& setting) {
+  LAMBCAST_CHECK(contents.size() == static_cast<std::size_t>(pipeline.positions()),
+                 "{} chunks for {}", contents.size(), pipeline.positions());
+  const Bytes head = head_activations(shape, setting);
+  std::vector<StageActivations> stages;
+  for (int stage = 0; stage < pipeline.stages; ++stage) {
+    StageActivations activations;
+    std::vector<double> kept;
+    std::vector<double> awaiting;
+    for (int chunk = 0; chunk < pipeline.chunks; ++chunk) {
+      const ChunkContent& content =
+          contents[static_cast<std::size_t>(pipeline.position(stage, chunk))];
+      const ChunkActivations of_chunk = chunk_activations(shape, content, setting, head);
+      kept.push_back(of_chunk.kept);
+      awaiting.push_back(of_chunk.awaiting_weight);
+      if (content.head) activations.head = head;
+      for (int layer = content.first_layer; layer < content.first_layer + content.layers; ++layer)
+        activations.recomputed = std::max(
+            activations.recomputed,
+            layer_activations(shape.blocks[static_cast<std::size_t>(layer)], shape.hidden, setting)
+                .recomputed);
+    }
+    activations.kept = Bytes(peak_held(stage_slots(pipeline, stage), kept, awaiting));
+    stages.push_back(activations);
+  }
+  return stages;
+}
+
+}  // namespace lambcast::parallel

@@ -1,0 +1,70 @@
+// What a rank keeps from forward to backward passes, by stage of the pipeline.
+//
+// Bytes of a GPT layer and micro batch of b sequences, at 2 bytes per element, dropout masks at 1
+// (Korthikanti et al. 2022, table 2), on t ranks of tensor parallelism; a heads, ffn 4h:
+//   tensor parallel               s b h (10 + 24/t + 5 a s / (h t))
+//   and sequence parallel         s b h (34/t      + 5 a s / (h t))
+//   recompute selective           without the terms in a s: scores are computed again
+//   recompute full                2 s b h, the layer's input (1/t of it with sequence parallelism),
+//                                 and one layer's whole activations while its backward pass runs
+// Attention in one kernel keeps no scores, so that "none" holds what "selective" does. Other shapes
+// follow from their blocks' costs (models/shape/block.h). Context parallelism divides s by c.
+// Outside the layers: embedding masks s b h, last norm and head input 4 s b h, logits 4 s b V / t.
+//
+// Each chunk counts as many micro batches as the schedule keeps in flight there at the fullest
+// moment (peak_held: p - r for 1f1b). Left out: buffers of collectives, workspaces and what the
+// allocator wastes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "models/parallel/parallel_layout.h"
+#include "models/parallel/pipeline_schedule.h"
+#include "models/parallel/stage_split.h"
+#include "models/shape/shape.h"
+#include "sim/base/units.h"
+
+namespace lambcast::parallel {
+
+enum class Recompute { none, selective, full };
+
+std::string_view name_of(Recompute recompute);
+Recompute parse_recompute(std::string_view text, const Where& where);
+
+struct ActivationSetting {
+  int tp = 1;
+  int cp = 1;
+  bool sequence_parallel = false;
+  Recompute recompute = Recompute::none;
+  // Full recomputation divides the inputs it keeps over tp even without sequence parallelism
+  // (Megatron-LM distribute_saved_activations, DeepSpeed partition_activations).
+  bool divides_checkpoints = false;
+  std::int64_t micro_batch = 1;
+  std::int64_t seq_len = 1;
+};
+
+// One micro batch on one layer.
+struct LayerActivations {
+  Bytes kept;             // from its forward to its backward pass
+  Bytes recomputed;       // besides, while its backward pass runs
+  Bytes awaiting_weight;  // from the gradient of its input to that of its weights, if apart
+};
+LayerActivations layer_activations(const Cost& block, std::int64_t hidden,
+                                   const ActivationSetting& setting);
+
+struct StageActivations {
+  Bytes kept;        // by all micro batches in flight, embedding and head included
+  Bytes head;        // of these: last norm, head input and logits of one micro batch
+  Bytes recomputed;  // the largest layer of the stage
+  Bytes total() const { return kept + recomputed; }
+};
+
+// By stage; `contents` by position, for the pipeline.
+std::vector<StageActivations> activation_memory(const ModelShape& shape, const Pipeline& pipeline,
+                                                std::span<const ChunkContent> contents,
+                                                const ActivationSetting& setting);
+
+}  // namespace lambcast::parallel

@@ -1,0 +1,106 @@
+#include "models/parallel/activation_memory.h"
+
+#include <catch2/catch.hpp>
+
+#include "models/shape/load.h"
+
+namespace lambcast::parallel {
+namespace {
+
+constexpr double gpt_width = 12288;
+constexpr double gpt_heads = 96;
+constexpr double gpt_seq = 2048;
+
+}  // namespace
+
+TEST_CASE("activations: the table of Korthikanti et al. 2022, row by row") {
+  const ModelShape shape = load_model("gpt3-175b");
+  const double h = gpt_width;
+  const double s = gpt_seq;
+  const double scores = 5 * gpt_heads * s / h;
+  for (const int t : {1, 2, 8})
+    for (const std::int64_t b : {1, 4}) {
+      CAPTURE(t, b);
+      const double sbh = s * static_cast<double>(b) * h;
+      const auto kept = [&](bool sequence_parallel, Recompute recompute) {
+        return layer_activations(shape.blocks[0], shape.hidden,
+                                 {.tp = t,
+                                  .sequence_parallel = sequence_parallel,
+                                  .recompute = recompute,
+                                  .micro_batch = b,
+                                  .seq_len = 2048})
+                   .kept.value() /
+               sbh;
+      };
+      CHECK(kept(false, Recompute::none) == Approx(10 + 24. / t + scores / t));
+      CHECK(kept(true, Recompute::none) == Approx((34 + scores) / t));
+      CHECK(kept(false, Recompute::selective) == Approx(10 + 24. / t));
+      CHECK(kept(true, Recompute::selective) == Approx(34. / t));
+      CHECK(kept(false, Recompute::full) == Approx(2));
+      CHECK(kept(true, Recompute::full) == Approx(2. / t));
+    }
+}
+
+TEST_CASE("activations: what is computed again is held for one layer") {
+  const ModelShape shape = load_model("gpt3-175b");
+  ActivationSetting setting{.tp = 8, .seq_len = 2048};
+  const auto layer = [&] { return layer_activations(shape.blocks[0], shape.hidden, setting); };
+  const LayerActivations none = layer();
+  CHECK(none.recomputed == Bytes());
+  setting.recompute = Recompute::selective;
+  CHECK((layer().kept + layer().recomputed).value() == Approx(none.kept.value()));
+  setting.recompute = Recompute::full;
+  CHECK(layer().recomputed == none.kept);
+  setting.divides_checkpoints = true;
+  CHECK(layer().kept.value() == Approx(2 * gpt_seq * gpt_width / 8));
+}
+
+TEST_CASE("activations: attention in one kernel makes none and selective alike") {
+  const ModelShape flash =
+      load_model("gpt3-175b", std::vector<ModelOverride>{{"model.flash_attention", "true"}});
+  const ModelShape plain = load_model("gpt3-175b");
+  const ActivationSetting none{.tp = 4, .seq_len = 2048};
+  ActivationSetting selective = none;
+  selective.recompute = Recompute::selective;
+  CHECK(layer_activations(flash.blocks[0], flash.hidden, none).kept ==
+        layer_activations(plain.blocks[0], plain.hidden, selective).kept);
+}
+
+TEST_CASE("activations: context parallelism divides the sequence") {
+  const ModelShape llama = load_model("llama2-70b");
+  const ActivationSetting whole{.tp = 8, .sequence_parallel = true, .seq_len = 4096};
+  ActivationSetting shared = whole;
+  shared.cp = 4;
+  CHECK(layer_activations(llama.blocks[0], llama.hidden, shared).kept.value() * 4 ==
+        Approx(layer_activations(llama.blocks[0], llama.hidden, whole).kept.value()));
+}
+
+TEST_CASE("activations: first and last stage, and one micro batch after another") {
+  const ModelShape shape = load_model("gpt3-175b");
+  const double h = gpt_width;
+  const double s = gpt_seq;
+  const int p = 8;
+  const Pipeline pipeline{PipelineSchedule::one_f_one_b, p, 1, 64};
+  const ActivationSetting setting{
+      .tp = 8, .sequence_parallel = true, .recompute = Recompute::selective, .seq_len = 2048};
+  const auto stages =
+      activation_memory(shape, pipeline, split_stages(SplitMethod::even, 96, p), setting);
+  // Korthikanti et al. 2022, section 4.3: the first stage holds L layers' worth of one micro
+  // batch, and s b h p / t of masks behind the embedding.
+  CHECK(stages[0].kept.value() == Approx(96 * 34 * s * h / 8 + s * h * p / 8));
+  CHECK(stages[1].kept.value() == Approx(7 * 12 * 34 * s * h / 8));
+  const double head = 4 * s * h / 8 + 4 * s * 50257 / 8;
+  CHECK(stages[7].head.value() == Approx(head));
+  CHECK(stages[7].kept.value() == Approx(12 * 34 * s * h / 8 + head));
+  CHECK(stages[0].head == Bytes());
+  CHECK(stages[3].recomputed.value() == Approx(5 * 96 * s * s / 8));
+}
+
+TEST_CASE("activations: names of recomputation") {
+  for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full})
+    CHECK(parse_recompute(name_of(recompute), {}) == recompute);
+  CHECK_THROWS_WITH(parse_recompute("some", {"", 0, "--recompute"}),
+                    Catch::Contains("unknown recompute 'some'"));
+}
+
+}  // namespace lambcast::parallel

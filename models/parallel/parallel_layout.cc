@@ -1,0 +1,189 @@
+#include "models/parallel/parallel_layout.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <vector>
+
+#include "sim/base/check.h"
+
+namespace lambcast::parallel {
+namespace {
+
+// `size` members, each `stride` after the one before: of ranks, slots or nodes.
+struct Level {
+  int stride;
+  int size;
+};
+
+void append(std::vector<Level>& levels, Level next) {
+  if (next.size == 1) return;
+  if (!levels.empty() && levels.back().stride * levels.back().size == next.stride)
+    levels.back().size *= next.size;
+  else
+    levels.push_back(next);
+}
+
+int product(const std::vector<Level>& levels) {
+  int members = 1;
+  for (const Level& level : levels) members *= level.size;
+  return members;
+}
+
+struct Placement {
+  std::vector<Level> slots;  // in the node
+  std::vector<Level> nodes;
+  bool even = true;
+};
+
+// A run of ranks starts at multiples of its extent. It stays inside nodes, or fills its share of
+// each node that it crosses, only if extents and nodes divide one another.
+void place(Level run, int node, int world, Placement& placement) {
+  const int extent = run.stride * run.size;
+  if (run.stride >= node) {
+    placement.even &= run.stride % node == 0;
+    append(placement.nodes, {run.stride / node, run.size});
+  } else if (extent <= node) {
+    placement.even &= node % extent == 0;
+    append(placement.slots, run);
+  } else {
+    const int per_node = (node + run.stride - 1) / run.stride;
+    placement.even &= node % run.stride == 0 && (extent % node == 0 || extent == world);
+    append(placement.slots, {run.stride, per_node});
+    append(placement.nodes, {1, (run.size + per_node - 1) / per_node});
+  }
+}
+
+Placement placement_of(const RankGrid& grid, AxisSet members) {
+  const int world = grid.ranks();
+  std::vector<Level> runs;
+  int stride = 1;
+  for (const Axis axis : grid.order) {
+    if (members.has(axis)) append(runs, {stride, grid.size(axis)});
+    stride *= grid.size(axis);
+  }
+  Placement placement;
+  for (const Level& run : runs) place(run, std::min(grid.gpus_per_node, world), world, placement);
+  placement.even &= placement.slots.size() <= 1 && placement.nodes.size() <= 1;
+  return placement;
+}
+
+RankGrid grid_of(const ParallelLayout& layout, int cp, int ep, int dp) {
+  LAMBCAST_CHECK(layout.gpus_per_node >= 1, "{} GPUs per node", layout.gpus_per_node);
+  LAMBCAST_CHECK(layout.world() <= std::numeric_limits<int>::max(), "{} ranks", layout.world());
+  return {layout.order, {layout.tp, cp, ep, dp, layout.pp}, layout.gpus_per_node};
+}
+
+}  // namespace
+
+std::string_view name_of(Axis axis) {
+  constexpr std::array<std::string_view, axis_count> names = {"tp", "cp", "ep", "dp", "pp"};
+  return names[static_cast<std::size_t>(axis)];
+}
+
+AxisOrder parse_order(std::string_view text, const Where& where) {
+  const auto refuse = [&] {
+    fail_input(where, fmt::format("'{}' is no order of ranks", text),
+               "tp, cp, ep, dp and pp, each once, innermost first, as in tp-cp-ep-dp-pp");
+  };
+  AxisOrder order{};
+  std::size_t found = 0;
+  std::string_view rest = text;
+  while (found < axis_count) {
+    const std::string_view word = rest.substr(0, rest.find('-'));
+    const auto axis = std::find_if(default_order.begin(), default_order.end(),
+                                   [&](Axis a) { return name_of(a) == word; });
+    const auto* const end = order.begin() + found;
+    if (axis == default_order.end() || std::find(order.cbegin(), end, *axis) != end) refuse();
+    order[found++] = *axis;
+    if (word.size() == rest.size()) break;
+    rest.remove_prefix(word.size() + 1);
+    if (found == axis_count) refuse();
+  }
+  if (found < axis_count) refuse();
+  return order;
+}
+
+std::string to_text(const AxisOrder& order) {
+  std::string text;
+  for (const Axis axis : order) text += fmt::format("{}{}", text.empty() ? "" : "-", name_of(axis));
+  return text;
+}
+
+int RankGrid::ranks() const {
+  int product = 1;
+  for (const int axis_size : sizes) product *= axis_size;
+  return product;
+}
+
+RankGrid dense_grid(const ParallelLayout& layout) {
+  return grid_of(layout, layout.cp, 1, layout.dp);
+}
+
+RankGrid expert_grid(const ParallelLayout& layout) {
+  const int ranks = layout.cp * layout.dp;
+  LAMBCAST_CHECK(ranks % layout.ep == 0, "ep {} of cp dp {}", layout.ep, ranks);
+  return grid_of(layout, 1, layout.ep, ranks / layout.ep);
+}
+
+Coordinates coordinates_of(const RankGrid& grid, int rank) {
+  LAMBCAST_CHECK(rank >= 0 && rank < grid.ranks(), "rank {} of {}", rank, grid.ranks());
+  Coordinates coordinates{};
+  for (const Axis axis : grid.order) {
+    coordinates[static_cast<std::size_t>(axis)] = rank % grid.size(axis);
+    rank /= grid.size(axis);
+  }
+  return coordinates;
+}
+
+int rank_of(const RankGrid& grid, const Coordinates& coordinates) {
+  int rank = 0;
+  int stride = 1;
+  for (const Axis axis : grid.order) {
+    rank += coordinates[static_cast<std::size_t>(axis)] * stride;
+    stride *= grid.size(axis);
+  }
+  return rank;
+}
+
+ProcessGroup group(const RankGrid& grid, AxisSet members, AxisSet apart) {
+  const Placement placement = placement_of(grid, members);
+  ProcessGroup result;
+  for (const Axis axis : grid.order)
+    if (members.has(axis)) result.ranks *= grid.size(axis);
+  result.per_node = product(placement.slots);
+  if (!placement.slots.empty()) result.stride = placement.slots.front().stride;
+  if (!placement.nodes.empty()) result.node_stride = placement.nodes.front().stride;
+  const int callers = product(placement_of(grid, AxisSet::all().without(apart)).slots);
+  result.siblings = std::max(1, callers / result.per_node);
+  return result;
+}
+
+bool lies_evenly(const RankGrid& grid, AxisSet members) { return placement_of(grid, members).even; }
+
+ProcessGroup stage_pair(const RankGrid& grid, int from_stage, int to_stage) {
+  const auto rank_of_stage = [&](int stage) {
+    LAMBCAST_CHECK(stage >= 0 && stage < grid.size(Axis::pp), "stage {}", stage);
+    Coordinates coordinates{};
+    coordinates[static_cast<std::size_t>(Axis::pp)] = stage;
+    return rank_of(grid, coordinates);
+  };
+  const int from = rank_of_stage(from_stage);
+  const int to = rank_of_stage(to_stage);
+  ProcessGroup pair;
+  pair.siblings = group(grid, AxisSet::all().without({Axis::pp})).per_node;
+  if (from == to) return pair;
+  pair.ranks = 2;
+  const int nodes = std::abs(to / grid.gpus_per_node - from / grid.gpus_per_node);
+  if (nodes == 0) {
+    pair.per_node = 2;
+    pair.stride = std::abs(to - from);
+  } else {
+    pair.node_stride = nodes;
+  }
+  return pair;
+}
+
+}  // namespace lambcast::parallel

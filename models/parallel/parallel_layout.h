@@ -1,0 +1,108 @@
+// How the ranks of a job are numbered over the axes of parallelism, hence where every process
+// group lies.
+//
+// A rank is a number in a mixed radix, the innermost axis first. Megatron-LM's order tp-cp-ep-dp-pp
+// (core/parallel_state.py, RankGenerator; DeepSpeed's ['pipe', 'data', 'model'] is the same):
+//   rank = tp_i + tp (cp_i + cp (dp_i + dp pp_i))
+// Colossal-AI puts data parallelism outermost (HybridParallelPlugin, dp_outside): tp-cp-ep-pp-dp.
+// Ranks fill nodes in order: rank r is GPU r mod gpus_per_node of node r / gpus_per_node.
+//
+// Experts lie on a grid of their own over the same ranks: there cp is 1 and
+// dp_expert = cp dp / ep, with tensor parallelism as in the dense layers. So ep adds no ranks:
+//   world = tp cp dp pp
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+#include "sim/base/error.h"
+#include "sim/collectives/process_group.h"
+
+namespace lambcast::parallel {
+
+// Tensor, context, expert, data and pipeline parallelism.
+enum class Axis { tp, cp, ep, dp, pp };
+inline constexpr std::size_t axis_count = 5;
+
+std::string_view name_of(Axis axis);
+
+// Innermost first.
+using AxisOrder = std::array<Axis, axis_count>;
+inline constexpr AxisOrder default_order = {Axis::tp, Axis::cp, Axis::ep, Axis::dp, Axis::pp};
+
+// "tp-cp-ep-dp-pp": each axis once, innermost first. Throws Error (usage).
+AxisOrder parse_order(std::string_view text, const Where& where);
+std::string to_text(const AxisOrder& order);
+
+class AxisSet {
+ public:
+  constexpr AxisSet(std::initializer_list<Axis> axes) {
+    for (const Axis axis : axes) bits_ |= bit(axis);
+  }
+  static constexpr AxisSet all() { return {Axis::tp, Axis::cp, Axis::ep, Axis::dp, Axis::pp}; }
+  constexpr bool has(Axis axis) const { return (bits_ & bit(axis)) != 0; }
+  constexpr AxisSet without(AxisSet others) const {
+    AxisSet left = *this;
+    left.bits_ &= ~others.bits_;
+    return left;
+  }
+
+ private:
+  static constexpr unsigned bit(Axis axis) { return 1U << static_cast<unsigned>(axis); }
+  unsigned bits_ = 0;
+};
+
+struct ParallelLayout {
+  int tp = 1;
+  int cp = 1;
+  int ep = 1;
+  int dp = 1;
+  int pp = 1;
+  int virtual_stages = 1;  // chunks of layers per pipeline stage
+  int gpus_per_node = 1;
+  AxisOrder order = default_order;
+
+  std::int64_t world() const { return std::int64_t{tp} * cp * dp * pp; }
+};
+
+// The ranks as points, axis by axis.
+struct RankGrid {
+  AxisOrder order = default_order;
+  std::array<int, axis_count> sizes = {1, 1, 1, 1, 1};  // by Axis
+  int gpus_per_node = 1;
+
+  int size(Axis axis) const { return sizes[static_cast<std::size_t>(axis)]; }
+  int ranks() const;
+};
+
+RankGrid dense_grid(const ParallelLayout& layout);   // ep is 1
+RankGrid expert_grid(const ParallelLayout& layout);  // cp is 1, dp is cp dp / ep, which is whole
+
+using Coordinates = std::array<int, axis_count>;  // by Axis
+Coordinates coordinates_of(const RankGrid& grid, int rank);
+int rank_of(const RankGrid& grid, const Coordinates& coordinates);
+
+// The group of ranks that differ in `members` alone, as in
+//   {tp}      activations of tensor parallelism      {dp, cp}  gradients
+//   {tp, pp}  norms and overflow of one model copy   {cp}      keys and values
+// Its siblings are the groups alike on the same nodes, less those that differ in `apart`: axes
+// whose ranks make the call at other times, as stages of a pipeline reduce their gradients.
+//
+// Where lies_evenly() is false the group of rank 0 stands for all, and a second stride inside the
+// node or between nodes is taken as the first.
+ProcessGroup group(const RankGrid& grid, AxisSet members, AxisSet apart = {});
+
+// Whether member i of every group lies in the slot and on the node that group() says, counted from
+// the group's first member: false where groups straddle nodes (tp 3 on 8 GPUs), or lie at two
+// distances (dp and cp with pp between them).
+bool lies_evenly(const RankGrid& grid, AxisSet members);
+
+// A rank of one pipeline stage and its like in another: neighbours that pass activations, or first
+// and last stage that sum the gradient of a tied embedding. Siblings are the other ranks of the
+// stage on the same node. A single rank where both are the same stage.
+ProcessGroup stage_pair(const RankGrid& grid, int from_stage, int to_stage);
+
+}  // namespace lambcast::parallel

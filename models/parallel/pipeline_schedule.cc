@@ -1,0 +1,257 @@
+#include "models/parallel/pipeline_schedule.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "sim/base/check.h"
+
+namespace lambcast::parallel {
+namespace {
+
+using Slots = std::vector<PipelineSlot>;
+
+PipelineSlot slot(SlotKind kind, int chunk, int micro_batch) {
+  return {kind, static_cast<std::uint8_t>(chunk), micro_batch};
+}
+
+Slots gpipe(const Pipeline& pipeline) {
+  Slots slots;
+  for (int i = 0; i < pipeline.micro_batches; ++i) slots.push_back(slot(SlotKind::forward, 0, i));
+  for (int i = pipeline.micro_batches; i-- > 0;) slots.push_back(slot(SlotKind::backward, 0, i));
+  return slots;
+}
+
+// The k-th pass of a stage over chunks: G micro batches of the first chunk, the same of the next.
+PipelineSlot interleaved_pass(const Pipeline& pipeline, SlotKind kind, int pass) {
+  const int round = pipeline.stages * pipeline.chunks;
+  const int first = pass / round * pipeline.stages;
+  const int size =
+      std::min(pipeline.stages, pipeline.micro_batches - first);  // the last is shorter
+  const int within = pass - first * pipeline.chunks;
+  const int chunk = within / size;
+  return slot(kind, kind == SlotKind::forward ? chunk : pipeline.chunks - 1 - chunk,
+              first + within % size);
+}
+
+// 1f1b is the case of one chunk.
+Slots interleaved(const Pipeline& pipeline, int ahead) {
+  const int passes = pipeline.micro_batches * pipeline.chunks;
+  const int warm_up = std::min(passes, ahead);
+  Slots slots;
+  slots.reserve(2 * static_cast<std::size_t>(passes));
+  for (int pass = 0; pass < passes + warm_up; ++pass) {
+    if (pass < passes) slots.push_back(interleaved_pass(pipeline, SlotKind::forward, pass));
+    if (pass >= warm_up)
+      slots.push_back(interleaved_pass(pipeline, SlotKind::backward, pass - warm_up));
+  }
+  return slots;
+}
+
+// `warm_up` forward slots, then B, the W of `lag` micro batches before, and one forward more.
+Slots zero_bubble(int micro_batches, int warm_up, int lag) {
+  Slots slots;
+  slots.reserve(3 * static_cast<std::size_t>(micro_batches));
+  const auto add = [&](SlotKind kind, int micro_batch) {
+    if (micro_batch >= 0 && micro_batch < micro_batches)
+      slots.push_back(slot(kind, 0, micro_batch));
+  };
+  for (int i = 0; i < std::min(warm_up, micro_batches); ++i) add(SlotKind::forward, i);
+  for (int i = 0; i < micro_batches + lag; ++i) {
+    add(SlotKind::input_gradient, i);
+    add(SlotKind::weight_gradient, i - lag);
+    add(SlotKind::forward, i + warm_up);
+  }
+  return slots;
+}
+
+// Counts micro batches per kind and chunk, and leaves out those beyond the last.
+class VeeStage {
+ public:
+  explicit VeeStage(int micro_batches) : micro_batches_(micro_batches) {}
+
+  void add(SlotKind kind, int chunk) {
+    const int micro_batch = next(kind, chunk)++;
+    if (micro_batch < micro_batches_) slots_.push_back(slot(kind, chunk, micro_batch));
+  }
+  void forward(int chunk) { add(SlotKind::forward, chunk); }
+  void backward(int chunk) {
+    add(SlotKind::input_gradient, chunk);
+    add(SlotKind::weight_gradient, chunk);
+  }
+  void remaining_weights(int chunk) {
+    while (next(SlotKind::weight_gradient, chunk) < next(SlotKind::input_gradient, chunk))
+      add(SlotKind::weight_gradient, chunk);
+  }
+  int& next(SlotKind kind, int chunk) {
+    return next_[static_cast<std::size_t>(kind)][static_cast<std::size_t>(chunk)];
+  }
+  Slots slots() && { return std::move(slots_); }
+
+ private:
+  int micro_batches_;
+  std::array<std::array<int, 2>, 4> next_{};  // by kind and chunk
+  Slots slots_;
+};
+
+Slots vee(const Pipeline& pipeline, int stage) {
+  // The order is that of a full pipeline, less the micro batches that there are not.
+  const int full = std::max(pipeline.micro_batches, 2 * pipeline.stages - 1);
+  VeeStage out(pipeline.micro_batches);
+  for (int i = 0; i < 2 * (pipeline.stages - stage) - 1; ++i) out.forward(0);
+  for (int i = 0; i < stage; ++i) {
+    out.forward(1);
+    out.forward(0);
+  }
+  for (int i = stage; i < pipeline.stages; ++i) {
+    out.forward(1);
+    out.backward(1);
+  }
+  const int& first = out.next(SlotKind::forward, 0);
+  const int& second = out.next(SlotKind::forward, 1);
+  while (first < full || second < first) {
+    if (first < full) out.forward(0);
+    out.backward(0);
+    out.forward(1);
+    out.backward(1);
+  }
+  // Inputs first, for the other stages wait for them.
+  for (int i = 0; i < stage; ++i) {
+    out.add(SlotKind::input_gradient, 0);
+    out.add(SlotKind::input_gradient, 1);
+  }
+  for (int i = stage; i < pipeline.stages; ++i) out.backward(0);
+  out.remaining_weights(1);
+  out.remaining_weights(0);
+  return std::move(out).slots();
+}
+
+constexpr PipelineSchedule all_schedules[] = {
+    PipelineSchedule::gpipe, PipelineSchedule::one_f_one_b, PipelineSchedule::interleaved,
+    PipelineSchedule::zb1p,  PipelineSchedule::zb2p,        PipelineSchedule::zbv};
+
+}  // namespace
+
+std::string_view name_of(PipelineSchedule schedule) {
+  switch (schedule) {
+    case PipelineSchedule::gpipe:
+      return "gpipe";
+    case PipelineSchedule::one_f_one_b:
+      return "1f1b";
+    case PipelineSchedule::interleaved:
+      return "interleaved";
+    case PipelineSchedule::zb1p:
+      return "zb1p";
+    case PipelineSchedule::zb2p:
+      return "zb2p";
+    case PipelineSchedule::zbv:
+      return "zbv";
+  }
+  return "";
+}
+
+const std::vector<std::string>& pipeline_schedule_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> list;
+    for (const PipelineSchedule schedule : all_schedules) list.emplace_back(name_of(schedule));
+    return list;
+  }();
+  return names;
+}
+
+PipelineSchedule parse_pipeline_schedule(std::string_view text, const Where& where) {
+  for (const PipelineSchedule schedule : all_schedules)
+    if (name_of(schedule) == text) return schedule;
+  fail_unknown(where, "pipeline schedule", text, pipeline_schedule_names());
+}
+
+bool splits_backward(PipelineSchedule schedule) {
+  return schedule == PipelineSchedule::zb1p || schedule == PipelineSchedule::zb2p ||
+         schedule == PipelineSchedule::zbv;
+}
+
+int Pipeline::position(int stage, int chunk) const {
+  if (schedule == PipelineSchedule::zbv && chunk == 1) return 2 * stages - 1 - stage;
+  return chunk * stages + stage;
+}
+
+int Pipeline::chunk_at(int position) const { return position / stages; }
+
+int Pipeline::stage_at(int position) const {
+  if (schedule == PipelineSchedule::zbv && position >= stages) return 2 * stages - 1 - position;
+  return position % stages;
+}
+
+std::string refusal(const Pipeline& pipeline) {
+  const auto [schedule, stages, chunks, micro_batches] = pipeline;
+  if (stages < 1 || chunks < 1 || micro_batches < 1)
+    return fmt::format("{} stages, {} chunks and {} micro batches make no pipeline", stages, chunks,
+                       micro_batches);
+  if (chunks > max_chunks) return fmt::format("more than {} chunks per stage", max_chunks);
+  if (schedule == PipelineSchedule::zbv && chunks != 2)
+    return fmt::format("zbv has 2 chunks per stage, not {}", chunks);
+  if (schedule != PipelineSchedule::interleaved && schedule != PipelineSchedule::zbv && chunks != 1)
+    return fmt::format("{} has one chunk per stage, not {}", name_of(schedule), chunks);
+  if (schedule != PipelineSchedule::interleaved || stages == 1 || chunks == 1) return "";
+  // Megatron-LM refuses a last group of fewer micro batches than stages: they would wait for one
+  // another.
+  if (micro_batches % stages != 0)
+    return fmt::format("interleaved needs micro batches ({}) divisible by pp {}", micro_batches,
+                       stages);
+  return "";
+}
+
+std::vector<PipelineSlot> stage_slots(const Pipeline& pipeline, int stage) {
+  const std::string why_not = refusal(pipeline);
+  LAMBCAST_CHECK(why_not.empty(), "{}", why_not);
+  LAMBCAST_CHECK(stage >= 0 && stage < pipeline.stages, "stage {} of {}", stage, pipeline.stages);
+  const int after = pipeline.stages - 1 - stage;
+  switch (pipeline.schedule) {
+    case PipelineSchedule::gpipe:
+      return gpipe(pipeline);
+    case PipelineSchedule::one_f_one_b:
+      return interleaved(pipeline, after);
+    case PipelineSchedule::interleaved:
+      return interleaved(pipeline, pipeline.chunks == 1
+                                       ? after
+                                       : 2 * after + (pipeline.chunks - 1) * pipeline.stages);
+    case PipelineSchedule::zb1p:
+      return zero_bubble(pipeline.micro_batches, after + 1, stage);
+    case PipelineSchedule::zb2p:
+      return zero_bubble(pipeline.micro_batches, 2 * after + 1, 2 * stage);
+    case PipelineSchedule::zbv:
+      return vee(pipeline, stage);
+  }
+  return {};
+}
+
+std::vector<std::vector<PipelineSlot>> pipeline_slots(const Pipeline& pipeline) {
+  std::vector<std::vector<PipelineSlot>> slots;
+  for (int stage = 0; stage < pipeline.stages; ++stage)
+    slots.push_back(stage_slots(pipeline, stage));
+  return slots;
+}
+
+double peak_held(std::span<const PipelineSlot> slots, std::span<const double> held,
+                 std::span<const double> awaiting_weight) {
+  double now = 0;
+  double peak = 0;
+  for (const PipelineSlot& slot : slots) {
+    const std::size_t chunk = slot.chunk;
+    if (slot.kind == SlotKind::forward) now += held[chunk];
+    peak = std::max(peak, now);
+    if (slot.kind == SlotKind::backward) now -= held[chunk];
+    if (slot.kind == SlotKind::input_gradient) now -= held[chunk] - awaiting_weight[chunk];
+    if (slot.kind == SlotKind::weight_gradient) now -= awaiting_weight[chunk];
+  }
+  return peak;
+}
+
+int in_flight(const Pipeline& pipeline, int stage) {
+  const std::vector<double> one(static_cast<std::size_t>(pipeline.chunks), 1.0);
+  return static_cast<int>(peak_held(stage_slots(pipeline, stage), one, one));
+}
+
+}  // namespace lambcast::parallel

@@ -1,0 +1,86 @@
+// What each pipeline stage does, in which order: forward, backward and weight-gradient slots as
+// pure data, without durations. pipeline_time.h replays them.
+//
+//   gpipe        all forward, then all backward, the last micro batch first (Huang et al. 2019)
+//   1f1b         p - r - 1 forward first, then one forward, one backward (PipeDream-flush,
+//                Narayanan et al. 2021, figure 4; DeepSpeed runtime/pipe/schedule.py)
+//   interleaved  1f1b over v chunks of layers per stage; min(m v, 2 (p - r - 1) + (v - 1) G)
+//                forward first, G = p micro batches of a chunk at a time (Megatron-LM
+//                core/pipeline_parallel/schedules.py, get_pp_rank_microbatches)
+//   zb1p, zb2p   backward in two: B the gradient of the input, which the stage before waits for,
+//                and W that of the weights, which nobody does (Qi et al. 2024, ZB-H1 and ZB-H2,
+//                figures 2 and 3). Stage r: p - r forward first and W r micro batches behind B;
+//                2 (p - r) - 1 forward first and W 2 r behind
+//   zbv          two chunks per stage, the second in reverse order of stages (Qi et al. 2024,
+//                section 6; PyTorch distributed/pipelining/schedules.py, ScheduleZBVZeroBubble)
+//
+// With forward, backward, B and W of a micro batch on a stage taking tf, tb = tB + tW, the idle
+// time of a stage is
+//   gpipe, 1f1b  (p - 1)(tf + tb)        interleaved  (p - 1)(tf + tb) / v
+//   zb1p  (p - 1)(tf + tB - tW)          zb2p  (p - 1)(tf + tB - 2 tW)      zbv  0 if all equal
+// zb1p, zb2p and zbv count idle time from a stage's first slot to its last: their optimizer steps
+// are not synchronised (section 4 there). zb2p and zbv need m >= 2 p to reach it.
+//
+// r is the stage from 0 to p - 1, m the micro batches of a step, v the chunks per stage.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/error.h"
+
+namespace lambcast::parallel {
+
+enum class PipelineSchedule { gpipe, one_f_one_b, interleaved, zb1p, zb2p, zbv };
+
+std::string_view name_of(PipelineSchedule schedule);  // "1f1b"
+const std::vector<std::string>& pipeline_schedule_names();
+PipelineSchedule parse_pipeline_schedule(std::string_view text, const Where& where);
+
+// Whether it computes the gradients of inputs and weights in slots of their own.
+bool splits_backward(PipelineSchedule schedule);
+
+struct Pipeline {
+  PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
+  int stages = 1;
+  int chunks = 1;  // per stage: 1; any for interleaved; 2 for zbv
+  int micro_batches = 1;
+
+  // A chunk's place among all, in the order of a forward pass, and the other way round.
+  int position(int stage, int chunk) const;
+  int stage_at(int position) const;
+  int chunk_at(int position) const;
+  int positions() const { return stages * chunks; }
+};
+
+// Why the schedule cannot run, as a sentence without its place; empty if it can.
+std::string refusal(const Pipeline& pipeline);
+
+enum class SlotKind : std::uint8_t { forward, backward, input_gradient, weight_gradient };
+
+struct PipelineSlot {
+  SlotKind kind = SlotKind::forward;
+  std::uint8_t chunk = 0;
+  std::int32_t micro_batch = 0;
+  friend bool operator==(const PipelineSlot&, const PipelineSlot&) = default;
+};
+inline constexpr int max_chunks = 256;
+
+// In the order in which the stage runs them; by stage. The pipeline must not be refused.
+std::vector<PipelineSlot> stage_slots(const Pipeline& pipeline, int stage);
+std::vector<std::vector<PipelineSlot>> pipeline_slots(const Pipeline& pipeline);
+
+// The most that a stage keeps at once for backward passes to come. A micro batch weighs held[chunk]
+// from its forward slot to the end of its backward or input gradient, and then
+// awaiting_weight[chunk] to the end of its weight gradient (the inputs and output gradients of its
+// matrices, 32 s b h of 34 s b h + 5 a s^2 b bytes in a GPT layer; Qi et al. 2024, table 1).
+double peak_held(std::span<const PipelineSlot> slots, std::span<const double> held,
+                 std::span<const double> awaiting_weight);
+
+// The same in micro batches of a chunk, each as 1.
+int in_flight(const Pipeline& pipeline, int stage);
+
+}  // namespace lambcast::parallel

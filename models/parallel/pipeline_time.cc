@@ -1,0 +1,187 @@
+#include "models/parallel/pipeline_time.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "sim/base/check.h"
+
+namespace lambcast::parallel {
+namespace {
+
+using Picoseconds = std::int64_t;
+constexpr Picoseconds never = -1;
+
+// Where a stage stands in its order.
+struct Cursor {
+  std::vector<PipelineSlot> slots;
+  std::size_t next = 0;
+  Picoseconds free_at = 0;
+  Picoseconds first_start = never;
+  Picoseconds busy = 0;
+  Picoseconds sending = 0;
+  std::vector<SlotTime> last_gradient;
+  std::vector<SlotTime> times;
+};
+
+class Replay {
+ public:
+  Replay(const Pipeline& pipeline, std::span<const ChunkTimes> times, Transfers transfers,
+         Detail detail)
+      : pipeline_(pipeline),
+        times_(times),
+        exposed_(transfers == Transfers::exposed),
+        detail_(detail),
+        forward_(arrivals(), never),
+        backward_(arrivals(), never) {
+    for (int stage = 0; stage < pipeline.stages; ++stage) {
+      Cursor cursor;
+      cursor.slots = stage_slots(pipeline, stage);
+      cursor.last_gradient.resize(static_cast<std::size_t>(pipeline.chunks));
+      cursors_.push_back(std::move(cursor));
+    }
+    // The first position has its input, the last has the gradient of its output.
+    std::fill_n(forward_.begin(), pipeline.micro_batches, 0);
+    std::fill_n(backward_.end() - pipeline.micro_batches, pipeline.micro_batches, 0);
+  }
+
+  void run() {
+    for (int stage = pipeline_.stages; stage-- > 0;) runnable_.push_back(stage);
+    while (!runnable_.empty()) {
+      const int stage = runnable_.back();
+      runnable_.pop_back();
+      advance(stage);
+    }
+    for (const Cursor& cursor : cursors_)
+      LAMBCAST_CHECK(cursor.next == cursor.slots.size(), "stages wait for one another");
+  }
+
+  PipelineTime result() {
+    PipelineTime result;
+    for (Cursor& cursor : cursors_) {
+      const auto time = [](Picoseconds ps) { return Duration::picoseconds(ps); };
+      result.stages.push_back({time(cursor.first_start), time(cursor.free_at), time(cursor.busy),
+                               time(cursor.sending), std::move(cursor.last_gradient)});
+      result.makespan = std::max(result.makespan, time(cursor.free_at));
+      if (detail_ == Detail::slots) result.slots.push_back(std::move(cursor.times));
+    }
+    return result;
+  }
+
+ private:
+  std::size_t arrivals() const {
+    return static_cast<std::size_t>(pipeline_.positions()) *
+           static_cast<std::size_t>(pipeline_.micro_batches);
+  }
+
+  std::size_t index(int position, int micro_batch) const {
+    return static_cast<std::size_t>(position) * static_cast<std::size_t>(pipeline_.micro_batches) +
+           static_cast<std::size_t>(micro_batch);
+  }
+
+  // When the slot's input is there; `never` if it is not known yet.
+  Picoseconds arrival(const PipelineSlot& slot, int position) const {
+    switch (slot.kind) {
+      case SlotKind::forward:
+        return forward_[index(position, slot.micro_batch)];
+      case SlotKind::backward:
+      case SlotKind::input_gradient:
+        return backward_[index(position, slot.micro_batch)];
+      case SlotKind::weight_gradient:
+        return 0;  // the stage's own input gradient, which precedes it
+    }
+    return never;
+  }
+
+  static Duration time_of(const PipelineSlot& slot, const ChunkTimes& times) {
+    switch (slot.kind) {
+      case SlotKind::forward:
+        return times.forward;
+      case SlotKind::backward:
+        return times.backward;
+      case SlotKind::input_gradient:
+        return times.input_gradient;
+      case SlotKind::weight_gradient:
+        return times.weight_gradient;
+    }
+    return {};
+  }
+
+  void advance(int stage) {
+    Cursor& cursor = cursors_[static_cast<std::size_t>(stage)];
+    for (; cursor.next < cursor.slots.size(); ++cursor.next) {
+      const PipelineSlot& slot = cursor.slots[cursor.next];
+      const int position = pipeline_.position(stage, slot.chunk);
+      const ChunkTimes& times = times_[static_cast<std::size_t>(position)];
+      const Picoseconds input = arrival(slot, position);
+      if (input == never) return;
+      const Picoseconds start = std::max(cursor.free_at, input);
+      const Picoseconds duration = time_of(slot, times).ps();
+      const Picoseconds end = start + duration;
+      if (cursor.first_start == never) cursor.first_start = start;
+      cursor.busy += duration;
+      cursor.free_at = end;
+      const SlotTime span{Duration::picoseconds(start), Duration::picoseconds(end)};
+      if (slot.kind == SlotKind::backward || slot.kind == SlotKind::weight_gradient)
+        cursor.last_gradient[slot.chunk] = span;
+      if (detail_ == Detail::slots) cursor.times.push_back(span);
+      send(stage, position, slot, times, cursor);
+    }
+  }
+
+  void send(int stage, int position, const PipelineSlot& slot, const ChunkTimes& times,
+            Cursor& cursor) {
+    if (slot.kind == SlotKind::weight_gradient) return;
+    const bool forward = slot.kind == SlotKind::forward;
+    const int target = forward ? position + 1 : position - 1;
+    if (target < 0 || target == pipeline_.positions()) return;
+    const int receiver = pipeline_.stage_at(target);
+    const Picoseconds transfer =
+        receiver == stage ? 0 : (forward ? times.send_forward : times.send_backward).ps();
+    std::vector<Picoseconds>& arrivals = forward ? forward_ : backward_;
+    arrivals[index(target, slot.micro_batch)] = cursor.free_at + transfer;
+    if (exposed_) {
+      cursor.free_at += transfer;
+      cursor.sending += transfer;
+    }
+    wake(receiver, target, slot);
+  }
+
+  // Only a stage that stopped for just this input can go on now.
+  void wake(int receiver, int target, const PipelineSlot& sent) {
+    const Cursor& cursor = cursors_[static_cast<std::size_t>(receiver)];
+    if (cursor.next == cursor.slots.size()) return;
+    const PipelineSlot& awaited = cursor.slots[cursor.next];
+    if (awaited.micro_batch == sent.micro_batch && awaited.kind == sent.kind &&
+        pipeline_.position(receiver, awaited.chunk) == target)
+      runnable_.push_back(receiver);
+  }
+
+  const Pipeline& pipeline_;
+  std::span<const ChunkTimes> times_;
+  bool exposed_;
+  Detail detail_;
+  std::vector<Picoseconds> forward_;  // arrivals by position and micro batch
+  std::vector<Picoseconds> backward_;
+  std::vector<Cursor> cursors_;
+  std::vector<int> runnable_;
+};
+
+}  // namespace
+
+Duration PipelineTime::longest_stage() const {
+  Duration longest;
+  for (const StageTime& stage : stages)
+    longest = std::max(longest, stage.last_end - stage.first_start);
+  return longest;
+}
+
+PipelineTime pipeline_time(const Pipeline& pipeline, std::span<const ChunkTimes> times,
+                           Transfers transfers, Detail detail) {
+  LAMBCAST_CHECK(times.size() == static_cast<std::size_t>(pipeline.positions()),
+                 "times of {} positions for {}", times.size(), pipeline.positions());
+  Replay replay(pipeline, times, transfers, detail);
+  replay.run();
+  return replay.result();
+}
+
+}  // namespace lambcast::parallel

@@ -1,0 +1,107 @@
+#include "models/parallel/rank_parameters.h"
+
+#include <algorithm>
+
+#include "sim/base/check.h"
+
+namespace lambcast::parallel {
+namespace {
+
+constexpr std::int64_t vocabulary_multiple = 128;  // times tp; Megatron-LM's default
+
+double padded_share(std::int64_t vocab, int tp) {
+  if (tp == 1) return 1;
+  const std::int64_t multiple = vocabulary_multiple * tp;
+  const std::int64_t padded = (vocab + multiple - 1) / multiple * multiple;
+  return static_cast<double>(padded) / static_cast<double>(vocab) / tp;
+}
+
+// Adds a tensor's elements on one rank.
+void add(const Tensor& tensor, const ModelShape& shape, const ParallelLayout& layout,
+         RankParameters& chunk) {
+  const auto elements = static_cast<double>(tensor.elements);
+  if (tensor.expert) {
+    chunk.experts += elements / layout.ep / layout.tp;
+    return;
+  }
+  switch (tensor.split) {
+    case TensorSplit::replicated:
+      chunk.whole += elements;
+      return;
+    case TensorSplit::split:
+      chunk.divided += elements / layout.tp;
+      return;
+    case TensorSplit::key_value:
+      chunk.divided +=
+          elements / static_cast<double>(std::min<std::int64_t>(layout.tp, shape.kv_heads));
+      return;
+    case TensorSplit::vocabulary:
+      chunk.vocabulary += elements * padded_share(shape.vocab, layout.tp);
+      chunk.divided += elements * padded_share(shape.vocab, layout.tp);
+      return;
+  }
+}
+
+bool is_vocabulary_matrix(const Tensor& tensor, const ModelShape& shape) {
+  return tensor.split == TensorSplit::vocabulary && tensor.elements >= shape.vocab * shape.hidden;
+}
+
+template <typename Predicate>
+std::size_t position_where(std::span<const ChunkContent> contents, Predicate predicate) {
+  const auto found = std::find_if(contents.begin(), contents.end(), predicate);
+  LAMBCAST_CHECK(found != contents.end(), "no chunk of {} has it", contents.size());
+  return static_cast<std::size_t>(found - contents.begin());
+}
+
+}  // namespace
+
+RankParameters& RankParameters::operator+=(const RankParameters& other) {
+  divided += other.divided;
+  whole += other.whole;
+  experts += other.experts;
+  tied += other.tied;
+  vocabulary += other.vocabulary;
+  return *this;
+}
+
+bool has_tied_head(const ModelShape& shape) {
+  return std::count_if(shape.tensors.begin(), shape.tensors.end(), [&](const Tensor& tensor) {
+           return is_vocabulary_matrix(tensor, shape);
+         }) == 1;
+}
+
+std::vector<RankParameters> rank_parameters(const ModelShape& shape, const ParallelLayout& layout,
+                                            const Pipeline& pipeline,
+                                            std::span<const ChunkContent> contents) {
+  const std::size_t first = position_where(contents, [](const auto& c) { return c.embedding; });
+  const std::size_t last = position_where(contents, [](const auto& c) { return c.head; });
+  std::vector<std::size_t> position_of_layer;
+  for (std::size_t position = 0; position < contents.size(); ++position)
+    position_of_layer.insert(position_of_layer.end(),
+                             static_cast<std::size_t>(contents[position].layers), position);
+  LAMBCAST_CHECK(position_of_layer.size() == static_cast<std::size_t>(shape.layers),
+                 "{} of {} layers are split", position_of_layer.size(), shape.layers);
+
+  std::vector<RankParameters> chunks(contents.size());
+  bool before_blocks = true;
+  for (const Tensor& tensor : shape.tensors) {
+    before_blocks &= tensor.layer < 0;
+    const std::size_t position = tensor.layer >= 0
+                                     ? position_of_layer[static_cast<std::size_t>(tensor.layer)]
+                                     : (before_blocks ? first : last);
+    add(tensor, shape, layout, chunks[position]);
+  }
+  const bool apart =
+      pipeline.stage_at(static_cast<int>(first)) != pipeline.stage_at(static_cast<int>(last));
+  if (has_tied_head(shape) && apart) {
+    const double copy =
+        static_cast<double>(shape.vocab * shape.hidden) * padded_share(shape.vocab, layout.tp);
+    chunks[first].tied = copy;
+    chunks[last].tied = copy;
+    chunks[last].divided += copy;
+    chunks[last].vocabulary += copy;
+  }
+  return chunks;
+}
+
+}  // namespace lambcast::parallel

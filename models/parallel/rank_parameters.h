@@ -1,0 +1,48 @@
+// The parameters that one rank holds, chunk by chunk, and who must sum their gradients with whom.
+//
+// For a GPT of width h on t ranks of tensor parallelism (Megatron-LM; Narayanan et al. 2021):
+//   per layer        (12 h^2 + 7 h) / t + 6 h
+//   first chunk      V h / t + s_max h more (token and position embedding)
+//   last chunk       2 h more (last norm), and V h / t again where the head is the embedding's
+//                    copy on another stage; a head of its own is V h / t
+// V is padded to a multiple of 128 t when t > 1 (Megatron-LM, _vocab_size_with_padding).
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "models/parallel/parallel_layout.h"
+#include "models/parallel/pipeline_schedule.h"
+#include "models/parallel/stage_split.h"
+#include "models/shape/shape.h"
+
+namespace lambcast::parallel {
+
+struct RankParameters {
+  // Held by one rank of tensor parallelism; gradients summed over dp and cp.
+  double divided = 0;
+  // Held by all alike; with sequence parallelism each sees s / t tokens of them, and their
+  // gradients are summed over tp too.
+  double whole = 0;
+  // Of the rank's experts; gradients summed over the ranks with the same experts.
+  double experts = 0;
+  // Of `divided`: embedding and head that are one tensor on two stages, whose gradients the first
+  // and last stage sum.
+  double tied = 0;
+  // Of `divided`: rows of the vocabulary.
+  double vocabulary = 0;
+
+  double total() const { return divided + whole + experts; }
+  RankParameters& operator+=(const RankParameters& other);  // of another chunk
+};
+
+// The model's head is its embedding, transposed.
+bool has_tied_head(const ModelShape& shape);
+
+// By position; `contents` from split_stages() for the pipeline. Tensors outside the blocks belong
+// to the first chunk if they are registered before the blocks, else to the last.
+std::vector<RankParameters> rank_parameters(const ModelShape& shape, const ParallelLayout& layout,
+                                            const Pipeline& pipeline,
+                                            std::span<const ChunkContent> contents);
+
+}  // namespace lambcast::parallel

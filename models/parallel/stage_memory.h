@@ -1,0 +1,30 @@
+// What a rank of each pipeline stage holds at its fullest: states and activations together.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "models/parallel/activation_memory.h"
+#include "models/parallel/state_memory.h"
+
+namespace lambcast::parallel {
+
+struct StageMemory {
+  StateMemory states;
+  StageActivations activations;
+
+  Bytes total() const { return states.total() + activations.total(); }
+  // "weights", "gradients", "optimizer", "activations", "recomputed"; those that are not zero.
+  std::vector<std::pair<std::string_view, Bytes>> parts() const;
+};
+
+// tp and cp of `setting` are those of the layout.
+std::vector<StageMemory> memory_by_stage(const ModelShape& shape, const ParallelLayout& layout,
+                                         const Pipeline& pipeline,
+                                         std::span<const ChunkContent> contents,
+                                         const ActivationSetting& setting, const StateBytes& bytes,
+                                         Sharding sharding);
+
+}  // namespace lambcast::parallel

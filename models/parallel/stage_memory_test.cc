@@ -1,0 +1,128 @@
+#include "models/parallel/stage_memory.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "models/parallel/published_case.h"
+
+namespace lambcast::parallel {
+namespace {
+
+constexpr double gib = 1024. * 1024 * 1024;
+
+Pipeline pipeline_of(PipelineSchedule schedule, int stages, int chunks, int micro_batches) {
+  return {chunks > 1 ? PipelineSchedule::interleaved : schedule, stages, chunks, micro_batches};
+}
+
+}  // namespace
+
+TEST_CASE("states: the tables of Megatron-LM and ZeRO") {
+  const RankParameters million{.divided = 1e6};
+  for (const int d : {1, 8, 64}) {
+    const auto total = [&](const StateBytes& bytes, Sharding sharding) {
+      return state_memory(million, bytes, sharding, {d, d}).total().value() / 1e6;
+    };
+    CAPTURE(d);
+    CHECK(total(fp16_copied_gradients, Sharding::none) == Approx(20));
+    CHECK(total(bf16_fp32_gradients, Sharding::none) == Approx(18));
+    CHECK(total(fp32_states, Sharding::none) == Approx(16));
+    CHECK(total(fp16_copied_gradients, Sharding::optimizer) == Approx(4 + 16. / d));
+    CHECK(total(bf16_fp32_gradients, Sharding::optimizer) == Approx(6 + 12. / d));
+    CHECK(total(fp32_states, Sharding::optimizer) == Approx(8 + 8. / d));
+    CHECK(total(fp16_states, Sharding::none) == Approx(16));
+    CHECK(total(fp16_states, Sharding::optimizer) == Approx(4 + 12. / d));
+    CHECK(total(fp16_states, Sharding::gradients) == Approx(2 + 14. / d));
+    CHECK(total(fp16_states, Sharding::weights) == Approx(16. / d));
+  }
+}
+
+TEST_CASE("states: experts are sharded over the ranks that have the same ones") {
+  const RankParameters mixed{.divided = 100, .experts = 1000};
+  const StateMemory memory = state_memory(mixed, fp16_states, Sharding::optimizer, {64, 8});
+  CHECK(memory.weights.value() == 2200);
+  CHECK(memory.optimizer.value() == Approx(12 * (100 / 64. + 1000 / 8.)));
+}
+
+TEST_CASE("memory: parts add up, stage by stage") {
+  const ModelShape shape = load_model("mixtral-8x7b");
+  const ParallelLayout layout{.tp = 2, .ep = 4, .dp = 4, .pp = 4};
+  const Pipeline pipeline{PipelineSchedule::one_f_one_b, 4, 1, 16};
+  const auto stages =
+      memory_by_stage(shape, layout, pipeline, split_stages(SplitMethod::even, 32, 4),
+                      {.tp = 2, .recompute = Recompute::full, .seq_len = 4096}, bf16_fp32_gradients,
+                      Sharding::optimizer);
+  REQUIRE(stages.size() == 4);
+  for (const StageMemory& stage : stages) {
+    Bytes sum;
+    for (const auto& [name, bytes] : stage.parts()) sum += bytes;
+    CHECK(sum.value() == Approx(stage.total().value()));
+    CHECK(stage.parts().size() == 5);
+  }
+  // One stage less in flight, one after another; the ends hold embedding and head.
+  CHECK(stages[1].activations.kept > stages[2].activations.kept);
+  CHECK(stages[0].states.weights > stages[1].states.weights);
+}
+
+TEST_CASE("memory: figure 1 of Korthikanti et al. within 10 %") {
+  const csv::Table table = published("korthikanti_memory.csv");
+  REQUIRE(table.rows.size() == 2);
+  for (std::size_t row = 0; row < table.rows.size(); ++row) {
+    CAPTURE(table.text(row, "model"));
+    const ModelShape shape = gpt_of(table, row, 2048, 51200);
+    const ParallelLayout layout{.tp = integer(table, row, "tp"),
+                                .pp = integer(table, row, "pp"),
+                                .virtual_stages = integer(table, row, "interleave")};
+    const Pipeline pipeline =
+        pipeline_of(PipelineSchedule::one_f_one_b, layout.pp, layout.virtual_stages,
+                    integer(table, row, "micro_batches"));
+    const auto contents =
+        split_stages(SplitMethod::even, static_cast<int>(shape.layers), pipeline.positions());
+    ActivationSetting setting{
+        .tp = layout.tp, .micro_batch = integer(table, row, "micro_batch"), .seq_len = 2048};
+    const auto first_stage = [&] {
+      return memory_by_stage(shape, layout, pipeline, contents, setting, bf16_fp32_gradients,
+                             Sharding::none)[0];
+    };
+    const StageMemory none = first_stage();
+    CHECK(none.states.total().value() / gib ==
+          Approx(table.number(row, "param_opt_gib")).epsilon(0.1));
+    CHECK(none.activations.kept.value() / gib ==
+          Approx(table.number(row, "act_none_gib")).epsilon(0.1));
+    setting.sequence_parallel = true;
+    setting.recompute = Recompute::selective;
+    CHECK(first_stage().activations.kept.value() / gib ==
+          Approx(table.number(row, "act_sp_selective_gib")).epsilon(0.1));
+  }
+}
+
+TEST_CASE("memory: zero-bubble and other schedules as Qi et al. measured them, within 10 %") {
+  const csv::Table table = published("zero_bubble_memory.csv");
+  REQUIRE(table.rows.size() == 16);
+  double sum = 0;
+  for (std::size_t row = 0; row < table.rows.size(); ++row) {
+    CAPTURE(table.text(row, "model"), table.text(row, "schedule"));
+    const ModelShape shape = gpt_of(table, row, 1024, 50304);
+    const auto schedule = parse_pipeline_schedule(table.text(row, "schedule"), {});
+    const auto layers = static_cast<int>(shape.layers);
+    const int stages = integer(table, row, "pp");
+    const int chunks = schedule == PipelineSchedule::interleaved ? (layers + 2) / stages : 1;
+    const Pipeline pipeline{schedule, stages, chunks, 4 * stages};
+    const ParallelLayout layout{.pp = stages, .virtual_stages = chunks};
+    const ActivationSetting setting{.micro_batch = integer(table, row, "micro_batch"),
+                                    .seq_len = 1024};
+    const auto memory =
+        memory_by_stage(shape, layout, pipeline,
+                        split_stages(SplitMethod::count_ends, layers, pipeline.positions()),
+                        setting, fp16_states, Sharding::none);
+    double fullest = 0;
+    for (const StageMemory& stage : memory)
+      fullest = std::max(fullest, stage.total().value() * 1e-9);
+    const double error = fullest / table.number(row, "mem_gb") - 1;
+    CAPTURE(fullest);
+    CHECK(std::abs(error) < 0.10);
+    sum += std::abs(error);
+  }
+  CHECK(sum / static_cast<double>(table.rows.size()) < 0.05);
+}
+
+}  // namespace lambcast::parallel

@@ -1,0 +1,179 @@
+#include "models/parallel/stage_split.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "sim/base/check.h"
+
+namespace lambcast::parallel {
+namespace {
+
+constexpr SplitMethod all_methods[] = {SplitMethod::even, SplitMethod::count_ends,
+                                       SplitMethod::spread, SplitMethod::fill};
+
+std::vector<double> sums_of(std::span<const double> weights) {
+  std::vector<double> sums = {0};
+  for (const double weight : weights) sums.push_back(sums.back() + weight);
+  return sums;
+}
+
+// Heaps of at most `bottleneck`, each as full as can be.
+std::vector<int> fill_heaps(std::span<const double> weights, int parts, double bottleneck) {
+  std::vector<int> firsts = {0};
+  double heap = 0;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    if (heap + weights[i] > bottleneck && static_cast<int>(firsts.size()) < parts) {
+      firsts.push_back(static_cast<int>(i));
+      heap = 0;
+    }
+    heap += weights[i];
+  }
+  firsts.resize(static_cast<std::size_t>(parts) + 1, static_cast<int>(weights.size()));
+  return firsts;
+}
+
+double heaviest(std::span<const double> weights, const std::vector<int>& firsts) {
+  const std::vector<double> sums = sums_of(weights);
+  double most = 0;
+  for (std::size_t part = 0; part + 1 < firsts.size(); ++part)
+    most = std::max(most, sums[static_cast<std::size_t>(firsts[part + 1])] -
+                              sums[static_cast<std::size_t>(firsts[part])]);
+  return most;
+}
+
+// From boundaries over layers, the ends attached.
+std::vector<ChunkContent> chunks_of_layers(const std::vector<int>& firsts) {
+  std::vector<ChunkContent> chunks;
+  for (std::size_t i = 0; i + 1 < firsts.size(); ++i)
+    chunks.push_back({firsts[i], firsts[i + 1] - firsts[i], false, false});
+  chunks.front().embedding = true;
+  chunks.back().head = true;
+  return chunks;
+}
+
+// From boundaries over embedding, layers and head.
+std::vector<ChunkContent> chunks_of_items(const std::vector<int>& firsts) {
+  const int layers = firsts.back() - 2;
+  std::vector<ChunkContent> chunks;
+  for (std::size_t i = 0; i + 1 < firsts.size(); ++i) {
+    const int first = std::clamp(firsts[i] - 1, 0, layers);
+    const int end = std::clamp(firsts[i + 1] - 1, 0, layers);
+    chunks.push_back({first, end - first, firsts[i] == 0 && firsts[i + 1] > 0,
+                      firsts[i] < layers + 2 && firsts[i + 1] == layers + 2});
+  }
+  return chunks;
+}
+
+}  // namespace
+
+std::string_view name_of(SplitMethod method) {
+  switch (method) {
+    case SplitMethod::even:
+      return "even";
+    case SplitMethod::count_ends:
+      return "count_ends";
+    case SplitMethod::spread:
+      return "spread";
+    case SplitMethod::fill:
+      return "fill";
+  }
+  return "";
+}
+
+SplitMethod parse_split_method(std::string_view text, const Where& where) {
+  std::vector<std::string> names;
+  for (const SplitMethod method : all_methods) {
+    if (name_of(method) == text) return method;
+    names.emplace_back(name_of(method));
+  }
+  fail_unknown(where, "split of layers", text, names);
+}
+
+std::string refusal(SplitMethod method, int layers, int positions) {
+  const int items = method == SplitMethod::count_ends ? layers + 2 : layers;
+  if (items < positions)
+    return fmt::format("{} layers are fewer than {} stages and chunks", layers, positions);
+  if (method == SplitMethod::even && layers % positions != 0)
+    return fmt::format("{} layers are not divisible by {} stages and chunks", layers, positions);
+  if (method == SplitMethod::count_ends && items % positions != 0)
+    return fmt::format(
+        "{} layers and 2 for embedding and head are not divisible by {} stages and "
+        "chunks",
+        layers, positions);
+  return "";
+}
+
+std::vector<ChunkContent> split_stages(SplitMethod method, int layers, int positions) {
+  const std::string why_not = refusal(method, layers, positions);
+  LAMBCAST_CHECK(why_not.empty(), "{}", why_not);
+  if (method == SplitMethod::count_ends)
+    return chunks_of_items(partition_uniform(layers + 2, positions));
+  if (method == SplitMethod::fill) {
+    const std::vector<double> alike(static_cast<std::size_t>(layers), 1.0);
+    return chunks_of_layers(partition_least_bottleneck(alike, positions));
+  }
+  return chunks_of_layers(partition_uniform(layers, positions));
+}
+
+std::vector<ChunkContent> split_by_weight(std::span<const double> weights, int positions) {
+  LAMBCAST_CHECK(weights.size() >= 2, "{} weights", weights.size());
+  return chunks_of_items(partition_least_spread(weights, positions));
+}
+
+std::vector<int> partition_uniform(int items, int parts) {
+  std::vector<int> firsts = {0};
+  for (int part = 0; part < parts; ++part)
+    firsts.push_back(firsts.back() + items / parts + (part < items % parts ? 1 : 0));
+  return firsts;
+}
+
+std::vector<int> partition_least_bottleneck(std::span<const double> weights, int parts) {
+  // The bottleneck is the weight of some run of neighbours: try them from the lightest that could
+  // do, by bisection over the sorted candidates.
+  const std::vector<double> sums = sums_of(weights);
+  std::vector<double> candidates;
+  for (std::size_t i = 0; i < sums.size(); ++i)
+    for (std::size_t j = i + 1; j < sums.size(); ++j) candidates.push_back(sums[j] - sums[i]);
+  if (candidates.empty()) return std::vector<int>(static_cast<std::size_t>(parts) + 1, 0);
+  std::sort(candidates.begin(), candidates.end());
+  const auto least = std::partition_point(
+      candidates.begin(), std::prev(candidates.end()),
+      [&](double limit) { return heaviest(weights, fill_heaps(weights, parts, limit)) > limit; });
+  return fill_heaps(weights, parts, *least);
+}
+
+std::vector<int> partition_least_spread(std::span<const double> weights, int parts) {
+  const std::size_t items = weights.size();
+  const auto heaps = static_cast<std::size_t>(parts);
+  if (items <= heaps) return partition_uniform(static_cast<int>(items), parts);
+  const std::vector<double> sums = sums_of(weights);
+  // best[j][i]: the first i items in j heaps. Keeping only the best is what DeepSpeed does, though
+  // the spread of a whole is not made of the best of its parts.
+  struct Best {
+    double most = std::numeric_limits<double>::infinity();
+    double least = std::numeric_limits<double>::infinity();
+    std::size_t last_first = 0;
+    double spread() const { return most - least; }
+  };
+  std::vector<std::vector<Best>> best(heaps + 1, std::vector<Best>(items + 1));
+  for (std::size_t i = 1; i <= items; ++i) best[1][i] = {sums[i], sums[i], 0};
+  for (std::size_t j = 2; j <= heaps; ++j)
+    for (std::size_t i = j; i <= items; ++i)
+      for (std::size_t k = j - 1; k < i; ++k) {
+        const double last = sums[i] - sums[k];
+        const Best next{std::max(best[j - 1][k].most, last), std::min(best[j - 1][k].least, last),
+                        k};
+        if (k == j - 1 || next.spread() <= best[j][i].spread()) best[j][i] = next;
+      }
+  std::vector<int> firsts(heaps + 1, static_cast<int>(items));
+  std::size_t end = items;
+  for (std::size_t j = heaps; j >= 1; --j) {
+    end = best[j][end].last_first;
+    firsts[j - 1] = static_cast<int>(end);
+  }
+  return firsts;
+}
+
+}  // namespace lambcast::parallel

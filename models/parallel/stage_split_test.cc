@@ -1,0 +1,121 @@
+#include "models/parallel/stage_split.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <numeric>
+#include <random>
+
+namespace lambcast::parallel {
+namespace {
+
+std::vector<int> layers_of(const std::vector<ChunkContent>& chunks) {
+  std::vector<int> layers;
+  for (const ChunkContent& chunk : chunks) layers.push_back(chunk.layers);
+  return layers;
+}
+
+// By brute force over all boundaries: the least heaviest heap.
+double least_bottleneck(const std::vector<double>& weights, std::size_t from, int parts) {
+  double heap =
+      std::accumulate(weights.begin() + static_cast<std::ptrdiff_t>(from), weights.end(), 0.0);
+  if (parts == 1) return heap;
+  double best = heap;
+  heap = 0;
+  for (std::size_t end = from; end <= weights.size(); ++end) {
+    best = std::min(best, std::max(heap, least_bottleneck(weights, end, parts - 1)));
+    if (end < weights.size()) heap += weights[end];
+  }
+  return best;
+}
+
+double heaviest(const std::vector<double>& weights, const std::vector<int>& firsts) {
+  double most = 0;
+  for (std::size_t part = 0; part + 1 < firsts.size(); ++part)
+    most = std::max(most, std::accumulate(weights.begin() + firsts[part],
+                                          weights.begin() + firsts[part + 1], 0.0));
+  return most;
+}
+
+constexpr SplitMethod methods[] = {SplitMethod::even, SplitMethod::count_ends, SplitMethod::spread,
+                                   SplitMethod::fill};
+
+}  // namespace
+
+TEST_CASE("split: layers as the programs hand them out") {
+  CHECK(layers_of(split_stages(SplitMethod::even, 96, 16)) == std::vector<int>(16, 6));
+  // BigScience: 78 layers on 12 stages.
+  std::vector<int> fill(12, 7);
+  fill.back() = 1;
+  CHECK(layers_of(split_stages(SplitMethod::fill, 78, 12)) == fill);
+  CHECK(layers_of(split_stages(SplitMethod::spread, 78, 12)) ==
+        std::vector<int>{7, 7, 7, 7, 7, 7, 6, 6, 6, 6, 6, 6});
+  // Llama 3.1 405B on 8 stages of 8 chunks: 2 each, one less at both ends.
+  const auto llama = split_stages(SplitMethod::count_ends, 126, 64);
+  std::vector<int> counted(64, 2);
+  counted.front() = counted.back() = 1;
+  CHECK(layers_of(llama) == counted);
+  // Qi et al. 2024, 22 layers: one per chunk, the first chunk is the embedding alone.
+  const auto one_each = split_stages(SplitMethod::count_ends, 22, 24);
+  CHECK(one_each.front() == ChunkContent{0, 0, true, false});
+  CHECK(one_each[1] == ChunkContent{0, 1, false, false});
+  CHECK(one_each.back() == ChunkContent{22, 0, false, true});
+}
+
+TEST_CASE("split: every layer once and in order, embedding first and head last") {
+  for (const SplitMethod method : methods)
+    for (int layers = 1; layers < 40; ++layers)
+      for (int positions = 1; positions < 12; ++positions) {
+        if (!refusal(method, layers, positions).empty()) continue;
+        CAPTURE(name_of(method), layers, positions);
+        const auto chunks = split_stages(method, layers, positions);
+        REQUIRE(static_cast<int>(chunks.size()) == positions);
+        int next = 0;
+        for (const ChunkContent& chunk : chunks) {
+          CHECK(chunk.first_layer == next);
+          next += chunk.layers;
+        }
+        CHECK(next == layers);
+        for (int i = 0; i < positions; ++i) {
+          CHECK(chunks[static_cast<std::size_t>(i)].embedding == (i == 0));
+          CHECK(chunks[static_cast<std::size_t>(i)].head == (i == positions - 1));
+        }
+      }
+}
+
+TEST_CASE("split: what does not divide is refused in a sentence with its numbers") {
+  CHECK(refusal(SplitMethod::even, 78, 12) ==
+        "78 layers are not divisible by 12 stages and chunks");
+  CHECK(refusal(SplitMethod::count_ends, 78, 12) ==
+        "78 layers and 2 for embedding and head are not divisible by 12 stages and chunks");
+  CHECK(refusal(SplitMethod::fill, 3, 4) == "3 layers are fewer than 4 stages and chunks");
+  CHECK(refusal(SplitMethod::count_ends, 70, 12).empty());
+  for (const SplitMethod method : methods) CHECK(parse_split_method(name_of(method), {}) == method);
+  CHECK_THROWS_WITH(parse_split_method("uniform", {"", 0, "--split"}),
+                    Catch::Contains("unknown split of layers 'uniform'"));
+}
+
+TEST_CASE("split: the least bottleneck is the least of all partitions") {
+  std::mt19937 random(3);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<double> weights(1 + random() % 9);
+    for (double& weight : weights) weight = static_cast<double>(random() % 20);
+    const int parts = 1 + static_cast<int>(random() % 5);
+    const auto firsts = partition_least_bottleneck(weights, parts);
+    REQUIRE(static_cast<int>(firsts.size()) == parts + 1);
+    CHECK(std::is_sorted(firsts.begin(), firsts.end()));
+    CHECK(firsts.back() == static_cast<int>(weights.size()));
+    CHECK(heaviest(weights, firsts) == least_bottleneck(weights, 0, parts));
+  }
+}
+
+TEST_CASE("split: by weight a heavy embedding takes layers from its stage") {
+  // An embedding and a head as heavy as two layers each; 12 layers on 4 stages.
+  std::vector<double> weights(14, 1.0);
+  weights.front() = weights.back() = 2;
+  CHECK(layers_of(split_by_weight(weights, 4)) == std::vector<int>{2, 4, 4, 2});
+  // All alike: as spread, over the two more.
+  const std::vector<double> alike(80, 1.0);
+  CHECK(partition_least_spread(alike, 12) == partition_uniform(80, 12));
+}
+
+}  // namespace lambcast::parallel

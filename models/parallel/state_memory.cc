@@ -1,0 +1,19 @@
+#include "models/parallel/state_memory.h"
+
+#include "sim/base/check.h"
+
+namespace lambcast::parallel {
+
+StateMemory state_memory(const RankParameters& parameters, const StateBytes& bytes,
+                         Sharding sharding, const Replicas& replicas) {
+  LAMBCAST_CHECK(replicas.dense >= 1 && replicas.experts >= 1, "{} and {} replicas", replicas.dense,
+                 replicas.experts);
+  const double whole = parameters.total();
+  const double sharded = (parameters.divided + parameters.whole) / replicas.dense +
+                         parameters.experts / replicas.experts;
+  const auto held = [&](Sharding from) { return Bytes(sharding >= from ? sharded : whole); };
+  return {held(Sharding::weights) * bytes.weights, held(Sharding::gradients) * bytes.gradients,
+          held(Sharding::optimizer) * bytes.optimizer()};
+}
+
+}  // namespace lambcast::parallel

@@ -1,0 +1,56 @@
+// Weights, gradients and optimizer state of a rank, and how sharding over its replicas divides
+// them.
+//
+// Bytes per parameter (Megatron-LM, docs on the distributed optimizer; Rajbhandari et al. 2020,
+// section 3.1), with d replicas:
+//                                       whole   sharded::optimizer
+//   fp16, 16-bit gradients (Megatron)   20      4 + 16/d   (the optimizer's own fp32 gradients)
+//   bf16, fp32 gradients (Megatron)     18      6 + 12/d
+//   fp32                                16      8 + 8/d
+//   fp16 (DeepSpeed)                    16      4 + 12/d
+// Further sharding takes gradients (ZeRO stage 2: 2 + 14/d of the last) and weights (stage 3:
+// 16/d). Adam and LAMB have two fp32 moments, 8 bytes; momentum SGD one.
+#pragma once
+
+#include "models/parallel/rank_parameters.h"
+#include "sim/base/units.h"
+
+namespace lambcast::parallel {
+
+// Bytes per parameter.
+struct StateBytes {
+  double weights = 2;
+  double gradients = 2;  // as they add up over micro batches
+  double master = 4;     // fp32 weights; 0 when the weights are fp32
+  double moments = 8;
+  double optimizer_gradients = 0;  // an fp32 copy that the optimizer makes of 16-bit gradients
+
+  double optimizer() const { return master + moments + optimizer_gradients; }
+  double total() const { return weights + gradients + optimizer(); }
+};
+
+inline constexpr StateBytes fp16_copied_gradients = {2, 2, 4, 8, 4};
+inline constexpr StateBytes bf16_fp32_gradients = {2, 4, 4, 8, 0};
+inline constexpr StateBytes fp16_states = {2, 2, 4, 8, 0};
+inline constexpr StateBytes fp32_states = {4, 4, 0, 8, 0};
+
+// What the replicas divide among them, each the ones before too: ZeRO stages 0 to 3.
+enum class Sharding { none, optimizer, gradients, weights };
+
+// Ranks that hold the same parameters; shards are theirs.
+struct Replicas {
+  int dense = 1;    // dp cp
+  int experts = 1;  // dp cp / ep
+};
+
+struct StateMemory {
+  Bytes weights;
+  Bytes gradients;
+  Bytes optimizer;
+  Bytes total() const { return weights + gradients + optimizer; }
+};
+
+StateMemory state_memory(const RankParameters& parameters, const StateBytes& bytes,
+                         Sharding sharding, const Replicas& replicas);
+
+}  // namespace lambcast::parallel
