@@ -1,0 +1,45 @@
+// Ranks that call a collective together, and who does the same beside them.
+//
+// A training layout cuts its ranks into groups per axis: with tensor parallelism over the 8 GPUs of
+// a node, GPU i of every node forms a data-parallel group of one member per node, and eight such
+// groups reduce their gradients at the same moment. What such a call costs depends on how its
+// members lie, not on where, so the group is a value:
+//
+//   member i   slot (i % per_node) * stride of node (i / per_node) * node_stride
+//   sibling k  the same, shifted by (k / stride) * per_node * stride + k % stride slots
+//
+// One group on whole nodes is {ranks, GPUs per node}; the data-parallel groups above are
+// {nodes, 1, 8, 1, 8}, and the two tensor-parallel groups of 4 on a node of 8 {4, 4, 1, 1, 2}.
+//
+// Left out: groups on other nodes, which meet these in an oversubscribed fabric only.
+#pragma once
+
+#include <compare>
+
+namespace lambcast {
+
+struct ProcessGroup {
+  int ranks = 1;
+  int per_node = 1;  // members on each node that it touches; the last may have fewer
+  int stride = 1;    // in slots, from a member to the next on its node
+  int node_stride = 1;
+  // Groups alike on the same nodes that make the same call at the same time: they share the nodes'
+  // NICs and links. Counts the group itself.
+  int siblings = 1;
+
+  // Nodes it touches; the n-th of them is node n * node_stride.
+  int nodes() const { return (ranks + per_node - 1) / per_node; }
+  int node_of(int rank) const { return rank / per_node; }
+  int ranks_on(int node) const;
+  bool uniform() const { return ranks % per_node == 0; }
+
+  // Slots of a node that the siblings lie in: whole blocks of per_node * stride.
+  int slots() const;
+  int slot_of(int rank, int sibling = 0) const;
+  // Nodes from the first to the last that it touches.
+  int node_span() const { return (nodes() - 1) * node_stride + 1; }
+
+  friend auto operator<=>(const ProcessGroup&, const ProcessGroup&) = default;
+};
+
+}  // namespace lambcast
