@@ -18,10 +18,9 @@ void ring(benchmark::State& state, bool expand) {
   const Transport transport = transport_of(cluster, cluster.nccl, Endpoint::gpu);
   Duration time;
   for (auto _ : state) {
-    Machines machines = machines_of(cluster, cluster.nccl, ranks / 8, 8);
-    const CollectiveRequest request{Op::all_reduce, Bytes(680e6), {ranks, 8, 1, false},
-                                    Library::nccl,  "ring",       "Simple",
-                                    expand};
+    Machines machines = machines_of(cluster, cluster.nccl, {ranks, 8});
+    const CollectiveRequest request{Op::all_reduce, Bytes(680e6), {ranks, 8}, Library::nccl,
+                                    "ring",         "Simple",     expand};
     time = simulate(plan_collective(request, machines, transport), NetworkModel::flow);
   }
   state.counters["forecast_ms"] = time.ms();

@@ -237,6 +237,14 @@ expect 2 "unknown algorithm 'rign', did you mean 'ring'" \
   "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --algorithm rign
 expect 2 'bruck does not do all_reduce over 8 ranks' \
   "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --algorithm bruck
+groups=("$lambcast" collective --cluster hgx-h100-ndr --gpus 4 --stride 8)
+expect 0 '^# lambcast forecast of all_reduce on hgx-h100-ndr, 4 ranks, stride 8, node stride 1, 8 groups at once$' \
+  "${groups[@]}" --siblings 8
+expect 0 '"siblings": 8' "${groups[@]}" --siblings 8 --format json
+expect 2 '--siblings: 9 is out of range \(allowed: 1 to 8\)' "${groups[@]}" --siblings 9
+expect 2 '--gpus-per-node: 2 is out of range \(allowed: 1 to 1\)' "${groups[@]}" --gpus-per-node 2
+expect 2 '--node-stride: 99999 is out of range' "${groups[@]}" --node-stride 99999
+expect 2 'groups of stride 3 do not fit a node of 8 GPUs' "${groups[@]}" --stride 3 --siblings 8
 expect 2 "unknown protocol 'LL256'" "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --protocol LL256
 expect 2 'nccl.LL128: NCCL has LL128 over NVLink and RDMA only' \
   "$lambcast" collective --cluster hgx-h100-ndr --gpus 16 --set cluster.nic.network=socket

@@ -24,10 +24,12 @@ struct Options {
   std::string begin = "8", end, factor = "2";
   int gpus = 0;
   int gpus_per_node = 0;
+  int stride = 1, node_stride = 1, siblings = 1;
   std::vector<std::string> set;
 };
 
 constexpr std::size_t max_sizes = 10'000;
+constexpr int max_nodes = 65536;
 
 struct Row {
   double size;
@@ -64,7 +66,7 @@ const char* const compressed = "compressed_allreduce";
 
 // Adds one collective of the exchange to a row; equal names are written once.
 void add_collective(Row& row, const Collective& collective, const Options& options,
-                    const Cluster& cluster, const Layout& layout) {
+                    const Cluster& cluster, const ProcessGroup& group) {
   const bool flow = options.network == "flow";
   const Duration time =
       flow || options.symmetry == "off"
@@ -72,7 +74,7 @@ void add_collective(Row& row, const Collective& collective, const Options& optio
           : collective.time;
   row.time += time;
   const auto interval =
-      interval_of(cluster, options.backend == "mpi", collective.op, collective.size, layout, time);
+      interval_of(cluster, options.backend == "mpi", collective.op, collective.size, group, time);
   row.interval.low += interval.low;
   row.interval.high += interval.high;
   row.interval.calibrated &= interval.calibrated;
@@ -98,10 +100,10 @@ std::vector<double> sizes_of(const Options& options) {
   return sizes;
 }
 
-std::vector<Row> forecast_rows(const Options& options, const Cluster& cluster, int gpus_per_node) {
+std::vector<Row> forecast_rows(const Options& options, const Cluster& cluster,
+                               const ProcessGroup& group) {
   CollectiveSetting setting;
-  setting.ranks = options.gpus;
-  setting.gpus_per_node = gpus_per_node;
+  setting.group = group;
   setting.mpi = options.backend == "mpi";
   if (options.algorithm != "auto") setting.algorithm = options.algorithm;
   if (options.protocol != "auto") setting.protocol = options.protocol;
@@ -115,12 +117,11 @@ std::vector<Row> forecast_rows(const Options& options, const Cluster& cluster, i
   std::vector<Row> rows;
   for (const double size : sizes_of(options)) {
     Row row{size, Duration(), "", "", {Duration(), Duration(), true}};
-    const Layout& layout = series.request.layout;
     if (exchange) {
       for (const Collective& part : compressed_exchange(cluster, setting, Bytes(size)))
-        add_collective(row, part, options, cluster, layout);
+        add_collective(row, part, options, cluster, group);
     } else {
-      add_collective(row, forecast(series, Bytes(size)), options, cluster, layout);
+      add_collective(row, forecast(series, Bytes(size)), options, cluster, group);
     }
     rows.push_back(std::move(row));
   }
@@ -132,9 +133,21 @@ std::string rate(double GBps) {
   return GBps < 1 ? fmt::format("{:.4f}", GBps) : fmt::format("{:.2f}", GBps);
 }
 
+bool on_whole_nodes(const Options& options) {
+  return options.stride == 1 && options.node_stride == 1 && options.siblings == 1;
+}
+
+// How the ranks of a group lie that is not simply on whole nodes, for people.
+std::string lie(const Options& options) {
+  if (on_whole_nodes(options)) return "";
+  return fmt::format(", stride {}, node stride {}, {} group{} at once", options.stride,
+                     options.node_stride, options.siblings, options.siblings == 1 ? "" : "s");
+}
+
 void print_nccl_tests(const Options& options, const Cluster& cluster, double factor,
                       const std::vector<Row>& rows) {
-  fmt::print("# lambcast forecast of {} on {}, {} ranks\n", options.op, cluster.name, options.gpus);
+  fmt::print("# lambcast forecast of {} on {}, {} ranks{}\n", options.op, cluster.name,
+             options.gpus, lie(options));
   const bool known = cluster.calibration && cluster.calibration->mpi == (options.backend == "mpi");
   if (known) fmt::print("# calibrated for {}\n", describe(*cluster.calibration));
   fmt::print("#\n#{:>13} {:>13} {:>9} {:>7} {:>6} {:>11} {:>9} {:>9} {:>7}\n", "size", "count",
@@ -166,14 +179,19 @@ void print_nccl_tests(const Options& options, const Cluster& cluster, double fac
   }
 }
 
-void print_json(const Options& options, const Cluster& cluster, int gpus_per_node, double factor,
-                const std::vector<Row>& rows) {
+void print_json(const Options& options, const Cluster& cluster, const ProcessGroup& group,
+                double factor, const std::vector<Row>& rows) {
   Json json{{"schema_version", 1},
             {"op", options.op},
             {"cluster", cluster.name},
             {"gpus", options.gpus},
-            {"gpus_per_node", gpus_per_node},
-            {"results", Json::array()}};
+            {"gpus_per_node", group.per_node}};
+  if (!on_whole_nodes(options)) {
+    json["stride"] = group.stride;
+    json["node_stride"] = group.node_stride;
+    json["siblings"] = group.siblings;
+  }
+  json["results"] = Json::array();
   for (const Row& row : rows) {
     const double algbw = row.time.ps() == 0 ? 0 : row.size / row.time.s() * 1e-9;
     json["results"].push_back({{"size_bytes", static_cast<std::uint64_t>(row.size)},
@@ -189,20 +207,38 @@ void print_json(const Options& options, const Cluster& cluster, int gpus_per_nod
   fmt::print("{}\n", json.dump(2));
 }
 
+void check_range(const char* flag, int value, int most) {
+  if (value < 1 || value > most)
+    fail_input({"", 0, flag}, fmt::format("{} is out of range", value),
+               fmt::format("1 to {}", most));
+}
+
+// The ranks as the flags lay them: as many on a node as its GPUs leave room for, unless said.
+ProcessGroup group_of(const Options& options, const Cluster& cluster) {
+  const int most = cluster.gpus_per_node;
+  check_range("--gpus", options.gpus, max_nodes);
+  check_range("--stride", options.stride, most);
+  check_range("--siblings", options.siblings, most);
+  ProcessGroup group{options.gpus, 1, options.stride, options.node_stride, options.siblings};
+  const int room = std::max(1, most / group.slots());
+  group.per_node = options.gpus_per_node == 0 ? room : options.gpus_per_node;
+  check_range("--gpus-per-node", group.per_node, room);
+  group.per_node = std::min(group.per_node, options.gpus);
+  if (group.slots() > most)
+    fail_input({"", 0, "--siblings"},
+               fmt::format("{} groups of stride {} do not fit a node of {} GPUs", options.siblings,
+                           options.stride, most));
+  check_range("--node-stride", options.node_stride, max_nodes / group.nodes());
+  return group;
+}
+
 int collective_command(const Options& options) {
   const Cluster cluster = load_cluster(options.cluster, parse_settings(options.set));
-  if (options.gpus < 1 || options.gpus > 65536)
-    fail_input({"", 0, "--gpus"}, fmt::format("{} is out of range", options.gpus), "1 to 65536");
-  const int most = cluster.gpus_per_node;
-  int gpus_per_node = options.gpus_per_node == 0 ? most : options.gpus_per_node;
-  if (gpus_per_node < 1 || gpus_per_node > most)
-    fail_input({"", 0, "--gpus-per-node"}, fmt::format("{} is out of range", gpus_per_node),
-               fmt::format("1 to {}", most));
-  gpus_per_node = std::min(gpus_per_node, options.gpus);
-  const std::vector<Row> rows = forecast_rows(options, cluster, gpus_per_node);
+  const ProcessGroup group = group_of(options, cluster);
+  const std::vector<Row> rows = forecast_rows(options, cluster, group);
   const double factor = busbw_factor(options.op, options.gpus);
   if (options.format == "json") {
-    print_json(options, cluster, gpus_per_node, factor, rows);
+    print_json(options, cluster, group, factor, rows);
   } else if (options.format == "csv") {
     fmt::print(
         "size_bytes,time_us,algbw_GBps,busbw_GBps,algorithm,protocol,low_us,high_us,calibrated\n");
@@ -230,6 +266,10 @@ Command add_collective(CLI::App& app) {
   command->add_option("--cluster", options->cluster, "cluster preset or TOML file")->required();
   command->add_option("--gpus", options->gpus, "number of ranks")->required();
   command->add_option("--gpus-per-node", options->gpus_per_node, "GPUs used of each node");
+  command->add_option("--stride", options->stride, "slots from one rank to the next on a node");
+  command->add_option("--node-stride", options->node_stride, "nodes from one to the next");
+  command->add_option("--siblings", options->siblings,
+                      "groups alike on the same nodes that call at once, this one counted");
   command->add_option("--backend", options->backend, "nccl or mpi (host buffers)")
       ->check(CLI::IsMember({"nccl", "mpi"}));
   command->add_option("-b", options->begin, "smallest size (K, M, G binary)");
@@ -247,6 +287,7 @@ Command add_collective(CLI::App& app) {
       ->check(CLI::IsMember({"nccl-tests", "json", "csv"}));
   command->footer(R"(Examples
   lambcast collective --cluster paper-eth40-v100 --gpus 64 -b 1M -e 1G -f 4
+  lambcast collective --cluster hgx-h100-ndr --gpus 16 --stride 8 --siblings 8
   lambcast collective --op all_to_all --cluster hgx-h100-ndr --gpus 32 --network flow --format json)");
   return [options] { return collective_command(*options); };
 }

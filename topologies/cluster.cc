@@ -294,10 +294,10 @@ NicRate nic_rate_of(const Cluster& cluster) {
 }
 
 CalibratedInterval interval_of(const Cluster& cluster, bool mpi, Op op, Bytes size,
-                               const Layout& layout, Duration forecast) {
-  if (!cluster.calibration || cluster.calibration->mpi != mpi)
-    return uncalibrated_interval(size, layout.ranks, nic_rate_of(cluster), forecast);
-  return interval_of(*cluster.calibration, op, size, layout.ranks, layout.nodes(),
+                               const ProcessGroup& group, Duration forecast) {
+  if (!cluster.calibration || cluster.calibration->mpi != mpi || group.siblings > 1)
+    return uncalibrated_interval(size, group.ranks, nic_rate_of(cluster), forecast);
+  return interval_of(*cluster.calibration, op, size, group.ranks, group.nodes(),
                      nic_rate_of(cluster), forecast);
 }
 
@@ -310,25 +310,21 @@ int nics_in_use(const Cluster& cluster, int gpus_per_node) {
   return std::max(1, cluster.nics * gpus_per_node / cluster.gpus_per_node);
 }
 
-Machines machines_of(const Cluster& cluster, const LibrarySpec& library, int nodes,
-                     int gpus_per_node) {
+Machines machines_of(const Cluster& cluster, const LibrarySpec& library,
+                     const ProcessGroup& group) {
   Bandwidth gpu_link = cluster.gpu_link.value;
   if (cluster.gpu_peers == GpuPeers::nvlink_mesh && cluster.gpus_per_node > 1)
-    gpu_link = gpu_link * (std::max(1.0, gpus_per_node - 1.0) / (cluster.gpus_per_node - 1));
+    gpu_link = gpu_link * (std::max(1.0, group.per_node - 1.0) / (cluster.gpus_per_node - 1));
+  const int nics = nics_in_use(cluster, group.slots());
   Bandwidth nic = cluster.nic_bandwidth.value * library.nic_efficiency.value;
-  if (gpus_per_node == 1) nic = nic * library.single_gpu_efficiency.value;
-  const NodeSpec node{gpus_per_node,
-                      nics_in_use(cluster, gpus_per_node),
-                      gpu_link,
-                      cluster.gpu_peers == GpuPeers::pcie,
-                      cluster.gpu_nic.value,
-                      nic,
-                      cluster.host_link.value};
-  const Fabric fabric = make_fabric(cluster.fabric);
-  Machines machines;
-  if (blocks_nothing(cluster.fabric)) machines.folded = build_machine(node, nodes, true, fabric);
-  machines.build_full = [=] { return build_machine(node, nodes, false, fabric); };
-  return machines;
+  // Where several of them share a NIC, one fills it while another waits.
+  if (group.per_node == 1 && (group.siblings == 1 || nics >= group.slots()))
+    nic = nic * library.single_gpu_efficiency.value;
+  return {{group.slots(), nics, gpu_link, cluster.gpu_peers == GpuPeers::pcie,
+           cluster.gpu_nic.value, nic, cluster.host_link.value},
+          group.node_span(),
+          make_fabric(cluster.fabric),
+          blocks_nothing(cluster.fabric)};
 }
 
 }  // namespace lambcast

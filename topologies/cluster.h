@@ -153,17 +153,17 @@ Transport transport_of(const Cluster& cluster, const LibrarySpec& library, Endpo
 // Effective where somebody measured, published or fitted a rate below the nominal one.
 NicRate nic_rate_of(const Cluster& cluster);
 
-// By the calibration of that library, if the cluster has one (calibration.h).
+// By the calibration of that library, if the cluster has one (calibration.h). Tables are of one
+// group at a time, so with siblings nothing is calibrated.
 CalibratedInterval interval_of(const Cluster& cluster, bool mpi, Op op, Bytes size,
-                               const Layout& layout, Duration forecast);
+                               const ProcessGroup& group, Duration forecast);
 
 // "not calibrated", and which keys took the calibration away, if any did.
 std::string without_calibration(const Cluster& cluster);
 
-// The machine that a library sees with `gpus_per_node` GPUs of each of `nodes` nodes in use. GPUs
-// bring their share of the node's NICs, at least one.
-Machines machines_of(const Cluster& cluster, const LibrarySpec& library, int nodes,
-                     int gpus_per_node);
+// The machine that a library sees with a group and its siblings on it; their slots must fit a node.
+// GPUs bring their share of the node's NICs, at least one.
+Machines machines_of(const Cluster& cluster, const LibrarySpec& library, const ProcessGroup& group);
 int nics_in_use(const Cluster& cluster, int gpus_per_node);
 
 }  // namespace lambcast

@@ -55,8 +55,8 @@ TEST_CASE("clusters: --set reaches any key and names itself as the source") {
 TEST_CASE("cluster: calibrated are the layouts that were measured") {
   const Cluster h100 = load_cluster("hgx-h100-ndr", {});
   const auto calibrated = [&](int ranks, int gpus_per_node) {
-    return interval_of(h100, false, Op::all_reduce, Bytes(1 << 26),
-                       {ranks, gpus_per_node, 1, false}, Duration::microseconds(100))
+    return interval_of(h100, false, Op::all_reduce, Bytes(1 << 26), {ranks, gpus_per_node},
+                       Duration::microseconds(100))
         .calibrated;
   };
   for (const int ranks : {8, 16, 24, 32}) CHECK(calibrated(ranks, 8));
@@ -88,7 +88,7 @@ TEST_CASE("cluster: a calibration does not outlive an override of what was measu
   };
   const Bytes size(1 << 20);
   const Duration t = Duration::microseconds(100);
-  const Layout layout{16, 4, 4, false};
+  const ProcessGroup group{16, 4};
   for (const auto& [key, value] : Overrides{{"nic.bandwidth", "10Gbit/s"},
                                             {"node.gpus", "8"},
                                             {"nic.count", "1"},
@@ -104,11 +104,10 @@ TEST_CASE("cluster: a calibration does not outlive an override of what was measu
     const Cluster changed = load_cluster("perlmutter-a100", {{"name", "other"}, {key, value}});
     CHECK(changed.uncalibrated_by == std::vector{key});
     CHECK(without_calibration(changed) == "not calibrated (--set changed " + key + ")");
-    const CalibratedInterval interval =
-        interval_of(changed, false, Op::all_reduce, size, layout, t);
+    const CalibratedInterval interval = interval_of(changed, false, Op::all_reduce, size, group, t);
     CHECK_FALSE(interval.calibrated);
     CHECK(interval.high ==
-          interval_of(load_cluster("paper-eth40-v100", {}), false, Op::all_reduce, size, layout, t)
+          interval_of(load_cluster("paper-eth40-v100", {}), false, Op::all_reduce, size, group, t)
               .high);
   }
   // Nothing of this is communication over NCCL.
@@ -166,7 +165,7 @@ TEST_CASE("clusters: GPUs joined in pairs bring only the links to the peers in u
     const Cluster cluster = load_cluster("perlmutter-a100", all);
     CollectiveSetting setting;
     setting.op = Op::all_gather;
-    setting.ranks = setting.gpus_per_node = gpus;
+    setting.group.ranks = setting.group.per_node = gpus;
     setting.protocol = "Simple";
     CollectiveSeries series = prepare(cluster, setting);
     return forecast(series, Bytes(130e9)).time.s();
@@ -190,7 +189,7 @@ TEST_CASE("clusters: libraries with few protocols, one GPU a node, reduction in 
         load_cluster("perlmutter-a100", {{"nccl.single_gpu_efficiency", efficiency}});
     CollectiveSetting setting;
     setting.op = Op::all_gather;
-    setting.ranks = 8;
+    setting.group.ranks = 8;
     CollectiveSeries series = prepare(one, setting);
     return forecast(series, Bytes(1e12)).time.s();
   };
@@ -201,6 +200,31 @@ TEST_CASE("clusters: libraries with few protocols, one GPU a node, reduction in 
   CHECK(transport_of(h100, h100.nccl, Endpoint::gpu).protocols.back().in_switch.has_value());
 }
 
+TEST_CASE("clusters: groups of one GPU per node have NICs of their own, or share them") {
+  const auto seconds = [](int siblings, const char* nics, const char* alone) {
+    const Cluster cluster =
+        load_cluster("hgx-h100-ndr", {{"nic.count", nics}, {"nccl.single_gpu_efficiency", alone}});
+    CollectiveSetting setting;
+    setting.group = {4, 1, 8, 1, siblings};
+    setting.protocol = "Simple";
+    CollectiveSeries series = prepare(cluster, setting);
+    return forecast(series, Bytes(1e12)).time.s();
+  };
+  CHECK(seconds(8, "8", "1") == seconds(1, "8", "1"));
+  CHECK(seconds(8, "1", "1") == Approx(8 * seconds(1, "1", "1")).epsilon(1e-4));
+  // What a lone GPU gets out of its NIC says nothing of a NIC that several keep busy.
+  CHECK(seconds(8, "8", "0.5") == Approx(2 * seconds(8, "8", "1")).epsilon(1e-4));
+  CHECK(seconds(8, "1", "0.5") == seconds(8, "1", "1"));
+  const Cluster h100 = load_cluster("hgx-h100-ndr", {});
+  const auto calibrated = [&](int siblings) {
+    return interval_of(h100, false, Op::all_reduce, Bytes(1 << 26), {16, 8, 1, 1, siblings},
+                       Duration::microseconds(100))
+        .calibrated;
+  };
+  CHECK(calibrated(1));
+  CHECK_FALSE(calibrated(2));
+}
+
 // Time of a collective of 100 MB over all GPUs of a cluster with the given fabric.
 double flow_seconds(Op op, const char* algorithm, const Overrides& overrides, int nodes) {
   Overrides all{{"nccl.Simple.base", "0 us"},
@@ -209,10 +233,10 @@ double flow_seconds(Op op, const char* algorithm, const Overrides& overrides, in
                 {"nccl.nic_efficiency", "1"}};
   all.insert(all.end(), overrides.begin(), overrides.end());
   const Cluster cluster = load_cluster("h200-ndr", all);
-  Machines machines = machines_of(cluster, cluster.nccl, nodes, 8);
-  const Collective collective = plan_collective(
-      {op, Bytes(100e6), {8 * nodes, 8, 8, false}, Library::nccl, algorithm, "Simple", false},
-      machines, transport_of(cluster, cluster.nccl, Endpoint::gpu));
+  Machines machines = machines_of(cluster, cluster.nccl, {8 * nodes, 8});
+  const Collective collective =
+      plan_collective({op, Bytes(100e6), {8 * nodes, 8}, Library::nccl, algorithm, "Simple", false},
+                      machines, transport_of(cluster, cluster.nccl, Endpoint::gpu));
   const double flow = simulate(collective, NetworkModel::flow).s();
   CHECK(flow <= collective.time.s() * (1 + 1e-6));
   return flow;
@@ -269,8 +293,8 @@ TEST_CASE("collectives: the exchange of compressed_allreduce sends what the sour
   for (const bool mpi : {false, true}) {
     for (const int ranks : {4, 8, 6}) {
       CollectiveSetting setting;
-      setting.ranks = ranks;
-      setting.gpus_per_node = std::min(ranks, 4);
+      setting.group.ranks = ranks;
+      setting.group.per_node = std::min(ranks, 4);
       setting.mpi = mpi;
       double sent = 0;
       for (const Collective& part : compressed_exchange(cluster, setting, Bytes(4 * 1000)))

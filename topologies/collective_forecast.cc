@@ -1,7 +1,5 @@
 #include "topologies/collective_forecast.h"
 
-#include <algorithm>
-
 #include "kernels/layout.h"
 #include "sim/collectives/compressed_exchange.h"
 
@@ -12,16 +10,14 @@ CollectiveSeries prepare(const Cluster& cluster, const CollectiveSetting& settin
   CollectiveSeries series;
   CollectiveRequest& request = series.request;
   request.op = setting.op;
-  request.layout = {setting.ranks, setting.gpus_per_node,
-                    std::min(nics_in_use(cluster, setting.gpus_per_node), setting.gpus_per_node),
-                    false};
+  request.group = setting.group;
   request.library = library.library;
   request.algorithm = setting.algorithm;
-  if (request.algorithm.empty() && setting.op == Op::all_reduce && request.layout.nodes() > 1)
+  if (request.algorithm.empty() && setting.op == Op::all_reduce && request.group.nodes() > 1)
     request.algorithm = library.all_reduce;
   request.protocol = setting.protocol;
   request.expand = setting.expand;
-  series.machines = machines_of(cluster, library, request.layout.nodes(), setting.gpus_per_node);
+  series.machines = machines_of(cluster, library, request.group);
   series.transport = transport_of(cluster, library, setting.mpi ? Endpoint::host : Endpoint::gpu);
   return series;
 }
@@ -34,9 +30,9 @@ Collective forecast(CollectiveSeries& series, Bytes size) {
 std::vector<Collective> compressed_exchange(const Cluster& cluster, CollectiveSetting setting,
                                             Bytes size) {
   const auto elements = static_cast<std::size_t>(size.value() / 4);
-  const ChunkLayout chunks = chunk_layout(elements, setting.ranks);
+  const ChunkLayout chunks = chunk_layout(elements, setting.group.ranks);
   const CompressedExchange exchange =
-      compressed_exchange(static_cast<double>(chunks.padded), setting.ranks, setting.mpi);
+      compressed_exchange(static_cast<double>(chunks.padded), setting.group.ranks, setting.mpi);
   std::vector<Collective> collectives;
   for (const ExchangeMessage& message : exchange.messages()) {
     setting.op = message.op;

@@ -11,8 +11,7 @@ namespace lambcast {
 
 struct CollectiveSetting {
   Op op = Op::all_reduce;
-  int ranks = 1;
-  int gpus_per_node = 1;
+  ProcessGroup group;
   bool mpi = false;       // MPI over host buffers, else NCCL over device buffers
   std::string algorithm;  // empty: what the cluster forces, else as the library chooses
   std::string protocol;   // empty: the cheapest

@@ -1,7 +1,5 @@
 #include "models/training/collective_costs.h"
 
-#include <algorithm>
-
 namespace lambcast {
 namespace {
 
@@ -11,43 +9,40 @@ const LibrarySpec& library_of(const Cluster& cluster, Channel channel) {
 
 }  // namespace
 
-CollectiveCosts::Shape& CollectiveCosts::shape(const Group& group, Channel channel) {
-  std::unique_ptr<Shape>& shape = shapes_[{group, channel}];
+CollectiveCosts::Shape& CollectiveCosts::shape(const Setting& setting, Channel channel) {
+  std::unique_ptr<Shape>& shape = shapes_[{setting, channel}];
   if (shape == nullptr) {
-    const LibrarySpec& library = library_of(*group.cluster, channel);
-    const int nodes = (group.gpus + group.gpus_per_node - 1) / group.gpus_per_node;
+    const LibrarySpec& library = library_of(*setting.cluster, channel);
     shape = std::make_unique<Shape>();
-    shape->machines = machines_of(*group.cluster, library, nodes, group.gpus_per_node);
-    shape->transport = transport_of(*group.cluster, library,
+    shape->machines = machines_of(*setting.cluster, library, setting.group);
+    shape->transport = transport_of(*setting.cluster, library,
                                     channel == Channel::mpi_host ? Endpoint::host : Endpoint::gpu);
   }
   return *shape;
 }
 
-const CollectiveCost& CollectiveCosts::cost(const Group& group, Channel channel, Op op, Bytes size,
-                                            const std::string& algorithm) {
-  const auto [entry, is_new] = costs_.try_emplace({group, channel, op, size.value(), algorithm});
+const CollectiveCost& CollectiveCosts::cost(const Setting& setting, Channel channel, Op op,
+                                            Bytes size, const std::string& algorithm) {
+  const auto [entry, is_new] = costs_.try_emplace({setting, channel, op, size.value(), algorithm});
   CollectiveCost& cost = entry->second;
   if (!is_new) return cost;
-  const LibrarySpec& library = library_of(*group.cluster, channel);
-  Shape& on = shape(group, channel);
+  const LibrarySpec& library = library_of(*setting.cluster, channel);
+  Shape& on = shape(setting, channel);
   CollectiveRequest request;
   request.op = op;
   request.size = size;
-  request.layout = {group.gpus, group.gpus_per_node,
-                    std::min(nics_in_use(*group.cluster, group.gpus_per_node), group.gpus_per_node),
-                    false};
+  request.group = setting.group;
   request.library = library.library;
   request.algorithm = algorithm;
   // A file that forces an algorithm for all_reduce means the ones that can use it.
-  if (algorithm.empty() && op == Op::all_reduce && request.layout.nodes() > 1)
+  if (algorithm.empty() && op == Op::all_reduce && request.group.nodes() > 1)
     request.algorithm = library.all_reduce;
-  request.expand = group.expand;
+  request.expand = setting.expand;
   const Collective collective = plan_collective(request, on.machines, on.transport);
-  const bool analytic = group.network == NetworkModel::analytic && !group.expand;
-  const Duration time = analytic ? collective.time : simulate(collective, group.network);
+  const bool analytic = setting.network == NetworkModel::analytic && !setting.expand;
+  const Duration time = analytic ? collective.time : simulate(collective, setting.network);
   cost = {time,
-          interval_of(*group.cluster, channel != Channel::nccl, op, size, request.layout, time),
+          interval_of(*setting.cluster, channel != Channel::nccl, op, size, request.group, time),
           collective.traffic, collective.algorithm, collective.protocol};
   return cost;
 }

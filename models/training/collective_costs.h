@@ -27,16 +27,15 @@ struct CollectiveCost {
 // One per thread. Remembers by the address of the cluster, which must outlive it.
 class CollectiveCosts {
  public:
-  struct Group {
+  struct Setting {
     const Cluster* cluster;
-    int gpus;
-    int gpus_per_node;
+    ProcessGroup group;
     NetworkModel network;
     bool expand;
-    auto operator<=>(const Group&) const = default;
+    auto operator<=>(const Setting&) const = default;
   };
   // `algorithm` empty: the cluster's forced one for all_reduce, else the library's choice.
-  const CollectiveCost& cost(const Group& group, Channel channel, Op op, Bytes size,
+  const CollectiveCost& cost(const Setting& setting, Channel channel, Op op, Bytes size,
                              const std::string& algorithm = {});
 
  private:
@@ -44,9 +43,9 @@ class CollectiveCosts {
     Machines machines;
     Transport transport;
   };
-  Shape& shape(const Group& group, Channel channel);
-  std::map<std::pair<Group, Channel>, std::unique_ptr<Shape>> shapes_;
-  std::map<std::tuple<Group, Channel, Op, double, std::string>, CollectiveCost> costs_;
+  Shape& shape(const Setting& setting, Channel channel);
+  std::map<std::pair<Setting, Channel>, std::unique_ptr<Shape>> shapes_;
+  std::map<std::tuple<Setting, Channel, Op, double, std::string>, CollectiveCost> costs_;
 };
 
 }  // namespace lambcast

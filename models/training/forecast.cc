@@ -147,7 +147,7 @@ std::optional<Finding> incast(const Training& training) {
   if (!cluster.port_queue) return std::nullopt;
   const bool mpi = training.config.optimizer->comm_backend_name.value == CommBackend::mpi;
   const int nics = std::min(nics_in_use(cluster, training.gpus_per_node), training.gpus_per_node);
-  const double flows = flows_at_port({training.gpus, training.gpus_per_node, nics, false},
+  const double flows = flows_at_port({{training.gpus, training.gpus_per_node}, nics},
                                      mpi ? cluster.mpi.connections : cluster.nccl.connections);
   const double packets = cluster.port_queue->depth.value / full_packet;
   if (packets >= roomy * flows) return std::nullopt;

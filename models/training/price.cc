@@ -92,10 +92,11 @@ class Pricer {
   }
 
   Price price(const PlanOp& op, const Call& call) {
-    const CollectiveCost& cost =
-        costs_.cost({training_.cluster.get(), training_.gpus, training_.gpus_per_node,
-                     training_.network, training_.expand},
-                    call.channel, call.op, call.bytes, call.algorithm);
+    const CollectiveCost& cost = costs_.cost({training_.cluster.get(),
+                                              {training_.gpus, training_.gpus_per_node},
+                                              training_.network,
+                                              training_.expand},
+                                             call.channel, call.op, call.bytes, call.algorithm);
     const auto count = static_cast<double>(op.times);
     Price price;
     price.time = cost.time * op.times;

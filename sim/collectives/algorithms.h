@@ -1,5 +1,5 @@
 // The algorithms of NCCL, Open MPI and DeepSpeed as schedules. All are pure: operation, bytes and
-// layout in, rounds out. n ranks on N nodes, S as in schedule.h, alpha a hop, B a link:
+// placement in, rounds out. n ranks on N nodes, S as in schedule.h, alpha a hop, B a link:
 //
 //   ring                all_reduce 2(n-1) rounds of S/n: 2(n-1)(alpha + S/(nB)) on an ideal switch;
 //                       all_gather and reduce_scatter n-1 rounds; broadcast a pipelined chain. One
@@ -43,12 +43,12 @@ namespace lambcast {
 const std::vector<std::string>& algorithm_names();
 
 // Whether the algorithm implements the operation at this number of ranks.
-bool supports(std::string_view algorithm, Op op, const Layout& layout);
+bool supports(std::string_view algorithm, Op op, const ProcessGroup& group);
 
-// Whether node 0's sends stand for every node's, so that a folded layout may be used.
-bool foldable(std::string_view algorithm, Op op, const Layout& layout);
+// Whether node 0's sends stand for every node's, so that a folded machine may be used.
+bool foldable(std::string_view algorithm, Op op, const ProcessGroup& group);
 
 // Throws Error (usage) when not supported. One rank gives a schedule without rounds.
-Schedule make_schedule(std::string_view algorithm, Op op, Bytes size, const Layout& layout);
+Schedule make_schedule(std::string_view algorithm, Op op, Bytes size, const Placement& placement);
 
 }  // namespace lambcast

@@ -4,39 +4,39 @@ namespace lambcast::builders {
 namespace {
 
 // Every written rank sends `bytes` to rank + offset.
-std::vector<Send> shifted(int offset, Bytes bytes, const Layout& layout) {
+std::vector<Send> shifted(int offset, Bytes bytes, const Placement& placement) {
   std::vector<Send> sends;
-  for (int rank = 0; rank < layout.senders(); ++rank)
-    sends.push_back({rank, (rank + offset) % layout.ranks, bytes});
+  for (int rank = 0; rank < placement.senders(); ++rank)
+    sends.push_back({rank, (rank + offset) % placement.ranks, bytes});
   return sends;
 }
 
-bool any_crosses(const std::vector<Send>& sends, const Layout& layout) {
+bool any_crosses(const std::vector<Send>& sends, const Placement& placement) {
   return std::any_of(sends.begin(), sends.end(), [&](const Send& send) {
-    return layout.node_of(send.from) != layout.node_of(send.to);
+    return placement.node_of(send.from) != placement.node_of(send.to);
   });
 }
 
 void shift_round(Schedule& schedule, int offset, Bytes bytes, std::int64_t times,
-                 const Layout& layout) {
-  std::vector<Send> sends = shifted(offset, bytes, layout);
-  const bool crosses = any_crosses(sends, layout);
+                 const Placement& placement) {
+  std::vector<Send> sends = shifted(offset, bytes, placement);
+  const bool crosses = any_crosses(sends, placement);
   schedule.rounds.push_back(
       {add_sends(schedule, std::move(sends)), times, crosses ? 0 : 1, crosses ? 1 : 0});
 }
 
 // All sends of the exchange at once. Folded, the sends of one rank to the same place in other nodes
 // are alike and merged.
-std::vector<Send> everything(Bytes block, const Layout& layout) {
+std::vector<Send> everything(Bytes block, const Placement& placement) {
   std::vector<Send> sends;
-  const int local = layout.gpus_per_node;
-  for (int rank = 0; rank < layout.senders(); ++rank) {
-    if (!layout.folded) {
-      for (int peer = 0; peer < layout.ranks; ++peer)
+  const int local = placement.per_node;
+  for (int rank = 0; rank < placement.senders(); ++rank) {
+    if (!placement.folded) {
+      for (int peer = 0; peer < placement.ranks; ++peer)
         if (peer != rank) sends.push_back({rank, peer, block});
       continue;
     }
-    const int others = layout.nodes() - 1;
+    const int others = placement.nodes() - 1;
     for (int i = 0; i < local; ++i) {
       if (i != rank) sends.push_back({rank, i, block});
       if (others > 0)
@@ -46,53 +46,54 @@ std::vector<Send> everything(Bytes block, const Layout& layout) {
   return sends;
 }
 
-void post_everything(Schedule& schedule, Bytes size, std::int64_t messages, const Layout& layout) {
-  const bool crosses = layout.nodes() > 1;
-  schedule.rounds.push_back({add_sends(schedule, everything(size / layout.ranks, layout)), 1,
+void post_everything(Schedule& schedule, Bytes size, std::int64_t messages,
+                     const Placement& placement) {
+  const bool crosses = placement.nodes() > 1;
+  schedule.rounds.push_back({add_sends(schedule, everything(size / placement.ranks, placement)), 1,
                              crosses ? 0 : 1, crosses ? 1 : 0, messages});
-  schedule.rounds.back().at_once = size / layout.ranks;
+  schedule.rounds.back().at_once = size / placement.ranks;
 }
 
 }  // namespace
 
-void pairwise(Schedule& schedule, Bytes size, const Layout& layout) {
-  const int n = layout.ranks;
-  const int local = layout.gpus_per_node;
+void pairwise(Schedule& schedule, Bytes size, const Placement& placement) {
+  const int n = placement.ranks;
+  const int local = placement.per_node;
   const Bytes block = size / n;
   for (int offset = 1; offset < n; ++offset) {
     // Folded, all offsets that take every rank to another node load the machine alike.
-    if (layout.folded && offset >= local && offset <= n - local) {
-      shift_round(schedule, local, block, n - 2 * local + 1, layout);
+    if (placement.folded && offset >= local && offset <= n - local) {
+      shift_round(schedule, local, block, n - 2 * local + 1, placement);
       offset = n - local;
       continue;
     }
-    shift_round(schedule, offset, block, 1, layout);
+    shift_round(schedule, offset, block, 1, placement);
   }
 }
 
-void linear(Schedule& schedule, Bytes size, const Layout& layout) {
-  post_everything(schedule, size, layout.ranks - 1, layout);
+void linear(Schedule& schedule, Bytes size, const Placement& placement) {
+  post_everything(schedule, size, placement.ranks - 1, placement);
 }
 
-void deepspeed_gather(Schedule& schedule, Bytes size, const Layout& layout) {
+void deepspeed_gather(Schedule& schedule, Bytes size, const Placement& placement) {
   // Half of the 4(n-1) requests are sends, and half of those carry 4 bytes of scale: they cost
   // their posting and no bandwidth.
-  post_everything(schedule, size, 4 * static_cast<std::int64_t>(layout.ranks - 1), layout);
+  post_everything(schedule, size, 4 * static_cast<std::int64_t>(placement.ranks - 1), placement);
   schedule.rounds.back().same_order = true;
 }
 
-void bruck(Schedule& schedule, Bytes size, const Layout& layout) {
-  const int n = layout.ranks;
+void bruck(Schedule& schedule, Bytes size, const Placement& placement) {
+  const int n = placement.ranks;
   for (int distance = 1; distance < n; distance *= 2) {
     int blocks = 0;  // those whose number has this bit set
     for (int block = 0; block < n; ++block)
       if ((block & distance) != 0) ++blocks;
-    shift_round(schedule, distance, size / n * blocks, 1, layout);
+    shift_round(schedule, distance, size / n * blocks, 1, placement);
   }
 }
 
-void shift(Schedule& schedule, Bytes size, const Layout& layout) {
-  shift_round(schedule, 1, size, 1, layout);
+void shift(Schedule& schedule, Bytes size, const Placement& placement) {
+  shift_round(schedule, 1, size, 1, placement);
 }
 
 }  // namespace lambcast::builders

@@ -87,12 +87,12 @@ std::string openmpi_4_1(Op op, int n, double size) {
   return "ring";
 }
 
-std::vector<std::string> nccl_candidates(Op op, const Layout& layout, bool in_switch) {
+std::vector<std::string> nccl_candidates(Op op, const ProcessGroup& group, bool in_switch) {
   if (op == Op::all_to_all) return {"linear"};
   if (op == Op::send_recv) return {"shift"};
   std::vector<std::string> names{"ring"};
-  if (op == Op::all_reduce && layout.nodes() > 1) names.push_back("tree");
-  if (in_switch && supports("nvls", op, layout)) names.push_back("nvls");
+  if (op == Op::all_reduce && group.nodes() > 1) names.push_back("tree");
+  if (in_switch && supports("nvls", op, group)) names.push_back("nvls");
   return names;
 }
 
@@ -103,13 +103,13 @@ const std::vector<std::string>& library_names() {
   return names;
 }
 
-std::vector<std::string> candidates(Library library, Op op, Bytes size, const Layout& layout,
+std::vector<std::string> candidates(Library library, Op op, Bytes size, const ProcessGroup& group,
                                     bool in_switch) {
-  if (library == Library::nccl) return nccl_candidates(op, layout, in_switch);
+  if (library == Library::nccl) return nccl_candidates(op, group, in_switch);
   const std::string rule = library == Library::openmpi_4_0
-                               ? openmpi_4_0(op, layout.ranks, size.value())
-                               : openmpi_4_1(op, layout.ranks, size.value());
-  if (supports(rule, op, layout)) return {rule};
+                               ? openmpi_4_0(op, group.ranks, size.value())
+                               : openmpi_4_1(op, group.ranks, size.value());
+  if (supports(rule, op, group)) return {rule};
   // The rules name algorithms that need an even or a power-of-two number of ranks; the library
   // itself falls back to the ring then.
   return {"ring"};

@@ -19,9 +19,9 @@ enum class Library { nccl, openmpi_4_0, openmpi_4_1 };
 // Library words as files and flags spell them: "nccl", "openmpi-4.0", "openmpi-4.1".
 const std::vector<std::string>& library_names();
 
-// Non-empty; every entry supports the operation at this layout. `size` as in schedule.h.
+// Non-empty; every entry supports the operation over this group. `size` as in schedule.h.
 // With `in_switch`, NCCL also has its NVLink switch reduce.
-std::vector<std::string> candidates(Library library, Op op, Bytes size, const Layout& layout,
+std::vector<std::string> candidates(Library library, Op op, Bytes size, const ProcessGroup& group,
                                     bool in_switch = false);
 
 }  // namespace lambcast

@@ -12,24 +12,16 @@
 namespace lambcast {
 namespace {
 
-Layout placed(const CollectiveRequest& request, const Machines& machines,
-              const std::string& algorithm) {
-  Layout layout = request.layout;
-  layout.folded = !request.expand && machines.folded != nullptr && layout.uniform() &&
-                  foldable(algorithm, request.op, layout);
-  return layout;
-}
-
 // Written out, an all-to-all has a send for every pair of ranks.
 constexpr int max_unfolded_ranks = 2048;
 
-void check_size(const CollectiveRequest& request, const Layout& layout) {
-  if (request.op != Op::all_to_all || layout.folded || layout.ranks <= max_unfolded_ranks) return;
+void check_size(const CollectiveRequest& request) {
+  if (request.op != Op::all_to_all || request.group.ranks <= max_unfolded_ranks) return;
   throw Error(
       Exit::usage,
       fmt::format("an all_to_all over {} ranks that are not alike is too large to write "
                   "out: up to {} ranks, or whole nodes on a single switch with symmetry auto",
-                  layout.ranks, max_unfolded_ranks));
+                  request.group.ranks, max_unfolded_ranks));
 }
 
 bool reduces_in_switch(const Protocol& protocol) { return protocol.in_switch.has_value(); }
@@ -45,28 +37,40 @@ void check_protocol(const CollectiveRequest& request, const Transport& transport
 
 }  // namespace
 
+const std::shared_ptr<const Machine>& Machines::folded() {
+  if (folded_if_built == nullptr) folded_if_built = build_machine(node, nodes, true, fabric);
+  return folded_if_built;
+}
+
+const std::shared_ptr<const Machine>& Machines::full() {
+  if (full_if_built == nullptr) full_if_built = build_machine(node, nodes, false, fabric);
+  return full_if_built;
+}
+
 Collective plan_collective(const CollectiveRequest& request, Machines& machines,
                            const Transport& transport) {
   LAMBCAST_CHECK(!transport.protocols.empty(), "a transport without protocols");
   check_protocol(request, transport);
   const std::vector<std::string> algorithms =
       request.algorithm.empty()
-          ? candidates(request.library, request.op, request.size, request.layout,
+          ? candidates(request.library, request.op, request.size, request.group,
                        std::any_of(transport.protocols.begin(), transport.protocols.end(),
                                    reduces_in_switch))
           : std::vector<std::string>{request.algorithm};
   std::optional<Collective> best;
   for (const std::string& algorithm : algorithms) {
-    const Layout layout = placed(request, machines, algorithm);
-    check_size(request, layout);
-    const auto& machine = layout.folded ? machines.folded : machines.full();
-    const Schedule schedule = make_schedule(algorithm, request.op, request.size, layout);
+    const bool folded =
+        !request.expand && machines.fold && foldable(algorithm, request.op, request.group);
+    if (!folded) check_size(request);
+    const auto& machine = folded ? machines.folded() : machines.full();
+    const Schedule schedule =
+        make_schedule(algorithm, request.op, request.size, placed(request.group, *machine));
     for (const Protocol& protocol : transport.protocols) {
       if (!request.protocol.empty() && protocol.name != request.protocol) continue;
       if (request.size > protocol.largest && request.protocol.empty()) continue;
       if (schedule.latencies == Latencies::in_switch && !reduces_in_switch(protocol)) continue;
       auto program = std::make_shared<const CommProgram>(
-          lower(schedule, layout, *machine, transport, protocol, request.expand));
+          lower(schedule, request.group, *machine, transport, protocol, request.expand));
       const Duration time = analytic_time(*program, machine->topology);
       if (!best || time < best->time)
         best = {request.op, request.size,     algorithm,          protocol.name,

@@ -2,7 +2,6 @@
 // how long it lasts on its own, and the program that replays it inside a step.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,23 +11,23 @@
 
 namespace lambcast {
 
-// The same cluster written two ways (see machine.h). The full form grows with the nodes and is
-// built when first needed. Not to be shared between threads.
+// The same cluster written two ways (see machine.h), each built when first needed; the full form
+// grows with the nodes. Not to be shared between threads.
 struct Machines {
-  std::shared_ptr<const Machine> folded;  // null where nodes are not alike or the fabric blocks
-  std::function<std::shared_ptr<const Machine>()> build_full;
-  std::shared_ptr<const Machine> full_if_built;
+  NodeSpec node;
+  int nodes = 1;
+  Fabric fabric = single_switch;
+  bool fold = false;  // where nodes are alike and the fabric blocks nothing
+  std::shared_ptr<const Machine> folded_if_built{}, full_if_built{};
 
-  const std::shared_ptr<const Machine>& full() {
-    if (full_if_built == nullptr) full_if_built = build_full();
-    return full_if_built;
-  }
+  const std::shared_ptr<const Machine>& folded();
+  const std::shared_ptr<const Machine>& full();
 };
 
 struct CollectiveRequest {
   Op op = Op::all_reduce;
   Bytes size;
-  Layout layout;  // `folded` is decided here, not by the caller
+  ProcessGroup group;
   Library library = Library::nccl;
   std::string algorithm;  // empty: as the library chooses
   std::string protocol;   // empty: the cheapest

@@ -22,22 +22,14 @@ NodeSpec node_of(int gpus, int nics, double gpu_link, double nic) {
 }
 
 Machines machines(const NodeSpec& node, int nodes, bool fold) {
-  Machines both;
-  both.build_full = [=] { return build_machine(node, nodes, false, single_switch); };
-  if (fold) both.folded = build_machine(node, nodes, true, single_switch);
-  return both;
+  return {node, nodes, single_switch, fold};
 }
 
 Collective plan(std::string algorithm, Op op, double size, int ranks, const NodeSpec& node,
                 Machines& on, const Transport& transport, bool expand = false) {
-  return plan_collective({op,
-                          Bytes(size),
-                          {ranks, node.gpus, std::min(node.nics, node.gpus), false},
-                          Library::nccl,
-                          std::move(algorithm),
-                          "",
-                          expand},
-                         on, transport);
+  return plan_collective(
+      {op, Bytes(size), {ranks, node.gpus}, Library::nccl, std::move(algorithm), "", expand}, on,
+      transport);
 }
 
 // One GPU per node on an ideal switch of bandwidth B: the textbook setting.
@@ -86,9 +78,9 @@ TEST_CASE("collectives: bytes on the wires are conserved") {
   const double S = 672468612;  // BERT-Large gradients in fp16
   for (const bool folded : {false, true}) {
     for (const int gpus : {1, 4}) {
-      const Layout layout{16, gpus, 1, folded};
+      const Placement placement{{16, gpus}, 1, 1, folded};
       const auto sent = [&](const char* algorithm, Op op) {
-        return make_schedule(algorithm, op, Bytes(S), layout).traffic;
+        return make_schedule(algorithm, op, Bytes(S), placement).traffic;
       };
       INFO("folded " << folded << ", " << gpus << " per node");
       for (const char* algorithm : {"ring", "tree", "hierarchical"}) {
@@ -143,13 +135,13 @@ TEST_CASE("collectives: folded and full machines, both network models, give the 
     Machines both = machines(node, nodes, true);
     Machines full_only = machines(node, nodes, false);
     for (const Case& c : cases) {
-      const Layout layout{gpus * nodes, gpus, std::min(nics, gpus), false};
-      if (!supports(c.algorithm, c.op, layout)) continue;
+      const ProcessGroup group{gpus * nodes, gpus};
+      if (!supports(c.algorithm, c.op, group)) continue;
       INFO(c.algorithm << " " << name_of(c.op) << " " << nodes << " nodes of " << gpus << ", "
                        << nics << " NICs");
-      const auto folded = plan(c.algorithm, c.op, 100 * mb, layout.ranks, node, both, transport);
+      const auto folded = plan(c.algorithm, c.op, 100 * mb, group.ranks, node, both, transport);
       const auto full =
-          plan(c.algorithm, c.op, 100 * mb, layout.ranks, node, full_only, transport, true);
+          plan(c.algorithm, c.op, 100 * mb, group.ranks, node, full_only, transport, true);
       // Equal up to the picosecond that each of the expanded rounds is rounded to.
       const double expected = folded.time.s();
       CHECK(full.time.s() == Approx(expected).epsilon(1e-8));
@@ -245,15 +237,14 @@ TEST_CASE("collectives: what does not exist is refused") {
 }
 
 TEST_CASE("collectives: Open MPI changes algorithm with size as its rules say") {
-  const Layout eight{8, 4, 1, false};
+  const ProcessGroup eight{8, 4};
   CHECK(candidates(Library::openmpi_4_1, Op::all_reduce, Bytes(1000), eight).front() ==
         "recursive_doubling");
   CHECK(candidates(Library::openmpi_4_1, Op::all_reduce, Bytes(1e6), eight).front() ==
         "halving_doubling");
   CHECK(candidates(Library::openmpi_4_0, Op::all_gather, Bytes(41.9e6), eight).front() ==
         "neighbor_exchange");
-  CHECK(candidates(Library::openmpi_4_0, Op::all_gather, Bytes(41.9e6), {5, 5, 1, false}).front() ==
-        "ring");
+  CHECK(candidates(Library::openmpi_4_0, Op::all_gather, Bytes(41.9e6), {5, 5}).front() == "ring");
 }
 
 }  // namespace

@@ -47,13 +47,13 @@ inline constexpr Bytes full_packet{1514};
 inline constexpr Bytes packet_payload{1448};
 
 // k; zero where fewer than three nodes take part, since one sender is as slow as the port.
-double flows_at_port(const Layout& layout, int connections);
+double flows_at_port(const Placement& placement, int connections);
 
 // The share of exchanges that wait, for k above zero.
 double stalled_share(Bytes port_queue, double flows);
 
 // What one repetition of a round waits on average.
-Duration incast_wait(const Round& round, const Layout& layout, const PortQueue& queue,
+Duration incast_wait(const Round& round, const Placement& placement, const PortQueue& queue,
                      int connections);
 
 }  // namespace lambcast

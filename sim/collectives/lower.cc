@@ -8,30 +8,39 @@
 namespace lambcast {
 namespace {
 
+// One send as it is written, over the links of one of the groups.
 class Lowering {
  public:
-  Lowering(const Layout& layout, const Machine& machine, const Transport& transport,
-           const Protocol& protocol, Latencies latencies)
-      : layout_(layout),
+  Lowering(const Placement& group, const Place& place, const Machine& machine,
+           const Transport& transport, const Protocol& protocol, Latencies latencies)
+      : group_(group),
+        place_(place),
         machine_(machine),
         transport_(transport),
         protocol_(protocol),
-        latencies_(latencies) {
-    LAMBCAST_CHECK(layout.folded == machine.folded, "layout and machine disagree about folding");
-    LAMBCAST_CHECK(layout.gpus_per_node <= machine.gpus_per_node && layout.nodes() <= machine.nodes,
-                   "{} ranks do not fit {} nodes of {} GPUs", layout.ranks, machine.nodes,
-                   machine.gpus_per_node);
+        latencies_(latencies),
+        lanes_(builders::rails(group)) {
+    LAMBCAST_CHECK(place.slot + group.slot_of(group.per_node - 1, group.siblings - 1) <
+                           machine.gpus_per_node &&
+                       place.node + group.node_span() <= machine.nodes,
+                   "{} groups of {} ranks do not fit {} nodes of {} GPUs", group.siblings,
+                   group.ranks, machine.nodes, machine.gpus_per_node);
+    for (int sibling = 0; sibling < group.siblings; ++sibling)
+      nics_.push_back(nics_of(group, machine, place, sibling));
   }
 
+  // Of all siblings, each in its turn.
   FlowSet flows(const std::vector<Send>& sends) const {
     const std::vector<Bytes> leaving = leaving_each_node(sends);
     FlowSet set;
-    set.flows.reserve(sends.size());
-    for (const Send& send : sends) {
-      const auto first = static_cast<std::uint32_t>(set.links.size());
-      append_route(send, crosses(send), set.links);
-      set.flows.push_back({first, static_cast<std::uint32_t>(set.links.size()) - first,
-                           send.bytes / efficiency(send), cap(send, leaving), send.weight});
+    set.flows.reserve(sends.size() * static_cast<std::size_t>(group_.siblings));
+    for (int sibling = 0; sibling < group_.siblings; ++sibling) {
+      for (const Send& send : sends) {
+        const auto first = static_cast<std::uint32_t>(set.links.size());
+        append_route(send, sibling, set.links);
+        set.flows.push_back({first, static_cast<std::uint32_t>(set.links.size()) - first,
+                             send.bytes / efficiency(send), cap(send, leaving), send.weight});
+      }
     }
     return set;
   }
@@ -57,7 +66,7 @@ class Lowering {
 
  private:
   bool crosses(const Send& send) const {
-    return layout_.node_of(send.from) != layout_.node_of(send.to);
+    return group_.node_of(send.from) != group_.node_of(send.to);
   }
 
   double efficiency(const Send& send) const {
@@ -69,51 +78,51 @@ class Lowering {
   }
 
   std::vector<Bytes> leaving_each_node(const std::vector<Send>& sends) const {
-    std::vector<Bytes> leaving(static_cast<std::size_t>(layout_.nodes()));
+    std::vector<Bytes> leaving(static_cast<std::size_t>(group_.nodes()));
     for (const Send& send : sends)
-      if (crosses(send))
-        leaving[static_cast<std::size_t>(layout_.node_of(send.from))] += send.bytes;
+      if (crosses(send)) leaving[static_cast<std::size_t>(group_.node_of(send.from))] += send.bytes;
     return leaving;
   }
 
-  // A stream's own limit, and its share of what the protocol gets out of a node. Caps are payload,
-  // flows are wire bytes.
+  // A stream's own limit, and its share of what the protocol gets out of a node, which siblings
+  // divide among them. Caps are payload, flows are wire bytes.
   Bandwidth cap(const Send& send, const std::vector<Bytes>& leaving) const {
     if (!crosses(send)) return {};
     const double streams = static_cast<double>(send.weight) * transport_.connections;
     const Bandwidth own = transport_.flow_cap * streams;
     if (protocol_.node_cap.value() == 0) return own;
-    const double share = send.bytes / leaving[static_cast<std::size_t>(layout_.node_of(send.from))];
-    const Bandwidth of_node = protocol_.node_cap * (share / protocol_.efficiency);
+    const double share = send.bytes / leaving[static_cast<std::size_t>(group_.node_of(send.from))];
+    const Bandwidth of_node = protocol_.node_cap * (share / group_.siblings / protocol_.efficiency);
     return own.value() == 0 ? of_node : std::min(own, of_node);
   }
 
   Bandwidth sole_cap() const {
     const Bandwidth own = transport_.flow_cap * transport_.connections;
-    const int lanes = builders::rails(layout_);
-    const Bandwidth of_node = protocol_.node_cap / (protocol_.efficiency * lanes);
+    const Bandwidth of_node =
+        protocol_.node_cap / (protocol_.efficiency * lanes_ * group_.siblings);
     if (own.value() == 0 || of_node.value() == 0) return std::max(own, of_node);
     return std::min(own, of_node);
   }
 
-  void append_route(const Send& send, bool leaves, std::vector<LinkId>& links) const {
+  void append_route(const Send& send, int sibling, std::vector<LinkId>& links) const {
     const Topology& topology = machine_.topology;
     const auto salt = static_cast<std::uint32_t>(send.to);
-    if (!leaves) {
-      topology.append_route(endpoint(send.from), endpoint(send.to), salt, links);
+    const VertexId from = endpoint(send.from, sibling), to = endpoint(send.to, sibling);
+    if (!crosses(send)) {
+      topology.append_route(from, to, salt, links);
       return;
     }
-    const std::size_t to_nic = nic(send.to, send.rail);
-    const VertexId out = machine_.nic[nic(send.from, send.rail)];
+    const std::size_t to_nic = nic(send.to, sibling, send.rail);
+    const VertexId out = machine_.nic[nic(send.from, sibling, send.rail)];
     const VertexId in = machine_.nic[to_nic];
-    topology.append_route(endpoint(send.from), out, salt, links);
+    topology.append_route(from, out, salt, links);
     if (machine_.folded) {
       // Out to the fabric and back in: the node's own NIC plays the peer's.
       append_loop(out, in, links);
     } else {
       topology.append_route(out, in, machine_.port[to_nic], links);
     }
-    topology.append_route(in, endpoint(send.to), salt, links);
+    topology.append_route(in, to, salt, links);
   }
 
   void append_loop(VertexId out, VertexId in, std::vector<LinkId>& links) const {
@@ -123,30 +132,36 @@ class Lowering {
   }
 
   std::size_t node_index(int rank) const {
-    return machine_.folded ? 0 : static_cast<std::size_t>(layout_.node_of(rank));
+    if (machine_.folded) return 0;
+    return static_cast<std::size_t>(place_.node + group_.node_of(rank) * group_.node_stride);
   }
 
-  VertexId endpoint(int rank) const {
-    const std::size_t local = static_cast<std::size_t>(rank % layout_.gpus_per_node);
+  VertexId endpoint(int rank, int sibling) const {
+    const auto slot = static_cast<std::size_t>(place_.slot + group_.slot_of(rank, sibling));
     const std::size_t at =
-        node_index(rank) * static_cast<std::size_t>(machine_.gpus_per_node) + local;
+        node_index(rank) * static_cast<std::size_t>(machine_.gpus_per_node) + slot;
     return transport_.endpoint == Endpoint::gpu ? machine_.gpu[at] : machine_.host[at];
   }
 
-  // A rail names its NIC among those the layout uses; without one a rank uses the NIC next to it.
-  std::size_t nic(int rank, int rail) const {
-    const int nics = machine_.nics_per_node;
-    const int local = rank % layout_.gpus_per_node;
-    const int used = std::min(nics, layout_.gpus_per_node);
-    const int index = rail >= 0 ? rail * nics / used : local * nics / layout_.gpus_per_node;
-    return node_index(rank) * static_cast<std::size_t>(nics) + static_cast<std::size_t>(index);
+  // A rail names its NIC among those that the group reaches; without one a rank uses the NIC next
+  // to it.
+  std::size_t nic(int rank, int sibling, int rail) const {
+    const std::vector<int>& reached = nics_[static_cast<std::size_t>(sibling)];
+    const int index = rail >= 0
+                          ? reached[static_cast<std::size_t>(rail) % reached.size()]
+                          : nic_next_to(machine_, place_.slot + group_.slot_of(rank, sibling));
+    return node_index(rank) * static_cast<std::size_t>(machine_.nics_per_node) +
+           static_cast<std::size_t>(index);
   }
 
-  const Layout& layout_;
+  const Placement& group_;
+  const Place& place_;
   const Machine& machine_;
   const Transport& transport_;
   const Protocol& protocol_;
   Latencies latencies_;
+  int lanes_;
+  std::vector<std::vector<int>> nics_;  // of a node, that each sibling reaches
 };
 
 const HopLatency& hop_of(const Protocol& protocol, Latencies latencies, int nodes) {
@@ -178,15 +193,17 @@ Duration late_turn(Bytes message, const Transport& transport, int nodes, Duratio
 
 }  // namespace
 
-CommProgram lower(const Schedule& schedule, const Layout& layout, const Machine& machine,
-                  const Transport& transport, const Protocol& protocol, bool expand) {
+CommProgram lower(const Schedule& schedule, const ProcessGroup& group, const Machine& machine,
+                  const Transport& transport, const Protocol& protocol, bool expand,
+                  const Place& place) {
   CommProgram program;
   program.expand = expand;
   if (schedule.rounds.empty()) return program;
   LAMBCAST_CHECK(schedule.latencies != Latencies::in_switch || protocol.in_switch,
                  "{} does not reduce in the switch", protocol.name);
-  const Lowering lowering(layout, machine, transport, protocol, schedule.latencies);
-  const HopLatency& hop = hop_of(protocol, schedule.latencies, layout.nodes());
+  const Placement placement = placed(group, machine, place);
+  const Lowering lowering(placement, place, machine, transport, protocol, schedule.latencies);
+  const HopLatency& hop = hop_of(protocol, schedule.latencies, group.nodes());
   program.fixed = hop.base;
   std::vector<std::shared_ptr<const FlowSet>> sets;
   for (const auto& sends : schedule.send_sets)
@@ -207,10 +224,11 @@ CommProgram lower(const Schedule& schedule, const Layout& layout, const Machine&
     }
     if (round.at_once.value() > 0) {
       if (round.same_order)
-        phase.latency += late_turn(round.at_once, transport, layout.nodes(),
+        phase.latency += late_turn(round.at_once, transport, group.nodes(),
                                    analytic_time(*phase.flows, machine.topology));
       if (transport.port_queue)
-        phase.latency += incast_wait(round, layout, *transport.port_queue, transport.connections);
+        phase.latency +=
+            incast_wait(round, placement, *transport.port_queue, transport.connections);
     }
     program.phases.push_back(std::move(phase));
   }

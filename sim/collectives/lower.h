@@ -11,8 +11,12 @@ namespace lambcast {
 
 // With `expand` each repetition of a round is an event of its own; without, equal rounds in a row
 // are one (same answer, since the fluid model scales).
-CommProgram lower(const Schedule& schedule, const Layout& layout, const Machine& machine,
-                  const Transport& transport, const Protocol& protocol, bool expand);
+//
+// The flows of all siblings are in the program: groups alike stay in step. Where a NIC serves more
+// of them than another, all wait for the slowest in every round.
+CommProgram lower(const Schedule& schedule, const ProcessGroup& group, const Machine& machine,
+                  const Transport& transport, const Protocol& protocol, bool expand,
+                  const Place& place = {});
 
 // The closed form of a program on its own:
 //   fixed + sum over phases of times * (slowest flow + the latency it does not hide).

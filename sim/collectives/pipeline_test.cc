@@ -37,17 +37,10 @@ Collective plan(const Setting& s, const char* algorithm, Op op, double size, boo
                 bool expand = false) {
   const NodeSpec node{s.gpus,          s.nics,           Bandwidth(s.link), false,
                       Bandwidth(1e13), Bandwidth(s.nic), Bandwidth(1e10)};
-  Machines machines;
-  machines.build_full = [=] { return build_machine(node, s.nodes, false, single_switch); };
-  if (fold) machines.folded = build_machine(node, s.nodes, true, single_switch);
-  return plan_collective({op,
-                          Bytes(size),
-                          {s.gpus * s.nodes, s.gpus, s.nics, false},
-                          Library::nccl,
-                          algorithm,
-                          "",
-                          expand},
-                         machines, s.transport);
+  Machines machines{node, s.nodes, single_switch, fold};
+  return plan_collective(
+      {op, Bytes(size), {s.gpus * s.nodes, s.gpus}, Library::nccl, algorithm, "", expand}, machines,
+      s.transport);
 }
 
 double seconds(const Setting& s, const char* algorithm, Op op, double size) {

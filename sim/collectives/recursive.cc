@@ -11,8 +11,8 @@ int power_of_two_below(int n) { return static_cast<int>(std::bit_floor(static_ca
 // With n not a power of two the first 2 * extra ranks pair up beforehand, and the odd one of each
 // pair stands in the core for both (MPICH and Open MPI fold the same way).
 struct Core {
-  explicit Core(const Layout& layout)
-      : size(power_of_two_below(layout.ranks)), extra(layout.ranks - size) {}
+  explicit Core(const Placement& placement)
+      : size(power_of_two_below(placement.ranks)), extra(placement.ranks - size) {}
   int rank_of(int core_rank) const {
     return core_rank < extra ? 2 * core_rank + 1 : core_rank + extra;
   }
@@ -21,13 +21,13 @@ struct Core {
 };
 
 void exchange_round(Schedule& schedule, const Core& core, int distance, Bytes bytes,
-                    const Layout& layout) {
+                    const Placement& placement) {
   std::vector<Send> sends;
   bool crosses = false;
-  const int senders = layout.folded ? layout.senders() : core.size;
+  const int senders = placement.folded ? placement.senders() : core.size;
   for (int i = 0; i < senders; ++i) {
     const Send send{core.rank_of(i), core.rank_of(i ^ distance), bytes};
-    crosses |= layout.node_of(send.from) != layout.node_of(send.to);
+    crosses |= placement.node_of(send.from) != placement.node_of(send.to);
     sends.push_back(send);
   }
   schedule.rounds.push_back(
@@ -36,14 +36,14 @@ void exchange_round(Schedule& schedule, const Core& core, int distance, Bytes by
 
 // The even rank of each folded pair hands its data over before the core runs, or gets the result.
 void fold_round(Schedule& schedule, const Core& core, Bytes bytes, bool back,
-                const Layout& layout) {
+                const Placement& placement) {
   if (core.extra == 0) return;
   std::vector<Send> sends;
   bool crosses = false;
   for (int i = 0; i < core.extra; ++i) {
     Send send{2 * i, 2 * i + 1, bytes};
     if (back) std::swap(send.from, send.to);
-    crosses |= layout.node_of(send.from) != layout.node_of(send.to);
+    crosses |= placement.node_of(send.from) != placement.node_of(send.to);
     sends.push_back(send);
   }
   schedule.rounds.push_back(
@@ -52,52 +52,52 @@ void fold_round(Schedule& schedule, const Core& core, Bytes bytes, bool back,
 
 }  // namespace
 
-void recursive_doubling(Schedule& schedule, Bytes size, const Layout& layout) {
-  const Core core(layout);
+void recursive_doubling(Schedule& schedule, Bytes size, const Placement& placement) {
+  const Core core(placement);
   if (schedule.op == Op::all_gather) {
     for (int distance = 1; distance < core.size; distance *= 2)
-      exchange_round(schedule, core, distance, size / layout.ranks * distance, layout);
+      exchange_round(schedule, core, distance, size / placement.ranks * distance, placement);
     return;
   }
-  fold_round(schedule, core, size, false, layout);
+  fold_round(schedule, core, size, false, placement);
   for (int distance = 1; distance < core.size; distance *= 2)
-    exchange_round(schedule, core, distance, size, layout);
-  fold_round(schedule, core, size, true, layout);
+    exchange_round(schedule, core, distance, size, placement);
+  fold_round(schedule, core, size, true, placement);
 }
 
-void halving_doubling(Schedule& schedule, Bytes size, const Layout& layout) {
-  const Core core(layout);
-  fold_round(schedule, core, size, false, layout);
+void halving_doubling(Schedule& schedule, Bytes size, const Placement& placement) {
+  const Core core(placement);
+  fold_round(schedule, core, size, false, placement);
   Bytes part = size;
   for (int distance = 1; distance < core.size; distance *= 2) {
     part = part / 2;
-    exchange_round(schedule, core, distance, part, layout);
+    exchange_round(schedule, core, distance, part, placement);
   }
   if (schedule.op == Op::all_reduce) {
     for (int distance = core.size / 2; distance >= 1; distance /= 2) {
-      exchange_round(schedule, core, distance, part, layout);
+      exchange_round(schedule, core, distance, part, placement);
       part = part * 2;
     }
-    fold_round(schedule, core, size, true, layout);
+    fold_round(schedule, core, size, true, placement);
   } else {
-    fold_round(schedule, core, size / layout.ranks, true, layout);
+    fold_round(schedule, core, size / placement.ranks, true, placement);
   }
 }
 
-void neighbor_exchange(Schedule& schedule, Bytes size, const Layout& layout) {
-  const int n = layout.ranks;
+void neighbor_exchange(Schedule& schedule, Bytes size, const Placement& placement) {
+  const int n = placement.ranks;
   const auto with_neighbors = [&](bool even_to_right, Bytes bytes) {
     std::vector<Send> sends;
-    for (int rank = 0; rank < layout.senders(); ++rank) {
+    for (int rank = 0; rank < placement.senders(); ++rank) {
       const bool to_right = (rank % 2 == 0) == even_to_right;
       sends.push_back({rank, (rank + (to_right ? 1 : n - 1)) % n, bytes});
     }
     return add_sends(schedule, std::move(sends));
   };
-  const bool many_nodes = layout.nodes() > 1;
+  const bool many_nodes = placement.nodes() > 1;
   const Bytes block = size / n;
   // Even ranks and their right neighbours share a node when the node holds an even number.
-  const bool right_is_local = layout.gpus_per_node % 2 == 0 || !many_nodes;
+  const bool right_is_local = placement.per_node % 2 == 0 || !many_nodes;
   schedule.rounds.push_back(
       {with_neighbors(true, block), 1, right_is_local ? 1 : 0, right_is_local ? 0 : 1});
   const std::int64_t steps = n / 2 - 1;
@@ -109,8 +109,8 @@ void neighbor_exchange(Schedule& schedule, Bytes size, const Layout& layout) {
     schedule.rounds.push_back({right, steps / 2, right_is_local ? 1 : 0, right_is_local ? 0 : 1});
 }
 
-void binomial(Schedule& schedule, Bytes size, const Layout& layout) {
-  const int n = layout.ranks;
+void binomial(Schedule& schedule, Bytes size, const Placement& placement) {
+  const int n = placement.ranks;
   int top = 1;
   while (top < n) top *= 2;
   for (int distance = top / 2; distance >= 1; distance /= 2) {
@@ -118,7 +118,7 @@ void binomial(Schedule& schedule, Bytes size, const Layout& layout) {
     bool crosses = false;
     for (int rank = 0; rank + distance < n; rank += 2 * distance) {
       sends.push_back({rank, rank + distance, size});
-      crosses |= layout.node_of(rank) != layout.node_of(rank + distance);
+      crosses |= placement.node_of(rank) != placement.node_of(rank + distance);
     }
     schedule.rounds.push_back(
         {add_sends(schedule, std::move(sends)), 1, crosses ? 0 : 1, crosses ? 1 : 0});

@@ -5,22 +5,22 @@ namespace {
 
 // One ring per rail visits the ranks of a node in turn and leaves by the rank next to the rail's
 // NIC. Rings that share a hop inside a node are merged into one send.
-std::vector<Send> ring_sends(Bytes per_ring_total, const Layout& layout) {
-  const int rings = rails(layout);
+std::vector<Send> ring_sends(Bytes per_ring_total, const Placement& placement) {
+  const int rings = rails(placement);
   const Bytes share = per_ring_total / rings;
-  const int nodes = layout.nodes();
+  const int nodes = placement.nodes();
   std::vector<Send> sends;
-  for (int node = 0; node < (layout.folded ? 1 : nodes); ++node) {
-    const int ranks = layout.ranks_on(node);
-    const int first = node * layout.gpus_per_node;
+  for (int node = 0; node < (placement.folded ? 1 : nodes); ++node) {
+    const int ranks = placement.ranks_on(node);
+    const int first = node * placement.per_node;
     const int next_node = (node + 1) % nodes;
     std::vector<int> leaving(static_cast<std::size_t>(ranks));
     for (int rail = 0; rail < rings && nodes > 1; ++rail) {
       const int exit = rank_near_nic(rail, rings, ranks);
-      const int next_ranks = layout.ranks_on(next_node);
+      const int next_ranks = placement.ranks_on(next_node);
       const int entry = (rank_near_nic(rail, rings, next_ranks) + 1) % next_ranks;
       ++leaving[static_cast<std::size_t>(exit)];
-      sends.push_back({first + exit, next_node * layout.gpus_per_node + entry, share, rail});
+      sends.push_back({first + exit, next_node * placement.per_node + entry, share, rail});
     }
     for (int i = 0; i < ranks && ranks > 1; ++i) {
       const int staying = rings - leaving[static_cast<std::size_t>(i)];
@@ -32,20 +32,20 @@ std::vector<Send> ring_sends(Bytes per_ring_total, const Layout& layout) {
 
 }  // namespace
 
-void ring(Schedule& schedule, Bytes size, const Layout& layout) {
-  const int n = layout.ranks;
-  const int nodes = layout.nodes();
-  const int lanes = nodes > 1 ? rails(layout) : layout.gpus_per_node;
+void ring(Schedule& schedule, Bytes size, const Placement& placement) {
+  const int n = placement.ranks;
+  const int nodes = placement.nodes();
+  const int lanes = nodes > 1 ? rails(placement) : placement.per_node;
   if (schedule.op == Op::broadcast) {
     // A chain through all ranks that streams: every edge carries S, the last rank waits for all
     // hops.
-    const std::size_t sends = add_sends(schedule, ring_sends(size, layout));
+    const std::size_t sends = add_sends(schedule, ring_sends(size, placement));
     schedule.rounds.push_back({sends, 1, n - nodes, nodes - 1, 0, Pace::streaming, size / lanes});
     schedule.traffic = {size * (n - 1.0) / n, size * (nodes - 1.0) / nodes};  // a chain, not a loop
     return;
   }
   const int passes = schedule.op == Op::all_reduce ? 2 : 1;
-  const std::size_t sends = add_sends(schedule, ring_sends(size / n, layout));
+  const std::size_t sends = add_sends(schedule, ring_sends(size / n, placement));
   const std::int64_t rounds = passes * (n - 1);
   const std::int64_t network_hops = passes * (nodes - 1);
   schedule.rounds.push_back(

@@ -12,20 +12,16 @@ const std::vector<std::string>& op_names() {
 
 std::string_view name_of(Op op) { return op_names()[static_cast<std::size_t>(op)]; }
 
-int Layout::ranks_on(int node) const {
-  return std::min(gpus_per_node, ranks - node * gpus_per_node);
-}
-
-Traffic count_traffic(const Schedule& schedule, const Layout& layout) {
+Traffic count_traffic(const Schedule& schedule, const Placement& placement) {
   Bytes sent, crossed;
   for (const Round& round : schedule.rounds) {
     for (const Send& send : schedule.send_sets[round.sends]) {
       const Bytes bytes = send.bytes * static_cast<double>(round.times);
       sent += bytes;
-      if (layout.node_of(send.from) != layout.node_of(send.to)) crossed += bytes;
+      if (placement.node_of(send.from) != placement.node_of(send.to)) crossed += bytes;
     }
   }
-  return {sent / layout.senders(), crossed / (layout.folded ? 1 : layout.nodes())};
+  return {sent / placement.senders(), crossed / (placement.folded ? 1 : placement.nodes())};
 }
 
 }  // namespace lambcast

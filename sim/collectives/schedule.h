@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "sim/base/units.h"
+#include "sim/collectives/placement.h"
 
 namespace lambcast {
 
@@ -21,23 +22,6 @@ enum class Op { all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, s
 
 std::string_view name_of(Op op);
 const std::vector<std::string>& op_names();
-
-// Which ranks take part and how they lie: rank r is GPU r mod gpus_per_node of node
-// r / gpus_per_node; the last node may be partly filled.
-struct Layout {
-  int ranks = 1;
-  int gpus_per_node = 1;
-  int nics_per_node = 1;
-  // Only the sends of node 0 are written down; they stand for every node's (see machine.h).
-  bool folded = false;
-
-  int nodes() const { return (ranks + gpus_per_node - 1) / gpus_per_node; }
-  int node_of(int rank) const { return rank / gpus_per_node; }
-  int ranks_on(int node) const;
-  bool uniform() const { return ranks % gpus_per_node == 0; }
-  // The ranks whose sends are written down.
-  int senders() const { return folded ? gpus_per_node : ranks; }
-};
 
 struct Send {
   int from;
@@ -76,7 +60,7 @@ struct Round {
 // Whose latencies the hops of a schedule cost (see Protocol).
 enum class Latencies { ring, tree, in_switch };
 
-// Payload bytes that the ranks put on wires.
+// Payload bytes that the ranks put on wires, with those of their siblings where nodes are meant.
 struct Traffic {
   Bytes sent_per_rank;          // mean over ranks
   Bytes network_sent_per_node;  // mean over nodes, only what leaves the node
@@ -91,7 +75,7 @@ struct Schedule {
   Traffic traffic;
 };
 
-// The traffic of the sends as written down.
-Traffic count_traffic(const Schedule& schedule, const Layout& layout);
+// The traffic of the sends as written down, of one group.
+Traffic count_traffic(const Schedule& schedule, const Placement& placement);
 
 }  // namespace lambcast

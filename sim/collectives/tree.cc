@@ -49,10 +49,10 @@ int floor_log2(int value) {
   return log;
 }
 
-void chain(std::vector<Send>& sends, int node, Bytes size, const Layout& layout) {
-  const int first = node * layout.gpus_per_node;
-  const int ranks = layout.ranks_on(node);
-  const int chains = rails(layout);
+void chain(std::vector<Send>& sends, int node, Bytes size, const Placement& placement) {
+  const int first = node * placement.per_node;
+  const int ranks = placement.ranks_on(node);
+  const int chains = rails(placement);
   for (int rail = 0; rail < chains; ++rail) {
     const int head = rank_near_nic(rail, chains, ranks);
     for (int i = 0; i + 1 < ranks; ++i) {
@@ -65,20 +65,20 @@ void chain(std::vector<Send>& sends, int node, Bytes size, const Layout& layout)
 }
 
 // Both trees over the nodes, one pair per rail, every edge both ways; nothing on one node.
-void between_nodes(std::vector<Send>& sends, Bytes size, const Layout& layout) {
-  const int nodes = layout.nodes();
+void between_nodes(std::vector<Send>& sends, Bytes size, const Placement& placement) {
+  const int nodes = placement.nodes();
   if (nodes == 1) return;
-  const int lanes = rails(layout);
+  const int lanes = rails(placement);
   const auto cross = [&](int from, int to) {
     for (int rail = 0; rail < lanes; ++rail) {
       sends.push_back(
-          {from * layout.gpus_per_node + rank_near_nic(rail, lanes, layout.ranks_on(from)),
-           to * layout.gpus_per_node + rank_near_nic(rail, lanes, layout.ranks_on(to)),
+          {from * placement.per_node + rank_near_nic(rail, lanes, placement.ranks_on(from)),
+           to * placement.per_node + rank_near_nic(rail, lanes, placement.ranks_on(to)),
            size / 2 / lanes, rail});
     }
   };
   const std::vector<Edge> edges = edges_of_both_trees(nodes);
-  if (layout.folded) {
+  if (placement.folded) {
     // The busiest node stands for all, written as node 0; it sends and receives once per edge.
     const int busiest = busiest_node(edges, nodes);
     for (const Edge& edge : edges)
@@ -97,30 +97,31 @@ Bytes network_traffic(Bytes size, int nodes) { return size * (2.0 * (nodes - 1) 
 
 }  // namespace
 
-void tree(Schedule& schedule, Bytes size, const Layout& layout) {
-  const int nodes = layout.nodes();
+void tree(Schedule& schedule, Bytes size, const Placement& placement) {
+  const int nodes = placement.nodes();
   std::vector<Send> sends;
-  between_nodes(sends, size, layout);
-  for (int node = 0; node < (layout.folded ? 1 : nodes); ++node) chain(sends, node, size, layout);
+  between_nodes(sends, size, placement);
+  for (int node = 0; node < (placement.folded ? 1 : nodes); ++node)
+    chain(sends, node, size, placement);
   schedule.latencies = Latencies::tree;
-  schedule.rounds.push_back({add_sends(schedule, std::move(sends)), 1,
-                             2 * (layout.gpus_per_node - 1), 2 * floor_log2(nodes), 0,
-                             Pace::streaming, size / 2 / rails(layout)});
+  schedule.rounds.push_back({add_sends(schedule, std::move(sends)), 1, 2 * (placement.per_node - 1),
+                             2 * floor_log2(nodes), 0, Pace::streaming,
+                             size / 2 / rails(placement)});
   const Bytes network = network_traffic(size, nodes);
-  const Bytes local = size * (2.0 * (layout.ranks - nodes) / nodes);
-  schedule.traffic = {(network + local) * (static_cast<double>(nodes) / layout.ranks), network};
+  const Bytes local = size * (2.0 * (placement.ranks - nodes) / nodes);
+  schedule.traffic = {(network + local) * (static_cast<double>(nodes) / placement.ranks), network};
 }
 
-void in_switch(Schedule& schedule, Bytes size, const Layout& layout) {
-  const int nodes = layout.nodes();
-  const int local = layout.gpus_per_node;
+void in_switch(Schedule& schedule, Bytes size, const Placement& placement) {
+  const int nodes = placement.nodes();
+  const int local = placement.per_node;
   // The switch reads S from every rank and hands each its share of the sum; every rank sends its
   // share back and gets the whole: S (1 + 1/p) each way. Neighbours stand for the switch.
   const Bytes through_switch = size * (1 + 1.0 / local);
   std::vector<Send> sends;
-  between_nodes(sends, size, layout);
-  for (int rank = 0; rank < layout.senders() && local > 1; ++rank) {
-    const int first = layout.node_of(rank) * local;
+  between_nodes(sends, size, placement);
+  for (int rank = 0; rank < placement.senders() && local > 1; ++rank) {
+    const int first = placement.node_of(rank) * local;
     sends.push_back({rank, first + (rank - first + 1) % local, through_switch});
   }
   schedule.latencies = Latencies::in_switch;

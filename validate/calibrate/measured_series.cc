@@ -100,8 +100,8 @@ MeasuredSeries series_of(const Measurement& table, const Cluster& cluster, bool 
     return series;
   }
   CollectiveSetting setting;
-  setting.ranks = table.ranks;
-  setting.gpus_per_node = series.gpus_per_node;
+  setting.group.ranks = table.ranks;
+  setting.group.per_node = series.gpus_per_node;
   setting.mpi = mpi;
   if (table.operation == Operation::compressed_allreduce && mpi) {
     // The table names the algorithm of its all-gather, where one was forced.

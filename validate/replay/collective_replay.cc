@@ -52,7 +52,7 @@ CollectiveResult replay_one(const CollectiveCase& replayed, const Cluster& clust
     const validate::Row& row = replayed.measured.rows[i];
     result.forecast.push_back(forecast_time(series, row.size));
     result.interval.push_back(interval_of(cluster, mpi, op, row.size,
-                                          series.parts.front().series.request.layout,
+                                          series.parts.front().series.request.group,
                                           result.forecast.back()));
     sizes.push_back(row.size.value());
     errors.push_back(error_of(result, i));

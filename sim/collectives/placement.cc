@@ -1,0 +1,36 @@
+#include "sim/collectives/placement.h"
+
+#include <algorithm>
+#include <set>
+
+#include "sim/network/machine.h"
+
+namespace lambcast {
+
+Placement placed(const ProcessGroup& group, const Machine& machine, const Place& place) {
+  std::set<int> reached;
+  std::size_t reached_by_each = 0;
+  for (int sibling = 0; sibling < group.siblings; ++sibling) {
+    const std::vector<int> nics = nics_of(group, machine, place, sibling);
+    reached.insert(nics.begin(), nics.end());
+    reached_by_each += nics.size();
+  }
+  const auto nics = static_cast<int>(nics_of(group, machine, place, 0).size());
+  return {group, nics, static_cast<double>(reached_by_each) / static_cast<double>(reached.size()),
+          machine.folded};
+}
+
+int nic_next_to(const Machine& machine, int slot) {
+  return slot * machine.nics_per_node / machine.gpus_per_node;
+}
+
+std::vector<int> nics_of(const ProcessGroup& group, const Machine& machine, const Place& place,
+                         int sibling) {
+  std::vector<int> nics;
+  for (int i = 0; i < group.per_node; ++i)
+    nics.push_back(nic_next_to(machine, place.slot + group.slot_of(i, sibling)));
+  nics.erase(std::unique(nics.begin(), nics.end()), nics.end());
+  return nics;
+}
+
+}  // namespace lambcast

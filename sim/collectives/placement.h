@@ -1,0 +1,42 @@
+// A process group laid on a machine: which nodes, slots and NICs its members use.
+//
+// A member's own NIC is the one next to its slot. A group drives as many rails as its members on a
+// node have NICs: one for a data-parallel group of one member per node, each of eight such siblings
+// over a NIC of its own where there are eight, all over the same where there is one.
+#pragma once
+
+#include <vector>
+
+#include "sim/collectives/process_group.h"
+
+namespace lambcast {
+
+struct Machine;
+
+// Where the first member of the first sibling lies.
+struct Place {
+  int node = 0;
+  int slot = 0;
+};
+
+// What a schedule sees of it.
+struct Placement : ProcessGroup {
+  int nics = 1;               // that the members on one node reach
+  double groups_per_nic = 1;  // siblings that meet there
+  // Only the sends of node 0 are written down; they stand for every node's (see machine.h).
+  bool folded = false;
+
+  // The ranks whose sends are written down.
+  int senders() const { return folded ? per_node : ranks; }
+};
+
+Placement placed(const ProcessGroup& group, const Machine& machine, const Place& place = {});
+
+// The NIC next to a slot, counted within the node.
+int nic_next_to(const Machine& machine, int slot);
+
+// The NICs next to the members that one sibling has on a node, each once.
+std::vector<int> nics_of(const ProcessGroup& group, const Machine& machine, const Place& place,
+                         int sibling);
+
+}  // namespace lambcast

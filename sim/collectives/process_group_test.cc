@@ -1,0 +1,159 @@
+// Groups that are not whole nodes, against closed forms and against the same groups run as programs
+// of their own on one network.
+#include "sim/collectives/process_group.h"
+
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "sim/collectives/algorithms.h"
+#include "sim/collectives/collective.h"
+#include "sim/engine/engine.h"
+
+namespace lambcast {
+namespace {
+
+constexpr double nic_rate = 1e9, gpu_rate = 40e9;
+const Duration alpha = Duration::microseconds(5);
+
+Transport one_protocol() {
+  const HopLatency hop{Duration(), alpha, alpha};
+  return {{{"simple", hop, hop, 1.0, Bytes(1e18)}}, Duration(), Bandwidth(), 1, Endpoint::gpu};
+}
+
+NodeSpec node_of(int gpus, int nics) {
+  return {gpus,           nics, Bandwidth(gpu_rate), false, Bandwidth(1e12), Bandwidth(nic_rate),
+          Bandwidth(1e10)};
+}
+
+Machines machines(int gpus, int nics, int nodes) {
+  return {node_of(gpus, nics), nodes, single_switch, true};
+}
+
+Collective plan(const ProcessGroup& group, const char* algorithm, Op op, double size, int nics,
+                bool expand = false) {
+  Machines on = machines(group.slots(), nics, group.node_span());
+  return plan_collective({op, Bytes(size), group, Library::nccl, algorithm, "", expand}, on,
+                         one_protocol());
+}
+
+TEST_CASE("process group: siblings share no slot and fill their blocks") {
+  for (const ProcessGroup& group :
+       {ProcessGroup{16, 8}, ProcessGroup{4, 1, 8, 1, 8}, ProcessGroup{8, 2, 4, 1, 4},
+        ProcessGroup{8, 4, 1, 1, 2}, ProcessGroup{8, 2, 2, 3, 4}, ProcessGroup{6, 1, 1, 2, 4}}) {
+    std::set<int> slots;
+    for (int sibling = 0; sibling < group.siblings; ++sibling)
+      for (int i = 0; i < group.per_node; ++i) {
+        CHECK(slots.insert(group.slot_of(i, sibling)).second);
+        CHECK(group.slot_of(i + group.per_node, sibling) == group.slot_of(i, sibling));
+      }
+    CHECK(*slots.begin() == 0);
+    CHECK(*slots.rbegin() == group.slots() - 1);
+    CHECK(static_cast<int>(slots.size()) == group.slots());
+  }
+  CHECK(ProcessGroup{6, 1, 1, 2, 4}.node_span() == 11);
+  // A group on its own leaves slots to others.
+  CHECK(ProcessGroup{8, 2, 4}.slots() == 8);
+  CHECK(ProcessGroup{8, 2, 4}.slot_of(3) == 4);
+}
+
+TEST_CASE("process group: eight groups of one GPU per node share the NICs there are") {
+  // A ring over n nodes: 2(n-1) rounds of S/n over the NIC of its member. k groups at one NIC of
+  // rate B have B/k each: 2(n-1)(alpha + k S/(nB)).
+  const int n = 4;
+  const double size = 64e6;
+  const auto time = [&](int siblings, int nics) {
+    return plan({n, 1, 8, 1, siblings}, "ring", Op::all_reduce, size, nics).time.s();
+  };
+  for (const auto& [nics, at_one] : {std::pair{8, 1}, {4, 2}, {2, 4}, {1, 8}})
+    CHECK(time(8, nics) == Approx(2 * (n - 1) * (alpha.s() + at_one * size / n / nic_rate)));
+  CHECK(time(8, 8) == time(1, 8));
+  CHECK(time(1, 1) == time(1, 8));
+}
+
+TEST_CASE("process group: groups side by side in a node share its NICs, not one another's links") {
+  const double size = 64e6;
+  const auto time = [&](const ProcessGroup& group, int nics) {
+    return plan(group, "ring", Op::all_reduce, size, nics).time.s();
+  };
+  // Inside a node of 8: rings of p have 2(p-1) rounds of S/p over the GPUs' own links.
+  for (const auto& [p, siblings] : {std::pair{2, 4}, {4, 2}, {8, 1}}) {
+    const double alone = 2 * (p - 1) * (alpha.s() + size / p / gpu_rate);
+    CHECK(time({p, p, 1, 1, siblings}, 1) == Approx(alone));
+    CHECK(time({p, p, siblings, 1, siblings}, 1) == Approx(alone));
+  }
+  // Over 2 nodes, n = 8, one crossing per rail and round. Two groups of four, side by side, have
+  // half of the NICs each; interleaved, both reach all of them and have half of each.
+  for (const int stride : {1, 2}) {
+    const auto groups = [&](int siblings, int nics) {
+      return time({8, 4, stride, 1, siblings}, nics);
+    };
+    for (const int nics : {1, 2, 4}) {
+      INFO("stride " << stride << ", " << nics << " NICs");
+      CHECK(groups(2, nics) == Approx(14 * (alpha.s() + size / 8 * 2 / (nics * nic_rate))));
+    }
+  }
+}
+
+TEST_CASE("process group: what siblings send leaves the node as well") {
+  const Traffic alone = plan({4, 1, 8, 1, 1}, "ring", Op::all_reduce, 8e6, 8).traffic;
+  const Traffic eight = plan({4, 1, 8, 1, 8}, "ring", Op::all_reduce, 8e6, 8).traffic;
+  CHECK(alone.network_sent_per_node.value() == Approx(2 * 3. / 4 * 8e6));
+  CHECK(eight.network_sent_per_node.value() == Approx(8 * 2 * 3. / 4 * 8e6));
+  CHECK(eight.sent_per_rank == alone.sent_per_rank);
+}
+
+// When the last of all siblings ends that run as programs of their own, side by side.
+Duration run_concurrently(const ProcessGroup& group, const char* algorithm, Op op, double size,
+                          int nics) {
+  Machines on = machines(group.slots(), nics, group.node_span());
+  const Machine& machine = *on.full();
+  ProcessGroup one = group;
+  one.siblings = 1;
+  const Transport transport = one_protocol();
+  const Schedule schedule = make_schedule(algorithm, op, Bytes(size), placed(one, machine));
+  // Alone, a group with a stride takes its whole block of slots.
+  std::vector<CommProgram> programs;
+  for (int sibling = 0; sibling < group.siblings; ++sibling)
+    programs.push_back(lower(schedule, one, machine, transport, transport.protocols[0], true,
+                             {0, group.slot_of(0, sibling)}));
+  TaskGraph graph;
+  for (const CommProgram& program : programs)
+    graph.add_communication(algorithm, Category::gradient_comm, graph.add_resource("group"),
+                            &program);
+  const auto network = make_network(NetworkModel::flow, machine.topology);
+  return run(graph, *network).end.since_start();
+}
+
+TEST_CASE("process group: siblings as one program take as long as programs of their own") {
+  struct Case {
+    const char* algorithm;
+    Op op;
+  };
+  for (const ProcessGroup& group :
+       {ProcessGroup{4, 1, 8, 1, 8}, ProcessGroup{8, 2, 4, 1, 4}, ProcessGroup{16, 4, 1, 1, 2},
+        ProcessGroup{4, 1, 4, 2, 4}, ProcessGroup{4, 4, 1, 1, 2}}) {
+    for (const Case& c :
+         {Case{"ring", Op::all_reduce}, Case{"tree", Op::all_reduce},
+          Case{"hierarchical", Op::all_reduce}, Case{"halving_doubling", Op::all_reduce},
+          Case{"linear", Op::all_to_all}, Case{"pairwise", Op::all_to_all}}) {
+      if (!supports(c.algorithm, c.op, group)) continue;
+      for (const int nics : {1, group.slots()}) {
+        INFO(c.algorithm << " of " << group.ranks << " ranks, " << group.per_node << " per node, "
+                         << group.siblings << " siblings on " << nics << " NICs");
+        const Collective folded = plan(group, c.algorithm, c.op, 64e6, nics);
+        const Collective full = plan(group, c.algorithm, c.op, 64e6, nics, true);
+        const double apart = run_concurrently(group, c.algorithm, c.op, 64e6, nics).s();
+        CHECK(simulate(full, NetworkModel::flow).s() == Approx(apart).epsilon(1e-8));
+        CHECK(simulate(folded, NetworkModel::flow).s() == Approx(apart).epsilon(1e-8));
+        CHECK(full.time.s() == Approx(folded.time.s()).epsilon(1e-8));
+        // Where all flows of a round meet the same bottleneck the closed form says the same.
+        const std::string name = c.algorithm;
+        if (name == "ring" || name == "pairwise")
+          CHECK(folded.time.s() == Approx(apart).epsilon(1e-8));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lambcast
