@@ -3,6 +3,7 @@
 #include <cmath>
 #include <memory>
 
+#include "experiments/explain.h"
 #include "experiments/forecast_output.h"
 #include "experiments/result_row.h"
 #include "sim/base/csv.h"
@@ -18,11 +19,16 @@ struct Options {
   WhatIf what_if;
   std::string format = "table";
   std::string trace;
+  std::string explain;
 };
 
 int simulate_command(const Options& options) {
   Catalog catalog;
   const Scenario scenario = resolve(options.what_if, catalog);
+  if (!options.explain.empty()) {
+    fmt::print("{}", explain(scenario.training, options.explain));
+    return static_cast<int>(Exit::done);
+  }
   CollectiveCosts costs;
   const Forecast result = forecast(scenario.training, costs);
   std::vector<Finding> findings = scenario.findings;
@@ -49,6 +55,12 @@ Command add_simulate(CLI::App& app) {
   command->add_option("--format", options->format, "table, json or csv")
       ->check(CLI::IsMember({"table", "json", "csv"}));
   command->add_option("--trace", options->trace, "write one step per stage as a Chrome trace");
+  command
+      ->add_option(
+          "--explain", options->explain,
+          "instead of the forecast: the plan of each step, the prices of its operations with "
+          "what they rest on, or stats of the program's own work")
+      ->check(CLI::IsMember(explanation_names()));
   command->footer(R"(Examples
   lambcast simulate --model bert-large --cluster paper-eth40-v100 --gpus 64 --optimizer onebit_lamb \
     --global-batch 65536 --micro-batch 16 --steps 5993 --freeze-step 1000

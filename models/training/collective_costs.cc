@@ -25,7 +25,9 @@ const CollectiveCost& CollectiveCosts::cost(const Setting& setting, Channel chan
                                             Bytes size, const std::string& algorithm) {
   const auto [entry, is_new] = costs_.try_emplace({setting, channel, op, size.value(), algorithm});
   CollectiveCost& cost = entry->second;
+  ++counts_.asked;
   if (!is_new) return cost;
+  ++counts_.planned;
   const LibrarySpec& library = library_of(*setting.cluster, channel);
   Shape& on = shape(setting, channel);
   CollectiveRequest request;

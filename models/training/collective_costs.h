@@ -4,6 +4,7 @@
 // is planned and timed alone, by either network model.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -38,6 +39,12 @@ class CollectiveCosts {
   const CollectiveCost& cost(const Setting& setting, Channel channel, Op op, Bytes size,
                              const std::string& algorithm = {});
 
+  // For people who ask what the program did: prices asked for, and those that had to be found out.
+  struct Counts {
+    std::int64_t asked = 0, planned = 0;
+  };
+  const Counts& counts() const { return counts_; }
+
  private:
   struct Shape {
     Machines machines;
@@ -46,6 +53,7 @@ class CollectiveCosts {
   Shape& shape(const Setting& setting, Channel channel);
   std::map<std::pair<Setting, Channel>, std::unique_ptr<Shape>> shapes_;
   std::map<std::tuple<Setting, Channel, Op, double, std::string>, CollectiveCost> costs_;
+  Counts counts_;
 };
 
 }  // namespace lambcast

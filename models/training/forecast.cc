@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "models/device/compute.h"
 #include "models/training/buffers.h"
 
 namespace lambcast {
@@ -59,13 +58,17 @@ void finish_stage(StageForecast& stage, const Training& training) {
     *mean /= steps;
 }
 
-std::vector<StageForecast> forecast_stages(const Training& training, CollectiveCosts& costs) {
+// With `sources`, adds what the steps rest on.
+std::vector<StageForecast> forecast_stages(const Training& training, CollectiveCosts& costs,
+                                           std::vector<CostSource>* sources = nullptr) {
   std::vector<StageForecast> kinds;
   for (const Stage& stage : stages_of(training)) {
     auto sum = std::find_if(kinds.begin(), kinds.end(),
                             [&](const StageForecast& kind) { return kind.kind == stage.kind; });
     if (sum == kinds.end()) sum = kinds.insert(kinds.end(), StageForecast());
-    add_stage(*sum, run_step(training, stage, costs).metrics, training, stage);
+    const StepRun step = run_step(training, stage, costs);
+    add_stage(*sum, step.metrics, training, stage);
+    if (sources != nullptr) add_sources(step.plan, training, *sources);
   }
   for (StageForecast& stage : kinds) finish_stage(stage, training);
   return kinds;
@@ -84,58 +87,6 @@ RunForecast sum_up(const Training& training, const std::vector<StageForecast>& s
   if (training.cluster->usd_per_gpu_hour)
     run.cost_usd = run.gpu_hours * training.cluster->usd_per_gpu_hour->value;
   return run;
-}
-
-std::vector<CostSource> sources_of(const Training& training) {
-  const Cluster& cluster = *training.cluster;
-  const Device& device = *training.device;
-  std::vector<CostSource> sources;
-  const auto add = [&](const char* cost, const Provenance& from) {
-    sources.push_back({cost, from});
-  };
-  add("forward_backward", micro_batch_time(device, *training.model, cluster.stack.implementation,
-                                           training.batch.micro, training.seq_len)
-                              .provenance);
-  if (cluster.stack.compute_scale.value != 1)
-    add("compute_scale", cluster.stack.compute_scale.provenance);
-  add("optimizer_memory_bandwidth", device.copy_bandwidth.provenance);
-  if (cluster.stack.optimizer_scale.value != 1)
-    add("optimizer_scale", cluster.stack.optimizer_scale.provenance);
-  if (training.kernels == Kernels::unfused_adam)
-    add("unfused_adam", cluster.stack.unfused_adam_from);
-  if (training.gpus == 1) return sources;
-  add("gpu_link", cluster.gpu_link.provenance);
-  if (training.nodes() > 1) {
-    add("gpu_nic", cluster.gpu_nic.provenance);
-    add("nic_bandwidth", cluster.nic_bandwidth.provenance);
-    add("fabric_oversubscription", cluster.fabric.oversubscription.provenance);
-    add("nccl_nic_efficiency", cluster.nccl.nic_efficiency.provenance);
-    if (cluster.port_queue) {
-      add("port_queue", cluster.port_queue->depth.provenance);
-      add("rto_min", cluster.port_queue->rto_min.provenance);
-    }
-    if (!cluster.nccl.all_reduce.empty()) add("nccl_all_reduce", cluster.nccl.all_reduce_from);
-    add("nccl_latency", cluster.nccl.protocols.back().network_hop.provenance);
-  }
-  if (!deepspeed::is_onebit(training.optimizer())) return sources;
-  const CompressionPasses passes =
-      compression_passes(training.optimizer(), training.config.optimizer->comm_backend_name.value,
-                         training.kernels, training.gpus);
-  const KernelCurve* measured = find_kernel(device, passes.worker.kernel);
-  add("compression_kernels",
-      measured != nullptr
-          ? measured->provenance
-          : Provenance{Kind::assumed,
-                       training.kernels == Kernels::fused
-                           ? "bytes of the fused kernels over copy bandwidth (kernels/cuda)"
-                           : "bytes of DeepSpeed's unfused operations over copy bandwidth"});
-  if (training.config.optimizer->comm_backend_name.value == CommBackend::mpi) {
-    add("mpi_nic_efficiency", cluster.mpi.nic_efficiency.provenance);
-    add("host_copies", training.config.optimizer->cuda_aware.value
-                           ? host_copies(cluster, device).staged_to_host.provenance
-                           : host_copies(cluster, device).pageable_to_host.provenance);
-  }
-  return sources;
 }
 
 // Up to four packets of room per flow exchanges were seen to wait for TCP's timer, if rarely
@@ -193,18 +144,11 @@ OptimizerType baseline_of(OptimizerType type) {
   return type;
 }
 
-Kind weakest(const std::vector<CostSource>& sources) {
-  Kind kind = Kind::measured;
-  for (const CostSource& source : sources) kind = std::max(kind, source.provenance.kind);
-  return kind;
-}
-
 Forecast forecast(const Training& training, CollectiveCosts& costs) {
   Forecast result;
-  result.stages = forecast_stages(training, costs);
+  result.stages = forecast_stages(training, costs, &result.sources);
   result.run = sum_up(training, result.stages);
   result.memory = forecast_memory(training);
-  result.sources = sources_of(training);
   const OptimizerType baseline = baseline_of(training.optimizer());
   result.run.baseline_optimizer = deepspeed::name_of(baseline);
   if (baseline != training.optimizer()) {

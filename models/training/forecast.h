@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "models/finding.h"
+#include "models/training/cost_source.h"
 #include "models/training/memory.h"
 #include "models/training/step.h"
 
@@ -39,12 +40,6 @@ struct RunForecast {
   double speedup_vs_baseline = 1;
 };
 
-// One cost that enters the forecast and where its number comes from.
-struct CostSource {
-  std::string cost;
-  Provenance provenance;
-};
-
 struct Forecast {
   std::vector<StageForecast> stages;
   RunForecast run;
@@ -53,9 +48,6 @@ struct Forecast {
 };
 
 Forecast forecast(const Training& training, CollectiveCosts& costs);
-
-// The weakest kind among the sources: what the whole forecast rests on.
-Kind weakest(const std::vector<CostSource>& sources);
 
 // What the run itself gives to think about, beyond its configuration: it does not fit,
 // communication is hardly exposed so that compression cannot help, compression loses, its exchange

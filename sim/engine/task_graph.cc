@@ -14,6 +14,12 @@ Duration exposed(Duration latency, double hidden, Duration transfer) {
   return Duration::seconds(std::max(0.0, std::hypot(cover, latency.s()) - cover));
 }
 
+std::string_view name_of(Category category) {
+  constexpr std::string_view names[] = {"forward",    "backward",  "gradient_comm", "compress",
+                                        "decompress", "optimizer", "bubble"};
+  return names[static_cast<std::size_t>(category)];
+}
+
 ResourceId TaskGraph::add_resource(std::string name) {
   resources_.push_back(std::move(name));
   return static_cast<ResourceId>(resources_.size() - 1);

@@ -25,6 +25,7 @@ enum class Category {
   optimizer,
   bubble,
 };
+std::string_view name_of(Category category);
 
 // A phase of a collective: the flows of one round, then the latency paid before the next round may
 // start; `times` such rounds in a row. Where rounds run into one another, the transfer covers

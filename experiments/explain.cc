@@ -1,0 +1,131 @@
+#include "experiments/explain.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "models/training/cost_source.h"
+#include "models/training/step.h"
+#include "sim/base/error.h"
+
+namespace lambcast {
+namespace {
+
+std::string describe(const PassWork& work) {
+  if (work.from == 0 && work.to == 1) return "a micro batch";
+  return fmt::format("{:.4g} to {:.4g} of a micro batch", work.from, work.to);
+}
+
+std::string describe(const MemoryWork& work) {
+  return fmt::format("{} of GPU memory", to_text(Bytes(work.bytes)));
+}
+
+std::string describe(const KernelWork& work) {
+  const Passes& passes = work.passes;
+  return fmt::format("{:.0f} elements x {:.4g} B, {:.0f} launches, {:.0f} waits", work.elements,
+                     passes.bytes_per_element,
+                     passes.launches + passes.launches_per_tensor * work.tensors,
+                     passes.syncs + passes.syncs_per_tensor * work.tensors);
+}
+
+std::string describe(const HostCopy& work) {
+  return fmt::format("{} down, {} up, {}", to_text(Bytes(work.down_bytes)),
+                     to_text(Bytes(work.up_bytes)), work.pinned ? "pinned" : "pageable");
+}
+
+std::string describe(const Call& call) {
+  constexpr std::string_view channels[] = {"nccl", "mpi on device buffers", "mpi on host buffers"};
+  return fmt::format("{} of {} over {}{}{}", name_of(call.op), to_text(call.bytes),
+                     channels[static_cast<std::size_t>(call.channel)],
+                     call.algorithm.empty() ? "" : ", ", call.algorithm);
+}
+
+std::string describe(const Wait&) { return "order only"; }
+
+std::string waits_for(const PlanOp& op, std::size_t index) {
+  if (op.after.empty()) return "-";
+  if (op.after.size() == 1 && op.after[0] + 1 == index) return "^";
+  return fmt::format("{}", fmt::join(op.after, " "));
+}
+
+std::string plan_table(const StepPlan& plan) {
+  std::string out = fmt::format("{:>4} {:>8}  {:<13} {:<13} {:<30} {:>6}  {}\n", "op", "after",
+                                "stream", "part", "name", "times", "what");
+  for (std::size_t i = 0; i < plan.ops.size(); ++i) {
+    const PlanOp& op = plan.ops[i];
+    out += fmt::format("{:>4} {:>8}  {:<13} {:<13} {:<30} {:>6}  {}\n", i, waits_for(op, i),
+                       name_of(op.stream), name_of(op.part), op.name, op.times,
+                       std::visit([](const auto& work) { return describe(work); }, op.work));
+  }
+  return out;
+}
+
+// The costs with the kind of their numbers, as "nic_bandwidth (published)".
+std::string rests_on(const PlanOp& op, const Training& training, std::int64_t seq_len) {
+  std::string text;
+  for (const CostSource& source : sources_of(op, training, seq_len))
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", source.cost,
+                        name_of(source.provenance.kind));
+  return text;
+}
+
+std::string price_table(const StepRun& step, const Training& training) {
+  std::string out =
+      fmt::format("{:>4}  {:<30} {:>14} {:>14} {:>14} {:>12} {:>12}  {}\n", "op", "name", "time_us",
+                  "low_us", "high_us", "begin_us", "wire_bytes", "rests on");
+  for (std::size_t i = 0; i < step.plan.ops.size(); ++i) {
+    const Price& price = step.prices[i];
+    out += fmt::format(
+        "{:>4}  {:<30} {:>14.3f} {:>14.3f} {:>14.3f} {:>12.3f} {:>12.0f}  {}\n", i,
+        step.plan.ops[i].name, price.time.us(), (price.time - price.shorter).us(),
+        (price.time + price.longer).us(), step.timeline.spans[i].begin.since_start().us(),
+        price.wire_bytes_per_gpu.value(), rests_on(step.plan.ops[i], training, step.plan.seq_len));
+  }
+  return out + fmt::format("step {:.3f} us, interval {:.3f} to {:.3f} us\n",
+                           step.metrics.step_time.us(), step.metrics.step_time_low.us(),
+                           step.metrics.step_time_high.us());
+}
+
+double microseconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+}  // namespace
+
+const std::vector<std::string>& explanation_names() {
+  static const std::vector<std::string> names{"plan", "prices", "stats"};
+  return names;
+}
+
+std::string explain(const Training& training, std::string_view what) {
+  if (what != "plan" && what != "prices" && what != "stats")
+    fail_unknown({"", 0, "--explain"}, "value", std::string(what), explanation_names());
+  std::string out;
+  CollectiveCosts costs;
+  for (const Stage& stage : stages_of(training)) {
+    if (stage.steps == 0) continue;
+    const CollectiveCosts::Counts before = costs.counts();
+    const auto start = std::chrono::steady_clock::now();
+    const StepRun step = run_step(training, stage, costs);
+    const double took_us = microseconds_since(start);
+    out += fmt::format("{}{} step, {} times{}\n", out.empty() ? "" : "\n", name_of(stage.kind),
+                       stage.steps,
+                       stage.seq_len > 0 ? fmt::format(", sequences of {}", stage.seq_len) : "");
+    if (what == "plan") {
+      out += plan_table(step.plan);
+    } else if (what == "prices") {
+      out += price_table(step, training);
+    } else {
+      const CollectiveCosts::Counts& now = costs.counts();
+      out += fmt::format(
+          "operations {}, collectives in the step {}, prices asked {}, found in the cache {}\n"
+          "planned, priced and executed in {:.0f} us\n",
+          step.plan.ops.size(), step.metrics.num_collectives, now.asked - before.asked,
+          now.asked - before.asked - (now.planned - before.planned), took_us);
+    }
+  }
+  return out;
+}
+
+}  // namespace lambcast

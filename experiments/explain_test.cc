@@ -1,0 +1,51 @@
+#include "experiments/explain.h"
+
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+
+#include "experiments/scenario.h"
+#include "models/training/forecast.h"
+
+namespace lambcast {
+namespace {
+
+Training onebit_lamb() {
+  Catalog catalog;
+  return resolve({{"model", "bert-large"},
+                  {"cluster", "commodity-10gbe"},
+                  {"gpus", "16"},
+                  {"optimizer", "onebit_lamb"},
+                  {"micro_batch", "16"},
+                  {"grad_accum", "4"},
+                  {"steps", "1000"},
+                  {"freeze_step", "200"}},
+                 catalog)
+      .training;
+}
+
+TEST_CASE("explain: the plan names what a step does, stage by stage") {
+  const std::string plan = explain(onebit_lamb(), "plan");
+  for (const char* words : {"warmup step, 199 times", "compression step, 801 times",
+                            "all_reduce gradients", "all_to_all signs", "a micro batch"})
+    CHECK_THAT(plan, Catch::Contains(words));
+  CHECK_THAT(plan, !Catch::Contains("_us"));
+}
+
+TEST_CASE("explain: prices add up to the step where nothing overlaps, and say what they rest on") {
+  const Training training = onebit_lamb();
+  const std::string prices = explain(training, "prices");
+  CHECK_THAT(prices, Catch::Contains("compression_kernels (assumed)"));
+  CHECK_THAT(prices, Catch::Contains("sync_overhead (assumed)"));
+  CollectiveCosts costs;
+  for (const StageForecast& stage : forecast(training, costs).stages)
+    CHECK_THAT(prices, Catch::Contains(fmt::format("step {:.3f} us", stage.step_time_us)));
+}
+
+TEST_CASE("explain: stats count what was asked and found; other words are refused") {
+  CHECK_THAT(explain(onebit_lamb(), "stats"), Catch::Contains("found in the cache"));
+  CHECK_THROWS_WITH(explain(onebit_lamb(), "price"), Catch::Contains("did you mean 'prices'"));
+}
+
+}  // namespace
+}  // namespace lambcast
