@@ -124,7 +124,7 @@ void forward_pass(const BlockWork& work, const GpuRates& rates, Pass pass,
                   std::vector<Piece>& pieces) {
   const RankSizes size(work);
   const std::int64_t h = work.hidden;
-  const bool alternate = pass == Pass::recompute && work.recompute == Recompute::alternate;
+  const bool alternate = pass == Pass::recompute && work.repeated == Repeated::alternate_products;
   const auto linear = [&](const Writer& w, std::string_view name, std::int64_t in,
                           std::int64_t out) {
     w.product(name, size.tokens, out, in, work.format, rows_aligned(work.format, {in, out}));
@@ -144,7 +144,8 @@ void forward_pass(const BlockWork& work, const GpuRates& rates, Pass pass,
   norm(feed_forward, size);
   linear(feed_forward, "up", h, alternate ? size.ffn : size.up);
   activation(feed_forward, size);
-  if (alternate || (pass == Pass::recompute && work.recompute_stops_early)) return;
+  if (alternate || (pass == Pass::recompute && work.repeated == Repeated::until_last_product))
+    return;
   linear(feed_forward, "down", size.ffn, h);
   residual(feed_forward, size);
 }
@@ -195,9 +196,10 @@ std::string_view name_of(Fusion fusion) {
   constexpr std::string_view names[] = {"eager", "fused", "compiled"};
   return names[static_cast<std::size_t>(fusion)];
 }
-std::string_view name_of(Recompute recompute) {
-  constexpr std::string_view names[] = {"none", "selective", "alternate", "full"};
-  return names[static_cast<std::size_t>(recompute)];
+std::string_view name_of(Repeated repeated) {
+  constexpr std::string_view names[] = {"nothing", "attention core", "alternate products",
+                                        "until last product", "block"};
+  return names[static_cast<std::size_t>(repeated)];
 }
 
 BlockWork block_work(const ModelShape& model, std::int64_t micro_batch, std::int64_t seq_len) {
@@ -223,8 +225,7 @@ std::vector<Piece> block_forward(const BlockWork& work, const GpuRates& rates) {
 std::vector<Piece> block_backward(const BlockWork& work, const GpuRates& rates) {
   std::vector<Piece> pieces;
   const RankSizes size(work);
-  if (work.recompute == Recompute::full || work.recompute == Recompute::alternate)
-    forward_pass(work, rates, Pass::recompute, pieces);
+  if (work.repeated > Repeated::attention_core) forward_pass(work, rates, Pass::recompute, pieces);
   const Writer feed_forward{work, rates, pieces, BlockPart::feed_forward, Pass::input_gradient};
   residual_backward(feed_forward, size);
   linear_backward(feed_forward, "down", size, size.ffn, work.hidden, work.format);
@@ -234,7 +235,7 @@ std::vector<Piece> block_backward(const BlockWork& work, const GpuRates& rates) 
   const Writer attention{work, rates, pieces, BlockPart::attention, Pass::input_gradient};
   residual_backward(attention, size);
   linear_backward(attention, "projection", size, size.query_width(), work.hidden, work.format);
-  if (work.recompute == Recompute::selective)
+  if (work.repeated == Repeated::attention_core)
     attention_core({work, rates, pieces, BlockPart::attention, Pass::recompute}, size);
   for (const AttentionPiece& piece :
        attention_backward(work.attention, attention_work(work, size), rates))

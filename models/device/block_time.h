@@ -23,13 +23,15 @@
 // What collectives need between the pieces: BlockPart (attention ends with the projection, before
 // its all-reduce or reduce-scatter; feed_forward likewise) and Pass (weight gradients apart, for
 // overlap and for zero-bubble pipelines).
-// Recompute: full repeats the forward pass, selective the attention core (Korthikanti et al. 2022),
-// alternate every second product and what goes by bytes, but not the core (torchtitan's selective
-// per-operation checkpointing: of the seven products of a Llama block key, projection and up).
-// PyTorch's non-reentrant checkpoint stops once every tensor of the backward pass is there (since
-// 2.1): full then repeats all but the last product and the residual after it.
-// Source: NVIDIA Megatron-LM core/tensor_parallel/layers.py, core/transformer; byte counts from the
-// tensors that each kernel reads and writes.
+// What a backward pass repeats first is `Repeated`, since a setting named "selective" differs by
+// framework: Megatron-LM's is the attention core (Korthikanti et al. 2022), torchtitan's per
+// operation every second product (of a Llama block's seven: key, projection, up) and what goes by
+// bytes. A whole block ends before its last product where the checkpoint stops once it has all
+// that the backward pass needs (PyTorch's non-reentrant one, since 2.1).
+// Left out: experts (a block counts as dense), and the host: where it cannot launch as fast, a step
+// is bound by launches (device.h, framework_launch). Source: NVIDIA Megatron-LM
+// core/tensor_parallel/layers.py, core/transformer; byte counts from the tensors that each kernel
+// reads and writes.
 #pragma once
 
 #include <cstdint>
@@ -69,10 +71,11 @@ enum class Fusion {
   compiled,  // norms and casts with their neighbours, a fused loss: Transformer Engine,
              // torch.compile
 };
-enum class Recompute { none, selective, alternate, full };
+// From the least to the most.
+enum class Repeated { nothing, attention_core, alternate_products, until_last_product, block };
 
 std::string_view name_of(Fusion fusion);
-std::string_view name_of(Recompute recompute);
+std::string_view name_of(Repeated repeated);
 
 struct BlockWork {
   // Of the model.
@@ -86,8 +89,7 @@ struct BlockWork {
   MatrixFormat format = MatrixFormat::half;  // of the blocks' weights; the head stays half
   AttentionKernel attention = AttentionKernel::flash2;
   Fusion fusion = Fusion::fused;
-  Recompute recompute = Recompute::none;
-  bool recompute_stops_early = false;
+  Repeated repeated = Repeated::nothing;
   bool fp32_gradients = false;  // weight gradients are added to fp32 buffers, by the product itself
 };
 

@@ -63,19 +63,19 @@ TEST_CASE("block time: what each recompute repeats") {
   const GpuRates a100 = rates_of("a100-80g");
   BlockWork work = block_22b();
   const double forward = ms(block_forward(work, a100)), backward = ms(block_backward(work, a100));
-  work.recompute = Recompute::full;
+  work.repeated = Repeated::block;
   CHECK(ms(block_backward(work, a100)) == Approx(forward + backward));
   CHECK(ms(block_backward(work, a100), Pass::recompute) == Approx(forward));
-  work.recompute_stops_early = true;
+  work.repeated = Repeated::until_last_product;
   const std::vector<Piece> early = block_backward(work, a100);
   // All but the second of the two feed-forward products: 4 h^2 of 12 h^2 + 2 s h.
   CHECK(flops(early, Pass::recompute) / flops(block_forward(work, a100)) ==
         Approx(1 - 4 * 6144. / (12 * 6144 + 2 * 2048)));
-  work.recompute = Recompute::selective;
+  work.repeated = Repeated::attention_core;
   const std::vector<Piece> selective = block_backward(work, a100);
   CHECK(flops(selective, Pass::recompute) == Approx(4 * 4 * 2048. * 2048 * 6144 / 8));
   CHECK(total_time(selective, BlockPart::feed_forward, Pass::recompute) == Duration());
-  work.recompute = Recompute::alternate;
+  work.repeated = Repeated::alternate_products;
   const std::vector<Piece> alternate = block_backward(work, a100);
   // Key, projection and up, 1 + 1 + 4 of the 12 h^2: half of the linear operations.
   CHECK(flops(alternate, Pass::recompute) == Approx(6 * 2 * 4 * 2048. * 6144 * 6144 / 8));
@@ -105,7 +105,7 @@ TEST_CASE("block time: measured times of one layer, less its all-reduces") {
   CHECK(ms(block_forward(work, a100)) == Approx(7.7 - all_reduces_ms).epsilon(0.12));
   CHECK(ms(block_backward(work, a100)) == Approx(11.9).epsilon(0.12));
   work.sequence_parallel = true;
-  work.recompute = Recompute::selective;
+  work.repeated = Repeated::attention_core;
   CHECK(ms(block_forward(work, a100)) == Approx(7.2 - all_reduces_ms).epsilon(0.12));
   CHECK(ms(block_backward(work, a100)) == Approx(13.1).epsilon(0.12));
 }
@@ -115,7 +115,7 @@ TEST_CASE("block time: heads of 108 elements, no multiple of 8, against heads of
   // with 64 heads, 162.7 s with 128, of which the pipeline's bubble and traffic are the same share.
   const GpuRates a100 = rates_of("a100-80g");
   BlockWork work = block_22b();
-  work.hidden = 13824, work.ffn = 4 * 13824, work.recompute = Recompute::full;
+  work.hidden = 13824, work.ffn = 4 * 13824, work.repeated = Repeated::block;
   const auto step = [&](std::int64_t heads) {
     work.heads = work.kv_heads = heads;
     return ms(block_forward(work, a100)) + ms(block_backward(work, a100));

@@ -52,12 +52,9 @@ BlockWork work_of(const csv::Table& table, std::size_t i) {
       named(table.text(i, "attention"), {AttentionKernel::unfused, AttentionKernel::flash1,
                                          AttentionKernel::flash2, AttentionKernel::flash3});
   work.fusion = named(table.text(i, "fusion"), {Fusion::eager, Fusion::fused, Fusion::compiled});
-  const std::string recompute = table.text(i, "recompute");
-  work.recompute_stops_early = recompute == "full-early";
-  work.recompute = work.recompute_stops_early
-                       ? Recompute::full
-                       : named(recompute, {Recompute::none, Recompute::selective,
-                                           Recompute::alternate, Recompute::full});
+  work.repeated = named(table.text(i, "repeated"),
+                        {Repeated::nothing, Repeated::attention_core, Repeated::alternate_products,
+                         Repeated::until_last_product, Repeated::block});
   return work;
 }
 
