@@ -121,6 +121,9 @@ Device decode_device(const Table& root) {
   device.forward_share = table.get_or<Sourced<double>>(
       "forward_share",
       {0.36, {Kind::published, "1-bit Adam paper (arXiv 2102.02888), Table 1: 32.8 of 91.5 ms"}});
+  if (root.has("rates"))
+    device.rates = decode_rates(root.table("rates"), {device.name, device.peak_single,
+                                                      device.peak_half, device.copy_bandwidth});
   const Provenance of_device = device.copy_bandwidth.provenance;
   for (const Table& curve : root.tables("training_curve"))
     device.training_curves.push_back(decode_training_curve(curve, of_device));

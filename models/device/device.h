@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "models/device/gpu_rates.h"
 #include "sim/base/provenance.h"
 #include "sim/base/table.h"
 #include "sim/base/units.h"
@@ -59,6 +60,7 @@ struct Device {
   Sourced<double> forward_share;        // of the time of a forward and backward
   // Copies between this device and host memory, pageable and pinned.
   Sourced<Bandwidth> pageable_d2h, pageable_h2d, pinned_d2h, pinned_h2d;
+  std::optional<GpuRates> rates;  // of kernels by their shape, block_time.h
   std::vector<TrainingCurve> training_curves;
   std::vector<KernelCurve> kernels;
   std::vector<LayerCurve> layers;

@@ -16,7 +16,7 @@ using Catch::Matchers::Contains;
 double ms(const MicroBatchTime& time) { return time.forward.ms() + time.backward.ms(); }
 
 TEST_CASE("devices: every preset loads and copies below its name plate") {
-  CHECK(device_names().size() == 9);
+  CHECK(device_names().size() == 11);
   for (const std::string& name : device_names()) {
     const Device device = load_device(name);
     CHECK(device.name == name);

@@ -1,0 +1,125 @@
+#include "models/device/attention_kernel.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/device/matrix_product.h"
+#include "sim/base/check.h"
+
+namespace lambcast {
+namespace {
+
+constexpr std::int64_t flash_tile = 128;
+
+struct FlashShare {
+  double forward, backward;  // of the GPU's reached rate
+};
+
+FlashShare flash_share(AttentionKernel kernel, const GpuRates& rates) {
+  if (kernel == AttentionKernel::flash3) return {1, 0.8};
+  // Units of fp8 came with Hopper, whose matrix instructions the older kernels do not use.
+  const double used = rates.of(MatrixFormat::fp8).peak.value.value() > 0 ? 0.62 : 1;
+  if (kernel == AttentionKernel::flash2) return {used, 0.8 * used};
+  return {0.5 * used, 0.45 * used};
+}
+
+double scores(const AttentionWork& w) {
+  return static_cast<double>(w.batch * w.heads) * static_cast<double>(w.queries) *
+         static_cast<double>(w.keys);
+}
+
+double computed_share(const AttentionWork& w) {
+  if (!w.causal) return 1;
+  return std::min(1.0, 0.5 * (1 + static_cast<double>(flash_tile) / static_cast<double>(w.keys)));
+}
+
+// `products` of 2 head_size operations per score.
+std::vector<AttentionPiece> flash(AttentionKernel kernel, const AttentionWork& w, int products,
+                                  double share, const GpuRates& rates) {
+  const double computed = scores(w) * computed_share(w);
+  const auto head = static_cast<double>(w.head_size);
+  KernelCost cost;
+  cost.flops = Flops(2 * head * computed * products);
+  // Queries and context, keys and values; their gradients too on the way back.
+  const double elements =
+      static_cast<double>(w.batch) * head *
+      (2 * static_cast<double>(w.heads * w.queries) + 2 * static_cast<double>(w.kv_heads * w.keys));
+  cost.bytes = Bytes(elements * bytes_per_element(w.format) * (products > 2 ? 2 : 1));
+  const double blocks =
+      static_cast<double>(w.batch * w.heads * ((w.queries + flash_tile - 1) / flash_tile));
+  const double waves = blocks / rates.multiprocessors;
+  const double idle = std::ceil(waves) / waves;
+  const double multiply = cost.flops.value() / (rates.reached(w.format).value() * share);
+  const double exponentials = computed / rates.exponentials.value.value();
+  const double compute = kernel == AttentionKernel::flash3 ? std::max(multiply, exponentials)
+                                                           : multiply + exponentials;
+  cost.duration = std::max(Duration::seconds(compute * idle), cost.bytes / rates.memory.value) +
+                  w.rounds * rates.kernel_start.value;
+  return {{"attention", true, cost}};
+}
+
+AttentionPiece batched(std::string_view name, const AttentionWork& w, std::int64_t m,
+                       std::int64_t n, std::int64_t k, const GpuRates& rates) {
+  const Product product{m,
+                        n,
+                        k,
+                        w.batch * w.heads,
+                        w.format,
+                        bytes_per_element(w.format),
+                        rows_aligned(w.format, {w.head_size, w.keys})};
+  return {name, true, product_cost(product, rates)};
+}
+
+// `bytes` per score in 16 bits.
+AttentionPiece by_bytes(std::string_view name, const AttentionWork& w, double bytes, int kernels,
+                        const GpuRates& rates) {
+  const double elements = scores(w) * bytes_per_element(w.format) / 2;
+  return {name, false, memory_cost(Bytes(elements * bytes), kernels, rates)};
+}
+
+void check(const AttentionWork& w) {
+  LAMBCAST_CHECK(w.batch >= 0 && w.heads >= 0 && w.kv_heads >= 0 && w.head_size >= 0 &&
+                     w.queries >= 0 && w.keys >= 0 && w.rounds >= 1,
+                 "attention of {} x {} heads of {}, {} queries, {} keys", w.batch, w.heads,
+                 w.head_size, w.queries, w.keys);
+}
+
+}  // namespace
+
+std::string_view name_of(AttentionKernel kernel) {
+  constexpr std::string_view names[] = {"unfused", "flash1", "flash2", "flash3"};
+  return names[static_cast<std::size_t>(kernel)];
+}
+
+std::vector<AttentionPiece> attention_forward(AttentionKernel kernel, const AttentionWork& w,
+                                              const GpuRates& rates) {
+  check(w);
+  if (scores(w) == 0 || w.head_size == 0) return {};
+  if (kernel != AttentionKernel::unfused)
+    return flash(kernel, w, 2, flash_share(kernel, rates).forward, rates);
+  std::vector<AttentionPiece> pieces{
+      batched("scores", w, w.queries, w.keys, w.head_size, rates),
+      by_bytes("softmax", w, w.eager_softmax ? 16 : 4, w.eager_softmax ? 4 : 1, rates)};
+  if (w.dropout) pieces.push_back(by_bytes("scores dropout", w, 5, 1, rates));
+  pieces.push_back(batched("context", w, w.queries, w.head_size, w.keys, rates));
+  return pieces;
+}
+
+std::vector<AttentionPiece> attention_backward(AttentionKernel kernel, const AttentionWork& w,
+                                               const GpuRates& rates) {
+  check(w);
+  if (scores(w) == 0 || w.head_size == 0) return {};
+  if (kernel != AttentionKernel::unfused)
+    return flash(kernel, w, 5, flash_share(kernel, rates).backward, rates);
+  std::vector<AttentionPiece> pieces{
+      batched("scores gradient", w, w.queries, w.keys, w.head_size, rates),
+      batched("value gradient", w, w.keys, w.head_size, w.queries, rates)};
+  if (w.dropout) pieces.push_back(by_bytes("scores dropout", w, 5, 1, rates));
+  pieces.push_back(
+      by_bytes("softmax", w, w.eager_softmax ? 14 : 6, w.eager_softmax ? 3 : 1, rates));
+  pieces.push_back(batched("query gradient", w, w.queries, w.head_size, w.keys, rates));
+  pieces.push_back(batched("key gradient", w, w.keys, w.head_size, w.queries, rates));
+  return pieces;
+}
+
+}  // namespace lambcast

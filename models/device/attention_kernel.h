@@ -1,0 +1,67 @@
+// How long the attention core of one block takes, from queries, keys and values to the context:
+// softmax(q k^T / sqrt(d)) v, forward and backward, by the kernel that a framework uses.
+//
+// unfused (Megatron-LM 2021 and eager PyTorch): scores (queries x keys) of every head go through
+// memory. Two batched products forward, four backward, and by bytes per score in 16 bits
+//   softmax   4 forward (scale, mask and softmax in one kernel; 16 in eager mode), 6 backward
+//   dropout   5 forward (a byte of mask), 5 backward
+// The whole square is computed whatever the mask.
+//
+// flash1, flash2, flash3 (Dao et al. 2022, Dao 2023, Shah et al. 2024; flash3 stands for cuDNN's
+// fused attention on Hopper and later too): scores stay on the chip; two products forward and five
+// backward (scores are formed again), and one exponential per score in each pass:
+//   flash1, flash2   time = products / reached + scores / exponentials
+//   flash3           time = max of the two: one warp group's softmax runs beside another's products
+// A causal mask leaves (1 + 128 / keys) / 2 of the square: whole tiles of 128 x 128 are skipped.
+// The rate of the products is what a large matrix product reaches, times a share of the kernel. The
+// shares are read off the papers' figures (head 128, long sequences) with a large product at 260
+// TFLOP/s of an A100 and 740 of an H100:
+//
+//   kernel   GPU   forward   backward TFLOP/s   shares
+//   flash1   A100  110 - 125                    0.5    0.45
+//   flash2   A100  225       190                1      0.8
+//   flash2   H100  335 - 400                    0.62   0.5    without Hopper's own instructions
+//   flash3   H100  740       560 - 600          1      0.8
+//
+// flash1 loses as much on Hopper and later as flash2 does (assumed).
+// Waves over the multiprocessors as for products, a block per head, sample and 128 queries.
+//
+// Under context parallelism a rank's queries meet keys that arrive in `rounds` parts: as many
+// kernels, each over its part.
+// Sources: arXiv 2205.14135, 2307.08691, 2407.08608; kind: published, shares rounded by eye.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "models/device/gpu_rates.h"
+
+namespace lambcast {
+
+enum class AttentionKernel { unfused, flash1, flash2, flash3 };
+
+std::string_view name_of(AttentionKernel kernel);
+
+struct AttentionWork {
+  std::int64_t batch = 0, heads = 0, kv_heads = 0, head_size = 0;
+  std::int64_t queries = 0, keys = 0;
+  bool causal = false, dropout = false;
+  bool eager_softmax = false;                // scale, mask and softmax as kernels of their own
+  int rounds = 1;                            // context parallelism: parts in which the keys arrive
+  MatrixFormat format = MatrixFormat::half;  // or single: twice the bytes
+};
+
+struct AttentionPiece {
+  std::string_view name;
+  bool product = false;  // limited by the matrix units, else by memory
+  KernelCost cost;
+};
+
+// In order of execution.
+std::vector<AttentionPiece> attention_forward(AttentionKernel kernel, const AttentionWork& work,
+                                              const GpuRates& rates);
+std::vector<AttentionPiece> attention_backward(AttentionKernel kernel, const AttentionWork& work,
+                                               const GpuRates& rates);
+
+}  // namespace lambcast

@@ -1,0 +1,303 @@
+#include "models/device/block_time.h"
+
+#include "models/device/matrix_product.h"
+#include "sim/base/check.h"
+
+namespace lambcast {
+namespace {
+
+std::int64_t share_of(std::int64_t whole, std::int64_t parts) {
+  return (whole + parts - 1) / parts;
+}
+
+// Of the attention core and the head: 8- and 4-bit recipes leave them in 16 bits.
+MatrixFormat unscaled_format(const BlockWork& w) {
+  return w.format == MatrixFormat::single ? MatrixFormat::single : MatrixFormat::half;
+}
+
+// Sizes of a rank.
+struct RankSizes {
+  std::int64_t tokens, heads, kv_heads, head_size, ffn, up, vocab;
+  double norm_tokens;
+
+  explicit RankSizes(const BlockWork& w) {
+    LAMBCAST_CHECK(w.tensor_parallel >= 1 && w.context_parallel >= 1 && w.heads >= 1 &&
+                       w.micro_batch >= 0 && w.seq_len >= 0,
+                   "{} heads over {} x {} ranks, {} x {} tokens", w.heads, w.tensor_parallel,
+                   w.context_parallel, w.micro_batch, w.seq_len);
+    tokens = w.micro_batch * share_of(w.seq_len, w.context_parallel);
+    heads = share_of(w.heads, w.tensor_parallel);
+    kv_heads = share_of(w.kv_heads, w.tensor_parallel);
+    head_size = w.hidden / w.heads;
+    ffn = share_of(w.ffn, w.tensor_parallel);
+    up = w.gated ? 2 * ffn : ffn;
+    vocab = share_of(w.vocab, w.tensor_parallel);
+    norm_tokens = static_cast<double>(tokens) / (w.sequence_parallel ? w.tensor_parallel : 1);
+  }
+  std::int64_t query_width() const { return heads * head_size; }
+  std::int64_t qkv_width() const { return (heads + 2 * kv_heads) * head_size; }
+};
+
+// Collects pieces of one part and pass.
+struct Writer {
+  const BlockWork& work;
+  const GpuRates& rates;
+  std::vector<Piece>& pieces;
+  BlockPart part;
+  Pass pass;
+
+  void add(std::string_view name, PieceKind kind, const KernelCost& cost) const {
+    if (cost.duration == Duration()) return;
+    pieces.push_back({name, kind, part, pass, cost.flops, cost.bytes, cost.duration});
+  }
+  // Bytes as in 16 bits.
+  void memory(std::string_view name, double elements, double bytes_each, int kernels = 1) const {
+    const double width = work.format == MatrixFormat::single ? 2 : 1;
+    add(name, PieceKind::memory, memory_cost(Bytes(elements * bytes_each * width), kernels, rates));
+  }
+  void product(std::string_view name, std::int64_t m, std::int64_t n, std::int64_t k,
+               MatrixFormat format, bool aligned, bool weight_gradient = false) const {
+    double output_bytes = format == MatrixFormat::single ? 4 : 2;
+    if (weight_gradient && work.fp32_gradients) output_bytes = 8;
+    add(name, PieceKind::product, product_cost({m, n, k, 1, format, output_bytes, aligned}, rates));
+  }
+  // A factor in 16 bits becomes rows and columns in 8, with its largest element found on the way.
+  void cast(double elements) const {
+    if (work.format != MatrixFormat::single && work.format != MatrixFormat::half)
+      memory("cast", elements, 4);
+  }
+};
+
+double count(double tokens, std::int64_t width) { return tokens * static_cast<double>(width); }
+double count(std::int64_t tokens, std::int64_t width) {
+  return count(static_cast<double>(tokens), width);
+}
+
+void norm(const Writer& w, const RankSizes& size) {
+  w.memory("norm", count(size.norm_tokens, w.work.hidden), 4);
+}
+
+// Bias, dropout and residual.
+void residual(const Writer& w, const RankSizes& size) {
+  const double elements = count(size.norm_tokens, w.work.hidden);
+  const bool eager = w.work.fusion == Fusion::eager;
+  if (eager && w.work.dropout) w.memory("dropout", elements, 5);
+  w.memory("residual", elements, !eager && w.work.dropout ? 7 : 6);
+}
+
+void activation(const Writer& w, const RankSizes& size) {
+  const double elements = count(size.tokens, size.ffn);
+  const bool eager = w.work.fusion == Fusion::eager;
+  // Eager: gated, the product after the activation; else gelu after its bias.
+  w.memory("activation", elements, w.work.gated ? (eager ? 10 : 6) : (eager ? 8 : 4),
+           eager ? 2 : 1);
+}
+
+AttentionWork attention_work(const BlockWork& w, const RankSizes& size) {
+  return {w.micro_batch,
+          size.heads,
+          size.kv_heads,
+          size.head_size,
+          share_of(w.seq_len, w.context_parallel),
+          w.seq_len,
+          w.causal,
+          w.dropout,
+          w.fusion == Fusion::eager,
+          w.context_parallel,
+          unscaled_format(w)};
+}
+
+void attention_core(const Writer& w, const RankSizes& size) {
+  for (const AttentionPiece& piece :
+       attention_forward(w.work.attention, attention_work(w.work, size), w.rates))
+    w.add(piece.name, piece.product ? PieceKind::attention : PieceKind::memory, piece.cost);
+}
+
+void rotary(const Writer& w, const RankSizes& size) {
+  if (!w.work.rotary) return;
+  const bool eager = w.work.fusion == Fusion::eager;
+  const std::int64_t width = (size.heads + size.kv_heads) * size.head_size;
+  w.memory("rotary", count(size.tokens, width), eager ? 16 : 4, eager ? 4 : 1);
+}
+
+void forward_pass(const BlockWork& work, const GpuRates& rates, Pass pass,
+                  std::vector<Piece>& pieces) {
+  const RankSizes size(work);
+  const std::int64_t h = work.hidden;
+  const bool alternate = pass == Pass::recompute && work.repeated == Repeated::alternate_products;
+  const auto linear = [&](const Writer& w, std::string_view name, std::int64_t in,
+                          std::int64_t out) {
+    w.product(name, size.tokens, out, in, work.format, rows_aligned(work.format, {in, out}));
+  };
+  const Writer attention{work, rates, pieces, BlockPart::attention, pass};
+  norm(attention, size);
+  if (alternate)
+    linear(attention, "key", h, size.kv_heads * size.head_size);
+  else
+    linear(attention, "query-key-value", h, size.qkv_width());
+  rotary(attention, size);
+  if (!alternate) attention_core(attention, size);
+  attention.cast(count(size.tokens, size.query_width()));
+  linear(attention, "projection", size.query_width(), h);
+  residual(attention, size);
+  const Writer feed_forward{work, rates, pieces, BlockPart::feed_forward, pass};
+  norm(feed_forward, size);
+  linear(feed_forward, "up", h, alternate ? size.ffn : size.up);
+  activation(feed_forward, size);
+  if (alternate || (pass == Pass::recompute && work.repeated == Repeated::until_last_product))
+    return;
+  linear(feed_forward, "down", size.ffn, h);
+  residual(feed_forward, size);
+}
+
+// Both gradients of one linear layer.
+void linear_backward(const Writer& w, std::string_view name, const RankSizes& size, std::int64_t in,
+                     std::int64_t out, MatrixFormat format) {
+  const bool aligned = rows_aligned(format, {in, out});
+  if (format == w.work.format) w.cast(count(size.tokens, out));
+  w.product(name, size.tokens, in, out, format, aligned);
+  Writer weight = w;
+  weight.pass = Pass::weight_gradient;
+  weight.product(name, out, in, size.tokens, format, aligned, true);
+}
+
+void residual_backward(const Writer& w, const RankSizes& size) {
+  if (w.work.dropout) w.memory("dropout", count(size.norm_tokens, w.work.hidden), 5);
+}
+
+void norm_backward(const Writer& w, const RankSizes& size) {
+  // Apart: gradients of weight and bias read both tensors again, the residual's is added after.
+  const bool apart = w.work.fusion == Fusion::eager;
+  w.memory("norm", count(size.norm_tokens, w.work.hidden), apart ? 16 : 8, apart ? 3 : 1);
+}
+
+void activation_backward(const Writer& w, const RankSizes& size) {
+  const bool eager = w.work.fusion == Fusion::eager;
+  w.memory("activation", count(size.tokens, size.ffn),
+           w.work.gated ? (eager ? 16 : 10) : (eager ? 8 : 6), eager ? 2 : 1);
+}
+
+}  // namespace
+
+std::string_view name_of(PieceKind kind) {
+  constexpr std::string_view names[] = {"product", "attention", "memory"};
+  return names[static_cast<std::size_t>(kind)];
+}
+std::string_view name_of(BlockPart part) {
+  constexpr std::string_view names[] = {"attention", "feed-forward", "embedding", "head"};
+  return names[static_cast<std::size_t>(part)];
+}
+std::string_view name_of(Pass pass) {
+  constexpr std::string_view names[] = {"forward", "input gradient", "weight gradient",
+                                        "recompute"};
+  return names[static_cast<std::size_t>(pass)];
+}
+std::string_view name_of(Fusion fusion) {
+  constexpr std::string_view names[] = {"eager", "fused", "compiled"};
+  return names[static_cast<std::size_t>(fusion)];
+}
+std::string_view name_of(Repeated repeated) {
+  constexpr std::string_view names[] = {"nothing", "attention core", "alternate products",
+                                        "until last product", "block"};
+  return names[static_cast<std::size_t>(repeated)];
+}
+
+BlockWork block_work(const ModelShape& model, std::int64_t micro_batch, std::int64_t seq_len) {
+  BlockWork work;
+  work.hidden = model.hidden;
+  work.heads = model.heads;
+  work.kv_heads = model.kv_heads;
+  work.ffn = model.ffn;
+  work.vocab = model.vocab;
+  work.gated = work.rotary = model.family == "llama" || model.family == "moe-llama";
+  work.causal = work.gated || model.family == "gpt";
+  work.micro_batch = micro_batch;
+  work.seq_len = seq_len;
+  return work;
+}
+
+std::vector<Piece> block_forward(const BlockWork& work, const GpuRates& rates) {
+  std::vector<Piece> pieces;
+  forward_pass(work, rates, Pass::forward, pieces);
+  return pieces;
+}
+
+std::vector<Piece> block_backward(const BlockWork& work, const GpuRates& rates) {
+  std::vector<Piece> pieces;
+  const RankSizes size(work);
+  if (work.repeated > Repeated::attention_core) forward_pass(work, rates, Pass::recompute, pieces);
+  const Writer feed_forward{work, rates, pieces, BlockPart::feed_forward, Pass::input_gradient};
+  residual_backward(feed_forward, size);
+  linear_backward(feed_forward, "down", size, size.ffn, work.hidden, work.format);
+  activation_backward(feed_forward, size);
+  linear_backward(feed_forward, "up", size, work.hidden, size.up, work.format);
+  norm_backward(feed_forward, size);
+  const Writer attention{work, rates, pieces, BlockPart::attention, Pass::input_gradient};
+  residual_backward(attention, size);
+  linear_backward(attention, "projection", size, size.query_width(), work.hidden, work.format);
+  if (work.repeated == Repeated::attention_core)
+    attention_core({work, rates, pieces, BlockPart::attention, Pass::recompute}, size);
+  for (const AttentionPiece& piece :
+       attention_backward(work.attention, attention_work(work, size), rates))
+    attention.add(piece.name, piece.product ? PieceKind::attention : PieceKind::memory, piece.cost);
+  rotary(attention, size);
+  linear_backward(attention, "query-key-value", size, work.hidden, size.qkv_width(), work.format);
+  norm_backward(attention, size);
+  return pieces;
+}
+
+std::vector<Piece> embedding_forward(const BlockWork& work, const GpuRates& rates) {
+  std::vector<Piece> pieces;
+  const RankSizes size(work);
+  const Writer w{work, rates, pieces, BlockPart::embedding, Pass::forward};
+  w.memory("look-up", count(size.tokens, work.hidden), 4);
+  if (work.dropout) w.memory("dropout", count(size.norm_tokens, work.hidden), 5);
+  return pieces;
+}
+
+std::vector<Piece> embedding_backward(const BlockWork& work, const GpuRates& rates) {
+  std::vector<Piece> pieces;
+  const RankSizes size(work);
+  const Writer w{work, rates, pieces, BlockPart::embedding, Pass::weight_gradient};
+  if (work.dropout) w.memory("dropout", count(size.norm_tokens, work.hidden), 5);
+  // Rows are read, added to in fp32 and written.
+  w.memory("look-up", count(size.tokens, work.hidden), 10);
+  return pieces;
+}
+
+std::vector<Piece> head_forward(const BlockWork& work, const GpuRates& rates) {
+  std::vector<Piece> pieces;
+  const RankSizes size(work);
+  const Writer w{work, rates, pieces, BlockPart::head, Pass::forward};
+  norm(w, size);
+  const MatrixFormat format = unscaled_format(work);
+  w.product("head", size.tokens, size.vocab, work.hidden, format,
+            rows_aligned(format, {size.vocab, work.hidden}));
+  const bool compiled = work.fusion == Fusion::compiled;
+  w.memory("loss", count(size.tokens, size.vocab), compiled ? 8 : 34, compiled ? 2 : 6);
+  return pieces;
+}
+
+std::vector<Piece> head_backward(const BlockWork& work, const GpuRates& rates) {
+  std::vector<Piece> pieces;
+  const RankSizes size(work);
+  const Writer w{work, rates, pieces, BlockPart::head, Pass::input_gradient};
+  const bool compiled = work.fusion == Fusion::compiled;
+  w.memory("loss", count(size.tokens, size.vocab), compiled ? 4 : 12, compiled ? 1 : 2);
+  BlockWork unscaled = work;
+  unscaled.format = unscaled_format(work);
+  const Writer head{unscaled, rates, pieces, BlockPart::head, Pass::input_gradient};
+  linear_backward(head, "head", size, work.hidden, size.vocab, unscaled.format);
+  norm_backward(head, size);
+  return pieces;
+}
+
+Duration total_time(std::span<const Piece> pieces, std::optional<BlockPart> part,
+                    std::optional<Pass> pass) {
+  Duration sum;
+  for (const Piece& piece : pieces)
+    if ((!part || piece.part == *part) && (!pass || piece.pass == *pass)) sum += piece.duration;
+  return sum;
+}
+
+}  // namespace lambcast

@@ -1,0 +1,112 @@
+// Kernels of one rank for one transformer block, and for what lies outside the blocks: each a named
+// piece with its work and its time, so that a step plan can put collectives between them and print
+// them.
+//
+// Shapes of a rank, M = micro_batch x seq_len / c tokens, t tensor, c context parallel size, a
+// heads of d elements, a_kv of them for keys and values, h hidden, f feed-forward, V vocabulary:
+//   query-key-value   (M, (a + 2 a_kv) d / t, h)    projection   (M, h, a d / t)
+//   up                (M, f / t, h), 2 f if gated   down         (M, h, f / t)
+//   head              (M, V / t, h)
+// Each has an input gradient (M, in, out) and a weight gradient (out, in, M). The rest goes by
+// bytes (r, w: 2-byte elements read, written), on M tokens, or M / t under sequence parallelism
+// (*):
+//   norm*        r w;  backward r r w and the residual's gradient r
+//   dropout add* r r w and a byte of mask;  backward r w and the mask; without dropout r r w, none
+//   activation   r w over f / t, gated r r w;  backward r r w, gated r r r w w
+//   rotary       r w over queries and keys, both ways
+//   cast (fp8)   2 r, 1 w twice (rows and columns) for each factor no fused kernel has written:
+//                the projection's input, and the output gradient of every product
+//   loss         34 bytes per logit of V / t forward and 12 backward as Megatron's cross entropy
+//                computes it in fp32; 8 and 4 fused
+// `Fusion` says which of them share a kernel.
+//
+// What collectives need between the pieces: BlockPart (attention ends with the projection, before
+// its all-reduce or reduce-scatter; feed_forward likewise) and Pass (weight gradients apart, for
+// overlap and for zero-bubble pipelines).
+// What a backward pass repeats first is `Repeated`, since a setting named "selective" differs by
+// framework: Megatron-LM's is the attention core (Korthikanti et al. 2022), torchtitan's per
+// operation every second product (of a Llama block's seven: key, projection, up) and what goes by
+// bytes. A whole block ends before its last product where the checkpoint stops once it has all
+// that the backward pass needs (PyTorch's non-reentrant one, since 2.1).
+// Left out: experts (a block counts as dense), and the host: where it cannot launch as fast, a step
+// is bound by launches (device.h, framework_launch). Source: NVIDIA Megatron-LM
+// core/tensor_parallel/layers.py, core/transformer; byte counts from the tensors that each kernel
+// reads and writes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "models/device/attention_kernel.h"
+#include "models/device/gpu_rates.h"
+#include "models/shape/shape.h"
+
+namespace lambcast {
+
+enum class PieceKind { product, attention, memory };
+enum class BlockPart { attention, feed_forward, embedding, head };
+enum class Pass { forward, input_gradient, weight_gradient, recompute };
+
+std::string_view name_of(PieceKind kind);
+std::string_view name_of(BlockPart part);
+std::string_view name_of(Pass pass);
+
+struct Piece {
+  std::string_view name;
+  PieceKind kind = PieceKind::memory;
+  BlockPart part = BlockPart::attention;
+  Pass pass = Pass::forward;
+  Flops flops;
+  Bytes bytes;
+  Duration duration;
+};
+
+// Which elementwise kernels are one.
+enum class Fusion {
+  eager,     // none: PyTorch without a compiler
+  fused,     // bias + activation, bias + dropout + add: Megatron-LM's jit functions, apex
+  compiled,  // norms and casts with their neighbours, a fused loss: Transformer Engine,
+             // torch.compile
+};
+// From the least to the most.
+enum class Repeated { nothing, attention_core, alternate_products, until_last_product, block };
+
+std::string_view name_of(Fusion fusion);
+std::string_view name_of(Repeated repeated);
+
+struct BlockWork {
+  // Of the model.
+  std::int64_t hidden = 0, heads = 0, kv_heads = 0, ffn = 0, vocab = 0;
+  bool gated = false, causal = false, rotary = false;
+  // Of the run.
+  std::int64_t micro_batch = 1, seq_len = 0;
+  bool dropout = false;
+  int tensor_parallel = 1, context_parallel = 1;
+  bool sequence_parallel = false;
+  MatrixFormat format = MatrixFormat::half;  // of the blocks' weights; the head stays half
+  AttentionKernel attention = AttentionKernel::flash2;
+  Fusion fusion = Fusion::fused;
+  Repeated repeated = Repeated::nothing;
+  bool fp32_gradients = false;  // weight gradients are added to fp32 buffers, by the product itself
+};
+
+// The model's part of it: what the families of models/shape compute.
+BlockWork block_work(const ModelShape& model, std::int64_t micro_batch, std::int64_t seq_len);
+
+// In order of execution. Heads and widths that tensor parallelism does not divide are rounded up.
+std::vector<Piece> block_forward(const BlockWork& work, const GpuRates& rates);
+std::vector<Piece> block_backward(const BlockWork& work, const GpuRates& rates);
+std::vector<Piece> embedding_forward(const BlockWork& work, const GpuRates& rates);
+std::vector<Piece> embedding_backward(const BlockWork& work, const GpuRates& rates);
+// Last norm, output product and loss.
+std::vector<Piece> head_forward(const BlockWork& work, const GpuRates& rates);
+std::vector<Piece> head_backward(const BlockWork& work, const GpuRates& rates);
+
+// Of all pieces, or of those of one part or pass.
+Duration total_time(std::span<const Piece> pieces, std::optional<BlockPart> part = {},
+                    std::optional<Pass> pass = {});
+
+}  // namespace lambcast

@@ -1,0 +1,246 @@
+#include "models/device/block_time.h"
+
+#include <catch2/catch.hpp>
+
+#include "models/device/device.h"
+#include "models/shape/load.h"
+
+namespace lambcast {
+namespace {
+
+GpuRates rates_of(const std::string& device) { return load_device(device).rates.value(); }
+
+double flops(const std::vector<Piece>& pieces, std::optional<Pass> pass = {}) {
+  double sum = 0;
+  for (const Piece& piece : pieces)
+    if (!pass || piece.pass == *pass) sum += piece.flops.value();
+  return sum;
+}
+
+double bytes_of(const std::vector<Piece>& pieces, std::string_view name) {
+  double sum = 0;
+  for (const Piece& piece : pieces)
+    if (piece.name == name) sum += piece.bytes.value();
+  return sum;
+}
+
+double ms(const std::vector<Piece>& pieces, std::optional<Pass> pass = {}) {
+  return total_time(pieces, {}, pass).ms();
+}
+
+// The 22 billion of Korthikanti et al. 2022, table 4.
+BlockWork block_22b() {
+  BlockWork work;
+  work.hidden = 6144, work.heads = work.kv_heads = 64, work.ffn = 4 * 6144, work.vocab = 51200;
+  work.causal = work.dropout = true;
+  work.micro_batch = 4, work.seq_len = 2048, work.tensor_parallel = 8;
+  work.attention = AttentionKernel::unfused;
+  return work;
+}
+
+TEST_CASE("block time: operations are those of the model, split over tensor parallel ranks") {
+  const ModelShape llama = load_model("llama2-70b");
+  const GpuRates h100 = rates_of("h100");
+  BlockWork work = block_work(llama, 2, 4096);
+  CHECK((work.gated && work.causal && work.rotary && work.kv_heads == 8));
+  work.attention = AttentionKernel::unfused;  // the whole square, as forward_flops() counts
+  const double forward = 2 * block_forward_flops(llama, 0, 4096).value();
+  CHECK(flops(block_forward(work, h100)) == Approx(forward));
+  CHECK(flops(block_backward(work, h100)) == Approx(2 * forward));
+  CHECK(flops(head_forward(work, h100)) == Approx(2 * outside_forward_flops(llama, 4096).value()));
+  CHECK(flops(head_backward(work, h100)) == Approx(2 * flops(head_forward(work, h100))));
+  for (const int t : {2, 4, 8}) {
+    work.tensor_parallel = t;
+    CHECK(t * flops(block_forward(work, h100)) == Approx(forward));
+    CHECK(t * flops(block_backward(work, h100)) == Approx(2 * forward));
+  }
+  // Every linear layer's weight gradient costs its forward product.
+  const double linear = 2. * 2 * 4096 * 8192 * (8192 + 2 * 1024 + 8192 + 3 * 28672) / 8;
+  CHECK(flops(block_backward(work, h100), Pass::weight_gradient) == Approx(linear));
+}
+
+TEST_CASE("block time: what each recompute repeats") {
+  const GpuRates a100 = rates_of("a100-80g");
+  BlockWork work = block_22b();
+  const double forward = ms(block_forward(work, a100)), backward = ms(block_backward(work, a100));
+  work.repeated = Repeated::block;
+  CHECK(ms(block_backward(work, a100)) == Approx(forward + backward));
+  CHECK(ms(block_backward(work, a100), Pass::recompute) == Approx(forward));
+  work.repeated = Repeated::until_last_product;
+  const std::vector<Piece> early = block_backward(work, a100);
+  // All but the second of the two feed-forward products: 4 h^2 of 12 h^2 + 2 s h.
+  CHECK(flops(early, Pass::recompute) / flops(block_forward(work, a100)) ==
+        Approx(1 - 4 * 6144. / (12 * 6144 + 2 * 2048)));
+  work.repeated = Repeated::attention_core;
+  const std::vector<Piece> selective = block_backward(work, a100);
+  CHECK(flops(selective, Pass::recompute) == Approx(4 * 4 * 2048. * 2048 * 6144 / 8));
+  CHECK(total_time(selective, BlockPart::feed_forward, Pass::recompute) == Duration());
+  work.repeated = Repeated::alternate_products;
+  const std::vector<Piece> alternate = block_backward(work, a100);
+  // Key, projection and up, 1 + 1 + 4 of the 12 h^2: half of the linear operations.
+  CHECK(flops(alternate, Pass::recompute) == Approx(6 * 2 * 4 * 2048. * 6144 * 6144 / 8));
+}
+
+TEST_CASE("block time: sequence parallelism divides norms, dropout and residual, nothing else") {
+  const GpuRates a100 = rates_of("a100-80g");
+  BlockWork work = block_22b();
+  const std::vector<Piece> whole = block_forward(work, a100);
+  work.sequence_parallel = true;
+  const std::vector<Piece> split = block_forward(work, a100);
+  for (const char* name : {"norm", "residual"})
+    CHECK(bytes_of(whole, name) == Approx(8 * bytes_of(split, name)));
+  for (const char* name : {"activation", "softmax", "up", "projection"})
+    CHECK(bytes_of(whole, name) == bytes_of(split, name));
+  CHECK(bytes_of(whole, "residual") == 2 * 7 * 4 * 2048. * 6144);
+  CHECK(bytes_of(whole, "softmax") == 4 * 4 * 8 * 2048. * 2048);
+}
+
+TEST_CASE("block time: measured times of one layer, less its all-reduces") {
+  // Table 4 of arXiv 2205.05198, one DGX A100, tp 8: 7.7 ms forward and 11.9 backward; 7.2 and 13.1
+  // with sequence parallelism and selective recompute. Two all-reduces of s b h 2 bytes are exposed
+  // forward; backward they run beside the weight gradients. 230 GB/s of bus bandwidth.
+  const GpuRates a100 = rates_of("a100-80g");
+  const double all_reduces_ms = 2 * 2 * 7 / 8. * (2048 * 4 * 6144 * 2) / 230e9 * 1e3;
+  BlockWork work = block_22b();
+  CHECK(ms(block_forward(work, a100)) == Approx(7.7 - all_reduces_ms).epsilon(0.12));
+  CHECK(ms(block_backward(work, a100)) == Approx(11.9).epsilon(0.12));
+  work.sequence_parallel = true;
+  work.repeated = Repeated::attention_core;
+  CHECK(ms(block_forward(work, a100)) == Approx(7.2 - all_reduces_ms).epsilon(0.12));
+  CHECK(ms(block_backward(work, a100)) == Approx(13.1).epsilon(0.12));
+}
+
+TEST_CASE("block time: heads of 108 elements, no multiple of 8, against heads of 216") {
+  // BigScience, 78 layers of hidden 13824, tp 8, micro batch 4, recompute of every layer: 121.3 s
+  // with 64 heads, 162.7 s with 128, of which the pipeline's bubble and traffic are the same share.
+  const GpuRates a100 = rates_of("a100-80g");
+  BlockWork work = block_22b();
+  work.hidden = 13824, work.ffn = 4 * 13824, work.repeated = Repeated::block;
+  const auto step = [&](std::int64_t heads) {
+    work.heads = work.kv_heads = heads;
+    return ms(block_forward(work, a100)) + ms(block_backward(work, a100));
+  };
+  CHECK(step(128) / step(64) > 1.25);
+  CHECK(step(128) / step(64) < 1.6);
+  CHECK(step(96) / step(64) < 1.06);  // heads of 144
+}
+
+TEST_CASE("block time: flash attention computes half a causal square, in one kernel") {
+  const GpuRates h100 = rates_of("h100");
+  AttentionWork work{1, 32, 32, 128, 8192, 8192, true};
+  for (const AttentionKernel kernel :
+       {AttentionKernel::flash1, AttentionKernel::flash2, AttentionKernel::flash3}) {
+    const auto forward = attention_forward(kernel, work, h100);
+    const auto backward = attention_backward(kernel, work, h100);
+    REQUIRE((forward.size() == 1 && backward.size() == 1));
+    const double square = 4 * 32 * 128 * 8192. * 8192;
+    CHECK(forward[0].cost.flops.value() == Approx(square * 0.5 * (1 + 128 / 8192.)));
+    CHECK(backward[0].cost.flops.value() == Approx(2.5 * forward[0].cost.flops.value()));
+    const double rate = (forward[0].cost.flops / forward[0].cost.duration).value();
+    CHECK(rate < h100.reached(MatrixFormat::half).value());
+    work.causal = false;
+    const auto whole = attention_forward(kernel, work, h100);
+    CHECK(whole[0].cost.flops.value() == Approx(square));
+    CHECK(whole[0].cost.duration > forward[0].cost.duration);
+    work.causal = true;
+  }
+  const auto time = [&](AttentionKernel kernel) {
+    Duration sum;
+    for (const AttentionPiece& piece : attention_forward(kernel, work, h100))
+      sum += piece.cost.duration;
+    return sum;
+  };
+  CHECK(time(AttentionKernel::flash3) < time(AttentionKernel::flash2));
+  CHECK(time(AttentionKernel::flash2) < time(AttentionKernel::flash1));
+  CHECK(time(AttentionKernel::flash1) < time(AttentionKernel::unfused));
+}
+
+TEST_CASE("block time: attention by the published rates of its papers") {
+  // On a GPU whose large products reach 260 of 312 TFLOP/s (A100) and 740 of 989 (H100), head 128,
+  // 16 x 16 heads, 8192 tokens, no mask. arXiv 2307.08691 figures 4 to 6, 2407.08608 figures 5, 6.
+  const AttentionWork work{16, 16, 16, 128, 8192, 8192};
+  const auto rates_at = [](const char* device, double share) {
+    GpuRates rates = rates_of(device);
+    rates.matrix[1].share.value = share;
+    return rates;
+  };
+  const auto tflops = [](const std::vector<AttentionPiece>& pieces) {
+    return (pieces[0].cost.flops / pieces[0].cost.duration).value() / 1e12;
+  };
+  const GpuRates a100 = rates_at("a100-80g", 260 / 312.), h100 = rates_at("h100", 740 / 989.);
+  CHECK(tflops(attention_forward(AttentionKernel::flash2, work, a100)) == Approx(225).epsilon(0.1));
+  CHECK(tflops(attention_backward(AttentionKernel::flash2, work, a100)) ==
+        Approx(190).epsilon(0.1));
+  CHECK(tflops(attention_forward(AttentionKernel::flash2, work, h100)) == Approx(370).epsilon(0.1));
+  CHECK(tflops(attention_forward(AttentionKernel::flash3, work, h100)) == Approx(740).epsilon(0.1));
+  CHECK(tflops(attention_backward(AttentionKernel::flash3, work, h100)) ==
+        Approx(580).epsilon(0.1));
+}
+
+TEST_CASE("block time: context parallelism shares queries, keys stay whole") {
+  const GpuRates h100 = rates_of("h100");
+  BlockWork work = block_work(load_model("llama2-7b"), 1, 4096);
+  work.attention = AttentionKernel::flash3;
+  const double alone = flops(block_forward(work, h100));
+  work.context_parallel = 4;
+  CHECK(4 * flops(block_forward(work, h100)) == Approx(alone));
+}
+
+TEST_CASE("block time: longer and wider work never takes less") {
+  for (const char* device : {"v100-32g", "a100-80g", "h100", "b200"}) {
+    const GpuRates rates = rates_of(device);
+    double last_batch = 0, last_length = 0;
+    for (std::int64_t size = 1; size <= 40; ++size) {
+      BlockWork work = block_work(load_model("gpt2-xl"), size, 512);
+      work.attention = AttentionKernel::unfused;
+      const double batch = ms(block_forward(work, rates)) + ms(block_backward(work, rates));
+      CHECK(batch >= last_batch);
+      last_batch = batch;
+      work.micro_batch = 1;
+      work.seq_len = 8 * size;
+      const double length = ms(block_forward(work, rates)) + ms(block_backward(work, rates));
+      CHECK(length >= last_length);
+      last_length = length;
+    }
+  }
+}
+
+TEST_CASE("block time: fewer bytes with fusion; fp8 halves products and adds casts") {
+  const GpuRates h100 = rates_of("h100");
+  BlockWork work = block_work(load_model("llama2-70b"), 1, 4096);
+  work.attention = AttentionKernel::flash3;
+  work.fusion = Fusion::compiled;
+  const double compiled = ms(block_forward(work, h100)) + ms(head_forward(work, h100));
+  work.fusion = Fusion::eager;
+  CHECK(ms(block_forward(work, h100)) + ms(head_forward(work, h100)) > compiled);
+  work.fusion = Fusion::compiled;
+  CHECK(bytes_of(block_forward(work, h100), "cast") == 0);
+  const double half = ms(block_backward(work, h100));
+  work.format = MatrixFormat::fp8;
+  CHECK(bytes_of(block_forward(work, h100), "cast") == 4 * 4096. * 8192);
+  CHECK(ms(block_backward(work, h100)) < half);
+  CHECK(ms(block_backward(work, h100)) > half / 2);
+  // The head stays in 16 bits.
+  CHECK(bytes_of(head_backward(work, h100), "cast") == 0);
+}
+
+TEST_CASE("block time: odd and empty sizes") {
+  const GpuRates a100 = rates_of("a100-80g");
+  BlockWork work = block_22b();
+  work.micro_batch = 0;
+  CHECK(block_forward(work, a100).empty());
+  CHECK(block_backward(work, a100).empty());
+  CHECK(head_forward(work, a100).empty());
+  CHECK(embedding_backward(work, a100).empty());
+  work.micro_batch = 1;
+  work.seq_len = 1;
+  CHECK(ms(block_forward(work, a100)) > 0);
+  work.seq_len = 1023;
+  work.heads = work.kv_heads = 63;
+  work.tensor_parallel = 2;
+  CHECK(ms(block_backward(work, a100)) > ms(block_forward(work, a100)));
+  CHECK(ms(embedding_forward(work, a100)) > 0);
+}
+
+}  // namespace
+}  // namespace lambcast

@@ -1,0 +1,87 @@
+// What the kernels of a training step reach on one GPU, and what a kernel limited by memory takes.
+//
+// Why beside the peaks of device.h: a share of one peak cannot tell a product of 128 columns from
+// one of 16,384, nor a softmax from either. Here each kernel is limited by what limits it:
+//
+//   matrix units      peak of the format x share      share: clock under power and quality of the
+//                                                     library's kernels, fitted per GPU and format
+//   memory            copy_bandwidth of the device
+//   exponentials      16 a clock and multiprocessor (32 from GB300): the softmax inside attention
+//   start             idle time of the GPU around every kernel
+//
+// A device description says them in [rates] (models/device/presets). Left out: caches (what the
+// previous kernel wrote is read from memory), and kernels that run side by side.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "models/device/compute_interval.h"
+#include "sim/base/provenance.h"
+#include "sim/base/table.h"
+#include "sim/base/units.h"
+
+namespace lambcast {
+
+// Of the factors of a matrix product. single: fp32 data, TF32 where there is one. half: fp16 and
+// bf16. fp8 scales a tensor, mxfp8 and nvfp4 blocks of 32 and 16 elements.
+enum class MatrixFormat { single, half, fp8, mxfp8, nvfp4 };
+inline constexpr std::size_t matrix_formats = 5;
+
+std::string_view name_of(MatrixFormat format);
+double bytes_per_element(MatrixFormat format);
+
+struct MatrixRate {
+  Sourced<FlopRate> peak;  // zero: the GPU has no units for the format
+  Sourced<double> share;
+};
+
+struct GpuRates {
+  std::string device;
+  int multiprocessors = 0;
+  std::array<MatrixRate, matrix_formats> matrix;
+  Sourced<FlopRate> peak_vector;  // fp32 outside the matrix units
+  Sourced<Bandwidth> memory;
+  Sourced<FlopRate> exponentials;
+  Sourced<Duration> kernel_start;
+  // Of whole models on this GPU that set none of its shares (validate/compute), if there were any.
+  std::optional<HeldOut> held_out;
+
+  const MatrixRate& of(MatrixFormat format) const {
+    return matrix[static_cast<std::size_t>(format)];
+  }
+  // peak x share. Throws Error (usage) where the GPU has no units for the format.
+  FlopRate reached(MatrixFormat format) const;
+};
+
+// What the device's own keys already say.
+struct DeviceNumbers {
+  std::string name;
+  Sourced<FlopRate> peak_single, peak_half;
+  Sourced<Bandwidth> copy_bandwidth;
+};
+// Reads [rates]. Throws Error (usage) with file, line and key for a share outside 0 .. 1, and a
+// share without a peak.
+GpuRates decode_rates(const Table& rates, const DeviceNumbers& device);
+
+// As `rates`, with every kernel `factor` times as long: a machine whose own figures say so (another
+// power limit, older libraries).
+GpuRates slowed(GpuRates rates, double factor);
+
+// How far work forecast by its kernels may be off: what the rows of this GPU's generation were, and
+// without any what FLOPs over a rate are.
+ComputeWidth kernels_width(const GpuRates& rates);
+
+struct KernelCost {
+  Flops flops;
+  Bytes bytes;  // read and written in device memory
+  Duration duration;
+};
+
+// `kernels` in a row that do nothing but move `bytes` between them. No bytes, no kernel.
+KernelCost memory_cost(Bytes bytes, int kernels, const GpuRates& rates);
+
+}  // namespace lambcast

@@ -1,0 +1,72 @@
+#include "models/device/matrix_product.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "sim/base/check.h"
+
+namespace lambcast {
+namespace {
+
+struct Tile {
+  std::int64_t m, n;
+  double share;  // of what the largest tile reaches
+};
+constexpr Tile tiles[] = {{256, 128, 1},  {128, 256, 1},  {128, 128, 0.9},
+                          {128, 64, 0.7}, {64, 128, 0.7}, {64, 64, 0.5}};
+constexpr double ramp_bytes = 512, k_step_bytes = 64;
+
+constexpr double unaligned_share = 0.5;          // of a single product on the matrix units
+constexpr double unaligned_batched_share = 0.6;  // of peak_vector
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+FlopRate reached_by(const Product& p, const GpuRates& rates) {
+  if (p.aligned_rows) return rates.reached(p.format);
+  if (p.batch > 1) return rates.peak_vector.value * unaligned_batched_share;
+  return rates.reached(p.format) * unaligned_share;
+}
+
+double least_compute_s(const Product& p, const GpuRates& rates) {
+  const double in = bytes_per_element(p.format);
+  const auto step = static_cast<std::int64_t>(k_step_bytes / in);
+  // For one element of a tile on one multiprocessor.
+  const double element_s =
+      2 *
+      (static_cast<double>(ceil_div(p.k, step) * step) / reached_by(p, rates).value() +
+       ramp_bytes / in / rates.reached(p.format).value()) *
+      rates.multiprocessors;
+  double least = std::numeric_limits<double>::infinity();
+  for (const Tile& tile : tiles) {
+    const std::int64_t blocks = ceil_div(p.m, tile.m) * ceil_div(p.n, tile.n) * p.batch;
+    const auto waves = static_cast<double>(ceil_div(blocks, rates.multiprocessors));
+    least = std::min(least, waves * static_cast<double>(tile.m * tile.n) * element_s / tile.share);
+  }
+  return least;
+}
+
+}  // namespace
+
+bool rows_aligned(MatrixFormat format, std::initializer_list<std::int64_t> lengths) {
+  const auto elements = static_cast<std::int64_t>(16 / bytes_per_element(format));
+  return std::all_of(lengths.begin(), lengths.end(),
+                     [&](std::int64_t length) { return length % elements == 0; });
+}
+
+KernelCost product_cost(const Product& p, const GpuRates& rates) {
+  LAMBCAST_CHECK(p.m >= 0 && p.n >= 0 && p.k >= 0 && p.batch >= 0,
+                 "a product of {} x {} x {}, {} times", p.m, p.n, p.k, p.batch);
+  if (p.m == 0 || p.n == 0 || p.k == 0 || p.batch == 0) return {};
+  const auto m = static_cast<double>(p.m), n = static_cast<double>(p.n),
+             k = static_cast<double>(p.k), batch = static_cast<double>(p.batch);
+  KernelCost cost;
+  cost.flops = Flops(2 * m * n * k * batch);
+  cost.bytes =
+      Bytes(batch * ((m * k + k * n) * bytes_per_element(p.format) + m * n * p.output_bytes));
+  const double compute = least_compute_s(p, rates);
+  cost.duration = std::max(Duration::seconds(compute), cost.bytes / rates.memory.value) +
+                  rates.kernel_start.value;
+  return cost;
+}
+
+}  // namespace lambcast

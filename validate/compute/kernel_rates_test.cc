@@ -1,0 +1,166 @@
+// The shares of the GPUs' peaks (models/device/presets, [rates]) against whole training steps: rows
+// that set a share must come back, and `held_out` of a preset must be what the others of its
+// generation are off (rows with tensor parallelism on one side only, whole_models.csv).
+//
+//   build/validate/compute/kernel_rates_test "[cases]"     prints every row
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "models/device/block_time.h"
+#include "models/device/device.h"
+#include "sim/base/csv.h"
+#include "sim/base/file.h"
+
+namespace lambcast {
+namespace {
+
+struct WholeModel {
+  std::string id, group, device, use;
+  double off;  // log(measured / forecast)
+};
+
+template <typename Enum>
+Enum named(std::string_view name, std::initializer_list<Enum> all) {
+  for (const Enum one : all)
+    if (name_of(one) == name) return one;
+  throw std::invalid_argument(std::string(name));
+}
+
+BlockWork work_of(const csv::Table& table, std::size_t i) {
+  const auto whole = [&](const char* key) {
+    return static_cast<std::int64_t>(table.number(i, key));
+  };
+  const auto yes = [&](const char* key) { return table.text(i, key) == "yes"; };
+  BlockWork work;
+  work.hidden = whole("hidden"), work.heads = whole("heads"), work.kv_heads = whole("kv_heads");
+  work.ffn = whole("ffn"), work.vocab = whole("vocab");
+  work.gated = work.rotary = table.text(i, "block") == "gated";
+  work.causal = table.text(i, "block") != "encoder";
+  work.micro_batch = whole("micro_batch"), work.seq_len = whole("seq_len");
+  work.tensor_parallel = static_cast<int>(whole("tensor_parallel"));
+  work.sequence_parallel = yes("sequence_parallel");
+  work.context_parallel = static_cast<int>(whole("context_parallel"));
+  work.dropout = yes("dropout"), work.fp32_gradients = yes("fp32_gradients");
+  work.format = named(table.text(i, "format"), {MatrixFormat::half, MatrixFormat::fp8,
+                                                MatrixFormat::mxfp8, MatrixFormat::nvfp4});
+  work.attention =
+      named(table.text(i, "attention"), {AttentionKernel::unfused, AttentionKernel::flash1,
+                                         AttentionKernel::flash2, AttentionKernel::flash3});
+  work.fusion = named(table.text(i, "fusion"), {Fusion::eager, Fusion::fused, Fusion::compiled});
+  work.repeated = named(table.text(i, "repeated"),
+                        {Repeated::nothing, Repeated::attention_core, Repeated::alternate_products,
+                         Repeated::until_last_product, Repeated::block});
+  return work;
+}
+
+double step_s(const csv::Table& table, std::size_t i, const GpuRates& rates) {
+  const BlockWork work = work_of(table, i);
+  const auto both = [&](auto forward, auto backward) {
+    return total_time(forward(work, rates)).s() + total_time(backward(work, rates)).s();
+  };
+  const double stages = table.number(i, "stages");
+  const double pass = table.number(i, "layers") * both(block_forward, block_backward) +
+                      both(embedding_forward, embedding_backward) +
+                      table.number(i, "head_share") * both(head_forward, head_backward);
+  return pass / stages *
+         (table.number(i, "micro_batches") + (stages - 1) / table.number(i, "chunks"));
+}
+
+std::vector<WholeModel> whole_models() {
+  const csv::Table table = csv::parse(
+      read_file(std::string(LAMBCAST_COMPUTE) + "/whole_models.csv"), "whole_models.csv");
+  std::vector<WholeModel> models;
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    const std::string device = table.text(i, "device");
+    models.push_back({table.text(i, "id"), table.text(i, "group"), device, table.text(i, "use"),
+                      std::log(1e-3 * table.number(i, "measured_ms") /
+                               step_s(table, i, load_device(device).rates.value()))});
+  }
+  return models;
+}
+
+std::string generation_of(const std::string& device) {
+  if (device.starts_with("v100")) return "V100";
+  if (device.starts_with("a100")) return "A100";
+  return device.find('b') == std::string::npos ? "H100" : "B200";  // H200; GB200, GB300
+}
+
+using Generations = std::map<std::string, std::vector<WholeModel>>;
+
+Generations rows_of_use(std::string_view use) {
+  Generations generations;
+  for (const WholeModel& one : whole_models())
+    if (one.use == use) generations[generation_of(one.device)].push_back(one);
+  return generations;
+}
+
+double largest(const std::vector<WholeModel>& held_out, const std::vector<WholeModel>& bounds) {
+  double most = 0;
+  for (const WholeModel& one : held_out) most = std::max(most, std::abs(one.off));
+  for (const WholeModel& one : bounds) most = std::max(most, -one.off);
+  return most;
+}
+
+double median(std::vector<WholeModel> models) {
+  std::sort(models.begin(), models.end(),
+            [](auto& a, auto& b) { return std::abs(a.off) < std::abs(b.off); });
+  return std::abs(models[models.size() / 2].off);
+}
+
+TEST_CASE("kernel rates: rows that set a share come back, at most two of a source and machine") {
+  std::map<std::string, int> count;
+  for (const WholeModel& one : whole_models()) {
+    if (one.use != "fitted") continue;
+    INFO(one.id);
+    CHECK(std::abs(one.off) < 0.07);
+    CHECK(++count[one.group + one.device] <= 2);
+  }
+  CHECK(count.size() >= 9);
+}
+
+TEST_CASE("kernel rates: held_out of a preset is the largest of its generation's other rows") {
+  const Generations generations = rows_of_use("held out");
+  Generations bounds = rows_of_use("bound");
+  CHECK(generations.size() == 4);
+  for (const std::string& name : device_names()) {
+    const auto held_out = load_device(name).rates->held_out;
+    if (name == "t4" || name == "h20") {
+      CHECK_FALSE(held_out);
+      continue;
+    }
+    INFO(name);
+    const std::vector<WholeModel>& rows = generations.at(generation_of(name));
+    std::set<std::string> groups;
+    for (const WholeModel& one : rows) groups.insert(one.group);
+    REQUIRE(held_out);
+    CHECK(held_out->groups == static_cast<int>(groups.size()));
+    const double off = largest(rows, bounds[generation_of(name)]);
+    CHECK(held_out->off >= off);
+    CHECK(held_out->off < off + 0.01);
+  }
+}
+
+TEST_CASE("kernel rates: the typical row of a generation is off by at most six percent") {
+  for (const auto& [generation, rows] : rows_of_use("held out")) {
+    INFO(generation);
+    CHECK(median(rows) <= (generation == "V100" ? 0.12 : 0.06));  // V100: BERT alone
+  }
+}
+
+TEST_CASE("kernel rates: prints the rows", "[.][cases]") {
+  for (const WholeModel& one : whole_models())
+    fmt::print("{:<9} {:<8} {:<60} {:+.3f}\n", one.device, one.use, one.id, one.off);
+  Generations bounds = rows_of_use("bound");
+  for (const auto& [generation, rows] : rows_of_use("held out"))
+    fmt::print("{}: {} rows held out, median {:.3f}, largest {:.3f}; with bounds {:.3f}\n",
+               generation, rows.size(), median(rows), largest(rows, {}),
+               largest(rows, bounds[generation]));
+}
+
+}  // namespace
+}  // namespace lambcast
