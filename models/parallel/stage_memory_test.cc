@@ -131,7 +131,7 @@ TEST_CASE("memory: zero-bubble and other schedules as Qi et al. measured them, w
 TEST_CASE("memory: BigScience's topology search, with one constant for all that is not modelled") {
   // CUDA context, communicators, buckets and the allocator's waste: about 10 GB in every run, taken
   // from the first rows of sets A and C.
-  const csv::Table table = published("bigscience_memory.csv");
+  const csv::Table table = published("bigscience.csv");
   REQUIRE(table.rows.size() == 28);
   const auto forecast = [&](std::size_t row) {
     const ModelShape shape = gpt_of(table, row, 2048, 250880);
