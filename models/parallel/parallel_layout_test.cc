@@ -154,7 +154,7 @@ TEST_CASE("layout: the closed form is even exactly where it names every group's 
   CHECK(uneven > 1000);
 }
 
-TEST_CASE("layout: siblings are the groups alike on the same nodes") {
+TEST_CASE("layout: siblings are the groups alike on the same nodes, slot by slot") {
   int seen = 0;
   for (const RankGrid& grid : many_grids())
     for (const AxisSet& members : used_sets) {
@@ -163,12 +163,21 @@ TEST_CASE("layout: siblings are the groups alike on the same nodes") {
       if (!lies_evenly(grid, members) || !whole_nodes) continue;
       const auto groups = groups_of(grid, members);
       const std::set<int> nodes = nodes_of(groups[0], grid.gpus_per_node);
-      const auto alike = std::count_if(groups.begin(), groups.end(), [&](const auto& ranks) {
-        return nodes_of(ranks, grid.gpus_per_node) == nodes;
-      });
-      if (group(grid, members).siblings != alike) {
-        CAPTURE(to_text(grid.order), grid.sizes, grid.gpus_per_node, alike);
-        CHECK(group(grid, members).siblings == alike);
+      std::set<std::vector<int>> alike;
+      for (const std::vector<int>& ranks : groups)
+        if (nodes_of(ranks, grid.gpus_per_node) == nodes) alike.insert(ranks);
+      const ProcessGroup closed = group(grid, members);
+      std::set<std::vector<int>> siblings;
+      for (int sibling = 0; sibling < closed.siblings; ++sibling) {
+        std::vector<int> ranks;
+        for (int i = 0; i < closed.ranks; ++i)
+          ranks.push_back(closed.node_of(i) * closed.node_stride * grid.gpus_per_node +
+                          closed.slot_of(i, sibling));
+        siblings.insert(ranks);
+      }
+      if (siblings != alike) {
+        CAPTURE(to_text(grid.order), grid.sizes, grid.gpus_per_node, siblings, alike);
+        FAIL("siblings are other groups than these");
       }
       ++seen;
     }

@@ -19,28 +19,12 @@ std::vector<double> sums_of(std::span<const double> weights) {
   return sums;
 }
 
-// Heaps of at most `bottleneck`, each as full as can be.
-std::vector<int> fill_heaps(std::span<const double> weights, int parts, double bottleneck) {
-  std::vector<int> firsts = {0};
-  double heap = 0;
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    if (heap + weights[i] > bottleneck && static_cast<int>(firsts.size()) < parts) {
-      firsts.push_back(static_cast<int>(i));
-      heap = 0;
-    }
-    heap += weights[i];
-  }
-  firsts.resize(static_cast<std::size_t>(parts) + 1, static_cast<int>(weights.size()));
+// As many as the fullest heap must hold, until they are used up.
+std::vector<int> partition_fill(int items, int parts) {
+  const int each = (items + parts - 1) / parts;
+  std::vector<int> firsts;
+  for (int part = 0; part <= parts; ++part) firsts.push_back(std::min(items, part * each));
   return firsts;
-}
-
-double heaviest(std::span<const double> weights, const std::vector<int>& firsts) {
-  const std::vector<double> sums = sums_of(weights);
-  double most = 0;
-  for (std::size_t part = 0; part + 1 < firsts.size(); ++part)
-    most = std::max(most, sums[static_cast<std::size_t>(firsts[part + 1])] -
-                              sums[static_cast<std::size_t>(firsts[part])]);
-  return most;
 }
 
 // From boundaries over layers, the ends attached.
@@ -110,10 +94,7 @@ std::vector<ChunkContent> split_stages(SplitMethod method, int layers, int posit
   LAMBCAST_CHECK(why_not.empty(), "{}", why_not);
   if (method == SplitMethod::count_ends)
     return chunks_of_items(partition_uniform(layers + 2, positions));
-  if (method == SplitMethod::fill) {
-    const std::vector<double> alike(static_cast<std::size_t>(layers), 1.0);
-    return chunks_of_layers(partition_least_bottleneck(alike, positions));
-  }
+  if (method == SplitMethod::fill) return chunks_of_layers(partition_fill(layers, positions));
   return chunks_of_layers(partition_uniform(layers, positions));
 }
 
@@ -127,21 +108,6 @@ std::vector<int> partition_uniform(int items, int parts) {
   for (int part = 0; part < parts; ++part)
     firsts.push_back(firsts.back() + items / parts + (part < items % parts ? 1 : 0));
   return firsts;
-}
-
-std::vector<int> partition_least_bottleneck(std::span<const double> weights, int parts) {
-  // The bottleneck is the weight of some run of neighbours: try them from the lightest that could
-  // do, by bisection over the sorted candidates.
-  const std::vector<double> sums = sums_of(weights);
-  std::vector<double> candidates;
-  for (std::size_t i = 0; i < sums.size(); ++i)
-    for (std::size_t j = i + 1; j < sums.size(); ++j) candidates.push_back(sums[j] - sums[i]);
-  if (candidates.empty()) return std::vector<int>(static_cast<std::size_t>(parts) + 1, 0);
-  std::sort(candidates.begin(), candidates.end());
-  const auto least = std::partition_point(
-      candidates.begin(), std::prev(candidates.end()),
-      [&](double limit) { return heaviest(weights, fill_heaps(weights, parts, limit)) > limit; });
-  return fill_heaps(weights, parts, *least);
 }
 
 std::vector<int> partition_least_spread(std::span<const double> weights, int parts) {

@@ -44,10 +44,12 @@ std::vector<ChunkContent> split_stages(SplitMethod method, int layers, int posit
 // whose heaviest and lightest weigh as alike as possible.
 std::vector<ChunkContent> split_by_weight(std::span<const double> weights, int positions);
 
-// Neighbouring items in `parts` heaps: the first item of each, and the end. Of equally good ones
-// those whose later heaps are smaller. Fewer items than parts leave the last heaps empty.
+// Neighbouring items in `parts` heaps: the first item of each, and the end. Fewer items than parts
+// leave the last heaps empty.
+//   uniform       counts differ by one at most, the larger first
+//   least_spread  heaviest less lightest heap as small as can be; of equally good ones those whose
+//                 later heaps are smaller. Takes items^2 x parts operations
 std::vector<int> partition_uniform(int items, int parts);
-std::vector<int> partition_least_bottleneck(std::span<const double> weights, int parts);
 std::vector<int> partition_least_spread(std::span<const double> weights, int parts);
 
 }  // namespace lambcast::parallel

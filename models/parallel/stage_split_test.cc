@@ -14,26 +14,14 @@ std::vector<int> layers_of(const std::vector<ChunkContent>& chunks) {
   return layers;
 }
 
-// By brute force over all boundaries: the least heaviest heap.
-double least_bottleneck(const std::vector<double>& weights, std::size_t from, int parts) {
-  double heap =
-      std::accumulate(weights.begin() + static_cast<std::ptrdiff_t>(from), weights.end(), 0.0);
-  if (parts == 1) return heap;
-  double best = heap;
-  heap = 0;
-  for (std::size_t end = from; end <= weights.size(); ++end) {
-    best = std::min(best, std::max(heap, least_bottleneck(weights, end, parts - 1)));
-    if (end < weights.size()) heap += weights[end];
-  }
-  return best;
-}
-
-double heaviest(const std::vector<double>& weights, const std::vector<int>& firsts) {
-  double most = 0;
+// Heaviest less lightest heap.
+double spread(const std::vector<double>& weights, const std::vector<int>& firsts) {
+  std::vector<double> heaps;
   for (std::size_t part = 0; part + 1 < firsts.size(); ++part)
-    most = std::max(most, std::accumulate(weights.begin() + firsts[part],
-                                          weights.begin() + firsts[part + 1], 0.0));
-  return most;
+    heaps.push_back(
+        std::accumulate(weights.begin() + firsts[part], weights.begin() + firsts[part + 1], 0.0));
+  const auto [least, most] = std::minmax_element(heaps.begin(), heaps.end());
+  return *most - *least;
 }
 
 constexpr SplitMethod methods[] = {SplitMethod::even, SplitMethod::count_ends, SplitMethod::spread,
@@ -94,20 +82,6 @@ TEST_CASE("split: what does not divide is refused in a sentence with its numbers
                     Catch::Contains("unknown split of layers 'uniform'"));
 }
 
-TEST_CASE("split: the least bottleneck is the least of all partitions") {
-  std::mt19937 random(3);
-  for (int round = 0; round < 200; ++round) {
-    std::vector<double> weights(1 + random() % 9);
-    for (double& weight : weights) weight = static_cast<double>(random() % 20);
-    const int parts = 1 + static_cast<int>(random() % 5);
-    const auto firsts = partition_least_bottleneck(weights, parts);
-    REQUIRE(static_cast<int>(firsts.size()) == parts + 1);
-    CHECK(std::is_sorted(firsts.begin(), firsts.end()));
-    CHECK(firsts.back() == static_cast<int>(weights.size()));
-    CHECK(heaviest(weights, firsts) == least_bottleneck(weights, 0, parts));
-  }
-}
-
 TEST_CASE("split: by weight a heavy embedding takes layers from its stage") {
   // An embedding and a head as heavy as two layers each; 12 layers on 4 stages.
   std::vector<double> weights(14, 1.0);
@@ -116,6 +90,26 @@ TEST_CASE("split: by weight a heavy embedding takes layers from its stage") {
   // All alike: as spread, over the two more.
   const std::vector<double> alike(80, 1.0);
   CHECK(partition_least_spread(alike, 12) == partition_uniform(80, 12));
+}
+
+TEST_CASE("split: two heaps by weight are the most even of all") {
+  std::mt19937 random(3);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<double> weights(5 + random() % 9);
+    for (double& weight : weights) weight = static_cast<double>(1 + random() % 20);
+    const auto items = static_cast<int>(weights.size());
+    double best = spread(weights, {0, 1, items});
+    for (int first = 2; first < items; ++first)
+      best = std::min(best, spread(weights, {0, first, items}));
+    CHECK(spread(weights, partition_least_spread(weights, 2)) == best);
+    const auto firsts = partition_least_spread(weights, 4);
+    REQUIRE(firsts.size() == 5);
+    CHECK(std::is_sorted(firsts.begin(), firsts.end()));
+    CHECK(firsts.front() == 0);
+    CHECK(firsts.back() == items);
+  }
+  CHECK(partition_least_spread(std::vector<double>(3, 1.0), 5) ==
+        std::vector<int>{0, 1, 2, 3, 3, 3});
 }
 
 }  // namespace lambcast::parallel

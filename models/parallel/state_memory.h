@@ -8,6 +8,7 @@
 //   bf16, fp32 gradients (Megatron)     18      6 + 12/d
 //   fp32                                16      8 + 8/d
 //   fp16 (DeepSpeed)                    16      4 + 12/d
+//   bf16 (DeepSpeed's BF16_Optimizer)   20      8 + 12/d   (bf16 gradients and their fp32 sums)
 // Further sharding takes gradients (ZeRO stage 2: 2 + 14/d of the last) and weights (stage 3:
 // 16/d). Adam and LAMB have two fp32 moments, 8 bytes; momentum SGD one.
 #pragma once
@@ -32,6 +33,7 @@ struct StateBytes {
 inline constexpr StateBytes fp16_copied_gradients = {2, 2, 4, 8, 4};
 inline constexpr StateBytes bf16_fp32_gradients = {2, 4, 4, 8, 0};
 inline constexpr StateBytes fp16_states = {2, 2, 4, 8, 0};
+inline constexpr StateBytes bf16_summed_gradients = {2, 6, 4, 8, 0};
 inline constexpr StateBytes fp32_states = {4, 4, 0, 8, 0};
 
 // What the replicas divide among them, each the ones before too: ZeRO stages 0 to 3.

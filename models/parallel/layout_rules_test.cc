@@ -1,0 +1,117 @@
+#include "models/parallel/layout_rules.h"
+
+#include <catch2/catch.hpp>
+
+#include "models/shape/load.h"
+
+namespace lambcast::parallel {
+namespace {
+
+using Messages = std::vector<std::string>;
+
+// "code: message" of every finding.
+Messages findings(const ParallelLayout& layout, const char* model, const LayoutUse& use) {
+  Messages messages;
+  for (const Finding& finding : check(layout, load_model(model), use))
+    messages.push_back(finding.code + ": " + finding.message);
+  return messages;
+}
+
+// A 175B step as it is trained: nothing to say.
+const ParallelLayout good{.tp = 8, .dp = 8, .pp = 16, .virtual_stages = 6, .gpus_per_node = 8};
+const LayoutUse used{.gpus = 1024,
+                     .micro_batches = 192,
+                     .seq_len = 2048,
+                     .sequence_parallel = true,
+                     .schedule = PipelineSchedule::interleaved};
+
+}  // namespace
+
+TEST_CASE("layout rules: what runs gets no finding") {
+  CHECK(findings(good, "gpt3-175b", used).empty());
+  CHECK(findings({.dp = 64, .gpus_per_node = 8}, "resnet50", {.gpus = 64}).empty());
+  CHECK(findings({.tp = 2, .ep = 8, .dp = 8, .gpus_per_node = 8}, "mixtral-8x7b",
+                 {.gpus = 16, .seq_len = 4096})
+            .empty());
+}
+
+TEST_CASE("layout rules: each refusal is one line that names the rule") {
+  const auto refused = [](auto change, const char* model = "gpt3-175b") {
+    ParallelLayout layout = good;
+    LayoutUse use = used;
+    change(layout, use);
+    use.gpus = use.gpus == used.gpus ? static_cast<int>(layout.world()) : use.gpus;
+    const auto list = check(layout, load_model(model), use);
+    CHECK_THROWS_AS(refuse_errors(list), Error);
+    for (const Finding& finding : list) CHECK(finding.message.find('\n') == std::string::npos);
+    return findings(layout, model, use);
+  };
+  using L = ParallelLayout;
+  using U = LayoutUse;
+  CHECK(refused([](L&, U& use) { use.gpus = 1000; }) ==
+        Messages{"layout-world: gpus: 1000 GPUs are not divisible by tp 8 x cp 1 x pp 16"});
+  CHECK(refused([](L&, U& use) { use.gpus = 512; }) ==
+        Messages{"layout-world: dp: tp 8 x cp 1 x dp 8 x pp 16 are 1024 ranks, not 512"});
+  CHECK(refused([](L& layout, U&) { layout.virtual_stages = 5; }) ==
+        Messages{"layout-layers: pp: 96 layers are not divisible by 80 stages and chunks"});
+  CHECK(refused([](L&, U& use) { use.micro_batches = 100; }) ==
+        Messages{"layout-schedule: pipeline_schedule: interleaved needs micro batches (100) "
+                 "divisible by pp 16"});
+  CHECK(refused([](L&, U& use) { use.schedule = PipelineSchedule::one_f_one_b; }) ==
+        Messages{"layout-schedule: pipeline_schedule: 1f1b has one chunk per stage, not 6"});
+  CHECK(refused([](L& layout, U&) { layout.pp = 1; }) ==
+        Messages{"layout-schedule: interleave: needs a pipeline: pp is 1"});
+  CHECK(refused([](L&, U& use) { use.seq_len = 1001; }) ==
+        Messages{"layout-sequence: sequence_parallel: 1001 tokens of a sequence are not divisible "
+                 "by tp 8"});
+  CHECK(refused([](L& layout, U& use) {
+          layout.cp = 2;
+          use.seq_len = 1026;
+        }) == Messages{"layout-sequence: cp: a sequence of 1026 is not divisible by 2 x cp 2"});
+  CHECK(refused([](L& layout, U&) { layout.ep = 4; }) ==
+        Messages{"layout-experts: ep: gpt3-175b has no experts"});
+
+  const auto plain = [&](L layout, const char* model) {
+    layout.gpus_per_node = 16;
+    return findings(layout, model, {.gpus = static_cast<int>(layout.world()), .seq_len = 2048});
+  };
+  CHECK(plain({.tp = 16}, "bert-large").empty());
+  CHECK(plain({.tp = 16}, "gpt2") ==
+        Messages{"layout-heads: tp: 12 heads are not divisible by tp 16",
+                 "layout-kv-heads: tp: neither divides the other: 12 kv_heads and tp 16"});
+  CHECK(plain({.tp = 2}, "resnet50") ==
+        Messages{"layout-family: tp: the family 'resnet' has no matrices that tensor parallelism "
+                 "divides"});
+  CHECK(plain({.ep = 3, .dp = 4}, "mixtral-8x7b") ==
+        Messages{"layout-experts: ep: 8 experts are not divisible by ep 3",
+                 "layout-experts: ep: cp 1 x dp 4 is not divisible by ep 3"});
+  CHECK(findings({.cp = 2, .gpus_per_node = 2}, "resnet50", {.gpus = 2}) ==
+        Messages{"layout-sequence: cp: samples have no sequence to divide"});
+}
+
+TEST_CASE("layout rules: what runs but costs more than it seems is said") {
+  const auto said = [](const ParallelLayout& layout, const char* model, LayoutUse use) {
+    use.gpus = static_cast<int>(layout.world());
+    use.seq_len = 2048;
+    const auto list = check(layout, load_model(model), use);
+    CHECK_NOTHROW(refuse_errors(list));
+    return findings(layout, model, use);
+  };
+  CHECK(said({.tp = 16, .gpus_per_node = 8}, "bert-large", {}) ==
+        Messages{"layout-beyond-node: tp: 16 ranks on nodes of 8 GPUs: the sums of every layer "
+                 "leave the node"});
+  CHECK(said({.tp = 16, .gpus_per_node = 16}, "llama2-70b", {}) ==
+        Messages{"layout-repeated-keys: tp: 8 kv_heads on tp 16: each is held 2 times"});
+  CHECK(said({.tp = 3, .dp = 8, .gpus_per_node = 8}, "gpt2", {}) ==
+        Messages{"layout-uneven: tp: its groups lie differently on nodes of 8 GPUs; that of rank 0 "
+                 "stands for all",
+                 "layout-uneven: dp: its groups lie differently on nodes of 8 GPUs; that of rank 0 "
+                 "stands for all"});
+  CHECK(said({.pp = 4, .gpus_per_node = 8}, "gpt2", {.micro_batches = 2}) ==
+        Messages{"layout-few-micro-batches: pp: 2 micro batches never fill 4 stages, 4 would"});
+  CHECK(said({.gpus_per_node = 8}, "gpt2", {.sequence_parallel = true}) ==
+        Messages{"layout-no-effect: sequence_parallel: has no effect: it divides the sequence over "
+                 "tp, which is 1"});
+}
+
+}  // namespace lambcast::parallel
