@@ -16,6 +16,10 @@ std::string describe(const PassWork& work) {
   return fmt::format("{:.4g} to {:.4g} of a micro batch", work.from, work.to);
 }
 
+std::string describe(const StageWork& work) {
+  return fmt::format("stage {}, stretch {} of its micro batches", work.stage, work.segment);
+}
+
 std::string describe(const MemoryWork& work) {
   return fmt::format("{} of GPU memory", to_text(Bytes(work.bytes)));
 }
@@ -35,7 +39,8 @@ std::string describe(const HostCopy& work) {
 
 std::string describe(const Call& call) {
   constexpr std::string_view channels[] = {"nccl", "mpi on device buffers", "mpi on host buffers"};
-  return fmt::format("{} of {} over {}{}{}", name_of(call.op), to_text(call.bytes),
+  return fmt::format("{} of {} over {} ranks by {}{}{}", name_of(call.op), to_text(call.bytes),
+                     call.group.ranks,
                      channels[static_cast<std::size_t>(call.channel)],
                      call.algorithm.empty() ? "" : ", ", call.algorithm);
 }

@@ -9,15 +9,15 @@ using deepspeed::CommBackend;
 
 class ExchangeWriter {
  public:
-  ExchangeWriter(const Training& training, double padded)
+  ExchangeWriter(const Training& training, const ProcessGroup& group, double padded)
       : mpi_(training.config.optimizer->comm_backend_name.value == CommBackend::mpi),
         cuda_aware_(training.config.optimizer->cuda_aware.value),
-        ranks_(training.gpus),
+        group_(group),
         padded_(padded) {}
 
   std::vector<ExchangePart> write(const CompressionPasses& passes) {
-    const double n = ranks_, signs = padded_ / 8;
-    const CompressedExchange exchange = compressed_exchange(padded_, ranks_, mpi_);
+    const double n = group_.ranks, signs = padded_ / 8;
+    const CompressedExchange exchange = compressed_exchange(padded_, group_.ranks, mpi_);
     kernels("compress", Category::compress, passes.worker);
     stage_through_host(signs, 2 * signs, 2 * n + 5);
     send(exchange.scatter);
@@ -37,14 +37,14 @@ class ExchangeWriter {
     for (const ExchangeMessage& message : {phase.signs, phase.scales})
       parts_.push_back(
           {std::string(message.name), Category::gradient_comm,
-           Call{channel(), message.op, message.bytes, std::string(message.algorithm)}});
+           Call{group_, channel(), message.op, message.bytes, std::string(message.algorithm)}});
   }
 
   // numpy arrays when not cuda_aware (`down` and `up` bytes in so many copies, each waited for), or
   // MPI's own staging of what every rank sends in a phase, down and up again.
   void stage_through_host(double down, double up, double copies) {
     if (!mpi_) return;
-    const double sent = padded_ / 8 * (ranks_ - 1) / ranks_;
+    const double sent = padded_ / 8 * (group_.ranks - 1) / group_.ranks;
     parts_.push_back(
         {"copy through host", Category::gradient_comm,
          cuda_aware_ ? HostCopy{sent, sent, 0, true} : HostCopy{down, up, copies, false}});
@@ -56,18 +56,19 @@ class ExchangeWriter {
   }
 
   bool mpi_, cuda_aware_;
-  int ranks_;
+  ProcessGroup group_;
   double padded_;
   std::vector<ExchangePart> parts_;
 };
 
 }  // namespace
 
-std::vector<ExchangePart> compressed_allreduce(const Training& training, std::int64_t padded) {
-  return ExchangeWriter(training, static_cast<double>(padded))
+std::vector<ExchangePart> compressed_allreduce(const Training& training, const ProcessGroup& group,
+                                               std::int64_t padded) {
+  return ExchangeWriter(training, group, static_cast<double>(padded))
       .write(compression_passes(training.optimizer(),
                                 training.config.optimizer->comm_backend_name.value,
-                                training.kernels, training.gpus));
+                                training.kernels, group.ranks));
 }
 
 }  // namespace lambcast

@@ -21,6 +21,7 @@ struct ExchangePart {
   Work work;
 };
 
-std::vector<ExchangePart> compressed_allreduce(const Training& training, std::int64_t padded);
+std::vector<ExchangePart> compressed_allreduce(const Training& training, const ProcessGroup& group,
+                                               std::int64_t padded);
 
 }  // namespace lambcast

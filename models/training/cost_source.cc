@@ -33,6 +33,16 @@ class Sources {
       add("compute_scale", cluster_.stack.compute_scale.provenance);
   }
 
+  void add_of(const PlanOp&, const StageWork&) {
+    const GpuRates& rates = *device_.rates;
+    const MatrixRate& products = rates.of(training_.parallelism->format);
+    add("matrix_peak", products.peak.provenance);
+    add("matrix_share", products.share.provenance);
+    add("memory_rate", rates.memory.provenance);
+    if (cluster_.stack.compute_scale.value != 1)
+      add("compute_scale", cluster_.stack.compute_scale.provenance);
+  }
+
   void add_of(const PlanOp&, const MemoryWork&) {
     add("optimizer_memory_bandwidth", device_.copy_bandwidth.provenance);
   }

@@ -36,10 +36,10 @@ void add_stage(StageForecast& sum, const StepMetrics& step, const Training& trai
   sum.bubble_us += steps * step.bubble.us();
   sum.wire_bytes_per_gpu += steps * step.wire_bytes_per_gpu.value();
   sum.inter_node_bytes_per_node += steps * step.network_bytes_per_node.value();
-  sum.num_collectives += steps * static_cast<double>(step.num_collectives);
+  sum.num_collectives += steps * step.num_collectives;
   sum.tokens_per_s +=
       steps * static_cast<double>(training.batch.train * std::max<std::int64_t>(1, stage.seq_len));
-  sum.tflops_per_gpu += steps * static_cast<double>(training.batch.micro * training.batch.gas) *
+  sum.tflops_per_gpu += steps * static_cast<double>(training.batch.train) / training.gpus *
                         training_flops(*training.model, stage.seq_len).value() * 1e-12;
 }
 

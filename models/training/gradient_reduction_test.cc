@@ -1,5 +1,5 @@
-#include "models/training/buffers.h"
 #include "models/training/gradient_reduction.h"
+#include "models/training/buffers.h"
 
 #include <catch2/catch.hpp>
 

@@ -5,6 +5,7 @@
 
 #include "models/device/compute.h"
 #include "models/training/buffers.h"
+#include "models/training/pass_price.h"
 
 namespace lambcast {
 namespace {
@@ -53,7 +54,18 @@ Passage passage(const Training& training, std::int64_t seq_len) {
 class Pricer {
  public:
   Pricer(const StepPlan& plan, const Training& training, CollectiveCosts& costs)
-      : training_(training), costs_(costs), passage_(passage(training, plan.seq_len)) {}
+      : training_(training), costs_(costs) {
+    if (!plan.pipeline) {
+      passage_ = passage(training, plan.seq_len);
+      return;
+    }
+    plan_ = &*plan.pipeline;
+    const auto& of_device = training.device->rates->held_out;
+    passage_.basis = Basis::rate;
+    passage_.width.log = of_device ? of_device->off : held_out::rate.off;
+    if (of_device) passage_.width.coverage = of_device->coverage();
+    pipeline_ = price_pipeline(*plan_, training, costs, passage_.width.log);
+  }
 
   Price price(const PlanOp& op) {
     return std::visit([&](const auto& work) { return price(op, work); }, op.work);
@@ -67,6 +79,57 @@ class Pricer {
     price.coverage = passage_.width.coverage;
     price.basis = passage_.basis;
     return price;
+  }
+
+  Price price(const PlanOp&, const StageWork& work) const {
+    const auto stage = static_cast<std::size_t>(work.stage);
+    const int last = plan_->pipeline.chunks + 1;
+    const Duration time = boundary(work.stage, work.segment) -
+                          (work.segment == 0 ? Duration() : boundary(work.stage, work.segment - 1));
+    Price price;
+    price.time = time;
+    price.shorter = time.scaled(pipeline_.shorter);
+    price.longer = time.scaled(pipeline_.longer);
+    price.coverage = pipeline_.covered ? passage_.width.coverage : std::nullopt;
+    price.calibrated = pipeline_.calibrated;
+    price.basis = passage_.basis;
+    if (work.segment < last) return price;
+    price.wire_bytes_per_gpu = pipeline_.wire_bytes_per_gpu[stage];
+    price.network_bytes_per_node = pipeline_.network_bytes_per_node[stage];
+    price.num_collectives = static_cast<double>(pipeline_.num_collectives[stage]);
+    const parallel::StageTime& of = pipeline_.time.stages[stage];
+    StagePasses passes;
+    passes.forward = pipeline_.forward[stage];
+    passes.backward = pipeline_.backward[stage];
+    passes.exposed = pipeline_.exposed[stage] + of.sending;
+    passes.communication = pipeline_.communication[stage];
+    passes.bubble =
+        (plan_->synchronised ? pipeline_.time.makespan : pipeline_.time.longest_stage()) -
+        passes.forward - passes.backward - passes.exposed;
+    price.passes = passes;
+    return price;
+  }
+
+  // Where a stretch of a stage's passes ends (StageWork), from the start of the step. Stages that
+  // step on their own start when they are ready.
+  Duration boundary(int stage, int segment) const {
+    const parallel::Pipeline& pipeline = plan_->pipeline;
+    const parallel::StageTime& of = pipeline_.time.stages[static_cast<std::size_t>(stage)];
+    const Duration start = plan_->synchronised ? Duration() : of.first_start;
+    const Duration end = of.last_end - start;
+    Duration first = of.first_start - start;
+    for (int chunk = 0; chunk < pipeline.chunks; ++chunk)
+      first += pipeline_.chunks[static_cast<std::size_t>(pipeline.position(stage, chunk))]
+                   .forward.time();
+    Duration at = std::min(first, end);
+    for (int i = 0; i < std::min(segment, pipeline.chunks); ++i) {
+      const parallel::SlotTime& slot =
+          of.last_gradient[static_cast<std::size_t>(pipeline.chunks - 1 - i)];
+      const Duration ready =
+          slot.start + (slot.end - slot.start).scaled(plan_->first_bucket) - start;
+      at = std::max(at, std::min(ready, end));
+    }
+    return segment > pipeline.chunks ? end : at;
   }
 
   Price price(const PlanOp& op, const MemoryWork& work) const {
@@ -92,11 +155,9 @@ class Pricer {
   }
 
   Price price(const PlanOp& op, const Call& call) {
-    const CollectiveCost& cost = costs_.cost({training_.cluster.get(),
-                                              {training_.gpus, training_.gpus_per_node},
-                                              training_.network,
-                                              training_.expand},
-                                             call.channel, call.op, call.bytes, call.algorithm);
+    const CollectiveCost& cost =
+        costs_.cost({training_.cluster.get(), call.group, training_.network, training_.expand},
+                    call.channel, call.op, call.bytes, call.algorithm);
     const auto count = static_cast<double>(op.times);
     Price price;
     price.time = cost.time * op.times;
@@ -107,7 +168,7 @@ class Pricer {
     if (!calibration || calibration->mpi != (call.channel != Channel::nccl)) price.coverage.reset();
     price.wire_bytes_per_gpu = cost.traffic.sent_per_rank * count;
     price.network_bytes_per_node = cost.traffic.network_sent_per_node * count;
-    price.num_collectives = op.times;
+    price.num_collectives = count;
     return price;
   }
 
@@ -142,6 +203,8 @@ class Pricer {
   const Training& training_;
   CollectiveCosts& costs_;
   Passage passage_;
+  const PipelinePlan* plan_ = nullptr;  // under a layout
+  PipelinePrice pipeline_;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 //   PassWork    share of a micro batch's forward or backward time (models/device/compute.h), scaled
 //   as the
 //               cluster's stack says
+//   StageWork   a stretch of the pipeline's replay (pass_price.h)
 //   MemoryWork  bytes / copy bandwidth of the GPU
 //   KernelWork  a measured curve, else max(bytes / copy bandwidth, launches) + waits
 //   (optimizer_cost.h) HostCopy    bytes over the rates of buffers.h, and a wait each Call the
@@ -17,6 +18,15 @@
 
 namespace lambcast {
 
+// The passes of one pipeline stage over all micro batches; their sum is the time of the longest
+// stage.
+struct StagePasses {
+  Duration forward, backward;  // computing
+  Duration exposed;            // in collectives and sends that nothing hides
+  Duration communication;      // in all collectives, hidden ones included
+  Duration bubble;             // waiting for other stages
+};
+
 // Of all repetitions of one operation together.
 struct Price {
   Duration time;
@@ -28,7 +38,8 @@ struct Price {
   bool calibrated = true;             // a collective inside what the cluster was calibrated on
   Basis basis = Basis::this_machine;  // what a pass rests on
   Bytes wire_bytes_per_gpu, network_bytes_per_node;
-  std::int64_t num_collectives = 0;
+  double num_collectives = 0;
+  std::optional<StagePasses> passes;  // of the last stretch of a stage: what the stage did in all
 };
 
 // One price an operation, in their order.

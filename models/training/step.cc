@@ -1,5 +1,7 @@
 #include "models/training/step.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -9,11 +11,16 @@ namespace {
 // A task for each operation, of the same number; collectives come with their time.
 TaskGraph graph_of(const StepPlan& plan, const std::vector<Price>& prices) {
   TaskGraph graph;
-  const ResourceId compute = graph.add_resource(std::string(name_of(Stream::compute)));
-  const ResourceId wire = graph.add_resource(std::string(name_of(Stream::communication)));
+  std::vector<ResourceId> compute, wire;
+  for (int c = 0; c < plan.rank_classes; ++c) {
+    const std::string of = plan.rank_classes == 1 ? "" : fmt::format(" of stage {}", c);
+    compute.push_back(graph.add_resource(std::string(name_of(Stream::compute)) + of));
+    wire.push_back(graph.add_resource(std::string(name_of(Stream::communication)) + of));
+  }
   for (std::size_t i = 0; i < plan.ops.size(); ++i) {
     const PlanOp& op = plan.ops[i];
-    graph.add_compute(op.name, op.part, op.stream == Stream::compute ? compute : wire,
+    const auto& of_class = op.stream == Stream::compute ? compute : wire;
+    graph.add_compute(op.name, op.part, of_class[static_cast<std::size_t>(op.rank_class)],
                       prices[i].time, op.after);
   }
   return graph;
@@ -56,24 +63,39 @@ StepMetrics account(const StepPlan& plan, const std::vector<Price>& prices, cons
   StepMetrics metrics;
   metrics.coverage = 1;
   metrics.basis = Basis::this_machine;
+  const double classes = plan.rank_classes;
+  const auto mean = [&](Duration sum) { return classes == 1 ? sum : sum.scaled(1 / classes); };
   Duration shorter, longer, compute_shorter, compute_longer;
   for (std::size_t i = 0; i < plan.ops.size(); ++i) {
     const Price& price = prices[i];
     const bool call = std::holds_alternative<Call>(plan.ops[i].work);
-    part_of(metrics, plan.ops[i].part) += timeline.spans[i].end - timeline.spans[i].begin;
-    (call ? shorter : compute_shorter) += price.shorter;
-    (call ? longer : compute_longer) += price.longer;
+    if (!std::holds_alternative<StageWork>(plan.ops[i].work))
+      part_of(metrics, plan.ops[i].part) += mean(timeline.spans[i].end - timeline.spans[i].begin);
+    if (price.passes) {
+      metrics.forward += mean(price.passes->forward);
+      metrics.backward += mean(price.passes->backward);
+      metrics.gradient_comm += mean(price.passes->communication);
+      metrics.bubble += mean(price.passes->bubble);
+    }
+    (call ? shorter : compute_shorter) += mean(price.shorter);
+    (call ? longer : compute_longer) += mean(price.longer);
     metrics.coverage = weaker(metrics.coverage, price.coverage);
     metrics.calibrated &= price.calibrated;
     metrics.basis = std::max(metrics.basis, price.basis);
-    metrics.wire_bytes_per_gpu += price.wire_bytes_per_gpu;
-    metrics.network_bytes_per_node += price.network_bytes_per_node;
-    metrics.num_collectives += price.num_collectives;
+    metrics.wire_bytes_per_gpu += price.wire_bytes_per_gpu * (1 / classes);
+    metrics.network_bytes_per_node += price.network_bytes_per_node * (1 / classes);
+    metrics.num_collectives += price.num_collectives / classes;
   }
   metrics.step_time = timeline.end.since_start();
-  metrics.exposed_comm = exposed_time(graph, timeline, {Category::gradient_comm},
-                                      {Category::forward, Category::backward, Category::compress,
-                                       Category::decompress, Category::optimizer});
+  // Ranks of several stages run at once: what is left of the step when they neither compute nor
+  // wait for one another.
+  metrics.exposed_comm =
+      plan.pipeline ? std::max(Duration(), metrics.step_time - metrics.forward - metrics.backward -
+                                               metrics.compress - metrics.decompress -
+                                               metrics.optimizer - metrics.bubble)
+                    : exposed_time(graph, timeline, {Category::gradient_comm},
+                                   {Category::forward, Category::backward, Category::compress,
+                                    Category::decompress, Category::optimizer});
   // What hides behind the backward pass shortens no step; longer it may show.
   metrics.step_time_low =
       metrics.step_time - together(std::min(shorter, metrics.exposed_comm), compute_shorter);

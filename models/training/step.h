@@ -10,6 +10,7 @@
 
 namespace lambcast {
 
+// Under a pipeline all parts are means over its stages, and add up to the step.
 struct StepMetrics {
   Duration step_time;
   // With every collective at the low or high end of its interval (topologies/calibration.h) and
@@ -29,7 +30,7 @@ struct StepMetrics {
   Duration forward, backward, gradient_comm, exposed_comm, compress, decompress, optimizer, bubble;
   Bytes wire_bytes_per_gpu;
   Bytes network_bytes_per_node;
-  std::int64_t num_collectives = 0;
+  double num_collectives = 0;  // under a pipeline the mean over its stages
 };
 
 // What was planned and what ran, for traces and explanations.

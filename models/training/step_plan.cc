@@ -10,6 +10,7 @@
 #include "models/training/buffers.h"
 #include "models/training/compressed_allreduce.h"
 #include "models/training/gradient_reduction.h"
+#include "models/training/layout_plan.h"
 #include "sim/base/error.h"
 
 namespace lambcast {
@@ -166,19 +167,21 @@ class StepWriter {
   }
 
   Call sum_of(double elements) const {
-    return {Channel::nccl, Op::all_reduce, Bytes(elements * gradient_bytes(training_)), {}};
+    return {all_ranks(training_), Channel::nccl, Op::all_reduce,
+            Bytes(elements * gradient_bytes(training_))};
   }
 
   void gather_weights() {
     const double element = deepspeed::bytes_of(deepspeed::weight_data_type(training_.config));
     for (const std::int64_t elements : flat_groups(training_))
-      on_wire("all_gather weights",
-              {Channel::nccl, Op::all_gather, Bytes(static_cast<double>(elements) * element), {}});
+      on_wire("all_gather weights", {all_ranks(training_), Channel::nccl, Op::all_gather,
+                                     Bytes(static_cast<double>(elements) * element)});
   }
 
   void overflow_flag() {
     if (training_.gpus == 1 || !training_.config.fp16.enabled.value) return;
-    on_wire("all_reduce overflow flag", {Channel::nccl, Op::all_reduce, Bytes(1), {}});
+    on_wire("all_reduce overflow flag",
+            {all_ranks(training_), Channel::nccl, Op::all_reduce, Bytes(1)});
   }
 
   void optimizer() {
@@ -220,7 +223,7 @@ class StepWriter {
   }
 
   void compress_buffer(std::int64_t padded, std::int64_t times) {
-    for (ExchangePart& part : compressed_allreduce(training_, padded)) {
+    for (ExchangePart& part : compressed_allreduce(training_, all_ranks(training_), padded)) {
       const bool call = std::holds_alternative<Call>(part.work);
       then(std::move(part.name), part.part, call ? Stream::communication : Stream::compute,
            std::move(part.work), times);
@@ -240,6 +243,7 @@ std::string_view name_of(Stream stream) {
 }
 
 StepPlan plan_step(const Training& training, const Stage& stage) {
+  if (training.parallelism) return plan_layout_step(training, stage);
   return StepWriter(training, stage).write();
 }
 

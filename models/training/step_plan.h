@@ -16,9 +16,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "models/training/pipeline_plan.h"
 #include "models/training/training.h"
 #include "models/training/work.h"
 #include "sim/engine/task_graph.h"
@@ -38,11 +40,14 @@ struct PlanOp {
   Work work;
   std::int64_t times = 1;  // so many equal ones in a row
   std::vector<OpId> after;
+  int rank_class = 0;  // ranks alike: the stage of a pipeline
 };
 
 struct StepPlan {
   std::vector<PlanOp> ops;  // an operation comes after all that it waits for
   std::int64_t seq_len = 0;
+  int rank_classes = 1;
+  std::optional<PipelinePlan> pipeline;  // of StageWork
 };
 
 // Throws Error (usage) where everything is to be written out and that is too much.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,8 @@
 #include "models/device/device.h"
 #include "models/shape/shape.h"
 #include "models/training/optimizer_cost.h"
+#include "models/training/parallelism.h"
+#include "sim/collectives/process_group.h"
 #include "sim/network/network.h"
 #include "topologies/cluster.h"
 
@@ -39,12 +42,21 @@ struct Training {
   bool expand = false;     // --symmetry off: every rank and round on its own
   bool per_block = false;  // one task per micro batch and block, for traces and --symmetry off
 
+  // Where the model is divided over ranks, or its states in ways that DeepSpeed's stages 0 to 2 do
+  // not; the batch's `gpus` are then the layout's dp.
+  std::optional<Parallelism> parallelism;
+
   deepspeed::OptimizerType optimizer() const { return config.optimizer->type; }
   deepspeed::Wrapper wrapper() const { return deepspeed::wrapper_of(config); }
   // Ranks among which the optimizer's state is divided.
   int shards() const { return deepspeed::is_sharded(wrapper()) ? gpus : 1; }
   int nodes() const { return (gpus + gpus_per_node - 1) / gpus_per_node; }
 };
+
+// The ranks of pure data parallelism, node by node.
+inline ProcessGroup all_ranks(const Training& training) {
+  return {training.gpus, training.gpus_per_node};
+}
 
 // Consecutive optimizer steps that are all alike.
 struct Stage {

@@ -37,17 +37,27 @@ struct HostCopy {
   bool pinned = false;
 };
 
-// One collective over all ranks.
+// One collective.
 struct Call {
+  ProcessGroup group;
   Channel channel = Channel::nccl;
   Op op = Op::all_reduce;
   Bytes bytes;
-  std::string algorithm;  // empty: as the cluster or the library chooses
+  std::string algorithm = {};  // empty: as the cluster or the library chooses
+};
+
+// Under a layout: a stretch of a pipeline stage's passes over all micro batches (pipeline_plan.h),
+// cut where gradients become whole. Segment 0 ends with the first micro batch's forward pass,
+// segment 1 + i where the gradients of its i-th chunk from the end may be reduced, the last with
+// the stage's last pass.
+struct StageWork {
+  int stage = 0;
+  int segment = 0;
 };
 
 // Nothing but order.
 struct Wait {};
 
-using Work = std::variant<PassWork, MemoryWork, KernelWork, HostCopy, Call, Wait>;
+using Work = std::variant<PassWork, StageWork, MemoryWork, KernelWork, HostCopy, Call, Wait>;
 
 }  // namespace lambcast

@@ -1,0 +1,63 @@
+// What a training framework does by default with a layout: how it numbers ranks, what it sends, and
+// what it hides behind what. A framework is a row of values; any of them can be asked for
+// otherwise.
+//
+//               order             gradients on  reduction    weights after   tensor     pipeline
+//               sends
+//                                 the wire      overlaps     the step        parallel
+//   deepspeed   tp-cp-ep-dp-pp    as weights    stage 2, 3   exposed         none       exposed
+//   megatron    tp-cp-ep-dp-pp    fp32          yes          next forward    backward   overlapped
+//   if
+//                                                                                       interleaved
+//   torchtitan  tp-cp-ep-dp-pp    fp32          yes          (FSDP)          none       overlapped
+//   colossalai  tp-cp-ep-pp-dp    as weights    yes          exposed         none       exposed
+//
+// Sources: Megatron-LM core/distributed/distributed_data_parallel.py (buckets of max(40e6, 1e6 d)
+// elements, fp32 main_grad), core/tensor_parallel/layers.py (gradients of inputs reduced beside
+// weight gradients), core/pipeline_parallel/schedules.py (overlap_p2p_comm of interleaved
+// schedules); DeepSpeed runtime/pipe/{engine,topology}.py, runtime/zero/config.py; torchtitan
+// distributed/parallel_dims.py, PyTorch FSDP2 fully_shard; ColossalAI
+// booster/plugin/hybrid_parallel_plugin.py (dp_outside).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/device/block_time.h"
+#include "models/parallel/parallel_layout.h"
+#include "models/parallel/stage_split.h"
+
+namespace lambcast {
+
+// Which collectives of tensor parallelism hide behind products.
+//   none       none
+//   backward   gradients of inputs behind the weight gradient of the same layer, and with sequence
+//              parallelism the input gathered again behind the input gradient
+//   all        those, and forward ones chunk by chunk behind their products (Transformer Engine's
+//   user
+//              buffers, PyTorch's asynchronous tensor parallelism): all but one of t chunks
+enum class TensorOverlap { none, backward, all };
+const std::vector<std::string>& tensor_overlap_names();
+
+struct Framework {
+  std::string_view name;
+  parallel::AxisOrder order = parallel::default_order;
+  parallel::SplitMethod split = parallel::SplitMethod::even;
+  bool fp32_gradients = false;      // on the wire and in the buffer; else as the weights
+  bool overlaps_gradients = false;  // reduced beside the backward pass of the last micro batch
+  bool overlaps_weights = false;    // gathered after a sharded update beside the next forward pass
+  TensorOverlap tensor_overlap = TensorOverlap::none;
+  bool overlaps_sends = false;  // of interleaved and zero-bubble pipelines
+  bool sends_parts = false;     // 1/t of an activation each, gathered in the node, without sequence
+                                // parallelism
+  double least_bucket = 0;      // elements; a bucket is max(least_bucket, bucket_per_rank d)
+  double bucket_per_rank = 0;
+  Fusion fusion = Fusion::fused;
+};
+
+const std::vector<std::string>& framework_names();
+// Of one of the names.
+const Framework& framework_of(std::string_view name);
+
+}  // namespace lambcast

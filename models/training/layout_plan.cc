@@ -1,0 +1,381 @@
+#include "models/training/layout_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/layout.h"
+#include "models/training/compressed_allreduce.h"
+
+namespace lambcast {
+namespace {
+
+using parallel::Axis;
+using parallel::AxisSet;
+using parallel::Sharding;
+
+// The ranks that share states, and the copies of one share.
+struct ShardGroups {
+  ProcessGroup shard, copies;
+};
+
+ShardGroups shard_groups(const ProcessGroup& replicas, int shard_ranks) {
+  const int outside = replicas.ranks / shard_ranks;
+  if (outside == 1) return {replicas, {1, 1, 1, 1, 1}};
+  ShardGroups groups{replicas, replicas};
+  groups.shard.ranks = shard_ranks;
+  groups.copies.ranks = outside;
+  if (shard_ranks <= replicas.per_node) {
+    const int on_node = replicas.per_node / shard_ranks;
+    groups.shard.per_node = shard_ranks;
+    groups.shard.siblings = replicas.siblings * on_node;
+    groups.copies.per_node = on_node;
+    groups.copies.stride = replicas.stride * shard_ranks;
+    groups.copies.siblings = replicas.siblings * shard_ranks;
+  } else {
+    groups.copies.per_node = 1;
+    groups.copies.stride = 1;
+    groups.copies.node_stride = replicas.node_stride * (shard_ranks / replicas.per_node);
+    groups.copies.siblings = replicas.siblings * replicas.per_node;
+  }
+  return groups;
+}
+
+Call call(const ProcessGroup& group, Op op, double bytes) {
+  return {group, Channel::nccl, op, Bytes(bytes)};
+}
+
+// A call over one rank is none.
+std::optional<Call> some(const Call& call) {
+  return call.group.ranks > 1 && call.bytes.value() > 0 ? std::optional(call) : std::nullopt;
+}
+
+class LayoutWriter {
+ public:
+  LayoutWriter(const Training& training, const Stage& stage)
+      : training_(training),
+        stage_(stage),
+        how_(*training.parallelism),
+        grid_(parallel::dense_grid(how_.layout)),
+        contents_(contents_of(training)),
+        replicas_(parallel::group(grid_, {Axis::dp, Axis::cp}, {Axis::pp})),
+        shards_(shard_groups(replicas_, std::max(1, how_.shard_ranks))) {
+    plan_.seq_len = stage.seq_len;
+    plan_.rank_classes = how_.layout.pp;
+    last_.resize(static_cast<std::size_t>(how_.layout.pp));
+  }
+
+  StepPlan write() {
+    plan_.pipeline = pipeline_plan();
+    for (int s = 0; s < how_.layout.pp; ++s) passes_and_reduction(s);
+    if (plan_.pipeline->synchronised) barrier();
+    for (int s = 0; s < how_.layout.pp; ++s) finish(s);
+    return std::move(plan_);
+  }
+
+ private:
+  // --- the passes ---
+
+  PipelinePlan pipeline_plan() const {
+    PipelinePlan plan;
+    const parallel::ParallelLayout& layout = how_.layout;
+    plan.pipeline = how_.pipeline(training_.batch.gas);
+    const bool zero_bubble = parallel::splits_backward(how_.schedule);
+    const bool overlappable = layout.virtual_stages > 1 || zero_bubble;
+    plan.transfers = how_.framework.overlaps_sends && overlappable ? parallel::Transfers::overlapped
+                                                                   : parallel::Transfers::exposed;
+    plan.synchronised = !zero_bubble;
+    double largest = 0;
+    for (const auto& chunk : contents_.parameters) largest = std::max(largest, chunk.total());
+    plan.first_bucket = 1 / static_cast<double>(buckets_of(largest));
+    plan.chunks = contents_.chunks;
+    plan.block = block_work_of(training_, stage_.seq_len);
+    plan.tensor_overlap = how_.framework.tensor_overlap;
+    plan.context_rounds = layout.cp - 1;
+    const ModelShape& model = *training_.model;
+    const auto tokens = static_cast<double>(training_.batch.micro * stage_.seq_len) / layout.cp;
+    const double activation = 2 * tokens * static_cast<double>(model.hidden);
+    const ProcessGroup tensor = parallel::group(grid_, {Axis::tp});
+    if (how_.sequence_parallel) {
+      plan.activations_gather = some(call(tensor, Op::all_gather, activation));
+      plan.activations_scatter = some(call(tensor, Op::reduce_scatter, activation));
+    } else {
+      plan.activations_sum = some(call(tensor, Op::all_reduce, activation));
+    }
+    plan.loss_sum = some(call(tensor, Op::all_reduce, 4 * tokens));
+    const double kv_width = static_cast<double>(model.hidden) / static_cast<double>(model.heads) *
+                            std::max<double>(1, static_cast<double>(model.kv_heads) / layout.tp);
+    plan.keys_values =
+        some(call(parallel::group(grid_, {Axis::cp}), Op::send_recv, 2 * 2 * tokens * kv_width));
+    if (layout.pp > 1) add_sends(plan, tensor, activation);
+    add_weight_sharing(plan);
+    return plan;
+  }
+
+  void add_sends(PipelinePlan& plan, const ProcessGroup& tensor, double activation) const {
+    const bool parts = how_.sequence_parallel || how_.framework.sends_parts;
+    const ProcessGroup pair = parallel::stage_pair(grid_, 0, 1);
+    plan.send = call(pair, Op::send_recv, parts ? activation / how_.layout.tp : activation);
+    if (parts && !how_.sequence_parallel)
+      plan.sends_gather = some(call(tensor, Op::all_gather, activation));
+  }
+
+  void add_weight_sharing(PipelinePlan& plan) const {
+    if (how_.sharding != Sharding::weights && how_.sharding != Sharding::gradients) return;
+    const double layers = static_cast<double>(training_.model->layers);
+    double all = 0, outer = 0;
+    for (const parallel::RankParameters& chunk : contents_.parameters) {
+      all += chunk.total();
+      outer += chunk.vocabulary;
+    }
+    const double block = (all - outer) / layers;
+    const double gradient = how_.gradient_bytes();
+    plan.gradients_scatter = some(call(shards_.shard, Op::reduce_scatter, block * gradient));
+    plan.outer_gradients_scatter = some(call(shards_.shard, Op::reduce_scatter, outer * gradient));
+    plan.gradients_sum =
+        some(call(shards_.copies, Op::all_reduce, block * gradient / shards_.shard.ranks));
+    if (how_.sharding != Sharding::weights) return;
+    plan.weights_gather = some(call(shards_.shard, Op::all_gather, block * how_.weight_bytes));
+    plan.outer_weights_gather =
+        some(call(shards_.shard, Op::all_gather, outer * how_.weight_bytes));
+    // The forward pass of a lone last chunk leaves its weights; else each pass gathers its own.
+    plan.gathers_again = true;
+  }
+
+  // --- operations ---
+
+  OpId add(int stage, std::string name, Category part, Stream stream, Work work,
+           std::vector<OpId> after, std::int64_t times = 1) {
+    plan_.ops.push_back(
+        {std::move(name), part, stream, std::move(work), times, std::move(after), stage});
+    return static_cast<OpId>(plan_.ops.size() - 1);
+  }
+
+  // After everything of the stage so far.
+  void then(int stage, std::string name, Category part, Stream stream, Work work,
+            std::int64_t times = 1) {
+    std::vector<OpId>& last = last_[static_cast<std::size_t>(stage)];
+    last = {add(stage, std::move(name), part, stream, std::move(work), last, times)};
+  }
+
+  OpId segment(int stage, int index, std::vector<OpId> after) {
+    return add(stage, fmt::format("passes, stretch {}", index), Category::forward, Stream::compute,
+               StageWork{stage, index}, std::move(after));
+  }
+
+  double parameters_of(int stage, int chunk) const {
+    const parallel::Pipeline& pipeline = plan_.pipeline->pipeline;
+    return contents_.parameters[static_cast<std::size_t>(pipeline.position(stage, chunk))].total();
+  }
+
+  double parameters_of(int stage) const {
+    double sum = 0;
+    for (int chunk = 0; chunk < plan_.pipeline->pipeline.chunks; ++chunk)
+      sum += parameters_of(stage, chunk);
+    return sum;
+  }
+
+  bool sums_gradients() const {
+    return stage_.kind == StepKind::uniform || stage_.kind == StepKind::warmup;
+  }
+
+  bool is_shared() const { return how_.sharding != Sharding::none; }
+
+  void passes_and_reduction(int stage) {
+    const int chunks = plan_.pipeline->pipeline.chunks;
+    const bool reduces =
+        sums_gradients() && replicas_.ranks > 1 && !plan_.pipeline->gradients_scatter;
+    std::vector<OpId> waits, reduced;
+    if (gathers_beside_forward())
+      waits = {add(stage, "all_gather weights of the last step", Category::gradient_comm,
+                   Stream::communication, weights_gather(stage), {})};
+    OpId passed = segment(stage, 0, {});
+    waits.push_back(passed);
+    for (int i = 0; i < chunks; ++i) {
+      passed = segment(stage, 1 + i, std::exchange(waits, {}));
+      waits = {passed};
+      if (reduces && how_.framework.overlaps_gradients)
+        reduce(stage, parameters_of(stage, chunks - 1 - i), i + 1 == chunks, passed, reduced);
+    }
+    passed = segment(stage, 1 + chunks, {passed});
+    if (!reduces) {
+      last(stage) = {passed};
+    } else if (how_.framework.overlaps_gradients) {
+      reduced.push_back(passed);
+      last(stage) = {reduced};
+      last_bucket(stage);
+    } else {
+      last(stage) = {passed};
+      then_reduce(stage, parameters_of(stage), 1);
+    }
+  }
+
+  std::vector<OpId>& last(int stage) { return last_[static_cast<std::size_t>(stage)]; }
+
+  std::int64_t buckets_of(double elements) const {
+    const Framework& framework = how_.framework;
+    const double bucket =
+        std::max(framework.least_bucket, framework.bucket_per_rank * replicas_.ranks);
+    return std::max<std::int64_t>(1, std::llround(std::ceil(elements / bucket)));
+  }
+
+  // A chunk's buckets as they become whole; the last of the stage comes after its last pass.
+  void reduce(int stage, double elements, bool is_last, OpId ready, std::vector<OpId>& reduced) {
+    std::int64_t buckets = buckets_of(elements);
+    const double bytes = elements * how_.gradient_bytes() / static_cast<double>(buckets);
+    if (is_last) {
+      last_bucket_bytes_ = bytes;
+      --buckets;
+    }
+    if (buckets == 0) return;
+    for (const auto& [name, call] : reduction(bytes))
+      ready =
+          add(stage, name, Category::gradient_comm, Stream::communication, call, {ready}, buckets);
+    reduced.push_back(ready);
+  }
+
+  void last_bucket(int stage) {
+    for (const auto& [name, call] : reduction(last_bucket_bytes_))
+      then(stage, name, Category::gradient_comm, Stream::communication, call);
+  }
+
+  void then_reduce(int stage, double elements, std::int64_t times) {
+    for (const auto& [name, call] : reduction(elements * how_.gradient_bytes()))
+      then(stage, name, Category::gradient_comm, Stream::communication, call, times);
+  }
+
+  std::vector<std::pair<const char*, Call>> reduction(double bytes) const {
+    if (!is_shared()) return {{"all_reduce gradients", call(replicas_, Op::all_reduce, bytes)}};
+    std::vector<std::pair<const char*, Call>> calls;
+    if (const auto scatter = some(call(shards_.shard, Op::reduce_scatter, bytes)))
+      calls.emplace_back("reduce_scatter gradients", *scatter);
+    if (const auto sum = some(call(shards_.copies, Op::all_reduce, bytes / shards_.shard.ranks)))
+      calls.emplace_back("all_reduce gradients between copies", *sum);
+    return calls;
+  }
+
+  // --- the end of the step ---
+
+  void barrier() {
+    std::vector<OpId> all;
+    for (int s = 0; s < how_.layout.pp; ++s) {
+      tied_and_whole(s);
+      all.insert(all.end(), last(s).begin(), last(s).end());
+    }
+    const ProcessGroup everyone = parallel::group(grid_, AxisSet::all());
+    if (everyone.ranks == 1) return;
+    const ProcessGroup group =
+        is_shared() ? everyone : parallel::group(grid_, {Axis::tp, Axis::pp});
+    OpId done = add(0, "all stages done", Category::bubble, Stream::communication, Wait{}, all);
+    if (group.ranks > 1)
+      done = add(0, "all_reduce norm and overflow", Category::gradient_comm, Stream::communication,
+                 call(group, Op::all_reduce, 4), {done}, 2);
+    for (int s = 0; s < how_.layout.pp; ++s) last(s) = {done};
+  }
+
+  void tied_and_whole(int stage) {
+    if (!sums_gradients()) return;
+    const parallel::Pipeline& pipeline = plan_.pipeline->pipeline;
+    double whole = 0, tied = 0;
+    for (int chunk = 0; chunk < pipeline.chunks; ++chunk) {
+      const auto& held =
+          contents_.parameters[static_cast<std::size_t>(pipeline.position(stage, chunk))];
+      whole += held.whole;
+      tied += held.tied;
+    }
+    if (how_.sequence_parallel)
+      if (const auto sum = some(call(parallel::group(grid_, {Axis::tp}), Op::all_reduce,
+                                     whole * how_.gradient_bytes())))
+        then(stage, "all_reduce gradients of norms", Category::gradient_comm, Stream::communication,
+             *sum);
+    if (tied > 0 && how_.layout.pp > 1)
+      then(stage, "all_reduce tied embedding", Category::gradient_comm, Stream::communication,
+           call(parallel::stage_pair(grid_, 0, how_.layout.pp - 1), Op::all_reduce,
+                tied * how_.gradient_bytes()));
+  }
+
+  bool gathers_weights() const {
+    return shards_.shard.ranks > 1 &&
+           (how_.sharding == Sharding::optimizer || how_.sharding == Sharding::gradients);
+  }
+  bool gathers_beside_forward() const {
+    return gathers_weights() && how_.framework.overlaps_weights;
+  }
+
+  Call weights_gather(int stage) const {
+    return call(shards_.shard, Op::all_gather, parameters_of(stage) * how_.weight_bytes);
+  }
+
+  void finish(int stage) {
+    const double elements = parameters_of(stage) / (is_shared() ? shards_.shard.ranks : 1);
+    // Tensors of a rank, which unfused kernels are launched for.
+    const double tensors =
+        static_cast<double>(optimized_tensor_count(*training_.model)) / how_.layout.pp;
+    const Kernels kernels = training_.kernels;
+    const auto pass = [&](const char* name, const Passes& passes) {
+      then(stage, name, Category::optimizer, Stream::compute,
+           KernelWork{passes, elements, tensors});
+    };
+    pass("unscale, clip and copy", wrapper_passes(training_.optimizer(), kernels));
+    pass("optimizer", update_passes(training_.optimizer(), stage_.kind, kernels));
+    if (stage_.kind == StepKind::compression && replicas_.ranks > 1) compress(stage);
+    if (gathers_weights() && !gathers_beside_forward())
+      then(stage, "all_gather weights", Category::gradient_comm, Stream::communication,
+           weights_gather(stage));
+  }
+
+  void compress(int stage) {
+    const auto elements = static_cast<std::size_t>(parameters_of(stage));
+    const auto padded = static_cast<std::int64_t>(chunk_layout(elements, replicas_.ranks).padded);
+    for (ExchangePart& part : compressed_allreduce(training_, replicas_, padded)) {
+      const bool call = std::holds_alternative<Call>(part.work);
+      then(stage, std::move(part.name), part.part, call ? Stream::communication : Stream::compute,
+           std::move(part.work));
+    }
+  }
+
+  const Training& training_;
+  const Stage& stage_;
+  const Parallelism& how_;
+  parallel::RankGrid grid_;
+  LayoutContents contents_;
+  ProcessGroup replicas_;
+  ShardGroups shards_;
+  StepPlan plan_;
+  std::vector<std::vector<OpId>> last_;  // by stage: what its next operation waits for
+  double last_bucket_bytes_ = 0;
+};
+
+}  // namespace
+
+LayoutContents contents_of(const Training& training) {
+  const Parallelism& how = *training.parallelism;
+  const parallel::Pipeline pipeline = how.pipeline(training.batch.gas);
+  LayoutContents contents;
+  contents.chunks = parallel::split_stages(
+      how.framework.split, static_cast<int>(training.model->layers), pipeline.positions());
+  contents.parameters =
+      parallel::rank_parameters(*training.model, how.layout, pipeline, contents.chunks);
+  return contents;
+}
+
+BlockWork block_work_of(const Training& training, std::int64_t seq_len) {
+  const Parallelism& how = *training.parallelism;
+  BlockWork work = block_work(*training.model, training.batch.micro, seq_len);
+  work.tensor_parallel = how.layout.tp;
+  work.context_parallel = how.layout.cp;
+  work.sequence_parallel = how.sequence_parallel;
+  work.format = how.format;
+  work.attention = how.attention;
+  work.fusion = how.framework.fusion;
+  work.repeated = how.repeated;
+  work.fp32_gradients = how.framework.fp32_gradients;
+  return work;
+}
+
+StepPlan plan_layout_step(const Training& training, const Stage& stage) {
+  return LayoutWriter(training, stage).write();
+}
+
+}  // namespace lambcast

@@ -1,0 +1,56 @@
+// How one model is divided over the ranks of a job, in neutral words: what a DeepSpeed file,
+// Megatron's arguments or flags decode into where they ask for more than data parallelism. Nothing
+// here says how long anything takes.
+//
+// d ranks hold a copy of the model each, divided by t (tensor), c (context) and p (pipeline):
+// gpus = t c d p. Of a copy's states, ranks that would hold the same share them by `sharding`:
+//
+//   none        every rank its own (ZeRO stage 0)
+//   optimizer   optimizer states (ZeRO 1, Megatron's distributed optimizer): gradients are
+//   reduce-scattered,
+//               weights gathered once a step
+//   gradients   gradients too (ZeRO 2, FSDP SHARD_GRAD_OP): scattered after every micro batch
+//   weights     weights too (ZeRO 3, FSDP FULL_SHARD): each block's are gathered before its forward
+//   and its
+//               backward pass of every micro batch
+//
+// among `shard_ranks` of them, with the gradients of the copies all-reduced beyond (MiCS,
+// HYBRID_SHARD). Sources: Rajbhandari et al. 2019 (ZeRO), section 7; Narayanan et al. 2021;
+// Korthikanti et al. 2022; FSDP notes of PyTorch.
+#pragma once
+
+#include "models/device/attention_kernel.h"
+#include "models/device/block_time.h"
+#include "models/device/gpu_rates.h"
+#include "models/parallel/activation_memory.h"
+#include "models/parallel/parallel_layout.h"
+#include "models/parallel/pipeline_schedule.h"
+#include "models/parallel/stage_split.h"
+#include "models/parallel/state_memory.h"
+#include "models/training/framework.h"
+
+namespace lambcast {
+
+struct Parallelism {
+  parallel::ParallelLayout layout;
+  parallel::PipelineSchedule schedule = parallel::PipelineSchedule::one_f_one_b;
+  Framework framework;
+  parallel::Sharding sharding = parallel::Sharding::none;
+  int shard_ranks = 1;  // 1 for Sharding::none
+  bool sequence_parallel = false;
+  parallel::Recompute recompute = parallel::Recompute::none;  // what is not kept
+  Repeated repeated = Repeated::nothing;                      // which kernels run again for it
+  MatrixFormat format = MatrixFormat::half;                   // of the blocks' products
+  AttentionKernel attention = AttentionKernel::flash2;
+  double weight_bytes = 2;  // per element as computed with and gathered
+
+  // Ranks that hold the same weights: gradients are summed over them.
+  int replicas() const { return layout.dp * layout.cp; }
+  int model_ranks() const { return layout.tp * layout.cp * layout.pp; }
+  parallel::Pipeline pipeline(std::int64_t micro_batches) const {
+    return {schedule, layout.pp, layout.virtual_stages, static_cast<int>(micro_batches)};
+  }
+  double gradient_bytes() const { return framework.fp32_gradients ? 4 : 2; }
+};
+
+}  // namespace lambcast

@@ -1,0 +1,59 @@
+// How long the passes of one micro batch through a chunk of blocks last, and what of that is
+// communication.
+//
+// A pass is the pieces of its blocks in order (models/device/block_time.h) with the collectives of
+// pipeline_plan.h between them. A collective of C beside a product of G lasts beyond it by
+//
+//   backward, behind a product     max(0, C - G)
+//   forward, chunk by chunk        max(C / t, C - G (1 - 1/t))     TensorOverlap::all
+//   ring of context parallelism    max(0, C - attention beside it), (c - 1) / c of it
+//
+// Sharded weights are gathered ahead on a stream of their own, block after block, at most one block
+// beyond the one that computes; gradients are scattered behind the backward pass on the same
+// stream. A block waits for its own weights:
+//
+//   gathered(i) = max(gathered(i - 1), start of block i - 1) + gather;   start(i) = max(end(i - 1),
+//   gathered(i))
+//
+// Collectives beside computation take no multiprocessors from it here: left out.
+#pragma once
+
+#include <vector>
+
+#include "models/device/compute_interval.h"
+#include "models/training/collective_costs.h"
+#include "models/training/pipeline_plan.h"
+#include "models/training/training.h"
+
+namespace lambcast {
+
+// Of one micro batch.
+struct PassPrice {
+  Duration compute;  // kernels
+  Duration exposed;  // collectives that nothing hides
+  Duration communication;
+  Duration time() const { return compute + exposed; }
+};
+
+struct ChunkPrice {
+  PassPrice forward, input_gradient, weight_gradient;
+  Duration send_forward, send_backward;
+};
+
+struct PipelinePrice {
+  std::vector<ChunkPrice> chunks;  // by position
+  parallel::PipelineTime time;
+  // Of a step, per rank of a stage.
+  std::vector<Duration> forward, backward, communication, exposed;
+  std::vector<Bytes> wire_bytes_per_gpu, network_bytes_per_node;
+  std::vector<std::int64_t> num_collectives;
+  // Shares of the time that the intervals of collectives and of computation reach below and above.
+  double shorter = 0, longer = 0;
+  bool calibrated = true;
+  bool covered = true;  // a calibration stands behind every collective
+};
+
+PipelinePrice price_pipeline(const PipelinePlan& plan, const Training& training,
+                             CollectiveCosts& costs, double compute_width);
+
+}  // namespace lambcast

@@ -1,0 +1,60 @@
+// The micro batches of a step under a layout: which blocks each chunk of each pipeline stage holds,
+// what one micro batch computes there and which collectives stand in it. Pure data; pass_price.h
+// says how long a pass through a chunk lasts, models/parallel/pipeline_time.h how the passes of all
+// stages fit together.
+//
+// With x = 2 s b h / c bytes of activations of a micro batch, per block (Shoeybi et al. 2019;
+// Korthikanti et al. 2022, section 4.2; Megatron-LM core/tensor_parallel/layers.py):
+//
+//   tensor parallel            forward 2 all_reduce x     backward 2 all_reduce x
+//   and sequence parallel      2 all_gather + 2 reduce_scatter x   the same, + 2 all_gather of
+//   inputs context parallel, ring     c - 1 exchanges of keys and values, beside attention; twice
+//   backward weights sharded            all_gather of the block's weights, forward and backward;
+//   gradients
+//                              reduce_scattered after its backward pass
+//
+// and outside the blocks: the embedding's rows summed over t, the head's input gradient summed over
+// t.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "models/device/block_time.h"
+#include "models/parallel/pipeline_schedule.h"
+#include "models/parallel/pipeline_time.h"
+#include "models/parallel/stage_split.h"
+#include "models/training/framework.h"
+#include "models/training/work.h"
+
+namespace lambcast {
+
+struct PipelinePlan {
+  parallel::Pipeline pipeline;
+  parallel::Transfers transfers = parallel::Transfers::exposed;
+  // Zero-bubble schedules: stages step on their own, so a step lasts as long as the longest stage.
+  bool synchronised = true;
+  // Share of a chunk's last backward pass after which the first bucket of its gradients is whole.
+  double first_bucket = 1;
+  std::vector<parallel::ChunkContent> chunks;  // by position
+  BlockWork block;                             // of every block alike
+
+  TensorOverlap tensor_overlap = TensorOverlap::none;
+  std::optional<Call> activations_sum;  // over t, without sequence parallelism
+  std::optional<Call> activations_gather, activations_scatter;  // over t, with it
+  std::optional<Call> loss_sum;      // one of the three of the loss, over t
+  std::optional<Call> keys_values;   // one exchange of a ring over c
+  int context_rounds = 0;            // c - 1
+  std::optional<Call> send;          // an activation, to the next stage
+  std::optional<Call> sends_gather;  // over t, where each rank sent its part
+
+  // Sharded weights, of one block: gathered and gradients scattered over the sharing ranks, and
+  // summed among those that share alike.
+  std::optional<Call> weights_gather, gradients_scatter, gradients_sum;
+  std::optional<Call> outer_weights_gather, outer_gradients_scatter;  // of embedding and head
+  bool gathers_again = true;  // for the backward pass; false: kept since the forward pass
+  bool reduces_each = true;   // after every micro batch, else after the last
+};
+
+}  // namespace lambcast
