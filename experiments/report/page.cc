@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -17,10 +18,20 @@ using Json = nlohmann::ordered_json;
 // A manifest is three levels deep; text that nests without end would end the stack.
 constexpr int most_levels = 32;
 
+// A longer list (the columns, a scan) stands in lines of text, not one item a line.
+constexpr std::size_t most_items = 10;
+
 std::string json_html(const Json& value) {
   if (value.is_string()) return escaped(value.get<std::string>());
   if (!value.is_structured()) return escaped(value.dump());
   std::string text;
+  const bool plain = std::none_of(value.begin(), value.end(),
+                                  [](const Json& item) { return item.is_structured(); });
+  if (value.is_array() && plain && value.size() > most_items) {
+    for (const Json& item : value)
+      text += fmt::format("{}{}", text.empty() ? "" : ", ", json_html(item));
+    return text;
+  }
   if (value.is_array()) {
     for (const Json& item : value) text += fmt::format("<li>{}", json_html(item));
     return text.empty() ? "none" : "<ul>" + text + "</ul>";
@@ -67,7 +78,7 @@ std::string page_html(const Results& results, const std::vector<Drawing>& drawin
                       const std::string& provenance, const std::string& notice) {
   const Verdict verdict = verdict_of(results.points);
   return page_start("lambcast report", "lambcast: does compressed training pay here?",
-                    {fmt::format("{}", fmt::join(in_words(verdict), " "))}, notice) +
+                    in_words(verdict), notice) +
          figure_sections(drawings) + results.listing.html() + "<section><h2>Provenance</h2>\n" +
          cost_sources(results.points) + provenance + "</section>\n" + page_end();
 }

@@ -56,7 +56,7 @@ TEST_CASE("a figure that is left out keeps its place and its reason") {
 TEST_CASE("the table shows units for people, blanks for what does not apply, and the status") {
   const std::string page = page_of(synthetic_header() + synthetic_rows(small_sweep()));
   CHECK(contains(page, "<th>compressed step (ms)"));
-  CHECK_FALSE(contains(page, "<th>silent step (ms)"));             // 0/1 Adam alone has it
+  CHECK_FALSE(contains(page, "<th>silent step (ms)"));              // 0/1 Adam alone has it
   CHECK(contains(page, R"({"cells":[11,"",11,11,11,"",11,11]})"));  // 11811160064 bytes are 11 GiB
   CHECK(contains(page, R"({"names":["lamb","onebit_lamb"],"cells":[0,0,0,0,1,1,1,1]})"));
   CHECK(contains(page, "infeasible: global batch 512 is less than micro batch 64 on 16 GPUs"));
@@ -125,6 +125,8 @@ TEST_CASE("the manifest is shown whole, its warnings first") {
   CHECK(contains(html, "<tr><th>a.toml<td>ab12"));
   CHECK(contains(html, "<ul><li>1<li>2</ul>"));
   CHECK(contains(html, "<tr><th>none<td>none"));
+  CHECK(contains(manifest_html(R"({"axes": [1,2,3,4,5,6,7,8,9,10,"<"]})", "manifest.json"),
+                 "<td>1, 2, 3, 4, 5, 6, 7, 8, 9, 10, &lt;"));
 }
 
 TEST_CASE("a manifest that is no JSON object is refused by name") {
