@@ -9,6 +9,7 @@
 #include "experiments/forecast_output.h"
 #include "sim/base/check.h"
 #include "sim/base/error.h"
+#include "sim/base/printable.h"
 #include "tools/commands.h"
 
 namespace {
@@ -43,7 +44,8 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     // Help and version are no errors; everything else is one line.
     if (error.get_exit_code() == 0) return app.exit(error);
-    fmt::print(stderr, "lambcast: {}\nlambcast: see lambcast --help\n", error.what());
+    fmt::print(stderr, "lambcast: {}\nlambcast: see lambcast --help\n",
+               lambcast::printable(error.what()));
     return static_cast<int>(Exit::usage);
   }
   for (const auto& [parsed, command] : commands)
@@ -62,12 +64,13 @@ int main(int argc, char** argv) {
       throw lambcast::Error(lambcast::Exit::failure, "the results cannot be written to stdout");
     return code;
   } catch (const lambcast::Error& error) {
-    fmt::print(stderr, "lambcast: {}\n", error.what());
+    fmt::print(stderr, "lambcast: {}\n", lambcast::printable(error.what()));
     return static_cast<int>(error.code());
   } catch (const lambcast::InternalError& error) {
-    fmt::print(stderr, "lambcast: internal error, please report it: {}\n", error.what());
+    fmt::print(stderr, "lambcast: internal error, please report it: {}\n",
+               lambcast::printable(error.what()));
   } catch (const std::exception& error) {
-    fmt::print(stderr, "lambcast: {}\n", error.what());
+    fmt::print(stderr, "lambcast: {}\n", lambcast::printable(error.what()));
   }
   return static_cast<int>(lambcast::Exit::failure);
 }

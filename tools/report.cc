@@ -4,7 +4,9 @@
 
 #include <memory>
 
+#include "sim/base/printable.h"
 #include "tools/commands.h"
+#include "tools/stop_signal.h"
 
 namespace lambcast {
 
@@ -17,8 +19,14 @@ Command add_report(CLI::App& app) {
   lambcast sweep bert_large --out results --no-report
   lambcast report results)");
   return [folder] {
-    const report::Paths paths = report::write_report(*folder);
-    for (const std::string& message : paths.messages) fmt::print(stderr, "lambcast: {}\n", message);
+    report::refuse_foreign_page(*folder);
+    const report::Results results = report::read_results(*folder);
+    catch_stop_signals();
+    const report::Paths paths =
+        report::write_report(results, *folder, {.stopped = [] { return stop_signal() != 0; }});
+    for (const std::string& message : paths.messages)
+      fmt::print(stderr, "lambcast: {}\n", printable(message));
+    if (paths.stopped) return 128 + stop_signal();
     fmt::print("{}\n", paths.page.string());
     for (const auto& plot : paths.plots) fmt::print("{}\n", plot.string());
     return 0;

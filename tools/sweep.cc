@@ -3,25 +3,18 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <chrono>
-#include <csignal>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <thread>
 
 #include "experiments/report/report.h"
-#include "sim/base/csv.h"
 #include "sim/base/file.h"
+#include "sim/base/printable.h"
 #include "tools/commands.h"
+#include "tools/stop_signal.h"
 
 namespace lambcast {
 namespace {
-
-std::atomic<int> stopped_by = 0;
-
-void stop(int signal) { stopped_by = signal; }
 
 struct Options {
   std::string file;
@@ -61,7 +54,7 @@ class Progress {
       if (terminal && done == all) fmt::print(stderr, "\n");
       std::fflush(stderr);
     }
-    return stopped_by == 0;
+    return stop_signal() == 0;
   }
 
  private:
@@ -75,17 +68,23 @@ int finish(const SweepSummary& summary, const Options& options) {
   if (!summary.complete) {
     fmt::print(stderr, "lambcast: stopped with {} rows more on disk; go on with --resume\n",
                summary.written);
-    return 128 + stopped_by;
+    return 128 + stop_signal();
   }
-  const std::filesystem::path results = std::filesystem::path(options.out) / "results.csv";
-  std::ifstream file(results, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  fmt::print("{}", report::summary_text(csv::parse(text, results.string())));
+  const report::Results results = report::read_results(options.out);
+  fmt::print("{}", report::summary_text(results));
   fmt::print("\n{} points ({} infeasible) in {}\n", summary.points, summary.infeasible,
-             results.string());
+             (std::filesystem::path(options.out) / "results.csv").string());
   if (options.no_report) return 0;
-  const report::Paths paths = report::write_report(options.out);
-  for (const std::string& message : paths.messages) fmt::print(stderr, "lambcast: {}\n", message);
+  std::fflush(stdout);  // the results are out, whatever becomes of the pictures
+  const report::Paths paths =
+      report::write_report(results, options.out, {.stopped = [] { return stop_signal() != 0; }});
+  for (const std::string& message : paths.messages)
+    fmt::print(stderr, "lambcast: {}\n", printable(message));
+  if (paths.stopped) {
+    fmt::print(stderr, "lambcast: stopped while drawing; lambcast report {} draws again\n",
+               options.out);
+    return 128 + stop_signal();
+  }
   fmt::print("report: {}\n", paths.page.string());
   return 0;
 }
@@ -103,8 +102,8 @@ int sweep_command(const Options& options) {
                options.out);
     return 0;
   }
-  std::signal(SIGINT, stop);
-  std::signal(SIGTERM, stop);
+  if (!options.no_report) report::refuse_foreign_page(options.out);
+  catch_stop_signals();
   Progress progress;
   return finish(run_sweep(plan, {options.out, jobs, options.resume, std::ref(progress)}), options);
 }

@@ -1,7 +1,10 @@
 #include "experiments/report/drawing.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <fstream>
 #include <iterator>
 
@@ -13,9 +16,15 @@ namespace fs = std::filesystem;
 namespace lambcast::report {
 namespace {
 
+struct Plots {
+  fs::path folder;
+  const DrawingLimits& limits;
+  bool can_draw;
+};
+
 // A picture of an earlier report would outlive the figure that it belonged to, so it goes first.
-Drawing draw_one(const Figure& figure, const fs::path& folder, bool can_draw, Paths& paths) {
-  const auto file = [&](const char* ending) { return folder / (figure.name + ending); };
+Drawing draw_one(const Figure& figure, Plots& plots, Paths& paths) {
+  const auto file = [&](const char* ending) { return plots.folder / (figure.name + ending); };
   for (const char* ending : {".gp", ".dat", ".svg", ".png"}) fs::remove(file(ending));
   if (!figure.left_out.empty()) {
     paths.messages.push_back(fmt::format("no figure '{}': {}", figure.title, figure.left_out));
@@ -24,14 +33,37 @@ Drawing draw_one(const Figure& figure, const fs::path& folder, bool can_draw, Pa
   write_file(file(".dat"), figure.data);
   write_file(file(".gp"), figure.script);
   paths.plots.insert(paths.plots.end(), {file(".gp"), file(".dat")});
-  if (!can_draw) return {figure, {}};
-  run_gnuplot(folder, figure.name);
+  if (!plots.can_draw) return {figure, {}};
+  const GnuplotRun run = run_gnuplot(plots.folder, figure.name, plots.limits);
+  paths.stopped = run.end == GnuplotRun::End::stopped;
+  if (run.end == GnuplotRun::End::too_long) plots.can_draw = false;
   const std::optional<std::string> svg = find_text(file(".svg"));
-  if (!svg || svg->empty()) {
-    throw Error(Exit::failure, fmt::format("gnuplot left no {}", file(".svg").string()));
+  if (run.end == GnuplotRun::End::done && svg && !svg->empty() && fs::exists(file(".png"))) {
+    paths.plots.insert(paths.plots.end(), {file(".svg"), file(".png")});
+    return {figure, *svg};
   }
-  paths.plots.insert(paths.plots.end(), {file(".svg"), file(".png")});
-  return {figure, *svg};
+  // Half a picture is none.
+  for (const char* ending : {".svg", ".png"}) fs::remove(file(ending));
+  paths.messages.push_back(fmt::format("no picture '{}': {}", figure.title,
+                                       run.message.empty() ? "gnuplot left none" : run.message));
+  return {figure, {}};
+}
+
+// A file on disk, whole, before its name is.
+void write_whole(const fs::path& path, std::string_view text) {
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  bool whole = file >= 0;
+  while (whole && !text.empty()) {
+    const ssize_t count = write(file, text.data(), text.size());
+    whole = count >= 0 || errno == EINTR;
+    text.remove_prefix(count > 0 ? static_cast<std::size_t>(count) : 0);
+  }
+  whole = whole && fsync(file) == 0;
+  if (file >= 0 && (close(file) != 0 || !whole)) {
+    fs::remove(path);
+    whole = false;
+  }
+  if (!whole) throw Error(Exit::failure, fmt::format("cannot write {}", path.string()));
 }
 
 }  // namespace
@@ -43,7 +75,7 @@ std::string missing_gnuplot() {
 }
 
 std::vector<Drawing> draw(const std::vector<Figure>& figures, const fs::path& results_dir,
-                          Paths& paths) {
+                          Paths& paths, const DrawingLimits& limits) {
   const fs::path folder = results_dir / "plots";
   std::error_code failed;
   fs::create_directories(folder, failed);
@@ -51,8 +83,10 @@ std::vector<Drawing> draw(const std::vector<Figure>& figures, const fs::path& re
   const std::string notice = missing_gnuplot();
   if (!notice.empty()) paths.messages.push_back(notice);
   std::vector<Drawing> drawings;
+  Plots plots{folder, limits, notice.empty()};
   for (const Figure& figure : figures) {
-    drawings.push_back(draw_one(figure, folder, notice.empty(), paths));
+    if (paths.stopped) break;
+    drawings.push_back(draw_one(figure, plots, paths));
   }
   return drawings;
 }
@@ -64,9 +98,14 @@ std::optional<std::string> find_text(const fs::path& path) {
 }
 
 void write_file(const fs::path& path, const std::string& text) {
-  std::ofstream out(path, std::ios::binary);
-  out << text << std::flush;
-  if (!out) throw Error(Exit::failure, fmt::format("cannot write {}", path.string()));
+  const fs::path part = path.string() + ".part";
+  write_whole(part, text);
+  std::error_code error;
+  fs::rename(part, path, error);
+  if (error) {
+    fs::remove(part);
+    throw Error(Exit::failure, fmt::format("cannot write {}: {}", path.string(), error.message()));
+  }
 }
 
 }  // namespace lambcast::report

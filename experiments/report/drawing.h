@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "experiments/report/gnuplot.h"
+
 namespace lambcast::report {
 
 // A figure before anything is drawn: the data, the script that draws it, and what a reader needs to
@@ -22,7 +24,7 @@ struct Figure {
   std::string left_out;  // why there is no figure; data and script are then empty
 };
 
-// A figure and its picture; no picture where the figure is left out or gnuplot is absent.
+// A figure and its picture; no picture where the figure is left out, or gnuplot is absent or fails.
 struct Drawing {
   Figure figure;
   std::string svg;
@@ -32,20 +34,24 @@ struct Paths {
   std::filesystem::path page;
   std::vector<std::filesystem::path> plots;  // every file under plots/, in the order of the page
   std::vector<std::string> messages;         // for people, on stderr: what was left out, and why
+  bool stopped = false;                      // on the way, as the limits asked: there is no page
 };
 
 // What to install, where gnuplot is not; else empty.
 std::string missing_gnuplot();
 
 // Writes and draws the figures into results_dir/plots, and adds files and messages to `paths`.
-// Throws Error (failure) for a file that cannot be written or for gnuplot failing, with its
-// message. Gnuplot not being installed is no error: the sources come out, and a message says so.
+// Throws Error (failure) for a file that cannot be written. Gnuplot not being installed, or
+// failing, is no error: the sources come out, and a message says so. One that hangs is not tried
+// again.
 std::vector<Drawing> draw(const std::vector<Figure>& figures,
-                          const std::filesystem::path& results_dir, Paths& paths);
+                          const std::filesystem::path& results_dir, Paths& paths,
+                          const DrawingLimits& limits = {});
 
 // Nothing where there is no such file.
 std::optional<std::string> find_text(const std::filesystem::path& path);
 
+// Under another name first, so that a kill or a power cut leaves the old text or the new one.
 // Throws Error (failure) naming the file when it cannot be written.
 void write_file(const std::filesystem::path& path, const std::string& text);
 

@@ -24,19 +24,25 @@ Figure throughput_figure(const std::vector<Point>& points);
 Figure efficiency_figure(const std::vector<Point>& points);
 // Speed-up of whole runs over global batch, at the largest GPU count.
 Figure batch_figure(const std::vector<Point>& points);
-// Speed-up of whole runs over NIC bandwidth and GPUs, with the break-even line.
+// Speed-up of whole runs over NIC bandwidth and GPUs, with the break-even line; of a scan at one
+// GPU count a line chart.
 Figure map_figure(const std::vector<Point>& points, const std::string& optimizer);
 // Parts of a step, stage by stage.
 Figure step_figure(const std::vector<Point>& points, const std::string& optimizer);
 // Time of the whole run over the share of steps before freeze_step, by backend.
 Figure freeze_figure(const std::vector<Point>& points, const std::string& optimizer);
 
-// The maps that map_figure draws, one per cluster, and the slice they show.
+// What map_figure draws, one per cluster, and the slice it shows.
 struct MapStudy {
   Slice slice;
-  std::vector<SpeedupMap> maps;
+  std::vector<SpeedupMap> scans;  // two or more bandwidths at some GPU count
+  std::vector<SpeedupMap> maps;   // those of them with two or more GPU counts
 };
 MapStudy map_study(const std::vector<Point>& points, const std::string& optimizer);
+
+// The lines of map_figure for one GPU count.
+void draw_scans(Figure& figure, const MapStudy& study, const std::string& optimizer,
+                const std::string& title);
 
 // Optimizers that some row compares with another one, in the order of the file.
 std::vector<std::string> compressed_optimizers(const std::vector<Point>& points);

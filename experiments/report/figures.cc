@@ -50,11 +50,10 @@ Slice common_slice(const std::vector<Point>& points,
   Slice slice = settled(points);
   keep_usual_nic(slice);
   keep_usual_backend(slice);
-  if (!keep_batch(slice, enough)) {
+  if (!keep_batch_and_steps(slice, enough)) {
     slice.points.clear();
     return slice;
   }
-  keep_most_common(slice, "steps", &Point::steps);
   keep_published_freeze(slice);
   return slice;
 }
@@ -85,52 +84,60 @@ std::vector<std::string> notes_of(const Figure& figure, const Slice& slice) {
 }
 
 MapStudy map_study(const std::vector<Point>& points, const std::string& optimizer) {
-  MapStudy study{settled(points), {}};
+  MapStudy study{settled(points), {}, {}};
   Slice& slice = study.slice;
   keep_if(slice, [&](const Point& p) { return p.optimizer == optimizer && p.compressed(); });
-  const auto possible = [](const Points& some) {
-    for (const std::string& cluster : names(some, &Point::cluster)) {
-      if (map_possible(select(some, [&](const Point& p) { return p.cluster == cluster; }))) {
-        return true;
-      }
-    }
-    return false;
-  };
   keep_usual_backend(slice);
-  if (!keep_batch(slice, possible)) return study;
-  keep_most_common(slice, "steps", &Point::steps);
+  const auto in_some_cluster = [](bool (*possible)(const Points&)) {
+    return [possible](const Points& some) { return any_cluster(some, possible); };
+  };
+  if (!keep_batch_and_steps(slice, in_some_cluster(map_possible)) &&
+      !keep_batch_and_steps(slice, in_some_cluster(scan_possible)))
+    return study;
   keep_published_freeze(slice);
   keep_fastest(
       slice, [](const Point& p) { return fmt::format("{} {} {}", p.cluster, p.gpus, p.nic_Gbps); });
   for (const std::string& cluster : panel_clusters(slice)) {
-    const Points some = select(slice.points, [&](const Point& p) { return p.cluster == cluster; });
-    if (map_possible(some)) study.maps.push_back(speedup_map(some, cluster));
+    const Points some = of_cluster(slice.points, cluster);
+    if (scan_possible(some)) study.scans.push_back(speedup_map(some, cluster));
+    if (map_possible(some)) study.maps.push_back(study.scans.back());
   }
   return study;
 }
 
 Figure map_figure(const std::vector<Point>& points, const std::string& optimizer) {
-  const std::string baseline = baseline_of(points, optimizer);
+  const std::string plain = display_name(baseline_of(points, optimizer));
+  const std::string packed = display_name(optimizer);
   Figure figure;
   figure.name = file_stem("speedup_map", optimizer);
-  figure.title = fmt::format("Where {} pays: speed-up over {} by NIC bandwidth and GPUs",
-                             display_name(optimizer), display_name(baseline));
   const MapStudy study = map_study(points, optimizer);
-  if (study.maps.empty()) {
+  const bool one_count = study.maps.empty();
+  figure.title = fmt::format("Where {} pays: speed-up over {} by NIC bandwidth{}", packed, plain,
+                             one_count ? "" : " and GPUs");
+  if (study.scans.empty()) {
     figure.left_out =
-        "It needs one cluster at two or more NIC bandwidths and two or more GPU counts "
-        "with the same batch: scan nic_bandwidth_Gbps and gpus.";
+        "It needs one cluster at two or more NIC bandwidths with the same GPU count and batch: "
+        "scan "
+        "cluster.nic.bandwidth, and gpus for a map.";
     return figure;
   }
-  figure.caption = fmt::format(
-      "Slice: {}. Each cell is the time of a whole run with {} over that with {}: blue above 1.0 "
-      "pays, orange below 1.0 is a loss. The black line is break-even, interpolated between the "
-      "simulated points; blank cells did not run.",
-      stated(study.slice), display_name(baseline), display_name(optimizer));
+  const std::string title = fmt::format("{} over {}: {}", packed, plain, headline(study.slice));
+  figure.caption = fmt::format("Slice: {}. ", stated(study.slice));
+  if (one_count) {
+    figure.caption += fmt::format(
+        "Time of a whole run with {} over that with {}; below the dashed line at 1.0 compression "
+        "loses. A map needs two or more GPU counts.",
+        plain, packed);
+    draw_scans(figure, study, optimizer, title);
+    return figure;
+  }
+  figure.caption += fmt::format(
+      "Each cell is the time of a whole run with {} over that with {}: blue above 1.0 pays, orange "
+      "below 1.0 is a loss. The black line is break-even, interpolated between the simulated "
+      "points; blank cells did not run.",
+      plain, packed);
   figure.data = map_data(study.maps, notes_of(figure, study.slice));
-  figure.script = map_script(study.maps, figure.name,
-                             fmt::format("{} over {}: {}", display_name(optimizer),
-                                         display_name(baseline), headline(study.slice)));
+  figure.script = map_script(study.maps, figure.name, title);
   return figure;
 }
 

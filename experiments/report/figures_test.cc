@@ -155,7 +155,7 @@ TEST_CASE("an optimizer whose stack has kernels of its own stays in the figures"
 TEST_CASE(
     "of a swept key that a figure does not show one value is drawn, and its title says which") {
   struct Row {
-    std::string Point::*field;
+    Name Point::*field;
     const char *usual, *other, *title;
   };
   const Row fields[] = {
@@ -281,6 +281,40 @@ TEST_CASE("run time against freeze share has one line per backend and the plain 
   CHECK(contains(figure.script, "whole run (hours)"));
 }
 
+TEST_CASE("a freeze share that differs by the length of the run alone is no axis") {
+  std::vector<Point> points = {plain(8, 400), packed(8, 1000), packed(8, 500)};
+  points[2].steps = 2000;
+  for (const Figure& figure : figures_of(points)) CHECK_FALSE(contains(figure.data, "nan"));
+  CHECK(contains(freeze_figure(points, "onebit_lamb").left_out, "two or more values"));
+  // The run with two of them, the most common length, is drawn.
+  points.push_back(packed(8, 700, 500));
+  const Figure figure = freeze_figure(points, "onebit_lamb");
+  CHECK(rows(figure.data).size() == 2);
+  CHECK(contains(figure.caption, "steps 1000"));
+}
+
+TEST_CASE("freeze shares that vary in clusters beyond the panels alone are not drawn") {
+  std::vector<Point> points;
+  for (int i = 0; i < 8; ++i) {
+    points.push_back(packed(8, 100, 167));
+    points.back().cluster = fmt::format("c{}", i);
+  }
+  points.push_back(points.back());
+  points.back().freeze_step = 500;
+  CHECK(contains(freeze_figure(points, "onebit_lamb").left_out, "two or more values"));
+}
+
+TEST_CASE("a scan of bandwidths at one GPU count is a line with the level of break-even") {
+  std::vector<Point> points = {packed(8, 100), packed(8, 110)};
+  points[1].nic_Gbps = 100;
+  points[1].speedup = 0.5;
+  const Figure figure = map_figure(points, "onebit_lamb");
+  CHECK(figure.left_out.empty());
+  CHECK(rows(figure.data) == std::vector<std::string>{"10 2", "100 0.5"});
+  CHECK(contains(figure.script, "'box, 8 GPUs'"));
+  CHECK(contains(figure.script, "graph 0,first 1 to graph 1,first 1"));
+}
+
 TEST_CASE("the published freeze share is marked for the run that was published") {
   std::vector<Point> points = {packed(8, 100, 0), packed(8, 50, 500)};
   CHECK_FALSE(contains(freeze_figure(points, "onebit_lamb").script, "published"));
@@ -338,7 +372,7 @@ TEST_CASE("a figure that the results do not allow says why") {
   CHECK(contains(throughput_figure(one_count).left_out, "two or more GPU counts"));
   CHECK(contains(efficiency_figure(one_count).left_out, "two or more GPU counts"));
   CHECK(contains(batch_figure(one_count).left_out, "two or more global batches"));
-  CHECK(contains(map_figure(one_count, "onebit_lamb").left_out, "scan nic_bandwidth_Gbps"));
+  CHECK(contains(map_figure(one_count, "onebit_lamb").left_out, "scan cluster.nic.bandwidth"));
   CHECK(contains(freeze_figure(one_count, "onebit_lamb").left_out, "values of freeze_step"));
   CHECK(contains(step_figure(one_count, "onebit_lamb").left_out, "parts of its step"));
   for (const Figure& figure : figures_of(one_count)) {
@@ -369,7 +403,10 @@ TEST_CASE("more clusters than panels are said, not drawn") {
 }
 
 TEST_CASE("names of users cannot leave their place in scripts, data and file names") {
-  CHECK(script_text("it's `x`\n") == "'it''s `x` '");
+  CHECK(script_text("it's `x`\n") == "'it'.\"'\".'s `x` '");
+  // Two quotes in a row end gnuplot's text, and ]]> is no XML.
+  CHECK(script_text("'''a''") == "''.\"'''\".'a'.\"''\".''");
+  CHECK(script_text("a]]>b]]]>\x1b[m\xff") == "'a]] >b]]] > [m\uFFFD'");
   CHECK(data_text("a \"b\" \\") == "\"a 'b' /\"");
   CHECK(comment("one\ntwo\\") == "# one two/\n");
   CHECK(data_number(absent) == "?");
@@ -385,6 +422,13 @@ TEST_CASE("a title that is too long for one line takes two, in smaller letters")
   CHECK(contains(title_label(half + half, 820, 400), "'" + half + half + "' at screen 0.5"));
   CHECK(contains(title_label(half + half, 820, 400), "font ',11'"));
   CHECK(contains(title_label(half + half + half + ", b", 820, 400), "font ',8'"));
+}
+
+TEST_CASE("round places lie above zero") {
+  CHECK(round_places(0, 10).empty());
+  CHECK(round_places(-1, 10).empty());
+  CHECK(round_places(1, INFINITY).empty());
+  CHECK(round_places(1, 10) == std::vector<double>{1, 2, 5, 10});
 }
 
 TEST_CASE("tick marks thin out on a logarithmic axis") {

@@ -2,29 +2,27 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <optional>
+#include <utility>
 
 #include "sim/base/csv.h"
-#include "sim/base/error.h"
+#include "sim/base/printable.h"
 
 extern char** environ;
 
 namespace lambcast::report {
 namespace {
-
-std::string without_control(std::string_view text) {
-  std::string clean(text);
-  for (char& c : clean) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  }
-  return clean;
-}
 
 constexpr int legend_row_px = 23;
 
@@ -42,38 +40,92 @@ int legend_columns(const std::vector<LegendEntry>& entries, int width) {
   return (count + rows - 1) / rows;  // rows of equal length look tidier than full ones
 }
 
-std::string read_all(int descriptor) {
-  std::string all;
-  char buffer[4096];
-  for (ssize_t n; (n = read(descriptor, buffer, sizeof buffer)) > 0;) {
-    all.append(buffer, static_cast<std::size_t>(n));
+// A child with a pipe from its outputs, which does not outlive this.
+class Child {
+ public:
+  Child(const std::filesystem::path& folder, std::string script) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return;
+    outputs_ = ends[0];
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
+    // -d: no start-up files, so that a picture does not depend on whose machine draws it.
+    std::string words[] = {"gnuplot", "-d", std::move(script)};
+    char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), nullptr};
+    if (posix_spawnp(&id_, "gnuplot", &actions, nullptr, arguments, environ) != 0) id_ = 0;
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
   }
-  return all;
-}
+  ~Child() {
+    if (id_ > 0) {
+      kill(id_, SIGKILL);
+      waitpid(id_, nullptr, 0);
+    }
+    if (outputs_ >= 0) close(outputs_);
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  bool started() const { return id_ > 0; }
+
+  // Keeps the beginning of what it says for `wait_ms` at most; false once its outputs are closed.
+  bool listen(int wait_ms, std::string& said) {
+    pollfd heard{outputs_, POLLIN, 0};
+    if (poll(&heard, 1, wait_ms) <= 0) return true;
+    char buffer[4096];
+    const ssize_t count = read(outputs_, buffer, sizeof buffer);
+    if (count < 0) return errno == EINTR;
+    if (said.size() < sizeof buffer) said.append(buffer, static_cast<std::size_t>(count));
+    return count > 0;
+  }
+
+  // Its exit status once it has ended, 1 for a signal.
+  std::optional<int> ended() {
+    int status = 0;
+    if (waitpid(id_, &status, WNOHANG) != id_) return std::nullopt;
+    id_ = 0;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+  }
+
+ private:
+  pid_t id_ = 0;
+  int outputs_ = -1;
+};
 
 }  // namespace
 
 std::string script_text(std::string_view text) {
+  std::string clean;
+  for (const char c : printable(text)) {
+    if (c == '>' && clean.ends_with("]]")) clean += ' ';
+    clean += c;
+  }
   std::string out = "'";
-  for (const char c : without_control(text)) {
-    out += c;
-    if (c == '\'') out += c;
+  for (std::size_t at = 0; at < clean.size();) {
+    const std::size_t end = std::min(clean.find_first_not_of('\'', at), clean.size());
+    if (end > at) out += fmt::format("'.\"{}\".'", clean.substr(at, end - at));
+    at = std::min(clean.find('\'', end), clean.size());
+    out += clean.substr(end, at - end);
   }
   return out + "'";
 }
 
 std::string data_text(std::string_view text) {
-  std::string clean = without_control(text);
+  std::string clean = printable(text);
   std::replace(clean.begin(), clean.end(), '"', '\'');
   std::replace(clean.begin(), clean.end(), '\\', '/');
-  return '"' + clean + '"';
+  return fmt::format("\"{}\"", clean);
 }
 
 // A trailing backslash would make the next line part of the comment.
 std::string comment(std::string_view text) {
-  std::string clean = without_control(text);
+  std::string clean = printable(text);
   std::replace(clean.begin(), clean.end(), '\\', '/');
-  return "# " + clean + "\n";
+  return fmt::format("# {}\n", clean);
 }
 
 std::string data_number(double value) {
@@ -82,6 +134,7 @@ std::string data_number(double value) {
 
 std::vector<double> round_places(double low, double high) {
   std::vector<double> places;
+  if (!(low > 0) || !std::isfinite(high)) return places;
   for (const std::vector<double>& steps :
        {std::vector<double>{1, 2, 5}, {1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8}}) {
     places.clear();
@@ -229,35 +282,29 @@ bool gnuplot_found() {
   return false;
 }
 
-void run_gnuplot(const std::filesystem::path& folder, const std::string& name) {
-  int message[2];
-  if (pipe(message) != 0) throw Error(Exit::failure, "cannot make a pipe for gnuplot");
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
-  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, message[1], 1);
-  posix_spawn_file_actions_adddup2(&actions, message[1], 2);
-  posix_spawn_file_actions_addclose(&actions, message[0]);
-  posix_spawn_file_actions_addclose(&actions, message[1]);
-  // -d: no start-up files, so that a picture does not depend on whose machine draws it.
-  std::string words[] = {"gnuplot", "-d", name + ".gp"};
-  char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), nullptr};
-  pid_t child = 0;
-  const int failed = posix_spawnp(&child, "gnuplot", &actions, nullptr, arguments, environ);
-  posix_spawn_file_actions_destroy(&actions);
-  close(message[1]);
-  if (failed != 0) {
-    close(message[0]);
-    throw Error(Exit::failure, "cannot start gnuplot");
-  }
-  const std::string said = read_all(message[0]);
-  close(message[0]);
-  int status = 0;
-  waitpid(child, &status, 0);
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-    throw Error(Exit::failure,
-                fmt::format("gnuplot failed on {}: {}", (folder / words[2]).string(), said));
+GnuplotRun run_gnuplot(const std::filesystem::path& folder, const std::string& name,
+                       const DrawingLimits& limits) {
+  using End = GnuplotRun::End;
+  using Clock = std::chrono::steady_clock;
+  const std::string file = (folder / (name + ".gp")).string();
+  Child child(folder, name + ".gp");
+  if (!child.started()) return {End::failed, "gnuplot cannot be started"};
+  std::string said;
+  const auto start = Clock::now();
+  bool speaks = true;
+  while (true) {
+    if (speaks) {
+      speaks = child.listen(50, said);
+    } else if (const auto code = child.ended()) {
+      if (*code == 0) return {};
+      return {End::failed, fmt::format("gnuplot failed on {}: {}", file, printable(said))};
+    } else {
+      poll(nullptr, 0, 1);
+    }
+    if (limits.stopped && limits.stopped()) return {End::stopped, "stopped"};
+    if (std::chrono::duration<double>(Clock::now() - start).count() > limits.picture_s)
+      return {End::too_long,
+              fmt::format("gnuplot did not end within {} s on {}", limits.picture_s, file)};
   }
 }
 

@@ -4,13 +4,16 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace lambcast::report {
 
-// 'text' for a gnuplot script. Single quotes keep gnuplot from running back-quoted text in names.
+// 'text' for a gnuplot script. Single quotes keep gnuplot from running back-quoted text in names;
+// the quotes in a name are joined on, since gnuplot takes two of them for one only where they stand
+// alone. The SVG of gnuplot is no XML with ]]> in it, so that gets a space.
 std::string script_text(std::string_view text);
 
 // "text" for a field of a data file.
@@ -64,7 +67,21 @@ std::string legend(const std::vector<LegendEntry>& entries, int width, int heigh
 
 bool gnuplot_found();
 
-// Runs NAME.gp in `folder`. Throws Error{Exit::failure} with gnuplot's own message.
-void run_gnuplot(const std::filesystem::path& folder, const std::string& name);
+// How long one picture may take, and who may stop it.
+struct DrawingLimits {
+  double picture_s = 60;
+  std::function<bool()> stopped = {};  // asked some times a second; none: nobody
+};
+
+// How a run of gnuplot ended; `message` says it for people.
+struct GnuplotRun {
+  enum class End { done, failed, too_long, stopped };
+  End end = End::done;
+  std::string message;
+};
+
+// Runs NAME.gp in `folder`. A gnuplot that does not end by itself is killed.
+GnuplotRun run_gnuplot(const std::filesystem::path& folder, const std::string& name,
+                       const DrawingLimits& limits);
 
 }  // namespace lambcast::report

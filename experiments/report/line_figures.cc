@@ -10,18 +10,7 @@
 namespace lambcast::report {
 namespace {
 
-Points of_cluster(const Points& points, const std::string& cluster) {
-  return select(points, [&](const Point& p) { return p.cluster == cluster; });
-}
-
 bool vary(const Points& points, double Point::*field) { return values(points, field).size() > 1; }
-
-bool any_cluster(const Points& points, const std::function<bool(const Points&)>& holds) {
-  for (const std::string& cluster : names(points, &Point::cluster)) {
-    if (holds(of_cluster(points, cluster))) return true;
-  }
-  return false;
-}
 
 std::string cluster_optimizer_gpus(const Point& p) {
   return fmt::format("{} {} {}", p.cluster, p.optimizer, p.gpus);
@@ -248,6 +237,26 @@ Figure batch_figure(const std::vector<Point>& points) {
   return figure;
 }
 
+void draw_scans(Figure& figure, const MapStudy& study, const std::string& optimizer,
+                const std::string& title) {
+  LineChart chart;
+  chart.title = title;
+  chart.series = optimizer_series({optimizer});
+  chart.x_label = "NIC bandwidth (Gbit/s)";
+  chart.x_column = "nic_bandwidth_Gbps";
+  chart.y_label = "speed-up of the whole run";
+  chart.level = 1;
+  for (const SpeedupMap& scan : study.scans) {
+    const std::size_t row = largest_scan(scan);
+    if (row == scan.gpus.size()) continue;
+    Panel panel{fmt::format("{}, {} GPUs", scan.title, scan.gpus[row]), {}};
+    for (std::size_t i = 0; i < scan.nic_Gbps.size(); ++i)
+      panel.rows[scan.nic_Gbps[i]] = {scan.speedup[row][i]};
+    chart.panels.push_back(std::move(panel));
+  }
+  finish(figure, chart, study.slice);
+}
+
 Figure freeze_figure(const std::vector<Point>& points, const std::string& optimizer) {
   const std::string baseline = baseline_of(points, optimizer);
   Figure figure{file_stem("freeze", optimizer),
@@ -262,20 +271,24 @@ Figure freeze_figure(const std::vector<Point>& points, const std::string& optimi
   keep_if(slice, [&](const Point& p) {
     return (p.optimizer == optimizer && p.compressed()) || p.optimizer == baseline;
   });
-  const bool varies = keep_batch(slice, [](const Points& some) {
+  const bool varies = keep_batch_and_steps(slice, [](const Points& some) {
     return any_cluster(some, [](const Points& one) { return !freeze_points(one).empty(); });
   });
-  if (!varies) {
+  keep_fastest(slice, [](const Point& p) {
+    return fmt::format("{} {} {}", cluster_optimizer_gpus(p),
+                       p.compressed() ? backend_label(p) : "", p.compressed() ? p.freeze_step : 0);
+  });
+  std::vector<Points> shown;  // none where freeze_step varies in clusters beyond the panels alone
+  for (const std::string& cluster : panel_clusters(slice)) {
+    const Points some = freeze_points(of_cluster(slice.points, cluster));
+    if (!some.empty()) shown.push_back(some);
+  }
+  if (!varies || shown.empty()) {
     figure.left_out = fmt::format(
         "It needs {} at one GPU count and batch with two or more values of freeze_step.",
         display_name(optimizer));
     return figure;
   }
-  keep_most_common(slice, "steps", &Point::steps);
-  keep_fastest(slice, [](const Point& p) {
-    return fmt::format("{} {} {}", cluster_optimizer_gpus(p),
-                       p.compressed() ? backend_label(p) : "", p.compressed() ? p.freeze_step : 0);
-  });
   double longest = 0;
   for (const Point* p : slice.points) longest = std::max(longest, p->run_time_s);
   const TimeUnit unit = unit_for(longest);
@@ -283,11 +296,6 @@ Figure freeze_figure(const std::vector<Point>& points, const std::string& optimi
   const std::vector<std::string> labels = backend_labels(slice.points);
   for (std::size_t i = 0; i < labels.size(); ++i)
     chart.series.push_back({labels[i], series_look(i)});
-  std::vector<Points> shown;
-  for (const std::string& cluster : panel_clusters(slice)) {
-    const Points some = freeze_points(of_cluster(slice.points, cluster));
-    if (!some.empty()) shown.push_back(some);
-  }
   const bool has_plain = std::any_of(shown.begin(), shown.end(), [](const Points& some) {
     return std::any_of(some.begin(), some.end(), [](const Point* p) { return !p->compressed(); });
   });

@@ -6,21 +6,16 @@
 #include <vector>
 
 #include "experiments/report/drawing.h"
-#include "experiments/report/point.h"
-#include "sim/base/csv.h"
+#include "experiments/report/results.h"
 
 namespace lambcast::report {
 
-// The table on the page ends here; results.csv has them all.
-inline constexpr std::size_t most_rows = 2000;
-
 // manifest.json for people: warnings first, then everything in it, whatever its shape. Throws
-// Error naming the file when it is no JSON object.
+// Error naming the file when it is no JSON object, or nests too deep.
 std::string manifest_html(std::string_view manifest, const std::string& file);
 
 // `provenance` is HTML; `notice` is text, shown above the figures when not empty.
-std::string page_html(const csv::Table& table, const std::vector<Point>& points,
-                      const std::vector<Drawing>& drawings, const std::string& provenance,
-                      const std::string& notice);
+std::string page_html(const Results& results, const std::vector<Drawing>& drawings,
+                      const std::string& provenance, const std::string& notice);
 
 }  // namespace lambcast::report

@@ -1,5 +1,8 @@
 #include "experiments/report/page.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "experiments/report/html.h"
@@ -16,8 +19,7 @@ bool contains(const std::string& text, const std::string& part) {
 }
 
 std::string page_of(const std::string& results, const std::vector<Drawing>& drawings = {}) {
-  const csv::Table table = csv::parse(results, "results.csv");
-  return page_html(table, read_points(table), drawings, "<p>provenance</p>", "");
+  return page_html(results_of(results), drawings, "<p>provenance</p>", "");
 }
 
 SyntheticSweep small_sweep() {
@@ -36,8 +38,10 @@ TEST_CASE("everything from the results is escaped") {
   const std::string page = page_of(synthetic_header() + synthetic_rows(sweep));
   CHECK_FALSE(contains(page, "<script>alert"));
   CHECK_FALSE(contains(page, "<img"));
+  // In the sentences of the verdict, and in the data of the table.
   CHECK(contains(page, "&lt;script&gt;alert(&#39;x &amp; y&#39;)&lt;/script&gt;"));
   CHECK(contains(page, "&quot;&gt;&lt;img src=x&gt;"));
+  CHECK(contains(page, R"("names":["\u003cscript>alert('x & y')\u003c/script>"])"));
 }
 
 TEST_CASE("a figure that is left out keeps its place and its reason") {
@@ -52,25 +56,52 @@ TEST_CASE("a figure that is left out keeps its place and its reason") {
 TEST_CASE("the table shows units for people, blanks for what does not apply, and the status") {
   const std::string page = page_of(synthetic_header() + synthetic_rows(small_sweep()));
   CHECK(contains(page, "<th>compressed step (ms)"));
-  CHECK_FALSE(contains(page, "<th>silent step (ms)"));  // 0/1 Adam alone has it
-  CHECK(contains(page, "<td class=n>11"));              // 11811160064 bytes are 11 GiB
-  CHECK(contains(page, "<td class=n>\n") == false);
-  CHECK(contains(page, "<tr class=bad>"));
+  CHECK_FALSE(contains(page, "<th>silent step (ms)"));              // 0/1 Adam alone has it
+  CHECK(contains(page, R"({"cells":[11,"",11,11,11,"",11,11]})"));  // 11811160064 bytes are 11 GiB
+  CHECK(contains(page, R"({"names":["lamb","onebit_lamb"],"cells":[0,0,0,0,1,1,1,1]})"));
   CHECK(contains(page, "infeasible: global batch 512 is less than micro batch 64 on 16 GPUs"));
 }
 
-TEST_CASE("a long table ends at 2000 rows and says so") {
+TEST_CASE("the table has all rows of a study, and of more than fit a page it says which") {
   const std::string row = synthetic_rows({.clusters = {{"box", 4, 10}},
                                           .optimizers = {"lamb"},
                                           .gpus = {8},
                                           .global_batches = {8192}});
-  std::string results = synthetic_header();
-  for (int i = 0; i < 2001; ++i) results += row;
-  const std::string page = page_of(results);
-  CHECK(contains(page, "The first 2000 of 2001 rows."));
-  std::size_t count = 0;
-  for (std::size_t at = 0; (at = page.find("<tr><td>", at)) != std::string::npos; ++at) ++count;
-  CHECK(count == 2000);
+  const auto of_rows = [&](std::size_t count) {
+    std::string results = synthetic_header();
+    for (std::size_t i = 0; i < count; ++i) results += row;
+    return page_of(results);
+  };
+  const std::string all = of_rows(3384);
+  CHECK(contains(all, "All 3384 rows."));
+  CHECK(contains(all, "{\"rows\":3384,"));
+  const std::size_t begin = all.find(R"({"cells":[8,)");
+  REQUIRE(begin != std::string::npos);
+  CHECK(std::count(all.begin() + static_cast<std::ptrdiff_t>(begin),
+                   all.begin() + static_cast<std::ptrdiff_t>(all.find(']', begin)), '8') == 3384);
+  CHECK(all.size() < 1'000'000);
+  CHECK(contains(of_rows(Listing::most_rows + 1), "The first 100000 of 100001 rows. results.csv "));
+}
+
+TEST_CASE("rows of results that no run has are refused by file, line and column") {
+  std::string results = synthetic_header() + synthetic_rows({.clusters = {{"box", 4, 10}},
+                                                             .optimizers = {"lamb"},
+                                                             .gpus = {8},
+                                                             .global_batches = {8192}});
+  const auto with = [&](int column, const std::string& value) {
+    std::size_t at = results.find('\n');
+    for (int comma = 0; comma < column; ++comma) at = results.find(',', at + 1);
+    std::string damaged = results;
+    damaged.replace(at + 1, results.find(',', at + 1) - at - 1, value);
+    return damaged;
+  };
+  for (const char* value : {"0", "-5", "1e19"})
+    CHECK_THROWS_WITH(results_of(with(12 + 4 * 16 + 1, value)),
+                      Catch::Contains(fmt::format("results.csv:2: run_samples_per_s: {} is what no "
+                                                  "run has (allowed: above 0, up to 1e+18)",
+                                                  value)));
+  CHECK_THROWS_WITH(results_of(with(5, "inf")), Catch::Contains("'inf' is not a finite number"));
+  CHECK_THROWS_WITH(results_of(with(5, "8x")), Catch::Contains("'8x' is not a finite number"));
 }
 
 TEST_CASE("an inline picture has ids of its own and no prologue") {
@@ -94,12 +125,22 @@ TEST_CASE("the manifest is shown whole, its warnings first") {
   CHECK(contains(html, "<tr><th>a.toml<td>ab12"));
   CHECK(contains(html, "<ul><li>1<li>2</ul>"));
   CHECK(contains(html, "<tr><th>none<td>none"));
+  CHECK(contains(manifest_html(R"({"axes": [1,2,3,4,5,6,7,8,9,10,"<"]})", "manifest.json"),
+                 "<td>1, 2, 3, 4, 5, 6, 7, 8, 9, 10, &lt;"));
 }
 
 TEST_CASE("a manifest that is no JSON object is refused by name") {
   CHECK_THROWS_WITH(manifest_html("{", "run/manifest.json"),
                     Catch::StartsWith("run/manifest.json") && Catch::Contains("is no JSON object"));
   CHECK_THROWS_AS(manifest_html("[1]", "manifest.json"), Error);
+}
+
+TEST_CASE("a manifest that nests without end is refused before the stack ends") {
+  const std::string deep = "{\"a\":" + std::string(100'000, '[');
+  CHECK_THROWS_WITH(manifest_html(deep, "manifest.json"),
+                    Catch::Contains("manifest.json: nests too deep"));
+  CHECK_THROWS_WITH(manifest_html("{\"a\": \"\xff\"}", "manifest.json"),
+                    Catch::Contains("is no JSON object"));
 }
 
 TEST_CASE("the table shows a swept key only where it was swept") {
@@ -116,7 +157,7 @@ TEST_CASE("a point that cannot run shows what was asked for, be it no number") {
   std::size_t at = row;
   for (int comma = 0; comma < 11; ++comma) at = results.find(',', at + 1);
   results.replace(at + 1, results.find(',', at + 1) - at - 1, "<10%>");
-  CHECK(contains(page_of(results), "<td>&lt;10%&gt;"));
+  CHECK(contains(page_of(results), R"(,"\u003c10%>",)"));
 }
 
 TEST_CASE("settings of a point are those that none of its numbers says") {
@@ -126,7 +167,7 @@ TEST_CASE("settings of a point are those that none of its numbers says") {
     for (std::size_t at = results.find('\n') + 1; at < results.size();
          at = results.find('\n', at) + 1)
       results.insert(results.find('\n', at), "," + field);
-    return read_points(csv::parse(results, "results.csv")).front().settings;
+    return results_of(results).points.front().settings.text();
   };
   CHECK(settings("") == "");
   CHECK(settings("cluster.nic.bandwidth=1 Gbit/s; samples=9").empty());

@@ -2,13 +2,13 @@
 // not of columns. Empty fields are NaN (numbers) or empty (text): "does not apply".
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <limits>
-#include <string>
 #include <string_view>
 #include <vector>
 
-#include "sim/base/csv.h"
+#include "experiments/report/name.h"
 
 namespace lambcast::report {
 
@@ -20,30 +20,27 @@ inline constexpr std::array<std::string_view, 7> part_names = {
     "forward", "backward", "exposed_comm", "compress", "decompress", "optimizer", "bubble"};
 
 struct Stage {
-  std::string name;  // uniform, warmup, compression or silent
+  std::string_view name;  // uniform, warmup, compression or silent
   double step_time_us = absent;
   std::array<double, part_names.size()> parts_us{};  // an empty field counts as 0
 };
 
 struct Point {
-  std::string model, cluster, optimizer, backend, cuda_aware, kernels, network, device, precision,
+  Name model, cluster, optimizer, backend, cuda_aware, kernels, network, device, precision,
       zero_stage, overlap, symmetry;
-  std::string settings;  // other keys that were set, but for those that nic_Gbps and steps say
+  Name settings;  // other keys that were set, but for those that nic_Gbps and steps say
   double nodes = absent, gpus_per_node = absent, gpus = absent, micro_batch = absent,
          grad_accum = absent, global_batch = absent, seq_len = absent, steps = absent,
          freeze_step = absent, nic_Gbps = absent;
   std::vector<Stage> stages;
   double run_time_s = absent, samples_per_s = absent, speedup = absent;
-  std::string baseline;  // the plain optimizer that `speedup` compares with
-  std::string status, cost_source;
+  Name baseline;  // the plain optimizer that `speedup` compares with
+  Name status, cost_source;
 
   bool ok() const { return status == "ok"; }
   bool compressed() const { return !baseline.empty() && baseline != optimizer; }
   // Share of the run spent in warm-up, at most 1 (freeze_step may lie past the last step).
-  double freeze_share() const;
+  double freeze_share() const { return std::min(freeze_step / steps, 1.0); }
 };
-
-// Throws Error naming file, line and column for a missing column or a field that is no number.
-std::vector<Point> read_points(const csv::Table& table);
 
 }  // namespace lambcast::report

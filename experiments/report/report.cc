@@ -3,49 +3,68 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
+#include <fstream>
 
 #include "experiments/report/figure.h"
 #include "experiments/report/page.h"
 #include "experiments/report/palette.h"
 #include "experiments/report/verdict.h"
 #include "sim/base/error.h"
+#include "sim/base/file.h"
 
 namespace fs = std::filesystem;
 
 namespace lambcast::report {
 namespace {
 
-std::string read_results(const fs::path& path) {
-  const std::optional<std::string> text = find_text(path);
-  if (!text) {
-    fail_input({path.string(), 0, {}}, "cannot be read", "a folder that a sweep wrote to");
-  }
-  return *text;
+// Every page of this program begins with its name.
+constexpr std::string_view page_mark = "<title>lambcast ";
+
+// The beginning of a file, without waiting for one that is a pipe.
+std::string beginning_of(const fs::path& path) {
+  std::string text(4096, ' ');
+  std::ifstream in(path, std::ios::binary);
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  return text;
 }
 
 }  // namespace
 
-Paths write_report(const fs::path& results_dir) {
-  const csv::Table table =
-      csv::parse(read_results(results_dir / "results.csv"), (results_dir / "results.csv").string());
-  const fs::path manifest_path = results_dir / "manifest.json";
-  const std::optional<std::string> manifest = find_text(manifest_path);
-  const std::string provenance =
-      manifest ? manifest_html(*manifest, manifest_path.string())
-               : std::string("<p>There is no manifest.json beside results.csv.</p>");
-  const std::vector<Point> points = read_points(table);
+Results read_results(const fs::path& results_dir) {
+  return read_results(csv::Reader::of_file(results_dir / "results.csv"));
+}
 
+void refuse_foreign_page(const fs::path& results_dir) {
+  const fs::path page = results_dir / "report.html";
+  std::error_code error;
+  const fs::file_status there = fs::status(page, error);
+  if (!fs::exists(there)) return;
+  if (fs::is_regular_file(there) && beginning_of(page).find(page_mark) != std::string::npos) return;
+  fail_input({page.string(), 0, {}}, "is no page of lambcast and is not overwritten",
+             "another folder, or move it away");
+}
+
+Paths write_report(const Results& results, const fs::path& results_dir,
+                   const DrawingLimits& limits) {
+  refuse_foreign_page(results_dir);
+  const fs::path manifest = results_dir / "manifest.json";
+  if (fs::exists(manifest) && !fs::is_regular_file(manifest))
+    fail_input({manifest.string(), 0, {}}, "is no regular file");
+  const std::string provenance =
+      fs::exists(manifest) ? manifest_html(read_file(manifest.string()), manifest.string())
+                           : std::string("<p>There is no manifest.json beside results.csv.</p>");
   Paths paths;
-  const std::vector<Drawing> drawings = draw(figures_of(points), results_dir, paths);
+  const std::vector<Drawing> drawings =
+      draw(figures_of(results.points), results_dir, paths, limits);
+  if (paths.stopped) return paths;
   paths.page = results_dir / "report.html";
-  write_file(paths.page, page_html(table, points, drawings, provenance, missing_gnuplot()));
+  write_file(paths.page, page_html(results, drawings, provenance, missing_gnuplot()));
   return paths;
 }
 
-std::string summary_text(const csv::Table& results) {
-  const std::vector<Point> points = read_points(results);
-  const Verdict verdict = verdict_of(points);
+std::string summary_text(const Results& results) {
+  const Verdict verdict = verdict_of(results.points);
   std::string text = fmt::format("{}\n", fmt::join(in_words(verdict), "\n"));
   if (verdict.spreads.empty()) return text;
   std::size_t cluster = 7, pair = 9;

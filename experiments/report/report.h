@@ -12,16 +12,23 @@
 #include <string>
 
 #include "experiments/report/drawing.h"
-#include "sim/base/csv.h"
+#include "experiments/report/results.h"
 
 namespace lambcast::report {
 
-// Throws Error: usage for a missing or malformed results.csv or a malformed manifest.json, failure
-// for a file that cannot be written or for gnuplot failing (with its message). Gnuplot not being
-// installed is no error: everything but the pictures comes out, and a message says so.
-Paths write_report(const std::filesystem::path& results_dir);
+// What a sweep left in `results_dir`. Throws Error (usage) for a missing or malformed results.csv.
+Results read_results(const std::filesystem::path& results_dir);
+
+// Throws Error (usage) for a report.html there that this program did not write: it stays.
+void refuse_foreign_page(const std::filesystem::path& results_dir);
+
+// Throws Error: usage for a malformed manifest.json or a report.html of somebody else, failure for
+// a file that cannot be written. Gnuplot failing, or not being installed, is no error: everything
+// but the pictures comes out, and a message says so.
+Paths write_report(const Results& results, const std::filesystem::path& results_dir,
+                   const DrawingLimits& limits = {});
 
 // The verdict and the spread of speed-ups, for stdout.
-std::string summary_text(const csv::Table& results);
+std::string summary_text(const Results& results);
 
 }  // namespace lambcast::report

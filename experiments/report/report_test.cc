@@ -1,6 +1,9 @@
 #include "experiments/report/report.h"
 
+#include <sys/stat.h>
+
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <fstream>
 #include <map>
 
@@ -34,6 +37,21 @@ std::string small_results() {
   return synthetic_header() + synthetic_rows(sweep);
 }
 
+Paths report_of(const fs::path& folder, const DrawingLimits& limits = {}) {
+  return write_report(read_results(folder), folder, limits);
+}
+
+// A gnuplot that is a shell script, found before any other while it lives.
+struct FakeGnuplot {
+  FakeGnuplot(const fs::path& folder, const std::string& script)
+      : path(folder.string() + ":/usr/bin:/bin") {
+    const fs::path fake = folder / "gnuplot";
+    std::ofstream(fake) << "#!/bin/sh\n" << script << "\n";
+    fs::permissions(fake, fs::perms::owner_all);
+  }
+  SearchPath path;
+};
+
 // What stands between < and > in a page, without its script.
 std::string tags_of(std::string page) {
   const std::size_t script = page.find("<script>");
@@ -63,7 +81,7 @@ std::map<std::string, std::string> all_files(const fs::path& folder) {
 TEST_CASE("a study becomes a page and pictures, the same bytes each time") {
   NEED_GNUPLOT()
   const ResultsFolder folder("study", synthetic_study());
-  const Paths paths = write_report(folder.path);
+  const Paths paths = report_of(folder.path);
   CHECK(paths.messages.empty());
   // Three general figures and three for each of two compressed optimizers, four files each.
   CHECK(paths.plots.size() == 9 * 4);
@@ -79,14 +97,14 @@ TEST_CASE("a study becomes a page and pictures, the same bytes each time") {
   CHECK(contains(page, "https://example.org/a &lt;b&gt;"));
 
   const ResultsFolder again("study_again", synthetic_study());
-  write_report(again.path);
+  report_of(again.path);
   CHECK((all_files(again.path) == first));
 }
 
 TEST_CASE("the page loads nothing") {
   NEED_GNUPLOT()
   const ResultsFolder folder("offline", small_results());
-  const std::string page = file_text(write_report(folder.path).page);
+  const std::string page = file_text(report_of(folder.path).page);
   const std::string tags = tags_of(page);
   CHECK_FALSE(contains(tags, "http:"));
   CHECK_FALSE(contains(tags, "https:"));
@@ -101,7 +119,7 @@ TEST_CASE("figures that are left out are told, and pictures of an earlier report
   const ResultsFolder folder("left_out", small_results());
   fs::create_directories(folder.path / "plots");
   std::ofstream(folder.path / "plots" / "freeze_onebit_lamb.png") << "old";
-  const Paths paths = write_report(folder.path);
+  const Paths paths = report_of(folder.path);
   CHECK_FALSE(fs::exists(folder.path / "plots" / "freeze_onebit_lamb.png"));
   // One batch, one freeze share, one bandwidth: three figures less.
   CHECK(paths.messages.size() == 3);
@@ -112,7 +130,7 @@ TEST_CASE("figures that are left out are told, and pictures of an earlier report
 TEST_CASE("without gnuplot the page and the sources of the figures still come out") {
   const ResultsFolder folder("no_gnuplot", small_results());
   const SearchPath none("/nonexistent");
-  const Paths paths = write_report(folder.path);
+  const Paths paths = report_of(folder.path);
   CHECK(contains(paths.messages.at(0), "apt install gnuplot-nox"));
   CHECK(fs::exists(folder.path / "plots" / "throughput.gp"));
   CHECK(fs::exists(folder.path / "plots" / "throughput.dat"));
@@ -122,15 +140,66 @@ TEST_CASE("without gnuplot the page and the sources of the figures still come ou
   CHECK(contains(page, "plots/throughput.gp and plots/throughput.dat"));
 }
 
-TEST_CASE("gnuplot failing is an error with its message") {
+TEST_CASE("gnuplot failing costs the picture, not the report, and its message is told") {
   const ResultsFolder folder("failing", small_results());
-  const fs::path fake = folder.path / "gnuplot";
-  std::ofstream(fake) << "#!/bin/sh\necho \"$2 line 3: no such terminal\" >&2\nexit 1\n";
-  fs::permissions(fake, fs::perms::owner_all);
-  const SearchPath first(folder.path.string() + ":/usr/bin:/bin");
-  CHECK_THROWS_WITH(write_report(folder.path),
-                    Catch::Contains("gnuplot failed on") &&
-                        Catch::Contains("throughput.gp line 3: no such terminal"));
+  // One picture fails half-way, with an escape byte in the message.
+  const FakeGnuplot fake(folder.path,
+                         "n=${2%.gp}; echo svg >$n.svg; echo png >$n.png\n"
+                         "case $n in throughput) printf '%s line 3:\\033[31m no such terminal\\n' "
+                         "$2 >&2; exit 1; esac");
+  const Paths paths = report_of(folder.path);
+  REQUIRE(paths.messages.size() == 4);
+  CHECK(contains(paths.messages[0], "no picture 'Throughput against GPUs': gnuplot failed on"));
+  CHECK(contains(paths.messages[0], "throughput.gp line 3: [31m no such terminal"));
+  CHECK_FALSE(fs::exists(folder.path / "plots" / "throughput.svg"));
+  CHECK(fs::exists(folder.path / "plots" / "efficiency.svg"));
+  CHECK(contains(file_text(paths.page), "Not drawn; its sources are plots/throughput.gp"));
+}
+
+TEST_CASE("a gnuplot that hangs is given up, once") {
+  const ResultsFolder folder("hanging", small_results());
+  const FakeGnuplot fake(folder.path, "trap '' TERM INT; echo >>../tried; exec sleep 60");
+  const auto start = std::chrono::steady_clock::now();
+  const Paths paths = report_of(folder.path, {.picture_s = 0.3});
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
+  CHECK(file_text(folder.path / "tried") == "\n");
+  CHECK(contains(paths.messages.at(0), "gnuplot did not end within 0.3 s on"));
+  CHECK(contains(file_text(paths.page), "Not drawn; its sources are"));
+}
+
+TEST_CASE("who asks for the drawing to stop does not wait for gnuplot, and gets no page") {
+  const ResultsFolder folder("stopped", small_results());
+  const FakeGnuplot fake(folder.path, "trap '' TERM INT; exec sleep 60");
+  const auto start = std::chrono::steady_clock::now();
+  const Paths paths = report_of(folder.path, {.stopped = [] { return true; }});
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
+  CHECK(paths.stopped);
+  CHECK_FALSE(fs::exists(folder.path / "report.html"));
+}
+
+TEST_CASE("a page of somebody else is not overwritten, one of an earlier report is") {
+  const ResultsFolder folder("foreign", small_results());
+  const SearchPath none("/nonexistent");
+  const fs::path page = folder.path / "report.html";
+  std::ofstream(page) << "<html><title>my thesis</title>";
+  CHECK_THROWS_WITH(report_of(folder.path), Catch::Contains("report.html: is no page of lambcast"));
+  CHECK(file_text(page) == "<html><title>my thesis</title>");
+  CHECK_FALSE(fs::exists(folder.path / "plots"));
+  fs::remove(page);
+  report_of(folder.path);
+  CHECK_NOTHROW(report_of(folder.path));
+  CHECK_FALSE(fs::exists(folder.path / "report.html.part"));
+}
+
+TEST_CASE("results and manifests that are pipes are refused, not waited for") {
+  const ResultsFolder folder("pipe", small_results());
+  fs::remove(folder.path / "manifest.json");
+  REQUIRE(mkfifo((folder.path / "manifest.json").c_str(), 0600) == 0);
+  CHECK_THROWS_WITH(report_of(folder.path), Catch::Contains("manifest.json: is no regular file"));
+  fs::remove(folder.path / "results.csv");
+  REQUIRE(mkfifo((folder.path / "results.csv").c_str(), 0600) == 0);
+  CHECK_THROWS_WITH(report_of(folder.path),
+                    Catch::Contains("results.csv: cannot be read: it is no"));
 }
 
 TEST_CASE("hostile names are drawn, not run") {
@@ -141,22 +210,39 @@ TEST_CASE("hostile names are drawn, not run") {
                        .gpus = {8, 16},
                        .global_batches = {8192}};
   const ResultsFolder folder("hostile", synthetic_header() + synthetic_rows(sweep));
-  const Paths paths = write_report(folder.path);
+  const Paths paths = report_of(folder.path);
   CHECK_FALSE(fs::exists(folder.path / "plots" / "ran"));
   CHECK(contains(file_text(folder.path / "plots" / "throughput.svg"), "touch ran"));
 }
 
+TEST_CASE("names that gnuplot and SVG cannot take as they stand are drawn") {
+  NEED_GNUPLOT()
+  SyntheticSweep sweep{.model = "m'''n]]>o",
+                       .clusters = {{"'''c\x1b[31m\xff", 4, 10}},
+                       .optimizers = {"lamb", "onebit_''']]>"},
+                       .gpus = {8, 16},
+                       .global_batches = {8192}};
+  const ResultsFolder folder("quotes", synthetic_header() + synthetic_rows(sweep));
+  const Paths paths = report_of(folder.path);
+  for (const std::string& message : paths.messages) CHECK_FALSE(contains(message, "no picture"));
+  const std::string svg = file_text(folder.path / "plots" / "throughput.svg");
+  CHECK(contains(svg, "m'''n]] >o"));
+  CHECK_FALSE(contains(svg, "]]>"));
+  CHECK(contains(svg, "'''c [31m\uFFFD"));
+  CHECK_FALSE(contains(file_text(paths.page), "\x1b"));
+}
+
 TEST_CASE("bad results folders are refused by name") {
   const ResultsFolder folder("bad", "model,cluster\nbert,box\n");
-  CHECK_THROWS_WITH(write_report(folder.path),
+  CHECK_THROWS_WITH(report_of(folder.path),
                     Catch::Contains("results.csv") && Catch::Contains("has no column"));
-  CHECK_THROWS_WITH(write_report(folder.path / "absent"),
+  CHECK_THROWS_WITH(report_of(folder.path / "absent"),
                     Catch::Contains("results.csv: cannot be read"));
   std::string results = small_results();
   const std::size_t gpus = results.find(",8,64,");
   results.replace(gpus, 3, ",x,");
   std::ofstream(folder.path / "results.csv") << results;
-  CHECK_THROWS_WITH(write_report(folder.path),
+  CHECK_THROWS_WITH(report_of(folder.path),
                     Catch::Contains("results.csv:2: gpus") && Catch::Contains("not a finite"));
 }
 
@@ -172,7 +258,7 @@ TEST_CASE("a manifest may be missing, and so may the columns that were added lat
   const ResultsFolder folder("older", older);
   fs::remove(folder.path / "manifest.json");
   const SearchPath none("/nonexistent");
-  const Paths paths = write_report(folder.path);
+  const Paths paths = report_of(folder.path);
   CHECK(contains(file_text(paths.page), "There is no manifest.json beside results.csv."));
   CHECK(contains(file_text(folder.path / "plots" / "throughput.dat"), "# box\n"));
 }

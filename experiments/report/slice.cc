@@ -6,22 +6,29 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "sim/base/csv.h"
 
 namespace lambcast::report {
 namespace {
 
-// The most common text among `points`; the first in the file wins a tie.
-template <typename Text>
-std::string most_common(const Points& points, const Text& text) {
-  std::map<std::string, std::size_t> count;
-  for (const Point* p : points) ++count[text(*p)];
-  std::string best;
+// A number as a key: NaN, which equals nothing, as 0, which no row that ran has.
+double or_zero(double value) { return std::isnan(value) ? 0 : value; }
+
+// The first point with the most common key among `points`; the first in the file wins a tie.
+template <typename Key>
+const Point* usual(const Points& points, const Key& key) {
+  std::unordered_map<std::decay_t<decltype(key(*points[0]))>, std::size_t> count;
+  for (const Point* p : points) ++count[key(*p)];
+  const Point* best = nullptr;
   std::size_t most = 0;
   for (const Point* p : points) {
-    const std::size_t n = count[text(*p)];
+    const std::size_t n = count[key(*p)];
     if (n > most) {
       most = n;
-      best = text(*p);
+      best = p;
     }
   }
   return best;
@@ -38,19 +45,23 @@ void state_kept(Slice& slice, std::size_t rows_before, const std::string& fact) 
   if (slice.points.size() < rows_before) slice.folded.push_back(fact);
 }
 
-template <typename Text>
-void keep_most_common_text(Slice& slice, std::string_view label, const Text& text) {
-  const std::string best = most_common(slice.points, text);
+// `text` is what is said of the key; an empty one is not stated.
+template <typename Key, typename Text>
+void keep_most_common_key(Slice& slice, std::string_view label, const Key& key, const Text& text) {
+  const Point* best = usual(slice.points, key);
+  if (!best) return;
   const std::size_t before = slice.points.size();
-  keep_if(slice, [&](const Point& p) { return text(p) == best; });
-  if (!best.empty()) state_kept(slice, before, labelled(label, best));
+  keep_if(slice, [&](const Point& p) { return key(p) == key(*best); });
+  if (const std::string said = text(*best); !said.empty())
+    state_kept(slice, before, labelled(label, said));
 }
 
 std::string usual_backend(const Points& points) {
   for (const Point* p : points) {
     if (p->backend == "nccl") return "nccl";
   }
-  return most_common(points, [](const Point& p) { return p.backend; });
+  const Point* most = usual(points, [](const Point& p) { return p.backend; });
+  return most ? most->backend.text() : std::string();
 }
 
 void state_batch(Slice& slice, const std::string& batch) {
@@ -61,7 +72,7 @@ void state_batch(Slice& slice, const std::string& batch) {
 // What a sweep may vary and no figure shows.
 struct Axis {
   const char* label;
-  std::string Point::*field;
+  Name Point::*field;
 };
 constexpr Axis axes[] = {{"kernel costs", &Point::kernels},
                          {"device", &Point::device},
@@ -83,16 +94,30 @@ Points select(const Points& points, const std::function<bool(const Point&)>& wan
   return kept;
 }
 
+Points of_cluster(const Points& points, const std::string& cluster) {
+  return select(points, [&](const Point& p) { return p.cluster == cluster; });
+}
+
+bool any_cluster(const Points& points, const std::function<bool(const Points&)>& holds) {
+  for (const std::string& cluster : names(points, &Point::cluster)) {
+    if (holds(of_cluster(points, cluster))) return true;
+  }
+  return false;
+}
+
 void keep_if(Slice& slice, const std::function<bool(const Point&)>& wanted) {
   slice.points = select(slice.points, wanted);
 }
 
-void keep_most_common(Slice& slice, std::string_view label, std::string Point::*field) {
-  keep_most_common_text(slice, label, [field](const Point& p) { return p.*field; });
+void keep_most_common(Slice& slice, std::string_view label, Name Point::*field) {
+  const auto key = [field](const Point& p) { return p.*field; };
+  keep_most_common_key(slice, label, key, [&](const Point& p) { return key(p).text(); });
 }
 
 void keep_most_common(Slice& slice, std::string_view label, double Point::*field) {
-  keep_most_common_text(slice, label, [field](const Point& p) { return csv::number(p.*field); });
+  keep_most_common_key(
+      slice, label, [field](const Point& p) { return or_zero(p.*field); },
+      [field](const Point& p) { return csv::number(p.*field); });
 }
 
 Slice settled(const std::vector<Point>& points) {
@@ -113,44 +138,45 @@ Slice settled(const std::vector<Point>& points) {
   return slice;
 }
 
-void keep_usual(Slice& slice, std::string_view label, std::string Point::*field) {
-  const auto text = [field](const Point& p) { return p.*field; };
-  std::map<std::pair<std::string, std::string>, std::string> usual;  // by cluster and optimizer
-  for (const std::string& cluster : names(slice.points, &Point::cluster)) {
-    const Points there = select(slice.points, [&](const Point& p) { return p.cluster == cluster; });
-    const std::string common = most_common(there, text);
-    for (const std::string& optimizer : names(there, &Point::optimizer)) {
-      const Points own = select(there, [&](const Point& p) { return p.optimizer == optimizer; });
+void keep_usual(Slice& slice, std::string_view label, Name Point::*field) {
+  const auto value = [field](const Point& p) { return p.*field; };
+  std::unordered_map<Name, Points> there;
+  for (const Point* p : slice.points) there[p->cluster].push_back(p);
+  std::unordered_map<Name, std::unordered_map<Name, Name>> wanted;  // by cluster and optimizer
+  for (const auto& [cluster, points] : there) {
+    const Name common = value(*usual(points, value));
+    std::unordered_map<Name, Points> of_optimizer;
+    for (const Point* p : points) of_optimizer[p->optimizer].push_back(p);
+    for (const auto& [optimizer, own] : of_optimizer) {
       const bool has_common =
-          std::any_of(own.begin(), own.end(), [&](const Point* p) { return text(*p) == common; });
-      usual[{cluster, optimizer}] = has_common ? common : most_common(own, text);
+          std::any_of(own.begin(), own.end(), [&](const Point* p) { return value(*p) == common; });
+      wanted[cluster][optimizer] = has_common ? common : value(*usual(own, value));
     }
   }
   const std::size_t before = slice.points.size();
-  keep_if(slice, [&](const Point& p) { return text(p) == usual.at({p.cluster, p.optimizer}); });
+  keep_if(slice, [&](const Point& p) { return value(p) == wanted.at(p.cluster).at(p.optimizer); });
   std::vector<std::string> kept = names(slice.points, field);
   if (kept.size() > 1) std::erase(kept, "");
   state_kept(slice, before, labelled(label, fmt::format("{}", fmt::join(kept, " or "))));
 }
 
 void keep_usual_gpus_per_node(Slice& slice) {
-  const auto text = [](const Point& p) { return csv::number(p.gpus_per_node); };
-  std::map<std::string, double> usual;  // by cluster, where a run takes more than one node
-  for (const std::string& cluster : names(slice.points, &Point::cluster)) {
-    const Points whole =
-        select(slice.points, [&](const Point& p) { return p.cluster == cluster && p.nodes > 1; });
-    const std::string common = most_common(whole, text);
-    for (const Point* p : whole)
-      if (text(*p) == common && !common.empty()) usual[cluster] = p->gpus_per_node;
+  std::unordered_map<Name, Points> whole;  // by cluster, where a run takes more than one node
+  for (const Point* p : slice.points)
+    if (p->nodes > 1) whole[p->cluster].push_back(p);
+  std::unordered_map<Name, double> wanted;
+  for (const auto& [cluster, points] : whole) {
+    const Point* common = usual(points, [](const Point& p) { return or_zero(p.gpus_per_node); });
+    if (!std::isnan(common->gpus_per_node)) wanted[cluster] = common->gpus_per_node;
   }
   const std::size_t before = slice.points.size();
   keep_if(slice, [&](const Point& p) {
-    const auto most = usual.find(p.cluster);
-    return most == usual.end() || p.gpus_per_node == std::min(most->second, p.gpus);
+    const auto most = wanted.find(p.cluster);
+    return most == wanted.end() || p.gpus_per_node == std::min(most->second, p.gpus);
   });
   if (slice.points.size() == before) return;
   std::set<std::string> kept;
-  for (const auto& [cluster, most] : usual) kept.insert(csv::number(most));
+  for (const auto& [cluster, most] : wanted) kept.insert(csv::number(most));
   state_kept(slice, before, fmt::format("{} GPUs per node", fmt::join(kept, " or ")));
 }
 
@@ -185,13 +211,12 @@ void keep_published_freeze(Slice& slice) {
 }
 
 void keep_usual_nic(Slice& slice) {
-  std::map<std::string, std::string> usual;
-  const auto nic = [](const Point& p) { return csv::number(p.nic_Gbps); };
-  for (const std::string& cluster : names(slice.points, &Point::cluster)) {
-    usual[cluster] = most_common(
-        select(slice.points, [&](const Point& p) { return p.cluster == cluster; }), nic);
-  }
-  keep_if(slice, [&](const Point& p) { return nic(p) == usual.at(p.cluster); });
+  const auto nic = [](const Point& p) { return or_zero(p.nic_Gbps); };
+  std::unordered_map<Name, Points> there;
+  for (const Point* p : slice.points) there[p->cluster].push_back(p);
+  std::unordered_map<Name, double> wanted;
+  for (const auto& [cluster, points] : there) wanted[cluster] = nic(*usual(points, nic));
+  keep_if(slice, [&](const Point& p) { return nic(p) == wanted.at(p.cluster); });
 }
 
 bool keep_batch(Slice& slice, const std::function<bool(const Points&)>& enough) {
@@ -210,7 +235,7 @@ bool keep_batch(Slice& slice, const std::function<bool(const Points&)>& enough) 
   };
   Points rest = slice.points;
   while (!rest.empty()) {
-    const std::string best = most_common(rest, local);
+    const std::string best = local(*usual(rest, local));
     const Points kept = select(slice.points, [&](const Point& p) { return local(p) == best; });
     if (enough(kept)) {
       slice.points = kept;
@@ -220,6 +245,16 @@ bool keep_batch(Slice& slice, const std::function<bool(const Points&)>& enough) 
     rest = select(rest, [&](const Point& p) { return local(p) != best; });
   }
   return false;
+}
+
+bool keep_batch_and_steps(Slice& slice, const std::function<bool(const Points&)>& enough) {
+  const bool kept = keep_batch(slice, [&](const Points& some) {
+    Slice runs{some, {}, {}, {}};
+    keep_most_common(runs, "steps", &Point::steps);
+    return enough(runs.points);
+  });
+  if (kept) keep_most_common(slice, "steps", &Point::steps);
+  return kept;
 }
 
 void keep_fastest(Slice& slice, const std::function<std::string(const Point&)>& coordinates) {
@@ -241,7 +276,7 @@ void keep_fastest(Slice& slice, const std::function<std::string(const Point&)>& 
           std::pair{"micro_batch", &Point::micro_batch},
           std::pair{"grad_accum", &Point::grad_accum},
           std::pair{"freeze_step", &Point::freeze_step}, std::pair{"steps", &Point::steps}}) {
-      if (csv::number(best.*field) != csv::number(p->*field)) differing.insert(name);
+      if (or_zero(best.*field) != or_zero(p->*field)) differing.insert(name);
     }
   }
   keep_if(slice, [&](const Point& p) { return fastest.at(coordinates(p)) == &p; });
@@ -259,10 +294,11 @@ std::vector<double> values(const Points& points, double Point::*field) {
   return {found.begin(), found.end()};
 }
 
-std::vector<std::string> names(const Points& points, std::string Point::*field) {
+std::vector<std::string> names(const Points& points, Name Point::*field) {
   std::vector<std::string> found;
+  std::unordered_set<Name> known;
   for (const Point* p : points) {
-    if (std::find(found.begin(), found.end(), p->*field) == found.end()) found.push_back(p->*field);
+    if (known.insert(p->*field).second) found.push_back(p->*field);
   }
   return found;
 }
@@ -278,7 +314,7 @@ std::vector<std::string> apart(const Point& point, const std::vector<Point>& poi
   }
   const bool other_nodes = std::any_of(points.begin(), points.end(), [&](const Point& p) {
     return p.cluster == point.cluster && p.gpus == point.gpus &&
-           csv::number(p.gpus_per_node) != csv::number(point.gpus_per_node);
+           or_zero(p.gpus_per_node) != or_zero(point.gpus_per_node);
   });
   if (other_nodes) said.push_back(fmt::format("{} GPUs per node", point.gpus_per_node));
   return said;

@@ -33,12 +33,12 @@ void keep_if(Slice& slice, const std::function<bool(const Point&)>& wanted);
 
 // Keeps the rows with the most common value of `field`; the first in the file wins a tie. NaN and
 // empty count as a value, but are not stated.
-void keep_most_common(Slice& slice, std::string_view label, std::string Point::*field);
+void keep_most_common(Slice& slice, std::string_view label, Name Point::*field);
 void keep_most_common(Slice& slice, std::string_view label, double Point::*field);
 
 // Per cluster keeps the most common value of `field`; an optimizer that never ran with it there
 // keeps its own most common one, since stacks run kernels of their own for some optimizers.
-void keep_usual(Slice& slice, std::string_view label, std::string Point::*field);
+void keep_usual(Slice& slice, std::string_view label, Name Point::*field);
 
 // Per cluster keeps one number of GPUs used of each node. One node may hold fewer GPUs than that.
 void keep_usual_gpus_per_node(Slice& slice);
@@ -59,12 +59,17 @@ void keep_usual_nic(Slice& slice);
 // where neither does.
 bool keep_batch(Slice& slice, const std::function<bool(const Points&)>& enough);
 
+// The same, keeping the most common number of steps of that batch, for which `enough` is to hold.
+bool keep_batch_and_steps(Slice& slice, const std::function<bool(const Points&)>& enough);
+
 // Of rows with the same `coordinates` keeps the fastest, and says in what they differed.
 void keep_fastest(Slice& slice, const std::function<std::string(const Point&)>& coordinates);
 
+Points of_cluster(const Points& points, const std::string& cluster);
+bool any_cluster(const Points& points, const std::function<bool(const Points&)>& holds);
 Points select(const Points& points, const std::function<bool(const Point&)>& wanted);
-std::vector<double> values(const Points& points, double Point::*field);           // ascending
-std::vector<std::string> names(const Points& points, std::string Point::*field);  // as in the file
+std::vector<double> values(const Points& points, double Point::*field);    // ascending
+std::vector<std::string> names(const Points& points, Name Point::*field);  // as in the file
 
 // What tells `point` apart among `points` beside model, cluster, optimizer, batch and backend:
 // "precision fp16", "cluster.node.gpu_link=25GB/s".

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "experiments/report/gnuplot.h"
 
@@ -99,8 +101,26 @@ std::string panel(const SpeedupMap& map, std::size_t block, const std::string& n
 
 }  // namespace
 
+bool scan_possible(const Points& points) {
+  std::unordered_map<double, std::unordered_set<double>> bandwidths;  // by GPU count
+  for (const Point* p : points) {
+    if (!std::isnan(p->nic_Gbps)) bandwidths[p->gpus].insert(p->nic_Gbps);
+  }
+  return std::any_of(bandwidths.begin(), bandwidths.end(),
+                     [](const auto& scan) { return scan.second.size() > 1; });
+}
+
 bool map_possible(const Points& points) {
-  return values(points, &Point::nic_Gbps).size() > 1 && values(points, &Point::gpus).size() > 1;
+  return scan_possible(points) && values(points, &Point::gpus).size() > 1;
+}
+
+std::size_t largest_scan(const SpeedupMap& map) {
+  for (std::size_t row = map.gpus.size(); row-- > 0;) {
+    const auto& speedup = map.speedup[row];
+    if (std::count_if(speedup.begin(), speedup.end(), [](double s) { return !std::isnan(s); }) > 1)
+      return row;
+  }
+  return map.gpus.size();
 }
 
 SpeedupMap speedup_map(const Points& points, std::string title) {

@@ -19,8 +19,13 @@ struct SpeedupMap {
 // Of compressed points of one optimizer and cluster, one per bandwidth and GPU count.
 SpeedupMap speedup_map(const Points& points, std::string title);
 
-// At least two bandwidths and two GPU counts.
+// Two or more bandwidths at one GPU count; for a map also two or more GPU counts.
+bool scan_possible(const Points& points);
 bool map_possible(const Points& points);
+
+// The scan at the largest GPU count that has one: a row of the map with two or more values; as many
+// as map.gpus where there is none.
+std::size_t largest_scan(const SpeedupMap& map);
 
 // A piece of the break-even line, in Gbit/s and GPUs.
 struct Segment {

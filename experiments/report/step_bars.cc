@@ -16,11 +16,11 @@ namespace {
 constexpr int width = 820, panel_px = 335;
 constexpr std::size_t first_part_column = 6;
 
-std::string stage_label(const Point& point, const std::string& stage) {
-  if (stage == "uniform") return display_name(point.optimizer);
+std::string stage_label(const Point& point, std::string_view stage) {
+  if (stage == "uniform") return display_name(point.optimizer.text());
   if (stage == "warmup") return "warm-up";
   if (stage == "compression") return "compressed";
-  return stage;
+  return std::string(stage);
 }
 
 Bar bar_of(const Point& point, const Stage& stage) {

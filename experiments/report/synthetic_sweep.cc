@@ -186,6 +186,10 @@ std::string synthetic_study() {
   return text + synthetic_rows(scan);
 }
 
+Results results_of(const std::string& text) {
+  return read_results(csv::Reader::of_text(text, "results.csv"));
+}
+
 ResultsFolder::ResultsFolder(const std::string& name, const std::string& text)
     : path(std::filesystem::temp_directory_path() /
            fmt::format("lambcast_report_{}_{}", name, getpid())) {

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "experiments/report/results.h"
+
 namespace lambcast::report {
 
 struct SyntheticCluster {
@@ -36,6 +38,9 @@ std::string synthetic_rows(const SyntheticSweep& sweep);
 
 // The shape of the default study: the sweep above over two clusters, and a scan of NIC bandwidth.
 std::string synthetic_study();
+
+// `text` as what a report reads.
+Results results_of(const std::string& text);
 
 // A fresh folder with `text` as results.csv and a small manifest.json; gone with the object.
 struct ResultsFolder {

@@ -15,6 +15,12 @@ struct Reason {
   std::size_t count = 0;
 };
 
+// A run that compresses from its first step on has no variance to freeze, and one that warms up for
+// more than half of its steps is hardly a compressed one. Both stand in the figures over
+// freeze_step but are no advice: counts, best, worst and spreads leave them out, and the verdict
+// says how many. The published run warms up for 17 % (published_freeze_share in slice.h).
+inline constexpr double longest_warmup_share = 0.5;
+
 // Spread of the whole-run speed-up over the rows of one optimizer on one cluster.
 struct Spread {
   std::string cluster, optimizer, baseline;
@@ -25,8 +31,9 @@ struct Spread {
 // Points into the points that it was made of.
 struct Verdict {
   std::size_t points = 0, ran = 0;
-  std::vector<Reason> reasons;           // the most frequent first
-  std::size_t compared = 0, faster = 0;  // rows with a baseline; of them, with a speed-up over 1
+  std::vector<Reason> reasons;  // the most frequent first
+  // Rows with a baseline that are judged; of them, with a speed-up over 1; those that are not.
+  std::size_t compared = 0, faster = 0, no_warmup = 0, long_warmup = 0;
   const Point* best = nullptr;
   const Point* worst = nullptr;
   std::vector<std::string> best_apart, worst_apart;  // what tells them apart, as "precision fp16"

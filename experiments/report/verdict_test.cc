@@ -63,6 +63,42 @@ TEST_CASE("break-even outside the scan is said as such") {
   CHECK(contains(words(verdict_of(points)), "so no break-even bandwidth"));
 }
 
+TEST_CASE("break-even is found in a scan at one GPU count, the largest that has one") {
+  // From 4 at 1 Gbit/s to 1/4 at 100 Gbit/s: 1 at 10 Gbit/s.
+  std::vector<Point> points = {compared(1, 8, 4), compared(100, 8, 0.25)};
+  CHECK(contains(words(verdict_of(points)), "pays below 10 Gbit/s on box (8 GPUs)"));
+  points.push_back(compared(100, 16, 0.1));  // no scan
+  CHECK(contains(words(verdict_of(points)), "pays below 10 Gbit/s on box (8 GPUs)"));
+}
+
+TEST_CASE("runs without warm-up, and those that mostly warm up, are left out, and it is said") {
+  std::vector<Point> points(6, compared(10, 8, 1.5));
+  points[0].speedup = 9;
+  points[0].freeze_step = 0;
+  points[1].speedup = 8;
+  points[1].freeze_step = 1;
+  points[2].speedup = 0.1;
+  points[2].freeze_step = 501;
+  points[3].speedup = 2;
+  points[3].freeze_step = 500;
+  points[4].speedup = 1.2;
+  points[4].freeze_step = 2;
+  points[5].freeze_step = absent;  // an optimizer without one
+  const Verdict verdict = verdict_of(points);
+  const std::string text = words(verdict);
+  CHECK(contains(text, "faster in 3 of 3 compared points"));
+  CHECK(contains(text, "Best: 2.00x"));
+  CHECK(contains(text, "Worst: 1.20x"));
+  CHECK(contains(text, "2 without warm-up (freeze_step 0 or 1)"));
+  CHECK(contains(text, "1 that warm up for more than 50 % of their steps"));
+  REQUIRE(verdict.spreads.size() == 1);
+  CHECK(verdict.spreads[0].median == 1.5);
+  CHECK(verdict.spreads[0].count == 3);
+  points.resize(2);
+  CHECK(contains(words(verdict_of(points)), "Left out"));
+  CHECK_FALSE(contains(words(verdict_of(points)), "Best"));
+}
+
 TEST_CASE("reasons that differ in their numbers alone are counted together") {
   std::vector<Point> points(5, compared(1, 8, 2));
   points[0].status = "infeasible: needs 17.5 GiB of 16 GiB";
@@ -88,8 +124,7 @@ TEST_CASE("the summary lists the spread of speed-ups by cluster and optimizer") 
                              .optimizers = {"lamb", "onebit_lamb"},
                              .gpus = {8, 16},
                              .global_batches = {8192}};
-  const std::string text =
-      summary_text(lambcast::csv::parse(synthetic_header() + synthetic_rows(sweep), "results.csv"));
+  const std::string text = summary_text(results_of(synthetic_header() + synthetic_rows(sweep)));
   CHECK(contains(text, "Of 4 points 4 ran."));
   CHECK(contains(text,
                  "\n  cluster  optimizer          points   least  median    most\n"

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <limits>
 
-#include "sim/base/csv.h"
 #include "sim/base/error.h"
+#include "sim/base/printable.h"
 #include "sim/base/units.h"
 
 namespace lambcast {
@@ -60,25 +60,13 @@ TEST_CASE("errors: unknown words get a guess only when it is close") {
   CHECK(closest("LAMB", names) == "lamb");
 }
 
-TEST_CASE("csv: fields survive a round trip") {
-  const csv::Table table =
-      csv::parse("# source: here\na,\"b,c\"\n1.5,\"x \"\"y\"\"\nz\"\n", "t.csv");
-  CHECK(table.comments.size() == 1);
-  CHECK(table.header == std::vector<std::string>{"a", "b,c"});
-  CHECK(table.number(0, "a") == 1.5);
-  CHECK(table.text(0, "b,c") == "x \"y\"\nz");
-  CHECK(csv::row({"1.5", "x \"y\"\nz"}) == "1.5,\"x \"\"y\"\"\nz\"");
-  CHECK(csv::number(0.1) == "0.1");
-  CHECK(csv::number(std::nan("")).empty());
-}
-
-TEST_CASE("csv: a broken file names its line") {
-  CHECK_THROWS_WITH(csv::parse("a,b\n1\n", "t.csv"), Contains("t.csv:2: has 1 fields"));
-  CHECK_THROWS_WITH(csv::parse("a,b\n1,\"2\n", "t.csv"), Contains("never closed"));
-  CHECK_THROWS_WITH(csv::parse("", "t.csv"), Contains("no header"));
-  const csv::Table table = csv::parse("a\n1x\n", "t.csv");
-  CHECK_THROWS_WITH(table.number(0, "a"), Contains("t.csv:2: a: '1x' is not a finite number"));
-  CHECK_THROWS_WITH(table.number(0, "c"), Contains("no column 'c'") && Contains("allowed: a"));
+TEST_CASE("printable text is one line of UTF-8 that steers no terminal") {
+  CHECK(printable("a\x1b[31mb\x7f\n\tc\r") == "a [31mb   c ");
+  CHECK(printable("\xc2\x9b"
+                  "31m é ✓ 😀") == " 31m é ✓ 😀");
+  // Stray and missing continuation bytes, overlong forms, surrogates, above the last code point.
+  CHECK(printable("\x80|\xc3|\xc0\xaf|\xed\xa0\x80|\xf5\x80\x80\x80|\xe2\x82") ==
+        "\uFFFD|\uFFFD|\uFFFD\uFFFD|\uFFFD\uFFFD\uFFFD|\uFFFD\uFFFD\uFFFD\uFFFD|\uFFFD\uFFFD");
 }
 
 }  // namespace

@@ -5,55 +5,49 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <utility>
 
+#include "sim/base/csv_reader.h"
 #include "sim/base/error.h"
 
 namespace lambcast::csv {
 namespace {
 
-// Reads one record from `text` at `position`, moving past its line end and counting lines.
-std::vector<std::string> read_record(std::string_view text, std::size_t& position, int& line,
-                                     std::string_view name) {
-  std::vector<std::string> fields(1);
-  const int first_line = line;
-  bool quoted = false;
-  while (position < text.size()) {
-    const char c = text[position++];
-    if (c == '\n') ++line;
-    if (quoted) {
-      if (c != '"') {
-        fields.back() += c;
-      } else if (position < text.size() && text[position] == '"') {
-        fields.back() += text[position++];
-      } else {
-        quoted = false;
-      }
-    } else if (c == '"' && fields.back().empty()) {
-      quoted = true;
-    } else if (c == ',') {
-      fields.emplace_back();
-    } else if (c == '\n') {
-      return fields;
-    } else if (c != '\r') {
-      fields.back() += c;
-    }
+// What spreadsheets take as the start of a formula (OWASP, "CSV Injection").
+constexpr std::string_view formula_starts = "=+-@\t\r";
+
+// A sign on its own is none.
+bool starts_formula(std::string_view text) {
+  return text.size() > 1 && formula_starts.find(text.front()) != std::string_view::npos;
+}
+
+bool is_number(std::string_view text) {
+  double value = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return status != std::errc::invalid_argument && end == text.data() + text.size();
+}
+
+std::string in_quotes(std::string_view text) {
+  std::string all = "\"";
+  for (const char c : text) {
+    if (c == '"') all += '"';
+    all += c;
   }
-  if (quoted) fail_input({std::string(name), first_line, {}}, "a quoted field is never closed");
-  ++line;
-  return fields;
+  return all + '"';
 }
 
 }  // namespace
 
+bool is_guarded(std::string_view text) {
+  if (!text.starts_with('\'')) return false;
+  text.remove_prefix(std::min(text.find_first_not_of('\''), text.size()));
+  return starts_formula(text) && !is_number(text);
+}
+
 std::string field(std::string_view text) {
+  if ((starts_formula(text) && !is_number(text)) || is_guarded(text))
+    return in_quotes(fmt::format("'{}", text));
   if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"') quoted += '"';
-    quoted += c;
-  }
-  return quoted + '"';
+  return in_quotes(text);
 }
 
 std::string number(double value) {
@@ -99,34 +93,17 @@ double Table::number(std::size_t row, std::string_view title) const {
 }
 
 Table parse(std::string_view text, std::string_view name) {
+  Reader reader = Reader::of_text(text, std::string(name));
   Table table;
   table.name = name;
-  std::size_t position = 0;
-  int line = 1;
-  while (position < text.size()) {
-    const int row_line = line;
-    if (table.header.empty() && text[position] == '#') {
-      const std::size_t end = std::min(text.find('\n', position), text.size());
-      table.comments.emplace_back(text.substr(position, end - position));
-      position = std::min(end + 1, text.size());
-      ++line;
-      continue;
-    }
-    std::vector<std::string> fields = read_record(text, position, line, name);
-    if (fields.size() == 1 && fields[0].empty()) continue;
-    if (table.header.empty()) {
-      table.header = std::move(fields);
-      continue;
-    }
-    if (fields.size() != table.header.size()) {
-      fail_input(
-          {std::string(name), row_line, {}},
-          fmt::format("has {} fields where the header has {}", fields.size(), table.header.size()));
-    }
-    table.rows.push_back(std::move(fields));
-    table.lines.push_back(row_line);
+  table.comments = reader.comments();
+  table.header = reader.header();
+  while (reader.next()) {
+    std::vector<std::string>& row = table.rows.emplace_back();
+    row.reserve(table.header.size());
+    for (std::size_t i = 0; i < table.header.size(); ++i) row.emplace_back(reader.text(i));
+    table.lines.push_back(reader.line());
   }
-  if (table.header.empty()) fail_input({std::string(name), 0, {}}, "has no header row");
   return table;
 }
 

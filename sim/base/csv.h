@@ -1,5 +1,10 @@
 // RFC 4180 comma-separated values: one header row, '.' as decimal, full round-trip precision, no
 // comment lines. Sweeps append row by row, so that a killed run keeps what it finished.
+//
+// Spreadsheets run a cell that begins with = + - @ (or a tab or a carriage return) as a formula,
+// and names come from anybody's files. Such a text, unless it is a number, is written with an
+// apostrophe before it, as is a text that begins with apostrophes and goes on like that; `parse`
+// and csv_reader.h take the apostrophe off again, so that every text survives the round trip.
 #pragma once
 
 #include <string>
@@ -8,8 +13,11 @@
 
 namespace lambcast::csv {
 
-// Quotes a field where RFC 4180 asks for it.
+// Quotes a field where RFC 4180 asks for it, and guards it against spreadsheets.
 std::string field(std::string_view text);
+
+// Whether a field as it stands in a file has the apostrophe of a guarded text.
+bool is_guarded(std::string_view text);
 
 // The shortest decimal text that reads back as exactly `value`; empty for NaN, which in our files
 // means "does not apply".

@@ -10,6 +10,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "sim/base/printable.h"
+
 namespace lambcast {
 
 struct Table::Document {
@@ -69,8 +71,18 @@ struct Reader<double> {
 template <>
 struct Reader<std::string> {
   static std::string read(const toml::node& node, const Where& where) {
-    if (const auto value = node.value_exact<std::string>()) return *value;
-    fail_input(where, "is not a string", "text in quotes");
+    const auto value = node.value_exact<std::string>();
+    if (!value) fail_input(where, "is not a string", "text in quotes");
+    check_characters(*value, where);
+    return *value;
+  }
+
+  // Names and sources reach terminals as they stand. Long ones may have lines.
+  static void check_characters(std::string text, const Where& where) {
+    std::erase_if(text, [](char c) { return c == '\n' || c == '\r' || c == '\t'; });
+    if (printable(text) != text)
+      fail_input(where, fmt::format("'{}' has control characters", printable(text)),
+                 "letters, signs, spaces and line ends");
   }
 };
 

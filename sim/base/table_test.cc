@@ -34,6 +34,14 @@ TEST_CASE("table: values carry their evidence") {
   CHECK_NOTHROW(root.finish());
 }
 
+TEST_CASE("table: a name that would steer a terminal is refused, and told without doing so") {
+  const Table root =
+      Table::parse("name = \"a\\u001b[31mb\"\nsource = \"\"\"one\r\n\ttwo\"\"\"\n", "c.toml");
+  CHECK_THROWS_WITH(root.get<std::string>("name"),
+                    Contains("c.toml:1: name: 'a [31mb' has control characters"));
+  CHECK_NOTHROW(root.get<std::string>("source"));
+}
+
 TEST_CASE("table: what nobody asked for is refused with a guess") {
   const Table root = Table::parse("[nic]\nbandwith = \"1 GB/s\"\n", "c.toml");
   const Table nic = root.table("nic");

@@ -1,0 +1,171 @@
+#include "experiments/report/results.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <iterator>
+#include <optional>
+
+#include "sim/base/error.h"
+#include "sim/base/printable.h"
+
+namespace lambcast::report {
+namespace {
+
+// Beyond any cluster and any run, and small enough for figures to multiply.
+constexpr double largest = 1e18;
+
+struct TextField {
+  const char* title;
+  Name Point::*field;
+  bool late =
+      false;  // stands after `cost_source`, the end of the promised order: older files lack it
+};
+constexpr TextField text_fields[] = {{"model", &Point::model},
+                                     {"cluster", &Point::cluster},
+                                     {"optimizer", &Point::optimizer},
+                                     {"backend", &Point::backend},
+                                     {"baseline_optimizer", &Point::baseline},
+                                     {"status", &Point::status},
+                                     {"cost_source", &Point::cost_source},
+                                     {"cuda_aware", &Point::cuda_aware, true},
+                                     {"kernels", &Point::kernels, true},
+                                     {"network", &Point::network, true},
+                                     {"device", &Point::device, true},
+                                     {"precision", &Point::precision, true},
+                                     {"zero_stage", &Point::zero_stage, true},
+                                     {"overlap", &Point::overlap, true},
+                                     {"symmetry", &Point::symmetry, true},
+                                     {"settings", &Point::settings, true}};
+
+struct NumberField {
+  const char* title;
+  double Point::*field;
+  bool late = false;
+};
+constexpr NumberField number_fields[] = {{"nodes", &Point::nodes},
+                                         {"gpus", &Point::gpus},
+                                         {"micro_batch", &Point::micro_batch},
+                                         {"grad_accum", &Point::grad_accum},
+                                         {"global_batch", &Point::global_batch},
+                                         {"seq_len", &Point::seq_len},
+                                         {"steps", &Point::steps},
+                                         {"freeze_step", &Point::freeze_step},
+                                         {"run_time_s", &Point::run_time_s},
+                                         {"run_samples_per_s", &Point::samples_per_s},
+                                         {"speedup_vs_baseline", &Point::speedup},
+                                         {"gpus_per_node", &Point::gpus_per_node, true},
+                                         {"nic_bandwidth_Gbps", &Point::nic_Gbps, true}};
+
+constexpr const char* stage_names[] = {"uniform", "warmup", "compression", "silent"};
+
+// The settings that no number of a point says already: "a=1; samples=9; b=2" -> "a=1; b=2".
+std::string other_settings(std::string_view settings) {
+  std::string rest;
+  for (std::size_t begin = 0; begin < settings.size();) {
+    const std::size_t end = std::min(settings.find("; ", begin), settings.size());
+    const std::string_view setting = settings.substr(begin, end - begin);
+    if (!setting.starts_with("cluster.nic.bandwidth=") && !setting.starts_with("samples="))
+      rest.append(rest.empty() ? "" : "; ").append(setting);
+    begin = end + 2;
+  }
+  return rest;
+}
+
+class RowReader {
+ public:
+  explicit RowReader(const csv::Reader& file) : file_(file) {
+    const auto column = [&](const char* title, bool late) {
+      return late ? file.find(title) : file.column(title);
+    };
+    for (const TextField& field : text_fields) texts_.push_back({column(field.title, field.late)});
+    for (const NumberField& field : number_fields)
+      numbers_.push_back(column(field.title, field.late));
+    for (const char* stage : stage_names) {
+      stages_.push_back(file.column(fmt::format("{}_step_time_us", stage)));
+      for (const std::string_view part : part_names)
+        stages_.push_back(file.column(fmt::format("{}_{}_us", stage, part)));
+    }
+  }
+
+  Point point() {
+    Point p;
+    for (std::size_t i = 0; i < std::size(text_fields); ++i) p.*text_fields[i].field = text(i);
+    // A row that did not run keeps what was asked for, which may be no number: a freeze_step of
+    // "10%".
+    if (!p.ok()) return p;
+    for (std::size_t i = 0; i < std::size(number_fields); ++i) {
+      // A run may compress from its first step.
+      const bool zero = number_fields[i].field == &Point::freeze_step;
+      if (numbers_[i]) p.*number_fields[i].field = number(*numbers_[i], zero);
+    }
+    constexpr std::size_t columns = part_names.size() + 1;
+    for (std::size_t s = 0; s < std::size(stage_names); ++s) {
+      const std::size_t* column = &stages_[s * columns];
+      if (file_.text(*column).empty()) continue;
+      Stage& stage = p.stages.emplace_back();
+      stage.name = stage_names[s];
+      stage.step_time_us = number(*column, false);
+      for (double& part : stage.parts_us)
+        part = file_.text(*++column).empty() ? 0 : number(*column, true);
+    }
+    p.stages.shrink_to_fit();
+    return p;
+  }
+
+ private:
+  // Rows that follow one another mostly say the same, which is not looked up again.
+  struct TextColumn {
+    std::optional<std::size_t> column;
+    std::string last = {};
+    Name name = {};
+  };
+
+  Name text(std::size_t field) {
+    TextColumn& column = texts_[field];
+    if (!column.column) return {};
+    const std::string_view text = file_.text(*column.column);
+    if (text != column.last) {
+      column.last = text;
+      const std::string clean = printable(text);
+      column.name = text_fields[field].field == &Point::settings ? other_settings(clean) : clean;
+    }
+    return column.name;
+  }
+
+  double number(std::size_t column, bool zero_allowed) const {
+    const std::string_view text = file_.text(column);
+    if (text.empty()) return absent;
+    double value = 0;
+    const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const bool whole = status == std::errc{} && end == text.data() + text.size();
+    if (whole && (zero_allowed ? value >= 0 : value > 0) && value <= largest) return value;
+    fail_input({file_.name(), file_.line(), file_.header()[column]},
+               whole && std::isfinite(value) ? fmt::format("{} is what no run has", text)
+                                             : fmt::format("'{}' is not a finite number", text),
+               fmt::format("{} 0, up to {:g}", zero_allowed ? "from" : "above", largest));
+  }
+
+  const csv::Reader& file_;
+  std::vector<TextColumn> texts_;
+  std::vector<std::optional<std::size_t>> numbers_;
+  std::vector<std::size_t> stages_;  // for each stage its step time, then its parts
+};
+
+}  // namespace
+
+Results read_results(csv::Reader reader) {
+  Results results{{}, Listing(reader)};
+  RowReader rows(reader);
+  while (reader.next()) {
+    if (results.points.size() == most_points)
+      fail_input({reader.name(), reader.line(), {}}, "has more rows than a sweep may have",
+                 fmt::format("{}", most_points));
+    results.points.push_back(rows.point());
+    results.listing.add(reader);
+  }
+  return results;
+}
+
+}  // namespace lambcast::report

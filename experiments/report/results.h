@@ -1,0 +1,25 @@
+// results.csv as the report needs it: read once, row by row, and compactly, so that a million rows
+// take seconds and less than a gigabyte.
+#pragma once
+
+#include <vector>
+
+#include "experiments/report/listing.h"
+#include "experiments/report/point.h"
+#include "sim/base/csv_reader.h"
+
+namespace lambcast::report {
+
+// As many as a sweep may have.
+inline constexpr std::size_t most_points = 10'000'000;
+
+struct Results {
+  std::vector<Point> points;
+  Listing listing;
+};
+
+// Throws Error (usage) naming file, line and column for a missing column, a field that is no number
+// or one that no forecast has (0 samples a second), and for more rows than a sweep may have.
+Results read_results(csv::Reader reader);
+
+}  // namespace lambcast::report

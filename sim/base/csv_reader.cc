@@ -1,0 +1,196 @@
+#include "sim/base/csv_reader.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "sim/base/csv.h"
+#include "sim/base/error.h"
+
+namespace lambcast::csv {
+namespace {
+
+constexpr std::size_t chunk_bytes = std::size_t{1} << 18;
+
+// The bytes that mean something outside quotes.
+constexpr std::array<bool, 256> special = [] {
+  std::array<bool, 256> found{};
+  for (const char c : {',', '"', '\n', '\r'}) found[static_cast<unsigned char>(c)] = true;
+  return found;
+}();
+
+std::size_t find_special(std::string_view text, std::size_t from) {
+  while (from < text.size() && !special[static_cast<unsigned char>(text[from])]) ++from;
+  return from;
+}
+
+}  // namespace
+
+Reader Reader::of_file(const std::filesystem::path& path) {
+  Reader reader(path.string());
+  // Without O_NONBLOCK the open of a pipe waits for a writer.
+  reader.file_ = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  struct stat status {};
+  if (reader.file_ < 0 || fstat(reader.file_, &status) != 0)
+    fail_input({reader.name_, 0, {}}, "cannot be read");
+  if (!S_ISREG(status.st_mode))
+    fail_input({reader.name_, 0, {}}, "cannot be read: it is no regular file");
+  reader.read_header();
+  return reader;
+}
+
+Reader Reader::of_text(std::string_view text, std::string name) {
+  Reader reader(std::move(name));
+  reader.window_ = text;
+  reader.read_header();
+  return reader;
+}
+
+// The window may view the chunk, which stays where it is: a long string moves with its memory.
+Reader::Reader(Reader&& other) noexcept
+    : name_(std::move(other.name_)),
+      file_(std::exchange(other.file_, -1)),
+      chunk_(std::move(other.chunk_)),
+      window_(other.window_),
+      position_(other.position_),
+      header_(std::move(other.header_)),
+      comments_(std::move(other.comments_)),
+      record_(std::move(other.record_)),
+      ends_(std::move(other.ends_)),
+      line_(other.line_),
+      next_line_(other.next_line_) {}
+
+Reader::~Reader() {
+  if (file_ >= 0) close(file_);
+}
+
+std::optional<std::size_t> Reader::find(std::string_view title) const {
+  const auto found = std::find(header_.begin(), header_.end(), title);
+  if (found == header_.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - header_.begin());
+}
+
+std::size_t Reader::column(std::string_view title) const {
+  if (const auto found = find(title)) return *found;
+  fail_input({name_, 0, {}}, fmt::format("has no column '{}'", title),
+             fmt::format("{}", fmt::join(header_, ", ")));
+}
+
+std::string_view Reader::text(std::size_t column) const {
+  const std::size_t begin = column == 0 ? 0 : ends_[column - 1];
+  return std::string_view(record_).substr(begin, ends_.at(column) - begin);
+}
+
+void Reader::read_header() {
+  while (!at_end() && (window_[position_] == '#' || window_[position_] == '\n')) {
+    if (window_[position_] == '#') {
+      read_comment();
+    } else {
+      ++position_, ++next_line_;
+    }
+  }
+  if (!read_record()) fail_input({name_, 0, {}}, "has no header row");
+  for (std::size_t i = 0; i < ends_.size(); ++i) header_.emplace_back(text(i));
+}
+
+bool Reader::next() {
+  if (!read_record()) return false;
+  if (ends_.size() != header_.size())
+    fail_input({name_, line_, {}},
+               fmt::format("has {} fields where the header has {}", ends_.size(), header_.size()));
+  return true;
+}
+
+// Empty lines are none.
+bool Reader::read_record() {
+  do {
+    if (at_end()) return false;
+    record_.clear();
+    ends_.clear();
+    line_ = next_line_;
+    bool whole = false;
+    while (!whole && !at_end()) {
+      const std::size_t stop = find_special(window_, position_);
+      append(window_.substr(position_, stop - position_));
+      position_ = stop;
+      if (stop == window_.size()) continue;
+      const char c = window_[position_++];
+      const std::size_t field = ends_.empty() ? 0 : ends_.back();
+      if (c == ',') end_field();
+      if (c == '"' && record_.size() == field) {
+        read_quoted();
+      } else if (c == '"') {
+        append("\"");
+      }
+      whole = c == '\n';
+    }
+    ++next_line_;
+    end_field();
+  } while (ends_.size() == 1 && record_.empty());
+  return true;
+}
+
+// Behind the quote that opens a field, up to behind the one that closes it.
+void Reader::read_quoted() {
+  while (!at_end()) {
+    const std::size_t stop = std::min(window_.find('"', position_), window_.size());
+    const std::string_view part = window_.substr(position_, stop - position_);
+    next_line_ += static_cast<int>(std::count(part.begin(), part.end(), '\n'));
+    append(part);
+    position_ = stop;
+    if (stop == window_.size()) continue;
+    ++position_;
+    if (at_end() || window_[position_] != '"') return;
+    ++position_;
+    append("\"");
+  }
+  fail_input({name_, line_, {}}, "a quoted field is never closed");
+}
+
+void Reader::read_comment() {
+  std::string& comment = comments_.emplace_back();
+  while (!at_end() && window_[position_] != '\n') {
+    const std::size_t stop = std::min(window_.find('\n', position_), window_.size());
+    comment += window_.substr(position_, stop - position_);
+    position_ = stop;
+    if (comment.size() > max_record_bytes)
+      fail_input({name_, next_line_, {}}, "a line is longer than 1 MiB");
+  }
+  if (!at_end()) ++position_;
+  ++next_line_;
+}
+
+bool Reader::refill() {
+  if (file_ < 0) return false;
+  chunk_.resize(chunk_bytes);
+  ssize_t count = 0;
+  do count = read(file_, chunk_.data(), chunk_bytes);
+  while (count < 0 && errno == EINTR);
+  if (count < 0) fail_input({name_, 0, {}}, "cannot be read");
+  window_ = std::string_view(chunk_).substr(0, static_cast<std::size_t>(count));
+  position_ = 0;
+  return count > 0;
+}
+
+void Reader::append(std::string_view bytes) {
+  record_ += bytes;
+  if (record_.size() > max_record_bytes || ends_.size() > max_record_bytes)
+    fail_input({name_, line_, {}}, "a record is longer than 1 MiB");
+}
+
+// A text that `field` guarded against spreadsheets is read as it was.
+void Reader::end_field() {
+  const std::size_t begin = ends_.empty() ? 0 : ends_.back();
+  if (begin < record_.size() && record_[begin] == '\'' &&
+      is_guarded(std::string_view(record_).substr(begin)))
+    record_.erase(begin, 1);
+  ends_.push_back(record_.size());
+}
+
+}  // namespace lambcast::csv

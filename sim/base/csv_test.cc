@@ -1,0 +1,98 @@
+#include "sim/base/csv.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "sim/base/csv_reader.h"
+
+namespace lambcast {
+namespace {
+
+using Catch::Matchers::Contains;
+
+TEST_CASE("csv: fields survive a round trip") {
+  const csv::Table table =
+      csv::parse("# source: here\na,\"b,c\"\n1.5,\"x \"\"y\"\"\nz\"\n", "t.csv");
+  CHECK(table.comments.size() == 1);
+  CHECK(table.header == std::vector<std::string>{"a", "b,c"});
+  CHECK(table.number(0, "a") == 1.5);
+  CHECK(table.text(0, "b,c") == "x \"y\"\nz");
+  CHECK(csv::row({"1.5", "x \"y\"\nz"}) == "1.5,\"x \"\"y\"\"\nz\"");
+  CHECK(csv::number(0.1) == "0.1");
+  CHECK(csv::number(std::nan("")).empty());
+}
+
+TEST_CASE("csv: a text that spreadsheets run as a formula is guarded, and reads back as it was") {
+  CHECK(csv::field("=cmd|'/c calc'!A1") == "\"'=cmd|'/c calc'!A1\"");
+  CHECK(csv::row({"+1 apart", "-x", "@sum", "\ttab"}) ==
+        "\"'+1 apart\",\"'-x\",\"'@sum\",\"'\ttab\"");
+  // Numbers and other names stay as they are.
+  for (const char* plain : {"-1.5", "-1e-300", "-inf", "a=b", "'it", "'", "-"}) {
+    INFO(plain);
+    CHECK(csv::field(plain) == plain);
+  }
+  const std::vector<std::string> texts = {"=1+1", "'=1+1", "''=x", "'", "''", "'-5",   "-5",
+                                          "-",    "@a,b",  "\t",   "",  "x",  "=\"\"", "'a"};
+  const csv::Table table = csv::parse(
+      csv::row(std::vector<std::string>(texts.size(), "h")) + "\n" + csv::row(texts), "t.csv");
+  CHECK(table.rows.at(0) == texts);
+}
+
+TEST_CASE("csv: a file is read record by record, whatever stands where its chunks meet") {
+  const std::filesystem::path path =
+      std::filesystem::temp_directory_path() / fmt::format("lambcast_csv_{}", getpid());
+  std::string expected;
+  {
+    std::ofstream out(path, std::ios::binary);
+    out << "a,b\r\n\n";
+    // Records of all lengths around the chunk of 256 KiB, some with line ends and quotes in fields.
+    for (int i = 0; i < 60; ++i) {
+      const std::string text(static_cast<std::size_t>(9000 + 7 * i), 'x');
+      out << csv::row({text, fmt::format("{}\n\"{}\"", i, i)}) << (i % 2 == 0 ? "\r\n" : "\n");
+      expected += fmt::format("{} {}\n\"{}\" {}\n", text.size(), i, i, 3 + 2 * i);
+    }
+  }
+  csv::Reader reader = csv::Reader::of_file(path);
+  std::string read;
+  while (reader.next())
+    read += fmt::format("{} {} {}\n", reader.text(0).size(), reader.text(reader.column("b")),
+                        reader.line());
+  CHECK(read == expected);
+  std::filesystem::remove(path);
+}
+
+TEST_CASE("csv: what is no table is refused before memory or patience end") {
+  CHECK_THROWS_WITH(csv::Reader::of_file("/dev/zero"),
+                    Contains("/dev/zero: cannot be read: it is no regular"));
+  CHECK_THROWS_WITH(csv::Reader::of_file(std::filesystem::temp_directory_path()),
+                    Contains("no regular file"));
+  CHECK_THROWS_WITH(csv::Reader::of_file("/absent.csv"), Contains("/absent.csv: cannot be read"));
+  const std::filesystem::path pipe =
+      std::filesystem::temp_directory_path() / fmt::format("lambcast_csv_pipe_{}", getpid());
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK_THROWS_WITH(csv::Reader::of_file(pipe), Contains("no regular file"));
+  std::filesystem::remove(pipe);
+  const std::string endless(csv::Reader::max_record_bytes + 1, 'x');
+  CHECK_THROWS_WITH(csv::parse("a\n" + endless, "t.csv"), Contains("t.csv:2: a record is longer"));
+  CHECK_THROWS_WITH(csv::parse("a\n\"" + endless, "t.csv"), Contains("a record is longer"));
+  CHECK_THROWS_WITH(csv::parse("#" + endless, "t.csv"), Contains("a line is longer"));
+  CHECK_THROWS_WITH(csv::parse(std::string(2 * endless.size(), ','), "t.csv"), Contains("longer"));
+}
+
+TEST_CASE("csv: a broken file names its line") {
+  CHECK_THROWS_WITH(csv::parse("a,b\n1\n", "t.csv"), Contains("t.csv:2: has 1 fields"));
+  CHECK_THROWS_WITH(csv::parse("a,b\n1,\"2\n", "t.csv"), Contains("never closed"));
+  CHECK_THROWS_WITH(csv::parse("", "t.csv"), Contains("no header"));
+  const csv::Table table = csv::parse("a\n1x\n", "t.csv");
+  CHECK_THROWS_WITH(table.number(0, "a"), Contains("t.csv:2: a: '1x' is not a finite number"));
+  CHECK_THROWS_WITH(table.number(0, "c"), Contains("no column 'c'") && Contains("allowed: a"));
+}
+
+}  // namespace
+}  // namespace lambcast

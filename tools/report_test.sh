@@ -1,0 +1,138 @@
+#!/usr/bin/env bash
+# The report of a sweep comes out whatever gnuplot does and whatever the names in it are, ends at
+# once when it is asked to, and overwrites nothing of others.
+#
+#   report_test.sh LAMBCAST
+set -uo pipefail
+lambcast=$(readlink -f "$1")
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+failures=0
+
+fail() {
+  echo "FAILED: $*"
+  failures=$((failures + 1))
+}
+
+# expect CODE COMMAND...: the exit code, with stdout and stderr in `out` and `err`.
+expect() {
+  local code=$1 got=0
+  shift
+  timeout 60 "$@" >out 2>err </dev/null || got=$?
+  [ "$got" -eq "$code" ] || fail "exit code $got, not $code: $*"$'\n'"$(tail -3 err)"
+}
+
+# With a length of the run as an axis, the share of freeze_step varies too.
+cat >steps.toml <<'END'
+name = "steps"
+[base]
+model = "bert-base"
+cluster = "paper-eth40-v100"
+gpus = 8
+micro_batch = 16
+freeze_step = 100
+[grid]
+optimizer = ["lamb", "onebit_lamb"]
+steps = [1000, 2000]
+END
+expect 0 "$lambcast" sweep steps.toml --out steps
+[ -s steps/report.html ] || fail "no page where steps is an axis"
+
+# A scan of bandwidths at one GPU count has a break-even.
+cat >scan.toml <<'END'
+name = "scan"
+[base]
+model = "bert-large"
+cluster = "paper-edr100-v100"
+gpus = 256
+micro_batch = 16
+steps = 5993
+global_batch = 65536
+freeze_step = 1000
+optimizer = "onebit_lamb"
+[grid]
+"cluster.nic.bandwidth" = ["1 Gbit/s", "10 Gbit/s", "100 Gbit/s", "400 Gbit/s"]
+END
+expect 0 "$lambcast" sweep scan.toml --out scan --jobs 1
+grep -qE '1-bit LAMB over LAMB pays below [0-9.]+ Gbit/s on paper-edr100-v100 \(256 GPUs\)' out ||
+  fail "no break-even in a scan at one GPU count: $(cat out)"
+
+# A gnuplot that fails, or is not there, costs the pictures and nothing else.
+mkdir bin none
+printf '#!/bin/sh\necho broken >&2\nexit 1\n' >bin/gnuplot
+chmod +x bin/gnuplot
+expect 0 env PATH="$folder/bin:/usr/bin:/bin" "$lambcast" sweep steps.toml --out failing
+grep -q "^lambcast: no picture '.*': gnuplot failed on .*: broken" err || fail "$(cat err)"
+[ -s failing/report.html ] || fail "no page where gnuplot fails"
+expect 0 env PATH="$folder/none" "$lambcast" report failing
+grep -q 'gnuplot is not installed' err || fail "$(cat err)"
+
+# One that hangs and cannot be asked to end does not hold up who asks lambcast.
+printf '#!/bin/sh\ntrap "" INT TERM\ntouch %s/drawing\nexec sleep 50\n' "$folder" >bin/gnuplot
+stop_with() { # SIGNAL CODE COMMAND...
+  local signal=$1 code=$2 got=0 child
+  shift 2
+  rm -f drawing
+  PATH="$folder/bin:/usr/bin:/bin" "$@" >out 2>err &
+  child=$!
+  for _ in $(seq 3000); do
+    [ -e drawing ] && break
+    sleep 0.01
+  done
+  # Bash lets its background children ignore SIGINT; lambcast asks for it all the same.
+  SECONDS=0
+  kill -"$signal" "$child"
+  wait "$child" || got=$?
+  [ "$got" -eq "$code" ] || fail "exit code $got, not $code, after SIG$signal while drawing: $(cat err)"
+  [ "$SECONDS" -lt 20 ] || fail "$SECONDS s after SIG$signal"
+}
+stop_with INT 130 "$lambcast" sweep steps.toml --out hanging
+grep -q '^4 points' out || fail "the results of a stopped drawing are not on stdout"
+stop_with TERM 143 "$lambcast" report hanging
+[ -e hanging/report.html ] && fail "a page of half the pictures"
+
+# What is not ours stays.
+mkdir foreign
+echo '<title>mine</title>' >foreign/report.html
+expect 2 "$lambcast" sweep steps.toml --out foreign
+grep -q 'foreign/report.html: is no page of lambcast' err || fail "$(cat err)"
+[ -e foreign/results.csv ] && fail "a sweep runs before it refuses its folder"
+cp failing/results.csv foreign/
+expect 2 "$lambcast" report foreign
+[ "$(cat foreign/report.html)" = '<title>mine</title>' ] || fail "a page of others is overwritten"
+
+# What is no results file is refused in one line, at once.
+mkdir pipe zero
+mkfifo pipe/results.csv
+ln -s /dev/zero zero/results.csv
+for bad in pipe zero; do
+  expect 2 "$lambcast" report $bad
+  grep -qx "lambcast: $bad/results.csv: cannot be read: it is no regular file" err || fail "$(cat err)"
+done
+printf 'model\n"x' >zero.csv
+rm zero/results.csv pipe/results.csv
+head -c 3000000 /dev/zero | tr '\0' x >>zero.csv
+cp zero.csv zero/results.csv
+expect 2 "$lambcast" report zero
+[ "$(wc -l <err)" -eq 1 ] || fail "not one line: $(head -c 300 err)"
+
+# Names that do harm elsewhere: to gnuplot, SVG, spreadsheets and terminals.
+"$lambcast" presets show paper-eth40-v100 | sed "s/^name = .*/name = \"=1+1'''x]]>y\"/" >hostile.toml
+sed 's/"paper-eth40-v100"/".\/hostile.toml"/; s/^steps = .*/gpus = [4, 8]\nsteps = [1000]/; s/^gpus = 8$//' \
+  steps.toml >names.toml
+expect 0 "$lambcast" sweep names.toml --out names
+grep -q 'no picture' err && fail "a name breaks a picture: $(cat err)"
+grep -q "^bert-base,\"'=1+1'''x\]\]>y\"," names/results.csv || fail "a formula: $(sed -n 2p names/results.csv | head -c 80)"
+grep -q "on =1+1'''x]]>y" out || fail "a guarded name does not read back: $(cat out)"
+if command -v gnuplot >/dev/null; then
+  grep -q ']]>' names/plots/throughput.svg && fail "a name breaks the SVG"
+fi
+"$lambcast" presets show bert-base | sed 's/^name = .*/name = "a\\u001b[31mb"/' >escape.toml
+expect 2 "$lambcast" simulate --model ./escape.toml --cluster paper-eth40-v100 --gpus 8
+grep -q "escape.toml:[0-9]*:.*name: 'a \[31mb' has control characters" err || fail "$(cat err)"
+expect 2 "$lambcast" simulate --model $'x\x1b[31m' --cluster paper-eth40-v100 --gpus 8
+grep -q $'\x1b' err && fail "an escape byte reaches the terminal"
+
+echo "$failures failures"
+[ "$failures" -eq 0 ]
