@@ -1,6 +1,8 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <memory>
 
 #include "sim/base/error.h"
@@ -75,6 +77,17 @@ std::string next_command(const std::string& description,
                      largest.ranks / validate::nodes_of(largest), mpi ? " --backend mpi" : "");
 }
 
+// On a terminal only: a calibration of a few tables takes seconds, one of hundreds of rows minutes.
+void show_progress(int done, int all) {
+  if (isatty(STDERR_FILENO) == 0) return;
+  fmt::print(stderr, "\rfitting: {} of {} searches", done, all);
+  std::fflush(stderr);
+}
+
+void clear_progress() {
+  if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r{:40}\r", "");
+}
+
 int calibrate_command(const Options& options) {
   const std::string base =
       is_path(options.cluster) ? read_file(options.cluster) : cluster_text(options.cluster);
@@ -86,7 +99,9 @@ int calibrate_command(const Options& options) {
          validate::import_measurements(read_file(file), file, options.hints))
       tables.push_back(std::move(table));
   const bool mpi = of_mpi(tables, options.backend);
-  const validate::FitSummary summary = validate::calibrate(base, base_name, tables, mpi);
+  const validate::FitSummary summary =
+      validate::calibrate(base, base_name, tables, mpi, show_progress);
+  clear_progress();
   const std::string name = options.name.empty() ? file_stem(options.output) : options.name;
   const std::string source = options.source.empty() ? sources_of(tables) : options.source;
   const std::string text = validate::calibrated_cluster(base, base_name, name, summary, source);
