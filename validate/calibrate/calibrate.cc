@@ -182,7 +182,8 @@ std::optional<Calibration> calibration_of(std::span<const Measurement> tables,
           calibration.operations.end())
         calibration.operations.push_back(op);
     }
-    widen(nodes.try_emplace(series.gpus_per_node, no_limit, 0).first->second, series.nodes);
+    widen(nodes.try_emplace(series.gpus_per_node, Calibration::Range{no_limit, 0}).first->second,
+          series.nodes);
   }
   for (const auto& [gpus_per_node, range] : nodes)
     calibration.layouts.push_back({gpus_per_node, range});
