@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 #include "sim/base/error.h"
@@ -20,6 +21,7 @@ namespace {
 struct Options {
   std::string cluster, output, name, source, backend;
   std::vector<std::string> files;
+  bool force = false;
   validate::ImportHints hints;
 };
 
@@ -89,6 +91,8 @@ void clear_progress() {
 }
 
 int calibrate_command(const Options& options) {
+  if (std::filesystem::is_regular_file(options.output) && !options.force)
+    fail_input({options.output, 0, "-o"}, "exists already: --force replaces it");
   const std::string base =
       is_path(options.cluster) ? read_file(options.cluster) : cluster_text(options.cluster);
   const std::string base_name =
@@ -122,10 +126,11 @@ Command add_calibrate(CLI::App& app) {
       ->required();
   command->add_option("-o,--output", options->output, "the fitted description to write (.toml)")
       ->required();
+  command->add_flag("--force", options->force, "replace the file of -o where there is one");
   command
-      ->add_option(
-          "FILE", options->files,
-          "tables: nccl-tests text or JSON, OSU, iperf3 -J, perftest, lambcast measure, our CSV")
+      ->add_option("FILE", options->files,
+                   "tables: nccl-tests text or JSON, OSU, iperf3 -J, perftest, lambcast measure, "
+                   "our CSV; - for stdin")
       ->required();
   command->add_option("--name", options->name, "name inside the description (default: the file's)");
   command->add_option("--source", options->source,
