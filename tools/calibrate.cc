@@ -1,6 +1,9 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <filesystem>
 #include <memory>
 
 #include "sim/base/error.h"
@@ -18,6 +21,7 @@ namespace {
 struct Options {
   std::string cluster, output, name, source, backend;
   std::vector<std::string> files;
+  bool force = false;
   validate::ImportHints hints;
 };
 
@@ -75,7 +79,20 @@ std::string next_command(const std::string& description,
                      largest.ranks / validate::nodes_of(largest), mpi ? " --backend mpi" : "");
 }
 
+// On a terminal only: a calibration of a few tables takes seconds, one of hundreds of rows minutes.
+void show_progress(int done, int all) {
+  if (isatty(STDERR_FILENO) == 0) return;
+  fmt::print(stderr, "\rfitting: {} of {} searches", done, all);
+  std::fflush(stderr);
+}
+
+void clear_progress() {
+  if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r{:40}\r", "");
+}
+
 int calibrate_command(const Options& options) {
+  if (std::filesystem::is_regular_file(options.output) && !options.force)
+    fail_input({options.output, 0, "-o"}, "exists already: --force replaces it");
   const std::string base =
       is_path(options.cluster) ? read_file(options.cluster) : cluster_text(options.cluster);
   const std::string base_name =
@@ -86,7 +103,9 @@ int calibrate_command(const Options& options) {
          validate::import_measurements(read_file(file), file, options.hints))
       tables.push_back(std::move(table));
   const bool mpi = of_mpi(tables, options.backend);
-  const validate::FitSummary summary = validate::calibrate(base, base_name, tables, mpi);
+  const validate::FitSummary summary =
+      validate::calibrate(base, base_name, tables, mpi, show_progress);
+  clear_progress();
   const std::string name = options.name.empty() ? file_stem(options.output) : options.name;
   const std::string source = options.source.empty() ? sources_of(tables) : options.source;
   const std::string text = validate::calibrated_cluster(base, base_name, name, summary, source);
@@ -107,10 +126,11 @@ Command add_calibrate(CLI::App& app) {
       ->required();
   command->add_option("-o,--output", options->output, "the fitted description to write (.toml)")
       ->required();
+  command->add_flag("--force", options->force, "replace the file of -o where there is one");
   command
-      ->add_option(
-          "FILE", options->files,
-          "tables: nccl-tests text or JSON, OSU, iperf3 -J, perftest, lambcast measure, our CSV")
+      ->add_option("FILE", options->files,
+                   "tables: nccl-tests text or JSON, OSU, iperf3 -J, perftest, lambcast measure, "
+                   "our CSV; - for stdin")
       ->required();
   command->add_option("--name", options->name, "name inside the description (default: the file's)");
   command->add_option("--source", options->source,

@@ -265,16 +265,44 @@ table() {
 table mpi 60 > mpi.csv
 table nccl 40 > nccl.csv
 expect 0 'mpi.nic_efficiency' "$lambcast" calibrate --cluster commodity-10gbe -o fitted.toml mpi.csv
-expect 0 'nccl.nic_efficiency' "$lambcast" calibrate --cluster commodity-10gbe -o fitted.toml nccl.csv
+cp fitted.toml before.toml
+expect 2 '^lambcast: fitted.toml: -o: exists already: --force replaces it$' "$lambcast" calibrate \
+  --cluster commodity-10gbe -o fitted.toml nccl.csv
+cmp -s fitted.toml before.toml || fail "a refused calibration touches its output"
+expect 0 'nccl.nic_efficiency' "$lambcast" calibrate --cluster commodity-10gbe --force -o fitted.toml nccl.csv
+# Logs from stdin and from a pipe, with the mark that other systems put before a text.
+{ printf '\357\273\277'; cat nccl.csv; } >marked.csv
+fit=("$lambcast" calibrate --cluster commodity-10gbe --name fitted --source x --force)
+"${fit[@]}" -o plain.toml nccl.csv >out
+same_fit() { cmp -s piped.toml plain.toml || fail "another fit from $1: $(cat err)"; rm -f piped.toml; }
+"${fit[@]}" -o piped.toml - <nccl.csv >out 2>err
+same_fit stdin
+"${fit[@]}" -o piped.toml <(sleep 0.2; cat marked.csv) >out 2>err
+same_fit "a pipe"
+"${fit[@]}" -o piped.toml marked.csv >out 2>err
+same_fit "a marked file"
+"$lambcast" validate --cluster commodity-10gbe --against - <nccl.csv >out 2>err || fail "validate --against -: $(cat err)"
+iconv -t UTF-16 nccl.csv >wide.csv
+expect 2 '^lambcast: wide.csv: is UTF-16 text: make it UTF-8' "$lambcast" calibrate --cluster commodity-10gbe -o wide.toml wide.csv
+echo '{"train_batch_size": 64}' >ds.json
+expect 2 'ds.json: is JSON, but no table' "$lambcast" calibrate --cluster commodity-10gbe -o ds.toml ds.json
+expect 2 'cannot be read: Is a directory' "$lambcast" calibrate --cluster commodity-10gbe -o ds.toml "$folder"
+mkfifo silent
+expect 2 'silent: cannot be read: nobody writes to this pipe' "$lambcast" calibrate --cluster commodity-10gbe -o ds.toml silent
+# Sizes up to the largest, and none beyond.
+expect 0 '^1125899906842624,' "$lambcast" collective --cluster hgx-h100-ndr --gpus 8 -b 1P -e 1P --format csv
+expect 2 "^lambcast: -e: '2P' is not a size \\(allowed: 1 to 1P" "$lambcast" collective --cluster hgx-h100-ndr --gpus 8 -e 2P
+expect 2 "^lambcast: -b: '1e300' is not a size" "$lambcast" collective --cluster hgx-h100-ndr --gpus 8 -b 1e300
+expect 2 "^lambcast: -e: '99999999999999999999G' is not a size" "$lambcast" collective --cluster hgx-h100-ndr --gpus 8 -e 99999999999999999999G
 expect 2 '-o: cannot be opened' "$lambcast" calibrate --cluster commodity-10gbe -o file/below nccl.csv
 expect 1 '-o: cannot be written whole' "$lambcast" calibrate --cluster commodity-10gbe -o /dev/full nccl.csv
-expect 2 'a table of nccl, not of mpi' "$lambcast" calibrate --cluster commodity-10gbe -o fitted.toml mpi.csv nccl.csv
-expect 2 'a table of mpi, not of nccl' "$lambcast" calibrate --cluster commodity-10gbe -o fitted.toml --backend nccl mpi.csv
+expect 2 'a table of nccl, not of mpi' "$lambcast" calibrate --cluster commodity-10gbe --force -o fitted.toml mpi.csv nccl.csv
+expect 2 'a table of mpi, not of nccl' "$lambcast" calibrate --cluster commodity-10gbe --force -o fitted.toml --backend nccl mpi.csv
 
 # The command it closes with works as it stands, on what was fitted.
 follow() {  # WORDS TABLE OUTPUT BASE
   expect 0 '; forecast with: lambcast collective --cluster ' \
-    "$lambcast" calibrate --cluster "$4" -o "$3" "$2"
+    "$lambcast" calibrate --cluster "$4" --force -o "$3" "$2"
   sed -n 's/.*; forecast with: lambcast //p' out >next
   grep -qF -- "$1" next || fail "no '$1' in: $(cat next)"
   expect 0 "$5" bash -c "\"\$0\" $(cat next)" "$lambcast"

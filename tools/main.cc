@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "sim/base/error.h"
 #include "sim/base/printable.h"
 #include "tools/commands.h"
+#include "tools/standard_streams.h"
 
 namespace {
 
@@ -53,24 +53,26 @@ int run(int argc, char** argv) {
   throw Error(Exit::usage, "a command is missing; see lambcast --help");
 }
 
+int exit_code_of(int argc, char** argv) {
+  using namespace lambcast;
+  try {
+    return run(argc, argv);
+  } catch (const Error& error) {
+    fmt::print(stderr, "lambcast: {}\n", printable(error.what()));
+    return static_cast<int>(error.code());
+  } catch (const InternalError& error) {
+    fmt::print(stderr, "lambcast: internal error, please report it: {}\n", printable(error.what()));
+  } catch (const std::exception& error) {
+    // Where stdout is the reason, main() says so.
+    if (std::ferror(stdout) == 0) fmt::print(stderr, "lambcast: {}\n", printable(error.what()));
+  }
+  return static_cast<int>(Exit::failure);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_IGN);
-  try {
-    const int code = run(argc, argv);
-    // A result that was not written whole is none.
-    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
-      throw lambcast::Error(lambcast::Exit::failure, "the results cannot be written to stdout");
-    return code;
-  } catch (const lambcast::Error& error) {
-    fmt::print(stderr, "lambcast: {}\n", lambcast::printable(error.what()));
-    return static_cast<int>(error.code());
-  } catch (const lambcast::InternalError& error) {
-    fmt::print(stderr, "lambcast: internal error, please report it: {}\n",
-               lambcast::printable(error.what()));
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "lambcast: {}\n", lambcast::printable(error.what()));
-  }
-  return static_cast<int>(lambcast::Exit::failure);
+  lambcast::settle_standard_streams();
+  const int code = exit_code_of(argc, argv);
+  return lambcast::exit_code_of_stdout().value_or(code);
 }

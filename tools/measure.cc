@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <memory>
@@ -22,6 +23,7 @@ int run_measure(const CLI::App& command) {
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
+  std::signal(SIGPIPE, SIG_DFL);  // what is ignored stays so in the program we become
   execv(program.c_str(), arguments.data());
   throw Error(Exit::missing, fmt::format("{}: {}", program.string(), std::strerror(errno)));
 }

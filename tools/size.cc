@@ -20,11 +20,15 @@ double parse_size(const std::string& text, const char* flag) {
     scale = 0x1p20;
   else if (suffix == "G" || suffix == "g")
     scale = 0x1p30;
+  else if (suffix == "T" || suffix == "t")
+    scale = 0x1p40;
+  else if (suffix == "P" || suffix == "p")
+    scale = 0x1p50;
   else if (!suffix.empty())
     scale = 0;
   if (status != std::errc{} || scale == 0 || !(number >= 1) || number * scale > 0x1p50)
     fail_input({"", 0, flag}, fmt::format("'{}' is not a size", text),
-               "bytes, with K, M or G for powers of 1024, up to 1P");
+               "1 to 1P: bytes, or with K, M, G, T or P for powers of 1024");
   return number * scale;
 }
 

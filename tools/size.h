@@ -1,4 +1,4 @@
-// Sizes as nccl-tests spells them: "64K", "1G" are powers of 1024.
+// Sizes as nccl-tests spells them, "64K", "1G", "1P": powers of 1024.
 #pragma once
 
 #include <string>

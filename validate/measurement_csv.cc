@@ -76,7 +76,12 @@ double positive(const csv::Table& table, std::size_t row, std::string_view colum
 }
 
 Duration positive_time(const csv::Table& table, std::size_t row, std::string_view column) {
-  const Duration time = Duration::microseconds(positive(table, row, column));
+  constexpr double longest_us = 9e12;
+  const double us = positive(table, row, column);
+  if (us > longest_us)
+    fail_input({table.name, table.lines[row], std::string(column)},
+               fmt::format("{} us is over 104 days", us));
+  const Duration time = Duration::microseconds(us);
   if (time.ps() == 0) {
     fail_input({table.name, table.lines[row], std::string(column)}, "is below a picosecond");
   }

@@ -1,13 +1,89 @@
 #include "sim/base/file.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
-#include <fstream>
+#include <cerrno>
+#include <cstring>
+#include <span>
 
 #include "sim/base/error.h"
 
 namespace lambcast {
+namespace {
+
+[[noreturn]] void fail_unreadable(const std::string& path, std::string_view why) {
+  fail_input({path, 0, {}}, fmt::format("cannot be read: {}", why));
+}
+
+class Source {
+ public:
+  explicit Source(const std::string& path) : path_(path), is_stdin_(path == "-") {
+    // Opened without waiting: a FIFO that nobody writes to would hold the program for ever.
+    if (!is_stdin_) descriptor_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat what {};
+    if (descriptor_ < 0 || fstat(descriptor_, &what) != 0)
+      fail_unreadable(path, std::strerror(errno));
+    if (S_ISDIR(what.st_mode)) fail_unreadable(path, std::strerror(EISDIR));
+    may_wait_for_writer_ = S_ISFIFO(what.st_mode) && !is_stdin_;
+  }
+  ~Source() {
+    if (!is_stdin_) close(descriptor_);
+  }
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
+
+  // Bytes read, 0 at the end.
+  std::size_t read_some(std::span<char> into) {
+    while (true) {
+      const ssize_t got = read(descriptor_, into.data(), into.size());
+      if (got > 0) may_wait_for_writer_ = false;
+      // An end before the first byte: nobody has opened the other side yet, or it is shut already.
+      if (got == 0 && may_wait_for_writer_)
+        wait_for_writer();
+      else if (got >= 0)
+        return static_cast<std::size_t>(got);
+      else if (errno == EAGAIN)
+        wait_for_bytes(-1);
+      else if (errno != EINTR)
+        fail_unreadable(path_, std::strerror(errno));
+    }
+  }
+
+ private:
+  static constexpr int writer_within_s = 3;
+
+  bool wait_for_bytes(int milliseconds) const {
+    pollfd waiting{descriptor_, POLLIN, 0};
+    return poll(&waiting, 1, milliseconds) != 0;
+  }
+
+  void wait_for_writer() {
+    may_wait_for_writer_ = false;
+    if (!wait_for_bytes(1000 * writer_within_s))
+      fail_unreadable(path_, fmt::format("nobody writes to this pipe ({} s)", writer_within_s));
+  }
+
+  const std::string& path_;
+  bool is_stdin_;
+  int descriptor_ = STDIN_FILENO;
+  bool may_wait_for_writer_ = false;
+};
+
+// What editors and shells of Windows put before a text: nothing in UTF-8, all of it else in UTF-16.
+void take_byte_order_mark(const std::string& path, std::string& text) {
+  const std::string_view begin = std::string_view(text).substr(0, 2);
+  if (begin == "\xFF\xFE" || begin == "\xFE\xFF" ||
+      (begin.size() == 2 && (begin[0] == '\0') != (begin[1] == '\0')))
+    fail_input({path, 0, {}}, "is UTF-16 text: make it UTF-8, as with iconv -f UTF-16 -t UTF-8");
+  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
+}
+
+}  // namespace
 
 bool is_path(std::string_view name) {
   return name.find('/') != std::string_view::npos || name.ends_with(".toml");
@@ -15,16 +91,17 @@ bool is_path(std::string_view name) {
 
 std::string read_file(const std::string& path, std::size_t max_mib) {
   const std::size_t max_bytes = max_mib << 20;
-  std::ifstream stream(path, std::ios::binary);
+  Source source(path);
   std::string text;
   std::array<char, 65536> chunk;
-  while (stream && text.size() <= max_bytes) {
-    stream.read(chunk.data(), chunk.size());
-    text.append(chunk.data(), static_cast<std::size_t>(stream.gcount()));
+  while (text.size() <= max_bytes) {
+    const std::size_t got = source.read_some(chunk);
+    if (got == 0) break;
+    text.append(chunk.data(), got);
   }
-  if (stream.bad() || (stream.fail() && !stream.eof())) fail_input({path, 0, {}}, "cannot be read");
   if (text.size() > max_bytes)
     fail_input({path, 0, {}}, fmt::format("larger than {} MiB", max_mib));
+  take_byte_order_mark(path, text);
   return text;
 }
 

@@ -10,8 +10,10 @@ namespace lambcast {
 // A path rather than a preset's name: it has a slash or ends in ".toml".
 bool is_path(std::string_view name);
 
-// Throws Error (usage) naming the file when it cannot be read, is no file (a folder), or is larger
-// than any description or configuration could be (a device that never ends).
+// The text of a file, or of standard input for "-", without a byte order mark. Throws Error (usage)
+// naming the file when it cannot be read, is no file (a folder), is a pipe that nobody writes to
+// for 3 s, is larger than any description or configuration could be (a device that never ends),
+// or is UTF-16.
 std::string read_file(const std::string& path, std::size_t max_mib = 64);
 
 }  // namespace lambcast

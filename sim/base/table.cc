@@ -28,6 +28,18 @@ struct Table::Node {
   std::string path;              // dotted, empty for the root
   std::set<std::string, std::less<>> asked;
   std::vector<std::shared_ptr<Node>> children;
+
+  // The same one each time, however often a description is decoded between changes to it.
+  std::shared_ptr<Node> child(std::string child_path, toml::table* child_table) {
+    for (const auto& known : children) {
+      if (known->path != child_path) continue;
+      known->table = child_table;
+      return known;
+    }
+    children.push_back(
+        std::make_shared<Node>(Node{document, child_table, std::move(child_path), {}, {}}));
+    return children.back();
+  }
 };
 
 namespace {
@@ -185,6 +197,7 @@ void Table::set(std::string_view dotted_key, std::string_view value, std::string
                  fmt::format("'{}' is not a table", head));
     dotted_key.remove_prefix(dot + 1);
   }
+  if (const toml::node* replaced = table->get(dotted_key)) node_->document->origins.erase(replaced);
   try {
     toml::table parsed = toml::parse(fmt::format("x = {}", value));
     if (parsed.size() != 1) fail_input({std::string(origin), 0, {}}, "takes one value");
@@ -257,15 +270,12 @@ std::size_t Table::choice(std::string_view key, const std::vector<std::string>& 
 }
 
 Table Table::table(std::string_view key) const {
-  auto child = std::make_shared<Node>();
-  child->document = node_->document;
-  child->path = join_path(node_->path, key);
+  toml::table* section = nullptr;
   if (has(key)) {
-    child->table = node_->table->get(key)->as_table();
-    if (child->table == nullptr) fail_input(where(key), "is not a table", "a [section]");
+    section = node_->table->get(key)->as_table();
+    if (section == nullptr) fail_input(where(key), "is not a table", "a [section]");
   }
-  node_->children.push_back(child);
-  return Table(child);
+  return Table(node_->child(join_path(node_->path, key), section));
 }
 
 std::vector<Table> Table::tables(std::string_view key) const {
@@ -274,13 +284,10 @@ std::vector<Table> Table::tables(std::string_view key) const {
   toml::array* array = node_->table->get(key)->as_array();
   if (array == nullptr) fail_input(where(key), "is not a list of tables", "[[sections]]");
   for (std::size_t i = 0; i < array->size(); ++i) {
-    auto child = std::make_shared<Node>();
-    child->document = node_->document;
-    child->path = fmt::format("{}[{}]", join_path(node_->path, key), i);
-    child->table = array->get(i)->as_table();
-    if (child->table == nullptr) fail_input(where(key), "is not a list of tables", "[[sections]]");
-    node_->children.push_back(child);
-    tables.push_back(Table(child));
+    toml::table* section = array->get(i)->as_table();
+    if (section == nullptr) fail_input(where(key), "is not a list of tables", "[[sections]]");
+    tables.push_back(
+        Table(node_->child(fmt::format("{}[{}]", join_path(node_->path, key), i), section)));
   }
   return tables;
 }

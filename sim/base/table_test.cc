@@ -1,5 +1,7 @@
 #include "sim/base/table.h"
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 
 namespace lambcast {
@@ -77,6 +79,24 @@ TEST_CASE("table: --set replaces a value and is its source") {
   root.get<std::string>("name");
   CHECK(root.tables("rail").at(0).has("id"));
   CHECK_THROWS_WITH(root.finish(), Contains("--set: nic.typo: unknown key 'typo'"));
+}
+
+TEST_CASE("table: can be changed and read again") {
+  Table root = Table::parse("[nic]\ncount = 2\n", "c.toml");
+  for (const char* count : {"3", "4"}) {
+    root.set("nic.count", count, "--set");
+    root.set("nic.burst", fmt::format("\"{} MB\"", count), count);
+    const auto burst = root.table("nic").get<Sourced<Bytes>>("burst");
+    CHECK(root.table("nic").integer("count", 1, 8) == count[0] - '0');
+    CHECK(burst.value.value() == (count[0] - '0') * 1e6);
+    CHECK(burst.provenance.source == count);
+    CHECK_FALSE(root.table("port").has("depth"));
+    root.finish();
+  }
+  root.set("port.depth", "1", "--set");
+  CHECK(root.table("port").integer("depth", 0, 1) == 1);
+  root.set("nic.typo", "1", "--set");
+  CHECK_THROWS_WITH(root.finish(), Contains("unknown key 'typo'"));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -31,7 +32,11 @@ class Model {
  public:
   Model(const std::string& base, const std::string& name, std::span<const Measurement> tables,
         const std::vector<Parameter>& parameters, bool mpi)
-      : base_(base), name_(name), tables_(tables), parameters_(parameters), mpi_(mpi) {}
+      : base_(Table::parse(base, name)),
+        name_(name),
+        tables_(tables),
+        parameters_(parameters),
+        mpi_(mpi) {}
 
   // log(forecast / measured)
   VectorXd residuals(const VectorXd& x, const std::vector<Point>& points) const {
@@ -52,18 +57,21 @@ class Model {
 
  private:
   Cluster cluster_at(const VectorXd& x) const {
-    Table table = Table::parse(base_, name_);
+    Table table = base_;
     for (std::size_t j = 0; j < parameters_.size(); ++j) {
       const Parameter& parameter = parameters_[j];
+      // What is no TOML would be a string too, but only after the parser has failed, which is dear.
+      const char* form = parameter.unit == Unit::share ? "{}" : "\"{}\"";
       const std::string value =
-          value_text(parameter.unit, std::exp(x[static_cast<Eigen::Index>(j)]));
+          fmt::format(fmt::runtime(form),
+                      value_text(parameter.unit, std::exp(x[static_cast<Eigen::Index>(j)])));
       table.set(parameter.key, value, "calibration");
       if (!parameter.also.empty()) table.set(parameter.also, value, "calibration");
     }
     return decode_cluster(table, name_);
   }
 
-  const std::string& base_;
+  Table base_;  // parsed once; every evaluation sets all parameters in it
   const std::string& name_;
   std::span<const Measurement> tables_;
   const std::vector<Parameter>& parameters_;
@@ -104,9 +112,14 @@ std::vector<VectorXd> beginnings(const VectorXd& start, const std::vector<Parame
   return all;
 }
 
-LeastSquaresFit best_fit(LeastSquares problem, const std::vector<VectorXd>& firsts) {
+// Without what is held out; then on everything, and from where the first one ended.
+constexpr int searches_per_fit = 4 + 5;
+
+LeastSquaresFit best_fit(LeastSquares problem, const std::vector<VectorXd>& firsts,
+                         const std::function<void()>& begun) {
   std::optional<LeastSquaresFit> best;
   for (const VectorXd& first : firsts) {
+    begun();
     problem.first = first;
     LeastSquaresFit found = minimise(problem);
     if (!best || found.cost < best->cost) best = std::move(found);
@@ -169,7 +182,8 @@ std::optional<Calibration> calibration_of(std::span<const Measurement> tables,
           calibration.operations.end())
         calibration.operations.push_back(op);
     }
-    widen(nodes.try_emplace(series.gpus_per_node, no_limit, 0).first->second, series.nodes);
+    widen(nodes.try_emplace(series.gpus_per_node, Calibration::Range{no_limit, 0}).first->second,
+          series.nodes);
   }
   for (const auto& [gpus_per_node, range] : nodes)
     calibration.layouts.push_back({gpus_per_node, range});
@@ -240,7 +254,8 @@ struct Fit {
 
 // The held-out error first, then everything.
 Fit fitted(const std::string& base, const std::string& name, std::span<const Measurement> tables,
-           const std::vector<Parameter>& parameters, const std::vector<Point>& points, bool mpi) {
+           const std::vector<Parameter>& parameters, const std::vector<Point>& points, bool mpi,
+           const std::function<void()>& begun) {
   const Cluster cluster = decode_cluster(Table::parse(base, name), name);
   const Model model(base, name, tables, parameters, mpi);
   FitSummary summary;
@@ -258,14 +273,14 @@ Fit fitted(const std::string& base, const std::string& name, std::span<const Mea
   }
   const LeastSquares blind_problem = problem_of(model, parameters, seen);
   const LeastSquaresFit blind =
-      best_fit(blind_problem, beginnings(blind_problem.start, parameters));
+      best_fit(blind_problem, beginnings(blind_problem.start, parameters), begun);
   const VectorXd unseen = model.residuals(blind.x, held);
   summary.held_out = band_errors(held, unseen);
   LeastSquares problem = problem_of(model, parameters, points);
   problem.most_leaps = 10;
   std::vector<VectorXd> firsts = beginnings(problem.start, parameters);
   firsts.push_back(blind.x);
-  const LeastSquaresFit all = best_fit(problem, firsts);
+  const LeastSquaresFit all = best_fit(problem, firsts, begun);
   summary.parameters = fitted_parameters(parameters, all);
   summary.kept = kept_latencies(cluster, tables, mpi);
   summary.fitted = band_errors(points, all.residuals);
@@ -303,7 +318,8 @@ std::vector<BandError> errors_by_band(std::span<const double> sizes,
 }
 
 FitSummary calibrate(const std::string& base, const std::string& name,
-                     std::span<const Measurement> tables, bool mpi) {
+                     std::span<const Measurement> tables, bool mpi,
+                     const CalibrationProgress& progress) {
   const auto began = std::chrono::steady_clock::now();
   const Cluster cluster = decode_cluster(Table::parse(base, name), name);
   for (const Measurement& table : tables) series_of(table, cluster, mpi);
@@ -313,9 +329,15 @@ FitSummary calibrate(const std::string& base, const std::string& name,
   std::vector<Parameter> needed;
   std::copy_if(parameters.begin(), parameters.end(), std::back_inserter(needed),
                [](const Parameter& parameter) { return !parameter.optional; });
-  Fit fit = fitted(base, name, tables, needed, points, mpi);
-  if (needed.size() < parameters.size()) {
-    Fit limited = fitted(base, name, tables, parameters, points, mpi);
+  const bool twice = needed.size() < parameters.size();
+  int searches = 0;
+  const auto begun = [&] {
+    if (progress) progress(searches, searches_per_fit * (twice ? 2 : 1));
+    ++searches;
+  };
+  Fit fit = fitted(base, name, tables, needed, points, mpi, begun);
+  if (twice) {
+    Fit limited = fitted(base, name, tables, parameters, points, mpi, begun);
     if (limited.cost < fit.cost * worth_a_limit) fit = std::move(limited);
   }
   FitSummary summary = std::move(fit.summary);

@@ -11,6 +11,7 @@
 // it; the parameters then come from a second fit on everything.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -61,10 +62,15 @@ struct FitSummary {
   double seconds = 0;
 };
 
+// How many searches for the least cost are over, and of how many. Each takes as long as the tables
+// have rows: about a second for three hundred.
+using CalibrationProgress = std::function<void(int done, int all)>;
+
 // `base` is the text of a description; `name` stands for it in messages. Throws Error for tables
 // that cannot be placed on the cluster or hold an operation that is no collective of ours.
 FitSummary calibrate(const std::string& base, const std::string& name,
-                     std::span<const Measurement> tables, bool mpi = false);
+                     std::span<const Measurement> tables, bool mpi = false,
+                     const CalibrationProgress& progress = {});
 
 // A screenful for people: parameters, intervals, residuals by size band, what was not identified.
 std::string brief_report(const FitSummary& summary);

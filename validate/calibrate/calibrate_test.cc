@@ -278,7 +278,15 @@ Measurement wire(int streams, double GBps) {
 TEST_CASE("calibrate: one connection and several tell the rate of a NIC and of a connection") {
   // Eight fill the NIC, one does not.
   const std::vector tables{wire(1, 2.5), wire(8, 11)};
-  const FitSummary summary = calibrate(base, "base.toml", tables);
+  std::vector<int> over;
+  const FitSummary summary = calibrate(base, "base.toml", tables, false, [&](int done, int all) {
+    CHECK(all == 18);
+    over.push_back(done);
+  });
+  // Progress counts every search, of the fit without the limit and of the one with it.
+  REQUIRE(over.size() == 18);
+  CHECK(over.front() == 0);
+  CHECK(over.back() == 17);
   CHECK(found(summary, "nic.bandwidth").value == Approx(11).epsilon(0.01));
   CHECK(found(summary, "nccl.flow_cap").value == Approx(2.5).epsilon(0.01));
   const std::string text = calibrated_cluster(base, "base.toml", "mine", summary, "iperf3 -P");

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sim/base/csv.h"
+#include "validate/importers/json_text.h"
 #include "validate/importers/lines.h"
 #include "validate/importers/rank_count.h"
 
@@ -18,18 +19,26 @@ void check_bandwidths(const csv::Table& table, const Measurement& m) {
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const std::string& algbw = table.text(i, "algbw_GBps");
     if (algbw.empty()) continue;
-    const double rate = table.number(i, "algbw_GBps");
     check_algbw(m.rows[i].size.value(), table.text(i, "time_us"), algbw,
                 {table.name, table.lines[i], {}});
     if (!table.has("busbw_GBps") || table.text(i, "busbw_GBps").empty()) continue;
-    // Tables put together by hand have the one from the time as printed, the other as printed.
+    // Tables put together by hand have one of them from the time as printed, which is rounded
+    // before the bandwidth is.
     const double of_time = rounding_of(table.text(i, "time_us")) / table.number(i, "time_us");
-    printed.push_back(
-        {rate, table.number(i, "busbw_GBps"),
-         std::max({rounding_of(algbw), rounding_of(table.text(i, "busbw_GBps")), rate * of_time}),
-         table.lines[i]});
+    const double rate = table.number(i, "algbw_GBps"), bus = table.number(i, "busbw_GBps");
+    const double printed_to =
+        std::max(rounding_of(algbw), rounding_of(table.text(i, "busbw_GBps")));
+    printed.push_back({rate, bus, printed_to + std::max(rate, bus) * of_time, table.lines[i]});
   }
   check_ratio(m.operation, m.ranks, printed, table.name);
+}
+
+// Other JSON (a DeepSpeed file, a forecast) is no broken log of iperf3.
+void check_is_iperf3(std::string_view text, const std::string& file) {
+  const nlohmann::json json = parse_json(text, file);
+  if (json.contains("start") || json.contains("end") || json.contains("error")) return;
+  fail_input({file, 0, {}}, "is JSON, but no table of measurements",
+             "what nccl-tests -J, iperf3 -J and lambcast measure --format json write");
 }
 
 // Hints fill in what our CSV leaves out; what contradicts it is refused.
@@ -62,6 +71,7 @@ std::vector<Measurement> import_measurements(std::string_view text, std::string_
   }
   const bool json = starts_with(trimmed(text), "{");
   if (json && contains(text, "\"results\"")) return import_nccl_tests_json(text, name, hints);
+  if (json) check_is_iperf3(text, std::string(name));
   const auto other = json                                   ? import_iperf3
                      : contains(text, "# OSU ")             ? import_osu
                      : contains(text, "#bytes")             ? import_perftest

@@ -218,7 +218,9 @@ TEST_CASE("the bandwidths of a CSV belong to its times and ranks") {
   // As rounded as tables are published: a coarse time, bandwidths of one digit, none at all.
   for (const char* rows :
        {"8,29,0.00,0.00\n", "1024,24.6,0.04,0.08\n", "1048576,1e2,10,20\n", "1048576,100,,\n",
-        "1048576,100,10.5,\n", "8388608,151.6,55.33,103.78\n"})
+        "1048576,100,10.5,\n", "8388608,151.6,55.33,103.78\n",
+        // algbw of the printed time, busbw of the exact one: three roundings between them.
+        "262144,61.9,4.23,7.95\n"})
     CHECK(import_measurements(table("16", rows), "f").front().rows.size() == 1);
   // Columns may be missing, and a word is no bandwidth.
   CHECK(import_measurements("# collective: all_reduce\n# ranks: 8\nsize_bytes,time_us,algbw_GBps\n"
@@ -252,6 +254,18 @@ TEST_CASE("every table that ships inside passes, and none with its times a thous
     CHECK_THAT(refusal(import_measurements, wrong), Catch::Contains("do not line up"));
   }
   CHECK(tables == 53);
+}
+
+TEST_CASE("JSON that is no table is named as such") {
+  for (const char* text : {"{\"train_batch_size\": 64}", "{}", "{\"fp16\": {\"enabled\": true}}"})
+    CHECK_THAT(refusal(import_measurements, text),
+               Catch::StartsWith("f: is JSON, but no table of measurements (allowed: "));
+}
+
+TEST_CASE("a time that is none is refused with its line") {
+  CHECK(refusal(import_measurements,
+                "# collective: all_gather\n# ranks: 8\nsize_bytes,time_us\n64,1e13\n") ==
+        "f:4: time_us: 10000000000000 us is over 104 days");
 }
 
 TEST_CASE("in-place columns are asked of nccl-tests alone") {

@@ -4,6 +4,7 @@
 
 #include "validate/importers/importers.h"
 #include "validate/importers/json_text.h"
+#include "validate/importers/lines.h"
 
 namespace lambcast::validate {
 
@@ -41,7 +42,7 @@ std::vector<Measurement> import_iperf3(std::string_view text, std::string_view n
   m.ranks = 2;
   m.nodes = 2;
   m.streams = static_cast<int>(streams);
-  m.rows.push_back({Bytes(bytes), Duration::seconds(seconds), {}});
+  m.rows.push_back({Bytes(bytes), time_of(seconds * 1e6, file, 0), {}});
   m.provenance = {Kind::measured, fmt::format("iperf3 {}", file)};
   return {m};
 }

@@ -16,29 +16,59 @@ struct Launcher {
   const char* processes;
   const char* local_rank;
   const char* on_this_node;  // how many of the processes run here
+  // What names the job, the same for all of its processes; null where nothing is known to.
+  const char* job;
+  const char* step = nullptr;
 };
 
 // Of Slurm the variables of a step: a batch script has SLURM_PROCID and SLURM_NTASKS too, but is
 // one process.
 constexpr std::array<Launcher, 5> kLaunchers{{
-    {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"},
+    {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "TORCHELASTIC_RUN_ID"},
     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
-     "OMPI_COMM_WORLD_LOCAL_SIZE"},
+     "OMPI_COMM_WORLD_LOCAL_SIZE", "PMIX_NAMESPACE"},
     {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK",
-     "MV2_COMM_WORLD_LOCAL_SIZE"},
-    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
-    {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE"},
+     "MV2_COMM_WORLD_LOCAL_SIZE", nullptr},
+    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", nullptr},
+    {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE",
+     "SLURM_JOB_ID", "SLURM_STEP_ID"},
 }};
+
+constexpr int kMany = 1'000'000;
+
+std::optional<int> number_in(const std::string& text, int low, int high) {
+  int value = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (status != std::errc{} || end != text.data() + text.size() || value < low || value > high)
+    return std::nullopt;
+  return value;
+}
 
 int number(const Environment& environment, const std::string& name, int low, int high) {
   const std::string text = environment(name).value_or("");
-  int value = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (status != std::errc{} || end != text.data() + text.size() || value < low || value > high) {
+  const std::optional<int> value = number_in(text, low, high);
+  if (!value)
     fail_input({{}, 0, name}, fmt::format("'{}' is no value for it", text),
                fmt::format("{} to {}", low, high));
+  return *value;
+}
+
+std::string token_of(const Environment& environment, const Launcher& launcher) {
+  constexpr std::size_t kLongestToken = 256;
+  std::string token;
+  if (const auto secret = environment("LAMBCAST_TOKEN")) {
+    token = *secret;
+  } else if (launcher.job != nullptr) {
+    token = environment(launcher.job).value_or("");
+    if (launcher.step != nullptr) {
+      token += ".";
+      token += environment(launcher.step).value_or("");
+    }
   }
-  return value;
+  if (token.size() > kLongestToken)
+    fail_input({{}, 0, "LAMBCAST_TOKEN"}, fmt::format("has {} bytes", token.size()),
+               fmt::format("up to {}", kLongestToken));
+  return token;
 }
 
 }  // namespace
@@ -52,7 +82,6 @@ Environment process_environment() {
 }
 
 Launch launch_of(const Environment& environment) {
-  constexpr int kMany = 1'000'000;
   constexpr int kDefaultPort = 29500;
   Launch launch;
   for (const Launcher& launcher : kLaunchers) {
@@ -73,6 +102,7 @@ Launch launch_of(const Environment& environment) {
                  fmt::format("is not set: the {} processes need the address of the host of rank 0",
                              launch.processes));
     }
+    launch.token = token_of(environment, launcher);
     return launch;
   }
   if (environment("PMI_SIZE").value_or("1") != "1") {
@@ -86,7 +116,14 @@ Launch launch_of(const Environment& environment) {
 
 bool is_first(const Environment& environment) {
   for (const Launcher& launcher : kLaunchers) {
-    if (environment(launcher.processes)) return environment(launcher.rank).value_or("0") == "0";
+    if (!environment(launcher.processes)) continue;
+    const auto processes = number_in(*environment(launcher.processes), 1, kMany);
+    if (!processes) return true;
+    const auto is_one_of_them = [&](const char* name) {
+      return number_in(environment(name).value_or("0"), 0, *processes - 1).has_value();
+    };
+    return !is_one_of_them(launcher.rank) || !is_one_of_them(launcher.local_rank) ||
+           environment(launcher.rank).value_or("0") == "0";
   }
   return true;
 }

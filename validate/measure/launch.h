@@ -13,6 +13,7 @@ struct Launch {
   int local_rank = 0;
   std::string address;  // of the host of rank 0
   int port = 0;
+  std::string token{};  // what tells this launch from any other; empty where nothing does
 };
 
 // Looks a variable of the environment up; empty when it is not set.
@@ -23,11 +24,15 @@ Environment process_environment();
 // (MVAPICH2), PMI_* with MPI_LOCAL* (MPICH, Intel MPI, MVAPICH) or SLURM_* (srun), the first that
 // is complete; a process of its own where none is and PMI_SIZE names no others. MASTER_ADDR and
 // MASTER_PORT say where rank 0 listens (port 29500 if not given; one further under torchrun, whose
-// agent has taken that port). On a single node the address may be absent. Throws Error for a value
-// that is no number or out of range and for an address that is missing.
+// agent has taken that port). On a single node the address may be absent. The token is
+// LAMBCAST_TOKEN, or the launcher's own name of the job, which others may guess:
+// TORCHELASTIC_RUN_ID, PMIX_NAMESPACE, or SLURM_JOB_ID and SLURM_STEP_ID. Throws Error for a value
+// that is no number or out of range, for an address that is missing, and for a token of more than
+// 256 bytes.
 Launch launch_of(const Environment& environment);
 
-// Whether this process is to say what all of its launch would: rank 0, or alone.
+// Whether this process is to say what all of its launch would: rank 0, or alone, or one whose own
+// variables make no sense.
 bool is_first(const Environment& environment);
 
 }  // namespace lambcast::validate

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <map>
 #include <thread>
 
@@ -110,6 +111,16 @@ TEST_CASE("one process of a launch speaks for all") {
   CHECK_FALSE(
       is_first(environment({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}})));
   CHECK_FALSE(is_first(environment({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}})));
+  // What is wrong with the variables of one process, no other says.
+  const auto torch = [](const char* rank, const char* size, const char* local) {
+    return environment({{"RANK", rank}, {"WORLD_SIZE", size}, {"LOCAL_RANK", local}});
+  };
+  CHECK_FALSE(is_first(torch("1", "2", "1")));
+  CHECK(is_first(torch("-1", "2", "0")));
+  CHECK(is_first(torch("one", "2", "0")));
+  CHECK(is_first(torch("2", "2", "0")));
+  CHECK(is_first(torch("1", "0", "0")));
+  CHECK(is_first(torch("1", "2", "-3")));
 }
 
 TEST_CASE("a launch that makes no sense is refused") {
@@ -163,11 +174,190 @@ TEST_CASE("processes meet where there is but IPv6") {
 
 TEST_CASE("processes that do not meet say so") {
   const int port = free_port();
-  CHECK_THROWS_WITH(meet_over_tcp({0, 2, 0, "127.0.0.1", port}, 1),
-                    Catch::Contains("1 of 2 processes did not come to port"));
+  CHECK_THROWS_WITH(meet_over_tcp({0, 6, 0, "127.0.0.1", port}, 1),
+                    "ranks 1-5 of 6 did not come to 127.0.0.1, port " + std::to_string(port) +
+                        " (MASTER_ADDR, MASTER_PORT), within 1 s");
   CHECK_THROWS_WITH(meet_over_tcp({1, 2, 0, "127.0.0.1", port}, 1),
                     Catch::Contains("rank 0 does not answer at 127.0.0.1:"));
   CHECK(meet_over_tcp({0, 1, 0, "", 0}, 1)->exchange("mine") == std::vector<std::string>{"mine"});
+  CHECK_THROWS_WITH(meet_over_tcp({0, 2, 0, "192.0.2.1", port}, 1),
+                    Catch::Contains("rank 0 cannot listen on 192.0.2.1 (MASTER_ADDR)"));
+}
+
+TEST_CASE("a launch is told from another by a token, the user's own or the launcher's") {
+  std::map<std::string, std::string> variables{{"RANK", "0"},
+                                               {"WORLD_SIZE", "2"},
+                                               {"LOCAL_RANK", "0"},
+                                               {"MASTER_ADDR", "node0"},
+                                               {"TORCHELASTIC_RUN_ID", "run 7"}};
+  CHECK(launch_of(environment(variables)).token == "run 7");
+  variables["LAMBCAST_TOKEN"] = "secret";
+  CHECK(launch_of(environment(variables)).token == "secret");
+  variables["LAMBCAST_TOKEN"] = std::string(257, 'x');
+  CHECK_THROWS_WITH(launch_of(environment(variables)),
+                    "LAMBCAST_TOKEN: has 257 bytes (allowed: up to 256)");
+  CHECK(launch_of(environment({{"SLURM_PROCID", "0"},
+                               {"SLURM_STEP_NUM_TASKS", "4"},
+                               {"SLURM_STEP_TASKS_PER_NODE", "4"},
+                               {"SLURM_LOCALID", "0"},
+                               {"SLURM_JOB_ID", "123"},
+                               {"SLURM_STEP_ID", "4"}}))
+            .token == "123.4");
+}
+
+namespace {
+
+// Someone who speaks TCP, but perhaps not our language.
+class Peer {
+ public:
+  explicit Peer(int port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(static_cast<std::uint16_t>(port));
+    for (int attempt = 0; attempt < 200; ++attempt) {
+      connected_ =
+          connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+      if (connected_) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  }
+  ~Peer() { close(socket_); }
+  Peer(const Peer&) = delete;
+  Peer& operator=(const Peer&) = delete;
+
+  bool connected() const { return connected_; }
+  void say(const std::string& bytes) const {
+    send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  }
+  void say_hello(std::uint32_t rank, std::uint32_t processes, const std::string& token) const {
+    const std::uint32_t words[] = {0x6c616d63, rank, processes,
+                                   static_cast<std::uint32_t>(token.size())};
+    say(std::string(reinterpret_cast<const char*>(words), sizeof words) + token);
+  }
+  // The answer of rank 0, or -1 when it hangs up.
+  int answer() const {
+    std::uint32_t word = 0;
+    const bool whole = recv(socket_, &word, sizeof word, MSG_WAITALL) == sizeof word;
+    return whole ? static_cast<int>(word) : -1;
+  }
+
+ private:
+  int socket_;
+  bool connected_ = false;
+};
+
+struct Meeting {
+  std::vector<std::string> seen;
+  std::string failure;
+};
+
+// Rank 0 of two with the token "ours".
+std::thread start_root(Meeting& meeting, int port, int timeout_s = 20, int patience_s = 20) {
+  return std::thread([&meeting, port, timeout_s, patience_s] {
+    try {
+      meeting.seen = meet_over_tcp({0, 2, 0, "127.0.0.1", port, "ours"}, timeout_s, patience_s)
+                         ->exchange("rank 0");
+    } catch (const Error& error) {
+      meeting.failure = error.what();
+    }
+  });
+}
+
+}  // namespace
+
+TEST_CASE("strangers neither get in nor hold the others up") {
+  const int port = free_port();
+  Meeting meeting;
+  std::thread root = start_root(meeting, port);
+  const Peer silent(port), truncated(port), garbage(port), wrong_token(port), long_token(port),
+      no_token(port), bad_rank(port), bad_size(port), endless(port);
+  REQUIRE(silent.connected());
+  truncated.say("cma");
+  garbage.say("GET / HTTP/1.1\r\nHost: a long enough request\r\n\r\n");
+  wrong_token.say_hello(1, 2, "hers");
+  long_token.say_hello(1, 2, std::string(100'000, 'x'));
+  no_token.say_hello(1, 2, "");
+  bad_rank.say_hello(7, 2, "ours");
+  bad_size.say_hello(1, 3, "ours");
+  const std::uint32_t endless_words[] = {0x6c616d63, 1, 2, 0xffffffff};
+  endless.say(std::string(reinterpret_cast<const char*>(endless_words), sizeof endless_words));
+  { const Peer leaves_early(port); }
+  CHECK(garbage.answer() == -1);
+  CHECK(wrong_token.answer() == 1);
+  CHECK(long_token.answer() != 0);
+  CHECK(no_token.answer() == 1);
+  CHECK(bad_rank.answer() == 2);
+  CHECK(bad_size.answer() == 2);
+  CHECK(endless.answer() == 1);
+  const auto began = std::chrono::steady_clock::now();
+  CHECK(meet_over_tcp({1, 2, 1, "127.0.0.1", port, "ours"}, 10)->exchange("rank 1") ==
+        std::vector<std::string>{"rank 0", "rank 1"});
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(4));
+  root.join();
+  CHECK(meeting.seen == std::vector<std::string>{"rank 0", "rank 1"});
+  CHECK(meeting.failure.empty());
+}
+
+TEST_CASE("a process of another launch, or of a rank that is taken, is told so") {
+  const int port = free_port();
+  Meeting meeting;
+  std::thread root([&] {
+    try {
+      meet_over_tcp({0, 3, 0, "127.0.0.1", port, "ours"}, 5);
+    } catch (const Error& error) {
+      meeting.failure = error.what();
+    }
+  });
+  const Peer first(port);
+  first.say_hello(1, 3, "ours");
+  CHECK(first.answer() == 0);
+  CHECK_THROWS_WITH(meet_over_tcp({1, 3, 1, "127.0.0.1", port, "ours"}, 5),
+                    Catch::Contains("two processes have the same rank"));
+  CHECK_THROWS_WITH(meet_over_tcp({2, 3, 1, "127.0.0.1", port, "theirs"}, 5),
+                    Catch::Contains("its token is not ours"));
+  root.join();
+  CHECK_THAT(meeting.failure, Catch::StartsWith("rank 2 of 3 did not come to 127.0.0.1"));
+}
+
+TEST_CASE("a member that closes, falls silent or sends too much ends the exchange") {
+  const std::string too_long{"\xff\xff\xff\x7f"};
+  const std::string half("\x08\0\0\0half", 8);
+  for (const std::string& said : {std::string(), too_long, half}) {
+    const int port = free_port();
+    Meeting meeting;
+    std::thread root = start_root(meeting, port, 20, 1);
+    const Peer member(port);
+    member.say_hello(1, 2, "ours");
+    CHECK(member.answer() == 0);
+    member.say(said);
+    root.join();
+    CHECK_THAT(meeting.failure, Catch::StartsWith("rank 1 of the measurement is gone"));
+  }
+  const int port = free_port();
+  Meeting meeting;
+  std::thread root = start_root(meeting, port);
+  {
+    const Peer member(port);
+    member.say_hello(1, 2, "ours");
+    CHECK(member.answer() == 0);
+  }
+  root.join();
+  CHECK_THAT(meeting.failure, Catch::StartsWith("rank 1 of the measurement is gone"));
+}
+
+TEST_CASE("a root that never answers is given up") {
+  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  REQUIRE(bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+  REQUIRE(listen(listener, 4) == 0);
+  socklen_t size = sizeof address;
+  getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size);
+  CHECK_THROWS_WITH(meet_over_tcp({1, 2, 1, "127.0.0.1", ntohs(address.sin_port)}, 1),
+                    Catch::Contains("rank 0 does not answer"));
+  close(listener);
 }
 
 TEST_CASE("threads meet and exchange, by rank, round after round") {

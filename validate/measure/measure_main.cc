@@ -2,6 +2,7 @@
 // because it links MPI and NCCL, which would slow the start of every other command.
 #include <algorithm>
 #include <cstdio>
+#include <exception>
 #include <iostream>
 
 #include "sim/base/error.h"
@@ -44,5 +45,8 @@ int main(int argc, char** argv) {
       std::fprintf(stderr, "lambcast: %s\n", error.what());
     }
     return static_cast<int>(error.code());
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "lambcast: %s\n", error.what());
+    return static_cast<int>(lambcast::Exit::failure);
   }
 }

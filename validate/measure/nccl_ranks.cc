@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "kernels/nccl/group.h"
+#include "sim/base/error.h"
 #include "validate/measure/nccl_collectives.h"
 
 namespace lambcast::validate {
@@ -20,6 +21,25 @@ std::string host_name() {
   std::array<char, 256> name{};
   gethostname(name.data(), name.size() - 1);
   return name.data();
+}
+
+[[noreturn]] void fail_gibberish(std::string_view what) {
+  throw Error(Exit::failure,
+              fmt::format("a process of the measurement sent what is no {}: all must be the same "
+                          "version of lambcast",
+                          what));
+}
+
+// host TAB device TAB name of the GPU
+RankPlace place_in(const std::string& line) {
+  const std::size_t first = line.find('\t');
+  const std::size_t second = first == std::string::npos ? first : line.find('\t', first + 1);
+  if (second == std::string::npos) fail_gibberish("place of a rank");
+  RankPlace place{line.substr(0, first), 0, line.substr(second + 1)};
+  const auto [end, status] =
+      std::from_chars(line.data() + first + 1, line.data() + second, place.device);
+  if (status != std::errc{} || end != line.data() + second) fail_gibberish("place of a rank");
+  return place;
 }
 
 std::vector<RankPlace> gather_places(Rendezvous& others, const LocalRanks& local) {
@@ -34,16 +54,15 @@ std::vector<RankPlace> gather_places(Rendezvous& others, const LocalRanks& local
   std::vector<RankPlace> places;
   for (const std::string& lines : others.exchange(mine)) {
     for (std::size_t at = 0; at < lines.size();) {
-      const std::size_t end = lines.find('\n', at);
-      const std::string line = lines.substr(at, end - at);
-      const std::size_t first = line.find('\t');
-      const std::size_t second = line.find('\t', first + 1);
-      RankPlace place{line.substr(0, first), 0, line.substr(second + 1)};
-      std::from_chars(line.data() + first + 1, line.data() + second, place.device);
-      places.push_back(place);
+      const std::size_t end = std::min(lines.find('\n', at), lines.size());
+      places.push_back(place_in(lines.substr(at, end - at)));
       at = end + 1;
     }
   }
+  if (places.size() != static_cast<std::size_t>(local.ranks))
+    throw Error(Exit::failure,
+                fmt::format("the processes hold {} ranks together, not {}: all need the same -g",
+                            places.size(), local.ranks));
   return places;
 }
 
@@ -52,6 +71,7 @@ Gpus connect_gpus(Rendezvous& others, const LocalRanks& local, std::uint64_t byt
   ncclUniqueId id{};
   if (local.first_rank == 0) require(nccl, nccl.ncclGetUniqueId(&id), "ncclGetUniqueId");
   const std::string shared = others.exchange({id.internal, sizeof id.internal})[0];
+  if (shared.size() != sizeof id.internal) fail_gibberish("name of an NCCL communicator");
   std::memcpy(id.internal, shared.data(), sizeof id.internal);
 
   Gpus gpus;
@@ -89,7 +109,8 @@ std::vector<T> exchange_numbers(Rendezvous& others, T mine) {
   for (const std::string& text :
        others.exchange(std::string(reinterpret_cast<const char*>(&mine), sizeof mine))) {
     T value{};
-    std::memcpy(&value, text.data(), std::min(sizeof value, text.size()));
+    if (text.size() != sizeof value) fail_gibberish("number");
+    std::memcpy(&value, text.data(), sizeof value);
     all.push_back(value);
   }
   return all;

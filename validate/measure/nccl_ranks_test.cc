@@ -65,7 +65,29 @@ class Abandoned final : public Rendezvous {
   int rounds_;
 };
 
+// Two processes, of which the other one is of another mind.
+class Gibberish final : public Rendezvous {
+ public:
+  explicit Gibberish(std::string said) : said_(std::move(said)) {}
+  std::vector<std::string> exchange(const std::string& mine) override { return {said_, mine}; }
+
+ private:
+  std::string said_;
+};
+
 }  // namespace
+
+TEST_CASE("what another process sends is checked before it is read") {
+  const auto measured_beside = [](const std::string& said) {
+    Gibberish others(said);
+    measure(small_sizes(Operation::all_reduce, 2), 2, FakeFault::none, others);
+  };
+  for (const char* said : {"a host without tabs\n", "host\tGPU\n", "host\tone\tGPU\n", "\n", "x"})
+    CHECK_THROWS_WITH(measured_beside(said), Catch::Contains("sent what is no place of a rank"));
+  CHECK_THROWS_WITH(measured_beside("host\t0\tGPU\n"), Catch::Contains("hold 3 ranks together"));
+  CHECK_THROWS_WITH(measured_beside(""),
+                    Catch::Contains("sent what is no name of an NCCL communicator"));
+}
 
 TEST_CASE("every operation over several ranks comes out exact, padding included") {
   for (const Operation operation : kOperations) {

@@ -156,7 +156,8 @@ std::string_view measure_help() {
 compressed_allreduce includes the compression kernels with nccl; with mpi it is DeepSpeed's exchange without them.
 --share-gpu puts -g ranks on one GPU, or the processes of a launcher: for launch, proxy and TCP, not for links.
 Processes of mpirun (Open MPI, MPICH, Intel MPI, MVAPICH), srun or torchrun measure nccl together. Over several hosts
-they meet at MASTER_ADDR, the host of rank 0, and MASTER_PORT (29500): torchrun sets both, else export them.
+they meet at MASTER_ADDR, an address of the host of rank 0, and MASTER_PORT (29500): torchrun sets both, else export
+them. Where others can reach that port, set LAMBCAST_TOKEN to the same secret for all: who lacks it is not let in.
 Examples
   lambcast measure --backend nccl --op all_reduce -b 1M -e 1G -f 2
   lambcast measure --backend nccl --share-gpu yes -g 4 --op compressed_allreduce -b 8 -e 256M -f 4

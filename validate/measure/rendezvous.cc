@@ -1,221 +1,275 @@
 #include "validate/measure/rendezvous.h"
 
 #include <fmt/format.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <barrier>
 #include <cerrno>
-#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <thread>
 
 #include "sim/base/error.h"
+#include "validate/measure/socket.h"
 
 namespace lambcast::validate {
 namespace {
 
-constexpr std::uint32_t kHello = 0x6c616d62;  // "lamb": a stranger's connection is told apart
-constexpr std::uint32_t kLongest = 1 << 20;
-
 [[noreturn]] void fail(const std::string& what) { throw Error(Exit::failure, what); }
 
-bool send_all(int socket, const void* data, std::size_t bytes) {
-  const char* from = static_cast<const char*>(data);
-  while (bytes > 0) {
-    const ssize_t sent = send(socket, from, bytes, MSG_NOSIGNAL);
-    if (sent <= 0) return false;
-    from += sent;
-    bytes -= static_cast<std::size_t>(sent);
-  }
-  return true;
-}
+constexpr std::uint32_t kLongest = 1 << 20;
 
-bool receive_all(int socket, void* data, std::size_t bytes) {
-  char* to = static_cast<char*>(data);
-  while (bytes > 0) {
-    const ssize_t got = recv(socket, to, bytes, 0);
-    if (got <= 0) return false;
-    to += got;
-    bytes -= static_cast<std::size_t>(got);
-  }
-  return true;
-}
+// What a process says first, before its token.
+struct Hello {
+  std::uint32_t magic = 0x6c616d63;  // "lamc": a stranger's connection is told apart
+  std::uint32_t rank = 0;
+  std::uint32_t processes = 0;
+  std::uint32_t token_bytes = 0;
+};
 
-void send_text(int socket, const std::string& text) {
+// What rank 0 answers.
+enum class Answer : std::uint32_t { welcome, wrong_token, other_launch, rank_taken };
+
+bool send_text(const Socket& socket, const std::string& text, Deadline deadline) {
   const auto length = static_cast<std::uint32_t>(text.size());
-  if (!send_all(socket, &length, sizeof length) || !send_all(socket, text.data(), length)) {
-    fail("a process of the measurement is gone (its connection broke while sending)");
-  }
+  return send_all(socket, &length, sizeof length, deadline) &&
+         send_all(socket, text.data(), length, deadline);
 }
 
-std::string receive_text(int socket) {
+std::optional<std::string> receive_text(const Socket& socket, Deadline deadline) {
   std::uint32_t length = 0;
-  if (!receive_all(socket, &length, sizeof length) || length > kLongest) {
-    fail("a process of the measurement is gone (its connection broke while receiving)");
-  }
+  if (!receive_all(socket, &length, sizeof length, deadline) || length > kLongest) return {};
   std::string text(length, '\0');
-  if (!receive_all(socket, text.data(), length)) {
-    fail("a process of the measurement is gone (its connection broke while receiving)");
+  if (!receive_all(socket, text.data(), length, deadline)) return {};
+  return text;
+}
+
+void check_length(const std::string& text) {
+  if (text.size() > kLongest) fail("a text of more than 1 MiB cannot be exchanged");
+}
+
+[[noreturn]] void fail_gone(int rank, int patience_s) {
+  fail(
+      fmt::format("rank {} of the measurement is gone: its connection broke, or it was silent for "
+                  "{} s",
+                  rank, patience_s));
+}
+
+// "1, 3-5"
+std::string ranges(const std::vector<int>& ranks) {
+  std::string text;
+  for (std::size_t i = 0; i < ranks.size();) {
+    std::size_t last = i;
+    while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
+    text += text.empty() ? "" : ", ";
+    text += last == i ? fmt::format("{}", ranks[i]) : fmt::format("{}-{}", ranks[i], ranks[last]);
+    i = last + 1;
   }
   return text;
 }
 
-void send_at_once(int socket) {
-  const int on = 1;
-  setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-}
-
-// A silent connection must not hold the others up.
-void limit_wait(int socket, int timeout_s) {
-  const timeval limit{timeout_s, 0};
-  setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-}
-
-// Listens at all addresses of this machine: one socket takes both kinds, unless there is no IPv6.
-int listen_on(int port) {
-  sockaddr_in6 both{};
-  both.sin6_family = AF_INET6;
-  both.sin6_port = htons(static_cast<std::uint16_t>(port));
-  sockaddr_in old{};
-  old.sin_family = AF_INET;
-  old.sin_port = both.sin6_port;
-  const int on = 1;
-  const int off = 0;
-  for (const bool v6 : {true, false}) {
-    const int socket = ::socket(v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (socket < 0) continue;
-    setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (v6) setsockopt(socket, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-    const int bound = v6 ? bind(socket, reinterpret_cast<sockaddr*>(&both), sizeof both)
-                         : bind(socket, reinterpret_cast<sockaddr*>(&old), sizeof old);
-    if (bound == 0 && listen(socket, 1024) == 0) return socket;
-    close(socket);
-  }
-  return -1;
-}
-
-// Tries each address that `host` stands for.
-int connect_to(const std::string& host, int port) {
-  addrinfo hints{};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* list = nullptr;
-  if (getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list) != 0) return -1;
-  int connected = -1;
-  for (const addrinfo* at = list; at != nullptr && connected < 0; at = at->ai_next) {
-    const int socket = ::socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (socket < 0) continue;
-    if (connect(socket, at->ai_addr, at->ai_addrlen) == 0) {
-      connected = socket;
-    } else {
-      close(socket);
-    }
-  }
-  freeaddrinfo(list);
-  return connected;
-}
-
-using Clock = std::chrono::steady_clock;
-
-class TcpRendezvous final : public Rendezvous {
+class Alone final : public Rendezvous {
  public:
-  TcpRendezvous(const Launch& launch, int timeout_s) : launch_(launch) {
-    if (launch_.processes == 1) return;
-    if (launch_.rank == 0) {
-      accept_all(timeout_s);
-    } else {
-      connect_to_root(timeout_s);
-    }
-  }
-  ~TcpRendezvous() override {
-    for (const int socket : sockets_) {
-      if (socket >= 0) close(socket);
-    }
-  }
-  TcpRendezvous(const TcpRendezvous&) = delete;
-  TcpRendezvous& operator=(const TcpRendezvous&) = delete;
-
-  std::vector<std::string> exchange(const std::string& mine) override;
-
- private:
-  void accept_all(int timeout_s);
-  void connect_to_root(int timeout_s);
-
-  Launch launch_;
-  std::vector<int> sockets_;  // at rank 0 one per other rank; elsewhere one
+  std::vector<std::string> exchange(const std::string& mine) override { return {mine}; }
 };
 
-void TcpRendezvous::accept_all(int timeout_s) {
-  const auto deadline = Clock::now() + std::chrono::seconds(timeout_s);
-  const int listener = listen_on(launch_.port);
-  if (listener < 0) fail(fmt::format("cannot listen on port {} (MASTER_PORT)", launch_.port));
-  sockets_.assign(static_cast<std::size_t>(launch_.processes - 1), -1);
-  int missing = launch_.processes - 1;
-  while (missing > 0 && Clock::now() < deadline) {
-    pollfd waiting{listener, POLLIN, 0};
-    if (poll(&waiting, 1, 100) <= 0) continue;
-    const int socket = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
-    if (socket < 0) continue;
-    limit_wait(socket, timeout_s);
-    std::array<std::uint32_t, 2> hello{};
-    const bool ours = receive_all(socket, hello.data(), sizeof hello) && hello[0] == kHello &&
-                      hello[1] >= 1 && hello[1] < static_cast<std::uint32_t>(launch_.processes) &&
-                      sockets_[hello[1] - 1] < 0;
-    if (!ours) {
-      close(socket);
-      continue;
+// Rank 0. Whoever connects is a stranger until its hello is complete; nobody waits for a stranger.
+class Root final : public Rendezvous {
+ public:
+  Root(const Launch& launch, int timeout_s, int patience_s)
+      : launch_(launch),
+        patience_s_(patience_s),
+        members_(static_cast<std::size_t>(launch.processes)) {
+    const Deadline deadline = in_seconds(timeout_s);
+    const Listener listener = listen_at(launch.address, launch.port);
+    std::vector<Stranger> strangers;
+    while (!missing().empty() && milliseconds_until(deadline) > 0) {
+      wait(listener, strangers, deadline);
+      while (auto socket = accept_one(listener)) admit(std::move(*socket), strangers);
+      std::erase_if(strangers, [&](Stranger& stranger) { return is_through(stranger); });
     }
-    limit_wait(socket, 0);  // from here on a measurement may take its time
-    send_at_once(socket);
-    sockets_[hello[1] - 1] = socket;
-    --missing;
+    if (const std::vector<int> ranks = missing(); !ranks.empty())
+      fail(
+          fmt::format("rank{} {} of {} did not come to {}, port {} (MASTER_ADDR, MASTER_PORT), "
+                      "within {} s",
+                      ranks.size() == 1 ? "" : "s", ranges(ranks), launch.processes,
+                      listener.address, launch.port, timeout_s));
   }
-  close(listener);
-  if (missing > 0) {
-    fail(fmt::format("{} of {} processes did not come to port {} within {} s", missing,
-                     launch_.processes, launch_.port, timeout_s));
-  }
-}
 
-void TcpRendezvous::connect_to_root(int timeout_s) {
-  const auto deadline = Clock::now() + std::chrono::seconds(timeout_s);
-  while (Clock::now() < deadline) {
-    const int socket = connect_to(launch_.address, launch_.port);
-    if (socket >= 0) {
-      send_at_once(socket);
-      const std::array<std::uint32_t, 2> hello{kHello, static_cast<std::uint32_t>(launch_.rank)};
-      sockets_.push_back(socket);
-      if (send_all(socket, hello.data(), sizeof hello)) return;
-      fail("rank 0 closed the connection");
+  std::vector<std::string> exchange(const std::string& mine) override {
+    check_length(mine);
+    const Deadline deadline = in_seconds(patience_s_);
+    std::vector<std::string> all{mine};
+    for (int rank = 1; rank < launch_.processes; ++rank) {
+      std::optional<std::string> text = receive_text(member(rank), deadline);
+      if (!text) fail_gone(rank, patience_s_);
+      all.push_back(std::move(*text));
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  }
-  fail(fmt::format("rank 0 does not answer at {}:{} (MASTER_ADDR, MASTER_PORT) within {} s",
-                   launch_.address, launch_.port, timeout_s));
-}
-
-std::vector<std::string> TcpRendezvous::exchange(const std::string& mine) {
-  if (mine.size() > kLongest) fail("a text of more than 1 MiB cannot be exchanged");
-  std::vector<std::string> all(static_cast<std::size_t>(launch_.processes));
-  if (launch_.rank != 0) {
-    send_text(sockets_[0], mine);
-    for (std::string& text : all) text = receive_text(sockets_[0]);
+    for (int rank = 1; rank < launch_.processes; ++rank)
+      for (const std::string& text : all)
+        if (!send_text(member(rank), text, deadline)) fail_gone(rank, patience_s_);
     return all;
   }
-  all[0] = mine;
-  for (std::size_t i = 1; i < all.size(); ++i) all[i] = receive_text(sockets_[i - 1]);
-  for (const int socket : sockets_) {
-    for (const std::string& text : all) send_text(socket, text);
+
+ private:
+  struct Stranger {
+    Socket socket;
+    Deadline until;
+    std::string said;
+  };
+  static constexpr int kHelloWithin_s = 5;
+  static constexpr std::size_t kMostStrangers = 256;
+
+  Socket& member(int rank) { return members_[static_cast<std::size_t>(rank)]; }
+
+  std::vector<int> missing() const {
+    std::vector<int> ranks;
+    for (std::size_t rank = 1; rank < members_.size(); ++rank)
+      if (!members_[rank].is_open()) ranks.push_back(static_cast<int>(rank));
+    return ranks;
   }
-  return all;
+
+  static void wait(const Listener& listener, const std::vector<Stranger>& strangers,
+                   Deadline deadline) {
+    std::vector<pollfd> waiting{{listener.socket.descriptor(), POLLIN, 0}};
+    for (const Stranger& stranger : strangers) {
+      waiting.push_back({stranger.socket.descriptor(), POLLIN, 0});
+      deadline = std::min(deadline, stranger.until);
+    }
+    poll(waiting.data(), waiting.size(), milliseconds_until(deadline));
+  }
+
+  // Too many who say nothing: the one that has been silent longest goes.
+  static void admit(Socket socket, std::vector<Stranger>& strangers) {
+    if (strangers.size() == kMostStrangers) strangers.erase(strangers.begin());
+    strangers.push_back({std::move(socket), in_seconds(kHelloWithin_s), {}});
+  }
+
+  // Reads what has come; whether the stranger is a member now or has been turned away.
+  bool is_through(Stranger& stranger) {
+    while (true) {
+      const std::size_t wanted = still_wanted(stranger.said);
+      if (wanted == 0) break;
+      std::string part(wanted, '\0');
+      const ssize_t got = recv(stranger.socket.descriptor(), part.data(), wanted, 0);
+      if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        return milliseconds_until(stranger.until) == 0;
+      if (got <= 0) return true;
+      stranger.said.append(part, 0, static_cast<std::size_t>(got));
+    }
+    const std::optional<Answer> answer = judge(stranger.said);
+    if (!answer) return true;
+    if (!send_all(stranger.socket, &*answer, sizeof *answer, stranger.until)) return true;
+    if (*answer == Answer::welcome)
+      member(static_cast<int>(hello_of(stranger.said).rank)) = std::move(stranger.socket);
+    return true;
+  }
+
+  static Hello hello_of(const std::string& said) {
+    Hello hello;
+    std::memcpy(&hello, said.data(), sizeof hello);
+    return hello;
+  }
+
+  // Bytes until there is something to judge; of a token no more than ours has.
+  std::size_t still_wanted(const std::string& said) const {
+    if (said.size() < sizeof(Hello)) return sizeof(Hello) - said.size();
+    const Hello hello = hello_of(said);
+    if (hello.magic != Hello().magic || hello.token_bytes != launch_.token.size()) return 0;
+    return sizeof(Hello) + hello.token_bytes - said.size();
+  }
+
+  // Nothing for one that does not speak our language.
+  std::optional<Answer> judge(const std::string& said) {
+    const Hello hello = hello_of(said);
+    if (hello.magic != Hello().magic) return {};
+    if (said.substr(sizeof(Hello)) != launch_.token || hello.token_bytes != launch_.token.size())
+      return Answer::wrong_token;
+    const auto processes = static_cast<std::uint32_t>(launch_.processes);
+    if (hello.processes != processes || hello.rank < 1 || hello.rank >= processes)
+      return Answer::other_launch;
+    if (member(static_cast<int>(hello.rank)).is_open()) return Answer::rank_taken;
+    return Answer::welcome;
+  }
+
+  Launch launch_;
+  int patience_s_;
+  std::vector<Socket> members_;  // by rank; that of rank 0 stays closed
+};
+
+std::string refusal(Answer answer, const Launch& launch) {
+  const std::string place =
+      fmt::format("{}, port {} (MASTER_ADDR, MASTER_PORT)", launch.address, launch.port);
+  switch (answer) {
+    case Answer::wrong_token:
+      return fmt::format(
+          "another launch measures at {}: its token is not ours; wait for it, take another port, "
+          "or set LAMBCAST_TOKEN to the same for all processes",
+          place);
+    case Answer::rank_taken:
+      return fmt::format("rank {} is at {} already: two processes have the same rank", launch.rank,
+                         place);
+    case Answer::other_launch:
+    case Answer::welcome:
+      break;
+  }
+  return fmt::format("rank 0 at {} knows no rank {} of {} processes", place, launch.rank,
+                     launch.processes);
 }
+
+// Any other rank.
+class Member final : public Rendezvous {
+ public:
+  Member(const Launch& launch, int timeout_s, int patience_s)
+      : launch_(launch), patience_s_(patience_s) {
+    const Deadline deadline = in_seconds(timeout_s);
+    while (milliseconds_until(deadline) > 0) {
+      auto socket = connect_to(launch.address, launch.port, deadline);
+      if (socket && introduced(*socket, deadline)) {
+        root_ = std::move(*socket);
+        return;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    fail(fmt::format("rank 0 does not answer at {}:{} (MASTER_ADDR, MASTER_PORT) within {} s",
+                     launch.address, launch.port, timeout_s));
+  }
+
+  std::vector<std::string> exchange(const std::string& mine) override {
+    check_length(mine);
+    const Deadline deadline = in_seconds(patience_s_);
+    if (!send_text(root_, mine, deadline)) fail_gone(0, patience_s_);
+    std::vector<std::string> all;
+    for (int rank = 0; rank < launch_.processes; ++rank) {
+      std::optional<std::string> text = receive_text(root_, deadline);
+      if (!text) fail_gone(0, patience_s_);
+      all.push_back(std::move(*text));
+    }
+    return all;
+  }
+
+ private:
+  // Where something else listens, rank 0 may still come.
+  bool introduced(const Socket& socket, Deadline deadline) const {
+    Hello hello;
+    hello.rank = static_cast<std::uint32_t>(launch_.rank);
+    hello.processes = static_cast<std::uint32_t>(launch_.processes);
+    hello.token_bytes = static_cast<std::uint32_t>(launch_.token.size());
+    Answer answer{};
+    if (!send_all(socket, &hello, sizeof hello, deadline) ||
+        !send_all(socket, launch_.token.data(), launch_.token.size(), deadline) ||
+        !receive_all(socket, &answer, sizeof answer, deadline))
+      return false;
+    if (answer != Answer::welcome) fail(refusal(answer, launch_));
+    return true;
+  }
+
+  Launch launch_;
+  int patience_s_;
+  Socket root_;
+};
 
 // What the threads share.
 struct Meeting {
@@ -244,8 +298,10 @@ class ThreadRendezvous final : public Rendezvous {
 
 }  // namespace
 
-std::unique_ptr<Rendezvous> meet_over_tcp(const Launch& launch, int timeout_s) {
-  return std::make_unique<TcpRendezvous>(launch, timeout_s);
+std::unique_ptr<Rendezvous> meet_over_tcp(const Launch& launch, int timeout_s, int patience_s) {
+  if (launch.processes == 1) return std::make_unique<Alone>();
+  if (launch.rank == 0) return std::make_unique<Root>(launch, timeout_s, patience_s);
+  return std::make_unique<Member>(launch, timeout_s, patience_s);
 }
 
 std::vector<std::unique_ptr<Rendezvous>> meet_in_process(int members) {

@@ -19,9 +19,15 @@ class Rendezvous {
 };
 
 // The processes of a launcher: a star of TCP connections around rank 0, which listens on
-// launch.port; the others connect to launch.address, for at most `timeout_s`. A launch of one
-// process opens nothing. Throws Error{Exit::failure} when they do not meet.
-std::unique_ptr<Rendezvous> meet_over_tcp(const Launch& launch, int timeout_s);
+// launch.port of launch.address and of no other address; the others connect there. A launch of one
+// process opens nothing. Throws Error{Exit::failure} when they have not met after `timeout_s`,
+// naming the ranks that did not come, and exchange() when one says nothing for `patience_s`.
+//
+// Rank 0 takes only who knows launch.token, its rank (once) and the number of processes; anyone
+// else may connect, be silent, or send what it likes, and holds nobody up. The token crosses the
+// network as it is: it keeps launches and strangers apart, but hides nothing from who can listen.
+std::unique_ptr<Rendezvous> meet_over_tcp(const Launch& launch, int timeout_s,
+                                          int patience_s = 600);
 
 // `members` threads of this process, one of the returned for each. exchange() waits for all of
 // them, however long: a thread that gives up must end the process.

@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# Whoever starts us may close or fill our standard streams, or stop reading: never an abort, never a
+# result that is cut off and called whole, never a failure for a message that nobody reads.
+#
+#   standard_streams_test.sh LAMBCAST
+set -uo pipefail
+lambcast=$(readlink -f "$1")
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+failures=0 checks=0
+fail() {
+  echo "FAILED: $*"
+  failures=$((failures + 1))
+}
+is() {  # WANTED GOT WHAT
+  checks=$((checks + 1))
+  [ "$1" -eq "$2" ] || fail "exit code $2, not $1: $3"
+}
+
+cat >table.csv <<'END'
+# collective: all_gather
+# ranks: 2
+# nodes: 2
+size_bytes,time_us
+1024,30
+1048576,900
+67108864,54000
+END
+what=(--model bert-large --cluster commodity-10gbe --gpus 4 --optimizer onebit_lamb --micro-batch 8)
+cat >sweep.toml <<'END'
+name = "short"
+[base]
+model = "bert-large"
+cluster = "commodity-10gbe"
+micro_batch = 8
+steps = 1000
+[grid]
+gpus = [2, 4]
+END
+
+# A pipe whose reader has gone, for certain.
+exec 7> >(:)
+wait $!
+
+# Whose results go to stdout; what has been written before must not stop a command from being run again.
+every() {
+  check "$lambcast" --help
+  check "$lambcast" --version
+  check "$lambcast" simulate --help
+  check "$lambcast" measure --help
+  check "$lambcast" simulate "${what[@]}" --steps 1000
+  check "$lambcast" simulate "${what[@]}" --steps 1000 --format json
+  check "$lambcast" advise "${what[@]}" --steps 10000
+  check "$lambcast" collective --cluster commodity-10gbe --gpus 4
+  check "$lambcast" calibrate --cluster commodity-10gbe --force -o fitted.toml table.csv
+  check "$lambcast" validate --cluster commodity-10gbe --against table.csv
+  check "$lambcast" presets list
+  check "$lambcast" presets show hgx-h100-ndr
+}
+
+check() {
+  local code=0 said wanted=0
+  "$@" >whole 2>err </dev/null || wanted=$?
+  [ "$wanted" -eq 0 ] || { fail "$*: $(cat err)"; return; }
+  # stdout on a full disk, or closed: 1, and one line that says why.
+  said=$("$@" 2>&1 >/dev/full </dev/null) || code=$?
+  is 1 $code "$* >/dev/full"
+  [[ $said == "lambcast: "*"No space left on device" && $said != *$'\n'* ]] || fail "$* >/dev/full says: $said"
+  code=0
+  said=$("$@" 2>&1 >&- </dev/null) || code=$?
+  is 1 $code "$* >&-"
+  [[ $said == "lambcast: "*"stdout"* && $said != *$'\n'* ]] || fail "$* >&- says: $said"
+  # A reader that has gone: as if the signal had ended us, without a word.
+  code=0
+  said=$("$@" 2>&1 >&7 </dev/null) || code=$?
+  is 141 $code "$* | (gone)"
+  [ -z "$said" ] || fail "$* | (gone) says: $said"
+  # Nobody to hear us: the results are the same.
+  for silent in '2>&-' '2>/dev/full' '2>&7'; do
+    code=0
+    eval '"$@" >again </dev/null' "$silent" || code=$?
+    is 0 $code "$* $silent"
+    grep -v ' seconds\| in [0-9.]* s$' whole >a
+    grep -v ' seconds\| in [0-9.]* s$' again >b
+    cmp -s a b || fail "$* $silent: other results"
+  done
+  code=0
+  "$@" >/dev/full 2>&- </dev/null || code=$?
+  is 1 $code "$* >/dev/full 2>&-"
+  code=0
+  "$@" >&- 2>&- <&- || code=$?
+  is 1 $code "$* with all closed"
+}
+every
+
+# Errors keep their code when nobody hears them; so does all of validate, cut off by its reader.
+for silent in '2>&-' '2>/dev/full' '2>&7'; do
+  code=0
+  eval '"$lambcast" simulate --model no-such-model --cluster commodity-10gbe --gpus 4' "$silent" || code=$?
+  is 2 $code "an error $silent"
+  code=0
+  eval '"$lambcast" no-such-command' "$silent" || code=$?
+  is 2 $code "a usage error $silent"
+  code=0
+  eval '"$lambcast" validate >&7' "$silent" || code=$?
+  is 141 $code "validate | (gone) $silent"
+done
+
+# A file that is opened does not become the stream that was closed.
+"$lambcast" simulate "${what[@]}" --steps 1000 --trace trace.json >&- 2>&-
+python3 -c 'import json; json.load(open("trace.json"))' || fail "a trace that another stream wrote into"
+
+# sweep and report write files; their words are no results.
+rm -rf results
+"$lambcast" sweep sweep.toml --out results --no-report >/dev/null 2>&- || fail "sweep 2>&-: $?"
+rm -rf results
+"$lambcast" sweep sweep.toml --out results --no-report >/dev/null 2>/dev/full || fail "sweep 2>/dev/full: $?"
+
+[ $checks -ge 100 ] || fail "only $checks checks"
+[ $failures -eq 0 ] && echo "$checks checks passed"
+exit $((failures > 0))
