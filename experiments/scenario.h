@@ -23,7 +23,8 @@ namespace lambcast {
 //   overlap network symmetry tp pp ep
 //
 // freeze_step may be a share of the steps ("16.7%"); samples gives the steps as samples over global
-// batch, rounded up; both, where they agree.
+// batch, rounded up; both, where they agree. One of config, model, cluster and device may be "-",
+// stdin.
 using WhatIf = std::map<std::string, std::string, std::less<>>;
 
 // The keys above, for help texts and "did you mean".

@@ -7,11 +7,12 @@
 
 namespace lambcast {
 
-// A path rather than a preset's name: it has a slash or ends in ".toml".
+// A path rather than a preset's name: it has a slash, ends in ".toml", or is "-", stdin.
 bool is_path(std::string_view name);
 
 // Throws Error (usage) naming the file when it cannot be read, is no file (a folder), or is larger
-// than any description or configuration could be (a device that never ends).
+// than any description or configuration could be (a device that never ends). What stdin holds is
+// read once and kept: a description is read again for every change that is asked of it.
 std::string read_file(const std::string& path, std::size_t max_mib = 64);
 
 }  // namespace lambcast
