@@ -1,6 +1,7 @@
-// Does compression pay here? The question behind most what-ifs, answered in words and numbers:
-// the 1-bit optimizer against its plain kin for every backend, the NIC bandwidth at which it stops
-// paying, and the most that any compression could win.
+// Does compression pay here? The question behind most what-ifs, answered in numbers: the 1-bit
+// optimizer against its plain kin for every backend, the NIC bandwidth at which it stops paying,
+// the most that any compression could win, and which part of a step wins or loses. advice_output.h
+// puts it into words.
 //
 // With t the plain step and e the part of it in which communication is exposed, no compression can
 // be faster than t / (t - e) (Amdahl). The break-even bandwidth is where the whole run takes as
@@ -8,6 +9,11 @@
 //
 // Who runs a plain optimizer has no freeze_step yet: then a warm-up of 20 % of the run is assumed,
 // from the middle of the 15 to 25 % that DeepSpeed's tutorials advise, and the verdict says so.
+// A run that compresses less than 5 % of its steps says nothing about compression: it is not
+// judged.
+//
+// Whose kernels run decides as often as the network does. Where nobody chose them, DeepSpeed's are
+// judged, and the fused ones of kernels/ beside them.
 #pragma once
 
 #include <optional>
@@ -15,6 +21,7 @@
 #include <vector>
 
 #include "experiments/scenario.h"
+#include "models/training/compressed_share.h"
 #include "models/training/forecast.h"
 
 namespace lambcast {
@@ -28,26 +35,44 @@ struct BackendAdvice {
   WhatIf asked;  // the question with this backend
 };
 
-struct Advice {
-  Scenario scenario;              // with the 1-bit optimizer and its fastest backend
-  Forecast forecast;              // of that
-  std::vector<Finding> findings;  // of both, those of judge() included
-  bool warmup_assumed = false;
-  std::string optimizer, baseline;
+// What the mean step of the run takes more (or, negative, less) than the plain optimizer's.
+struct StepChange {
+  double wire_us = 0;         // communication that nothing hides
+  double compression_us = 0;  // compressing and decompressing
+  double optimizer_us = 0;
+};
+
+// The answer with one implementation of the kernels.
+struct Answer {
+  Scenario scenario;                    // with the 1-bit optimizer and its fastest backend
+  Forecast forecast;                    // of that
   std::vector<BackendAdvice> backends;  // fastest first
-  double baseline_time_s = 0;
-  double exposed_share = 0;             // of the plain step
-  double most_speedup = 1;              // bound for any compression
+  StepChange change;                    // of the fastest
+  double compressed_share = 0;          // of the steps, silent ones included
   std::optional<Bandwidth> break_even;  // for the fastest backend; nothing: none between the bounds
   bool pays_at_any_bandwidth = false;   // meaningful without a break-even
-  std::optional<double> baseline_cost_usd, cost_usd;
+  std::optional<double> cost_usd;
 };
+
+struct Advice {
+  Answer answer;                  // with the kernels asked for, else with DeepSpeed's
+  std::optional<Answer> fused;    // where nobody asked for kernels
+  std::vector<Finding> findings;  // of the answer, those of judge() included
+  bool warmup_assumed = false;
+  std::string optimizer, baseline;
+  double baseline_time_s = 0;
+  double exposed_share = 0;  // of the plain step
+  double most_speedup = 1;   // bound for any compression
+  std::optional<double> baseline_cost_usd;
+
+  // Whether the run compresses often enough to say anything.
+  bool judged() const { return answer.compressed_share >= least_compressed_share; }
+};
+
+inline constexpr const char* assumed_warmup = "20%";
 
 // A plain optimizer in `what_if` is taken as the question about its 1-bit kin. Throws Error (usage)
 // as resolve() does.
 Advice advise(const WhatIf& what_if, Catalog& catalog);
-
-std::string advice_text(const Advice& advice);
-std::string advice_json(const Advice& advice);
 
 }  // namespace lambcast

@@ -1,8 +1,10 @@
-#include "experiments/advice.h"
+#include "experiments/advice_output.h"
 
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
+
+#include "experiments/temporary_folder.h"
 
 namespace lambcast {
 namespace {
@@ -20,17 +22,17 @@ TEST_CASE("advice: on a slow Ethernet compression pays, and a faster NIC ends th
   const Advice advice = advise(question("paper-edr100-v100", "64", "adam"), catalog);
   CHECK(advice.optimizer == "onebit_adam");
   CHECK(advice.baseline == "adam");
-  REQUIRE(advice.backends.size() == 4);
+  REQUIRE(advice.answer.backends.size() == 4);
   for (std::size_t i = 1; i < 4; ++i)
-    CHECK(advice.backends[i - 1].time_s <= advice.backends[i].time_s);
-  CHECK(advice.backends.front().speedup > 1);
-  CHECK(advice.backends.front().speedup < advice.most_speedup);
+    CHECK(advice.answer.backends[i - 1].time_s <= advice.answer.backends[i].time_s);
+  CHECK(advice.answer.backends.front().speedup > 1);
+  CHECK(advice.answer.backends.front().speedup < advice.most_speedup);
   // At the break-even bandwidth both runs take equally long, by a forecast of its own.
   const Advice lamb = advise(question("paper-edr100-v100", "64", "lamb"), catalog);
-  REQUIRE(lamb.break_even.has_value());
+  REQUIRE(lamb.answer.break_even.has_value());
   WhatIf at = question("paper-edr100-v100", "64", "onebit_lamb");
-  at["backend"] = lamb.backends.front().backend;
-  at["cluster.nic.bandwidth"] = fmt::format("{} bit/s", lamb.break_even->value() * 8);
+  at["backend"] = lamb.answer.backends.front().backend;
+  at["cluster.nic.bandwidth"] = fmt::format("{} bit/s", lamb.answer.break_even->value() * 8);
   CollectiveCosts costs;
   const Scenario scenario = resolve(at, catalog);
   CHECK(forecast(scenario.training, costs).run.speedup_vs_baseline == Approx(1).epsilon(1e-3));
@@ -42,20 +44,102 @@ TEST_CASE("advice: who runs a plain optimizer is told which warm-up is assumed")
   WhatIf plain = question("commodity-10gbe", "32", "lamb");
   plain.erase("freeze_step");
   const Advice assumed = advise(plain, catalog);
-  CHECK_THAT(advice_text(assumed), Contains("and a warm-up of 20% of the run (assumed)"));
+  CHECK_THAT(advice_text(assumed), Contains("kernels and a warm-up of 20% of the run (assumed)"));
   CHECK_THAT(advice_json(assumed), Contains("\"warmup_assumed\": true"));
   plain["freeze_step"] = "20%";
   const Advice given = advise(plain, catalog);
   CHECK_THAT(advice_text(given), !Contains("assumed)."));
-  CHECK(given.backends.front().speedup == assumed.backends.front().speedup);
+  CHECK(given.answer.backends.front().speedup == assumed.answer.backends.front().speedup);
 }
 
-TEST_CASE("advice: a run that is all warm-up is told so") {
+TEST_CASE("advice: a run that hardly compresses is not judged, and no sentence is made of it") {
   Catalog catalog;
-  WhatIf forgotten = question("commodity-10gbe", "32", "onebit_lamb");
-  forgotten.erase("freeze_step");
-  CHECK_THAT(advice_text(advise(forgotten, catalog)),
-             Contains("No: nothing is compressed, the warm-up fills the whole run of 6000 steps"));
+  const auto not_judged = [&](const WhatIf& what_if, const char* share) {
+    const Advice advice = advise(what_if, catalog);
+    INFO(advice_text(advice));
+    CHECK_FALSE(advice.judged());
+    CHECK_THAT(
+        advice_text(advice),
+        Catch::StartsWith(fmt::format("Not judged: only {} % of the 6000 steps compress", share)) &&
+            Contains("--steps") && Contains("--freeze-step 20%") && !Contains("NIC bandwidth") &&
+            !Contains("USD") && !Contains("Against a"));
+    CHECK_THAT(advice_json(advice), Contains("\"judged\": false") &&
+                                        Contains("\"break_even_nic_bandwidth_Gbps\": null") &&
+                                        Contains("\"cost_usd\": null") &&
+                                        Contains("\"baseline_cost_usd\": null"));
+  };
+  WhatIf run = question("aws-p3dn", "32", "onebit_lamb");
+  REQUIRE(advise(run, catalog).baseline_cost_usd.has_value());  // or its absence would mean nothing
+  run.erase("freeze_step");
+  not_judged(run, "0");
+  run["freeze_step"] = "95.1%";
+  not_judged(run, "4.9");
+  run["freeze_step"] = "94.9%";
+  CHECK(advise(run, catalog).judged());
+  // Silent steps of 0/1 Adam compress nothing, because they send nothing.
+  run = question("aws-p3dn", "32", "zero_one_adam");
+  CHECK(advise(run, catalog).answer.compressed_share > 0.8);
+}
+
+TEST_CASE(
+    "advice: a published recipe without --steps is judged over the run it was published for") {
+  Catalog catalog;
+  const TemporaryFolder folder;
+  const WhatIf asked{{"model", "bert-large"},
+                     {"cluster", "commodity-10gbe"},
+                     {"nodes", "16"},
+                     {"config", folder.file("lamb.json", R"({ "train_batch_size": 65536,
+    "train_micro_batch_size_per_gpu": 64, "gradient_clipping": 1.0, "fp16": { "enabled": true },
+    "optimizer": { "type": "OneBitLamb", "params": { "lr": 11e-3, "freeze_step": 1000,
+      "max_coeff": 0.3, "min_coeff": 0.01, "comm_backend_name": "nccl" } } })")}};
+  const Advice advice = advise(asked, catalog);
+  CHECK(advice.judged());
+  CHECK_THAT(advice_text(advice), Catch::StartsWith("Yes: onebit_lamb makes the run ") &&
+                                      Contains("a run of 5993 optimizer steps is forecast"));
+  WhatIf said = asked;
+  said["steps"] = "5993";
+  CHECK(advise(said, catalog).answer.backends.front().speedup ==
+        advice.answer.backends.front().speedup);
+}
+
+TEST_CASE("advice: both implementations of the kernels, unless one is chosen") {
+  Catalog catalog;
+  const WhatIf asked = question("paper-eth40-v100", "16", "onebit_lamb");
+  const Advice both = advise(asked, catalog);
+  REQUIRE(both.fused.has_value());
+  REQUIRE(both.fused->backends.size() == 4);
+  for (const char* kernels : {"deepspeed", "fused"}) {
+    WhatIf chosen = asked;
+    chosen["kernels"] = kernels;
+    const Advice one = advise(chosen, catalog);
+    CHECK_FALSE(one.fused.has_value());
+    const Answer& same = std::string(kernels) == "fused" ? *both.fused : both.answer;
+    CHECK(one.answer.backends.front().time_s == same.backends.front().time_s);
+    CHECK_THAT(advice_json(one), Contains("\"fused_kernels\": null"));
+  }
+  CHECK(both.fused->backends.front().time_s < both.answer.backends.front().time_s);
+  CHECK_THAT(advice_text(both), Contains("DeepSpeed's unfused kernels") &&
+                                    Contains("With the fused kernels that ship here"));
+}
+
+TEST_CASE("advice: the changes of the parts add up to that of the step, and the loser is named") {
+  Catalog catalog;
+  for (const char* cluster : {"commodity-10gbe", "hgx-h100-ndr"}) {
+    for (const char* type : {"onebit_lamb", "onebit_adam"}) {
+      const Advice advice = advise(question(cluster, "16", type), catalog);
+      for (const Answer* answer : {&advice.answer, &*advice.fused}) {
+        INFO(cluster << " " << type << "\n" << advice_text(advice));
+        const double step_us = (answer->forecast.run.time_s - advice.baseline_time_s) / 6000 * 1e6;
+        const StepChange& change = answer->change;
+        CHECK(change.wire_us + change.compression_us + change.optimizer_us ==
+              Approx(step_us).margin(1e-6 * advice.baseline_time_s / 6000 * 1e6));
+        CHECK(change.compression_us > 0);
+      }
+      CHECK(advice.fused->change.compression_us < advice.answer.change.compression_us);
+    }
+  }
+  CHECK_THAT(advice_text(advise(question("hgx-h100-ndr", "16", "onebit_lamb"), catalog)),
+             Contains(": the compression loses.") || Contains(": the optimizer loses."));
 }
 
 TEST_CASE("advice: says what the run itself gives to think about") {
@@ -73,7 +157,7 @@ TEST_CASE("advice: one GPU has nothing to compress") {
   const Advice advice = advise(question("paper-eth40-v100", "1", "onebit_lamb"), catalog);
   CHECK(advice.exposed_share == 0);
   CHECK(advice.most_speedup == 1);
-  CHECK_FALSE(advice.break_even.has_value());
+  CHECK_FALSE(advice.answer.break_even.has_value());
   CHECK_THAT(advice_text(advice), Contains("No: onebit_lamb takes"));
   CHECK_THAT(advice_json(advice), Contains("\"break_even_nic_bandwidth_Gbps\": null"));
 }

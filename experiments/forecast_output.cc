@@ -46,8 +46,9 @@ Json stage_json(const StageForecast& stage) {
 
 std::string hash_text(std::string_view bytes) { return "fnv1a64:" + hash_of(bytes); }
 
-// Null for what can be read only once, as a pipe.
+// Null for what can be read only once, as a pipe; stdin is kept.
 Json file_hash(const std::string& path) {
+  if (path == "-") return hash_text(read_file(path));
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return nullptr;
   return hash_text(read_file(path));
@@ -271,7 +272,9 @@ std::string chrome_trace(const Training& of) {
     }
     ++pid;
   }
-  return Json{{"displayTimeUnit", "ms"}, {"traceEvents", events}}.dump() + "\n";
+  return Json{{"displayTimeUnit", "ms"}, {"traceEvents", events}}.dump(
+             -1, ' ', false, Json::error_handler_t::replace) +
+         "\n";
 }
 
 }  // namespace lambcast

@@ -20,10 +20,13 @@ namespace lambcast {
 //
 //   config model cluster device gpus nodes gpus_per_node optimizer backend cuda_aware kernels
 //   micro_batch grad_accum global_batch seq_len steps samples freeze_step precision zero_stage
-//   overlap network symmetry tp pp ep
+//   overlap network symmetry tp cp pp ep
+//   interleave order sequence_parallel pipeline_schedule recompute framework attention
+//   tensor_overlap fp32_gradients split shard_ranks
 //
 // freeze_step may be a share of the steps ("16.7%"); samples gives the steps as samples over global
-// batch, rounded up; both, where they agree.
+// batch, rounded up; both, where they agree. One of config, model, cluster and device may be "-",
+// stdin.
 using WhatIf = std::map<std::string, std::string, std::less<>>;
 
 // The keys above, for help texts and "did you mean".

@@ -18,6 +18,12 @@ using Catch::Matchers::Equals;
 using deepspeed::CommBackend;
 using deepspeed::OptimizerType;
 
+std::string message_of(const Scenario& scenario, std::string_view code) {
+  for (const Finding& finding : scenario.findings)
+    if (finding.code == code) return finding.message;
+  return {};
+}
+
 TEST_CASE("scenario: what is said arrives") {
   const Training training = resolved(complete()).training;
   CHECK(training.model->name == "bert-large");
@@ -158,11 +164,11 @@ TEST_CASE("scenario: quantities of the cluster and the model refuse the same") {
                Contains("--set cluster.nic.bandwidth: nic.bandwidth: "));
   }
   CHECK_THAT(refusal(with({{"cluster.usd_per_gpu_hour", "-5.0"}})),
-             Contains("usd_per_gpu_hour: a price cannot be negative"));
+             Contains("usd_per_gpu_hour: -5 is out of range (allowed: 0 to 10000)"));
   CHECK_THAT(refusal(with({{"cluster.usd_per_gpu_hour", "nan"}})),
              Contains("is not a finite number"));
   CHECK_THAT(refusal(with({{"cluster.nccl.nic_efficiency", "0.0"}})),
-             Contains("0 is out of range (allowed: above 0 to 100)"));
+             Contains("0 is out of range (allowed: 0.0001 to 100)"));
   CHECK_THAT(refusal(with({{"cluster.node.gpus", "1025"}})),
              Contains("1025 is out of range (allowed: 1 to 1024)"));
   CHECK_THAT(refusal(with({{"cluster.fabric.kind", "torus"},
@@ -335,10 +341,78 @@ TEST_CASE("scenario: steps from samples, rounded up; assumed ones are said") {
   CHECK_THAT(
       refusal(without({"steps"}, {{"samples", "9007199254740992"}, {"global_batch", "1024"}})),
       Contains("--samples: is 8796093022208 steps (allowed: up to 1000000000)"));
-  const Scenario assumed = resolved(without({"steps"}));
-  CHECK(assumed.training.steps == 1000);
-  CHECK(std::any_of(assumed.findings.begin(), assumed.findings.end(),
-                    [](const Finding& finding) { return finding.code == "steps-assumed"; }));
+}
+
+TEST_CASE(
+    "scenario: a run of no given length is as long as its freeze_step has been published for") {
+  struct Row {
+    const char *optimizer, *freeze_step;
+    std::int64_t steps;
+  };
+  const Row rows[] = {
+      {"onebit_lamb", "1000", 5993},     // 1000 of 5993
+      {"onebit_adam", "23000", 153334},  // 15 %
+      {"zero_one_adam", "12500", 150000},
+      {"lamb", "1000", 5993},          // whoever asks about LAMB beside it
+      {"onebit_lamb", "16.7%", 1000},  // a share of what is not known
+      {"onebit_lamb", "2", 1000},      // at least
+      {"onebit_lamb", "1000000000", 1'000'000'000},
+  };
+  for (const Row& row : rows) {
+    INFO(row.optimizer << " " << row.freeze_step);
+    const Scenario assumed = resolved(
+        without({"steps"}, {{"optimizer", row.optimizer}, {"freeze_step", row.freeze_step}}));
+    CHECK(assumed.training.steps == row.steps);
+    CHECK_THAT(message_of(assumed, "steps-assumed"),
+               Contains(fmt::format("a run of {} optimizer steps is forecast", row.steps)));
+  }
+  CHECK(message_of(resolved(complete()), "steps-assumed").empty());
+  // Nothing given, nothing to derive from.
+  CHECK(resolved(without({"steps", "freeze_step"})).training.steps == 1000);
+}
+
+TEST_CASE("scenario: the freeze_step of a file gives the run its length") {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("ds.json", R"({ "train_batch_size": 65536,
+    "train_micro_batch_size_per_gpu": 64, "fp16": { "enabled": true },
+    "optimizer": { "type": "OneBitLamb", "params": { "freeze_step": 1000 } } })");
+  const WhatIf asked{
+      {"model", "bert-large"}, {"cluster", "commodity-10gbe"}, {"nodes", "16"}, {"config", path}};
+  CHECK(resolved(asked).training.steps == 5993);
+  CHECK_THAT(
+      message_of(resolved(asked), "steps-assumed"),
+      Contains("of which the published recipes freeze after 16.7 %, as this one at step 1000"));
+}
+
+TEST_CASE("scenario: \"auto\" precision is settled, by --precision or with a finding") {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("ds.json", R"({ "train_micro_batch_size_per_gpu": 8,
+    "optimizer": { "type": "AdamW" }, "bf16": { "enabled": "auto" } })");
+  const WhatIf asked{
+      {"model", "bert-large"}, {"cluster", "dgx-a100-80g"}, {"gpus", "8"}, {"config", path}};
+  CHECK(precision_of(resolved(asked).training) == "bf16");
+  CHECK_THAT(message_of(resolved(asked), "auto-precision"), Contains("computed in bf16"));
+  for (const char* precision : {"fp16", "bf16", "fp32"}) {
+    const Scenario said = resolved(with({{"precision", precision}}, asked));
+    CHECK(precision_of(said.training) == precision);
+    CHECK(message_of(said, "auto-precision").empty());
+  }
+}
+
+TEST_CASE("scenario: experts on every GPU are said to be there") {
+  const WhatIf asked{{"model", "mixtral-8x7b"},
+                     {"cluster", "hgx-h100-ndr"},
+                     {"gpus", "8"},
+                     {"optimizer", "adamw"},
+                     {"micro_batch", "1"}};
+  CHECK_THAT(message_of(resolved(asked), "experts-replicated"),
+             Contains("all 8 experts of mixtral-8x7b"));
+  CHECK(message_of(resolved(with({{"model", "llama2-7b"}}, asked)), "experts-replicated").empty());
+}
+
+TEST_CASE("scenario: stdin has one reader") {
+  CHECK_THAT(refusal(with({{"config", "-"}, {"cluster", "-"}})),
+             Equals("--cluster: - is stdin, which --config reads already"));
 }
 
 TEST_CASE("scenario: a stack of NVIDIA's code runs its own kernels for the plain optimizers") {

@@ -3,37 +3,8 @@
 # error, help with examples.
 #
 #   cli_test.sh LAMBCAST
-set -uo pipefail
-lambcast=$(readlink -f "$1")
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-cd "$folder"
-failures=0 checks=0
-
-fail() {
-  echo "FAILED: $*"
-  failures=$((failures + 1))
-}
-
-# expect CODE PATTERN COMMAND...: the exit code, and a line that matches on stdout (code 0 and 3) or
-# on stderr. Errors are one line (flags add a second, "see lambcast --help") and leave stdout empty.
-expect() {
-  local code=$1 pattern=$2 got=0 stream=err
-  shift 2
-  checks=$((checks + 1))
-  timeout 60 "$@" >out 2>err </dev/null || got=$?
-  [ "$got" -eq "$code" ] || fail "exit code $got, not $code: $*"$'\n'"$(tail -3 err)"
-  case $code in
-    0 | 3) stream=out ;;
-    *)
-      [ -s out ] && fail "an error prints to stdout: $*"
-      [ "$(grep -vc '^lambcast: see lambcast --help$' err)" -eq 1 ] ||
-        fail "not one line: $*"$'\n'"$(cat err)"
-      grep -q '^lambcast: ' err || fail "does not name itself: $*"
-      ;;
-  esac
-  grep -qE -- "$pattern" "$stream" || fail "no '$pattern' in the output of: $*"$'\n'"$(head -5 "$stream")"
-}
+# shellcheck source=tools/expect.sh
+. "$(dirname "$(readlink -f "$0")")/expect.sh"
 
 run=(--model bert-large --cluster paper-eth40-v100 --gpus 8 --optimizer onebit_lamb --micro-batch 16
   --steps 1000)
@@ -103,7 +74,7 @@ expect 2 "--samples: 1024 samples are 8 steps of 128, not 1000 \(--steps\)" \
 
 # advise has the formats and the trace of simulate.
 expect 0 '^model,cluster,optimizer,backend,' "$lambcast" advise "${run[@]}" --format csv
-[ "$(wc -l <out)" -eq 5 ] || fail "advise --format csv: a header and four backends, not $(wc -l <out) lines"
+[ "$(wc -l <out)" -eq 9 ] || fail "advise --format csv: a header, and four backends twice, not $(wc -l <out) lines"
 expect 0 'traceEvents' bash -c '"$@" --trace a.json >log && cat a.json' - "$lambcast" advise "${run[@]}"
 
 # presets
@@ -312,5 +283,4 @@ follow '--op all_gather --gpus 2 --gpus-per-node 1' nccl.csv "it's mine" commodi
 printf '# collective: stream\n# ranks: 2\n# nodes: 2\n# streams: 1\nsize_bytes,time_us\n1000000000,1000000\n' >wire.csv
 follow '--op send_recv --gpus 2 --gpus-per-node 1' wire.csv wire.toml commodity-10gbe ', not calibrated: '
 
-echo "$checks checks, $failures failures"
-[ "$failures" -eq 0 ]
+summary

@@ -10,36 +10,39 @@
 #include "embedded/cluster_files.h"
 #include "sim/base/error.h"
 #include "sim/base/file.h"
+#include "sim/base/overrides.h"
+#include "sim/base/range.h"
 #include "topologies/fabric.h"
 #include "topologies/library_defaults.h"
 
 namespace lambcast {
 namespace {
 
-Sourced<double> share(const Table& table, std::string_view key, double low, double high,
-                      double otherwise) {
-  const auto value = table.find<Sourced<double>>(key);
-  if (!value) return {otherwise, {Kind::assumed, "default"}};
-  if (!(value->value > low) || value->value > high)
-    fail_input(table.where(key), fmt::format("{} is out of range", value->value),
-               fmt::format("above {} to {}", low, high));
-  return *value;
+// A measured rate that was rounded may stand a little above the name plate.
+constexpr double rounding = 1.01;
+
+constexpr Range<double> up_to_one{1e-4, 1}, any_factor{0.01, 100};
+
+Sourced<double> factor(const Table& table, std::string_view key, const Range<double>& range,
+                       double otherwise = 1) {
+  return get_within(table, key, range, {otherwise, {Kind::assumed, "default"}});
 }
 
 // Replaces what the file overrides in the library's own constants.
 void override_protocol(const Table& table, ProtocolSpec& protocol) {
   const auto time = [&](const char* key, Sourced<Duration>& ring, Sourced<Duration>& tree) {
-    if (const auto value = table.find<Sourced<Duration>>(key)) ring = tree = *value;
-    if (const auto value = table.find<Sourced<Duration>>(std::string("tree_") + key)) tree = *value;
+    if (const auto value = find_within(table, key, any_latency)) ring = tree = *value;
+    if (const auto value = find_within(table, std::string("tree_") + key, any_latency))
+      tree = *value;
   };
   time("base", protocol.base, protocol.tree_base);
   time("local_hop", protocol.local_hop, protocol.tree_local_hop);
   time("network_hop", protocol.network_hop, protocol.tree_network_hop);
-  if (table.has("efficiency")) protocol.efficiency = share(table, "efficiency", 0, 1, 1);
+  if (table.has("efficiency")) protocol.efficiency = factor(table, "efficiency", up_to_one);
   if (const auto value = table.find<Bytes>("largest")) protocol.largest = value;
-  protocol.alone_base = table.find<Sourced<Duration>>("alone_base");
-  protocol.alone_local_hop = table.find<Sourced<Duration>>("alone_local_hop");
-  protocol.node_cap = table.find<Sourced<Bandwidth>>("node_cap");
+  protocol.alone_base = find_within(table, "alone_base", any_latency);
+  protocol.alone_local_hop = find_within(table, "alone_local_hop", any_latency);
+  protocol.node_cap = find_within(table, "node_cap", any_bandwidth);
 }
 
 // Leaves only the protocols that the file lists, where it lists any.
@@ -61,9 +64,9 @@ std::optional<NvlsSpec> decode_nvls(const Table& table) {
   if (table.keys().empty()) return std::nullopt;
   const Provenance published{Kind::published, "NCCL src/graph/tuning.cc (2.28, 2.30)"};
   return NvlsSpec{
-      table.get_or<Sourced<Duration>>("base", {Duration::microseconds(25), published}),
-      table.get_or<Sourced<Duration>>("network_hop", {Duration::microseconds(20.9), published}),
-      share(table, "efficiency", 0, 2, 0.85)};
+      get_within(table, "base", any_latency, {Duration::microseconds(25), published}),
+      get_within(table, "network_hop", any_latency, {Duration::microseconds(20.9), published}),
+      factor(table, "efficiency", {1e-4, 2}, 0.85)};
 }
 
 LibrarySpec decode_library(const Table& table, Library standard, NetworkKind network,
@@ -73,17 +76,18 @@ LibrarySpec decode_library(const Table& table, Library standard, NetworkKind net
   if (standard != Library::nccl && table.has("library"))
     spec.library =
         static_cast<Library>(1 + table.choice("library", {"openmpi-4.0", "openmpi-4.1"}));
-  spec.nic_efficiency = share(table, "nic_efficiency", 0, 100, 1);
-  spec.single_gpu_efficiency = share(table, "single_gpu_efficiency", 0, 1, 1);
-  spec.tree_efficiency = share(table, "tree_efficiency", 0, 1, 1);
-  spec.slice = table.find<Sourced<Bytes>>("slice");
+  spec.nic_efficiency = factor(table, "nic_efficiency", {1e-4, 100});
+  spec.single_gpu_efficiency = factor(table, "single_gpu_efficiency", up_to_one);
+  spec.tree_efficiency = factor(table, "tree_efficiency", up_to_one);
+  spec.slice = find_within(table, "slice", Range<Bytes>{Bytes(1), Bytes(1e12)});
   if (standard != Library::nccl)
-    spec.queue_ahead = table.get_or<Sourced<Bytes>>("queue_ahead", queue_ahead(network));
-  spec.message_overhead = table.get_or<Sourced<Duration>>(
-      "message_overhead",
+    spec.queue_ahead =
+        get_within(table, "queue_ahead", Range<Bytes>{Bytes(0), Bytes(1e12)}, queue_ahead(network));
+  spec.message_overhead = get_within(
+      table, "message_overhead", any_latency,
       {Duration::microseconds(1),
        {Kind::published, "network post overhead of 1 us on Intel (NCCL src/graph/tuning.cc)"}});
-  spec.flow_cap = table.find<Sourced<Bandwidth>>("flow_cap");
+  spec.flow_cap = find_within(table, "flow_cap", any_bandwidth);
   if (table.has("connections"))
     spec.connections = static_cast<int>(table.integer("connections", 1, 1024));
   if (const auto forced = table.find<Sourced<std::string>>("all_reduce")) {
@@ -106,15 +110,15 @@ LibrarySpec decode_library(const Table& table, Library standard, NetworkKind net
 }
 
 std::optional<PortQueueSpec> decode_port_queue(const Table& nic, NetworkKind network) {
-  const auto depth = nic.find<Sourced<Bytes>>("port_queue");
+  const auto depth = find_within(nic, "port_queue", Range<Bytes>{Bytes(1), Bytes(1e12)});
   if (!depth) return std::nullopt;
   if (network != NetworkKind::socket)
     fail_input(nic.where("port_queue"), "only TCP loses packets there: needs network = \"socket\"");
   return PortQueueSpec{
-      *depth, nic.get_or<Sourced<Duration>>(
-                  "rto_min", {Duration::microseconds(200e3),
-                              {Kind::published,
-                               "Linux include/net/tcp.h, TCP_RTO_MIN; ip-route(8) can lower it"}})};
+      *depth, get_within(nic, "rto_min", any_latency,
+                         {Duration::microseconds(200e3),
+                          {Kind::published,
+                           "Linux include/net/tcp.h, TCP_RTO_MIN; ip-route(8) can lower it"}})};
 }
 
 constexpr std::int64_t max_places = 65536;  // of a torus; as many nodes as a cluster may have
@@ -139,7 +143,7 @@ FabricSpec decode_fabric(const Table& table) {
     }
   } else if (spec.kind != FabricKind::single_switch) {
     spec.nodes_per_leaf = static_cast<int>(table.integer("nodes_per_leaf", 1, 65536));
-    spec.oversubscription = share(table, "oversubscription", 0, 1000, 1);
+    spec.oversubscription = factor(table, "oversubscription", {0.01, 1000});
     if (spec.kind == FabricKind::dragonfly)
       spec.routers_per_group = static_cast<int>(table.integer("routers_per_group", 1, 4096));
   }
@@ -152,8 +156,8 @@ StackSpec decode_stack(const Table& table) {
   spec.implementation = table.has("implementation")
                             ? implementations[table.choice("implementation", implementations)]
                             : "deepspeed";
-  spec.compute_scale = share(table, "compute_scale", 0, 100, 1);
-  spec.optimizer_scale = share(table, "optimizer_scale", 0, 100, 1);
+  spec.compute_scale = factor(table, "compute_scale", any_factor);
+  spec.optimizer_scale = factor(table, "optimizer_scale", any_factor);
   if (const auto adam = table.find<Sourced<std::string>>("adam")) {
     const std::vector<std::string> words{"fused", "unfused"};
     if (std::find(words.begin(), words.end(), adam->value) == words.end())
@@ -165,6 +169,20 @@ StackSpec decode_stack(const Table& table) {
   if (table.has("backend")) spec.backend = backends[table.choice("backend", backends)];
   spec.cuda_aware = table.get_or<bool>("cuda_aware", false);
   return spec;
+}
+
+// "--set nic.bandwidth" alone asks about another NIC, whatever the name plate of this one says.
+void raise_name_plate(Table& table, const Overrides& overrides) {
+  const auto of = [&](std::string_view key) {
+    return std::ranges::find(overrides, key, &Overrides::value_type::first);
+  };
+  const auto bandwidth = of("nic.bandwidth");
+  if (bandwidth == overrides.end() || of("nic.nominal") != overrides.end()) return;
+  const Table nic = table.table("nic");
+  nic.keys();  // judged where the whole description is read
+  if (nic.has("nominal") &&
+      nic.get<Sourced<Bandwidth>>("bandwidth").value > nic.get<Sourced<Bandwidth>>("nominal").value)
+    table.set("nic.nominal", bandwidth->second, "--set cluster.nic.bandwidth");
 }
 
 // Whether forecasts of the library that was measured are the same without this override.
@@ -193,16 +211,22 @@ Cluster decode_cluster(const Table& root, const std::string& origin) {
   cluster.gpu_peers =
       static_cast<GpuPeers>(node.choice("gpu_peers", {"pcie", "nvlink", "nvlink-mesh"}));
   const bool pcie_peers = cluster.gpu_peers == GpuPeers::pcie;
-  cluster.gpu_link = node.get<Sourced<Bandwidth>>("gpu_link");
-  cluster.gpu_nic = pcie_peers ? cluster.gpu_link : node.get<Sourced<Bandwidth>>("gpu_nic");
-  cluster.host_link = node.get_or<Sourced<Bandwidth>>(
-      "host_link", {Bandwidth(5e9), {Kind::assumed, "shared-memory MPI between processes"}});
+  cluster.gpu_link = get_within(node, "gpu_link", any_bandwidth);
+  cluster.gpu_nic = pcie_peers ? cluster.gpu_link : get_within(node, "gpu_nic", any_bandwidth);
+  cluster.host_link =
+      get_within(node, "host_link", any_bandwidth,
+                 {Bandwidth(5e9), {Kind::assumed, "shared-memory MPI between processes"}});
   const Table nic = root.table("nic");
   cluster.nics = static_cast<int>(nic.integer("count", 1, 256));
-  cluster.nic_nominal = nic.get<Sourced<Bandwidth>>("nominal");
-  cluster.nic_bandwidth = nic.get<Sourced<Bandwidth>>("bandwidth");
-  cluster.nic_burst =
-      nic.get_or<Sourced<Bytes>>("burst", {Bytes(0), {Kind::assumed, "not shaped"}});
+  cluster.nic_nominal = get_within(nic, "nominal", any_bandwidth);
+  cluster.nic_bandwidth = get_within(nic, "bandwidth", any_bandwidth);
+  if (cluster.nic_bandwidth.value > cluster.nic_nominal.value * rounding)
+    fail_input(nic.where("bandwidth"),
+               fmt::format("{} pass through a NIC of {}", to_text_bits(cluster.nic_bandwidth.value),
+                           to_text_bits(cluster.nic_nominal.value)),
+               "up to nic.nominal");
+  cluster.nic_burst = get_within(nic, "burst", Range<Bytes>{Bytes(0), Bytes(1e12)},
+                                 {Bytes(0), {Kind::assumed, "not shaped"}});
   const auto network = static_cast<NetworkKind>(nic.choice("network", {"rdma", "socket"}));
   cluster.port_queue = decode_port_queue(nic, network);
   cluster.fabric = decode_fabric(root.table("fabric"));
@@ -211,13 +235,11 @@ Cluster decode_cluster(const Table& root, const std::string& origin) {
   cluster.nccl = decode_library(root.table("nccl"), Library::nccl, network, pcie_peers);
   cluster.mpi = decode_library(root.table("mpi"), Library::openmpi_4_1, network, true);
   const Table copy = root.table("host_copy");
-  cluster.host_copy = {copy.find<Sourced<Bandwidth>>("pageable_to_host"),
-                       copy.find<Sourced<Bandwidth>>("pageable_to_device"),
-                       copy.find<Sourced<Bandwidth>>("staged_by_mpi")};
+  cluster.host_copy = {find_within(copy, "pageable_to_host", any_bandwidth),
+                       find_within(copy, "pageable_to_device", any_bandwidth),
+                       find_within(copy, "staged_by_mpi", any_bandwidth)};
   cluster.stack = decode_stack(root.table("stack"));
-  cluster.usd_per_gpu_hour = root.find<Sourced<double>>("usd_per_gpu_hour");
-  if (cluster.usd_per_gpu_hour && cluster.usd_per_gpu_hour->value < 0)
-    fail_input(root.where("usd_per_gpu_hour"), "a price cannot be negative");
+  cluster.usd_per_gpu_hour = find_within(root, "usd_per_gpu_hour", Range<double>{0, 10'000});
   cluster.calibration = decode_calibration(root.table("calibration"));
   root.finish();
   return cluster;
@@ -244,9 +266,15 @@ Cluster load_cluster(const std::string& name_or_path, const Overrides& overrides
   Table table = is_path(name_or_path)
                     ? Table::parse(read_file(name_or_path), name_or_path)
                     : Table::parse(cluster_text(name_or_path), name_or_path + ".toml");
-  for (const auto& [key, value] : overrides)
-    table.set(key, value, fmt::format("--set cluster.{}", key));
-  Cluster cluster = decode_cluster(table, name_or_path);
+  std::vector<std::string> flags;
+  for (const auto& [key, value] : overrides) {
+    flags.push_back(fmt::format("--set cluster.{}", key));
+    table.set(key, value, flags.back());
+  }
+  raise_name_plate(table, overrides);
+  const std::string preset = is_path(name_or_path) ? "" : name_or_path + ".toml";
+  Cluster cluster =
+      decode_overridden(preset, flags, [&] { return decode_cluster(table, name_or_path); });
   if (!cluster.calibration) return cluster;
   for (const auto& [key, value] : overrides)
     if (!leaves_calibration(key, cluster.calibration->mpi)) cluster.uncalibrated_by.push_back(key);

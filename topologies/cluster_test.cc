@@ -52,6 +52,67 @@ TEST_CASE("clusters: --set reaches any key and names itself as the source") {
   CHECK_THROWS_WITH(load_cluster("no/such.toml", {}), Contains("no/such.toml: cannot be read"));
 }
 
+TEST_CASE("clusters: values no machine has are refused with their place and what is allowed") {
+  struct Row {
+    const char *key, *value, *allowed;
+  };
+  const Row rows[] = {
+      {"node.gpu_link", "99999 TB/s", "99999 TB/s is out of range (allowed: 1 kB/s to 100 TB/s)"},
+      {"node.host_link", "1 B/s", "1 B/s is out of range"},
+      {"nic.nominal", "1e300 GB/s", "is out of range"},
+      {"nic.burst", "1e30 B", "is out of range"},
+      {"host_copy.pageable_to_host", "99999 TB/s", "99999 TB/s is out of range"},
+      {"nccl.flow_cap", "1e300 GB/s", "is out of range"},
+      {"nccl.slice", "0 B", "0 B is out of range (allowed: 1 B to 1 TB)"},
+      {"nccl.Simple.network_hop", "3 h", "is out of range (allowed: 0 s to 10 s)"},
+      {"nccl.Simple.efficiency", "1.5", "1.5 is out of range (allowed: 0.0001 to 1)"},
+      {"stack.compute_scale", "1e-300", "1e-300 is out of range (allowed: 0.01 to 100)"},
+      {"stack.optimizer_scale", "1e300", "is out of range (allowed: 0.01 to 100)"},
+      {"usd_per_gpu_hour", "1e308", "1e+308 is out of range (allowed: 0 to 10000)"},
+      {"usd_per_gpu_hour", "-5", "-5 is out of range (allowed: 0 to 10000)"},
+  };
+  for (const Row& row : rows) {
+    INFO(row.key << " = " << row.value);
+    CHECK_THROWS_WITH(load_cluster("commodity-10gbe", {{row.key, row.value}}),
+                      Catch::StartsWith(std::string("--set cluster.") + row.key + ": " + row.key) &&
+                          Contains(row.allowed));
+  }
+  // In a file, the line.
+  std::string text = cluster_text("commodity-10gbe");
+  const auto at = text.find("\"9.4 Gbit/s\"");
+  REQUIRE(at != std::string::npos);
+  text.replace(at, 12, "\"11 Gbit/s\"");
+  const auto line = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+  CHECK_THROWS_WITH(decode_cluster(Table::parse(text, "mine.toml"), "mine.toml"),
+                    Catch::Equals("mine.toml:" + std::to_string(line + 1) +
+                                  ": nic.bandwidth: 11 Gbit/s pass through a NIC of 10 Gbit/s "
+                                  "(allowed: up to nic.nominal)"));
+}
+
+TEST_CASE(
+    "clusters: a NIC of another rate brings its name plate, and contradicts one that is given") {
+  const Cluster faster = load_cluster("commodity-10gbe", {{"nic.bandwidth", "100 Gbit/s"}});
+  CHECK(faster.nic_bandwidth.value.value() == 12.5e9);
+  CHECK(faster.nic_nominal.value.value() == 12.5e9);
+  const Cluster slower = load_cluster("commodity-10gbe", {{"nic.bandwidth", "1 Gbit/s"}});
+  CHECK(slower.nic_nominal.value.value() == 1.25e9);
+  CHECK_THROWS_WITH(load_cluster("commodity-10gbe",
+                                 {{"nic.bandwidth", "100 Gbit/s"}, {"nic.nominal", "40 Gbit/s"}}),
+                    Contains("100 Gbit/s pass through a NIC of 40 Gbit/s"));
+  CHECK_THROWS_WITH(load_cluster("commodity-10gbe", {{"nic.bandwith", "100 Gbit/s"}}),
+                    Contains("did you mean 'bandwidth'"));
+}
+
+TEST_CASE("clusters: what a --set lacks beside it names the flag, not a line of the preset") {
+  CHECK_THROWS_WITH(load_cluster("commodity-10gbe", {{"fabric.kind", "fat-tree"}}),
+                    Catch::Equals("--set cluster.fabric.kind: fabric.nodes_per_leaf: is missing"));
+  CHECK_THROWS_WITH(
+      load_cluster("hgx-h100-ndr", {{"nic.network", "socket"}}),
+      Catch::StartsWith("--set cluster.nic.network: nccl.LL128: NCCL has LL128 over"));
+  CHECK_THROWS_WITH(load_cluster("commodity-10gbe", {{"nic.nominal", "1 Gbit/s"}}),
+                    Catch::StartsWith("--set cluster.nic.nominal: nic.bandwidth: 9.4 Gbit/s pass"));
+}
+
 TEST_CASE("cluster: calibrated are the layouts that were measured") {
   const Cluster h100 = load_cluster("hgx-h100-ndr", {});
   const auto calibrated = [&](int ranks, int gpus_per_node) {
@@ -116,7 +177,7 @@ TEST_CASE("cluster: a calibration does not outlive an override of what was measu
                                      {"device", "h100"},
                                      {"usd_per_gpu_hour", "3.0"},
                                      {"max_nodes", "16"},
-                                     {"nic.nominal", "100 Gbit/s"},
+                                     {"nic.nominal", "400 Gbit/s"},
                                      {"stack.compute_scale", "2"},
                                      {"mpi.nic_efficiency", "0.5"},
                                      {"node.host_link", "9 GB/s"},

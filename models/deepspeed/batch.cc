@@ -2,8 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <string>
+#include <utility>
+
 namespace lambcast::deepspeed {
 namespace {
+
+constexpr std::string_view micro_name = "Micro batch size per gpu";
+constexpr std::string_view gas_name = "Gradient accumulation steps";
+
+std::string too_small(std::int64_t number, std::string_view name) {
+  return fmt::format("{}: {} has to be greater than 0", name, number);
+}
 
 void refuse_absurd(std::int64_t number, std::string_view name, const Where& where) {
   if (number > max_batch) fail_input(where, fmt::format("{}: {} is absurdly large", name, number));
@@ -18,15 +28,30 @@ std::int64_t multiply(std::int64_t a, std::int64_t b, const Where& where) {
 
 void check(std::optional<std::int64_t> number, std::string_view name, const Where& where) {
   if (!number) return;
-  if (*number <= 0)
-    fail_input(where, fmt::format("{}: {} has to be greater than 0", name, *number));
+  if (*number <= 0) fail_input(where, too_small(*number, name));
   refuse_absurd(*number, name, where);
 }
 
 void check(const BatchNumbers& numbers, const Where& where) {
   check(numbers.train, "Train batch size", where);
-  check(numbers.micro, "Micro batch size per gpu", where);
-  check(numbers.gas, "Gradient accumulation steps", where);
+  check(numbers.micro, micro_name, where);
+  check(numbers.gas, gas_name, where);
+}
+
+// What would do: a batch that every GPU can take in whole micro batches.
+std::string fitting(const BatchNumbers& given, std::int64_t world, const Where& where) {
+  std::string of;
+  std::int64_t multiple = world;
+  if (given.micro) {
+    multiple = multiply(multiple, *given.micro, where);
+    of += fmt::format("micro batch {} * ", *given.micro);
+  }
+  if (given.gas) {
+    multiple = multiply(multiple, *given.gas, where);
+    of += fmt::format("accumulation {} * ", *given.gas);
+  }
+  return fmt::format("a train batch size that is a multiple of {} = {}{} GPUs", multiple, of,
+                     world);
 }
 
 }  // namespace
@@ -47,13 +72,17 @@ Batch resolve_batch(const BatchNumbers& given, std::int64_t world, const Where& 
     fail_input(where,
                "Either train_batch_size or train_micro_batch_size_per_gpu needs to be provided");
   }
+  for (const auto& [number, name] : {std::pair(full.micro, micro_name), {full.gas, gas_name}})
+    if (*number == 0) fail_input(where, too_small(0, name), fitting(given, world, where));
   check(full, where);
   const Batch batch{*full.train, *full.micro, *full.gas};
   if (batch.train != multiply(multiply(batch.micro, batch.gas, where), world, where)) {
-    fail_input(where, fmt::format(
-                          "Check batch related parameters. train_batch_size is not equal to "
-                          "micro_batch_per_gpu * gradient_acc_step * world_size {} != {} * {} * {}",
-                          batch.train, batch.micro, batch.gas, world));
+    fail_input(
+        where,
+        fmt::format("Check batch related parameters. train_batch_size is not equal to "
+                    "micro_batch_per_gpu * gradient_acc_step * world_size {} != {} * {} * {}",
+                    batch.train, batch.micro, batch.gas, world),
+        fitting(given, world, where));
   }
   return batch;
 }

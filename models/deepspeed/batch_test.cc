@@ -55,14 +55,19 @@ TEST_CASE("batch: DeepSpeed's assertions in its own sentences") {
                     Equals("Gradient accumulation steps: -2 has to be greater than 0"));
   // 96 / 3 / 128 = 0: fewer samples than one micro batch per GPU.
   CHECK_THROWS_WITH(resolve_batch({96, 3, none}, 128),
-                    Equals("Gradient accumulation steps: 0 has to be greater than 0"));
+                    Equals("Gradient accumulation steps: 0 has to be greater than 0 (allowed: a "
+                           "train batch size that is a multiple of 384 = micro batch 3 * 128 "
+                           "GPUs)"));
   // 4 / 8 = 0
   CHECK_THROWS_WITH(resolve_batch({4, none, none}, 8),
-                    Equals("Micro batch size per gpu: 0 has to be greater than 0"));
+                    Equals("Micro batch size per gpu: 0 has to be greater than 0 (allowed: a train "
+                           "batch size that is a multiple of 8 = 8 GPUs)"));
   // A world size taken for 1 where there are 4 ranks.
   CHECK_THROWS_WITH(resolve_batch({8, 2, 1}, 1),
                     Equals("Check batch related parameters. train_batch_size is not equal to "
-                           "micro_batch_per_gpu * gradient_acc_step * world_size 8 != 2 * 1 * 1"));
+                           "micro_batch_per_gpu * gradient_acc_step * world_size 8 != 2 * 1 * 1 "
+                           "(allowed: a train batch size that is a multiple of 2 = micro batch 2 * "
+                           "accumulation 1 * 1 GPUs)"));
   // 100 / 3 / 8 = 4 rounds down, and 3 * 4 * 8 = 96.
   CHECK_THROWS_WITH(resolve_batch({100, 3, none}, 8), Contains("100 != 3 * 4 * 8"));
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "models/deepspeed/known_keys.h"
+#include "models/deepspeed/parallelism.h"
 #include "sim/base/file.h"
 
 namespace lambcast::deepspeed {
@@ -66,12 +67,22 @@ void read_batch(const Section& root, DeepSpeedConfig& config) {
   config.batch.gas = one("gradient_accumulation_steps");
 }
 
-Fp16Config read_fp16(const Section& root) {
+// `enabled` of a precision: true, false, or "auto", whose place is kept for
+// settle_auto_precision().
+void read_enabled(const Section& block, Setting<bool>& enabled, std::optional<Where>& is_auto) {
+  const Value* value = block.object.find("enabled");
+  if (value != nullptr && value->kind == Kind::string && value->text == "auto")
+    is_auto = where_of(block, "enabled", value->line);
+  else
+    read(block, "enabled", enabled);
+}
+
+Fp16Config read_fp16(const Section& root, std::optional<Where>& is_auto) {
   Fp16Config fp16;
   const std::optional<Section> block = subsection(root, "fp16");
   if (!block) return fp16;
   find_unknown_keys(*block, fp16_keys());
-  read(*block, "enabled", fp16.enabled);
+  read_enabled(*block, fp16.enabled, is_auto);
   read(*block, "loss_scale", fp16.loss_scale, 0.0);
   read(*block, "initial_scale_power", fp16.initial_scale_power, 0, 1000);
   read(*block, "loss_scale_window", fp16.loss_scale_window, 1);
@@ -84,13 +95,13 @@ Fp16Config read_fp16(const Section& root) {
 }
 
 // "bfloat16" is the old name; where both stand, "bf16" counts.
-Setting<bool> read_bf16(const Section& root) {
+Setting<bool> read_bf16(const Section& root, std::optional<Where>& is_auto) {
   Setting<bool> enabled{false};
   for (const char* key : {"bf16", "bfloat16"}) {
     const std::optional<Section> block = subsection(root, key);
     if (!block) continue;
     check_keys(*block, bf16_keys());
-    read(*block, "enabled", enabled);
+    read_enabled(*block, enabled, is_auto);
     break;
   }
   return enabled;
@@ -280,8 +291,8 @@ DeepSpeedConfig parse_config(std::string_view text, const std::string& file) {
   check_top_level_keys(root);
   read_batch(root, config);
   config.optimizer = read_optimizer(root);
-  config.fp16 = read_fp16(root);
-  config.bf16_enabled = read_bf16(root);
+  config.fp16 = read_fp16(root, config.auto_fp16);
+  config.bf16_enabled = read_bf16(root, config.auto_bf16);
   config.zero = read_zero(root);
   read(root, "zero_allow_untested_optimizer", config.zero_allow_untested_optimizer);
   read(root, "gradient_clipping", config.gradient_clipping, 0.0);
@@ -291,6 +302,7 @@ DeepSpeedConfig parse_config(std::string_view text, const std::string& file) {
   config.grad_accum_dtype = read_grad_accum_dtype(root);
   config.curriculum = read_curriculum(root);
   config.elasticity = read_elasticity(root);
+  check_parallelism(root);
   return config;
 }
 

@@ -56,6 +56,7 @@ struct DeepSpeedConfig {
   std::optional<OptimizerConfig> optimizer;  // absent: the training script brings its own
   Fp16Config fp16;
   Setting<bool> bf16_enabled{false};
+  std::optional<Where> auto_fp16, auto_bf16;  // `enabled` is "auto": see precision.h
   ZeroConfig zero;
   Setting<bool> zero_allow_untested_optimizer{false};
   Setting<double> gradient_clipping{0};  // 0: off

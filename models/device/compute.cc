@@ -32,7 +32,9 @@ double curve_time_s(const Device& device, const TrainingCurve& curve, double mic
     if (fuller.micro_batch.size() == 1 || fuller.model != curve.model ||
         fuller.implementation != curve.implementation)
       continue;
-    const double ratio = static_cast<double>(curve.seq_len) / static_cast<double>(fuller.seq_len);
+    const double ratio = fuller.seq_len == 0 ? 1
+                                             : static_cast<double>(curve.seq_len) /
+                                                   static_cast<double>(fuller.seq_len);
     return known * curve_time_s(fuller, micro_batch * ratio) /
            curve_time_s(fuller, curve.micro_batch[0] * ratio);
   }
@@ -66,6 +68,11 @@ struct Estimate {
   double micro_batch_doublings = 0, seq_len_doublings = 0;
 };
 
+bool is_preset(const std::string& model) {
+  const std::vector<std::string> presets = model_presets();
+  return std::find(presets.begin(), presets.end(), model) != presets.end();
+}
+
 double doublings(double from, double to) { return std::abs(std::log2(to / from)); }
 
 double doublings_to_nearest(const std::vector<double>& points, double at) {
@@ -74,19 +81,33 @@ double doublings_to_nearest(const std::vector<double>& points, double at) {
   return least;
 }
 
+// Curves of this model, or of the first other that ships; ordered by length. A model of the same
+// name that is changed may be too short for them.
+std::vector<const TrainingCurve*> curves_for(const Device& device, const ModelShape& model,
+                                             const std::string& implementation) {
+  std::vector<const TrainingCurve*> curves;
+  for (const bool same_model : {true, false}) {
+    for (const TrainingCurve& curve : device.training_curves) {
+      if (curve.implementation != implementation || (curve.model == model.name) != same_model ||
+          (curve.seq_len == 0 && model.max_seq_len > 0))  // of images, which have no tokens
+        continue;
+      if (same_model ? curve.seq_len > model.max_seq_len
+                     : !is_preset(curve.model) ||
+                           (!curves.empty() && curve.model != curves.front()->model))
+        continue;
+      curves.push_back(&curve);
+    }
+    if (!curves.empty()) break;
+  }
+  std::sort(curves.begin(), curves.end(), [](auto* a, auto* b) { return a->seq_len < b->seq_len; });
+  return curves;
+}
+
 std::optional<Estimate> from_curves(const Device& device, const ModelShape& model,
                                     const std::string& implementation, double micro_batch,
                                     std::int64_t seq_len) {
-  // Curves of this model, or of the only models there are; ordered by length.
-  std::vector<const TrainingCurve*> curves;
-  for (const bool same_model : {true, false}) {
-    for (const TrainingCurve& curve : device.training_curves)
-      if (curve.implementation == implementation && (curve.model == model.name) == same_model)
-        curves.push_back(&curve);
-    if (!curves.empty()) break;
-  }
+  const std::vector<const TrainingCurve*> curves = curves_for(device, model, implementation);
   if (curves.empty()) return std::nullopt;
-  std::sort(curves.begin(), curves.end(), [](auto* a, auto* b) { return a->seq_len < b->seq_len; });
   const bool same_model = curves.front()->model == model.name;
   const ModelShape other = same_model ? ModelShape() : load_model(curves.front()->model);
   const ModelShape& curve_model = same_model ? model : other;

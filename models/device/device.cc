@@ -5,8 +5,10 @@
 #include <algorithm>
 
 #include "embedded/device_files.h"
+#include "models/shape/load.h"
 #include "sim/base/error.h"
 #include "sim/base/file.h"
+#include "sim/base/range.h"
 
 namespace lambcast {
 namespace {
@@ -40,11 +42,26 @@ std::vector<double> ordinates(const Table& table, std::string_view key, std::siz
   return values;
 }
 
+// The length of a curve is one that its model can have: 0 for images, whose samples have none.
+void check_length(const Table& table, const TrainingCurve& curve) {
+  std::int64_t low = 0, high = 1 << 20;
+  const auto presets = model_presets();
+  if (std::find(presets.begin(), presets.end(), curve.model) != presets.end()) {
+    high = load_model(curve.model).max_seq_len;
+    low = std::min<std::int64_t>(1, high);
+  }
+  if (curve.seq_len < low || curve.seq_len > high)
+    fail_input(table.where("seq_len"),
+               fmt::format("{} is out of range for {}", curve.seq_len, curve.model),
+               fmt::format("{} to {}", low, high));
+}
+
 TrainingCurve decode_training_curve(const Table& table, const Provenance& of_device) {
   TrainingCurve curve;
   curve.model = table.get<std::string>("model");
   curve.implementation = table.get<std::string>("implementation");
-  curve.seq_len = table.integer("seq_len", 1, 1 << 20);
+  curve.seq_len = table.integer("seq_len", 0, 1 << 20);
+  check_length(table, curve);
   curve.micro_batch = axis(table, "micro_batch");
   curve.samples_per_s = ordinates(table, "samples_per_s", curve.micro_batch.size());
   curve.provenance = evidence(table, of_device);
@@ -86,40 +103,44 @@ LayerCurve decode_layer(const Table& table, const Provenance& of_device) {
 
 Device decode_device(const Table& root) {
   const Table table = root.table("device");
-  const auto assumed = [](double value, const char* why) {
-    return Sourced<double>{value, {Kind::assumed, why}};
-  };
   Device device;
   const auto quantity = [&](const char* key, const char* text, const char* why) {
-    return table.get_or<Sourced<Bandwidth>>(key, {parse_bandwidth(text, {}), {Kind::assumed, why}});
+    return get_within(table, key, any_bandwidth, {parse_bandwidth(text, {}), {Kind::assumed, why}});
   };
   device.name = table.get<Sourced<std::string>>("name").value;
-  device.memory_capacity = table.get<Sourced<Bytes>>("memory_capacity").value;
-  device.memory_bandwidth = table.get<Sourced<Bandwidth>>("memory_bandwidth");
-  device.copy_bandwidth = table.get<Sourced<Bandwidth>>("copy_bandwidth");
+  device.memory_capacity =
+      get_within(table, "memory_capacity", Range<Bytes>{Bytes(1e6), Bytes(1e15)}).value;
+  device.memory_bandwidth = get_within(table, "memory_bandwidth", any_bandwidth);
+  // Measured copies may stand a little above the name plate: it is rounded, and caches help.
+  device.copy_bandwidth =
+      get_within(table, "copy_bandwidth",
+                 Range<Bandwidth>{any_bandwidth.low, 1.1 * device.memory_bandwidth.value});
   // What `lambcast profile` cannot measure without cuBLASLt.
-  device.peak_half = table.get_or<Sourced<FlopRate>>(
-      "peak_half", {FlopRate(150 * device.memory_bandwidth.value.value()),
-                    {Kind::assumed, "150 FLOP per byte of memory; V100 to B200 have 139 to 295"}});
-  device.peak_single = table.get_or<Sourced<FlopRate>>(
-      "peak_single", {device.peak_half.value * 0.5, {Kind::assumed, "half of peak_half"}});
-  device.matrix_efficiency = table.get_or<Sourced<double>>(
-      "matrix_efficiency", assumed(0.4, "usual share of peak in transformer training"));
-  device.launch_overhead = table.get_or<Sourced<Duration>>(
-      "launch_overhead",
+  device.peak_half =
+      get_within(table, "peak_half", any_flop_rate,
+                 {FlopRate(150 * device.memory_bandwidth.value.value()),
+                  {Kind::assumed, "150 FLOP per byte of memory; V100 to B200 have 139 to 295"}});
+  device.peak_single =
+      get_within(table, "peak_single", any_flop_rate,
+                 {device.peak_half.value * 0.5, {Kind::assumed, "half of peak_half"}});
+  device.matrix_efficiency =
+      get_within(table, "matrix_efficiency", Range<double>{0.001, 1},
+                 {0.4, {Kind::assumed, "usual share of peak in transformer training"}});
+  device.launch_overhead = get_within(
+      table, "launch_overhead", any_latency,
       {Duration::microseconds(3), {Kind::assumed, "one launch from C++, stream not full"}});
-  device.framework_launch = table.get_or<Sourced<Duration>>(
-      "framework_launch",
+  device.framework_launch = get_within(
+      table, "framework_launch", any_latency,
       {Duration::microseconds(6), {Kind::assumed, "PyTorch eager mode, one elementwise kernel"}});
   device.pageable_d2h = quantity("pageable_d2h", "3 GB/s", "pageable copy, PCIe");
   device.pageable_h2d = quantity("pageable_h2d", "3 GB/s", "pageable copy, PCIe");
   device.pinned_d2h = quantity("pinned_d2h", "6 GB/s", "pinned buffers, several GPUs at once");
   device.pinned_h2d = quantity("pinned_h2d", "6 GB/s", "pinned buffers, several GPUs at once");
-  device.sync_overhead = table.get_or<Sourced<Duration>>(
-      "sync_overhead",
+  device.sync_overhead = get_within(
+      table, "sync_overhead", any_latency,
       {Duration::microseconds(20), {Kind::assumed, "PyTorch .item(): copy, wait and wake-up"}});
-  device.forward_share = table.get_or<Sourced<double>>(
-      "forward_share",
+  device.forward_share = get_within(
+      table, "forward_share", Range<double>{0.01, 0.99},
       {0.36, {Kind::published, "1-bit Adam paper (arXiv 2102.02888), Table 1: 32.8 of 91.5 ms"}});
   if (root.has("rates"))
     device.rates = decode_rates(root.table("rates"), {device.name, device.peak_single,

@@ -1,5 +1,7 @@
 #include "models/device/device.h"
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -23,6 +25,80 @@ TEST_CASE("devices: every preset loads and copies below its name plate") {
     CHECK(device.copy_bandwidth.value < device.memory_bandwidth.value);
   }
   CHECK_THROWS_WITH(load_device("v100"), Contains("did you mean 'v100-16g'"));
+}
+
+TEST_CASE("devices: values no device has are refused with their line and what is allowed") {
+  const auto refusal = [](const std::string& key, const std::string& value) {
+    std::string text =
+        "[device]\nname = \"mine\"\nmemory_capacity = \"80 GB\"\n"
+        "memory_bandwidth = \"2 TB/s\"\ncopy_bandwidth = \"1.8 TB/s\"\n";
+    const auto given = text.find(key);
+    if (given != std::string::npos) text.erase(given, text.find('\n', given) + 1 - given);
+    text += key + " = " + value + "\n";
+    try {
+      decode_device(Table::parse(text, "mine.toml"));
+      return std::string();
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+  };
+  struct Row {
+    const char *key, *value, *allowed;
+  };
+  const Row rows[] = {
+      {"matrix_efficiency", "-0.5", "-0.5 is out of range (allowed: 0.001 to 1)"},
+      {"matrix_efficiency", "50", "50 is out of range (allowed: 0.001 to 1)"},
+      {"forward_share", "0", "0 is out of range (allowed: 0.01 to 0.99)"},
+      {"forward_share", "1.7", "1.7 is out of range (allowed: 0.01 to 0.99)"},
+      {"pageable_d2h", "\"99999 TB/s\"",
+       "99999 TB/s is out of range (allowed: 1 kB/s to 100 TB/s)"},
+      {"pinned_h2d", "\"99999 TB/s\"", "99999 TB/s is out of range"},
+      {"peak_half", "\"1e9 PFLOP/s\"", "is out of range"},
+      {"launch_overhead", "\"1 h\"", "is out of range (allowed: 0 s to 10 s)"},
+      {"memory_capacity", "\"1 B\"", "1 B is out of range (allowed: 1 MB to 1000 TB)"},
+      {"copy_bandwidth", "\"30 TB/s\"", "30 TB/s is out of range (allowed: 1 kB/s to 2.2 TB/s)"},
+  };
+  for (const Row& row : rows) {
+    INFO(row.key << " = " << row.value);
+    const std::string line =
+        std::string(row.key) == "memory_capacity" || std::string(row.key) == "copy_bandwidth" ? "5"
+                                                                                              : "6";
+    CHECK_THAT(refusal(row.key, row.value),
+               Catch::StartsWith("mine.toml:" + line + ": device." + row.key + ": ") &&
+                   Contains(row.allowed));
+  }
+  CHECK(refusal("matrix_efficiency", "0.5").empty());
+}
+
+TEST_CASE("devices: a curve of a length that its model cannot have is refused with its line") {
+  const auto curve = [](const char* model, int seq_len) {
+    return Table::parse(fmt::format("[device]\nname = \"mine\"\nmemory_capacity = \"80 GB\"\n"
+                                    "memory_bandwidth = \"2 TB/s\"\ncopy_bandwidth = \"1.8 TB/s\"\n"
+                                    "[[training_curve]]\nmodel = \"{}\"\n"
+                                    "implementation = \"deepspeed\"\nseq_len = {}\n"
+                                    "micro_batch = [8.0, 16.0]\nsamples_per_s = [100.0, 120.0]\n",
+                                    model, seq_len),
+                        "mine.toml");
+  };
+  CHECK_THROWS_WITH(
+      decode_device(curve("bert-large", 1024)),
+      Catch::Equals("mine.toml:9: training_curve[0].seq_len: 1024 is out of range for "
+                    "bert-large (allowed: 1 to 512)"));
+  CHECK_THROWS_WITH(decode_device(curve("resnet50", 128)), Contains("(allowed: 0 to 0)"));
+  const ModelShape bert = load_model("bert-large"), gpt2 = load_model("gpt2");
+  const Device images = decode_device(curve("resnet50", 0));
+  CHECK(ms(micro_batch_time(images, load_model("resnet50"), "deepspeed", 8, 0)) ==
+        Approx(8 / 100. * 1e3));
+  // A curve of a model that does not ship says nothing of one that does.
+  const Device unknown = decode_device(curve("mine-too", 4096));
+  CHECK(micro_batch_time(unknown, bert, "deepspeed", 8, 128).basis == Basis::rate);
+  // One that was shortened by hand has no length to read the curve at.
+  const ModelShape shortened = load_model(
+      "bert-large",
+      std::vector<ModelOverride>{{"model.max_seq_len", "64"}, {"model.default_seq_len", "64"}});
+  const Device known = decode_device(curve("bert-large", 512));
+  CHECK(micro_batch_time(known, shortened, "deepspeed", 8, 64).basis == Basis::rate);
+  CHECK(micro_batch_time(known, gpt2, "deepspeed", 8, 1024).basis == Basis::other_model);
 }
 
 TEST_CASE("compute: published points come back exactly, in between time grows") {

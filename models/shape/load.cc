@@ -5,6 +5,7 @@
 #include "embedded/model_preset_files.h"
 #include "models/shape/families.h"
 #include "sim/base/file.h"
+#include "sim/base/overrides.h"
 #include "sim/base/table.h"
 
 namespace lambcast {
@@ -67,13 +68,16 @@ std::string_view model_preset_text(std::string_view name) {
 
 ModelShape load_model(const std::string& name_or_path, std::span<const ModelOverride> overrides) {
   Table file = parse(name_or_path);
+  std::vector<std::string> flags;
   for (const ModelOverride& override : overrides) {
     const std::string origin = fmt::format("--set {}={}", override.key, override.value);
+    flags.push_back(fmt::format("--set {}", override.key));
     if (!override.key.starts_with("model."))
       fail_input({origin, 0, override.key}, "is no key of a model", "model.KEY");
     file.set(override.key, override.value, origin);
   }
-  return build(file);
+  const std::string preset = is_path(name_or_path) ? "" : name_or_path + ".toml";
+  return decode_overridden(preset, flags, [&] { return build(file); });
 }
 
 }  // namespace lambcast

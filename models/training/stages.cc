@@ -31,27 +31,33 @@ std::vector<Stage> kinds_of(const Training& training) {
 
 }  // namespace
 
+// Interval by interval, since a run may have 10^9 steps: of those after `from` up to `to`,
+// to / interval - from / interval are multiples of the interval.
 ZeroOneSteps zero_one_steps(const deepspeed::OptimizerConfig& optimizer, std::int64_t steps) {
   ZeroOneSteps counts;
-  std::int64_t var_interval = 1, var_counter = 0, local_interval = 1, local_counter = 0;
-  for (std::int64_t step = 1; step <= steps; ++step) {
-    if (step <= optimizer.var_freeze_step.value) {
-      if (step % var_interval == 0) {
-        ++counts.full;
-        if (++var_counter == optimizer.var_update_scaler.value) {
-          var_counter = 0;
-          var_interval *= 2;
-        }
-      } else {
-        ++counts.onebit;
-      }
-      continue;
-    }
-    ++(step % local_interval == 0 ? counts.onebit : counts.silent);
-    if (++local_counter == optimizer.local_step_scaler.value) {
-      local_counter = 0;
-      local_interval = std::min(optimizer.local_step_clipper.value, local_interval * 2);
-    }
+  const std::int64_t frozen = std::min(steps, optimizer.var_freeze_step.value);
+  const std::int64_t updates = optimizer.var_update_scaler.value;  // at each interval
+  std::int64_t from = 0;
+  for (std::int64_t interval = 1; from < frozen; interval *= 2) {
+    const std::int64_t met = from / interval;
+    const std::int64_t to =
+        std::min(frozen / interval - met, updates) == updates ? (met + updates) * interval : frozen;
+    const std::int64_t full = to / interval - met;
+    counts.full += full;
+    counts.onebit += to - from - full;
+    from = to;
+  }
+  const std::int64_t most = optimizer.local_step_clipper.value;
+  const std::int64_t lasts = optimizer.local_step_scaler.value;
+  for (std::int64_t interval = 1; from < steps;) {
+    // The longest interval, or one that no step meets, lasts to the end.
+    const bool last = interval == most || interval > steps || lasts >= steps - from;
+    const std::int64_t to = last ? steps : from + lasts;
+    const std::int64_t onebit = to / interval - from / interval;
+    counts.onebit += onebit;
+    counts.silent += to - from - onebit;
+    from = to;
+    interval = interval > most / 2 ? most : interval * 2;
   }
   return counts;
 }

@@ -1,4 +1,5 @@
 #include <catch2/catch.hpp>
+#include <limits>
 
 #include "models/training/training_case.h"
 
@@ -96,6 +97,62 @@ TEST_CASE("stages: 0/1 Adam's policy replayed") {
                    << counts.silent);
     CHECK(counts == row.expected);
   }
+}
+
+// zoadam.py's policy as it stands there, step by step.
+ZeroOneSteps replayed(const deepspeed::OptimizerConfig& optimizer, std::int64_t steps) {
+  ZeroOneSteps counts;
+  std::int64_t var_interval = 1, var_counter = 0, local_interval = 1, local_counter = 0;
+  for (std::int64_t step = 1; step <= steps; ++step) {
+    if (step <= optimizer.var_freeze_step.value) {
+      const bool full = step % var_interval == 0;
+      ++(full ? counts.full : counts.onebit);
+      if (full && ++var_counter == optimizer.var_update_scaler.value) {
+        var_counter = 0;
+        var_interval *= 2;
+      }
+      continue;
+    }
+    ++(step % local_interval == 0 ? counts.onebit : counts.silent);
+    if (++local_counter == optimizer.local_step_scaler.value) {
+      local_counter = 0;
+      local_interval = std::min(optimizer.local_step_clipper.value, local_interval * 2);
+    }
+  }
+  return counts;
+}
+
+TEST_CASE("stages: counted by intervals, 0/1 Adam's steps are those of the replay") {
+  deepspeed::OptimizerConfig optimizer;
+  for (const std::int64_t steps : {1, 2, 17, 100, 1023, 5000}) {
+    for (const std::int64_t frozen : {0, 1, 5, 64, 1000, 100'000}) {
+      for (const std::int64_t updates : {1, 2, 3, 16, 5000}) {
+        for (const std::int64_t lasts : {1, 2, 7, 100, 32678}) {
+          for (const std::int64_t most : {1, 2, 3, 16, 100, 1 << 20}) {
+            optimizer.var_freeze_step.value = frozen;
+            optimizer.var_update_scaler.value = updates;
+            optimizer.local_step_scaler.value = lasts;
+            optimizer.local_step_clipper.value = most;
+            const ZeroOneSteps want = replayed(optimizer, steps);
+            const ZeroOneSteps got = zero_one_steps(optimizer, steps);
+            if (got.full != want.full || got.onebit != want.onebit || got.silent != want.silent)
+              FAIL(steps << " steps, frozen at " << frozen << ", " << updates << " updates, "
+                         << lasts << " steps an interval up to " << most);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("stages: an interval that may double without end leaves only silent steps") {
+  Training training = training_of({OptimizerType::zero_one_adam});
+  training.steps = 1000;
+  training.config.optimizer->var_freeze_step.value = 0;
+  training.config.optimizer->local_step_scaler.value = 1;
+  training.config.optimizer->local_step_clipper.value = std::numeric_limits<std::int64_t>::max();
+  // Step s meets interval 2^(s - 1), which divides it at 1 and 2 alone.
+  CHECK(counts_of(training) == Counts{0, 0, 2, 998});
 }
 
 TEST_CASE("stages: a length curriculum splits them and loses no step") {

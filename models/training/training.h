@@ -31,7 +31,7 @@ struct Training {
   // Optimizer, precision, clipping, ZeRO: as a DeepSpeed configuration says it; flags have been
   // written into it. `optimizer` is present.
   deepspeed::DeepSpeedConfig config;
-  deepspeed::Batch batch;  // train = micro * gas * gpus
+  deepspeed::Batch batch;  // train = micro * gas * data_parallel()
   int gpus = 1;
   int gpus_per_node = 1;
   std::int64_t seq_len = 0;
@@ -50,6 +50,8 @@ struct Training {
   deepspeed::Wrapper wrapper() const { return deepspeed::wrapper_of(config); }
   // Ranks among which the optimizer's state is divided.
   int shards() const { return deepspeed::is_sharded(wrapper()) ? gpus : 1; }
+  // Ranks that see different samples.
+  int data_parallel() const { return parallelism ? parallelism->layout.dp : gpus; }
   int nodes() const { return (gpus + gpus_per_node - 1) / gpus_per_node; }
 };
 

@@ -83,13 +83,7 @@ void take_byte_order_mark(const std::string& path, std::string& text) {
   if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
 }
 
-}  // namespace
-
-bool is_path(std::string_view name) {
-  return name.find('/') != std::string_view::npos || name.ends_with(".toml");
-}
-
-std::string read_file(const std::string& path, std::size_t max_mib) {
+std::string read_whole(const std::string& path, std::size_t max_mib) {
   const std::size_t max_bytes = max_mib << 20;
   Source source(path);
   std::string text;
@@ -103,6 +97,18 @@ std::string read_file(const std::string& path, std::size_t max_mib) {
     fail_input({path, 0, {}}, fmt::format("larger than {} MiB", max_mib));
   take_byte_order_mark(path, text);
   return text;
+}
+
+}  // namespace
+
+bool is_path(std::string_view name) {
+  return name == "-" || name.find('/') != std::string_view::npos || name.ends_with(".toml");
+}
+
+std::string read_file(const std::string& path, std::size_t max_mib) {
+  if (path != "-") return read_whole(path, max_mib);
+  static const std::string once = read_whole(path, max_mib);
+  return once;
 }
 
 }  // namespace lambcast

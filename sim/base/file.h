@@ -7,13 +7,14 @@
 
 namespace lambcast {
 
-// A path rather than a preset's name: it has a slash or ends in ".toml".
+// A path rather than a preset's name: it has a slash, ends in ".toml", or is "-", stdin.
 bool is_path(std::string_view name);
 
 // The text of a file, or of standard input for "-", without a byte order mark. Throws Error (usage)
 // naming the file when it cannot be read, is no file (a folder), is a pipe that nobody writes to
 // for 3 s, is larger than any description or configuration could be (a device that never ends),
-// or is UTF-16.
+// or is UTF-16. What standard input holds is read once and kept: a description is read again for
+// every change that is asked of it.
 std::string read_file(const std::string& path, std::size_t max_mib = 64);
 
 }  // namespace lambcast

@@ -213,7 +213,13 @@ Where Table::where(std::string_view key) const {
   Where place{document.file, 0, join_path(node_->path, key)};
   const toml::node* node = node_->table;
   if (node_->table != nullptr && !key.empty()) {
-    if (const toml::node* child = node_->table->get(key)) node = child;
+    if (const toml::node* child = node_->table->get(key)) {
+      node = child;
+    } else {
+      // What is missing here is missing because of what a flag put beside it, if one did.
+      for (const auto& [name, beside] : *node_->table)
+        if (document.origins.contains(&beside)) node = &beside;
+    }
   }
   if (const auto origin = document.origins.find(node); origin != document.origins.end())
     place.file = origin->second;

@@ -1,0 +1,220 @@
+#include "experiments/layout_choice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "models/parallel/layout_rules.h"
+
+namespace lambcast {
+namespace {
+
+using deepspeed::CommBackend;
+using parallel::PipelineSchedule;
+using parallel::Sharding;
+
+constexpr std::int64_t most_ranks = 1 << 20;
+const std::vector<std::string> truths{"false", "true"};
+
+constexpr const char* layout_keys[] = {"tp",
+                                       "cp",
+                                       "pp",
+                                       "interleave",
+                                       "order",
+                                       "sequence_parallel",
+                                       "recompute",
+                                       "tensor_overlap",
+                                       "fp32_gradients",
+                                       "split",
+                                       "shard_ranks",
+                                       "pipeline_schedule",
+                                       "framework",
+                                       "attention"};
+
+bool asks_for_layout(const Words& words, const Training& training) {
+  if (training.config.zero.stage.value == 3) return true;
+  for (const char* key : layout_keys) {
+    const std::string* value = words.find(key);
+    const bool is_size = std::string_view(key).size() == 2;
+    if (value != nullptr && !(is_size && *value == "1")) return true;
+  }
+  const std::string* precision = words.find("precision");
+  return precision != nullptr && (precision->ends_with("fp8") || *precision == "nvfp4");
+}
+
+int size_of(const Words& words, const char* key) {
+  return static_cast<int>(words.whole(key, 1, most_ranks).value_or(1));
+}
+
+parallel::ParallelLayout layout_of(const Words& words, const Training& training,
+                                   const Framework& framework) {
+  parallel::ParallelLayout layout;
+  layout.tp = size_of(words, "tp");
+  layout.cp = size_of(words, "cp");
+  layout.pp = size_of(words, "pp");
+  layout.virtual_stages = size_of(words, "interleave");
+  layout.gpus_per_node = training.gpus_per_node;
+  layout.order = framework.order;
+  if (const std::string* order = words.find("order"))
+    layout.order = parallel::parse_order(*order, flag("order"));
+  const std::int64_t copy = std::int64_t{layout.tp} * layout.cp * layout.pp;
+  if (training.gpus % copy != 0)
+    fail_input(flag("gpus"),
+               fmt::format("{} GPUs do not divide into copies of tp {} x cp {} x pp {} = {}",
+                           training.gpus, layout.tp, layout.cp, layout.pp, copy),
+               fmt::format("multiples of {}", copy));
+  layout.dp = static_cast<int>(training.gpus / copy);
+  return layout;
+}
+
+// One named framework with what flags change of it.
+Framework choose_framework(const Words& words) {
+  Framework framework =
+      framework_of(framework_names()[words.choice("framework", framework_names()).value_or(0)]);
+  if (const auto overlap = words.choice("tensor_overlap", tensor_overlap_names()))
+    framework.tensor_overlap = static_cast<TensorOverlap>(*overlap);
+  if (const auto fp32 = words.choice("fp32_gradients", truths))
+    framework.fp32_gradients = *fp32 == 1;
+  if (const std::string* split = words.find("split"))
+    framework.split = parallel::parse_split_method(*split, flag("split"));
+  if (const auto overlap = words.choice("overlap", {"none", "ddp", "zero"})) {
+    framework.overlaps_gradients = *overlap != 0;
+    if (*overlap == 0) framework.overlaps_weights = false;
+  }
+  return framework;
+}
+
+PipelineSchedule choose_schedule(const Words& words, const parallel::ParallelLayout& layout) {
+  if (const std::string* name = words.find("pipeline_schedule"))
+    return parallel::parse_pipeline_schedule(*name, flag("pipeline_schedule"));
+  return layout.virtual_stages > 1 ? PipelineSchedule::interleaved : PipelineSchedule::one_f_one_b;
+}
+
+// What frameworks call selective differs: Megatron repeats the attention core, torchtitan
+// ("alternate" here) every second product.
+void choose_recompute(const Words& words, Parallelism& how) {
+  switch (words.choice("recompute", {"none", "selective", "alternate", "full"}).value_or(0)) {
+    case 1:
+      how.recompute = parallel::Recompute::selective;
+      how.repeated = Repeated::attention_core;
+      break;
+    case 2:
+      how.recompute = parallel::Recompute::selective;
+      how.repeated = Repeated::alternate_products;
+      break;
+    case 3:
+      how.recompute = parallel::Recompute::full;
+      how.repeated =
+          how.framework.name == "torchtitan" ? Repeated::until_last_product : Repeated::block;
+      break;
+    default:
+      break;
+  }
+}
+
+// The newest kernel that the GPU runs well: flash3 stands for those of Hopper and later, which have
+// fp8.
+AttentionKernel choose_attention(const Words& words, const Device& device) {
+  const std::vector<std::string> names{"unfused", "flash1", "flash2", "flash3"};
+  if (const auto kernel = words.choice("attention", names))
+    return static_cast<AttentionKernel>(*kernel);
+  if (device.name.starts_with("v100")) return AttentionKernel::unfused;
+  const bool hopper = device.rates->of(MatrixFormat::fp8).peak.value.value() > 0;
+  return hopper ? AttentionKernel::flash3 : AttentionKernel::flash2;
+}
+
+MatrixFormat choose_format(const Words& words, const Training& training) {
+  const std::vector<std::string> words_of{"fp16", "bf16", "fp32", "fp8", "mxfp8", "nvfp4"};
+  constexpr MatrixFormat formats[] = {MatrixFormat::half, MatrixFormat::half,  MatrixFormat::single,
+                                      MatrixFormat::fp8,  MatrixFormat::mxfp8, MatrixFormat::nvfp4};
+  if (const auto precision = words.choice("precision", words_of)) return formats[*precision];
+  const bool half = training.config.fp16.enabled.value || training.config.bf16_enabled.value;
+  return half ? MatrixFormat::half : MatrixFormat::single;
+}
+
+void choose_sharding(const Words& words, const Training& training, Parallelism& how) {
+  how.sharding = static_cast<Sharding>(training.config.zero.stage.value);
+  const int replicas = how.replicas();
+  how.shard_ranks = how.sharding == Sharding::none ? 1 : replicas;
+  const auto ranks = words.whole("shard_ranks", 1, most_ranks);
+  if (!ranks) return;
+  if (how.sharding == Sharding::none)
+    fail_input(flag("shard_ranks"), "says how many ranks share states, which none do at stage 0",
+               "--zero-stage 1, 2 or 3");
+  if (replicas % *ranks != 0)
+    fail_input(flag("shard_ranks"),
+               fmt::format("{} does not divide the {} ranks that hold the same weights", *ranks,
+                           replicas));
+  how.shard_ranks = static_cast<int>(*ranks);
+}
+
+void refuse_impossible(const Training& training, const Parallelism& how) {
+  if (how.framework.name == "deepspeed" && how.layout.pp > 1 && how.sharding > Sharding::optimizer)
+    fail_input(flag("zero_stage"), "DeepSpeed runs no pipeline with ZeRO stage 2 or 3",
+               "0, 1, or another --framework");
+  if (!deepspeed::is_onebit(training.optimizer())) return;
+  if (how.sharding != Sharding::none)
+    fail_input(flag("zero_stage"),
+               fmt::format("{} does not run with ZeRO", deepspeed::name_of(training.optimizer())),
+               "0");
+  if (training.config.optimizer->comm_backend_name.value == CommBackend::mpi &&
+      how.layout.tp * how.layout.pp > 1)
+    fail_input(flag("backend"),
+               "DeepSpeed's mpi backend exchanges over all ranks, which tensor and pipeline "
+               "parallelism do not allow",
+               "nccl, compressed");
+}
+
+}  // namespace
+
+std::optional<Parallelism> choose_parallelism(const Words& words, const Training& training) {
+  if (!asks_for_layout(words, training)) return std::nullopt;
+  const ModelShape& model = *training.model;
+  if (model.hidden == 0 || model.heads == 0)
+    fail_input(flag("model"), fmt::format("{} has no transformer blocks to divide", model.name));
+  if (model.experts > 0)
+    fail_input(flag("model"),
+               fmt::format("{} has experts, and layouts of experts are not modelled", model.name),
+               "dense models");
+  if (words.whole("ep", 1, most_ranks).value_or(1) != 1)
+    fail_input(flag("ep"), "expert parallelism is not modelled", "1");
+  if (!training.device->rates)
+    fail_input(flag("device"),
+               fmt::format("{} says nothing of kernels by their shape ([rates]), on which "
+                           "layouts rest",
+                           training.device->name));
+  Parallelism how;
+  how.framework = choose_framework(words);
+  how.layout = layout_of(words, training, how.framework);
+  how.schedule = choose_schedule(words, how.layout);
+  how.sequence_parallel = words.choice("sequence_parallel", truths).value_or(0) == 1;
+  choose_recompute(words, how);
+  how.attention = choose_attention(words, *training.device);
+  how.format = choose_format(words, training);
+  how.weight_bytes = how.format == MatrixFormat::single ? 4 : 2;
+  choose_sharding(words, training, how);
+  refuse_impossible(training, how);
+  return how;
+}
+
+std::vector<Finding> check_parallelism(const Training& training) {
+  const Parallelism& how = *training.parallelism;
+  parallel::LayoutUse use;
+  use.gpus = training.gpus;
+  use.micro_batches = static_cast<int>(training.batch.gas);
+  use.seq_len = training.seq_len;
+  use.sequence_parallel = how.sequence_parallel;
+  use.schedule = how.schedule;
+  use.split = how.framework.split;
+  std::vector<Finding> findings = parallel::check(how.layout, *training.model, use);
+  refuse_errors(findings);
+  if (deepspeed::is_onebit(training.optimizer()) && deepspeed::is_lamb(training.optimizer()) &&
+      how.layout.tp > 1)
+    findings.push_back(
+        {Severity::warning, "lamb-per-shard",
+         "with tensor parallelism DeepSpeed's LAMB takes trust ratios of each rank's part of "
+         "a tensor: not the steps of LAMB on whole tensors"});
+  return findings;
+}
+
+}  // namespace lambcast

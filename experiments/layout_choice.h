@@ -1,0 +1,25 @@
+// From the words of a what-if to the way its model is divided over ranks
+// (models/training/parallelism.h).
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "experiments/words.h"
+#include "models/training/training.h"
+
+namespace lambcast {
+
+// The keys that ask for more than data parallelism with DeepSpeed's stages 0 to 2, for help texts:
+//
+//   tp cp pp interleave order sequence_parallel pipeline_schedule recompute framework attention
+//   tensor_overlap fp32_gradients split shard_ranks
+//
+// Nothing where none of them asks for that. Reads training's model, device, gpus and configuration;
+// dp follows from the GPUs. Throws Error (usage), naming the rule, for what cannot be.
+std::optional<Parallelism> choose_parallelism(const Words& words, const Training& training);
+
+// What a layout asks of the model and the micro batches: errors are thrown, the rest is returned.
+std::vector<Finding> check_parallelism(const Training& training);
+
+}  // namespace lambcast

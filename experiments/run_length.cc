@@ -1,0 +1,94 @@
+#include "experiments/run_length.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "sim/base/error.h"
+
+namespace lambcast {
+namespace {
+
+using deepspeed::OptimizerType;
+
+constexpr std::int64_t shortest_assumed = 1000;
+
+// The step that is given to freeze at, by the flag or the file; not a share of the run.
+std::optional<std::int64_t> freeze_step_given(const Words& words, const Training& training) {
+  const auto& optimizer = *training.config.optimizer;
+  if (const std::string* value = words.find("freeze_step"))
+    return value->ends_with('%') ? std::nullopt : words.whole("freeze_step", 0, max_steps);
+  const auto& setting = optimizer.type == OptimizerType::zero_one_adam ? optimizer.var_freeze_step
+                                                                       : optimizer.freeze_step;
+  if (!setting.given || !deepspeed::is_onebit(optimizer.type)) return std::nullopt;
+  return setting.value;
+}
+
+std::int64_t assumed_steps(const Words& words, const Training& training,
+                           std::vector<Finding>& findings) {
+  const double share = published_warmup_share(training.optimizer());
+  const auto freeze = freeze_step_given(words, training);
+  const double derived = freeze ? std::ceil(static_cast<double>(*freeze) / share - 1e-6) : 0;
+  if (derived <= shortest_assumed) {
+    findings.push_back({Severity::note, "steps-assumed",
+                        fmt::format("--steps not given: a run of {} optimizer steps is forecast",
+                                    shortest_assumed)});
+    return shortest_assumed;
+  }
+  const auto steps = static_cast<std::int64_t>(std::min(derived, static_cast<double>(max_steps)));
+  findings.push_back(
+      {Severity::note, "steps-assumed",
+       fmt::format("--steps not given: a run of {} optimizer steps is forecast, of which the "
+                   "published recipes freeze after {:.3g} %, as this one at step {}",
+                   steps, 100 * share, *freeze)});
+  return steps;
+}
+
+}  // namespace
+
+double published_warmup_share(OptimizerType type) {
+  if (deepspeed::is_lamb(type)) return 1000.0 / 5993.0;
+  return type == OptimizerType::zero_one_adam ? 12'500.0 / 150'000.0 : 0.15;
+}
+
+std::int64_t choose_steps(const Words& words, const Training& training,
+                          std::vector<Finding>& findings) {
+  const auto given = words.whole("steps", 1, max_steps);
+  const auto samples = words.whole("samples", 1, std::int64_t{1} << 53);
+  if (!samples) return given ? *given : assumed_steps(words, training, findings);
+  const std::int64_t steps = (*samples + training.batch.train - 1) / training.batch.train;
+  if (given && *given != steps)
+    fail_input(flag("samples"), fmt::format("{} samples are {} steps of {}, not {} (--steps)",
+                                            *samples, steps, training.batch.train, *given));
+  if (steps > max_steps)
+    fail_input(flag("samples"), fmt::format("is {} steps", steps),
+               fmt::format("up to {}", max_steps));
+  return steps;
+}
+
+void choose_freeze_step(const Words& words, Training& training) {
+  const std::string* value = words.find("freeze_step");
+  if (value == nullptr) return;
+  auto& optimizer = *training.config.optimizer;
+  std::int64_t step = 0;
+  if (value->ends_with('%')) {
+    double percent = 0;
+    const auto [end, status] =
+        std::from_chars(value->data(), value->data() + value->size() - 1, percent);
+    if (status != std::errc{} || end != value->data() + value->size() - 1 || !(percent >= 0) ||
+        percent > 100)
+      fail_input(flag("freeze_step"), fmt::format("'{}' is not a share", *value), "0% to 100%");
+    // So many warm-up updates; with fp16 the first one is lost to the dry run.
+    const auto updates = std::llround(percent / 100 * static_cast<double>(training.steps));
+    step = updates + (training.config.fp16.enabled.value ? 1 : 0);
+  } else {
+    step = *words.whole("freeze_step", 0, max_steps);
+  }
+  optimizer.freeze_step = {step, true, 0};
+  if (optimizer.type == OptimizerType::zero_one_adam) optimizer.var_freeze_step = {step, true, 0};
+}
+
+}  // namespace lambcast

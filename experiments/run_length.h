@@ -1,0 +1,30 @@
+// How many optimizer steps a run has, and from which of them on it compresses.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "experiments/words.h"
+#include "models/finding.h"
+#include "models/training/training.h"
+
+namespace lambcast {
+
+inline constexpr std::int64_t max_steps = 1'000'000'000;
+
+// The share of the run that published recipes warm up:
+//   1-bit LAMB  1,000 of 5,993 steps (BERT-Large, batch 65,536, the run of the 1-bit LAMB paper)
+//   1-bit Adam  15 % (DeepSpeed's 1-bit Adam blog: 1 / (w + (1 - w) / 16) of the volume, w = 15 %)
+//   0/1 Adam    variance updated for 12,500 of 150,000 steps (DeepSpeedExamples, bing_bert)
+double published_warmup_share(deepspeed::OptimizerType type);
+
+// --steps, or --samples over the batch. Where neither says, the run of which the freeze step given
+// is the published share, at least 1000 steps: as long as freeze_step itself, nothing would be
+// compressed. The finding `steps-assumed` says so.
+std::int64_t choose_steps(const Words& words, const Training& training,
+                          std::vector<Finding>& findings);
+
+// --freeze-step, a step or a share of training.steps, into the configuration.
+void choose_freeze_step(const Words& words, Training& training);
+
+}  // namespace lambcast

@@ -1,0 +1,77 @@
+#include "experiments/words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace lambcast {
+
+Where flag(std::string_view key) {
+  std::string name = "--";
+  for (const char c : key) name += c == '_' ? '-' : c;
+  return {"", 0, name};
+}
+
+const std::string* Words::find(std::string_view key) const {
+  const auto entry = what_if_.find(key);
+  return entry == what_if_.end() ? nullptr : &entry->second;
+}
+
+std::string Words::text(std::string_view key, std::string_view why) const {
+  const std::string* value = find(key);
+  if (value == nullptr || value->empty()) fail_input(flag(key), fmt::format("is missing: {}", why));
+  return *value;
+}
+
+std::optional<std::int64_t> Words::whole(std::string_view key, std::int64_t low,
+                                         std::int64_t high) const {
+  const std::string* value = find(key);
+  if (value == nullptr) return std::nullopt;
+  std::int64_t number = 0;
+  const auto [end, status] = std::from_chars(value->data(), value->data() + value->size(), number);
+  if (status != std::errc{} || end != value->data() + value->size() || number < low ||
+      number > high) {
+    fail_input(flag(key), fmt::format("'{}' is not a whole number in range", *value),
+               fmt::format("{} to {}", low, high));
+  }
+  return number;
+}
+
+std::optional<std::size_t> Words::choice(std::string_view key,
+                                         const std::vector<std::string>& words) const {
+  const std::string* value = find(key);
+  if (value == nullptr) return std::nullopt;
+  for (std::size_t i = 0; i < words.size(); ++i)
+    if (words[i] == *value) return i;
+  fail_unknown(flag(key), "value", *value, words);
+}
+
+Overrides Words::below(std::string_view prefix) const {
+  Overrides overrides;
+  for (const auto& [key, value] : what_if_)
+    if (key.starts_with(prefix)) overrides.emplace_back(key.substr(prefix.size()), value);
+  return overrides;
+}
+
+void Words::refuse_unknown() const {
+  for (const auto& [key, value] : what_if_) {
+    if (key.starts_with("cluster.") || key.starts_with("model.")) continue;
+    const auto& keys = what_if_keys();
+    if (std::find(keys.begin(), keys.end(), key) == keys.end())
+      fail_unknown({"", 0, key}, "key", key, keys);
+  }
+}
+
+void Words::refuse_shared_stdin() const {
+  std::string_view reader;
+  for (const char* key : {"config", "model", "cluster", "device"}) {
+    const std::string* value = find(key);
+    if (value == nullptr || *value != "-") continue;
+    if (!reader.empty())
+      fail_input(flag(key), fmt::format("- is stdin, which --{} reads already", reader));
+    reader = key;
+  }
+}
+
+}  // namespace lambcast

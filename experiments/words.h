@@ -1,0 +1,42 @@
+// The values of one what-if, read and checked: what is wrong is said with the flag that gave it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "experiments/scenario.h"
+#include "sim/base/error.h"
+
+namespace lambcast {
+
+// The place of a key on the command line: "--micro-batch".
+Where flag(std::string_view key);
+
+// Every reader throws Error (usage) for a value it cannot take. Keeps a reference to the what-if.
+class Words {
+ public:
+  explicit Words(const WhatIf& what_if) : what_if_(what_if) {}
+
+  const std::string* find(std::string_view key) const;
+  // A value that must be there; `why` says what it is.
+  std::string text(std::string_view key, std::string_view why) const;
+  std::optional<std::int64_t> whole(std::string_view key, std::int64_t low,
+                                    std::int64_t high) const;
+  // Position of the value among `words`, or nothing.
+  std::optional<std::size_t> choice(std::string_view key,
+                                    const std::vector<std::string>& words) const;
+  // The dotted keys below `prefix`, without it.
+  Overrides below(std::string_view prefix) const;
+
+  void refuse_unknown() const;
+  // Descriptions from stdin ("-"), which can be read once.
+  void refuse_shared_stdin() const;
+
+ private:
+  const WhatIf& what_if_;
+};
+
+}  // namespace lambcast

@@ -1,0 +1,131 @@
+#include "models/training/memory_remedy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "models/training/memory.h"
+
+namespace lambcast {
+namespace {
+
+// The same batch in micro steps of `micro`, which divides the samples of a GPU.
+Training in_steps_of(Training training, std::int64_t micro) {
+  training.batch.gas = training.batch.micro * training.batch.gas / micro;
+  training.batch.micro = micro;
+  return training;
+}
+
+// The largest divisor of `samples` up to `most`.
+std::int64_t largest_divisor(std::int64_t samples, std::int64_t most) {
+  std::int64_t largest = 1;
+  for (std::int64_t low = 1; low * low <= samples; ++low) {
+    if (samples % low != 0) continue;
+    for (const std::int64_t divisor : {low, samples / low})
+      if (divisor <= most) largest = std::max(largest, divisor);
+  }
+  return largest;
+}
+
+// With the largest micro batch that fits, up to the run's own; nothing where not even 1 does.
+std::optional<Training> smaller_steps(const Training& training) {
+  const auto fits = [&](std::int64_t micro) {
+    Training with = training;
+    with.batch.micro = micro;
+    return forecast_memory(with).fits;
+  };
+  if (!fits(1)) return std::nullopt;
+  std::int64_t low = 1, high = training.batch.micro + 1;
+  while (high - low > 1) {
+    const std::int64_t middle = low + (high - low) / 2;
+    (fits(middle) ? low : high) = middle;
+  }
+  return in_steps_of(training, largest_divisor(training.batch.micro * training.batch.gas, low));
+}
+
+std::string steps_flags(const Training& training) {
+  return fmt::format("--micro-batch {} --grad-accum {}", training.batch.micro, training.batch.gas);
+}
+
+std::string with_peak(const std::string& flags, const Training& training) {
+  return fmt::format("{} ({})", flags, to_text(forecast_memory(training).peak));
+}
+
+bool has_zero(const Training& training) {
+  const bool untested = deepspeed::is_lamb(training.optimizer()) &&
+                        !training.config.zero_allow_untested_optimizer.value;
+  return !untested && !deepspeed::is_onebit(training.optimizer());
+}
+
+// The first higher stage that is enough by itself, else the first with a smaller micro batch.
+std::optional<std::string> higher_stage(const Training& training) {
+  if (!has_zero(training)) return std::nullopt;
+  for (const bool smaller : {false, true}) {
+    Training divided = training;
+    for (deepspeed::Whole& stage = divided.config.zero.stage.value; ++stage <= 2;) {
+      const std::string flag = fmt::format("--zero-stage {}", stage);
+      if (forecast_memory(divided).fits) return with_peak(flag, divided);
+      if (!smaller) continue;
+      if (const auto in_steps = smaller_steps(divided))
+        return with_peak(fmt::format("{} {}", flag, steps_flags(*in_steps)), *in_steps);
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> larger_device(const Training& training) {
+  const Bytes peak = forecast_memory(training).peak;
+  std::optional<Device> smallest;
+  std::string name;
+  for (const std::string& preset : device_names()) {
+    const Device device = load_device(preset);
+    if (device.memory_capacity < peak ||
+        (smallest && smallest->memory_capacity <= device.memory_capacity))
+      continue;
+    smallest = device;
+    name = preset;
+  }
+  if (!smallest) return std::nullopt;
+  return fmt::format("--device {} ({} of {})", name, to_text(peak),
+                     to_text(smallest->memory_capacity));
+}
+
+}  // namespace
+
+std::vector<std::string> memory_remedies(const Training& training) {
+  std::vector<std::string> remedies;
+  if (training.batch.micro > 1)
+    if (const auto in_steps = smaller_steps(training))
+      remedies.push_back(with_peak(steps_flags(*in_steps), *in_steps));
+  if (deepspeed::is_onebit(training.optimizer()) && training.kernels != Kernels::fused) {
+    Training fused = training;
+    fused.kernels = Kernels::fused;
+    if (forecast_memory(fused).fits) remedies.push_back(with_peak("--kernels fused", fused));
+  }
+  if (auto stage = higher_stage(training)) remedies.push_back(std::move(*stage));
+  if (auto device = larger_device(training)) remedies.push_back(std::move(*device));
+  return remedies;
+}
+
+std::string how_to_fit(const Training& training) {
+  const MemoryForecast one = forecast_memory(in_steps_of(training, 1));
+  const Bytes activations = activation_bytes(*training.model, 1, training.seq_len);
+  std::string text;
+  if (!one.fits)
+    text = fmt::format(
+        "even --micro-batch 1 needs {}, {} of it weights, gradients and optimizer state{}; ",
+        to_text(one.peak), to_text(one.peak - activations),
+        has_zero(training) ? ""
+                           : fmt::format(", which DeepSpeed cannot divide among ranks with {}",
+                                         deepspeed::name_of(training.optimizer())));
+  const std::vector<std::string> remedies = memory_remedies(training);
+  if (remedies.empty())
+    return text +
+           "it takes weights divided among GPUs (ZeRO stage 3, tensor or expert "
+           "parallelism), which is not modelled";
+  return fmt::format("{}what fits: {} (recomputing activations is not modelled)", text,
+                     fmt::join(remedies, ", or "));
+}
+
+}  // namespace lambcast

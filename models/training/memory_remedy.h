@@ -1,0 +1,27 @@
+// What makes a run fit into memory that does not, in flags: each remedy named was forecast, and
+// fits.
+//
+//   a smaller micro batch      with as many more micro steps, so that the batch stays
+//   the kernels of kernels/    whose exchange needs fewer temporaries (1-bit optimizers)
+//   a higher ZeRO stage        where DeepSpeed has it for the optimizer; with a smaller micro batch
+//                              where it takes both
+//   a GPU with more memory     the smallest of the device profiles that will do
+//
+// Left out because they are not modelled: recomputing activations, ZeRO stage 3, offloading, and
+// dividing the model.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/training/training.h"
+
+namespace lambcast {
+
+// "--micro-batch 8 --grad-accum 16 (13.1 GB)", the least intrusive first. Empty: nothing helps.
+std::vector<std::string> memory_remedies(const Training& training);
+
+// The sentence for a run that does not fit: the remedies, or what even the smallest run holds.
+std::string how_to_fit(const Training& training);
+
+}  // namespace lambcast

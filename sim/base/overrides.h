@@ -1,0 +1,30 @@
+// Whose fault an error is when flags have changed a description.
+//
+// A preset is right as it ships, so what is wrong with a changed one was typed: the flag is named,
+// not a line of a file that the user does not have.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "sim/base/error.h"
+
+namespace lambcast {
+
+// `error` with the flags in front, unless it names one already. `preset`: "NAME.toml", the place in
+// which is left out; empty for a file of the user's own.
+Error blame_flags(const Error& error, const std::string& preset,
+                  std::span<const std::string> flags);
+
+template <typename Decode>
+auto decode_overridden(const std::string& preset, std::span<const std::string> flags,
+                       const Decode& decode) {
+  try {
+    return decode();
+  } catch (const Error& error) {
+    if (flags.empty()) throw;
+    throw blame_flags(error, preset, flags);
+  }
+}
+
+}  // namespace lambcast

@@ -1,0 +1,124 @@
+#!/usr/bin/env bash
+# simulate and advise on the command line: what does not fit, what is not judged, what stdin and
+# stdout are for, values that no machine has, and what ends a long run.
+#
+#   forecast_cli_test.sh LAMBCAST
+# shellcheck source=tools/expect.sh
+. "$(dirname "$(readlink -f "$0")")/expect.sh"
+
+bare=(--model bert-large --nodes 4 --optimizer onebit_lamb --micro-batch 16 --freeze-step 20%)
+run=("${bare[@]}" --cluster commodity-10gbe)
+
+# A recipe without --steps is judged over the run it was published for; one that never compresses is not.
+cat >lamb.json <<'END'
+{ "train_batch_size": 65536, "train_micro_batch_size_per_gpu": 64,
+  "optimizer": { "type": "OneBitLamb", "params": { "freeze_step": 1000 } }, "fp16": { "enabled": true } }
+END
+recipe=(--config lamb.json --model bert-large --cluster commodity-10gbe --nodes 16)
+expect 0 '^Yes: onebit_lamb makes the run ' "$lambcast" advise "${recipe[@]}"
+grep -q 'note: --steps not given: a run of 5993 optimizer steps' out || fail "no word of the run's length"
+grep -q '^With the fused kernels that ship here' out || fail "no word of the fused kernels"
+expect 0 '^Not judged: only 0.1 % of the 1000 steps compress' "$lambcast" advise "${recipe[@]}" --steps 1000
+grep -qE 'NIC bandwidth|USD|compression costs' out && fail "a sentence of a run that is not judged: $(cat out)"
+
+# --strict
+large=(--model bert-large --cluster paper-eth40-v100 --gpus 8 --optimizer lamb --micro-batch 512)
+expect 0 'DOES NOT FIT' "$lambcast" simulate "${large[@]}"
+fits=$(sed -n 's/.*what fits: \(--micro-batch [0-9]* --grad-accum [0-9]*\).*/\1/p' out)
+[ -n "$fits" ] || fail "no word of what fits: $(tail -2 out)"
+expect 3 'DOES NOT FIT' "$lambcast" simulate "${large[@]}" --strict
+grep -q '^lambcast: --strict: the run does not fit in memory$' err || fail "--strict: $(cat err)"
+expect 3 '^No: onebit_lamb needs ' "$lambcast" advise "${large[@]}" --strict
+# What is said to fit does.
+# shellcheck disable=SC2086
+expect 0 'memory: ' "$lambcast" simulate "${large[@]:0:8}" $fits --strict
+
+# stdin and stdout
+piped() { # PATTERN FILE COMMAND...
+  local pattern=$1 file=$2
+  shift 2
+  expect 0 "$pattern" bash -c 'file=$1; shift; "$@" <"$file"' - "$file" "$@"
+}
+"$lambcast" presets show commodity-25gbe >mine.toml
+piped 'onebit_lamb on commodity-10gbe' lamb.json "$lambcast" simulate "${recipe[@]:2}" --config -
+piped '^bert-large,commodity-25gbe,onebit_lamb,' mine.toml "$lambcast" advise "${bare[@]}" --cluster - --format csv
+piped '^Yes|^No|^Hardly' mine.toml "$lambcast" advise "${bare[@]}" --cluster -
+piped '"cluster_hash": "fnv1a64:' mine.toml "$lambcast" simulate "${bare[@]}" --cluster - --format json
+expect 2 '--cluster: - is stdin, which --config reads already' \
+  "$lambcast" simulate "${bare[@]}" --config - --cluster -
+for command in simulate advise; do
+  expect 0 '^\{"displayTimeUnit":"ms","traceEvents":' "$lambcast" "$command" "${run[@]}" --trace -
+  [ "$(wc -l <out)" -eq 1 ] || fail "$command --trace - prints more than the trace"
+  expect 2 '--trace: - is stdout, where --format json goes' \
+    "$lambcast" "$command" "${run[@]}" --trace - --format json
+done
+
+# Values that no machine has
+while IFS='|' read -r key value allowed; do
+  expect 2 "^lambcast: --set cluster.$key: .*\(allowed: $allowed\)" \
+    "$lambcast" simulate "${run[@]}" --set "cluster.$key=$value"
+done <<'END'
+stack.compute_scale|1e-300|0.01 to 100
+host_copy.pageable_to_host|99999 TB/s|1 kB/s to 100 TB/s
+usd_per_gpu_hour|1e308|0 to 10000
+END
+expect 2 '--set cluster.fabric.kind: fabric.nodes_per_leaf: is missing' \
+  "$lambcast" simulate "${run[@]}" --set cluster.fabric.kind=fat-tree
+sed 's/^bandwidth = .*/bandwidth = "99 Gbit\/s"/' mine.toml >above.toml
+expect 2 'above.toml:[0-9]+: nic.bandwidth: 99 Gbit/s pass through a NIC of 25 Gbit/s' \
+  "$lambcast" simulate "${bare[@]}" --cluster ./above.toml
+device='[device]\nname = "bare"\nmemory_capacity = "80 GB"\nmemory_bandwidth = "2 TB/s"\ncopy_bandwidth = "1.8 TB/s"\n'
+while IFS='|' read -r line place; do
+  printf "$device%s\n" "$line" >bare.toml
+  expect 2 "^lambcast: bare.toml:6: device.$place" "$lambcast" simulate "${run[@]}" --device bare.toml
+done <<'END'
+matrix_efficiency = -0.5|matrix_efficiency: -0.5 is out of range \(allowed: 0.001 to 1\)
+matrix_efficiency = 50|matrix_efficiency: 50 is out of range
+forward_share = 0|forward_share: 0 is out of range \(allowed: 0.01 to 0.99\)
+pinned_d2h = "99999 TB/s"|pinned_d2h: 99999 TB/s is out of range \(allowed: 1 kB/s to 100 TB/s\)
+END
+
+# DeepSpeed files
+ds() { # FILE MEMBERS
+  printf '{ "train_micro_batch_size_per_gpu": 4,\n%s }\n' "$2" >"$1"
+}
+ds tp.json '"optimizer": { "type": "AdamW" }, "tensor_parallel": { "autotp_size": 4 }'
+expect 2 'tp.json:2: tensor_parallel.autotp_size: tensor parallelism is not modelled yet' \
+  "$lambcast" simulate --config tp.json --model bert-large --cluster dgx-a100-80g --gpus 8
+ds auto.json '"optimizer": { "type": "AdamW" }, "bf16": { "enabled": "auto" }'
+expect 0 'warning: auto.json:2: bf16.enabled: "auto" is filled in .*: computed in bf16; --precision' \
+  "$lambcast" simulate --config auto.json --model bert-large --cluster dgx-a100-80g --gpus 8
+ds clip.json '"optimizer": { "type": "ZeroOneAdam", "params": { "var_freeze_step": 2,
+  "local_step_scaler": 1, "local_step_clipper": 9223372036854775807 } }, "fp16": { "enabled": true }'
+expect 0 'zero_one_adam' "$lambcast" simulate --config clip.json --model bert-large \
+  --cluster dgx-a100-80g --gpus 8 --steps 200
+expect 2 'Gradient accumulation steps: 0 .*a multiple of 128 = micro batch 16 . 8 GPUs' \
+  "$lambcast" simulate --model bert-large --cluster dgx-a100-80g --gpus 8 --optimizer lamb \
+  --micro-batch 16 --global-batch 64
+
+# Bytes that are no UTF-8 are replaced where the format takes none.
+for command in simulate advise; do
+  expect 0 'schema_version' "$lambcast" "$command" "${run[@]}" --format json --set $'cluster.name=caf\xe9'
+done
+
+# What takes long says so, and a signal ends it at once.
+long=(--model bert-large --cluster dgx-a100-80g --optimizer onebit_lamb --micro-batch 16
+  --gpus 65536 --symmetry off --network flow)
+set -m  # or the shell has its children ignore SIGINT
+for signal in INT:130 TERM:143; do
+  checks=$((checks + 1))
+  "$lambcast" simulate "${long[@]}" >out 2>err &
+  child=$!
+  for _ in $(seq 300); do
+    [ -s err ] && break
+    sleep 0.1
+  done
+  grep -qE '^lambcast: simulating, [0-9]+ s$' err || fail "no word of a long simulation: $(cat err)"
+  kill -s "${signal%:*}" "$child" || fail "over before SIG${signal%:*}"
+  got=0
+  wait "$child" || got=$?
+  [ "$got" -eq "${signal#*:}" ] || fail "exit code $got after SIG${signal%:*}"
+  [ -s out ] && fail "a stopped forecast prints one"
+done
+
+summary

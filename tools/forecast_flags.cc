@@ -1,0 +1,39 @@
+#include "tools/forecast_flags.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "experiments/forecast_output.h"
+#include "sim/base/error.h"
+#include "tools/output_file.h"
+
+namespace lambcast {
+
+void add_forecast_flags(CLI::App& command, ForecastFlags& flags, const FlagHelp& help) {
+  add_what_if_flags(command, flags.what_if);
+  const CLI::Option* format = command.add_option("--format", flags.format, help.format)
+                                  ->check(CLI::IsMember({"table", "json", "csv"}));
+  command.add_option("--trace", flags.trace, help.trace);
+  command.add_flag("--strict", flags.strict, "exit with 3 where the run does not fit in memory");
+  command.parse_complete_callback([&flags, format] {
+    if (flags.trace == "-" && format->count() > 0)
+      fail_input({"", 0, "--trace"},
+                 fmt::format("- is stdout, where --format {} goes", flags.format), "a file");
+  });
+}
+
+int print_forecast(const ForecastFlags& flags, const Training& training, bool fits,
+                   const std::string& text) {
+  const bool to_stdout = flags.trace == "-";
+  if (to_stdout)
+    fmt::print("{}", chrome_trace(training));
+  else if (!flags.trace.empty())
+    write_output(flags.trace, "--trace", chrome_trace(training));
+  if (!to_stdout) fmt::print("{}", text);
+  if (fits || !flags.strict) return static_cast<int>(Exit::done);
+  std::fputs("lambcast: --strict: the run does not fit in memory\n", stderr);
+  return static_cast<int>(Exit::limit);
+}
+
+}  // namespace lambcast

@@ -1,0 +1,34 @@
+// What simulate and advise have in common: the what-if, where the answer goes, and whether one that
+// does not fit is a failure.
+#pragma once
+
+#include <string>
+
+#include "models/training/training.h"
+#include "tools/what_if_flags.h"
+
+namespace lambcast {
+
+struct ForecastFlags {
+  WhatIf what_if;
+  std::string format = "table";
+  std::string trace;
+  std::string explain;  // of simulate
+  bool strict = false;
+};
+
+struct FlagHelp {
+  const char* format;
+  const char* trace;
+};
+
+// `flags` must outlive the parse.
+void add_forecast_flags(CLI::App& command, ForecastFlags& flags, const FlagHelp& help);
+
+// The trace, where one is asked for, and the text on stdout; stdout is the trace's alone with
+// --trace -. Returns the exit code: that of a limit with --strict where the memory does not
+// suffice.
+int print_forecast(const ForecastFlags& flags, const Training& training, bool fits,
+                   const std::string& text);
+
+}  // namespace lambcast
