@@ -1,0 +1,133 @@
+#include <catch2/catch.hpp>
+
+#include "models/training/layout_plan.h"
+#include "models/training/training_case.h"
+
+namespace lambcast {
+namespace {
+
+using deepspeed::OptimizerType;
+using parallel::PipelineSchedule;
+using parallel::Sharding;
+
+// gpt2-xl (48 blocks, hidden 1600, 25 heads) in 16 bits on DGX A100s.
+struct LayoutCase {
+  int tp = 1, cp = 1, dp = 1, pp = 1, chunks = 1;
+  std::int64_t micro = 1, micro_batches = 8;
+  Sharding sharding = Sharding::none;
+  const char* framework = "megatron";
+  bool sequence_parallel = false;
+};
+
+Training layout_training(const LayoutCase& of) {
+  Training training =
+      training_of({OptimizerType::adamw, of.tp * of.cp * of.dp * of.pp, "dgx-a100-80g"});
+  training.model = std::make_shared<const ModelShape>(load_model("gpt2-xl", {}));
+  training.seq_len = 1024;
+  training.batch = {of.micro * of.micro_batches * of.dp, of.micro, of.micro_batches};
+  Parallelism how;
+  how.layout = {of.tp, of.cp, 1, of.dp, of.pp, of.chunks, 8, parallel::default_order};
+  how.schedule = of.chunks > 1 ? PipelineSchedule::interleaved : PipelineSchedule::one_f_one_b;
+  how.framework = framework_of(of.framework);
+  how.sharding = of.sharding;
+  how.shard_ranks = of.sharding == Sharding::none ? 1 : how.replicas();
+  how.sequence_parallel = of.sequence_parallel;
+  training.parallelism = how;
+  training.kernels = Kernels::nvidia;
+  return training;
+}
+
+StepRun step_of(const LayoutCase& of) {
+  CollectiveCosts costs;
+  return run_step(layout_training(of), {StepKind::uniform, 1024, 1}, costs);
+}
+
+TEST_CASE("layout step: parts are means over stages and add up to the step") {
+  for (const LayoutCase& of :
+       {LayoutCase{.dp = 4}, LayoutCase{.tp = 5, .dp = 2}, LayoutCase{.pp = 4, .micro_batches = 16},
+        LayoutCase{.tp = 5, .dp = 2, .pp = 2}, LayoutCase{.dp = 8, .sharding = Sharding::weights},
+        LayoutCase{.cp = 2, .dp = 2}, LayoutCase{.pp = 4, .chunks = 3, .micro_batches = 8}}) {
+    const StepMetrics step = step_of(of).metrics;
+    INFO("tp " << of.tp << " cp " << of.cp << " dp " << of.dp << " pp " << of.pp);
+    const Duration parts =
+        step.forward + step.backward + step.optimizer + step.exposed_comm + step.bubble;
+    CHECK(parts.s() == Approx(step.step_time.s()).epsilon(1e-9));
+    CHECK(step.step_time_low < step.step_time);
+    CHECK(step.step_time_high > step.step_time);
+    CHECK((step.bubble > Duration()) == (of.pp > 1));
+    CHECK(step.backward > step.forward);
+  }
+}
+
+// A pipeline of p equal stages idles (p - 1) of m + p - 1 turns; embedding and head make the ends
+// longer, so the bubble is no smaller than that of the mean stage.
+TEST_CASE("layout step: the bubble shrinks with micro batches and with interleaving") {
+  const auto share = [](const LayoutCase& of) {
+    const StepMetrics step = step_of(of).metrics;
+    return step.bubble / (step.forward + step.backward + step.bubble);
+  };
+  const double few = share({.pp = 4, .micro_batches = 8}),
+               many = share({.pp = 4, .micro_batches = 64});
+  CHECK(few > 3.0 / 11);
+  CHECK(few < 3.0 / 11 + 0.15);
+  CHECK(many > 3.0 / 67);
+  CHECK(many < few);
+  CHECK(share({.pp = 4, .chunks = 4, .micro_batches = 8}) < few);
+}
+
+// Ring bytes of a rank: all_reduce 2 (n - 1) / n, reduce_scatter and all_gather (n - 1) / n.
+TEST_CASE(
+    "layout step: gradients of a data-parallel group are summed once, in the framework's bytes") {
+  const double parameters_of_model = static_cast<double>(parameters(*layout_training({}).model));
+  const double plain = step_of({.dp = 4}).metrics.wire_bytes_per_gpu.value();
+  CHECK(plain == Approx(2 * 3 / 4. * 4 * parameters_of_model).epsilon(0.001));
+  // fp32 gradients scattered, 16-bit weights gathered.
+  const double sharded =
+      step_of({.dp = 4, .sharding = Sharding::optimizer}).metrics.wire_bytes_per_gpu.value();
+  CHECK(sharded == Approx(3 / 4. * (4 + 2) * parameters_of_model).epsilon(0.001));
+}
+
+// Rajbhandari et al. 2019, section 7: weights gathered twice and gradients scattered once, every
+// micro batch.
+TEST_CASE("layout step: sharded weights move three times the model per micro batch") {
+  LayoutCase of{
+      .dp = 8, .micro_batches = 3, .sharding = Sharding::weights, .framework = "deepspeed"};
+  const Training training = layout_training(of);
+  const double per_micro_batch = step_of(of).metrics.wire_bytes_per_gpu.value() / 3;
+  const double model = 2.0 * static_cast<double>(parameters(*training.model));
+  CHECK(per_micro_batch == Approx(3 * 7 / 8. * model).epsilon(0.1));
+}
+
+// Shoeybi et al. 2019: four all_reduces of 2 s b h bytes per block and micro batch; with sequence
+// parallelism the same bytes as gathers and scatters, and inputs gathered again.
+TEST_CASE("layout step: tensor parallelism sends its activations") {
+  const double x = 2.0 * 1024 * 1600;
+  const double blocks = 48 * 8;
+  const double sums = step_of({.tp = 5}).metrics.wire_bytes_per_gpu.value();
+  CHECK(sums == Approx(blocks * 4 * 2 * 4 / 5. * x).epsilon(0.02));
+  const double parts =
+      step_of({.tp = 5, .sequence_parallel = true}).metrics.wire_bytes_per_gpu.value();
+  CHECK(parts == Approx(blocks * (8 + 2) * 4 / 5. * x).epsilon(0.02));
+}
+
+TEST_CASE("layout step: ranks of a stage compute a share of the model") {
+  const Duration whole = step_of({}).metrics.forward;
+  CHECK(step_of({.tp = 5}).metrics.forward.s() < whole.s() / 2.5);
+  CHECK(step_of({.pp = 4}).metrics.forward.s() == Approx(whole.s() / 4).epsilon(0.01));
+  CHECK(step_of({.cp = 2}).metrics.forward.s() < whole.s() * 0.75);
+}
+
+TEST_CASE("layout step: what overlaps shortens the step, and memory is the fullest stage's") {
+  LayoutCase of{.dp = 32, .micro_batches = 2};
+  Training training = layout_training(of);
+  CollectiveCosts costs;
+  const Duration hidden = run_step(training, {StepKind::uniform, 1024, 1}, costs).metrics.step_time;
+  training.parallelism->framework.overlaps_gradients = false;
+  CHECK(run_step(training, {StepKind::uniform, 1024, 1}, costs).metrics.step_time > hidden);
+  const MemoryForecast one = forecast_memory(layout_training({}));
+  const MemoryForecast four = forecast_memory(layout_training({.pp = 4}));
+  CHECK(four.peak < one.peak);
+}
+
+}  // namespace
+}  // namespace lambcast
