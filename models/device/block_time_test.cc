@@ -112,7 +112,8 @@ TEST_CASE("block time: measured times of one layer, less its all-reduces") {
 
 TEST_CASE("block time: heads of 108 elements, no multiple of 8, against heads of 216") {
   // BigScience, 78 layers of hidden 13824, tp 8, micro batch 4, recompute of every layer: 121.3 s
-  // with 64 heads, 162.7 s with 128, of which the pipeline's bubble and traffic are the same share.
+  // with 64 heads, 162.7 s with 128, both with the same bubble and traffic on top: 1.34 times as
+  // long.
   const GpuRates a100 = rates_of("a100-80g");
   BlockWork work = block_22b();
   work.hidden = 13824, work.ffn = 4 * 13824, work.repeated = Repeated::block;

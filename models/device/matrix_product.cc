@@ -14,6 +14,7 @@ struct Tile {
 };
 constexpr Tile tiles[] = {{256, 128, 1},  {128, 256, 1},  {128, 128, 0.9},
                           {128, 64, 0.7}, {64, 128, 0.7}, {64, 64, 0.5}};
+constexpr std::int64_t splits[] = {1, 2, 4, 8};
 constexpr double ramp_bytes = 512, k_step_bytes = 64;
 
 constexpr double unaligned_share = 0.5;          // of a single product on the matrix units
@@ -30,17 +31,22 @@ FlopRate reached_by(const Product& p, const GpuRates& rates) {
 double least_compute_s(const Product& p, const GpuRates& rates) {
   const double in = bytes_per_element(p.format);
   const auto step = static_cast<std::int64_t>(k_step_bytes / in);
-  // For one element of a tile on one multiprocessor.
-  const double element_s =
-      2 *
-      (static_cast<double>(ceil_div(p.k, step) * step) / reached_by(p, rates).value() +
-       ramp_bytes / in / rates.reached(p.format).value()) *
-      rates.multiprocessors;
+  const double ramp_s = ramp_bytes / in / rates.reached(p.format).value();
   double least = std::numeric_limits<double>::infinity();
-  for (const Tile& tile : tiles) {
-    const std::int64_t blocks = ceil_div(p.m, tile.m) * ceil_div(p.n, tile.n) * p.batch;
-    const auto waves = static_cast<double>(ceil_div(blocks, rates.multiprocessors));
-    least = std::min(least, waves * static_cast<double>(tile.m * tile.n) * element_s / tile.share);
+  for (const std::int64_t split : splits) {
+    const auto k = static_cast<double>(ceil_div(ceil_div(p.k, split), step) * step);
+    // For one element of a tile on one multiprocessor.
+    const double element_s =
+        2 * (k / reached_by(p, rates).value() + ramp_s) * rates.multiprocessors;
+    // Every part is written and read once, in fp32.
+    const double sums = split == 1 ? 0 : 8 * static_cast<double>(p.m * p.n * p.batch * split);
+    for (const Tile& tile : tiles) {
+      const std::int64_t blocks = ceil_div(p.m, tile.m) * ceil_div(p.n, tile.n) * p.batch * split;
+      const auto waves = static_cast<double>(ceil_div(blocks, rates.multiprocessors));
+      least =
+          std::min(least, waves * static_cast<double>(tile.m * tile.n) * element_s / tile.share +
+                              sums / rates.memory.value.value());
+    }
   }
   return least;
 }

@@ -2,15 +2,17 @@
 //
 //   time = max(compute, memory) + kernel_start
 //   memory  = (m k + k n) in + m n out bytes per product, over the memory bandwidth
-//   compute = least over the tiles of
-//             waves x 2 tile_m tile_n (k + ramp) / (reached / multiprocessors x tile share)
-//             (of unaligned rows the ramp keeps the aligned rate)
-//   waves   = ceil(ceil(m / tile_m) ceil(n / tile_n) batch / multiprocessors)
+//   compute = least over tiles and splits of
+//             waves x 2 tile_m tile_n (k / splits + ramp) / (reached / multiprocessors x tile
+//             share) (of unaligned rows the ramp keeps the aligned rate)
+//   waves   = ceil(ceil(m / tile_m) ceil(n / tile_n) batch splits / multiprocessors)
 //
 //   reached   peak of the format x share, GpuRates
 //   tiles     256x128, 128x256, 128x128, 128x64, 64x128, 64x64: a small tile reads more per
 //             operation and reaches less of the peak (tile share), but wastes less of a small
 //             product
+//   splits    1, 2, 4, 8 blocks along k for one tile of C, summed through memory: gradients of
+//             small weights, long and thin
 //   ramp      512 bytes of k: a block fills its pipeline before and writes its tile after
 //
 // k is rounded up to 64 bytes. The time never falls when m, n, k or batch grow with the other
@@ -18,13 +20,15 @@
 // fills the multiprocessors costs a wave. What is not monotone is alignment: rows whose length is
 // no multiple of 16 bytes are loaded in pieces (`aligned_rows`), so a head of 112 elements is
 // faster than one of 108. A single product then reaches half (assumed: GPT-2's vocabulary of 50257
-// against 50304 costs a quarter of a step); batched ones leave the matrix units (fitted: heads of
-// 108 against 216 elements, bigscience-workshop tr11-176B-ml chronicles-prequel, reach 11 to 12
-// TFLOP/s of an A100 in both pairs of rows, 60 % of its fp32 peak).
+// against 50304 costs a quarter of a step); batched ones leave the matrix units (fitted: 162.7 s
+// with heads of 108 elements against 121.3 s with heads of 216, bigscience-workshop tr11-176B-ml
+// chronicles-prequel, set A, leave 11 TFLOP/s of an A100, 60 % of its fp32 peak; set B's pair
+// leaves 12).
 //
 // Tile shares and the ramp are assumed, the same for every GPU, format and shape. Left out:
-// products split along k, and blocks that go on to the next tile without draining. Source: NVIDIA,
-// Matrix Multiplication Background User's Guide (tiles, waves, alignment).
+// blocks that go on to the next tile without draining.
+//
+// Source: NVIDIA, Matrix Multiplication Background User's Guide (tiles, waves, alignment).
 #pragma once
 
 #include <cstdint>

@@ -13,6 +13,7 @@
 
 #include "models/device/block_time.h"
 #include "models/device/device.h"
+#include "models/device/matrix_product.h"
 #include "sim/base/csv.h"
 #include "sim/base/file.h"
 
@@ -150,6 +151,28 @@ TEST_CASE("kernel rates: the typical row of a generation is off by at most six p
     INFO(generation);
     CHECK(median(rows) <= (generation == "V100" ? 0.12 : 0.06));  // V100: BERT alone
   }
+}
+
+// Tutel's helloworld with one dense layer pair, 2048 x 2048 x 2048, 1024 tokens a sample, on an
+// A100-40: samples per second (microsoft/tutel README at 062df95). Five products, since the input
+// has no gradient; by bytes the activation (r w, backward r r w), the sum over the width (r) and
+// its gradient (w), 4 each.
+double tutel_samples_per_s(std::int64_t batch) {
+  const GpuRates a100 = load_device("a100-40g").rates.value();
+  const std::int64_t tokens = 1024 * batch;
+  const auto product_s = [&](std::int64_t m, std::int64_t k) {
+    return product_cost({m, 2048, k, 1, MatrixFormat::single, 4}, a100).duration.s();
+  };
+  const double bytes = 28 * 2048. * static_cast<double>(tokens);
+  return static_cast<double>(batch) / (3 * product_s(tokens, 2048) + 2 * product_s(2048, tokens) +
+                                       memory_cost(Bytes(bytes), 4, a100).duration.s());
+}
+
+TEST_CASE("kernel rates: TF32 products, the largest batch sets the share") {
+  CHECK(tutel_samples_per_s(256) == Approx(1053.9).epsilon(0.02));
+  CHECK(tutel_samples_per_s(64) == Approx(1056.0).epsilon(0.1));
+  CHECK(tutel_samples_per_s(24) == Approx(1041.9).epsilon(0.1));
+  CHECK(tutel_samples_per_s(8) == Approx(970.4).epsilon(0.1));
 }
 
 TEST_CASE("kernel rates: prints the rows", "[.][cases]") {
