@@ -42,7 +42,7 @@ csv::Table study_results() {
   Catalog catalog;
   CollectiveCosts costs;
   std::string text = csv::row(result_columns()) + "\n";
-  for (const WhatIf& point : plan.points) text += sweep_row(point, catalog, costs) + "\n";
+  for (const WhatIf& point : plan.points) text += sweep_row(point, catalog, costs).text + "\n";
   return csv::parse(text, "study");
 }
 

@@ -201,7 +201,7 @@ cuda_aware = true
   const auto use = [&](const std::string& broken) {
     const SweepPlan plan = plan_sweep(broken, "damaged", {});
     for (std::size_t i = 0; i < std::min<std::size_t>(plan.points.size(), 3); ++i) {
-      const std::string row = sweep_row(plan.points[i], catalog, costs);
+      const std::string row = sweep_row(plan.points[i], catalog, costs).text;
       if (row.find('\n') != std::string::npos) FAIL("a row of two lines");
     }
   };
@@ -247,7 +247,7 @@ TEST_CASE("mutation: overrides of every key of a model and a cluster") {
       INFO(key << " = " << scrap);
       WhatIf point = base;
       point.insert_or_assign(key, scrap);
-      const std::string row = sweep_row(point, catalog, costs);  // throws for what is no Error
+      const std::string row = sweep_row(point, catalog, costs).text;  // throws for what is no Error
       CHECK(row.find('\n') == std::string::npos);
     }
   }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <optional>
 
+#include "experiments/invalid_value.h"
 #include "sim/base/error.h"
 
 namespace lambcast {
@@ -80,7 +81,9 @@ void choose_freeze_step(const Words& words, Training& training) {
         std::from_chars(value->data(), value->data() + value->size() - 1, percent);
     if (status != std::errc{} || end != value->data() + value->size() - 1 || !(percent >= 0) ||
         percent > 100)
-      fail_input(flag("freeze_step"), fmt::format("'{}' is not a share", *value), "0% to 100%");
+      of_key("freeze_step", [&] {
+        fail_input(flag("freeze_step"), fmt::format("'{}' is not a share", *value), "0% to 100%");
+      });
     // So many warm-up updates; with fp16 the first one is lost to the dry run.
     const auto updates = std::llround(percent / 100 * static_cast<double>(training.steps));
     step = updates + (training.config.fp16.enabled.value ? 1 : 0);

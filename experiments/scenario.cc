@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <optional>
 
+#include "experiments/invalid_value.h"
 #include "experiments/layout_choice.h"
 #include "experiments/run_length.h"
 #include "experiments/words.h"
 #include "models/deepspeed/precision.h"
 #include "models/deepspeed/rules.h"
-#include "models/shape/load.h"
 #include "models/training/gradient_reduction.h"
 #include "sim/base/error.h"
 
@@ -24,12 +24,19 @@ constexpr std::int64_t max_gpus = 65536;
 
 void place_on_cluster(const Words& words, Training& training) {
   const Cluster& cluster = *training.cluster;
-  training.gpus_per_node = static_cast<int>(
-      words.whole("gpus_per_node", 1, cluster.gpus_per_node).value_or(cluster.gpus_per_node));
+  const auto per_node = words.whole("gpus_per_node", 1, 1024).value_or(cluster.gpus_per_node);
+  if (per_node > cluster.gpus_per_node)
+    fail_input(flag("gpus_per_node"),
+               fmt::format("{} is out of range for {}", per_node, cluster.name),
+               fmt::format("1 to {}", cluster.gpus_per_node));
+  training.gpus_per_node = static_cast<int>(per_node);
   const auto gpus = words.whole("gpus", 1, max_gpus);
   const auto nodes = words.whole("nodes", 1, max_gpus);
   if (!gpus && !nodes)
-    fail_input(flag("gpus"), "is missing: give the number of GPUs, or of whole nodes with --nodes");
+    of_key("gpus", [&] {
+      fail_input(flag("gpus"),
+                 "is missing: give the number of GPUs, or of whole nodes with --nodes");
+    });
   training.gpus = static_cast<int>(gpus ? *gpus : *nodes * training.gpus_per_node);
   if (training.gpus > max_gpus)
     fail_input(flag("nodes"), fmt::format("{} nodes are {} GPUs", *nodes, training.gpus),
@@ -216,48 +223,6 @@ const std::vector<std::string>& what_if_keys() {
                                              "split",
                                              "shard_ranks"};
   return keys;
-}
-
-namespace {
-
-std::string key_of(const std::string& name, const Overrides& overrides) {
-  std::string key = name;
-  for (const auto& [path, value] : overrides) key += fmt::format("\n{}={}", path, value);
-  return key;
-}
-
-template <typename T, typename Load>
-std::shared_ptr<const T> once(std::map<std::string, std::shared_ptr<const T>>& loaded,
-                              std::mutex& mutex, const std::string& key, Load load) {
-  const std::lock_guard lock(mutex);
-  std::shared_ptr<const T>& entry = loaded[key];
-  if (entry == nullptr) entry = std::make_shared<const T>(load());
-  return entry;
-}
-
-}  // namespace
-
-std::shared_ptr<const Cluster> Catalog::cluster(const std::string& name,
-                                                const Overrides& overrides) {
-  return once(clusters_, mutex_, key_of(name, overrides),
-              [&] { return load_cluster(name, overrides); });
-}
-
-std::shared_ptr<const ModelShape> Catalog::model(const std::string& name,
-                                                 const Overrides& overrides) {
-  return once(models_, mutex_, key_of(name, overrides), [&] {
-    std::vector<ModelOverride> of_model;
-    for (const auto& [key, value] : overrides) of_model.push_back({"model." + key, value});
-    return load_model(name, of_model);
-  });
-}
-
-std::shared_ptr<const Device> Catalog::device(const std::string& name) {
-  return once(devices_, mutex_, name, [&] { return load_device(name); });
-}
-
-std::shared_ptr<const deepspeed::DeepSpeedConfig> Catalog::config(const std::string& path) {
-  return once(configs_, mutex_, path, [&] { return deepspeed::load_config(path); });
 }
 
 Scenario resolve(const WhatIf& what_if, Catalog& catalog) {

@@ -3,13 +3,12 @@
 #pragma once
 
 #include <map>
-#include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "experiments/catalog.h"
 #include "models/finding.h"
 #include "models/training/training.h"
 
@@ -31,22 +30,6 @@ using WhatIf = std::map<std::string, std::string, std::less<>>;
 
 // The keys above, for help texts and "did you mean".
 const std::vector<std::string>& what_if_keys();
-
-// Read-only descriptions, loaded once and shared by all threads.
-class Catalog {
- public:
-  std::shared_ptr<const Cluster> cluster(const std::string& name, const Overrides& overrides);
-  std::shared_ptr<const ModelShape> model(const std::string& name, const Overrides& overrides);
-  std::shared_ptr<const Device> device(const std::string& name);
-  std::shared_ptr<const deepspeed::DeepSpeedConfig> config(const std::string& path);
-
- private:
-  std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<const Cluster>> clusters_;
-  std::map<std::string, std::shared_ptr<const ModelShape>> models_;
-  std::map<std::string, std::shared_ptr<const Device>> devices_;
-  std::map<std::string, std::shared_ptr<const deepspeed::DeepSpeedConfig>> configs_;
-};
 
 struct Scenario {
   Training training;

@@ -1,35 +1,17 @@
+#include "experiments/sweep_plan.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <map>
 #include <set>
 
 #include "embedded/study_files.h"
 #include "experiments/forecast_output.h"
-#include "experiments/sweep.h"
-#include "sim/base/csv.h"
 #include "sim/base/error.h"
+#include "sim/base/table.h"
 
 namespace lambcast {
 namespace {
-
-constexpr std::size_t max_points = 10'000'000;
-
-struct Bound {
-  double value = 0;
-  std::string unit;
-};
-
-Bound read_bound(std::string_view text, std::string_view scan, const Where& where) {
-  Bound bound;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), bound.value);
-  if (status != std::errc{} || !std::isfinite(bound.value))
-    fail_input(where, fmt::format("'{}' is not a scan", scan), "low:high:xFACTOR or low:high:STEP");
-  bound.unit = std::string(end, text.data() + text.size());
-  return bound;
-}
 
 // The values of one grid entry: a list, one value, or a scan.
 std::vector<std::string> entry_values(const Table& table, const std::string& key) {
@@ -42,14 +24,14 @@ std::vector<std::string> entry_values(const Table& table, const std::string& key
   return values;
 }
 
-void check_key(const Table& table, const std::string& key) {
+void check_key(const Where& where, const std::string& key) {
   const auto& known = what_if_keys();
   if (key.starts_with("cluster.") || key.starts_with("model.")) return;
   if (std::find(known.begin(), known.end(), key) == known.end())
-    fail_unknown(table.where(key), "key", key, known);
+    fail_unknown(where, "key", key, known);
 }
 
-// A sweep under construction: what all points share, what varies, and the variants.
+// A part of the file: what its points share, what varies, and the variants.
 struct Part {
   WhatIf base;
   std::vector<Axis> grid;
@@ -59,7 +41,7 @@ struct Part {
 WhatIf read_what_if(const Table& table) {
   WhatIf what_if;
   for (const std::string& key : table.keys()) {
-    check_key(table, key);
+    check_key(table.where(key), key);
     const std::vector<std::string> values = table.words(key);
     if (values.size() != 1)
       fail_input(table.where(key), "takes one value here; lists go to [grid]");
@@ -82,7 +64,7 @@ void read_part(const Table& table, Part& part) {
   for (const auto& [key, value] : read_what_if(table.table("base"))) part.base[key] = value;
   const Table grid = table.table("grid");
   for (const std::string& key : grid.keys()) {
-    check_key(grid, key);
+    check_key(grid.where(key), key);
     set_axis(part.grid, {key, entry_values(grid, key)});
   }
   const auto variants = table.tables("variant");
@@ -90,38 +72,80 @@ void read_part(const Table& table, Part& part) {
   for (const Table& variant : variants) part.variants.push_back(read_what_if(variant));
 }
 
-// All combinations, the last axis varying fastest; variants outermost.
-void expand(const Part& part, std::vector<WhatIf>& points) {
+// The points of a part, by variant.
+struct NamedBlock {
+  std::string name;  // for notes: "part 2", "part 2, variant 1"
+  PointBlock block;
+};
+
+void add_blocks(const Part& part, const std::string& name, std::vector<NamedBlock>& blocks) {
   const std::vector<WhatIf> variants =
       part.variants.empty() ? std::vector<WhatIf>{{}} : part.variants;
-  for (const WhatIf& variant : variants) {
-    std::vector<const Axis*> axes;
-    for (const Axis& axis : part.grid)
-      if (!variant.contains(axis.first)) axes.push_back(&axis);
-    std::size_t count = 1;
-    for (const Axis* axis : axes) {
-      count *= axis->second.size();
-      if (count + points.size() > max_points)
-        throw Error(Exit::usage, fmt::format("the sweep has more than {} points", max_points));
+  for (std::size_t i = 0; i < variants.size(); ++i) {
+    PointBlock block{part.base, {}};
+    for (const auto& [key, value] : variants[i]) block.fixed[key] = value;
+    for (const Axis& axis : part.grid) {
+      if (variants[i].contains(axis.first)) continue;
+      block.fixed.erase(axis.first);
+      block.axes.push_back(axis);
     }
-    for (std::size_t i = 0; i < count; ++i) {
-      WhatIf point = part.base;
-      std::size_t rest = i;
-      for (std::size_t a = axes.size(); a-- > 0;) {
-        point[axes[a]->first] = axes[a]->second[rest % axes[a]->second.size()];
-        rest /= axes[a]->second.size();
-      }
-      for (const auto& [key, value] : variant) point[key] = value;
-      points.push_back(std::move(point));
-    }
+    blocks.push_back({part.variants.empty() ? name : fmt::format("{}, variant {}", name, i + 1),
+                      std::move(block)});
   }
 }
 
-Axis parse_axis(std::string_view text, std::string_view flag) {
-  const auto equals = text.find('=');
-  if (equals == std::string_view::npos || equals == 0 || equals + 1 == text.size())
-    fail_input({"", 0, std::string(flag)}, fmt::format("'{}' is not KEY=VALUES", text));
-  return {std::string(text.substr(0, equals)), {std::string(text.substr(equals + 1))}};
+std::string without_spaces(std::string text) {
+  std::erase(text, ' ');
+  return text;
+}
+
+// Steps and samples say the length of the run in two ways: the flag's replaces the file's.
+std::string other_length(const std::string& key) {
+  if (key == "steps") return "samples";
+  return key == "samples" ? "steps" : "";
+}
+
+// Gives `key` these values in place of its own, and those of the key that says the same.
+void replace(PointBlock& block, const Axis& axis) {
+  const std::string other = other_length(axis.first);
+  std::erase_if(block.axes, [&](const Axis& own) { return own.first == other; });
+  block.fixed.erase(other);
+  block.fixed.erase(axis.first);
+  set_axis(block.axes, axis);
+}
+
+// The rule of sweep_plan.h.
+void choose(std::vector<NamedBlock>& blocks, const Axis& axis, std::vector<std::string>& notes) {
+  const auto& [key, listed] = axis;
+  const auto own_values = [&](const PointBlock& block) {
+    std::set<std::string> values;
+    for (const std::string& value : block.values(key)) values.insert(without_spaces(value));
+    return values;
+  };
+  const auto has_key = [&](const NamedBlock& part) {
+    return !part.block.values(key).empty() || !part.block.values(other_length(key)).empty();
+  };
+  const bool nowhere = std::none_of(blocks.begin(), blocks.end(), has_key);
+  std::set<std::string> known;
+  for (const NamedBlock& part : blocks) known.merge(own_values(part.block));
+  std::vector<NamedBlock> kept;
+  for (NamedBlock& part : blocks) {
+    if (nowhere || has_key(part)) {
+      const std::set<std::string> own = own_values(part.block);
+      Axis of_part{key, {}};
+      for (const std::string& value : listed)
+        if (own.contains(without_spaces(value)) || !known.contains(without_spaces(value)))
+          of_part.second.push_back(value);
+      if (of_part.second.empty()) {
+        notes.push_back(fmt::format("{} is left out: it has none of {}={}", part.name, key,
+                                    fmt::join(listed, ",")));
+        continue;
+      }
+      replace(part.block, of_part);
+    }
+    kept.push_back(std::move(part));
+  }
+  blocks = std::move(kept);
 }
 
 }  // namespace
@@ -132,78 +156,6 @@ std::string study_text(std::string_view name) {
   return {};
 }
 
-std::vector<Axis> axes_of(const std::vector<WhatIf>& points) {
-  struct Seen {
-    std::set<std::string> known;
-    std::vector<std::string> in_order;
-    std::size_t points = 0;
-  };
-  std::map<std::string, Seen> keys;
-  for (const WhatIf& point : points) {
-    for (const auto& [key, value] : point) {
-      Seen& seen = keys[key];
-      ++seen.points;
-      if (seen.known.insert(value).second) seen.in_order.push_back(value);
-    }
-  }
-  std::vector<Axis> axes;
-  for (auto& [key, seen] : keys)
-    if (seen.in_order.size() > 1 || seen.points < points.size())
-      axes.emplace_back(key, std::move(seen.in_order));
-  return axes;
-}
-
-std::vector<std::string> expand_scan(std::string_view text, const Where& where) {
-  const auto first = text.find(':');
-  const auto second = first == std::string_view::npos ? first : text.find(':', first + 1);
-  if (second == std::string_view::npos || second + 1 >= text.size())
-    fail_input(where, fmt::format("'{}' is not a scan", text), "low:high:xFACTOR or low:high:STEP");
-  const Bound low = read_bound(text.substr(0, first), text, where);
-  const Bound high = read_bound(text.substr(first + 1, second - first - 1), text, where);
-  std::string_view step_text = text.substr(second + 1);
-  const bool geometric = step_text.front() == 'x';
-  if (geometric) step_text.remove_prefix(1);
-  const Bound step = read_bound(step_text, text, where);
-  if (low.unit != high.unit)
-    fail_input(where, fmt::format("'{}' mixes the units '{}' and '{}'", text, low.unit, high.unit));
-  // A factor has no unit; a step has that of the bounds, or leaves it out.
-  if (!step.unit.empty() && (geometric || step.unit != low.unit))
-    fail_input(where, fmt::format("'{}' has a step in '{}'", text, step.unit),
-               geometric ? "a factor without unit" : fmt::format("a step in '{}'", low.unit));
-  if (low.value > high.value ||
-      (geometric ? !(step.value > 1) || !(low.value > 0) : !(step.value > 0)))
-    fail_input(where, fmt::format("'{}' never gets from {} to {}", text, low.value, high.value));
-  std::vector<std::string> values;
-  for (std::size_t i = 0; values.size() < 100'000; ++i) {
-    const double value = geometric ? low.value * std::pow(step.value, static_cast<double>(i))
-                                   : low.value + step.value * static_cast<double>(i);
-    if (value > high.value * (1 + 1e-12) + 1e-12) return values;
-    // Whole numbers stay whole: 8, not 8.0.
-    values.push_back(fmt::format("{:.12g}{}", value, low.unit));
-  }
-  fail_input(where, fmt::format("'{}' has more than 100000 values", text));
-}
-
-Axis parse_scan(std::string_view text) {
-  Axis axis = parse_axis(text, "--scan");
-  axis.second = expand_scan(axis.second.front(), {"", 0, "--scan " + axis.first});
-  return axis;
-}
-
-Axis parse_list(std::string_view text) {
-  Axis axis = parse_axis(text, "--list");
-  const std::string list = std::move(axis.second.front());
-  axis.second.clear();
-  for (std::size_t begin = 0; begin <= list.size();) {
-    const std::size_t end = std::min(list.find(',', begin), list.size());
-    axis.second.push_back(list.substr(begin, end - begin));
-    if (axis.second.back().empty())
-      fail_input({"", 0, "--list " + axis.first}, fmt::format("'{}' has an empty value", list));
-    begin = end + 1;
-  }
-  return axis;
-}
-
 SweepPlan plan_sweep(std::string_view text, const std::string& file,
                      const std::vector<Axis>& axes) {
   const Table root = Table::parse(text, file);
@@ -212,35 +164,22 @@ SweepPlan plan_sweep(std::string_view text, const std::string& file,
   plan.description = root.get_or<std::string>("description", "");
   Part common;
   read_part(root, common);
-  std::vector<Part> parts;
-  for (const Table& table : root.tables("part")) {
-    parts.push_back(common);
-    read_part(table, parts.back());
+  std::vector<NamedBlock> blocks;
+  const std::vector<Table> parts = root.tables("part");
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    Part part = common;
+    read_part(parts[i], part);
+    add_blocks(part, fmt::format("part {}", i + 1), blocks);
   }
-  if (parts.empty()) parts.push_back(common);
+  if (parts.empty()) add_blocks(common, "the sweep", blocks);
   root.finish();
   std::string hashed(text);
   for (const Axis& axis : axes) {
-    if (const auto& known = what_if_keys();
-        !axis.first.starts_with("cluster.") && !axis.first.starts_with("model.") &&
-        std::find(known.begin(), known.end(), axis.first) == known.end())
-      fail_unknown({"", 0, "--scan/--list"}, "key", axis.first, known);
+    check_key({"", 0, "--scan/--list"}, axis.first);
     hashed += fmt::format("\n{}={}", axis.first, fmt::join(axis.second, ","));
-    // Steps and samples say the length of the run in two ways: the flag's replaces the file's.
-    const std::string other = axis.first == "steps"     ? "samples"
-                              : axis.first == "samples" ? "steps"
-                                                        : "";
-    for (Part& part : parts) {
-      std::erase_if(part.grid, [&](const Axis& of_file) { return of_file.first == other; });
-      for (const std::string& key : {axis.first, other}) {
-        part.base.erase(key);
-        for (WhatIf& variant : part.variants) variant.erase(key);
-      }
-    }
+    choose(blocks, axis, plan.notes);
   }
-  for (const Axis& axis : axes)
-    for (Part& part : parts) set_axis(part.grid, axis);
-  for (const Part& part : parts) expand(part, plan.points);
+  for (NamedBlock& part : blocks) plan.points.add(std::move(part.block));
   plan.text_hash = hash_of(hashed);
   return plan;
 }

@@ -157,6 +157,86 @@ TEST_CASE("plan: a flag's axis replaces the key wherever it stands") {
   CHECK_THROWS_WITH(plan(text, {{"gpu", {"8"}}}), Contains("did you mean 'gpus'"));
 }
 
+TEST_CASE("plan: a flag's values go to the parts that have them") {
+  const std::string_view text = R"(
+    [[part]]
+    grid.optimizer = ["lamb", "adam"]
+    grid.gpus = [8, 16]
+    [[part]]
+    grid.optimizer = ["onebit_lamb"]
+    grid.freeze_step = ["5%", "10%"]
+    grid.gpus = [8, 16]
+    [[part]]
+    base.optimizer = "onebit_adam"
+    base.freeze_step = "10%"
+    base."cluster.nic.bandwidth" = "1 Gbit/s")";
+  const SweepPlan lambs = plan(text, {parse_list("optimizer=lamb,onebit_lamb")});
+  CHECK(column(lambs, "optimizer") ==
+        Values{"lamb", "lamb", "onebit_lamb", "onebit_lamb", "onebit_lamb", "onebit_lamb"});
+  CHECK(column(lambs, "freeze_step") == Values{"-", "-", "5%", "5%", "10%", "10%"});
+  CHECK(lambs.notes == Values{"part 3 is left out: it has none of optimizer=lamb,onebit_lamb"});
+
+  // Parts without the key stay as they are.
+  const SweepPlan share = plan(text, {parse_list("freeze_step=10%")});
+  CHECK(column(share, "freeze_step") == Values{"-", "-", "-", "-", "10%", "10%", "10%"});
+  CHECK(share.notes.empty());
+
+  // What no part has is new wherever the key is; a key that no part has is new everywhere.
+  const SweepPlan more = plan(text, {parse_list("gpus=32,8"), parse_list("seq_len=128")});
+  CHECK(column(more, "gpus") == Values{"32", "8", "32", "8", "32", "8", "32", "8", "-"});
+  CHECK(column(more, "seq_len") == Values(9, "128"));
+
+  // The same value in other words.
+  const SweepPlan rate = plan(text, {parse_list("cluster.nic.bandwidth=1Gbit/s")});
+  CHECK(column(rate, "cluster.nic.bandwidth").back() == "1Gbit/s");
+  CHECK(rate.points.size() == 9);
+}
+
+TEST_CASE("plan: variants choose each for itself") {
+  const SweepPlan sweep = plan(R"(
+    [grid]
+    gpus = [8]
+    [[variant]]
+    backend = "nccl"
+    [[variant]]
+    backend = "mpi"
+    [[variant]]
+    backend = "mpi"
+    cuda_aware = true)",
+                               {parse_list("backend=mpi,nccl")});
+  CHECK(column(sweep, "backend") == Values{"nccl", "mpi", "mpi"});
+  CHECK(plan("[base]\ngpus = 8\n[[variant]]\nbackend = \"nccl\"\n[[variant]]\nbackend = \"mpi\"",
+             {parse_list("backend=mpi")})
+            .notes == Values{"the sweep, variant 1 is left out: it has none of backend=mpi"});
+}
+
+TEST_CASE("plan: the study's own values are not crossed with those of other parts") {
+  const SweepPlan sweep =
+      plan(study_text("bert_large"),
+           {parse_scan("gpus=8:64:x2"), parse_list("optimizer=lamb,onebit_lamb")});
+  // 2 clusters x 4 batches x 4 worlds of plain LAMB; x 8 freeze steps x 4 backends of 1-bit LAMB;
+  // 2 clusters x 4 worlds x 9 bandwidths.
+  CHECK(sweep.points.size() == 32 + 1024 + 72);
+  std::size_t plain = 0;
+  for (const WhatIf& point : sweep.points) {
+    plain += point.at("optimizer") == "lamb" ? 1 : 0;
+    CHECK((point.at("optimizer") == "onebit_lamb") == point.contains("freeze_step"));
+  }
+  CHECK(plain == 32);
+}
+
+TEST_CASE("plan: ten million points are a few lists") {
+  const SweepPlan sweep =
+      plan("[grid]\ngpus = \"1:1000:1\"\nseq_len = \"1:1000:1\"\nmicro_batch = \"1:10:1\"");
+  REQUIRE(sweep.points.size() == 10'000'000);
+  CHECK(sweep.points[0] == WhatIf{{"gpus", "1"}, {"micro_batch", "1"}, {"seq_len", "1"}});
+  CHECK(sweep.points[9'999'999] ==
+        WhatIf{{"gpus", "1000"}, {"micro_batch", "10"}, {"seq_len", "1000"}});
+  CHECK(sweep.points[1'234'567] ==
+        WhatIf{{"gpus", "124"}, {"micro_batch", "8"}, {"seq_len", "457"}});
+  CHECK(axes_of(sweep.points).size() == 3);
+}
+
 TEST_CASE("plan: a flag's steps replace the file's samples, and the other way round") {
   const SweepPlan steps = plan("[base]\nsamples = 1000", {parse_list("steps=10,20")});
   CHECK(column(steps, "steps") == Values{"10", "20"});

@@ -3,11 +3,16 @@
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "experiments/result_row.h"
 #include "experiments/temporary_folder.h"
+#include "sim/base/check.h"
 #include "sim/base/csv.h"
 #include "sim/base/error.h"
 
@@ -35,7 +40,7 @@ seq_len = [32, 64, 128, 512, 1024]
 
 SweepSummary run(const SweepPlan& sweep, const std::filesystem::path& out, int jobs = 1,
                  bool resume = false) {
-  return run_sweep(sweep, {out, jobs, resume, {}});
+  return run_sweep(sweep, {.out = out, .jobs = jobs, .resume = resume});
 }
 
 std::string results_of(const std::filesystem::path& out) { return text_of(out / "results.csv"); }
@@ -148,7 +153,7 @@ TEST_CASE("sweep: a row is one line whatever a user writes") {
   Catalog catalog;
   CollectiveCosts costs;
   for (const char* text : {"a\nb", "a,b", "\"a\"", "a\r\nb", ""}) {
-    const std::string row = sweep_row({{"model", text}, {"cluster", text}}, catalog, costs);
+    const std::string row = sweep_row({{"model", text}, {"cluster", text}}, catalog, costs).text;
     CHECK(row.find('\n') == std::string::npos);
     CHECK(csv::parse(csv::row(result_columns()) + "\n" + row + "\n", "row").rows.size() == 1);
   }
@@ -204,7 +209,7 @@ TEST_CASE("sweep: a stop keeps what was finished, and resuming repeats nothing")
   std::size_t written = 0, runs = 0;
   SweepSummary summary;
   do {
-    summary = run_sweep(sweep, {out, 3, runs > 0, stop});
+    summary = run_sweep(sweep, {.out = out, .jobs = 3, .resume = runs > 0, .progress = stop});
     CHECK(summary.written > 0);
     written += summary.written;
     const std::string so_far = results_of(out);
@@ -284,6 +289,60 @@ TEST_CASE("sweep: the manifest names the axes, a row where it stands on them") {
   CHECK(coordinates.size() == 16);
 }
 
+TEST_CASE("sweep: a stop does not wait for a point that takes minutes") {
+  const TemporaryFolder folder;
+  const SweepPlan sweep = plan(sixty_points);
+  struct Gate {
+    std::mutex mutex;
+    std::condition_variable opened;
+    bool open = false;
+  };
+  // Shared with the thread that is left behind.
+  const auto gate = std::make_shared<Gate>();
+  const RowOf row_of = [gate](const WhatIf& point, Catalog& catalog, CollectiveCosts& costs) {
+    if (point.at("optimizer") == "onebit_lamb") {
+      std::unique_lock lock(gate->mutex);
+      gate->opened.wait(lock, [&] { return gate->open; });
+    }
+    return sweep_row(point, catalog, costs);
+  };
+  const auto begun = std::chrono::steady_clock::now();
+  const auto stop = [&](std::size_t done, std::size_t) { return done < 20; };
+  const SweepSummary summary =
+      run_sweep(sweep, {.out = folder.path(), .jobs = 2, .progress = stop, .row_of = row_of});
+  CHECK(std::chrono::steady_clock::now() - begun < std::chrono::seconds(5));
+  // The 20 points of LAMB are on disk, though 12 of a chunk of 32 were not done.
+  CHECK(summary.written == 20);
+  CHECK_FALSE(summary.complete);
+  const std::string so_far = results_of(folder.path());
+  {
+    const std::lock_guard lock(gate->mutex);
+    gate->open = true;
+  }
+  gate->opened.notify_all();
+  CHECK(run(sweep, folder.path(), 1, true).written == 40);
+  CHECK(results_of(folder.path()).starts_with(so_far));
+}
+
+TEST_CASE("sweep: a point that breaks a check of our own is a row with its reason") {
+  Catalog catalog;
+  CollectiveCosts costs;
+  const TemporaryFolder folder;
+  const RowOf broken = [](const WhatIf& point, Catalog& of_thread, CollectiveCosts& known) {
+    return row_or_reason(point, [&]() -> SweepRow {
+      if (point.at("gpus") == "8") throw InternalError("time 7 does not hold");
+      return sweep_row(point, of_thread, known);
+    });
+  };
+  CHECK(run_sweep(plan(sixty_points), {.out = folder.path(), .row_of = broken}).complete);
+  const csv::Table table = csv::parse(results_of(folder.path()), "results.csv");
+  REQUIRE(table.rows.size() == 60);
+  for (std::size_t i = 0; i < table.rows.size(); ++i)
+    if (table.text(i, "gpus") == "8")
+      CHECK(table.text(i, "status") ==
+            "infeasible: internal error, please report it: time 7 does not hold");
+}
+
 TEST_CASE("sweep: one at a time in a folder") {
   const TemporaryFolder folder;
   const SweepPlan sweep = plan(sixty_points);
@@ -296,7 +355,7 @@ TEST_CASE("sweep: one at a time in a folder") {
     }
     return true;
   };
-  CHECK(run_sweep(sweep, {folder.path(), 1, false, intrude}).complete);
+  CHECK(run_sweep(sweep, {.out = folder.path(), .progress = intrude}).complete);
   CHECK_THAT(refused, Contains(": another sweep writes there now"));
 }
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "experiments/invalid_value.h"
+
 namespace lambcast {
 
 Where flag(std::string_view key) {
@@ -20,7 +22,8 @@ const std::string* Words::find(std::string_view key) const {
 
 std::string Words::text(std::string_view key, std::string_view why) const {
   const std::string* value = find(key);
-  if (value == nullptr || value->empty()) fail_input(flag(key), fmt::format("is missing: {}", why));
+  if (value == nullptr || value->empty())
+    of_key(key, [&] { fail_input(flag(key), fmt::format("is missing: {}", why)); });
   return *value;
 }
 
@@ -32,8 +35,10 @@ std::optional<std::int64_t> Words::whole(std::string_view key, std::int64_t low,
   const auto [end, status] = std::from_chars(value->data(), value->data() + value->size(), number);
   if (status != std::errc{} || end != value->data() + value->size() || number < low ||
       number > high) {
-    fail_input(flag(key), fmt::format("'{}' is not a whole number in range", *value),
-               fmt::format("{} to {}", low, high));
+    of_key(key, [&] {
+      fail_input(flag(key), fmt::format("'{}' is not a whole number in range", *value),
+                 fmt::format("{} to {}", low, high));
+    });
   }
   return number;
 }
@@ -44,7 +49,9 @@ std::optional<std::size_t> Words::choice(std::string_view key,
   if (value == nullptr) return std::nullopt;
   for (std::size_t i = 0; i < words.size(); ++i)
     if (words[i] == *value) return i;
-  fail_unknown(flag(key), "value", *value, words);
+  return of_key(key, [&]() -> std::optional<std::size_t> {
+    fail_unknown(flag(key), "value", *value, words);
+  });
 }
 
 Overrides Words::below(std::string_view prefix) const {

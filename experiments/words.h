@@ -15,7 +15,7 @@ namespace lambcast {
 // The place of a key on the command line: "--micro-batch".
 Where flag(std::string_view key);
 
-// Every reader throws Error (usage) for a value it cannot take. Keeps a reference to the what-if.
+// Every reader throws InvalidValue for one it cannot take. Keeps a reference to the what-if.
 class Words {
  public:
   explicit Words(const WhatIf& what_if) : what_if_(what_if) {}

@@ -20,7 +20,7 @@ std::string advice_csv(const Advice& advice, Catalog& catalog) {
   std::string out = csv::row(result_columns()) + "\n";
   const auto add = [&](const Answer& answer) {
     for (const BackendAdvice& backend : answer.backends)
-      out += sweep_row(backend.asked, catalog, costs) + "\n";
+      out += sweep_row(backend.asked, catalog, costs).text + "\n";
   };
   add(advice.answer);
   if (advice.fused) add(*advice.fused);

@@ -48,6 +48,13 @@ expect 2 'absent.toml: does not exist' "$lambcast" sweep absent.toml
 expect 2 '--jobs' "$lambcast" sweep bert_large --jobs 0
 expect 2 "is not a scan" "$lambcast" sweep bert_large --dry-run --scan gpus=8
 expect 2 "did you mean 'gpus'" "$lambcast" sweep bert_large --dry-run --list gpu=8
+# What no other value can make right is found before anything is written.
+for axis in --scan\ freeze_step=0.1:0.5:0.1 --list\ cluster=./absent.toml --list\ cluster.nic.bandwith=1Gbit/s; do
+  for dry in '' --dry-run; do
+    expect 2 'freeze-step|absent.toml|bandwith' "$lambcast" sweep bert_large --out unusable $axis $dry
+    [ ! -e unusable ] || fail "a sweep with $axis writes"
+  done
+done
 printf '{ "train_batch_size": 64, "train_batch_size": 64 }' >twice.json
 expect 2 'twice.json:1: .*Duplicate keys in DeepSpeed config' "$lambcast" simulate "${run[@]}" --config twice.json
 # A batch that is elastic says where it comes from, and for which GPU counts.

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs every command of the README's ```sh blocks, as a reader would.
+# Does what the README says, as a reader would: tools/quickstart, then every command of the ```sh
+# blocks, in the order printed and all in one folder.
 #
 #   readme_test.sh README.md FOLDER_OF_LAMBCAST
 set -euo pipefail
@@ -11,6 +12,16 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 ln -s "$(dirname "$readme")/validate" validate
+# The quickstart without what it installs and builds, which is there already.
+mkdir tools build
+cp "$(dirname "$readme")/tools/quickstart" tools
+printf 'install_packages() { :; }\nbuild_lambcast() { :; }\n' >tools/setup.sh
+ln -s "$(command -v lambcast)" build/lambcast
+for study in new done; do
+  tools/quickstart >out 2>err || { echo "FAILED: tools/quickstart, $study: $(cat err)"; exit 1; }
+  [ -s results/report.html ] || { echo "FAILED: tools/quickstart leaves no page"; exit 1; }
+done
+grep -q 'in results already' out || { echo "FAILED: tools/quickstart runs its study twice"; exit 1; }
 commands=0
 while IFS= read -r command; do
   leaks=1

@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <memory>
 #include <thread>
 
 #include "experiments/report/report.h"
+#include "experiments/sweep_check.h"
 #include "sim/base/file.h"
 #include "sim/base/printable.h"
 #include "tools/commands.h"
@@ -32,6 +34,8 @@ std::string read_sweep(const std::string& name) {
     fail_input({name, 0, {}}, "does not exist", "a sweep file, or the study bert_large");
   return read_file(name);
 }
+
+void say(const std::string& message) { fmt::print(stderr, "lambcast: {}\n", printable(message)); }
 
 // A bar with the time left on a terminal; a line every ten seconds elsewhere.
 class Progress {
@@ -68,21 +72,27 @@ int finish(const SweepSummary& summary, const Options& options) {
   if (!summary.complete) {
     fmt::print(stderr, "lambcast: stopped with {} rows more on disk; go on with --resume\n",
                summary.written);
-    return 128 + stop_signal();
+    std::fflush(stderr);
+    // At once: a thread may be in the middle of a point that takes minutes.
+    std::_Exit(128 + stop_signal());
+  }
+  const auto print_counts = [&] {
+    fmt::print("{} points ({} infeasible) in {}\n", summary.points, summary.infeasible,
+               (std::filesystem::path(options.out) / "results.csv").string());
+  };
+  if (options.no_report) {
+    print_counts();
+    return 0;
   }
   const report::Results results = report::read_results(options.out);
-  fmt::print("{}", report::summary_text(results));
-  fmt::print("\n{} points ({} infeasible) in {}\n", summary.points, summary.infeasible,
-             (std::filesystem::path(options.out) / "results.csv").string());
-  if (options.no_report) return 0;
+  fmt::print("{}\n", report::summary_text(results));
+  print_counts();
   std::fflush(stdout);  // the results are out, whatever becomes of the pictures
   const report::Paths paths =
       report::write_report(results, options.out, {.stopped = [] { return stop_signal() != 0; }});
-  for (const std::string& message : paths.messages)
-    fmt::print(stderr, "lambcast: {}\n", printable(message));
+  for (const std::string& message : paths.messages) say(message);
   if (paths.stopped) {
-    fmt::print(stderr, "lambcast: stopped while drawing; lambcast report {} draws again\n",
-               options.out);
+    say(fmt::format("stopped while drawing; lambcast report {} draws again", options.out));
     return 128 + stop_signal();
   }
   fmt::print("report: {}\n", paths.page.string());
@@ -94,10 +104,13 @@ int sweep_command(const Options& options) {
   for (const std::string& scan : options.scans) axes.push_back(parse_scan(scan));
   for (const std::string& list : options.lists) axes.push_back(parse_list(list));
   const SweepPlan plan = plan_sweep(read_sweep(options.file), options.file, axes);
+  for (const std::string& note : plan.notes) say(note);
   const int jobs = options.jobs > 0
                        ? options.jobs
                        : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   if (options.dry_run) {
+    Catalog catalog;
+    check_values(plan.points, catalog);
     fmt::print("{}: {} points on {} thread(s), into {}\n", plan.name, plan.points.size(), jobs,
                options.out);
     return 0;
@@ -105,7 +118,12 @@ int sweep_command(const Options& options) {
   if (!options.no_report) report::refuse_foreign_page(options.out);
   catch_stop_signals();
   Progress progress;
-  return finish(run_sweep(plan, {options.out, jobs, options.resume, std::ref(progress)}), options);
+  return finish(run_sweep(plan, {.out = options.out,
+                                 .jobs = jobs,
+                                 .resume = options.resume,
+                                 .progress = std::ref(progress),
+                                 .note = say}),
+                options);
 }
 
 }  // namespace

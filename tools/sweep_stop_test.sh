@@ -102,11 +102,17 @@ cmp whole/results.csv killed/results.csv || fail "a refused sweep touched the re
 # A complete one is complete.
 finish killed
 
+# A row that somebody changed is found, and all from there on computed again.
+sed -i '6001s/onebit/onebut/' killed/results.csv
+finish killed
+[ "$(cat killed.err)" = "lambcast: killed/results.csv: row 6000 is not what was written: 6801 rows are computed again" ] ||
+  fail "a changed row: $(cat killed.err)"
+
 # A disk that is full after 1 MiB: files may not grow further, and the signal for it is ignored.
 got=0
 (trap '' XFSZ; ulimit -f 1024; sweep full >out 2>err) || got=$?
 [ "$got" -eq 1 ] || fail "exit code $got on a full disk, not 1"
-[ "$(cat err)" = "lambcast: full/results.csv: cannot be written" ] || fail "on a full disk: $(cat err)"
+[ "$(cat err)" = "lambcast: full/results.csv: cannot be written: File too large" ] || fail "on a full disk: $(cat err)"
 finish full
 
 # On a terminal there is a bar.
@@ -117,4 +123,8 @@ if command -v script >/dev/null; then
 else
   echo "left out, there is no script(1): the progress bar on a terminal"
 fi
+# Ten million points are planned in the memory of one.
+(ulimit -v 500000; "$lambcast" sweep sweep.toml --dry-run --scan gpus=1:500:1 --scan seq_len=1:500:1 \
+  --scan cluster.nic.bandwidth=1Gbit/s:4Gbit/s:1Gbit/s >out 2>err) || fail "ten million points: $(cat err)"
+grep -q '^long: 10000000 points' out || fail "ten million points: $(cat out)"
 echo "a sweep of $points points was stopped 5 times and lost nothing"

@@ -263,9 +263,13 @@ std::string cluster_text(const std::string& name) {
 }
 
 Cluster load_cluster(const std::string& name_or_path, const Overrides& overrides) {
-  Table table = is_path(name_or_path)
-                    ? Table::parse(read_file(name_or_path), name_or_path)
-                    : Table::parse(cluster_text(name_or_path), name_or_path + ".toml");
+  return load_cluster(is_path(name_or_path)
+                          ? Table::parse(read_file(name_or_path), name_or_path)
+                          : Table::parse(cluster_text(name_or_path), name_or_path + ".toml"),
+                      name_or_path, overrides);
+}
+
+Cluster load_cluster(Table table, const std::string& name_or_path, const Overrides& overrides) {
   std::vector<std::string> flags;
   for (const auto& [key, value] : overrides) {
     flags.push_back(fmt::format("--set cluster.{}", key));

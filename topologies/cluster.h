@@ -143,6 +143,8 @@ Cluster decode_cluster(const Table& table, const std::string& origin);
 //
 // as is what a file of the user's says.
 Cluster load_cluster(const std::string& name_or_path, const Overrides& overrides);
+// The same of a description that was parsed already and has nothing set.
+Cluster load_cluster(Table table, const std::string& name_or_path, const Overrides& overrides);
 std::vector<std::string> cluster_names();
 // The text of a preset; throws Error when there is none of that name.
 std::string cluster_text(const std::string& name);

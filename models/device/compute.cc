@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "models/shape/load.h"
+#include "sim/base/file.h"
 
 namespace lambcast {
 namespace {
@@ -109,8 +110,12 @@ std::optional<Estimate> from_curves(const Device& device, const ModelShape& mode
   const std::vector<const TrainingCurve*> curves = curves_for(device, model, implementation);
   if (curves.empty()) return std::nullopt;
   const bool same_model = curves.front()->model == model.name;
-  const ModelShape other = same_model ? ModelShape() : load_model(curves.front()->model);
-  const ModelShape& curve_model = same_model ? model : other;
+  const std::string& curve_of = curves.front()->model;
+  std::optional<ModelShape> from_file;
+  if (!same_model && is_path(curve_of)) from_file = load_model(curve_of);
+  const ModelShape& curve_model = same_model  ? model
+                                  : from_file ? *from_file
+                                              : model_preset(curve_of);
   const TrainingCurve* below = curves.front();
   const TrainingCurve* above = curves.back();
   for (const TrainingCurve* curve : curves) {

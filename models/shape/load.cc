@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <map>
+
 #include "embedded/model_preset_files.h"
 #include "models/shape/families.h"
 #include "sim/base/file.h"
@@ -67,7 +69,11 @@ std::string_view model_preset_text(std::string_view name) {
 }
 
 ModelShape load_model(const std::string& name_or_path, std::span<const ModelOverride> overrides) {
-  Table file = parse(name_or_path);
+  return load_model(parse(name_or_path), name_or_path, overrides);
+}
+
+ModelShape load_model(Table file, const std::string& name_or_path,
+                      std::span<const ModelOverride> overrides) {
   std::vector<std::string> flags;
   for (const ModelOverride& override : overrides) {
     const std::string origin = fmt::format("--set {}={}", override.key, override.value);
@@ -78,6 +84,17 @@ ModelShape load_model(const std::string& name_or_path, std::span<const ModelOver
   }
   const std::string preset = is_path(name_or_path) ? "" : name_or_path + ".toml";
   return decode_overridden(preset, flags, [&] { return build(file); });
+}
+
+const ModelShape& model_preset(std::string_view name) {
+  static const std::map<std::string, ModelShape, std::less<>> presets = [] {
+    std::map<std::string, ModelShape, std::less<>> all;
+    for (const std::string& preset : model_presets()) all.emplace(preset, load_model(preset));
+    return all;
+  }();
+  const auto found = presets.find(name);
+  if (found == presets.end()) fail_unknown({{}, 0, "model"}, "model", name, model_presets());
+  return found->second;
 }
 
 }  // namespace lambcast

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/shape/shape.h"
+#include "sim/base/table.h"
 
 namespace lambcast {
 
@@ -25,5 +26,12 @@ std::string_view model_preset_text(std::string_view name);
 // unknown or missing key, a value out of range, and more than 1e15 parameters.
 ModelShape load_model(const std::string& name_or_path,
                       std::span<const ModelOverride> overrides = {});
+// The same of a description that was parsed already and has nothing set.
+ModelShape load_model(Table description, const std::string& name_or_path,
+                      std::span<const ModelOverride> overrides);
+
+// A preset as it ships, parsed once for the whole program: every forecast may need one beside its
+// own model.
+const ModelShape& model_preset(std::string_view name);
 
 }  // namespace lambcast

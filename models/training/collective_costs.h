@@ -25,11 +25,12 @@ struct CollectiveCost {
   std::string algorithm, protocol;
 };
 
-// One per thread. Remembers by the address of the cluster, which must outlive it.
+// One per thread. Remembers by the address of the cluster, and keeps it alive, so that no other one
+// comes to stand there.
 class CollectiveCosts {
  public:
   struct Setting {
-    const Cluster* cluster;
+    std::shared_ptr<const Cluster> cluster;
     ProcessGroup group;
     NetworkModel network;
     bool expand;

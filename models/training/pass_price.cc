@@ -72,7 +72,7 @@ class PipelinePricer {
 
   Duration cost_of(const Call& call, std::int64_t times = 1) {
     const CollectiveCost& cost =
-        costs_.cost({training_.cluster.get(), call.group, training_.network, training_.expand},
+        costs_.cost({training_.cluster, call.group, training_.network, training_.expand},
                     call.channel, call.op, call.bytes, call.algorithm);
     const auto count = static_cast<double>(times);
     wire_.per_gpu += cost.traffic.sent_per_rank * count;

@@ -156,7 +156,7 @@ class Pricer {
 
   Price price(const PlanOp& op, const Call& call) {
     const CollectiveCost& cost =
-        costs_.cost({training_.cluster.get(), call.group, training_.network, training_.expand},
+        costs_.cost({training_.cluster, call.group, training_.network, training_.expand},
                     call.channel, call.op, call.bytes, call.algorithm);
     const auto count = static_cast<double>(op.times);
     Price price;

@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "sim/base/check.h"
 #include "sim/base/printable.h"
 
 namespace lambcast {
@@ -182,6 +183,15 @@ Table Table::parse(std::string_view text, const std::string& file) {
   auto node = std::make_shared<Node>();
   node->document = document;
   node->table = &document->root;
+  return Table(node);
+}
+
+Table Table::copy() const {
+  const Document& parsed = *node_->document;
+  LAMBCAST_CHECK(parsed.origins.empty(), "{} has values that were set", parsed.file);
+  auto node = std::make_shared<Node>();
+  node->document = std::make_shared<Document>(Document{parsed.root, parsed.file, {}});
+  node->table = &node->document->root;
   return Table(node);
 }
 

@@ -28,6 +28,10 @@ class Table {
   // Throws Error (usage) with the parser's message and line.
   static Table parse(std::string_view text, const std::string& file);
 
+  // The same document at its root, as it was parsed, nothing asked for yet: for many readings of
+  // one text with different values set. Throws where a value was set already.
+  Table copy() const;
+
   // Replaces or adds one value before reading, as `--set KEY=VALUE` does. `dotted_key` is relative
   // to this table; the value is taken as TOML if it is TOML ("8", "true", "[1, 2]"), otherwise as a
   // string. `origin` becomes the source of the number.

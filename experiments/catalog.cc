@@ -1,0 +1,141 @@
+#include "experiments/catalog.h"
+
+#include <fmt/format.h>
+
+#include "experiments/forecast_output.h"
+#include "experiments/invalid_value.h"
+#include "models/shape/load.h"
+#include "sim/base/file.h"
+
+namespace lambcast {
+namespace {
+
+// Of each kind; a cluster takes some ten kilobytes.
+constexpr std::size_t most_remembered = 1024;
+
+std::string key_of(const std::string& name, const Overrides& overrides) {
+  std::string key = name;
+  for (const auto& [path, value] : overrides) key += fmt::format("\n{}={}", path, value);
+  return key;
+}
+
+template <typename T, typename Load>
+std::shared_ptr<const T> once(std::map<std::string, std::shared_ptr<const T>>& remembered,
+                              const std::string& key, Load load) {
+  if (const auto known = remembered.find(key); known != remembered.end()) return known->second;
+  if (remembered.size() >= most_remembered) remembered.clear();
+  return remembered[key] = std::make_shared<const T>(load());
+}
+
+// Presets are named in messages by the file that they were compiled from.
+std::string file_of(const std::string& name) { return is_path(name) ? name : name + ".toml"; }
+
+const Table& parsed(std::map<std::string, Table>& tables, const std::string& what,
+                    const std::string& text, const std::string& name) {
+  const auto known = tables.find(what);
+  if (known != tables.end()) return known->second;
+  return tables.emplace(what, Table::parse(text, file_of(name))).first->second;
+}
+
+// The key whose value the message begins with, or the prefix of all where it begins otherwise: a
+// key that is missing is nobody's.
+std::string key_at_fault(const std::string& prefix, const Overrides& overrides,
+                         std::string_view message) {
+  for (const auto& [key, value] : overrides) {
+    const std::string place = fmt::format("--set {}{}", prefix, key);
+    if (message.starts_with(place + ":") || message.starts_with(place + "=")) return prefix + key;
+  }
+  return prefix;
+}
+
+}  // namespace
+
+template <typename Read>
+const std::string& DescriptionTexts::once(const std::string& what, Read read) {
+  const std::lock_guard lock(mutex_);
+  const auto known = texts_.find(what);
+  return known != texts_.end() ? known->second : texts_.emplace(what, read()).first->second;
+}
+
+const std::string& DescriptionTexts::cluster(const std::string& name) {
+  return once("cluster " + name,
+              [&] { return is_path(name) ? read_file(name) : cluster_text(name); });
+}
+
+const std::string& DescriptionTexts::model(const std::string& name) {
+  return once("model " + name, [&] {
+    return is_path(name) ? read_file(name) : std::string(model_preset_text(name));
+  });
+}
+
+const std::string& DescriptionTexts::device(const std::string& name) {
+  return once("device " + name,
+              [&] { return is_path(name) ? read_file(name) : device_text(name); });
+}
+
+const std::string& DescriptionTexts::config(const std::string& path) {
+  return once("config " + path, [&] { return read_file(path, 16); });
+}
+
+std::map<std::string, std::string> DescriptionTexts::hashes() const {
+  const std::lock_guard lock(mutex_);
+  std::map<std::string, std::string> hashes;
+  for (const auto& [what, text] : texts_) hashes[what] = "fnv1a64:" + hash_of(text);
+  return hashes;
+}
+
+std::shared_ptr<const Cluster> Catalog::cluster(const std::string& name,
+                                                const Overrides& overrides) {
+  const auto load = [&](const Overrides& changes) {
+    return once(clusters_, key_of(name, changes), [&] {
+      return load_cluster(parsed(parsed_, "cluster " + name, texts_->cluster(name), name).copy(),
+                          name, changes);
+    });
+  };
+  return of_key("cluster", [&] {
+    try {
+      return load(overrides);
+    } catch (const Error& error) {
+      if (overrides.empty()) throw;
+      load({});  // throws where the description itself is at fault
+      throw InvalidValue(key_at_fault("cluster.", overrides, error.what()), error.what());
+    }
+  });
+}
+
+std::shared_ptr<const ModelShape> Catalog::model(const std::string& name,
+                                                 const Overrides& overrides) {
+  const auto load = [&](const Overrides& changes) {
+    return once(models_, key_of(name, changes), [&] {
+      std::vector<ModelOverride> of_model;
+      for (const auto& [key, value] : changes) of_model.push_back({"model." + key, value});
+      return load_model(parsed(parsed_, "model " + name, texts_->model(name), name).copy(), name,
+                        of_model);
+    });
+  };
+  return of_key("model", [&] {
+    try {
+      return load(overrides);
+    } catch (const Error& error) {
+      if (overrides.empty()) throw;
+      load({});
+      throw InvalidValue(key_at_fault("model.", overrides, error.what()), error.what());
+    }
+  });
+}
+
+std::shared_ptr<const Device> Catalog::device(const std::string& name) {
+  return of_key("device", [&] {
+    return once(devices_, name,
+                [&] { return decode_device(Table::parse(texts_->device(name), file_of(name))); });
+  });
+}
+
+std::shared_ptr<const deepspeed::DeepSpeedConfig> Catalog::config(const std::string& path) {
+  return of_key("config", [&] {
+    return once(configs_, path,
+                [&] { return deepspeed::parse_config(texts_->config(path), path); });
+  });
+}
+
+}  // namespace lambcast

@@ -1,0 +1,66 @@
+// The descriptions that what-ifs name: clusters, models, devices, DeepSpeed files.
+//
+// A sweep asks for the same ones at every point, changed by a few overrides. Each text is read
+// once, so that all points rest on the same bytes whatever happens to the file; each description is
+// parsed once, and an override is set in a copy of the parsed tree (a tenth of the time). What was
+// decoded is remembered by name and overrides, and forgotten where there is too much of it.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "models/deepspeed/config.h"
+#include "models/device/device.h"
+#include "models/shape/shape.h"
+#include "sim/base/table.h"
+#include "topologies/cluster.h"
+
+namespace lambcast {
+
+// The texts of files and presets as they were read, by "cluster mine.toml", "device v100-16g".
+// Threads may share one.
+class DescriptionTexts {
+ public:
+  // Throws Error (usage) for what cannot be read, and for an unknown preset.
+  const std::string& cluster(const std::string& name);
+  const std::string& model(const std::string& name);
+  const std::string& device(const std::string& name);
+  const std::string& config(const std::string& path);
+
+  // "fnv1a64:..." of all that were read so far.
+  std::map<std::string, std::string> hashes() const;
+
+ private:
+  template <typename Read>
+  const std::string& once(const std::string& what, Read read);
+  mutable std::mutex mutex_;
+  std::map<std::string, std::string> texts_;
+};
+
+// For one thread; what it hands out stays valid after it is forgotten here. Throws InvalidValue for
+// what cannot be read or decoded.
+class Catalog {
+ public:
+  explicit Catalog(std::shared_ptr<DescriptionTexts> texts = std::make_shared<DescriptionTexts>())
+      : texts_(std::move(texts)) {}
+
+  std::shared_ptr<const Cluster> cluster(const std::string& name, const Overrides& overrides);
+  std::shared_ptr<const ModelShape> model(const std::string& name, const Overrides& overrides);
+  std::shared_ptr<const Device> device(const std::string& name);
+  std::shared_ptr<const deepspeed::DeepSpeedConfig> config(const std::string& path);
+
+  const std::shared_ptr<DescriptionTexts>& texts() const { return texts_; }
+
+ private:
+  std::shared_ptr<DescriptionTexts> texts_;
+  std::map<std::string, Table> parsed_;
+  std::map<std::string, std::shared_ptr<const Cluster>> clusters_;
+  std::map<std::string, std::shared_ptr<const ModelShape>> models_;
+  std::map<std::string, std::shared_ptr<const Device>> devices_;
+  std::map<std::string, std::shared_ptr<const deepspeed::DeepSpeedConfig>> configs_;
+};
+
+}  // namespace lambcast

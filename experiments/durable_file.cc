@@ -1,0 +1,68 @@
+#include "experiments/durable_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "sim/base/error.h"
+
+namespace lambcast {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail(const fs::path& path) {
+  throw Error(Exit::failure,
+              fmt::format("{}: cannot be written: {}", path.string(), std::strerror(errno)));
+}
+
+void write_whole(int file, std::string_view text, const fs::path& path) {
+  while (!text.empty()) {
+    const ssize_t written = write(file, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail(path);
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+// Some file systems, and folders on some, cannot be synchronised: no error of the user's.
+void sync_to_disk(int file, const fs::path& path) {
+  if (fsync(file) != 0 && (errno == EIO || errno == ENOSPC || errno == EDQUOT)) fail(path);
+}
+
+}  // namespace
+
+void replace_file(const fs::path& path, std::string_view text) {
+  const fs::path part = path.string() + ".part";
+  {
+    AppendedFile file(part, 0);
+    file.append(text);
+    file.sync();
+  }
+  if (std::rename(part.c_str(), path.c_str()) != 0) fail(path);
+  const int folder = open((path.parent_path() / ".").c_str(), O_RDONLY | O_CLOEXEC);
+  if (folder < 0) return;
+  fsync(folder);  // the new name; where it fails the old text stands there after a power cut
+  close(folder);
+}
+
+AppendedFile::AppendedFile(const fs::path& path, std::uintmax_t size)
+    : path_(path), file_(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) {
+  if (file_ < 0) fail(path);
+  if (ftruncate(file_, static_cast<off_t>(size)) == 0) return;
+  const int error = errno;
+  close(file_);
+  errno = error;
+  fail(path);
+}
+
+AppendedFile::~AppendedFile() { close(file_); }
+
+void AppendedFile::append(std::string_view text) { write_whole(file_, text, path_); }
+
+void AppendedFile::sync() { sync_to_disk(file_, path_); }
+
+}  // namespace lambcast

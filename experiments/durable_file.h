@@ -1,0 +1,34 @@
+// Files that outlive a kill and a power cut: a sweep of hours must find its rows again.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace lambcast {
+
+// Through a second file that is renamed once it is on disk, so that a reader finds the old text or
+// the new one. Throws Error (failure) where that cannot be done.
+void replace_file(const std::filesystem::path& path, std::string_view text);
+
+// Writes behind what a file holds.
+class AppendedFile {
+ public:
+  // Keeps the first `size` bytes and drops what stands behind them.
+  AppendedFile(const std::filesystem::path& path, std::uintmax_t size);
+  ~AppendedFile();
+  AppendedFile(const AppendedFile&) = delete;
+  AppendedFile& operator=(const AppendedFile&) = delete;
+
+  // Throws Error (failure) naming the file; part of the text may be there then.
+  void append(std::string_view text);
+  // Returns once all of it is on disk.
+  void sync();
+
+ private:
+  std::filesystem::path path_;
+  int file_;
+};
+
+}  // namespace lambcast

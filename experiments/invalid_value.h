@@ -1,0 +1,37 @@
+// An error of one value, whatever the others are: no number, no word that exists, a file that
+// cannot be read. A sweep stops before it starts when an axis holds one; what only a combination of
+// values breaks is an Error as any other, and the reason in that point's row.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "sim/base/error.h"
+
+namespace lambcast {
+
+class InvalidValue : public Error {
+ public:
+  InvalidValue(std::string_view key, const std::string& message)
+      : Error(Exit::usage, message), key_(key) {}
+  // The key of the WhatIf that holds the value, or "cluster." or "model." for some key below. Such
+  // a key depends on the description that it changes, and on others that change it too.
+  const std::string& key() const { return key_; }
+
+ private:
+  std::string key_;
+};
+
+// Calls `read`, whose Errors are those of `key`'s value.
+template <typename Read>
+auto of_key(std::string_view key, Read read) {
+  try {
+    return read();
+  } catch (const InvalidValue&) {
+    throw;
+  } catch (const Error& error) {
+    throw InvalidValue(key, error.what());
+  }
+}
+
+}  // namespace lambcast

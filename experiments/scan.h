@@ -1,0 +1,25 @@
+// The values that a key of a sweep takes: listed, or scanned from one number to another.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sim/base/error.h"
+
+namespace lambcast {
+
+// A key and the values it takes.
+using Axis = std::pair<std::string, std::vector<std::string>>;
+
+// What `--scan KEY=low:high:step` and `--list KEY=a,b` say. Throw Error (usage) naming the flag.
+Axis parse_scan(std::string_view text);
+Axis parse_list(std::string_view text);
+
+// "8:256:x2" (geometric) or "0:100:25" (arithmetic); both ends included where they are met. A unit
+// behind the numbers is kept: "1Gbit/s:64Gbit/s:x2". Throws Error (usage) at `where` for what is
+// no scan, and for more than 100,000 values.
+std::vector<std::string> expand_scan(std::string_view text, const Where& where);
+
+}  // namespace lambcast
