@@ -61,6 +61,43 @@ void add_origin(Json& inputs, const std::string& what, const std::string& asked,
   inputs[what + "_hash"] = is_path(asked) ? file_hash(asked) : Json(hash_text(preset_text(asked)));
 }
 
+std::string_view name_of(parallel::Sharding sharding) {
+  constexpr std::string_view names[] = {"nothing", "optimizer states", "gradients", "weights"};
+  return names[static_cast<std::size_t>(sharding)];
+}
+
+Json layout_json(const Parallelism& how) {
+  const parallel::ParallelLayout& layout = how.layout;
+  return {{"tp", layout.tp},
+          {"cp", layout.cp},
+          {"dp", layout.dp},
+          {"pp", layout.pp},
+          {"interleave", layout.virtual_stages},
+          {"order", parallel::to_text(layout.order)},
+          {"pipeline_schedule", std::string(parallel::name_of(how.schedule))},
+          {"sequence_parallel", how.sequence_parallel},
+          {"framework", std::string(how.framework.name)},
+          {"sharded", std::string(name_of(how.sharding))},
+          {"shard_ranks", how.shard_ranks},
+          {"recompute", std::string(lambcast::name_of(how.repeated))},
+          {"format", std::string(lambcast::name_of(how.format))},
+          {"attention", std::string(lambcast::name_of(how.attention))}};
+}
+
+std::string layout_text(const Parallelism& how) {
+  const parallel::ParallelLayout& layout = how.layout;
+  std::string text = fmt::format("tensor {} x context {} x data {} x pipeline {}", layout.tp,
+                                 layout.cp, layout.dp, layout.pp);
+  if (layout.pp > 1)
+    text += fmt::format(
+        " ({}{})", parallel::name_of(how.schedule),
+        layout.virtual_stages > 1 ? fmt::format(", {} chunks", layout.virtual_stages) : "");
+  if (how.sharding != parallel::Sharding::none)
+    text += fmt::format(", {} shared by {}", name_of(how.sharding), how.shard_ranks);
+  text += fmt::format(", as {} does it", how.framework.name);
+  return text;
+}
+
 Json inputs_json(const Scenario& scenario) {
   const Training& training = scenario.training;
   const auto& optimizer = *training.config.optimizer;
@@ -68,37 +105,40 @@ Json inputs_json(const Scenario& scenario) {
   const auto freeze_step = freeze_step_of(training);
   const auto asked = scenario.asked.find("device");
   const std::string& device = asked == scenario.asked.end() ? cluster.device : asked->second;
-  Json inputs{{"model", training.model->name},
-              {"parameters", parameters(*training.model)},
-              {"optimized_parameters", optimized_parameters(*training.model)},
-              {"cluster", cluster.name},
-              {"device", training.device->name},
-              {"optimizer", std::string(deepspeed::name_of(optimizer.type))},
-              {"backend", std::string(deepspeed::name_of(optimizer.comm_backend_name.value))},
-              {"cuda_aware", optimizer.cuda_aware.value},
-              {"nodes", training.nodes()},
-              {"gpus", training.gpus},
-              {"gpus_per_node", training.gpus_per_node},
-              {"micro_batch", training.batch.micro},
-              {"grad_accum", training.batch.gas},
-              {"global_batch", training.batch.train},
-              {"seq_len", training.seq_len},
-              {"steps", training.steps},
-              {"freeze_step", freeze_step ? Json(*freeze_step) : Json(nullptr)},
-              {"fp16", training.config.fp16.enabled.value},
-              {"bf16", training.config.bf16_enabled.value},
-              {"gradient_bytes_per_element", gradient_bytes(training)},
-              {"gradient_clipping", training.config.gradient_clipping.value},
-              {"zero_stage", training.config.zero.stage.value},
-              {"nic_bandwidth_bytes_per_s", cluster.nic_bandwidth.value.value()},
-              {"network", training.network == NetworkModel::flow ? "flow" : "analytic"},
-              {"symmetry", training.expand ? "off" : "auto"},
-              {"overlap", std::string(overlap_of(training))},
-              {"kernels", std::string(kernels_of(training))}};
+  Json inputs{
+      {"model", training.model->name},
+      {"parameters", parameters(*training.model)},
+      {"optimized_parameters", optimized_parameters(*training.model)},
+      {"cluster", cluster.name},
+      {"device", training.device->name},
+      {"optimizer", std::string(deepspeed::name_of(optimizer.type))},
+      {"backend", std::string(deepspeed::name_of(optimizer.comm_backend_name.value))},
+      {"cuda_aware", optimizer.cuda_aware.value},
+      {"nodes", training.nodes()},
+      {"gpus", training.gpus},
+      {"gpus_per_node", training.gpus_per_node},
+      {"micro_batch", training.batch.micro},
+      {"grad_accum", training.batch.gas},
+      {"global_batch", training.batch.train},
+      {"seq_len", training.seq_len},
+      {"steps", training.steps},
+      {"freeze_step", freeze_step ? Json(*freeze_step) : Json(nullptr)},
+      {"fp16", training.config.fp16.enabled.value},
+      {"bf16", training.config.bf16_enabled.value},
+      {"gradient_bytes_per_element",
+       training.parallelism ? training.parallelism->gradient_bytes() : gradient_bytes(training)},
+      {"gradient_clipping", training.config.gradient_clipping.value},
+      {"zero_stage", training.config.zero.stage.value},
+      {"nic_bandwidth_bytes_per_s", cluster.nic_bandwidth.value.value()},
+      {"network", training.network == NetworkModel::flow ? "flow" : "analytic"},
+      {"symmetry", training.expand ? "off" : "auto"},
+      {"overlap", std::string(overlap_of(training))},
+      {"kernels", std::string(kernels_of(training))}};
   add_origin(inputs, "model", scenario.asked.at("model"),
              [](const std::string& name) { return std::string(model_preset_text(name)); });
   add_origin(inputs, "cluster", cluster.origin, cluster_text);
   add_origin(inputs, "device", device, device_text);
+  inputs["layout"] = training.parallelism ? layout_json(*training.parallelism) : Json(nullptr);
   inputs["overrides"] = Json::object();
   for (const auto& [key, value] : scenario.asked)
     if (key.find('.') != std::string::npos) inputs["overrides"][key] = value;
@@ -197,10 +237,13 @@ std::string forecast_table(const Scenario& scenario, const Forecast& forecast,
   const Training& training = scenario.training;
   const auto& optimizer = *training.config.optimizer;
   std::string out = fmt::format(
-      "{} with {} on {}: {} GPUs ({} node(s)), batch {} = {} x {} x {} GPUs", training.model->name,
+      "{} with {} on {}: {} GPUs ({} node(s)), batch {} = {} x {} x {}", training.model->name,
       deepspeed::name_of(optimizer.type), training.cluster->name, training.gpus, training.nodes(),
-      training.batch.train, training.batch.micro, training.batch.gas, training.gpus);
+      training.batch.train, training.batch.micro, training.batch.gas,
+      training.parallelism ? fmt::format("{} replicas", training.data_parallel())
+                           : fmt::format("{} GPUs", training.gpus));
   if (training.seq_len > 0) out += fmt::format(", sequence {}", training.seq_len);
+  if (training.parallelism) out += fmt::format("\n{}", layout_text(*training.parallelism));
   if (deepspeed::is_onebit(optimizer.type))
     out += fmt::format("\nbackend {}{}, {} compression kernels",
                        deepspeed::name_of(optimizer.comm_backend_name.value),
@@ -213,10 +256,11 @@ std::string forecast_table(const Scenario& scenario, const Forecast& forecast,
                      "optimizer", "samples/s");
   for (const StageForecast& stage : forecast.stages) {
     out += fmt::format(
-        "{:<12} {:>9} {:>12.2f} {:>11.2f} {:>11.2f} {:>11.2f} {:>11.2f} {:>11.2f} "
+        "{:<12} {:>9} {:>12.2f} {:>11.2f} {:>11.2f} {:>11.2f} {}{:>11.2f} {:>11.2f} "
         "{:>12.1f}\n",
         name_of(stage.kind), stage.steps, stage.step_time_us * 1e-3, stage.forward_us * 1e-3,
         stage.backward_us * 1e-3, stage.exposed_comm_us * 1e-3,
+        training.parallelism ? fmt::format("{:>11.2f} ", stage.bubble_us * 1e-3) : "",
         (stage.compress_us + stage.decompress_us) * 1e-3, stage.optimizer_us * 1e-3,
         stage.samples_per_s);
   }

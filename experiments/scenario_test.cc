@@ -224,15 +224,6 @@ TEST_CASE("scenario: GPUs and nodes agree, or are refused") {
       Equals("--gpus: paper-eth40-v100 needs 16 nodes for 64 GPUs (allowed: up to 8 nodes)"));
 }
 
-TEST_CASE("scenario: only data parallelism, and ZeRO up to stage 2") {
-  for (const char* key : {"tp", "pp", "ep"})
-    CHECK_THAT(refusal(with({{key, "2"}})),
-               Equals(fmt::format("--{}: only data parallelism is modelled (allowed: 1)", key)));
-  CHECK_THAT(refusal(with({{"zero_stage", "3"}, {"optimizer", "adam"}})),
-             Equals("--zero-stage: stage 3 (sharded weights) is not modelled (allowed: 0, 1, 2)"));
-  CHECK(refusal(with({{"zero_stage", "2"}, {"optimizer", "adam"}})).empty());
-}
-
 TEST_CASE("scenario: what DeepSpeed refuses is refused in its words") {
   CHECK_THAT(refusal(with({{"zero_stage", "1"}})),
              Contains("1bit-Lamb is not compatible with ZeRO"));

@@ -1,0 +1,109 @@
+#include "experiments/layout_choice.h"
+
+#include <catch2/catch.hpp>
+
+#include "experiments/scenario_case.h"
+#include "models/training/forecast.h"
+
+namespace lambcast {
+namespace {
+
+using Catch::Contains;
+using Catch::Equals;
+
+// 24 blocks and 16 heads on A100s.
+WhatIf layout(const WhatIf& changes = {}) {
+  WhatIf what_if = with(changes, without({"freeze_step"}));
+  what_if.insert_or_assign("cluster", "dgx-a100-80g");
+  if (!changes.contains("optimizer")) what_if.insert_or_assign("optimizer", "adamw");
+  return what_if;
+}
+
+TEST_CASE("layout choice: data parallelism of DeepSpeed's stages 0 to 2 is as before") {
+  for (const WhatIf& changes :
+       {WhatIf{}, {{"tp", "1"}, {"pp", "1"}, {"ep", "1"}}, {{"zero_stage", "2"}}})
+    CHECK_FALSE(resolved(layout(changes)).training.parallelism.has_value());
+}
+
+TEST_CASE("layout choice: dp and micro batches follow from the GPUs") {
+  const Training training =
+      resolved(layout({{"tp", "4"}, {"pp", "2"}, {"sequence_parallel", "true"}})).training;
+  REQUIRE(training.parallelism.has_value());
+  CHECK(training.parallelism->layout.dp == 8);
+  CHECK(training.batch.train == 65536);
+  CHECK(training.batch.gas == 65536 / 16 / 8);
+  CHECK(training.parallelism->sequence_parallel);
+}
+
+TEST_CASE(
+    "layout choice: ZeRO stage 3 shares weights among all that hold the same, or as many as "
+    "asked") {
+  const Training all = resolved(layout({{"zero_stage", "3"}})).training;
+  CHECK(all.parallelism->shard_ranks == 64);
+  CHECK(resolved(layout({{"zero_stage", "3"}, {"shard_ranks", "8"}}))
+            .training.parallelism->shard_ranks == 8);
+  CHECK_THAT(refusal(layout({{"zero_stage", "3"}, {"shard_ranks", "7"}})),
+             Contains("does not divide"));
+  CHECK_THAT(refusal(layout({{"pp", "2"}, {"shard_ranks", "8"}})),
+             Contains("--zero-stage 1, 2 or 3"));
+}
+
+TEST_CASE("layout choice: what cannot be is refused with its rule, in one line") {
+  const std::pair<WhatIf, const char*> cases[] = {
+      {{{"tp", "3"}}, "do not divide into copies"},
+      {{{"tp", "32"}}, "16 heads are not divisible by tp 32"},
+      {{{"pp", "5"}, {"gpus", "40"}}, "layers"},
+      {{{"pp", "2"}, {"zero_stage", "2"}}, "DeepSpeed runs no pipeline with ZeRO stage 2 or 3"},
+      {{{"tp", "2"}, {"optimizer", "onebit_adam"}, {"backend", "mpi"}}, "exchanges over all ranks"},
+      {{{"tp", "2"}, {"optimizer", "onebit_lamb"}, {"zero_stage", "1"}}, "does not run with ZeRO"},
+      {{{"ep", "2"}}, "expert parallelism is not modelled"},
+      {{{"pp", "2"}, {"pipeline_schedule", "2f2b"}}, "did you mean"},
+      {{{"tp", "2"}, {"model", "resnet50"}}, "no transformer blocks"},
+      {{{"tp", "2"}, {"model", "mixtral-8x7b"}}, "has experts"},
+      {{{"framework", "megatronn"}}, "did you mean 'megatron'"}};
+  for (const auto& [changes, words] : cases) {
+    const std::string sentence = refusal(layout(changes));
+    CHECK_THAT(sentence, Contains(words));
+    CHECK(sentence.find('\n') == std::string::npos);
+  }
+}
+
+TEST_CASE("layout choice: 1-bit LAMB on shards says that its ratios are of the shards") {
+  WhatIf what_if = layout({{"tp", "2"}, {"optimizer", "onebit_lamb"}, {"backend", "nccl"}});
+  what_if["freeze_step"] = "1000";
+  const Scenario scenario = resolved(what_if);
+  const auto is_it = [](const Finding& finding) { return finding.code == "lamb-per-shard"; };
+  CHECK(std::any_of(scenario.findings.begin(), scenario.findings.end(), is_it));
+  CollectiveCosts costs;
+  const Forecast result = forecast(scenario.training, costs);
+  REQUIRE(result.stages.size() == 2);
+  CHECK(result.stages[1].compress_us > 0);
+  CHECK(result.run.volume_reduction > 1);
+}
+
+// Narayanan et al. 2021, table 2: ZeRO-3 of 175B falls from 144 to 44 TFLOP/s per GPU between 384
+// and 1,536 GPUs at the same batch, since a micro batch gives less to compute per gathered weight.
+TEST_CASE("layout choice: sharded weights lose where micro batches get small") {
+  const auto tflops = [](const char* gpus, const char* micro) {
+    CollectiveCosts costs;
+    return forecast(resolved({{"model", "gpt3-175b"},
+                              {"cluster", "selene-a100"},
+                              {"gpus", gpus},
+                              {"optimizer", "adamw"},
+                              {"zero_stage", "3"},
+                              {"recompute", "full"},
+                              {"attention", "unfused"},
+                              {"global_batch", "1536"},
+                              {"micro_batch", micro},
+                              {"seq_len", "2048"},
+                              {"steps", "100"}})
+                        .training,
+                    costs)
+        .stages[0]
+        .tflops_per_gpu;
+  };
+  CHECK(tflops("384", "4") > 1.8 * tflops("1536", "1"));
+}
+
+}  // namespace
+}  // namespace lambcast
