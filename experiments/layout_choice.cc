@@ -19,6 +19,7 @@ const std::vector<std::string> truths{"false", "true"};
 constexpr const char* layout_keys[] = {"tp",
                                        "cp",
                                        "pp",
+                                       "ep",
                                        "interleave",
                                        "order",
                                        "sequence_parallel",
