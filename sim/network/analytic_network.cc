@@ -44,15 +44,16 @@ class AnalyticNetwork final : public Network {
 }  // namespace
 
 Duration analytic_time(const FlowSet& flows, const Topology& topology) {
-  std::vector<std::uint32_t> load(topology.links());
+  std::vector<std::uint32_t> load(topology.links().size());
+  const std::vector<LinkId>& links = *flows.links;
   for (const Flow& flow : flows.flows)
     for (std::uint32_t i = 0; i < flow.link_count; ++i)
-      load[flows.links[flow.first_link + i]] += flow.weight;
+      load[links[flow.first_link + i]] += flow.weight;
   Duration longest;
   for (const Flow& flow : flows.flows) {
     Bandwidth share = flow.cap;
     for (std::uint32_t i = 0; i < flow.link_count; ++i) {
-      const LinkId link = flows.links[flow.first_link + i];
+      const LinkId link = links[flow.first_link + i];
       const Bandwidth fair =
           topology.capacity(link) * (static_cast<double>(flow.weight) / load[link]);
       if (share.value() == 0 || fair < share) share = fair;

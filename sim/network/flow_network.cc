@@ -22,9 +22,9 @@ Duration time_for(double bytes, double rate) {
 
 FlowNetwork::FlowNetwork(const Topology& topology)
     : topology_(topology),
-      flows_on_(topology.links()),
-      room_(topology.links()),
-      unfrozen_(topology.links()) {}
+      flows_on_(topology.links().size()),
+      room_(topology.links().size()),
+      unfrozen_(topology.links().size()) {}
 
 void FlowNetwork::start(Ticket ticket, const FlowSet& flows, std::int64_t times, SimTime now) {
   move_clock(now);
@@ -33,7 +33,7 @@ void FlowNetwork::start(Ticket ticket, const FlowSet& flows, std::int64_t times,
       free_sets_.empty() ? static_cast<std::uint32_t>(sets_.size()) : free_sets_.back();
   for (const Flow& flow : flows.flows) {
     if (flow.bytes.value() == 0) continue;
-    const LinkId* links = flows.links.data() + flow.first_link;
+    const LinkId* links = flows.links->data() + flow.first_link;
     double rate = flow.cap.value();
     for (std::uint32_t i = 0; i < flow.link_count; ++i) {
       if (++flows_on_[links[i]] > 1) rates_stale_ = true;
