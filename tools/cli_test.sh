@@ -207,7 +207,7 @@ for sizes in "-b 0" "-b 8 -e 4" "-f 1" "-f nan" "-b 1X" "-b -1" "-e 2P" "-b inf"
   expect 2 '^lambcast: -[bef]' "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 $sizes
 done
 expect 0 '^ +1073741824 ' "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 -b 1G
-expect 2 '--gpus: 0 is out of range \(allowed: 1 to 65536\)' "$lambcast" collective --cluster paper-eth40-v100 --gpus 0
+expect 2 '--gpus: 0 is out of range \(allowed: 1 to 1048576\)' "$lambcast" collective --cluster paper-eth40-v100 --gpus 0
 expect 2 '--gpus-per-node: 5 is out of range \(allowed: 1 to 4\)' \
   "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --gpus-per-node 5
 expect 2 'all_reduc' "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --op all_reduc
@@ -223,6 +223,17 @@ expect 2 '--siblings: 9 is out of range \(allowed: 1 to 8\)' "${groups[@]}" --si
 expect 2 '--gpus-per-node: 2 is out of range \(allowed: 1 to 1\)' "${groups[@]}" --gpus-per-node 2
 expect 2 '--node-stride: 99999 is out of range' "${groups[@]}" --node-stride 99999
 expect 2 'groups of stride 3 do not fit a node of 8 GPUs' "${groups[@]}" --stride 3 --siblings 8
+printf '[[jobs]]\nop = "all_reduce"\nsize = "64 MiB"\ngpus = 4\nstride = 8\n' >jobs.toml
+printf '[[jobs]]\nname = "other"\nop = "all_gather"\nsize = "64 MiB"\ngpus = 4\nstride = 8\nfirst_gpu = 1\n' >>jobs.toml
+jobs=("$lambcast" collective --cluster hgx-h100-ndr --jobs jobs.toml)
+expect 0 '^# lambcast forecast of 2 jobs at once on hgx-h100-ndr$' "${jobs[@]}"
+expect 0 '^other,all_gather,4,67108864,ring,' "${jobs[@]}" --format csv
+expect 0 '"together_us"' "${jobs[@]}" --format json
+expect 2 '^lambcast: --gpus: or --jobs is required' "$lambcast" collective --cluster hgx-h100-ndr
+expect 2 'excludes' "${jobs[@]}" --gpus 8
+expect 2 'all_to_all over 2112 ranks that are not alike is too large to write out: up to 2048' \
+  "$lambcast" collective --op all_to_all --cluster hgx-h100-ndr --gpus 2112 --symmetry off
+expect 0 '^ +8 ' "$lambcast" collective --cluster hgx-h100-ndr --gpus 1048576 -b 8 -e 8
 expect 2 "unknown protocol 'LL256'" "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --protocol LL256
 expect 2 'nccl.LL128: NCCL has LL128 over NVLink and RDMA only' \
   "$lambcast" collective --cluster hgx-h100-ndr --gpus 16 --set cluster.nic.network=socket

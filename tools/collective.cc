@@ -7,11 +7,14 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "sim/base/csv.h"
 #include "sim/base/error.h"
+#include "sim/base/file.h"
 #include "sim/collectives/algorithms.h"
 #include "tools/commands.h"
 #include "tools/size.h"
 #include "topologies/collective_forecast.h"
+#include "topologies/collective_jobs.h"
 
 namespace lambcast {
 namespace {
@@ -25,11 +28,12 @@ struct Options {
   int gpus = 0;
   int gpus_per_node = 0;
   int stride = 1, node_stride = 1, siblings = 1;
+  std::string jobs;
   std::vector<std::string> set;
 };
 
 constexpr std::size_t max_sizes = 10'000;
-constexpr int max_nodes = 65536;
+constexpr int max_gpus = 1 << 20;
 
 struct Row {
   double size;
@@ -216,7 +220,7 @@ void check_range(const char* flag, int value, int most) {
 // The ranks as the flags lay them: as many on a node as its GPUs leave room for, unless said.
 ProcessGroup group_of(const Options& options, const Cluster& cluster) {
   const int most = cluster.gpus_per_node;
-  check_range("--gpus", options.gpus, max_nodes);
+  check_range("--gpus", options.gpus, max_gpus);
   check_range("--stride", options.stride, most);
   check_range("--siblings", options.siblings, most);
   ProcessGroup group{options.gpus, 1, options.stride, options.node_stride, options.siblings};
@@ -228,12 +232,57 @@ ProcessGroup group_of(const Options& options, const Cluster& cluster) {
     fail_input({"", 0, "--siblings"},
                fmt::format("{} groups of stride {} do not fit a node of {} GPUs", options.siblings,
                            options.stride, most));
-  check_range("--node-stride", options.node_stride, max_nodes / group.nodes());
+  check_range("--node-stride", options.node_stride, max_gpus / group.nodes());
   return group;
+}
+
+void print_jobs(const Options& options, const Cluster& cluster,
+                const std::vector<CollectiveJob>& jobs) {
+  const std::vector<JobForecast> forecasts =
+      forecast_jobs(cluster, jobs, options.backend == "mpi", options.symmetry == "off");
+  Json json{{"schema_version", 1}, {"cluster", cluster.name}, {"jobs", Json::array()}};
+  if (options.format == "csv")
+    fmt::print("job,op,gpus,size_bytes,algorithm,protocol,alone_us,together_us\n");
+  if (options.format == "nccl-tests")
+    fmt::print(
+        "# lambcast forecast of {} jobs at once on {}\n#{:>13} {:>14} {:>6} {:>13} {:>24} "
+        "{:>11} {:>13} {:>9}\n",
+        jobs.size(), cluster.name, "job", "op", "gpus", "size (B)", "runs", "alone (us)",
+        "together (us)", "slowdown");
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const CollectiveJob& job = jobs[i];
+    const JobForecast& forecast = forecasts[i];
+    const double alone = forecast.alone.us(), together = forecast.together.us();
+    if (options.format == "json") {
+      json["jobs"].push_back({{"job", job.name},
+                              {"op", name_of(job.op)},
+                              {"gpus", job.group.ranks},
+                              {"size_bytes", static_cast<std::uint64_t>(job.size.value())},
+                              {"algorithm", forecast.algorithm},
+                              {"protocol", forecast.protocol},
+                              {"alone_us", alone},
+                              {"together_us", together}});
+    } else if (options.format == "csv") {
+      fmt::print("{},{},{},{},{},{},{},{}\n", csv::field(job.name), name_of(job.op),
+                 job.group.ranks, job.size.value(), forecast.algorithm, forecast.protocol, alone,
+                 together);
+    } else {
+      fmt::print(" {:>13} {:>14} {:>6} {:>13.0f} {:>24} {:>11.2f} {:>13.2f} {:>9.2f}\n", job.name,
+                 name_of(job.op), job.group.ranks, job.size.value(),
+                 forecast.algorithm + "/" + forecast.protocol, alone, together,
+                 alone == 0 ? 1 : together / alone);
+    }
+  }
+  if (options.format == "json") fmt::print("{}\n", json.dump(2));
 }
 
 int collective_command(const Options& options) {
   const Cluster cluster = load_cluster(options.cluster, parse_settings(options.set));
+  if (!options.jobs.empty()) {
+    const Table table = Table::parse(read_file(options.jobs), options.jobs);
+    print_jobs(options, cluster, decode_jobs(table, cluster));
+    return 0;
+  }
   const ProcessGroup group = group_of(options, cluster);
   const std::vector<Row> rows = forecast_rows(options, cluster, group);
   const double factor = busbw_factor(options.op, options.gpus);
@@ -264,7 +313,7 @@ Command add_collective(CLI::App& app) {
   offered.emplace_back(compressed);
   command->add_option("--op", options->op, "the operation")->check(CLI::IsMember(offered));
   command->add_option("--cluster", options->cluster, "cluster preset or TOML file")->required();
-  command->add_option("--gpus", options->gpus, "number of ranks")->required();
+  const CLI::Option* gpus = command->add_option("--gpus", options->gpus, "number of ranks");
   command->add_option("--gpus-per-node", options->gpus_per_node, "GPUs used of each node");
   command->add_option("--stride", options->stride, "slots from one rank to the next on a node");
   command->add_option("--node-stride", options->node_stride, "nodes from one to the next");
@@ -281,6 +330,10 @@ Command add_collective(CLI::App& app) {
       ->check(CLI::IsMember({"analytic", "flow"}));
   command->add_option("--symmetry", options->symmetry, "auto, or off: every rank on its own")
       ->check(CLI::IsMember({"auto", "off"}));
+  command
+      ->add_option("--jobs", options->jobs,
+                   "TOML file of collectives that run at the same time, by the flow model")
+      ->excludes("--gpus");
   command->add_option("--set", options->set, "change a key of the cluster: cluster.KEY=VALUE")
       ->allow_extra_args(false);
   command->add_option("--format", options->format, "nccl-tests, json or csv")
@@ -289,7 +342,11 @@ Command add_collective(CLI::App& app) {
   lambcast collective --cluster paper-eth40-v100 --gpus 64 -b 1M -e 1G -f 4
   lambcast collective --cluster hgx-h100-ndr --gpus 16 --stride 8 --siblings 8
   lambcast collective --op all_to_all --cluster hgx-h100-ndr --gpus 32 --network flow --format json)");
-  return [options] { return collective_command(*options); };
+  return [options, gpus] {
+    if (gpus->count() == 0 && options->jobs.empty())
+      fail_input({"", 0, "--gpus"}, "or --jobs is required");
+    return collective_command(*options);
+  };
 }
 
 }  // namespace lambcast

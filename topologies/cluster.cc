@@ -356,7 +356,7 @@ Machines machines_of(const Cluster& cluster, const LibrarySpec& library,
            cluster.gpu_nic.value, nic, cluster.host_link.value},
           group.node_span(),
           make_fabric(cluster.fabric),
-          blocks_nothing(cluster.fabric)};
+          nodes_alike(cluster.fabric, group.node_span())};
 }
 
 }  // namespace lambcast

@@ -19,22 +19,23 @@ VertexId add_switch(Machine& machine, int index) {
 }
 
 void attach(Machine& machine, std::size_t nic, VertexId to, Bandwidth rate) {
-  machine.port[nic] = static_cast<std::uint32_t>(out_degree(to, machine.topology.graph()));
+  machine.port[nic] = machine.topology.out_degree(to);
   machine.topology.add_duplex(machine.nic[nic], to, rate, LinkKind::network);
 }
 
 // Joins leaves through spines, one uplink to each; the uplinks of a leaf together carry what its
 // `ports` downlinks carry, divided by the oversubscription. No uplink is slower than a port unless
-// all that is left is one: what a single flow gets is the NIC's rate.
+// all that is left is one: what a single flow gets is the NIC's rate. Folded, what would go to
+// another leaf turns back at the spine that it would take.
 void add_spines(Machine& machine, const std::vector<VertexId>& leaves, int ports, Bandwidth rate,
                 double oversubscription) {
-  if (leaves.size() < 2) return;
   const int spines = std::max(1, static_cast<int>(ports / oversubscription));
   const Bandwidth uplink = rate * (ports / oversubscription / spines);
   for (int i = 0; i < spines; ++i) {
     const VertexId spine = add_switch(machine, static_cast<int>(leaves.size()) + i);
     for (const VertexId leaf : leaves)
       machine.topology.add_duplex(leaf, spine, uplink, LinkKind::network);
+    machine.turns.push_back(spine);
   }
 }
 
@@ -47,22 +48,26 @@ void fat_tree(Machine& machine, const NodeSpec& node, const FabricSpec& spec) {
     if (nic % per_leaf == 0) leaves.push_back(add_switch(machine, static_cast<int>(leaves.size())));
     attach(machine, nic, leaves.back(), rate);
   }
-  add_spines(machine, leaves, static_cast<int>(per_leaf), rate, spec.oversubscription.value);
+  if (machine.nodes <= spec.nodes_per_leaf)
+    machine.turns = leaves;
+  else
+    add_spines(machine, leaves, static_cast<int>(per_leaf), rate, spec.oversubscription.value);
 }
 
 void rail_optimised(Machine& machine, const NodeSpec& node, const FabricSpec& spec) {
   const Bandwidth rate = nic_rate(machine, node);
   const int rails = machine.nics_per_node;
   std::vector<VertexId> leaves;
-  for (int first = 0; first < machine.nodes; first += spec.nodes_per_leaf) {
-    const int last = std::min(machine.nodes, first + spec.nodes_per_leaf);
+  for (int first = 0; first < machine.written; first += spec.nodes_per_leaf) {
+    const int last = std::min(machine.written, first + spec.nodes_per_leaf);
     for (int rail = 0; rail < rails; ++rail) {
       leaves.push_back(add_switch(machine, static_cast<int>(leaves.size())));
       for (int i = first; i < last; ++i)
         attach(machine, static_cast<std::size_t>(i * rails + rail), leaves.back(), rate);
     }
   }
-  add_spines(machine, leaves, spec.nodes_per_leaf, rate, spec.oversubscription.value);
+  if (rails > 1 || machine.nodes > spec.nodes_per_leaf)
+    add_spines(machine, leaves, spec.nodes_per_leaf, rate, spec.oversubscription.value);
 }
 
 void torus(Machine& machine, const NodeSpec& node, const FabricSpec& spec) {
@@ -134,6 +139,21 @@ Fabric make_fabric(const FabricSpec& spec) {
   return single_switch;
 }
 
-bool blocks_nothing(const FabricSpec& spec) { return spec.kind == FabricKind::single_switch; }
+int nodes_alike(const FabricSpec& spec, int nodes) {
+  switch (spec.kind) {
+    case FabricKind::single_switch:
+      return 1;
+    case FabricKind::fat_tree:
+      if (nodes <= spec.nodes_per_leaf) return 1;
+      [[fallthrough]];
+    case FabricKind::rail_optimised:
+      return nodes > spec.nodes_per_leaf && nodes % spec.nodes_per_leaf == 0 ? spec.nodes_per_leaf
+                                                                             : 0;
+    case FabricKind::torus:
+    case FabricKind::dragonfly:
+      break;  // cables are in another order at every router, and so are routes of equal length
+  }
+  return 0;
+}
 
 }  // namespace lambcast

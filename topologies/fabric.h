@@ -22,8 +22,8 @@ namespace lambcast {
 
 Fabric make_fabric(const FabricSpec& spec);
 
-// Whether every node sees the same fabric and is never blocked by it, so that machines may be
-// folded.
-bool blocks_nothing(const FabricSpec& spec);
+// The nodes that stand for all of `nodes` in a folded machine (sim/network/machine.h): one where
+// all hang on one switch, those of a leaf where all leaves are full; zero where none do.
+int nodes_alike(const FabricSpec& spec, int nodes);
 
 }  // namespace lambcast

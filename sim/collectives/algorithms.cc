@@ -20,6 +20,7 @@ struct Algorithm {
   void (*build)(Schedule&, Bytes, const Placement&);
   bool (*fits)(const ProcessGroup&);       // beyond the operation
   bool (*symmetric)(const ProcessGroup&);  // node 0 stands for every node
+  bool nodes_play_alike = true;            // or the busiest does
 };
 
 constexpr auto any_group = [](const ProcessGroup&) { return true; };
@@ -35,12 +36,14 @@ constexpr std::array<Algorithm, 13> table{{
      {true, false, false, false, false, false},
      builders::tree,
      [](const ProcessGroup& group) { return group.nodes() > 1; },
-     any_group},
+     any_group,
+     false},
     {"nvls",
      {true, false, false, false, false, false},
      builders::in_switch,
      [](const ProcessGroup& group) { return group.uniform() && group.per_node > 1; },
-     any_group},
+     any_group,
+     false},
     {"hierarchical",
      {true, false, false, false, false, false},
      builders::hierarchical,
@@ -110,8 +113,11 @@ bool supports(std::string_view algorithm, Op op, const ProcessGroup& group) {
   return supports(find(algorithm), op, group);
 }
 
-bool foldable(std::string_view algorithm, Op, const ProcessGroup& group) {
-  return group.uniform() && find(algorithm).symmetric(group);
+bool foldable(std::string_view algorithm, const ProcessGroup& group, int nodes_alike) {
+  if (nodes_alike == 0 || !group.uniform() || !find(algorithm).symmetric(group)) return false;
+  if (nodes_alike == 1) return true;
+  return nodes_alike % group.node_stride == 0 && group.node_span() % nodes_alike == 0 &&
+         find(algorithm).nodes_play_alike;
 }
 
 Schedule make_schedule(std::string_view name, Op op, Bytes size, const Placement& placement) {

@@ -45,8 +45,10 @@ const std::vector<std::string>& algorithm_names();
 // Whether the algorithm implements the operation at this number of ranks.
 bool supports(std::string_view algorithm, Op op, const ProcessGroup& group);
 
-// Whether node 0's sends stand for every node's, so that a folded machine may be used.
-bool foldable(std::string_view algorithm, Op op, const ProcessGroup& group);
+// Whether the sends of a part of the machine, of `nodes_alike` nodes, stand for those of every
+// other part, so that a folded machine may be used. Trees have a place for every node: one node,
+// the busiest, stands for all where nothing but its own NICs can hold it up.
+bool foldable(std::string_view algorithm, const ProcessGroup& group, int nodes_alike);
 
 // Throws Error (usage) when not supported. One rank gives a schedule without rounds.
 Schedule make_schedule(std::string_view algorithm, Op op, Bytes size, const Placement& placement);

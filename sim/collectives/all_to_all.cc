@@ -25,22 +25,17 @@ void shift_round(Schedule& schedule, int offset, Bytes bytes, std::int64_t times
       {add_sends(schedule, std::move(sends)), times, crosses ? 0 : 1, crosses ? 1 : 0});
 }
 
-// All sends of the exchange at once. Folded, the sends of one rank to the same place in other nodes
-// are alike and merged.
+// All sends of the exchange at once. Folded, the sends of one rank to the same place in other parts
+// of the machine are one.
 std::vector<Send> everything(Bytes block, const Placement& placement) {
   std::vector<Send> sends;
-  const int local = placement.per_node;
-  for (int rank = 0; rank < placement.senders(); ++rank) {
-    if (!placement.folded) {
-      for (int peer = 0; peer < placement.ranks; ++peer)
-        if (peer != rank) sends.push_back({rank, peer, block});
-      continue;
-    }
-    const int others = placement.nodes() - 1;
-    for (int i = 0; i < local; ++i) {
+  const int part = placement.senders();
+  const int others = placement.ranks / part - 1;
+  for (int rank = 0; rank < part; ++rank) {
+    for (int i = 0; i < part; ++i) {
       if (i != rank) sends.push_back({rank, i, block});
       if (others > 0)
-        sends.push_back({rank, local + i, block * others, -1, static_cast<std::uint32_t>(others)});
+        sends.push_back({rank, part + i, block * others, -1, static_cast<std::uint32_t>(others)});
     }
   }
   return sends;
@@ -58,17 +53,21 @@ void post_everything(Schedule& schedule, Bytes size, std::int64_t messages,
 
 void pairwise(Schedule& schedule, Bytes size, const Placement& placement) {
   const int n = placement.ranks;
-  const int local = placement.per_node;
   const Bytes block = size / n;
-  for (int offset = 1; offset < n; ++offset) {
-    // Folded, all offsets that take every rank to another node load the machine alike.
-    if (placement.folded && offset >= local && offset <= n - local) {
-      shift_round(schedule, local, block, n - 2 * local + 1, placement);
-      offset = n - local;
-      continue;
-    }
-    shift_round(schedule, offset, block, 1, placement);
+  if (!placement.folded) {
+    for (int offset = 1; offset < n; ++offset) shift_round(schedule, offset, block, 1, placement);
+    return;
   }
+  // Offsets that take every rank to another part of the machine load it alike where they lead to
+  // the same places there, and under one switch all do.
+  const int part = placement.senders();
+  const int far = n - 2 * part;  // the last of them, counted from the first
+  for (int offset = 1; offset < part; ++offset) shift_round(schedule, offset, block, 1, placement);
+  const int kinds = placement.written == 1 ? 1 : part;
+  for (int kind = 0; kind < kinds && kind <= far; ++kind)
+    shift_round(schedule, part + kind, block, (far - kind) / kinds + 1, placement);
+  for (int offset = std::max(part, n - part + 1); offset < n; ++offset)
+    shift_round(schedule, offset, block, 1, placement);
 }
 
 void linear(Schedule& schedule, Bytes size, const Placement& placement) {

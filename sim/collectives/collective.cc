@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/base/check.h"
 #include "sim/base/error.h"
@@ -12,19 +13,26 @@
 namespace lambcast {
 namespace {
 
-// Written out, an all-to-all has a send for every pair of ranks.
-constexpr int max_unfolded_ranks = 2048;
+// What is not folded is written out rank by rank; an all-to-all has a send for every pair.
+constexpr int max_unfolded_ranks = 65536, max_unfolded_all_to_all = 2048;
 
 void check_size(const CollectiveRequest& request) {
-  if (request.op != Op::all_to_all || request.group.ranks <= max_unfolded_ranks) return;
-  throw Error(
-      Exit::usage,
-      fmt::format("an all_to_all over {} ranks that are not alike is too large to write "
-                  "out: up to {} ranks, or whole nodes on a single switch with symmetry auto",
-                  request.group.ranks, max_unfolded_ranks));
+  const int most =
+      request.op == Op::all_to_all ? max_unfolded_all_to_all : max_unfolded_ranks;
+  if (request.group.ranks <= most) return;
+  throw Error(Exit::usage,
+              fmt::format("an {} over {} ranks that are not alike is too large to write out: up to "
+                          "{} ranks, or whole nodes on full leaves or a single switch with "
+                          "symmetry auto",
+                          name_of(request.op), request.group.ranks, most));
 }
 
 bool reduces_in_switch(const Protocol& protocol) { return protocol.in_switch.has_value(); }
+
+Machines::Wired wired(std::shared_ptr<const Machine> machine) {
+  auto router = std::make_unique<Router>(machine->topology);
+  return {std::move(machine), std::move(router)};
+}
 
 void check_protocol(const CollectiveRequest& request, const Transport& transport) {
   if (request.protocol.empty()) return;
@@ -37,14 +45,18 @@ void check_protocol(const CollectiveRequest& request, const Transport& transport
 
 }  // namespace
 
-const std::shared_ptr<const Machine>& Machines::folded() {
-  if (folded_if_built == nullptr) folded_if_built = build_machine(node, nodes, true, fabric);
-  return folded_if_built;
+Machines::Machines(const NodeSpec& node, int nodes, Fabric fabric, int nodes_alike)
+    : node_(node), nodes_(nodes), fabric_(std::move(fabric)), nodes_alike_(nodes_alike) {}
+
+Machines::Wired& Machines::folded() {
+  if (folded_.machine == nullptr)
+    folded_ = wired(build_folded_machine(node_, nodes_, nodes_alike_, fabric_));
+  return folded_;
 }
 
-const std::shared_ptr<const Machine>& Machines::full() {
-  if (full_if_built == nullptr) full_if_built = build_machine(node, nodes, false, fabric);
-  return full_if_built;
+Machines::Wired& Machines::full() {
+  if (full_.machine == nullptr) full_ = wired(build_machine(node_, nodes_, fabric_));
+  return full_;
 }
 
 Collective plan_collective(const CollectiveRequest& request, Machines& machines,
@@ -57,20 +69,23 @@ Collective plan_collective(const CollectiveRequest& request, Machines& machines,
                        std::any_of(transport.protocols.begin(), transport.protocols.end(),
                                    reduces_in_switch))
           : std::vector<std::string>{request.algorithm};
+  const Place place = request.beside.value_or(Place());
   std::optional<Collective> best;
   for (const std::string& algorithm : algorithms) {
-    const bool folded =
-        !request.expand && machines.fold && foldable(algorithm, request.op, request.group);
+    const bool folded = !request.expand && !request.beside &&
+                        foldable(algorithm, request.group, machines.nodes_alike());
     if (!folded) check_size(request);
-    const auto& machine = folded ? machines.folded() : machines.full();
+    const auto& [machine, router] = folded ? machines.folded() : machines.full();
     const Schedule schedule =
-        make_schedule(algorithm, request.op, request.size, placed(request.group, *machine));
+        make_schedule(algorithm, request.op, request.size, placed(request.group, *machine, place));
+    const Routes routes =
+        find_routes(schedule, request.group, *machine, transport.endpoint, *router, place);
     for (const Protocol& protocol : transport.protocols) {
       if (!request.protocol.empty() && protocol.name != request.protocol) continue;
       if (request.size > protocol.largest && request.protocol.empty()) continue;
       if (schedule.latencies == Latencies::in_switch && !reduces_in_switch(protocol)) continue;
       auto program = std::make_shared<const CommProgram>(
-          lower(schedule, request.group, *machine, transport, protocol, request.expand));
+          lower(schedule, routes, request.group, *machine, transport, protocol, request.expand, place));
       const Duration time = analytic_time(*program, machine->topology);
       if (!best || time < best->time)
         best = {request.op, request.size,     algorithm,          protocol.name,

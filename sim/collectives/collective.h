@@ -8,20 +8,33 @@
 
 #include "sim/collectives/choice.h"
 #include "sim/collectives/lower.h"
+#include "sim/network/router.h"
 
 namespace lambcast {
 
 // The same cluster written two ways (see machine.h), each built when first needed; the full form
-// grows with the nodes. Not to be shared between threads.
-struct Machines {
-  NodeSpec node;
-  int nodes = 1;
-  Fabric fabric = single_switch;
-  bool fold = false;  // where nodes are alike and the fabric blocks nothing
-  std::shared_ptr<const Machine> folded_if_built{}, full_if_built{};
+// grows with the nodes. Not to be shared between threads, but for the machines themselves.
+class Machines {
+ public:
+  struct Wired {
+    std::shared_ptr<const Machine> machine;
+    std::unique_ptr<Router> router;
+  };
 
-  const std::shared_ptr<const Machine>& folded();
-  const std::shared_ptr<const Machine>& full();
+  Machines() = default;
+  // `nodes_alike` stand for all; zero: none do, and there is no folded form.
+  Machines(const NodeSpec& node, int nodes, Fabric fabric, int nodes_alike);
+
+  int nodes_alike() const { return nodes_alike_; }
+  Wired& folded();
+  Wired& full();
+
+ private:
+  NodeSpec node_;
+  int nodes_ = 1;
+  Fabric fabric_;
+  int nodes_alike_ = 0;
+  Wired folded_, full_;
 };
 
 struct CollectiveRequest {
@@ -32,6 +45,8 @@ struct CollectiveRequest {
   std::string algorithm;  // empty: as the library chooses
   std::string protocol;   // empty: the cheapest
   bool expand = false;    // --symmetry off: every rank and every round on its own
+  // Where it lies, when others are to run beside it: on the full machine then.
+  std::optional<Place> beside{};
 };
 
 struct Collective {

@@ -22,7 +22,7 @@ NodeSpec node_of(int gpus, int nics, double gpu_link, double nic) {
 }
 
 Machines machines(const NodeSpec& node, int nodes, bool fold) {
-  return {node, nodes, single_switch, fold};
+  return {node, nodes, single_switch, fold ? 1 : 0};
 }
 
 Collective plan(std::string algorithm, Op op, double size, int ranks, const NodeSpec& node,
@@ -78,7 +78,7 @@ TEST_CASE("collectives: bytes on the wires are conserved") {
   const double S = 672468612;  // BERT-Large gradients in fp16
   for (const bool folded : {false, true}) {
     for (const int gpus : {1, 4}) {
-      const Placement placement{{16, gpus}, 1, 1, folded};
+      const Placement placement{{16, gpus}, 1, 1, folded, folded ? 1 : 16 / gpus};
       const auto sent = [&](const char* algorithm, Op op) {
         return make_schedule(algorithm, op, Bytes(S), placement).traffic;
       };

@@ -8,41 +8,26 @@
 namespace lambcast {
 namespace {
 
-// One send as it is written, over the links of one of the groups.
 class Lowering {
  public:
-  Lowering(const Placement& group, const Place& place, const Machine& machine,
-           const Transport& transport, const Protocol& protocol, Latencies latencies)
+  Lowering(const Placement& group, const Machine& machine, const Transport& transport,
+           const Protocol& protocol, Latencies latencies)
       : group_(group),
-        place_(place),
         machine_(machine),
         transport_(transport),
         protocol_(protocol),
-        latencies_(latencies),
-        lanes_(builders::rails(group)) {
-    LAMBCAST_CHECK(place.slot + group.slot_of(group.per_node - 1, group.siblings - 1) <
-                           machine.gpus_per_node &&
-                       place.node + group.node_span() <= machine.nodes,
-                   "{} groups of {} ranks do not fit {} nodes of {} GPUs", group.siblings,
-                   group.ranks, machine.nodes, machine.gpus_per_node);
-    for (int sibling = 0; sibling < group.siblings; ++sibling)
-      nics_.push_back(nics_of(group, machine, place, sibling));
-  }
+        latencies_(latencies) {}
 
-  // Of all siblings, each in its turn.
-  FlowSet flows(const std::vector<Send>& sends) const {
+  FlowSet flows(const std::vector<Send>& sends, const RoutedSends& routes) const {
     const std::vector<Bytes> leaving = leaving_each_node(sends);
-    FlowSet set;
-    set.flows.reserve(sends.size() * static_cast<std::size_t>(group_.siblings));
-    for (int sibling = 0; sibling < group_.siblings; ++sibling) {
-      for (const Send& send : sends) {
-        const auto first = static_cast<std::uint32_t>(set.links.size());
-        append_route(send, sibling, set.links);
-        set.flows.push_back({first, static_cast<std::uint32_t>(set.links.size()) - first,
-                             send.bytes / efficiency(send), cap(send, leaving), send.weight});
-      }
+    std::vector<Flow> flows;
+    flows.reserve(routes.first.size());
+    for (std::size_t i = 0; i + 1 < routes.first.size(); ++i) {
+      const Send& send = sends[i % sends.size()];
+      flows.push_back({routes.first[i], routes.first[i + 1] - routes.first[i],
+                       send.bytes / efficiency(send), cap(send, leaving), send.weight});
     }
-    return set;
+    return {routes.links, std::move(flows)};
   }
 
   // The longest that a send of each kind takes with its links to itself.
@@ -55,7 +40,7 @@ class Lowering {
       const Flow& flow = set.flows[i];
       Bandwidth rate = crosses(sends[i]) ? sole_cap() : Bandwidth();
       for (std::uint32_t j = 0; j < flow.link_count; ++j) {
-        const Bandwidth link = machine_.topology.capacity(set.links[flow.first_link + j]);
+        const Bandwidth link = machine_.topology.capacity((*set.links)[flow.first_link + j]);
         if (rate.value() == 0 || link < rate) rate = link;
       }
       Duration& longest = crosses(sends[i]) ? times.network : times.local;
@@ -99,69 +84,16 @@ class Lowering {
   Bandwidth sole_cap() const {
     const Bandwidth own = transport_.flow_cap * transport_.connections;
     const Bandwidth of_node =
-        protocol_.node_cap / (protocol_.efficiency * lanes_ * group_.siblings);
+        protocol_.node_cap / (protocol_.efficiency * builders::rails(group_) * group_.siblings);
     if (own.value() == 0 || of_node.value() == 0) return std::max(own, of_node);
     return std::min(own, of_node);
   }
 
-  void append_route(const Send& send, int sibling, std::vector<LinkId>& links) const {
-    const Topology& topology = machine_.topology;
-    const auto salt = static_cast<std::uint32_t>(send.to);
-    const VertexId from = endpoint(send.from, sibling), to = endpoint(send.to, sibling);
-    if (!crosses(send)) {
-      topology.append_route(from, to, salt, links);
-      return;
-    }
-    const std::size_t to_nic = nic(send.to, sibling, send.rail);
-    const VertexId out = machine_.nic[nic(send.from, sibling, send.rail)];
-    const VertexId in = machine_.nic[to_nic];
-    topology.append_route(from, out, salt, links);
-    if (machine_.folded) {
-      // Out to the fabric and back in: the node's own NIC plays the peer's.
-      append_loop(out, in, links);
-    } else {
-      topology.append_route(out, in, machine_.port[to_nic], links);
-    }
-    topology.append_route(in, to, salt, links);
-  }
-
-  void append_loop(VertexId out, VertexId in, std::vector<LinkId>& links) const {
-    const VertexId fabric = machine_.fabric;
-    machine_.topology.append_route(out, fabric, 0, links);
-    machine_.topology.append_route(fabric, in, 0, links);
-  }
-
-  std::size_t node_index(int rank) const {
-    if (machine_.folded) return 0;
-    return static_cast<std::size_t>(place_.node + group_.node_of(rank) * group_.node_stride);
-  }
-
-  VertexId endpoint(int rank, int sibling) const {
-    const auto slot = static_cast<std::size_t>(place_.slot + group_.slot_of(rank, sibling));
-    const std::size_t at =
-        node_index(rank) * static_cast<std::size_t>(machine_.gpus_per_node) + slot;
-    return transport_.endpoint == Endpoint::gpu ? machine_.gpu[at] : machine_.host[at];
-  }
-
-  // A rail names its NIC among those that the group reaches; without one a rank uses the NIC next
-  // to it.
-  std::size_t nic(int rank, int sibling, int rail) const {
-    const std::vector<int>& reached = nics_[static_cast<std::size_t>(sibling)];
-    const int index = rail >= 0
-                          ? reached[static_cast<std::size_t>(rail) % reached.size()]
-                          : nic_next_to(machine_, place_.slot + group_.slot_of(rank, sibling));
-    return node_index(rank) * static_cast<std::size_t>(machine_.nics_per_node) +
-           static_cast<std::size_t>(index);
-  }
-
   const Placement& group_;
-  const Place& place_;
   const Machine& machine_;
   const Transport& transport_;
   const Protocol& protocol_;
   Latencies latencies_;
-  int lanes_;
-  std::vector<std::vector<int>> nics_;  // of a node, that each sibling reaches
 };
 
 const HopLatency& hop_of(const Protocol& protocol, Latencies latencies, int nodes) {
@@ -193,21 +125,22 @@ Duration late_turn(Bytes message, const Transport& transport, int nodes, Duratio
 
 }  // namespace
 
-CommProgram lower(const Schedule& schedule, const ProcessGroup& group, const Machine& machine,
-                  const Transport& transport, const Protocol& protocol, bool expand,
-                  const Place& place) {
+CommProgram lower(const Schedule& schedule, const Routes& routes, const ProcessGroup& group,
+                  const Machine& machine, const Transport& transport, const Protocol& protocol,
+                  bool expand, const Place& place) {
   CommProgram program;
   program.expand = expand;
   if (schedule.rounds.empty()) return program;
   LAMBCAST_CHECK(schedule.latencies != Latencies::in_switch || protocol.in_switch,
                  "{} does not reduce in the switch", protocol.name);
   const Placement placement = placed(group, machine, place);
-  const Lowering lowering(placement, place, machine, transport, protocol, schedule.latencies);
+  const Lowering lowering(placement, machine, transport, protocol, schedule.latencies);
   const HopLatency& hop = hop_of(protocol, schedule.latencies, group.nodes());
   program.fixed = hop.base;
   std::vector<std::shared_ptr<const FlowSet>> sets;
-  for (const auto& sends : schedule.send_sets)
-    sets.push_back(std::make_shared<const FlowSet>(lowering.flows(sends)));
+  for (std::size_t i = 0; i < routes.size(); ++i)
+    sets.push_back(
+        std::make_shared<const FlowSet>(lowering.flows(schedule.send_sets[i], routes[i])));
   for (const Round& round : schedule.rounds) {
     Duration latency = hop.local * round.local_hops + hop.network * round.network_hops +
                        transport.message_overhead * round.messages;

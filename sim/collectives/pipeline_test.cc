@@ -37,7 +37,7 @@ Collective plan(const Setting& s, const char* algorithm, Op op, double size, boo
                 bool expand = false) {
   const NodeSpec node{s.gpus,          s.nics,           Bandwidth(s.link), false,
                       Bandwidth(1e13), Bandwidth(s.nic), Bandwidth(1e10)};
-  Machines machines{node, s.nodes, single_switch, fold};
+  Machines machines(node, s.nodes, single_switch, fold ? 1 : 0);
   return plan_collective(
       {op, Bytes(size), {s.gpus * s.nodes, s.gpus}, Library::nccl, algorithm, "", expand}, machines,
       s.transport);

@@ -17,7 +17,8 @@ Placement placed(const ProcessGroup& group, const Machine& machine, const Place&
   }
   const auto nics = static_cast<int>(nics_of(group, machine, place, 0).size());
   return {group, nics, static_cast<double>(reached_by_each) / static_cast<double>(reached.size()),
-          machine.folded};
+          machine.folded,
+          machine.folded ? std::max(1, machine.written / group.node_stride) : group.nodes()};
 }
 
 int nic_next_to(const Machine& machine, int slot) {

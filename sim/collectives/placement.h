@@ -23,11 +23,13 @@ struct Place {
 struct Placement : ProcessGroup {
   int nics = 1;               // that the members on one node reach
   double groups_per_nic = 1;  // siblings that meet there
-  // Only the sends of node 0 are written down; they stand for every node's (see machine.h).
+  // Only the sends of its first `written` nodes are written down; they stand for those of all (see
+  // machine.h). All nodes where not folded.
   bool folded = false;
+  int written = 1;
 
   // The ranks whose sends are written down.
-  int senders() const { return folded ? per_node : ranks; }
+  int senders() const { return folded ? written * per_node : ranks; }
 };
 
 Placement placed(const ProcessGroup& group, const Machine& machine, const Place& place = {});

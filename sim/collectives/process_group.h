@@ -36,8 +36,8 @@ struct ProcessGroup {
   // Slots of a node that the siblings lie in: whole blocks of per_node * stride.
   int slots() const;
   int slot_of(int rank, int sibling = 0) const;
-  // Nodes from the first to the last that it touches.
-  int node_span() const { return (nodes() - 1) * node_stride + 1; }
+  // Nodes that it lies in: whole strides.
+  int node_span() const { return nodes() * node_stride; }
 
   friend auto operator<=>(const ProcessGroup&, const ProcessGroup&) = default;
 };

@@ -26,7 +26,7 @@ NodeSpec node_of(int gpus, int nics) {
 }
 
 Machines machines(int gpus, int nics, int nodes) {
-  return {node_of(gpus, nics), nodes, single_switch, true};
+  return {node_of(gpus, nics), nodes, single_switch, 1};
 }
 
 Collective plan(const ProcessGroup& group, const char* algorithm, Op op, double size, int nics,
@@ -50,7 +50,7 @@ TEST_CASE("process group: siblings share no slot and fill their blocks") {
     CHECK(*slots.rbegin() == group.slots() - 1);
     CHECK(static_cast<int>(slots.size()) == group.slots());
   }
-  CHECK(ProcessGroup{6, 1, 1, 2, 4}.node_span() == 11);
+  CHECK(ProcessGroup{6, 1, 1, 2, 4}.node_span() == 12);
   // A group on its own leaves slots to others.
   CHECK(ProcessGroup{8, 2, 4}.slots() == 8);
   CHECK(ProcessGroup{8, 2, 4}.slot_of(3) == 4);
@@ -106,16 +106,19 @@ TEST_CASE("process group: what siblings send leaves the node as well") {
 Duration run_concurrently(const ProcessGroup& group, const char* algorithm, Op op, double size,
                           int nics) {
   Machines on = machines(group.slots(), nics, group.node_span());
-  const Machine& machine = *on.full();
+  const auto& [owned, router] = on.full();
+  const Machine& machine = *owned;
   ProcessGroup one = group;
   one.siblings = 1;
   const Transport transport = one_protocol();
   const Schedule schedule = make_schedule(algorithm, op, Bytes(size), placed(one, machine));
-  // Alone, a group with a stride takes its whole block of slots.
   std::vector<CommProgram> programs;
-  for (int sibling = 0; sibling < group.siblings; ++sibling)
-    programs.push_back(lower(schedule, one, machine, transport, transport.protocols[0], true,
-                             {0, group.slot_of(0, sibling)}));
+  for (int sibling = 0; sibling < group.siblings; ++sibling) {
+    const Place place{0, group.slot_of(0, sibling)};
+    const Routes routes = find_routes(schedule, one, machine, transport.endpoint, *router, place);
+    programs.push_back(
+        lower(schedule, routes, one, machine, transport, transport.protocols[0], true, place));
+  }
   TaskGraph graph;
   for (const CommProgram& program : programs)
     graph.add_communication(algorithm, Category::gradient_comm, graph.add_resource("group"),

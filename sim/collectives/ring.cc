@@ -10,7 +10,7 @@ std::vector<Send> ring_sends(Bytes per_ring_total, const Placement& placement) {
   const Bytes share = per_ring_total / rings;
   const int nodes = placement.nodes();
   std::vector<Send> sends;
-  for (int node = 0; node < (placement.folded ? 1 : nodes); ++node) {
+  for (int node = 0; node < placement.written; ++node) {
     const int ranks = placement.ranks_on(node);
     const int first = node * placement.per_node;
     const int next_node = (node + 1) % nodes;

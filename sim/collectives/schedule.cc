@@ -21,7 +21,7 @@ Traffic count_traffic(const Schedule& schedule, const Placement& placement) {
       if (placement.node_of(send.from) != placement.node_of(send.to)) crossed += bytes;
     }
   }
-  return {sent / placement.senders(), crossed / (placement.folded ? 1 : placement.nodes())};
+  return {sent / placement.senders(), crossed / placement.written};
 }
 
 }  // namespace lambcast

@@ -101,8 +101,7 @@ void tree(Schedule& schedule, Bytes size, const Placement& placement) {
   const int nodes = placement.nodes();
   std::vector<Send> sends;
   between_nodes(sends, size, placement);
-  for (int node = 0; node < (placement.folded ? 1 : nodes); ++node)
-    chain(sends, node, size, placement);
+  for (int node = 0; node < placement.written; ++node) chain(sends, node, size, placement);
   schedule.latencies = Latencies::tree;
   schedule.rounds.push_back({add_sends(schedule, std::move(sends)), 1, 2 * (placement.per_node - 1),
                              2 * floor_log2(nodes), 0, Pace::streaming,

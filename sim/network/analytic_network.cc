@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 #include <queue>
 
 #include "sim/network/flow_network.h"
@@ -12,7 +13,9 @@ class AnalyticNetwork final : public Network {
   explicit AnalyticNetwork(const Topology& topology) : topology_(topology) {}
 
   void start(Ticket ticket, const FlowSet& flows, std::int64_t times, SimTime now) override {
-    in_flight_.push({now + analytic_time(flows, topology_) * times, started_++, ticket});
+    const auto [known, is_new] = known_.try_emplace(&flows);
+    if (is_new) known->second = analytic_time(flows, topology_);
+    in_flight_.push({now + known->second * times, started_++, ticket});
   }
 
   std::optional<SimTime> next_event() override {
@@ -39,20 +42,22 @@ class AnalyticNetwork final : public Network {
   const Topology& topology_;
   std::priority_queue<InFlight, std::vector<InFlight>, std::greater<>> in_flight_;
   std::uint64_t started_ = 0;
+  std::map<const FlowSet*, Duration> known_;
 };
 
 }  // namespace
 
 Duration analytic_time(const FlowSet& flows, const Topology& topology) {
-  std::vector<std::uint32_t> load(topology.links());
+  std::vector<std::uint32_t> load(topology.links().size());
+  const std::vector<LinkId>& links = *flows.links;
   for (const Flow& flow : flows.flows)
     for (std::uint32_t i = 0; i < flow.link_count; ++i)
-      load[flows.links[flow.first_link + i]] += flow.weight;
+      load[links[flow.first_link + i]] += flow.weight;
   Duration longest;
   for (const Flow& flow : flows.flows) {
     Bandwidth share = flow.cap;
     for (std::uint32_t i = 0; i < flow.link_count; ++i) {
-      const LinkId link = flows.links[flow.first_link + i];
+      const LinkId link = links[flow.first_link + i];
       const Bandwidth fair =
           topology.capacity(link) * (static_cast<double>(flow.weight) / load[link]);
       if (share.value() == 0 || fair < share) share = fair;

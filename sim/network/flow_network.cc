@@ -18,80 +18,196 @@ Duration time_for(double bytes, double rate) {
   return Duration::picoseconds(static_cast<std::int64_t>(ps));
 }
 
+// A free place of a vector whose elements are named by number.
+template <typename Id, typename Element>
+Id take(std::vector<Id>& free, std::vector<Element>& all) {
+  if (free.empty()) {
+    all.emplace_back();
+    return static_cast<Id>(all.size() - 1);
+  }
+  const Id id = free.back();
+  free.pop_back();
+  return id;
+}
+
 }  // namespace
 
 FlowNetwork::FlowNetwork(const Topology& topology)
     : topology_(topology),
-      flows_on_(topology.links()),
-      room_(topology.links()),
-      unfrozen_(topology.links()) {}
+      flows_on_(topology.links().size()),
+      group_on_(topology.links().size()),
+      room_(topology.links().size()),
+      unfrozen_(topology.links().size()) {}
 
 void FlowNetwork::start(Ticket ticket, const FlowSet& flows, std::int64_t times, SimTime now) {
+  const bool idle = !alone_ && free_groups_.size() == groups_.size() && empty_sets_.empty();
+  if (alone_) {
+    const Alone before = *alone_;
+    alone_.reset();
+    if (before.end) make_up_for(before, now);
+  }
   move_clock(now);
-  std::uint32_t moving = 0;
-  const auto set =
-      free_sets_.empty() ? static_cast<std::uint32_t>(sets_.size()) : free_sets_.back();
+  if (idle) {
+    alone_ = {ticket, &flows, times, now, std::nullopt};
+    const auto known = known_.find({&flows, times});
+    if (known != known_.end()) {
+      alone_->end = now + known->second;
+      return;
+    }
+  }
+  if (!begin(ticket, flows, times)) alone_.reset();
+}
+
+// As if its flows had been followed from the start.
+void FlowNetwork::make_up_for(const Alone& alone, SimTime now) {
+  const SimTime moved_to = now_;
+  now_ = alone.began;
+  begin(alone.ticket, *alone.flows, alone.times);
+  std::vector<Ticket> finished;
+  while (const auto next = next_event()) {
+    if (*next >= now) break;
+    advance(*next, finished);
+  }
+  LAMBCAST_CHECK(finished.empty(), "a remembered set took less than before");
+  now_ = std::max(now_, moved_to);
+}
+
+bool FlowNetwork::begin(Ticket ticket, const FlowSet& flows, std::int64_t times) {
+  const SetId set = take(free_sets_, sets_);
+  const GroupId id = take(free_groups_, groups_);
+  joined_to_.resize(groups_.size());
+  joined_to_[id] = id;
+  std::vector<GroupId> met;
+  Group& group = groups_[id];
+  group.next_end = latest;
+  group.flows.reserve(flows.flows.size());
   for (const Flow& flow : flows.flows) {
     if (flow.bytes.value() == 0) continue;
-    const LinkId* links = flows.links.data() + flow.first_link;
+    const LinkId* links = flows.links->data() + flow.first_link;
     double rate = flow.cap.value();
     for (std::uint32_t i = 0; i < flow.link_count; ++i) {
-      if (++flows_on_[links[i]] > 1) rates_stale_ = true;
-      const double capacity = topology_.capacity(links[i]).value();
+      const LinkId link = links[i];
+      if (++flows_on_[link] == 1) {
+        group_on_[link] = id;
+      } else {
+        group.stale = true;
+        if (const GroupId other = group_on(link); other != id) met.push_back(other);
+      }
+      const double capacity = topology_.capacity(link).value();
       if (rate == 0 || capacity < rate) rate = capacity;
     }
     if (rate == 0) continue;  // neither links nor a cap: nothing to wait for
     const double bytes = flow.bytes.value() * static_cast<double>(times);
-    const SimTime end = now + time_for(bytes, rate);
-    if (active_.empty() || end < next_end_) next_end_ = end;
-    active_.push_back(
-        {links, flow.link_count, flow.weight, set, bytes, rate, flow.cap.value(), now, end});
-    ++moving;
+    const SimTime end = now_ + time_for(bytes, rate);
+    group.next_end = std::min(group.next_end, end);
+    group.flows.push_back(
+        {links, flow.link_count, flow.weight, set, bytes, rate, flow.cap.value(), now_, end});
   }
-  if (moving == 0) {
+  if (group.flows.empty()) {
     empty_sets_.push_back(ticket);
-    return;
+    free_sets_.push_back(set);
+    free_groups_.push_back(id);
+    return false;
   }
-  if (free_sets_.empty()) {
-    sets_.push_back({ticket, moving});
-  } else {
-    free_sets_.pop_back();
-    sets_[set] = {ticket, moving};
-  }
+  sets_[set] = {ticket, begun_++, group.flows.size()};
+  if (group.stale)
+    stale_.push_back(id);
+  else
+    ends_.insert({group.next_end, id});
+  std::sort(met.begin(), met.end());
+  met.erase(std::unique(met.begin(), met.end()), met.end());
+  for (const GroupId other : met) join(id, other);
+  return true;
+}
+
+FlowNetwork::GroupId FlowNetwork::group_on(LinkId link) {
+  GroupId id = group_on_[link];
+  while (joined_to_[id] != id) id = joined_to_[id] = joined_to_[joined_to_[id]];
+  return group_on_[link] = id;
+}
+
+void FlowNetwork::join(GroupId into, GroupId from) {
+  Group& group = groups_[into];
+  Group& other = groups_[from];
+  if (!other.stale) ends_.erase({other.next_end, from});
+  const auto middle = static_cast<std::ptrdiff_t>(group.flows.size());
+  group.flows.insert(group.flows.end(), other.flows.begin(), other.flows.end());
+  std::inplace_merge(
+      group.flows.begin(), group.flows.begin() + middle, group.flows.end(),
+      [&](const Active& a, const Active& b) { return sets_[a.set].begun < sets_[b.set].begun; });
+  other.flows.clear();
+  other.stale = false;
+  joined_to_[from] = into;
+  group.joined.push_back(from);
+  group.joined.insert(group.joined.end(), other.joined.begin(), other.joined.end());
+  other.joined.clear();
 }
 
 std::optional<SimTime> FlowNetwork::next_event() {
   if (!empty_sets_.empty()) return now_;
-  if (active_.empty()) return std::nullopt;
+  if (alone_ && alone_->end) return alone_->end;
   settle();
-  return next_end_;
+  if (ends_.empty()) return std::nullopt;
+  return ends_.begin()->first;
 }
 
 void FlowNetwork::advance(SimTime now, std::vector<Ticket>& finished) {
   finished.insert(finished.end(), empty_sets_.begin(), empty_sets_.end());
   empty_sets_.clear();
-  if (!active_.empty()) settle();
+  settle();
   move_clock(now);
-  if (active_.empty() || next_end_ > now) return;
-  // Ends in order of start, so that tickets come out the same in every run.
+  if (alone_ && alone_->end) {
+    if (*alone_->end > now) return;
+    finished.push_back(alone_->ticket);
+    alone_.reset();
+    return;
+  }
+  while (!ends_.empty() && ends_.begin()->first <= now) end_flows(ends_.begin()->second);
+  finish_sets(finished);
+}
+
+void FlowNetwork::end_flows(GroupId id) {
+  Group& group = groups_[id];
+  ends_.erase(ends_.begin());
   SimTime next = latest;
   std::size_t kept = 0;
-  for (Active& flow : active_) {
-    if (flow.end > now) {
+  for (Active& flow : group.flows) {
+    if (flow.end > now_) {
       next = std::min(next, flow.end);
-      active_[kept++] = flow;
+      group.flows[kept++] = flow;
       continue;
     }
     for (std::uint32_t i = 0; i < flow.link_count; ++i)
-      if (--flows_on_[flow.links[i]] > 0) rates_stale_ = true;
-    Set& set = sets_[flow.set];
-    if (--set.flows_left == 0) {
-      finished.push_back(set.ticket);
-      free_sets_.push_back(flow.set);
-    }
+      if (--flows_on_[flow.links[i]] > 0) group.stale = true;
+    if (--sets_[flow.set].flows_left == 0) ended_sets_.push_back(flow.set);
   }
-  active_.resize(kept);
-  next_end_ = next;
+  group.flows.resize(kept);
+  group.next_end = next;
+  if (kept == 0) {
+    group.stale = false;
+    free_groups_.insert(free_groups_.end(), group.joined.begin(), group.joined.end());
+    group.joined.clear();
+    free_groups_.push_back(id);
+  } else if (group.stale) {
+    stale_.push_back(id);
+  } else {
+    ends_.insert({next, id});
+  }
+}
+
+// In the order they began, so that tickets come out the same in every run.
+void FlowNetwork::finish_sets(std::vector<Ticket>& finished) {
+  std::sort(ended_sets_.begin(), ended_sets_.end(),
+            [&](SetId a, SetId b) { return sets_[a].begun < sets_[b].begun; });
+  for (const SetId set : ended_sets_) {
+    finished.push_back(sets_[set].ticket);
+    free_sets_.push_back(set);
+  }
+  if (alone_ && !ended_sets_.empty()) {
+    known_[{alone_->flows, alone_->times}] = now_ - alone_->began;
+    alone_.reset();
+  }
+  ended_sets_.clear();
 }
 
 void FlowNetwork::move_clock(SimTime now) {
@@ -100,23 +216,30 @@ void FlowNetwork::move_clock(SimTime now) {
 }
 
 void FlowNetwork::settle() {
-  if (!rates_stale_) return;
-  for (Active& flow : active_) {
-    flow.remaining = std::max(0.0, flow.remaining - flow.rate * (now_ - flow.updated).s());
-    flow.updated = now_;
+  for (const GroupId id : stale_) {
+    Group& group = groups_[id];
+    if (!group.stale) continue;  // joined to another since, or listed twice
+    for (Active& flow : group.flows) {
+      flow.remaining = std::max(0.0, flow.remaining - flow.rate * (now_ - flow.updated).s());
+      flow.updated = now_;
+    }
+    solve(group.flows);
+    group.next_end = latest;
+    for (Active& flow : group.flows) {
+      flow.end = now_ + time_for(flow.remaining, flow.rate);
+      group.next_end = std::min(group.next_end, flow.end);
+    }
+    group.stale = false;
+    ends_.insert({group.next_end, id});
   }
-  solve();
-  next_end_ = latest;
-  for (Active& flow : active_) {
-    flow.end = now_ + time_for(flow.remaining, flow.rate);
-    next_end_ = std::min(next_end_, flow.end);
-  }
-  rates_stale_ = false;
+  stale_.clear();
 }
 
-void FlowNetwork::solve() {
+void FlowNetwork::solve(std::vector<Active>& flows) {
   used_.clear();
-  for (const Active& flow : active_) {
+  rising_.clear();
+  for (Active& flow : flows) {
+    rising_.push_back(&flow);
     for (std::uint32_t i = 0; i < flow.link_count; ++i) {
       const LinkId link = flow.links[i];
       if (unfrozen_[link] == 0) {
@@ -126,43 +249,43 @@ void FlowNetwork::solve() {
       unfrozen_[link] += flow.weight;
     }
   }
-  for (Active& flow : active_) flow.rate = -1;
-  for (std::size_t frozen = 0; frozen < active_.size();) {
+  const auto fills = [&](const Active& flow, double reached) {
+    if (flow.cap > 0 && flow.cap <= reached * flow.weight) return true;
+    return std::any_of(flow.links, flow.links + flow.link_count,
+                       [&](LinkId link) { return room_[link] <= reached * unfrozen_[link]; });
+  };
+  while (!rising_.empty()) {
     double level = std::numeric_limits<double>::infinity();
-    for (const LinkId link : used_)
-      if (unfrozen_[link] > 0) level = std::min(level, room_[link] / unfrozen_[link]);
-    for (const Active& flow : active_)
-      if (flow.rate < 0 && flow.cap > 0) level = std::min(level, flow.cap / flow.weight);
+    std::erase_if(used_, [&](LinkId link) { return unfrozen_[link] == 0; });
+    for (const LinkId link : used_) level = std::min(level, room_[link] / unfrozen_[link]);
+    for (const Active* flow : rising_)
+      if (flow->cap > 0) level = std::min(level, flow->cap / flow->weight);
     // Links within rounding of the level fill in the same pass.
     const double reached = level * (1 + 1e-12);
-    const std::size_t before = frozen;
-    for (Active& flow : active_) {
-      if (flow.rate >= 0) continue;
-      bool full = flow.cap > 0 && flow.cap <= reached * flow.weight;
-      for (std::uint32_t i = 0; i < flow.link_count && !full; ++i) {
-        const LinkId link = flow.links[i];
-        full = room_[link] <= reached * unfrozen_[link];
-      }
-      if (full) flow.rate = -2;
-    }
-    for (Active& flow : active_) {
-      if (flow.rate != -2) continue;
-      flow.rate = level * flow.weight;
-      ++frozen;
-      for (std::uint32_t i = 0; i < flow.link_count; ++i) {
-        room_[flow.links[i]] -= flow.rate;
-        unfrozen_[flow.links[i]] -= flow.weight;
+    const auto full = std::stable_partition(
+        rising_.begin(), rising_.end(), [&](const Active* flow) { return !fills(*flow, reached); });
+    LAMBCAST_CHECK(full != rising_.end(), "max-min filling made no progress at {} B/s", level);
+    for (auto flow = full; flow != rising_.end(); ++flow) {
+      (*flow)->rate = level * (*flow)->weight;
+      for (std::uint32_t i = 0; i < (*flow)->link_count; ++i) {
+        room_[(*flow)->links[i]] -= (*flow)->rate;
+        unfrozen_[(*flow)->links[i]] -= (*flow)->weight;
       }
     }
-    LAMBCAST_CHECK(frozen > before, "max-min filling made no progress at {} B/s", level);
+    rising_.erase(full, rising_.end());
   }
-  for (const LinkId link : used_) unfrozen_[link] = 0;
 }
 
 Bandwidth FlowNetwork::rate_on(LinkId link) {
+  if (alone_ && alone_->end) {
+    const Alone before = *alone_;
+    alone_.reset();
+    make_up_for(before, now_);
+  }
   settle();
   double sum = 0;
-  for (const Active& flow : active_)
+  if (flows_on_[link] == 0) return Bandwidth(sum);
+  for (const Active& flow : groups_[group_on(link)].flows)
     for (std::uint32_t i = 0; i < flow.link_count; ++i)
       if (flow.links[i] == link) sum += flow.rate;
   return Bandwidth(sum);

@@ -37,29 +37,44 @@ void wire_node(Machine& machine, const NodeSpec& spec, int node, int nics, Bandw
   }
 }
 
-}  // namespace
-
-void single_switch(Machine& machine, const NodeSpec& node) {
-  machine.fabric = machine.topology.add_vertex({VertexKind::fabric, -1, 0});
-  const double bundle = std::max(1.0, static_cast<double>(node.nics) / node.gpus);
-  for (const VertexId nic : machine.nic)
-    machine.topology.add_duplex(nic, machine.fabric, node.nic * bundle, LinkKind::network);
-}
-
-std::shared_ptr<const Machine> build_machine(const NodeSpec& node, int nodes, bool folded,
-                                             const Fabric& fabric) {
-  LAMBCAST_CHECK(nodes > 0 && node.gpus > 0 && node.nics > 0, "an empty machine");
+std::shared_ptr<const Machine> build(const NodeSpec& node, int nodes, int written, bool folded,
+                                     const Fabric& fabric) {
+  LAMBCAST_CHECK(written > 0 && node.gpus > 0 && node.nics > 0, "an empty machine");
   auto owned = std::make_shared<Machine>();
   Machine& machine = *owned;
   machine.nodes = nodes;
+  machine.written = written;
   machine.gpus_per_node = node.gpus;
   machine.nics_per_node = std::min(node.nics, node.gpus);
   machine.folded = folded;
   const double bundle = static_cast<double>(node.nics) / machine.nics_per_node;
-  for (int i = 0; i < (folded ? 1 : nodes); ++i)
+  for (int i = 0; i < written; ++i)
     wire_node(machine, node, i, machine.nics_per_node, node.nic * bundle);
   fabric(machine, node);
   return owned;
+}
+
+}  // namespace
+
+void single_switch(Machine& machine, const NodeSpec& node) {
+  const VertexId fabric = machine.topology.add_vertex({VertexKind::fabric, -1, 0});
+  machine.turns = {fabric};
+  const double bundle = std::max(1.0, static_cast<double>(node.nics) / node.gpus);
+  for (const VertexId nic : machine.nic)
+    machine.topology.add_duplex(nic, fabric, node.nic * bundle, LinkKind::network);
+}
+
+std::shared_ptr<const Machine> build_machine(const NodeSpec& node, int nodes,
+                                             const Fabric& fabric) {
+  return build(node, nodes, nodes, false, fabric);
+}
+
+std::shared_ptr<const Machine> build_folded_machine(const NodeSpec& node, int nodes, int part,
+                                                    const Fabric& fabric) {
+  LAMBCAST_CHECK(nodes % part == 0, "{} nodes are not parts of {}", nodes, part);
+  auto machine = build(node, nodes, part, true, fabric);
+  LAMBCAST_CHECK(!machine->turns.empty(), "a fabric that cannot be folded");
+  return machine;
 }
 
 }  // namespace lambcast

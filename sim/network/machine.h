@@ -1,9 +1,10 @@
 // A cluster ready for collectives: its topology and where each rank's endpoints lie in it.
 //
-// A machine can be written out in full, or *folded*: when every node is like every other and the
-// fabric blocks nothing, one node stands for all. A flow that leaves a node then goes out through
-// the node's own NIC and comes back in through it, which loads every link exactly as in the full
-// machine, where the traffic a node receives from elsewhere equals what its image sends.
+// A machine can be written out in full, or *folded*: where its parts are alike, one stands for all.
+// A part is a node under one switch, the nodes of a full leaf under leaves and spines. A flow that
+// leaves it comes back in where its target's image is, over the switch or the spine that it would
+// take; that loads every link exactly as in the full machine, where what a part receives from
+// elsewhere equals what its images send. What the fabric blocks, it blocks here as well.
 #pragma once
 
 #include <functional>
@@ -28,25 +29,27 @@ struct NodeSpec {
 struct Machine {
   Topology topology;
   int nodes = 1;          // of the cluster, also when folded
+  int written = 1;        // of those; fewer when folded
   int gpus_per_node = 1;  // ranks are placed node by node
   int nics_per_node = 1;
   bool folded = false;
-  std::vector<VertexId> gpu;        // [node * gpus_per_node + i], of node 0 only when folded
+  std::vector<VertexId> gpu;        // [node * gpus_per_node + i], of those written
   std::vector<VertexId> host;       // [node * gpus_per_node + i]: the memory that stages rank i
   std::vector<VertexId> nic;        // [node * nics_per_node + j]
   std::vector<std::uint32_t> port;  // of the switch that nic[...] hangs on: spreads routes to it
-  VertexId fabric = 0;              // where a folded node loops back
+  std::vector<VertexId> turns;      // switches at which what leaves a folded part turns back
 };
 
-// Joins the NICs of all nodes; given the machine with its nodes wired, sets Machine::fabric or,
-// where several ways lead to a NIC, its port.
+// Joins the NICs of all nodes written; given the machine with its nodes wired, sets Machine::turns
+// where it can be folded and, where several ways lead to a NIC, its port.
 using Fabric = std::function<void(Machine&, const NodeSpec&)>;
 
 // One switch that blocks nothing: every NIC runs at its full rate.
 void single_switch(Machine& machine, const NodeSpec& node);
 
-// Folded machines need a fabric under which all nodes are alike, such as single_switch.
-std::shared_ptr<const Machine> build_machine(const NodeSpec& node, int nodes, bool folded,
-                                             const Fabric& fabric);
+std::shared_ptr<const Machine> build_machine(const NodeSpec& node, int nodes, const Fabric& fabric);
+// With parts of `part` nodes, which must be alike under the fabric.
+std::shared_ptr<const Machine> build_folded_machine(const NodeSpec& node, int nodes, int part,
+                                                    const Fabric& fabric);
 
 }  // namespace lambcast

@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/network/topology.h"
@@ -35,9 +35,16 @@ struct Flow {
   std::uint32_t weight = 1;
 };
 
-// Flows that start together and are waited for together: one round of a collective.
+using SharedLinks = std::shared_ptr<const std::vector<LinkId>>;
+
+// Flows that start together and are waited for together: one round of a collective. Sets that
+// differ in bytes and caps alone share their links.
 struct FlowSet {
-  std::vector<LinkId> links;
+  FlowSet(SharedLinks on, std::vector<Flow> of) : links(std::move(on)), flows(std::move(of)) {}
+  FlowSet(std::vector<LinkId> on, std::vector<Flow> of)
+      : FlowSet(std::make_shared<const std::vector<LinkId>>(std::move(on)), std::move(of)) {}
+
+  SharedLinks links;
   std::vector<Flow> flows;
 };
 
@@ -48,7 +55,7 @@ class Network {
  public:
   virtual ~Network() = default;
   // Starts `times` back-to-back repetitions of the set as one: every flow carries `times` its
-  // bytes. `flows` must outlive its completion. An empty set finishes at `now`.
+  // bytes. `flows` must outlive the network. An empty set finishes at `now`.
   virtual void start(Ticket ticket, const FlowSet& flows, std::int64_t times, SimTime now) = 0;
   // When the next flow ends, if anything is in flight.
   virtual std::optional<SimTime> next_event() = 0;

@@ -1,10 +1,12 @@
 #include "sim/network/network.h"
 
-#include <boost/graph/breadth_first_search.hpp>
 #include <catch2/catch.hpp>
 
+#include "sim/base/check.h"
 #include "sim/network/flow_network.h"
 #include "sim/network/machine.h"
+#include "sim/network/plain_search.h"
+#include "sim/network/router.h"
 
 namespace lambcast {
 namespace {
@@ -107,26 +109,58 @@ TEST_CASE("flow network: two sets contend, the analytic model does not see it") 
   }
 }
 
-TEST_CASE("topology: routes are shortest, as Boost's breadth-first search finds them") {
-  const NodeSpec node{4, 2, Bandwidth(gb), false, Bandwidth(gb), Bandwidth(gb), Bandwidth(gb)};
-  const auto owned = build_machine(node, 3, false, single_switch);
-  const Machine& machine = *owned;
-  const Topology& topology = machine.topology;
-  for (const VertexId from : {machine.nic[0], machine.nic[3], machine.nic[5]}) {
-    std::vector<int> hops(topology.vertices(), 0);
-    boost::breadth_first_search(topology.graph(), from,
-                                boost::visitor(boost::make_bfs_visitor(
-                                    boost::record_distances(hops.data(), boost::on_tree_edge()))));
-    for (const VertexId to : machine.nic) {
-      std::vector<LinkId> route;
-      topology.append_route(from, to, 1, route);
-      CHECK(static_cast<int>(route.size()) == hops[to]);
+TEST_CASE("router: routes are those of a search over the whole machine") {
+  for (const bool pcie_peers : {false, true}) {
+    const NodeSpec node{
+        4, 2, Bandwidth(gb), pcie_peers, Bandwidth(gb), Bandwidth(gb), Bandwidth(gb)};
+    const auto machine = build_machine(node, 3, single_switch);
+    const Topology& topology = machine->topology;
+    Router router(topology);
+    for (VertexId from = 0; from < topology.vertices(); ++from) {
+      for (VertexId to = 0; to < topology.vertices(); ++to) {
+        const std::vector<LinkId> plain = plain_route(topology, from, to, from + to);
+        if (plain.empty()) continue;
+        std::vector<LinkId> route;
+        router.append_route(from, to, from + to, route);
+        CHECK(route == plain);
+      }
     }
   }
-  // GPUs forward nothing: the way between peers is their bus, not a third GPU.
+}
+
+TEST_CASE("router: GPUs forward nothing, equal ways are taken in turn, no way is an error") {
+  const NodeSpec node{4, 2, Bandwidth(gb), false, Bandwidth(gb), Bandwidth(gb), Bandwidth(gb)};
+  const auto machine = build_machine(node, 3, single_switch);
+  Router router(machine->topology);
+  // The way between peers is their bus, not a third GPU.
   std::vector<LinkId> peers;
-  topology.append_route(machine.gpu[0], machine.gpu[3], 0, peers);
+  router.append_route(machine->gpu[0], machine->gpu[3], 0, peers);
   CHECK(peers.size() == 2);
+  // Two switches side by side, two cables to the first: 3 ways, by salt.
+  Topology diamond;
+  for (const VertexKind kind :
+       {VertexKind::nic, VertexKind::fabric, VertexKind::fabric, VertexKind::fabric,
+        VertexKind::fabric, VertexKind::nic, VertexKind::gpu})
+    diamond.add_vertex({kind, 0, 0});
+  for (const auto& [from, to] : {std::pair<VertexId, VertexId>{0, 1},
+                                 {1, 2},
+                                 {1, 3},
+                                 {1, 2},
+                                 {2, 4},
+                                 {3, 4},
+                                 {4, 5},
+                                 {6, 1}})
+    diamond.add_link(from, to, Bandwidth(gb), LinkKind::network);
+  Router ways(diamond);
+  for (const auto& [salt, second] :
+       {std::pair<std::uint32_t, LinkId>{0, 1}, {1, 2}, {2, 3}, {3, 1}}) {
+    std::vector<LinkId> route;
+    ways.append_route(0, 5, salt, route);
+    CHECK(route[1] == second);
+    CHECK(route == plain_route(diamond, 0, 5, salt));
+  }
+  std::vector<LinkId> route;
+  CHECK_THROWS_AS(ways.append_route(0, 6, 0, route), InternalError);
 }
 
 }  // namespace

@@ -1,0 +1,200 @@
+// The fluid model against one that forgets and finds every rate anew at every event.
+#include "sim/network/flow_network.h"
+
+#include <catch2/catch.hpp>
+#include <limits>
+#include <random>
+
+namespace lambcast {
+namespace {
+
+struct Start {
+  double at;  // seconds
+  const FlowSet* set;
+};
+
+struct Fluid {
+  const FlowSet* set;
+  const Flow* flow;
+  std::size_t owner;
+  double left, rate;
+};
+
+// Max-min fair: while rates rise together, the link or cap that is met first decides.
+void find_rates(const Topology& topology, std::vector<Fluid>& fluids) {
+  std::vector<double> room, rising;
+  for (LinkId link = 0; link < topology.links().size(); ++link) {
+    room.push_back(topology.capacity(link).value());
+    rising.push_back(0);
+  }
+  const auto each_link = [](const Fluid& fluid, const auto& visit) {
+    for (std::uint32_t i = 0; i < fluid.flow->link_count; ++i)
+      visit((*fluid.set->links)[fluid.flow->first_link + i]);
+  };
+  for (Fluid& fluid : fluids) {
+    fluid.rate = -1;
+    each_link(fluid, [&](LinkId link) { rising[link] += fluid.flow->weight; });
+  }
+  for (std::size_t fixed = 0; fixed < fluids.size(); ++fixed) {
+    Fluid* tightest = nullptr;
+    double least = std::numeric_limits<double>::infinity();
+    for (Fluid& fluid : fluids) {
+      if (fluid.rate >= 0) continue;
+      double level = fluid.flow->cap.value() > 0 ? fluid.flow->cap.value() / fluid.flow->weight
+                                                 : std::numeric_limits<double>::infinity();
+      each_link(fluid, [&](LinkId link) { level = std::min(level, room[link] / rising[link]); });
+      if (level >= least) continue;
+      least = level;
+      tightest = &fluid;
+    }
+    tightest->rate = least * tightest->flow->weight;
+    each_link(*tightest, [&](LinkId link) {
+      room[link] -= tightest->rate;
+      rising[link] -= tightest->flow->weight;
+    });
+  }
+}
+
+std::vector<double> plain_ends(const Topology& topology, const std::vector<Start>& starts) {
+  std::vector<double> ends(starts.size());
+  std::vector<Fluid> fluids;
+  double now = 0;
+  std::size_t next = 0;
+  while (next < starts.size() || !fluids.empty()) {
+    find_rates(topology, fluids);
+    double until = next < starts.size() ? starts[next].at : std::numeric_limits<double>::infinity();
+    for (const Fluid& fluid : fluids) until = std::min(until, now + fluid.left / fluid.rate);
+    for (Fluid& fluid : fluids) fluid.left -= fluid.rate * (until - now);
+    now = until;
+    std::erase_if(fluids, [&](const Fluid& fluid) {
+      if (fluid.left > fluid.rate * 1e-11) return false;
+      ends[fluid.owner] = now;
+      return true;
+    });
+    for (; next < starts.size() && starts[next].at <= now; ++next)
+      for (const Flow& flow : starts[next].set->flows)
+        fluids.push_back({starts[next].set, &flow, next, flow.bytes.value(), 0});
+  }
+  return ends;
+}
+
+SimTime at(double seconds) { return SimTime::at(Duration::seconds(seconds)); }
+
+std::vector<double> network_ends(Network& network, const std::vector<Start>& starts) {
+  std::vector<double> ends(starts.size());
+  std::size_t next = 0;
+  while (true) {
+    const auto event = network.next_event();
+    if (!event && next == starts.size()) return ends;
+    if (event && (next == starts.size() || *event <= at(starts[next].at))) {
+      std::vector<Ticket> finished;
+      network.advance(*event, finished);
+      for (const Ticket ticket : finished) ends[ticket] = event->since_start().s();
+    } else {
+      network.start(static_cast<Ticket>(next), *starts[next].set, 1, at(starts[next].at));
+      ++next;
+    }
+  }
+}
+
+Topology star(int links) {
+  Topology topology;
+  for (int i = 0; i <= links; ++i) topology.add_vertex({VertexKind::bus, 0, i});
+  for (int i = 0; i < links; ++i)
+    topology.add_link(0, static_cast<VertexId>(i + 1), Bandwidth(1e9 * (1 + i % 3)),
+                      LinkKind::local);
+  return topology;
+}
+
+TEST_CASE("flow network: rates of groups and remembered sets are those of one that forgets") {
+  const int links = 12;
+  const Topology topology = star(links);
+  std::mt19937 random(7);
+  const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random()) % n; };
+  for (int run = 0; run < 60; ++run) {
+    std::vector<FlowSet> sets;
+    for (int i = 0; i < 6; ++i) {
+      std::vector<LinkId> on;
+      std::vector<Flow> flows;
+      for (std::uint32_t f = 0; f <= below(4); ++f) {
+        const auto first = static_cast<std::uint32_t>(on.size());
+        LinkId link = below(links);
+        for (std::uint32_t hop = 0; hop <= below(3); ++hop, link = (link + 1 + below(3)) % links)
+          if (std::find(on.begin() + first, on.end(), link) == on.end()) on.push_back(link);
+        flows.push_back({first, static_cast<std::uint32_t>(on.size()) - first,
+                         Bytes(1e6 * (1 + below(5))), Bandwidth(below(4) == 0 ? 3e8 : 0),
+                         1 + below(2)});
+      }
+      sets.emplace_back(on, flows);
+    }
+    // Sets come back, close together or after a while in which the network falls idle.
+    std::vector<Start> starts;
+    double now = 0;
+    for (int i = 0; i < 40; ++i) {
+      now += below(3) == 0 ? 0.1 : 1e-3 * below(6);
+      starts.push_back({now, &sets[below(6)]});
+    }
+    FlowNetwork network(topology);
+    const std::vector<double> ends = network_ends(network, starts);
+    const std::vector<double> plain = plain_ends(topology, starts);
+    for (std::size_t i = 0; i < starts.size(); ++i)
+      CHECK(ends[i] - starts[i].at == Approx(plain[i] - starts[i].at).epsilon(1e-7));
+  }
+}
+
+TEST_CASE("flow network: an idle network takes as long for a set as the first time, in one event") {
+  const Topology topology = star(4);
+  // Three flows that end one after the other: 1, 2 and 3 MB over a link of 1 GB/s.
+  const FlowSet set(
+      std::vector<LinkId>{0, 0, 0},
+      {{0, 1, Bytes(1e6), {}, 1}, {1, 1, Bytes(2e6), {}, 1}, {2, 1, Bytes(3e6), {}, 1}});
+  const FlowSet other(std::vector<LinkId>{0}, {{0, 1, Bytes(1e6), {}, 1}});
+  FlowNetwork network(topology);
+  const auto events_until_end = [&](double begin) {
+    network.start(5, set, 1, at(begin));
+    int events = 0;
+    std::vector<Ticket> finished;
+    while (const auto next = network.next_event()) {
+      ++events;
+      network.advance(*next, finished);
+      if (!finished.empty()) CHECK((*next - at(begin)).ps() == 6'000'000'000);
+    }
+    CHECK(finished == std::vector<Ticket>{5});
+    return events;
+  };
+  CHECK(events_until_end(0) == 3);
+  CHECK(events_until_end(1) == 1);
+  CHECK(events_until_end(2) == 1);
+  // Another set begins 3 ms into it: 1 MB is over, of the others 1 and 2 MB are left. With the new
+  // 1 MB two end at 3 + 3 = 6 ms, and the third 1 MB later, at 7 ms.
+  network.start(1, set, 1, at(3));
+  network.start(2, other, 1, at(3.003));
+  CHECK(network.rate_on(0).value() == Approx(1e9));
+  std::vector<std::pair<Ticket, double>> ends;
+  while (const auto next = network.next_event()) {
+    std::vector<Ticket> finished;
+    network.advance(*next, finished);
+    for (const Ticket ticket : finished) ends.emplace_back(ticket, next->since_start().s());
+  }
+  REQUIRE(ends.size() == 2);
+  CHECK(ends[0].first == 2);
+  CHECK(ends[0].second == Approx(3.006).epsilon(1e-9));
+  CHECK(ends[1].second == Approx(3.007).epsilon(1e-9));
+}
+
+TEST_CASE("flow network: a set without anything to move is not remembered as the network's only") {
+  const Topology topology = star(2);
+  const FlowSet nothing(std::vector<LinkId>{0}, {{0, 1, Bytes(0), {}, 1}});
+  FlowNetwork network(topology);
+  std::vector<Ticket> finished;
+  for (int i = 0; i < 3; ++i) {
+    network.start(3, nothing, 1, at(i));
+    CHECK(*network.next_event() == at(i));
+    network.advance(at(i), finished);
+  }
+  CHECK(finished == std::vector<Ticket>{3, 3, 3});
+  CHECK_FALSE(network.next_event());
+}
+
+}  // namespace
+}  // namespace lambcast

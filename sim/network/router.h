@@ -1,0 +1,35 @@
+// Shortest routes over a topology, found once.
+//
+// Only buses and fabric switches forward, so a route is a step from its source to a switch, some
+// from switch to switch, and a last one. Hops from every switch to a target are counted by
+// Boost.Graph's breadth-first search over the switches alone, no further than somebody asked, and
+// kept: endpoints, which are most of a machine, cost nothing, and all routes to the endpoints of a
+// switch share its count.
+//
+// Not to be shared between threads; the topology may be.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "sim/network/topology.h"
+
+namespace lambcast {
+
+class Router {
+ public:
+  // Of the topology as it is now, which must outlive the router.
+  explicit Router(const Topology& topology);
+  ~Router();
+
+  // Appends the links of a shortest path (fewest hops) from `from` to `to`. Among equal next hops,
+  // in the order their links were added, the one at position `salt` modulo their number is taken,
+  // which spreads flows as static routing (d-mod-k) does. Throws InternalError when no path exists.
+  void append_route(VertexId from, VertexId to, std::uint32_t salt, std::vector<LinkId>& out);
+
+ private:
+  class Tables;
+  std::unique_ptr<Tables> tables_;
+};
+
+}  // namespace lambcast

@@ -1,0 +1,48 @@
+// Several collectives on one cluster at the same time: the flow model shares NICs, links and
+// uplinks among them.
+//
+//   [[jobs]]
+//   op = "all_reduce"
+//   size = "64 MiB"
+//   gpus = 16
+//   first_node = 2        # counted from 0, as is first_gpu
+//
+// Optional: name, gpus_per_node (as many as the cluster has), first_gpu, stride, node_stride,
+// siblings (sim/collectives/process_group.h), start ("2 ms"), times (one after another), algorithm,
+// protocol. Each job takes the algorithm and protocol that it would take alone. GPUs may be in
+// several jobs: their streams share its links.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "topologies/cluster.h"
+
+namespace lambcast {
+
+struct CollectiveJob {
+  std::string name;
+  Op op = Op::all_reduce;
+  Bytes size;
+  ProcessGroup group;
+  Place place{};
+  Duration start{};
+  int times = 1;
+  std::string algorithm, protocol;  // empty: as CollectiveSetting
+};
+
+// Both from the job's start to the end of its last repetition.
+struct JobForecast {
+  std::string algorithm, protocol;
+  Duration alone, together;
+};
+
+std::vector<CollectiveJob> decode_jobs(const Table& root, const Cluster& cluster);
+
+// Over NCCL or MPI; with `expand` every round is an event of its own.
+std::vector<JobForecast> forecast_jobs(const Cluster& cluster,
+                                       const std::vector<CollectiveJob>& jobs, bool mpi,
+                                       bool expand);
+
+}  // namespace lambcast

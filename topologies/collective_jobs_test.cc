@@ -1,0 +1,103 @@
+#include "topologies/collective_jobs.h"
+
+#include <catch2/catch.hpp>
+
+#include "sim/base/error.h"
+
+namespace lambcast {
+namespace {
+
+using Catch::Matchers::Contains;
+
+Cluster cluster_of(const Overrides& overrides = {}) {
+  Overrides all{{"nccl.Simple.base", "0 us"},
+                {"nccl.Simple.local_hop", "0 us"},
+                {"nccl.Simple.network_hop", "0 us"},
+                {"nccl.nic_efficiency", "1"},
+                {"nic.count", "1"},
+                {"nic.bandwidth", "1 GB/s"}};
+  all.insert(all.end(), overrides.begin(), overrides.end());
+  return load_cluster("h200-ndr", all);
+}
+
+// A ring of one GPU per node, of which `beside` run at once over the node's one NIC.
+CollectiveJob ring(int slot) {
+  CollectiveJob job;
+  job.name = "ring";
+  job.size = Bytes(8e8);
+  job.group = {4, 1, 8};
+  job.place.slot = slot;
+  job.algorithm = "ring";
+  job.protocol = "Simple";
+  return job;
+}
+
+TEST_CASE("jobs: what shares NICs takes its share, what shares nothing takes no longer") {
+  const Cluster cluster = cluster_of();
+  // 2(n-1)/n S over 1 GB/s; three jobs at one NIC take three times as long, event by event as well.
+  const double alone = 2 * 3. / 4 * 0.8;
+  for (const bool expand : {false, true}) {
+    for (const JobForecast& job :
+         forecast_jobs(cluster, {ring(0), ring(1), ring(2)}, false, expand)) {
+      CHECK(job.alone.s() == Approx(alone).epsilon(1e-4));
+      CHECK(job.together.s() == Approx(3 * alone).epsilon(1e-4));
+    }
+  }
+  CollectiveJob elsewhere = ring(0);
+  elsewhere.place.node = 4;
+  for (const JobForecast& job : forecast_jobs(cluster, {ring(0), elsewhere}, false, false))
+    CHECK(job.together == job.alone);
+}
+
+TEST_CASE("jobs: the later one takes from the earlier only while both run") {
+  // The first runs alone for 0.6 s of 1.2; the rest takes twice as long beside the second, which
+  // has 0.6 s left then: 0.6 + 1.2, and 1.2 + 0.6 from its start at 0.6.
+  std::vector<CollectiveJob> jobs{ring(0), ring(1)};
+  jobs[1].start = Duration::seconds(0.6);
+  const auto forecasts = forecast_jobs(cluster_of(), jobs, false, false);
+  CHECK(forecasts[0].together.s() == Approx(1.8).epsilon(1e-4));
+  CHECK(forecasts[1].together.s() == Approx(1.8).epsilon(1e-4));
+  // Twice in a row takes twice as long.
+  jobs = {ring(0)};
+  jobs[0].times = 2;
+  CHECK(forecast_jobs(cluster_of(), jobs, false, false)[0].together.s() ==
+        Approx(2.4).epsilon(1e-4));
+}
+
+TEST_CASE("jobs: siblings are as many jobs") {
+  std::vector<CollectiveJob> apart;
+  for (int slot = 0; slot < 8; ++slot) apart.push_back(ring(slot));
+  CollectiveJob joint = ring(0);
+  joint.group.siblings = 8;
+  const Duration together = forecast_jobs(cluster_of(), {joint}, false, true)[0].together;
+  for (const JobForecast& job : forecast_jobs(cluster_of(), apart, false, true))
+    CHECK(job.together.s() == Approx(together.s()).epsilon(1e-8));
+}
+
+TEST_CASE("jobs: a file is read, and what is wrong in it is named") {
+  const Cluster cluster = cluster_of();
+  const auto read = [&](const std::string& text) {
+    return decode_jobs(Table::parse(text, "jobs.toml"), cluster);
+  };
+  const auto jobs = read(
+      "[[jobs]]\nop = \"all_gather\"\nsize = \"1 MiB\"\ngpus = 16\n"
+      "[[jobs]]\nname = \"dp\"\nop = \"all_reduce\"\nsize = \"2 MB\"\ngpus = 4\nstride = 8\n"
+      "first_gpu = 3\nfirst_node = 5\nstart = \"2 ms\"\ntimes = 3\n");
+  REQUIRE(jobs.size() == 2);
+  CHECK(jobs[0].name == "0");
+  CHECK(jobs[0].group == ProcessGroup{16, 8});
+  CHECK(jobs[1].name == "dp");
+  CHECK(jobs[1].group == ProcessGroup{4, 1, 8});
+  CHECK(jobs[1].place.node == 5);
+  CHECK(jobs[1].place.slot == 3);
+  CHECK(jobs[1].times == 3);
+  CHECK_THROWS_WITH(read(""), Contains("0 jobs"));
+  const std::string job = "[[jobs]]\nop = \"all_reduce\"\nsize = \"1 MB\"\n";
+  CHECK_THROWS_WITH(read(job), Contains("gpus"));
+  CHECK_THROWS_WITH(read(job + "gpus = 8\nfirst_gpu = 1\n"), Contains("GPU 8 of a node"));
+  CHECK_THROWS_WITH(read(job + "gpus = 8\nsiblings = 9\n"), Contains("siblings"));
+  CHECK_THROWS_WITH(read(job + "gpus = 8\ncolour = 1\n"), Contains("colour"));
+}
+
+}  // namespace
+}  // namespace lambcast

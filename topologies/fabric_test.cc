@@ -1,0 +1,120 @@
+#include "topologies/fabric.h"
+
+#include <catch2/catch.hpp>
+
+#include "sim/collectives/algorithms.h"
+#include "sim/collectives/collective.h"
+#include "sim/network/plain_search.h"
+
+namespace lambcast {
+namespace {
+
+FabricSpec fabric(FabricKind kind, int nodes_per_leaf, double oversubscription) {
+  FabricSpec spec;
+  spec.kind = kind;
+  spec.nodes_per_leaf = nodes_per_leaf;
+  spec.oversubscription.value = oversubscription;
+  spec.routers_per_group = 2;
+  spec.dimensions = {2, 2, 2};
+  return spec;
+}
+
+NodeSpec node_of(int gpus, int nics, bool pcie_peers = false) {
+  return {gpus,           nics,           Bandwidth(40e9), pcie_peers, Bandwidth(30e9),
+          Bandwidth(1e9), Bandwidth(10e9)};
+}
+
+TEST_CASE("fabrics: routes are those of a search over the whole machine") {
+  for (const FabricSpec& spec :
+       {fabric(FabricKind::single_switch, 0, 1), fabric(FabricKind::fat_tree, 2, 1),
+        fabric(FabricKind::fat_tree, 3, 2), fabric(FabricKind::rail_optimised, 2, 1),
+        fabric(FabricKind::rail_optimised, 4, 4), fabric(FabricKind::torus, 0, 1),
+        fabric(FabricKind::dragonfly, 1, 2)}) {
+    const auto machine = build_machine(node_of(2, 2), 8, make_fabric(spec));
+    Router router(machine->topology);
+    for (std::size_t from = 0; from < machine->nic.size(); ++from) {
+      for (std::size_t to = 0; to < machine->nic.size(); ++to) {
+        INFO("fabric " << static_cast<int>(spec.kind) << ", NIC " << from << " to " << to);
+        std::vector<LinkId> route;
+        router.append_route(machine->nic[from], machine->nic[to], machine->port[to], route);
+        CHECK(route == plain_route(machine->topology, machine->nic[from], machine->nic[to],
+                                   machine->port[to]));
+      }
+    }
+  }
+}
+
+struct Case {
+  const char* algorithm;
+  Op op;
+};
+
+TEST_CASE("fabrics: a full leaf stands for all, whatever its uplinks carry") {
+  const std::vector<Case> cases{{"ring", Op::all_reduce},
+                                {"ring", Op::broadcast},
+                                {"tree", Op::all_reduce},
+                                {"hierarchical", Op::all_reduce},
+                                {"recursive_doubling", Op::all_reduce},
+                                {"halving_doubling", Op::all_reduce},
+                                {"neighbor_exchange", Op::all_gather},
+                                {"pairwise", Op::all_to_all},
+                                {"linear", Op::all_to_all},
+                                {"bruck", Op::all_to_all},
+                                {"deepspeed_gather", Op::all_to_all},
+                                {"shift", Op::send_recv}};
+  const HopLatency hop{Duration(), Duration::microseconds(3), Duration::microseconds(14)};
+  const Transport transport{
+      {{"simple", hop, hop, 1.0, Bytes(1e18)}}, Duration(), Bandwidth(), 1, Endpoint::gpu};
+  int folded_cases = 0;
+  for (const FabricKind kind : {FabricKind::fat_tree, FabricKind::rail_optimised}) {
+    for (const double oversubscription : {1., 2., 4.}) {
+      for (const ProcessGroup& group :
+           {ProcessGroup{16, 2}, ProcessGroup{8, 1, 2, 1, 2}, ProcessGroup{8, 2, 1, 2}}) {
+        const NodeSpec node = node_of(group.slots(), 2, true);
+        const FabricSpec spec = fabric(kind, 4, oversubscription);
+        const int nodes = group.node_span();
+        const auto plan = [&](const Case& c, int alike) {
+          Machines machines(node, nodes, make_fabric(spec), alike);
+          return plan_collective({c.op, Bytes(32e6), group, Library::nccl, c.algorithm, "", false},
+                                 machines, transport);
+        };
+        for (const Case& c : cases) {
+          if (!supports(c.algorithm, c.op, group)) continue;
+          INFO(c.algorithm << " on fabric " << static_cast<int>(kind) << ", " << oversubscription
+                           << ":1, " << group.ranks << " ranks, node stride " << group.node_stride);
+          const Collective full = plan(c, 0), folded = plan(c, nodes_alike(spec, nodes));
+          CHECK_FALSE(full.machine->folded);
+          folded_cases += folded.machine->folded ? 1 : 0;
+          CHECK(folded.machine->folded == foldable(c.algorithm, group, nodes_alike(spec, nodes)));
+          CHECK(folded.time.s() == Approx(full.time.s()).epsilon(1e-8));
+          CHECK(simulate(folded, NetworkModel::flow).s() ==
+                Approx(simulate(full, NetworkModel::flow).s()).epsilon(1e-8));
+          CHECK(folded.traffic.sent_per_rank.value() == Approx(full.traffic.sent_per_rank.value()));
+          CHECK(folded.traffic.network_sent_per_node.value() ==
+                Approx(full.traffic.network_sent_per_node.value()));
+        }
+      }
+    }
+  }
+  CHECK(folded_cases > 100);
+}
+
+TEST_CASE("fabrics: where nodes are not alike none stands for others") {
+  const FabricSpec tree = fabric(FabricKind::fat_tree, 4, 2);
+  CHECK(nodes_alike(tree, 8) == 4);
+  CHECK(nodes_alike(tree, 9) == 0);
+  CHECK(nodes_alike(tree, 3) == 1);  // all on one leaf
+  CHECK(nodes_alike(fabric(FabricKind::rail_optimised, 4, 1), 3) == 0);
+  CHECK(nodes_alike(fabric(FabricKind::torus, 0, 1), 8) == 0);
+  CHECK(nodes_alike(fabric(FabricKind::dragonfly, 1, 1), 8) == 0);
+  CHECK(nodes_alike(fabric(FabricKind::single_switch, 0, 1), 7) == 1);
+  // Groups that do not fill leaves.
+  CHECK(foldable("ring", {16, 2}, 4));
+  CHECK_FALSE(foldable("ring", {12, 2}, 4));
+  CHECK_FALSE(foldable("ring", {8, 2, 1, 3}, 4));
+  CHECK_FALSE(foldable("tree", {16, 2}, 4));
+  CHECK_FALSE(foldable("ring", {16, 2}, 0));
+}
+
+}  // namespace
+}  // namespace lambcast
