@@ -24,12 +24,8 @@ constexpr std::int64_t max_gpus = 65536;
 
 void place_on_cluster(const Words& words, Training& training) {
   const Cluster& cluster = *training.cluster;
-  const auto per_node = words.whole("gpus_per_node", 1, 1024).value_or(cluster.gpus_per_node);
-  if (per_node > cluster.gpus_per_node)
-    fail_input(flag("gpus_per_node"),
-               fmt::format("{} is out of range for {}", per_node, cluster.name),
-               fmt::format("1 to {}", cluster.gpus_per_node));
-  training.gpus_per_node = static_cast<int>(per_node);
+  training.gpus_per_node = static_cast<int>(
+      words.whole("gpus_per_node", 1, cluster.gpus_per_node).value_or(cluster.gpus_per_node));
   const auto gpus = words.whole("gpus", 1, max_gpus);
   const auto nodes = words.whole("nodes", 1, max_gpus);
   if (!gpus && !nodes)

@@ -11,6 +11,12 @@ namespace {
 // Points in which a value was not reached, as something else was wrong before.
 constexpr int most_unclear = 64;
 
+// Whether another value can make this one right: what is below a description hangs on it and on
+// what else is below it, and a node has as many GPUs as its cluster says.
+bool hangs_on_others(std::string_view key) {
+  return key.find('.') != std::string_view::npos || key == "gpus_per_node";
+}
+
 // Tries points with one value of one key until one of them takes it.
 class Trial {
  public:
@@ -24,8 +30,7 @@ class Trial {
       return true;
     } catch (const InvalidValue& error) {
       if (concerns(error)) {
-        // Only a key below a description can be made right by another key.
-        if (error.key().find('.') == std::string::npos) throw;
+        if (!hangs_on_others(error.key())) throw;
         if (!fault_) fault_ = error;
         return false;
       }

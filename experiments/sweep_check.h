@@ -4,10 +4,9 @@
 // file that is missing, a bandwidth without unit, an unknown key of a cluster) is an error of who
 // wrote it, not a result: thousands of rows that say so help nobody. Each value of each key is
 // tried with the first values of the others, then with each other value of each other key in turn,
-// until one point takes it: a few points per value, however many the sweep has. A key below a
-// description
-// ("cluster.fabric.nodes_per_leaf") is refused only where no point that was tried takes it, since
-// other keys may have to be there. What a combination breaks is left to its row.
+// until one point takes it: a few points per value, however many the sweep has. A value that hangs
+// on others ("cluster.fabric.nodes_per_leaf", gpus_per_node) is refused only where no point that
+// was tried takes it. What a combination breaks is left to its row.
 #pragma once
 
 #include "experiments/catalog.h"
