@@ -97,8 +97,9 @@ expect 2 'Gradient accumulation steps: 0 .*a multiple of 128 = micro batch 16 . 
   --micro-batch 16 --global-batch 64
 
 # Bytes that are no UTF-8 are replaced where the format takes none.
+cp lamb.json $'caf\xe9.json'
 for command in simulate advise; do
-  expect 0 'schema_version' "$lambcast" "$command" "${run[@]}" --format json --set $'cluster.name=caf\xe9'
+  expect 0 'schema_version' "$lambcast" "$command" "${recipe[@]:2}" --config $'caf\xe9.json' --format json
 done
 
 # What takes long says so, and a signal ends it at once.

@@ -247,7 +247,7 @@ TEST_CASE("judge: what does not fit, what loses and what has nobody to talk to")
   CHECK_THAT(advice(OptimizerType::adamw, "mixtral-8x7b", 4),
              Contains("even --micro-batch 1 needs") &&
                  Contains("747.2 GB of it weights, gradients and optimizer state") &&
-                 Contains("ZeRO stage 3") && !Contains("what fits"));
+                 Contains("--zero-stage 3") && !Contains("what fits"));
   CHECK_THAT(advice(OptimizerType::adamw, "llama2-7b", 1),
              Contains("; what fits: --zero-stage 1 ("));
   CHECK_THAT(advice(OptimizerType::onebit_adam, "llama2-7b", 4),

@@ -121,11 +121,8 @@ std::string how_to_fit(const Training& training) {
                                          deepspeed::name_of(training.optimizer())));
   const std::vector<std::string> remedies = memory_remedies(training);
   if (remedies.empty())
-    return text +
-           "it takes weights divided among GPUs (ZeRO stage 3, tensor or expert "
-           "parallelism), which is not modelled";
-  return fmt::format("{}what fits: {} (recomputing activations is not modelled)", text,
-                     fmt::join(remedies, ", or "));
+    return text + "it takes weights divided among GPUs: --zero-stage 3, --tp or --pp";
+  return fmt::format("{}what fits: {}", text, fmt::join(remedies, ", or "));
 }
 
 }  // namespace lambcast

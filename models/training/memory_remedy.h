@@ -7,8 +7,7 @@
 //                              where it takes both
 //   a GPU with more memory     the smallest of the device profiles that will do
 //
-// Left out because they are not modelled: recomputing activations, ZeRO stage 3, offloading, and
-// dividing the model.
+// Not tried: recomputing activations, ZeRO stage 3, and layouts that divide the model.
 #pragma once
 
 #include <string>
