@@ -221,8 +221,9 @@ expect 0 '^# lambcast forecast of all_reduce on hgx-h100-ndr, 4 ranks, stride 8,
 expect 0 '"siblings": 8' "${groups[@]}" --siblings 8 --format json
 expect 2 '--siblings: 9 is out of range \(allowed: 1 to 8\)' "${groups[@]}" --siblings 9
 expect 2 '--gpus-per-node: 2 is out of range \(allowed: 1 to 1\)' "${groups[@]}" --gpus-per-node 2
-expect 2 '--node-stride: 99999 is out of range' "${groups[@]}" --node-stride 99999
-expect 2 'groups of stride 3 do not fit a node of 8 GPUs' "${groups[@]}" --stride 3 --siblings 8
+expect 2 '--node-stride: 999999 is out of range' "${groups[@]}" --node-stride 999999
+expect 2 'groups of stride 3 do not fit a node of 8 GPUs' \
+  "$lambcast" collective --cluster hgx-h100-ndr --gpus 4 --stride 3 --siblings 8
 printf '[[jobs]]\nop = "all_reduce"\nsize = "64 MiB"\ngpus = 4\nstride = 8\n' >jobs.toml
 printf '[[jobs]]\nname = "other"\nop = "all_gather"\nsize = "64 MiB"\ngpus = 4\nstride = 8\nfirst_gpu = 1\n' >>jobs.toml
 jobs=("$lambcast" collective --cluster hgx-h100-ndr --jobs jobs.toml)
