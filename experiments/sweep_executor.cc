@@ -111,7 +111,7 @@ SweepExecutor::~SweepExecutor() {
 void SweepExecutor::leave() {
   state_->ask_to_stop();
   std::unique_lock lock(state_->mutex);
-  const bool all = state_->ended.wait_for(lock, std::chrono::milliseconds(500),
+  const bool all = state_->ended.wait_for(lock, std::chrono::milliseconds(250),
                                           [&] { return state_->running == 0; });
   if (all) return;
   for (std::thread& thread : state_->threads) thread.detach();

@@ -35,8 +35,8 @@ class SweepExecutor {
   // Throws what the point threw.
   std::vector<SweepRow> next(std::chrono::milliseconds patience);
 
-  // Gives the points that are being computed half a second; a thread that takes longer is left
-  // behind and ends with the process, since one point can take minutes.
+  // Gives the points that are being computed a quarter of a second; a thread that takes longer is
+  // left behind and ends with the process, since one point can take minutes.
   void leave();
 
  private:
