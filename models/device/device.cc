@@ -111,10 +111,13 @@ Device decode_device(const Table& root) {
   device.memory_capacity =
       get_within(table, "memory_capacity", Range<Bytes>{Bytes(1e6), Bytes(1e15)}).value;
   device.memory_bandwidth = get_within(table, "memory_bandwidth", any_bandwidth);
-  // Measured copies may stand a little above the name plate: it is rounded, and caches help.
-  device.copy_bandwidth =
-      get_within(table, "copy_bandwidth",
-                 Range<Bandwidth>{any_bandwidth.low, 1.1 * device.memory_bandwidth.value});
+  // Measured copies may stand a little above the name plate: it is rounded, and caches help. A
+  // profile has no name plate, its memory_bandwidth is what one kernel read.
+  const bool name_plate = device.memory_bandwidth.provenance.kind != Kind::measured;
+  device.copy_bandwidth = get_within(
+      table, "copy_bandwidth",
+      name_plate ? Range<Bandwidth>{any_bandwidth.low, 1.1 * device.memory_bandwidth.value}
+                 : any_bandwidth);
   // What `lambcast profile` cannot measure without cuBLASLt.
   device.peak_half =
       get_within(table, "peak_half", any_flop_rate,

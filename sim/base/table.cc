@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 #include <type_traits>
+#include <unordered_map>
 #include <utility>
 
 #include "sim/base/check.h"
@@ -19,6 +20,7 @@ struct Table::Document {
   toml::table root;
   std::string file;
   std::map<const toml::node*, std::string> origins;  // values that came from --set
+  std::unordered_map<const toml::node*, int> lines;  // of a copy, whose nodes forget theirs
 };
 
 // One table of the document, with the keys that were asked for and the child tables handed out, so
@@ -52,6 +54,18 @@ std::string join_path(std::string_view path, std::string_view key) {
 }
 
 int line_of(const toml::node& node) { return static_cast<int>(node.source().begin.line); }
+
+// Remembers for the nodes of `copy` the lines of `parsed`, which it is a copy of.
+void note_lines(const toml::node& parsed, const toml::node& copy,
+                std::unordered_map<const toml::node*, int>& lines) {
+  lines.emplace(&copy, line_of(parsed));
+  if (const toml::table* table = parsed.as_table()) {
+    for (const auto& [key, value] : *table) note_lines(value, *copy.as_table()->get(key), lines);
+  } else if (const toml::array* array = parsed.as_array()) {
+    for (std::size_t i = 0; i < array->size(); ++i)
+      note_lines((*array)[i], (*copy.as_array())[i], lines);
+  }
+}
 
 template <typename T>
 struct Reader;
@@ -190,7 +204,8 @@ Table Table::copy() const {
   const Document& parsed = *node_->document;
   LAMBCAST_CHECK(parsed.origins.empty(), "{} has values that were set", parsed.file);
   auto node = std::make_shared<Node>();
-  node->document = std::make_shared<Document>(Document{parsed.root, parsed.file, {}});
+  node->document = std::make_shared<Document>(Document{parsed.root, parsed.file, {}, {}});
+  note_lines(parsed.root, node->document->root, node->document->lines);
   node->table = &node->document->root;
   return Table(node);
 }
@@ -233,6 +248,8 @@ Where Table::where(std::string_view key) const {
   }
   if (const auto origin = document.origins.find(node); origin != document.origins.end())
     place.file = origin->second;
+  else if (const auto line = document.lines.find(node); line != document.lines.end())
+    place.line = line->second;
   else if (node != nullptr)
     place.line = line_of(*node);
   return place;

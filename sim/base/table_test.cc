@@ -99,5 +99,17 @@ TEST_CASE("table: can be changed and read again") {
   CHECK_THROWS_WITH(root.finish(), Contains("unknown key 'typo'"));
 }
 
+TEST_CASE("table: a copy still knows the line of what is wrong") {
+  const Table parsed = Table::parse("[node]\ngpus = 'x'\nsizes = [1, 'y']\n", "c.toml");
+  Table copy = parsed.copy();
+  copy.set("node.nics", "8", "--set node.nics=8");
+  CHECK_THROWS_WITH(copy.table("node").get<std::int64_t>("gpus"),
+                    Catch::StartsWith("c.toml:2: node.gpus: "));
+  CHECK_THROWS_WITH(copy.table("node").get<std::int64_t>("hosts"),
+                    Catch::Contains("--set node.nics=8"));
+  CHECK_THROWS_WITH(parsed.copy().table("node").get<std::int64_t>("hosts"),
+                    Catch::StartsWith("c.toml:1: node.hosts: "));
+}
+
 }  // namespace
 }  // namespace lambcast
