@@ -17,8 +17,7 @@ namespace {
 constexpr int max_unfolded_ranks = 65536, max_unfolded_all_to_all = 2048;
 
 void check_size(const CollectiveRequest& request) {
-  const int most =
-      request.op == Op::all_to_all ? max_unfolded_all_to_all : max_unfolded_ranks;
+  const int most = request.op == Op::all_to_all ? max_unfolded_all_to_all : max_unfolded_ranks;
   if (request.group.ranks <= most) return;
   throw Error(Exit::usage,
               fmt::format("an {} over {} ranks that are not alike is too large to write out: up to "
@@ -84,8 +83,8 @@ Collective plan_collective(const CollectiveRequest& request, Machines& machines,
       if (!request.protocol.empty() && protocol.name != request.protocol) continue;
       if (request.size > protocol.largest && request.protocol.empty()) continue;
       if (schedule.latencies == Latencies::in_switch && !reduces_in_switch(protocol)) continue;
-      auto program = std::make_shared<const CommProgram>(
-          lower(schedule, routes, request.group, *machine, transport, protocol, request.expand, place));
+      auto program = std::make_shared<const CommProgram>(lower(
+          schedule, routes, request.group, *machine, transport, protocol, request.expand, place));
       const Duration time = analytic_time(*program, machine->topology);
       if (!best || time < best->time)
         best = {request.op, request.size,     algorithm,          protocol.name,
