@@ -40,8 +40,7 @@ std::string describe(const HostCopy& work) {
 std::string describe(const Call& call) {
   constexpr std::string_view channels[] = {"nccl", "mpi on device buffers", "mpi on host buffers"};
   return fmt::format("{} of {} over {} ranks by {}{}{}", name_of(call.op), to_text(call.bytes),
-                     call.group.ranks,
-                     channels[static_cast<std::size_t>(call.channel)],
+                     call.group.ranks, channels[static_cast<std::size_t>(call.channel)],
                      call.algorithm.empty() ? "" : ", ", call.algorithm);
 }
 

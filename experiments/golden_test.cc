@@ -18,8 +18,8 @@ namespace lambcast {
 namespace {
 
 // What tells the rows apart, then what is held to.
-const std::vector<std::string> keys{"cluster", "optimizer", "backend", "cuda_aware", "gpus",
-                                    "nic_bandwidth_Gbps"};
+const std::vector<std::string> keys{"cluster",    "optimizer", "backend",
+                                    "cuda_aware", "gpus",      "nic_bandwidth_Gbps"};
 const std::vector<std::string> figures{"grad_accum",
                                        "steps",
                                        "freeze_step",
@@ -35,10 +35,9 @@ const std::vector<std::string> figures{"grad_accum",
                                        "status"};
 
 csv::Table study_results() {
-  const SweepPlan plan =
-      plan_sweep(study_text("bert_large"), "bert_large",
-                 {parse_list("global_batch=65536"), parse_list("gpus=8,64"),
-                  parse_list("freeze_step=16.7%")});
+  const SweepPlan plan = plan_sweep(
+      study_text("bert_large"), "bert_large",
+      {parse_list("global_batch=65536"), parse_list("gpus=8,64"), parse_list("freeze_step=16.7%")});
   Catalog catalog;
   CollectiveCosts costs;
   std::string text = csv::row(result_columns()) + "\n";
@@ -60,7 +59,8 @@ std::string difference(const std::string& expected, const std::string& got) {
   const double b = std::strtod(got.c_str(), &end_got);
   const bool numbers = !expected.empty() && !got.empty() && *end_expected == 0 && *end_got == 0;
   if (numbers && std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b))) return {};
-  const std::string percent = numbers && a != 0 ? fmt::format(" ({:+.3g} %)", (b / a - 1) * 100) : "";
+  const std::string percent =
+      numbers && a != 0 ? fmt::format(" ({:+.3g} %)", (b / a - 1) * 100) : "";
   return fmt::format("expected {}, got {}{}", expected, got, percent);
 }
 

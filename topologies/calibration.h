@@ -54,10 +54,13 @@
 #include <string>
 #include <vector>
 
+#include <memory>
 #include "sim/base/table.h"
 #include "sim/base/units.h"
 #include "sim/collectives/choice.h"
+
 #include "sim/collectives/schedule.h"
+#include "topologies/priors.h"
 
 namespace lambcast {
 
@@ -77,7 +80,11 @@ struct Calibration {
     double high = 1;
   };
   std::string source;  // the tables
-  bool mpi = false;    // of the MPI library, else of NCCL
+  // They are of another machine of the same hardware, not of the user's: what presets ship.
+  bool another_machine = false;
+  // What the description knew of another machine before the user's tables were added to it.
+  std::shared_ptr<const Calibration> preset{};
+  bool mpi = false;  // of the MPI library, else of NCCL
   std::vector<Op> operations;
   Range sizes;                         // bytes
   std::vector<MeasuredNodes> layouts;  // by GPUs per node
@@ -94,19 +101,36 @@ std::string describe(const Calibration& calibration);
 
 std::optional<Calibration> decode_calibration(const Table& table);
 
+// What an interval rests on, from the strongest to the weakest.
+enum class Ground {
+  calibrated,     // tables of this machine, inside everything that was measured
+  same_hardware,  // a preset's tables: inside what was measured on another machine like it
+  extrapolated,   // some tables, but beyond them
+  none            // no table
+};
+
+// "calibrated", "preset of the same hardware", "extrapolated", "not calibrated".
+std::string_view in_words(Ground ground);
+
 struct CalibratedInterval {
   Duration low, high;
-  bool calibrated = false;  // inside everything that was measured
+  bool calibrated = false;
+  Ground ground = Ground::none;
 };
 
 // What a description says of its NICs.
 enum class NicRate { nominal, effective };
 
+// Whose typical constants stand behind a description without tables: priors of RDMA fabrics or of
+// TCP sockets for NCCL, none for MPI.
+enum class Typical { rdma, socket, none };
+
 // An uneven layout has as many GPUs per node as its nodes have on average.
 CalibratedInterval interval_of(const Calibration& calibration, Op op, Bytes size, int ranks,
-                               int nodes, NicRate rate, Duration forecast);
+                               int nodes, NicRate rate, Typical typical, Duration forecast);
 
 // Without a calibration: [t exp(-u), t exp(u)]. No table of the cluster at hand stands behind it.
-CalibratedInterval uncalibrated_interval(Bytes size, int ranks, NicRate rate, Duration forecast);
+CalibratedInterval uncalibrated_interval(Bytes size, int ranks, NicRate rate, Typical typical,
+                                         Duration forecast);
 
 }  // namespace lambcast
