@@ -173,13 +173,15 @@ std::string interval_text(const Training& training, const Forecast& forecast) {
   const auto& calibration = training.cluster->calibration;
   std::string out = fmt::format("step within {}: ", fmt::join(stages, ", "));
   if (training.gpus > 1)
-    out +=
-        fmt::format("communication {}, ", calibrated    ? "calibrated"
-                                          : calibration ? "extrapolated"
-                                                        : without_calibration(*training.cluster));
+    out += fmt::format("communication {}, ", calibrated     ? "calibrated"
+                                             : !calibration ? without_calibration(*training.cluster)
+                                             : calibration->another_machine
+                                                 ? "from a preset of the same hardware"
+                                                 : "extrapolated");
   out += fmt::format("compute {}\n", in_words(basis));
   if (!calibrated && calibration)
-    out += fmt::format("  {} was calibrated on {} for {}\n", training.cluster->name,
+    out += fmt::format("  {} was {} on {} for {}\n", training.cluster->name,
+                       calibration->another_machine ? "fitted to another machine" : "calibrated",
                        calibration->mpi ? "MPI" : "NCCL", describe(*calibration));
   return out;
 }

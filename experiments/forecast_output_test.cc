@@ -249,7 +249,7 @@ TEST_CASE("table: one line says how far the step may be off, and what that rests
   alone["gpus"] = "1";
   alone["cluster"] = "commodity-10gbe";
   CHECK_THAT(line(plain), Contains(" ms (83 %): communication ") &&
-                              Contains("extrapolated, compute known for this GPU"));
+                              Contains("from a preset of the same hardware, compute known for this GPU"));
   CHECK_THAT(line(other_length), Contains(" ms (80 %): "));
   CHECK_THAT(line(alone), Contains(" ms: compute from FLOPs alone"));
   WhatIf changed = plain;

@@ -22,6 +22,7 @@ struct Options {
   std::string cluster, output, name, source, backend;
   std::vector<std::string> files;
   bool force = false;
+  bool another_machine = false;
   validate::ImportHints hints;
 };
 
@@ -103,9 +104,9 @@ int calibrate_command(const Options& options) {
          validate::import_measurements(read_file(file), file, options.hints))
       tables.push_back(std::move(table));
   const bool mpi = of_mpi(tables, options.backend);
-  const validate::FitSummary summary =
-      validate::calibrate(base, base_name, tables, mpi, show_progress);
+  validate::FitSummary summary = validate::calibrate(base, base_name, tables, mpi, show_progress);
   clear_progress();
+  if (summary.calibration) summary.calibration->another_machine = options.another_machine;
   const std::string name = options.name.empty() ? file_stem(options.output) : options.name;
   const std::string source = options.source.empty() ? sources_of(tables) : options.source;
   const std::string text = validate::calibrated_cluster(base, base_name, name, summary, source);
@@ -139,6 +140,9 @@ Command add_calibrate(CLI::App& app) {
       ->add_option("--backend", options->backend,
                    "whose tables these are, nccl or mpi (default: as they say, else nccl)")
       ->check(CLI::IsMember({"nccl", "mpi"}));
+  command->add_flag("--another-machine", options->another_machine,
+                    "the tables are of another machine of the same hardware: forecasts are not "
+                    "called calibrated, and their intervals hold what machines differ by");
   add_import_flags(*command, options->hints);
   command->footer(R"(Example
   lambcast calibrate --cluster hgx-h100-ndr --nodes 4 -o mine.toml all_reduce.log

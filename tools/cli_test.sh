@@ -240,10 +240,10 @@ expect 2 'nccl.LL128: NCCL has LL128 over NVLink and RDMA only' \
   "$lambcast" collective --cluster hgx-h100-ndr --gpus 16 --set cluster.nic.network=socket
 
 # A calibration is of the machine that was measured, not of one that --set makes of it.
-expect 0 ', calibrated: ' "$lambcast" collective --cluster perlmutter-a100 --gpus 16 -b 1M -e 4M -f 4
+expect 0 '^# preset of another machine, measured: ' "$lambcast" collective --cluster perlmutter-a100 --gpus 16 -b 1M -e 4M -f 4
 expect 0 ', not calibrated \(--set changed nic.bandwidth\): ' "$lambcast" collective \
   --cluster perlmutter-a100 --gpus 16 -b 1M -e 4M -f 4 --set cluster.nic.bandwidth=10Gbit/s
-grep -q ', calibrated: ' out && fail "calibrated, on a NIC that nobody measured"
+grep -qE '^# (calibrated|preset of another)' out && fail "calibrated, on a NIC that nobody measured"
 expect 0 '^# one rank communicates with nobody$' "$lambcast" collective --cluster hgx-h100-ndr --gpus 1 -b 8 -e 8
 grep -qi nan out && fail "a ratio of nothing to nothing"
 
@@ -297,8 +297,8 @@ follow() {  # WORDS TABLE OUTPUT BASE
   grep -qF -- "$1" next || fail "no '$1' in: $(cat next)"
   expect 0 "$5" bash -c "\"\$0\" $(cat next)" "$lambcast"
 }
-follow '--op all_gather --gpus 2 --gpus-per-node 1 --backend mpi' mpi.csv fitted.toml commodity-10gbe ', calibrated: '
-follow '--op all_gather --gpus 2 --gpus-per-node 1' nccl.csv "it's mine" commodity-10gbe ', calibrated: '
+follow '--op all_gather --gpus 2 --gpus-per-node 1 --backend mpi' mpi.csv fitted.toml commodity-10gbe '^# calibrated for '
+follow '--op all_gather --gpus 2 --gpus-per-node 1' nccl.csv "it's mine" commodity-10gbe '^# calibrated for '
 printf '# collective: stream\n# ranks: 2\n# nodes: 2\n# streams: 1\nsize_bytes,time_us\n1000000000,1000000\n' >wire.csv
 follow '--op send_recv --gpus 2 --gpus-per-node 1' wire.csv wire.toml commodity-10gbe ', not calibrated: '
 

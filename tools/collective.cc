@@ -82,6 +82,7 @@ void add_collective(Row& row, const Collective& collective, const Options& optio
   row.interval.low += interval.low;
   row.interval.high += interval.high;
   row.interval.calibrated &= interval.calibrated;
+  row.interval.ground = std::max(row.interval.ground, interval.ground);
   const auto add = [](std::string& names, const std::string& name) {
     if (names.find(name) == std::string::npos) names += (names.empty() ? "" : "+") + name;
   };
@@ -120,7 +121,7 @@ std::vector<Row> forecast_rows(const Options& options, const Cluster& cluster,
   CollectiveSeries series = prepare(cluster, setting);
   std::vector<Row> rows;
   for (const double size : sizes_of(options)) {
-    Row row{size, Duration(), "", "", {Duration(), Duration(), true}};
+    Row row{size, Duration(), "", "", {Duration(), Duration(), true, Ground::calibrated}};
     if (exchange) {
       for (const Collective& part : compressed_exchange(cluster, setting, Bytes(size)))
         add_collective(row, part, options, cluster, group);
@@ -153,7 +154,11 @@ void print_nccl_tests(const Options& options, const Cluster& cluster, double fac
   fmt::print("# lambcast forecast of {} on {}, {} ranks{}\n", options.op, cluster.name,
              options.gpus, lie(options));
   const bool known = cluster.calibration && cluster.calibration->mpi == (options.backend == "mpi");
-  if (known) fmt::print("# calibrated for {}\n", describe(*cluster.calibration));
+  if (known)
+    fmt::print("# {} {}\n",
+               cluster.calibration->another_machine ? "preset of another machine, measured:"
+                                                    : "calibrated for",
+               describe(*cluster.calibration));
   fmt::print("#\n#{:>13} {:>13} {:>9} {:>7} {:>6} {:>11} {:>9} {:>9} {:>7}\n", "size", "count",
              "type", "redop", "root", "time", "algbw", "busbw", "#wrong");
   fmt::print("#{:>13} {:>13} {:>9} {:>7} {:>6} {:>11} {:>9} {:>9} {:>7}\n", "(B)", "(elements)", "",
@@ -169,9 +174,9 @@ void print_nccl_tests(const Options& options, const Cluster& cluster, double fac
         options.gpus == 1
             ? "one rank communicates with nobody"
             : fmt::format("{}/{}, {}: {:.2f} to {:.2f} times the time", row.algorithm, row.protocol,
-                          row.interval.calibrated ? "calibrated"
-                          : known                 ? "extrapolated"
-                                                  : without_calibration(cluster),
+                          row.interval.ground == Ground::none
+                              ? without_calibration(cluster)
+                              : std::string(in_words(row.interval.ground)),
                           row.interval.low / row.time, row.interval.high / row.time);
     if (runs != running) fmt::print("# {}\n", runs);
     running = runs;

@@ -103,8 +103,8 @@ for command in simulate advise; do
 done
 
 # What takes long says so, and a signal ends it at once.
-long=(--model bert-large --cluster dgx-a100-80g --optimizer onebit_lamb --micro-batch 16
-  --gpus 65536 --symmetry off --network flow)
+long=(--model resnet50 --cluster commodity-10gbe --optimizer onebit_adam --precision fp32 --micro-batch 16
+  --gpus 2048 --symmetry off --network flow) # an all-to-all of its own for every size of tensor
 set -m  # or the shell has its children ignore SIGINT
 for signal in INT:130 TERM:143; do
   checks=$((checks + 1))

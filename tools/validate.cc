@@ -8,6 +8,7 @@
 #include "tools/commands.h"
 #include "tools/import_flags.h"
 #include "tools/output_file.h"
+#include "validate/replay/fabric_scores.h"
 #include "validate/replay/page.h"
 
 namespace lambcast {
@@ -68,7 +69,9 @@ int validate_command(const Options& options) {
     page = fmt::format("report: {}\n", paths.page.string());
   }
   if (training) fmt::print("{}\n", replay_table(*training));
-  if (collectives) fmt::print("{}", collective_replay_table(*collectives));
+  if (collectives)
+    fmt::print("{}\n{}", fabric_score_table(collectives->results),
+               collective_replay_table(*collectives));
   fmt::print("{}", page);
   return static_cast<int>(within(validation) ? Exit::done : Exit::limit);
 }

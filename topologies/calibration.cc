@@ -30,21 +30,27 @@ double doublings_past(double value, const Calibration::Range& range) {
   return std::log2(std::max({1.0, value / range.high, range.low / value}));
 }
 
-// The half widths w, o, both of c, and both of u.
+// The half widths w, o, both of c, s, and those of u.
 struct Strangeness {
-  double per_doubling, other_operation, one_after_several, several_after_one;
-  double nominal_rate, effective_rate;
+  double per_doubling, other_operation, one_after_several, several_after_one, another_site;
+  double of_rdma, of_sockets, nominal_rate, effective_rate;
 
-  double uncalibrated(NicRate rate) const {
-    return rate == NicRate::effective ? effective_rate : nominal_rate;
+  double uncalibrated(NicRate rate, Typical typical) const {
+    const double without = rate == NicRate::effective ? effective_rate : nominal_rate;
+    if (typical == Typical::none) return without;
+    return std::min(without, typical == Typical::rdma ? of_rdma : of_sockets);
   }
 };
+
+// A band whose fit is off by more is not called calibrated: exp(0.5) is 1.65.
+constexpr double poor_fit = 0.5;
 
 constexpr double most_ranks = 32;  // of the public tables
 
 const Strangeness& strangeness_of(Bytes size, int ranks) {
-  static constexpr Strangeness small{0.75, 0.4, 1.15, 1.15, 1.8, 1.8},
-      medium{0.75, 0.3, 0.75, 0.8, 1.8, 1.8}, large{0.25, 0.2, 0.55, 0.75, 1, 0.55};
+  static constexpr Strangeness small{0.75, 0.4, 1.15, 1.15, 0.4, 0.85, 1.3, 1.8, 1.8},
+      medium{0.75, 0.3, 0.75, 0.8, 0.4, 0.8, 1.3, 1.8, 1.8},
+      large{0.25, 0.2, 0.55, 0.75, 0.26, 0.45, 0.9, 1, 0.55};
   const double alike = size.value() * std::min(1.0, most_ranks / ranks);
   return alike < small_below ? small : alike < medium_below ? medium : large;
 }
@@ -77,6 +83,10 @@ std::optional<Calibration> decode_calibration(const Table& table) {
   if (table.keys().empty()) return std::nullopt;
   Calibration calibration;
   calibration.source = table.get_or<std::string>("source", "");
+  if (table.has("machine"))
+    calibration.another_machine = table.choice("machine", {"this", "another"}) == 1;
+  if (auto preset = decode_calibration(table.table("preset")))
+    calibration.preset = std::make_shared<const Calibration>(std::move(*preset));
   calibration.mpi = table.choice("library", {"nccl", "mpi"}) == 1;
   const auto& names = op_names();
   for (const std::string& name : table.get<std::vector<std::string>>("operations")) {
@@ -125,8 +135,22 @@ std::string describe(const Calibration& calibration) {
                      layouts);
 }
 
+std::string_view in_words(Ground ground) {
+  switch (ground) {
+    case Ground::calibrated:
+      return "calibrated";
+    case Ground::same_hardware:
+      return "preset of the same hardware";
+    case Ground::extrapolated:
+      return "extrapolated";
+    case Ground::none:
+      return "not calibrated";
+  }
+  return "";
+}
+
 CalibratedInterval interval_of(const Calibration& calibration, Op op, Bytes size, int ranks,
-                               int nodes, NicRate rate, Duration forecast) {
+                               int nodes, NicRate rate, Typical typical, Duration forecast) {
   const auto band =
       std::find_if(calibration.bands.begin(), calibration.bands.end() - 1,
                    [&](const Calibration::Band& candidate) { return size < candidate.below; });
@@ -137,19 +161,31 @@ CalibratedInterval interval_of(const Calibration& calibration, Op op, Bytes size
   const bool known = std::find(calibration.operations.begin(), calibration.operations.end(), op) !=
                      calibration.operations.end();
   const double further = std::sqrt(doublings) * off.per_doubling;
-  const double other = known ? 0 : off.other_operation;
+  const double other = std::hypot(known ? 0 : off.other_operation,
+                                  calibration.another_machine ? off.another_site : 0);
+  const double low = -std::log(std::min(1.0, band->low)),
+               high = std::log(std::max(1.0, band->high));
   // A band whose rows were all off to one side still does not exclude the forecast itself.
   const auto end = [&](double measured) {
     const double widened = std::hypot(measured, std::hypot(further, other, distance.side));
-    return std::exp(std::max(std::abs(measured), std::min(widened, off.uncalibrated(rate))));
+    return std::exp(std::max(measured, std::min(widened, off.uncalibrated(rate, typical))));
   };
-  return {forecast.scaled(1 / end(std::log(std::min(1.0, band->low)))),
-          forecast.scaled(end(std::log(std::max(1.0, band->high)))), known && doublings == 0};
+  const bool inside = known && doublings == 0 && std::max(low, high) <= poor_fit;
+  const Ground ground = !inside                       ? Ground::extrapolated
+                        : calibration.another_machine ? Ground::same_hardware
+                                                      : Ground::calibrated;
+  const CalibratedInterval own{forecast.scaled(1 / end(low)), forecast.scaled(end(high)),
+                               ground == Ground::calibrated, ground};
+  if (own.calibrated || !calibration.preset) return own;
+  const CalibratedInterval before =
+      interval_of(*calibration.preset, op, size, ranks, nodes, rate, typical, forecast);
+  return before.high / before.low < own.high / own.low ? before : own;
 }
 
-CalibratedInterval uncalibrated_interval(Bytes size, int ranks, NicRate rate, Duration forecast) {
-  const double factor = std::exp(strangeness_of(size, ranks).uncalibrated(rate));
-  return {forecast.scaled(1 / factor), forecast.scaled(factor), false};
+CalibratedInterval uncalibrated_interval(Bytes size, int ranks, NicRate rate, Typical typical,
+                                         Duration forecast) {
+  const double factor = std::exp(strangeness_of(size, ranks).uncalibrated(rate, typical));
+  return {forecast.scaled(1 / factor), forecast.scaled(factor), false, Ground::none};
 }
 
 }  // namespace lambcast

@@ -4,7 +4,7 @@
 // Inside is an operation and a size that were measured, on a layout that was: as many GPUs of each
 // node, and nodes between the fewest and the most with so many. There the interval of a time t is
 // [t * low, t * high], with low and high the 5th and 95th percentile of measured / forecast over
-// the rows of that size band, those held out of the fit among them.
+// the rows of that size band, each forecast by a fit to the other half (validate/calibrate).
 //
 // Outside, each end moves away from t by more, in logarithms, but never past what a description
 // without a calibration has, u, unless its own band is wider:
@@ -18,9 +18,15 @@
 //   o  for another operation than those measured           0.4        0.3     0.2
 //   c  on one node after several were measured             1.15       0.75    0.55
 //      on several after one                                1.15       0.8     0.75
-//   u  without any table of the machine, where the rate
-//      of its NICs is one that somebody got out of them    1.8        1.8     0.55
-//      or no more is known than their nominal rate         1.8        1.8     1
+//   s  tables of another machine of the same hardware     0.4        0.4     0.26
+//   u  without any table: NCCL over RDMA (priors.h)       0.85       0.8     0.45
+//      NCCL over sockets, no more than MPI                1.3        1.3     0.9
+//      MPI, where somebody got the rate out of its NICs   1.8        1.8     0.55
+//      or no more is known than their nominal rate        1.8        1.8     1
+//
+// s joins the sum as o and c do and is assumed: tables of one hardware from two sites differ by
+// 30 % at the 90th percentile where bandwidth rules. u of RDMA holds 94 of 100 rows of fabrics that
+// were each left out of the priors (validate/priors); of sockets only two fabrics are known.
 //
 // Each is what 90 of 100 forecasts were off by at most, about, beyond the band of their fit, where
 // parts of the public tables were kept from it (validate/calibrate/leave_out.py measures them all):
@@ -54,10 +60,13 @@
 #include <string>
 #include <vector>
 
+#include <memory>
 #include "sim/base/table.h"
 #include "sim/base/units.h"
 #include "sim/collectives/choice.h"
+
 #include "sim/collectives/schedule.h"
+#include "topologies/priors.h"
 
 namespace lambcast {
 
@@ -77,7 +86,11 @@ struct Calibration {
     double high = 1;
   };
   std::string source;  // the tables
-  bool mpi = false;    // of the MPI library, else of NCCL
+  // They are of another machine of the same hardware, not of the user's: what presets ship.
+  bool another_machine = false;
+  // What the description knew of another machine before the user's tables were added to it.
+  std::shared_ptr<const Calibration> preset{};
+  bool mpi = false;  // of the MPI library, else of NCCL
   std::vector<Op> operations;
   Range sizes;                         // bytes
   std::vector<MeasuredNodes> layouts;  // by GPUs per node
@@ -94,19 +107,36 @@ std::string describe(const Calibration& calibration);
 
 std::optional<Calibration> decode_calibration(const Table& table);
 
+// What an interval rests on, from the strongest to the weakest.
+enum class Ground {
+  calibrated,     // tables of this machine, inside everything that was measured
+  same_hardware,  // a preset's tables: inside what was measured on another machine like it
+  extrapolated,   // some tables, but beyond them
+  none            // no table
+};
+
+// "calibrated", "preset of the same hardware", "extrapolated", "not calibrated".
+std::string_view in_words(Ground ground);
+
 struct CalibratedInterval {
   Duration low, high;
-  bool calibrated = false;  // inside everything that was measured
+  bool calibrated = false;
+  Ground ground = Ground::none;
 };
 
 // What a description says of its NICs.
 enum class NicRate { nominal, effective };
 
+// Whose typical constants stand behind a description without tables: priors of RDMA fabrics or of
+// TCP sockets for NCCL, none for MPI.
+enum class Typical { rdma, socket, none };
+
 // An uneven layout has as many GPUs per node as its nodes have on average.
 CalibratedInterval interval_of(const Calibration& calibration, Op op, Bytes size, int ranks,
-                               int nodes, NicRate rate, Duration forecast);
+                               int nodes, NicRate rate, Typical typical, Duration forecast);
 
 // Without a calibration: [t exp(-u), t exp(u)]. No table of the cluster at hand stands behind it.
-CalibratedInterval uncalibrated_interval(Bytes size, int ranks, NicRate rate, Duration forecast);
+CalibratedInterval uncalibrated_interval(Bytes size, int ranks, NicRate rate, Typical typical,
+                                         Duration forecast);
 
 }  // namespace lambcast

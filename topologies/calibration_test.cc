@@ -19,7 +19,8 @@ TEST_CASE("calibration: an interval widens with the distance from what was measu
   Calibration calibration = of_four_a_node(1, 8);
   const Duration t = Duration::microseconds(100);
   const auto interval = [&](Op op, double size, int ranks, int nodes) {
-    return interval_of(calibration, op, Bytes(size), ranks, nodes, NicRate::nominal, t);
+    return interval_of(calibration, op, Bytes(size), ranks, nodes, NicRate::nominal, Typical::none,
+                       t);
   };
   const auto inside = interval(Op::all_reduce, 1e6, 32, 8);
   CHECK(inside.calibrated);
@@ -68,10 +69,11 @@ TEST_CASE("calibration: less knowledge never narrows an interval, and none goes 
     return std::log(interval.high / t);
   };
   const auto extrapolated = [&](Op op, double size, int nodes, NicRate rate) {
-    return width(interval_of(calibration, op, Bytes(size), 4 * nodes, nodes, rate, t));
+    return width(
+        interval_of(calibration, op, Bytes(size), 4 * nodes, nodes, rate, Typical::none, t));
   };
   const auto uncalibrated = [&](double size, int nodes, NicRate rate) {
-    return width(uncalibrated_interval(Bytes(size), 4 * nodes, rate, t));
+    return width(uncalibrated_interval(Bytes(size), 4 * nodes, rate, Typical::none, t));
   };
   for (const double size : {8., 4096., 65536., 1e6, 4194304., 6.4e7, 1e9, 1e11}) {
     for (const NicRate rate : {NicRate::nominal, NicRate::effective}) {
@@ -101,8 +103,52 @@ TEST_CASE("calibration: less knowledge never narrows an interval, and none goes 
   Calibration noisy = calibration;
   noisy.bands = {{Bytes(1e300), 0.1, 10}};
   for (const int nodes : {4, 64})
-    CHECK(interval_of(noisy, Op::all_reduce, Bytes(1e6), 4 * nodes, nodes, rate, t).high.us() ==
-          Approx(10 * t.us()));
+    CHECK(interval_of(noisy, Op::all_reduce, Bytes(1e6), 4 * nodes, nodes, rate, Typical::none, t)
+              .high.us() == Approx(10 * t.us()));
+}
+
+TEST_CASE("calibration: another machine of the same hardware is not called calibrated") {
+  Calibration calibration = of_four_a_node(2, 8);
+  const Duration t = Duration::microseconds(100);
+  const auto interval = [&](double size, int nodes) {
+    return interval_of(calibration, Op::all_reduce, Bytes(size), 4 * nodes, nodes, NicRate::nominal,
+                       Typical::rdma, t);
+  };
+  CHECK(interval(1e6, 4).ground == Ground::calibrated);
+  CHECK(interval(1e6, 32).ground == Ground::extrapolated);
+  // What fits badly is not called calibrated either, inside or not.
+  CHECK(interval(2048, 4).ground == Ground::extrapolated);
+  calibration.another_machine = true;
+  const auto preset = interval(1e6, 4);
+  CHECK(preset.ground == Ground::same_hardware);
+  CHECK_FALSE(preset.calibrated);
+  CHECK(preset.high.us() == Approx(100 * std::exp(std::hypot(std::log(1.1), 0.4))));
+  // A user's own tables of one layout stand in front; elsewhere the preset still says what it knew.
+  Calibration own = of_four_a_node(1, 1);
+  const double alone =
+      interval_of(own, Op::all_reduce, Bytes(1e6), 16, 4, NicRate::nominal, Typical::rdma, t)
+          .high.us();
+  own.preset = std::make_shared<const Calibration>(calibration);
+  const auto at = [&](int nodes) {
+    return interval_of(own, Op::all_reduce, Bytes(1e6), 4 * nodes, nodes, NicRate::nominal,
+                       Typical::rdma, t);
+  };
+  CHECK(at(1).ground == Ground::calibrated);
+  CHECK(at(4).ground == Ground::same_hardware);
+  CHECK(at(4).high.us() == Approx(preset.high.us()));
+  CHECK(at(4).high.us() < alone);
+}
+
+TEST_CASE("calibration: priors of other fabrics narrow what nobody measured") {
+  const Duration t = Duration::microseconds(100);
+  const auto half_width = [&](double size, Typical typical) {
+    return std::log(uncalibrated_interval(Bytes(size), 8, NicRate::nominal, typical, t).high.us() /
+                    100);
+  };
+  for (const double size : {4096., 1e6, 1e9}) {
+    CHECK(half_width(size, Typical::rdma) < half_width(size, Typical::socket));
+    CHECK(half_width(size, Typical::socket) <= half_width(size, Typical::none));
+  }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <iterator>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include "sim/base/range.h"
 #include "topologies/fabric.h"
 #include "topologies/library_defaults.h"
+#include "topologies/nccl_machine.h"
 
 namespace lambcast {
 namespace {
@@ -40,9 +42,13 @@ void override_protocol(const Table& table, ProtocolSpec& protocol) {
   time("network_hop", protocol.network_hop, protocol.tree_network_hop);
   if (table.has("efficiency")) protocol.efficiency = factor(table, "efficiency", up_to_one);
   if (const auto value = table.find<Bytes>("largest")) protocol.largest = value;
-  protocol.alone_base = find_within(table, "alone_base", any_latency);
-  protocol.alone_local_hop = find_within(table, "alone_local_hop", any_latency);
-  protocol.node_cap = find_within(table, "node_cap", any_bandwidth);
+  // A description that says nothing of a single node means it to be as beside others.
+  if (table.has("base")) protocol.alone_base.reset();
+  if (table.has("local_hop")) protocol.alone_local_hop.reset();
+  if (const auto value = find_within(table, "alone_base", any_latency)) protocol.alone_base = value;
+  if (const auto value = find_within(table, "alone_local_hop", any_latency))
+    protocol.alone_local_hop = value;
+  if (const auto value = find_within(table, "node_cap", any_bandwidth)) protocol.node_cap = value;
 }
 
 // Leaves only the protocols that the file lists, where it lists any.
@@ -60,26 +66,80 @@ void choose_protocols(const Table& table, std::vector<ProtocolSpec>& protocols) 
   });
 }
 
-std::optional<NvlsSpec> decode_nvls(const Table& table) {
-  if (table.keys().empty()) return std::nullopt;
-  const Provenance published{Kind::published, "NCCL src/graph/tuning.cc (2.28, 2.30)"};
-  return NvlsSpec{
-      get_within(table, "base", any_latency, {Duration::microseconds(25), published}),
-      get_within(table, "network_hop", any_latency, {Duration::microseconds(20.9), published}),
-      factor(table, "efficiency", {1e-4, 2}, 0.85)};
+// "2.19" to 19.
+int nccl_minor_version(const Table& table) {
+  const auto text = table.get<std::string>("version");
+  int minor = 0;
+  const bool read =
+      text.starts_with("2.") &&
+      std::from_chars(text.data() + 2, text.data() + text.size(), minor).ec == std::errc();
+  if (!read || minor < NcclTuning::oldest)
+    fail_input(table.where("version"), fmt::format("'{}' is no version of NCCL known here", text),
+               fmt::format("2.{} and later", NcclTuning::oldest));
+  return minor;
 }
 
-LibrarySpec decode_library(const Table& table, Library standard, NetworkKind network,
-                           bool pcie_peers) {
+std::optional<NvlsSpec> decode_nvls(const Table& table, const Priors& priors) {
+  if (table.keys().empty()) return std::nullopt;
+  const bool learned = priors.rdma.of.contains("nvls.base");
+  const Provenance from{
+      learned ? Kind::assumed : Kind::published,
+      learned ? source_of(priors, NetworkKind::rdma) : "NCCL src/graph/tuning.cc (2.28, 2.30)"};
+  const auto time = [&](const char* key, double us) {
+    const double typical = priors.rdma.typical(std::string("nvls.") + key);
+    return get_within(table, key, any_latency, {Duration::microseconds(us * typical), from});
+  };
+  return NvlsSpec{time("base", 25), time("network_hop", 20.9),
+                  factor(table, "efficiency", {1e-4, 2}, 0.85)};
+}
+
+// What a library's section says of the machine around it.
+struct Surroundings {
+  NetworkKind network;
+  bool pcie_peers;
+  bool link_known;  // somebody measured or fitted what the GPUs' links carry
+  NicRate nic_rate;
+  const Priors& priors;
+};
+
+// A share of a rate: typical is what it is on other fabrics.
+Sourced<double> typical_share(const Table& table, std::string_view key, const Range<double>& range,
+                              const Surroundings& around, std::string_view prior) {
+  const Priors::OfKind& priors = around.priors.on(around.network);
+  if (table.has(key) || !priors.of.contains(prior)) return factor(table, key, range);
+  return {priors.typical(prior), {Kind::assumed, source_of(around.priors, around.network)}};
+}
+
+LibrarySpec decode_library(const Table& table, Library standard, const Surroundings& around) {
+  const auto& [network, pcie_peers, link_known, nic_rate, priors] = around;
   LibrarySpec spec;
   spec.library = standard;
   if (standard != Library::nccl && table.has("library"))
     spec.library =
         static_cast<Library>(1 + table.choice("library", {"openmpi-4.0", "openmpi-4.1"}));
-  spec.nic_efficiency = factor(table, "nic_efficiency", {1e-4, 100});
+  const bool nccl = standard == Library::nccl;
+  constexpr Range<double> of_nic{1e-4, 100}, of_link{1e-4, 2};
+  spec.nic_efficiency = factor(table, "nic_efficiency", of_nic);
+  spec.link_efficiency = {1, {Kind::assumed, "default"}};
   spec.single_gpu_efficiency = factor(table, "single_gpu_efficiency", up_to_one);
   spec.tree_efficiency = factor(table, "tree_efficiency", up_to_one);
+  if (nccl) {
+    spec.nic_efficiency =
+        typical_share(table, "nic_efficiency", of_nic, around,
+                      nic_rate == NicRate::nominal ? "nic_efficiency" : "effective_nic_efficiency");
+    spec.link_efficiency =
+        link_known ? factor(table, "link_efficiency", of_link)
+                   : typical_share(table, "link_efficiency", of_link, around, "link_efficiency");
+    spec.single_gpu_efficiency =
+        typical_share(table, "single_gpu_efficiency", up_to_one, around, "single_gpu_efficiency");
+    spec.tree_efficiency =
+        typical_share(table, "tree_efficiency", up_to_one, around, "tree_efficiency");
+  }
   spec.slice = find_within(table, "slice", Range<Bytes>{Bytes(1), Bytes(1e12)});
+  const Priors::OfKind& typical = priors.on(network);
+  if (nccl && !spec.slice && typical.of.contains("slice"))
+    spec.slice = {Bytes(0x1p20) * typical.typical("slice"),
+                  {Kind::assumed, source_of(priors, network)}};
   if (standard != Library::nccl)
     spec.queue_ahead =
         get_within(table, "queue_ahead", Range<Bytes>{Bytes(0), Bytes(1e12)}, queue_ahead(network));
@@ -88,14 +148,18 @@ LibrarySpec decode_library(const Table& table, Library standard, NetworkKind net
       {Duration::microseconds(1),
        {Kind::published, "network post overhead of 1 us on Intel (NCCL src/graph/tuning.cc)"}});
   spec.flow_cap = find_within(table, "flow_cap", any_bandwidth);
+  if (nccl && !spec.flow_cap && typical.of.contains("flow_cap"))
+    spec.flow_cap = {Bandwidth(1e9) * typical.typical("flow_cap"),
+                     {Kind::assumed, source_of(priors, network)}};
   if (table.has("connections"))
     spec.connections = static_cast<int>(table.integer("connections", 1, 1024));
   if (const auto forced = table.find<Sourced<std::string>>("all_reduce")) {
     spec.all_reduce = forced->value;
     spec.all_reduce_from = forced->provenance;
   }
-  spec.protocols =
-      standard == Library::nccl ? nccl_protocols(network, pcie_peers) : mpi_protocols(network);
+  if (standard == Library::nccl && table.has("version"))
+    spec.minor_version = nccl_minor_version(table);
+  spec.protocols = nccl ? nccl_protocols(network, pcie_peers, priors) : mpi_protocols(network);
   const bool has_ll128 = std::any_of(spec.protocols.begin(), spec.protocols.end(),
                                      [](const ProtocolSpec& one) { return one.name == "LL128"; });
   if (standard == Library::nccl && !has_ll128 && table.has("LL128"))
@@ -105,7 +169,7 @@ LibrarySpec decode_library(const Table& table, Library standard, NetworkKind net
   choose_protocols(table, spec.protocols);
   for (ProtocolSpec& protocol : spec.protocols)
     override_protocol(table.table(protocol.name), protocol);
-  if (standard == Library::nccl) spec.nvls = decode_nvls(table.table("nvls"));
+  if (standard == Library::nccl) spec.nvls = decode_nvls(table.table("nvls"), priors);
   return spec;
 }
 
@@ -200,7 +264,7 @@ bool leaves_calibration(std::string_view key, bool mpi) {
 
 }  // namespace
 
-Cluster decode_cluster(const Table& root, const std::string& origin) {
+Cluster decode_cluster(const Table& root, const std::string& origin, const Priors& priors) {
   Cluster cluster;
   cluster.origin = origin;
   cluster.name = root.get<std::string>("name");
@@ -232,8 +296,12 @@ Cluster decode_cluster(const Table& root, const std::string& origin) {
   cluster.fabric = decode_fabric(root.table("fabric"));
   if (root.has("max_nodes"))
     cluster.max_nodes = static_cast<int>(root.integer("max_nodes", 1, 65536));
-  cluster.nccl = decode_library(root.table("nccl"), Library::nccl, network, pcie_peers);
-  cluster.mpi = decode_library(root.table("mpi"), Library::openmpi_4_1, network, true);
+  const Kind link = cluster.gpu_link.provenance.kind;
+  const Surroundings around{network, pcie_peers, link == Kind::measured || link == Kind::fitted,
+                            nic_rate_of(cluster), priors};
+  cluster.network = network;
+  cluster.nccl = decode_library(root.table("nccl"), Library::nccl, around);
+  cluster.mpi = decode_library(root.table("mpi"), Library::openmpi_4_1, around);
   const Table copy = root.table("host_copy");
   cluster.host_copy = {find_within(copy, "pageable_to_host", any_bandwidth),
                        find_within(copy, "pageable_to_device", any_bandwidth),
@@ -297,6 +365,7 @@ Transport transport_of(const Cluster& cluster, const LibrarySpec& library, Endpo
   if (library.slice) transport.slice = library.slice->value;
   if (library.flow_cap) transport.flow_cap = library.flow_cap->value;
   transport.connections = library.connections;
+  if (library.library == Library::nccl) transport.tuning = nccl_machine(cluster);
   for (const ProtocolSpec& spec : library.protocols) {
     Protocol protocol{
         spec.name,
@@ -327,10 +396,13 @@ NicRate nic_rate_of(const Cluster& cluster) {
 
 CalibratedInterval interval_of(const Cluster& cluster, bool mpi, Op op, Bytes size,
                                const ProcessGroup& group, Duration forecast) {
+  const Typical typical = mpi                                    ? Typical::none
+                          : cluster.network == NetworkKind::rdma ? Typical::rdma
+                                                                 : Typical::socket;
   if (!cluster.calibration || cluster.calibration->mpi != mpi || group.siblings > 1)
-    return uncalibrated_interval(size, group.ranks, nic_rate_of(cluster), forecast);
+    return uncalibrated_interval(size, group.ranks, nic_rate_of(cluster), typical, forecast);
   return interval_of(*cluster.calibration, op, size, group.ranks, group.nodes(),
-                     nic_rate_of(cluster), forecast);
+                     nic_rate_of(cluster), typical, forecast);
 }
 
 std::string without_calibration(const Cluster& cluster) {
@@ -347,13 +419,16 @@ Machines machines_of(const Cluster& cluster, const LibrarySpec& library,
   Bandwidth gpu_link = cluster.gpu_link.value;
   if (cluster.gpu_peers == GpuPeers::nvlink_mesh && cluster.gpus_per_node > 1)
     gpu_link = gpu_link * (std::max(1.0, group.per_node - 1.0) / (cluster.gpus_per_node - 1));
+  gpu_link = gpu_link * library.link_efficiency.value;
+  const bool pcie = cluster.gpu_peers == GpuPeers::pcie;
+  const Bandwidth gpu_nic = cluster.gpu_nic.value;
   const int nics = nics_in_use(cluster, group.slots());
   Bandwidth nic = cluster.nic_bandwidth.value * library.nic_efficiency.value;
   // Where several of them share a NIC, one fills it while another waits.
   if (group.per_node == 1 && (group.siblings == 1 || nics >= group.slots()))
     nic = nic * library.single_gpu_efficiency.value;
-  return {{group.slots(), nics, gpu_link, cluster.gpu_peers == GpuPeers::pcie,
-           cluster.gpu_nic.value, nic, cluster.host_link.value},
+  return {{group.slots(), nics, gpu_link, pcie,
+           pcie ? gpu_nic * library.link_efficiency.value : gpu_nic, nic, cluster.host_link.value},
           group.node_span(),
           make_fabric(cluster.fabric),
           nodes_alike(cluster.fabric, group.node_span())};

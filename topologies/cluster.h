@@ -19,6 +19,7 @@
 #include "sim/collectives/collective.h"
 #include "sim/network/machine.h"
 #include "topologies/calibration.h"
+#include "topologies/priors.h"
 
 namespace lambcast {
 
@@ -64,6 +65,7 @@ struct NvlsSpec {
 
 struct LibrarySpec {
   Library library = Library::nccl;
+  Sourced<double> link_efficiency;  // share of node.gpu_link; NCCL only
   Sourced<double> nic_efficiency;
   // A further share where one GPU of a node is in use: its rings come in and go out through the
   // same GPU and NIC, each step with its own wait.
@@ -76,6 +78,7 @@ struct LibrarySpec {
   int connections = 1;
   std::string all_reduce;  // forced algorithm, empty: the library's choice
   Provenance all_reduce_from;
+  int minor_version = NcclTuning::newest;  // of NCCL 2, whose rule chooses the algorithm
   std::vector<ProtocolSpec> protocols;
   std::optional<NvlsSpec> nvls;
 };
@@ -111,6 +114,7 @@ struct Cluster {
   GpuPeers gpu_peers = GpuPeers::nvlink;
   Sourced<Bandwidth> gpu_link, gpu_nic, host_link;
   int nics = 1;
+  NetworkKind network = NetworkKind::rdma;
   Sourced<Bandwidth> nic_nominal, nic_bandwidth;
   Sourced<Bytes>
       nic_burst;  // the token bucket of a port that is shaped to its bandwidth, else zero
@@ -129,7 +133,8 @@ using Overrides = std::vector<std::pair<std::string, std::string>>;
 
 // Decodes a description; unknown keys, missing units and impossible values are refused with
 // file:line:key. The table must be at its root.
-Cluster decode_cluster(const Table& table, const std::string& origin);
+Cluster decode_cluster(const Table& table, const std::string& origin,
+                       const Priors& priors = shipped_priors());
 
 // A preset by name or a file by path (what ends in .toml or holds a '/'), with `--set` overrides of
 // keys relative to the cluster applied first. A calibration belongs to the machine that was

@@ -118,7 +118,7 @@ TEST_CASE("cluster: calibrated are the layouts that were measured") {
   const auto calibrated = [&](int ranks, int gpus_per_node) {
     return interval_of(h100, false, Op::all_reduce, Bytes(1 << 26), {ranks, gpus_per_node},
                        Duration::microseconds(100))
-        .calibrated;
+               .ground == Ground::same_hardware;
   };
   for (const int ranks : {8, 16, 24, 32}) CHECK(calibrated(ranks, 8));
   CHECK_FALSE(calibrated(64, 8));
@@ -168,7 +168,7 @@ TEST_CASE("cluster: a calibration does not outlive an override of what was measu
     const CalibratedInterval interval = interval_of(changed, false, Op::all_reduce, size, group, t);
     CHECK_FALSE(interval.calibrated);
     CHECK(interval.high ==
-          interval_of(load_cluster("paper-eth40-v100", {}), false, Op::all_reduce, size, group, t)
+          interval_of(load_cluster("paper-edr100-v100", {}), false, Op::all_reduce, size, group, t)
               .high);
   }
   // Nothing of this is communication over NCCL.
@@ -220,7 +220,8 @@ TEST_CASE("clusters: GPUs joined in pairs bring only the links to the peers in u
   // 195 GB/s to three peers: one peer is reached at a third of it. All-gather of two ranks: one
   // step of S/2.
   const auto seconds = [](const char* peers, int gpus) {
-    Overrides all{{"node.gpu_peers", peers}, {"node.gpu_link", "195 GB/s"}};
+    Overrides all{
+        {"node.gpu_peers", peers}, {"node.gpu_link", "195 GB/s"}, {"nccl.link_efficiency", "1"}};
     for (const char* key : {"alone_base", "alone_local_hop"})
       all.emplace_back(std::string("nccl.Simple.") + key, "0 us");
     const Cluster cluster = load_cluster("perlmutter-a100", all);
@@ -280,7 +281,7 @@ TEST_CASE("clusters: groups of one GPU per node have NICs of their own, or share
   const auto calibrated = [&](int siblings) {
     return interval_of(h100, false, Op::all_reduce, Bytes(1 << 26), {16, 8, 1, 1, siblings},
                        Duration::microseconds(100))
-        .calibrated;
+               .ground == Ground::same_hardware;
   };
   CHECK(calibrated(1));
   CHECK_FALSE(calibrated(2));
@@ -291,7 +292,8 @@ double flow_seconds(Op op, const char* algorithm, const Overrides& overrides, in
   Overrides all{{"nccl.Simple.base", "0 us"},
                 {"nccl.Simple.local_hop", "0 us"},
                 {"nccl.Simple.network_hop", "0 us"},
-                {"nccl.nic_efficiency", "1"}};
+                {"nccl.nic_efficiency", "1"},
+                {"nccl.link_efficiency", "1"}};
   all.insert(all.end(), overrides.begin(), overrides.end());
   const Cluster cluster = load_cluster("h200-ndr", all);
   Machines machines = machines_of(cluster, cluster.nccl, {8 * nodes, 8});

@@ -31,9 +31,37 @@ ProtocolSpec protocol(const char* name, HopsUs ring, HopsUs tree, double efficie
           std::nullopt};
 }
 
+// What NCCL's model lets LL reach over more than two nodes (src/graph/tuning.cc, Intel).
+constexpr Bandwidth ll_of_four_nodes(20.4e9);
+
+// Its constants, each times what it is on typical fabrics.
+void expect_typical(ProtocolSpec& protocol, const Priors::OfKind& priors, const Provenance& from) {
+  const auto prior = [&](const char* key) { return priors.of.find(protocol.name + "." + key); };
+  const auto scale = [&](const char* key, Sourced<Duration>& value) {
+    const auto found = prior(key);
+    if (found != priors.of.end()) value = {value.value.scaled(found->second.typical), from};
+  };
+  protocol.alone_base = protocol.base;
+  protocol.alone_local_hop = protocol.local_hop;
+  scale("alone_base", *protocol.alone_base);
+  scale("alone_local_hop", *protocol.alone_local_hop);
+  scale("base", protocol.base);
+  scale("base", protocol.tree_base);
+  scale("local_hop", protocol.local_hop);
+  scale("local_hop", protocol.tree_local_hop);
+  scale("network_hop", protocol.network_hop);
+  scale("tree_network_hop", protocol.tree_network_hop);
+  const auto share = prior("efficiency");
+  if (share != priors.of.end())
+    protocol.efficiency = {protocol.efficiency.value * share->second.typical, from};
+  const auto cap = prior("node_cap");
+  if (cap != priors.of.end()) protocol.node_cap = {ll_of_four_nodes * cap->second.typical, from};
+}
+
 }  // namespace
 
-std::vector<ProtocolSpec> nccl_protocols(NetworkKind network, bool pcie_peers) {
+std::vector<ProtocolSpec> nccl_protocols(NetworkKind network, bool pcie_peers,
+                                         const Priors& priors) {
   const Provenance published{Kind::published, tuning};
   const Provenance assumed{Kind::assumed, sockets};
   const bool rdma = network == NetworkKind::rdma;
@@ -50,6 +78,8 @@ std::vector<ProtocolSpec> nccl_protocols(NetworkKind network, bool pcie_peers) {
   protocols.push_back(protocol("Simple", {8.4, simple_ring, rdma ? 14.0 : 40.0},
                                {8.4, 4.0, rdma ? 14.0 : 40.0}, 1.0, published, wire));
   protocols.back().slices = 2;  // chunk steps over slice steps of its rings (src/include/device.h)
+  for (ProtocolSpec& one : protocols)
+    expect_typical(one, priors.on(network), {Kind::assumed, source_of(priors, network)});
   return protocols;
 }
 

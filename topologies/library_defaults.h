@@ -2,7 +2,8 @@
 // them. NCCL's are its own tuning constants (src/graph/tuning.cc, identical in 2.28 and 2.30): base
 // latency and hardware latency per hop over NVLink, PCIe and an RDMA network, for LL, LL128 and
 // Simple. Over TCP sockets the network hop also holds the proxy thread's wake-ups: two-rank
-// all-reduces of up to 2 KB took 51 to 110 us in public logs, two hops each.
+// all-reduces of up to 2 KB took 51 to 110 us in public logs, two hops each. What fabrics make of
+// these constants differs and is slower almost always: each is taken times its prior (priors.h).
 #pragma once
 
 #include <vector>
@@ -11,9 +12,8 @@
 
 namespace lambcast {
 
-enum class NetworkKind { rdma, socket };
-
-std::vector<ProtocolSpec> nccl_protocols(NetworkKind network, bool pcie_peers);
+std::vector<ProtocolSpec> nccl_protocols(NetworkKind network, bool pcie_peers,
+                                         const Priors& priors);
 std::vector<ProtocolSpec> mpi_protocols(NetworkKind network);
 
 // What one connection of MPI may queue ahead of the next (transport.h). Over TCP Linux lets a

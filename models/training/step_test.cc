@@ -107,7 +107,8 @@ TEST_CASE("step interval: communication and compute add as squares; compression 
         // No wider than the less sure of the two would have it for the whole step: communication,
         // nearly all of it in large messages.
         const Duration second = Duration::seconds(1);
-        const auto large = uncalibrated_interval(Bytes(1 << 30), 16, NicRate::effective, second);
+        const auto large =
+            uncalibrated_interval(Bytes(1 << 30), 16, NicRate::effective, Typical::none, second);
         CHECK(ends_of(step).first < std::log(large.high / second));
         CHECK(step.coverage.has_value() ==
               (cluster == std::string("dgx-a100-80g") && kind != StepKind::compression));

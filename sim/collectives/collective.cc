@@ -33,6 +33,26 @@ Machines::Wired wired(std::shared_ptr<const Machine> machine) {
   return {std::move(machine), std::move(router)};
 }
 
+// What the library would run: the algorithm that NCCL takes, or where its rule is not known those
+// of which the cheapest is.
+std::vector<std::string> chosen(const CollectiveRequest& request, const Transport& transport) {
+  if (request.library == Library::nccl && transport.tuning) {
+    NcclTuning tuning = *transport.tuning;
+    if (!request.protocol.empty()) {
+      tuning.ll = request.protocol == "LL";
+      tuning.ll128 = request.protocol == "LL128";
+      tuning.simple = request.protocol == "Simple";
+    }
+    const ProcessGroup& group = request.group;
+    for (const NcclChoice& choice :
+         nccl_choices(tuning, request.op, request.size, group.nodes(), group.per_node))
+      if (supports(choice.algorithm, request.op, group)) return {std::string(choice.algorithm)};
+  }
+  return candidates(
+      request.library, request.op, request.size, request.group,
+      std::any_of(transport.protocols.begin(), transport.protocols.end(), reduces_in_switch));
+}
+
 void check_protocol(const CollectiveRequest& request, const Transport& transport) {
   if (request.protocol.empty()) return;
   std::vector<std::string> names;
@@ -62,12 +82,9 @@ Collective plan_collective(const CollectiveRequest& request, Machines& machines,
                            const Transport& transport) {
   LAMBCAST_CHECK(!transport.protocols.empty(), "a transport without protocols");
   check_protocol(request, transport);
-  const std::vector<std::string> algorithms =
-      request.algorithm.empty()
-          ? candidates(request.library, request.op, request.size, request.group,
-                       std::any_of(transport.protocols.begin(), transport.protocols.end(),
-                                   reduces_in_switch))
-          : std::vector<std::string>{request.algorithm};
+  const std::vector<std::string> algorithms = request.algorithm.empty()
+                                                  ? chosen(request, transport)
+                                                  : std::vector<std::string>{request.algorithm};
   const Place place = request.beside.value_or(Place());
   std::optional<Collective> best;
   for (const std::string& algorithm : algorithms) {

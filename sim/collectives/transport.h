@@ -47,6 +47,7 @@
 
 #include "sim/base/units.h"
 #include "sim/collectives/incast.h"
+#include "sim/collectives/nccl_tuning.h"
 
 namespace lambcast {
 
@@ -89,6 +90,7 @@ struct Transport {
   Bytes queue_ahead{};                    // q above; zero: messages are sent side by side
   Duration burst{};                       // b / B above; zero: ports are not shaped
   std::optional<PortQueue> port_queue{};  // absent: nothing is lost
+  std::optional<NcclTuning> tuning{};     // by which NCCL chooses; absent: the cheapest
   Bytes slice{};  // what one lane passes on at once; zero: slices are not modelled
 };
 

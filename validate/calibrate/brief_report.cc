@@ -40,9 +40,11 @@ std::string brief_report(const FitSummary& summary) {
   out += "\n|forecast / measured - 1|\n" + error_lines("fitted", summary.fitted) +
          error_lines("held out", summary.held_out);
   if (!summary.held_out.empty())
-    out += fmt::format("  held out: every fourth size{}{}\n",
+    out += fmt::format("  held out: every other size, in turn{}{}\n",
                        summary.held_out_table.empty() ? "" : ", and the table ",
                        summary.held_out_table);
+  for (const std::string& suspicion : summary.suspicions)
+    out += fmt::format("\nWarning: {}\n", suspicion);
   // What the worst fabric here reaches from 1 MiB up is half of that.
   constexpr double poor = 0.2;
   for (const BandError& band : summary.fitted)

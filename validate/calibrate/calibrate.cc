@@ -15,6 +15,7 @@
 #include "sim/base/error.h"
 #include "validate/calibrate/least_squares.h"
 #include "validate/calibrate/measured_series.h"
+#include "validate/calibrate/suspicions.h"
 
 namespace lambcast::validate {
 namespace {
@@ -112,8 +113,8 @@ std::vector<VectorXd> beginnings(const VectorXd& start, const std::vector<Parame
   return all;
 }
 
-// Without what is held out; then on everything, and from where the first one ended.
-constexpr int searches_per_fit = 4 + 5;
+// Without one half; without the other, from where that ended; then on everything, and from there.
+constexpr int searches_per_fit = 4 + 1 + 5;
 
 LeastSquaresFit best_fit(LeastSquares problem, const std::vector<VectorXd>& firsts,
                          const std::function<void()>& begun) {
@@ -159,7 +160,29 @@ std::vector<BandError> band_errors(const std::vector<Point>& points, const Vecto
   return errors_by_band(sizes, errors);
 }
 
-// Of the tables of the library.
+// The ends of an interval of 90 % from log(measured / forecast) of rows that the fit did not see:
+// the 5th and 95th percentile, and for few rows at least what a normal law says of one more
+// observation: t s sqrt(1 + 1/n) about zero, with s their root mean square and t the 95 % point of
+// Student's law with n - 1 degrees of freedom (Cornish and Fisher's expansion). Fewer than three
+// rows say nothing of a spread.
+Calibration::Band band_of(Bytes below, std::vector<double> errors) {
+  constexpr double of_few = 0.85;    // as without any table
+  constexpr double repeated = 0.04;  // the same machine on another day
+  const auto n = static_cast<double>(errors.size());
+  double least = of_few;
+  if (errors.size() >= 3) {
+    double squares = 0;
+    for (const double error : errors) squares += error * error;
+    const double freedom = n - 1;
+    const double t = 1.645 + 1.524 / freedom + 1.42 / (freedom * freedom);
+    least = errors.size() < 30 ? t * std::sqrt(squares / n * (1 + 1 / n)) : 0;
+  }
+  least = std::max(least, repeated);
+  return {below, std::exp(std::min(quantile(errors, 0.05), -least)),
+          std::exp(std::max(quantile(errors, 0.95), least))};
+}
+
+// Of the tables of the library; the points are those that were forecast without having been seen.
 std::optional<Calibration> calibration_of(std::span<const Measurement> tables,
                                           const Cluster& cluster, bool mpi,
                                           const std::vector<Point>& points,
@@ -187,17 +210,16 @@ std::optional<Calibration> calibration_of(std::span<const Measurement> tables,
   }
   for (const auto& [gpus_per_node, range] : nodes)
     calibration.layouts.push_back({gpus_per_node, range});
-  for (const Point& point : points)
-    if (of_library(tables[point.table])) widen(calibration.sizes, point.size.value());
+  for (const Measurement& table : tables)
+    for (const Row& row : table.rows)
+      if (of_library(table) && counts(table, row)) widen(calibration.sizes, row.size.value());
   for (const SizeBand& band : size_bands) {
-    std::vector<double> ratios;  // measured / forecast
+    std::vector<double> errors;  // log(measured / forecast)
     for (std::size_t i = 0; i < points.size(); ++i)
       if (of_library(tables[points[i].table]) && points[i].size.value() >= band.from &&
           points[i].size.value() < band.below)
-        ratios.push_back(std::exp(-residuals[static_cast<Eigen::Index>(i)]));
-    if (ratios.empty()) continue;
-    calibration.bands.push_back(
-        {Bytes(band.below), quantile(ratios, 0.05), quantile(ratios, 0.95)});
+        errors.push_back(-residuals[static_cast<Eigen::Index>(i)]);
+    if (!errors.empty()) calibration.bands.push_back(band_of(Bytes(band.below), errors));
   }
   return calibration;
 }
@@ -264,31 +286,38 @@ Fit fitted(const std::string& base, const std::string& name, std::span<const Mea
   summary.rows = static_cast<int>(points.size());
   const std::size_t held_table = table_to_hold_out(tables);
   if (held_table < tables.size()) summary.held_out_table = words_for(tables[held_table]);
-  std::vector<Point> seen, held;
-  std::size_t row = 0;
-  for (std::size_t i = 0; i < points.size(); ++i) {
-    row = i > 0 && points[i].table == points[i - 1].table ? row + 1 : 0;
-    const bool hold = points[i].table == held_table || row % 4 == 2;
-    (hold ? held : seen).push_back(points[i]);
+  std::vector<Point> judged;
+  std::vector<double> unseen;
+  std::optional<VectorXd> blind;
+  for (const std::size_t half : {0u, 1u}) {
+    std::vector<Point> seen, held;
+    std::size_t row = 0;
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      row = i > 0 && points[i].table == points[i - 1].table ? row + 1 : 0;
+      const bool hold = (half == 0 && points[i].table == held_table) || row % 2 == half;
+      (hold ? held : seen).push_back(points[i]);
+    }
+    if (seen.empty()) continue;
+    const LeastSquares problem = problem_of(model, parameters, seen);
+    blind = best_fit(problem, blind ? std::vector{*blind} : beginnings(problem.start, parameters),
+                     begun)
+                .x;
+    const VectorXd residuals = model.residuals(*blind, held);
+    unseen.insert(unseen.end(), residuals.begin(), residuals.end());
+    judged.insert(judged.end(), held.begin(), held.end());
   }
-  const LeastSquares blind_problem = problem_of(model, parameters, seen);
-  const LeastSquaresFit blind =
-      best_fit(blind_problem, beginnings(blind_problem.start, parameters), begun);
-  const VectorXd unseen = model.residuals(blind.x, held);
-  summary.held_out = band_errors(held, unseen);
+  const VectorXd errors =
+      Eigen::Map<const VectorXd>(unseen.data(), static_cast<Eigen::Index>(unseen.size()));
+  summary.held_out = band_errors(judged, errors);
   LeastSquares problem = problem_of(model, parameters, points);
   problem.most_leaps = 10;
   std::vector<VectorXd> firsts = beginnings(problem.start, parameters);
-  firsts.push_back(blind.x);
+  if (blind) firsts.push_back(*blind);
   const LeastSquaresFit all = best_fit(problem, firsts, begun);
   summary.parameters = fitted_parameters(parameters, all);
   summary.kept = kept_latencies(cluster, tables, mpi);
   summary.fitted = band_errors(points, all.residuals);
-  std::vector<Point> judged = points;
-  judged.insert(judged.end(), held.begin(), held.end());
-  VectorXd residuals(all.residuals.size() + unseen.size());
-  residuals << all.residuals, unseen;
-  summary.calibration = calibration_of(tables, cluster, mpi, judged, residuals);
+  summary.calibration = calibration_of(tables, cluster, mpi, judged, errors);
   return {summary, all.cost};
 }
 
@@ -341,6 +370,7 @@ FitSummary calibrate(const std::string& base, const std::string& name,
     if (limited.cost < fit.cost * worth_a_limit) fit = std::move(limited);
   }
   FitSummary summary = std::move(fit.summary);
+  summary.suspicions = suspicions_of(cluster, tables, mpi);
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   return summary;
 }

@@ -6,9 +6,14 @@
 // A limit that the base does not have (what one connection carries) comes in only where the tables
 // cannot be explained as well without.
 //
-// A part of the data is held out first: every fourth size, and with four tables or more one whole
-// table, the middle one by number of ranks. The held-out error is that of a fit that has not seen
-// it; the parameters then come from a second fit on everything.
+// Half of the data is held out first, every other size, and then the other half; with four tables
+// or more one whole table with the first, the middle one by number of ranks. The held-out errors
+// are those of fits that have not seen it, and set the width of intervals; the parameters then come
+// from a fit on everything.
+//
+// What the description says already is the prior of the fit: what is typical of fabrics, or, in a
+// preset, what was fitted to another machine of the same hardware, each with its spread. A table
+// adds to it and does not replace it.
 #pragma once
 
 #include <functional>
@@ -59,6 +64,7 @@ struct FitSummary {
   // Absent where no table is one of the library: a wire says nothing of how far its forecasts are
   // off.
   std::optional<Calibration> calibration;
+  std::vector<std::string> suspicions;  // what makes the tables look wrong (suspicions.h)
   double seconds = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -62,6 +63,7 @@ toml::table evidence(const KeptLatency& latency) {
 toml::table section(const Calibration& calibration, const std::string& source) {
   toml::table table;
   table.insert("source", source);
+  if (calibration.another_machine) table.insert("machine", "another");
   table.insert("library", calibration.mpi ? "mpi" : "nccl");
   toml::array operations;
   for (const Op op : calibration.operations) operations.push_back(std::string(name_of(op)));
@@ -90,25 +92,56 @@ toml::table section(const Calibration& calibration, const std::string& source) {
   return table;
 }
 
+// What the base knows of another machine of the same hardware, which the user's tables add to.
+std::optional<toml::table> preset_of(const toml::table& root) {
+  const toml::table* before = root["calibration"].as_table();
+  if (before == nullptr) return std::nullopt;
+  if ((*before)["machine"].value_or(std::string()) != "another")
+    before = (*before)["preset"].as_table();
+  if (before == nullptr) return std::nullopt;
+  toml::table preset = *before;
+  preset.erase("preset");
+  return preset;
+}
+
 // Keys in the order in which people read a description; others follow by name.
-const std::vector<std::string_view> reading_order{"name",        "description",
-                                                  "device",      "usd_per_gpu_hour",
-                                                  "value",       "kind",
-                                                  "source",      "library",
-                                                  "operations",  "smallest",
-                                                  "largest",     "layouts",
-                                                  "nodes",       "below",
-                                                  "low",         "high",
-                                                  "gpus",        "gpu_peers",
-                                                  "gpu_link",    "gpu_nic",
-                                                  "count",       "network",
-                                                  "nominal",     "bandwidth",
-                                                  "protocols",   "nic_efficiency",
-                                                  "base",        "local_hop",
-                                                  "network_hop", "node",
-                                                  "nic",         "fabric",
-                                                  "nccl",        "mpi",
-                                                  "host_copy",   "stack",
+const std::vector<std::string_view> reading_order{"name",
+                                                  "description",
+                                                  "device",
+                                                  "usd_per_gpu_hour",
+                                                  "value",
+                                                  "kind",
+                                                  "source",
+                                                  "machine",
+                                                  "library",
+                                                  "operations",
+                                                  "smallest",
+                                                  "largest",
+                                                  "layouts",
+                                                  "nodes",
+                                                  "below",
+                                                  "low",
+                                                  "high",
+                                                  "gpus",
+                                                  "gpu_peers",
+                                                  "gpu_link",
+                                                  "gpu_nic",
+                                                  "count",
+                                                  "network",
+                                                  "nominal",
+                                                  "bandwidth",
+                                                  "protocols",
+                                                  "nic_efficiency",
+                                                  "base",
+                                                  "local_hop",
+                                                  "network_hop",
+                                                  "node",
+                                                  "nic",
+                                                  "fabric",
+                                                  "nccl",
+                                                  "mpi",
+                                                  "host_copy",
+                                                  "stack",
                                                   "calibration"};
 
 std::vector<std::string> ordered_keys(const toml::table& table) {
@@ -188,10 +221,14 @@ std::string calibrated_cluster(const std::string& base, const std::string& name,
     if (!parameter.of.also.empty()) put(root, parameter.of.also, evidence(parameter, origin));
   }
   for (const KeptLatency& latency : summary.kept) put(root, latency.key, evidence(latency));
-  if (summary.calibration)
-    root.insert_or_assign("calibration", section(*summary.calibration, source));
-  else
+  if (summary.calibration) {
+    const auto before = preset_of(root);
+    toml::table now = section(*summary.calibration, source);
+    if (before && !summary.calibration->another_machine) now.insert("preset", *before);
+    root.insert_or_assign("calibration", std::move(now));
+  } else {
     root.erase("calibration");
+  }
   return description_text(root);
 }
 

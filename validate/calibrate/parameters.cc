@@ -68,20 +68,36 @@ Coverage coverage_of(std::span<const Measurement> tables, const Cluster& base, b
   return covers;
 }
 
+// A description that was fitted to another machine of the same hardware: two such machines differ
+// by less than two fabrics.
+constexpr double latency_of_site = 0.35;
+constexpr double share_of_site = 0.15;
+
 class Listing {
  public:
-  explicit Listing(const std::string& library) : library_(library + ".") {}
+  Listing(const std::string& library, const Priors::OfKind& priors)
+      : library_(library + "."), priors_(priors) {}
 
-  void time(const std::string& key, Duration start, double least_us = 0.05) {
-    const double us = std::max(start.us(), 0.5);
-    all.push_back({library_ + key, Unit::microseconds, us, least_us, 1000, of_latency});
+  void time(const std::string& key, const Sourced<Duration>& start, double least_us = 0.05) {
+    const double us = std::max(start.value.us(), 0.5);
+    all.push_back({library_ + key, Unit::microseconds, us, least_us, 1000,
+                   width(key, start.provenance, of_latency, latency_of_site)});
   }
-  void rate(const std::string& key, Bandwidth start, double low_GBps, double high_GBps) {
-    all.push_back({library_ + key, Unit::gigabytes_per_s, start.value() * 1e-9, low_GBps, high_GBps,
-                   of_latency});
+  void rate(const std::string& key, const Sourced<Bandwidth>& start, double low_GBps,
+            double high_GBps) {
+    all.push_back({library_ + key, Unit::gigabytes_per_s,
+                   std::clamp(start.value.value() * 1e-9, low_GBps, high_GBps), low_GBps, high_GBps,
+                   width(key, start.provenance, of_latency, latency_of_site)});
   }
-  void share(const std::string& key, double start, double low, double high) {
-    all.push_back({library_ + key, Unit::share, std::clamp(start, low, high), low, high, of_share});
+  void share(const std::string& key, const Sourced<double>& start, double low, double high,
+             const char* prior = nullptr) {
+    all.push_back(
+        {library_ + key, Unit::share, std::clamp(start.value, low, high), low, high,
+         width(prior == nullptr ? key : prior, start.provenance, of_share, share_of_site)});
+  }
+  void bytes(const std::string& key, const Sourced<Bytes>& start, double low, double high) {
+    all.push_back({library_ + key, Unit::bytes, start.value.value(), low, high,
+                   width(key, start.provenance, of_latency, latency_of_site)});
   }
   // What one connection carries. Begins at half a NIC where it is not known, where it is felt.
   void flow_cap(const std::optional<Sourced<Bandwidth>>& known, double nic_GBps) {
@@ -95,31 +111,37 @@ class Listing {
   std::vector<Parameter> all;
 
  private:
+  double width(const std::string& key, const Provenance& from, double otherwise,
+               double of_site) const {
+    if (from.kind == Kind::fitted) return of_site;
+    return std::min(otherwise, library_ == "nccl." ? priors_.spread(key, otherwise) : otherwise);
+  }
+
   std::string library_;
+  const Priors::OfKind& priors_;
 };
 
 void add_protocol(Listing& list, const ProtocolSpec& protocol, const Coverage& covers,
                   Bandwidth nic) {
   const std::string name = protocol.name + ".";
   if (covers.nodes) {
-    list.time(name + "base", protocol.base.value);
-    list.time(name + "network_hop", protocol.network_hop.value);
-    if (covers.nodes_of_gpus) list.time(name + "local_hop", protocol.local_hop.value);
-    if (covers.trees) list.time(name + "tree_network_hop", protocol.tree_network_hop.value);
+    list.time(name + "base", protocol.base);
+    list.time(name + "network_hop", protocol.network_hop);
+    if (covers.nodes_of_gpus) list.time(name + "local_hop", protocol.local_hop);
+    if (covers.trees) list.time(name + "tree_network_hop", protocol.tree_network_hop);
   }
   if (covers.one_node) {
-    list.time(name + "alone_base",
-              protocol.alone_base ? protocol.alone_base->value : protocol.base.value);
-    list.time(name + "alone_local_hop", protocol.alone_local_hop ? protocol.alone_local_hop->value
-                                                                 : protocol.local_hop.value);
+    list.time(name + "alone_base", protocol.alone_base.value_or(protocol.base));
+    list.time(name + "alone_local_hop", protocol.alone_local_hop.value_or(protocol.local_hop));
   }
   if (protocol.name != "LL") return;
   if (covers.one_node || covers.nodes_of_gpus)
-    list.share(name + "efficiency", protocol.efficiency.value, 0.02, 0.5);
+    list.share(name + "efficiency", protocol.efficiency, 0.02, 0.5);
   // Its lines are polled and copied by proxy threads, however many NICs there are: NCCL's own model
-  // has a total for it too. Begin below the rate of one NIC, where it is felt.
+  // has a total for it too. Where nothing is known of it, begin below the rate of one NIC, where it
+  // is felt.
   if (covers.nodes)
-    list.rate(name + "node_cap", protocol.node_cap ? protocol.node_cap->value : nic * 0.25,
+    list.rate(name + "node_cap", protocol.node_cap.value_or(Sourced<Bandwidth>{nic * 0.25, {}}),
               nic.value() * 0.02e-9, nic.value() * 10e-9);
 }
 
@@ -129,11 +151,9 @@ std::vector<Parameter> parameters_for(const Cluster& base, std::span<const Measu
                                       bool mpi) {
   const LibrarySpec& library = mpi ? base.mpi : base.nccl;
   const Coverage covers = coverage_of(tables, base, library.nvls.has_value());
-  Listing list(mpi ? "mpi" : "nccl");
-  const double link = base.gpu_link.value.value() * 1e-9;
+  Listing list(mpi ? "mpi" : "nccl", shipped_priors().on(base.network));
   if (!mpi && (covers.one_node || covers.nodes_of_gpus))
-    list.all.push_back({"node.gpu_link", Unit::gigabytes_per_s, link, link / 4, link * 2,
-                        of_bandwidth(base.gpu_link.provenance)});
+    list.share("link_efficiency", library.link_efficiency, 0.2, 2);
   // Between processes of a node, and out of one process where a NIC is as fast. An assumed one
   // begins above the NIC, so that both are felt, each in its own tables.
   const bool known = base.host_link.provenance.kind != Kind::assumed;
@@ -167,23 +187,24 @@ std::vector<Parameter> parameters_for(const Cluster& base, std::span<const Measu
     list.all.push_back(std::move(copies));
   }
   const double to_name_plate = base.nic_nominal.value / base.nic_bandwidth.value;
-  if (covers.nodes) list.share("nic_efficiency", library.nic_efficiency.value, 0.02, to_name_plate);
+  const bool nominal = nic_rate_of(base) == NicRate::nominal;
+  if (covers.nodes)
+    list.share("nic_efficiency", library.nic_efficiency, 0.02, to_name_plate,
+               nominal ? "nic_efficiency" : "effective_nic_efficiency");
   if (covers.nodes_of_one_gpu && covers.nodes_of_gpus)
-    list.share("single_gpu_efficiency", library.single_gpu_efficiency.value, 0.02, 1);
-  if (covers.trees) list.share("tree_efficiency", library.tree_efficiency.value, 0.2, 1);
-  if (library.slice)
-    list.all.push_back({fmt::format("{}.slice", mpi ? "mpi" : "nccl"), Unit::bytes,
-                        library.slice->value.value(), 16384, 16777216, of_latency});
+    list.share("single_gpu_efficiency", library.single_gpu_efficiency, 0.02, 1);
+  if (covers.trees) list.share("tree_efficiency", library.tree_efficiency, 0.2, 1);
+  if (library.slice) list.bytes("slice", *library.slice, 16384, 16777216);
   if (covers.turns && library.queue_ahead.value.value() > 0)
     list.all.push_back({"mpi.queue_ahead", Unit::bytes, library.queue_ahead.value.value(), 1448,
                         16777216, of_latency});
-  if (covers.messages) list.time("message_overhead", library.message_overhead.value, 0.01);
+  if (covers.messages) list.time("message_overhead", library.message_overhead, 0.01);
   for (const ProtocolSpec& protocol : library.protocols)
     add_protocol(list, protocol, covers, base.nic_nominal.value);
   if (covers.in_switch) {
-    list.time("nvls.base", library.nvls->base.value);
-    list.share("nvls.efficiency", library.nvls->efficiency.value, 0.3, 1.5);
-    if (covers.nodes) list.time("nvls.network_hop", library.nvls->network_hop.value);
+    list.time("nvls.base", library.nvls->base);
+    list.share("nvls.efficiency", library.nvls->efficiency, 0.3, 1.5);
+    if (covers.nodes) list.time("nvls.network_hop", library.nvls->network_hop);
   }
   return list.all;
 }

@@ -11,8 +11,8 @@
 #include "sim/base/check.h"
 #include "sim/base/csv.h"
 #include "sim/base/error.h"
+#include "topologies/nccl_machine.h"
 #include "validate/calibrate/measured_series.h"
-#include "validate/replay/nccl_own_model.h"
 
 namespace lambcast {
 namespace {
@@ -43,7 +43,7 @@ CollectiveResult replay_one(const CollectiveCase& replayed, const Cluster& clust
     fail_input({replayed.name, 0, {}}, "no library moved these bytes: calibrate on it instead");
   const Op op = series.parts.front().series.request.op;
   const bool has_own = !mpi && op != Op::all_to_all && op != Op::send_recv;
-  const NcclOwnMachine own = nccl_own_machine(cluster, series.nodes, series.gpus_per_node);
+  const NcclTuning own = nccl_machine(cluster);
   CollectiveResult result;
   result.of = replayed;
   result.fabric = fabric_of(replayed.cluster, series.nodes);
@@ -57,7 +57,11 @@ CollectiveResult replay_one(const CollectiveCase& replayed, const Cluster& clust
     sizes.push_back(row.size.value());
     errors.push_back(error_of(result, i));
     absolute.push_back(std::abs(errors.back()));
-    if (has_own) own_errors.push_back(std::abs(nccl_own_time(own, op, row.size) / row.time - 1));
+    if (has_own) {
+      const Duration expected =
+          nccl_choices(own, op, row.size, series.nodes, series.gpus_per_node).front().time;
+      own_errors.push_back(std::abs(expected / row.time - 1));
+    }
   }
   if (absolute.empty()) fail_input({replayed.name, 0, {}}, "holds no rows");
   result.bands = validate::errors_by_band(sizes, errors);

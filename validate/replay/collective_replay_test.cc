@@ -7,7 +7,6 @@
 #include "experiments/temporary_folder.h"
 #include "sim/base/error.h"
 #include "sim/base/file.h"
-#include "validate/replay/nccl_own_model.h"
 
 namespace lambcast {
 namespace {
@@ -145,29 +144,6 @@ TEST_CASE("collective replay: errors, bands and rows of a table with known times
   CHECK(replay_collectives({replayed}, {generous, strict}).limits.size() == 1);
   const std::string csv = collective_replay_csv(after);
   CHECK(std::count(csv.begin(), csv.end(), '\n') == static_cast<std::ptrdiff_t>(rows.size()) + 1);
-}
-
-TEST_CASE("NCCL's own model: worked by hand") {
-  // Perlmutter, 8 nodes of one A100 with a 25 GB/s NIC (listed step 24), AMD.
-  const Cluster cluster = load_cluster("perlmutter-a100", {});
-  const NcclOwnMachine eight = nccl_own_machine(cluster, 8, 1);
-  CHECK(eight.nic_GBps == 24);
-  CHECK(eight.amd);
-  // All-gather of 32 KiB: ring LL, 7 hops of 5 us after 6.6, at 24/2 GB/s x 8/7.
-  CHECK(nccl_own_time(eight, Op::all_gather, Bytes(32768)).us() ==
-        Approx(6.6 + 7 * 5 + 32768 / (12e3 * 8 / 7)));
-  // Of 1 GiB: ring Simple, 8.4 + 7 * 14 at 24 GB/s.
-  CHECK(nccl_own_time(eight, Op::all_gather, Bytes(1 << 30)).us() ==
-        Approx(8.4 + 7 * 14 + (1 << 30) / (24e3 * 8 / 7)));
-  // All-reduce of 1 GiB: the same ring twice around, latency times 1.4. A tree would have half of
-  // 0.92 * 24 GB/s, 11.04, against the ring's 24 * 8/14 = 13.7.
-  CHECK(nccl_own_time(eight, Op::all_reduce, Bytes(1 << 30)).us() ==
-        Approx(1.4 * (8.4 + 14 * 14) + (1 << 30) / (24e3 * 8 / 14)));
-  // One node of 4: 240 GB/s of NVLink, LL to 87.7; 8 bytes take ring LL, 6 hops of 0.6.
-  const NcclOwnMachine one = nccl_own_machine(cluster, 1, 4);
-  CHECK(nccl_own_time(one, Op::all_reduce, Bytes(8)).us() == Approx(6.6 + 6 * 0.6).epsilon(1e-3));
-  // Two GPUs of the mesh share a third of the links.
-  CHECK(nccl_own_machine(cluster, 1, 2).link_GBps == Approx(80));
 }
 
 }  // namespace

@@ -1,0 +1,239 @@
+#include "sim/collectives/nccl_tuning.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <span>
+
+namespace lambcast {
+namespace {
+
+enum Protocol { ll, ll128, simple };
+constexpr Protocol protocols[] = {ll, ll128, simple};
+
+// LL, LL128, Simple, microseconds.
+struct Latencies {
+  double base[3], nvlink[3], pcie[3], network[3];
+};
+
+// What changed between versions.
+struct Version {
+  int from;  // minor version
+  Latencies ring, tree;
+  double ll_share;          // of a ring's bandwidth over several nodes
+  double ll_slower_inside;  // factor of a ring's local hops under LL over several nodes
+  bool posting;             // the cost of posting a message bounds a ring's hops
+  bool modern_caps;         // Hopper has constants of its own
+};
+constexpr Latencies ring_of_2_12{{3.6, 10, 8.4}, {.47, 1.9, 3.4}, {1.0, 2.5, 5.7}, {2.7, 4.0, 28}},
+    ring_of_2_14{{3.6, 10, 8.4}, {.47, 1.9, 3.4}, {1.0, 2.5, 5.7}, {2.7, 4.0, 9.6}},
+    ring_of_2_18{{6.6, 14, 8.4}, {0.6, 1.9, 3.4}, {1.0, 2.5, 5.7}, {2.7, 4.0, 14}},
+    tree_of_2_12{{4.4, 4.4, 0}, {.52, 1.25, 28}, {1.0, 1.9, 28}, {5.0, 8.5, 28}},
+    tree_of_2_18{{6.8, 14, 0}, {0.6, 1.25, 4.0}, {1.0, 1.9, 6.0}, {5.0, 8.5, 14}},
+    tree_of_2_19{{6.8, 14, 0}, {0.6, 1.25, 28}, {1.0, 1.9, 28}, {5.0, 8.5, 28}},
+    tree_of_2_23{{6.8, 14, 8.4}, {0.6, 1.25, 4.0}, {1.0, 1.9, 4.0}, {5.0, 8.5, 14}};
+constexpr Version versions[] = {{12, ring_of_2_12, tree_of_2_12, .25, 1.8, false, false},
+                                {14, ring_of_2_14, tree_of_2_12, .25, 1.8, false, false},
+                                {18, ring_of_2_18, tree_of_2_18, .25, 1, true, true},
+                                {19, ring_of_2_18, tree_of_2_19, .25, 1, true, true},
+                                {21, ring_of_2_18, tree_of_2_19, .5, 1, true, true},
+                                {23, ring_of_2_18, tree_of_2_23, .5, 1, true, true}};
+
+// By GPU, then by one, two and more nodes; GB/s.
+constexpr double tree_per_channel[4][3] = {
+    {26.5, 18.5, 10}, {24, 23.6, 17.8}, {38.7, 41.4, 36}, {70, 42.8, 24}};
+constexpr double nvls_per_channel[4][3] = {{}, {}, {0, 57.7, 45.5}, {0, 96, 43.8}};
+constexpr double ll_one_node[4] = {39, 87.7, 141, 282};
+constexpr double ll_intel[2] = {39, 20.4}, ll_amd[2] = {22.5, 19.0};  // two nodes, more
+constexpr double ll128_per_channel[4] = {20, 20, 36.7, 73.4};
+constexpr double nvls_efficiency[4] = {0, 0, 0.85, 0.74};
+
+// What a tree all-reduce reaches of its bandwidth, by log2(size / 64 B).
+constexpr std::array<std::array<double, 23>, 3> tree_share{
+    {{1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1},
+     {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1},
+     {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9}}};
+
+// What a channel between nodes may be given, GB/s, falling.
+constexpr double steps_to_ampere[] = {48, 30, 28, 24, 20, 18,  15,  12,  10, 9,
+                                      7,  6,  5,  4,  3,  2.4, 1.2, .24, .12};
+constexpr double steps_of_hopper[] = {48, 45, 42, 40, 30,  24,  22,  20, 17.5,
+                                      15, 12, 6,  3,  2.4, 1.2, .24, .12};
+constexpr double steps_of_blackwell[] = {96,   48, 45.1, 42, 40, 30,  24,  22,  20,
+                                         17.5, 15, 12,   6,  3,  2.4, 1.2, .24, .12};
+
+std::span<const double> steps_of(NcclTuning::Gpu gpu) {
+  if (gpu == NcclTuning::Gpu::blackwell) return steps_of_blackwell;
+  if (gpu == NcclTuning::Gpu::hopper) return steps_of_hopper;
+  return steps_to_ampere;
+}
+
+int log2_of(double value) { return value < 1 ? -1 : static_cast<int>(std::log2(value)); }
+
+const Version& version_of(int minor) {
+  const Version* found = std::begin(versions);
+  for (const Version& version : versions)
+    if (version.from <= minor) found = &version;
+  return *found;
+}
+
+class Model {
+ public:
+  Model(const NcclTuning& tuning, Op op, double bytes, int nodes, int local)
+      : of_(tuning),
+        version_(version_of(tuning.minor)),
+        bytes_(bytes),
+        reduces_all_(op == Op::all_reduce),
+        nodes_(nodes),
+        local_(local),
+        ranks_(nodes * local),
+        scale_(static_cast<std::size_t>(std::min(nodes, 3) - 1)),
+        gpu_(static_cast<std::size_t>(tuning.gpu)) {
+    const int passes = reduces_all_ ? 2 : 1;
+    steps_ = op == Op::broadcast ? ranks_ : passes * (ranks_ - 1);
+    network_steps_ = passes * (nodes - 1);
+    if (tuning.minor < 23 && reduces_all_ && nodes > 1) network_steps_ = 2 * nodes;
+    inside_ = tuning.link_GBps;
+    if (tuning.mesh && tuning.gpus_per_node > 1)
+      inside_ *= (local - 1.0) / (tuning.gpus_per_node - 1);
+    // Bundles of slower NICs count as one.
+    const int nics = std::max(1, tuning.nics * local / tuning.gpus_per_node);
+    lanes_ = std::min(nics, local);
+    const double nominal = tuning.nic_GBps * nics / lanes_;
+    const auto steps = steps_of(tuning.gpu);
+    const auto step = std::find_if(steps.begin(), steps.end() - 1,
+                                   [&](double listed) { return listed <= nominal * 1.001; });
+    step_ = *step;
+    // The search raises the rate inside until it is twice that between the nodes.
+    auto raised = step;
+    while (raised != steps.begin() && *raised < 2 * step_) --raised;
+    raised_ = *raised;
+    channels_ = nodes > 1 ? 2.0 * lanes_ : (gpu_ >= 2 ? 16 : 24);
+    bus_ = nodes > 1 ? lanes_ * step_ : inside_;
+  }
+
+  bool allows(Protocol protocol) const {
+    if (protocol == ll) return of_.ll;
+    return protocol == ll128 ? of_.ll128 && of_.nvlink : of_.simple;
+  }
+
+  double ring(Protocol protocol) const {
+    const bool network = nodes_ > 1;
+    const Latencies& us = version_.ring;
+    const double post =
+        network && version_.posting ? (of_.amd ? 2 : 1) * (protocol == simple ? 3 : 1) : 0;
+    double local = local_us(us, protocol);
+    if (network && protocol == ll) local *= version_.ll_slower_inside;
+    // Fully exposed where each node has one GPU.
+    const bool exposed = local_ == 1 && of_.minor >= 23;
+    const double hop = (exposed ? version_.tree : us).network[protocol];
+    double latency = us.base[protocol] + (steps_ - network_steps_) * std::max(local, post) +
+                     network_steps_ * hop;
+    if (protocol == simple && reduces_all_ && network && on_plateau())
+      latency *= of_.minor < 18 || gpu_ == 0 ? 1.9 : 1.4;
+    double bus = bus_;
+    if (of_.minor < 18 && gpu_ == 1) bus = std::min(bus, 235.0);
+    if (protocol == ll) bus = std::min(ll_cap(), bus * version_.ll_share);
+    if (protocol == ll128)
+      bus = std::min((local_ == 1 && of_.minor < 23 ? 0.7 : 0.92) * bus,
+                     channels_ * ll128_per_channel[gpu_of_caps()]);
+    return latency + transfer_us(bus * ranks_ / steps_);
+  }
+
+  double tree(Protocol protocol) const {
+    const Latencies& us = version_.tree;
+    const double latency = us.base[protocol] + 2 * ((local_ - 1) * local_us(us, protocol) +
+                                                    log2_of(nodes_) * us.network[protocol]);
+    const double raw = nodes_ == 2 ? lanes_ * raised_ : bus_;
+    double bus = std::min(0.92 * (local_ > 1 ? std::min(raw, inside_) : raw),
+                          channels_ * tree_per_channel[gpu_of_caps()][scale_]);
+    if (protocol == ll) bus = std::min(bus / 3.8, ll_cap());
+    if (protocol == ll128)
+      bus = std::min(bus * (nodes_ == 1 ? 7.0 / 9 : 0.9375),
+                     channels_ * ll128_per_channel[gpu_of_caps()]);
+    const int at = log2_of(bytes_ / 64);
+    const auto& shares = tree_share[static_cast<std::size_t>(protocol)];
+    const double share = at >= 0 && at < 23 ? shares[static_cast<std::size_t>(at)] : 1;
+    return latency + transfer_us(0.5 * bus * share);
+  }
+
+  double nvls() const {
+    const double channels = gpu_ == 3 ? (nodes_ > 1 ? 32 : 24) : 16;
+    const double inside =
+        inside_ / channels * nvls_efficiency[gpu_] * (channels - 1) / channels * 2;
+    const double between = lanes_ * step_ / channels;
+    double latency = 25;
+    if (nodes_ > 1) latency += 2 * log2_of(nodes_) * (of_.minor < 28 ? 14 : 20.9);
+    if (of_.minor < 28) {
+      const double per_channel =
+          nodes_ == 1 ? inside_ / channels
+                      : std::min(inside_ / channels, nodes_ == 2 ? between : between / 2);
+      return latency + transfer_us(channels * per_channel * 5 / 6);
+    }
+    double per_channel = inside;
+    if (nodes_ > 1)
+      per_channel =
+          std::min({inside, between * (nodes_ == 2 ? 2 : 1), nvls_per_channel[gpu_][scale_]});
+    return latency + transfer_us(channels * per_channel * ranks_ / steps_);
+  }
+
+  bool has_nvls() const { return of_.in_switch && of_.minor >= 18 && local_ > 1 && of_.simple; }
+
+ private:
+  double transfer_us(double algbw_GBps) const { return bytes_ / (1000 * algbw_GBps); }
+
+  std::size_t gpu_of_caps() const {
+    return version_.modern_caps ? gpu_ : std::min<std::size_t>(gpu_, 1);
+  }
+
+  bool on_plateau() const {
+    return of_.minor < 18 ? bytes_ >= ranks_ / 16.0 * 65536 : bytes_ / (channels_ * ranks_) >= 64;
+  }
+
+  double ll_cap() const {
+    if (nodes_ == 1) return ll_one_node[gpu_of_caps()];
+    return (of_.amd ? ll_amd : ll_intel)[scale_ - 1];
+  }
+
+  double local_us(const Latencies& us, Protocol protocol) const {
+    return (of_.nvlink ? us.nvlink : us.pcie)[protocol];
+  }
+
+  const NcclTuning& of_;
+  const Version& version_;
+  double bytes_;
+  bool reduces_all_;
+  int nodes_, local_, ranks_;
+  std::size_t scale_, gpu_;
+  double steps_ = 0, network_steps_ = 0;
+  double inside_ = 0;  // links of one GPU
+  int lanes_ = 1;      // rings between nodes
+  double step_ = 0, raised_ = 0;
+  double channels_ = 0, bus_ = 0;
+};
+
+}  // namespace
+
+std::vector<NcclChoice> nccl_choices(const NcclTuning& tuning, Op op, Bytes size, int nodes,
+                                     int gpus_per_node) {
+  std::vector<NcclChoice> choices;
+  if (op == Op::all_to_all || op == Op::send_recv) return choices;
+  const Model model(tuning, op, size.value(), nodes, gpus_per_node);
+  const auto add = [&](std::string_view name, auto time_us) {
+    double best = std::numeric_limits<double>::infinity();
+    for (const Protocol protocol : protocols)
+      if (model.allows(protocol)) best = std::min(best, time_us(protocol));
+    choices.push_back({name, Duration::microseconds(best)});
+  };
+  add("ring", [&](Protocol protocol) { return model.ring(protocol); });
+  if (op == Op::all_reduce) {
+    if (nodes > 1) add("tree", [&](Protocol protocol) { return model.tree(protocol); });
+    if (model.has_nvls()) choices.push_back({"nvls", Duration::microseconds(model.nvls())});
+  }
+  std::stable_sort(choices.begin(), choices.end(),
+                   [](const auto& a, const auto& b) { return a.time < b.time; });
+  return choices;
+}
+
+}  // namespace lambcast

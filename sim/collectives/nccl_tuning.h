@@ -1,0 +1,55 @@
+// Which algorithm NCCL takes for a collective of a size: the one its own cost model finds cheapest,
+// with constants that are built in and know nothing of the network at hand. A fitted cost then says
+// how long that algorithm lasts here. Restated from src/graph/tuning.cc of NCCL 2.12 to 2.28.
+//
+//   time = L + S / B      L from hop latencies per algorithm and protocol, B from the rates that
+//                         the topology search (src/graph/search.cc) settles on, from a fixed list
+//                         of steps per channel
+//
+// What the search finds depends on the machine; it is taken here as: within a node all links of a
+// GPU, between nodes one ring per NIC at the next listed step below its name plate, two channels
+// per ring. On two nodes a tree counts the rate inside the node, which the search lets grow to
+// twice that of the network: each half of the data crosses the network once per direction. CPU
+// limits are those of Intel (posting 1 us) or AMD (2 us).
+//
+// Versions differ in the latency of a tree's hops under Simple (28 us in 2.12 to 2.17 and again in
+// 2.19 to 2.22, 14 us or less in 2.18 and from 2.23), the share LL gets (1/4, from 2.21 1/2), and
+// how NVLSTree is rated (2.28 anew); a version stands for all up to the next.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "sim/base/units.h"
+#include "sim/collectives/schedule.h"
+
+namespace lambcast {
+
+// The machine as NCCL takes it.
+struct NcclTuning {
+  enum class Gpu { volta, ampere, hopper, blackwell };
+  static constexpr int oldest = 12, newest = 28;
+  Gpu gpu = Gpu::ampere;
+  int minor = newest;      // of version 2
+  double link_GBps = 240;  // of one GPU to all others of a node
+  int gpus_per_node = 8;   // of the whole node
+  bool mesh = false;       // a GPU reaches each other over an equal share of its links
+  bool nvlink = true;
+  bool in_switch = false;                       // NVLS
+  bool amd = false;                             // CPU
+  int nics = 1;                                 // of the whole node
+  double nic_GBps = 25;                         // name plate of each
+  bool ll = true, ll128 = true, simple = true;  // protocols that may be used
+};
+
+struct NcclChoice {
+  std::string_view algorithm;  // as algorithm_names()
+  Duration time;               // what NCCL itself expects
+};
+
+// The best over protocols of every algorithm that NCCL has for the operation, cheapest first. Empty
+// for all_to_all and send_recv, which its model leaves out.
+std::vector<NcclChoice> nccl_choices(const NcclTuning& tuning, Op op, Bytes size, int nodes,
+                                     int gpus_per_node);
+
+}  // namespace lambcast

@@ -1,0 +1,47 @@
+#include "topologies/nccl_machine.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace lambcast {
+namespace {
+
+using Gpu = NcclTuning::Gpu;
+
+Gpu generation_of(std::string_view device) {
+  if (device.starts_with("v") || device.starts_with("t4")) return Gpu::volta;
+  if (device.starts_with("a")) return Gpu::ampere;
+  return device.starts_with("b") || device.starts_with("gb") ? Gpu::blackwell : Gpu::hopper;
+}
+
+// 6, 12, 18 and 18 links at 20, 20, 20.6 and 40.1 GB/s (src/graph/topo.h).
+constexpr double all_links_GBps[] = {120, 240, 370.8, 721.8};
+// PCIe of generation 3, 4, 5 and 5, x16.
+constexpr double pcie_GBps[] = {12, 24, 48, 48};
+
+}  // namespace
+
+NcclTuning nccl_machine(const Cluster& cluster) {
+  NcclTuning tuning;
+  tuning.gpu = generation_of(cluster.device);
+  tuning.minor = cluster.nccl.minor_version;
+  tuning.nvlink = cluster.gpu_peers != GpuPeers::pcie;
+  tuning.mesh = cluster.gpu_peers == GpuPeers::nvlink_mesh;
+  const auto gpu = static_cast<std::size_t>(tuning.gpu);
+  tuning.link_GBps = (tuning.nvlink ? all_links_GBps : pcie_GBps)[gpu];
+  tuning.gpus_per_node = cluster.gpus_per_node;
+  tuning.in_switch = cluster.nccl.nvls.has_value();
+  tuning.amd = tuning.gpu == Gpu::ampere;  // as most machines of that generation have
+  tuning.nics = cluster.nics;
+  tuning.nic_GBps = cluster.nic_nominal.value.value() * 1e-9;
+  const auto has = [&](std::string_view name) {
+    const auto& all = cluster.nccl.protocols;
+    return std::any_of(all.begin(), all.end(), [&](const auto& one) { return one.name == name; });
+  };
+  tuning.ll = has("LL");
+  tuning.ll128 = has("LL128");
+  tuning.simple = has("Simple");
+  return tuning;
+}
+
+}  // namespace lambcast

@@ -1,0 +1,65 @@
+#include "topologies/nccl_machine.h"
+
+#include <catch2/catch.hpp>
+
+namespace lambcast {
+namespace {
+
+double expected_us(const NcclTuning& tuning, Op op, double size, int nodes, int local) {
+  return nccl_choices(tuning, op, Bytes(size), nodes, local).front().time.us();
+}
+
+std::string_view chosen(const NcclTuning& tuning, double size, int nodes, int local) {
+  return nccl_choices(tuning, Op::all_reduce, Bytes(size), nodes, local).front().algorithm;
+}
+
+TEST_CASE("NCCL's own model: worked by hand") {
+  // Perlmutter, 8 nodes of one A100 with a 25 GB/s NIC (listed step 24), AMD.
+  const NcclTuning tuning = nccl_machine(load_cluster("perlmutter-a100", {}));
+  CHECK(tuning.amd);
+  // All-gather of 32 KiB: ring LL, 7 hops of 5 us after 6.6, at 24/2 GB/s x 8/7.
+  CHECK(expected_us(tuning, Op::all_gather, 32768, 8, 1) ==
+        Approx(6.6 + 7 * 5 + 32768 / (12e3 * 8 / 7)));
+  // Of 1 GiB: ring Simple, 8.4 + 7 * 14 at 24 GB/s.
+  CHECK(expected_us(tuning, Op::all_gather, 1 << 30, 8, 1) ==
+        Approx(8.4 + 7 * 14 + (1 << 30) / (24e3 * 8 / 7)));
+  // All-reduce of 1 GiB: the same ring twice around, latency times 1.4. A tree would have half of
+  // 0.92 * 24 GB/s, 11.04, against the ring's 24 * 8/14 = 13.7.
+  CHECK(expected_us(tuning, Op::all_reduce, 1 << 30, 8, 1) ==
+        Approx(1.4 * (8.4 + 14 * 14) + (1 << 30) / (24e3 * 8 / 14)));
+  // One node of 4: 240 GB/s of NVLink, LL to 87.7; 8 bytes take ring LL, 6 hops of 0.6.
+  CHECK(expected_us(tuning, Op::all_reduce, 8, 1, 4) == Approx(6.6 + 6 * 0.6).epsilon(1e-3));
+}
+
+TEST_CASE("NCCL's own model: a tree for latency and for two nodes, a ring for bandwidth") {
+  NcclTuning tuning = nccl_machine(load_cluster("perlmutter-a100", {}));
+  CHECK(chosen(tuning, 65536, 8, 4) == "tree");
+  CHECK(chosen(tuning, 1 << 30, 8, 4) == "ring");
+  // On two nodes each half of the data crosses the network once per direction.
+  CHECK(chosen(tuning, 1 << 30, 2, 4) == "tree");
+  // Hops of 28 us put a tree off: the ring takes over at a smaller size in 2.19 than in 2.23.
+  const auto trees = [&](int minor) {
+    tuning.minor = minor;
+    int count = 0;
+    for (double size = 1024; size < 1e9; size *= 1.1)
+      count += chosen(tuning, size, 8, 4) == "tree" ? 1 : 0;
+    return count;
+  };
+  CHECK(trees(19) < trees(23));
+  // What its model leaves out.
+  CHECK(nccl_choices(tuning, Op::all_to_all, Bytes(1024), 8, 4).empty());
+  // In the NVLink switch of a Hopper node for large messages.
+  const NcclTuning hopper = nccl_machine(load_cluster("hgx-h100-ndr", {}));
+  CHECK(chosen(hopper, 1 << 30, 1, 8) == "nvls");
+  CHECK(chosen(hopper, 1024, 1, 8) == "ring");
+}
+
+TEST_CASE("NCCL's version is a key of a description") {
+  CHECK(load_cluster("hgx-h100-ndr", {}).nccl.minor_version == NcclTuning::newest);
+  CHECK(load_cluster("hgx-h100-ndr", {{"nccl.version", "\"2.19\""}}).nccl.minor_version == 19);
+  CHECK_THROWS_WITH(load_cluster("hgx-h100-ndr", {{"nccl.version", "\"1.3\""}}),
+                    Catch::Matchers::Contains("no version of NCCL known here"));
+}
+
+}  // namespace
+}  // namespace lambcast

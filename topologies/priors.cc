@@ -1,0 +1,55 @@
+#include "topologies/priors.h"
+
+#include <fmt/format.h>
+
+#include "embedded/prior_files.h"
+
+namespace lambcast {
+namespace {
+
+Priors::OfKind decode_kind(const Table& table) {
+  Priors::OfKind kind;
+  for (const std::string& key : table.keys()) {
+    if (key == "fabrics" || key == "learned") continue;
+    const Table entry = table.table(key);
+    const Prior prior{entry.get<double>("typical"), entry.get<double>("spread")};
+    if (!(prior.typical > 0) || !(prior.spread > 0))
+      fail_input(entry.where("typical"), "must be above zero, as its spread");
+    entry.find_text("why");
+    kind.of.emplace(key, prior);
+  }
+  kind.fabrics = static_cast<int>(table.integer("fabrics", 0, 1000000));
+  table.find_text("learned");
+  return kind;
+}
+
+}  // namespace
+
+double Priors::OfKind::typical(std::string_view key) const {
+  const auto found = of.find(key);
+  return found == of.end() ? 1 : found->second.typical;
+}
+
+double Priors::OfKind::spread(std::string_view key, double otherwise) const {
+  const auto found = of.find(key);
+  return found == of.end() ? otherwise : found->second.spread;
+}
+
+std::string source_of(const Priors& priors, NetworkKind network) {
+  return fmt::format("prior of {} {} fabrics (topologies/priors.toml)", priors.on(network).fabrics,
+                     network == NetworkKind::rdma ? "RDMA" : "TCP");
+}
+
+Priors decode_priors(const Table& root) {
+  Priors priors{decode_kind(root.table("rdma")), decode_kind(root.table("socket"))};
+  root.finish();
+  return priors;
+}
+
+const Priors& shipped_priors() {
+  static const Priors priors =
+      decode_priors(Table::parse(prior_files().front().text, "priors.toml"));
+  return priors;
+}
+
+}  // namespace lambcast

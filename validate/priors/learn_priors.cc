@@ -1,0 +1,256 @@
+#include "validate/priors/learn_priors.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "sim/base/csv.h"
+#include "sim/base/file.h"
+#include "validate/calibrate/least_squares.h"
+#include "validate/calibrate/measured_series.h"
+
+namespace lambcast::validate {
+namespace {
+
+using Eigen::VectorXd;
+
+struct Factor {
+  const char* key;
+  double begin;
+  double low, high;
+  double width;  // of the weak prior that keeps what no table determines where it was
+};
+
+// Shares stay at or below what physics allows; latencies are NCCL's own to 30 times that.
+constexpr Factor on_rdma[] = {{"LL.base", 1, .3, 10, .7},
+                              {"LL.local_hop", 3, .3, 30, 1},
+                              {"LL.network_hop", 1.5, .3, 20, 1},
+                              {"LL.tree_network_hop", 1.5, .3, 20, 1},
+                              {"LL.efficiency", .5, .02, 1, .7},
+                              {"LL.node_cap", .3, .01, 3, 1},
+                              {"LL.alone_base", 1, .3, 10, .7},
+                              {"LL.alone_local_hop", 1, .3, 20, 1},
+                              {"LL128.base", 1, .3, 10, .7},
+                              {"LL128.local_hop", 1, .3, 20, 1},
+                              {"LL128.network_hop", 1.5, .3, 20, 1},
+                              {"LL128.tree_network_hop", 1.5, .3, 20, 1},
+                              {"Simple.base", 1, .3, 10, .7},
+                              {"Simple.local_hop", 2, .3, 20, 1},
+                              {"Simple.network_hop", 1.5, .3, 20, 1},
+                              {"Simple.tree_network_hop", 1.5, .3, 20, 1},
+                              {"Simple.alone_base", 1, .3, 10, .7},
+                              {"Simple.alone_local_hop", 1, .3, 20, 1},
+                              {"nic_efficiency", .8, .1, 1, .4},
+                              {"effective_nic_efficiency", .9, .3, 1.2, .4},
+                              {"link_efficiency", .9, .3, 1.3, .4},
+                              {"tree_efficiency", .9, .3, 1, .3},
+                              {"single_gpu_efficiency", .9, .3, 1, .3},
+                              {"slice", 1, .05, 8, 1},
+                              {"nvls.base", 1, .3, 4, .5},
+                              {"nvls.network_hop", 1, .3, 8, .7}};
+constexpr Factor on_sockets[] = {{"LL.base", 1, .3, 20, .7},
+                                 {"LL.network_hop", 1, .3, 20, .7},
+                                 {"LL.tree_network_hop", 1, .3, 20, .7},
+                                 {"LL.node_cap", .05, .001, 3, 1},
+                                 {"Simple.network_hop", 2, .3, 20, .7},
+                                 {"Simple.tree_network_hop", 2, .3, 20, .7},
+                                 {"nic_efficiency", .8, .1, 1, .2},
+                                 {"flow_cap", 1.5, .1, 10, .5}};
+
+std::span<const Factor> factors_of(NetworkKind network) {
+  if (network == NetworkKind::rdma) return on_rdma;
+  return on_sockets;
+}
+
+constexpr std::string_view of_mpi = "emulated-ethernet-100mbit";
+constexpr double band_ends[] = {small_below, medium_below, 1e300};
+constexpr std::size_t rows_of_a_band = 9;
+constexpr double outlier = 0.3;        // as far as fabrics differ from what is typical
+constexpr double least_spread = 0.15;  // of two machines that are alike
+constexpr double enough_fabrics = 3;   // to trust that they are alike
+constexpr double determined = 0.5;     // share that the tables contribute
+
+struct Point {
+  std::size_t table;
+  Bytes size;
+  double log_measured;
+};
+
+std::vector<Point> points_of(const LearningFabric& fabric) {
+  std::vector<Point> points;
+  for (std::size_t i = 0; i < fabric.tables.size(); ++i)
+    for (const Row& row : fabric.tables[i].rows)
+      if (counts(fabric.tables[i], row)) points.push_back({i, row.size, std::log(row.time.s())});
+  return points;
+}
+
+// So many of each band, evenly over tables and sizes, so that all fabrics weigh alike.
+std::vector<Point> thinned(const std::vector<Point>& points) {
+  std::vector<Point> few;
+  double from = 0;
+  for (const double below : band_ends) {
+    std::vector<Point> band;
+    for (const Point& point : points)
+      if (point.size.value() >= from && point.size.value() < below) band.push_back(point);
+    const std::size_t take = std::min(band.size(), rows_of_a_band);
+    for (std::size_t i = 0; i < take; ++i)
+      few.push_back(band[(i * band.size() + band.size() / 2) / take]);
+    from = below;
+  }
+  return few;
+}
+
+std::vector<double> residuals_of(const LearningFabric& fabric, const Priors& priors,
+                                 const std::vector<Point>& points) {
+  const Cluster cluster =
+      decode_cluster(Table::parse(fabric.description, fabric.name), fabric.name, priors);
+  std::vector<double> residuals;
+  std::size_t of = fabric.tables.size();
+  MeasuredSeries series;
+  for (const Point& point : points) {
+    if (point.table != of) {
+      of = point.table;
+      series = series_of(fabric.tables[of], cluster, false);
+    }
+    const double seconds = std::max(1e-12, forecast_time(series, point.size).s());
+    residuals.push_back(std::log(seconds) - point.log_measured);
+  }
+  return residuals;
+}
+
+struct Sample {
+  const LearningFabric* fabric;
+  std::vector<Point> points;
+};
+
+Priors priors_at(NetworkKind network, const VectorXd& x) {
+  Priors priors;
+  Priors::OfKind& kind = network == NetworkKind::rdma ? priors.rdma : priors.socket;
+  Eigen::Index j = 0;
+  for (const Factor& factor : factors_of(network)) kind.of[factor.key] = {std::exp(x[j++]), 1};
+  return priors;
+}
+
+LeastSquaresFit fit(const std::vector<Sample>& samples, NetworkKind network,
+                    const VectorXd& typical, const VectorXd& first, int leaps) {
+  const auto factors = factors_of(network);
+  const auto count = static_cast<Eigen::Index>(factors.size());
+  LeastSquares problem;
+  problem.start = typical;
+  problem.first = first;
+  problem.low = problem.high = problem.prior_width = VectorXd(count);
+  for (Eigen::Index j = 0; j < count; ++j) {
+    const Factor& factor = factors[static_cast<std::size_t>(j)];
+    problem.low[j] = std::log(factor.low);
+    problem.high[j] = std::log(factor.high);
+    problem.prior_width[j] = factor.width;
+  }
+  problem.outlier = outlier;
+  problem.most_leaps = leaps;
+  problem.residuals = [&](const VectorXd& x) {
+    const Priors priors = priors_at(network, x);
+    std::vector<double> all;
+    for (const Sample& sample : samples)
+      for (const double residual : residuals_of(*sample.fabric, priors, sample.points))
+        all.push_back(residual);
+    return VectorXd(Eigen::Map<const VectorXd>(all.data(), static_cast<Eigen::Index>(all.size())));
+  };
+  return minimise(problem);
+}
+
+}  // namespace
+
+std::vector<LearningFabric> fabrics_to_learn_from(const std::string& validate) {
+  const std::string folder = validate + "/replay/collectives/";
+  const csv::Table list = csv::parse(read_file(folder + "tables.csv"), "tables.csv");
+  std::map<std::string, LearningFabric> by_name;
+  for (std::size_t row = 0; row < list.rows.size(); ++row) {
+    const std::string &name = list.text(row, "table"), &cluster = list.text(row, "cluster");
+    if (cluster == of_mpi) continue;
+    LearningFabric& fabric = by_name[cluster];
+    fabric.name = cluster;
+    fabric.tables.push_back(read_measurement_csv(read_file(folder + name), name));
+  }
+  std::vector<LearningFabric> fabrics;
+  for (auto& [name, fabric] : by_name) {
+    fabric.description = read_file(validate + "/calibrate/bases/" + name + ".toml");
+    fabric.network = decode_cluster(Table::parse(fabric.description, name), name).network;
+    fabrics.push_back(std::move(fabric));
+  }
+  return fabrics;
+}
+
+std::vector<RowError> errors_under(const LearningFabric& fabric, const Priors& priors) {
+  const std::vector<Point> points = points_of(fabric);
+  const std::vector<double> residuals = residuals_of(fabric, priors, points);
+  std::vector<RowError> errors;
+  for (std::size_t i = 0; i < points.size(); ++i) errors.push_back({points[i].size, residuals[i]});
+  return errors;
+}
+
+Priors::OfKind learn_kind(std::span<const LearningFabric> fabrics, NetworkKind network,
+                          const std::string& without, const Priors::OfKind& begin,
+                          bool with_spreads) {
+  std::vector<Sample> samples;
+  for (const LearningFabric& fabric : fabrics)
+    if (fabric.network == network && fabric.name != without)
+      samples.push_back({&fabric, thinned(points_of(fabric))});
+  const auto factors = factors_of(network);
+  VectorXd start(static_cast<Eigen::Index>(factors.size())), first = start;
+  for (std::size_t j = 0; j < factors.size(); ++j) {
+    const auto i = static_cast<Eigen::Index>(j);
+    start[i] = std::log(factors[j].begin);
+    first[i] =
+        begin.of.contains(factors[j].key) ? std::log(begin.typical(factors[j].key)) : start[i];
+  }
+  const LeastSquaresFit typical = fit(samples, network, start, first, with_spreads ? 2 : 0);
+  VectorXd squares = VectorXd::Zero(start.size()), weights = squares;
+  for (const Sample& sample : samples) {
+    if (!with_spreads) break;
+    const LeastSquaresFit own = fit({sample}, network, typical.x, typical.x, 2);
+    for (Eigen::Index i = 0; i < start.size(); ++i) {
+      if (own.from_data[i] < determined) continue;
+      // The fit is drawn towards what is typical by the rest.
+      const double apart = (own.x[i] - typical.x[i]) / own.from_data[i];
+      squares[i] += own.from_data[i] * apart * apart;
+      weights[i] += own.from_data[i];
+    }
+  }
+  Priors::OfKind kind;
+  kind.fabrics = static_cast<int>(samples.size());
+  for (std::size_t j = 0; j < factors.size(); ++j) {
+    const auto i = static_cast<Eigen::Index>(j);
+    const double weak = factors[j].width;
+    double spread = weights[i] > 0 ? std::sqrt(squares[i] / weights[i]) : weak;
+    if (weights[i] < enough_fabrics) spread = std::max(spread, weak / 2);
+    kind.of[factors[j].key] = {std::exp(typical.x[i]), std::max(least_spread, spread)};
+  }
+  return kind;
+}
+
+Priors learn_priors(std::span<const LearningFabric> fabrics) {
+  return {learn_kind(fabrics, NetworkKind::rdma, {}, {}, true),
+          learn_kind(fabrics, NetworkKind::socket, {}, {}, true)};
+}
+
+std::string priors_text(const Priors& priors) {
+  std::string text =
+      "# What is typical of fabrics that were measured, for those that were not; what each key\n"
+      "# multiplies stands in topologies/priors.h. Learned, not written: see\n"
+      "# validate/priors/learn_priors.h. Do not edit.\n";
+  for (const NetworkKind network : {NetworkKind::rdma, NetworkKind::socket}) {
+    const Priors::OfKind& kind = priors.on(network);
+    text += fmt::format(
+        "\n[{}]\nfabrics = {}\nlearned = \"one set for all, each fabric weighing alike; spread of "
+        "the logarithm: root mean square over fabrics\"\n",
+        network == NetworkKind::rdma ? "rdma" : "socket", kind.fabrics);
+    for (const auto& [key, prior] : kind.of)
+      text += fmt::format("\"{}\" = {{ typical = {:.3g}, spread = {:.2g} }}\n", key, prior.typical,
+                          prior.spread);
+  }
+  return text;
+}
+
+}  // namespace lambcast::validate

@@ -1,0 +1,108 @@
+#include "validate/replay/fabric_scores.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+namespace lambcast {
+namespace {
+
+std::size_t band_of(Bytes size) {
+  return size.value() < small_below ? 0 : size.value() < medium_below ? 1 : 2;
+}
+
+constexpr double outside_weight = 2 / 0.1;  // 2 / (1 - 90 %)
+
+struct Rows {
+  std::vector<double> errors;
+  double inside = 0, score = 0;
+};
+
+BandScore score_of(const Rows& rows) {
+  const auto count = static_cast<double>(rows.errors.size());
+  return {validate::quantile(rows.errors, 0.5), validate::quantile(rows.errors, 0.9),
+          rows.inside / count, rows.score / count};
+}
+
+std::string line_of(const FabricScore& score) {
+  std::string line =
+      fmt::format("{:<26} {:<6} {:>5}", score.cluster.empty() ? "over fabrics" : score.cluster,
+                  score.role, score.rows);
+  for (const std::optional<BandScore>& band : score.bands)
+    line += band ? fmt::format("  {:>5.1f}% {:>6.1f}% {:>4.0f}% {:>5.2f}", band->median * 100,
+                               band->p90 * 100, band->inside * 100, band->score)
+                 : fmt::format("{:>28}", "");
+  return line + "\n";
+}
+
+}  // namespace
+
+std::vector<FabricScore> scores_by_fabric(const std::vector<CollectiveResult>& results) {
+  std::map<std::pair<std::string, std::string>, std::array<Rows, 3>> all;
+  for (const CollectiveResult& result : results) {
+    auto& bands = all[{result.of.cluster, std::string(role_of(result.of))}];
+    for (std::size_t i = 0; i < result.forecast.size(); ++i) {
+      const validate::Row& row = result.of.measured.rows[i];
+      Rows& rows = bands[band_of(row.size)];
+      const auto& [low, high] = std::pair{result.interval[i].low, result.interval[i].high};
+      rows.errors.push_back(std::abs(error_of(result, i)));
+      rows.inside += low <= row.time && row.time <= high ? 1 : 0;
+      rows.score +=
+          std::log(high / low) + outside_weight * (std::max(0.0, std::log(low / row.time)) +
+                                                   std::max(0.0, std::log(row.time / high)));
+    }
+  }
+  std::vector<FabricScore> scores;
+  for (const auto& [key, bands] : all) {
+    FabricScore score{key.first, key.second, 0, {}};
+    for (std::size_t band = 0; band < bands.size(); ++band) {
+      score.rows += static_cast<int>(bands[band].errors.size());
+      if (!bands[band].errors.empty()) score.bands[band] = score_of(bands[band]);
+    }
+    scores.push_back(std::move(score));
+  }
+  return scores;
+}
+
+FabricScore over_fabrics(const std::vector<FabricScore>& fabrics, const std::string& role) {
+  FabricScore over{{}, role, 0, {}};
+  for (std::size_t band = 0; band < over.bands.size(); ++band) {
+    std::vector<double> medians, p90s;
+    BandScore sum;
+    for (const FabricScore& fabric : fabrics) {
+      if (fabric.role != role || !fabric.bands[band]) continue;
+      medians.push_back(fabric.bands[band]->median);
+      p90s.push_back(fabric.bands[band]->p90);
+      sum.inside += fabric.bands[band]->inside;
+      sum.score += fabric.bands[band]->score;
+    }
+    if (medians.empty()) continue;
+    const auto count = static_cast<double>(medians.size());
+    over.bands[band] = {validate::quantile(medians, 0.5), validate::quantile(p90s, 0.5),
+                        sum.inside / count, sum.score / count};
+  }
+  for (const FabricScore& fabric : fabrics)
+    if (fabric.role == role) over.rows += fabric.rows;
+  return over;
+}
+
+std::string fabric_score_table(const std::vector<CollectiveResult>& results) {
+  const std::vector<FabricScore> fabrics = scores_by_fabric(results);
+  std::string out = fmt::format("{:<26} {:<6} {:>5}", "fabrics, each alike", "role", "rows");
+  for (const std::string_view name : band_names) out += fmt::format("  {:<26}", name);
+  out += fmt::format("\n{:<39}", "");
+  for (std::size_t band = 0; band < band_names.size(); ++band)
+    out += fmt::format("  {:>6} {:>7} {:>5} {:>5}", "median", "90th", "in", "score");
+  out += "\n";
+  for (const FabricScore& fabric : fabrics) out += line_of(fabric);
+  for (const char* role : {"fitted", "unseen"}) {
+    const FabricScore over = over_fabrics(fabrics, role);
+    if (over.rows > 0) out += line_of(over);
+  }
+  return out;
+}
+
+}  // namespace lambcast
