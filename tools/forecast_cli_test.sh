@@ -102,13 +102,14 @@ for command in simulate advise; do
   expect 0 'schema_version' "$lambcast" "$command" "${recipe[@]:2}" --config $'caf\xe9.json' --format json
 done
 
-# What takes long says so, and a signal ends it at once.
-long=(--model resnet50 --cluster commodity-10gbe --optimizer onebit_adam --precision fp32 --micro-batch 16
-  --gpus 2048 --symmetry off --network flow) # an all-to-all of its own for every size of tensor
+# What takes long says so, and a signal ends it at once: here, to wait for a description.
+mkfifo never
+exec 3<>never
+long=(simulate "${recipe[@]:2}" --config -)
 set -m  # or the shell has its children ignore SIGINT
 for signal in INT:130 TERM:143; do
   checks=$((checks + 1))
-  "$lambcast" simulate "${long[@]}" >out 2>err &
+  "$lambcast" "${long[@]}" >out 2>err <never &
   child=$!
   for _ in $(seq 300); do
     [ -s err ] && break
