@@ -48,8 +48,8 @@ class RowExpression {
   std::shared_ptr<const Node> root_;
 };
 
-// Words with expressions in braces: "llama3-{size}", "{gpus}", "paper-eth40-v100". A brace itself is
-// written twice.
+// Words with expressions in braces: "llama3-{size}", "{gpus}", "paper-eth40-v100". A brace itself
+// is written twice.
 class RowTemplate {
  public:
   static RowTemplate parse(std::string_view text, const Where& where);
