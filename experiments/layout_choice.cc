@@ -26,6 +26,7 @@ constexpr const char* layout_keys[] = {"tp",
                                        "recompute",
                                        "tensor_overlap",
                                        "fp32_gradients",
+                                       "fusion",
                                        "split",
                                        "shard_ranks",
                                        "pipeline_schedule",
@@ -76,6 +77,8 @@ Framework choose_framework(const Words& words) {
     framework.tensor_overlap = static_cast<TensorOverlap>(*overlap);
   if (const auto fp32 = words.choice("fp32_gradients", truths))
     framework.fp32_gradients = *fp32 == 1;
+  if (const auto fusion = words.choice("fusion", {"eager", "fused", "compiled"}))
+    framework.fusion = static_cast<Fusion>(*fusion);
   if (const std::string* split = words.find("split"))
     framework.split = parallel::parse_split_method(*split, flag("split"));
   if (const auto overlap = words.choice("overlap", {"none", "ddp", "zero"})) {

@@ -216,6 +216,7 @@ const std::vector<std::string>& what_if_keys() {
                                              "attention",
                                              "tensor_overlap",
                                              "fp32_gradients",
+                                             "fusion",
                                              "split",
                                              "shard_ranks"};
   return keys;
@@ -261,9 +262,12 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   training.expand = training.per_block = words.choice("symmetry", {"auto", "off"}) == 1;
 
   find_experts(training, scenario.findings);
-  const auto of_config = deepspeed::check_config(training.config);
-  refuse_errors(of_config);
-  scenario.findings.insert(scenario.findings.end(), of_config.begin(), of_config.end());
+  // Other frameworks run what DeepSpeed refuses, such as LAMB with shared states or in bf16.
+  if (!training.parallelism || training.parallelism->framework.name == "deepspeed") {
+    const auto of_config = deepspeed::check_config(training.config);
+    refuse_errors(of_config);
+    scenario.findings.insert(scenario.findings.end(), of_config.begin(), of_config.end());
+  }
   const auto of_run = deepspeed::check_run(training.config, training.steps);
   scenario.findings.insert(scenario.findings.end(), of_run.begin(), of_run.end());
   return scenario;

@@ -147,6 +147,32 @@ for flag in '--max-error 0.1' '--ranks 8' '--op all_reduce' --in-place '--backen
   # shellcheck disable=SC2086
   expect 2 "${flag% *} requires --cluster" "$lambcast" validate --against own.csv $flag
 done
+# rows of a source, by its mapping
+cat >more_rows.csv <<'ROWS'
+# rows of somebody else's table
+model,hidden,heads,layers,params_b,tp,dp,gpus,system,batch,iter_ms
+1B,1920,15,24,1.16,1,1,1,dgx2_v100,8,1121
+# and one of a machine that is not there
+1B,1920,15,24,1.16,1,1,1,dgx9,8,1121
+ROWS
+expect 0 '^megatron_tensor_parallel,1,1B tp 1 dgx2_v100,step_time_s,1.121,.*,(yes|no),ok$' \
+  "$lambcast" validate --against more_rows.csv --as megatron_tensor_parallel --format csv
+head -1 out | grep -qx 'source,row,case,quantity,measured,forecast,error,low,high,inside,status' ||
+  fail "validate --as prints other columns than promised"
+grep -q "^megatron_tensor_parallel,2,.*clusters have no 'dgx9'" out || fail "validate --as hides a row without a forecast"
+grep -q '1 rows forecast, 1 not; |error| median' err || fail "validate --as has no summary"
+expect 0 '^all rows  *1  *1 ' "$lambcast" validate --against more_rows.csv --as megatron_tensor_parallel
+expect 3 ',ok$' "$lambcast" validate --against more_rows.csv --as megatron_tensor_parallel --format csv --max-error 0.0001
+expect 2 "unknown source 'megatron', did you mean" "$lambcast" validate --against more_rows.csv --as megatron
+expect 2 'model: is no column of onebit_adam_blog|has no column .*, which rows of onebit_adam_blog have' \
+  "$lambcast" validate --against more_rows.csv --as onebit_adam_blog
+expect 2 'format requires --as' "$lambcast" validate --against more_rows.csv --format csv
+expect 2 'as excludes --cluster|cluster excludes --as' "$lambcast" validate --against more_rows.csv --as runs --cluster paper-eth40-v100
+cat >runs.csv <<'ROWS'
+case,model,cluster,optimizer,gpus,micro_batch,grad_accum,seq_len,steps,step_time_s
+mine,bert-large,paper-eth40-v100,lamb,8,16,1,128,1,2.0
+ROWS
+expect 0 '^runs,1,mine,step_time_s,2,' "$lambcast" validate --against runs.csv --as runs --format csv
 expect 2 'cluster requires --against' "$lambcast" validate --cluster paper-eth40-v100
 expect 2 'max-error: is no limit' "$lambcast" validate --against forecast.csv \
   --cluster paper-eth40-v100 --max-error -1

@@ -15,7 +15,7 @@ namespace lambcast {
 namespace {
 
 struct Options {
-  std::string against, cluster, backend, rows, out;
+  std::string against, cluster, source, format = "table", backend, rows, out;
   validate::ImportHints hints;
   std::optional<double> max_error;
   bool canary = false;
@@ -35,8 +35,6 @@ std::vector<CollectiveCase> cases_from_log(const Options& options) {
 Validation validation_of(const Options& options) {
   Validation validation;
   if (!options.cluster.empty()) {
-    if (options.max_error && !(*options.max_error >= 0))
-      fail_input({"", 0, "--max-error"}, "is no limit", "a number from 0");
     std::vector<CollectiveLimit> limits;
     if (options.max_error)
       limits.push_back({"*", "", Bytes(0), Bytes(std::numeric_limits<double>::infinity()),
@@ -50,16 +48,34 @@ Validation validation_of(const Options& options) {
   if (options.canary) cases.push_back(canary_case());
   validation.training = replay(cases);
   if (!options.against.empty()) return validation;
+  validation.sources = replay_sources();
   std::vector<CollectiveCase> tables = carried_collectives();
   if (options.canary) tables.push_back(canary_collective());
   validation.collectives = replay_collectives(tables, carried_limits());
   return validation;
 }
 
+// Rows of a table of training runs, by the mapping of its source.
+int replay_source(const Options& options) {
+  const SourceSummary summary =
+      replay_rows(read_file(options.against), options.against, options.source);
+  const std::string rows = source_results_csv(summary);
+  if (!options.rows.empty()) write_output(options.rows, "--rows", rows);
+  fmt::print("{}", options.format == "csv" ? rows : source_table(summary));
+  fmt::print(stderr, "{}", source_brief(summary));
+  const bool past = options.max_error && summary.all.median > *options.max_error;
+  return static_cast<int>(past ? Exit::limit : Exit::done);
+}
+
 // Files come first: where one cannot be written there is no result on stdout.
 int validate_command(const Options& options) {
+  if (options.max_error && !(*options.max_error >= 0))
+    fail_input({"", 0, "--max-error"}, "is no limit", "a number from 0");
+  if (!options.source.empty()) return replay_source(options);
+  if (options.max_error && options.cluster.empty())
+    throw Error(Exit::usage, "--max-error requires --cluster or --as");
   const Validation validation = validation_of(options);
-  const auto& [training, collectives] = validation;
+  const auto& [training, collectives, sources] = validation;
   if (!options.rows.empty() && collectives)
     write_output(options.rows, "--rows", collective_replay_csv(*collectives));
   std::string page;
@@ -69,6 +85,7 @@ int validate_command(const Options& options) {
     page = fmt::format("report: {}\n", paths.page.string());
   }
   if (training) fmt::print("{}\n", replay_table(*training));
+  if (sources) fmt::print("{}\n", source_table(*sources));
   if (collectives)
     fmt::print("{}\n{}", fabric_score_table(collectives->results),
                collective_replay_table(*collectives));
@@ -85,10 +102,21 @@ Command add_validate(CLI::App& app) {
   CLI::Option* const against = command->add_option(
       "--against", options->against,
       "figures of your own: with --cluster a log of nccl-tests, OSU or lambcast measure, else "
-      "training cases as validate/replay/published/*.csv");
+      "training cases as validate/replay/published/*.csv, or with --as rows of a source");
   CLI::Option* const cluster =
       command->add_option("--cluster", options->cluster, "the cluster the log is from")
           ->needs(against);
+  CLI::Option* const source =
+      command
+          ->add_option("--as", options->source,
+                       "whose table of training runs the rows belong to, as "
+                       "validate/replay/sources/*.toml; runs: columns are what-if keys and one "
+                       "measured column")
+          ->needs(against)
+          ->excludes(cluster);
+  command->add_option("--format", options->format, "what --as prints: table or csv, every row")
+      ->check(CLI::IsMember({"table", "csv"}))
+      ->needs(source);
   std::vector<CLI::Option*> of_log = add_import_flags(*command, options->hints);
   of_log.push_back(
       command
@@ -97,8 +125,10 @@ Command add_validate(CLI::App& app) {
               "whose log it is, nccl or mpi (default: as it says, else what the cluster was "
               "calibrated for)")
           ->check(CLI::IsMember({"nccl", "mpi"})));
-  of_log.push_back(command->add_option("--max-error", options->max_error,
-                                       "limit of the median error of the log, as 0.1"));
+  command
+      ->add_option("--max-error", options->max_error,
+                   "limit of the median error of the log or rows, as 0.1")
+      ->needs(against);
   for (CLI::Option* const option : of_log) option->needs(cluster);
   command->add_option("--out", options->out,
                       "folder for a page with scatter plots, the plots, and the rows as CSV");
@@ -106,11 +136,14 @@ Command add_validate(CLI::App& app) {
   command
       ->add_flag("--canary", options->canary,
                  "add cases that are wrong on purpose: must exit with 3")
-      ->excludes(cluster);
+      ->excludes(cluster)
+      ->excludes(source);
   command->footer(R"(Examples
   lambcast validate --out results-validation
   lambcast validate --against all_reduce.log --cluster mine.toml --nodes 4 --max-error 0.15
-  lambcast validate --against osu.log --ranks 8 --cluster mine.toml --nodes 2 --backend mpi)");
+  lambcast validate --against osu.log --ranks 8 --cluster mine.toml --nodes 2 --backend mpi
+  lambcast validate --against more_rows.csv --as megatron_a100 --format csv
+  lambcast validate --against my_runs.csv --as runs --max-error 0.1)");
   return [options] { return validate_command(*options); };
 }
 

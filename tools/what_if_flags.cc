@@ -49,6 +49,8 @@ constexpr Help helps[] = {
     {"attention", "unfused, flash1, flash2, flash3 (default: the GPU's newest)"},
     {"tensor_overlap", "collectives of tensor parallelism behind products: none, backward, all"},
     {"fp32_gradients", "true: gradients added up and sent in fp32"},
+    {"fusion",
+     "eager, fused or compiled: which elementwise kernels are one (default: as the framework)"},
     {"split", "layers over stages: even, count_ends, spread, fill"},
     {"shard_ranks", "ranks that share states under ZeRO (default: all that hold the same weights)"},
 };

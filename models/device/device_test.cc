@@ -121,6 +121,21 @@ TEST_CASE("compute: published points come back exactly, in between time grows") 
   }
 }
 
+TEST_CASE("compute: a floor of launches that a measured point lies below does not hold") {
+  const ModelShape resnet = load_model("resnet50");
+  const Device h100 = load_device("h100");
+  const auto ms = [&](const Device& device, std::int64_t images) {
+    const MicroBatchTime time = micro_batch_time(device, resnet, "nvidia", images, 0);
+    return (time.forward + time.backward).us() * 1e-3;
+  };
+  CHECK(ms(h100, 50) == Approx(50 / 5734.0 * 1e3));  // below 16 blocks of 120 launches
+  CHECK(ms(h100, 16) < ms(h100, 50));
+  Device bare = h100;
+  bare.training_curves.clear();
+  CHECK(ms(bare, 16) == Approx(ms(bare, 8)));  // both on the floor
+  CHECK(ms(bare, 8) > ms(h100, 50));
+}
+
 TEST_CASE("compute: what no curve covers says so") {
   const ModelShape bert = load_model("bert-large");
   CHECK(micro_batch_time(load_device("v100-16g"), bert, "deepspeed", 3, 384).extrapolated);

@@ -19,8 +19,9 @@ struct Expected {
 
 // bert: DeepSpeedExamples bing_bert, pieces added up in the BERT test below. gpt: closed form
 // L (12 h^2 + 13 h) + (V + s + 2) h, 12 tensors per layer and 4 outside. llama, mixtral: litgpt
-// prints 6.74, 68.98 and 46.70 B. t5, switch: Hugging Face prints 737,668,096 and 3.79 B. resnet50
-// and vit_l_16: torchvision's num_params, 25557032 and 304326632.
+// prints 6.74, 68.98 and 46.70 B; meta 8.03, 70.55 and 405.85 B (L (2 h^2 + 2 h k + 3 h f + 2 h) +
+// 2 V h + h with k the width of keys). t5, switch: Hugging Face prints 737,668,096 and 3.79 B.
+// resnet50 and vit_l_16: torchvision's num_params, 25557032 and 304326632.
 const Expected expected[] = {
     {"bert-base", 110'112'578, 109'521'986, 208, 206},
     {"bert-large", 336'234'306, 335'184'706, 400, 398},
@@ -35,6 +36,15 @@ const Expected expected[] = {
     {"t5-large", 737'668'096, 737'668'096, 509, 509},
     {"resnet50", 25'557'032, 25'557'032, 161, 161},
     {"vit-l16", 304'326'632, 304'326'632, 296, 296},
+    {"gpt3-5b", 5'051'228'160, 5'051'228'160, 292, 292},
+    {"gpt3-20b", 20'262'014'976, 20'262'014'976, 532, 532},
+    {"llama2-13b", 13'015'864'320, 13'015'864'320, 363, 363},
+    {"llama3-8b", 8'030'261'248, 8'030'261'248, 291, 291},
+    {"llama3-70b", 70'553'706'496, 70'553'706'496, 723, 723},
+    {"llama3-405b", 405'853'388'800, 405'853'388'800, 1137, 1137},
+    {"nemotron-8b", 7'509'516'288, 7'509'516'288, 388, 388},
+    {"nemotron-22b", 19'720'630'272, 19'720'630'272, 484, 484},
+    {"nemotron-340b", 341'025'638'400, 341'025'638'400, 867, 867},
 };
 
 ModelShape with(const std::string& name, std::vector<ModelOverride> overrides) {
@@ -57,7 +67,7 @@ TEST_CASE("presets have the published sizes") {
     CHECK_FALSE(shape.provenance.source.empty());
     names.push_back(model.name);
   }
-  CHECK(std::set<std::string>(names.begin(), names.end()).size() == 13);
+  CHECK(std::set<std::string>(names.begin(), names.end()).size() == 22);
   std::vector<std::string> shipped = model_presets();
   CHECK(std::set<std::string>(shipped.begin(), shipped.end()) ==
         std::set<std::string>(names.begin(), names.end()));

@@ -101,6 +101,36 @@ std::string training_section(const ReplaySummary& training) {
                  rows);
 }
 
+std::string sources_section(const SourceSummary& sources) {
+  std::string rows;
+  const auto add = [&](const SourceScore& source, const std::string& what, const ErrorScore& score,
+                       const std::optional<ErrorLimit>& limit) {
+    if (score.rows + score.refused == 0) return;
+    const auto shown = [&](double share) {
+      return number_cell(score.rows > 0 ? percent(share) : std::string());
+    };
+    rows +=
+        row(source.within,
+            {text_cell(source.source), text_cell(what), number_cell(fmt::format("{}", score.rows)),
+             number_cell(fmt::format("{}", score.refused)), shown(score.median),
+             number_cell(limit ? percent(limit->median) : ""), shown(score.p90),
+             number_cell(limit ? percent(limit->p90) : ""),
+             number_cell(score.with_interval > 0
+                             ? fmt::format("{} of {}", score.inside, score.with_interval)
+                             : std::string())});
+  };
+  for (const SourceScore& source : sources.sources) {
+    add(source, "time", source.time, source.time_limit);
+    add(source, "memory", source.memory, source.memory_limit);
+  }
+  return section("Tables of training runs",
+                 "Whole tables of measured runs, each read by one mapping. A row that cannot be "
+                 "forecast says why in sources.csv, where all rows are.",
+                 {"source", "of", "rows", "no forecast", "median", "limit", "90th percentile",
+                  "limit", "inside"},
+                 rows);
+}
+
 // The medians of the bands, blank where a table has no row.
 std::vector<std::string> band_cells(const std::vector<validate::BandError>& bands) {
   std::vector<std::string> cells;
@@ -171,6 +201,7 @@ std::string validation_page(const Validation& validation,
   if (validation.collectives) text += bands_section(*validation.collectives);
   text += report::figure_sections(drawings);
   if (validation.training) text += training_section(*validation.training);
+  if (validation.sources) text += sources_section(*validation.sources);
   if (validation.collectives) text += collectives_section(*validation.collectives);
   return text + report::page_end();
 }
@@ -183,6 +214,8 @@ report::Paths write_validation(const Validation& validation, const std::filesyst
     report::write_file(dir / "training.csv", replay_csv(*validation.training));
   if (validation.collectives)
     report::write_file(dir / "collectives.csv", collective_replay_csv(*validation.collectives));
+  if (validation.sources)
+    report::write_file(dir / "sources.csv", source_results_csv(*validation.sources));
   report::Paths paths;
   const std::vector<report::Drawing> drawings =
       report::draw(validation_figures(validation), dir, paths);

@@ -27,7 +27,7 @@ std::string on_limits(const Validation& validation) {
       text += fmt::format("; and {} more", missed.size() - most_misses);
     return text + ".";
   }
-  if (!validation.training && validation.collectives->limits.empty())
+  if (!validation.training && !validation.sources && validation.collectives->limits.empty())
     return "No limit was asked for, so none is missed.";
   return "Within limits: nothing that is held to a limit misses it.";
 }
@@ -63,6 +63,17 @@ std::string on_training(const ReplaySummary& training) {
                     fitted, role(true),
                     static_cast<std::ptrdiff_t>(training.results.size()) - fitted, role(false),
                     of_fitted.inside, of_unseen.inside, percent(median_interval(training)));
+}
+
+std::string on_sources(const SourceSummary& sources) {
+  const ErrorScore& all = sources.all;
+  return fmt::format(
+      "Tables of training runs: {} of {}, median error {}, 90th percentile {}, median of their "
+      "medians {}; {} of {} lie inside their intervals; {} cannot be forecast yet, each with its "
+      "reason.",
+      counted(static_cast<std::size_t>(all.rows), "figure"),
+      counted(sources.sources.size(), "source"), percent(all.median), percent(all.p90),
+      percent(sources.of_medians), all.inside, all.with_interval, all.refused);
 }
 
 // "4.2% (below 64 KiB 4.1%, 4 MiB and more 3.3%)".
@@ -122,7 +133,8 @@ std::string table_name(const std::string& file) { return file.substr(0, file.rfi
 
 bool within(const Validation& validation) {
   return (!validation.training || validation.training->within) &&
-         (!validation.collectives || validation.collectives->within);
+         (!validation.collectives || validation.collectives->within) &&
+         (!validation.sources || validation.sources->within);
 }
 
 OwnModelScore own_model_score(const CollectiveSummary& summary) {
@@ -154,6 +166,12 @@ std::vector<std::string> misses(const Validation& validation) {
                                    percent(validation.training->median_error),
                                    percent(max_median_error)));
   }
+  if (validation.sources) {
+    for (const SourceScore& source : validation.sources->sources)
+      if (!source.within)
+        missed.push_back(fmt::format("{}: median {}, 90th percentile {}", source.source,
+                                     percent(source.time.median), percent(source.time.p90)));
+  }
   if (!validation.collectives) return missed;
   for (const LimitResult& checked : validation.collectives->limits) {
     if (checked.within) continue;
@@ -172,6 +190,7 @@ std::vector<std::string> misses(const Validation& validation) {
 std::vector<std::string> verdict_of(const Validation& validation) {
   std::vector<std::string> sentences{on_limits(validation)};
   if (validation.training) sentences.push_back(on_training(*validation.training));
+  if (validation.sources) sentences.push_back(on_sources(*validation.sources));
   if (!validation.collectives) return sentences;
   sentences.push_back(on_collectives(*validation.collectives));
   const OwnModelScore score = own_model_score(*validation.collectives);

@@ -7,6 +7,7 @@
 
 #include "validate/replay/collective_replay.h"
 #include "validate/replay/replay.h"
+#include "validate/replay/source_replay.h"
 
 namespace lambcast {
 
@@ -14,6 +15,7 @@ namespace lambcast {
 struct Validation {
   std::optional<ReplaySummary> training;
   std::optional<CollectiveSummary> collectives;
+  std::optional<SourceSummary> sources = {};
 };
 
 bool within(const Validation& validation);

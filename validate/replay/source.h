@@ -1,0 +1,134 @@
+// A source of measured training runs: a table of somebody else's, and a file of data that says what
+// its columns mean (validate/replay/sources/NAME.toml). Rows that nobody has seen are forecast with
+// the same file and the same parameters.
+//
+//   title, citation, case        whose table; how a row is called, a template
+//   ignored = ["date"]           columns without an effect on the forecast; any other unknown one
+//   is
+//                                an error, and so is a missing one that is asked for
+//   names.LIST                   words of the table and ours: LIST[column]
+//   let.NAME                     expressions for later use
+//   what_if, model, cluster      templates of what-if keys, of "model.KEY" and of "cluster.KEY"; an
+//                                empty result leaves the key out
+//   fitted                       expression: rows that set a parameter of the machine
+//   [[refuse]] when, why         rows that cannot be forecast yet, in words
+//   [[measured]]                 column, quantity (below); value: expression where the column needs
+//                                arithmetic; unless: a column that already states it; when: rows it
+//                                holds for; what_if: keys of this figure alone; stage; parts of
+//                                memory
+//   limits.time, limits.memory   of |error|: median, p90
+//
+// Quantities: step_time_s, samples_per_s, tokens_per_s, tokens_per_gpu_s, days (of `samples`
+// samples), memory_gib, and rates of arithmetic, whose source says what it counts: tflops_per_gpu
+// and mfu_pct (of peak_tflops) with flops_per_sample, or count = "model", "causal" or "full"
+// recomputation as models/parallel/model_flops.h counts them for the model.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiments/scenario.h"
+#include "sim/base/csv.h"
+#include "sim/base/table.h"
+#include "validate/replay/row_expression.h"
+
+namespace lambcast {
+
+enum class Quantity {
+  step_time_s,
+  samples_per_s,
+  tokens_per_s,
+  tokens_per_gpu_s,
+  tflops_per_gpu,
+  mfu_pct,
+  memory_gib,
+  days
+};
+const std::vector<std::string>& quantity_names();
+std::string_view name_of(Quantity quantity);
+
+enum class FlopsCount { model, causal, full_recompute };
+
+// One measured number and the run that it is of.
+struct SourceFigure {
+  std::string source;
+  int row = 0;  // data rows count from 1
+  std::string name;
+  Quantity quantity = Quantity::step_time_s;
+  double measured = 0;
+  WhatIf what_if;
+  std::string stage;            // empty: the only one, or the first
+  double flops_per_sample = 0;  // 0: as `count` says
+  FlopsCount count = FlopsCount::model;
+  double peak_tflops = 0, samples = 0;
+  std::vector<std::string> parts;  // of memory; empty: all of it
+  bool fitted = false;
+  std::string refused;  // why it cannot be forecast, else empty
+};
+
+struct ErrorLimit {
+  double median = 0, p90 = 0;
+};
+
+class Source {
+ public:
+  // Throws Error (file:line:key) for a mapping that is none.
+  static Source parse(std::string_view text, const std::string& name);
+
+  const std::string& name() const { return name_; }
+  const std::string& title() const { return title_; }
+  const std::optional<ErrorLimit>& time_limit() const { return time_limit_; }
+  const std::optional<ErrorLimit>& memory_limit() const { return memory_limit_; }
+
+  // Every measured number of the table. Throws Error for a table of other columns; a row whose
+  // values make no run is a figure that says so.
+  std::vector<SourceFigure> figures(const csv::Table& table) const;
+
+ private:
+  struct Refusal {
+    RowExpression when;
+    std::string why;
+  };
+  struct Measured {
+    std::string column;
+    Quantity quantity = Quantity::step_time_s;
+    std::optional<RowExpression> value, when, flops_per_sample, peak_tflops, samples;
+    std::string unless, stage;
+    std::vector<std::string> parts;
+    FlopsCount count = FlopsCount::model;
+    std::vector<std::pair<std::string, RowTemplate>> what_if;
+  };
+
+  static Measured read_measured(const Table& entry);
+  void read_names(const Table& names);
+  void collect(std::set<std::string>& names, std::set<std::string>& lists) const;
+  void check_columns(const csv::Table& table) const;
+  RowScope scope_of(const csv::Table& table, std::size_t row) const;
+  std::string refusal_of(const RowScope& scope) const;
+  void add_figure(const csv::Table& table, std::size_t row, const Measured& measured,
+                  std::vector<SourceFigure>& figures) const;
+
+  std::string name_, title_;
+  Where where_;
+  RowTemplate case_;
+  std::vector<std::string> ignored_;
+  std::map<std::string, std::map<std::string, std::string>> names_;
+  std::map<std::string, RowExpression> let_;
+  std::vector<std::pair<std::string, RowTemplate>> what_if_;
+  std::optional<RowExpression> fitted_;
+  std::vector<Refusal> refusals_;
+  std::vector<Measured> measured_;
+  std::optional<ErrorLimit> time_limit_, memory_limit_;
+};
+
+// A table whose lines that start with '#' are comments, wherever they stand.
+csv::Table parse_rows(std::string_view text, const std::string& name);
+
+// The sources that ship inside, a mapping by name or by path, and the rows of a source, empty where
+// none ship.
+std::vector<std::string> source_names();
+Source load_source(const std::string& name);
+std::string_view source_rows(const std::string& name);
+
+}  // namespace lambcast

@@ -1,0 +1,298 @@
+#include "validate/replay/source_replay.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <thread>
+
+#include "models/parallel/model_flops.h"
+#include "models/training/forecast.h"
+#include "validate/calibrate/calibrate.h"
+#include "validate/replay/user_runs.h"
+
+namespace lambcast {
+namespace {
+
+const StageForecast& stage_of(const Forecast& forecast, const std::string& stage) {
+  if (stage.empty()) return forecast.stages.front();
+  for (const StageForecast& of_run : forecast.stages)
+    if (name_of(of_run.kind) == stage) return of_run;
+  throw Error(Exit::usage, fmt::format("has no stage '{}'", stage));
+}
+
+double flops_per_sample(const SourceFigure& figure, const Training& training) {
+  if (figure.flops_per_sample > 0) return figure.flops_per_sample;
+  using parallel::AttentionCount;
+  const ModelShape& model = *training.model;
+  const Flops flops =
+      figure.count == FlopsCount::full_recompute
+          ? parallel::hardware_flops(model, training.seq_len, parallel::Recompute::full)
+          : parallel::model_flops(
+                model, training.seq_len,
+                figure.count == FlopsCount::causal ? AttentionCount::causal : AttentionCount::full);
+  return flops.value();
+}
+
+double memory_gib(const SourceFigure& figure, const MemoryForecast& memory) {
+  Bytes bytes = memory.peak;
+  if (!figure.parts.empty()) bytes = Bytes(0);
+  for (const std::string& name : figure.parts) {
+    const auto part = std::find_if(memory.parts.begin(), memory.parts.end(),
+                                   [&](const auto& entry) { return entry.first == name; });
+    if (part == memory.parts.end())
+      throw Error(Exit::usage, fmt::format("the memory has no part '{}'", name));
+    bytes += part->second;
+  }
+  return bytes.value() / (1024.0 * 1024 * 1024);
+}
+
+// The quantity of a run whose step takes so long.
+double quantity_at(const SourceFigure& figure, const Training& training, double step_s) {
+  const double samples = static_cast<double>(training.batch.train) / step_s;
+  const double tokens = samples * static_cast<double>(training.seq_len);
+  switch (figure.quantity) {
+    case Quantity::samples_per_s:
+      return samples;
+    case Quantity::tokens_per_s:
+      return tokens;
+    case Quantity::tokens_per_gpu_s:
+      return tokens / training.gpus;
+    case Quantity::tflops_per_gpu:
+      return samples * flops_per_sample(figure, training) / training.gpus * 1e-12;
+    case Quantity::mfu_pct:
+      return samples * flops_per_sample(figure, training) / training.gpus * 1e-12 /
+             figure.peak_tflops * 100;
+    case Quantity::days:
+      return figure.samples / samples / 86400;
+    case Quantity::step_time_s:
+    case Quantity::memory_gib:
+      break;
+  }
+  return step_s;
+}
+
+bool rate(Quantity quantity) {
+  return quantity != Quantity::step_time_s && quantity != Quantity::days &&
+         quantity != Quantity::memory_gib;
+}
+
+void forecast_figure(SourceResult& result, Catalog& catalog, CollectiveCosts& costs) {
+  const Scenario scenario = resolve(result.of.what_if, catalog);
+  const Training& training = scenario.training;
+  const Forecast run = forecast(training, costs);
+  if (result.of.quantity == Quantity::memory_gib) {
+    result.forecast = memory_gib(result.of, run.memory);
+    result.error = result.forecast / result.of.measured - 1;
+    return;
+  }
+  const StageForecast& stage = stage_of(run, result.of.stage);
+  const auto at = [&](double step_us) { return quantity_at(result.of, training, step_us * 1e-6); };
+  result.forecast = at(stage.step_time_us);
+  const double first = at(stage.step_time_low_us), last = at(stage.step_time_high_us);
+  result.low = std::min(first, last);
+  result.high = std::max(first, last);
+  result.error = (rate(result.of.quantity) ? result.of.measured / result.forecast
+                                           : result.forecast / result.of.measured) -
+                 1;
+}
+
+// A sentence in one line.
+std::string one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+std::vector<SourceResult> select(const std::vector<SourceResult>& results, auto&& keep) {
+  std::vector<SourceResult> kept;
+  std::copy_if(results.begin(), results.end(), std::back_inserter(kept), keep);
+  return kept;
+}
+
+bool past(const ErrorScore& score, const std::optional<ErrorLimit>& limit) {
+  return limit && score.rows > 0 && (score.median > limit->median || score.p90 > limit->p90);
+}
+
+SourceScore source_score(const std::string& name, const std::vector<SourceResult>& results,
+                         const Source* source) {
+  const auto is_time = [](const SourceResult& result) {
+    return result.of.quantity != Quantity::memory_gib;
+  };
+  SourceScore score;
+  score.source = name;
+  const std::vector<SourceResult> times = select(results, is_time);
+  score.time = score_of(times);
+  score.fitted = score_of(select(times, [](const auto& result) { return result.of.fitted; }));
+  score.unseen = score_of(select(times, [](const auto& result) { return !result.of.fitted; }));
+  score.memory = score_of(select(results, [&](const auto& result) { return !is_time(result); }));
+  if (source == nullptr) return score;
+  score.time_limit = source->time_limit();
+  score.memory_limit = source->memory_limit();
+  score.within = !past(score.time, score.time_limit) && !past(score.memory, score.memory_limit);
+  return score;
+}
+
+std::string percent_of(double share) { return fmt::format("{:.1f}%", share * 100); }
+
+std::string inside_text(const ErrorScore& score) {
+  return score.with_interval == 0 ? std::string("-")
+                                  : fmt::format("{}/{}", score.inside, score.with_interval);
+}
+
+}  // namespace
+
+std::vector<SourceResult> replay_figures(std::vector<SourceFigure> figures) {
+  std::vector<SourceResult> results(figures.size());
+  for (std::size_t i = 0; i < figures.size(); ++i) results[i].of = std::move(figures[i]);
+  const auto texts = std::make_shared<DescriptionTexts>();
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    Catalog catalog(texts);
+    CollectiveCosts costs;
+    while (true) {
+      const std::size_t i = next++;
+      if (i >= results.size()) return;
+      SourceResult& result = results[i];
+      result.status = one_line(result.of.refused);
+      if (!result.status.empty()) continue;
+      try {
+        forecast_figure(result, catalog, costs);
+        result.status = "ok";
+      } catch (const Error& error) {
+        result.status = one_line(error.what());
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  for (unsigned i = 1; i < std::thread::hardware_concurrency(); ++i) threads.emplace_back(work);
+  work();
+  for (std::thread& thread : threads) thread.join();
+  return results;
+}
+
+ErrorScore score_of(const std::vector<SourceResult>& results) {
+  ErrorScore score;
+  std::vector<double> errors;
+  for (const SourceResult& result : results) {
+    if (!result.ok()) {
+      ++score.refused;
+      continue;
+    }
+    errors.push_back(std::abs(result.error));
+    score.with_interval += result.low ? 1 : 0;
+    score.inside += result.inside() ? 1 : 0;
+  }
+  score.rows = static_cast<int>(errors.size());
+  if (errors.empty()) return score;
+  score.median = validate::quantile(errors, 0.5);
+  score.p90 = validate::quantile(errors, 0.9);
+  return score;
+}
+
+SourceSummary replay_sources() {
+  std::vector<SourceFigure> figures;
+  std::vector<Source> sources;
+  for (const std::string& name : source_names()) {
+    const std::string_view rows = source_rows(name);
+    if (rows.empty()) continue;
+    sources.push_back(load_source(name));
+    for (SourceFigure& figure : sources.back().figures(parse_rows(rows, name + ".csv")))
+      figures.push_back(std::move(figure));
+  }
+  SourceSummary summary;
+  summary.results = replay_figures(std::move(figures));
+  std::vector<double> medians;
+  for (const Source& source : sources) {
+    const auto own = [&](const auto& result) { return result.of.source == source.name(); };
+    SourceScore& score = summary.sources.emplace_back(
+        source_score(source.name(), select(summary.results, own), &source));
+    summary.within = summary.within && score.within;
+    if (score.time.rows > 0) medians.push_back(score.time.median);
+  }
+  summary.all = source_score("all", summary.results, nullptr).time;
+  if (!medians.empty()) summary.of_medians = validate::quantile(medians, 0.5);
+  return summary;
+}
+
+SourceSummary replay_rows(std::string_view text, const std::string& file,
+                          const std::string& source) {
+  const csv::Table table = parse_rows(text, file);
+  SourceSummary summary;
+  summary.results = replay_figures(source == "runs" ? figures_of_runs(table)
+                                                    : load_source(source).figures(table));
+  summary.sources = {source_score(source, summary.results, nullptr)};
+  summary.all = summary.sources.front().time;
+  summary.of_medians = summary.all.median;
+  return summary;
+}
+
+std::string source_results_csv(const SourceSummary& summary) {
+  std::string out = "source,row,case,quantity,measured,forecast,error,low,high,inside,status\n";
+  for (const SourceResult& result : summary.results) {
+    const bool ok = result.ok();
+    const auto shown = [&](double value) { return ok ? csv::number(value) : std::string(); };
+    const bool interval = ok && result.low.has_value();
+    out += csv::row({result.of.source, fmt::format("{}", result.of.row), result.of.name,
+                     std::string(name_of(result.of.quantity)), csv::number(result.of.measured),
+                     shown(result.forecast), shown(result.error),
+                     interval ? csv::number(*result.low) : "",
+                     interval ? csv::number(*result.high) : "",
+                     interval ? (result.inside() ? "yes" : "no") : "", result.status}) +
+           "\n";
+  }
+  return out;
+}
+
+std::string source_table(const SourceSummary& summary) {
+  std::string out = fmt::format("{:<28} {:>5} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>9}\n",
+                                "source", "rows", "refused", "median", "limit", "p90", "limit",
+                                "fitted", "unseen", "inside");
+  const auto line = [&](const std::string& name, const ErrorScore& score,
+                        const std::optional<ErrorLimit>& limit, const std::string& fitted,
+                        const std::string& unseen) {
+    const auto shown = [&](double share) {
+      return score.rows > 0 ? percent_of(share) : std::string("-");
+    };
+    out += fmt::format("{:<28} {:>5} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>9}{}\n", name,
+                       score.rows, score.refused, shown(score.median),
+                       limit ? percent_of(limit->median) : "", shown(score.p90),
+                       limit ? percent_of(limit->p90) : "", fitted, unseen, inside_text(score),
+                       past(score, limit) ? "  PAST ITS LIMIT" : "");
+  };
+  const auto median = [](const ErrorScore& score) {
+    return score.rows > 0 ? percent_of(score.median) : std::string("-");
+  };
+  for (const SourceScore& source : summary.sources) {
+    if (source.time.rows + source.time.refused > 0)
+      line(source.source, source.time, source.time_limit, median(source.fitted),
+           median(source.unseen));
+    if (source.memory.rows + source.memory.refused > 0)
+      line(source.source + " (memory)", source.memory, source.memory_limit, "", "");
+  }
+  line("all rows", summary.all, std::nullopt, "", "");
+  return out + fmt::format("median of the sources' medians {}: {}\n",
+                           percent_of(summary.of_medians),
+                           summary.within ? "within limits" : "PAST LIMITS");
+}
+
+std::string source_brief(const SourceSummary& summary) {
+  const SourceScore& source = summary.sources.front();
+  std::string out;
+  const auto say = [&](const char* what, const ErrorScore& score) {
+    if (score.rows + score.refused == 0) return;
+    out += fmt::format("{} {}: {} rows forecast, {} not", source.source, what, score.rows,
+                       score.refused);
+    if (score.rows > 0)
+      out += fmt::format("; |error| median {}, 90th percentile {}", percent_of(score.median),
+                         percent_of(score.p90));
+    if (score.with_interval > 0)
+      out += fmt::format("; inside the interval {} of {}", score.inside, score.with_interval);
+    out += "\n";
+  };
+  say("time", source.time);
+  say("memory", source.memory);
+  return out;
+}
+
+}  // namespace lambcast

@@ -1,0 +1,176 @@
+#include "validate/replay/source.h"
+
+#include <catch2/catch.hpp>
+#include <set>
+
+namespace lambcast {
+namespace {
+
+using Catch::Matchers::Contains;
+
+const std::string mapping = R"toml(
+title = "made up"
+citation = "nobody, 2026"
+case = "{model} on {gpus}"
+ignored = ["date"]
+fitted = "gpus == 8"
+
+[names.clusters]
+H100 = "hgx-h100-ndr"
+
+[let]
+dp = "gpus / tp"
+rounds = "batch / (dp * micro)"
+
+[what_if]
+model = "gpt2"
+cluster = "{clusters[gpu]}"
+gpus = "{gpus}"
+grad_accum = "{rounds}"
+sequence_parallel = "{if(tp > 1, 'true', '')}"
+
+[model]
+layers = "{layers}"
+
+[[refuse]]
+when = "model == 'moe'"
+why = "experts are not modelled yet"
+
+[[measured]]
+column = "iter_ms"
+quantity = "step_time_s"
+value = "iter_ms / 1000"
+
+[[measured]]
+column = "mfu"
+unless = "iter_ms"
+quantity = "mfu_pct"
+peak_tflops = "989"
+flops_per_sample = "6 * layers"
+)toml";
+const std::string header = "date,model,gpu,gpus,tp,micro,batch,layers,iter_ms,mfu\n";
+
+std::vector<SourceFigure> figures(const std::string& rows) {
+  return Source::parse(mapping, "made_up").figures(parse_rows(header + rows, "rows.csv"));
+}
+
+std::string changed(const std::string& old_text, const std::string& new_text) {
+  std::string text = mapping;
+  return text.replace(text.find(old_text), old_text.size(), new_text);
+}
+
+TEST_CASE("source: a row becomes a what-if and its measured number") {
+  const std::vector<SourceFigure> all = figures("monday,a,H100,8,2,1,32,12,1500,\n");
+  REQUIRE(all.size() == 1);
+  const SourceFigure& figure = all.front();
+  CHECK(figure.refused.empty());
+  CHECK(figure.source == "made_up");
+  CHECK(figure.row == 1);
+  CHECK(figure.name == "a on 8");
+  CHECK(figure.quantity == Quantity::step_time_s);
+  CHECK(figure.measured == 1.5);
+  CHECK(figure.fitted);
+  CHECK(figure.what_if == WhatIf{{"model", "gpt2"},
+                                 {"cluster", "hgx-h100-ndr"},
+                                 {"gpus", "8"},
+                                 {"grad_accum", "8"},
+                                 {"sequence_parallel", "true"},
+                                 {"model.layers", "12"}});
+}
+
+TEST_CASE("source: one measurement stated twice is held once; empty keys are left out") {
+  const std::vector<SourceFigure> all = figures(
+      "m,a,H100,16,1,1,32,12,1500,40\nm,b,H100,16,1,1,32,12,,41\nm,c,H100,16,1,1,32,12,,\n");
+  REQUIRE(all.size() == 3);
+  CHECK(all[0].quantity == Quantity::step_time_s);
+  CHECK_FALSE(all[0].fitted);
+  CHECK_FALSE(all[0].what_if.contains("sequence_parallel"));
+  CHECK(all[1].quantity == Quantity::mfu_pct);
+  CHECK(all[1].measured == 41);
+  CHECK(all[1].peak_tflops == 989);
+  CHECK(all[1].flops_per_sample == 72);
+  CHECK(all[1].row == 2);
+  CHECK(all[2].row == 3);
+  CHECK(all[2].refused == "nothing measured stands in this row");
+}
+
+TEST_CASE("source: a row that makes no run says why, and the others stand") {
+  const std::vector<SourceFigure> all = figures(
+      "m,moe,H100,8,2,1,32,12,1500,\nm,a,V100,8,2,1,32,12,1500,\nm,a,H100,eight,2,1,32,12,1500,\n"
+      "m,a,H100,8,2,1,32,12,OOM,\nm,a,H100,8,0,1,32,12,1500,\nm,a,H100,8,2,1,32,12,0,\n"
+      "m,a,H100,8,2,1,32,12,7,\n");
+  REQUIRE(all.size() == 7);
+  CHECK(all[0].refused == "experts are not modelled yet");
+  CHECK(all[1].refused == "clusters have no 'V100'");
+  CHECK(all[2].refused == "gpus: 'eight' is not a finite number");
+  CHECK(all[3].refused == "iter_ms: 'OOM' is not a finite number");
+  CHECK(all[4].refused == "a division by zero");
+  CHECK(all[5].refused == "iter_ms must be above zero");
+  CHECK(all[6].refused.empty());
+}
+
+TEST_CASE("source: rows of other columns are one clear error") {
+  const Source source = Source::parse(mapping, "made_up");
+  CHECK_THROWS_WITH(
+      source.figures(parse_rows("model,gpus\na,8\n", "rows.csv")),
+      Contains("rows.csv: has no column '") && Contains("', which rows of made_up have"));
+  std::string longer = header;
+  longer.insert(longer.size() - 1, ",ep");
+  CHECK_THROWS_WITH(source.figures(parse_rows(longer + "m,a,H100,8,2,1,32,12,7,,4\n", "rows.csv")),
+                    Contains("rows.csv: ep: is no column of made_up (allowed: batch, "));
+  // An ignored column need not be there.
+  CHECK(source
+            .figures(parse_rows("model,gpu,gpus,tp,micro,batch,layers,iter_ms,mfu\n"
+                                "a,H100,8,2,1,32,12,1500,\n",
+                                "rows.csv"))
+            .size() == 1);
+}
+
+TEST_CASE("source: comments stand anywhere, and lines keep their numbers") {
+  const csv::Table table = parse_rows("# one\n# two\na,b\n1,2\n# three\n3,4", "rows.csv");
+  CHECK(table.rows.size() == 2);
+  CHECK(table.lines == std::vector<int>{4, 6});
+  CHECK_THROWS_WITH(parse_rows("a,b\n# 1,2\n", "rows.csv"), "rows.csv: holds no rows");
+  CHECK_THROWS_WITH(parse_rows("# none", "rows.csv"), Contains("has no header row"));
+  CHECK_THROWS_WITH(parse_rows("", "rows.csv"), Contains("has no header row"));
+}
+
+TEST_CASE("source: a mapping that is none is refused at its place") {
+  struct Case {
+    std::string old_text, new_text, expected;
+  };
+  const Case cases[] = {
+      {"gpus / tp\"", "gpus /\"", "made_up.toml:12: let.dp: 'gpus /' is no expression"},
+      {"dp = \"gpus / tp\"", "dp = \"rounds\"", "uses 'rounds', which is not defined before"},
+      {"[names.clusters]", "[names.machines]", "has no list 'clusters'"},
+      {"\"step_time_s\"", "\"step_time\"", "did you mean 'step_time_s'"},
+      {"flops_per_sample = \"6 * layers\"", "", "needs to say what it counts"},
+      {"peak_tflops = \"989\"", "", "belongs to mfu_pct, which needs it"},
+      {"ignored", "ignore", "unknown key 'ignore'"},
+      {"nobody, 2026", "", "citation: is empty"},
+      {"{layers}", "{layers", "a brace is never closed"},
+  };
+  for (const Case& bad : cases) {
+    INFO(bad.expected);
+    CHECK_THROWS_WITH(Source::parse(changed(bad.old_text, bad.new_text), "made_up"),
+                      Contains(bad.expected));
+  }
+}
+
+TEST_CASE("sources that ship: each reads its own rows, and at most two of a machine are fitted") {
+  CHECK(source_names().size() >= 38);
+  for (const std::string& name : source_names()) {
+    INFO(name);
+    const Source source = load_source(name);
+    CHECK_FALSE(source.title().empty());
+    const std::vector<SourceFigure> all =
+        source.figures(parse_rows(source_rows(name), name + ".csv"));
+    CHECK_FALSE(all.empty());
+    for (const SourceFigure& figure : all)
+      CHECK(figure.refused.find("finite number") == std::string::npos);
+  }
+  CHECK_THROWS_WITH(load_source("mlperf_gpt"), Contains("did you mean 'mlperf_gpt3'"));
+}
+
+}  // namespace
+}  // namespace lambcast

@@ -1,0 +1,14 @@
+// Training runs of a user as measured figures, without a mapping: columns are what-if keys
+// ("model.layers" and "cluster.nic.bandwidth" included) and what was measured.
+#pragma once
+
+#include "validate/replay/source.h"
+
+namespace lambcast {
+
+// Measured columns are the quantities of source.h but days; mfu_pct needs a column peak_tflops, and
+// arithmetic is counted as the model's own. A column `case` names the row. Throws Error for any
+// other column, for a measured value that is no number above zero, and where nothing is measured.
+std::vector<SourceFigure> figures_of_runs(const csv::Table& table);
+
+}  // namespace lambcast
