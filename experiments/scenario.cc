@@ -58,8 +58,10 @@ void choose_optimizer(const Words& words, deepspeed::DeepSpeedConfig& config,
     config.optimizer->type = static_cast<OptimizerType>(*type);
   }
   if (!config.optimizer)
-    fail_input(flag("optimizer"), "is missing: give it here or in the DeepSpeed file",
-               fmt::format("{}", fmt::join(types, ", ")));
+    of_key("optimizer", [&] {
+      fail_input(flag("optimizer"), "is missing: give it here or in the DeepSpeed file",
+                 fmt::format("{}", fmt::join(types, ", ")));
+    });
   if (const auto stage = words.whole("zero_stage", 0, 3)) config.zero.stage = {*stage, true, 0};
   if (const auto precision =
           words.choice("precision", {"fp16", "bf16", "fp32", "fp8", "mxfp8", "nvfp4"})) {

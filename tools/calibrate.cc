@@ -5,12 +5,14 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "sim/base/error.h"
 #include "sim/base/file.h"
 #include "tools/commands.h"
 #include "tools/import_flags.h"
 #include "tools/output_file.h"
+#include "tools/patience.h"
 #include "topologies/cluster.h"
 #include "validate/calibrate/calibrate.h"
 #include "validate/calibrate/measured_series.h"
@@ -104,6 +106,9 @@ int calibrate_command(const Options& options) {
          validate::import_measurements(read_file(file), file, options.hints))
       tables.push_back(std::move(table));
   const bool mpi = of_mpi(tables, options.backend);
+  // Where no terminal shows how far it is.
+  std::optional<Patience> patience;
+  if (isatty(STDERR_FILENO) == 0) patience.emplace("fitting");
   validate::FitSummary summary = validate::calibrate(base, base_name, tables, mpi, show_progress);
   clear_progress();
   if (summary.calibration) summary.calibration->another_machine = options.another_machine;

@@ -328,4 +328,17 @@ follow '--op all_gather --gpus 2 --gpus-per-node 1' nccl.csv "it's mine" commodi
 printf '# collective: stream\n# ranks: 2\n# nodes: 2\n# streams: 1\nsize_bytes,time_us\n1000000000,1000000\n' >wire.csv
 follow '--op send_recv --gpus 2 --gpus-per-node 1' wire.csv wire.toml commodity-10gbe ', not calibrated: '
 
+# A sweep that lacks what no axis can mend is refused before it writes; from stdin it runs as from a file.
+printf 'name = "x"\n[base]\nmodel = "bert-base"\ncluster = "dgx1-v100"\nmicro_batch = 8\ngrad_accum = 1\nsteps = 10\n' >part.toml
+{ cat part.toml; printf '[grid]\ngpus = [8, 16]\n'; } >no_optimizer.toml
+expect 2 '--optimizer: is missing' "$lambcast" sweep no_optimizer.toml --out none
+[ -e none ] && fail "a sweep without optimizer has written"
+{ cat part.toml; printf 'optimizer = "adam"\n[grid]\ngpus = [8, 16]\n'; } >adam.toml
+expect 0 '2 rows|2 points' bash -c '"$0" sweep - --out piped --no-report <adam.toml' "$lambcast"
+
+# A last node that is partly filled answers within seconds.
+expect 0 '^ +8 ' timeout 30 "$lambcast" collective --op all_to_all --cluster hgx-h100-ndr --gpus 2001 -b 8 -e 8
+expect 0 'run: ' timeout 30 "$lambcast" simulate --model bert-large --cluster hgx-h100-ndr --gpus 2001 \
+  --optimizer onebit_lamb --micro-batch 4 --grad-accum 1 --steps 100 --freeze-step 20
+
 summary

@@ -12,6 +12,7 @@
 #include "sim/base/file.h"
 #include "sim/collectives/algorithms.h"
 #include "tools/commands.h"
+#include "tools/patience.h"
 #include "tools/size.h"
 #include "topologies/collective_forecast.h"
 #include "topologies/collective_jobs.h"
@@ -282,6 +283,7 @@ void print_jobs(const Options& options, const Cluster& cluster,
 }
 
 int collective_command(const Options& options) {
+  const Patience patience("simulating");
   const Cluster cluster = load_cluster(options.cluster, parse_settings(options.set));
   if (!options.jobs.empty()) {
     const Table table = Table::parse(read_file(options.jobs), options.jobs);

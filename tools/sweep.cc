@@ -30,8 +30,9 @@ struct Options {
 
 std::string read_sweep(const std::string& name) {
   if (const std::string study = study_text(name); !study.empty()) return study;
-  if (!std::filesystem::exists(name))
-    fail_input({name, 0, {}}, "does not exist", "a sweep file, or the study bert_large");
+  if (name != "-" && !std::filesystem::exists(name))
+    fail_input({name, 0, {}}, "does not exist",
+               "a sweep file, - for stdin, or the study bert_large");
   return read_file(name);
 }
 

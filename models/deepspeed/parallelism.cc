@@ -25,13 +25,22 @@ bool is_on(const Value& value) {
   fail_input(where, fmt::format("{} is not modelled yet", what), allowed);
 }
 
+// What the program models but does not read from the file: `flags` say the same.
+[[noreturn]] void refuse_for_flags(const Where& where, std::string_view what,
+                                   std::string_view flags, std::string_view allowed) {
+  fail_input(where,
+             fmt::format("{} is not read from the file yet: leave it out and give {}", what, flags),
+             allowed);
+}
+
 // A size above 1; "auto" and what is no number leave it to the training script.
 bool divides(const Value& value) { return value.kind == Kind::number && value.number > 1; }
 
-void check_size(const Section& section, std::string_view key, std::string_view what) {
+void check_tensor_size(const Section& section, std::string_view key) {
   const Value* size = section.object.find(key);
   if (size != nullptr && divides(*size))
-    refuse(where_of(section, key, size->line), what, "1, or no such key");
+    refuse_for_flags(where_of(section, key, size->line), "tensor parallelism", "--tp",
+                     "1, or no such key");
 }
 
 bool is_default_of_pipeline(const hjson::Member& member) {
@@ -52,20 +61,19 @@ void check_pipeline(const Section& root) {
     const auto first = std::ranges::find_if_not(value->members, is_default_of_pipeline);
     where = where_of({*value, where.key, root.file, root.findings}, first->key, first->line);
   }
-  refuse(where, "pipeline parallelism", "one stage, or no such section");
+  refuse_for_flags(where, "pipeline parallelism", "--pp", "one stage, or no such section");
 }
 
 void check_tensor_parallel(const Section& root) {
-  constexpr std::string_view what = "tensor parallelism";
-  check_size(root, "tensor_parallel", what);
+  check_tensor_size(root, "tensor_parallel");
   const Value* value = root.object.find("tensor_parallel");
   if (value == nullptr || value->kind != Kind::object) return;
   const Section section{*value, "tensor_parallel", root.file, root.findings};
-  for (const char* key : {"autotp_size", "tp_size"}) check_size(section, key, what);
+  for (const char* key : {"autotp_size", "tp_size"}) check_tensor_size(section, key);
   if (const auto inner = value->find("tensor_parallel");
       inner != nullptr && inner->kind == Kind::object)
-    check_size({*inner, "tensor_parallel.tensor_parallel", root.file, root.findings}, "tp_size",
-               what);
+    check_tensor_size({*inner, "tensor_parallel.tensor_parallel", root.file, root.findings},
+                      "tp_size");
 }
 
 void check_recomputation(const Section& root) {
@@ -78,7 +86,9 @@ void check_recomputation(const Section& root) {
       refuse(where_of(section, key, setting->line), what, "false, null, or no such key");
   };
   refuse_if_on("cpu_checkpointing", "copying activations to the host");
-  refuse_if_on("number_checkpoints", "recomputing activations");
+  if (const Value* count = value->find("number_checkpoints"); count != nullptr && is_on(*count))
+    refuse_for_flags(where_of(section, "number_checkpoints", count->line),
+                     "recomputing activations", "--recompute", "null, or no such key");
   const Value* partition = value->find("partition_activations");
   if (partition != nullptr && is_on(*partition))
     add(section, Severity::note, "not-modelled", "partition_activations", partition->line,
@@ -91,7 +101,10 @@ void check_recomputation(const Section& root) {
 void check_parallelism(const Section& root) {
   check_pipeline(root);
   check_tensor_parallel(root);
-  check_size(root, "sequence_parallel_size", "sequence parallelism");
+  const Value* sequence = root.object.find("sequence_parallel_size");
+  if (sequence != nullptr && divides(*sequence))
+    refuse(where_of(root, "sequence_parallel_size", sequence->line), "sequence parallelism",
+           "1, or no such key");
   check_recomputation(root);
 }
 

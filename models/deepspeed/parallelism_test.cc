@@ -22,17 +22,19 @@ std::string refusal(const std::string& member) {
 TEST_CASE("parallelism: what divides the model is refused, with its place") {
   CHECK_THAT(
       refusal(R"("pipeline": { "stages": 4 })"),
-      Equals("ds.json:2: pipeline.stages: pipeline parallelism is not modelled yet (allowed: "
-             "one stage, or no such section)"));
-  CHECK_THAT(refusal(R"("pipeline": true)"),
-             Equals("ds.json:2: pipeline: pipeline parallelism is not modelled yet (allowed: one "
-                    "stage, or no such section)"));
+      Equals(
+          "ds.json:2: pipeline.stages: pipeline parallelism is not read from the file yet: leave "
+          "it out and give --pp (allowed: one stage, or no such section)"));
+  CHECK_THAT(
+      refusal(R"("pipeline": true)"),
+      Equals("ds.json:2: pipeline: pipeline parallelism is not read from the file yet: leave it "
+             "out and give --pp (allowed: one stage, or no such section)"));
   CHECK_THAT(refusal(R"("pipeline": { "activation_checkpoint_interval": 1 })"),
              Catch::Contains("pipeline.activation_checkpoint_interval"));
   CHECK_THAT(
       refusal(R"("tensor_parallel": { "autotp_size": 8 })"),
-      Equals("ds.json:2: tensor_parallel.autotp_size: tensor parallelism is not modelled yet "
-             "(allowed: 1, or no such key)"));
+      Equals("ds.json:2: tensor_parallel.autotp_size: tensor parallelism is not read from the file "
+             "yet: leave it out and give --tp (allowed: 1, or no such key)"));
   CHECK_THAT(refusal(R"("tensor_parallel": { "tensor_parallel": { "tp_size": 2 } })"),
              Catch::Contains("tensor_parallel.tensor_parallel.tp_size"));
   CHECK_THAT(refusal(R"("sequence_parallel_size": 2)"),
@@ -40,8 +42,9 @@ TEST_CASE("parallelism: what divides the model is refused, with its place") {
                     "(allowed: 1, or no such key)"));
   CHECK_THAT(refusal(R"("activation_checkpointing": { "cpu_checkpointing": true })"),
              Catch::Contains("activation_checkpointing.cpu_checkpointing: copying activations"));
-  CHECK_THAT(refusal(R"("activation_checkpointing": { "number_checkpoints": 4 })"),
-             Catch::Contains("number_checkpoints: recomputing activations is not modelled yet"));
+  CHECK_THAT(
+      refusal(R"("activation_checkpointing": { "number_checkpoints": 4 })"),
+      Catch::Contains("number_checkpoints: recomputing activations is not read from the file yet"));
 }
 
 TEST_CASE("parallelism: sections that divide nothing stay accepted") {
