@@ -34,6 +34,8 @@ name = "short"
 model = "bert-large"
 cluster = "commodity-10gbe"
 micro_batch = 8
+grad_accum = 1
+optimizer = "adam"
 steps = 1000
 [grid]
 gpus = [2, 4]
