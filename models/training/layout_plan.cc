@@ -121,6 +121,12 @@ class LayoutWriter {
       plan.sends_gather = some(call(tensor, Op::all_gather, activation));
   }
 
+  // A block has four large matrices: attention's two and the feed-forward's.
+  int pieces_of(double block) const {
+    const double bucket = how_.framework.prefetch_bucket;
+    return bucket == 0 ? 1 : static_cast<int>(std::clamp(std::ceil(block / bucket), 1.0, 4.0));
+  }
+
   void add_weight_sharing(PipelinePlan& plan) const {
     if (how_.sharding != Sharding::weights && how_.sharding != Sharding::gradients) return;
     const double layers = static_cast<double>(training_.model->layers);
@@ -129,7 +135,9 @@ class LayoutWriter {
       all += chunk.total();
       outer += chunk.vocabulary;
     }
-    const double block = (all - outer) / layers;
+    plan.hides_sharding = how_.framework.hides_sharding;
+    plan.weight_pieces = pieces_of((all - outer) / layers);
+    const double block = (all - outer) / layers / plan.weight_pieces;
     const double gradient = how_.gradient_bytes();
     plan.gradients_scatter = some(call(shards_.shard, Op::reduce_scatter, block * gradient));
     plan.outer_gradients_scatter = some(call(shards_.shard, Op::reduce_scatter, outer * gradient));

@@ -130,5 +130,20 @@ TEST_CASE("layout step: what overlaps shortens the step, and memory is the fulle
   CHECK(four.peak < one.peak);
 }
 
+// What the stage adds to computation on Azure's A100s (models/training/framework.h).
+TEST_CASE(
+    "layout step: DeepSpeed's sharded weights hide behind nothing, FSDP's behind the blocks") {
+  const auto exposed = [](const char* framework, std::int64_t micro) {
+    return step_of({.dp = 16,
+                    .micro = micro,
+                    .micro_batches = 1,
+                    .sharding = Sharding::weights,
+                    .framework = framework})
+        .metrics.exposed_comm.s();
+  };
+  CHECK(exposed("deepspeed", 8) == Approx(exposed("deepspeed", 1)));
+  CHECK(exposed("torchtitan", 8) < 0.7 * exposed("torchtitan", 1));
+}
+
 }  // namespace
 }  // namespace lambcast

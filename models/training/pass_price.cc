@@ -90,9 +90,9 @@ class PipelinePricer {
     return call ? cost_of(*call, times) : Duration();
   }
 
-  // One of so many.
-  Duration cost_of_each(const std::optional<Call>& call, int times) {
-    return cost_of(call, times).scaled(1.0 / times);
+  // All pieces of one block, of so many.
+  Duration cost_of_block(const std::optional<Call>& call, int blocks) {
+    return cost_of(call, std::int64_t{blocks} * plan_.weight_pieces).scaled(1.0 / blocks);
   }
 
   // Of a collective that runs chunk by chunk behind a product.
@@ -251,16 +251,16 @@ class PipelinePricer {
   // Weights gathered ahead of the blocks that compute with them, gradients scattered behind.
   void share_weights(const ChunkContent& content, ChunkPrice& chunk) {
     if (content.layers == 0) return;
-    const Duration gather = cost_of_each(plan_.weights_gather, content.layers);
+    const Duration gather = cost_of_block(plan_.weights_gather, content.layers);
     Duration outer;
     if (content.embedding || content.head) outer = cost_of(plan_.outer_weights_gather);
     stream(chunk.forward, content.layers, gather, Duration(), outer, Duration());
     const Duration again =
-        plan_.gathers_again ? cost_of_each(plan_.weights_gather, content.layers) : Duration();
+        plan_.gathers_again ? cost_of_block(plan_.weights_gather, content.layers) : Duration();
     Duration scatter;
     if (plan_.reduces_each && plan_.gradients_scatter) {
-      scatter = cost_of_each(plan_.gradients_scatter, content.layers);
-      if (plan_.gradients_sum) scatter += cost_of_each(plan_.gradients_sum, content.layers);
+      scatter = cost_of_block(plan_.gradients_scatter, content.layers);
+      if (plan_.gradients_sum) scatter += cost_of_block(plan_.gradients_sum, content.layers);
     }
     Duration outer_scatter;
     if (plan_.reduces_each && (content.embedding || content.head))
@@ -275,8 +275,14 @@ class PipelinePricer {
   // Adds to `pass` what its blocks wait for on a stream beside them: a block's weights gathered
   // while the one before computes, gradients scattered after each. `outer` comes first (weights) or
   // last (gradients) and hides behind nothing.
-  static void stream(PassPrice& pass, int blocks, Duration gather, Duration scatter,
-                     Duration outer_gather, Duration outer_scatter) {
+  void stream(PassPrice& pass, int blocks, Duration gather, Duration scatter, Duration outer_gather,
+              Duration outer_scatter) const {
+    const Duration all = (gather + scatter) * blocks + outer_gather + outer_scatter;
+    pass.communication += all;
+    if (!plan_.hides_sharding) {
+      pass.exposed += all;
+      return;
+    }
     const Duration block = pass.time().scaled(1.0 / blocks);
     Duration computed, wire = outer_gather + gather, gathered = wire;
     for (int i = 0; i < blocks; ++i) {
@@ -288,7 +294,6 @@ class PipelinePricer {
     const Duration end =
         (scatter > Duration() ? std::max(computed, wire) : computed) + outer_scatter;
     pass.exposed += end - block * blocks;
-    pass.communication += (gather + scatter) * blocks + outer_gather + outer_scatter;
   }
 
   // --- the step ---

@@ -49,12 +49,14 @@ struct PipelinePlan {
   std::optional<Call> send;          // an activation, to the next stage
   std::optional<Call> sends_gather;  // over t, where each rank sent its part
 
-  // Sharded weights, of one block: gathered and gradients scattered over the sharing ranks, and
-  // summed among those that share alike.
+  // Sharded weights, of one of `weight_pieces` of a block: gathered and gradients scattered over
+  // the sharing ranks, and summed among those that share alike.
   std::optional<Call> weights_gather, gradients_scatter, gradients_sum;
   std::optional<Call> outer_weights_gather, outer_gradients_scatter;  // of embedding and head
-  bool gathers_again = true;  // for the backward pass; false: kept since the forward pass
-  bool reduces_each = true;   // after every micro batch, else after the last
+  int weight_pieces = 1;
+  bool hides_sharding = true;  // beside computation; else the pass waits for all of it
+  bool gathers_again = true;   // for the backward pass; false: kept since the forward pass
+  bool reduces_each = true;    // after every micro batch, else after the last
 };
 
 }  // namespace lambcast
