@@ -17,6 +17,9 @@ function(lambcast_test name)
   cmake_parse_arguments(arg "" "" "LIBRARIES;SOURCES" ${ARGN})
   add_executable(${name} ${arg_SOURCES} $<TARGET_OBJECTS:lambcast_catch_main>)
   target_link_libraries(${name} PRIVATE lambcast_options Catch2::Catch2 ${arg_LIBRARIES})
+  # What is tested is optimized, what tests it need not be.
+  target_compile_options(${name} PRIVATE -O0)
+  target_precompile_headers(${name} REUSE_FROM lambcast_test_headers)
   if(LAMBCAST_SANITIZE MATCHES thread)
     # As one test: the thousands of fibers of an emulated device take this sanitizer a second.
     add_test(NAME ${name} COMMAND ${name})
