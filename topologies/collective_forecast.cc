@@ -1,5 +1,7 @@
 #include "topologies/collective_forecast.h"
 
+#include <utility>
+
 #include "kernels/layout.h"
 #include "sim/collectives/compressed_exchange.h"
 
@@ -25,6 +27,11 @@ CollectiveSeries prepare(const Cluster& cluster, const CollectiveSetting& settin
 Collective forecast(CollectiveSeries& series, Bytes size) {
   series.request.size = size;
   return plan_collective(series.request, series.machines, series.transport);
+}
+
+CollectiveCurve curve_of(const Cluster& cluster, const CollectiveSetting& setting) {
+  CollectiveSeries series = prepare(cluster, setting);
+  return {std::move(series.request), std::move(series.transport), std::move(series.machines)};
 }
 
 std::vector<Collective> compressed_exchange(const Cluster& cluster, CollectiveSetting setting,

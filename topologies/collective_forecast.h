@@ -30,6 +30,9 @@ CollectiveSeries prepare(const Cluster& cluster, const CollectiveSetting& settin
 // The analytic forecast of one size.
 Collective forecast(CollectiveSeries& series, Bytes size);
 
+// The analytic times of many sizes.
+CollectiveCurve curve_of(const Cluster& cluster, const CollectiveSetting& setting);
+
 // The messages of DeepSpeed's compressed_allreduce (sim/collectives/compressed_exchange.h) over an
 // fp32 vector of `size`, one after another, kernels left out.
 std::vector<Collective> compressed_exchange(const Cluster& cluster, CollectiveSetting setting,

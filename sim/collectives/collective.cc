@@ -53,6 +53,20 @@ std::vector<std::string> chosen(const CollectiveRequest& request, const Transpor
       std::any_of(transport.protocols.begin(), transport.protocols.end(), reduces_in_switch));
 }
 
+// Whether a protocol is one that the library would run this schedule with.
+bool offered(const Protocol& protocol, const CollectiveRequest& request, Latencies latencies) {
+  if (latencies == Latencies::in_switch && !reduces_in_switch(protocol)) return false;
+  return request.protocol.empty() ? request.size <= protocol.largest
+                                  : protocol.name == request.protocol;
+}
+
+// The algorithms to try.
+std::vector<std::string> algorithms_of(const CollectiveRequest& request,
+                                       const Transport& transport) {
+  if (!request.algorithm.empty()) return {request.algorithm};
+  return chosen(request, transport);
+}
+
 void check_protocol(const CollectiveRequest& request, const Transport& transport) {
   if (request.protocol.empty()) return;
   std::vector<std::string> names;
@@ -60,6 +74,13 @@ void check_protocol(const CollectiveRequest& request, const Transport& transport
   for (const std::string& name : names)
     if (name == request.protocol) return;
   fail_unknown({"", 0, "--protocol"}, "protocol", request.protocol, names);
+}
+
+void check_found(bool found, const CollectiveRequest& request) {
+  if (!found && !request.algorithm.empty())
+    fail_input({"", 0, "--algorithm"},
+               fmt::format("no protocol of this cluster runs {}", request.algorithm));
+  LAMBCAST_CHECK(found, "no protocol is offered for {} bytes", request.size.value());
 }
 
 }  // namespace
@@ -82,12 +103,9 @@ Collective plan_collective(const CollectiveRequest& request, Machines& machines,
                            const Transport& transport) {
   LAMBCAST_CHECK(!transport.protocols.empty(), "a transport without protocols");
   check_protocol(request, transport);
-  const std::vector<std::string> algorithms = request.algorithm.empty()
-                                                  ? chosen(request, transport)
-                                                  : std::vector<std::string>{request.algorithm};
   const Place place = request.beside.value_or(Place());
   std::optional<Collective> best;
-  for (const std::string& algorithm : algorithms) {
+  for (const std::string& algorithm : algorithms_of(request, transport)) {
     const bool folded = !request.expand && !request.beside &&
                         foldable(algorithm, request.group, machines.nodes_alike());
     if (!folded) check_size(request);
@@ -97,9 +115,7 @@ Collective plan_collective(const CollectiveRequest& request, Machines& machines,
     const Routes routes =
         find_routes(schedule, request.group, *machine, transport.endpoint, *router, place);
     for (const Protocol& protocol : transport.protocols) {
-      if (!request.protocol.empty() && protocol.name != request.protocol) continue;
-      if (request.size > protocol.largest && request.protocol.empty()) continue;
-      if (schedule.latencies == Latencies::in_switch && !reduces_in_switch(protocol)) continue;
+      if (!offered(protocol, request, schedule.latencies)) continue;
       auto program = std::make_shared<const CommProgram>(lower(
           schedule, routes, request.group, *machine, transport, protocol, request.expand, place));
       const Duration time = analytic_time(*program, machine->topology);
@@ -108,10 +124,58 @@ Collective plan_collective(const CollectiveRequest& request, Machines& machines,
                 time,       schedule.traffic, std::move(program), machine};
     }
   }
-  if (!best && !request.algorithm.empty())
-    fail_input({"", 0, "--algorithm"},
-               fmt::format("no protocol of this cluster runs {}", request.algorithm));
-  LAMBCAST_CHECK(best.has_value(), "no protocol is offered for {} bytes", request.size.value());
+  check_found(best.has_value(), request);
+  return *best;
+}
+
+const CollectiveCurve::Variant& CollectiveCurve::variant(const std::string& algorithm) {
+  const auto [at, is_new] = variants_.try_emplace(algorithm);
+  Variant& variant = at->second;
+  if (!is_new) return variant;
+  const ProcessGroup& group = request_.group;
+  const bool folded = foldable(algorithm, group, machines_.nodes_alike());
+  if (!folded) check_size(request_);
+  const auto& [machine, router] = folded ? machines_.folded() : machines_.full();
+  variant.placement = placed(group, *machine);
+  variant.schedule = make_schedule(algorithm, request_.op, reference_size, variant.placement);
+  const Routes routes =
+      find_routes(variant.schedule, group, *machine, transport_.endpoint, *router);
+  for (const Protocol& protocol : transport_.protocols) {
+    if (variant.schedule.latencies == Latencies::in_switch && !reduces_in_switch(protocol))
+      continue;
+    variant.protocols.push_back({&protocol,
+                                 hop_of(protocol, variant.schedule.latencies, group.nodes()),
+                                 transfers_of(variant.schedule, routes, variant.placement, *machine,
+                                              transport_, protocol)});
+  }
+  return variant;
+}
+
+Duration CollectiveCurve::time(Bytes size) {
+  check_protocol(request_, transport_);
+  request_.size = size;
+  const double scale = size / reference_size;
+  std::optional<Duration> best;
+  for (const std::string& algorithm : algorithms_of(request_, transport_)) {
+    const Variant& of = variant(algorithm);
+    for (const Lowered& lowered : of.protocols) {
+      if (!offered(*lowered.protocol, request_, of.schedule.latencies)) continue;
+      Duration time = of.schedule.rounds.empty() ? Duration() : lowered.hop.base;
+      for (std::size_t i = 0; i < of.schedule.rounds.size(); ++i) {
+        Round round = of.schedule.rounds[i];
+        round.lane_bytes = round.lane_bytes * scale;
+        round.at_once = round.at_once * scale;
+        const RoundTransfer transfer{lowered.transfers[i].flows.scaled(scale),
+                                     lowered.transfers[i].hops.scaled(scale)};
+        const RoundLatency latency =
+            latency_of(round, transfer, lowered.hop, transport_, *lowered.protocol, of.placement);
+        time += (transfer.flows + exposed(latency.latency, latency.hidden, transfer.flows)) *
+                round.times;
+      }
+      if (!best || time < *best) best = time;
+    }
+  }
+  check_found(best.has_value(), request_);
   return *best;
 }
 

@@ -2,9 +2,12 @@
 // how long it lasts on its own, and the program that replays it inside a step.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "sim/collectives/choice.h"
 #include "sim/collectives/lower.h"
@@ -63,6 +66,40 @@ struct Collective {
 // Throws Error (usage) when a forced algorithm or protocol does not exist or apply.
 Collective plan_collective(const CollectiveRequest& request, Machines& machines,
                            const Transport& transport);
+
+// The times of one request over many sizes at little more than the cost of one. All that a schedule
+// moves grows with the size, so every algorithm is written out, routed and lowered once, for
+// reference_size, and its rounds are scaled; latencies are those of the size asked for.
+class CollectiveCurve {
+ public:
+  CollectiveCurve(CollectiveRequest request, Transport transport, Machines machines)
+      : request_(std::move(request)),
+        transport_(std::move(transport)),
+        machines_(std::move(machines)) {}
+
+  // What plan_collective says, to the rounding of a picosecond in each round.
+  Duration time(Bytes size);
+
+ private:
+  static constexpr Bytes reference_size{1 << 30};
+
+  struct Lowered {
+    const Protocol* protocol;
+    HopLatency hop;
+    std::vector<RoundTransfer> transfers;  // at the reference size
+  };
+  struct Variant {
+    Schedule schedule;
+    Placement placement;
+    std::vector<Lowered> protocols;
+  };
+  const Variant& variant(const std::string& algorithm);
+
+  CollectiveRequest request_;
+  Transport transport_;
+  Machines machines_;
+  std::map<std::string, Variant> variants_;  // by algorithm
+};
 
 // Runs the program alone on a network model, event by event.
 Duration simulate(const Collective& collective, NetworkModel model);

@@ -96,24 +96,6 @@ class Lowering {
   Latencies latencies_;
 };
 
-const HopLatency& hop_of(const Protocol& protocol, Latencies latencies, int nodes) {
-  if (latencies == Latencies::in_switch) return protocol.in_switch->hop;
-  if (nodes == 1 && protocol.alone) return *protocol.alone;
-  return latencies == Latencies::tree ? protocol.tree : protocol.ring;
-}
-
-// Lets the slices of a round overlap its latency, or charges the time they take to fill the pipe
-// (the equations of transport.h, divided by the repetitions).
-void pipeline(Phase& phase, const Round& round, Duration first_slice, Duration transfer, double k) {
-  if (round.pace == Pace::rotating) {
-    const Duration whole = transfer * phase.times;
-    if (whole.ps() > 0) phase.hidden = std::max(0.0, 1 - first_slice / whole);
-  } else {
-    const Duration last = transfer.scaled(1 / k);
-    if (first_slice > last) phase.latency += first_slice - last;
-  }
-}
-
 // What a transfer takes longer because the last node waits for its turn (the equation of
 // transport.h).
 Duration late_turn(Bytes message, const Transport& transport, int nodes, Duration transfer) {
@@ -123,7 +105,78 @@ Duration late_turn(Bytes message, const Transport& transport, int nodes, Duratio
   return late > transport.burst ? late - transport.burst : Duration();
 }
 
+bool slices(const Round& round, const Transport& transport) {
+  return round.pace != Pace::stepwise && transport.slice.value() > 0;
+}
+
+// What the latency of the round depends on, and no more: zero elsewhere.
+RoundTransfer transfer_of(const Round& round, const std::vector<Send>& sends, const FlowSet& flows,
+                          const Lowering& lowering, const Machine& machine,
+                          const Transport& transport) {
+  RoundTransfer transfer;
+  const bool sliced = slices(round, transport);
+  if (sliced || round.same_order) transfer.flows = analytic_time(flows, machine.topology);
+  if (sliced) {
+    const auto sole = lowering.sole_times(sends, flows);
+    transfer.hops = sole.local * round.local_hops + sole.network * round.network_hops;
+  }
+  return transfer;
+}
+
 }  // namespace
+
+const HopLatency& hop_of(const Protocol& protocol, Latencies latencies, int nodes) {
+  if (latencies == Latencies::in_switch) return protocol.in_switch->hop;
+  if (nodes == 1 && protocol.alone) return *protocol.alone;
+  return latencies == Latencies::tree ? protocol.tree : protocol.ring;
+}
+
+RoundLatency latency_of(const Round& round, const RoundTransfer& transfer, const HopLatency& hop,
+                        const Transport& transport, const Protocol& protocol,
+                        const Placement& placement) {
+  RoundLatency of{hop.local * round.local_hops + hop.network * round.network_hops +
+                  transport.message_overhead * round.messages};
+  if (round.pace == Pace::rotating)
+    of.latency = of.latency.scaled(1.0 / static_cast<double>(round.times));
+  if (slices(round, transport)) {
+    const double least = round.pace == Pace::rotating ? protocol.slices : 1;
+    const double k = std::max(least, round.lane_bytes / transport.slice);
+    const Duration first_slice = transfer.hops.scaled(1 / k);
+    if (round.pace == Pace::rotating) {
+      const Duration whole = transfer.flows * round.times;
+      if (whole.ps() > 0) of.hidden = std::max(0.0, 1 - first_slice / whole);
+    } else {
+      const Duration last = transfer.flows.scaled(1 / k);
+      if (first_slice > last) of.latency += first_slice - last;
+    }
+  }
+  if (round.at_once.value() > 0) {
+    if (round.same_order)
+      of.latency += late_turn(round.at_once, transport, placement.nodes(), transfer.flows);
+    if (transport.port_queue)
+      of.latency += incast_wait(round, placement, *transport.port_queue, transport.connections);
+  }
+  return of;
+}
+
+std::vector<RoundTransfer> transfers_of(const Schedule& schedule, const Routes& routes,
+                                        const Placement& placement, const Machine& machine,
+                                        const Transport& transport, const Protocol& protocol) {
+  const Lowering lowering(placement, machine, transport, protocol, schedule.latencies);
+  std::vector<FlowSet> sets;
+  std::vector<Duration> times;
+  for (std::size_t i = 0; i < routes.size(); ++i) {
+    sets.push_back(lowering.flows(schedule.send_sets[i], routes[i]));
+    times.push_back(analytic_time(sets[i], machine.topology));
+  }
+  std::vector<RoundTransfer> transfers;
+  for (const Round& round : schedule.rounds) {
+    transfers.push_back(transfer_of(round, schedule.send_sets[round.sends], sets[round.sends],
+                                    lowering, machine, transport));
+    transfers.back().flows = times[round.sends];
+  }
+  return transfers;
+}
 
 CommProgram lower(const Schedule& schedule, const Routes& routes, const ProcessGroup& group,
                   const Machine& machine, const Transport& transport, const Protocol& protocol,
@@ -142,28 +195,11 @@ CommProgram lower(const Schedule& schedule, const Routes& routes, const ProcessG
     sets.push_back(
         std::make_shared<const FlowSet>(lowering.flows(schedule.send_sets[i], routes[i])));
   for (const Round& round : schedule.rounds) {
-    Duration latency = hop.local * round.local_hops + hop.network * round.network_hops +
-                       transport.message_overhead * round.messages;
-    if (round.pace == Pace::rotating)
-      latency = latency.scaled(1.0 / static_cast<double>(round.times));
-    Phase phase{sets[round.sends], latency, round.times};
-    if (round.pace != Pace::stepwise && transport.slice.value() > 0) {
-      const auto sole = lowering.sole_times(schedule.send_sets[round.sends], *phase.flows);
-      const double least = round.pace == Pace::rotating ? protocol.slices : 1;
-      const double k = std::max(least, round.lane_bytes / transport.slice);
-      const Duration all_hops = sole.local * round.local_hops + sole.network * round.network_hops;
-      pipeline(phase, round, all_hops.scaled(1 / k), analytic_time(*phase.flows, machine.topology),
-               k);
-    }
-    if (round.at_once.value() > 0) {
-      if (round.same_order)
-        phase.latency += late_turn(round.at_once, transport, group.nodes(),
-                                   analytic_time(*phase.flows, machine.topology));
-      if (transport.port_queue)
-        phase.latency +=
-            incast_wait(round, placement, *transport.port_queue, transport.connections);
-    }
-    program.phases.push_back(std::move(phase));
+    const std::shared_ptr<const FlowSet>& flows = sets[round.sends];
+    const RoundTransfer transfer =
+        transfer_of(round, schedule.send_sets[round.sends], *flows, lowering, machine, transport);
+    const RoundLatency latency = latency_of(round, transfer, hop, transport, protocol, placement);
+    program.phases.push_back({flows, latency.latency, round.times, latency.hidden});
   }
   return program;
 }

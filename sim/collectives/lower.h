@@ -19,6 +19,30 @@ CommProgram lower(const Schedule& schedule, const Routes& routes, const ProcessG
                   const Machine& machine, const Transport& transport, const Protocol& protocol,
                   bool expand, const Place& place = {});
 
+// One repetition of a round without its latency. Both times grow with the bytes of the round.
+struct RoundTransfer {
+  Duration flows;  // until the last has arrived
+  Duration hops;   // of a slice as large as the round, over its hops in a row
+};
+
+struct RoundLatency {
+  Duration latency;
+  double hidden = 0;  // as Phase has it
+};
+
+// The latency of a round (the equations of transport.h).
+RoundLatency latency_of(const Round& round, const RoundTransfer& transfer, const HopLatency& hop,
+                        const Transport& transport, const Protocol& protocol,
+                        const Placement& placement);
+
+// Whose latencies the hops of a schedule cost over a group of so many nodes.
+const HopLatency& hop_of(const Protocol& protocol, Latencies latencies, int nodes);
+
+// Every round of a schedule, in order.
+std::vector<RoundTransfer> transfers_of(const Schedule& schedule, const Routes& routes,
+                                        const Placement& placement, const Machine& machine,
+                                        const Transport& transport, const Protocol& protocol);
+
 // The closed form of a program on its own:
 //   fixed + sum over phases of times * (slowest flow + the latency it does not hide).
 Duration analytic_time(const CommProgram& program, const Topology& topology);

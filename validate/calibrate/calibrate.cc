@@ -199,12 +199,13 @@ std::optional<Calibration> calibration_of(std::span<const Measurement> tables,
   for (const Measurement& table : tables) {
     if (!of_library(table)) continue;
     const MeasuredSeries series = series_of(table, cluster, mpi);
-    for (const MeasuredSeries::Part& part : series.parts) {
-      const Op op = part.series.request.op;
+    const auto covers = [&](Op op) {
       if (std::find(calibration.operations.begin(), calibration.operations.end(), op) ==
           calibration.operations.end())
         calibration.operations.push_back(op);
-    }
+    };
+    for (const MeasuredSeries::Part& part : series.parts) covers(part.op);
+    if (series.message) covers(series.message->request.op);
     widen(nodes.try_emplace(series.gpus_per_node, Calibration::Range{no_limit, 0}).first->second,
           series.nodes);
   }

@@ -37,7 +37,7 @@ void add_part(MeasuredSeries& series, const Cluster& cluster, CollectiveSetting 
               const char* algorithm, double share, Bytes fixed) {
   setting.op = op;
   if (algorithm != nullptr) setting.algorithm = algorithm;
-  series.parts.push_back({prepare(cluster, setting), share, fixed});
+  series.parts.push_back({op, curve_of(cluster, setting), share, fixed});
 }
 
 Op collective_of(const Measurement& table, bool mpi, const Where& where) {
@@ -116,11 +116,15 @@ MeasuredSeries series_of(const Measurement& table, const Cluster& cluster, bool 
   if (is_pair(table.operation) && !mpi)
     fail_input(where, fmt::format("a {} of MPI says nothing of NCCL: calibrate with --backend mpi",
                                   name_of(table.operation)));
-  series.back_to_back = table.operation == Operation::stream;
   const Op op = is_pair(table.operation) ? Op::send_recv : collective_of(table, mpi, where);
   setting.algorithm = table.algorithm.value_or("");
   setting.protocol = table.protocol.value_or("");
-  add_part(series, cluster, setting, op, nullptr, 1, Bytes(0));
+  if (table.operation == Operation::stream) {
+    setting.op = op;
+    series.message = prepare(cluster, setting);
+  } else {
+    add_part(series, cluster, setting, op, nullptr, 1, Bytes(0));
+  }
   return series;
 }
 
@@ -131,10 +135,10 @@ bool counts(const Measurement& table, const Row& row) {
 
 Duration forecast_time(MeasuredSeries& series, Bytes size) {
   if (series.wire.value() > 0) return size / series.wire;
-  if (series.back_to_back) return message_time(series.parts.front().series, size);
+  if (series.message) return message_time(*series.message, size);
   Duration sum;
   for (MeasuredSeries::Part& part : series.parts)
-    sum += forecast(part.series, size * part.share + part.fixed).time;
+    sum += part.curve.time(size * part.share + part.fixed);
   if (series.copies) sum += copy_time(*series.copies, size, series.ranks);
   return sum;
 }

@@ -26,13 +26,14 @@ namespace lambcast::validate {
 
 struct MeasuredSeries {
   struct Part {
-    CollectiveSeries series;
+    Op op;
+    CollectiveCurve curve;
     double share;  // of the table's size, plus
     Bytes fixed;
   };
-  std::vector<Part> parts;    // one after another
-  bool back_to_back = false;  // a stream of messages
-  Bandwidth wire;             // zero: a library moves the bytes
+  std::vector<Part> parts;                  // one after another
+  std::optional<CollectiveSeries> message;  // in place of them, of a stream of messages
+  Bandwidth wire;                           // zero: a library moves the bytes
   std::optional<HostCopies> copies;
   int ranks = 0, nodes = 0, gpus_per_node = 0;
 };

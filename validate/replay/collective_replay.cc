@@ -39,9 +39,10 @@ CollectiveResult replay_one(const CollectiveCase& replayed, const Cluster& clust
       replayed.measured.backend ? replayed.measured.backend == "mpi" : of_calibration;
   const bool mpi = replayed.mpi.value_or(of_table);
   validate::MeasuredSeries series = validate::series_of(replayed.measured, cluster, mpi);
-  if (series.parts.empty())
+  if (series.wire.value() > 0)
     fail_input({replayed.name, 0, {}}, "no library moved these bytes: calibrate on it instead");
-  const Op op = series.parts.front().series.request.op;
+  const Op op = series.message ? series.message->request.op : series.parts.front().op;
+  const ProcessGroup group{series.ranks, series.gpus_per_node};
   const bool has_own = !mpi && op != Op::all_to_all && op != Op::send_recv;
   const NcclTuning own = nccl_machine(cluster);
   CollectiveResult result;
@@ -51,9 +52,8 @@ CollectiveResult replay_one(const CollectiveCase& replayed, const Cluster& clust
   for (std::size_t i = 0; i < replayed.measured.rows.size(); ++i) {
     const validate::Row& row = replayed.measured.rows[i];
     result.forecast.push_back(forecast_time(series, row.size));
-    result.interval.push_back(interval_of(cluster, mpi, op, row.size,
-                                          series.parts.front().series.request.group,
-                                          result.forecast.back()));
+    result.interval.push_back(
+        interval_of(cluster, mpi, op, row.size, group, result.forecast.back()));
     sizes.push_back(row.size.value());
     errors.push_back(error_of(result, i));
     absolute.push_back(std::abs(errors.back()));
