@@ -38,6 +38,11 @@ steps = [1000, 2000]
 END
 expect 0 "$lambcast" sweep steps.toml --out steps
 [ -s steps/report.html ] || fail "no page where steps is an axis"
+sed -e 's/name = "steps"/name = "samples"/' -e 's/^steps = .*/samples = [1000000, 2000000]/' \
+  steps.toml >samples.toml
+expect 0 "$lambcast" sweep samples.toml --out samples
+[ -s samples/report.html ] || fail "no page where samples is an axis"
+expect 0 "$lambcast" report samples
 
 # A scan of bandwidths at one GPU count has a break-even.
 cat >scan.toml <<'END'

@@ -21,24 +21,30 @@ Provenance evidence(const Table& table, const Provenance& of_device) {
   return {kind, table.get<std::string>("source")};
 }
 
+// What a curve may hold: a time above an hour or below a femtosecond is a wrong unit.
+constexpr double most_elements = 1e15, most_us = 3.6e9, most_rate = 1e15, least = 1e-9;
+
 // Equally long lists of positive numbers, the first one ascending.
 std::vector<double> axis(const Table& table, std::string_view key) {
   auto values = table.get<std::vector<double>>(key);
   if (values.empty()) fail_input(table.where(key), "is empty");
   for (std::size_t i = 0; i < values.size(); ++i)
-    if (!(values[i] > 0) || (i > 0 && values[i] <= values[i - 1]))
-      fail_input(table.where(key), "must be ascending and above zero");
+    if (!(values[i] >= least && values[i] <= most_elements) ||
+        (i > 0 && values[i] <= values[i - 1]))
+      fail_input(table.where(key), "must be ascending and above zero",
+                 fmt::format("up to {:g}", most_elements));
   return values;
 }
 
 std::vector<double> ordinates(const Table& table, std::string_view key, std::size_t count,
-                              bool zero_too = false) {
+                              double most, bool zero_too = false) {
   auto values = table.get<std::vector<double>>(key);
   if (values.size() != count)
     fail_input(table.where(key), fmt::format("has {} values for {} points", values.size(), count));
   for (const double value : values)
-    if (!(value > 0 || (zero_too && value == 0)))
-      fail_input(table.where(key), zero_too ? "must not be negative" : "must be above zero");
+    if (!((value >= least && value <= most) || (zero_too && value == 0)))
+      fail_input(table.where(key), fmt::format("{:g} is out of range", value),
+                 fmt::format("{} to {:g}", zero_too ? "0" : fmt::format("{:g}", least), most));
   return values;
 }
 
@@ -63,7 +69,7 @@ TrainingCurve decode_training_curve(const Table& table, const Provenance& of_dev
   curve.seq_len = table.integer("seq_len", 0, 1 << 20);
   check_length(table, curve);
   curve.micro_batch = axis(table, "micro_batch");
-  curve.samples_per_s = ordinates(table, "samples_per_s", curve.micro_batch.size());
+  curve.samples_per_s = ordinates(table, "samples_per_s", curve.micro_batch.size(), most_rate);
   curve.provenance = evidence(table, of_device);
   for (std::size_t i = 1; i < curve.micro_batch.size(); ++i) {
     if (curve.micro_batch[i] / curve.samples_per_s[i] <
@@ -77,10 +83,13 @@ KernelCurve decode_kernel(const Table& table, const Provenance& of_device) {
   KernelCurve curve;
   curve.name = table.get<std::string>("name");
   curve.elements = axis(table, "elements");
-  curve.time_us = ordinates(table, "time_us", curve.elements.size());
+  curve.time_us = ordinates(table, "time_us", curve.elements.size(), most_us);
   curve.bytes_per_element = table.get_or<double>("bytes_per_element", 0);
+  if (!(curve.bytes_per_element >= 0 && curve.bytes_per_element <= 1e6))
+    fail_input(table.where("bytes_per_element"),
+               fmt::format("{:g} is out of range", curve.bytes_per_element), "0 to 1e+06");
   if (table.has("spread_us"))
-    curve.spread_us = ordinates(table, "spread_us", curve.elements.size(), true);
+    curve.spread_us = ordinates(table, "spread_us", curve.elements.size(), most_us, true);
   table.has("copy_share");  // for readers of the profile
   curve.provenance = evidence(table, of_device);
   return curve;
@@ -93,8 +102,8 @@ LayerCurve decode_layer(const Table& table, const Provenance& of_device) {
   curve.ffn = table.integer("ffn", 1, 1 << 22);
   curve.seq_len = table.integer("seq_len", 1, 1 << 20);
   curve.micro_batch = axis(table, "micro_batch");
-  curve.forward_us = ordinates(table, "forward_us", curve.micro_batch.size());
-  curve.backward_us = ordinates(table, "backward_us", curve.micro_batch.size());
+  curve.forward_us = ordinates(table, "forward_us", curve.micro_batch.size(), most_us);
+  curve.backward_us = ordinates(table, "backward_us", curve.micro_batch.size(), most_us);
   curve.provenance = evidence(table, of_device);
   return curve;
 }

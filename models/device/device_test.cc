@@ -70,6 +70,28 @@ TEST_CASE("devices: values no device has are refused with their line and what is
   CHECK(refusal("matrix_efficiency", "0.5").empty());
 }
 
+TEST_CASE("devices: times of kernels that no clock has shown are refused with their line") {
+  const auto refusal = [](const std::string& elements, const std::string& time_us) {
+    try {
+      decode_device(Table::parse(
+          "[device]\nname = \"mine\"\nmemory_capacity = \"80 GB\"\n"
+          "memory_bandwidth = \"2 TB/s\"\n"
+          "copy_bandwidth = \"1.8 TB/s\"\n"
+          "[[kernel]]\nname = \"lamb\"\nelements = " +
+              elements + "\ntime_us = " + time_us + "\nkind = \"assumed\"\nsource = \"here\"\n",
+          "mine.toml"));
+      return std::string();
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+  };
+  CHECK(refusal("[1e3, 2e3]", "[5.0, 6.0]").empty());
+  CHECK_THAT(refusal("[1e3, 2e3]", "[5.0, 1e300]"),
+             Catch::StartsWith("mine.toml:9: ") && Contains("time_us: 1e+300 is out of range"));
+  CHECK_THAT(refusal("[1e3, 2e3]", "[1e-300, 5.0]"), Contains("1e-300 is out of range"));
+  CHECK_THAT(refusal("[1e3, 1e300]", "[5.0, 6.0]"), Contains("elements") && Contains("up to"));
+}
+
 TEST_CASE("devices: a curve of a length that its model cannot have is refused with its line") {
   const auto curve = [](const char* model, int seq_len) {
     return Table::parse(fmt::format("[device]\nname = \"mine\"\nmemory_capacity = \"80 GB\"\n"
