@@ -44,6 +44,15 @@ expect 0 "$lambcast" sweep samples.toml --out samples
 [ -s samples/report.html ] || fail "no page where samples is an axis"
 expect 0 "$lambcast" report samples
 
+# 50,000 points and their page in the address space that a summary of them once took alone.
+sed -e 's/name = "steps"/name = "many"/' -e '/^steps = /d' -e '/^optimizer = /d' -e '/^\[grid\]/d' \
+  steps.toml >many.toml
+echo 'optimizer = "onebit_lamb"' >>many.toml
+(ulimit -v 337920 && expect 0 "$lambcast" sweep many.toml --scan steps=1000:50999:1 --out many &&
+  exit "$failures") || fail "50,000 points take more than 330 MB"
+[ "$(wc -l <many/results.csv)" -eq 50001 ] && [ -s many/report.html ] ||
+  fail "50,000 points leave no page"
+
 # A scan of bandwidths at one GPU count has a break-even.
 cat >scan.toml <<'END'
 name = "scan"
