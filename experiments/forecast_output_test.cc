@@ -248,8 +248,9 @@ TEST_CASE("table: one line says how far the step may be off, and what that rests
   other_length["micro_batch"] = "128";  // as many tokens
   alone["gpus"] = "1";
   alone["cluster"] = "commodity-10gbe";
-  CHECK_THAT(line(plain), Contains(" ms (83 %): communication ") &&
-                              Contains("from a preset of the same hardware, compute known for this GPU"));
+  CHECK_THAT(line(plain),
+             Contains(" ms (83 %): communication ") &&
+                 Contains("from a preset of the same hardware, compute known for this GPU"));
   CHECK_THAT(line(other_length), Contains(" ms (80 %): "));
   CHECK_THAT(line(alone), Contains(" ms: compute from FLOPs alone"));
   WhatIf changed = plain;

@@ -1,6 +1,6 @@
 // One forecast as one CSV row. Columns have a fixed order; new ones go to the end. Every key of a
-// WhatIf can be read from its row: from the column of its name, or as KEY=VALUE in `settings`, which
-// holds the keys with dots, the files of descriptions and what else has no column.
+// WhatIf can be read from its row: from the column of its name, or as KEY=VALUE in `settings`,
+// which holds the keys with dots, the files of descriptions and what else has no column.
 #pragma once
 
 #include <string>

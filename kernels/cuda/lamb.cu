@@ -34,8 +34,10 @@ __device__ void for_each(const Piece& piece, F f) {
   const std::size_t tail = max(piece.end & ~std::size_t{3}, body);
   for (std::size_t e = body + 4 * threadIdx.x; e < tail; e += 4 * threads) f(e, 4);
   const std::size_t head_size = body - piece.begin, tail_size = piece.end - tail;
-  if (threadIdx.x < head_size) f(piece.begin + threadIdx.x, 1);
-  else if (threadIdx.x - head_size < tail_size) f(tail + threadIdx.x - head_size, 1);
+  if (threadIdx.x < head_size)
+    f(piece.begin + threadIdx.x, 1);
+  else if (threadIdx.x - head_size < tail_size)
+    f(tail + threadIdx.x - head_size, 1);
 }
 
 // Elements e .. e + width: the quad helpers take the end as their limit.
@@ -226,9 +228,8 @@ constexpr int norm_blocks = 6;
 __global__ void __launch_bounds__(threads, norm_blocks) momentum_norm_kernel(LambState s) {
   for (int k = blockIdx.x; k < s.piece_count; k += gridDim.x) {
     double sum = 0;
-    for_each(s.pieces[k], [&](std::size_t e, int width) {
-      add_squares(sum, read(s.m, e, width), width);
-    });
+    for_each(s.pieces[k],
+             [&](std::size_t e, int width) { add_squares(sum, read(s.m, e, width), width); });
     sum = block_sum(sum);
     if (threadIdx.x == 0) s.workspace[3 * k] = sum;
   }

@@ -133,6 +133,8 @@ std::size_t Workbench::bytes(std::size_t elements) {
   return padded * 26 + padded / 4 + padded / 256 + (std::size_t{1} << 20);
 }
 
+using Stream = cudaStream_t;
+
 std::vector<Workbench::Entry> Workbench::entries() const {
   const Memory& b = *memory_;
   const std::size_t n = b.layout.elements;
@@ -143,7 +145,6 @@ std::vector<Workbench::Entry> Workbench::entries() const {
   OnebitLambOptions onebit;
   onebit.lamb = lamb;
   constexpr double ranks = profiled_ranks;
-  using Stream = cudaStream_t;
   return {
       {"copy", 8,
        [&b, n](Stream s) {

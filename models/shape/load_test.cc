@@ -52,8 +52,10 @@ TEST_CASE("an unknown model is refused with a guess and a list") {
 }
 
 TEST_CASE("a file that cannot be read is named") {
-  CHECK_THROWS_WITH(load_model("no/such.toml"), "no/such.toml: cannot be read: No such file or directory");
-  CHECK_THROWS_WITH(load_model("absent.toml"), "absent.toml: cannot be read: No such file or directory");
+  CHECK_THROWS_WITH(load_model("no/such.toml"),
+                    "no/such.toml: cannot be read: No such file or directory");
+  CHECK_THROWS_WITH(load_model("absent.toml"),
+                    "absent.toml: cannot be read: No such file or directory");
   CHECK_THROWS_WITH(load_model("./"), "./: cannot be read: Is a directory");
 }
 
