@@ -14,7 +14,6 @@ using parallel::PipelineSchedule;
 using parallel::Sharding;
 
 constexpr std::int64_t most_ranks = 65536;
-const std::vector<std::string> truths{"false", "true"};
 
 constexpr const char* layout_keys[] = {"tp",
                                        "cp",
@@ -71,17 +70,14 @@ parallel::ParallelLayout layout_of(const Words& words, const Training& training,
 
 // One named framework with what flags change of it.
 Framework choose_framework(const Words& words) {
-  Framework framework =
-      framework_of(framework_names()[words.choice("framework", framework_names()).value_or(0)]);
-  if (const auto overlap = words.choice("tensor_overlap", tensor_overlap_names()))
+  Framework framework = framework_of(framework_names()[words.choice("framework").value_or(0)]);
+  if (const auto overlap = words.choice("tensor_overlap"))
     framework.tensor_overlap = static_cast<TensorOverlap>(*overlap);
-  if (const auto fp32 = words.choice("fp32_gradients", truths))
-    framework.fp32_gradients = *fp32 == 1;
-  if (const auto fusion = words.choice("fusion", {"eager", "fused", "compiled"}))
-    framework.fusion = static_cast<Fusion>(*fusion);
+  if (const auto fp32 = words.choice("fp32_gradients")) framework.fp32_gradients = *fp32 == 1;
+  if (const auto fusion = words.choice("fusion")) framework.fusion = static_cast<Fusion>(*fusion);
   if (const std::string* split = words.find("split"))
     framework.split = parallel::parse_split_method(*split, flag("split"));
-  if (const auto overlap = words.choice("overlap", {"none", "ddp", "zero"})) {
+  if (const auto overlap = words.choice("overlap")) {
     framework.overlaps_gradients = *overlap != 0;
     if (*overlap == 0) framework.overlaps_weights = false;
   }
@@ -97,7 +93,7 @@ PipelineSchedule choose_schedule(const Words& words, const parallel::ParallelLay
 // What frameworks call selective differs: Megatron repeats the attention core, torchtitan
 // ("alternate" here) every second product.
 void choose_recompute(const Words& words, Parallelism& how) {
-  switch (words.choice("recompute", {"none", "selective", "alternate", "full"}).value_or(0)) {
+  switch (words.choice("recompute").value_or(0)) {
     case 1:
       how.recompute = parallel::Recompute::selective;
       how.repeated = Repeated::attention_core;
@@ -119,19 +115,16 @@ void choose_recompute(const Words& words, Parallelism& how) {
 // The newest kernel that the GPU runs well: flash3 stands for those of Hopper and later, which have
 // fp8.
 AttentionKernel choose_attention(const Words& words, const Device& device) {
-  const std::vector<std::string> names{"unfused", "flash1", "flash2", "flash3"};
-  if (const auto kernel = words.choice("attention", names))
-    return static_cast<AttentionKernel>(*kernel);
+  if (const auto kernel = words.choice("attention")) return static_cast<AttentionKernel>(*kernel);
   if (device.name.starts_with("v100")) return AttentionKernel::unfused;
   const bool hopper = device.rates->of(MatrixFormat::fp8).peak.value.value() > 0;
   return hopper ? AttentionKernel::flash3 : AttentionKernel::flash2;
 }
 
 MatrixFormat choose_format(const Words& words, const Training& training) {
-  const std::vector<std::string> words_of{"fp16", "bf16", "fp32", "fp8", "mxfp8", "nvfp4"};
   constexpr MatrixFormat formats[] = {MatrixFormat::half, MatrixFormat::half,  MatrixFormat::single,
                                       MatrixFormat::fp8,  MatrixFormat::mxfp8, MatrixFormat::nvfp4};
-  if (const auto precision = words.choice("precision", words_of)) return formats[*precision];
+  if (const auto precision = words.choice("precision")) return formats[*precision];
   const bool half = training.config.fp16.enabled.value || training.config.bf16_enabled.value;
   return half ? MatrixFormat::half : MatrixFormat::single;
 }
@@ -191,7 +184,7 @@ std::optional<Parallelism> choose_parallelism(const Words& words, const Training
   how.framework = choose_framework(words);
   how.layout = layout_of(words, training, how.framework);
   how.schedule = choose_schedule(words, how.layout);
-  how.sequence_parallel = words.choice("sequence_parallel", truths).value_or(0) == 1;
+  how.sequence_parallel = words.choice("sequence_parallel").value_or(0) == 1;
   choose_recompute(words, how);
   how.attention = choose_attention(words, *training.device);
   how.format = choose_format(words, training);

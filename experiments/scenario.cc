@@ -51,20 +51,17 @@ void place_on_cluster(const Words& words, Training& training) {
 
 void choose_optimizer(const Words& words, deepspeed::DeepSpeedConfig& config,
                       std::vector<Finding>& findings) {
-  const std::vector<std::string> types{"adam",        "adamw",       "lamb",
-                                       "onebit_adam", "onebit_lamb", "zero_one_adam"};
-  if (const auto type = words.choice("optimizer", types)) {
+  if (const auto type = words.choice("optimizer")) {
     if (!config.optimizer) config.optimizer.emplace();
     config.optimizer->type = static_cast<OptimizerType>(*type);
   }
   if (!config.optimizer)
     of_key("optimizer", [&] {
       fail_input(flag("optimizer"), "is missing: give it here or in the DeepSpeed file",
-                 fmt::format("{}", fmt::join(types, ", ")));
+                 fmt::format("{}", fmt::join(words_of("optimizer"), ", ")));
     });
   if (const auto stage = words.whole("zero_stage", 0, 3)) config.zero.stage = {*stage, true, 0};
-  if (const auto precision =
-          words.choice("precision", {"fp16", "bf16", "fp32", "fp8", "mxfp8", "nvfp4"})) {
+  if (const auto precision = words.choice("precision")) {
     config.fp16.enabled = {*precision == 0, true, 0};
     // Products in 8 and 4 bits are of models that are bf16 elsewhere.
     config.bf16_enabled = {*precision == 1 || *precision > 2, true, 0};
@@ -77,9 +74,8 @@ void choose_optimizer(const Words& words, deepspeed::DeepSpeedConfig& config,
 // A flag, else the DeepSpeed file, else what 1-bit optimizers ran on that cluster.
 void choose_backend(const Words& words, const Cluster& cluster, deepspeed::DeepSpeedConfig& config,
                     std::vector<Finding>& findings) {
-  const std::vector<std::string> backends{"nccl", "mpi", "compressed"};
   auto& backend = config.optimizer->comm_backend_name;
-  if (const auto chosen = words.choice("backend", backends)) {
+  if (const auto chosen = words.choice("backend")) {
     constexpr CommBackend values[] = {CommBackend::nccl, CommBackend::mpi, CommBackend::compressed};
     backend = {values[*chosen], true, 0};
   } else if (!backend.given && !cluster.stack.backend.empty() &&
@@ -96,7 +92,7 @@ void choose_backend(const Words& words, const Cluster& cluster, deepspeed::DeepS
   if (backend.value == CommBackend::hccl)
     fail_input({config.file, backend.line, "comm_backend_name"}, "hccl is not modelled",
                "nccl, mpi, compressed");
-  if (const auto aware = words.choice("cuda_aware", {"false", "true"}))
+  if (const auto aware = words.choice("cuda_aware"))
     config.optimizer->cuda_aware = {*aware == 1, true, 0};
 }
 
@@ -154,7 +150,7 @@ deepspeed::Batch choose_batch(const Words& words, Training& training,
 }
 
 void choose_overlap(const Words& words, Training& training) {
-  const auto choice = words.choice("overlap", {"none", "ddp", "zero"});
+  const auto choice = words.choice("overlap");
   if (!choice) return;
   const bool ddp = *choice == 1, zero = *choice == 2;
   if (training.config.zero.stage.value == 0) {
@@ -180,49 +176,6 @@ void find_experts(const Training& training, std::vector<Finding>& findings) {
 }
 
 }  // namespace
-
-const std::vector<std::string>& what_if_keys() {
-  static const std::vector<std::string> keys{"config",
-                                             "model",
-                                             "cluster",
-                                             "device",
-                                             "gpus",
-                                             "nodes",
-                                             "gpus_per_node",
-                                             "optimizer",
-                                             "backend",
-                                             "cuda_aware",
-                                             "kernels",
-                                             "micro_batch",
-                                             "grad_accum",
-                                             "global_batch",
-                                             "seq_len",
-                                             "steps",
-                                             "samples",
-                                             "freeze_step",
-                                             "precision",
-                                             "zero_stage",
-                                             "overlap",
-                                             "network",
-                                             "symmetry",
-                                             "tp",
-                                             "cp",
-                                             "pp",
-                                             "ep",
-                                             "interleave",
-                                             "order",
-                                             "sequence_parallel",
-                                             "pipeline_schedule",
-                                             "recompute",
-                                             "framework",
-                                             "attention",
-                                             "tensor_overlap",
-                                             "fp32_gradients",
-                                             "fusion",
-                                             "split",
-                                             "shard_ranks"};
-  return keys;
-}
 
 Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   const Words words(what_if);
@@ -252,7 +205,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   training.steps = choose_steps(words, training, scenario.findings);
   choose_freeze_step(words, training);
   training.kernels = stack_kernels(training.cluster->stack, training.optimizer());
-  if (words.choice("kernels", {"deepspeed", "fused"}) == 1) training.kernels = Kernels::fused;
+  if (words.choice("kernels") == 1) training.kernels = Kernels::fused;
   if (training.parallelism) {
     const std::vector<Finding> of_layout = check_parallelism(training);
     scenario.findings.insert(scenario.findings.end(), of_layout.begin(), of_layout.end());
@@ -260,8 +213,8 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   } else {
     choose_overlap(words, training);
   }
-  if (words.choice("network", {"analytic", "flow"}) == 1) training.network = NetworkModel::flow;
-  training.expand = training.per_block = words.choice("symmetry", {"auto", "off"}) == 1;
+  if (words.choice("network") == 1) training.network = NetworkModel::flow;
+  training.expand = training.per_block = words.choice("symmetry") == 1;
 
   find_experts(training, scenario.findings);
   // Other frameworks run what DeepSpeed refuses, such as LAMB with shared states or in bf16.

@@ -43,10 +43,10 @@ std::optional<std::int64_t> Words::whole(std::string_view key, std::int64_t low,
   return number;
 }
 
-std::optional<std::size_t> Words::choice(std::string_view key,
-                                         const std::vector<std::string>& words) const {
+std::optional<std::size_t> Words::choice(std::string_view key) const {
   const std::string* value = find(key);
   if (value == nullptr) return std::nullopt;
+  const std::vector<std::string>& words = words_of(key);
   for (std::size_t i = 0; i < words.size(); ++i)
     if (words[i] == *value) return i;
   return of_key(key, [&]() -> std::optional<std::size_t> {

@@ -7,8 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "experiments/scenario.h"
+#include "experiments/what_if.h"
 #include "sim/base/error.h"
+#include "topologies/cluster.h"
 
 namespace lambcast {
 
@@ -25,9 +26,8 @@ class Words {
   std::string text(std::string_view key, std::string_view why) const;
   std::optional<std::int64_t> whole(std::string_view key, std::int64_t low,
                                     std::int64_t high) const;
-  // Position of the value among `words`, or nothing.
-  std::optional<std::size_t> choice(std::string_view key,
-                                    const std::vector<std::string>& words) const;
+  // Position of the value among words_of(key), or nothing.
+  std::optional<std::size_t> choice(std::string_view key) const;
   // The dotted keys below `prefix`, without it.
   Overrides below(std::string_view prefix) const;
 

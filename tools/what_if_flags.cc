@@ -8,53 +8,6 @@
 namespace lambcast {
 namespace {
 
-struct Help {
-  const char* key;
-  const char* text;
-};
-
-constexpr Help helps[] = {
-    {"config", "DeepSpeed JSON, unmodified"},
-    {"model", "model preset or TOML file"},
-    {"cluster", "cluster preset or TOML file"},
-    {"device", "device profile or TOML file (default: the cluster's)"},
-    {"gpus", "number of GPUs"},
-    {"nodes", "number of whole nodes, instead of --gpus"},
-    {"gpus_per_node", "GPUs used of each node"},
-    {"optimizer", "adam, adamw, lamb, onebit_adam, onebit_lamb, zero_one_adam"},
-    {"backend", "nccl, mpi, compressed"},
-    {"kernels", "compression kernels: deepspeed (unfused) or fused"},
-    {"micro_batch", "samples per GPU and micro step"},
-    {"grad_accum", "micro steps per optimizer step"},
-    {"global_batch", "samples per optimizer step"},
-    {"seq_len", "tokens per sample"},
-    {"steps", "optimizer steps of the run"},
-    {"samples", "samples of the run, instead of --steps"},
-    {"freeze_step", "step at which compression starts, or a share of the run (16.7%)"},
-    {"precision", "fp16, bf16, fp32; products in fp8, mxfp8, nvfp4"},
-    {"zero_stage", "0, 1, 2, 3 (weights sharded)"},
-    {"overlap", "none, ddp (PyTorch's buckets during backward), zero (overlap_comm)"},
-    {"network", "analytic or flow"},
-    {"symmetry", "auto, or off to simulate every rank on its own"},
-    {"tp", "tensor parallel size"},
-    {"cp", "context parallel size"},
-    {"pp", "pipeline parallel size"},
-    {"ep", "expert parallel size: 1"},
-    {"interleave", "chunks of layers per pipeline stage"},
-    {"order", "axes from the innermost, as tp-cp-ep-dp-pp (default: the framework's)"},
-    {"sequence_parallel", "true: activations between products divided over tensor parallelism too"},
-    {"pipeline_schedule", "gpipe, 1f1b, interleaved, zb1p, zb2p, zbv"},
-    {"recompute", "none, selective (attention core), alternate (every second product), full"},
-    {"framework", "whose defaults: deepspeed, megatron, torchtitan, colossalai"},
-    {"attention", "unfused, flash1, flash2, flash3 (default: the GPU's newest)"},
-    {"tensor_overlap", "collectives of tensor parallelism behind products: none, backward, all"},
-    {"fp32_gradients", "true: gradients added up and sent in fp32"},
-    {"fusion",
-     "eager, fused or compiled: which elementwise kernels are one (default: as the framework)"},
-    {"split", "layers over stages: even, count_ends, spread, fill"},
-    {"shard_ranks", "ranks that share states under ZeRO (default: all that hold the same weights)"},
-};
-
 std::string flag_of(std::string key) {
   std::replace(key.begin(), key.end(), '_', '-');
   return "--" + key;
@@ -63,15 +16,16 @@ std::string flag_of(std::string key) {
 }  // namespace
 
 void add_what_if_flags(CLI::App& command, WhatIf& what_if) {
-  for (const Help& help : helps) {
-    const std::string key = help.key;
-    command.add_option_function<std::string>(
-        flag_of(key), [&what_if, key](const std::string& value) { what_if[key] = value; },
-        help.text);
+  for (const WhatIfKey& row : what_if_table()) {
+    const std::string key(row.name);
+    if (row.is_switch)
+      command.add_flag_function(
+          flag_of(key), [&what_if, key](std::int64_t) { what_if[key] = "true"; }, help_of(row));
+    else
+      command.add_option_function<std::string>(
+          flag_of(key), [&what_if, key](const std::string& value) { what_if[key] = value; },
+          help_of(row));
   }
-  command.add_flag_function(
-      "--cuda-aware", [&what_if](std::int64_t) { what_if["cuda_aware"] = "true"; },
-      "the mpi backend passes device buffers to MPI");
   command
       .add_option_function<std::vector<std::string>>(
           "--set",

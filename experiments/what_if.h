@@ -1,0 +1,42 @@
+// One what-if as text, and the keys it may have. A key is one row of the table in what_if.cc: the
+// flag of `simulate` and `advise`, the key of sweep files, the column of users' tables of runs, its
+// line of --help and "did you mean" all come from there. What its value means is read in
+// scenario.cc or layout_choice.cc.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lambcast {
+
+// By key: the flag's name with '_' for '-', or a dotted key that starts with "cluster.", "model."
+// or "run." (what --set changes).
+//
+// freeze_step may be a share of the steps ("16.7%"); samples gives the steps as samples over global
+// batch, rounded up; both, where they agree. One of config, model, cluster and device may be "-",
+// stdin.
+using WhatIf = std::map<std::string, std::string, std::less<>>;
+
+struct WhatIfKey {
+  std::string_view name;
+  std::string_view help;
+  std::vector<std::string> words{};  // all values it may have; empty: any text or number
+  bool is_switch = false;            // the flag alone says "true"
+};
+
+// In the order of help texts.
+std::span<const WhatIfKey> what_if_table();
+
+// Their names.
+const std::vector<std::string>& what_if_keys();
+
+// The values of a key that has a list of them.
+const std::vector<std::string>& words_of(std::string_view key);
+
+// As --help has it: its words first, where it has a list of them.
+std::string help_of(const WhatIfKey& key);
+
+}  // namespace lambcast
