@@ -51,8 +51,8 @@ void place_on_cluster(const Words& words, Training& training) {
 
 void choose_optimizer(const Words& words, deepspeed::DeepSpeedConfig& config,
                       std::vector<Finding>& findings) {
-  const std::vector<std::string> types{"adam",        "adamw",       "lamb",
-                                       "onebit_adam", "onebit_lamb", "zero_one_adam"};
+  const std::vector<std::string> types{"adam",        "adamw",         "lamb", "onebit_adam",
+                                       "onebit_lamb", "zero_one_adam", "lars"};
   if (const auto type = words.choice("optimizer", types)) {
     if (!config.optimizer) config.optimizer.emplace();
     config.optimizer->type = static_cast<OptimizerType>(*type);
@@ -220,7 +220,8 @@ const std::vector<std::string>& what_if_keys() {
                                              "fp32_gradients",
                                              "fusion",
                                              "split",
-                                             "shard_ranks"};
+                                             "shard_ranks",
+                                             "full_all_reduce"};
   return keys;
 }
 

@@ -21,7 +21,7 @@ namespace lambcast {
 //   micro_batch grad_accum global_batch seq_len steps samples freeze_step precision zero_stage
 //   overlap network symmetry tp cp pp ep
 //   interleave order sequence_parallel pipeline_schedule recompute framework attention
-//   tensor_overlap fp32_gradients fusion split shard_ranks
+//   tensor_overlap fp32_gradients fusion split shard_ranks full_all_reduce
 //
 // freeze_step may be a share of the steps ("16.7%"); samples gives the steps as samples over global
 // batch, rounded up; both, where they agree. One of config, model, cluster and device may be "-",

@@ -21,7 +21,7 @@ constexpr Help helps[] = {
     {"gpus", "number of GPUs"},
     {"nodes", "number of whole nodes, instead of --gpus"},
     {"gpus_per_node", "GPUs used of each node"},
-    {"optimizer", "adam, adamw, lamb, onebit_adam, onebit_lamb, zero_one_adam"},
+    {"optimizer", "adam, adamw, lamb, onebit_adam, onebit_lamb, zero_one_adam, lars"},
     {"backend", "nccl, mpi, compressed"},
     {"kernels", "compression kernels: deepspeed (unfused) or fused"},
     {"micro_batch", "samples per GPU and micro step"},
@@ -53,6 +53,8 @@ constexpr Help helps[] = {
      "eager, fused or compiled: which elementwise kernels are one (default: as the framework)"},
     {"split", "layers over stages: even, count_ends, spread, fill"},
     {"shard_ranks", "ranks that share states under ZeRO (default: all that hold the same weights)"},
+    {"full_all_reduce",
+     "true: ZeRO stage 1 sums all gradients on every rank (Apex's distributed LAMB)"},
 };
 
 std::string flag_of(std::string key) {
