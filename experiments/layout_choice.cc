@@ -28,6 +28,7 @@ constexpr const char* layout_keys[] = {"tp",
                                        "fusion",
                                        "split",
                                        "shard_ranks",
+                                       "full_all_reduce",
                                        "pipeline_schedule",
                                        "framework",
                                        "attention"};
@@ -145,6 +146,13 @@ void choose_sharding(const Words& words, const Training& training, Parallelism& 
   how.shard_ranks = static_cast<int>(*ranks);
 }
 
+void choose_reduction(const Words& words, Parallelism& how) {
+  how.full_all_reduce = words.choice("full_all_reduce").value_or(0) == 1;
+  if (how.full_all_reduce && how.sharding != Sharding::optimizer)
+    fail_input(flag("full_all_reduce"),
+               "sums all gradients on ranks that share optimizer states, which is --zero-stage 1");
+}
+
 void refuse_impossible(const Training& training, const Parallelism& how) {
   if (how.framework.name == "deepspeed" && how.layout.pp > 1 && how.sharding > Sharding::optimizer)
     fail_input(flag("zero_stage"), "DeepSpeed runs no pipeline with ZeRO stage 2 or 3",
@@ -190,6 +198,7 @@ std::optional<Parallelism> choose_parallelism(const Words& words, const Training
   how.format = choose_format(words, training);
   how.weight_bytes = how.format == MatrixFormat::single ? 4 : 2;
   choose_sharding(words, training, how);
+  choose_reduction(words, how);
   refuse_impossible(training, how);
   return how;
 }

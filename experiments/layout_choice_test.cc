@@ -48,6 +48,19 @@ TEST_CASE(
              Contains("--zero-stage 1, 2 or 3"));
 }
 
+TEST_CASE("layout choice: ranks that share optimizer states may sum all gradients") {
+  const WhatIf apex = layout({{"zero_stage", "1"},
+                              {"framework", "megatron"},
+                              {"optimizer", "lamb"},
+                              {"shard_ranks", "8"},
+                              {"full_all_reduce", "true"}});
+  CHECK(resolved(apex).training.parallelism->full_all_reduce);
+  CHECK_THAT(refusal(layout({{"zero_stage", "3"}, {"full_all_reduce", "true"}})),
+             Contains("--zero-stage 1"));
+  CHECK(resolved(layout({{"optimizer", "lars"}})).training.optimizer() ==
+        deepspeed::OptimizerType::lars);
+}
+
 TEST_CASE("layout choice: what cannot be is refused with its rule, in one line") {
   const std::pair<WhatIf, const char*> cases[] = {
       {{{"tp", "3"}}, "do not divide into copies"},

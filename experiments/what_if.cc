@@ -19,7 +19,9 @@ std::span<const WhatIfKey> what_if_table() {
       {"gpus", "number of GPUs"},
       {"nodes", "number of whole nodes, instead of --gpus"},
       {"gpus_per_node", "GPUs used of each node"},
-      {"optimizer", "", {"adam", "adamw", "lamb", "onebit_adam", "onebit_lamb", "zero_one_adam"}},
+      {"optimizer",
+       "",
+       {"adam", "adamw", "lamb", "onebit_adam", "onebit_lamb", "zero_one_adam", "lars"}},
       {"backend", "", {"nccl", "mpi", "compressed"}},
       {"cuda_aware", "the mpi backend passes device buffers to MPI", {"false", "true"}, true},
       {"kernels", "compression kernels: deepspeed (unfused) or fused", {"deepspeed", "fused"}},
@@ -66,6 +68,9 @@ std::span<const WhatIfKey> what_if_table() {
       {"split", "layers over stages: even, count_ends, spread, fill"},
       {"shard_ranks",
        "ranks that share states under ZeRO (default: all that hold the same weights)"},
+      {"full_all_reduce",
+       "true: ZeRO stage 1 sums all gradients on every rank (Apex's distributed LAMB)",
+       {"false", "true"}},
   };
   return table;
 }

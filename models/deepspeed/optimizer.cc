@@ -164,6 +164,8 @@ std::string_view name_of(OptimizerType type) {
       return "onebit_lamb";
     case OptimizerType::zero_one_adam:
       return "zero_one_adam";
+    case OptimizerType::lars:
+      return "lars";
   }
   return "";
 }
@@ -181,6 +183,8 @@ std::string_view plain_name_of(OptimizerType type) {
       return "1-bit Lamb";
     case OptimizerType::zero_one_adam:
       return "0/1 Adam";
+    case OptimizerType::lars:
+      return "LARS";
   }
   return "";
 }

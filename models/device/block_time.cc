@@ -1,5 +1,7 @@
 #include "models/device/block_time.h"
 
+#include <cmath>
+
 #include "models/device/matrix_product.h"
 #include "sim/base/check.h"
 
@@ -20,12 +22,14 @@ struct RankSizes {
   std::int64_t tokens, heads, kv_heads, head_size, ffn, up, vocab;
   double norm_tokens;
 
-  explicit RankSizes(const BlockWork& w) {
+  // Of `share` of the tokens.
+  explicit RankSizes(const BlockWork& w, double share = 1) {
     LAMBCAST_CHECK(w.tensor_parallel >= 1 && w.context_parallel >= 1 && w.heads >= 1 &&
                        w.micro_batch >= 0 && w.seq_len >= 0,
                    "{} heads over {} x {} ranks, {} x {} tokens", w.heads, w.tensor_parallel,
                    w.context_parallel, w.micro_batch, w.seq_len);
     tokens = w.micro_batch * share_of(w.seq_len, w.context_parallel);
+    if (share < 1) tokens = std::llround(std::ceil(static_cast<double>(tokens) * share));
     heads = share_of(w.heads, w.tensor_parallel);
     kv_heads = share_of(w.kv_heads, w.tensor_parallel);
     head_size = w.hidden / w.heads;
@@ -211,6 +215,7 @@ BlockWork block_work(const ModelShape& model, std::int64_t micro_batch, std::int
   work.vocab = model.vocab;
   work.gated = work.rotary = model.family == "llama" || model.family == "moe-llama";
   work.causal = work.gated || model.family == "gpt";
+  work.head_share = model.head_share;
   work.micro_batch = micro_batch;
   work.seq_len = seq_len;
   return work;
@@ -267,7 +272,7 @@ std::vector<Piece> embedding_backward(const BlockWork& work, const GpuRates& rat
 
 std::vector<Piece> head_forward(const BlockWork& work, const GpuRates& rates) {
   std::vector<Piece> pieces;
-  const RankSizes size(work);
+  const RankSizes size(work, work.head_share);
   const Writer w{work, rates, pieces, BlockPart::head, Pass::forward};
   norm(w, size);
   const MatrixFormat format = unscaled_format(work);
@@ -280,7 +285,7 @@ std::vector<Piece> head_forward(const BlockWork& work, const GpuRates& rates) {
 
 std::vector<Piece> head_backward(const BlockWork& work, const GpuRates& rates) {
   std::vector<Piece> pieces;
-  const RankSizes size(work);
+  const RankSizes size(work, work.head_share);
   const Writer w{work, rates, pieces, BlockPart::head, Pass::input_gradient};
   const bool compiled = work.fusion == Fusion::compiled;
   w.memory("loss", count(size.tokens, size.vocab), compiled ? 4 : 12, compiled ? 1 : 2);

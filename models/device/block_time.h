@@ -6,7 +6,7 @@
 // heads of d elements, a_kv of them for keys and values, h hidden, f feed-forward, V vocabulary:
 //   query-key-value   (M, (a + 2 a_kv) d / t, h)    projection   (M, h, a d / t)
 //   up                (M, f / t, h), 2 f if gated   down         (M, h, f / t)
-//   head              (M, V / t, h)
+//   head              (M, V / t, h), of BERT the masked tokens alone
 // Each has an input gradient (M, in, out) and a weight gradient (out, in, M). The rest goes by
 // bytes (r, w: 2-byte elements read, written), on M tokens, or M / t under sequence parallelism
 // (*):
@@ -81,6 +81,7 @@ struct BlockWork {
   // Of the model.
   std::int64_t hidden = 0, heads = 0, kv_heads = 0, ffn = 0, vocab = 0;
   bool gated = false, causal = false, rotary = false;
+  double head_share = 1;  // of the tokens
   // Of the run.
   std::int64_t micro_batch = 1, seq_len = 0;
   bool dropout = false;

@@ -81,6 +81,16 @@ TEST_CASE("block time: what each recompute repeats") {
   CHECK(flops(alternate, Pass::recompute) == Approx(6 * 2 * 4 * 2048. * 6144 * 6144 / 8));
 }
 
+TEST_CASE("block time: the head of BERT sees the masked tokens alone") {
+  const GpuRates rates = rates_of("a100-80g");
+  const auto head = [&](const char* share) {
+    const ModelShape bert =
+        load_model("bert-large", std::vector<ModelOverride>{{"model.masked_fraction", share}});
+    return flops(head_forward(block_work(bert, 8, 512), rates));
+  };
+  CHECK(head("0.25") == Approx(head("1.0") / 4).epsilon(0.01));
+}
+
 TEST_CASE("block time: sequence parallelism divides norms, dropout and residual, nothing else") {
   const GpuRates a100 = rates_of("a100-80g");
   BlockWork work = block_22b();

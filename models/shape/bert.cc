@@ -92,12 +92,13 @@ void build_bert(const Table&, const Table& model, ModelShape& shape) {
   shape.groups = {"decay", "no_decay", "position"};
   const bool pre_layer_norm = model.get<bool>("pre_layer_norm");
   const bool fused = model.get_or<bool>("fused_transformer_kernel", false);
-  const bool dropout = model.get_or<bool>("dropout", true);
+  const bool dropout = shape.dropout = model.get_or<bool>("dropout", true);
   const double masked = model.get_or<double>("masked_fraction", 1.0);
   if (masked <= 0 || masked > 1)
     fail_input(model.where("masked_fraction"), fmt::format("{} is out of range", masked),
                "above 0, up to 1");
 
+  shape.head_share = masked;
   add_embeddings(model, shape);
   if (pre_layer_norm) Scope{shape, -1, "bert.encoder."}.norm("FinalLayerNorm", shape.hidden);
   const Cost block = dense_block_cost(shape, dropout, keeps_scores(model));

@@ -87,6 +87,10 @@ struct ModelShape {
   // Longest and usual sample in tokens. 0: a sample has no length to choose (images).
   std::int64_t max_seq_len = 0;
   std::int64_t default_seq_len = 0;
+  // Share of the tokens that the vocabulary head sees: BERT's, the masked ones.
+  double head_share = 1;
+  // Masks of dropout after the embedding and in the blocks.
+  bool dropout = false;
   // Mixture of experts: of `experts`, each token visits `experts_per_token`. 0: dense.
   std::int64_t experts = 0;
   std::int64_t experts_per_token = 0;

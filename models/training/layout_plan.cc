@@ -254,7 +254,8 @@ class LayoutWriter {
   }
 
   std::vector<std::pair<const char*, Call>> reduction(double bytes) const {
-    if (!is_shared()) return {{"all_reduce gradients", call(replicas_, Op::all_reduce, bytes)}};
+    if (!is_shared() || how_.full_all_reduce)
+      return {{"all_reduce gradients", call(replicas_, Op::all_reduce, bytes)}};
     std::vector<std::pair<const char*, Call>> calls;
     if (const auto scatter = some(call(shards_.shard, Op::reduce_scatter, bytes)))
       calls.emplace_back("reduce_scatter gradients", *scatter);
@@ -326,6 +327,12 @@ class LayoutWriter {
            KernelWork{passes, elements, tensors});
     };
     pass("unscale, clip and copy", wrapper_passes(training_.optimizer(), kernels));
+    // Weights' and updates' norms of tensors that lie on several ranks.
+    if (deepspeed::is_layerwise(training_.optimizer()))
+      if (const auto norms = some(call(shards_.shard, Op::all_reduce, 2 * 4 * tensors));
+          norms && is_shared())
+        then(stage, "all_reduce norms of tensors", Category::gradient_comm, Stream::communication,
+             *norms);
     pass("optimizer", update_passes(training_.optimizer(), stage_.kind, kernels));
     if (stage_.kind == StepKind::compression && replicas_.ranks > 1) compress(stage);
     if (gathers_weights() && !gathers_beside_forward())
@@ -378,6 +385,7 @@ BlockWork block_work_of(const Training& training, std::int64_t seq_len) {
   work.attention = how.attention;
   work.fusion = how.framework.fusion;
   work.repeated = how.repeated;
+  work.dropout = training.model->dropout;
   work.fp32_gradients = how.framework.fp32_gradients;
   return work;
 }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "models/training/layout_plan.h"
@@ -86,6 +87,52 @@ TEST_CASE(
   const double sharded =
       step_of({.dp = 4, .sharding = Sharding::optimizer}).metrics.wire_bytes_per_gpu.value();
   CHECK(sharded == Approx(3 / 4. * (4 + 2) * parameters_of_model).epsilon(0.001));
+}
+
+// Apex's distributed LAMB on two nodes of 8: one all_reduce over all ranks, a norm of weights and
+// update per tensor and the weights in the node; textbook sharding instead scatters in the node and
+// sums an eighth between the nodes. One collective less outweighs its bytes inside the node.
+TEST_CASE("layout step: distributed LAMB sums over all ranks and shares its update in the node") {
+  LayoutCase of{.dp = 16, .micro_batches = 1, .sharding = Sharding::optimizer};
+  Training training = layout_training(of);
+  training.config.optimizer->type = OptimizerType::lamb;
+  training.parallelism->shard_ranks = 8;
+  training.parallelism->framework.overlaps_gradients = false;
+  training.parallelism->framework.overlaps_weights = false;
+  training.parallelism->framework.fp32_gradients = false;
+  CollectiveCosts costs;
+  const auto bytes = [&] {
+    return run_step(training, {StepKind::uniform, 1024, 1}, costs)
+        .metrics.wire_bytes_per_gpu.value();
+  };
+  const double model = 2.0 * static_cast<double>(parameters(*training.model));
+  // Scattered and gathered in the node, an eighth summed between two.
+  CHECK(bytes() == Approx((2 * 7 / 8. + 1 / 8.) * model).epsilon(0.001));
+  training.parallelism->full_all_reduce = true;
+  CHECK(bytes() == Approx((2 * 15 / 16. + 7 / 8.) * model).epsilon(0.001));
+  const StepPlan plan = plan_step(training, {StepKind::uniform, 1024, 1});
+  const auto norms = std::find_if(plan.ops.begin(), plan.ops.end(), [](const PlanOp& op) {
+    return op.name == "all_reduce norms of tensors";
+  });
+  REQUIRE(norms != plan.ops.end());
+  const Call& call = std::get<Call>(norms->work);
+  CHECK(call.group.ranks == 8);
+  CHECK(call.bytes.value() == 2 * 4 * static_cast<double>(optimized_tensor_count(*training.model)));
+}
+
+// LARS keeps one moment where LAMB keeps two.
+TEST_CASE("layout step: LARS is LAMB with less to hold and to move") {
+  Training training = layout_training({.dp = 8});
+  const auto with = [&](OptimizerType type) {
+    training.config.optimizer->type = type;
+    CollectiveCosts costs;
+    return run_step(training, {StepKind::uniform, 1024, 1}, costs).metrics.optimizer;
+  };
+  const Duration of_lamb = with(OptimizerType::lamb);
+  const Bytes held = forecast_memory(training).peak;
+  CHECK(with(OptimizerType::lars) < of_lamb);
+  CHECK((held - forecast_memory(training).peak).value() ==
+        Approx(4.0 * static_cast<double>(parameters(*training.model))).epsilon(0.001));
 }
 
 // Rajbhandari et al. 2019, section 7: weights gathered twice and gradients scattered once, every

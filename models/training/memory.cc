@@ -24,6 +24,7 @@ MemoryForecast layout_memory(const Training& training) {
   setting.seq_len = training.seq_len;
   parallel::StateBytes states;
   states.gradients = how.gradient_bytes();
+  states.moments = 4.0 * deepspeed::moments_of(training.optimizer());
   const auto stages =
       parallel::memory_by_stage(*training.model, how.layout, how.pipeline(training.batch.gas),
                                 contents_of(training).chunks, setting, states, how.sharding);
@@ -65,7 +66,7 @@ MemoryForecast forecast_memory(const Training& training) {
   }
   if (wrapper != deepspeed::Wrapper::none) add("master_weights", optimized * 4 / shards);
   add("momentum", optimized * 4 / shards);
-  add("variance", optimized * 4 / shards);
+  if (deepspeed::moments_of(training.optimizer()) > 1) add("variance", optimized * 4 / shards);
   if (deepspeed::is_onebit(training.optimizer())) {
     double padded = 0;
     for (const std::int64_t buffer : compressed_buffers(training))

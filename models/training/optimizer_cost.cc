@@ -13,6 +13,9 @@ constexpr double direction = 28;  // m / (v.sqrt() + eps): 8 + 8 + 12
 constexpr double decay = 20;      // upd += wd * p: 8 + 12
 constexpr double apply = 20;      // p.add_(-lr * upd): 8 + 12
 constexpr double norms = 8;       // ||p||, ||upd||: 4 + 4
+// Norms of p in fp32 and g in fp16; then g, p and m read, p, m and the fp16 copy of p written: a
+// multi-tensor kernel each, and one that turns norms into rates.
+constexpr Passes lars{6 + 20, 3, 0, 0, 0};
 constexpr double adam_common = direction + decay + apply;
 
 Passes onebit_lamb(StepKind step) {
@@ -55,6 +58,8 @@ Passes fused_update(OptimizerType type, StepKind step) {
       // A 1-bit round is a local step and the begin and end of a sync.
       return compressing ? Passes{34 + 22 + 26, 3, 0, 0, 0}
                          : Passes{34, 1, 0, 0, 0, "zero_one_local_step"};
+    case OptimizerType::lars:
+      return lars;
   }
   return {};
 }
@@ -116,6 +121,8 @@ Passes update_passes(OptimizerType type, StepKind step, Kernels kernels) {
       return onebit_adam(step);
     case OptimizerType::zero_one_adam:
       return zero_one_adam(step);
+    case OptimizerType::lars:
+      return lars;
   }
   return {};
 }

@@ -37,6 +37,10 @@ struct Parallelism {
   Framework framework;
   parallel::Sharding sharding = parallel::Sharding::none;
   int shard_ranks = 1;  // 1 for Sharding::none
+  // Sharding::optimizer: every rank sums all gradients, though it updates its share alone (Apex's
+  // distributed LAMB with full_ar): one collective over all ranks instead of one in the shards and
+  // one between them.
+  bool full_all_reduce = false;
   bool sequence_parallel = false;
   parallel::Recompute recompute = parallel::Recompute::none;  // what is not kept
   Repeated repeated = Repeated::nothing;                      // which kernels run again for it
