@@ -37,8 +37,7 @@ Asked compressed(const WhatIf& what_if, Catalog& catalog) {
   const deepspeed::OptimizerConfig optimizer = *resolve(what_if, catalog).training.config.optimizer;
   Asked asked{what_if};
   if (deepspeed::is_onebit(optimizer.type)) return asked;
-  asked.what_if["optimizer"] =
-      optimizer.type == OptimizerType::lamb ? "onebit_lamb" : "onebit_adam";
+  asked.what_if["optimizer"] = std::string(name_of(onebit_of(optimizer.type)));
   asked.warmup_assumed = !optimizer.freeze_step.given;
   if (asked.warmup_assumed) asked.what_if["freeze_step"] = assumed_warmup;
   return asked;

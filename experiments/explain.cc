@@ -32,6 +32,11 @@ std::string describe(const KernelWork& work) {
                      passes.syncs + passes.syncs_per_tensor * work.tensors);
 }
 
+std::string describe(const ProductWork& work) {
+  return fmt::format("{:.4g} TFLOP at {:.0f} % of the peak", work.flops / 1e12,
+                     100 * work.share_of_peak.value);
+}
+
 std::string describe(const HostCopy& work) {
   return fmt::format("{} down, {} up, {}", to_text(Bytes(work.down_bytes)),
                      to_text(Bytes(work.up_bytes)), work.pinned ? "pinned" : "pageable");

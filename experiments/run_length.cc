@@ -50,10 +50,7 @@ std::int64_t assumed_steps(const Words& words, const Training& training,
 
 }  // namespace
 
-double published_warmup_share(OptimizerType type) {
-  if (deepspeed::is_lamb(type)) return 1000.0 / 5993.0;
-  return type == OptimizerType::zero_one_adam ? 12'500.0 / 150'000.0 : 0.15;
-}
+double published_warmup_share(OptimizerType type) { return model_of(onebit_of(type)).published_freeze_share; }
 
 std::int64_t choose_steps(const Words& words, const Training& training,
                           std::vector<Finding>& findings) {

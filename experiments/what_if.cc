@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "models/optimizer/optimizer_model.h"
 #include "models/parallel/pipeline_schedule.h"
 #include "models/training/framework.h"
 #include "sim/base/check.h"
@@ -19,9 +20,7 @@ std::span<const WhatIfKey> what_if_table() {
       {"gpus", "number of GPUs"},
       {"nodes", "number of whole nodes, instead of --gpus"},
       {"gpus_per_node", "GPUs used of each node"},
-      {"optimizer",
-       "",
-       {"adam", "adamw", "lamb", "onebit_adam", "onebit_lamb", "zero_one_adam", "lars"}},
+      {"optimizer", "", optimizer_names()},
       {"backend", "", {"nccl", "mpi", "compressed"}},
       {"cuda_aware", "the mpi backend passes device buffers to MPI", {"false", "true"}, true},
       {"kernels", "compression kernels: deepspeed (unfused) or fused", {"deepspeed", "fused"}},

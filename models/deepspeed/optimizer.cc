@@ -145,49 +145,10 @@ void read_params(const Section& params, OptimizerConfig& config) {
 void check_amsgrad(const Section& params, const OptimizerConfig& config) {
   if (!config.amsgrad.value || config.torch_adam.value) return;
   add(params, Severity::error, "amsgrad", "amsgrad", config.amsgrad.line,
-      fmt::format("{} does not support the AMSGrad variant.", plain_name_of(config.type)));
+      fmt::format("{} does not support the AMSGrad variant.", model_of(config.type).label));
 }
 
 }  // namespace
-
-std::string_view name_of(OptimizerType type) {
-  switch (type) {
-    case OptimizerType::adam:
-      return "adam";
-    case OptimizerType::adamw:
-      return "adamw";
-    case OptimizerType::lamb:
-      return "lamb";
-    case OptimizerType::onebit_adam:
-      return "onebit_adam";
-    case OptimizerType::onebit_lamb:
-      return "onebit_lamb";
-    case OptimizerType::zero_one_adam:
-      return "zero_one_adam";
-    case OptimizerType::lars:
-      return "lars";
-  }
-  return "";
-}
-
-std::string_view plain_name_of(OptimizerType type) {
-  switch (type) {
-    case OptimizerType::adam:
-    case OptimizerType::adamw:
-      return "FusedAdam";
-    case OptimizerType::lamb:
-      return "FusedLamb";
-    case OptimizerType::onebit_adam:
-      return "1-bit Adam";
-    case OptimizerType::onebit_lamb:
-      return "1-bit Lamb";
-    case OptimizerType::zero_one_adam:
-      return "0/1 Adam";
-    case OptimizerType::lars:
-      return "LARS";
-  }
-  return "";
-}
 
 std::string_view name_of(CommBackend backend) {
   switch (backend) {

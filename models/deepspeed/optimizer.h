@@ -10,29 +10,15 @@
 #include <string_view>
 
 #include "models/deepspeed/section.h"
+#include "models/optimizer/optimizer_model.h"
 
 namespace lambcast::deepspeed {
 
-// lars is none of DeepSpeed's: a script brings it (You et al. 2017, arXiv:1708.03888).
-enum class OptimizerType { adam, adamw, lamb, onebit_adam, onebit_lamb, zero_one_adam, lars };
+using lambcast::OptimizerType;
 
-constexpr bool is_onebit(OptimizerType type) {
-  return type == OptimizerType::onebit_adam || type == OptimizerType::onebit_lamb ||
-         type == OptimizerType::zero_one_adam;
-}
-constexpr bool is_lamb(OptimizerType type) {
-  return type == OptimizerType::lamb || type == OptimizerType::onebit_lamb;
-}
-
-// Takes a norm of every tensor's weights and update, which ranks that share states must sum.
-constexpr bool is_layerwise(OptimizerType type) {
-  return is_lamb(type) || type == OptimizerType::lars;
-}
-// fp32 states beside the master weights: momentum, and variance.
-constexpr int moments_of(OptimizerType type) { return type == OptimizerType::lars ? 1 : 2; }
-
-std::string_view name_of(OptimizerType type);        // "onebit_lamb"
-std::string_view plain_name_of(OptimizerType type);  // "1-bit Lamb", as DeepSpeed's messages say it
+inline bool is_onebit(OptimizerType type) { return model_of(type).onebit; }
+inline bool is_lamb(OptimizerType type) { return model_of(type).is_lamb; }
+using lambcast::name_of;
 
 enum class CommBackend { nccl, mpi, hccl, compressed };
 

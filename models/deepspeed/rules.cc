@@ -128,7 +128,7 @@ void check_freeze_given(Findings& out, const OptimizerConfig& optimizer) {
 void check_onebit(Findings& out, const OptimizerConfig& optimizer) {
   const OptimizerType type = optimizer.type;
   if (!is_onebit(type)) return;
-  const std::string_view name = plain_name_of(type);
+  const std::string_view name = model_of(type).label;
   if (out.config.zero.stage.value > 0) {
     const std::string_view subject = type == OptimizerType::onebit_adam   ? "1bit-Adam"
                                      : type == OptimizerType::onebit_lamb ? "1bit-Lamb"

@@ -68,6 +68,11 @@ class Sources {
       add("sync_overhead", device_.sync_overhead.provenance);
   }
 
+  void add_of(const PlanOp&, const ProductWork& work) {
+    add("matrix_peak", device_.peak_half.provenance);
+    add("share_of_peak", work.share_of_peak.provenance);
+  }
+
   void add_of(const PlanOp&, const HostCopy& work) {
     const HostCopies copies = host_copies(cluster_, device_);
     add("host_copies", (work.pinned ? copies.staged_to_host : copies.pageable_to_host).provenance);

@@ -132,9 +132,7 @@ std::optional<Finding> incast(const Training& training) {
 }  // namespace
 
 OptimizerType baseline_of(OptimizerType type) {
-  if (type == OptimizerType::onebit_lamb) return OptimizerType::lamb;
-  if (deepspeed::is_onebit(type)) return OptimizerType::adam;
-  return type;
+  return model_of(type).plain;
 }
 
 Forecast forecast(const Training& training, CollectiveCosts& costs) {

@@ -7,6 +7,7 @@
 
 #include "kernels/layout.h"
 #include "models/training/compressed_allreduce.h"
+#include "models/training/optimizer_state.h"
 
 namespace lambcast {
 namespace {
@@ -184,9 +185,7 @@ class LayoutWriter {
     return sum;
   }
 
-  bool sums_gradients() const {
-    return stage_.kind == StepKind::uniform || stage_.kind == StepKind::warmup;
-  }
+  bool sums_gradients() const { return lambcast::sums_gradients(stage_.kind); }
 
   bool is_shared() const { return how_.sharding != Sharding::none; }
 
@@ -328,16 +327,35 @@ class LayoutWriter {
     };
     pass("unscale, clip and copy", wrapper_passes(training_.optimizer(), kernels));
     // Weights' and updates' norms of tensors that lie on several ranks.
-    if (deepspeed::is_layerwise(training_.optimizer()))
+    if (model_of(training_.optimizer()).layerwise)
       if (const auto norms = some(call(shards_.shard, Op::all_reduce, 2 * 4 * tensors));
           norms && is_shared())
         then(stage, "all_reduce norms of tensors", Category::gradient_comm, Stream::communication,
              *norms);
     pass("optimizer", update_passes(training_.optimizer(), stage_.kind, kernels));
+    extras(stage);
     if (stage_.kind == StepKind::compression && replicas_.ranks > 1) compress(stage);
     if (gathers_weights() && !gathers_beside_forward())
       then(stage, "all_gather weights", Category::gradient_comm, Stream::communication,
            weights_gather(stage));
+  }
+
+  // What the update does beside its passes (optimizer_state.h). Ranks share a tensor where states
+  // are sharded, and across tensor parallelism.
+  void extras(int stage) {
+    const double all = static_cast<double>(optimized_parameters(*training_.model));
+    const int sharing = is_shared() ? shards_.shard.ranks : 1;
+    const UpdateExtras of = update_extras(training_.optimizer(), stage_.kind, *training_.model,
+                                          parameters_of(stage) / sharing / all, true);
+    for (const ProductWork& product : of.products)
+      then(stage, "products of the optimizer", Category::optimizer, Stream::compute, product);
+    const std::int64_t times = static_cast<std::int64_t>(
+        of.calls > 0 ? of.calls * sharing * how_.layout.tp : 0);  // every tensor of the stage
+    for (const ProcessGroup& group : {shards_.shard, parallel::group(grid_, {Axis::tp})}) {
+      if (times == 0 || group.ranks == 1 || (!is_shared() && group == shards_.shard)) continue;
+      then(stage, "all_reduce statistics of tensors", Category::gradient_comm,
+           Stream::communication, call(group, Op::all_reduce, of.bytes_per_call.value()), times);
+    }
   }
 
   void compress(int stage) {

@@ -5,6 +5,7 @@
 #include "models/parallel/stage_memory.h"
 #include "models/training/buffers.h"
 #include "models/training/layout_plan.h"
+#include "models/training/optimizer_state.h"
 
 namespace lambcast {
 
@@ -24,7 +25,7 @@ MemoryForecast layout_memory(const Training& training) {
   setting.seq_len = training.seq_len;
   parallel::StateBytes states;
   states.gradients = how.gradient_bytes();
-  states.moments = 4.0 * deepspeed::moments_of(training.optimizer());
+  states.moments = state_bytes_per_element(training.optimizer(), *training.model);
   const auto stages =
       parallel::memory_by_stage(*training.model, how.layout, how.pipeline(training.batch.gas),
                                 contents_of(training).chunks, setting, states, how.sharding);
@@ -65,8 +66,14 @@ MemoryForecast forecast_memory(const Training& training) {
     add("gradient_buckets", buckets * static_cast<double>(zero.reduce_bucket_size.value) * weight);
   }
   if (wrapper != deepspeed::Wrapper::none) add("master_weights", optimized * 4 / shards);
-  add("momentum", optimized * 4 / shards);
-  if (deepspeed::moments_of(training.optimizer()) > 1) add("variance", optimized * 4 / shards);
+  const auto of_state = model_of(training.optimizer()).state_bytes;
+  if (of_state == one_moment || of_state == two_moments) {
+    add("momentum", optimized * 4 / shards);
+    if (of_state == two_moments) add("variance", optimized * 4 / shards);
+  } else {
+    add("optimizer_states",
+        optimized * state_bytes_per_element(training.optimizer(), model) / shards);
+  }
   if (deepspeed::is_onebit(training.optimizer())) {
     double padded = 0;
     for (const std::int64_t buffer : compressed_buffers(training))

@@ -13,6 +13,9 @@ namespace {
 // Half the interval of memory-bound work, in logarithms, without a figure of the machine.
 constexpr double memory_width = held_out::this_device.off;
 
+// The same of an optimizer's products, which nobody has timed here: a factor of two.
+constexpr double products_width = 0.7;
+
 // Whether a figure of the machine itself set the scale.
 bool is_own(const Sourced<double>& scale) {
   return scale.provenance.kind == Kind::measured || scale.provenance.kind == Kind::fitted;
@@ -143,6 +146,11 @@ class Pricer {
     // No compression kernel was held out.
     if (op.part != Category::optimizer) price.coverage.reset();
     return price;
+  }
+
+  Price price(const PlanOp& op, const ProductWork& work) const {
+    const FlopRate rate = training_.device->peak_half.value * work.share_of_peak.value;
+    return computation((Flops(work.flops) / rate) * op.times, products_width);
   }
 
   Price price(const PlanOp& op, const HostCopy& work) const {

@@ -6,8 +6,10 @@
 //   StageWork   a stretch of the pipeline's replay (pass_price.h)
 //   MemoryWork  bytes / copy bandwidth of the GPU
 //   KernelWork  a measured curve, else max(bytes / copy bandwidth, launches) + waits
-//   (optimizer_cost.h) HostCopy    bytes over the rates of buffers.h, and a wait each Call the
-//   collective alone on the cluster (collective_costs.h)
+//               (models/optimizer/passes.h)
+//   ProductWork FLOPs / a share of the GPU's peak
+//   HostCopy    bytes over the rates of buffers.h, and a wait each
+//   Call        the collective alone on the cluster (collective_costs.h)
 #pragma once
 
 #include <optional>

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "models/deepspeed/rules.h"
+#include "models/optimizer/galore.h"
 #include "models/training/training.h"
 
 namespace lambcast {
@@ -23,6 +24,10 @@ std::vector<Stage> kinds_of(const Training& training) {
       return {{StepKind::warmup, 0, counts.full},
               {StepKind::compression, 0, counts.onebit},
               {StepKind::silent, 0, counts.silent}};
+    }
+    case OptimizerType::galore_adamw8bit: {
+      const std::int64_t refreshing = (steps + galore_gap - 1) / galore_gap;
+      return {{StepKind::uniform, 0, steps - refreshing}, {StepKind::refresh, 0, refreshing}};
     }
     default:
       return {{StepKind::uniform, 0, steps}};

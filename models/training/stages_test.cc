@@ -27,6 +27,9 @@ Counts counts_of(const Training& training) {
       case StepKind::compression:
         counts.compression += stage.steps;
         break;
+      case StepKind::refresh:
+        FAIL("nothing here is projected");
+        break;
       case StepKind::silent:
         counts.silent += stage.steps;
         break;

@@ -11,6 +11,7 @@
 #include "models/training/compressed_allreduce.h"
 #include "models/training/gradient_reduction.h"
 #include "models/training/layout_plan.h"
+#include "models/training/optimizer_state.h"
 #include "sim/base/error.h"
 
 namespace lambcast {
@@ -55,9 +56,7 @@ class StepWriter {
   }
 
   // Full-precision steps sum gradients; the others exchange momenta, or nothing.
-  bool sums_gradients() const {
-    return stage_.kind == StepKind::uniform || stage_.kind == StepKind::warmup;
-  }
+  bool sums_gradients() const { return lambcast::sums_gradients(stage_.kind); }
 
   void micro_batches() {
     const GradientReduction reduction = gradient_reduction(training_);
@@ -203,6 +202,14 @@ class StepWriter {
     }
     optimizer_pass("optimizer", update_passes(training_.optimizer(), stage_.kind, kernels),
                    elements, seen);
+    const UpdateExtras extras = update_extras(training_.optimizer(), stage_.kind, *training_.model,
+                                              1.0 / training_.shards(), training_.shards() > 1);
+    for (const ProductWork& product : extras.products)
+      then("products of the optimizer", Category::optimizer, Stream::compute, product, 1);
+    if (extras.calls > 0)
+      on_wire("all_reduce statistics of tensors",
+              {all_ranks(training_), Channel::nccl, Op::all_reduce, extras.bytes_per_call},
+              static_cast<std::int64_t>(extras.calls));
   }
 
   void optimizer_pass(const char* name, const Passes& passes, double elements, double tensors,

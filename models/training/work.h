@@ -9,6 +9,7 @@
 
 #include "models/training/collective_costs.h"
 #include "models/training/optimizer_cost.h"
+#include "sim/base/provenance.h"
 
 namespace lambcast {
 
@@ -27,6 +28,12 @@ struct MemoryWork {
 struct KernelWork {
   Passes passes;
   double elements = 0, tensors = 0;
+};
+
+// Matrix products of the optimizer, in half precision, at a share of the peak.
+struct ProductWork {
+  double flops = 0;
+  Sourced<double> share_of_peak;
 };
 
 // Copies between GPU and host memory, each waited for: numpy's pageable buffers, or the pinned ones
@@ -58,6 +65,7 @@ struct StageWork {
 // Nothing but order.
 struct Wait {};
 
-using Work = std::variant<PassWork, StageWork, MemoryWork, KernelWork, HostCopy, Call, Wait>;
+using Work =
+    std::variant<PassWork, StageWork, MemoryWork, KernelWork, ProductWork, HostCopy, Call, Wait>;
 
 }  // namespace lambcast

@@ -1,0 +1,34 @@
+// Adam and AdamW. DeepSpeed: FusedAdam (csrc/adam/multi_tensor_adam.cu), one multi-tensor kernel;
+// where a stack ran PyTorch's own, unfused.
+#include "models/optimizer/optimizer_model.h"
+
+namespace lambcast {
+namespace {
+
+using namespace expression;
+
+Passes update(StepKind, Kernels kernels) {
+  if (kernels == Kernels::fused) return {30, 1, 0, 0, 0, "adam_step"};
+  if (kernels == Kernels::unfused_adam)
+    return {momentum + variance + direction + decay + apply, 0, 13, 0, 0};
+  return {28, 1, 0, 0, 0};
+}
+
+}  // namespace
+
+const OptimizerModel adam_model{.type = OptimizerType::adam,
+                                .name = "adam",
+                                .label = "FusedAdam",
+                                .plain = OptimizerType::adam,
+                                .of_deepspeed = true,
+                                .update = update,
+                                .state_bytes = two_moments};
+const OptimizerModel adamw_model{.type = OptimizerType::adamw,
+                                 .name = "adamw",
+                                 .label = "FusedAdam",
+                                 .plain = OptimizerType::adamw,
+                                 .of_deepspeed = true,
+                                 .update = update,
+                                 .state_bytes = two_moments};
+
+}  // namespace lambcast

@@ -1,0 +1,29 @@
+// Colossal-AI's DistributedLamb (colossalai/nn/optimizer/distributed_lamb.py): LAMB whose norms are
+// right where ranks share a tensor. Unfused, with a trust ratio read by the host for each tensor
+// and two all-reduces of scalars where ranks share it; nothing clamps the ratio.
+#include "models/optimizer/optimizer_model.h"
+
+namespace lambcast {
+namespace {
+
+// 28 passes of 4 bytes over the shard in some 20 launches, and trust_ratio.item().
+Passes update(StepKind, Kernels kernels) {
+  if (kernels == Kernels::fused) return lamb_model.update(StepKind::uniform, kernels);
+  return {112, 0, 20, 0, 1};
+}
+
+}  // namespace
+
+const OptimizerModel distributed_lamb_model{.type = OptimizerType::distributed_lamb,
+                                            .name = "distributed_lamb",
+                                            .label = "DistributedLamb",
+                                            .plain = OptimizerType::distributed_lamb,
+                                            .of_deepspeed = false,
+                                            .is_lamb = true,
+                                            .layerwise = true,
+                                            .update = update,
+                                            .state_bytes = two_moments,
+                                            .calls_per_shared_tensor = 1,
+                                            .bytes_per_call = 4};
+
+}  // namespace lambcast

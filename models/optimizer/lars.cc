@@ -1,0 +1,22 @@
+// LARS (You et al. 2017, arXiv:1708.03888): momentum SGD with a rate per tensor.
+#include "models/optimizer/optimizer_model.h"
+
+namespace lambcast {
+namespace {
+
+// Norms of p in fp32 and g in fp16; then g, p and m read, p, m and the fp16 copy of p written: a
+// multi-tensor kernel each, and one that turns norms into rates.
+Passes update(StepKind, Kernels) { return {6 + 20, 3, 0, 0, 0}; }
+
+}  // namespace
+
+const OptimizerModel lars_model{.type = OptimizerType::lars,
+                                .name = "lars",
+                                .label = "LARS",
+                                .plain = OptimizerType::lars,
+                                .of_deepspeed = false,
+                                .layerwise = true,
+                                .update = update,
+                                .state_bytes = one_moment};
+
+}  // namespace lambcast

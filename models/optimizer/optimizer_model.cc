@@ -1,0 +1,46 @@
+#include "models/optimizer/optimizer_model.h"
+
+#include "sim/base/check.h"
+
+namespace lambcast {
+namespace {
+
+constexpr const OptimizerModel* table[] = {
+    &adam_model,        &adamw_model,         &lamb_model,   &onebit_adam_model,
+    &onebit_lamb_model, &zero_one_adam_model, &lars_model,   &distributed_lamb_model,
+    &adafactor_model,   &came_model,          &galore_model,
+};
+
+}  // namespace
+
+std::span<const OptimizerModel* const> optimizer_models() { return table; }
+
+const OptimizerModel& model_of(OptimizerType type) {
+  const OptimizerModel& model = *table[static_cast<std::size_t>(type)];
+  LAMBCAST_CHECK(model.type == type, "{} stands in the row of another", model.name);
+  return model;
+}
+
+OptimizerType onebit_of(OptimizerType type) {
+  if (model_of(type).onebit) return type;
+  return model_of(type).is_lamb ? OptimizerType::onebit_lamb : OptimizerType::onebit_adam;
+}
+
+const std::vector<std::string>& optimizer_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const OptimizerModel* model : table) all.emplace_back(model->name);
+    return all;
+  }();
+  return names;
+}
+
+std::string_view name_of(StepKind kind) {
+  constexpr std::string_view names[] = {"uniform", "warmup", "compression", "silent", "refresh"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+double two_moments(const StateTensor& tensor) { return 8 * tensor.elements; }
+double one_moment(const StateTensor& tensor) { return 4 * tensor.elements; }
+
+}  // namespace lambcast

@@ -1,0 +1,80 @@
+// The optimizers that lambcast forecasts: one row each in the table of optimizer_model.cc, one file
+// each for what it costs. Everything that differs from one to another is asked of its row; to add
+// one is to write its file and to add its row (.github/CONTRIBUTING.md).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/optimizer/passes.h"
+
+namespace lambcast {
+
+// adam to zero_one_adam are DeepSpeed's; a training script brings the others.
+enum class OptimizerType {
+  adam,
+  adamw,
+  lamb,
+  onebit_adam,
+  onebit_lamb,
+  zero_one_adam,
+  lars,
+  distributed_lamb,
+  adafactor,
+  came,
+  galore_adamw8bit,
+};
+
+// One tensor of a model, as factored and projected states depend on it.
+struct StateTensor {
+  double elements = 0;
+  double rows = 0, columns = 0;  // 0: a vector
+};
+
+struct OptimizerModel {
+  OptimizerType type;
+  std::string_view name;   // "onebit_lamb": flags, files and columns
+  std::string_view label;  // "1-bit Lamb", as its messages say it
+  OptimizerType plain;     // what its speed-up is against; itself where it compresses nothing
+  bool of_deepspeed;
+  bool onebit = false;  // sends signs after a warm-up
+  bool is_lamb = false;
+  // Takes a norm of every tensor's weights and update, which ranks that share states must sum.
+  bool layerwise = false;
+
+  // The update, without compressed_allreduce. Kernels::fused are those of kernels/.
+  Passes (*update)(StepKind step, Kernels kernels);
+  // Bytes of fp32 (or 8-bit) states beside the master weights.
+  double (*state_bytes)(const StateTensor& tensor);
+
+  // All-reduces of some bytes, blocking, that the update makes for every tensor where ranks share
+  // its states, or the tensor itself.
+  double calls_per_shared_tensor = 0;
+  double bytes_per_call = 0;
+  // Share of the published run before compression starts; 0: none, and nothing to start.
+  double published_freeze_share = 0;
+};
+
+const OptimizerModel& model_of(OptimizerType type);
+inline std::string_view name_of(OptimizerType type) { return model_of(type).name; }
+
+// What to ask of in its place by who asks whether compression pays: itself where it compresses.
+OptimizerType onebit_of(OptimizerType type);
+
+// In the order of OptimizerType.
+std::span<const OptimizerModel* const> optimizer_models();
+// Their names.
+const std::vector<std::string>& optimizer_names();
+
+// States of two fp32 moments, and of one.
+double two_moments(const StateTensor& tensor);
+double one_moment(const StateTensor& tensor);
+
+extern const OptimizerModel adam_model, adamw_model, lamb_model, onebit_adam_model,
+    onebit_lamb_model, zero_one_adam_model, lars_model, distributed_lamb_model, adafactor_model,
+    came_model, galore_model;
+
+}  // namespace lambcast

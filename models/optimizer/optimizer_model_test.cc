@@ -1,0 +1,58 @@
+#include "models/optimizer/optimizer_model.h"
+
+#include <catch2/catch.hpp>
+
+#include <set>
+
+#include "models/optimizer/galore.h"
+
+namespace lambcast {
+namespace {
+
+TEST_CASE("optimizers: every type has its row, and every row is whole") {
+  std::set<std::string_view> names;
+  for (std::size_t i = 0; i < optimizer_models().size(); ++i) {
+    const OptimizerModel& model = model_of(static_cast<OptimizerType>(i));
+    INFO(model.name);
+    CHECK(names.insert(model.name).second);
+    CHECK(!model.label.empty());
+    CHECK(!model_of(model.plain).onebit);
+    CHECK(model.onebit == (model.published_freeze_share > 0));
+    for (const Kernels kernels :
+         {Kernels::deepspeed, Kernels::unfused_adam, Kernels::nvidia, Kernels::fused}) {
+      const Passes passes = model.update(StepKind::uniform, kernels);
+      // Weights read and written, and the gradient read.
+      CHECK(passes.bytes_per_element >= 12);
+      CHECK(passes.launches + passes.launches_per_tensor > 0);
+    }
+    CHECK(model.state_bytes({1e6, 1e3, 1e3}) > 0);
+    CHECK(model.state_bytes({1e6, 1e3, 1e3}) <= 8e6 + 1.6e4);
+  }
+  CHECK(names.size() == optimizer_names().size());
+}
+
+TEST_CASE("optimizers: states as their papers count them") {
+  const StateTensor matrix{4096.0 * 4096, 4096, 4096}, vector{4096};
+  const auto bytes = [](OptimizerType type, const StateTensor& tensor) {
+    return model_of(type).state_bytes(tensor);
+  };
+  CHECK(bytes(OptimizerType::adam, matrix) == 8 * matrix.elements);
+  CHECK(bytes(OptimizerType::lars, matrix) == 4 * matrix.elements);
+  CHECK(bytes(OptimizerType::adafactor, matrix) == 4 * (4096 + 4096));
+  CHECK(bytes(OptimizerType::adafactor, vector) == 4 * 4096);
+  CHECK(bytes(OptimizerType::came, matrix) == 4 * matrix.elements + 8 * (4096 + 4096));
+  // Moments of 4096 x 256 in 8 bits with their block scales, and a basis of as many in 16.
+  CHECK(bytes(OptimizerType::galore_adamw8bit, matrix) == Approx((2 + 8.0 / 256 + 2) * 4096 * 256));
+  CHECK(bytes(OptimizerType::galore_adamw8bit, {100}) == 800);  // too small for 8 bits
+}
+
+TEST_CASE("galore: products of projection and of decomposition") {
+  const StateTensor tall{8192.0 * 1024, 8192, 1024};
+  CHECK(galore_flops(tall) == 4.0 * 8192 * 1024 * 256);
+  CHECK(galore_refresh_flops(tall) == 4.0 * 8192 * 1024 * 1024 + 8.0 * 1024 * 1024 * 1024);
+  CHECK(galore_flops({1000}) == 0);
+  CHECK(galore_refresh_flops({128.0 * 128, 128, 128}) == 0);
+}
+
+}  // namespace
+}  // namespace lambcast

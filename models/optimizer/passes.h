@@ -1,0 +1,52 @@
+// What an optimizer's kernels do to the GPU's memory and to the host that launches them.
+//
+// All of it is memory bound elementwise work, so its time is
+//
+//   max( bytes_per_element * N / copy_bandwidth,  launches * launch_overhead )
+//     + syncs * sync_overhead
+//
+// with N elements in T tensors. Written as separate PyTorch operations, one kernel each,
+// `x.mul_(b)` reads and writes 4 bytes, `x.add_(y)` reads 8 and writes 4, and so on; the counts of
+// each optimizer add these up in the order of its source, on fp32 state.
+#pragma once
+
+#include <string_view>
+
+namespace lambcast {
+
+// The steps of a run that cost alike. `refresh`: GaLore computes its projections anew.
+enum class StepKind { uniform, warmup, compression, silent, refresh };
+
+std::string_view name_of(StepKind kind);
+
+// Whether the engine sums gradients in such a step, as it does wherever nothing stands in for them.
+constexpr bool sums_gradients(StepKind kind) {
+  return kind != StepKind::compression && kind != StepKind::silent;
+}
+
+// Whose kernels run: DeepSpeed's (unfused for the 1-bit optimizers, fused for the plain ones), the
+// same with plain Adam unfused too, NVIDIA's Apex, or those of kernels/.
+enum class Kernels { deepspeed, unfused_adam, nvidia, fused };
+
+struct Passes {
+  double bytes_per_element = 0;
+  double launches = 0;
+  double launches_per_tensor = 0;
+  double syncs = 0;
+  double syncs_per_tensor = 0;
+  // The name under which `lambcast profile` measures it, if it does: its time then replaces all
+  // that.
+  std::string_view kernel = {};
+};
+
+// Bytes of the PyTorch expressions on fp32 that unfused optimizers are made of.
+namespace expression {
+inline constexpr double momentum = 20;   // m.mul_(b1).add_(g, alpha): 8 + 12
+inline constexpr double variance = 20;   // v.mul_(b2).addcmul_(g, g): 8 + 12
+inline constexpr double direction = 28;  // m / (v.sqrt() + eps): 8 + 8 + 12
+inline constexpr double decay = 20;      // upd += wd * p: 8 + 12
+inline constexpr double apply = 20;      // p.add_(-lr * upd): 8 + 12
+inline constexpr double norms = 8;       // ||p||, ||upd||: 4 + 4
+}  // namespace expression
+
+}  // namespace lambcast

@@ -1,0 +1,37 @@
+// 0/1 Adam (Lu et al. 2022, arXiv:2202.06009; deepspeed/runtime/fp16/onebit/zoadam.py).
+#include "models/optimizer/optimizer_model.h"
+
+namespace lambcast {
+namespace {
+
+using namespace expression;
+
+Passes fused(StepKind step) {
+  if (step == StepKind::warmup) return {30, 1, 0, 0, 0, "adam_step"};
+  // A 1-bit round is a local step and the begin and end of a sync.
+  return step == StepKind::compression ? Passes{34 + 22 + 26, 3, 0, 0, 0}
+                                       : Passes{34, 1, 0, 0, 0, "zero_one_local_step"};
+}
+
+Passes update(StepKind step, Kernels kernels) {
+  if (kernels == Kernels::fused) return fused(step);
+  constexpr double common = momentum + direction + decay + apply;
+  if (step == StepKind::warmup) return {common + variance, 0, 13, 0, 0};
+  if (step == StepKind::silent) return {common + apply, 0, 13, 0, 0};
+  // A 1-bit round rewinds p 12, scales u 28, sets m 16 and moves p on 40.
+  return {common + apply + 96, 0, 24, 0, 0};
+}
+
+}  // namespace
+
+const OptimizerModel zero_one_adam_model{.type = OptimizerType::zero_one_adam,
+                                         .name = "zero_one_adam",
+                                         .label = "0/1 Adam",
+                                         .plain = OptimizerType::adam,
+                                         .of_deepspeed = true,
+                                         .onebit = true,
+                                         .update = update,
+                                         .state_bytes = two_moments,
+                                         .published_freeze_share = 12'500.0 / 150'000.0};
+
+}  // namespace lambcast
