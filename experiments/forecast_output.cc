@@ -68,20 +68,27 @@ std::string_view name_of(parallel::Sharding sharding) {
 
 Json layout_json(const Parallelism& how) {
   const parallel::ParallelLayout& layout = how.layout;
-  return {{"tp", layout.tp},
-          {"cp", layout.cp},
-          {"dp", layout.dp},
-          {"pp", layout.pp},
-          {"interleave", layout.virtual_stages},
-          {"order", parallel::to_text(layout.order)},
-          {"pipeline_schedule", std::string(parallel::name_of(how.schedule))},
-          {"sequence_parallel", how.sequence_parallel},
-          {"framework", std::string(how.framework.name)},
-          {"sharded", std::string(name_of(how.sharding))},
-          {"shard_ranks", how.shard_ranks},
-          {"recompute", std::string(lambcast::name_of(how.repeated))},
-          {"format", std::string(lambcast::name_of(how.format))},
-          {"attention", std::string(lambcast::name_of(how.attention))}};
+  Json json{{"tp", layout.tp},
+            {"cp", layout.cp},
+            {"dp", layout.dp},
+            {"pp", layout.pp},
+            {"interleave", layout.virtual_stages},
+            {"order", parallel::to_text(layout.order)},
+            {"pipeline_schedule", std::string(parallel::name_of(how.schedule))},
+            {"sequence_parallel", how.sequence_parallel},
+            {"framework", std::string(how.framework.name)},
+            {"sharded", std::string(name_of(how.sharding))},
+            {"shard_ranks", how.shard_ranks},
+            {"recompute", std::string(lambcast::name_of(how.repeated))},
+            {"format", std::string(lambcast::name_of(how.format))},
+            {"attention", std::string(lambcast::name_of(how.attention))}};
+  if (layout.ep == 1) return json;
+  json["ep"] = layout.ep;
+  json["etp"] = layout.expert_tp();
+  json["expert_dispatch"] = dispatch_names()[static_cast<std::size_t>(how.experts.dispatch)];
+  json["capacity_factor"] = how.experts.capacity_factor;
+  json["imbalance"] = how.experts.imbalance.value;
+  return json;
 }
 
 std::string layout_text(const Parallelism& how) {
@@ -92,6 +99,7 @@ std::string layout_text(const Parallelism& how) {
     text += fmt::format(
         " ({}{})", parallel::name_of(how.schedule),
         layout.virtual_stages > 1 ? fmt::format(", {} chunks", layout.virtual_stages) : "");
+  if (layout.ep > 1) text += fmt::format(", experts over {}", layout.ep);
   if (how.sharding != parallel::Sharding::none)
     text += fmt::format(", {} shared by {}", name_of(how.sharding), how.shard_ranks);
   text += fmt::format(", as {} does it", how.framework.name);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "experiments/expert_choice.h"
 #include "models/parallel/layout_rules.h"
 
 namespace lambcast {
@@ -31,7 +32,13 @@ constexpr const char* layout_keys[] = {"tp",
                                        "full_all_reduce",
                                        "pipeline_schedule",
                                        "framework",
-                                       "attention"};
+                                       "attention",
+                                       "etp",
+                                       "expert_dispatch",
+                                       "capacity_factor",
+                                       "imbalance",
+                                       "expert_overlap",
+                                       "expert_kernels"};
 
 bool asks_for_layout(const Words& words, const Training& training) {
   if (training.config.zero.stage.value == 3) return true;
@@ -54,6 +61,8 @@ parallel::ParallelLayout layout_of(const Words& words, const Training& training,
   layout.tp = size_of(words, "tp");
   layout.cp = size_of(words, "cp");
   layout.pp = size_of(words, "pp");
+  layout.ep = size_of(words, "ep");
+  if (words.find("etp") != nullptr) layout.etp = size_of(words, "etp");
   layout.virtual_stages = size_of(words, "interleave");
   layout.gpus_per_node = training.gpus_per_node;
   layout.order = framework.order;
@@ -107,6 +116,10 @@ void choose_recompute(const Words& words, Parallelism& how) {
       how.recompute = parallel::Recompute::full;
       how.repeated =
           how.framework.name == "torchtitan" ? Repeated::until_last_product : Repeated::block;
+      break;
+    case 4:
+      how.recompute = parallel::Recompute::selective;
+      how.repeated = Repeated::experts;
       break;
     default:
       break;
@@ -177,12 +190,6 @@ std::optional<Parallelism> choose_parallelism(const Words& words, const Training
   const ModelShape& model = *training.model;
   if (model.hidden == 0 || model.heads == 0)
     fail_input(flag("model"), fmt::format("{} has no transformer blocks to divide", model.name));
-  if (model.experts > 0)
-    fail_input(flag("model"),
-               fmt::format("{} has experts, and layouts of experts are not modelled", model.name),
-               "dense models");
-  if (words.whole("ep", 1, most_ranks).value_or(1) != 1)
-    fail_input(flag("ep"), "expert parallelism is not modelled", "1");
   if (!training.device->rates)
     fail_input(flag("device"),
                fmt::format("{} says nothing of kernels by their shape ([rates]), on which "
@@ -193,6 +200,7 @@ std::optional<Parallelism> choose_parallelism(const Words& words, const Training
   how.layout = layout_of(words, training, how.framework);
   how.schedule = choose_schedule(words, how.layout);
   how.sequence_parallel = words.choice("sequence_parallel").value_or(0) == 1;
+  how.experts = choose_experts(words, training, how);
   choose_recompute(words, how);
   how.attention = choose_attention(words, *training.device);
   how.format = choose_format(words, training);

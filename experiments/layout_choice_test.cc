@@ -69,16 +69,38 @@ TEST_CASE("layout choice: what cannot be is refused with its rule, in one line")
       {{{"pp", "2"}, {"zero_stage", "2"}}, "DeepSpeed runs no pipeline with ZeRO stage 2 or 3"},
       {{{"tp", "2"}, {"optimizer", "onebit_adam"}, {"backend", "mpi"}}, "exchanges over all ranks"},
       {{{"tp", "2"}, {"optimizer", "onebit_lamb"}, {"zero_stage", "1"}}, "does not run with ZeRO"},
-      {{{"ep", "2"}}, "expert parallelism is not modelled"},
+      {{{"ep", "2"}}, "bert-large has no experts"},
+      {{{"etp", "1"}}, "bert-large has no experts"},
+      {{{"ep", "3"}, {"gpus", "48"}, {"model", "mixtral-8x7b"}}, "8 experts are not divisible"},
+      {{{"ep", "8"}, {"model", "mixtral-8x7b"}, {"optimizer", "onebit_adam"}},
+       "would average different experts"},
+      {{{"ep", "8"}, {"model", "mixtral-8x7b"}, {"imbalance", "0.5"}}, "allowed: 1 to 1000"},
+      {{{"ep", "8"}, {"model", "mixtral-8x7b"}, {"capacity_factor", "2"}, {"imbalance", "2"}},
+       "to a capacity every expert computes the same"},
       {{{"pp", "2"}, {"pipeline_schedule", "2f2b"}}, "did you mean"},
       {{{"tp", "2"}, {"model", "resnet50"}}, "no transformer blocks"},
-      {{{"tp", "2"}, {"model", "mixtral-8x7b"}}, "has experts"},
       {{{"framework", "megatronn"}}, "did you mean 'megatron'"}};
   for (const auto& [changes, words] : cases) {
     const std::string sentence = refusal(layout(changes));
     CHECK_THAT(sentence, Contains(words));
     CHECK(sentence.find('\n') == std::string::npos);
   }
+}
+
+TEST_CASE("layout choice: DeepSpeed fills experts to their capacity, others drop nothing") {
+  const auto use = [](const WhatIf& changes) {
+    WhatIf what_if = layout(changes);
+    what_if["model"] = "mixtral-8x7b";
+    what_if["ep"] = "8";
+    return resolved(what_if).training.parallelism->experts;
+  };
+  CHECK(use({}).capacity_factor == 1);
+  CHECK(use({{"capacity_factor", "1.25"}}).capacity_factor == 1.25);
+  CHECK(use({{"framework", "megatron"}}).capacity_factor == 0);
+  CHECK(use({{"framework", "megatron"}}).imbalance.value == 1.2);
+  CHECK(use({{"framework", "megatron"}, {"imbalance", "1"}}).imbalance.value == 1);
+  CHECK(use({{"expert_dispatch", "hierarchical"}}).dispatch == Dispatch::hierarchical);
+  CHECK(use({{"framework", "torchtitan"}}).kernels == ExpertKernels::grouped);
 }
 
 TEST_CASE("layout choice: 1-bit LAMB on shards says that its ratios are of the shards") {

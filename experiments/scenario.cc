@@ -167,11 +167,11 @@ void choose_overlap(const Words& words, Training& training) {
 }
 
 void find_experts(const Training& training, std::vector<Finding>& findings) {
-  if (training.model->experts == 0 || training.gpus == 1) return;
+  if (training.model->experts == 0 || training.gpus == 1 || training.parallelism) return;
   findings.push_back(
       {Severity::warning, "experts-replicated",
-       fmt::format("every GPU holds, updates and sums all {} experts of {}: expert parallelism, "
-                   "which divides them among GPUs, is not modelled yet",
+       fmt::format("every GPU holds, updates and sums all {} experts of {}: --ep divides them "
+                   "among GPUs",
                    training.model->experts, training.model->name)});
 }
 

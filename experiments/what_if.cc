@@ -6,13 +6,16 @@
 
 #include "models/optimizer/optimizer_model.h"
 #include "models/parallel/pipeline_schedule.h"
+#include "models/training/expert_plan.h"
 #include "models/training/framework.h"
 #include "sim/base/check.h"
 
 namespace lambcast {
 
-std::span<const WhatIfKey> what_if_table() {
-  static const std::vector<WhatIfKey> table{
+namespace {
+
+std::vector<WhatIfKey> training_keys() {
+  return {
       {"config", "DeepSpeed JSON, unmodified"},
       {"model", "model preset or TOML file"},
       {"cluster", "cluster preset or TOML file"},
@@ -40,10 +43,28 @@ std::span<const WhatIfKey> what_if_table() {
        {"none", "ddp", "zero"}},
       {"network", "analytic or flow", {"analytic", "flow"}},
       {"symmetry", "auto, or off to simulate every rank on its own", {"auto", "off"}},
+  };
+}
+
+// Of the layout (experiments/layout_choice.h).
+std::vector<WhatIfKey> layout_keys() {
+  return {
       {"tp", "tensor parallel size"},
       {"cp", "context parallel size"},
       {"pp", "pipeline parallel size"},
-      {"ep", "expert parallel size: 1"},
+      {"ep", "expert parallel size: ranks that divide the experts among them"},
+      {"etp", "tensor parallel size inside an expert (default: tp)"},
+      {"expert_dispatch",
+       "how tokens reach experts: all_to_all, hierarchical, deduplicated (DeepEP, HybridEP)",
+       dispatch_names()},
+      {"capacity_factor",
+       "places of an expert over the even share; 0: dropless (default: the framework's)"},
+      {"imbalance", "rows of the fullest rank's experts over the mean, dropless (default: 1.2)"},
+      {"expert_kernels", "each: a rank's experts one by one; grouped: all in one, captured",
+       expert_kernels_names()},
+      {"expert_overlap",
+       "true: exchanges of tokens run beside the pass of another micro batch",
+       {"false", "true"}},
       {"interleave", "chunks of layers per pipeline stage"},
       {"order", "axes from the innermost, as tp-cp-ep-dp-pp (default: the framework's)"},
       {"sequence_parallel",
@@ -51,8 +72,8 @@ std::span<const WhatIfKey> what_if_table() {
        {"false", "true"}},
       {"pipeline_schedule", "", parallel::pipeline_schedule_names()},
       {"recompute",
-       "none, selective (attention core), alternate (every second product), full",
-       {"none", "selective", "alternate", "full"}},
+       "none, selective (attention core), alternate (every second product), full, experts",
+       {"none", "selective", "alternate", "full", "experts"}},
       {"framework", "whose defaults: deepspeed, megatron, torchtitan, colossalai",
        framework_names()},
       {"attention",
@@ -71,6 +92,16 @@ std::span<const WhatIfKey> what_if_table() {
        "true: ZeRO stage 1 sums all gradients on every rank (Apex's distributed LAMB)",
        {"false", "true"}},
   };
+}
+
+}  // namespace
+
+std::span<const WhatIfKey> what_if_table() {
+  static const std::vector<WhatIfKey> table = [] {
+    std::vector<WhatIfKey> all = training_keys();
+    for (WhatIfKey& key : layout_keys()) all.push_back(std::move(key));
+    return all;
+  }();
   return table;
 }
 

@@ -43,6 +43,21 @@ std::optional<std::int64_t> Words::whole(std::string_view key, std::int64_t low,
   return number;
 }
 
+std::optional<double> Words::number(std::string_view key, double low, double high) const {
+  const std::string* value = find(key);
+  if (value == nullptr) return std::nullopt;
+  double number = 0;
+  const auto [end, status] = std::from_chars(value->data(), value->data() + value->size(), number);
+  if (status != std::errc{} || end != value->data() + value->size() ||
+      !(number >= low && number <= high)) {
+    of_key(key, [&] {
+      fail_input(flag(key), fmt::format("'{}' is not a number in range", *value),
+                 fmt::format("{} to {}", low, high));
+    });
+  }
+  return number;
+}
+
 std::optional<std::size_t> Words::choice(std::string_view key) const {
   const std::string* value = find(key);
   if (value == nullptr) return std::nullopt;

@@ -26,6 +26,7 @@ class Words {
   std::string text(std::string_view key, std::string_view why) const;
   std::optional<std::int64_t> whole(std::string_view key, std::int64_t low,
                                     std::int64_t high) const;
+  std::optional<double> number(std::string_view key, double low, double high) const;
   // Position of the value among words_of(key), or nothing.
   std::optional<std::size_t> choice(std::string_view key) const;
   // The dotted keys below `prefix`, without it.

@@ -30,7 +30,20 @@ double scores(const AttentionWork& w) {
 
 double computed_share(const AttentionWork& w) {
   if (!w.causal) return 1;
-  return std::min(1.0, 0.5 * (1 + static_cast<double>(flash_tile) / static_cast<double>(w.keys)));
+  const auto keys = static_cast<double>(w.keys);
+  const double causal = std::min(1.0, 0.5 * (1 + static_cast<double>(flash_tile) / keys));
+  if (w.window == 0) return causal;
+  // Whole tiles on the diagonal and behind it.
+  const double seen = (static_cast<double>(w.window) + flash_tile) / keys;
+  return (causal + std::min(causal, seen)) / 2;
+}
+
+// Elements of a head that `products` multiplies pass: forward queries by keys and scores by values;
+// backward scores, gradients of queries and keys, and of scores and values.
+double multiplied(const AttentionWork& w, int products) {
+  const auto key = static_cast<double>(w.head_size);
+  const double value = w.value_size > 0 ? static_cast<double>(w.value_size) : key;
+  return products == 2 ? key + value : 3 * key + 2 * value;
 }
 
 // `products` of 2 head_size operations per score.
@@ -39,7 +52,7 @@ std::vector<AttentionPiece> flash(AttentionKernel kernel, const AttentionWork& w
   const double computed = scores(w) * computed_share(w);
   const auto head = static_cast<double>(w.head_size);
   KernelCost cost;
-  cost.flops = Flops(2 * head * computed * products);
+  cost.flops = Flops(2 * computed * multiplied(w, products));
   // Queries and context, keys and values; their gradients too on the way back.
   const double elements =
       static_cast<double>(w.batch) * head *

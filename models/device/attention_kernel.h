@@ -50,6 +50,9 @@ struct AttentionWork {
   bool eager_softmax = false;                // scale, mask and softmax as kernels of their own
   int rounds = 1;                            // context parallelism: parts in which the keys arrive
   MatrixFormat format = MatrixFormat::half;  // or single: twice the bytes
+  std::int64_t value_size = 0;               // of a head's values; 0: head_size
+  // Every second block looks back so many keys alone (0: all do), in flash kernels: their mean.
+  std::int64_t window = 0;
 };
 
 struct AttentionPiece {

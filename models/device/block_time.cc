@@ -2,7 +2,9 @@
 
 #include <cmath>
 
+#include "models/device/expert_time.h"
 #include "models/device/matrix_product.h"
+#include "models/device/piece_writer.h"
 #include "sim/base/check.h"
 
 namespace lambcast {
@@ -19,7 +21,7 @@ MatrixFormat unscaled_format(const BlockWork& w) {
 
 // Sizes of a rank.
 struct RankSizes {
-  std::int64_t tokens, heads, kv_heads, head_size, ffn, up, vocab;
+  std::int64_t tokens, heads, kv_heads, head_size, value_size, ffn, up, vocab;
   double norm_tokens;
 
   // Of `share` of the tokens.
@@ -32,45 +34,19 @@ struct RankSizes {
     if (share < 1) tokens = std::llround(std::ceil(static_cast<double>(tokens) * share));
     heads = share_of(w.heads, w.tensor_parallel);
     kv_heads = share_of(w.kv_heads, w.tensor_parallel);
-    head_size = w.hidden / w.heads;
+    head_size = w.head_size > 0 ? w.head_size : w.hidden / w.heads;
+    value_size = w.value_size > 0 ? w.value_size : head_size;
     ffn = share_of(w.ffn, w.tensor_parallel);
     up = w.gated ? 2 * ffn : ffn;
     vocab = share_of(w.vocab, w.tensor_parallel);
     norm_tokens = static_cast<double>(tokens) / (w.sequence_parallel ? w.tensor_parallel : 1);
   }
   std::int64_t query_width() const { return heads * head_size; }
+  std::int64_t context_width() const { return heads * value_size; }
   std::int64_t qkv_width() const { return (heads + 2 * kv_heads) * head_size; }
 };
 
-// Collects pieces of one part and pass.
-struct Writer {
-  const BlockWork& work;
-  const GpuRates& rates;
-  std::vector<Piece>& pieces;
-  BlockPart part;
-  Pass pass;
-
-  void add(std::string_view name, PieceKind kind, const KernelCost& cost) const {
-    if (cost.duration == Duration()) return;
-    pieces.push_back({name, kind, part, pass, cost.flops, cost.bytes, cost.duration});
-  }
-  // Bytes as in 16 bits.
-  void memory(std::string_view name, double elements, double bytes_each, int kernels = 1) const {
-    const double width = work.format == MatrixFormat::single ? 2 : 1;
-    add(name, PieceKind::memory, memory_cost(Bytes(elements * bytes_each * width), kernels, rates));
-  }
-  void product(std::string_view name, std::int64_t m, std::int64_t n, std::int64_t k,
-               MatrixFormat format, bool aligned, bool weight_gradient = false) const {
-    double output_bytes = format == MatrixFormat::single ? 4 : 2;
-    if (weight_gradient && work.fp32_gradients) output_bytes = 8;
-    add(name, PieceKind::product, product_cost({m, n, k, 1, format, output_bytes, aligned}, rates));
-  }
-  // A factor in 16 bits becomes rows and columns in 8, with its largest element found on the way.
-  void cast(double elements) const {
-    if (work.format != MatrixFormat::single && work.format != MatrixFormat::half)
-      memory("cast", elements, 4);
-  }
-};
+using Writer = PieceWriter;
 
 double count(double tokens, std::int64_t width) { return tokens * static_cast<double>(width); }
 double count(std::int64_t tokens, std::int64_t width) {
@@ -108,7 +84,9 @@ AttentionWork attention_work(const BlockWork& w, const RankSizes& size) {
           w.dropout,
           w.fusion == Fusion::eager,
           w.context_parallel,
-          unscaled_format(w)};
+          unscaled_format(w),
+          size.value_size,
+          w.window};
 }
 
 void attention_core(const Writer& w, const RankSizes& size) {
@@ -124,9 +102,41 @@ void rotary(const Writer& w, const RankSizes& size) {
   w.memory("rotary", count(size.tokens, width), eager ? 16 : 4, eager ? 4 : 1);
 }
 
+// One linear layer's name and widths on a rank.
+struct Linear {
+  std::string_view name;
+  std::int64_t in, out;
+};
+
+std::vector<Linear> query_key_value(const BlockWork& work, const RankSizes& size) {
+  if (!work.latent) return {{"query-key-value", work.hidden, size.qkv_width()}};
+  const LatentAttention& latent = *work.latent;
+  const std::int64_t plain = size.head_size - latent.rope_size;
+  return {{"query down", work.hidden, latent.query_rank},
+          {"key-value down", work.hidden, latent.key_rank + latent.rope_size},
+          {"query-key-value", latent.query_rank, size.query_width()},
+          {"key-value up", latent.key_rank, size.heads * (plain + size.value_size)}};
+}
+
+void shared_forward(const Writer& w, const RankSizes& size) {
+  const std::int64_t h = w.work.hidden, ffn = w.work.experts->shared_ffn;
+  w.product("up", size.tokens, 2 * ffn, h, w.work.format, true);
+  w.memory("activation", count(size.tokens, ffn), 6);
+  w.product("down", size.tokens, h, ffn, w.work.format, true);
+}
+
+void mixture_forward(const Writer& w, const RankSizes& size) {
+  experts_forward(w, *w.work.experts);
+  if (w.work.experts->shared_ffn > 0) shared_forward(w, size);
+}
+
 void forward_pass(const BlockWork& work, const GpuRates& rates, Pass pass,
                   std::vector<Piece>& pieces) {
   const RankSizes size(work);
+  if (pass == Pass::recompute && work.repeated == Repeated::experts) {
+    if (work.experts) mixture_forward({work, rates, pieces, BlockPart::feed_forward, pass}, size);
+    return;
+  }
   const std::int64_t h = work.hidden;
   const bool alternate = pass == Pass::recompute && work.repeated == Repeated::alternate_products;
   const auto linear = [&](const Writer& w, std::string_view name, std::int64_t in,
@@ -135,17 +145,24 @@ void forward_pass(const BlockWork& work, const GpuRates& rates, Pass pass,
   };
   const Writer attention{work, rates, pieces, BlockPart::attention, pass};
   norm(attention, size);
-  if (alternate)
+  if (alternate) {
     linear(attention, "key", h, size.kv_heads * size.head_size);
-  else
-    linear(attention, "query-key-value", h, size.qkv_width());
+  } else {
+    for (const Linear& product : query_key_value(work, size))
+      linear(attention, product.name, product.in, product.out);
+  }
   rotary(attention, size);
   if (!alternate) attention_core(attention, size);
-  attention.cast(count(size.tokens, size.query_width()));
-  linear(attention, "projection", size.query_width(), h);
+  attention.cast(count(size.tokens, size.context_width()));
+  linear(attention, "projection", size.context_width(), h);
   residual(attention, size);
   const Writer feed_forward{work, rates, pieces, BlockPart::feed_forward, pass};
   norm(feed_forward, size);
+  if (work.experts) {
+    mixture_forward(feed_forward, size);
+    residual(feed_forward, size);
+    return;
+  }
   linear(feed_forward, "up", h, alternate ? size.ffn : size.up);
   activation(feed_forward, size);
   if (alternate || (pass == Pass::recompute && work.repeated == Repeated::until_last_product))
@@ -181,6 +198,21 @@ void activation_backward(const Writer& w, const RankSizes& size) {
            w.work.gated ? (eager ? 16 : 10) : (eager ? 8 : 6), eager ? 2 : 1);
 }
 
+void feed_forward_backward(const Writer& w, const RankSizes& size) {
+  linear_backward(w, "down", size, size.ffn, w.work.hidden, w.work.format);
+  activation_backward(w, size);
+  linear_backward(w, "up", size, w.work.hidden, size.up, w.work.format);
+}
+
+// Of experts and those that every token visits.
+void mixture_backward(const Writer& w, const RankSizes& size) {
+  experts_backward(w, *w.work.experts);
+  RankSizes shared = size;
+  shared.ffn = w.work.experts->shared_ffn;
+  shared.up = 2 * shared.ffn;
+  if (shared.ffn > 0) feed_forward_backward(w, shared);
+}
+
 }  // namespace
 
 std::string_view name_of(PieceKind kind) {
@@ -201,8 +233,8 @@ std::string_view name_of(Fusion fusion) {
   return names[static_cast<std::size_t>(fusion)];
 }
 std::string_view name_of(Repeated repeated) {
-  constexpr std::string_view names[] = {"nothing", "attention core", "alternate products",
-                                        "until last product", "block"};
+  constexpr std::string_view names[] = {
+      "nothing", "attention core", "experts", "alternate products", "until last product", "block"};
   return names[static_cast<std::size_t>(repeated)];
 }
 
@@ -211,9 +243,14 @@ BlockWork block_work(const ModelShape& model, std::int64_t micro_batch, std::int
   work.hidden = model.hidden;
   work.heads = model.heads;
   work.kv_heads = model.kv_heads;
-  work.ffn = model.ffn;
+  work.head_size = model.head_size;
+  work.value_size = model.value_size;
+  work.latent = model.latent;
+  work.window = model.window;
+  work.ffn = model.dense_ffn > 0 ? model.dense_ffn : model.ffn;
   work.vocab = model.vocab;
-  work.gated = work.rotary = model.family == "llama" || model.family == "moe-llama";
+  work.gated = work.rotary =
+      model.family == "llama" || model.family == "moe-llama" || model.family == "moe";
   work.causal = work.gated || model.family == "gpt";
   work.head_share = model.head_share;
   work.micro_batch = micro_batch;
@@ -233,20 +270,23 @@ std::vector<Piece> block_backward(const BlockWork& work, const GpuRates& rates) 
   if (work.repeated > Repeated::attention_core) forward_pass(work, rates, Pass::recompute, pieces);
   const Writer feed_forward{work, rates, pieces, BlockPart::feed_forward, Pass::input_gradient};
   residual_backward(feed_forward, size);
-  linear_backward(feed_forward, "down", size, size.ffn, work.hidden, work.format);
-  activation_backward(feed_forward, size);
-  linear_backward(feed_forward, "up", size, work.hidden, size.up, work.format);
+  if (work.experts)
+    mixture_backward(feed_forward, size);
+  else
+    feed_forward_backward(feed_forward, size);
   norm_backward(feed_forward, size);
   const Writer attention{work, rates, pieces, BlockPart::attention, Pass::input_gradient};
   residual_backward(attention, size);
-  linear_backward(attention, "projection", size, size.query_width(), work.hidden, work.format);
+  linear_backward(attention, "projection", size, size.context_width(), work.hidden, work.format);
   if (work.repeated == Repeated::attention_core)
     attention_core({work, rates, pieces, BlockPart::attention, Pass::recompute}, size);
   for (const AttentionPiece& piece :
        attention_backward(work.attention, attention_work(work, size), rates))
     attention.add(piece.name, piece.product ? PieceKind::attention : PieceKind::memory, piece.cost);
   rotary(attention, size);
-  linear_backward(attention, "query-key-value", size, work.hidden, size.qkv_width(), work.format);
+  std::vector<Linear> products = query_key_value(work, size);
+  for (auto product = products.rbegin(); product != products.rend(); ++product)
+    linear_backward(attention, product->name, size, product->in, product->out, work.format);
   norm_backward(attention, size);
   return pieces;
 }

@@ -28,7 +28,10 @@
 // operation every second product (of a Llama block's seven: key, projection, up) and what goes by
 // bytes. A whole block ends before its last product where the checkpoint stops once it has all
 // that the backward pass needs (PyTorch's non-reentrant one, since 2.1).
-// Left out: experts (a block counts as dense), and the host: where it cannot launch as fast, a step
+// Latent attention forms queries and keys-values in two steps each, (M, r_q, h), (M, a (d + d_r) /
+// t, r_q), (M, r_k + d_r, h), (M, a (d + d_v) / t, r_k); experts take the place of the feed-forward
+// (expert_time.h).
+// Left out: the host: where it cannot launch as fast, a step
 // is bound by launches (device.h, framework_launch). Source: NVIDIA Megatron-LM
 // core/tensor_parallel/layers.py, core/transformer; byte counts from the tensors that each kernel
 // reads and writes.
@@ -72,16 +75,36 @@ enum class Fusion {
              // torch.compile
 };
 // From the least to the most.
-enum class Repeated { nothing, attention_core, alternate_products, until_last_product, block };
+enum class Repeated {
+  nothing,
+  attention_core,
+  experts,  // with their router and exchanges, not the attention
+  alternate_products,
+  until_last_product,
+  block
+};
 
 std::string_view name_of(Fusion fusion);
 std::string_view name_of(Repeated repeated);
 
+// The experts of a block as one rank has them; expert_time.h says what they cost.
+struct ExpertWork {
+  std::int64_t all = 0, local = 1;          // experts of the block, and of them on the rank
+  std::int64_t ffn = 0;                     // columns of an expert on the rank
+  std::int64_t shared_ffn = 0;              // of experts that every token visits, on the rank
+  double tokens = 0;                        // of the rank, before it sends any
+  double sent = 0, received = 0, rows = 0;  // copies of tokens sent, got, and computed on
+};
+
 struct BlockWork {
   // Of the model.
   std::int64_t hidden = 0, heads = 0, kv_heads = 0, ffn = 0, vocab = 0;
+  std::int64_t head_size = 0, value_size = 0;  // of queries and keys, of values; 0: hidden / heads
+  std::optional<LatentAttention> latent;
+  std::int64_t window = 0;  // tokens that every second block looks back: the mean is costed
   bool gated = false, causal = false, rotary = false;
-  double head_share = 1;  // of the tokens
+  double head_share = 1;              // of the tokens
+  std::optional<ExpertWork> experts;  // in the place of the feed-forward
   // Of the run.
   std::int64_t micro_batch = 1, seq_len = 0;
   bool dropout = false;

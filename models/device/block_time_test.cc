@@ -38,6 +38,55 @@ BlockWork block_22b() {
   return work;
 }
 
+// Evenly visited experts compute what the shape counts, router and shared ones included; attention
+// in one kernel computes the causal part of the square.
+TEST_CASE("block time: experts and latent attention are the model's operations") {
+  const GpuRates h100 = rates_of("h100");
+  for (const char* name : {"mixtral-8x7b", "qwen3-30b-a3b", "deepseek-v3"}) {
+    INFO(name);
+    const ModelShape shape = load_model(name);
+    BlockWork work = block_work(shape, 2, 4096);
+    work.attention = AttentionKernel::flash3;
+    const double tokens = 2 * 4096;
+    ExpertWork experts;
+    experts.all = experts.local = shape.experts;
+    experts.ffn = shape.ffn, experts.shared_ffn = shape.shared_ffn;
+    experts.tokens = tokens;
+    experts.rows = experts.sent = experts.received =
+        tokens * static_cast<double>(shape.experts_per_token);
+    work.experts = experts;
+    const Cost& block = shape.blocks.back();
+    const double causal = 0.5 * (1 + 128 / 4096.);
+    const double core = 2 * block.forward_flops.per_token_pair * 4096 * 4096 * causal;
+    const double forward = tokens * block.forward_flops.per_token + core;
+    CHECK(flops(block_forward(work, h100)) == Approx(forward).epsilon(1e-3));
+    // Five products of attention backward, of queries' and values' widths, for two forward.
+    const double q = static_cast<double>(work.head_size), v = static_cast<double>(work.value_size);
+    CHECK(flops(block_backward(work, h100)) ==
+          Approx(2 * tokens * block.forward_flops.per_token + core * (3 * q + 2 * v) / (q + v))
+              .epsilon(1e-3));
+  }
+}
+
+TEST_CASE("block time: many small experts take longer than one product of all their rows") {
+  const GpuRates h100 = rates_of("h100");
+  BlockWork work = block_work(load_model("qwen3-30b-a3b"), 1, 4096);
+  const auto time = [&](std::int64_t local, double rows) {
+    ExpertWork experts;
+    experts.all = 128, experts.local = local, experts.ffn = 768;
+    experts.tokens = 4096, experts.sent = experts.received = experts.rows = rows;
+    work.experts = experts;
+    return ms(block_forward(work, h100));
+  };
+  CHECK(time(16, 32768) > time(1, 32768));
+  CHECK(time(128, 32768) > time(16, 32768));
+  CHECK(time(16, 40000) > time(16, 32768));
+  // Recomputing experts repeats them, not the attention.
+  work.repeated = Repeated::experts;
+  for (const Piece& piece : block_backward(work, h100))
+    if (piece.pass == Pass::recompute) CHECK(piece.part == BlockPart::feed_forward);
+}
+
 TEST_CASE("block time: operations are those of the model, split over tensor parallel ranks") {
   const ModelShape llama = load_model("llama2-70b");
   const GpuRates h100 = rates_of("h100");

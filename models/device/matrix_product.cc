@@ -23,7 +23,7 @@ constexpr double unaligned_batched_share = 0.6;  // of peak_vector
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 FlopRate reached_by(const Product& p, const GpuRates& rates) {
-  if (p.aligned_rows) return rates.reached(p.format);
+  if (p.aligned_rows) return rates.reached(p.format) * p.share;
   if (p.batch > 1) return rates.peak_vector.value * unaligned_batched_share;
   return rates.reached(p.format) * unaligned_share;
 }

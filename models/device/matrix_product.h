@@ -44,6 +44,7 @@ struct Product {
   MatrixFormat format = MatrixFormat::half;
   double output_bytes = 2;  // per element of C; 8 where fp32 gradients are added to in place
   bool aligned_rows = true;
+  double share = 1;  // of the rate that a single product of this size reaches
 };
 
 // Whether rows of these lengths are multiples of 16 bytes.

@@ -35,11 +35,6 @@ const std::vector<std::string>& optimizer_names() {
   return names;
 }
 
-std::string_view name_of(StepKind kind) {
-  constexpr std::string_view names[] = {"uniform", "warmup", "compression", "silent", "refresh"};
-  return names[static_cast<std::size_t>(kind)];
-}
-
 double two_moments(const StateTensor& tensor) { return 8 * tensor.elements; }
 double one_moment(const StateTensor& tensor) { return 4 * tensor.elements; }
 

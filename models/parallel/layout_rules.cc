@@ -50,7 +50,12 @@ void check_tensor(Findings& out, const ParallelLayout& layout, const ModelShape&
       out.refuse(code, "tp", fmt::format("{} {} are not divisible by tp {}", count, what, tp));
   };
   divisible("layout-heads", shape.heads, "heads");
-  divisible("layout-ffn", shape.ffn, "columns of the feed-forward");
+  const bool all_experts = std::find(shape.expert_layers.begin(), shape.expert_layers.end(),
+                                     false) == shape.expert_layers.end() &&
+                           shape.experts > 0;
+  if (!all_experts)
+    divisible("layout-ffn", shape.dense_ffn > 0 ? shape.dense_ffn : shape.ffn,
+              "columns of the feed-forward");
   if (shape.kv_heads % tp == 0) return;
   if (tp % shape.kv_heads != 0)
     out.refuse("layout-kv-heads", "tp",
@@ -101,15 +106,24 @@ void check_sequence(Findings& out, const ParallelLayout& layout, const LayoutUse
 }
 
 void check_experts(Findings& out, const ParallelLayout& layout, const ModelShape& shape) {
-  if (layout.ep == 1) return;
+  if (layout.ep == 1 && layout.etp == 0 && shape.experts == 0) return;
   if (shape.experts == 0) {
-    out.refuse("layout-experts", "ep", fmt::format("{} has no experts", shape.name));
+    out.refuse("layout-experts", layout.ep > 1 ? "ep" : "etp",
+               fmt::format("{} has no experts", shape.name));
     return;
   }
+  if (shape.ffn % layout.expert_tp() != 0)
+    out.refuse("layout-ffn", layout.etp == 0 ? "tp" : "etp",
+               fmt::format("{} columns of an expert are not divisible by {} {}", shape.ffn,
+                           layout.etp == 0 ? "tp" : "etp", layout.expert_tp()));
   if (shape.experts % layout.ep != 0)
     out.refuse("layout-experts", "ep",
                fmt::format("{} experts are not divisible by ep {}", shape.experts, layout.ep));
-  if (layout.cp * layout.dp % layout.ep != 0)
+  if (layout.etp != 0 && layout.tp * layout.cp * layout.dp % (layout.etp * layout.ep) != 0)
+    out.refuse("layout-experts", "ep",
+               fmt::format("tp {} x cp {} x dp {} is not divisible by etp {} x ep {}", layout.tp,
+                           layout.cp, layout.dp, layout.etp, layout.ep));
+  else if (layout.etp == 0 && layout.cp * layout.dp % layout.ep != 0)
     out.refuse(
         "layout-experts", "ep",
         fmt::format("cp {} x dp {} is not divisible by ep {}", layout.cp, layout.dp, layout.ep));

@@ -85,6 +85,11 @@ TEST_CASE("layout rules: each refusal is one line that names the rule") {
   CHECK(plain({.ep = 3, .dp = 4}, "mixtral-8x7b") ==
         Messages{"layout-experts: ep: 8 experts are not divisible by ep 3",
                  "layout-experts: ep: cp 1 x dp 4 is not divisible by ep 3"});
+  CHECK(plain({.tp = 2, .ep = 8, .dp = 6, .etp = 1}, "mixtral-8x7b") ==
+        Messages{"layout-experts: ep: tp 2 x cp 1 x dp 6 is not divisible by etp 1 x ep 8"});
+  CHECK(plain({.ep = 4, .dp = 20, .etp = 5}, "mixtral-8x7b") ==
+        Messages{"layout-ffn: etp: 14336 columns of an expert are not divisible by etp 5"});
+  CHECK(plain({.dp = 2, .etp = 2}, "gpt2") == Messages{"layout-experts: etp: gpt2 has no experts"});
   CHECK(findings({.cp = 2, .gpus_per_node = 2}, "resnet50", {.gpus = 2}) ==
         Messages{"layout-sequence: cp: samples have no sequence to divide"});
 }

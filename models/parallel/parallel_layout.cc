@@ -70,10 +70,10 @@ Placement placement_of(const RankGrid& grid, AxisSet members) {
   return placement;
 }
 
-RankGrid grid_of(const ParallelLayout& layout, int cp, int ep, int dp) {
+RankGrid grid_of(const ParallelLayout& layout, int tp, int cp, int ep, int dp) {
   LAMBCAST_CHECK(layout.gpus_per_node >= 1, "{} GPUs per node", layout.gpus_per_node);
   LAMBCAST_CHECK(layout.world() <= std::numeric_limits<int>::max(), "{} ranks", layout.world());
-  return {layout.order, {layout.tp, cp, ep, dp, layout.pp}, layout.gpus_per_node};
+  return {layout.order, {tp, cp, ep, dp, layout.pp}, layout.gpus_per_node};
 }
 
 }  // namespace
@@ -119,13 +119,14 @@ int RankGrid::ranks() const {
 }
 
 RankGrid dense_grid(const ParallelLayout& layout) {
-  return grid_of(layout, layout.cp, 1, layout.dp);
+  return grid_of(layout, layout.tp, layout.cp, 1, layout.dp);
 }
 
 RankGrid expert_grid(const ParallelLayout& layout) {
-  const int ranks = layout.cp * layout.dp;
-  LAMBCAST_CHECK(ranks % layout.ep == 0, "ep {} of cp dp {}", layout.ep, ranks);
-  return grid_of(layout, 1, layout.ep, ranks / layout.ep);
+  const int ranks = layout.tp * layout.cp * layout.dp;
+  LAMBCAST_CHECK(ranks % (layout.expert_tp() * layout.ep) == 0, "ep {} x etp {} of {} ranks",
+                 layout.ep, layout.expert_tp(), ranks);
+  return grid_of(layout, layout.expert_tp(), 1, layout.ep, layout.expert_replicas());
 }
 
 Coordinates coordinates_of(const RankGrid& grid, int rank) {

@@ -7,8 +7,8 @@
 // Colossal-AI puts data parallelism outermost (HybridParallelPlugin, dp_outside): tp-cp-ep-pp-dp.
 // Ranks fill nodes in order: rank r is GPU r mod gpus_per_node of node r / gpus_per_node.
 //
-// Experts lie on a grid of their own over the same ranks: there cp is 1 and
-// dp_expert = cp dp / ep, with tensor parallelism as in the dense layers. So ep adds no ranks:
+// Experts lie on a grid of their own over the same ranks: there cp is 1, tp is etp (that of the
+// dense layers unless said otherwise) and dp_expert = tp cp dp / (etp ep). So ep adds no ranks:
 //   world = tp cp dp pp
 #pragma once
 
@@ -64,8 +64,12 @@ struct ParallelLayout {
   int virtual_stages = 1;  // chunks of layers per pipeline stage
   int gpus_per_node = 1;
   AxisOrder order = default_order;
+  int etp = 0;  // tensor parallelism inside an expert; 0: as tp
 
   std::int64_t world() const { return std::int64_t{tp} * cp * dp * pp; }
+  int expert_tp() const { return etp == 0 ? tp : etp; }
+  // Ranks that hold the same experts; their count must be whole (expert_grid).
+  int expert_replicas() const { return tp * cp * dp / (expert_tp() * ep); }
 };
 
 // The ranks as points, axis by axis.
@@ -79,7 +83,7 @@ struct RankGrid {
 };
 
 RankGrid dense_grid(const ParallelLayout& layout);   // ep is 1
-RankGrid expert_grid(const ParallelLayout& layout);  // cp is 1, dp is cp dp / ep, which is whole
+RankGrid expert_grid(const ParallelLayout& layout);  // cp is 1, dp is expert_replicas()
 
 using Coordinates = std::array<int, axis_count>;  // by Axis
 Coordinates coordinates_of(const RankGrid& grid, int rank);

@@ -128,6 +128,16 @@ TEST_CASE("layout: Colossal-AI's order puts pipeline neighbours into the node") 
   CHECK(stage_pair(deep, 5, 5).ranks == 1);
 }
 
+TEST_CASE("layout: experts of a tensor size of their own lie over the dense layers' tensor ranks") {
+  // Megatron-LM, tp 2 and etp 1: 32 experts' ranks are 16 pairs.
+  const ParallelLayout layout{.tp = 2, .ep = 32, .dp = 48, .pp = 3, .gpus_per_node = 8, .etp = 1};
+  CHECK(layout.expert_replicas() == 3);
+  const RankGrid experts = expert_grid(layout);
+  CHECK(experts.sizes == std::array<int, 5>{1, 1, 32, 3, 3});
+  CHECK(group(experts, {Axis::ep}) == ProcessGroup{32, 8, 1, 1, 1});
+  CHECK(group(experts, {Axis::dp}) == ProcessGroup{3, 1, 1, 4, 8});
+}
+
 TEST_CASE("layout: experts take their all-to-all from neighbours, their reduction from afar") {
   const ParallelLayout layout{.ep = 8, .dp = 32, .gpus_per_node = 8};
   CHECK(group(expert_grid(layout), {Axis::ep}) == ProcessGroup{8, 8, 1, 1, 1});

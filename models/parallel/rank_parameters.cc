@@ -21,7 +21,7 @@ void add(const Tensor& tensor, const ModelShape& shape, const ParallelLayout& la
          RankParameters& chunk) {
   const auto elements = static_cast<double>(tensor.elements);
   if (tensor.expert) {
-    chunk.experts += elements / layout.ep / layout.tp;
+    chunk.experts += elements / layout.ep / layout.expert_tp();
     return;
   }
   switch (tensor.split) {

@@ -24,8 +24,7 @@ std::vector<StageMemory> memory_by_stage(const ModelShape& shape, const Parallel
                                          Sharding sharding) {
   LAMBCAST_CHECK(setting.tp == layout.tp && setting.cp == layout.cp,
                  "tp {} and cp {} for {} and {}", setting.tp, setting.cp, layout.tp, layout.cp);
-  const int ranks = layout.dp * layout.cp;
-  const Replicas replicas{ranks, ranks / layout.ep};
+  const Replicas replicas{layout.dp * layout.cp, layout.expert_replicas()};
   const auto chunks = rank_parameters(shape, layout, pipeline, contents);
   const auto activations = activation_memory(shape, pipeline, contents, setting);
   std::vector<StageMemory> stages;

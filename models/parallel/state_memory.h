@@ -42,7 +42,7 @@ enum class Sharding { none, optimizer, gradients, weights };
 // Ranks that hold the same parameters; shards are theirs.
 struct Replicas {
   int dense = 1;    // dp cp
-  int experts = 1;  // dp cp / ep
+  int experts = 1;  // tp dp cp / (etp ep)
 };
 
 struct StateMemory {

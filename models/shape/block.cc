@@ -144,6 +144,7 @@ void read_width(const Table& model, ModelShape& shape) {
   if (shape.hidden % shape.heads != 0)
     fail_input(model.where("heads"),
                fmt::format("hidden {} is not divisible by {} heads", shape.hidden, shape.heads));
+  shape.head_size = shape.value_size = shape.hidden / shape.heads;
 }
 
 void read_tokens(const Table& model, ModelShape& shape) {

@@ -2,9 +2,12 @@
 // tensors, groups and costs; name, provenance and the check of the whole are load.cc's.
 //
 //   bert       post-LN, or pre-LN as DeepSpeed's bing_bert; masked-word and next-sentence heads
-//   gpt        GPT-2: pre-LN decoder, learned positions, head tied to the embedding
+//   gpt        GPT-2: pre-LN decoder, learned positions, head tied to the embedding; with experts
+//   in
+//              every so many blocks (DeepSpeed-MoE)
 //   llama      rotary positions, RMS norms, grouped heads, gated feed-forward, no biases, own head
 //   moe-llama  the same with a router and gated experts in every block (Mixtral)
+//   moe        many small experts, shared ones, latent attention (Qwen3-MoE, DeepSeek-V3, gpt-oss)
 //   t5         encoder and decoder, relative position bias in the first block, tied head
 //   switch     t5 with every second feed-forward a router and experts
 //   resnet     bottleneck residual network on images
@@ -32,6 +35,7 @@ void build_bert(const Table& file, const Table& model, ModelShape& shape);
 void build_gpt(const Table& file, const Table& model, ModelShape& shape);
 void build_llama(const Table& file, const Table& model, ModelShape& shape);
 void build_moe_llama(const Table& file, const Table& model, ModelShape& shape);
+void build_moe(const Table& file, const Table& model, ModelShape& shape);
 void build_t5(const Table& file, const Table& model, ModelShape& shape);
 void build_switch(const Table& file, const Table& model, ModelShape& shape);
 void build_resnet(const Table& file, const Table& model, ModelShape& shape);

@@ -1,5 +1,8 @@
 // GPT-2 and GPT-3 (Radford et al. 2019, Brown et al. 2020) with the tensors of Hugging Face
 // transformers' GPT2LMHeadModel: fused query-key-value, head tied to the token embedding.
+//
+// With `experts`, the last of every `sparse_every` blocks has a gate and so many feed-forwards, as
+// DeepSpeed's MoE layer registers them (deepspeed/moe/layer.py).
 #include <fmt/format.h>
 
 #include "models/shape/block.h"
@@ -8,14 +11,46 @@
 namespace lambcast {
 namespace {
 
-void add_block(const Scope& scope) {
+void add_experts(const Scope& scope) {
+  const ModelShape& shape = scope.shape;
+  scope.matrix("mlp.deepspeed_moe.gate.wg.weight", shape.hidden * shape.experts);
+  for (std::int64_t e = 0; e < shape.experts; ++e) {
+    const std::string name = fmt::format("mlp.deepspeed_moe.experts.deepspeed_experts.{}.", e);
+    scope.expert(name + "c_fc.weight", shape.hidden * shape.ffn);
+    scope.expert(name + "c_fc.bias", shape.ffn);
+    scope.expert(name + "c_proj.weight", shape.ffn * shape.hidden);
+    scope.expert(name + "c_proj.bias", shape.hidden);
+  }
+}
+
+void add_block(const Scope& scope, bool sparse) {
   const std::int64_t h = scope.shape.hidden;
   scope.norm("ln_1", h);
   scope.column("attn.c_attn", h, 3 * h);
   scope.row("attn.c_proj", h, h);
   scope.norm("ln_2", h);
+  if (sparse) {
+    add_experts(scope);
+    return;
+  }
   scope.column("mlp.c_fc", h, scope.shape.ffn);
   scope.row("mlp.c_proj", scope.shape.ffn, h);
+}
+
+Cost block_cost(const ModelShape& shape, bool dropout, bool scores, bool sparse) {
+  if (!sparse) return dense_block_cost(shape, dropout, scores);
+  return attention_cost({.hidden = shape.hidden,
+                         .heads = shape.heads,
+                         .query_width = shape.hidden,
+                         .key_width = shape.hidden,
+                         .dropout = dropout,
+                         .keeps_scores = scores}) +
+         feed_forward_cost({.hidden = shape.hidden,
+                            .ffn = shape.ffn,
+                            .dropout = dropout,
+                            .experts = shape.experts,
+                            .experts_per_token = shape.experts_per_token}) +
+         norm_cost(shape.hidden) + norm_cost(shape.hidden);
 }
 
 }  // namespace
@@ -30,10 +65,17 @@ void build_gpt(const Table&, const Table& model, ModelShape& shape) {
   const Scope top{shape, -1, "transformer."};
   top.matrix("wte.weight", shape.vocab * shape.hidden, TensorSplit::vocabulary);
   top.matrix("wpe.weight", shape.max_seq_len * shape.hidden);
-  const Cost block = dense_block_cost(shape, dropout, keeps_scores(model));
+  const bool scores = keeps_scores(model);
+  std::int64_t sparse_every = 0;
+  if (model.has("experts")) {
+    sparse_every = model.has("sparse_every") ? model.integer("sparse_every", 1, shape.layers) : 2;
+    read_experts(model, shape, shape.layers / sparse_every);
+  }
   for (int layer = 0; layer < shape.layers; ++layer) {
-    add_block({shape, layer, fmt::format("transformer.h.{}.", layer)});
-    shape.blocks.push_back(block);
+    const bool sparse = sparse_every > 0 && (layer + 1) % sparse_every == 0;
+    add_block({shape, layer, fmt::format("transformer.h.{}.", layer)}, sparse);
+    shape.blocks.push_back(block_cost(shape, dropout, scores, sparse));
+    if (sparse_every > 0) shape.expert_layers.push_back(sparse);
   }
   top.norm("ln_f", shape.hidden);
 

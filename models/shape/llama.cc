@@ -39,7 +39,10 @@ void build(const Table& model, ModelShape& shape, bool moe) {
     fail_input(model.where("kv_heads"), fmt::format("{} heads are not divisible by {} kv_heads",
                                                     shape.heads, shape.kv_heads));
   shape.layers = read_layers(model, "layers");
-  if (moe) read_experts(model, shape, shape.layers);
+  if (moe) {
+    read_experts(model, shape, shape.layers);
+    shape.expert_layers.assign(static_cast<std::size_t>(shape.layers), true);
+  }
   shape.groups = {"decay", "no_decay"};
   const std::int64_t key_width = shape.hidden / shape.heads * shape.kv_heads;
 

@@ -114,8 +114,8 @@ TEST_CASE("values out of range are refused") {
   refused("vit-l16", "model.classes", "0", "0 is out of range (allowed: 1 to 10000000)");
   refused("gpt2", "model.name", "", "is empty");
   refused("gpt2", "model.family", "lama",
-          "unknown value 'lama', did you mean 'llama'? (allowed: bert, gpt, llama, moe-llama, t5, "
-          "switch, resnet, vit, tensors)");
+          "unknown value 'lama', did you mean 'llama'? (allowed: bert, gpt, llama, moe-llama, moe, "
+          "t5, switch, resnet, vit, tensors)");
 }
 
 TEST_CASE("a model beyond 1e15 parameters is refused") {

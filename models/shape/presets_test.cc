@@ -21,7 +21,9 @@ struct Expected {
 // L (12 h^2 + 13 h) + (V + s + 2) h, 12 tensors per layer and 4 outside. llama, mixtral: litgpt
 // prints 6.74, 68.98 and 46.70 B; meta 8.03, 70.55 and 405.85 B (L (2 h^2 + 2 h k + 3 h f + 2 h) +
 // 2 V h + h with k the width of keys). t5, switch: Hugging Face prints 737,668,096 and 3.79 B.
-// resnet50 and vit_l_16: torchvision's num_params, 25557032 and 304326632.
+// Of experts: closed forms of the shapes in the cards, which print 30.5, 235, 671 (without the 11.6
+// B of the predicting block), 1026, 20.91, 116.83 and 140.6 B; 26 and 52 B of Switch-Large and
+// DeepSpeed-MoE. resnet50 and vit_l_16: torchvision's num_params, 25557032 and 304326632.
 const Expected expected[] = {
     {"bert-base", 110'112'578, 109'521'986, 208, 206},
     {"bert-large", 336'234'306, 335'184'706, 400, 398},
@@ -45,6 +47,15 @@ const Expected expected[] = {
     {"nemotron-8b", 7'509'516'288, 7'509'516'288, 388, 388},
     {"nemotron-22b", 19'720'630'272, 19'720'630'272, 484, 484},
     {"nemotron-340b", 341'025'638'400, 341'025'638'400, 867, 867},
+    {"mixtral-8x22b", 140'620'634'112, 140'620'634'112, 1739, 1739},
+    {"qwen3-30b-a3b", 30'532'122'624, 30'532'122'624, 531, 531},
+    {"qwen3-235b-a22b", 235'093'634'560, 235'093'634'560, 1037, 1037},
+    {"deepseek-v3", 682'636'472'320, 682'636'472'320, 928, 928},
+    {"kimi-k2", 1'026'408'209'408, 1'026'408'209'408, 915, 915},
+    {"gpt-oss-20b", 20'914'757'184, 20'914'757'184, 411, 411},
+    {"gpt-oss-120b", 116'829'156'672, 116'829'156'672, 615, 615},
+    {"switch-large-128", 26'309'291'008, 26'309'291'008, 6629, 6629},
+    {"deepspeed-moe-1.3b-128", 52'473'360'384, 52'473'360'384, 6400, 6400},
 };
 
 ModelShape with(const std::string& name, std::vector<ModelOverride> overrides) {
@@ -67,7 +78,7 @@ TEST_CASE("presets have the published sizes") {
     CHECK_FALSE(shape.provenance.source.empty());
     names.push_back(model.name);
   }
-  CHECK(std::set<std::string>(names.begin(), names.end()).size() == 22);
+  CHECK(std::set<std::string>(names.begin(), names.end()).size() == 31);
   std::vector<std::string> shipped = model_presets();
   CHECK(std::set<std::string>(shipped.begin(), shipped.end()) ==
         std::set<std::string>(names.begin(), names.end()));
@@ -193,4 +204,35 @@ TEST_CASE("only visited experts are active") {
   const ModelShape sparse = load_model("switch-base-64");
   CHECK(active_parameters(sparse) == parameters(sparse) - std::int64_t{12} * 63 * 2 * 768 * 3072);
   CHECK(active_parameters(load_model("gpt2")) == 124'439'808);
+}
+
+TEST_CASE("a model of small experts visits few of its parameters") {
+  CHECK(active_parameters(load_model("qwen3-30b-a3b")) == 3'353'032'704);
+  CHECK(active_parameters(load_model("qwen3-235b-a22b")) == 22'190'763'520);
+  CHECK(active_parameters(load_model("deepseek-v3")) == 38'240'382'976);
+  CHECK(active_parameters(load_model("gpt-oss-120b")) == 5'711'982'912);
+}
+
+TEST_CASE(
+    "MLPerf counts 1,068 TFLOP for a sequence of DeepSeek-V3, prediction and causal half "
+    "included") {
+  const ModelShape shape = load_model("deepseek-v3");
+  double pairs = 0;
+  for (const Cost& block : shape.blocks) pairs += block.forward_flops.per_token_pair;
+  pairs += shape.outside.forward_flops.per_token_pair;
+  const double causal = training_flops(shape, 4096).value() - 1.5 * pairs * 4096 * 4096;
+  CHECK(causal == Approx(1068e12).epsilon(0.01));
+}
+
+TEST_CASE("latent attention passes through vectors of its ranks") {
+  // Of DeepSeek-V3 per token: 2 (7168 1536 + 1536 128 192 + 7168 576 + 512 128 256 + 16384 7168),
+  // and 2 128 (192 + 128) a pair.
+  const ModelShape shape = load_model("deepseek-v3");
+  const Cost& dense = shape.blocks.front();
+  CHECK(dense.forward_flops.per_token_pair == 2 * 128 * 320);
+  CHECK(dense.forward_flops.per_token ==
+        2.0 * (7168 * 1536 + 1536 * 24576 + 7168 * 576 + 512 * 32768 + 16384.0 * 7168) +
+            6.0 * 7168 * 18432);
+  CHECK(shape.expert_layers[2] == false);
+  CHECK(shape.expert_layers[3] == true);
 }

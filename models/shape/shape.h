@@ -74,6 +74,12 @@ struct Cost {
   PerSample matrix_operand_bytes = {};
 };
 
+// Attention whose queries and keys-values come from two vectors per token (models/shape/moe.cc).
+struct LatentAttention {
+  std::int64_t query_rank = 0, key_rank = 0;  // elements of the two
+  std::int64_t rope_size = 0;  // of a head's queries and keys, the part with positions
+};
+
 struct ModelShape {
   std::string name;
   std::string family;
@@ -82,6 +88,10 @@ struct ModelShape {
   std::int64_t hidden = 0;
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
+  std::int64_t head_size = 0;   // of queries and keys
+  std::int64_t value_size = 0;  // of values
+  std::optional<LatentAttention> latent;
+  std::int64_t window = 0;  // tokens that every second layer looks back; 0: all
   std::int64_t ffn = 0;
   std::int64_t vocab = 0;  // rows of the embedding, padding included
   // Longest and usual sample in tokens. 0: a sample has no length to choose (images).
@@ -94,6 +104,11 @@ struct ModelShape {
   // Mixture of experts: of `experts`, each token visits `experts_per_token`. 0: dense.
   std::int64_t experts = 0;
   std::int64_t experts_per_token = 0;
+  std::vector<bool> expert_layers;  // which layers have them; empty: none
+  std::int64_t dense_ffn = 0;       // width in the others, where it is not `ffn`
+  std::int64_t shared_ffn = 0;      // of the experts that every token visits, together
+  std::int64_t predicted_layers =
+      0;  // blocks behind the last, counted in `outside`, each with a head
 
   // Parameter groups in the optimizer's order. "no_decay" holds the one-dimensional tensors (biases
   // and norms), as Megatron-LM's optimizer groups do. BERT has a third, "position": bing_bert gives

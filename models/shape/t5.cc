@@ -95,6 +95,7 @@ void add_stack(ModelShape& shape, const Stack& stack, std::string_view feed_forw
     add_feed_forward(scope, fmt::format("{}.{}", last, feed_forward), is_sparse(stack, block));
     scope.vector(fmt::format("{}.layer_norm.weight", last), shape.hidden);
     shape.blocks.push_back(block_cost(shape, stack, is_sparse(stack, block)));
+    if (shape.experts > 0) shape.expert_layers.push_back(is_sparse(stack, block));
   }
   Scope{shape, -1, stack.prefix}.vector("final_layer_norm.weight", shape.hidden);
 }
@@ -104,7 +105,8 @@ void build(const Table& model, ModelShape& shape, bool moe) {
   read_tokens(model, shape);
   Stack encoder{.prefix = "encoder."};
   encoder.layers = read_layers(model, "encoder_layers");
-  encoder.inner = shape.heads * model.integer("head_dim", 1, 10'000);
+  shape.head_size = shape.value_size = model.integer("head_dim", 1, 10'000);
+  encoder.inner = shape.heads * shape.head_size;
   encoder.relative_buckets = model.integer("relative_buckets", 1, 1'000'000);
   encoder.dropout = model.get_or<bool>("dropout", true);
   encoder.keeps_scores = keeps_scores(model);

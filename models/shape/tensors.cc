@@ -45,6 +45,11 @@ void add_tensors(const Table& file, ModelShape& shape) {
     if (std::find(shape.groups.begin(), shape.groups.end(), tensor.group) == shape.groups.end())
       shape.groups.push_back(tensor.group);
     shape.layers = std::max(shape.layers, std::int64_t{tensor.layer} + 1);
+    if (tensor.expert && tensor.layer >= 0) {
+      const auto layer = static_cast<std::size_t>(tensor.layer);
+      if (shape.expert_layers.size() <= layer) shape.expert_layers.resize(layer + 1);
+      shape.expert_layers[layer] = true;
+    }
     shape.tensors.push_back(std::move(tensor));
   }
   if (shape.tensors.empty()) fail_input(file.where("tensor"), "is missing", "[[tensor]] tables");

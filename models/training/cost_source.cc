@@ -39,8 +39,16 @@ class Sources {
     add("matrix_peak", products.peak.provenance);
     add("matrix_share", products.share.provenance);
     add("memory_rate", rates.memory.provenance);
+    if (training_.model->experts > 0) add_experts(training_.parallelism->experts);
     if (cluster_.stack.compute_scale.value != 1)
       add("compute_scale", cluster_.stack.compute_scale.provenance);
+  }
+
+  void add_experts(const ExpertUse& use) {
+    add("expert_imbalance", use.imbalance.provenance);
+    add("grouped_products", {Kind::assumed, "65 % of one large product's rate"});
+    if (use.kernels == ExpertKernels::each)
+      add("framework_launch", device_.framework_launch.provenance);
   }
 
   void add_of(const PlanOp&, const MemoryWork&) {

@@ -52,6 +52,31 @@ std::optional<Call> some(const Call& call) {
   return call.group.ranks > 1 && call.bytes.value() > 0 ? std::optional(call) : std::nullopt;
 }
 
+// Ranks that hold the same parameters, experts or all others: gradients are summed over them,
+// shards are theirs.
+struct Owners {
+  bool of_experts = false;
+  ProcessGroup replicas;
+  ShardGroups shards;
+  double last_bucket_bytes = 0;
+
+  double of(const parallel::RankParameters& held) const {
+    return of_experts ? held.experts : held.total() - held.experts;
+  }
+};
+
+std::vector<Owners> owners_of(const Training& training) {
+  const Parallelism& how = *training.parallelism;
+  const ProcessGroup dense =
+      parallel::group(parallel::dense_grid(how.layout), {Axis::dp, Axis::cp}, {Axis::pp});
+  std::vector<Owners> owners{{false, dense, shard_groups(dense, std::max(1, how.shard_ranks))}};
+  if (training.model->experts == 0) return owners;
+  const ProcessGroup experts =
+      parallel::group(parallel::expert_grid(how.layout), {Axis::dp}, {Axis::pp});
+  owners.push_back({true, experts, shard_groups(experts, how.expert_shard_ranks())});
+  return owners;
+}
+
 class LayoutWriter {
  public:
   LayoutWriter(const Training& training, const Stage& stage)
@@ -60,8 +85,9 @@ class LayoutWriter {
         how_(*training.parallelism),
         grid_(parallel::dense_grid(how_.layout)),
         contents_(contents_of(training)),
-        replicas_(parallel::group(grid_, {Axis::dp, Axis::cp}, {Axis::pp})),
-        shards_(shard_groups(replicas_, std::max(1, how_.shard_ranks))) {
+        owners_(owners_of(training)),
+        replicas_(owners_.front().replicas),
+        shards_(owners_.front().shards) {
     plan_.seq_len = stage.seq_len;
     plan_.rank_classes = how_.layout.pp;
     last_.resize(static_cast<std::size_t>(how_.layout.pp));
@@ -92,6 +118,7 @@ class LayoutWriter {
     plan.first_bucket = 1 / static_cast<double>(buckets_of(largest));
     plan.chunks = contents_.chunks;
     plan.block = block_work_of(training_, stage_.seq_len);
+    plan.experts = expert_plan(training_, plan.block);
     plan.tensor_overlap = how_.framework.tensor_overlap;
     plan.context_rounds = layout.cp - 1;
     const ModelShape& model = *training_.model;
@@ -105,7 +132,7 @@ class LayoutWriter {
       plan.activations_sum = some(call(tensor, Op::all_reduce, activation));
     }
     plan.loss_sum = some(call(tensor, Op::all_reduce, 4 * tokens));
-    const double kv_width = static_cast<double>(model.hidden) / static_cast<double>(model.heads) *
+    const double kv_width = static_cast<double>(model.head_size + model.value_size) / 2 *
                             std::max<double>(1, static_cast<double>(model.kv_heads) / layout.tp);
     plan.keys_values =
         some(call(parallel::group(grid_, {Axis::cp}), Op::send_recv, 2 * 2 * tokens * kv_width));
@@ -131,11 +158,13 @@ class LayoutWriter {
   void add_weight_sharing(PipelinePlan& plan) const {
     if (how_.sharding != Sharding::weights && how_.sharding != Sharding::gradients) return;
     const double layers = static_cast<double>(training_.model->layers);
-    double all = 0, outer = 0;
+    double all = 0, outer = 0, experts = 0;
     for (const parallel::RankParameters& chunk : contents_.parameters) {
-      all += chunk.total();
+      all += chunk.total() - chunk.experts;
       outer += chunk.vocabulary;
+      experts += chunk.experts;
     }
+    if (experts > 0) share_experts(plan, experts / expert_layers());
     plan.hides_sharding = how_.framework.hides_sharding;
     plan.weight_pieces = pieces_of((all - outer) / layers);
     const double block = (all - outer) / layers / plan.weight_pieces;
@@ -150,6 +179,21 @@ class LayoutWriter {
         some(call(shards_.shard, Op::all_gather, outer * how_.weight_bytes));
     // The forward pass of a lone last chunk leaves its weights; else each pass gathers its own.
     plan.gathers_again = true;
+  }
+
+  double expert_layers() const {
+    const std::vector<bool>& layers = training_.model->expert_layers;
+    return static_cast<double>(std::count(layers.begin(), layers.end(), true) +
+                               training_.model->predicted_layers);
+  }
+
+  // `block`: elements of a block's experts on this rank.
+  void share_experts(PipelinePlan& plan, double block) const {
+    const ProcessGroup& shard = owners_.back().shards.shard;
+    plan.expert_gradients_scatter =
+        some(call(shard, Op::reduce_scatter, block * how_.gradient_bytes()));
+    if (how_.sharding == Sharding::weights)
+      plan.expert_weights_gather = some(call(shard, Op::all_gather, block * how_.weight_bytes));
   }
 
   // --- operations ---
@@ -173,13 +217,13 @@ class LayoutWriter {
                StageWork{stage, index}, std::move(after));
   }
 
-  double parameters_of(int stage, int chunk) const {
+  const parallel::RankParameters& parameters_of(int stage, int chunk) const {
     const parallel::Pipeline& pipeline = plan_.pipeline->pipeline;
-    return contents_.parameters[static_cast<std::size_t>(pipeline.position(stage, chunk))].total();
+    return contents_.parameters[static_cast<std::size_t>(pipeline.position(stage, chunk))];
   }
 
-  double parameters_of(int stage) const {
-    double sum = 0;
+  parallel::RankParameters parameters_of(int stage) const {
+    parallel::RankParameters sum;
     for (int chunk = 0; chunk < plan_.pipeline->pipeline.chunks; ++chunk)
       sum += parameters_of(stage, chunk);
     return sum;
@@ -195,15 +239,17 @@ class LayoutWriter {
         sums_gradients() && replicas_.ranks > 1 && !plan_.pipeline->gradients_scatter;
     std::vector<OpId> waits, reduced;
     if (gathers_beside_forward())
-      waits = {add(stage, "all_gather weights of the last step", Category::gradient_comm,
-                   Stream::communication, weights_gather(stage), {})};
+      for (const auto& [name, call] : weights_gather(stage, " of the last step"))
+        waits.push_back(add(stage, name, Category::gradient_comm, Stream::communication, call, {}));
     OpId passed = segment(stage, 0, {});
     waits.push_back(passed);
     for (int i = 0; i < chunks; ++i) {
       passed = segment(stage, 1 + i, std::exchange(waits, {}));
       waits = {passed};
       if (reduces && how_.framework.overlaps_gradients)
-        reduce(stage, parameters_of(stage, chunks - 1 - i), i + 1 == chunks, passed, reduced);
+        for (Owners& owners : owners_)
+          reduce(stage, owners, parameters_of(stage, chunks - 1 - i), i + 1 == chunks, passed,
+                 reduced);
     }
     passed = segment(stage, 1 + chunks, {passed});
     if (!reduces) {
@@ -214,7 +260,7 @@ class LayoutWriter {
       last_bucket(stage);
     } else {
       last(stage) = {passed};
-      then_reduce(stage, parameters_of(stage), 1);
+      then_reduce(stage);
     }
   }
 
@@ -228,38 +274,49 @@ class LayoutWriter {
   }
 
   // A chunk's buckets as they become whole; the last of the stage comes after its last pass.
-  void reduce(int stage, double elements, bool is_last, OpId ready, std::vector<OpId>& reduced) {
+  void reduce(int stage, Owners& owners, const parallel::RankParameters& held, bool is_last,
+              OpId ready, std::vector<OpId>& reduced) {
+    const double elements = owners.of(held);
     std::int64_t buckets = buckets_of(elements);
     const double bytes = elements * how_.gradient_bytes() / static_cast<double>(buckets);
     if (is_last) {
-      last_bucket_bytes_ = bytes;
+      owners.last_bucket_bytes = bytes;
       --buckets;
     }
     if (buckets == 0) return;
-    for (const auto& [name, call] : reduction(bytes))
+    for (const auto& [name, call] : reduction(owners, bytes))
       ready =
           add(stage, name, Category::gradient_comm, Stream::communication, call, {ready}, buckets);
     reduced.push_back(ready);
   }
 
   void last_bucket(int stage) {
-    for (const auto& [name, call] : reduction(last_bucket_bytes_))
-      then(stage, name, Category::gradient_comm, Stream::communication, call);
+    for (const Owners& owners : owners_)
+      for (const auto& [name, call] : reduction(owners, owners.last_bucket_bytes))
+        then(stage, name, Category::gradient_comm, Stream::communication, call);
   }
 
-  void then_reduce(int stage, double elements, std::int64_t times) {
-    for (const auto& [name, call] : reduction(elements * how_.gradient_bytes()))
-      then(stage, name, Category::gradient_comm, Stream::communication, call, times);
+  void then_reduce(int stage) {
+    const parallel::RankParameters held = parameters_of(stage);
+    for (const Owners& owners : owners_)
+      for (const auto& [name, call] : reduction(owners, owners.of(held) * how_.gradient_bytes()))
+        then(stage, name, Category::gradient_comm, Stream::communication, call);
   }
 
-  std::vector<std::pair<const char*, Call>> reduction(double bytes) const {
-    if (!is_shared() || how_.full_all_reduce)
-      return {{"all_reduce gradients", call(replicas_, Op::all_reduce, bytes)}};
-    std::vector<std::pair<const char*, Call>> calls;
-    if (const auto scatter = some(call(shards_.shard, Op::reduce_scatter, bytes)))
-      calls.emplace_back("reduce_scatter gradients", *scatter);
-    if (const auto sum = some(call(shards_.copies, Op::all_reduce, bytes / shards_.shard.ranks)))
-      calls.emplace_back("all_reduce gradients between copies", *sum);
+  std::vector<std::pair<std::string, Call>> reduction(const Owners& owners, double bytes) const {
+    const std::string of = owners.of_experts ? " of experts" : "";
+    std::vector<std::pair<std::string, Call>> calls;
+    const auto add = [&](const std::string& name, const Call& asked) {
+      if (const auto made = some(asked)) calls.emplace_back(name, *made);
+    };
+    if (!is_shared() || how_.full_all_reduce) {
+      add("all_reduce gradients" + of, call(owners.replicas, Op::all_reduce, bytes));
+      return calls;
+    }
+    const ShardGroups& shards = owners.shards;
+    add("reduce_scatter gradients" + of, call(shards.shard, Op::reduce_scatter, bytes));
+    add("all_reduce gradients" + of + " between copies",
+        call(shards.copies, Op::all_reduce, bytes / shards.shard.ranks));
     return calls;
   }
 
@@ -311,12 +368,22 @@ class LayoutWriter {
     return gathers_weights() && how_.framework.overlaps_weights;
   }
 
-  Call weights_gather(int stage) const {
-    return call(shards_.shard, Op::all_gather, parameters_of(stage) * how_.weight_bytes);
+  std::vector<std::pair<std::string, Call>> weights_gather(int stage, const char* when) const {
+    const parallel::RankParameters held = parameters_of(stage);
+    std::vector<std::pair<std::string, Call>> calls;
+    for (const Owners& owners : owners_)
+      if (const auto gather =
+              some(call(owners.shards.shard, Op::all_gather, owners.of(held) * how_.weight_bytes)))
+        calls.emplace_back(
+            fmt::format("all_gather weights{}{}", owners.of_experts ? " of experts" : "", when),
+            *gather);
+    return calls;
   }
 
   void finish(int stage) {
-    const double elements = parameters_of(stage) / (is_shared() ? shards_.shard.ranks : 1);
+    double elements = 0;
+    for (const Owners& owners : owners_)
+      elements += owners.of(parameters_of(stage)) / (is_shared() ? owners.shards.shard.ranks : 1);
     // Tensors of a rank, which unfused kernels are launched for.
     const double tensors =
         static_cast<double>(optimized_tensor_count(*training_.model)) / how_.layout.pp;
@@ -336,8 +403,8 @@ class LayoutWriter {
     extras(stage);
     if (stage_.kind == StepKind::compression && replicas_.ranks > 1) compress(stage);
     if (gathers_weights() && !gathers_beside_forward())
-      then(stage, "all_gather weights", Category::gradient_comm, Stream::communication,
-           weights_gather(stage));
+      for (const auto& [name, call] : weights_gather(stage, ""))
+        then(stage, name, Category::gradient_comm, Stream::communication, call);
   }
 
   // What the update does beside its passes (optimizer_state.h). Ranks share a tensor where states
@@ -346,7 +413,7 @@ class LayoutWriter {
     const double all = static_cast<double>(optimized_parameters(*training_.model));
     const int sharing = is_shared() ? shards_.shard.ranks : 1;
     const UpdateExtras of = update_extras(training_.optimizer(), stage_.kind, *training_.model,
-                                          parameters_of(stage) / sharing / all, true);
+                                          parameters_of(stage).total() / sharing / all, true);
     for (const ProductWork& product : of.products)
       then(stage, "products of the optimizer", Category::optimizer, Stream::compute, product);
     const std::int64_t times = static_cast<std::int64_t>(
@@ -359,7 +426,7 @@ class LayoutWriter {
   }
 
   void compress(int stage) {
-    const auto elements = static_cast<std::size_t>(parameters_of(stage));
+    const auto elements = static_cast<std::size_t>(parameters_of(stage).total());
     const auto padded = static_cast<std::int64_t>(chunk_layout(elements, replicas_.ranks).padded);
     for (ExchangePart& part : compressed_allreduce(training_, replicas_, padded)) {
       const bool call = std::holds_alternative<Call>(part.work);
@@ -373,11 +440,11 @@ class LayoutWriter {
   const Parallelism& how_;
   parallel::RankGrid grid_;
   LayoutContents contents_;
-  ProcessGroup replicas_;
+  std::vector<Owners> owners_;  // of all but experts, and of experts
+  ProcessGroup replicas_;       // of all but experts
   ShardGroups shards_;
   StepPlan plan_;
   std::vector<std::vector<OpId>> last_;  // by stage: what its next operation waits for
-  double last_bucket_bytes_ = 0;
 };
 
 }  // namespace

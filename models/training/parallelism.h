@@ -19,6 +19,8 @@
 // Korthikanti et al. 2022; FSDP notes of PyTorch.
 #pragma once
 
+#include <algorithm>
+
 #include "models/device/attention_kernel.h"
 #include "models/device/block_time.h"
 #include "models/device/gpu_rates.h"
@@ -27,6 +29,7 @@
 #include "models/parallel/pipeline_schedule.h"
 #include "models/parallel/stage_split.h"
 #include "models/parallel/state_memory.h"
+#include "models/training/expert_plan.h"
 #include "models/training/framework.h"
 
 namespace lambcast {
@@ -46,10 +49,16 @@ struct Parallelism {
   Repeated repeated = Repeated::nothing;                      // which kernels run again for it
   MatrixFormat format = MatrixFormat::half;                   // of the blocks' products
   AttentionKernel attention = AttentionKernel::flash2;
+  ExpertUse experts;
   double weight_bytes = 2;  // per element as computed with and gathered
 
   // Ranks that hold the same weights: gradients are summed over them.
   int replicas() const { return layout.dp * layout.cp; }
+  // Ranks with the same experts that share their states: all of them, or all in a shard group.
+  int expert_shard_ranks() const {
+    const int held = layout.expert_replicas();
+    return sharding == parallel::Sharding::none ? 1 : std::max(1, held * shard_ranks / replicas());
+  }
   int model_ranks() const { return layout.tp * layout.cp * layout.pp; }
   parallel::Pipeline pipeline(std::int64_t micro_batches) const {
     return {schedule, layout.pp, layout.virtual_stages, static_cast<int>(micro_batches)};

@@ -10,6 +10,10 @@ namespace {
 
 using parallel::ChunkContent;
 
+// Of the multiprocessors, what an exchange of tokens keeps while computation runs beside it:
+// DeepEP's 20 to 24 and HybridEP's 16 to 32 of an H100's or B200's; assumed.
+constexpr double exchange_share = 0.2;
+
 // What collectives of one micro batch put on the wire, and how far their times may be off.
 struct Wire {
   Bytes per_gpu, per_node;
@@ -27,18 +31,26 @@ struct Wire {
   }
 };
 
-// One pass through a block, as pieces of time.
-struct BlockPass {
-  Duration compute;
-  Duration exposed;
+// The kernels of blocks that are alike.
+struct BlockKernels {
+  const BlockWork& work;
+  const ExpertPlan* experts = nullptr;  // of blocks that have them
+  std::vector<Piece> forward, backward;
 };
+
+BlockKernels kernels_of(const BlockWork& work, const ExpertPlan* experts, const GpuRates& rates) {
+  return {work, experts, block_forward(work, rates), block_backward(work, rates)};
+}
 
 class PipelinePricer {
  public:
   PipelinePricer(const PipelinePlan& plan, const Training& training, CollectiveCosts& costs)
-      : plan_(plan), training_(training), costs_(costs), rates_(rates_of(training)) {
-    forward_ = block_forward(plan.block, rates_);
-    backward_ = block_backward(plan.block, rates_);
+      : plan_(plan),
+        training_(training),
+        costs_(costs),
+        rates_(rates_of(training)),
+        dense_(kernels_of(plan.block, nullptr, rates_)) {
+    if (plan.experts) experts_.emplace(kernels_of(plan.experts->block, &*plan.experts, rates_));
   }
 
   PipelinePrice price(double compute_width) {
@@ -95,6 +107,11 @@ class PipelinePricer {
     return cost_of(call, std::int64_t{blocks} * plan_.weight_pieces).scaled(1.0 / blocks);
   }
 
+  // Of the experts in a chunk, a block's share.
+  Duration cost_of_experts(const std::optional<Call>& call, const ChunkContent& content) {
+    return cost_of(call, layers_with_experts(content)).scaled(1.0 / content.layers);
+  }
+
   // Of a collective that runs chunk by chunk behind a product.
   Duration beyond_chunks(Duration collective, Duration product) const {
     const double t = plan_.block.tensor_parallel;
@@ -123,12 +140,19 @@ class PipelinePricer {
 
   // --- one block, one micro batch ---
 
+  // Pairs of products with tensor parallelism's collectives before the first and after the last.
+  static std::vector<std::pair<const char*, const char*>> pairs_of(const BlockKernels& block) {
+    std::vector<std::pair<const char*, const char*>> pairs{{"query-key-value", "projection"}};
+    if (!block.experts || block.work.experts->shared_ffn > 0) pairs.emplace_back("up", "down");
+    return pairs;
+  }
+
   // A forward pass, in its own place or repeated before the backward pass (`pass`).
-  Duration exposed_forward(const std::vector<Piece>& pieces, Pass pass) {
+  Duration exposed_forward(const BlockKernels& block, Pass pass) {
+    const std::vector<Piece>& pieces = pass == Pass::recompute ? block.backward : block.forward;
     Duration exposed;
     const bool chunked = plan_.tensor_overlap == TensorOverlap::all;
-    for (const auto& [first, last] :
-         {std::pair{"query-key-value", "projection"}, std::pair{"up", "down"}}) {
+    for (const auto& [first, last] : pairs_of(block)) {
       const auto after = [&](const std::optional<Call>& call, const char* product) {
         const Duration collective = cost_of(call);
         exposed += chunked ? beyond_chunks(collective, piece(pieces, product, pass)) : collective;
@@ -139,16 +163,16 @@ class PipelinePricer {
     }
     exposed +=
         beyond_ring(cost_of(plan_.keys_values, plan_.context_rounds), attention_core(pieces, pass));
-    return exposed;
+    return exposed + exposed_exchanges(block, total_time(block.backward));
   }
 
-  Duration exposed_input_gradient() {
+  Duration exposed_input_gradient(const BlockKernels& block) {
     Duration exposed;
     const TensorOverlap overlap = plan_.tensor_overlap;
-    for (const auto& [first, last] :
-         {std::pair{"query-key-value", "projection"}, std::pair{"up", "down"}}) {
-      const Duration weight = piece(backward_, first, Pass::weight_gradient);
-      const Duration input = piece(backward_, first, Pass::input_gradient);
+    const std::vector<Piece>& backward = block.backward;
+    for (const auto& [first, last] : pairs_of(block)) {
+      const Duration weight = piece(backward, first, Pass::weight_gradient);
+      const Duration input = piece(backward, first, Pass::input_gradient);
       const auto hidden = [&](Duration collective, Duration product) {
         return overlap == TensorOverlap::none ? collective : beyond(collective, product);
       };
@@ -158,12 +182,24 @@ class PipelinePricer {
       // The gradient of the last product's output is gathered before anything can start.
       const Duration gathered = cost_of(plan_.activations_gather);
       exposed += overlap == TensorOverlap::all
-                     ? beyond_chunks(gathered, piece(backward_, last, Pass::input_gradient))
+                     ? beyond_chunks(gathered, piece(backward, last, Pass::input_gradient))
                      : gathered;
     }
     exposed += beyond_ring(cost_of(plan_.keys_values, 2 * plan_.context_rounds),
-                           attention_core(backward_, Pass::input_gradient));
-    return exposed;
+                           attention_core(backward, Pass::input_gradient));
+    return exposed + exposed_exchanges(block, total_time(block.forward));
+  }
+
+  // Tokens to their experts and back in one pass; `other` is the pass of another micro batch that
+  // runs meanwhile where exchanges are overlapped.
+  Duration exposed_exchanges(const BlockKernels& block, Duration other) {
+    if (!block.experts) return {};
+    const ExpertPlan& plan = *block.experts;
+    const Duration rows = cost_of(plan.rows_gather) + cost_of(plan.rows_scatter);
+    const Duration inside = cost_of(plan.inside, 2), between = cost_of(plan.between, 2);
+    const Duration exchanges = plan.at_once ? std::max(inside, between) : inside + between;
+    if (!plan.overlapped) return rows + exchanges;
+    return rows + std::max(beyond(exchanges, other), exchanges.scaled(exchange_share));
   }
 
   // Repeating a block up to its last product repeats the collectives between its products too.
@@ -179,37 +215,72 @@ class PipelinePricer {
 
   // --- a chunk ---
 
+  int layers_with_experts(const ChunkContent& content) const {
+    if (!plan_.experts) return 0;
+    const auto first = plan_.experts->layers.begin() + content.first_layer;
+    const auto with = std::count(first, first + content.layers, true);
+    return static_cast<int>(with) + (content.head ? plan_.experts->predicted_layers : 0);
+  }
+
   ChunkPrice price_chunk(const ChunkContent& content) {
     ChunkPrice chunk;
-    const BlockPass forward{total_time(forward_), {}};
-    const Duration recompute = total_time(backward_, {}, Pass::recompute);
-    const BlockPass input{total_time(backward_, {}, Pass::input_gradient) + recompute, {}};
-    const BlockPass weight{total_time(backward_, {}, Pass::weight_gradient), {}};
-    chunk.forward = blocks(content.layers, forward.compute,
-                           [&] { return exposed_forward(forward_, Pass::forward); });
-    chunk.input_gradient = blocks(content.layers, input.compute, [&] {
-      Duration exposed = exposed_input_gradient();
-      if (repeats_collectives()) exposed += exposed_forward(forward_, Pass::forward);
-      return exposed;
-    });
-    chunk.weight_gradient = {weight.compute * content.layers, {}, {}};
+    const int with_experts = layers_with_experts(content);
+    const int predicted = content.head && plan_.experts ? plan_.experts->predicted_layers : 0;
+    add_blocks(chunk, dense_, content.layers + predicted - with_experts);
+    if (with_experts > 0) add_blocks(chunk, *experts_, with_experts);
     if (plan_.weights_gather || plan_.gradients_scatter) share_weights(content, chunk);
     if (content.embedding) add_embedding(chunk);
-    if (content.head) add_head(chunk);
+    if (content.head)
+      for (int head = 0; head <= predicted; ++head) add_head(chunk);
     add_sends(chunk);
     return chunk;
   }
 
+  // Starts of kernels that a block with experts waits for (expert_plan.h).
+  struct HostTime {
+    Duration forward, backward, least_forward, least_backward;
+  };
+  HostTime host_time(const BlockKernels& block) const {
+    if (!block.experts) return {};
+    const Duration launch = training_.device->framework_launch.value;
+    const Duration shown = launch.scaled(block.experts->launches);
+    const Duration least = launch.scaled(block.experts->least_launches);
+    const double f = forward_launch_share;
+    return {shown.scaled(f), shown.scaled(1 - f), least.scaled(f), least.scaled(1 - f)};
+  }
+
+  void add_blocks(ChunkPrice& chunk, const BlockKernels& block, int layers) {
+    const Duration recompute = total_time(block.backward, {}, Pass::recompute);
+    const Duration input = total_time(block.backward, {}, Pass::input_gradient) + recompute;
+    const HostTime host = host_time(block);
+    add_blocks(chunk.forward, layers,
+               std::max(total_time(block.forward) + host.forward, host.least_forward),
+               [&] { return exposed_forward(block, Pass::forward); });
+    add_blocks(chunk.input_gradient, layers, input, [&] {
+      Duration exposed = exposed_input_gradient(block);
+      if (repeats_collectives()) exposed += exposed_forward(block, Pass::forward);
+      if (block.work.repeated == Repeated::experts)
+        exposed += exposed_exchanges(block, total_time(block.forward));
+      return exposed;
+    });
+    const Duration weight = total_time(block.backward, {}, Pass::weight_gradient);
+    const Duration idle = std::max(host.backward, host.least_backward - input - weight);
+    chunk.weight_gradient.compute += weight * layers;
+    chunk.input_gradient.compute += idle * layers;
+  }
+
   template <typename Exposed>
-  PassPrice blocks(int layers, Duration compute, Exposed exposed_of_one) {
-    if (layers == 0) return {};
+  void add_blocks(PassPrice& pass, int layers, Duration compute, Exposed exposed_of_one) {
+    if (layers == 0) return;
     const Wire before = wire_;
     wire_ = {};
     const Duration exposed = exposed_of_one();
     Wire one = wire_;
     wire_ = before;
     for (int i = 0; i < layers; ++i) wire_ += one;
-    return {compute * layers, exposed * layers, one.communication * layers};
+    pass.compute += compute * layers;
+    pass.exposed += exposed * layers;
+    pass.communication += one.communication * layers;
   }
 
   void add_embedding(ChunkPrice& chunk) {
@@ -251,15 +322,19 @@ class PipelinePricer {
   // Weights gathered ahead of the blocks that compute with them, gradients scattered behind.
   void share_weights(const ChunkContent& content, ChunkPrice& chunk) {
     if (content.layers == 0) return;
-    const Duration gather = cost_of_block(plan_.weights_gather, content.layers);
+    const Duration gather = cost_of_block(plan_.weights_gather, content.layers) +
+                            cost_of_experts(plan_.expert_weights_gather, content);
     Duration outer;
     if (content.embedding || content.head) outer = cost_of(plan_.outer_weights_gather);
     stream(chunk.forward, content.layers, gather, Duration(), outer, Duration());
-    const Duration again =
-        plan_.gathers_again ? cost_of_block(plan_.weights_gather, content.layers) : Duration();
+    const Duration again = plan_.gathers_again
+                               ? cost_of_block(plan_.weights_gather, content.layers) +
+                                     cost_of_experts(plan_.expert_weights_gather, content)
+                               : Duration();
     Duration scatter;
     if (plan_.reduces_each && plan_.gradients_scatter) {
       scatter = cost_of_block(plan_.gradients_scatter, content.layers);
+      scatter += cost_of_experts(plan_.expert_gradients_scatter, content);
       if (plan_.gradients_sum) scatter += cost_of_block(plan_.gradients_sum, content.layers);
     }
     Duration outer_scatter;
@@ -340,7 +415,8 @@ class PipelinePricer {
   const Training& training_;
   CollectiveCosts& costs_;
   GpuRates rates_;
-  std::vector<Piece> forward_, backward_;
+  BlockKernels dense_;
+  std::optional<BlockKernels> experts_;
   Wire wire_;
   bool calibrated_ = true, covered_ = true;
 };

@@ -25,6 +25,7 @@
 #include "models/parallel/pipeline_schedule.h"
 #include "models/parallel/pipeline_time.h"
 #include "models/parallel/stage_split.h"
+#include "models/training/expert_plan.h"
 #include "models/training/framework.h"
 #include "models/training/work.h"
 
@@ -38,7 +39,8 @@ struct PipelinePlan {
   // Share of a chunk's last backward pass after which the first bucket of its gradients is whole.
   double first_bucket = 1;
   std::vector<parallel::ChunkContent> chunks;  // by position
-  BlockWork block;                             // of every block alike
+  BlockWork block;                             // of every block alike, but for
+  std::optional<ExpertPlan> experts;           // those with experts
 
   TensorOverlap tensor_overlap = TensorOverlap::none;
   std::optional<Call> activations_sum;  // over t, without sequence parallelism
@@ -53,6 +55,8 @@ struct PipelinePlan {
   // the sharing ranks, and summed among those that share alike.
   std::optional<Call> weights_gather, gradients_scatter, gradients_sum;
   std::optional<Call> outer_weights_gather, outer_gradients_scatter;  // of embedding and head
+  // Of a block's experts, over the ranks that have the same ones.
+  std::optional<Call> expert_weights_gather, expert_gradients_scatter;
   int weight_pieces = 1;
   bool hides_sharding = true;  // beside computation; else the pass waits for all of it
   bool gathers_again = true;   // for the backward pass; false: kept since the forward pass

@@ -1,0 +1,60 @@
+#include "experiments/expert_choice.h"
+
+#include <fmt/format.h>
+
+namespace lambcast {
+namespace {
+
+constexpr double most_copies = 1000;
+
+const Sourced<double> even_by_loss{
+    1.2,
+    {Kind::assumed,
+     "routers balanced by a loss; of Qwen3-235B on H100 forced balance saved 13 and 20 % of a step "
+     "(Megatron-MoE-ModelZoo)"}};
+
+// 1-bit optimizers compress the momentum of all parameters over all data-parallel ranks, with no
+// word for experts (DeepSpeed runtime/fp16/onebit, runtime/comm/nccl.py).
+void refuse_mixing(const Training& training) {
+  if (deepspeed::is_onebit(training.optimizer()))
+    fail_input(flag("optimizer"),
+               fmt::format("{} exchanges every parameter over all data-parallel ranks and would "
+                           "average different experts",
+                           deepspeed::name_of(training.optimizer())),
+               "optimizers that do not compress");
+}
+
+}  // namespace
+
+ExpertUse choose_experts(const Words& words, const Training& training, const Parallelism& how) {
+  const std::string_view framework = how.framework.name;
+  ExpertUse use;
+  if (training.model->experts == 0) {
+    for (const char* key : {"etp", "expert_dispatch", "capacity_factor", "imbalance",
+                            "expert_overlap", "expert_kernels"})
+      if (words.find(key) != nullptr)
+        fail_input(flag(key), fmt::format("{} has no experts", training.model->name));
+    return use;
+  }
+  if (how.layout.ep > 1) refuse_mixing(training);
+  if (const auto dispatch = words.choice("expert_dispatch"))
+    use.dispatch = static_cast<Dispatch>(*dispatch);
+  use.overlapped = words.choice("expert_overlap").value_or(0) == 1;
+  // torch._grouped_mm computes all experts of a rank in one call.
+  if (framework == "torchtitan") use.kernels = ExpertKernels::grouped;
+  if (const auto kernels = words.choice("expert_kernels"))
+    use.kernels = static_cast<ExpertKernels>(*kernels);
+  const auto capacity = words.number("capacity_factor", 0, most_copies);
+  const auto imbalance = words.number("imbalance", 1, most_copies);
+  use.capacity_factor = capacity.value_or(framework == "deepspeed" && !imbalance ? 1 : 0);
+  if (use.capacity_factor > 0 && imbalance)
+    fail_input(flag("imbalance"), "has no effect: to a capacity every expert computes the same",
+               "--capacity-factor 0 for dropless experts");
+  if (imbalance)
+    use.imbalance = {*imbalance, {Kind::assumed, "--imbalance"}};
+  else if (use.capacity_factor == 0)
+    use.imbalance = even_by_loss;
+  return use;
+}
+
+}  // namespace lambcast

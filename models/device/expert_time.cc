@@ -1,0 +1,87 @@
+#include "models/device/expert_time.h"
+
+#include <cmath>
+
+#include "models/device/matrix_product.h"
+#include "sim/base/check.h"
+
+namespace lambcast {
+namespace {
+
+struct Experts {
+  const PieceWriter& writer;
+  const ExpertWork& work;
+  std::int64_t hidden = writer.work.hidden;
+  MatrixFormat format = writer.work.format;
+  double h = static_cast<double>(hidden);
+  double f = static_cast<double>(work.ffn);
+  std::int64_t up = writer.work.gated ? 2 * work.ffn : work.ffn;
+  // Of one expert.
+  std::int64_t rows = std::llround(std::ceil(work.rows / static_cast<double>(work.local)));
+
+  PieceWriter of(Pass pass) const {
+    PieceWriter other = writer;
+    other.pass = pass;
+    return other;
+  }
+
+  // All local experts at once. A router's and an expert's rows lie one after another: aligned.
+  void grouped(std::string_view name, std::int64_t m, std::int64_t n, std::int64_t k,
+               bool weight_gradient = false) const {
+    const Pass pass = weight_gradient ? Pass::weight_gradient : writer.pass;
+    of(pass).grouped_product(name, m, n, k, work.local, weight_gradient);
+  }
+
+  void router() const {
+    const auto tokens = std::llround(work.tokens);
+    const MatrixFormat half = format == MatrixFormat::single ? format : MatrixFormat::half;
+    writer.product("router", tokens, work.all, hidden, half, true);
+  }
+  void choice() const {
+    const bool eager = writer.work.fusion == Fusion::eager;
+    writer.memory("choice", work.tokens * static_cast<double>(work.all), eager ? 32 : 12,
+                  eager ? 8 : 2);
+  }
+
+  void copies(std::string_view of_tokens, std::string_view of_rows) const {
+    if (work.sent > 0) writer.memory(of_tokens, (work.tokens + work.sent) * h, 2);
+    if (work.local > 1 || work.sent == 0)
+      writer.memory(of_rows, (work.received + work.rows) * h, 2);
+  }
+
+  double activated() const { return work.rows * f; }
+};
+
+}  // namespace
+
+void experts_forward(const PieceWriter& writer, const ExpertWork& work) {
+  LAMBCAST_CHECK(work.local >= 1 && work.all >= work.local && work.rows >= 0, "{} of {} experts",
+                 work.local, work.all);
+  const Experts e{writer, work};
+  e.router();
+  e.choice();
+  e.copies("permute", "sort");
+  writer.cast(work.rows * e.h);
+  e.grouped("expert up", e.rows, e.up, e.hidden);
+  writer.memory("expert activation", e.activated(), writer.work.gated ? 6 : 4);
+  e.grouped("expert down", e.rows, e.hidden, work.ffn);
+  e.copies("unpermute", "unsort");
+}
+
+void experts_backward(const PieceWriter& writer, const ExpertWork& work) {
+  const Experts e{writer, work};
+  e.copies("unpermute", "unsort");
+  writer.cast(work.rows * e.h);
+  e.grouped("expert down", e.rows, work.ffn, e.hidden);
+  e.grouped("expert down", e.hidden, work.ffn, e.rows, true);
+  writer.memory("expert activation", e.activated(), writer.work.gated ? 10 : 6);
+  writer.cast(work.rows * static_cast<double>(e.up));
+  e.grouped("expert up", e.rows, e.hidden, e.up);
+  e.grouped("expert up", e.up, e.hidden, e.rows, true);
+  e.copies("permute", "sort");
+  e.choice();
+  e.router();
+  e.router();
+}
+
+}  // namespace lambcast

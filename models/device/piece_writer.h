@@ -1,0 +1,33 @@
+// Collects the kernels of one part and pass of a block (block_time.h) in order of execution.
+#pragma once
+
+#include "models/device/block_time.h"
+
+namespace lambcast {
+
+// Of the rate of one large product, what a grouped one reaches: its blocks look up where their
+// expert begins and load another's weights. Assumed, from cutlass' and DeepGEMM's grouped kernels
+// (55 to 80 %).
+inline constexpr double grouped_share = 0.65;
+
+struct PieceWriter {
+  const BlockWork& work;
+  const GpuRates& rates;
+  std::vector<Piece>& pieces;
+  BlockPart part;
+  Pass pass;
+
+  // Costs of no duration are left out.
+  void add(std::string_view name, PieceKind kind, const KernelCost& cost) const;
+  // Bytes as in 16 bits.
+  void memory(std::string_view name, double elements, double bytes_each, int kernels = 1) const;
+  void product(std::string_view name, std::int64_t m, std::int64_t n, std::int64_t k,
+               MatrixFormat format, bool aligned, bool weight_gradient = false) const;
+  // `batch` products in one call.
+  void grouped_product(std::string_view name, std::int64_t m, std::int64_t n, std::int64_t k,
+                       std::int64_t batch, bool weight_gradient = false) const;
+  // A factor in 16 bits becomes rows and columns in 8, with its largest element found on the way.
+  void cast(double elements) const;
+};
+
+}  // namespace lambcast

@@ -1,0 +1,227 @@
+// Decoders with many small experts: Qwen3-MoE (arXiv 2505.09388), DeepSeek-V3 (arXiv 2412.19437),
+// Kimi K2, gpt-oss (arXiv 2508.10925). Tensors as Hugging Face transformers 5 registers them: the
+// experts of a layer are two tensors, [E, 2 f, h] and [E, h, f].
+//
+//   [model]
+//   family = "moe"
+//   ffn = 768               # of one expert
+//   experts, experts_per_token
+//   head_dim = 128          # optional: hidden / heads
+//   qk_norm = true          # optional: norms of queries and keys, head by head
+//   biases = true           # optional: of attention, router and experts (gpt-oss)
+//   window = 128            # optional: tokens that every second layer looks back
+//   dense_layers, dense_ffn # optional: the first layers without experts
+//   shared_ffn = 2048       # optional: of the experts that every token visits, together
+//   predicted_layers = 1    # optional: blocks behind the last, each with a head of its own, that
+//                           # predict the tokens after the next (multi-token prediction)
+//   query_rank, key_rank, rope_dim, value_dim   # optional: latent attention, head_dim without rope
+//
+// Latent attention (DeepSeek-V2, arXiv 2405.04434): queries and keys-values come from vectors of
+// query_rank and key_rank elements; a head has head_dim + rope_dim elements of queries and keys,
+// value_dim of values. Per token 2 (h r_q + r_q a (d + d_r) + h (r_k + d_r) + r_k a (d + d_v)
+// + a d_v h) FLOPs and 2 a (d + d_r + d_v) per token pair.
+#include <fmt/format.h>
+
+#include "models/shape/block.h"
+#include "models/shape/families.h"
+
+namespace lambcast {
+namespace {
+
+constexpr std::int64_t max_width = 1'000'000;
+
+std::int64_t optional(const Table& model, std::string_view key, std::int64_t most,
+                      std::int64_t otherwise = 0) {
+  return model.has(key) ? model.integer(key, 1, most) : otherwise;
+}
+
+struct Decoder {
+  ModelShape& shape;
+  bool qk_norm = false, biases = false, keeps_scores = false;
+  std::int64_t dense_layers = 0;
+
+  std::int64_t query_width() const { return shape.heads * shape.head_size; }
+  std::int64_t key_width() const { return shape.kv_heads * shape.head_size; }
+  std::int64_t value_width() const { return shape.heads * shape.value_size; }
+
+  void grouped_attention(const Scope& scope) const {
+    const std::int64_t h = shape.hidden;
+    scope.matrix("self_attn.q_proj.weight", h * query_width(), TensorSplit::split);
+    scope.matrix("self_attn.k_proj.weight", h * key_width(), TensorSplit::key_value);
+    scope.matrix("self_attn.v_proj.weight", h * key_width(), TensorSplit::key_value);
+    scope.matrix("self_attn.o_proj.weight", query_width() * h, TensorSplit::split);
+    if (biases) {
+      scope.vector("self_attn.q_proj.bias", query_width(), TensorSplit::split);
+      scope.vector("self_attn.k_proj.bias", key_width(), TensorSplit::key_value);
+      scope.vector("self_attn.v_proj.bias", key_width(), TensorSplit::key_value);
+      scope.vector("self_attn.o_proj.bias", h);
+      scope.vector("self_attn.sinks", shape.heads, TensorSplit::split);
+    }
+    if (!qk_norm) return;
+    scope.vector("self_attn.q_norm.weight", shape.head_size);
+    scope.vector("self_attn.k_norm.weight", shape.head_size);
+  }
+
+  void latent_attention(const Scope& scope) const {
+    const LatentAttention& latent = *shape.latent;
+    const std::int64_t plain = shape.heads * (shape.head_size - latent.rope_size);
+    scope.matrix("self_attn.q_a_proj.weight", shape.hidden * latent.query_rank);
+    scope.vector("self_attn.q_a_layernorm.weight", latent.query_rank);
+    scope.matrix("self_attn.q_b_proj.weight", latent.query_rank * query_width(),
+                 TensorSplit::split);
+    scope.matrix("self_attn.kv_a_proj_with_mqa.weight",
+                 shape.hidden * (latent.key_rank + latent.rope_size));
+    scope.vector("self_attn.kv_a_layernorm.weight", latent.key_rank);
+    scope.matrix("self_attn.kv_b_proj.weight", latent.key_rank * (plain + value_width()),
+                 TensorSplit::split);
+    scope.matrix("self_attn.o_proj.weight", value_width() * shape.hidden, TensorSplit::split);
+  }
+
+  void gated(const Scope& scope, const std::string& name, std::int64_t ffn) const {
+    for (const char* matrix : {"gate_proj", "up_proj", "down_proj"})
+      scope.matrix(fmt::format("{}.{}.weight", name, matrix), shape.hidden * ffn,
+                   TensorSplit::split);
+  }
+
+  void experts(const Scope& scope) const {
+    const std::int64_t h = shape.hidden, e = shape.experts;
+    scope.matrix("mlp.gate.weight", h * e);
+    if (biases) scope.vector("mlp.gate.bias", e);
+    scope.expert("mlp.experts.gate_up_proj", e * h * 2 * shape.ffn);
+    scope.expert("mlp.experts.down_proj", e * h * shape.ffn);
+    if (biases) {
+      scope.expert("mlp.experts.gate_up_proj_bias", e * 2 * shape.ffn);
+      scope.expert("mlp.experts.down_proj_bias", e * h);
+    }
+    if (shape.shared_ffn > 0) gated(scope, "mlp.shared_experts", shape.shared_ffn);
+  }
+
+  void block(const Scope& scope, bool sparse) const {
+    if (shape.latent)
+      latent_attention(scope);
+    else
+      grouped_attention(scope);
+    if (sparse)
+      experts(scope);
+    else
+      gated(scope, "mlp", shape.dense_ffn);
+    scope.vector("input_layernorm.weight", shape.hidden);
+    scope.vector("post_attention_layernorm.weight", shape.hidden);
+  }
+
+  Cost attention() const {
+    if (!shape.latent)
+      return attention_cost({.hidden = shape.hidden,
+                             .heads = shape.heads,
+                             .query_width = query_width(),
+                             .key_width = key_width(),
+                             .keeps_scores = keeps_scores});
+    // Keys as wide as queries; what the latent vectors cost instead of full matrices.
+    const auto h = static_cast<double>(shape.hidden);
+    const auto q = static_cast<double>(query_width()), v = static_cast<double>(value_width());
+    const auto rank_q = static_cast<double>(shape.latent->query_rank);
+    const auto rank_k = static_cast<double>(shape.latent->key_rank);
+    const auto rope = static_cast<double>(shape.latent->rope_size);
+    const double plain = q - static_cast<double>(shape.heads) * rope;
+    Cost cost;
+    cost.forward_flops.per_token =
+        2 * (h * rank_q + rank_q * q + h * (rank_k + rope) + rank_k * (plain + v) + v * h);
+    cost.forward_flops.per_token_pair = 2 * (q + v);
+    cost.whole_activation_bytes.per_token = 2 * h + 4 * (rank_q + rank_k);
+    cost.activation_bytes.per_token =
+        cost.whole_activation_bytes.per_token + 2 * (q + q + v) + 2 * v;
+    cost.activation_bytes.per_token_pair = keeps_scores ? 2 * static_cast<double>(shape.heads) : 0;
+    cost.matrix_operand_bytes.per_token = 4 * (h + q + v + v + h) + 4 * (rank_q + rank_k);
+    return cost;
+  }
+
+  Cost feed_forward(bool sparse) const {
+    Cost cost = feed_forward_cost({.hidden = shape.hidden,
+                                   .ffn = sparse ? shape.ffn : shape.dense_ffn,
+                                   .gated = true,
+                                   .experts = sparse ? shape.experts : 0,
+                                   .experts_per_token = sparse ? shape.experts_per_token : 1});
+    if (sparse && shape.shared_ffn > 0)
+      cost = cost +
+             feed_forward_cost({.hidden = shape.hidden, .ffn = shape.shared_ffn, .gated = true});
+    return cost;
+  }
+
+  Cost block_cost(bool sparse) const {
+    return attention() + feed_forward(sparse) + norm_cost(shape.hidden) + norm_cost(shape.hidden);
+  }
+
+  // Two vectors normed and joined into one before the block, a norm and the head behind it.
+  void predict(std::int64_t depth) const {
+    const std::int64_t h = shape.hidden;
+    const Scope scope{shape, -1, fmt::format("model.predicted.{}.", depth)};
+    scope.vector("enorm.weight", h);
+    scope.vector("hnorm.weight", h);
+    scope.matrix("eh_proj.weight", 2 * h * h, TensorSplit::split);
+    block(scope, true);
+    scope.vector("norm.weight", h);
+    Cost join;
+    join.forward_flops.per_token = 4 * static_cast<double>(h) * static_cast<double>(h);
+    join.activation_bytes.per_token = join.whole_activation_bytes.per_token =
+        6 * static_cast<double>(h);
+    shape.outside =
+        shape.outside + block_cost(true) + join + norm_cost(h) + vocabulary_cost(h, shape.vocab);
+  }
+};
+
+void read_attention(const Table& model, ModelShape& shape) {
+  if (model.has("kv_heads")) shape.kv_heads = model.integer("kv_heads", 1, shape.heads);
+  if (shape.heads % shape.kv_heads != 0)
+    fail_input(model.where("kv_heads"), fmt::format("{} heads are not divisible by {} kv_heads",
+                                                    shape.heads, shape.kv_heads));
+  shape.head_size = optional(model, "head_dim", 10'000, shape.hidden / shape.heads);
+  shape.value_size = shape.head_size;
+  shape.window = optional(model, "window", 1 << 24);
+  if (!model.has("key_rank")) return;
+  LatentAttention latent;
+  latent.query_rank = model.integer("query_rank", 1, max_width);
+  latent.key_rank = model.integer("key_rank", 1, max_width);
+  latent.rope_size = model.integer("rope_dim", 1, 10'000);
+  shape.value_size = model.integer("value_dim", 1, 10'000);
+  shape.head_size += latent.rope_size;
+  shape.latent = latent;
+}
+
+}  // namespace
+
+void build_moe(const Table&, const Table& model, ModelShape& shape) {
+  shape.hidden = model.integer("hidden", 1, max_width);
+  shape.heads = shape.kv_heads = model.integer("heads", 1, 10'000);
+  shape.ffn = model.integer("ffn", 1, 10'000'000);
+  read_tokens(model, shape);
+  read_attention(model, shape);
+  shape.layers = read_layers(model, "layers");
+  read_experts(model, shape, shape.layers);
+  Decoder decoder{shape};
+  decoder.qk_norm = model.get_or<bool>("qk_norm", false);
+  decoder.biases = model.get_or<bool>("biases", false);
+  decoder.keeps_scores = keeps_scores(model);
+  if (model.has("dense_layers")) {
+    decoder.dense_layers = model.integer("dense_layers", 1, shape.layers);
+    shape.dense_ffn = model.integer("dense_ffn", 1, 10'000'000);
+  }
+  shape.shared_ffn = optional(model, "shared_ffn", 10'000'000);
+  shape.predicted_layers = optional(model, "predicted_layers", 16);
+  shape.groups = {"decay", "no_decay"};
+
+  Scope{shape, -1, "model."}.matrix("embed_tokens.weight", shape.vocab * shape.hidden,
+                                    TensorSplit::vocabulary);
+  for (int layer = 0; layer < shape.layers; ++layer) {
+    const bool sparse = layer >= decoder.dense_layers;
+    decoder.block({shape, layer, fmt::format("model.layers.{}.", layer)}, sparse);
+    shape.blocks.push_back(decoder.block_cost(sparse));
+    shape.expert_layers.push_back(sparse);
+  }
+  Scope{shape, -1, "model."}.vector("norm.weight", shape.hidden);
+  Scope{shape, -1, ""}.matrix("lm_head.weight", shape.vocab * shape.hidden,
+                              TensorSplit::vocabulary);
+  shape.outside = norm_cost(shape.hidden) + vocabulary_cost(shape.hidden, shape.vocab);
+  for (std::int64_t depth = 0; depth < shape.predicted_layers; ++depth) decoder.predict(depth);
+}
+
+}  // namespace lambcast

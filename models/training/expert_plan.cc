@@ -1,0 +1,124 @@
+#include "models/training/expert_plan.h"
+
+#include <algorithm>
+
+#include "models/training/training.h"
+
+namespace lambcast {
+namespace {
+
+using parallel::Axis;
+
+Call exchange(const ProcessGroup& group, double bytes) {
+  return {group, Channel::nccl, Op::all_to_all, Bytes(bytes)};
+}
+
+// The members of a group on one node, and those that lie alike on its nodes.
+ProcessGroup on_node(ProcessGroup group) {
+  group.ranks = group.per_node;
+  group.node_stride = 1;
+  return group;
+}
+ProcessGroup across_nodes(ProcessGroup group) {
+  group.ranks = group.nodes();
+  group.siblings *= group.per_node;
+  group.per_node = group.stride = 1;
+  return group;
+}
+
+ExpertWork work_of(const Training& training, const ProcessGroup& group, double tokens) {
+  const ModelShape& model = *training.model;
+  const Parallelism& how = *training.parallelism;
+  const int etp = how.layout.expert_tp();
+  const double copies = visits(how.experts, model.experts_per_token);
+  ExpertWork work;
+  work.all = model.experts;
+  work.local = model.experts / how.layout.ep;
+  work.ffn = model.ffn / etp;
+  work.shared_ffn = model.shared_ffn / how.layout.tp;
+  work.tokens = tokens;
+  work.rows = tokens * copies * etp;
+  work.sent = tokens * copies;
+  work.received = work.rows;
+  if (how.experts.dispatch == Dispatch::deduplicated) {
+    work.sent = 0;
+    work.received = tokens * owners_met(model.experts, model.experts_per_token, group.ranks) * etp;
+  }
+  return work;
+}
+
+}  // namespace
+
+const std::vector<std::string>& dispatch_names() {
+  static const std::vector<std::string> names{"all_to_all", "hierarchical", "deduplicated"};
+  return names;
+}
+
+const std::vector<std::string>& expert_kernels_names() {
+  static const std::vector<std::string> names{"each", "grouped"};
+  return names;
+}
+
+double visits(const ExpertUse& use, std::int64_t per_token) {
+  return static_cast<double>(per_token) *
+         (use.capacity_factor > 0 ? use.capacity_factor : use.imbalance.value);
+}
+
+double owners_met(std::int64_t experts, std::int64_t per_token, int owners) {
+  const double others = static_cast<double>(experts - experts / owners);
+  double none = 1;
+  for (std::int64_t j = 0; j < per_token; ++j) {
+    const auto chosen = static_cast<double>(j);
+    none *= std::max(0.0, others - chosen) / (static_cast<double>(experts) - chosen);
+  }
+  return owners * (1 - none);
+}
+
+std::optional<ExpertPlan> expert_plan(const Training& training, const BlockWork& dense) {
+  const ModelShape& model = *training.model;
+  if (model.experts == 0) return std::nullopt;
+  const Parallelism& how = *training.parallelism;
+  const parallel::RankGrid grid = parallel::expert_grid(how.layout);
+  const ProcessGroup group = parallel::group(grid, {Axis::ep}, {Axis::pp});
+  const int parts = how.layout.cp * (how.sequence_parallel ? how.layout.tp : 1);
+  const double tokens = static_cast<double>(dense.micro_batch * dense.seq_len) / parts;
+  const auto h = static_cast<double>(model.hidden);
+
+  ExpertPlan plan;
+  plan.block = dense;
+  plan.block.ffn = model.ffn;
+  plan.block.experts = work_of(training, group, tokens);
+  plan.layers = model.expert_layers;
+  plan.overlapped = how.experts.overlapped;
+  plan.predicted_layers = static_cast<int>(model.predicted_layers);
+  if (how.experts.kernels == ExpertKernels::each) {
+    const double casts = bytes_per_element(how.format) < 2 ? 2 : 1;
+    plan.launches = casts * expert_launches * static_cast<double>(plan.block.experts->local);
+    if (plan.overlapped) plan.least_launches = casts * overlapped_launches + plan.launches;
+  }
+  const int etp = how.layout.expert_tp();
+  if (etp > 1) {
+    const ProcessGroup inner = parallel::group(grid, {Axis::tp});
+    const double bytes = 2 * plan.block.experts->rows * h;
+    plan.rows_gather = Call{inner, Channel::nccl, Op::all_gather, Bytes(bytes)};
+    plan.rows_scatter = Call{inner, Channel::nccl, Op::reduce_scatter, Bytes(bytes)};
+  }
+  if (group.ranks == 1) return plan;
+  const double copies = visits(how.experts, model.experts_per_token);
+  const bool once = how.experts.dispatch == Dispatch::deduplicated;
+  const auto bytes_to = [&](int owners) {
+    return 2 * tokens * h *
+           (once ? owners_met(model.experts, model.experts_per_token, owners) : copies);
+  };
+  const int nodes = group.nodes();
+  if (nodes == 1 || how.experts.dispatch == Dispatch::all_to_all) {
+    plan.inside = exchange(group, bytes_to(group.ranks));
+    return plan;
+  }
+  plan.at_once = once;
+  plan.between = exchange(across_nodes(group), bytes_to(nodes));
+  if (group.per_node > 1) plan.inside = exchange(on_node(group), bytes_to(group.ranks));
+  return plan;
+}
+
+}  // namespace lambcast

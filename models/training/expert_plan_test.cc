@@ -1,0 +1,171 @@
+#include "models/training/expert_plan.h"
+
+#include <catch2/catch.hpp>
+
+#include "models/training/layout_plan.h"
+#include "models/training/memory.h"
+#include "models/training/training_case.h"
+
+namespace lambcast {
+namespace {
+
+using deepspeed::OptimizerType;
+using parallel::Sharding;
+
+// Qwen3-30B-A3B (48 layers, hidden 2048, 128 experts of 768 columns, 8 a token) on HGX H100s.
+struct ExpertCase {
+  int ep = 8, dp = 8, tp = 1, etp = 0, pp = 1;
+  ExpertUse use = {};
+  const char* model = "qwen3-30b-a3b";
+  Sharding sharding = Sharding::none;
+  std::int64_t micro_batches = 3;
+};
+
+Training expert_training(const ExpertCase& of) {
+  Training training =
+      training_of({OptimizerType::adamw, of.tp * of.dp * of.pp, "hgx-h100-ndr", of.model});
+  training.seq_len = 1000;
+  training.batch = {2 * of.micro_batches * of.dp, 2, of.micro_batches};
+  Parallelism how;
+  how.layout.tp = of.tp, how.layout.ep = of.ep, how.layout.dp = of.dp, how.layout.pp = of.pp;
+  how.layout.etp = of.etp;
+  how.layout.gpus_per_node = 8;
+  how.framework = framework_of("megatron");
+  how.sequence_parallel = of.tp > 1;
+  how.sharding = of.sharding;
+  how.shard_ranks = of.sharding == Sharding::none ? 1 : how.replicas();
+  how.experts = of.use;
+  training.parallelism = how;
+  training.kernels = Kernels::nvidia;
+  return training;
+}
+
+StepMetrics step_of(const ExpertCase& of) {
+  CollectiveCosts costs;
+  return run_step(expert_training(of), {StepKind::uniform, 1000, 1}, costs).metrics;
+}
+
+ExpertPlan plan_of(const ExpertCase& of) {
+  const Training training = expert_training(of);
+  return expert_plan(training, block_work_of(training, 1000)).value();
+}
+
+constexpr double token_bytes = 2.0 * 2000 * 2048;  // of a micro batch of 2 x 1000
+
+TEST_CASE("experts: an exchange carries a copy of a token for each of its experts") {
+  const ExpertPlan plan = plan_of({});
+  REQUIRE(plan.inside);
+  CHECK(plan.inside->group == ProcessGroup{8, 8, 1, 1, 1});
+  CHECK(plan.inside->bytes.value() == 8 * token_bytes);
+  CHECK_FALSE(plan.between);
+  // To a capacity, full or not; dropless, until the fullest rank has its own.
+  CHECK(plan_of({.use = {.capacity_factor = 1.25}}).inside->bytes.value() == 10 * token_bytes);
+  CHECK(plan_of({.use = {.imbalance = {1.5, {}}}}).inside->bytes.value() == 12 * token_bytes);
+  CHECK_FALSE(plan_of({.ep = 1}).inside);
+}
+
+// Of g owners with E/g experts each: one expert of a token meets one; E/g + 1 must meet two. With
+// E = 4, g = 2, k = 2 the second lies with the first in one of three cases: 1/3 + 2 * 2/3 = 5/3.
+TEST_CASE("experts: tokens sent once meet as many ranks as own their experts") {
+  CHECK(owners_met(128, 1, 8) == Approx(1));
+  CHECK(owners_met(4, 2, 2) == Approx(5 / 3.));
+  CHECK(owners_met(4, 3, 2) == Approx(2));
+  CHECK(owners_met(7, 7, 7) == Approx(7));
+  const ExpertUse once{.dispatch = Dispatch::deduplicated};
+  CHECK(plan_of({.use = once}).inside->bytes.value() ==
+        Approx(token_bytes * owners_met(128, 8, 8)));
+  // Over four nodes: once to each node, from there to each rank; the slower leg counts.
+  const ExpertPlan far = plan_of({.ep = 32, .dp = 32, .use = once});
+  CHECK(far.at_once);
+  CHECK(far.between->group == ProcessGroup{4, 1, 1, 1, 8});
+  CHECK(far.between->bytes.value() == Approx(token_bytes * owners_met(128, 8, 4)));
+  CHECK(far.inside->group == ProcessGroup{8, 8, 1, 1, 1});
+  CHECK(far.inside->bytes.value() == Approx(token_bytes * owners_met(128, 8, 32)));
+}
+
+// Tutel: the same bytes inside the node and between nodes, in messages eight times as large.
+TEST_CASE("experts: a hierarchical exchange moves everything twice, in larger messages") {
+  const ExpertPlan plan =
+      plan_of({.ep = 32, .dp = 32, .use = {.dispatch = Dispatch::hierarchical}});
+  CHECK_FALSE(plan.at_once);
+  CHECK(plan.inside->bytes.value() == 8 * token_bytes);
+  CHECK(plan.between->bytes.value() == 8 * token_bytes);
+  CHECK(plan.between->group.ranks == 4);
+}
+
+TEST_CASE("experts: tensor parallelism inside them gathers the rows of its ranks") {
+  const ExpertPlan plan = plan_of({.ep = 4, .dp = 4, .tp = 2});
+  REQUIRE(plan.rows_gather);
+  CHECK(plan.rows_gather->group.ranks == 2);
+  // Each rank starts from half of the tokens, and computes the rows of both.
+  CHECK(plan.block.experts->rows == 2000 * 8);
+  CHECK(plan.block.experts->ffn == 384);
+  CHECK(plan.rows_gather->bytes.value() == 8 * token_bytes);
+  // Megatron-LM with etp 1: experts lie over both ranks of a tensor group.
+  const ExpertPlan whole = plan_of({.ep = 8, .dp = 4, .tp = 2, .etp = 1});
+  CHECK_FALSE(whole.rows_gather);
+  CHECK(whole.block.experts->rows == 1000 * 8);
+  CHECK(whole.inside->group.ranks == 8);
+}
+
+// Two exchanges forward and two backward in each of 48 layers, 7 of 8 bytes leave the rank; dense
+// gradients are summed over 8 ranks, those of experts over none.
+TEST_CASE("experts: a step sends four exchanges a layer and sums gradients among equals") {
+  const ModelShape shape = load_model("qwen3-30b-a3b");
+  double experts = 0;
+  for (const Tensor& tensor : shape.tensors)
+    if (tensor.expert) experts += static_cast<double>(tensor.elements);
+  const double dense = static_cast<double>(parameters(shape)) - experts;
+  const double exchanges = 3 * 48 * 4 * 7 / 8. * 8 * token_bytes;
+  CHECK(step_of({}).wire_bytes_per_gpu.value() ==
+        Approx(exchanges + 2 * 7 / 8. * 4 * dense).epsilon(1e-3));
+  // Twice the ranks: each expert is held twice.
+  CHECK(step_of({.dp = 16}).wire_bytes_per_gpu.value() ==
+        Approx(exchanges + 2 * 15 / 16. * 4 * dense + 2 * 1 / 2. * 4 * experts / 8).epsilon(1e-3));
+}
+
+TEST_CASE("experts: hidden exchanges cost less, late ranks more, more starts more") {
+  const auto time = [](ExpertUse use) { return step_of({.use = use}).step_time; };
+  const Duration plain = time({});
+  CHECK(time({.overlapped = true, .kernels = ExpertKernels::grouped}) <
+        time({.kernels = ExpertKernels::grouped}));
+  CHECK(time({.kernels = ExpertKernels::grouped}) < plain);
+  CHECK(time({.imbalance = {1.5, {}}}) > plain);
+  CHECK(time({.capacity_factor = 2}) > plain);
+  // Started by the host piece by piece, small micro batches gain nothing from the overlap.
+  CHECK(time({.overlapped = true}) > time({.overlapped = true, .kernels = ExpertKernels::grouped}));
+}
+
+TEST_CASE("experts: ranks hold their experts, and share states with those that hold the same") {
+  const auto part = [](const ExpertCase& of, const std::string& name) {
+    for (const auto& [found, bytes] : forecast_memory(expert_training(of)).parts)
+      if (found == name) return bytes.value();
+    return 0.0;
+  };
+  const double of_experts = 48. * 128 * 3 * 2048 * 768;
+  const double dense = static_cast<double>(parameters(load_model("qwen3-30b-a3b"))) - of_experts;
+  CHECK(part({}, "weights") == Approx(2 * (dense + of_experts / 8)));
+  CHECK(part({.dp = 16, .sharding = Sharding::optimizer}, "optimizer") ==
+        Approx(12 * (dense / 16 + of_experts / 8 / 2)));
+}
+
+TEST_CASE("experts: blocks without them, shared ones and predicted layers have their place") {
+  const ExpertCase of{.ep = 8, .dp = 8, .model = "deepseek-v3"};
+  const ExpertPlan plan = plan_of(of);
+  CHECK(plan.predicted_layers == 1);
+  CHECK(std::count(plan.layers.begin(), plan.layers.end(), true) == 58);
+  CHECK(plan.block.experts->shared_ffn == 2048);
+  CHECK(block_work_of(expert_training(of), 1000).ffn == 18432);
+  // 59 layers with experts, the predicted one among them.
+  const double exchanges = 3 * 59 * 4 * 7 / 8. * 8 * (2.0 * 2000 * 7168);
+  const double reduced = step_of(of).wire_bytes_per_gpu.value() - exchanges;
+  double experts = 0;
+  const ModelShape shape = load_model("deepseek-v3");
+  for (const Tensor& tensor : shape.tensors)
+    if (tensor.expert) experts += static_cast<double>(tensor.elements);
+  const double dense = static_cast<double>(parameters(shape)) - experts;
+  CHECK(reduced == Approx(2 * 7 / 8. * 4 * dense).epsilon(1e-3));
+}
+
+}  // namespace
+}  // namespace lambcast
