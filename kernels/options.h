@@ -9,9 +9,30 @@
 // arXiv:2102.02888, 1-bit LAMB arXiv:2104.06069, 0/1 Adam arXiv:2202.06009.
 #pragma once
 
+#include <span>
+
 #include "kernels/layout.h"
 
 namespace lambcast {
+
+// How the moments, which start from zero, are brought to their size in the first steps; step t
+// counts from 1.
+enum class BiasCorrection {
+  none,
+  in_moments,  // m / (1 - b1^t), v / (1 - b2^t): the papers of Adam and LAMB, NVIDIA's Apex
+  in_rate,     // lr sqrt(1 - b2^t) / (1 - b1^t), so that eps and weight decay weigh otherwise:
+               // DeepSpeed's FusedLamb by default (csrc/lamb), Colossal-AI's DistributedLamb
+};
+
+// What the parameter group of a tensor sets for it. Recipes have two at least: weights decay,
+// biases and the weights of LayerNorm do not. A group's learning rate is a multiple of the
+// optimizer's, so that one schedule drives them all; for DeepSpeed's absolute ones it is their
+// quotient.
+struct ParameterGroup {
+  double lr_scale = 1;
+  double weight_decay = 0;
+  bool operator==(const ParameterGroup&) const = default;
+};
 
 struct AdamOptions {
   double lr = 1e-3;
@@ -30,7 +51,18 @@ struct LambOptions {
   double weight_decay = 0;
   double max_coeff = 10.0;  // clamps of the trust ratio
   double min_coeff = 0.01;
+  BiasCorrection bias_correction = BiasCorrection::none;  // of plain LAMB; 1-bit LAMB has none
 };
+
+// The options that hold for tensor t, where group_of names the group of every tensor; where it is
+// empty they are alike for all.
+template <typename Options>
+Options in_group(Options options, std::span<const ParameterGroup> group_of, std::size_t t) {
+  if (group_of.empty()) return options;
+  options.lr *= group_of[t].lr_scale;
+  options.weight_decay = group_of[t].weight_decay;
+  return options;
+}
 
 struct OnebitAdamOptions {
   AdamOptions adam;
@@ -83,6 +115,12 @@ enum class LossScaling {
   no_loss_scale_multiplication  // 0.18.3 and later: the loss scale is divided out but never put in
 };
 
+// How the engine adds up gradients before the optimizer sees them.
+enum class GradientSum {
+  full_precision,  // right
+  half             // DeepSpeed under fp16: the scaled gradient, every partial sum and the mean are
+};                 // rounded to fp16
+
 struct Quirks {
   Padding padding = Padding::excluded;
   bool persistent_tail = false;  // 1-bit LAMB: the padding feeds on its own decoded value
@@ -90,16 +128,19 @@ struct Quirks {
   CoefficientAverage coefficient_average = CoefficientAverage::bias_corrected;
   bool fresh_variance_on_equality = false;  // copied only if step == freeze_step exactly
   bool zero_momentum_fails = false;         // a tensor of zero momentum divides by zero
-  bool empty_tensor_poisons = false;  // 1-bit LAMB: a tensor of no elements makes all momenta NaN
+  bool empty_tensor_poisons = false;  // 1-bit LAMB: a tensor of no elements makes the scaling of
+                                      // all NaN and fails the first compressed step
   ClipNorm clip_norm = ClipNorm::shared;
   bool overflow_poisons = false;  // no overflow check (DeepSpeed in fp32): NaN reaches all ranks
   bool lone_rank_keeps_momentum = false;  // 0/1 Adam on one rank skips its momentum update
   bool zero_lr_poisons = false;           // 0/1 Adam: a synchronisation after learning rates of 0
                                           // divides the momentum by 0
   LossScaling loss_scaling = LossScaling::right;
+  GradientSum gradient_sum = GradientSum::full_precision;
 };
 
-// All quirks of DeepSpeed 0.15.4 under fp16.
+// All quirks of DeepSpeed 0.15.4's optimizers under fp16. How its engine sums gradients, which is
+// rounding, is not among them.
 constexpr Quirks deepspeed_quirks() {
   return {.padding = Padding::counted,
           .persistent_tail = true,

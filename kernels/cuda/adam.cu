@@ -1,14 +1,15 @@
 #include "kernels/cuda/adam.h"
 
-#include <cmath>
-
+#include "kernels/bias_correction.h"
 #include "kernels/cuda/device.cuh"
 
 namespace lambcast::cuda {
 namespace {
 
 struct Constants {
-  float lr, b1, b2, one_minus_b1, one_minus_b2, eps, wd, root_scale = 1, momentum_scale = 1;
+  float lr, b1, b2, one_minus_b1, one_minus_b2, eps, wd;
+  double exact_lr;
+  BiasFactors bias;
 
   explicit Constants(const AdamOptions& o, int step = 0)
       : lr(static_cast<float>(o.lr)),
@@ -17,18 +18,20 @@ struct Constants {
         one_minus_b1(static_cast<float>(1 - o.beta1)),
         one_minus_b2(static_cast<float>(1 - o.beta2)),
         eps(static_cast<float>(o.eps)),
-        wd(static_cast<float>(o.weight_decay)) {
-    if (o.bias_correction && step > 0) {
-      root_scale = static_cast<float>(1 / std::sqrt(1 - std::pow(o.beta2, step)));
-      momentum_scale = static_cast<float>(1 / (1 - std::pow(o.beta1, step)));
-    }
-  }
+        wd(static_cast<float>(o.weight_decay)),
+        exact_lr(o.lr),
+        bias(bias_factors(o.bias_correction ? BiasCorrection::in_moments : BiasCorrection::none,
+                          o.beta1, o.beta2, step)) {}
 
+  __device__ void enter(const ParameterGroup& group) {
+    lr = static_cast<float>(exact_lr * group.lr_scale);
+    wd = static_cast<float>(group.weight_decay);
+  }
   __device__ float momentum(float m, float g) const { return b1 * m + one_minus_b1 * g; }
   __device__ float variance(float v, float g) const { return b2 * v + one_minus_b2 * (g * g); }
-  __device__ float denominator(float v) const { return sqrtf(v) * root_scale + eps; }
+  __device__ float denominator(float v) const { return sqrtf(v) * bias.root + eps; }
   __device__ float update(float p, float m, float v) const {
-    const float upd = m * momentum_scale / denominator(v);
+    const float upd = m * bias.momentum / denominator(v);
     return wd > 0 ? upd + wd * p : upd;
   }
 };
@@ -86,10 +89,22 @@ struct SyncEnd {  // c.lr holds the sum of the learning rates
   }
 };
 
+// Walks the runs of groups with a thread's rising elements.
+struct GroupCursor {
+  const GroupRun* run;
+
+  __device__ void move_to(std::size_t e, Constants& c) {
+    if (run == nullptr) return;
+    while (run->end <= e) ++run;
+    c.enter(run->group);
+  }
+  __device__ bool ends_before(std::size_t e) const { return run != nullptr && run->end < e; }
+};
+
 template <typename Operation>
-__global__ void __launch_bounds__(threads)
-    elementwise(AdamState s, const float* g, const Constants c) {
+__global__ void __launch_bounds__(threads) elementwise(AdamState s, const float* g, Constants c) {
   constexpr unsigned reads = Operation::reads, writes = Operation::writes;
+  GroupCursor cursor{s.runs};
   for_each_quad(s.elements, [&](std::size_t e, std::size_t limit) {
     Quad p{}, m{}, v{}, u{}, gradient{};
     if constexpr ((reads & P) != 0) p = load_quad(s.p, e, limit);
@@ -97,7 +112,10 @@ __global__ void __launch_bounds__(threads)
     if constexpr ((reads & V) != 0) v = load_quad(s.v, e, limit);
     if constexpr ((reads & U) != 0) u = load_quad(s.u, e, limit);
     if constexpr ((reads & G) != 0) gradient = load_quad(g, e, limit);
+    cursor.move_to(e, c);
+    const bool one_group = !cursor.ends_before(limit);
     for (int i = 0; i < 4; ++i) {
+      if (!one_group && e + i < limit) cursor.move_to(e + i, c);
       Element x{p.at[i], m.at[i], v.at[i], u.at[i], gradient.at[i]};
       Operation::run(x, c);
       p.at[i] = x.p;
@@ -149,6 +167,7 @@ cudaError_t zero_one_sync_end(const AdamState& state, double lrs, const AdamOpti
                               cudaStream_t stream) {
   Constants c(options);
   c.lr = static_cast<float>(lrs);
+  c.exact_lr = lrs;
   return launch<SyncEnd>(state, nullptr, c, stream);
 }
 

@@ -3,7 +3,11 @@
 //
 // 1-bit Adam: adam_step in warm-up, and in both stages for the groups that never freeze, on their
 // averaged gradient; else worker_phase of the momentum, decode with the mask, adam_apply.
-// `lrs` of zero_one_sync_end must not be 0: where nothing has moved there is nothing to synchronise.
+// `lrs` of zero_one_sync_end must not be 0: where nothing has moved there is nothing to
+// synchronise.
+//
+// Where tensors belong to groups of their own, `runs` cuts the buffers into stretches of one group:
+// still one launch.
 //
 // `half_p`, where not null, receives the fp16 copy of the weights. Bytes per element (with it, 2
 // more): adam_step 28, adam_apply 16, zero_one_onebit_step 24, zero_one_local_step 32,
@@ -13,12 +17,23 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <span>
+#include <vector>
 
 #include "kernels/options.h"
 
 struct __half;
 
 namespace lambcast::cuda {
+
+// The elements up to `end`, from where the run before ended, are of one group.
+struct GroupRun {
+  std::size_t end = 0;
+  ParameterGroup group;
+};
+// Tensors that follow each other share a run where their groups are alike.
+std::vector<GroupRun> group_runs(const TensorLayout& tensors,
+                                 std::span<const ParameterGroup> group_of);
 
 struct AdamState {
   float* p = nullptr;
@@ -27,6 +42,8 @@ struct AdamState {
   float* u = nullptr;  // 0/1 Adam only
   __half* half_p = nullptr;
   std::size_t elements = 0;
+  const GroupRun* runs =
+      nullptr;  // device memory, up to `elements`; null: the options hold for all
 };
 
 cudaError_t adam_step(const AdamState& state, const float* g, const AdamOptions& options, int step,

@@ -94,3 +94,49 @@ TEST_CASE("every kind of 0/1 Adam step over many passes is the reference's", "[l
   NEED_GPUS(1);
   every_kind_of_step({many_passes});
 }
+
+TEST_CASE("groups of tensors in one launch are the reference's, tensor by tensor") {
+  // Runs that end inside a quad, runs of one element, and neighbours alike.
+  NEED_GPUS(1);
+  std::vector<std::size_t> sizes{5, 1, 1, 0, 1, 4000, 2};
+  std::vector<ParameterGroup> group_of{{1, 0.1}, {2, 0},   {1, 0.1}, {2, 0},
+                                       {0.5, 0}, {1, 0.1}, {1, 0.1}};
+  sizes.push_back(few - 4010);
+  group_of.push_back({0.25, 0});
+  const TensorLayout tensors = tensor_layout(sizes);
+  const std::vector<GroupRun> runs = group_runs(tensors, group_of);
+  CHECK(runs.size() == 6);
+  const auto device_runs = upload(runs);
+  Both both{few};
+  const auto state = [&] {
+    AdamState s = both.state();
+    s.runs = device_runs.data();
+    return s;
+  };
+  const auto of_all = [&](auto f) {
+    for (std::size_t t = 0; t < sizes.size(); ++t) {
+      const auto of = [&](std::vector<float>& x) { return tensors.view(std::span(x), t); };
+      f(of(both.p), of(both.m), of(both.v), of(both.u), of(both.g), in_group(options, group_of, t),
+        group_of[t].lr_scale);
+    }
+  };
+  of_all([](auto p, auto m, auto v, auto, auto g, const AdamOptions& o, double) {
+    reference::adam_step(p, m, v, g, o, 1);
+  });
+  require(adam_step(state(), both.dg.data(), options, 1, nullptr), "adam_step");
+  both.check();
+  of_all([](auto p, auto m, auto v, auto u, auto g, const AdamOptions& o, double) {
+    reference::zero_one_local_step(p, m, v, u, g, o);
+  });
+  require(zero_one_local_step(state(), both.dg.data(), options, nullptr), "local_step");
+  both.check();
+  of_all([](auto p, auto, auto v, auto u, auto, const AdamOptions& o, double) {
+    reference::zero_one_sync_begin(p, v, u, o);
+  });
+  require(zero_one_sync_begin(state(), options, nullptr), "sync_begin");
+  of_all([](auto p, auto m, auto v, auto u, auto, const AdamOptions& o, double lr_scale) {
+    reference::zero_one_sync_end(p, m, v, u, 0.05 * lr_scale, o);
+  });
+  require(zero_one_sync_end(state(), 0.05, options, nullptr), "sync_end");
+  both.check();
+}

@@ -1,5 +1,6 @@
 #include "kernels/cuda/lamb.h"
 
+#include "kernels/bias_correction.h"
 #include "kernels/cuda/device.cuh"
 
 namespace lambcast::cuda {
@@ -10,18 +11,26 @@ constexpr int tensor_threads = 128;
 
 struct Constants {
   float b1, one_minus_b1, b2, one_minus_b2, eps, wd;
+  BiasFactors bias;
 
-  explicit Constants(const LambOptions& o)
+  explicit Constants(const LambOptions& o, int step = 0)
       : b1(static_cast<float>(o.beta1)),
         one_minus_b1(static_cast<float>(1 - o.beta1)),
         b2(static_cast<float>(o.beta2)),
         one_minus_b2(static_cast<float>(1 - o.beta2)),
         eps(static_cast<float>(o.eps)),
-        wd(static_cast<float>(o.weight_decay)) {}
+        wd(static_cast<float>(o.weight_decay)),
+        bias(bias_factors(o.bias_correction, o.beta1, o.beta2, step)) {}
 
-  __device__ float denominator(float v) const { return sqrtf(v) + eps; }
+  // These constants, with the weight decay of tensor t.
+  __device__ Constants of(const LambState& s, int t) const {
+    Constants c = *this;
+    if (s.groups) c.wd = static_cast<float>(s.groups[t].weight_decay);
+    return c;
+  }
+  __device__ float denominator(float v) const { return sqrtf(v) * bias.root + eps; }
   __device__ float update(float p, float m, float v) const {
-    const float pre = m / denominator(v);
+    const float pre = m * bias.momentum / denominator(v);
     return wd > 0 ? pre + wd * p : pre;
   }
 };
@@ -51,10 +60,12 @@ __device__ void add_squares(double& sum, const Quad& q, int width) {
 }
 
 __global__ void __launch_bounds__(threads)
-    moments_kernel(LambState s, const float* g, const Constants c) {
+    moments_kernel(LambState s, const float* g, const Constants all) {
   for (int k = blockIdx.x; k < s.piece_count; k += gridDim.x) {
+    const Piece piece = s.pieces[k];
+    const Constants c = all.of(s, piece.tensor);
     double weights = 0, updates = 0;
-    for_each(s.pieces[k], [&](std::size_t e, int width) {
+    for_each(piece, [&](std::size_t e, int width) {
       const Quad p = read(s.p, e, width), gradient = read(g, e, width);
       Quad m = read(s.m, e, width), v = read(s.v, e, width), upd{};
       for (int i = 0; i < width; ++i) {
@@ -91,8 +102,13 @@ __device__ double clamp(double x, double high, double low) {
   return x < low ? low : x;
 }
 
+// The learning rate of tensor t.
+__device__ double rate_of(const LambState& s, double lr, int t) {
+  return s.groups ? lr * s.groups[t].lr_scale : lr;
+}
+
 __global__ void __launch_bounds__(tensor_threads)
-    ratio_kernel(LambState s, LambOptions o, RunningAverage average) {
+    ratio_kernel(LambState s, LambOptions o, double bias_rate, RunningAverage average) {
   const int t = blockIdx.x;
   const double weights = sqrt(tensor_sum(s, t, 0)), updates = sqrt(tensor_sum(s, t, 1));
   if (threadIdx.x != 0) return;
@@ -100,7 +116,8 @@ __global__ void __launch_bounds__(tensor_threads)
   const float ratio =
       defined ? static_cast<float>(clamp(weights / updates, o.max_coeff, o.min_coeff)) : 1.0f;
   s.trust_ratio[t] = ratio;
-  s.step_length[t] = static_cast<float>(o.lr * static_cast<double>(ratio));
+  s.step_length[t] =
+      static_cast<float>(rate_of(s, o.lr, t) * bias_rate * static_cast<double>(ratio));
   if (s.running_average == nullptr) return;
   if (average.how == CoefficientAverage::from_zero ? ratio == 1.0f : !defined) return;
   const float beta = static_cast<float>(average.coeff_beta);
@@ -109,9 +126,10 @@ __global__ void __launch_bounds__(tensor_threads)
   s.running_weight[t] = beta * s.running_weight[t] + rest;
 }
 
-__global__ void __launch_bounds__(threads) apply_kernel(LambState s, const Constants c) {
+__global__ void __launch_bounds__(threads) apply_kernel(LambState s, const Constants all) {
   for (int k = blockIdx.x; k < s.piece_count; k += gridDim.x) {
     const Piece piece = s.pieces[k];
+    const Constants c = all.of(s, piece.tensor);
     const float step = s.step_length[piece.tensor];
     for_each(piece, [&](std::size_t e, int width) {
       Quad p = read(s.p, e, width);
@@ -144,9 +162,10 @@ struct MagnitudeCursor {
 };
 
 __global__ void __launch_bounds__(threads)
-    reconstruct_kernel(LambState s, CompressedLambState x, const Constants c) {
+    reconstruct_kernel(LambState s, CompressedLambState x, const Constants all) {
   for (int k = blockIdx.x; k < s.piece_count; k += gridDim.x) {
     const Piece piece = s.pieces[k];
+    const Constants c = all.of(s, piece.tensor);
     const MagnitudeCursor cursor(x, piece);
     double momenta = 0, updates = 0;
     float factor = 0;
@@ -201,7 +220,8 @@ __global__ void __launch_bounds__(tensor_threads)
   const double momenta = tensor_sum(s, t, 0), updates = tensor_sum(s, t, 1);
   if (threadIdx.x != 0) return;
   double factor = largest;
-  if (o.lamb.weight_decay > 0) {
+  const double decay = s.groups ? s.groups[t].weight_decay : o.lamb.weight_decay;
+  if (decay > 0) {
     const double share = updates > 0 ? sqrt(momenta) / sqrt(updates) : 1.0;
     const double q = share > 1 ? 1.0 : share;
     factor = factor * q + (1 - q);
@@ -214,8 +234,8 @@ __global__ void __launch_bounds__(tensor_threads)
   if (how == CoefficientAverage::bias_corrected) {
     coefficient = s.running_weight[t] > 0 ? coefficient / s.running_weight[t] : 1.0f;
   }
-  s.step_length[t] =
-      static_cast<float>(o.lamb.lr * static_cast<double>(coefficient * x.last_factor[t]));
+  s.step_length[t] = static_cast<float>(rate_of(s, o.lamb.lr, t) *
+                                        static_cast<double>(coefficient * x.last_factor[t]));
 }
 
 // With the registers that are left where blocks fill a multiprocessor, eight of them, only two of
@@ -275,14 +295,15 @@ cudaError_t apply(const LambState& s, const Constants& c, cudaStream_t stream) {
 }  // namespace
 
 cudaError_t lamb_step(const LambState& s, const float* g, const LambOptions& options,
-                      const RunningAverage& average, cudaStream_t stream) {
+                      const RunningAverage& average, cudaStream_t stream, int step) {
   if (s.tensors == 0) return cudaSuccess;
   if (const auto e = check_aligned(s.p, s.m, s.v, s.half_p, g)) return e;
   unsigned blocks = 0;
   if (const auto e = grid_size(moments_kernel, s.piece_count, blocks)) return e;
-  launch(moments_kernel, blocks, threads, stream, s, g, Constants(options));
-  launch(ratio_kernel, s.tensors, tensor_threads, stream, s, options, average);
-  return apply(s, Constants(options), stream);
+  const Constants constants(options, step);
+  launch(moments_kernel, blocks, threads, stream, s, g, constants);
+  launch(ratio_kernel, s.tensors, tensor_threads, stream, s, options, constants.bias.rate, average);
+  return apply(s, constants, stream);
 }
 
 cudaError_t onebit_lamb_step(const LambState& s, const CompressedLambState& x,

@@ -32,7 +32,8 @@ struct Piece {
   int tensor = 0;
 };
 
-// The pieces of all tensors in order, and where each tensor's pieces start (tensors + 1 numbers).
+// The pieces of all tensors in order (a layout may start behind the first element, so that two
+// share buffers), and where each tensor's pieces start (tensors + 1 numbers).
 struct PieceTable {
   std::vector<Piece> pieces;
   std::vector<int> first_piece;
@@ -59,6 +60,7 @@ struct LambState {
   float* trust_ratio = nullptr;  // per tensor, out
   float* step_length = nullptr;  // per tensor, lr times what the stage multiplies it with
   double* workspace = nullptr;
+  const ParameterGroup* groups = nullptr;  // per tensor; null: the options hold for all
 };
 
 struct CompressedLambState {
@@ -81,9 +83,10 @@ struct RunningAverage {
   CoefficientAverage how = CoefficientAverage::bias_corrected;
 };
 
-// LAMB and the warm-up stage of 1-bit LAMB: three launches.
+// LAMB and the warm-up stage of 1-bit LAMB: three launches. `step` counts from 1 and matters only
+// for bias correction.
 cudaError_t lamb_step(const LambState& state, const float* g, const LambOptions& options,
-                      const RunningAverage& average, cudaStream_t stream);
+                      const RunningAverage& average, cudaStream_t stream, int step = 1);
 
 // The compression stage: three launches.
 cudaError_t onebit_lamb_step(const LambState& state, const CompressedLambState& compressed,

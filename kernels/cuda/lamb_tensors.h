@@ -16,9 +16,10 @@ struct LambTensors {
   DeviceBuffer<float> running_average, running_weight;  // zero: no step was taken yet
   DeviceBuffer<float> trust_ratio, step_length;
   DeviceBuffer<double> workspace;
+  DeviceBuffer<ParameterGroup> groups;
 
-  // Allocates on the current device.
-  explicit LambTensors(const TensorLayout& tensors)
+  // Allocates on the current device. group_of is empty or has one entry per tensor.
+  explicit LambTensors(const TensorLayout& tensors, std::span<const ParameterGroup> group_of = {})
       : table(cut_into_pieces(tensors)),
         pieces(std::span<const Piece>(table.pieces)),
         first_piece(std::span<const int>(table.first_piece)),
@@ -26,7 +27,8 @@ struct LambTensors {
         running_weight(tensors.tensors()),
         trust_ratio(tensors.tensors()),
         step_length(tensors.tensors()),
-        workspace(lamb_workspace(table)) {}
+        workspace(lamb_workspace(table)),
+        groups(group_of) {}
 
   // Of weights, momentum and variance in device memory, each of tensors.elements() floats.
   LambState state(float* p, float* m, float* v, __half* half_p = nullptr) const {
@@ -42,7 +44,8 @@ struct LambTensors {
             .running_weight = running_weight.data(),
             .trust_ratio = trust_ratio.data(),
             .step_length = step_length.data(),
-            .workspace = workspace.data()};
+            .workspace = workspace.data(),
+            .groups = groups.data()};
   }
 };
 

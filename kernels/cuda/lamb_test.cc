@@ -22,6 +22,7 @@ TensorLayout many_tensors(std::size_t largest) {
 // One optimizer state on both sides.
 struct Both {
   std::size_t largest = 50001;
+  std::vector<ParameterGroup> group_of = {};
   TensorLayout tensors = many_tensors(largest);
   std::size_t elements = tensors.elements(), count = tensors.tensors();
   std::vector<float> p = random_values(elements, 1), m = random_values(elements, 2);
@@ -30,7 +31,7 @@ struct Both {
       std::vector<reference::RunningCoefficient>(count);
   std::vector<float> last_factor = std::vector<float>(count, 1.0f);
 
-  LambTensors per_tensor{tensors};
+  LambTensors per_tensor{tensors, group_of};
   DeviceBuffer<float> dp = upload(p), dm = upload(m), dv = upload(v), dfresh = upload(fresh);
   DeviceBuffer<float> factor = upload(last_factor);
   DeviceBuffer<std::uint16_t> half{elements};
@@ -44,21 +45,34 @@ struct Both {
   }
 };
 
-void lamb_agrees(std::size_t largest, unsigned steps) {
+// Every third tensor neither decays nor moves as fast.
+std::vector<ParameterGroup> two_groups(std::size_t largest) {
+  std::vector<ParameterGroup> group_of;
+  for (std::size_t t = 0; t < many_tensors(largest).tensors(); ++t) {
+    group_of.push_back(t % 3 == 0 ? ParameterGroup{0.5, 0} : ParameterGroup{1, 0.01});
+  }
+  return group_of;
+}
+
+void lamb_agrees(std::size_t largest, unsigned steps,
+                 const std::vector<ParameterGroup>& group_of = {},
+                 BiasCorrection correction = BiasCorrection::none) {
   for (const CoefficientAverage how :
        {CoefficientAverage::bias_corrected, CoefficientAverage::from_zero}) {
-    Both both{largest};
-    const LambOptions options{.lr = 0.01, .weight_decay = 0.01};
+    Both both{largest, group_of};
+    const LambOptions options{.lr = 0.01, .weight_decay = 0.01, .bias_correction = correction};
     for (unsigned step = 0; step < steps; ++step) {
       auto g = random_values(both.elements, 10 + step);
       const auto device_g = upload(g);
       for (std::size_t t = 0; t < both.count; ++t) {
-        reference::add(both.running[t],
-                       reference::lamb_step(both.of(both.p, t), both.of(both.m, t),
-                                            both.of(both.v, t), both.of(g, t), options),
-                       0.9, how);
+        reference::add(
+            both.running[t],
+            reference::lamb_step(both.of(both.p, t), both.of(both.m, t), both.of(both.v, t),
+                                 both.of(g, t), in_group(options, group_of, t), int(step) + 1),
+            0.9, how);
       }
-      require(lamb_step(both.state(), device_g.data(), options, {0.9, how}, nullptr), "lamb_step");
+      require(lamb_step(both.state(), device_g.data(), options, {0.9, how}, nullptr, int(step) + 1),
+              "lamb_step");
     }
     CHECK((both.dm.to_host() == both.m));  // elementwise: the same bits
     CHECK((both.dv.to_host() == both.v));
@@ -77,9 +91,10 @@ void lamb_agrees(std::size_t largest, unsigned steps) {
   }
 }
 
-void onebit_lamb_agrees(std::size_t largest, unsigned steps) {
+void onebit_lamb_agrees(std::size_t largest, unsigned steps,
+                        const std::vector<ParameterGroup>& group_of = {}) {
   for (const double weight_decay : {0.0, 0.01}) {
-    Both both{largest};
+    Both both{largest, group_of};
     OnebitLambOptions options;
     options.lamb = {.lr = 0.01, .weight_decay = weight_decay};
     const ChunkLayout layout = chunk_layout(both.elements, 3);
@@ -104,9 +119,11 @@ void onebit_lamb_agrees(std::size_t largest, unsigned steps) {
       const auto device_scales = upload(scales);
 
       for (std::size_t t = 0; t < both.count; ++t) {
+        OnebitLambOptions own = options;
+        own.lamb = in_group(options.lamb, group_of, t);
         reference::onebit_lamb_step(both.of(both.p, t), both.of(both.m, t), both.of(both.v, t),
                                     both.of(both.fresh, t), both.of(decoded, t), both.of(mask, t),
-                                    scaling[t], 1.0f, both.last_factor[t], options);
+                                    scaling[t], 1.0f, both.last_factor[t], own);
       }
       CompressedLambState x;
       x.fresh_v = both.dfresh.data();
@@ -141,6 +158,19 @@ TEST_CASE("LAMB steps on the GPU agree with the reference") {
 TEST_CASE("Compression-stage steps of 1-bit LAMB on the GPU agree with the reference") {
   NEED_GPUS(1);
   onebit_lamb_agrees(50001, test_steps);
+}
+
+TEST_CASE("both stages take the learning rate and weight decay of every tensor's group") {
+  NEED_GPUS(1);
+  lamb_agrees(50001, test_steps, two_groups(50001));
+  onebit_lamb_agrees(50001, test_steps, two_groups(50001));
+}
+
+TEST_CASE("LAMB corrects the bias of its moments as the reference does") {
+  NEED_GPUS(1);
+  for (const auto how : {BiasCorrection::in_moments, BiasCorrection::in_rate}) {
+    lamb_agrees(1500, test_steps, {}, how);
+  }
 }
 
 TEST_CASE("LAMB and 1-bit LAMB over many passes agree with the reference", "[large]") {

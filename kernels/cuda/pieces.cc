@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "kernels/cuda/adam.h"
 #include "kernels/cuda/lamb.h"
 
 namespace lambcast::cuda {
@@ -21,6 +22,21 @@ PieceTable cut_into_pieces(const TensorLayout& tensors) {
   }
   table.first_piece.push_back(static_cast<int>(table.pieces.size()));
   return table;
+}
+
+std::vector<GroupRun> group_runs(const TensorLayout& tensors,
+                                 std::span<const ParameterGroup> group_of) {
+  std::vector<GroupRun> runs;
+  for (std::size_t t = 0; t < tensors.tensors(); ++t) {
+    const std::size_t end = tensors.offsets[t + 1];
+    if (tensors.size(t) == 0) continue;
+    const bool alike = !runs.empty() && runs.back().group == group_of[t];
+    if (alike)
+      runs.back().end = end;
+    else
+      runs.push_back({end, group_of[t]});
+  }
+  return runs;
 }
 
 }  // namespace lambcast::cuda

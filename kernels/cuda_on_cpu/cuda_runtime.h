@@ -41,6 +41,7 @@ constexpr int multiprocessors = 2, blocks_of_multiprocessor = 2;
 
 enum cudaError_t {
   cudaSuccess = 0,
+  cudaErrorInvalidValue = 1,
   cudaErrorMemoryAllocation = 2,
   cudaErrorNotReady = 600,
   cudaErrorMisalignedAddress = 716
@@ -193,6 +194,11 @@ template <typename T>
 T __shfl_down_sync(unsigned, T value, unsigned offset) {
   const unsigned lane = threadIdx.x % 32;
   return lambcast::cuda_on_cpu::shuffle(value, lane + offset < 32 ? lane + offset : lane);
+}
+template <typename T>
+T __shfl_up_sync(unsigned, T value, unsigned offset) {
+  const unsigned lane = threadIdx.x % 32;
+  return lambcast::cuda_on_cpu::shuffle(value, lane >= offset ? lane - offset : lane);
 }
 template <typename T>
 T __shfl_sync(unsigned, T value, unsigned lane, unsigned width = 32) {

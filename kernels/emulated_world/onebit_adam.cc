@@ -10,6 +10,18 @@ bool never_freezes(const World& world, std::size_t t) {
   return !world.non_freeze.empty() && world.non_freeze[t];
 }
 
+// No later tensor is of the group of tensor t.
+bool last_of_group(const World& world, std::size_t t) {
+  const auto alike = [&](std::size_t other) {
+    return (world.group_of.empty() || world.group_of[other] == world.group_of[t]) &&
+           never_freezes(world, other) == never_freezes(world, t);
+  };
+  for (std::size_t later = t + 1; later < world.tensors.tensors(); ++later) {
+    if (alike(later)) return false;
+  }
+  return true;
+}
+
 // Averages tensor t of all momenta and masks it.
 void average_momentum(OnebitAdam& o, std::size_t t) {
   const TensorLayout& tensors = o.world.tensors;
@@ -29,15 +41,21 @@ void full_update(OnebitAdam& o, std::size_t t, std::span<const float> averaged,
   const TensorLayout& tensors = o.world.tensors;
   for (auto& rank : o.ranks) {
     reference::adam_step(tensors.view(std::span(rank.p), t), tensors.view(std::span(rank.m), t),
-                         tensors.view(std::span(rank.v), t), tensors.view(averaged, t), options,
-                         o.step);
+                         tensors.view(std::span(rank.v), t), tensors.view(averaged, t),
+                         in_group(options, o.world.group_of, t), o.step);
   }
 }
 
 void warm_up(OnebitAdam& o, Gradients gradients) {
+  const TensorLayout& tensors = o.world.tensors;
   for (std::size_t r = 0; r < o.ranks.size(); ++r) {
     OnebitAdam::Rank& rank = o.ranks[r];
-    reference::adam_step(rank.p, rank.m, rank.v, gradients[r], o.options.adam, o.step);
+    for (std::size_t t = 0; t < tensors.tensors(); ++t) {
+      reference::adam_step(tensors.view(std::span(rank.p), t), tensors.view(std::span(rank.m), t),
+                           tensors.view(std::span(rank.v), t),
+                           tensors.view(std::span(gradients[r]), t),
+                           in_group(o.options.adam, o.world.group_of, t), o.step);
+    }
   }
   o.frozen = o.step >= o.options.freeze_step;
   if (o.frozen) o.engine_allreduce = false;
@@ -61,7 +79,8 @@ void compressed(OnebitAdam& o, Gradients gradients) {
     for (auto& rank : o.ranks) {
       reference::adam_apply(tensors.view(std::span(rank.p), t),
                             tensors.view(std::span<const float>(rank.m), t),
-                            tensors.view(std::span<const float>(rank.v), t), o.options.adam);
+                            tensors.view(std::span<const float>(rank.v), t),
+                            in_group(o.options.adam, o.world.group_of, t));
     }
   }
 }
@@ -79,7 +98,10 @@ void dry_run(OnebitAdam& o, Gradients gradients) {
       average_momentum(o, t);
     }
   }
-  o.errors = errors_per_tensor(o.world);
+  for (std::size_t t = 0; t < o.errors.size(); ++t) {
+    if (last_of_group(o.world, t))
+      o.errors[t] = error_feedback(o.world.tensors.size(t), o.world.ranks);
+  }
   o.dry_run_pending = o.frozen = false;
 }
 

@@ -43,8 +43,8 @@ inline std::span<const float> weights(const OnebitAdam& optimizer, int rank) {
 // step below the (possibly raised) freeze_step returns it to warm-up. In fp32 (DryRun::
 // on_first_gradient) the dry run comes after loading: it quantises the loaded momenta and drops
 // what that owes, and past the freeze every rank then takes one step on its own gradient, variance
-// included, so that the replicas part for good. A right resume is a copy of the optimizer.
-// Left out: of what that dry run owes, DeepSpeed drops only the last tensor of each group.
+// included, so that the replicas part for good. Of what that dry run owes, only the last tensor of
+// each group is dropped. A right resume is a copy of the optimizer.
 void resume_as_deepspeed(OnebitAdam& optimizer);
 
 // The average of tensor t over all ranks' flat buffers by one compressed_allreduce; on one rank

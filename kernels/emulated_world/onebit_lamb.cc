@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/reference/compression.h"
+#include "sim/base/error.h"
 
 namespace lambcast::emulated {
 namespace {
@@ -13,19 +14,24 @@ std::span<T> part(const TensorLayout& tensors, std::vector<std::remove_const_t<T
   return tensors.view(std::span<T>(flat.data(), tensors.elements()), t);
 }
 
-void warm_up(OnebitLamb& o, std::vector<std::vector<float>>& gradients) {
+// LAMB on the tensors from `first` on.
+void full_step(OnebitLamb& o, std::vector<std::vector<float>>& gradients, std::size_t first) {
   const TensorLayout& tensors = o.world.tensors;
   for (std::size_t r = 0; r < o.ranks.size(); ++r) {
     OnebitLamb::Rank& rank = o.ranks[r];
-    for (std::size_t t = 0; t < tensors.tensors(); ++t) {
-      const auto ratio =
-          reference::lamb_step(part<float>(tensors, rank.p, t), part<float>(tensors, rank.m, t),
-                               part<float>(tensors, rank.v, t),
-                               part<const float>(tensors, gradients[r], t), o.options.lamb);
+    for (std::size_t t = first; t < tensors.tensors(); ++t) {
+      const auto ratio = reference::lamb_step(
+          part<float>(tensors, rank.p, t), part<float>(tensors, rank.m, t),
+          part<float>(tensors, rank.v, t), part<const float>(tensors, gradients[r], t),
+          in_group(o.options.lamb, o.world.group_of, t), o.step);
       reference::add(rank.running[t], ratio, o.options.coeff_beta,
                      o.world.quirks.coefficient_average);
     }
   }
+}
+
+void warm_up(OnebitLamb& o, std::vector<std::vector<float>>& gradients) {
+  full_step(o, gradients, 0);
   const bool freeze = o.step >= o.options.freeze_step;
   const bool equal = o.step == o.options.freeze_step;
   if (o.world.quirks.fresh_variance_on_equality ? equal : freeze) {
@@ -38,14 +44,14 @@ void warm_up(OnebitLamb& o, std::vector<std::vector<float>>& gradients) {
 void set_scaling(OnebitLamb& o) {
   for (auto& rank : o.ranks) {
     if (rank.scaling.empty()) {
-      rank.scaling = reference::scaling_coefficients(rank.m, o.world.tensors, o.world.quirks);
+      rank.scaling = reference::scaling_coefficients(rank.m, o.compressing, o.world.quirks);
     }
   }
 }
 
 void update_momenta(OnebitLamb& o, std::vector<std::vector<float>>& momenta,
                     std::vector<std::vector<float>>& gradients) {
-  const TensorLayout& tensors = o.world.tensors;
+  const TensorLayout& tensors = o.compressing;
   for (std::size_t r = 0; r < o.ranks.size(); ++r) {
     for (std::size_t t = 0; t < tensors.tensors(); ++t) {
       reference::update_momentum(part<float>(tensors, momenta[r], t),
@@ -59,7 +65,8 @@ void update_momenta(OnebitLamb& o, std::vector<std::vector<float>>& momenta,
 std::vector<std::vector<float>> fused_momenta(const OnebitLamb& o) {
   std::vector<std::vector<float>> fused;
   for (const OnebitLamb::Rank& rank : o.ranks) {
-    fused.push_back(rank.m);
+    const auto end = rank.m.begin() + static_cast<std::ptrdiff_t>(o.compressing.elements());
+    fused.emplace_back(rank.m.begin(), end);
     fused.back().insert(fused.back().end(), rank.tail.begin(), rank.tail.end());
   }
   return fused;
@@ -72,8 +79,14 @@ void average(OnebitLamb& o, std::vector<std::vector<float>>& fused) {
 }
 
 void keep_tail(const OnebitLamb& o, OnebitLamb::Rank& rank, const std::vector<float>& fused) {
-  const auto elements = static_cast<std::ptrdiff_t>(o.world.tensors.elements());
+  const auto elements = static_cast<std::ptrdiff_t>(o.compressing.elements());
   std::copy(fused.begin() + elements, fused.end(), rank.tail.begin());
+}
+
+OnebitLambOptions options_of(const OnebitLamb& o, std::size_t t) {
+  OnebitLambOptions options = o.options;
+  options.lamb = in_group(options.lamb, o.world.group_of, t);
+  return options;
 }
 
 void compressed(OnebitLamb& o, std::vector<std::vector<float>>& gradients) {
@@ -81,7 +94,7 @@ void compressed(OnebitLamb& o, std::vector<std::vector<float>>& gradients) {
   auto fused = fused_momenta(o);
   update_momenta(o, fused, gradients);
   average(o, fused);
-  const TensorLayout& tensors = o.world.tensors;
+  const TensorLayout& tensors = o.compressing;
   for (std::size_t r = 0; r < o.ranks.size(); ++r) {
     OnebitLamb::Rank& rank = o.ranks[r];
     for (std::size_t t = 0; t < tensors.tensors(); ++t) {
@@ -93,10 +106,13 @@ void compressed(OnebitLamb& o, std::vector<std::vector<float>>& gradients) {
           masked ? part<const float>(tensors, o.world.mask, t) : std::span<const float>(),
           rank.scaling[t],
           reference::frozen_coefficient(rank.running[t], o.world.quirks.coefficient_average),
-          rank.last_factor[t], o.options);
+          rank.last_factor[t], options_of(o, t));
     }
     keep_tail(o, rank, fused[r]);
   }
+  if (tensors.tensors() == o.world.tensors.tensors()) return;
+  gradients.assign(gradients.size(), mean(gradients));
+  full_step(o, gradients, tensors.tensors());
 }
 
 // DeepSpeed's first call of step(): no weight moves, but momenta that are already there (as after a
@@ -107,11 +123,27 @@ void dry_run(OnebitLamb& o) {
   average(o, fused);
   for (std::size_t r = 0; r < o.ranks.size(); ++r) {
     OnebitLamb::Rank& rank = o.ranks[r];
-    std::copy_n(fused[r].begin(), rank.m.size(), rank.m.begin());
+    std::copy_n(fused[r].begin(), o.compressing.elements(), rank.m.begin());
     keep_tail(o, rank, fused[r]);
   }
-  o.errors = error_feedback(o.world.tensors.elements(), o.world.ranks);
+  o.errors = error_feedback(o.compressing.elements(), o.world.ranks);
   o.dry_run_pending = o.frozen = false;
+}
+
+// The tensors in front of the first that never freezes.
+TensorLayout compressing_tensors(const World& world) {
+  const auto& never = world.non_freeze;
+  const auto first = std::find(never.begin(), never.end(), true);
+  if (std::find(first, never.end(), false) != never.end()) {
+    fail_input(Where{"", 0, "non_freeze"}, "must name the last tensors of 1-bit LAMB");
+  }
+  if (first != never.end() && world.quirks.persistent_tail) {
+    fail_input(Where{"", 0, "non_freeze"}, "does not go with padding that persists");
+  }
+  const auto tensors =
+      never.empty() ? world.tensors.tensors() : static_cast<std::size_t>(first - never.begin());
+  const auto& offsets = world.tensors.offsets;
+  return {{offsets.begin(), offsets.begin() + static_cast<std::ptrdiff_t>(tensors) + 1}};
 }
 
 }  // namespace
@@ -120,14 +152,17 @@ OnebitLamb onebit_lamb(const World& world, const OnebitLambOptions& options) {
   check(world);
   check_freeze_step("freeze_step", options.freeze_step, world.quirks.dry_run);
   const std::size_t elements = world.tensors.elements(), tensors = world.tensors.tensors();
+  const TensorLayout compressing = compressing_tensors(world);
   OnebitLamb o{.world = world,
                .options = options,
+               .compressing = compressing,
                .ranks = {},
-               .errors = error_feedback(elements, world.ranks),
+               .errors = error_feedback(compressing.elements(), world.ranks),
                .step = world.quirks.dry_run == DryRun::at_construction ? 1 : 0,
                .dry_run_pending = world.quirks.dry_run == DryRun::on_first_gradient,
                .scales = {}};
   const std::vector<float> zero(elements);
+  o.options.lamb.bias_correction = BiasCorrection::none;
   const std::size_t tail =
       world.quirks.persistent_tail ? o.errors.layout.padded - elements : std::size_t{0};
   o.ranks.assign(world.size(), {world.initial,
@@ -159,7 +194,7 @@ Step step(OnebitLamb& o, Gradients gradients) {
 }
 
 void resume_as_deepspeed(OnebitLamb& o) {
-  o.errors = error_feedback(o.world.tensors.elements(), o.world.ranks);
+  o.errors = error_feedback(o.compressing.elements(), o.world.ranks);
   for (auto& rank : o.ranks) std::fill(rank.tail.begin(), rank.tail.end(), 0.0f);
   o.dry_run_pending = o.world.quirks.dry_run == DryRun::on_first_gradient;
   o.frozen = o.step >= o.options.freeze_step;

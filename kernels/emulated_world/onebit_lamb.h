@@ -5,6 +5,10 @@
 // Compression: every rank updates its momentum with its own gradient, scaled per tensor; one
 // compressed_allreduce averages the momenta of all tensors; see reference/lamb.h for the rest.
 //
+// Tensors that never freeze (DeepSpeed's 1-bit LAMB has none, its 1-bit Adam does) stay out of the
+// compression and go on with LAMB, on gradients averaged in full precision after clipping. They
+// stand behind all others, so that what is compressed is one stretch of the flat buffers.
+//
 // One rank alone does not communicate and so does not compress. The state of every rank is kept
 // apart although it stays equal: that it does is what the tests check.
 //
@@ -27,6 +31,7 @@ struct OnebitLamb {
 
   World world;
   OnebitLambOptions options;
+  TensorLayout compressing;  // the tensors in front of those that never freeze
   std::vector<Rank> ranks;
   ErrorFeedback errors;
   int step = 0;
@@ -36,6 +41,8 @@ struct OnebitLamb {
   Scales scales;  // of the last compressed step, for inspection
 };
 
+// Throws Error where a tensor that freezes follows one that does not, and where the padding
+// persists beside tensors that never freeze.
 OnebitLamb onebit_lamb(const World& world, const OnebitLambOptions& options);
 Step step(OnebitLamb& optimizer, Gradients gradients);
 

@@ -258,7 +258,7 @@ TEST_CASE("a resume in fp32 quantises the momenta unscaled and parts the replica
   CHECK_FALSE(replicas_agree(o));
 }
 
-TEST_CASE("an empty tensor is nothing in ours and makes NaN of all weights in DeepSpeed") {
+TEST_CASE("an empty tensor is nothing in ours and fails the first compressed step in DeepSpeed") {
   const std::vector<std::size_t> sizes{3, 0, 5};
   for (const bool poisons : {false, true}) {
     World world;
@@ -272,7 +272,78 @@ TEST_CASE("an empty tensor is nothing in ours and makes NaN of all weights in De
     const std::vector<std::vector<float>> g(2, std::vector<float>(8, 0.5f));
     step(o, g);
     CHECK(std::isfinite(o.ranks[1].p[7]));
-    step(o, g);
-    for (const float p : o.ranks[1].p) CHECK(std::isnan(p) == poisons);
+    if (poisons) {
+      CHECK_THROWS_WITH(step(o, g), Catch::Contains("tensor 1 has no elements"));
+    } else {
+      CHECK(step(o, g) == Step::onebit);
+      CHECK(std::isfinite(o.ranks[1].p[7]));
+    }
   }
+}
+
+TEST_CASE("groups of 1-bit LAMB hold in both stages") {
+  // The second tensor stands still for a learning rate of nearly nothing; the weight decay of the
+  // third is as if all had it.
+  const iris::Problem problem = iris::network();
+  const TensorLayout& tensors = problem.tensors;
+  World world = world_of(problem, 3);
+  OnebitLambOptions options;
+  options.lamb.lr = 0.01;
+  options.freeze_step = 3;
+  OnebitLamb plain = onebit_lamb(world, options);
+  world.group_of = {{1, 0.0}, {1e-30, 0.0}, {1, 0.5}, {1, 0.0}};
+  OnebitLamb grouped = onebit_lamb(world, options);
+  options.lamb.weight_decay = 0.5;
+  world.group_of.clear();
+  OnebitLamb decayed = onebit_lamb(world, options);
+  const auto same = [&](const OnebitLamb& a, const OnebitLamb& b, std::size_t t) {
+    const auto x = tensors.view(std::span(a.ranks[0].p), t),
+               y = tensors.view(std::span(b.ranks[0].p), t);
+    return std::equal(x.begin(), x.end(), y.begin());
+  };
+  for (int k = 0; k < 6; ++k) {
+    const auto g = gradients(problem, plain);  // the same for all three
+    for (OnebitLamb* o : {&plain, &grouped, &decayed}) step(*o, g);
+    CHECK(same(grouped, plain, 0));
+    CHECK(tensors.view(std::span(grouped.ranks[0].p), 1)[0] ==
+          tensors.view(std::span(problem.initial), 1)[0]);
+    CHECK(same(grouped, decayed, 2));
+    CHECK_FALSE(same(grouped, plain, 2));
+    CHECK(same(grouped, plain, 3));
+  }
+  CHECK(grouped.frozen);
+}
+
+TEST_CASE("tensors of 1-bit LAMB that never freeze go on with LAMB on the mean gradient") {
+  const iris::Problem problem = iris::network();
+  const TensorLayout& tensors = problem.tensors;
+  for (const int n : {1, 2, 3, 8}) {
+    World world = world_of(problem, n);
+    world.non_freeze = {false, false, true, true};
+    world.group_of.assign(4, {1, 0.01});
+    OnebitLambOptions options;
+    options.lamb.lr = 0.01;
+    options.freeze_step = 2;
+    OnebitLamb o = onebit_lamb(world, options);
+    Lamb lamb = emulated::lamb(world, options.lamb);
+    for (int k = 0; k < 6; ++k) {
+      const auto g = gradients(problem, o);  // the same for both
+      step(lamb, g);
+      CHECK(step(o, g) == (k < 2 ? Step::full : Step::onebit));
+      for (const auto& rank : o.ranks) {
+        for (std::size_t e = tensors.offsets[2]; e < tensors.elements(); ++e) {
+          REQUIRE(rank.p[e] == lamb.p[e]);
+          REQUIRE(rank.v[e] == lamb.v[e]);
+        }
+      }
+      CHECK(replicas_agree(o));
+    }
+    CHECK(o.errors.layout.elements == tensors.offsets[2]);
+  }
+  World world = world_of(problem, 2);
+  world.non_freeze = {true, false, true, true};
+  CHECK_THROWS_WITH(onebit_lamb(world, {}), "non_freeze: must name the last tensors of 1-bit LAMB");
+  world.non_freeze = {false, false, true, true};
+  world.quirks = deepspeed_quirks();
+  CHECK_THROWS_WITH(onebit_lamb(world, {}), "non_freeze: does not go with padding that persists");
 }

@@ -14,24 +14,33 @@ Adam adam(const World& world, const AdamOptions& options) {
 Lamb lamb(const World& world, const LambOptions& options) {
   check(world);
   const std::vector<float> zero(world.initial.size());
-  return {world, options, world.initial, zero, zero};
+  return {world, options, world.initial, zero, zero, 0};
 }
 
 Step step(Adam& o, Gradients gradients) {
   const auto g = reduce(o.world, gradients, true);
   if (!g) return Step::skipped;
-  reference::adam_step(o.p, o.m, o.v, g->front(), o.options, ++o.step);
+  ++o.step;
+  const TensorLayout& tensors = o.world.tensors;
+  for (std::size_t t = 0; t < tensors.tensors(); ++t) {
+    reference::adam_step(tensors.view(std::span(o.p), t), tensors.view(std::span(o.m), t),
+                         tensors.view(std::span(o.v), t),
+                         tensors.view(std::span<const float>(g->front()), t),
+                         in_group(o.options, o.world.group_of, t), o.step);
+  }
   return Step::full;
 }
 
 Step step(Lamb& o, Gradients gradients) {
   const auto g = reduce(o.world, gradients, true);
   if (!g) return Step::skipped;
+  ++o.step;
   const TensorLayout& tensors = o.world.tensors;
   for (std::size_t t = 0; t < tensors.tensors(); ++t) {
     reference::lamb_step(tensors.view(std::span(o.p), t), tensors.view(std::span(o.m), t),
                          tensors.view(std::span(o.v), t),
-                         tensors.view(std::span<const float>(g->front()), t), o.options);
+                         tensors.view(std::span<const float>(g->front()), t),
+                         in_group(o.options, o.world.group_of, t), o.step);
   }
   return Step::full;
 }

@@ -17,6 +17,7 @@ struct Lamb {
   World world;
   LambOptions options;
   std::vector<float> p, m, v;
+  int step = 0;
 };
 
 Adam adam(const World& world, const AdamOptions& options);

@@ -3,7 +3,10 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "kernels/emulated_world/onebit_adam.h"
 #include "kernels/emulated_world/training.h"
+#include "kernels/emulated_world/zero_one_adam.h"
+#include "sim/base/error.h"
 
 using namespace lambcast;
 using namespace lambcast::emulated;
@@ -31,4 +34,84 @@ TEST_CASE("plain optimizers skip an overflow too") {
   CHECK(step(l, g) == Step::skipped);
   CHECK(a.step == 0);
   CHECK(l.p == problem.initial);
+}
+
+TEST_CASE("a tensor's group sets its learning rate and weight decay, whatever the optimizer") {
+  // One step of each optimizer with groups moves every tensor as a step with that tensor's options.
+  const iris::Problem problem = iris::network();
+  const TensorLayout& tensors = problem.tensors;
+  World world = world_of(problem, 3);
+  const std::vector<ParameterGroup> groups{{1, 0.1}, {2, 0}, {1, 0.1}, {0.5, 0.2}};
+  const auto check = [&](auto make, auto options, auto set) {
+    world.group_of = groups;
+    auto grouped = make(world, options);
+    step(grouped, gradients(problem, grouped));
+    world.group_of.clear();
+    for (std::size_t t = 0; t < groups.size(); ++t) {
+      auto own = options;
+      set(own, groups[t]);
+      auto alone = make(world, own);
+      step(alone, gradients(problem, alone));
+      for (std::size_t e = tensors.offsets[t]; e < tensors.offsets[t + 1]; ++e) {
+        REQUIRE(weights(grouped, 0)[e] == weights(alone, 0)[e]);
+      }
+    }
+  };
+  const auto plain = [](auto& options, const ParameterGroup& group) {
+    options.lr *= group.lr_scale;
+    options.weight_decay = group.weight_decay;
+  };
+  const auto nested = [&](auto& options, const ParameterGroup& group) {
+    plain(options.adam, group);
+  };
+  check(adam, AdamOptions{}, plain);
+  check(lamb, LambOptions{}, plain);
+  check(onebit_adam, OnebitAdamOptions{}, nested);
+  check(zero_one_adam, ZeroOneAdamOptions{}, nested);
+
+  world.group_of.assign(3, {});
+  CHECK_THROWS_WITH(adam(world, {}), "group_of: does not have one entry per tensor");
+  world.group_of.assign(4, {0, 0});
+  CHECK_THROWS_WITH(adam(world, {}),
+                    "lr_scale: must be more than 0: what shall not move is not given to the "
+                    "optimizer");
+}
+
+TEST_CASE("groups of 0/1 Adam hold through local steps and synchronisations") {
+  // A group twice as fast is, on its own gradient, an optimizer twice as fast.
+  const iris::Problem problem = iris::network();
+  World world = world_of(problem, 2);
+  ZeroOneAdamOptions options;
+  options.adam.lr = 0.01;
+  options.var_freeze_step = 2;
+  options.local_step_scaler = 3;
+  world.group_of.assign(4, {2, 0.1});
+  ZeroOneAdam grouped = zero_one_adam(world, options);
+  world.group_of.clear();
+  options.adam.lr = 0.02;
+  options.adam.weight_decay = 0.1;
+  ZeroOneAdam alone = zero_one_adam(world, options);
+  for (int k = 0; k < 12; ++k) {
+    const Step did = step(grouped, gradients(problem, grouped));
+    CHECK(step(alone, gradients(problem, alone)) == did);
+    for (std::size_t e = 0; e < problem.initial.size(); ++e) {
+      REQUIRE(grouped.ranks[1].p[e] == Approx(alone.ranks[1].p[e]).epsilon(1e-5));
+    }
+  }
+}
+
+TEST_CASE("an fp16 engine's sum of gradients drifts from the exact one") {
+  // fp16 has 11 bits: 1 + 0.0003 rounds to 1, three times over.
+  World world = world_of(iris::network(), 4);
+  std::vector<std::vector<float>> g(4, std::vector<float>(world.tensors.elements()));
+  g[0][0] = 1;
+  g[1][0] = g[2][0] = g[3][0] = 0.0003f;
+  CHECK((*reduce(world, g, true))[3][0] == Approx(1.0009 / 4));
+  world.quirks.gradient_sum = GradientSum::half;
+  CHECK((*reduce(world, g, true))[3][0] == 0.25f);
+  // Below 2^-25 a gradient is lost, unless the loss was scaled.
+  for (auto& rank : g) rank[0] = 1e-8f;
+  CHECK((*reduce(world, g, true))[0][0] == 0);
+  world.loss_scale = 65536;
+  CHECK((*reduce(world, g, true))[0][0] == Approx(1e-8).epsilon(1e-3));
 }

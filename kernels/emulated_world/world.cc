@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "kernels/reference/gradient.h"
+#include "kernels/reference/half.h"
 #include "sim/base/check.h"
 #include "sim/base/error.h"
 
@@ -51,6 +52,20 @@ std::vector<float> mean(Gradients gradients) {
   return result;
 }
 
+std::vector<float> half_mean(Gradients gradients, double loss_scale) {
+  const auto rounded = [](double x) {
+    return reference::from_half(reference::to_half(static_cast<float>(x)));
+  };
+  const float share = static_cast<float>(1.0 / static_cast<double>(gradients.size()));
+  std::vector<float> result(gradients[0].size());
+  for (std::size_t e = 0; e < result.size(); ++e) {
+    float sum = 0;
+    for (const auto& g : gradients) sum = rounded(sum + rounded(loss_scale * g[e]));
+    result[e] = static_cast<float>(rounded(sum * share) / loss_scale);
+  }
+  return result;
+}
+
 void check(const World& world) {
   if (world.ranks < 1) fail_input(Where{"", 0, "ranks"}, "must be at least 1");
   if (world.initial.size() != world.tensors.elements()) {
@@ -58,6 +73,15 @@ void check(const World& world) {
   }
   if (!world.mask.empty() && world.mask.size() != world.tensors.elements()) {
     fail_input(Where{"", 0, "mask"}, "does not have the size of the tensors");
+  }
+  if (!world.group_of.empty() && world.group_of.size() != world.tensors.tensors()) {
+    fail_input(Where{"", 0, "group_of"}, "does not have one entry per tensor");
+  }
+  for (const ParameterGroup& group : world.group_of) {
+    if (!(group.lr_scale > 0)) {
+      fail_input(Where{"", 0, "lr_scale"},
+                 "must be more than 0: what shall not move is not given to the optimizer");
+    }
   }
   if (!world.non_freeze.empty() && world.non_freeze.size() != world.tensors.tensors()) {
     fail_input(Where{"", 0, "non_freeze"}, "does not have one entry per tensor");
@@ -77,7 +101,10 @@ std::optional<std::vector<std::vector<float>>> reduce(const World& world, Gradie
   });
   if (overflow && !world.quirks.overflow_poisons) return std::nullopt;
   std::vector<std::vector<float>> seen(gradients.begin(), gradients.end());
-  if (engine_allreduce) seen.assign(world.size(), mean(gradients));
+  if (engine_allreduce) {
+    const bool half = world.quirks.gradient_sum == GradientSum::half;
+    seen.assign(world.size(), half ? half_mean(gradients, world.loss_scale) : mean(gradients));
+  }
   misscale(world, engine_allreduce, seen);
   clip(world, seen);
   return seen;

@@ -24,10 +24,11 @@ enum class Step {
 struct World {
   TensorLayout tensors;
   int ranks = 1;
-  std::vector<float> initial;    // the weights all ranks start from
-  double gradient_clipping = 0;  // limit of the gradient norm; 0 is off
-  std::vector<float> mask;       // of the momentum; empty is all ones
-  // Tensors of 1-bit Adam whose group has DeepSpeed's key non_freeze; empty is none.
+  std::vector<float> initial;            // the weights all ranks start from
+  double gradient_clipping = 0;          // limit of the gradient norm; 0 is off
+  std::vector<float> mask;               // of the momentum; empty is all ones
+  std::vector<ParameterGroup> group_of;  // of every tensor; empty: the options hold for all
+  // Tensors whose group has DeepSpeed's key non_freeze, never compressed; empty is none.
   std::vector<bool> non_freeze;
   int accumulation_steps = 1;  // these two only say how wrong LossScaling is where it is wrong;
   double loss_scale = 1;       // gradients are given as they should be
@@ -36,13 +37,16 @@ struct World {
   std::size_t size() const { return static_cast<std::size_t>(ranks); }
 };
 
-// Throws Error when ranks < 1 or when weights, mask or non_freeze do not fit the tensors.
+// Throws Error when ranks < 1, when weights, mask, group_of or non_freeze do not fit the tensors,
+// or for a group that does not move.
 void check(const World& world);
 // Throws Error when `value` < 1: a stage of no steps has no variance to freeze.
 void check_freeze_step(const char* key, int value, DryRun dry_run);
 
 // The mean over the ranks, summed in double.
 std::vector<float> mean(Gradients gradients);
+// The mean as an fp16 engine takes it (GradientSum::half), of gradients without their loss scale.
+std::vector<float> half_mean(Gradients gradients, double loss_scale);
 
 // The gradients as the optimizer sees them, clipped: all equal to the mean where the engine
 // averages them (`engine_allreduce`), else each rank's own. Nothing when a gradient overflowed and

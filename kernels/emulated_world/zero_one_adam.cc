@@ -10,11 +10,33 @@
 namespace lambcast::emulated {
 namespace {
 
-void full_step(ZeroOneAdam& o, const std::vector<std::vector<float>>& g) {
+// One tensor of a rank.
+struct Part {
+  std::span<float> p, m, v, u;
+  std::span<const float> g;  // empty where no gradient is given
+  AdamOptions options;
+  double lr_scale;
+};
+
+// Calls f for every tensor of every rank.
+template <typename F>
+void for_each_part(ZeroOneAdam& o, const std::vector<std::vector<float>>& g, F f) {
+  const TensorLayout& tensors = o.world.tensors;
   for (std::size_t r = 0; r < o.ranks.size(); ++r) {
     ZeroOneAdam::Rank& rank = o.ranks[r];
-    reference::adam_step(rank.p, rank.m, rank.v, g[r], o.options.adam, o.step);
+    for (std::size_t t = 0; t < tensors.tensors(); ++t) {
+      const auto of = [&](std::vector<float>& flat) { return tensors.view(std::span(flat), t); };
+      f(Part{of(rank.p), of(rank.m), of(rank.v), of(rank.u),
+             g.empty() ? std::span<const float>() : tensors.view(std::span(g[r]), t),
+             in_group(o.options.adam, o.world.group_of, t),
+             o.world.group_of.empty() ? 1.0 : o.world.group_of[t].lr_scale});
+    }
   }
+}
+
+void full_step(ZeroOneAdam& o, const std::vector<std::vector<float>>& g) {
+  for_each_part(
+      o, g, [&](const Part& x) { reference::adam_step(x.p, x.m, x.v, x.g, x.options, o.step); });
 }
 
 // Averages all tensors of every rank's flat buffer and masks them.
@@ -30,34 +52,30 @@ void average(ZeroOneAdam& o, std::span<const std::span<float>> flat) {
 void onebit_gradient_step(ZeroOneAdam& o, std::vector<std::vector<float>>& g) {
   const bool keep = o.world.ranks == 1 && o.world.quirks.lone_rank_keeps_momentum;
   average(o, std::vector<std::span<float>>(g.begin(), g.end()));
-  for (std::size_t r = 0; r < o.ranks.size(); ++r) {
-    ZeroOneAdam::Rank& rank = o.ranks[r];
-    if (keep) {
-      reference::adam_apply(rank.p, rank.m, rank.v, o.options.adam);
-    } else {
-      reference::zero_one_onebit_step(rank.p, rank.m, rank.v, g[r], o.options.adam);
-    }
-  }
+  for_each_part(o, g, [&](const Part& x) {
+    if (keep)
+      reference::adam_apply(x.p, x.m, x.v, x.options);
+    else
+      reference::zero_one_onebit_step(x.p, x.m, x.v, x.g, x.options);
+  });
 }
 
 void local_step(ZeroOneAdam& o, const std::vector<std::vector<float>>& g) {
-  for (std::size_t r = 0; r < o.ranks.size(); ++r) {
-    ZeroOneAdam::Rank& rank = o.ranks[r];
-    reference::zero_one_local_step(rank.p, rank.m, rank.v, rank.u, g[r], o.options.adam);
-  }
+  for_each_part(o, g, [](const Part& x) {
+    reference::zero_one_local_step(x.p, x.m, x.v, x.u, x.g, x.options);
+  });
   o.lrs += o.options.adam.lr;
 }
 
 void synchronise(ZeroOneAdam& o) {
+  for_each_part(o, {},
+                [](const Part& x) { reference::zero_one_sync_begin(x.p, x.v, x.u, x.options); });
   std::vector<std::span<float>> moved;
-  for (auto& rank : o.ranks) {
-    reference::zero_one_sync_begin(rank.p, rank.v, rank.u, o.options.adam);
-    moved.emplace_back(rank.u);
-  }
+  for (auto& rank : o.ranks) moved.emplace_back(rank.u);
   average(o, moved);
-  for (auto& rank : o.ranks) {
-    reference::zero_one_sync_end(rank.p, rank.m, rank.v, rank.u, o.lrs, o.options.adam);
-  }
+  for_each_part(o, {}, [&](const Part& x) {
+    reference::zero_one_sync_end(x.p, x.m, x.v, x.u, o.lrs * x.lr_scale, x.options);
+  });
   o.lrs = 0;
 }
 

@@ -12,22 +12,35 @@
 // before (cuda/gradient.h, nccl/shared_norm.h). One rank alone compresses too; DeepSpeed's does
 // not.
 //
+// Tensors may belong to groups with a learning rate and weight decay of their own, momenta may be
+// masked, and the last tensors may never freeze: their gradients are all-reduced in both stages.
+//
 // Source: DeepSpeed 0.15.4, runtime/fp16/onebit/lamb.py; 1-bit LAMB, arXiv:2104.06069.
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "kernels/cuda/lamb_tensors.h"
 #include "kernels/nccl/compressed_allreduce.h"
 
 namespace lambcast::cuda {
 
+// How tensors differ from each other.
+struct TensorTraits {
+  std::vector<ParameterGroup> group_of;  // of every tensor; empty: the options hold for all
+  std::vector<float> mask;               // of the momenta that are compressed; empty: all ones
+  std::size_t never_freezing = 0;        // so many tensors at the end
+};
+
 class OnebitLamb {
  public:
   // Allocates on the current device. Of `quirks`, padding, persistent_tail and coefficient_average
-  // apply. Throws Error for freeze_step < 1 or weights that do not fit the tensors.
+  // apply, padding that persists only where all tensors freeze. Throws Error for freeze_step < 1
+  // and for weights or traits that do not fit the tensors.
   OnebitLamb(const TensorLayout& tensors, std::span<const float> initial, int ranks, int rank,
-             const OnebitLambOptions& options, const Quirks& quirks = {});
+             const OnebitLambOptions& options, const Quirks& quirks = {},
+             const TensorTraits& traits = {});
 
   float* weights() const { return p_.data(); }
   int steps() const { return steps_; }
@@ -36,25 +49,28 @@ class OnebitLamb {
   void set_lr(double lr) { options_.lamb.lr = lr; }
 
   // The pieces of a step, which onebit_lamb_step() below puts around the communication.
-  std::size_t elements() const { return tensors_.elements(); }
+  std::size_t elements() const { return p_.size(); }
+  // From here on gradients are averaged in the compression stage too.
+  std::size_t compressed_elements() const { return compressing_.elements(); }
   cudaError_t warm_up(const float* mean_gradient, cudaStream_t stream);
   cudaError_t compress(const float* gradient, cudaStream_t stream);
   CompressedAllreduce* exchange() { return &exchange_; }
-  cudaError_t apply(cudaStream_t stream);
+  // Of `gradient` only what never freezes is read: its mean over the ranks.
+  cudaError_t apply(const float* gradient, cudaStream_t stream);
 
  private:
   cudaError_t freeze(cudaStream_t stream);
-  LambState state() const { return per_tensor_.state(p_.data(), m_.data(), v_.data()); }
+  LambState state(const LambTensors& of) const { return of.state(p_.data(), m_.data(), v_.data()); }
 
-  TensorLayout tensors_;
+  TensorLayout compressing_;  // the tensors in front of those that never freeze
   OnebitLambOptions options_;
   Quirks quirks_;
   int steps_ = 0;
   CompressedAllreduce exchange_;
   DeviceBuffer<float> p_, m_, v_, fresh_v_;  // m with its padding
-  DeviceBuffer<float> scaling_, last_factor_;
+  DeviceBuffer<float> mask_, scaling_, last_factor_;
   DeviceBuffer<std::size_t> offsets_;
-  LambTensors per_tensor_;
+  LambTensors per_tensor_, never_freezing_;
 };
 
 // What one rank brings to a step.

@@ -1,5 +1,7 @@
 #include "kernels/nccl/onebit_lamb.h"
 
+#include <algorithm>
+
 #include "kernels/cuda/gpu_test.h"
 #include "kernels/emulated_world/onebit_lamb.h"
 #include "kernels/nccl/local_gpus.h"
@@ -32,8 +34,10 @@ struct Node {
   std::vector<OnebitLamb> optimizers;
 
   Node(const emulated::World& of, const OnebitLambOptions& options) : gpus(load_nccl(), of.ranks) {
+    const auto never = std::count(of.non_freeze.begin(), of.non_freeze.end(), true);
     gpus.on_each([&](int r) {
-      optimizers.emplace_back(of.tensors, of.initial, of.ranks, r, options, of.quirks);
+      optimizers.emplace_back(of.tensors, of.initial, of.ranks, r, options, of.quirks,
+                              TensorTraits{of.group_of, of.mask, std::size_t(never)});
     });
   }
   void step(const std::vector<std::vector<float>>& gradients) {
@@ -89,6 +93,26 @@ TEST_CASE("1-bit LAMB through NCCL on two GPUs agrees with the emulated world") 
   }
 }
 
+TEST_CASE("groups, the mask and tensors that never freeze agree with the emulated world") {
+  NEED_GPUS(2);
+  emulated::World two = world(2, {});
+  two.group_of = {{1, 0.01}, {2, 0}, {1, 0}, {1, 0.01}, {0.5, 0}};
+  two.mask.assign(two.tensors.elements(), 1.0f);
+  two.mask[5] = two.mask[1000] = 0;
+  two.non_freeze = {false, false, false, false, true};
+  const OnebitLambOptions options = options_frozen_at(3);
+  emulated::OnebitLamb cpu = emulated::onebit_lamb(two, options);
+  Node node(two, options);
+  CHECK(node.optimizers[0].compressed_elements() == 2750);
+  for (unsigned k = 0; k < 3 + test_steps; ++k) {
+    node.step(random_gradients(two, k));
+    emulated::step(cpu, random_gradients(two, k));
+  }
+  const auto weights = node.weights(0);
+  CHECK(relative_distance(weights, cpu.ranks[0].p) < 1e-5);
+  CHECK((node.weights(1) == weights));
+}
+
 TEST_CASE(
     "1-bit LAMB through NCCL on one GPU runs both stages, with the learning rate it is told") {
   NEED_GPUS(1);
@@ -114,4 +138,12 @@ TEST_CASE("1-bit LAMB refuses a stage of no steps, and weights of another model"
                     "freeze_step: 0 (allowed: 1 and more)");
   CHECK_THROWS_WITH(OnebitLamb(one.tensors, {}, 1, 0, options_frozen_at(1)),
                     "0 weights for tensors of 2783 elements");
+  const auto with = [&](const TensorTraits& traits, const Quirks& quirks) {
+    return OnebitLamb(one.tensors, one.initial, 1, 0, options_frozen_at(1), quirks, traits);
+  };
+  CHECK_THROWS_WITH(with({{{1, 0}}, {}, 0}, {}), "1 groups for 5 tensors");
+  CHECK_THROWS_WITH(with({{}, {1, 1}, 0}, {}), "a mask of 2 elements for tensors of 2783");
+  CHECK_THROWS_WITH(with({{}, {}, 5}, {}), "5 of 5 tensors never freeze");
+  CHECK_THROWS_WITH(with({{}, {}, 1}, deepspeed_quirks()),
+                    "padding that persists does not go with tensors that never freeze");
 }

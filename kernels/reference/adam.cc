@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "kernels/bias_correction.h"
 #include "sim/base/check.h"
 
 namespace lambcast::reference {
@@ -9,7 +10,8 @@ namespace {
 
 // The options rounded to float once, with the bias corrections of plain Adam folded in.
 struct Constants {
-  float lr, b1, b2, one_minus_b1, one_minus_b2, eps, wd, root_scale;
+  float lr, b1, b2, one_minus_b1, one_minus_b2, eps, wd;
+  BiasFactors bias;
 
   explicit Constants(const AdamOptions& o, int step = 0)
       : lr(static_cast<float>(o.lr)),
@@ -19,18 +21,12 @@ struct Constants {
         one_minus_b2(static_cast<float>(1 - o.beta2)),
         eps(static_cast<float>(o.eps)),
         wd(static_cast<float>(o.weight_decay)),
-        root_scale(1.0f) {
-    if (o.bias_correction && step > 0) {
-      // m/(1-b1^t) / (sqrt(v/(1-b2^t)) + eps); the first quotient is taken after the division.
-      root_scale = static_cast<float>(1 / std::sqrt(1 - std::pow(o.beta2, step)));
-      momentum_scale = static_cast<float>(1 / (1 - std::pow(o.beta1, step)));
-    }
-  }
-  float momentum_scale = 1.0f;
+        bias(bias_factors(o.bias_correction ? BiasCorrection::in_moments : BiasCorrection::none,
+                          o.beta1, o.beta2, step)) {}
 
-  float denominator(float v) const { return std::sqrt(v) * root_scale + eps; }
+  float denominator(float v) const { return std::sqrt(v) * bias.root + eps; }
   float update(float p, float m, float v) const {
-    const float upd = m * momentum_scale / denominator(v);
+    const float upd = m * bias.momentum / denominator(v);
     return wd > 0 ? upd + wd * p : upd;
   }
 };

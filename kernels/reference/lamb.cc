@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/bias_correction.h"
 #include "sim/base/check.h"
 #include "sim/base/error.h"
 
@@ -24,17 +25,18 @@ double clamp(double x, double high, double low) {
 }  // namespace
 
 TrustRatio lamb_step(std::span<float> p, std::span<float> m, std::span<float> v,
-                     std::span<const float> g, const LambOptions& o) {
+                     std::span<const float> g, const LambOptions& o, int t) {
   LAMBCAST_CHECK(p.size() == m.size() && p.size() == v.size() && p.size() == g.size(),
                  "{}, {}, {} and {} elements", p.size(), m.size(), v.size(), g.size());
   const float b1 = static_cast<float>(o.beta1), one_minus_b1 = static_cast<float>(1 - o.beta1);
   const float b2 = static_cast<float>(o.beta2), one_minus_b2 = static_cast<float>(1 - o.beta2);
   const float eps = static_cast<float>(o.eps), wd = static_cast<float>(o.weight_decay);
+  const BiasFactors bias = bias_factors(o.bias_correction, o.beta1, o.beta2, t);
   std::vector<float> update(p.size());
   for (std::size_t e = 0; e < p.size(); ++e) {
     m[e] = b1 * m[e] + one_minus_b1 * g[e];
     v[e] = b2 * v[e] + one_minus_b2 * (g[e] * g[e]);
-    update[e] = m[e] / (std::sqrt(v[e]) + eps);
+    update[e] = m[e] * bias.momentum / (std::sqrt(v[e]) * bias.root + eps);
     if (wd > 0) update[e] += wd * p[e];
   }
   const double weight_norm = norm(p), update_norm = norm(update);
@@ -43,7 +45,7 @@ TrustRatio lamb_step(std::span<float> p, std::span<float> m, std::span<float> v,
     ratio.defined = true;
     ratio.value = static_cast<float>(clamp(weight_norm / update_norm, o.max_coeff, o.min_coeff));
   }
-  const float step = static_cast<float>(o.lr * static_cast<double>(ratio.value));
+  const float step = static_cast<float>(o.lr * bias.rate * static_cast<double>(ratio.value));
   for (std::size_t e = 0; e < p.size(); ++e) p[e] -= step * update[e];
   return ratio;
 }
@@ -70,8 +72,12 @@ std::vector<float> scaling_coefficients(std::span<const float> m, const TensorLa
   std::size_t moving = 0;
   for (std::size_t t = 0; t < tensors.tensors(); ++t) {
     const double size = static_cast<double>(tensors.size(t));
-    double r = size == 0 ? 0 : norm(tensors.view(m, t)) / std::sqrt(size);
-    if (size == 0 && quirks.empty_tensor_poisons) r = NAN;
+    const double r = size == 0 ? 0 : norm(tensors.view(m, t)) / std::sqrt(size);
+    if (size == 0 && quirks.empty_tensor_poisons) {
+      throw Error(Exit::failure, fmt::format("tensor {} has no elements: scaling coefficients are "
+                                             "NaN and there is no largest factor",
+                                             t));
+    }
     if (r == 0 && size > 0 && quirks.zero_momentum_fails) {
       throw Error(Exit::failure, fmt::format("the momentum of tensor {} is zero at the freeze, its "
                                              "scaling coefficient divides by zero",

@@ -4,6 +4,9 @@
 //   c   = clamp(||p|| / ||upd||, max_coeff, min_coeff)      trust ratio; 1 if a norm is zero
 //   p   = p - lr c upd
 //
+// with the moments of step t corrected for their start from zero where BiasCorrection asks for it:
+// m / (1 - b1^t) and v / (1 - b2^t) in upd, or lr sqrt(1 - b2^t) / (1 - b1^t) in place of lr.
+//
 // In the compression stage v is frozen. A second variance vf follows the gradient reconstructed
 // from the averaged momentum, and the trust ratio becomes a frozen coefficient times a factor:
 //
@@ -31,9 +34,10 @@ struct TrustRatio {
   bool defined = false;  // both norms were non-zero
 };
 
-// LAMB, and the warm-up stage of 1-bit LAMB.
+// LAMB, and the warm-up stage of 1-bit LAMB. `step` counts from 1 and matters only for bias
+// correction.
 TrustRatio lamb_step(std::span<float> p, std::span<float> m, std::span<float> v,
-                     std::span<const float> g, const LambOptions& options);
+                     std::span<const float> g, const LambOptions& options, int step = 1);
 
 // The running average of a tensor's trust ratio over the warm-up stage.
 struct RunningCoefficient {
@@ -45,8 +49,9 @@ float frozen_coefficient(const RunningCoefficient& running, CoefficientAverage h
 
 // s_i = mean(r) / r_i with r_i = ||m_i|| / sqrt(numel_i): brings the momenta to a common scale so
 // that one compression scale fits them all. A tensor of zero momentum or of no elements gets 1 and
-// stays out of the mean. Quirks: `zero_momentum_fails` makes the former an Error, as the division
-// by zero in DeepSpeed is; with `empty_tensor_poisons` the latter makes every coefficient NaN.
+// stays out of the mean. Quirks make either an Error, as it is in DeepSpeed: `zero_momentum_fails`
+// the former, by a division by zero; `empty_tensor_poisons` the latter, which leaves every
+// coefficient NaN and then has no largest element to take for its factor.
 std::vector<float> scaling_coefficients(std::span<const float> m, const TensorLayout& tensors,
                                         const Quirks& quirks);
 

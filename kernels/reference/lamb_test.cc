@@ -88,7 +88,7 @@ TEST_CASE("a tensor of zero momentum divides by zero in DeepSpeed and stays out 
   CHECK(scaling_coefficients(Values{0, 0, 0, 0}, tensor_layout(sizes), {}) == Values{1, 1});
 }
 
-TEST_CASE("a tensor of no elements makes every scaling NaN in DeepSpeed and stays out in ours") {
+TEST_CASE("a tensor of no elements fails the compressed step in DeepSpeed and stays out in ours") {
   // r = 0/0 in DeepSpeed, and with it the mean. Ours: r = (1, 3), as if the tensor were not there.
   const std::vector<std::size_t> sizes{2, 0, 2};
   const Values m{1, -1, 3, -3};
@@ -96,9 +96,29 @@ TEST_CASE("a tensor of no elements makes every scaling NaN in DeepSpeed and stay
   CHECK(s[0] == Approx(2));
   CHECK(s[1] == 1);
   CHECK(s[2] == Approx(2 / 3.0));
-  for (const float x : scaling_coefficients(m, tensor_layout(sizes), deepspeed_quirks())) {
-    CHECK(std::isnan(x));
-  }
+  CHECK_THROWS_WITH(scaling_coefficients(m, tensor_layout(sizes), deepspeed_quirks()),
+                    "tensor 1 has no elements: scaling coefficients are NaN and there is no "
+                    "largest factor");
+}
+
+TEST_CASE("LAMB's bias correction is in the moments or in the rate, and they differ by eps") {
+  // Step 2 with b1 = 0.5, b2 = 0.75 on g = 2 twice: m = 1.5 (of 2), v = 1.75 (of 4).
+  // In the moments: m' = 2, v' = 4, upd = 2 / (2 + eps). In the rate: lr sqrt(0.4375) / 0.75.
+  const LambOptions none{
+      .lr = 0.1, .beta1 = 0.5, .beta2 = 0.75, .eps = 1, .max_coeff = 1, .min_coeff = 1};
+  const auto moved = [&](BiasCorrection how) {
+    LambOptions options = none;
+    options.bias_correction = how;
+    Values p{3}, m{1}, v{1};
+    lamb_step(p, m, v, Values{2}, options, 2);
+    CHECK(m == Values{1.5f});
+    return 3 - p[0];
+  };
+  const double upd = 1.5 / (std::sqrt(1.75) + 1);
+  CHECK(moved(BiasCorrection::none) == Approx(0.1 * upd).epsilon(1e-5));
+  CHECK(moved(BiasCorrection::in_moments) == Approx(0.1 * 2 / 3.0).epsilon(1e-5));
+  CHECK(moved(BiasCorrection::in_rate) ==
+        Approx(0.1 * std::sqrt(0.4375) / 0.75 * upd).epsilon(1e-5));
 }
 
 TEST_CASE("the clamp against the last factor comes second and wins") {

@@ -1,0 +1,246 @@
+// The kernels of the exchanges beside 1-bit compression, against their references.
+#include <cstring>
+
+#include "kernels/cuda/gpu_test.h"
+#include "kernels/cuda/local_steps.h"
+#include "kernels/cuda/low_rank.h"
+#include "kernels/cuda/quantisation.h"
+#include "kernels/cuda/sparse.h"
+#include "kernels/reference/quantisation.h"
+#include "kernels/reference/sparse.h"
+
+using namespace lambcast;
+using namespace lambcast::cuda;
+
+namespace {
+
+constexpr std::size_t few = emulated_device ? 9003 : 100003;  // not a multiple of 4
+
+const std::vector<Quantiser> quantisers{
+    {WireFormat::fp8_e4m3, 0},   {WireFormat::fp8_e5m2, 0}, {WireFormat::int8, 0},
+    {WireFormat::fp8_e4m3, 512}, {WireFormat::int8, 256},   {WireFormat::int4, 2048},
+    {WireFormat::int4, 4096},    {WireFormat::int4, 8},     {WireFormat::int4, 0}};
+
+// Bits: a NaN is the same NaN.
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), 4 * a.size()) == 0;
+}
+
+struct OnDevice {
+  DeviceBuffer<std::uint8_t> payload;
+  DeviceBuffer<float> scales;
+  OnDevice(const Quantiser& q, std::size_t elements)
+      : payload(payload_bytes(q.format, elements)), scales(scale_count(q, elements)) {}
+};
+
+void quantises_as_the_reference(std::size_t elements, const std::vector<Quantiser>& of) {
+  const DeviceBuffer<double> workspace(reduction_slots);
+  for (const Quantiser& q : of) {
+    for (const bool feedback : {false, true}) {
+      auto x = random_values(elements, 1);
+      x[0] = -0.0f;
+      x[elements / 2] = 1e-8f;
+      const auto before = random_values(elements, 2);
+      const auto dx = upload(x), owed = upload(before);
+      std::vector<float> c = x;
+      for (std::size_t e = 0; feedback && e < elements; ++e) c[e] += before[e];
+      const auto expected = reference::quantise_owed(c, q);
+      const OnDevice message(q, elements);
+      require(quantise({dx.data(), feedback ? owed.data() : nullptr, elements, q,
+                        message.payload.data(), message.scales.data(), workspace.data()},
+                       nullptr),
+              "quantise");
+      CHECK((message.payload.to_host() == expected.payload));
+      CHECK((message.scales.to_host() == expected.scales));
+      if (feedback) CHECK((owed.to_host() == c));
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("quantised messages of the GPU are the reference's bits, and what they owe") {
+  NEED_GPUS(1);
+  quantises_as_the_reference(few, quantisers);
+  quantises_as_the_reference(3, quantisers);
+}
+
+TEST_CASE("quantised messages over many passes are the reference's", "[large]") {
+  NEED_GPUS(1);
+  quantises_as_the_reference(many_passes, {{WireFormat::fp8_e4m3, 0}, {WireFormat::int4, 2048}});
+}
+
+TEST_CASE("messages are added up in their order, as the reference does") {
+  NEED_GPUS(1);
+  for (const Quantiser& q : quantisers) {
+    std::vector<reference::Message> messages;
+    std::vector<std::uint8_t> payloads;
+    std::vector<float> scales, expected(few);
+    for (unsigned m = 0; m < 3; ++m) {
+      messages.push_back(reference::quantise(random_values(few, m + 1), q));
+      payloads.insert(payloads.end(), messages[m].payload.begin(), messages[m].payload.end());
+      scales.insert(scales.end(), messages[m].scales.begin(), messages[m].scales.end());
+    }
+    reference::dequantise_sum(messages, q, 1.0f / 3, expected);
+    const auto device_payloads = upload(payloads);
+    const auto device_scales = upload(scales);
+    const DeviceBuffer<float> x(few);
+    require(
+        dequantise_sum(
+            {device_payloads.data(), device_scales.data(), 3, few, q, 1.0f / 3, x.data()}, nullptr),
+        "dequantise_sum");
+    CHECK((x.to_host() == expected));
+  }
+}
+
+TEST_CASE("a NaN poisons its block of a message, and wrong arguments are refused") {
+  NEED_GPUS(1);
+  const Quantiser q{WireFormat::int8, 256};
+  auto x = random_values(1024, 1);
+  x[300] = NAN;
+  const auto dx = upload(x);
+  const OnDevice message(q, 1024);
+  const DeviceBuffer<double> workspace(reduction_slots);
+  Quantise phase{dx.data(),       nullptr, 1024, q, message.payload.data(), message.scales.data(),
+                 workspace.data()};
+  require(quantise(phase, nullptr), "quantise");
+  const auto scales = message.scales.to_host();
+  for (std::size_t b = 0; b < 4; ++b) CHECK(std::isnan(scales[b]) == (b == 1));
+  for (const Quantiser bad :
+       {Quantiser{WireFormat::int8, 12}, {WireFormat::int8, 8192}, {WireFormat::fp16, 0}}) {
+    phase.quantiser = bad;
+    CHECK(quantise(phase, nullptr) == cudaErrorInvalidValue);
+  }
+  phase.quantiser = q;
+  phase.x += 1;
+  CHECK(quantise(phase, nullptr) == cudaErrorMisalignedAddress);
+}
+
+namespace {
+
+void finds_the_largest(const std::vector<float>& values, std::size_t k) {
+  std::vector<float> c = values;
+  const auto indices = reference::top_k_indices(c, k);
+  const auto sent = reference::take(c, indices);
+  const auto dc = upload(values);
+  const DeviceBuffer<std::uint32_t> device_indices(k);
+  const DeviceBuffer<float> device_values(k);
+  const DeviceBuffer<double> workspace(top_k_workspace);
+  const SparseMessage message{device_indices.data(), device_values.data(), k};
+  require(top_k(dc.data(), values.size(), message, workspace.data(), nullptr), "top_k");
+  CHECK((device_indices.to_host() == indices));
+  CHECK(same_bits(device_values.to_host(), sent));
+  CHECK(same_bits(dc.to_host(), c));
+
+  DeviceBuffer<float> x = upload(values);
+  std::vector<float> sum = values;
+  reference::add_at(sum, indices, sent, 0.5f);
+  require(add_at(x.data(), message, 0.5f, nullptr), "add_at");
+  CHECK(same_bits(x.to_host(), sum));
+}
+
+}  // namespace
+
+TEST_CASE("the k largest of the GPU are the reference's, also among equals") {
+  NEED_GPUS(1);
+  auto values = random_values(few, 1);
+  for (const std::size_t k : {std::size_t{1}, few / 100, few / 2, few})
+    finds_the_largest(values, k);
+  for (std::size_t e = 0; e < few; e += 3) values[e] = e % 2 ? 0.25f : -0.25f;  // a third are equal
+  finds_the_largest(values, few / 2 + few / 10);
+  finds_the_largest(std::vector<float>(few, 0.0f), 100);
+  values[77] = NAN;
+  values[5] = -HUGE_VALF;
+  finds_the_largest(values, 2);
+  finds_the_largest({1, -2, 3}, 2);
+}
+
+TEST_CASE("the k largest over many passes are the reference's", "[large]") {
+  NEED_GPUS(1);
+  finds_the_largest(random_values(many_passes, 1), many_passes / 100);
+}
+
+TEST_CASE("random elements of the GPU are the reference's, and what is owed is what is left") {
+  NEED_GPUS(1);
+  for (const std::size_t k : {std::size_t{1}, few / 100, few}) {
+    const auto x = random_values(few, 1), owed = random_values(few, 2);
+    std::vector<float> c = owed;
+    for (std::size_t e = 0; e < few; ++e) c[e] += x[e];
+    const auto dx = upload(x), dc = upload(owed);
+    require(add_owed(dx.data(), dc.data(), few, nullptr), "add_owed");
+    CHECK((dc.to_host() == c));
+    const auto indices = reference::random_k_indices(9, k, few);
+    const auto sent = reference::take(c, indices);
+    const DeviceBuffer<std::uint32_t> device_indices(k);
+    const DeviceBuffer<float> device_values(k);
+    require(random_k(dc.data(), few, 9, {device_indices.data(), device_values.data(), k}, nullptr),
+            "random_k");
+    CHECK((device_indices.to_host() == indices));
+    CHECK((device_values.to_host() == sent));
+    CHECK((dc.to_host() == c));
+  }
+  CHECK(random_k(nullptr, 3, 1, {nullptr, nullptr, 4}, nullptr) == cudaErrorInvalidValue);
+}
+
+TEST_CASE("PowerSGD on the GPU agrees with the reference") {
+  NEED_GPUS(1);
+  for (const auto& [shape, rank] : {std::pair{reference::MatrixShape{70, 33}, 1},
+                                    {{300, 45}, 4},
+                                    {{33, 130}, 6},
+                                    {{5, 7}, 7}}) {
+    const std::size_t n = shape.elements(), r = std::size_t(rank);
+    const auto x = random_values(n, 1), before = random_values(n, 2);
+    std::vector<float> m = before, q = random_values(shape.columns * r, 3), p(shape.rows * r),
+                       sent(n);
+    const auto dx = upload(x), owed = upload(before), dq = upload(q);
+    const DeviceBuffer<float> dp(shape.rows * r), dsent(n);
+    const DeviceBuffer<double> workspace(low_rank_workspace(shape, rank));
+    const LowRank matrix{shape,     rank,      dx.data(),       owed.data(),
+                         dp.data(), dq.data(), workspace.data()};
+    for (std::size_t e = 0; e < n; ++e) m[e] += x[e];
+    reference::project(m, shape, q, rank, p);
+    require(project(matrix, nullptr), "project");
+    CHECK((owed.to_host() == m));
+    CHECK(relative_distance(dp.to_host(), p) < 1e-6);
+    reference::orthonormalise(p, shape.rows, rank);
+    require(orthonormalise(matrix, nullptr), "orthonormalise");
+    if (shape.rows >= r + 5) CHECK(relative_distance(dp.to_host(), p) < 1e-4);
+    // From here on with the same P: a nearly dependent column magnifies the rounding of a sum.
+    require(cudaMemcpy(dp.data(), p.data(), 4 * p.size(), cudaMemcpyHostToDevice), "cudaMemcpy");
+    reference::back_project(m, shape, p, rank, q);
+    require(back_project(matrix, nullptr), "back_project");
+    CHECK(relative_distance(dq.to_host(), q) < 1e-6);
+    require(cudaMemcpy(dq.data(), q.data(), 4 * q.size(), cudaMemcpyHostToDevice), "cudaMemcpy");
+    reference::expand(p, q, shape, rank, m, sent);
+    require(expand(matrix, dsent.data(), nullptr), "expand");
+    CHECK((dsent.to_host() == sent));
+    CHECK((owed.to_host() == m));
+  }
+}
+
+TEST_CASE("the outer step and the average with neighbours are the reference's") {
+  NEED_GPUS(1);
+  for (const reference::OuterOptions options :
+       {reference::OuterOptions{}, {0.7, 0.9, true}, {0.7, 0.9, false}}) {
+    auto anchor = random_values(few, 1), mean = random_values(few, 2);
+    std::vector<float> velocity =
+        options.momentum != 0 ? random_values(few, 3) : std::vector<float>();
+    const auto da = upload(anchor), dm = upload(mean), dv = upload(velocity);
+    reference::outer_step(anchor, mean, velocity, options);
+    require(outer_step({da.data(), dv.data(), dm.data(), dm.data(), few}, options, nullptr),
+            "outer_step");
+    CHECK((da.to_host() == anchor));
+    CHECK((dm.to_host() == anchor));
+    CHECK((dv.to_host() == velocity));
+  }
+  const auto a = random_values(few, 1), b = random_values(few, 2), c = random_values(few, 3);
+  const auto da = upload(a), db = upload(b), dc = upload(c);
+  const std::vector<float> weights{0.5f, 0.3f, 0.2f};
+  std::vector<float> x(few);
+  reference::weighted_sum(std::vector<std::span<const float>>{a, b, c}, weights, x);
+  const DeviceBuffer<float> dx(few);
+  const std::vector<const float*> buffers{da.data(), db.data(), dc.data()};
+  require(weighted_sum(buffers, weights, dx.data(), few, nullptr), "weighted_sum");
+  CHECK((dx.to_host() == x));
+  CHECK(weighted_sum(buffers, {}, dx.data(), few, nullptr) == cudaErrorInvalidValue);
+}

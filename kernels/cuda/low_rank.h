@@ -1,0 +1,34 @@
+// PowerSGD on one matrix on the GPU: the semantics of reference/low_rank.h, sums reordered. Every
+// call only enqueues work; pointers to float need no alignment.
+//
+// Bytes per element of the matrix at rank 4 (a higher one reads it again per four columns, from the
+// cache where it fits): project 12, back_project 4, expand 12 together 28; the factors beside them
+// are thin.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+
+#include "kernels/reference/low_rank.h"
+
+namespace lambcast::cuda {
+
+struct LowRank {
+  reference::MatrixShape shape;
+  int rank = 4;
+  const float* x = nullptr;     // the matrix; read by project alone
+  float* owed = nullptr;        // of the call before; M = x + owed afterwards, then what is owed
+  float* p = nullptr;           // rows x rank
+  float* q = nullptr;           // columns x rank
+  double* workspace = nullptr;  // low_rank_workspace() doubles
+};
+std::size_t low_rank_workspace(reference::MatrixShape shape, int rank);
+
+cudaError_t project(const LowRank& matrix, cudaStream_t stream);         // p from x, owed and q
+cudaError_t orthonormalise(const LowRank& matrix, cudaStream_t stream);  // p, after its all-reduce
+cudaError_t back_project(const LowRank& matrix, cudaStream_t stream);    // q from M and p
+// sent = P Q', and owed = M - sent; after the all-reduce of q.
+cudaError_t expand(const LowRank& matrix, float* sent, cudaStream_t stream);
+
+}  // namespace lambcast::cuda

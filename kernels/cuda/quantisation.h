@@ -1,0 +1,51 @@
+// Quantised messages on the GPU: the semantics of reference/quantisation.h for formats with scales,
+// to the bit. Every call only enqueues work; pointers to float are aligned to 16 bytes, to payload
+// to 4.
+//
+// Bytes per element of int8 (int4 half a byte less a message; scales 4 / block more):
+//
+//   quantise, blocks           read x 4; write payload 1                              5
+//   ... with error feedback    read x 4, owed 4; write owed 4, payload 1             13
+//   quantise, one scale        x is read twice: the scale must be known first         9
+//   ... with error feedback    read x, owed; write c; read c; write owed, payload    21
+//   dequantise_sum, n messages read n payloads; write x 4                             n + 4
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cuda/reduction.h"
+#include "kernels/exchange_bytes.h"
+
+namespace lambcast::cuda {
+
+// What a block of the grid holds in registers.
+constexpr std::size_t largest_scale_block = 4096;
+
+struct Quantise {
+  const float* x = nullptr;
+  float* owed = nullptr;  // set: added to x before, what the message does not say after
+  std::size_t elements = 0;
+  // block 0, or a multiple of 8 up to largest_scale_block, else cudaErrorInvalidValue.
+  Quantiser quantiser;
+  std::uint8_t* payload = nullptr;
+  float* scales = nullptr;
+  double* workspace = nullptr;  // reduction_slots doubles, for block 0
+};
+cudaError_t quantise(const Quantise& phase, cudaStream_t stream);
+
+// x = share * (sum of the messages in order).
+struct DequantiseSum {
+  const std::uint8_t* payloads = nullptr;  // one message behind the other, payload_bytes() each
+  const float* scales = nullptr;           // scale_count() each
+  int messages = 1;
+  std::size_t elements = 0;  // of a message
+  Quantiser quantiser;
+  float share = 1;
+  float* x = nullptr;
+};
+cudaError_t dequantise_sum(const DequantiseSum& phase, cudaStream_t stream);
+
+}  // namespace lambcast::cuda

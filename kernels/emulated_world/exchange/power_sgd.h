@@ -1,0 +1,29 @@
+// PowerSGD: the matrices of a buffer travel as two thin factors, what lies between them plain.
+// What cannot be said at that rank is owed; with a warm start the factors of the call before are
+// the start of the next, one step of subspace iteration each. Source: PowerSGD, arXiv:1905.13727;
+// reference/low_rank.h.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/emulated_world/exchange/wire.h"
+#include "kernels/reference/low_rank.h"
+
+namespace lambcast::emulated {
+
+struct PowerSgd {
+  struct Matrix {
+    std::size_t begin = 0;  // in the buffer
+    reference::MatrixShape shape;
+  };
+  std::vector<Matrix> matrices;  // in order
+  int rank = 4;
+  bool warm_start = true;  // else Q is drawn anew in every call
+  std::uint64_t seed = 1;
+  std::vector<std::vector<float>> owed = {};  // [rank][N]
+  std::vector<std::vector<float>> q = {};     // [matrix], the same on all ranks
+  std::uint64_t calls = 0;
+};
+Wire average(PowerSgd& state, Buffers buffers);
+
+}  // namespace lambcast::emulated

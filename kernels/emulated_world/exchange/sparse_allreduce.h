@@ -1,0 +1,24 @@
+// k of N elements travel, what is not sent is owed: the largest of every rank, gathered with their
+// indices, or a random one of each of k buckets, the same on all ranks, all-reduced in fp32.
+// Sources: arXiv:1712.01887, arXiv:1809.07599; reference/sparse.h.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/emulated_world/exchange/wire.h"
+
+namespace lambcast::emulated {
+
+struct SparseAllreduce {
+  enum class Choice { top, random };
+  Choice choice = Choice::top;
+  std::size_t kept = 1;  // k
+  bool error_feedback = true;
+  std::uint64_t seed = 1;
+  std::vector<std::vector<float>> owed = {};  // [rank][N]
+  std::uint64_t calls = 0;
+};
+// Throws Error unless kept is 1 to N.
+Wire average(SparseAllreduce& state, Buffers buffers);
+
+}  // namespace lambcast::emulated

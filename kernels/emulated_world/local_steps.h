@@ -1,0 +1,47 @@
+// Ranks that step alone and meet every H steps: local SGD, and DiLoCo with an outer optimizer. The
+// case of clusters far apart: wire traffic falls by H and nothing waits in between.
+//
+//   inner   every rank its own optimizer on its own gradient; its moments stay its own
+//   outer   the replicas are averaged, the anchor takes an outer step, all continue from it
+//
+// One step of the outer optimizer with lr 1 and no momentum is local SGD; with H = 1 and an inner
+// SGD without momentum that is SGD on the mean gradient.
+// Sources: local SGD arXiv:1805.09767; DiLoCo arXiv:2311.08105; 0/1 Adam's own policy is in
+// zero_one_adam.h.
+#pragma once
+
+#include "kernels/emulated_world/exchange/plain_allreduce.h"
+#include "kernels/emulated_world/world.h"
+#include "kernels/reference/local_steps.h"
+
+namespace lambcast::emulated {
+
+enum class Inner { sgd, adam };  // sgd: p -= lr (g + weight_decay p), of the options nothing else
+
+struct LocalSteps {
+  struct Rank {
+    std::vector<float> p, m, v;
+  };
+
+  World world;
+  Inner inner = Inner::adam;
+  AdamOptions options;
+  reference::OuterOptions outer;
+  int interval = 1;  // H
+  std::vector<Rank> ranks;
+  std::vector<float> anchor, velocity;  // the same on all ranks
+  int step = 0;
+  Wire wire;  // of the last meeting
+};
+
+// Throws Error for interval < 1.
+LocalSteps local_steps(const World& world, Inner inner, const AdamOptions& options, int interval,
+                       const reference::OuterOptions& outer);
+// Step::full where the replicas meet, else Step::silent.
+Step step(LocalSteps& optimizer, Gradients gradients);
+
+inline std::span<const float> weights(const LocalSteps& optimizer, int rank) {
+  return optimizer.ranks[static_cast<std::size_t>(rank)].p;
+}
+
+}  // namespace lambcast::emulated

@@ -1,0 +1,74 @@
+#include "kernels/emulated_world/local_steps.h"
+
+#include <catch2/catch.hpp>
+
+#include "kernels/emulated_world/plain.h"
+#include "kernels/emulated_world/training.h"
+#include "sim/base/error.h"
+
+using namespace lambcast;
+using namespace lambcast::emulated;
+
+namespace {
+void local_lr(LocalSteps& o, double lr) { o.options.lr = lr; }
+void adam_lr(Adam& o, double lr) { o.options.lr = lr; }
+}  // namespace
+
+TEST_CASE("meeting in every step makes local SGD SGD on the mean gradient") {
+  const iris::Problem problem = iris::network();
+  LocalSteps o = local_steps(world_of(problem, 3), Inner::sgd, {.lr = 0.1}, 1, {});
+  std::vector<float> p = problem.initial;
+  for (int k = 0; k < 10; ++k) {
+    const auto g = gradients(problem, o);
+    const auto average = mean(g);
+    CHECK(step(o, g) == Step::full);
+    for (std::size_t e = 0; e < p.size(); ++e) {
+      p[e] -= 0.1f * average[e];
+      REQUIRE(o.ranks[2].p[e] == Approx(p[e]).epsilon(1e-4).margin(1e-6));
+    }
+  }
+  CHECK(o.wire.sent[0] == plain_allreduce_bytes(problem.tensors.elements(), 3, WireFormat::fp32));
+}
+
+TEST_CASE("ranks part between their meetings and agree after them") {
+  const iris::Problem problem = iris::network();
+  LocalSteps o = local_steps(world_of(problem, 4), Inner::adam, {}, 5, {0.7, 0.9, true});
+  for (int k = 1; k <= 15; ++k) {
+    CHECK(step(o, gradients(problem, o)) == (k % 5 == 0 ? Step::full : Step::silent));
+    CHECK((o.ranks[0].p == o.ranks[3].p) == (k % 5 == 0));
+  }
+  CHECK(o.ranks[0].p == o.anchor);
+  CHECK(o.ranks[0].m != o.ranks[3].m);
+  CHECK_THROWS_WITH(local_steps(world_of(problem, 4), Inner::adam, {}, 0, {}),
+                    "interval: must be at least 1");
+}
+
+TEST_CASE("the outer optimizer is momentum on the way that the replicas went") {
+  // d = a - mean. u = 0.5 u + d; Nesterov d + 0.5 u. From a = 10, twice, means 8 and 7.
+  std::vector<float> a{10}, u{0}, mean{8};
+  const reference::OuterOptions nesterov{0.5, 0.5, true};
+  reference::outer_step(a, mean, u, nesterov);  // d 2, u 2, step 3
+  CHECK(a[0] == 8.5f);
+  mean[0] = 7;
+  reference::outer_step(a, mean, u, nesterov);  // d 1.5, u 2.5, step 2.75
+  CHECK(u[0] == 2.5f);
+  CHECK(a[0] == 7.125f);
+  reference::outer_step(a, mean, u, {0.5, 0.5, false});  // d 0.125, u 1.375
+  CHECK(a[0] == 7.125f - 0.6875f);
+}
+
+TEST_CASE("local steps and DiLoCo learn what Adam in step learns, with a tenth of its meetings") {
+  const iris::Problem problem = iris::network();
+  Adam plain = adam(world_of(problem, 6), {.bias_correction = true});
+  const double reached = train(problem, plain, 600, 0.01, adam_lr);
+  LocalSteps local =
+      local_steps(world_of(problem, 6), Inner::adam, {.bias_correction = true}, 10, {});
+  const double local_loss = train(problem, local, 600, 0.01, local_lr);
+  LocalSteps diloco = local_steps(world_of(problem, 6), Inner::adam, {.bias_correction = true}, 10,
+                                  {0.7, 0.9, true});
+  const double diloco_loss = train(problem, diloco, 600, 0.01, local_lr);
+  const double start = problem.loss(problem.initial, 0, 1, {});
+  CHECK(reached < 0.06 * start);
+  CHECK(local_loss < 0.06 * start);
+  CHECK(diloco_loss < 0.06 * start);
+}

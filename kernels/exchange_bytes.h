@@ -1,0 +1,55 @@
+// What every way of averaging a buffer over ranks puts on the wire: bytes that one rank sends per
+// call, in closed form. N elements, n ranks; rings for all-reduce and all-gather, direct messages
+// for all-to-all. The emulated world counts the messages it moves, and its tests hold them against
+// these.
+//
+//   plain          2 (n-1)/n N b                        b bytes per element
+//   one bit        2 (n-1)/n Np/8 + 8 (n-1)             kernels/layout.h for Np
+//   fp8, intK      2 (n-1) q(C) + 2 * 4 (n-1) s(C)      C = ceil(N/n) the chunk, q its payload, s
+//   its
+//                                                       scales; one scale per call on fp8's way out
+//   hierarchical   (g-1) m q(S) + (m-1) q(S) + scales   g ranks on each of m nodes, S = ceil(N/n):
+//                                                       a reduce-scatter, nothing is gathered
+//   PowerSGD       2 (n-1)/n 4 r (h + w)                a matrix of h rows and w columns at rank r
+//   top-k          8 k (n-1)                            a value and an index each, gathered
+//   random-k       2 (n-1)/n 4 k                        indices come from a seed
+//   local steps    a plain all-reduce every H steps
+//   neighbours     d N b                                d of them, whatever n
+//
+// Chunks are whole elements; where n does not divide N the last is padded.
+//
+// Sources: DeepSpeed runtime/comm/nccl.py; Colossal-AI quantization/fp8.py; ZeRO++
+// arXiv:2306.10209; PowerSGD arXiv:1905.13727; deep gradient compression arXiv:1712.01887; DiLoCo
+// arXiv:2311.08105.
+#pragma once
+
+#include <cstddef>
+
+namespace lambcast {
+
+// How an element travels.
+enum class WireFormat { fp32, fp16, bf16, fp8_e4m3, fp8_e5m2, int8, int4 };
+
+// A format and how many elements share a scale of four bytes; 0: all of a message. Whole numbers of
+// plain formats have no scale.
+struct Quantiser {
+  WireFormat format = WireFormat::int8;
+  std::size_t block = 0;
+};
+
+std::size_t payload_bytes(WireFormat format, std::size_t elements);
+std::size_t scale_count(const Quantiser& quantiser, std::size_t elements);  // of a message
+
+// Bytes that one rank sends. Arguments as above; chunks are padded.
+std::size_t plain_allreduce_bytes(std::size_t elements, int ranks, WireFormat format);
+std::size_t onebit_allreduce_bytes(std::size_t elements, int ranks);
+std::size_t quantised_allreduce_bytes(std::size_t elements, int ranks, const Quantiser& quantiser);
+std::size_t hierarchical_reduce_scatter_bytes(std::size_t elements, int nodes, int per_node,
+                                              const Quantiser& in_node,
+                                              const Quantiser& between_nodes);
+std::size_t power_sgd_bytes(std::size_t rows, std::size_t columns, int rank, int ranks);
+std::size_t top_k_bytes(std::size_t kept, int ranks);
+std::size_t random_k_bytes(std::size_t kept, int ranks);
+std::size_t neighbour_bytes(std::size_t elements, int neighbours, WireFormat format);
+
+}  // namespace lambcast
