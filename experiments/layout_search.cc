@@ -20,9 +20,11 @@ using deepspeed::OptimizerType;
 
 // Costs that a thread remembers before it starts anew.
 constexpr std::int64_t most_costs = 65536;
+constexpr std::int64_t most_micro_batches = 65536;
 
 // Reasons that are not codes of layout_rules.h.
 constexpr const char* not_divided = "batch";
+constexpr const char* too_many = "micro-batches";
 constexpr const char* no_run = "refused";
 constexpr const char* no_room = "memory";
 
@@ -86,6 +88,11 @@ class Judge {
                        std::to_string(space_.global_batch) + " samples do not divide into " +
                            std::to_string(layout.dp) + " replicas x micro batches of " +
                            std::to_string(candidate.micro_batch)};
+    if (space_.global_batch / samples > most_micro_batches)
+      return Judgement{{},
+                       too_many,
+                       std::to_string(space_.global_batch / samples) +
+                           " micro batches a step, of which a replica replays each"};
     parallel::LayoutUse use;
     use.gpus = base.gpus;
     use.micro_batches = static_cast<int>(space_.global_batch / samples);
@@ -138,14 +145,27 @@ class Search {
     return !stop_;
   }
 
-  // The places of those that run, fastest first.
-  std::vector<std::size_t> order() const {
+  std::size_t forecast() const {
+    return static_cast<std::size_t>(
+        std::count_if(steps_us_.begin(), steps_us_.end(), [](const auto& us) { return us; }));
+  }
+
+  // The places of those to be shown, fastest first.
+  std::vector<std::size_t> best() const {
     std::vector<std::size_t> places;
     for (std::size_t i = 0; i < candidates_.size(); ++i)
       if (steps_us_[i]) places.push_back(i);
     std::stable_sort(places.begin(), places.end(),
                      [&](std::size_t a, std::size_t b) { return *steps_us_[a] < *steps_us_[b]; });
-    return places;
+    std::vector<std::size_t> shown;
+    for (const std::size_t place : places) {
+      if (shown.size() == options_.best) break;
+      const bool known = std::any_of(shown.begin(), shown.end(), [&](std::size_t other) {
+        return candidates_[other].divides_as(candidates_[place]);
+      });
+      if (options_.every_setting || !known) shown.push_back(place);
+    }
+    return shown;
   }
 
   std::vector<RefusedLayouts> refused(Judge& judge) const {
@@ -239,7 +259,7 @@ FoundLayout found(const LayoutSpace& space, const LayoutCandidate& candidate, Ju
 }
 
 std::optional<std::string> compressing_kin(OptimizerType type) {
-  if (deepspeed::is_onebit(type)) return std::nullopt;
+  if (deepspeed::is_onebit(type) || type == OptimizerType::lars) return std::nullopt;
   return deepspeed::is_lamb(type) ? "onebit_lamb" : "onebit_adam";
 }
 
@@ -279,7 +299,7 @@ void add_compression(const WhatIf& asked, const SearchOptions& options,
   const std::vector<LayoutCandidate> candidates = layout_candidates(space);
   Search search(space, candidates, options, texts);
   result.complete = search.run();
-  if (const auto places = search.order(); result.complete && !places.empty())
+  if (const auto places = search.best(); result.complete && !places.empty())
     result.best_compressed = found(space, candidates[places.front()], judge);
 }
 
@@ -310,12 +330,11 @@ LayoutSearch search_layouts(const WhatIf& asked, const SearchOptions& options,
   result.complete = search.run();
   if (!result.complete) return result;
   Judge judge(space, texts);
-  const std::vector<std::size_t> order = search.order();
-  result.forecast = order.size();
-  for (std::size_t i = 0; i < std::min(options.best, order.size()); ++i)
-    result.best.push_back(found(space, candidates[order[i]], judge));
+  result.forecast = search.forecast();
+  for (const std::size_t place : search.best())
+    result.best.push_back(found(space, candidates[place], judge));
   result.refused = search.refused(judge);
-  if (result.complete) add_compression(asked, options, texts, result);
+  if (options.compression) add_compression(asked, options, texts, result);
   return result;
 }
 

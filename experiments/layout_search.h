@@ -9,6 +9,9 @@
 // and is counted by the first that refuses it. What is left is ordered by the time of a step, equal
 // ones by their place among the candidates, so the answer is the same for any number of threads.
 //
+// Settings of one division of the model (tp, cp, ep, pp) are often within a percent of each other,
+// so what is shown is the best setting of each division, unless all are asked for.
+//
 // The step is that of the optimizer asked for, of 1-bit optimizers the compressed one. To plain
 // optimizers a second search adds their 1-bit kin: for each layout found what the same layout would
 // take with it, and which layout is the best for it. Compression changes which layout is best: what
@@ -81,6 +84,8 @@ struct LayoutSearch {
 struct SearchOptions {
   int jobs = 1;
   std::size_t best = 10;
+  bool every_setting = false;  // else the best one of each division
+  bool compression = true;     // the second search
   // How many of how many are done; false stops the search.
   std::function<bool(std::size_t, std::size_t)> progress;
 };

@@ -34,7 +34,9 @@ std::string simulate_line(const WhatIf& what_if) {
 
 std::string compression_text(const FoundLayout& found) {
   if (!found.compressed) return "";
-  if (!found.compressed->step_time_us) return "no";
+  const std::string& why_not = found.compressed->refused;
+  if (!found.compressed->step_time_us)
+    return fmt::format("no ({})", why_not.substr(0, why_not.find(':')));
   return fmt::format("{:.2f}x", found.compressed->speedup);
 }
 

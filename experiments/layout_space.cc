@@ -3,22 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
-#include <numeric>
 
+#include "experiments/run_files.h"
 #include "experiments/words.h"
 #include "models/deepspeed/batch.h"
 
 namespace lambcast {
 namespace {
 
-constexpr std::int64_t least_tokens = 1024;  // of a sequence on a rank of context parallelism
+constexpr std::int64_t least_tokens = 4096;  // of a sequence on a rank of context parallelism
 constexpr std::int64_t most_micro_batch = 64;
 
 // What a framework runs, beyond what models/parallel/layout_rules.h refuses for every one of them.
 //
 // Sources: DeepSpeed runtime/pipe/engine.py (no ZeRO 2, 3) and activation_checkpointing (whole
 // layers); Megatron-LM training/arguments.py (--use-distributed-optimizer is stage 1,
+// --use-megatron-fsdp 3,
 // --recompute-granularity); torchtitan (FSDP always; weights stay gathered in pipelines);
 // ColossalAI booster/plugin/hybrid_parallel_plugin.py (stage 3 is another plugin's).
 struct Offer {
@@ -31,7 +31,7 @@ struct Offer {
 const std::vector<Offer>& offers() {
   static const std::vector<Offer> rows{
       {"deepspeed", {0, 1, 2, 3}, {0, 1}, {"none", "full"}, false, false, false},
-      {"megatron", {0, 1}, {0, 1}, {"none", "selective", "full"}, true, true, true},
+      {"megatron", {0, 1, 3}, {0, 1}, {"none", "selective", "full"}, true, true, true},
       {"torchtitan", {2, 3}, {2}, {"none", "alternate", "full"}, true, true, true},
       {"colossalai", {0, 1, 2}, {0, 1}, {"none", "full"}, true, true, true}};
   return rows;
@@ -43,15 +43,12 @@ const Offer& offer_of(std::string_view framework) {
                        [&](const Offer& offer) { return offer.framework == framework; });
 }
 
+// Up to `most`, ascending.
 std::vector<std::int64_t> divisors(std::int64_t number, std::int64_t most) {
-  std::vector<std::int64_t> low, high;
-  for (std::int64_t d = 1; d * d <= number; ++d) {
-    if (number % d != 0) continue;
-    if (d <= most) low.push_back(d);
-    if (d != number / d && number / d <= most) high.push_back(number / d);
-  }
-  low.insert(low.end(), high.rbegin(), high.rend());
-  return low;
+  std::vector<std::int64_t> all;
+  for (std::int64_t d = 1; d <= std::min(number, most); ++d)
+    if (number % d == 0) all.push_back(d);
+  return all;
 }
 
 // The axes one inside another; each is given by what those outside have settled.
@@ -164,17 +161,22 @@ std::int64_t global_batch_of(const Words& words, const Training& base) {
 
 LayoutSpace layout_space(const WhatIf& asked, Catalog& catalog) {
   LayoutSpace space;
-  space.asked = asked;
+  std::vector<Finding> findings;
+  space.asked = with_run_files(asked, catalog, findings);
+  // Of files, the layout is what is searched; of flags, what is fixed.
+  for (const char* key : searched)
+    if (!asked.contains(key)) space.asked.erase(key);
   space.asked.emplace("framework", "deepspeed");
   space.asked.emplace("optimizer", "adam");
   WhatIf plain = space.asked;
-  for (const char* key : searched) plain.erase(key);
-  for (const char* key : {"global_batch", "pipeline_schedule", "shard_ranks"}) plain.erase(key);
+  for (const char* key :
+       {"tp", "cp", "pp", "ep", "interleave", "global_batch", "pipeline_schedule", "shard_ranks"})
+    plain.erase(key);
   plain.insert_or_assign("micro_batch", "1");
   plain.insert_or_assign("grad_accum", "1");
-  if (!asked.contains("config")) plain.insert_or_assign("zero_stage", "0");
+  if (!space.asked.contains("config")) plain.emplace("zero_stage", "0");
   space.base = resolve(plain, catalog).training;
-  space.global_batch = global_batch_of(Words(asked), space.base);
+  space.global_batch = global_batch_of(Words(space.asked), space.base);
   return space;
 }
 

@@ -2,8 +2,8 @@
 // what-if keys that a user would give.
 //
 //   tp            divisors of the GPUs of a node
-//   cp            divisors that leave a rank at least 1,024 tokens of a sequence (assumed: below
-//                 that attention is too small to hide its ring)
+//   cp            divisors that leave a rank at least 4,096 tokens of a sequence: no pre-training
+//                 run of the published tables of validate/replay cuts them shorter
 //   pp            divisors of what is left, up to the layers
 //   ep            divisors of the experts that divide the ranks of dp x cp
 //   interleave    divisors of the layers of a stage (the ends counted as layers under count_ends)
@@ -29,6 +29,11 @@ struct LayoutCandidate {
   std::int64_t micro_batch = 1;
   std::string recompute = "none";
   std::string sequence_parallel = "false";
+
+  // Whether the model is divided alike: the rest are settings.
+  bool divides_as(const LayoutCandidate& other) const {
+    return tp == other.tp && cp == other.cp && pp == other.pp && ep == other.ep;
+  }
 };
 
 // What every candidate is a layout of.

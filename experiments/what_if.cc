@@ -13,7 +13,9 @@ namespace lambcast {
 std::span<const WhatIfKey> what_if_table() {
   static const std::vector<WhatIfKey> table{
       {"config", "DeepSpeed JSON, unmodified"},
-      {"model", "model preset or TOML file"},
+      {"megatron_args", "argument list of Megatron-LM: model, layout, batch"},
+      {"torchtitan", "job file of torchtitan: model, layout, batch"},
+      {"model", "model preset, TOML file, or config.json of Hugging Face"},
       {"cluster", "cluster preset or TOML file"},
       {"device", "device profile or TOML file (default: the cluster's)"},
       {"gpus", "number of GPUs"},
@@ -32,6 +34,8 @@ std::span<const WhatIfKey> what_if_table() {
       {"steps", "optimizer steps of the run"},
       {"samples", "samples of the run, instead of --steps"},
       {"freeze_step", "step at which compression starts, or a share of the run (16.7%)"},
+      {"steps_done", "steps before the checkpoint that the run goes on from"},
+      {"versions", "deepspeed=0.15.4,torch=2.1,nccl=2.18: checked against what 1-bit runs need"},
       {"precision",
        "fp16, bf16, fp32; products in fp8, mxfp8, nvfp4",
        {"fp16", "bf16", "fp32", "fp8", "mxfp8", "nvfp4"}},

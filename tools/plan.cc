@@ -18,6 +18,7 @@ struct Options {
   std::string format = "table";
   int jobs = 0;
   int best = 10;
+  bool every_setting = false;
 };
 
 int plan_command(const Options& options) {
@@ -28,6 +29,7 @@ int plan_command(const Options& options) {
                     ? options.jobs
                     : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   search.best = static_cast<std::size_t>(options.best);
+  search.every_setting = options.every_setting;
   search.progress = std::ref(progress);
   const LayoutSearch found =
       search_layouts(options.what_if, search, std::make_shared<DescriptionTexts>());
@@ -56,6 +58,8 @@ Command add_plan(CLI::App& app) {
       ->check(CLI::IsMember({"table", "json", "csv"}));
   command->add_option("--best", options->best, "how many layouts to show (default: 10)")
       ->check(CLI::Range(1, 1000));
+  command->add_flag("--every-setting", options->every_setting,
+                    "all settings of a division (tp, cp, ep, pp), not its best one alone");
   command->add_option("--jobs", options->jobs, "threads (default: all cores)")
       ->check(CLI::Range(1, 1024));
   command->footer(

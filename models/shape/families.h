@@ -4,6 +4,7 @@
 //   bert       post-LN, or pre-LN as DeepSpeed's bing_bert; masked-word and next-sentence heads
 //   gpt        GPT-2: pre-LN decoder, learned positions, head tied to the embedding
 //   llama      rotary positions, RMS norms, grouped heads, gated feed-forward, no biases, own head
+//              (tied_head = true: the embedding's)
 //   moe-llama  the same with a router and gated experts in every block (Mixtral)
 //   t5         encoder and decoder, relative position bias in the first block, tied head
 //   switch     t5 with every second feed-forward a router and experts
