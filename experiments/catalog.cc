@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "experiments/forecast_output.h"
 #include "experiments/invalid_value.h"
+#include "models/huggingface/config.h"
+#include "models/megatron/arguments.h"
 #include "models/shape/load.h"
 #include "sim/base/file.h"
 
@@ -35,6 +39,27 @@ const Table& parsed(std::map<std::string, Table>& tables, const std::string& wha
   const auto known = tables.find(what);
   if (known != tables.end()) return known->second;
   return tables.emplace(what, Table::parse(text, file_of(name))).first->second;
+}
+
+// A model that a file of another program describes: a config.json of Hugging Face, or arguments of
+// Megatron-LM. Nothing for a description of our own.
+std::optional<std::string> translated(const std::string& text, const std::string& name) {
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  if (begin != std::string::npos && text[begin] == '{')
+    return huggingface::description_of(text, name);
+  for (const char* argument : {"--num-layers", "--num_layers"})
+    if (text.find(argument) != std::string::npos) return megatron::decode(text, name).model;
+  return std::nullopt;
+}
+
+const Table& parsed_model(std::map<std::string, Table>& tables, const std::string& text,
+                          const std::string& name) {
+  const std::string what = "model " + name;
+  if (const auto known = tables.find(what); known != tables.end()) return known->second;
+  const auto description = is_path(name) ? translated(text, name) : std::nullopt;
+  if (!description) return parsed(tables, what, text, name);
+  const std::string origin = fmt::format("{} as a description", name);
+  return tables.emplace(what, Table::parse(*description, origin)).first->second;
 }
 
 // The key whose value the message begins with, or the prefix of all where it begins otherwise: a
@@ -109,8 +134,7 @@ std::shared_ptr<const ModelShape> Catalog::model(const std::string& name,
     return once(models_, key_of(name, changes), [&] {
       std::vector<ModelOverride> of_model;
       for (const auto& [key, value] : changes) of_model.push_back({"model." + key, value});
-      return load_model(parsed(parsed_, "model " + name, texts_->model(name), name).copy(), name,
-                        of_model);
+      return load_model(parsed_model(parsed_, texts_->model(name), name).copy(), name, of_model);
     });
   };
   return of_key("model", [&] {

@@ -67,6 +67,16 @@ std::int64_t choose_steps(const Words& words, const Training& training,
   return steps;
 }
 
+std::int64_t choose_steps_done(const Words& words, const Training& training) {
+  const std::int64_t done = words.whole("steps_done", 0, max_steps).value_or(0);
+  if (done > 0 && training.optimizer() == OptimizerType::zero_one_adam)
+    fail_input(
+        flag("steps_done"),
+        "0/1 Adam starts its policy anew when it loads a checkpoint, as a run of its own does",
+        "0");
+  return done;
+}
+
 void choose_freeze_step(const Words& words, Training& training) {
   const std::string* value = words.find("freeze_step");
   if (value == nullptr) return;
@@ -83,7 +93,7 @@ void choose_freeze_step(const Words& words, Training& training) {
       });
     // So many warm-up updates; with fp16 the first one is lost to the dry run.
     const auto updates = std::llround(percent / 100 * static_cast<double>(training.steps));
-    step = updates + (training.config.fp16.enabled.value ? 1 : 0);
+    step = training.steps_done + updates + (training.config.fp16.enabled.value ? 1 : 0);
   } else {
     step = *words.whole("freeze_step", 0, max_steps);
   }

@@ -24,6 +24,10 @@ double published_warmup_share(deepspeed::OptimizerType type);
 std::int64_t choose_steps(const Words& words, const Training& training,
                           std::vector<Finding>& findings);
 
+// The steps before the checkpoint that the run goes on from; none of 0/1 Adam, whose policy starts
+// anew when a checkpoint is loaded.
+std::int64_t choose_steps_done(const Words& words, const Training& training);
+
 // --freeze-step, a step or a share of training.steps, into the configuration.
 void choose_freeze_step(const Words& words, Training& training);
 

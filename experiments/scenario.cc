@@ -7,10 +7,12 @@
 
 #include "experiments/invalid_value.h"
 #include "experiments/layout_choice.h"
+#include "experiments/run_files.h"
 #include "experiments/run_length.h"
 #include "experiments/words.h"
 #include "models/deepspeed/precision.h"
 #include "models/deepspeed/rules.h"
+#include "models/deepspeed/versions.h"
 #include "models/training/gradient_reduction.h"
 #include "sim/base/error.h"
 
@@ -178,11 +180,11 @@ void find_experts(const Training& training, std::vector<Finding>& findings) {
 }  // namespace
 
 Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
-  const Words words(what_if);
-  words.refuse_unknown();
-  words.refuse_shared_stdin();
+  Words(what_if).refuse_unknown();
+  Words(what_if).refuse_shared_stdin();
   Scenario scenario;
-  scenario.asked = what_if;
+  scenario.asked = with_run_files(what_if, catalog, scenario.findings);
+  const Words words(scenario.asked);
   Training& training = scenario.training;
   training.model =
       catalog.model(words.text("model", "a preset's name or a file"), words.below("model."));
@@ -203,6 +205,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   training.seq_len =
       resolve_seq_len(*training.model, words.whole("seq_len", 1, 1 << 20), flag("seq_len"));
   training.steps = choose_steps(words, training, scenario.findings);
+  training.steps_done = choose_steps_done(words, training);
   choose_freeze_step(words, training);
   training.kernels = stack_kernels(training.cluster->stack, training.optimizer());
   if (words.choice("kernels") == 1) training.kernels = Kernels::fused;
@@ -223,8 +226,16 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
     refuse_errors(of_config);
     scenario.findings.insert(scenario.findings.end(), of_config.begin(), of_config.end());
   }
-  const auto of_run = deepspeed::check_run(training.config, training.steps);
+  const auto of_run = deepspeed::check_run(training.config, training.steps_done + training.steps);
   scenario.findings.insert(scenario.findings.end(), of_run.begin(), of_run.end());
+  if (const std::string* versions = words.find("versions"); versions != nullptr) {
+    const auto parsed =
+        of_key("versions", [&] { return deepspeed::parse_versions(*versions, flag("versions")); });
+    const auto of_versions =
+        deepspeed::check_versions(parsed, training.config, training.gpus, training.batch.gas);
+    refuse_errors(of_versions);
+    scenario.findings.insert(scenario.findings.end(), of_versions.begin(), of_versions.end());
+  }
   return scenario;
 }
 

@@ -16,7 +16,7 @@ namespace lambcast {
 struct Scenario {
   Training training;
   std::vector<Finding> findings;
-  WhatIf asked;  // what it was resolved from
+  WhatIf asked;  // what it was resolved from, with what files of other programs say
 };
 
 // Throws Error (usage) for what cannot be read or cannot run.

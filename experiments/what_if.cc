@@ -17,7 +17,9 @@ namespace {
 std::vector<WhatIfKey> training_keys() {
   return {
       {"config", "DeepSpeed JSON, unmodified"},
-      {"model", "model preset or TOML file"},
+      {"megatron_args", "argument list of Megatron-LM: model, layout, batch"},
+      {"torchtitan", "job file of torchtitan: model, layout, batch"},
+      {"model", "model preset, TOML file, or config.json of Hugging Face"},
       {"cluster", "cluster preset or TOML file"},
       {"device", "device profile or TOML file (default: the cluster's)"},
       {"gpus", "number of GPUs"},
@@ -34,6 +36,8 @@ std::vector<WhatIfKey> training_keys() {
       {"steps", "optimizer steps of the run"},
       {"samples", "samples of the run, instead of --steps"},
       {"freeze_step", "step at which compression starts, or a share of the run (16.7%)"},
+      {"steps_done", "steps before the checkpoint that the run goes on from"},
+      {"versions", "deepspeed=0.15.4,torch=2.1,nccl=2.18: checked against what 1-bit runs need"},
       {"precision",
        "fp16, bf16, fp32; products in fp8, mxfp8, nvfp4",
        {"fp16", "bf16", "fp32", "fp8", "mxfp8", "nvfp4"}},

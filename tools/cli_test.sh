@@ -23,7 +23,7 @@ expect 0 '^lambcast [0-9]+\.[0-9]+' "$lambcast" --version
 expect 0 'traceEvents' bash -c '"$@" --trace t.json >log && cat t.json' - "$lambcast" simulate "${run[@]}"
 
 # Every command explains itself, with examples.
-for command in simulate advise sweep collective profile measure calibrate validate report presets "presets list" "presets show"; do
+for command in simulate advise plan sweep collective profile measure calibrate validate report presets "presets list" "presets show"; do
   # shellcheck disable=SC2086
   expect 0 '^Examples?$' "$lambcast" $command --help
   grep -q "^  lambcast ${command%% *} " out || fail "$command --help shows no example of itself"

@@ -13,6 +13,7 @@ using Command = std::function<int()>;
 Command add_calibrate(CLI::App& app);
 Command add_simulate(CLI::App& app);
 Command add_advise(CLI::App& app);
+Command add_plan(CLI::App& app);
 Command add_sweep(CLI::App& app);
 Command add_collective(CLI::App& app);
 Command add_presets(CLI::App& app);

@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "experiments/explain.h"
 #include "experiments/forecast_output.h"
 #include "experiments/result_row.h"
+#include "experiments/run_phases.h"
 #include "sim/base/csv.h"
 #include "tools/commands.h"
 #include "tools/forecast_flags.h"
@@ -13,8 +15,48 @@
 namespace lambcast {
 namespace {
 
-int simulate_command(const ForecastFlags& flags) {
+// What makes of a what-if a whole run (run_phases.h).
+struct RunFlags {
+  std::vector<std::string> then;
+  std::string mtbf, checkpoint_time = "0 s", restart_time = "10 min";
+  std::int64_t checkpoint_every = 0;
+
+  bool any() const { return !then.empty() || !mtbf.empty(); }
+};
+
+std::optional<Failures> failures_of(const RunFlags& flags) {
+  if (flags.mtbf.empty()) {
+    if (flags.checkpoint_every > 0)
+      fail_input({"", 0, "--checkpoint-every"}, "has no effect without --mtbf");
+    return std::nullopt;
+  }
+  if (flags.checkpoint_every == 0)
+    fail_input({"", 0, "--checkpoint-every"}, "is missing: the steps that a failure can undo");
+  const Duration between = parse_duration(flags.mtbf, {"", 0, "--mtbf"});
+  if (between <= Duration()) fail_input({"", 0, "--mtbf"}, "is not above zero");
+  return Failures{between, flags.checkpoint_every,
+                  parse_duration(flags.checkpoint_time, {"", 0, "--checkpoint-time"}),
+                  parse_duration(flags.restart_time, {"", 0, "--restart-time"})};
+}
+
+int simulate_run(const ForecastFlags& flags, const RunFlags& run_flags) {
+  if (!flags.explain.empty() || !flags.trace.empty() || flags.format == "csv")
+    fail_input({"", 0, "--then"}, "makes a run of phases, of which there is a table and JSON alone",
+               "no --explain, --trace or --format csv");
+  Catalog catalog;
+  const PhasedRun run =
+      forecast_phases(flags.what_if, run_flags.then, failures_of(run_flags), catalog);
+  fmt::print("{}", flags.format == "json" ? phased_run_json(run) : phased_run_table(run));
+  const bool fits = std::all_of(run.phases.begin(), run.phases.end(),
+                                [](const RunPhase& phase) { return phase.forecast.memory.fits; });
+  if (fits || !flags.strict) return static_cast<int>(Exit::done);
+  fmt::print(stderr, "lambcast: --strict: a phase does not fit in memory\n");
+  return static_cast<int>(Exit::limit);
+}
+
+int simulate_command(const ForecastFlags& flags, const RunFlags& run_flags) {
   const Patience patience("simulating");
+  if (run_flags.any() || run_flags.checkpoint_every > 0) return simulate_run(flags, run_flags);
   Catalog catalog;
   const Scenario scenario = resolve(flags.what_if, catalog);
   if (!flags.explain.empty()) {
@@ -38,6 +80,7 @@ int simulate_command(const ForecastFlags& flags) {
 
 Command add_simulate(CLI::App& app) {
   auto flags = std::make_shared<ForecastFlags>();
+  auto run = std::make_shared<RunFlags>();
   CLI::App* command = app.add_subcommand("simulate", "one what-if: step and whole-run forecast");
   add_forecast_flags(
       *command, *flags,
@@ -48,12 +91,29 @@ Command add_simulate(CLI::App& app) {
           "instead of the forecast: the plan of each step, the prices of its operations with "
           "what they rest on, or stats of the program's own work")
       ->check(CLI::IsMember(explanation_names()));
+  command
+      ->add_option("--then", run->then,
+                   "a phase that goes on from the checkpoint of the one before, with some keys "
+                   "changed: \"seq_len=512 global_batch=32768 steps=782\"; may be repeated")
+      ->allow_extra_args(false);
+  command->add_option("--mtbf", run->mtbf,
+                      "mean time between failures of the whole job, such as \"12 h\"");
+  command
+      ->add_option("--checkpoint-every", run->checkpoint_every,
+                   "steps from checkpoint to checkpoint")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
+  command->add_option("--checkpoint-time", run->checkpoint_time,
+                      "to write a checkpoint (default: 0 s, beside the run)");
+  command->add_option("--restart-time", run->restart_time,
+                      "from a failure to the next step (default: 10 min, assumed)");
   command->footer(R"(Examples
   lambcast simulate --model bert-large --cluster paper-eth40-v100 --gpus 64 --optimizer onebit_lamb \
     --global-batch 65536 --micro-batch 16 --steps 5993 --freeze-step 1000
   lambcast simulate --config ds.json --model bert-large --cluster paper-edr100-v100 --gpus 128 \
-    --format json --set cluster.nic.bandwidth=10Gbit/s)");
-  return [flags] { return simulate_command(*flags); };
+    --format json --set cluster.nic.bandwidth=10Gbit/s
+  lambcast simulate --config seq128.json --model bert-large --cluster paper-edr100-v100 --gpus 128 \
+    --steps 5993 --then "config=seq512.json seq_len=512 steps=782" --mtbf "12 h" --checkpoint-every 500)");
+  return [flags, run] { return simulate_command(*flags, *run); };
 }
 
 }  // namespace lambcast

@@ -1,9 +1,6 @@
 #include "experiments/sweep.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
-
-#include <chrono>
 #include <cstdlib>
 #include <memory>
 #include <thread>
@@ -13,6 +10,7 @@
 #include "sim/base/file.h"
 #include "sim/base/printable.h"
 #include "tools/commands.h"
+#include "tools/progress.h"
 #include "tools/stop_signal.h"
 
 namespace lambcast {
@@ -37,37 +35,6 @@ std::string read_sweep(const std::string& name) {
 }
 
 void say(const std::string& message) { fmt::print(stderr, "lambcast: {}\n", printable(message)); }
-
-// A bar with the time left on a terminal; a line every ten seconds elsewhere.
-class Progress {
- public:
-  bool operator()(std::size_t done, std::size_t all) {
-    const auto now = Clock::now();
-    const double passed = std::chrono::duration<double>(now - start_).count();
-    if (first_ == 0) first_ = done;
-    const bool terminal = isatty(STDERR_FILENO) != 0;
-    const double due = terminal ? 0.1 : 10;
-    if (std::chrono::duration<double>(now - shown_).count() >= due || (terminal && done == all)) {
-      shown_ = now;
-      const double left = passed * static_cast<double>(all - done) /
-                          static_cast<double>(std::max<std::size_t>(1, done - first_ + 1));
-      constexpr std::size_t width = 30;
-      const std::size_t filled = width * done / std::max<std::size_t>(1, all);
-      if (terminal)
-        fmt::print(stderr, "\r[{}{}] ", std::string(filled, '#'), std::string(width - filled, '.'));
-      fmt::print(stderr, "{}/{} points, {:.0f} s left{}", done, all, left, terminal ? "  " : "\n");
-      if (terminal && done == all) fmt::print(stderr, "\n");
-      std::fflush(stderr);
-    }
-    return stop_signal() == 0;
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point start_ = Clock::now();
-  Clock::time_point shown_ = Clock::now();
-  std::size_t first_ = 0;
-};
 
 int finish(const SweepSummary& summary, const Options& options) {
   if (!summary.complete) {
@@ -118,7 +85,7 @@ int sweep_command(const Options& options) {
   }
   if (!options.no_report) report::refuse_foreign_page(options.out);
   catch_stop_signals();
-  Progress progress;
+  Progress progress("points");
   return finish(run_sweep(plan, {.out = options.out,
                                  .jobs = jobs,
                                  .resume = options.resume,

@@ -6,6 +6,7 @@
 //   in
 //              every so many blocks (DeepSpeed-MoE)
 //   llama      rotary positions, RMS norms, grouped heads, gated feed-forward, no biases, own head
+//              (tied_head = true: the embedding's)
 //   moe-llama  the same with a router and gated experts in every block (Mixtral)
 //   moe        many small experts, shared ones, latent attention (Qwen3-MoE, DeepSeek-V3, gpt-oss)
 //   t5         encoder and decoder, relative position bias in the first block, tied head

@@ -71,8 +71,9 @@ void build(const Table& model, ModelShape& shape, bool moe) {
     shape.blocks.push_back(block);
   }
   Scope{shape, -1, "model."}.vector("norm.weight", shape.hidden);
-  Scope{shape, -1, ""}.matrix("lm_head.weight", shape.vocab * shape.hidden,
-                              TensorSplit::vocabulary);
+  if (!model.get_or<bool>("tied_head", false))
+    Scope{shape, -1, ""}.matrix("lm_head.weight", shape.vocab * shape.hidden,
+                                TensorSplit::vocabulary);
   shape.outside = norm_cost(shape.hidden) + vocabulary_cost(shape.hidden, shape.vocab);
 }
 

@@ -16,7 +16,8 @@ std::vector<Stage> kinds_of(const Training& training) {
     case OptimizerType::onebit_adam:
     case OptimizerType::onebit_lamb: {
       // One rank has nobody to talk to, but its stages still differ in what they compute.
-      const std::int64_t warmup = std::min(steps, deepspeed::warmup_steps(training.config));
+      const std::int64_t warmup = std::clamp<std::int64_t>(
+          deepspeed::warmup_steps(training.config) - training.steps_done, 0, steps);
       return {{StepKind::warmup, 0, warmup}, {StepKind::compression, 0, steps - warmup}};
     }
     case OptimizerType::zero_one_adam: {

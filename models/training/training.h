@@ -36,6 +36,8 @@ struct Training {
   int gpus_per_node = 1;
   std::int64_t seq_len = 0;
   std::int64_t steps = 1;
+  // Of the run whose checkpoint this one goes on from: freeze_step counts them too.
+  std::int64_t steps_done = 0;
   Kernels kernels = Kernels::deepspeed;
   Overlap overlap = Overlap::none;
   NetworkModel network = NetworkModel::analytic;
@@ -70,8 +72,8 @@ struct Stage {
 // The distinct steps of the run and how often each occurs; they add up to training.steps.
 //
 //   adam, lamb         uniform
-//   onebit_adam, _lamb warmup: freeze_step - 1 updates with fp16 (deepspeed::warmup_steps), then
-//                      compression
+//   onebit_adam, _lamb warmup: freeze_step - 1 updates with fp16 (deepspeed::warmup_steps), those
+//                      before a checkpoint among them, then compression
 //   zero_one_adam      warmup (full-precision), compression (1-bit rounds) and silent steps,
 //   counted
 //                      by replaying the policy of zoadam.py

@@ -102,7 +102,8 @@ std::string read_whole(const std::string& path, std::size_t max_mib) {
 }  // namespace
 
 bool is_path(std::string_view name) {
-  return name == "-" || name.find('/') != std::string_view::npos || name.ends_with(".toml");
+  return name == "-" || name.find('/') != std::string_view::npos || name.ends_with(".toml") ||
+         name.ends_with(".json");
 }
 
 std::string read_file(const std::string& path, std::size_t max_mib) {

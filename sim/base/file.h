@@ -7,7 +7,8 @@
 
 namespace lambcast {
 
-// A path rather than a preset's name: it has a slash, ends in ".toml", or is "-", stdin.
+// A path rather than a preset's name: it has a slash, ends in ".toml" or ".json", or is
+// "-", stdin.
 bool is_path(std::string_view name);
 
 // The text of a file, or of standard input for "-", without a byte order mark. Throws Error (usage)

@@ -1,0 +1,341 @@
+#include "experiments/layout_search.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <thread>
+
+#include "models/parallel/layout_rules.h"
+
+namespace lambcast {
+namespace {
+
+using deepspeed::OptimizerType;
+
+// Costs that a thread remembers before it starts anew.
+constexpr std::int64_t most_costs = 65536;
+constexpr std::int64_t most_micro_batches = 65536;
+
+// Reasons that are not codes of layout_rules.h.
+constexpr const char* not_divided = "batch";
+constexpr const char* too_many = "micro-batches";
+constexpr const char* no_run = "refused";
+constexpr const char* no_room = "memory";
+
+// What became of a candidate: a step, or the first question that refused it.
+struct Judgement {
+  std::optional<double> step_time_us;
+  std::string reason;   // empty with a step
+  std::string example;  // in words
+};
+
+// The step that a search compares.
+Stage compared_stage(const Training& training) {
+  const bool compresses = deepspeed::is_onebit(training.optimizer());
+  return {compresses ? StepKind::compression : StepKind::uniform, training.seq_len, 1};
+}
+
+// One per thread.
+class Judge {
+ public:
+  Judge(const LayoutSpace& space, std::shared_ptr<DescriptionTexts> texts)
+      : space_(space), catalog_(std::move(texts)) {}
+
+  Judgement judge(const LayoutCandidate& candidate) {
+    if (auto refused = illegal(candidate)) return *refused;
+    Training training;
+    try {
+      training = resolve(with_layout(space_, candidate), catalog_).training;
+    } catch (const Error& error) {
+      return {{}, no_run, error.what()};
+    }
+    const MemoryForecast memory = forecast_memory(training);
+    if (!memory.fits)
+      return {{},
+              no_room,
+              to_text(memory.peak) + " where " + training.device->name + " has " +
+                  to_text(training.device->memory_capacity)};
+    return {step(training).metrics.step_time.us(), {}, {}};
+  }
+
+  StepRun step(const Training& training) {
+    if (costs_.counts().planned > most_costs) costs_ = CollectiveCosts();
+    return run_step(training, compared_stage(training), costs_);
+  }
+
+  Catalog& catalog() { return catalog_; }
+
+ private:
+  std::optional<Judgement> illegal(const LayoutCandidate& candidate) const {
+    const Training& base = space_.base;
+    parallel::ParallelLayout layout = base.parallelism->layout;
+    layout.tp = candidate.tp;
+    layout.cp = candidate.cp;
+    layout.pp = candidate.pp;
+    layout.ep = candidate.ep;
+    layout.virtual_stages = candidate.interleave;
+    layout.dp = base.gpus / (candidate.tp * candidate.cp * candidate.pp);
+    const std::int64_t samples = layout.dp * candidate.micro_batch;
+    if (space_.global_batch % samples != 0)
+      return Judgement{{},
+                       not_divided,
+                       std::to_string(space_.global_batch) + " samples do not divide into " +
+                           std::to_string(layout.dp) + " replicas x micro batches of " +
+                           std::to_string(candidate.micro_batch)};
+    if (space_.global_batch / samples > most_micro_batches)
+      return Judgement{{},
+                       too_many,
+                       std::to_string(space_.global_batch / samples) +
+                           " micro batches a step, of which a replica replays each"};
+    parallel::LayoutUse use;
+    use.gpus = base.gpus;
+    use.micro_batches = static_cast<int>(space_.global_batch / samples);
+    use.seq_len = base.seq_len;
+    use.sequence_parallel = candidate.sequence_parallel == "true";
+    use.schedule = schedule_of(candidate);
+    use.split = base.parallelism->framework.split;
+    for (const Finding& finding : parallel::check(layout, *base.model, use))
+      if (finding.severity == Severity::error) return Judgement{{}, finding.code, finding.message};
+    return std::nullopt;
+  }
+
+  parallel::PipelineSchedule schedule_of(const LayoutCandidate& candidate) const {
+    const auto asked = space_.asked.find("pipeline_schedule");
+    if (asked != space_.asked.end()) return parallel::parse_pipeline_schedule(asked->second, {});
+    return candidate.interleave > 1 ? parallel::PipelineSchedule::interleaved
+                                    : parallel::PipelineSchedule::one_f_one_b;
+  }
+
+  const LayoutSpace& space_;
+  Catalog catalog_;
+  CollectiveCosts costs_;
+};
+
+// Threads take candidates in chunks; who judges one has no say in what comes out.
+class Search {
+ public:
+  Search(const LayoutSpace& space, const std::vector<LayoutCandidate>& candidates,
+         const SearchOptions& options, std::shared_ptr<DescriptionTexts> texts)
+      : space_(space),
+        candidates_(candidates),
+        options_(options),
+        texts_(std::move(texts)),
+        steps_us_(candidates.size()),
+        reasons_(candidates.size()) {}
+
+  // False when it was stopped.
+  bool run() {
+    std::vector<std::thread> threads;
+    running_ = options_.jobs;
+    for (int i = 0; i < options_.jobs; ++i) threads.emplace_back([this] { work(); });
+    {
+      std::unique_lock lock(mutex_);
+      while (!ended_.wait_for(lock, std::chrono::milliseconds(100), [&] { return running_ == 0; }))
+        if (options_.progress && !options_.progress(done_, candidates_.size())) stop_ = true;
+    }
+    for (std::thread& thread : threads) thread.join();
+    if (failure_) std::rethrow_exception(failure_);
+    if (options_.progress && !stop_) options_.progress(candidates_.size(), candidates_.size());
+    return !stop_;
+  }
+
+  std::size_t forecast() const {
+    return static_cast<std::size_t>(
+        std::count_if(steps_us_.begin(), steps_us_.end(), [](const auto& us) { return us; }));
+  }
+
+  // The places of those to be shown, fastest first.
+  std::vector<std::size_t> best() const {
+    std::vector<std::size_t> places;
+    for (std::size_t i = 0; i < candidates_.size(); ++i)
+      if (steps_us_[i]) places.push_back(i);
+    std::stable_sort(places.begin(), places.end(),
+                     [&](std::size_t a, std::size_t b) { return *steps_us_[a] < *steps_us_[b]; });
+    std::vector<std::size_t> shown;
+    for (const std::size_t place : places) {
+      if (shown.size() == options_.best) break;
+      const bool known = std::any_of(shown.begin(), shown.end(), [&](std::size_t other) {
+        return candidates_[other].divides_as(candidates_[place]);
+      });
+      if (options_.every_setting || !known) shown.push_back(place);
+    }
+    return shown;
+  }
+
+  std::vector<RefusedLayouts> refused(Judge& judge) const {
+    std::map<std::string, std::pair<std::size_t, std::size_t>> counts;  // first place and how many
+    for (std::size_t i = 0; i < candidates_.size(); ++i)
+      if (!reasons_[i].empty()) ++counts.try_emplace(reasons_[i], i, 0).first->second.second;
+    std::vector<RefusedLayouts> list;
+    for (const auto& [reason, of] : counts)
+      list.push_back({reason, of.second, judge.judge(candidates_[of.first]).example});
+    std::stable_sort(list.begin(), list.end(),
+                     [](const auto& a, const auto& b) { return a.count > b.count; });
+    return list;
+  }
+
+ private:
+  static constexpr std::size_t chunk = 16;
+
+  void work() {
+    try {
+      Judge judge(space_, texts_);
+      while (!stop_) {
+        const std::size_t begin = next_.fetch_add(chunk);
+        if (begin >= candidates_.size()) break;
+        const std::size_t end = std::min(begin + chunk, candidates_.size());
+        for (std::size_t i = begin; i < end; ++i) {
+          Judgement judgement = judge.judge(candidates_[i]);
+          steps_us_[i] = judgement.step_time_us;
+          reasons_[i] = std::move(judgement.reason);
+        }
+        done_ += end - begin;
+      }
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      failure_ = std::current_exception();
+      stop_ = true;
+    }
+    const std::lock_guard lock(mutex_);
+    --running_;
+    ended_.notify_one();
+  }
+
+  const LayoutSpace& space_;
+  const std::vector<LayoutCandidate>& candidates_;
+  const SearchOptions& options_;
+  std::shared_ptr<DescriptionTexts> texts_;
+  std::vector<std::optional<double>> steps_us_;  // by candidate
+  std::vector<std::string> reasons_;
+  std::atomic<std::size_t> next_ = 0, done_ = 0;
+  std::atomic<bool> stop_ = false;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  std::exception_ptr failure_;
+  int running_ = 0;
+};
+
+StepShares shares_of(const StepRun& step) {
+  const double whole = step.metrics.step_time.s();
+  Duration layers;
+  for (const Price& price : step.prices)
+    if (price.passes) layers += price.passes->exposed;
+  StepShares shares;
+  shares.compute = (step.metrics.forward + step.metrics.backward).s() / whole;
+  shares.layers = layers.s() / step.plan.rank_classes / whole;
+  shares.gradients = std::max(0.0, step.metrics.exposed_comm.s() / whole - shares.layers);
+  shares.bubble = step.metrics.bubble.s() / whole;
+  shares.compression = (step.metrics.compress + step.metrics.decompress).s() / whole;
+  shares.optimizer = step.metrics.optimizer.s() / whole;
+  return shares;
+}
+
+FoundLayout found(const LayoutSpace& space, const LayoutCandidate& candidate, Judge& judge) {
+  FoundLayout found;
+  found.layout = candidate;
+  found.what_if = with_layout(space, candidate);
+  const Training training = resolve(found.what_if, judge.catalog()).training;
+  const StepRun step = judge.step(training);
+  found.dp = training.parallelism->layout.dp;
+  found.micro_batches = training.batch.gas;
+  found.step = step.metrics;
+  found.shares = shares_of(step);
+  found.peak = forecast_memory(training).peak;
+  const double per_s = 1 / step.metrics.step_time.s();
+  const auto samples = static_cast<double>(training.batch.train);
+  found.samples_per_s = samples * per_s;
+  found.tokens_per_s = found.samples_per_s * static_cast<double>(training.seq_len);
+  found.tflops_per_gpu = found.samples_per_s / training.gpus *
+                         training_flops(*training.model, training.seq_len).value() * 1e-12;
+  const double peak = training.device->rates->of(training.parallelism->format).peak.value.value();
+  found.utilization = found.tflops_per_gpu * 1e12 / peak;
+  return found;
+}
+
+std::optional<std::string> compressing_kin(OptimizerType type) {
+  if (deepspeed::is_onebit(type) || type == OptimizerType::lars) return std::nullopt;
+  return deepspeed::is_lamb(type) ? "onebit_lamb" : "onebit_adam";
+}
+
+// The same division of the model with the 1-bit optimizer, which ZeRO does not run with.
+CompressedLayout compressed(const LayoutSpace& space, const FoundLayout& plain, Judge& judge) {
+  CompressedLayout result;
+  result.optimizer = space.asked.at("optimizer");
+  LayoutCandidate candidate = plain.layout;
+  candidate.zero_stage = 0;
+  Judgement judgement = judge.judge(candidate);
+  result.step_time_us = judgement.step_time_us;
+  if (result.step_time_us)
+    result.speedup = plain.step.step_time.us() / *result.step_time_us;
+  else
+    result.refused = judgement.reason + ": " + judgement.example;
+  return result;
+}
+
+// The second search, of a plain optimizer's 1-bit kin.
+void add_compression(const WhatIf& asked, const SearchOptions& options,
+                     const std::shared_ptr<DescriptionTexts>& texts, LayoutSearch& result) {
+  const auto kin = compressing_kin(result.space.base.optimizer());
+  if (!kin) return;
+  WhatIf compressing = asked;
+  compressing.insert_or_assign("optimizer", *kin);
+  compressing.insert_or_assign("zero_stage", "0");
+  Catalog catalog(texts);
+  LayoutSpace space;
+  try {
+    space = layout_space(compressing, catalog);
+  } catch (const Error& error) {
+    for (FoundLayout& layout : result.best) layout.compressed = {*kin, {}, 1, error.what()};
+    return;
+  }
+  Judge judge(space, texts);
+  for (FoundLayout& layout : result.best) layout.compressed = compressed(space, layout, judge);
+  const std::vector<LayoutCandidate> candidates = layout_candidates(space);
+  Search search(space, candidates, options, texts);
+  result.complete = search.run();
+  if (const auto places = search.best(); result.complete && !places.empty())
+    result.best_compressed = found(space, candidates[places.front()], judge);
+}
+
+}  // namespace
+
+std::pair<std::string, double> StepShares::largest_loss() const {
+  const std::array<std::pair<const char*, double>, 5> losses = {{{"layers", layers},
+                                                                 {"gradients", gradients},
+                                                                 {"bubble", bubble},
+                                                                 {"compression", compression},
+                                                                 {"optimizer", optimizer}}};
+  const auto& [name, share] =
+      *std::max_element(losses.begin(), losses.end(),
+                        [](const auto& a, const auto& b) { return a.second < b.second; });
+  return {name, share};
+}
+
+LayoutSearch search_layouts(const WhatIf& asked, const SearchOptions& options,
+                            const std::shared_ptr<DescriptionTexts>& texts) {
+  Catalog catalog(texts);
+  LayoutSearch result;
+  result.space = layout_space(asked, catalog);
+  const LayoutSpace& space = result.space;
+  result.optimizer = deepspeed::name_of(space.base.optimizer());
+  const std::vector<LayoutCandidate> candidates = layout_candidates(space);
+  result.candidates = candidates.size();
+  Search search(space, candidates, options, texts);
+  result.complete = search.run();
+  if (!result.complete) return result;
+  Judge judge(space, texts);
+  result.forecast = search.forecast();
+  for (const std::size_t place : search.best())
+    result.best.push_back(found(space, candidates[place], judge));
+  result.refused = search.refused(judge);
+  if (options.compression) add_compression(asked, options, texts, result);
+  return result;
+}
+
+}  // namespace lambcast

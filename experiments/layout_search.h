@@ -1,0 +1,97 @@
+// The best layout for a model, cluster, number of GPUs and batch: every candidate of layout_space.h
+// goes through what `simulate` does with it, cheapest questions first:
+//
+//   legal    the samples divide over replicas and micro batches; models/parallel/layout_rules.h
+//   run      resolve() takes it, framework's and optimizer's rules included
+//   memory   the fullest stage fits
+//   step     run_step()
+//
+// and is counted by the first that refuses it. What is left is ordered by the time of a step, equal
+// ones by their place among the candidates, so the answer is the same for any number of threads.
+//
+// Settings of one division of the model (tp, cp, ep, pp) are often within a percent of each other,
+// so what is shown is the best setting of each division, unless all are asked for.
+//
+// The step is that of the optimizer asked for, of 1-bit optimizers the compressed one. To plain
+// optimizers a second search adds their 1-bit kin: for each layout found what the same layout would
+// take with it, and which layout is the best for it. Compression changes which layout is best: what
+// it saves is data-parallel traffic, so it favours many replicas.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiments/layout_space.h"
+#include "models/training/memory.h"
+#include "models/training/step.h"
+
+namespace lambcast {
+
+// Where the time of a step goes, as shares of it.
+struct StepShares {
+  double compute = 0;    // forward and backward passes, recomputation included
+  double layers = 0;     // collectives between products, gathered weights, sends; not hidden
+  double gradients = 0;  // collectives at the end of the step that nothing hides
+  double bubble = 0;     // waiting for other stages
+  double compression = 0;
+  double optimizer = 0;
+  // The largest of all but the first: "layers", "gradients", ...
+  std::pair<std::string, double> largest_loss() const;
+};
+
+// What compression makes of a layout.
+struct CompressedLayout {
+  std::string optimizer;
+  std::optional<double> step_time_us;  // nothing: refused
+  double speedup = 1;                  // of the step
+  std::string refused;                 // why, in words
+};
+
+struct FoundLayout {
+  LayoutCandidate layout;
+  WhatIf what_if;
+  int dp = 1;
+  std::int64_t micro_batches = 1;
+  StepMetrics step;
+  StepShares shares;
+  Bytes peak;
+  double samples_per_s = 0, tokens_per_s = 0, tflops_per_gpu = 0;
+  double utilization = 0;  // of the peak of the format that products compute in
+  std::optional<CompressedLayout> compressed;
+};
+
+struct RefusedLayouts {
+  std::string reason;  // "memory", "batch", "layout-heads", ..., "refused"
+  std::size_t count = 0;
+  std::string example;  // of the first of them, in words
+};
+
+struct LayoutSearch {
+  LayoutSpace space;
+  std::string optimizer;
+  std::size_t candidates = 0, forecast = 0;
+  std::vector<FoundLayout> best;
+  std::vector<RefusedLayouts> refused;  // most first
+  // The best layout for the 1-bit kin of a plain optimizer; nothing: none fits.
+  std::optional<FoundLayout> best_compressed;
+  bool complete = true;  // false: stopped
+};
+
+struct SearchOptions {
+  int jobs = 1;
+  std::size_t best = 10;
+  bool every_setting = false;  // else the best one of each division
+  bool compression = true;     // the second search
+  // How many of how many are done; false stops the search.
+  std::function<bool(std::size_t, std::size_t)> progress;
+};
+
+// Throws Error (usage) for what makes no run in any layout.
+LayoutSearch search_layouts(const WhatIf& asked, const SearchOptions& options,
+                            const std::shared_ptr<DescriptionTexts>& texts);
+
+}  // namespace lambcast

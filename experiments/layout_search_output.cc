@@ -1,0 +1,248 @@
+#include "experiments/layout_search_output.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "experiments/forecast_output.h"
+#include "sim/base/csv.h"
+
+namespace lambcast {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The flags that forecast a layout alone.
+std::string simulate_line(const WhatIf& what_if) {
+  std::string line = "lambcast simulate";
+  for (const auto& [key, value] : what_if) {
+    if (key.find('.') != std::string::npos) {
+      line += fmt::format(" --set '{}={}'", key, value);
+      continue;
+    }
+    std::string flag = key;
+    std::replace(flag.begin(), flag.end(), '_', '-');
+    if (key == "cuda_aware") {
+      if (value == "true") line += " --cuda-aware";
+      continue;
+    }
+    line += fmt::format(" --{} {}", flag, value);
+  }
+  return line;
+}
+
+std::string compression_text(const FoundLayout& found) {
+  if (!found.compressed) return "";
+  const std::string& why_not = found.compressed->refused;
+  if (!found.compressed->step_time_us)
+    return fmt::format("no ({})", why_not.substr(0, why_not.find(':')));
+  return fmt::format("{:.2f}x", found.compressed->speedup);
+}
+
+std::string head_line(const LayoutSearch& search) {
+  std::string line = fmt::format(
+      "{:>2} {:>3} {:>3} {:>3} {:>3} {:>3} {:>5} {:>11} {:>5} {:>10} {:>12} {:>10} "
+      "{:>12} {:>6}  {:<17}",
+      "#", "tp", "cp", "pp", "v", "ep", "dp", "micro batch", "ZeRO", "recompute", "step (ms)",
+      "memory", "tokens/s/GPU", "MFU", "largest loss");
+  if (!search.best.empty() && search.best.front().compressed)
+    line += fmt::format(" with {}", search.best.front().compressed->optimizer);
+  line += '\n';
+  return line;
+}
+
+std::string layout_line(std::size_t rank, const FoundLayout& found, int gpus) {
+  const LayoutCandidate& layout = found.layout;
+  const auto [loss, share] = found.shares.largest_loss();
+  return fmt::format(
+      "{:>2} {:>3} {:>3} {:>3} {:>3} {:>3} {:>5} {:>11} {:>5} {:>10} {:>12.2f} {:>10} {:>12.1f} "
+      "{:>5.1f}%  {:<17} {}\n",
+      rank, layout.tp, layout.cp, layout.pp, layout.interleave, layout.ep, found.dp,
+      fmt::format("{} x {}", layout.micro_batch, found.micro_batches), layout.zero_stage,
+      layout.recompute, found.step.step_time.us() * 1e-3, to_text(found.peak),
+      found.tokens_per_s / gpus, 100 * found.utilization,
+      fmt::format("{} {:.0f} %", loss, 100 * share), compression_text(found));
+}
+
+std::string counts_text(const LayoutSearch& search) {
+  std::string out = fmt::format("{} layouts: {} run", search.candidates, search.forecast);
+  for (const RefusedLayouts& refused : search.refused)
+    out += fmt::format("\n{:>8} {:<17} {}", refused.count, refused.reason,
+                       refused.example.substr(0, refused.example.find('\n')));
+  out += '\n';
+  return out;
+}
+
+Json layout_json(const FoundLayout& found) {
+  const LayoutCandidate& layout = found.layout;
+  const auto [loss, share] = found.shares.largest_loss();
+  Json json{{"tp", layout.tp},
+            {"cp", layout.cp},
+            {"ep", layout.ep},
+            {"pp", layout.pp},
+            {"dp", found.dp},
+            {"interleave", layout.interleave},
+            {"micro_batch", layout.micro_batch},
+            {"micro_batches", found.micro_batches},
+            {"zero_stage", layout.zero_stage},
+            {"recompute", layout.recompute},
+            {"sequence_parallel", layout.sequence_parallel == "true"},
+            {"step_time_us", found.step.step_time.us()},
+            {"step_time_low_us", found.step.step_time_low.us()},
+            {"step_time_high_us", found.step.step_time_high.us()},
+            {"peak_bytes_per_gpu", found.peak.value()},
+            {"samples_per_s", found.samples_per_s},
+            {"tokens_per_s", found.tokens_per_s},
+            {"tflops_per_gpu", found.tflops_per_gpu},
+            {"mfu", found.utilization},
+            {"shares",
+             {{"compute", found.shares.compute},
+              {"layers", found.shares.layers},
+              {"gradients", found.shares.gradients},
+              {"bubble", found.shares.bubble},
+              {"compression", found.shares.compression},
+              {"optimizer", found.shares.optimizer}}},
+            {"largest_loss", loss},
+            {"largest_loss_share", share},
+            {"compressed", nullptr},
+            {"simulate", simulate_line(found.what_if)}};
+  if (found.compressed)
+    json["compressed"] = {
+        {"optimizer", found.compressed->optimizer},
+        {"step_time_us",
+         found.compressed->step_time_us ? Json(*found.compressed->step_time_us) : Json(nullptr)},
+        {"speedup",
+         found.compressed->step_time_us ? Json(found.compressed->speedup) : Json(nullptr)},
+        {"refused", found.compressed->refused}};
+  return json;
+}
+
+}  // namespace
+
+std::string layout_search_table(const LayoutSearch& search) {
+  const Training& base = search.space.base;
+  std::string out = fmt::format(
+      "{} with {} on {}: {} GPUs ({} node(s)), batch {}, sequence {}, as {} does it\n\n",
+      base.model->name, search.optimizer, base.cluster->name, base.gpus, base.nodes(),
+      search.space.global_batch, base.seq_len, base.parallelism->framework.name);
+  if (!search.best.empty()) out += head_line(search);
+  for (std::size_t i = 0; i < search.best.size(); ++i)
+    out += layout_line(i + 1, search.best[i], base.gpus);
+  if (search.best.empty()) out += "no layout runs\n";
+  out += fmt::format("\n{}", counts_text(search));
+  if (search.best_compressed) {
+    const FoundLayout& found = *search.best_compressed;
+    out +=
+        fmt::format("\nbest with {}: tp {} cp {} pp {} x {} ep {} dp {}, micro batch {}: {:.2f} ms",
+                    found.what_if.at("optimizer"), found.layout.tp, found.layout.cp,
+                    found.layout.pp, found.layout.interleave, found.layout.ep, found.dp,
+                    found.layout.micro_batch, found.step.step_time.us() * 1e-3);
+    if (!search.best.empty())
+      out +=
+          fmt::format(", {:.2f}x as fast as the best with {}",
+                      search.best.front().step.step_time / found.step.step_time, search.optimizer);
+    out += "\n";
+  }
+  if (search.best.empty()) return out;
+  out +=
+      "\nMFU: model FLOPs over the peak of the format computed in. Memory leaves out what the "
+      "allocator wastes.\nThe first one alone: " +
+      simulate_line(search.best.front().what_if) + "\n";
+  return out;
+}
+
+std::string layout_search_json(const LayoutSearch& search) {
+  const Training& base = search.space.base;
+  Json json{{"schema_version", 1},
+            {"tool", "lambcast"},
+            {"version", tool_version},
+            {"inputs",
+             {{"model", base.model->name},
+              {"cluster", base.cluster->name},
+              {"device", base.device->name},
+              {"framework", std::string(base.parallelism->framework.name)},
+              {"optimizer", search.optimizer},
+              {"gpus", base.gpus},
+              {"global_batch", search.space.global_batch},
+              {"seq_len", base.seq_len}}},
+            {"candidates", search.candidates},
+            {"forecast", search.forecast},
+            {"refused", Json::array()},
+            {"layouts", Json::array()},
+            {"best_compressed", nullptr}};
+  for (const RefusedLayouts& refused : search.refused)
+    json["refused"].push_back(
+        {{"reason", refused.reason}, {"count", refused.count}, {"example", refused.example}});
+  for (const FoundLayout& found : search.best) json["layouts"].push_back(layout_json(found));
+  if (search.best_compressed) json["best_compressed"] = layout_json(*search.best_compressed);
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string layout_search_csv(const LayoutSearch& search) {
+  std::string out = csv::row({"rank",
+                              "tp",
+                              "cp",
+                              "ep",
+                              "pp",
+                              "dp",
+                              "interleave",
+                              "micro_batch",
+                              "micro_batches",
+                              "zero_stage",
+                              "recompute",
+                              "sequence_parallel",
+                              "step_time_us",
+                              "step_time_low_us",
+                              "step_time_high_us",
+                              "peak_bytes_per_gpu",
+                              "samples_per_s",
+                              "tokens_per_s",
+                              "tflops_per_gpu",
+                              "mfu",
+                              "largest_loss",
+                              "largest_loss_share",
+                              "compressed_optimizer",
+                              "compressed_step_time_us",
+                              "compressed_speedup",
+                              "compressed_refused"}) +
+                    "\n";
+  for (std::size_t i = 0; i < search.best.size(); ++i) {
+    const FoundLayout& found = search.best[i];
+    const LayoutCandidate& layout = found.layout;
+    const auto [loss, share] = found.shares.largest_loss();
+    const auto whole = [](std::int64_t value) { return fmt::format("{}", value); };
+    const CompressedLayout compressed = found.compressed.value_or(CompressedLayout());
+    const bool runs = compressed.step_time_us.has_value();
+    out += csv::row({whole(static_cast<std::int64_t>(i) + 1),
+                     whole(layout.tp),
+                     whole(layout.cp),
+                     whole(layout.ep),
+                     whole(layout.pp),
+                     whole(found.dp),
+                     whole(layout.interleave),
+                     whole(layout.micro_batch),
+                     whole(found.micro_batches),
+                     whole(layout.zero_stage),
+                     layout.recompute,
+                     layout.sequence_parallel,
+                     csv::number(found.step.step_time.us()),
+                     csv::number(found.step.step_time_low.us()),
+                     csv::number(found.step.step_time_high.us()),
+                     csv::number(found.peak.value()),
+                     csv::number(found.samples_per_s),
+                     csv::number(found.tokens_per_s),
+                     csv::number(found.tflops_per_gpu),
+                     csv::number(found.utilization),
+                     loss,
+                     csv::number(share),
+                     compressed.optimizer,
+                     runs ? csv::number(*compressed.step_time_us) : "",
+                     runs ? csv::number(compressed.speedup) : "",
+                     compressed.refused}) +
+           "\n";
+  }
+  return out;
+}
+
+}  // namespace lambcast

@@ -1,0 +1,182 @@
+#include "experiments/layout_search.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "experiments/layout_search_output.h"
+#include "models/training/forecast.h"
+
+namespace lambcast {
+namespace {
+
+using Catch::Matchers::Contains;
+
+// 48 blocks of 25 heads: 1.5 billion parameters on 16 A100s.
+WhatIf question(const WhatIf& changes = {}) {
+  WhatIf what_if{{"model", "gpt2-xl"},   {"cluster", "dgx-a100-80g"}, {"gpus", "16"},
+                 {"global_batch", "64"}, {"framework", "megatron"},   {"optimizer", "adam"},
+                 {"precision", "bf16"}};
+  for (const auto& [key, value] : changes) what_if.insert_or_assign(key, value);
+  return what_if;
+}
+
+LayoutSearch searched(const WhatIf& asked, int jobs = 1, bool every_setting = false) {
+  SearchOptions options;
+  options.jobs = jobs;
+  options.every_setting = every_setting;
+  return search_layouts(asked, options, std::make_shared<DescriptionTexts>());
+}
+
+double simulated_us(const WhatIf& what_if) {
+  Catalog catalog;
+  CollectiveCosts costs;
+  return forecast(resolve(what_if, catalog).training, costs).stages.front().step_time_us;
+}
+
+TEST_CASE("layout search: a layout found takes what simulate says") {
+  const LayoutSearch search = searched(question());
+  REQUIRE(search.best.size() == 5);  // 25 heads divide by nothing that 16 GPUs do: pp alone
+  for (const FoundLayout& found : search.best)
+    CHECK(found.step.step_time.us() == Approx(simulated_us(found.what_if)).epsilon(1e-12));
+  for (std::size_t i = 1; i < search.best.size(); ++i)
+    CHECK(search.best[i - 1].step.step_time <= search.best[i].step.step_time);
+}
+
+TEST_CASE("layout search: no candidate that runs is faster than what is found") {
+  const WhatIf asked = question({{"recompute", "none"}, {"interleave", "1"}, {"gpus", "8"}});
+  const LayoutSearch search = searched(asked, 1, true);
+  REQUIRE(search.best.size() == 10);
+  Catalog catalog;
+  std::vector<double> steps;
+  std::size_t refused = 0;
+  for (const LayoutCandidate& candidate : layout_candidates(search.space)) {
+    try {
+      const Training training = resolve(with_layout(search.space, candidate), catalog).training;
+      CollectiveCosts costs;
+      const Forecast of = forecast(training, costs);
+      if (of.memory.fits)
+        steps.push_back(of.stages.front().step_time_us);
+      else
+        ++refused;
+    } catch (const Error&) {
+      ++refused;
+    }
+  }
+  CHECK(search.forecast == steps.size());
+  CHECK(search.candidates == steps.size() + refused);
+  std::sort(steps.begin(), steps.end());
+  for (std::size_t i = 0; i < search.best.size(); ++i)
+    CHECK(search.best[i].step.step_time.us() == Approx(steps[i]).epsilon(1e-12));
+}
+
+TEST_CASE("layout search: the answer does not depend on the threads") {
+  const std::string one = layout_search_json(searched(question(), 1));
+  CHECK(one == layout_search_json(searched(question(), 3)));
+  CHECK_THAT(one, Contains("\"layouts\": ["));
+}
+
+TEST_CASE("layout search: every candidate is counted once") {
+  const LayoutSearch search = searched(question());
+  std::size_t refused = 0;
+  for (const RefusedLayouts& of : search.refused) {
+    CHECK(of.count > 0);
+    CHECK_FALSE(of.example.empty());
+    refused += of.count;
+  }
+  CHECK(search.candidates == search.forecast + refused);
+  // 25 heads are divisible by 5 and by nothing that divides 16.
+  const auto heads = std::find_if(search.refused.begin(), search.refused.end(),
+                                  [](const auto& of) { return of.reason == "layout-heads"; });
+  REQUIRE(heads != search.refused.end());
+  CHECK_THAT(heads->example, Contains("25 heads are not divisible by tp 2"));
+}
+
+TEST_CASE(
+    "layout search: a division of the model is shown once, unless every setting is asked for") {
+  const LayoutSearch search = searched(question());
+  for (std::size_t i = 0; i < search.best.size(); ++i)
+    for (std::size_t k = 0; k < i; ++k)
+      CHECK_FALSE(search.best[i].layout.divides_as(search.best[k].layout));
+  const LayoutSearch all = searched(question(), 1, true);
+  CHECK(all.best.front().step.step_time == search.best.front().step.step_time);
+  CHECK(all.best.back().step.step_time <= search.best.back().step.step_time);
+}
+
+TEST_CASE("layout search: a flag fixes what it names") {
+  for (const FoundLayout& found :
+       searched(question({{"pp", "4"}, {"zero_stage", "1"}, {"recompute", "full"}})).best) {
+    CHECK(found.layout.pp == 4);
+    CHECK(found.layout.zero_stage == 1);
+    CHECK(found.layout.recompute == "full");
+  }
+  const LayoutSearch none = searched(question({{"tp", "3"}}));
+  CHECK(none.candidates == 0);
+}
+
+TEST_CASE("layout search: where nothing fits, memory says so") {
+  const LayoutSearch search =
+      searched(question({{"model", "gpt3-175b"}, {"gpus", "8"}, {"global_batch", "8"}}));
+  CHECK(search.best.empty());
+  REQUIRE_FALSE(search.refused.empty());
+  CHECK(std::any_of(search.refused.begin(), search.refused.end(),
+                    [](const auto& of) { return of.reason == "memory"; }));
+  CHECK_THAT(layout_search_table(search), Contains("no layout runs"));
+}
+
+TEST_CASE("layout search: shares of a step add up to it") {
+  for (const FoundLayout& found : searched(question()).best) {
+    const StepShares& shares = found.shares;
+    CHECK(shares.compute + shares.layers + shares.gradients + shares.bubble + shares.compression +
+              shares.optimizer ==
+          Approx(1).epsilon(0.02));
+    CHECK(found.utilization > 0.1);
+    CHECK(found.utilization < 1);
+  }
+}
+
+TEST_CASE("layout search: on a slow network compression helps many replicas most") {
+  const WhatIf asked = question({{"cluster", "commodity-10gbe"},
+                                 {"device", "a100-80g"},
+                                 {"framework", "deepspeed"},
+                                 {"zero_stage", "0"},
+                                 {"precision", "fp16"},
+                                 {"gpus", "32"}});
+  const LayoutSearch search = searched(asked);
+  REQUIRE_FALSE(search.best.empty());
+  REQUIRE(search.best_compressed);
+  const FoundLayout& compressed = *search.best_compressed;
+  CHECK(compressed.what_if.at("optimizer") == "onebit_adam");
+  CHECK(compressed.step.step_time < search.best.front().step.step_time);
+  CHECK(compressed.dp >= search.best.front().dp);
+  const CompressedLayout& same = *search.best.front().compressed;
+  REQUIRE(same.step_time_us);
+  WhatIf by_hand = search.best.front().what_if;
+  by_hand.insert_or_assign("optimizer", "onebit_adam");
+  by_hand.insert_or_assign("freeze_step", "10");
+  by_hand.insert_or_assign("steps", "100");
+  Catalog catalog;
+  CollectiveCosts costs;
+  const Forecast run = forecast(resolve(by_hand, catalog).training, costs);
+  REQUIRE(run.stages.size() == 2);
+  CHECK(*same.step_time_us == Approx(run.stages[1].step_time_us).epsilon(1e-9));
+}
+
+TEST_CASE("layout search: what makes no run in any layout is an error at once") {
+  WhatIf asked = question();
+  asked.erase("global_batch");
+  CHECK_THROWS_WITH(searched(asked), Contains("--global-batch: is missing"));
+  CHECK_THROWS_WITH(searched(question({{"model", "resnet50"}})), Contains("no transformer blocks"));
+  CHECK_THROWS_WITH(searched(question({{"recompute", "some"}})), Contains("unknown value 'some'"));
+  CHECK_THROWS_WITH(searched(question({{"pipeline_schedule", "2f2b"}})), Contains("2f2b"));
+}
+
+TEST_CASE("layout search: a row of CSV for each layout, with its columns") {
+  const LayoutSearch search = searched(question({{"gpus", "8"}}));
+  const std::string csv = layout_search_csv(search);
+  CHECK(static_cast<std::size_t>(std::count(csv.begin(), csv.end(), '\n')) ==
+        search.best.size() + 1);
+  CHECK_THAT(csv, Catch::StartsWith("rank,tp,cp,ep,pp,dp,interleave,micro_batch,"));
+}
+
+}  // namespace
+}  // namespace lambcast

@@ -1,0 +1,203 @@
+#include "experiments/layout_space.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "experiments/run_files.h"
+#include "experiments/words.h"
+#include "models/deepspeed/batch.h"
+
+namespace lambcast {
+namespace {
+
+constexpr std::int64_t least_tokens = 4096;  // of a sequence on a rank of context parallelism
+constexpr std::int64_t most_micro_batch = 64;
+
+// What a framework runs, beyond what models/parallel/layout_rules.h refuses for every one of them.
+//
+// Sources: DeepSpeed runtime/pipe/engine.py (no ZeRO 2, 3) and activation_checkpointing (whole
+// layers); Megatron-LM training/arguments.py (--use-distributed-optimizer is stage 1,
+// --use-megatron-fsdp 3,
+// --recompute-granularity); torchtitan (FSDP always; weights stay gathered in pipelines);
+// ColossalAI booster/plugin/hybrid_parallel_plugin.py (stage 3 is another plugin's).
+struct Offer {
+  const char* framework;
+  std::vector<int> zero_stages, zero_stages_in_pipelines;
+  std::vector<std::string> recompute;
+  bool context_parallel, interleaves, sequence_parallel;
+};
+
+const std::vector<Offer>& offers() {
+  static const std::vector<Offer> rows{
+      {"deepspeed", {0, 1, 2, 3}, {0, 1}, {"none", "full"}, false, false, false},
+      {"megatron", {0, 1, 3}, {0, 1}, {"none", "selective", "full"}, true, true, true},
+      {"torchtitan", {2, 3}, {2}, {"none", "alternate", "full"}, true, true, true},
+      {"colossalai", {0, 1, 2}, {0, 1}, {"none", "full"}, true, true, true}};
+  return rows;
+}
+
+const Offer& offer_of(std::string_view framework) {
+  const auto& rows = offers();
+  return *std::find_if(rows.begin(), rows.end(),
+                       [&](const Offer& offer) { return offer.framework == framework; });
+}
+
+// Up to `most`, ascending.
+std::vector<std::int64_t> divisors(std::int64_t number, std::int64_t most) {
+  std::vector<std::int64_t> all;
+  for (std::int64_t d = 1; d <= std::min(number, most); ++d)
+    if (number % d == 0) all.push_back(d);
+  return all;
+}
+
+// The axes one inside another; each is given by what those outside have settled.
+class Enumeration {
+ public:
+  explicit Enumeration(const LayoutSpace& space)
+      : space_(space),
+        words_(space.asked),
+        offer_(offer_of(space.base.parallelism->framework.name)) {}
+
+  std::vector<LayoutCandidate> all() {
+    const Training& base = space_.base;
+    for (const auto tp : sizes("tp", divisors(base.gpus, base.gpus_per_node))) {
+      at_.tp = tp;
+      if (base.gpus % tp == 0) context(base.gpus / tp);
+    }
+    return std::move(candidates_);
+  }
+
+ private:
+  // Of a whole key: what was asked for, else `choices`.
+  std::vector<int> sizes(const char* key, const std::vector<std::int64_t>& choices) const {
+    if (const auto asked = words_.whole(key, 0, 1 << 20)) return {static_cast<int>(*asked)};
+    return {choices.begin(), choices.end()};
+  }
+
+  std::vector<std::string> named(const char* key, const std::vector<std::string>& choices) const {
+    const std::string* asked = words_.find(key);
+    return asked != nullptr ? std::vector{*asked} : choices;
+  }
+
+  void context(int ranks) {
+    const std::int64_t most = offer_.context_parallel ? space_.base.seq_len / least_tokens : 1;
+    for (const auto cp : sizes("cp", divisors(ranks, std::max<std::int64_t>(1, most)))) {
+      at_.cp = cp;
+      if (ranks % cp == 0) pipeline(ranks / cp);
+    }
+  }
+
+  void pipeline(int ranks) {
+    const std::int64_t layers = space_.base.model->layers;
+    for (const auto pp : sizes("pp", divisors(ranks, layers))) {
+      at_.pp = pp;
+      if (ranks % pp == 0) experts(ranks / pp);
+    }
+  }
+
+  void experts(int dp) {
+    const std::int64_t all = space_.base.model->experts;
+    for (const auto ep : sizes("ep", all > 0 ? divisors(all, all) : std::vector<std::int64_t>{1})) {
+      at_.ep = ep;
+      if (dp * at_.cp % ep == 0) chunks(dp);
+    }
+  }
+
+  void chunks(int dp) {
+    const std::int64_t ends =
+        space_.base.parallelism->framework.split == parallel::SplitMethod::count_ends ? 2 : 0;
+    const std::int64_t layers = (space_.base.model->layers + ends + at_.pp - 1) / at_.pp;
+    const bool several = offer_.interleaves && at_.pp > 1;
+    for (const auto chunks : sizes("interleave", divisors(layers, several ? layers : 1))) {
+      at_.interleave = chunks;
+      micro_batches(dp);
+    }
+  }
+
+  // A batch that does not divide makes one candidate, which is counted as such.
+  void micro_batches(int dp) {
+    const std::int64_t samples = space_.global_batch % dp == 0 ? space_.global_batch / dp : 1;
+    for (const auto micro : sizes("micro_batch", divisors(samples, most_micro_batch))) {
+      at_.micro_batch = micro;
+      states();
+    }
+  }
+
+  void states() {
+    const auto& stages = at_.pp > 1 ? offer_.zero_stages_in_pipelines : offer_.zero_stages;
+    std::vector<int> allowed = stages;
+    if (deepspeed::is_onebit(space_.base.optimizer())) allowed = {0};
+    for (const int stage : sizes("zero_stage", {allowed.begin(), allowed.end()})) {
+      at_.zero_stage = stage;
+      for (const std::string& recompute : named("recompute", offer_.recompute)) {
+        at_.recompute = recompute;
+        const bool divides = offer_.sequence_parallel && at_.tp > 1;
+        at_.sequence_parallel = named("sequence_parallel", {divides ? "true" : "false"}).front();
+        candidates_.push_back(at_);
+      }
+    }
+  }
+
+  const LayoutSpace& space_;
+  Words words_;
+  const Offer& offer_;
+  LayoutCandidate at_;
+  std::vector<LayoutCandidate> candidates_;
+};
+
+// The keys that candidates differ in; those that the user gave stay as they are.
+constexpr const char* searched[] = {"tp",          "cp",         "pp",        "ep",
+                                    "interleave",  "zero_stage", "recompute", "sequence_parallel",
+                                    "micro_batch", "grad_accum"};
+
+std::int64_t global_batch_of(const Words& words, const Training& base) {
+  if (const auto given = words.whole("global_batch", 1, deepspeed::max_batch)) return *given;
+  if (base.config.batch.train) return *base.config.batch.train;
+  fail_input(flag("global_batch"), "is missing: layouts are compared over the same samples a step");
+}
+
+}  // namespace
+
+LayoutSpace layout_space(const WhatIf& asked, Catalog& catalog) {
+  LayoutSpace space;
+  std::vector<Finding> findings;
+  space.asked = with_run_files(asked, catalog, findings);
+  // Of files, the layout is what is searched; of flags, what is fixed.
+  for (const char* key : searched)
+    if (!asked.contains(key)) space.asked.erase(key);
+  space.asked.emplace("framework", "deepspeed");
+  space.asked.emplace("optimizer", "adam");
+  WhatIf plain = space.asked;
+  for (const char* key :
+       {"tp", "cp", "pp", "ep", "interleave", "global_batch", "pipeline_schedule", "shard_ranks"})
+    plain.erase(key);
+  plain.insert_or_assign("micro_batch", "1");
+  plain.insert_or_assign("grad_accum", "1");
+  if (!space.asked.contains("config")) plain.emplace("zero_stage", "0");
+  space.base = resolve(plain, catalog).training;
+  space.global_batch = global_batch_of(Words(space.asked), space.base);
+  return space;
+}
+
+std::vector<LayoutCandidate> layout_candidates(const LayoutSpace& space) {
+  return Enumeration(space).all();
+}
+
+WhatIf with_layout(const LayoutSpace& space, const LayoutCandidate& candidate) {
+  WhatIf what_if = space.asked;
+  const auto set = [&](const char* key, auto value) { what_if[key] = fmt::format("{}", value); };
+  set("tp", candidate.tp);
+  set("pp", candidate.pp);
+  set("micro_batch", candidate.micro_batch);
+  set("global_batch", space.global_batch);
+  set("zero_stage", candidate.zero_stage);
+  set("recompute", candidate.recompute);
+  if (candidate.cp > 1) set("cp", candidate.cp);
+  if (candidate.ep > 1) set("ep", candidate.ep);
+  if (candidate.interleave > 1) set("interleave", candidate.interleave);
+  if (candidate.tp > 1) set("sequence_parallel", candidate.sequence_parallel);
+  return what_if;
+}
+
+}  // namespace lambcast

@@ -1,0 +1,86 @@
+#include "experiments/run_files.h"
+
+#include <fmt/format.h>
+
+#include "experiments/invalid_value.h"
+#include "experiments/words.h"
+#include "models/megatron/arguments.h"
+#include "models/torchtitan/config.h"
+#include "sim/base/file.h"
+
+namespace lambcast {
+namespace {
+
+// Two of the three batch numbers give the third: a user's two leave the file nothing to say.
+constexpr const char* batch_keys[] = {"micro_batch", "grad_accum", "global_batch"};
+
+bool settles_batch(const WhatIf& asked) {
+  int given = 0;
+  for (const char* key : batch_keys) given += asked.contains(key) ? 1 : 0;
+  return given >= 2;
+}
+
+bool is_batch(const std::string& key) {
+  for (const char* known : batch_keys)
+    if (key == known) return true;
+  return false;
+}
+
+// Keys of which a user's one takes the place of the file's other.
+bool is_overruled(const std::string& key, const WhatIf& asked) {
+  if (is_batch(key)) return settles_batch(asked);
+  if (key == "gpus" || key == "gpus_per_node")
+    return asked.contains("gpus") || asked.contains("nodes");
+  if (key == "steps" || key == "samples")
+    return asked.contains("steps") || asked.contains("samples");
+  if (key == "model.max_seq_len" || key == "seq_len") return asked.contains("seq_len");
+  return false;
+}
+
+void write(const std::vector<std::pair<std::string, std::string>>& keys, const WhatIf& asked,
+           WhatIf& what_if) {
+  for (const auto& [key, value] : keys)
+    if (!is_overruled(key, asked)) what_if.emplace(key, value);
+}
+
+void add_megatron(const std::string& path, const WhatIf& asked, Catalog& catalog, WhatIf& what_if,
+                  std::vector<Finding>& findings) {
+  of_key("megatron_args", [&] {
+    const megatron::Arguments arguments = megatron::decode(catalog.texts()->config(path), path);
+    write(arguments.what_if, asked, what_if);
+    if (!arguments.model.empty()) what_if.emplace("model", is_path(path) ? path : "./" + path);
+    findings.insert(findings.end(), arguments.findings.begin(), arguments.findings.end());
+  });
+}
+
+void add_torchtitan(const std::string& path, const WhatIf& asked, Catalog& catalog, WhatIf& what_if,
+                    std::vector<Finding>& findings) {
+  of_key("torchtitan", [&] {
+    const torchtitan::Job job = torchtitan::decode(catalog.texts()->config(path), path);
+    write(job.what_if, asked, what_if);
+    for (const Finding& finding : job.findings)
+      if (finding.code != "no-preset") {
+        findings.push_back(finding);
+      } else if (!asked.contains("model")) {
+        throw Error(Exit::usage, finding.message);
+      }
+  });
+}
+
+}  // namespace
+
+WhatIf with_run_files(const WhatIf& asked, Catalog& catalog, std::vector<Finding>& findings) {
+  const Words words(asked);
+  const std::string* megatron = words.find("megatron_args");
+  const std::string* torchtitan = words.find("torchtitan");
+  if (megatron != nullptr && torchtitan != nullptr)
+    fail_input(flag("torchtitan"), "is another run than that of --megatron-args");
+  WhatIf what_if = asked;
+  what_if.erase("megatron_args");
+  what_if.erase("torchtitan");
+  if (megatron != nullptr) add_megatron(*megatron, asked, catalog, what_if, findings);
+  if (torchtitan != nullptr) add_torchtitan(*torchtitan, asked, catalog, what_if, findings);
+  return what_if;
+}
+
+}  // namespace lambcast

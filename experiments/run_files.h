@@ -1,0 +1,18 @@
+// Files of other programs that describe a run, written into a what-if: a Megatron-LM argument list
+// (key megatron_args) and a torchtitan job (torchtitan). What the user says beside them stays as
+// said; the DeepSpeed file (config) is another matter, its values keep their lines.
+#pragma once
+
+#include <vector>
+
+#include "experiments/catalog.h"
+#include "experiments/scenario.h"
+#include "models/finding.h"
+
+namespace lambcast {
+
+// Without those two keys. Throws Error (usage) for what cannot be read or is not modelled, and for
+// both at once.
+WhatIf with_run_files(const WhatIf& asked, Catalog& catalog, std::vector<Finding>& findings);
+
+}  // namespace lambcast

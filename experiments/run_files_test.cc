@@ -1,0 +1,86 @@
+#include "experiments/run_files.h"
+
+#include <catch2/catch.hpp>
+
+#include "experiments/scenario_case.h"
+#include "experiments/temporary_folder.h"
+
+namespace lambcast {
+namespace {
+
+using Catch::Matchers::Contains;
+
+const std::string arguments = R"(--num-layers 24 --hidden-size 1024 --num-attention-heads 16
+--seq-length 1024 --max-position-embeddings 1024 --vocab-size 50257 --micro-batch-size 2
+--global-batch-size 64 --tensor-model-parallel-size 2 --pipeline-model-parallel-size 4 --bf16
+--use-distributed-optimizer --train-iters 300
+)";
+
+TEST_CASE("run files: Megatron's arguments are a what-if, and flags beside them stand") {
+  TemporaryFolder folder;
+  WhatIf asked{{"megatron_args", folder.file("args.txt", arguments)},
+               {"cluster", "dgx-a100-80g"},
+               {"gpus", "16"}};
+  const Training training = resolved(asked).training;
+  REQUIRE(training.parallelism);
+  CHECK(training.parallelism->layout.tp == 2);
+  CHECK(training.parallelism->layout.pp == 4);
+  CHECK(training.parallelism->layout.dp == 2);
+  CHECK(training.batch.train == 64);
+  CHECK(training.batch.gas == 16);
+  CHECK(training.steps == 300);
+  CHECK(training.model->layers == 24);
+  asked["pp"] = "2";
+  asked.insert_or_assign("global_batch", "128");
+  const Training changed = resolved(asked).training;
+  CHECK(changed.parallelism->layout.pp == 2);
+  CHECK(changed.batch.train == 128);
+  CHECK(changed.batch.micro == 2);
+}
+
+TEST_CASE("run files: a torchtitan job is a what-if") {
+  TemporaryFolder folder;
+  const std::string job = R"([model]
+name = "llama3"
+flavor = "8B"
+[training]
+local_batch_size = 2
+seq_len = 16384
+steps = 10
+[parallelism]
+tensor_parallel_degree = 2
+)";
+  const WhatIf asked{
+      {"torchtitan", folder.file("job.toml", job)}, {"cluster", "hgx-h100-ndr"}, {"gpus", "16"}};
+  const Scenario scenario = resolved(asked);
+  CHECK(scenario.training.model->name == "llama3-8b");
+  CHECK(scenario.training.seq_len == 16384);  // beyond what the preset reads
+  CHECK(scenario.training.parallelism->layout.dp == 8);
+  CHECK(scenario.asked.at("tp") == "2");
+  WhatIf both = asked;
+  both["megatron_args"] = folder.file("args.txt", arguments);
+  CHECK_THAT(refusal(both), Contains("--torchtitan: is another run"));
+  WhatIf unknown = asked;
+  unknown["torchtitan"] =
+      folder.file("debug.toml", "[model]\nname = \"llama3\"\nflavor = \"debugmodel\"\n");
+  CHECK_THAT(refusal(unknown), Contains("debug.toml:3: model.flavor: no preset is this model"));
+}
+
+TEST_CASE("run files: a config.json is a model, overrides included") {
+  TemporaryFolder folder;
+  const std::string path = folder.file("gpt2.json", R"({"model_type": "gpt2", "n_embd": 768,
+    "n_head": 12, "n_layer": 12, "n_positions": 1024, "vocab_size": 50257})");
+  const WhatIf asked = with({{"model", path}, {"seq_len", "512"}});
+  CHECK(parameters(*resolved(asked).training.model) == 124'439'808);
+  CHECK(resolved(with({{"model.layers", "6"}}, asked)).training.model->layers == 6);
+  CHECK_THAT(refusal(with({{"model", folder.file("x.json", "{\"model_type\": \"gpt3\"}")}})),
+             Contains("x.json:1: model_type: unknown architecture 'gpt3', did you mean 'gpt2'?"));
+}
+
+TEST_CASE("run files: a file that cannot be read is the key's fault") {
+  CHECK_THAT(refusal(without({"model"}, {{"megatron_args", "/no/such/file"}})),
+             Contains("/no/such/file"));
+}
+
+}  // namespace
+}  // namespace lambcast

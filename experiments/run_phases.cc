@@ -1,0 +1,190 @@
+#include "experiments/run_phases.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "experiments/words.h"
+
+namespace lambcast {
+namespace {
+
+// Keys that a phase's own ones take the place of: two of the three batch numbers give the third.
+WhatIf changed(const WhatIf& before, const std::string& keys) {
+  WhatIf own;
+  for (std::size_t begin = 0; begin < keys.size();) {
+    const std::size_t end = std::min(keys.find(' ', begin), keys.size());
+    const std::string part = keys.substr(begin, end - begin);
+    begin = end + 1;
+    if (part.empty()) continue;
+    const std::size_t equals = part.find('=');
+    if (equals == std::string::npos || equals == 0)
+      fail_input({"", 0, "--then"}, fmt::format("'{}' is not KEY=VALUE", part),
+                 "\"seq_len=512 global_batch=32768 steps=782\"");
+    std::string key = part.substr(0, equals);
+    std::replace(key.begin(), key.end(), '-', '_');
+    if (!own.emplace(key, part.substr(equals + 1)).second)
+      fail_input({"", 0, "--then"}, fmt::format("{} is given twice", key));
+  }
+  if (own.empty()) fail_input({"", 0, "--then"}, "changes nothing", "KEY=VALUE KEY=VALUE ...");
+  WhatIf phase = before;
+  const auto replaces = [&](std::initializer_list<const char*> keys_of_one) {
+    for (const char* key : keys_of_one)
+      if (own.contains(key))
+        for (const char* other : keys_of_one) phase.erase(other);
+  };
+  replaces({"steps", "samples"});
+  if (own.contains("global_batch") || own.contains("config")) phase.erase("grad_accum");
+  if (own.contains("config"))
+    for (const char* key : {"global_batch", "micro_batch", "freeze_step"}) phase.erase(key);
+  for (const auto& [key, value] : own) phase.insert_or_assign(key, value);
+  return phase;
+}
+
+// Steps done in vain, and how long they take: all but the update and the exchange of momentum.
+void add_skipped(RunPhase& phase) {
+  const deepspeed::Fp16Config& fp16 = phase.scenario.training.config.fp16;
+  if (!fp16.enabled.value || fp16.loss_scale.value != 0) return;
+  const double each =
+      1 / static_cast<double>(std::max<std::int64_t>(1, fp16.loss_scale_window.value));
+  for (const StageForecast& stage : phase.forecast.stages) {
+    const double steps = static_cast<double>(stage.steps) * each;
+    const bool sums = stage.kind == StepKind::uniform || stage.kind == StepKind::warmup;
+    const double us =
+        stage.forward_us + stage.backward_us + stage.bubble_us + (sums ? stage.exposed_comm_us : 0);
+    phase.skipped_steps += steps;
+    phase.skipped_s += steps * us * 1e-6;
+  }
+}
+
+// What failures add to `work_s` of steps of `step_s`.
+struct Lost {
+  double count = 0, seconds = 0;
+};
+Lost lost_to(const Failures& failures, double work_s, double step_s) {
+  const double interval = step_s * static_cast<double>(failures.checkpoint_steps);
+  const double written = work_s * (1 + failures.checkpoint.s() / interval);
+  const double each = failures.restart.s() + (interval + failures.checkpoint.s()) / 2;
+  const double share = each / failures.between.s();
+  if (share >= 1)
+    fail_input({"", 0, "--mtbf"},
+               fmt::format("a failure every {:.4g} s costs {:.4g} s: the run never ends",
+                           failures.between.s(), each));
+  const double all = written / (1 - share);
+  return {all / failures.between.s(), all - work_s};
+}
+
+RunPhase forecast_phase(const WhatIf& what_if, Catalog& catalog, CollectiveCosts& costs) {
+  RunPhase phase;
+  phase.scenario = resolve(what_if, catalog);
+  phase.forecast = forecast(phase.scenario.training, costs);
+  add_skipped(phase);
+  return phase;
+}
+
+void add_failures(const Failures& failures, RunPhase& phase) {
+  const double work = phase.forecast.run.time_s + phase.skipped_s;
+  const Lost lost =
+      lost_to(failures, work, work / static_cast<double>(phase.scenario.training.steps));
+  phase.failures = lost.count;
+  phase.failures_s = lost.seconds;
+}
+
+// The same phases with the plain optimizer.
+double baseline_s(const RunPhase& phase, const std::optional<Failures>& failures) {
+  const double work = phase.forecast.run.time_s * phase.forecast.run.speedup_vs_baseline;
+  const auto steps = static_cast<double>(phase.scenario.training.steps);
+  const double all = work + phase.skipped_s;
+  return all + (failures ? lost_to(*failures, all, all / steps).seconds : 0);
+}
+
+void find_masks(const RunPhase& phase, std::size_t number, PhasedRun& run) {
+  const Training& training = phase.scenario.training;
+  if (!deepspeed::is_onebit(training.optimizer())) return;
+  const ModelShape& model = *training.model;
+  const bool positions = std::any_of(model.groups.begin(), model.groups.end(),
+                                     [](const std::string& group) { return group == "position"; });
+  if (positions && training.seq_len < model.max_seq_len)
+    run.findings.push_back(
+        {Severity::note, "momentum-mask",
+         fmt::format("phase {}: {} of {} position rows have no gradient at sequence {}; the script "
+                     "masks their momentum (exp_avg_mask), or compression fills it with noise. The "
+                     "mask of a checkpoint is ignored: each phase sets its own",
+                     number, model.max_seq_len - training.seq_len, model.max_seq_len,
+                     training.seq_len)});
+  if (number > 1)
+    run.findings.push_back(
+        {Severity::note, "errors-reset",
+         fmt::format(
+             "phase {}: loading the checkpoint drops the errors of compression; step {} {} "
+             "freeze_step {}, so it {}",
+             number, training.steps_done,
+             phase.forecast.stages.front().kind == StepKind::warmup ? "is before" : "is past",
+             freeze_step_of(training).value_or(0),
+             phase.forecast.stages.front().kind == StepKind::warmup
+                 ? fmt::format("warms up for {} steps more", phase.forecast.stages.front().steps)
+                 : "goes on compressing")});
+}
+
+void find_restarts(PhasedRun& run) {
+  const Training& training = run.phases.back().scenario.training;
+  if (run.failures < 0.5 || !deepspeed::is_onebit(training.optimizer())) return;
+  const bool policy = training.optimizer() == deepspeed::OptimizerType::zero_one_adam;
+  run.findings.push_back(
+      {Severity::warning, "errors-reset-by-failures",
+       fmt::format("{:.0f} restarts are expected, and each drops the errors of compression: "
+                   "frequent loading could hurt convergence{}",
+                   run.failures,
+                   policy ? "; 0/1 Adam also starts its policy anew, which sends more than forecast"
+                          : "")});
+}
+
+void sum_up(const std::optional<Failures>& failures, PhasedRun& run) {
+  double plain = 0;
+  run.cost_usd = 0;
+  for (std::size_t i = 0; i < run.phases.size(); ++i) {
+    RunPhase& phase = run.phases[i];
+    if (failures) add_failures(*failures, phase);
+    const Training& training = phase.scenario.training;
+    run.steps += training.steps;
+    run.time_s += phase.time_s();
+    run.skipped_s += phase.skipped_s;
+    run.failures_s += phase.failures_s;
+    run.failures += phase.failures;
+    const double hours = phase.time_s() / 3600 * training.gpus;
+    run.gpu_hours += hours;
+    const auto& price = training.cluster->usd_per_gpu_hour;
+    run.cost_usd =
+        run.cost_usd && price ? std::optional(*run.cost_usd + hours * price->value) : std::nullopt;
+    plain += baseline_s(phase, failures);
+    for (const Finding& finding : phase.scenario.findings) {
+      const bool known = std::any_of(run.findings.begin(), run.findings.end(),
+                                     [&](const auto& f) { return f.message == finding.message; });
+      if (!known) run.findings.push_back(finding);
+    }
+    find_masks(phase, i + 1, run);
+  }
+  run.speedup_vs_baseline = plain / run.time_s;
+  find_restarts(run);
+}
+
+}  // namespace
+
+PhasedRun forecast_phases(const WhatIf& first, const std::vector<std::string>& then,
+                          const std::optional<Failures>& failures, Catalog& catalog) {
+  PhasedRun run;
+  CollectiveCosts costs;
+  WhatIf what_if = first;
+  run.phases.push_back(forecast_phase(what_if, catalog, costs));
+  for (const std::string& keys : then) {
+    const Training& before = run.phases.back().scenario.training;
+    what_if = changed(what_if, keys);
+    if (before.optimizer() != deepspeed::OptimizerType::zero_one_adam)
+      what_if.insert_or_assign("steps_done", fmt::format("{}", before.steps_done + before.steps));
+    run.phases.push_back(forecast_phase(what_if, catalog, costs));
+  }
+  sum_up(failures, run);
+  return run;
+}
+
+}  // namespace lambcast

@@ -1,0 +1,65 @@
+// A whole run: phases one after the other, what failures cost it, and the steps that fp16 throws
+// away.
+//
+//   phases    each is the what-if of the one before with some keys changed: BERT's pre-training is
+//             sequences of 128 at batch 65,536, then of 512 at 32,768. A phase loads the checkpoint
+//             of the one before it, which carries the count of steps, so that its freeze_step
+//             counts from the first step of the run: 6100 after 5,993 steps warms up for 106 more.
+//             Errors of compression start at zero in each phase.
+//   failures  with a mean time M between failures of the whole job, a checkpoint of C seconds every
+//             k steps of s seconds, and R seconds to start again, work of T seconds takes
+//
+//                 T (1 + C / (k s)) / (1 - (R + (k s + C) / 2) / M)
+//
+//             in the mean (Young 1974, Daly 2006, first order): half an interval is lost each time.
+//             Of 1-bit optimizers each loads a checkpoint, drops the errors, and is in the stage
+//             that the step count says.
+//   skipped   dynamic loss scaling doubles the scale after a window of good steps; in steady state
+//             the doubled one overflows, and that step is done in vain, its forward and backward
+//             passes and what sums gradients (assumed: once a window).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiments/scenario.h"
+#include "models/training/forecast.h"
+
+namespace lambcast {
+
+struct Failures {
+  Duration between;               // mean time, of the whole job
+  std::int64_t checkpoint_steps;  // from one checkpoint to the next
+  Duration checkpoint;            // to write one
+  Duration restart;               // from the failure to the first step
+};
+
+struct RunPhase {
+  Scenario scenario;
+  Forecast forecast;
+  double skipped_steps = 0, skipped_s = 0;
+  double failures = 0, failures_s = 0;  // expected; checkpoints written included
+
+  double time_s() const { return forecast.run.time_s + skipped_s + failures_s; }
+};
+
+struct PhasedRun {
+  std::vector<RunPhase> phases;
+  std::int64_t steps = 0;
+  double time_s = 0, skipped_s = 0, failures_s = 0, failures = 0, gpu_hours = 0;
+  std::optional<double> cost_usd;
+  // The same phases with the plain optimizer of the same family, failures included.
+  double speedup_vs_baseline = 1;
+  std::vector<Finding> findings;
+};
+
+// `then` are the phases after the first, each "KEY=VALUE KEY=VALUE ...". Throws Error (usage), also
+// where failures come so often that no run ends.
+PhasedRun forecast_phases(const WhatIf& first, const std::vector<std::string>& then,
+                          const std::optional<Failures>& failures, Catalog& catalog);
+
+std::string phased_run_table(const PhasedRun& run);
+std::string phased_run_json(const PhasedRun& run);
+
+}  // namespace lambcast

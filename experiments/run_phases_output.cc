@@ -1,0 +1,90 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "experiments/forecast_output.h"
+#include "experiments/run_phases.h"
+
+namespace lambcast {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json findings_json(const std::vector<Finding>& findings) {
+  Json list = Json::array();
+  for (const Finding& finding : findings)
+    list.push_back({{"severity", std::string(name_of(finding.severity))},
+                    {"code", finding.code},
+                    {"message", finding.message}});
+  return list;
+}
+
+}  // namespace
+
+std::string phased_run_table(const PhasedRun& run) {
+  const Training& first = run.phases.front().scenario.training;
+  std::string out = fmt::format("{} with {} on {}: {} GPUs, {} phase(s)\n\n", first.model->name,
+                                deepspeed::name_of(first.optimizer()), first.cluster->name,
+                                first.gpus, run.phases.size());
+  out += fmt::format("{:>5} {:>8} {:>8}  {:<12} {:>9} {:>12} {:>12}\n", "phase", "sequence",
+                     "batch", "stage", "steps", "step (ms)", "time");
+  for (std::size_t i = 0; i < run.phases.size(); ++i) {
+    const RunPhase& phase = run.phases[i];
+    const Training& training = phase.scenario.training;
+    for (const StageForecast& stage : phase.forecast.stages)
+      out += fmt::format(
+          "{:>5} {:>8} {:>8}  {:<12} {:>9} {:>12.2f} {:>12}\n", i + 1, training.seq_len,
+          training.batch.train, name_of(stage.kind), stage.steps, stage.step_time_us * 1e-3,
+          run_time_text(stage.step_time_us * 1e-6 * static_cast<double>(stage.steps)));
+    if (phase.skipped_s > 0)
+      out += fmt::format("{:>5} {:>8} {:>8}  {:<12} {:>9.1f} {:>12} {:>12}\n", "", "", "",
+                         "skipped", phase.skipped_steps, "", run_time_text(phase.skipped_s));
+    if (phase.failures_s > 0)
+      out += fmt::format("{:>5} {:>8} {:>8}  {:<12} {:>9.2f} {:>12} {:>12}\n", "", "", "",
+                         "failures", phase.failures, "", run_time_text(phase.failures_s));
+  }
+  out += fmt::format("\nrun: {} steps in {}, {:.1f} GPU-hours", run.steps,
+                     run_time_text(run.time_s), run.gpu_hours);
+  if (run.cost_usd) out += fmt::format(", {:.0f} USD", *run.cost_usd);
+  const std::string& plain = run.phases.front().forecast.run.baseline_optimizer;
+  if (plain != deepspeed::name_of(first.optimizer()))
+    out += fmt::format("; {:.2f}x as fast as {}", run.speedup_vs_baseline, plain);
+  out += "\n";
+  for (std::size_t i = 0; i < run.phases.size(); ++i) {
+    const MemoryForecast& memory = run.phases[i].forecast.memory;
+    if (!memory.fits)
+      out += fmt::format("error: phase {} needs {} a GPU: DOES NOT FIT\n", i + 1,
+                         to_text(memory.peak));
+  }
+  for (const Finding& finding : run.findings)
+    out += fmt::format("{}: {} [{}]\n", name_of(finding.severity), finding.message, finding.code);
+  return out;
+}
+
+std::string phased_run_json(const PhasedRun& run) {
+  Json json{{"schema_version", 1},
+            {"tool", "lambcast"},
+            {"version", tool_version},
+            {"phases", Json::array()}};
+  for (const RunPhase& phase : run.phases) {
+    Json one = Json::parse(forecast_json(phase.scenario, phase.forecast, phase.scenario.findings));
+    for (const char* key : {"schema_version", "tool", "version"}) one.erase(key);
+    one["skipped"] = {{"steps", phase.skipped_steps}, {"time_s", phase.skipped_s}};
+    one["failures"] = {{"expected", phase.failures}, {"time_s", phase.failures_s}};
+    one["time_s"] = phase.time_s();
+    json["phases"].push_back(std::move(one));
+  }
+  json["run"] = {{"steps", run.steps},
+                 {"time_s", run.time_s},
+                 {"skipped_s", run.skipped_s},
+                 {"failures", run.failures},
+                 {"failures_s", run.failures_s},
+                 {"gpu_hours", run.gpu_hours},
+                 {"cost_usd", run.cost_usd ? Json(*run.cost_usd) : Json(nullptr)},
+                 {"speedup_vs_baseline", run.speedup_vs_baseline},
+                 {"baseline_optimizer", run.phases.front().forecast.run.baseline_optimizer}};
+  json["findings"] = findings_json(run.findings);
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace lambcast

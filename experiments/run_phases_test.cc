@@ -1,0 +1,143 @@
+#include "experiments/run_phases.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "experiments/scenario_case.h"
+
+namespace lambcast {
+namespace {
+
+using Catch::Matchers::Contains;
+
+// The published recipe: 5,993 steps of 128 tokens at batch 65,536, then 782 of 512 at 32,768, which
+// loads the checkpoint and freezes at step 6100.
+WhatIf first_phase() {
+  return with(
+      {{"gpus", "128"}, {"micro_batch", "64"}, {"seq_len", "128"}, {"freeze_step", "1000"}});
+}
+const char* const second_phase =
+    "seq_len=512 global_batch=32768 micro_batch=16 steps=782 freeze_step=6100";
+
+bool has(const PhasedRun& run, std::string_view code) {
+  return std::any_of(run.findings.begin(), run.findings.end(),
+                     [&](const Finding& finding) { return finding.code == code; });
+}
+
+PhasedRun two_phases(const std::optional<Failures>& failures = {}) {
+  Catalog catalog;
+  return forecast_phases(first_phase(), {second_phase}, failures, catalog);
+}
+
+TEST_CASE("run phases: a phase's freeze step counts from the first step of the run") {
+  const PhasedRun run = two_phases();
+  REQUIRE(run.phases.size() == 2);
+  const auto& stages = run.phases[1].forecast.stages;
+  REQUIRE(stages.size() == 2);
+  CHECK(run.phases[0].forecast.stages[0].steps == 999);
+  CHECK(stages[0].kind == StepKind::warmup);
+  CHECK(stages[0].steps == 6100 - 1 - 5993);
+  CHECK(stages[1].steps == 782 - 106);
+  CHECK(run.phases[1].scenario.training.seq_len == 512);
+  CHECK(run.phases[1].scenario.training.batch.train == 32768);
+  CHECK(run.steps == 5993 + 782);
+  CHECK(has(run, "momentum-mask"));
+  CHECK(has(run, "errors-reset"));
+  CHECK_FALSE(has(run, "never-compressed"));
+}
+
+TEST_CASE("run phases: a freeze step behind goes on compressing") {
+  Catalog catalog;
+  const PhasedRun run = forecast_phases(
+      first_phase(), {"seq_len=512 global_batch=32768 micro_batch=16 steps=782"}, {}, catalog);
+  REQUIRE(run.phases[1].forecast.stages.size() == 1);
+  CHECK(run.phases[1].forecast.stages[0].kind == StepKind::compression);
+}
+
+TEST_CASE("run phases: the run is the sum of its phases") {
+  const PhasedRun run = two_phases();
+  double time = 0, hours = 0, plain = 0;
+  for (const RunPhase& phase : run.phases) {
+    time += phase.forecast.run.time_s + phase.skipped_s;
+    hours += (phase.forecast.run.time_s + phase.skipped_s) / 3600 * 128;
+    plain += phase.forecast.run.time_s * phase.forecast.run.speedup_vs_baseline + phase.skipped_s;
+    CHECK(phase.failures_s == 0);
+  }
+  CHECK(run.time_s == Approx(time).epsilon(1e-12));
+  CHECK(run.gpu_hours == Approx(hours).epsilon(1e-12));
+  CHECK(run.speedup_vs_baseline == Approx(plain / time).epsilon(1e-12));
+  CHECK(run.speedup_vs_baseline > 1);
+}
+
+TEST_CASE("run phases: fp16 throws a step of a thousand away, other precisions none") {
+  const PhasedRun run = two_phases();
+  CHECK(run.phases[0].skipped_steps == Approx(5993 / 1000.0));
+  // At most what whole steps of the slowest stage take.
+  CHECK(run.phases[0].skipped_s > 0);
+  CHECK(run.phases[0].skipped_s <
+        run.phases[0].skipped_steps * run.phases[0].forecast.stages[0].step_time_us * 1e-6);
+  Catalog catalog;
+  const PhasedRun plain =
+      forecast_phases(with({{"precision", "fp32"}}, first_phase()), {}, {}, catalog);
+  CHECK(plain.phases[0].skipped_s == 0);
+}
+
+TEST_CASE("run phases: failures cost half an interval and a restart each") {
+  const Failures failures{Duration::seconds(36000), 100, Duration::seconds(5),
+                          Duration::seconds(600)};
+  const PhasedRun without = two_phases(), run = two_phases(failures);
+  double all = 0;
+  for (const RunPhase& phase : without.phases) {
+    const double work = phase.time_s();
+    const double interval = 100 * work / static_cast<double>(phase.scenario.training.steps);
+    all += work * (1 + 5 / interval) / (1 - (600 + (interval + 5) / 2) / 36000);
+  }
+  CHECK(run.time_s == Approx(all).epsilon(1e-9));
+  CHECK(run.failures == Approx(all / 36000).epsilon(1e-9));
+  CHECK(run.failures_s == Approx(all - without.time_s).epsilon(1e-9));
+  const PhasedRun rarer =
+      two_phases(Failures{Duration::seconds(360000), 100, Duration(), Duration::seconds(600)});
+  CHECK(rarer.time_s < run.time_s);
+  CHECK(has(run, "errors-reset-by-failures"));
+  CHECK_THROWS_WITH(
+      two_phases(Failures{Duration::seconds(500), 100, Duration(), Duration::seconds(600)}),
+      Contains("the run never ends"));
+}
+
+TEST_CASE("run phases: what is no phase is an error of the flag") {
+  Catalog catalog;
+  const std::pair<const char*, const char*> cases[] = {
+      {"512", "'512' is not KEY=VALUE"},
+      {"", "changes nothing"},
+      {"seq_len=512 seq-len=256", "seq_len is given twice"},
+      {"seqlen=512", "did you mean 'seq_len'"},
+      {"seq_len=5120", "512"}};
+  for (const auto& [keys, words] : cases)
+    CHECK_THROWS_WITH(forecast_phases(first_phase(), {keys}, {}, catalog), Contains(words));
+  CHECK_THROWS_WITH(resolve(with({{"optimizer", "zero_one_adam"}, {"steps_done", "5"}}), catalog),
+                    Contains("--steps-done: 0/1 Adam starts its policy anew"));
+}
+
+TEST_CASE("run phases: table and JSON say the same") {
+  const PhasedRun run = two_phases();
+  CHECK_THAT(phased_run_table(run), Contains("128 GPUs, 2 phase(s)"));
+  CHECK_THAT(phased_run_json(run), Contains("\"phases\": ["));
+  CHECK_THAT(phased_run_json(run), Contains("\"errors-reset\""));
+}
+
+TEST_CASE("run phases: releases are checked where they are named") {
+  CHECK_THAT(refusal(with({{"versions", "torch=1.7"}, {"backend", "nccl"}})),
+             Contains("--versions: the nccl backend needs PyTorch 1.8"));
+  CHECK_THAT(refusal(with({{"versions", "torch"}})), Contains("is not NAME=VERSION"));
+  const Scenario scenario =
+      resolved(with({{"versions", "deepspeed=0.16.4,nccl=2.8.1"}, {"backend", "nccl"}}));
+  const auto found = [&](std::string_view code) {
+    return std::any_of(scenario.findings.begin(), scenario.findings.end(),
+                       [&](const Finding& finding) { return finding.code == code; });
+  };
+  CHECK(found("nccl-too-old"));
+  CHECK(found("gradients-not-averaged"));
+}
+
+}  // namespace
+}  // namespace lambcast

@@ -1,0 +1,343 @@
+#include "models/megatron/arguments.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <map>
+#include <optional>
+
+#include "models/megatron/known_arguments.h"
+#include "models/megatron/shell_words.h"
+#include "sim/base/error.h"
+
+namespace lambcast::megatron {
+namespace {
+
+constexpr std::int64_t most = 1'000'000'000'000;
+
+struct Given {
+  std::vector<std::string> values;
+  int line = 0;
+};
+
+class Reader {
+ public:
+  Reader(std::string_view text, const std::string& file, std::vector<Finding>& findings)
+      : file_(file), findings_(findings) {
+    std::string key;
+    for (ShellWord& word : shell_words(text, file)) {
+      if (!word.text.starts_with("--")) {
+        if (key.empty())
+          fail_input({file_, word.line, {}},
+                     fmt::format("'{}' is no argument of Megatron-LM", word.text),
+                     "--name value, NAME=( ... ), NAME=value");
+        given_[key].values.push_back(std::move(word.text));
+        continue;
+      }
+      const std::size_t equals = word.text.find('=');
+      key = word.text.substr(2, equals == std::string::npos ? equals : equals - 2);
+      std::replace(key.begin(), key.end(), '_', '-');
+      check_known(key, word.line);
+      given_[key] = {{}, word.line};
+      if (equals != std::string::npos) given_[key].values = {word.text.substr(equals + 1)};
+    }
+    if (given_.empty()) fail_input({file_, 0, {}}, "holds no arguments of Megatron-LM");
+  }
+
+  bool has(const std::string& key) const { return given_.contains(key); }
+
+  // An argument without a value, or with true or false.
+  bool flag(const std::string& key) const {
+    const auto found = given_.find(key);
+    if (found == given_.end()) return false;
+    if (found->second.values.empty()) return true;
+    fail_input(where(key), fmt::format("takes no value, not '{}'", found->second.values.front()));
+  }
+
+  std::optional<std::string> word(const std::string& key) const {
+    const auto found = given_.find(key);
+    if (found == given_.end()) return std::nullopt;
+    if (found->second.values.size() != 1)
+      fail_input(where(key), fmt::format("has {} values, not one", found->second.values.size()));
+    return found->second.values.front();
+  }
+
+  std::optional<std::int64_t> whole(const std::string& key, std::int64_t high = most) const {
+    const auto text = word(key);
+    if (!text) return std::nullopt;
+    std::int64_t value = 0;
+    const char* end = text->data() + text->size();
+    const auto [last, error] = std::from_chars(text->data(), end, value);
+    if (error != std::errc() || last != end || value < 1 || value > high)
+      fail_input(where(key), fmt::format("'{}' is not a whole number in range", *text),
+                 fmt::format("1 to {}", high));
+    return value;
+  }
+
+  double real(const std::string& key, double otherwise) const {
+    const auto text = word(key);
+    if (!text) return otherwise;
+    double value = 0;
+    const char* end = text->data() + text->size();
+    const auto [last, error] = std::from_chars(text->data(), end, value);
+    if (error != std::errc() || last != end || !(value >= 0 && value <= 1))
+      fail_input(where(key), fmt::format("'{}' is not a share", *text), "0 to 1");
+    return value;
+  }
+
+  std::int64_t needed(const std::string& key, std::int64_t high = most) const {
+    const auto value = whole(key, high);
+    if (!value) fail_input({file_, 0, "--" + key}, "is missing");
+    return *value;
+  }
+
+  // Position among `words`, or nothing.
+  std::optional<std::size_t> choice(const std::string& key,
+                                    const std::vector<std::string>& words) const {
+    const auto text = word(key);
+    if (!text) return std::nullopt;
+    const auto found = std::find(words.begin(), words.end(), *text);
+    if (found == words.end()) fail_unknown(where(key), "value", *text, words);
+    return static_cast<std::size_t>(found - words.begin());
+  }
+
+  Where where(const std::string& key) const {
+    const auto found = given_.find(key);
+    return {file_, found == given_.end() ? 0 : found->second.line, "--" + key};
+  }
+
+  void note(const std::string& key, const char* code, std::string_view sentence) const {
+    findings_.push_back({Severity::note, code, describe(where(key), sentence)});
+  }
+
+  [[noreturn]] void refuse(const std::string& key, std::string_view what) const {
+    fail_input(where(key), fmt::format("{} is not modelled", what));
+  }
+
+ private:
+  void check_known(const std::string& key, int line) const {
+    const auto& known = known_arguments();
+    if (std::find(known.begin(), known.end(), key) != known.end()) return;
+    const Where where{file_, line, "--" + key};
+    if (const std::string meant = closest(key, known); !meant.empty())
+      fail_input(where, fmt::format("unknown argument, did you mean '--{}'?", meant));
+    findings_.push_back({Severity::note, "unknown-key",
+                         describe(where, "no argument that bears on a step's cost here")});
+  }
+
+  const std::string& file_;
+  std::vector<Finding>& findings_;
+  std::map<std::string, Given> given_;
+};
+
+class Decoder {
+ public:
+  Decoder(std::string_view text, const std::string& file) : read_(text, file, result_.findings) {}
+
+  Arguments decode() {
+    set("framework", "megatron");
+    layout();
+    states();
+    recomputation();
+    run();
+    overlap();
+    refuse_unmodelled();
+    if (read_.has("num-layers")) model();
+    return std::move(result_);
+  }
+
+ private:
+  void set(const char* key, std::string value) {
+    result_.what_if.emplace_back(key, std::move(value));
+  }
+  void set_whole(const char* key, const std::string& argument) {
+    if (const auto value = read_.whole(argument)) set(key, fmt::format("{}", *value));
+  }
+
+  void layout() {
+    set_whole("tp", "tensor-model-parallel-size");
+    set_whole("pp", "pipeline-model-parallel-size");
+    set_whole("cp", "context-parallel-size");
+    set_whole("ep", "expert-model-parallel-size");
+    if (read_.flag("sequence-parallel") &&
+        read_.whole("tensor-model-parallel-size").value_or(1) > 1)
+      set("sequence_parallel", "true");
+    set_whole("interleave", "num-virtual-stages-per-pipeline-rank");
+    if (const auto chunk = read_.whole("num-layers-per-virtual-pipeline-stage")) {
+      const std::int64_t stages = read_.whole("pipeline-model-parallel-size").value_or(1);
+      const std::int64_t layers = read_.needed("num-layers");
+      if (layers % (stages * *chunk) != 0)
+        fail_input(
+            read_.where("num-layers-per-virtual-pipeline-stage"),
+            fmt::format("{} layers are not divisible by {} stages x {}", layers, stages, *chunk));
+      set("interleave", fmt::format("{}", layers / stages / *chunk));
+    }
+    const bool embedding = read_.flag("account-for-embedding-in-pipeline-split");
+    const bool loss = read_.flag("account-for-loss-in-pipeline-split");
+    if (embedding && loss) set("split", "count_ends");
+    if (embedding != loss)
+      read_.refuse(embedding ? "account-for-embedding-in-pipeline-split"
+                             : "account-for-loss-in-pipeline-split",
+                   "one end of the model in the place of a layer without the other");
+    const auto nodes = read_.whole("nnodes", 65536), ranks = read_.whole("nproc-per-node", 65536);
+    if (nodes && ranks) set("gpus", fmt::format("{}", *nodes * *ranks));
+    if (ranks) set("gpus_per_node", fmt::format("{}", *ranks));
+  }
+
+  void states() {
+    const bool fsdp = read_.flag("use-megatron-fsdp") || read_.flag("use-custom-fsdp") ||
+                      read_.flag("use-torch-fsdp2");
+    const auto strategy = read_.choice("data-parallel-sharding-strategy",
+                                       {"no_shard", "optim", "optim_grads", "optim_grads_params"});
+    const std::size_t stage = fsdp ? strategy.value_or(3) : 0;
+    const bool shared = read_.flag("use-distributed-optimizer");
+    set("zero_stage", fmt::format("{}", fsdp ? stage : shared ? 1 : 0));
+    // Main gradients are fp32 unless told otherwise.
+    if (read_.flag("grad-reduce-in-bf16")) set("fp32_gradients", "false");
+    const auto optimizer = read_.choice("optimizer", {"adam", "sgd", "muon", "dist_muon"});
+    if (optimizer.value_or(0) != 0) read_.refuse("optimizer", "this optimizer");
+    set("optimizer", "adam");
+  }
+
+  void recomputation() {
+    const auto granularity = read_.choice("recompute-granularity", {"full", "selective"});
+    const bool selective = granularity == 1 || read_.flag("recompute-activations");
+    if (granularity == 0) set("recompute", "full");
+    if (selective) set("recompute", "selective");
+    if (granularity != 0) return;
+    const auto method = read_.choice("recompute-method", {"uniform", "block"});
+    const auto layers = read_.whole("recompute-num-layers");
+    if (method == 1)
+      read_.note("recompute-method", "not-modelled",
+                 "every layer is taken to be recomputed, not a part of them");
+    else if (layers.value_or(1) > 1)
+      read_.note("recompute-num-layers", "not-modelled",
+                 "the input of every layer is taken to be kept, not of every few");
+  }
+
+  void run() {
+    set_whole("micro_batch", "micro-batch-size");
+    set_whole("global_batch", "global-batch-size");
+    set_whole("seq_len", "seq-length");
+    set_whole("steps", "train-iters");
+    if (!read_.has("train-iters")) set_whole("samples", "train-samples");
+    const bool bf16 = read_.flag("bf16"), fp16 = read_.flag("fp16");
+    if (bf16 && fp16) fail_input(read_.where("fp16"), "contradicts --bf16");
+    std::string precision = bf16 ? "bf16" : fp16 ? "fp16" : "fp32";
+    if (read_.choice("fp8-format", {"e4m3", "hybrid"}) || read_.flag("fp8-hybrid"))
+      precision = read_.word("fp8-recipe").value_or("delayed") == "mxfp8" ? "mxfp8" : "fp8";
+    set("precision", precision);
+    if (const auto backend =
+            read_.choice("attention-backend", {"auto", "flash", "fused", "unfused", "local"}))
+      if (*backend >= 3) set("attention", "unfused");
+    if (read_.has("rampup-batch-size"))
+      read_.note("rampup-batch-size", "not-modelled", "every step is forecast with the full batch");
+  }
+
+  void overlap() {
+    const bool gradients = read_.flag("overlap-grad-reduce");
+    set("overlap", gradients ? "ddp" : "none");
+    if (gradients && !read_.flag("overlap-param-gather") && read_.has("use-distributed-optimizer"))
+      read_.note("overlap-grad-reduce", "not-modelled",
+                 "weights are taken to be gathered beside the next forward pass, as with "
+                 "--overlap-param-gather");
+    if (read_.flag("tp-comm-overlap")) set("tensor_overlap", "all");
+  }
+
+  void refuse_unmodelled() {
+    for (const char* key :
+         {"pipeline-model-parallel-split-rank", "decoder-first-pipeline-num-layers",
+          "decoder-last-pipeline-num-layers", "pipeline-model-parallel-layout",
+          "hierarchical-context-parallel-sizes", "multi-latent-attention", "mtp-num-layers",
+          "moe-shared-expert-intermediate-size", "moe-layer-freq", "cpu-offloading",
+          "optimizer-cpu-offload", "hybrid-attention-ratio", "encoder-num-layers"})
+      if (read_.has(key)) read_.refuse(key, "this");
+  }
+
+  // --- the model ---
+
+  void line(std::string_view key, std::int64_t value) {
+    result_.model += fmt::format("{} = {}\n", key, value);
+  }
+
+  void model() {
+    const std::int64_t hidden = read_.needed("hidden-size", 1'000'000);
+    const std::int64_t heads = read_.needed("num-attention-heads", 10'000);
+    const std::int64_t channels = read_.whole("kv-channels", 10'000).value_or(hidden / heads);
+    const bool gated = read_.flag("swiglu");
+    const bool experts = read_.has("num-experts");
+    const bool own_width = channels * heads != hidden;
+    if (own_width && !(gated && experts))
+      read_.refuse(read_.has("kv-channels") ? "kv-channels" : "num-attention-heads",
+                   fmt::format("attention of {} heads x {} beside a hidden size of {}", heads,
+                               channels, hidden));
+    if (experts && !gated) read_.refuse("num-experts", "experts without --swiglu");
+    const char* family = !gated ? "gpt" : own_width ? "moe" : experts ? "moe-llama" : "llama";
+    result_.model = fmt::format(
+        "[model]\nname = 'megatron-{}'\nfamily = '{}'\nkind = 'published'\n"
+        "source = 'arguments of Megatron-LM'\n",
+        family, family);
+    line("layers", read_.needed("num-layers", 10'000));
+    line("hidden", hidden);
+    line("heads", heads);
+    if (own_width) line("head_dim", channels);
+    groups(heads, gated);
+    feed_forward(hidden, gated, experts);
+    vocabulary(gated);
+    if (!gated)
+      result_.model += fmt::format("dropout = {}\n", read_.real("hidden-dropout", 0.1) > 0 ||
+                                                         read_.real("attention-dropout", 0.1) > 0);
+    result_.model += "flash_attention = true\n";
+  }
+
+  void groups(std::int64_t heads, bool gated) {
+    if (!read_.flag("group-query-attention")) return;
+    const std::int64_t count = read_.whole("num-query-groups", heads).value_or(1);
+    if (!gated && count != heads)
+      read_.refuse("group-query-attention", "grouped heads without --swiglu");
+    if (gated) line("kv_heads", count);
+  }
+
+  // Megatron-LM's default of a gated feed-forward is 8 h / 3 in multiples of 64.
+  void feed_forward(std::int64_t hidden, bool gated, bool experts) {
+    const std::int64_t usual = gated ? 4 * hidden * 2 / 3 / 64 * 64 : 4 * hidden;
+    const std::int64_t dense = read_.whole("ffn-hidden-size", 10'000'000).value_or(usual);
+    line("ffn", experts ? read_.whole("moe-ffn-hidden-size", 10'000'000).value_or(dense) : dense);
+    if (!experts) return;
+    const std::int64_t count = read_.needed("num-experts", 4096);
+    line("experts", count);
+    line("experts_per_token", read_.whole("moe-router-topk", count).value_or(2));
+  }
+
+  void vocabulary(bool gated) {
+    const auto words = read_.whole("vocab-size", 10'000'000);
+    if (!words)
+      fail_input({read_.where("num-layers").file, 0, "--vocab-size"},
+                 "is missing: the tokenizer knows it, this program does not");
+    line("vocab", *words);
+    line("vocab_multiple", read_.whole("make-vocab-size-divisible-by", 1'000'000).value_or(128) *
+                               read_.whole("tensor-model-parallel-size").value_or(1));
+    const std::int64_t length = read_.needed("seq-length", 1 << 24);
+    line("max_seq_len",
+         std::max(length, read_.whole("max-position-embeddings", 1 << 24).value_or(length)));
+    line("default_seq_len", length);
+    const bool untied = read_.flag("untie-embeddings-and-output-weights");
+    if (gated && !untied && !read_.has("num-experts")) result_.model += "tied_head = true\n";
+    if (!gated && untied)
+      read_.note("untie-embeddings-and-output-weights", "not-modelled",
+                 "the head of a gpt is taken to be the embedding");
+  }
+
+  Arguments result_;
+  Reader read_;
+};
+
+}  // namespace
+
+Arguments decode(std::string_view text, const std::string& file) {
+  return Decoder(text, file).decode();
+}
+
+}  // namespace lambcast::megatron

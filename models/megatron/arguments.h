@@ -1,0 +1,45 @@
+// The argument list of a Megatron-LM run as what-if keys and the description of its model.
+//
+// The text is words as a shell takes them: quotes, '\' at the end of a line, '#' comments. What an
+// example script puts around them may stay: NAME=( ... ) around a list, NAME=value before it, and
+// $NAME in it.
+//
+//   model        --num-layers --hidden-size --ffn-hidden-size --num-attention-heads
+//                --num-query-groups --swiglu --vocab-size --max-position-embeddings ...
+//                with --swiglu a llama, else a gpt (models/shape/families.h); with --num-experts
+//                and gated experts a moe-llama, or a moe where --kv-channels says so
+//   layout       --tensor-model-parallel-size --pipeline-model-parallel-size
+//                --context-parallel-size --expert-model-parallel-size
+//                --num-layers-per-virtual-pipeline-stage --sequence-parallel
+//                --use-distributed-optimizer (ZeRO stage 1) --use-megatron-fsdp (3)
+//                --recompute-granularity --recompute-activations
+//   run          --micro-batch-size --global-batch-size --seq-length --train-iters
+//                --train-samples --bf16 --fp16 --fp8-format --fp8-recipe
+//   overlap      --overlap-grad-reduce --tp-comm-overlap
+//
+// Of torchrun's own arguments --nproc-per-node and --nnodes give the GPUs. Arguments that bear on
+// no cost are ignored; those that do and are not modelled are findings or refused; an unknown one
+// that is close to a known one is refused with that, any other is a finding.
+// Source: Megatron-LM core_r0.14, megatron/training/arguments.py (names and defaults).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "models/finding.h"
+
+namespace lambcast::megatron {
+
+struct Arguments {
+  // As flags of the same names say it: {"tp", "8"}, {"framework", "megatron"}.
+  std::vector<std::pair<std::string, std::string>> what_if;
+  std::string model;  // the description, in TOML; empty where no layers are named
+  std::vector<Finding> findings;
+};
+
+// Throws Error (usage) with file, line and argument.
+Arguments decode(std::string_view text, const std::string& file);
+
+}  // namespace lambcast::megatron

@@ -1,0 +1,199 @@
+#include "models/megatron/arguments.h"
+
+#include <catch2/catch.hpp>
+#include <map>
+
+#include "models/shape/load.h"
+#include "sim/base/error.h"
+
+namespace lambcast::megatron {
+namespace {
+
+using Catch::Matchers::Contains;
+
+// The arguments of a GPT-3 175B run as an example script lists them.
+const std::string gpt3 = R"(#!/bin/bash
+export CUDA_DEVICE_MAX_CONNECTIONS=1
+
+GPUS_PER_NODE=8
+NUM_NODES=16
+DISTRIBUTED_ARGS=(
+    --nproc_per_node $GPUS_PER_NODE
+    --nnodes $NUM_NODES
+    --master_addr localhost
+    --master_port 6000
+)
+GPT_MODEL_ARGS=(
+    --num-layers 96
+    --hidden-size 12288
+    --num-attention-heads 96
+    --seq-length 2048
+    --max-position-embeddings 2048
+    --attention-backend auto # Can use (flash/fused/unfused/local)
+    --vocab-size 50257
+)
+TRAINING_ARGS=(
+    --micro-batch-size 1
+    --global-batch-size 1536
+    --rampup-batch-size 16 16 5859375
+    --train-iters 500000
+    --weight-decay 0.1
+    --adam-beta1 0.9
+    --adam-beta2 0.95
+    --init-method-std 0.006
+    --clip-grad 1.0
+    --fp16
+    --lr 6.0e-5
+    --lr-decay-style cosine
+    --min-lr 6.0e-6
+    --lr-warmup-fraction .001
+)
+MODEL_PARALLEL_ARGS=(
+	--tensor-model-parallel-size 8
+	--pipeline-model-parallel-size 16
+)
+)";
+
+const std::string llama = R"(--num-layers 32 --hidden-size 4096 --ffn-hidden-size 14336
+--num-attention-heads 32 --group-query-attention --num-query-groups 8 --kv-channels 128
+--seq-length 8192 --max-position-embeddings 8192 --position-embedding-type rope
+--swiglu --normalization RMSNorm --disable-bias-linear --untie-embeddings-and-output-weights
+--vocab-size 128256 --micro-batch-size 1 --global-batch-size 128 --bf16 --fp8-format hybrid
+--tensor-model-parallel-size 4 --sequence-parallel --pipeline-model-parallel-size=2
+--num-layers-per-virtual-pipeline-stage 4 --context-parallel-size 2
+--use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather --grad-reduce-in-bf16
+--recompute-granularity selective --tp-comm-overlap
+)";
+
+std::map<std::string, std::string> what_if(const Arguments& arguments) {
+  return {arguments.what_if.begin(), arguments.what_if.end()};
+}
+
+ModelShape shape_of(const std::string& text) {
+  const Arguments arguments = decode(text, "args.txt");
+  INFO(arguments.model);
+  return load_model(Table::parse(arguments.model, "x.toml"), "./x.toml", {});
+}
+
+std::string refusal(const std::string& text) {
+  try {
+    decode(text, "args.txt");
+  } catch (const Error& error) {
+    CHECK(error.code() == Exit::usage);
+    return error.what();
+  }
+  return "";
+}
+
+TEST_CASE("Megatron arguments: an example script's run") {
+  std::string script = gpt3;
+  script.erase(script.find("export"), 7);  // a command is no argument
+  const Arguments arguments = decode(script, "train.sh");
+  const auto keys = what_if(arguments);
+  CHECK(keys.at("framework") == "megatron");
+  CHECK(keys.at("tp") == "8");
+  CHECK(keys.at("pp") == "16");
+  CHECK(keys.at("gpus") == "128");
+  CHECK(keys.at("gpus_per_node") == "8");
+  CHECK(keys.at("micro_batch") == "1");
+  CHECK(keys.at("global_batch") == "1536");
+  CHECK(keys.at("steps") == "500000");
+  CHECK(keys.at("precision") == "fp16");
+  CHECK(keys.at("zero_stage") == "0");
+  CHECK(keys.at("overlap") == "none");
+  REQUIRE(arguments.findings.size() == 1);
+  CHECK_THAT(arguments.findings[0].message, Contains("train.sh:24: --rampup-batch-size"));
+  const ModelShape shape = shape_of(script);
+  CHECK(shape.layers == 96);
+  CHECK(shape.ffn == 4 * 12288);
+  CHECK(shape.vocab == 51200);  // to a multiple of 128 x 8
+}
+
+TEST_CASE("Megatron arguments: layout, shares, precision and overlap of a llama") {
+  const auto keys = what_if(decode(llama, "args.txt"));
+  const std::pair<const char*, const char*> expected[] = {
+      {"tp", "4"},          {"pp", "2"},
+      {"cp", "2"},          {"interleave", "4"},
+      {"zero_stage", "1"},  {"sequence_parallel", "true"},
+      {"overlap", "ddp"},   {"tensor_overlap", "all"},
+      {"precision", "fp8"}, {"fp32_gradients", "false"},
+      {"seq_len", "8192"},  {"recompute", "selective"}};
+  for (const auto& [key, value] : expected) {
+    INFO(key);
+    REQUIRE(keys.contains(key));
+    CHECK(keys.at(key) == value);
+  }
+  // 8B with 256 rows more in both vocabulary matrices: a multiple of 128 x 4.
+  CHECK(parameters(shape_of(llama)) == 8'030'261'248 + 2 * 256 * 4096);
+}
+
+TEST_CASE("Megatron arguments: a gated feed-forward without a width is 8 h / 3") {
+  std::string text = llama;
+  text.erase(text.find("--ffn-hidden-size"), 23);
+  CHECK(shape_of(text).ffn == 10880);  // 4096 x 8 / 3 = 10922, down to a multiple of 64
+}
+
+TEST_CASE("Megatron arguments: experts") {
+  const std::string text = llama +
+                           " --num-experts 8 --moe-router-topk 2 --moe-grouped-gemm "
+                           "--expert-model-parallel-size 2";
+  CHECK(what_if(decode(text, "a")).at("ep") == "2");
+  const ModelShape shape = shape_of(text);
+  CHECK(shape.experts == 8);
+  CHECK(shape.experts_per_token == 2);
+}
+
+TEST_CASE("Megatron arguments: a layout alone names no model") {
+  const Arguments arguments = decode("--tensor-model-parallel-size 2", "a");
+  CHECK(arguments.model.empty());
+  CHECK(what_if(arguments).at("tp") == "2");
+}
+
+TEST_CASE("Megatron arguments: slips and what is not modelled are one line with its place") {
+  const std::pair<std::string, const char*> cases[] = {
+      {"--num-layer 3", "args.txt:1: --num-layer: unknown argument, did you mean '--num-layers'?"},
+      {"--bf16\n--tensor-model-paralel-size 3", "args.txt:2: --tensor-model-paralel-size"},
+      {"--num-layers three --hidden-size 8 --num-attention-heads 1", "'three' is not a whole"},
+      {"--micro-batch-size 0", "--micro-batch-size: '0' is not a whole number in range"},
+      {"--micro-batch-size -3", "'-3' is not a whole number"},
+      {"--micro-batch-size 99999999999999999999", "is not a whole number in range"},
+      {"--micro-batch-size 1 2", "has 2 values, not one"},
+      {"--micro-batch-size", "has 0 values, not one"},
+      {"--bf16 yes", "takes no value, not 'yes'"},
+      {"--bf16 --fp16", "contradicts --bf16"},
+      {"--optimizer sgd", "this optimizer is not modelled"},
+      {"--recompute-granularity ful", "did you mean 'full'"},
+      {"--fp8-format e5m2", "unknown value 'e5m2'"},
+      {"--num-layers 10 --hidden-size 8 --num-attention-heads 1", "--vocab-size: is missing"},
+      {"--num-layers 10", "--hidden-size: is missing"},
+      {"--num-layers 10 --pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 3",
+       "10 layers are not divisible by 2 stages x 3"},
+      {"--multi-latent-attention", "--multi-latent-attention: this is not modelled"},
+      {"--num-layers 2 --hidden-size 64 --num-attention-heads 4 --kv-channels 32",
+       "attention of 4 heads x 32"},
+      {"torchrun pretrain_gpt.py", "'torchrun' is no argument of Megatron-LM"},
+      {"", "holds no arguments"}};
+  for (const auto& [text, words] : cases) {
+    const std::string sentence = refusal(text);
+    INFO(text);
+    CHECK_THAT(sentence, Contains(words));
+    CHECK(sentence.find('\n') == std::string::npos);
+  }
+  const Arguments unknown = decode("--frobnicate 3 4", "a");
+  REQUIRE(unknown.findings.size() == 1);
+  CHECK(unknown.findings[0].code == "unknown-key");
+}
+
+TEST_CASE("Megatron arguments: no text makes anything but arguments or an error") {
+  for (const std::string& whole : {gpt3, llama})
+    for (std::size_t end = 0; end < whole.size(); end += 5) {
+      try {
+        decode(whole.substr(0, end), "a");
+      } catch (const Error& error) {
+        CHECK(error.code() == Exit::usage);
+      }
+    }
+}
+
+}  // namespace
+}  // namespace lambcast::megatron

@@ -1,0 +1,42 @@
+#include "models/megatron/shell_words.h"
+
+#include <catch2/catch.hpp>
+
+#include "sim/base/error.h"
+
+namespace lambcast::megatron {
+namespace {
+
+std::vector<std::string> words(std::string_view text) {
+  std::vector<std::string> all;
+  for (const ShellWord& word : shell_words(text, "args.sh")) all.push_back(word.text);
+  return all;
+}
+
+TEST_CASE("shell words: quotes, comments and lines that go on") {
+  CHECK(words("--tp 8 \\\n  --name 'a b'  # not this\n--x=\"1 2\"") ==
+        std::vector<std::string>{"--tp", "8", "--name", "a b", "--x=1 2"});
+  CHECK(words("").empty());
+  CHECK(words("''") == std::vector<std::string>{""});
+  CHECK(shell_words("a\n\nb", "f")[1].line == 3);
+}
+
+TEST_CASE("shell words: lists, definitions and what stands for them") {
+  CHECK(words("TP=8\nARGS=(\n  --tp $TP\n  --pp ${PP:-2}\n)\n${ARGS[@]}\n") ==
+        std::vector<std::string>{"--tp", "8", "--pp", "2"});
+  CHECK(words("A=1\nB=\"$A$A\"\n--x ${B}") == std::vector<std::string>{"--x", "11"});
+}
+
+TEST_CASE("shell words: what cannot be split is an error with its line") {
+  using Catch::Matchers::Contains;
+  CHECK_THROWS_WITH(words("a\n'b"), Contains("args.sh:2: a quote is not closed"));
+  CHECK_THROWS_WITH(words("--tp $TP"), Contains("args.sh:1: $TP has no value here"));
+  CHECK_THROWS_WITH(words("--tp ${TP"), Contains("is not closed"));
+  CHECK_THROWS_WITH(words(std::string(20'000, 'x')), Contains("a word is too long"));
+  std::string many;
+  for (int i = 0; i < 100'001; ++i) many += "x ";
+  CHECK_THROWS_WITH(words(many), Contains("too many words"));
+}
+
+}  // namespace
+}  // namespace lambcast::megatron

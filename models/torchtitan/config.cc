@@ -1,0 +1,267 @@
+#include "models/torchtitan/config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "sim/base/table.h"
+
+namespace lambcast::torchtitan {
+namespace {
+
+using Names = std::vector<std::string>;
+
+// Read, or known to bear on no step's cost; sections without names are left unread.
+const std::map<std::string, Names>& known_keys() {
+  static const std::map<std::string, Names> sections{
+      {"model",
+       {"name", "flavor", "converters", "tokenizer_path", "hf_assets_path", "norm_type",
+        "print_after_conversion", "tokenizer_name"}},
+      {"training",
+       {"local_batch_size",
+        "batch_size",
+        "global_batch_size",
+        "seq_len",
+        "steps",
+        "compile",
+        "mixed_precision_param",
+        "mixed_precision_reduce",
+        "dataset",
+        "dataset_path",
+        "max_norm",
+        "warmup_steps",
+        "dtype",
+        "enable_cpu_offload",
+        "gc_freq",
+        "gc_debug",
+        "seed",
+        "deterministic",
+        "data_parallel_degree",
+        "tensor_parallel_degree",
+        "fp8_linear"}},
+      {"parallelism",
+       {"tensor_parallel_degree",
+        "enable_async_tensor_parallel",
+        "disable_loss_parallel",
+        "pipeline_parallel_degree",
+        "pipeline_parallel_schedule",
+        "pipeline_parallel_microbatch_size",
+        "pipeline_parallel_split_points",
+        "pipeline_parallel_layers_per_stage",
+        "pipeline_parallel_first_stage_less_layers",
+        "pipeline_parallel_last_stage_less_layers",
+        "module_fqns_per_model_part",
+        "context_parallel_degree",
+        "context_parallel_rotate_method",
+        "expert_parallel_degree",
+        "expert_tensor_parallel_degree",
+        "data_parallel_shard_degree",
+        "data_parallel_replicate_degree",
+        "fsdp_reshard_after_forward",
+        "enable_compiled_autograd",
+        "pipeline_parallel_schedule_csv"}},
+      {"activation_checkpoint",
+       {"mode", "selective_ac_option", "early_stop", "memory_budget",
+        "per_op_sac_force_recompute_mm_shapes_by_fqns"}},
+      {"compile", {"enable", "components", "backend"}},
+      {"optimizer",
+       {"name", "lr", "eps", "beta1", "beta2", "weight_decay", "implementation", "fused",
+        "early_step_in_backward"}}};
+  return sections;
+}
+
+const Names& silent_sections() {
+  static const Names names{
+      "job",        "profiling",       "metrics",      "lr_scheduler",     "checkpoint",
+      "comm",       "float8",          "mx",           "quantize",         "debug",
+      "validation", "fault_tolerance", "experimental", "memory_estimation"};
+  return names;
+}
+
+class Decoder {
+ public:
+  Decoder(std::string_view text, const std::string& file) : root_(Table::parse(text, file)) {
+    check_keys();
+  }
+
+  Job decode() {
+    set("framework", "torchtitan");
+    set("attention", "flash2");
+    model();
+    parallelism();
+    training();
+    recomputation();
+    optimizer();
+    return std::move(job_);
+  }
+
+ private:
+  void set(const char* key, std::string value) { job_.what_if.emplace_back(key, std::move(value)); }
+
+  void check(const Table& table, const Names& known) {
+    for (const std::string& key : table.keys()) {
+      if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+      if (const std::string meant = closest(key, known); !meant.empty())
+        fail_input(table.where(key), fmt::format("unknown key, did you mean '{}'?", meant));
+      job_.findings.push_back({Severity::note, "unknown-key",
+                               describe(table.where(key), "bears on no step's cost here")});
+    }
+  }
+
+  void check_keys() {
+    Names sections = silent_sections();
+    for (const auto& [section, keys] : known_keys()) sections.push_back(section);
+    check(root_, sections);
+    for (const auto& [section, keys] : known_keys()) check(root_.table(section), keys);
+    const Names names = root_.keys();
+    if (std::none_of(names.begin(), names.end(),
+                     [](const std::string& name) { return known_keys().contains(name); }))
+      fail_input(root_.where(), "has no section of a torchtitan job",
+                 "[model], [training], [parallelism], ...");
+  }
+
+  // A degree; -1 and absent: what is left.
+  std::optional<std::int64_t> degree(const Table& table, const char* key) const {
+    if (!table.has(key) || table.get<std::int64_t>(key) == -1) return std::nullopt;
+    return table.integer(key, 1, 65536);
+  }
+
+  void model() {
+    const Table model = root_.table("model");
+    static const std::map<std::pair<std::string, std::string>, std::string> presets{
+        {{"llama3", "8B"}, "llama3-8b"},
+        {{"llama3", "70B"}, "llama3-70b"},
+        {{"llama3", "405B"}, "llama3-405b"}};
+    const auto preset = presets.find(
+        {model.get_or<std::string>("name", ""), model.get_or<std::string>("flavor", "")});
+    if (preset != presets.end())
+      set("model", preset->second);
+    else
+      job_.findings.push_back(
+          {Severity::note, "no-preset",
+           describe(model.where("flavor"), "no preset is this model: --model says what it is")});
+    const auto converters = model.get_or<Names>("converters", {});
+    for (const std::string& converter : converters) {
+      if (converter.ends_with("float8"))
+        fp8_ = "fp8";
+      else if (converter.ends_with("mx"))
+        fp8_ = "mxfp8";
+      else
+        fail_input(model.where("converters"), fmt::format("'{}' is not modelled", converter),
+                   "float8, mx, quantize.linear.float8, quantize.linear.mx");
+    }
+  }
+
+  void parallelism() {
+    const Table table = root_.table("parallelism");
+    const auto tp = degree(table, "tensor_parallel_degree").value_or(1);
+    pp_ = degree(table, "pipeline_parallel_degree").value_or(1);
+    const auto cp = degree(table, "context_parallel_degree").value_or(1);
+    set("tp", fmt::format("{}", tp));
+    set("pp", fmt::format("{}", pp_));
+    set("cp", fmt::format("{}", cp));
+    if (const auto ep = degree(table, "expert_parallel_degree").value_or(1); ep > 1)
+      set("ep", fmt::format("{}", ep));
+    if (tp > 1) set("sequence_parallel", "true");
+    const bool async = table.get_or<bool>("enable_async_tensor_parallel", false);
+    set("tensor_overlap", async ? "all" : "none");
+    shards(table, cp);
+    if (pp_ > 1) schedule(table);
+    if (table.has("pipeline_parallel_split_points") || table.has("module_fqns_per_model_part"))
+      job_.findings.push_back({Severity::note, "not-modelled",
+                               describe(table.where("pipeline_parallel_split_points"),
+                                        "layers are taken to be spread evenly over the stages")});
+  }
+
+  void shards(const Table& table, std::int64_t cp) {
+    const auto copies = degree(table, "data_parallel_replicate_degree").value_or(1);
+    const auto shard = degree(table, "data_parallel_shard_degree");
+    const std::size_t reshard =
+        table.has("fsdp_reshard_after_forward")
+            ? table.choice("fsdp_reshard_after_forward", {"default", "always", "never"})
+            : 0;
+    if (shard == 1 && copies > 1) return set("zero_stage", "0");
+    const bool weights = reshard == 1 || (reshard == 0 && pp_ == 1);
+    set("zero_stage", weights ? "3" : "2");
+    if (copies == 1) return;
+    if (!shard)
+      fail_input(table.where("data_parallel_shard_degree"),
+                 "is what the GPUs leave beside data_parallel_replicate_degree: write it out");
+    set("shard_ranks", fmt::format("{}", *shard * cp));
+  }
+
+  void schedule(const Table& table) {
+    static const Names names{"1F1B", "Interleaved1F1B", "GPipe", "ZBVZeroBubble",
+                             "1f1b", "interleaved_1f1b"};
+    const std::size_t chosen = table.has("pipeline_parallel_schedule")
+                                   ? table.choice("pipeline_parallel_schedule", names)
+                                   : 0;
+    const char* words[] = {"1f1b", "interleaved", "gpipe", "zbv", "1f1b", "interleaved"};
+    set("pipeline_schedule", words[chosen]);
+    const bool two = std::string_view(words[chosen]) == "interleaved" ||
+                     std::string_view(words[chosen]) == "zbv";
+    if (two) set("interleave", "2");  // torchtitan's own choice for looped schedules
+  }
+
+  void training() {
+    const Table table = root_.table("training");
+    const char* local_key = table.has("local_batch_size") ? "local_batch_size" : "batch_size";
+    const std::int64_t local = table.has(local_key) ? table.integer(local_key, 1, 1'000'000) : 8;
+    const Table parallel = root_.table("parallelism");
+    const std::int64_t micro =
+        pp_ == 1 ? local : degree(parallel, "pipeline_parallel_microbatch_size").value_or(1);
+    if (local % micro != 0)
+      fail_input(table.where(local_key),
+                 fmt::format("{} is not divisible by micro batches of {}", local, micro));
+    set("micro_batch", fmt::format("{}", micro));
+    if (table.has("global_batch_size") && table.get<std::int64_t>("global_batch_size") != -1)
+      set("global_batch", fmt::format("{}", table.integer("global_batch_size", 1, 1'000'000'000)));
+    else
+      set("grad_accum", fmt::format("{}", local / micro));
+    const std::int64_t length = table.has("seq_len") ? table.integer("seq_len", 1, 1 << 24) : 2048;
+    set("seq_len", fmt::format("{}", length));
+    set("model.max_seq_len", fmt::format("{}", length));
+    if (table.has("steps")) set("steps", fmt::format("{}", table.integer("steps", 1, 1L << 40)));
+    const bool single = table.has("mixed_precision_param") &&
+                        table.choice("mixed_precision_param", {"bfloat16", "float32"}) == 1;
+    set("precision", single ? "fp32" : !fp8_.empty() ? fp8_ : "bf16");
+    if (table.get_or<bool>("enable_cpu_offload", false))
+      fail_input(table.where("enable_cpu_offload"), "states on the host are not modelled", "false");
+    const bool compiled = table.get_or<bool>("compile", false) ||
+                          root_.table("compile").get_or<bool>("enable", false);
+    set("fusion", compiled ? "compiled" : "eager");
+  }
+
+  void recomputation() {
+    const Table table = root_.table("activation_checkpoint");
+    const std::size_t mode =
+        table.has("mode") ? table.choice("mode", {"selective", "none", "full"}) : 0;
+    const char* words[] = {"alternate", "none", "full"};
+    set("recompute", words[mode]);
+    const auto option = table.get_or<std::string>("selective_ac_option", "op");
+    if (mode == 0 && option != "op")
+      job_.findings.push_back(
+          {Severity::note, "not-modelled",
+           describe(table.where("selective_ac_option"),
+                    "every second product is taken to be repeated, not whole layers")});
+  }
+
+  void optimizer() {
+    const Table table = root_.table("optimizer");
+    const std::size_t name = table.has("name") ? table.choice("name", {"AdamW", "Adam"}) : 0;
+    set("optimizer", name == 0 ? "adamw" : "adam");
+  }
+
+  Table root_;
+  Job job_;
+  std::string fp8_;
+  std::int64_t pp_ = 1;
+};
+
+}  // namespace
+
+Job decode(std::string_view text, const std::string& file) { return Decoder(text, file).decode(); }
+
+}  // namespace lambcast::torchtitan

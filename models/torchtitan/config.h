@@ -1,0 +1,41 @@
+// A torchtitan job file (TOML) as what-if keys.
+//
+//   [model] name, flavor            a preset; converters = ["float8"] or "quantize.linear.float8"
+//                                   computes in fp8
+//   [training] local_batch_size (batch_size), global_batch_size, seq_len, steps, compile,
+//                                   mixed_precision_param
+//   [parallelism] tensor_parallel_degree, enable_async_tensor_parallel, pipeline_parallel_degree,
+//                 pipeline_parallel_schedule, pipeline_parallel_microbatch_size,
+//                 context_parallel_degree, expert_parallel_degree, data_parallel_shard_degree,
+//                 data_parallel_replicate_degree, fsdp_reshard_after_forward
+//   [activation_checkpoint] mode    selective repeats every second product
+//   [compile] enable, [optimizer] name
+//
+// FSDP shards weights (stage 3), in pipelines gradients alone (2), whose weights stay gathered over
+// the micro batches of a step; fsdp_reshard_after_forward = "always" or "never" says otherwise.
+// A pipeline cuts a rank's batch into micro batches of pipeline_parallel_microbatch_size.
+//
+// Sections and keys that bear on no cost are ignored; an unknown one that is close to a known one
+// is refused with that, any other is a finding. Source: torchtitan v0.2,
+// torchtitan/config/job_config.py (names and defaults), distributed/parallel_dims.py.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "models/finding.h"
+
+namespace lambcast::torchtitan {
+
+struct Job {
+  // As flags of the same names say it; the model is a preset's name, or absent.
+  std::vector<std::pair<std::string, std::string>> what_if;
+  std::vector<Finding> findings;
+};
+
+// Throws Error (usage) with file, line and key.
+Job decode(std::string_view text, const std::string& file);
+
+}  // namespace lambcast::torchtitan

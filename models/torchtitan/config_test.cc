@@ -1,0 +1,174 @@
+#include "models/torchtitan/config.h"
+
+#include <catch2/catch.hpp>
+#include <map>
+
+#include "sim/base/error.h"
+
+namespace lambcast::torchtitan {
+namespace {
+
+using Catch::Matchers::Contains;
+
+const std::string job = R"([job]
+dump_folder = "./outputs"
+description = "Llama 3 70B training"
+
+[metrics]
+log_freq = 10
+
+[model]
+name = "llama3"
+flavor = "70B"
+hf_assets_path = "./assets/hf/Llama-3.1-70B"
+converters = ["quantize.linear.float8"]
+
+[optimizer]
+name = "AdamW"
+lr = 1.5e-4
+
+[lr_scheduler]
+warmup_steps = 200
+
+[training]
+local_batch_size = 8
+seq_len = 8192
+max_norm = 1.0
+steps = 1000
+dataset = "c4"
+
+[parallelism]
+data_parallel_replicate_degree = 1
+data_parallel_shard_degree = -1
+tensor_parallel_degree = 8
+enable_async_tensor_parallel = true
+pipeline_parallel_degree = 1
+context_parallel_degree = 1
+
+[activation_checkpoint]
+mode = "full"
+
+[compile]
+enable = true
+
+[quantize.linear.float8]
+enable_fsdp_float8_all_gather = true
+)";
+
+std::string changed(std::string text, const std::string& from, const std::string& to) {
+  const auto at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+std::map<std::string, std::string> what_if(const std::string& text) {
+  const Job decoded = decode(text, "job.toml");
+  return {decoded.what_if.begin(), decoded.what_if.end()};
+}
+
+std::string refusal(const std::string& text) {
+  try {
+    decode(text, "job.toml");
+  } catch (const Error& error) {
+    CHECK(error.code() == Exit::usage);
+    return error.what();
+  }
+  return "";
+}
+
+void check_keys(const std::string& text,
+                const std::vector<std::pair<const char*, const char*>>& expected) {
+  const auto keys = what_if(text);
+  for (const auto& [key, value] : expected) {
+    INFO(key);
+    REQUIRE(keys.contains(key));
+    CHECK(keys.at(key) == value);
+  }
+}
+
+TEST_CASE("torchtitan job: FSDP with tensor parallelism in fp8") {
+  check_keys(job, {{"framework", "torchtitan"},
+                   {"model", "llama3-70b"},
+                   {"tp", "8"},
+                   {"pp", "1"},
+                   {"sequence_parallel", "true"},
+                   {"tensor_overlap", "all"},
+                   {"zero_stage", "3"},
+                   {"micro_batch", "8"},
+                   {"grad_accum", "1"},
+                   {"seq_len", "8192"},
+                   {"steps", "1000"},
+                   {"precision", "fp8"},
+                   {"fusion", "compiled"},
+                   {"recompute", "full"},
+                   {"optimizer", "adamw"}});
+  CHECK(decode(job, "job.toml").findings.empty());
+}
+
+TEST_CASE("torchtitan job: a pipeline keeps weights gathered and cuts the batch") {
+  const std::string text =
+      changed(changed(job, "pipeline_parallel_degree = 1",
+                      "pipeline_parallel_degree = 4\npipeline_parallel_schedule = "
+                      "\"Interleaved1F1B\""),
+              "mode = \"full\"", "mode = \"selective\"\nselective_ac_option = \"2\"");
+  check_keys(text, {{"pp", "4"},
+                    {"pipeline_schedule", "interleaved"},
+                    {"interleave", "2"},
+                    {"zero_stage", "2"},
+                    {"micro_batch", "1"},
+                    {"grad_accum", "8"},
+                    {"recompute", "alternate"}});
+  CHECK(decode(text, "job.toml").findings.size() == 1);
+}
+
+TEST_CASE("torchtitan job: copies of shards, and names of older releases") {
+  check_keys(changed(changed(job, "replicate_degree = 1", "replicate_degree = 2"),
+                     "shard_degree = -1", "shard_degree = 16"),
+             {{"shard_ranks", "16"}, {"zero_stage", "3"}});
+  check_keys(changed(changed(job, "replicate_degree = 1", "replicate_degree = 2"),
+                     "shard_degree = -1", "shard_degree = 1"),
+             {{"zero_stage", "0"}});
+  check_keys(changed(job, "local_batch_size", "batch_size"), {{"micro_batch", "8"}});
+  check_keys(changed(job, "seq_len = 8192", "global_batch_size = 64\nseq_len = 8192"),
+             {{"global_batch", "64"}, {"micro_batch", "8"}});
+}
+
+TEST_CASE("torchtitan job: slips and what is not modelled are one line with its place") {
+  const std::pair<std::string, const char*> cases[] = {
+      {changed(job, "tensor_parallel_degree", "tensor_paralel_degree"),
+       "job.toml:31: parallelism.tensor_paralel_degree: unknown key, did you mean "
+       "'tensor_parallel_degree'?"},
+      {changed(job, "[parallelism]", "[paralelism]"), "did you mean 'parallelism'?"},
+      {changed(job, "tensor_parallel_degree = 8", "tensor_parallel_degree = \"8\""),
+       "tensor_parallel_degree"},
+      {changed(job, "tensor_parallel_degree = 8", "tensor_parallel_degree = 0"), "1 to 65536"},
+      {changed(job, "mode = \"full\"", "mode = \"ful\""), "did you mean 'full'"},
+      {changed(job, "name = \"AdamW\"", "name = \"Muon\""), "optimizer.name"},
+      {changed(job, "\"quantize.linear.float8\"", "\"lora\""), "'lora' is not modelled"},
+      {changed(job, "replicate_degree = 1", "replicate_degree = 2"), "write it out"},
+      {changed(job, "steps = 1000", "steps = 1000\nenable_cpu_offload = true"),
+       "states on the host are not modelled"},
+      {"x = ", "job.toml:1"},
+      {"[job]\na = 1", "has no section of a torchtitan job"}};
+  for (const auto& [text, words] : cases) {
+    const std::string sentence = refusal(text);
+    CHECK_THAT(sentence, Contains(words));
+    CHECK(sentence.find('\n') == std::string::npos);
+  }
+  const Job other = decode(changed(job, "flavor = \"70B\"", "flavor = \"debugmodel\""), "j");
+  REQUIRE(other.findings.size() == 1);
+  CHECK(other.findings[0].code == "no-preset");
+}
+
+TEST_CASE("torchtitan job: no text makes anything but a job or an error") {
+  for (std::size_t end = 0; end < job.size(); end += 3) {
+    try {
+      decode(job.substr(0, end), "j");
+    } catch (const Error& error) {
+      CHECK(error.code() == Exit::usage);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lambcast::torchtitan

@@ -1,0 +1,27 @@
+// How far long work is, on stderr: a bar with the time left on a terminal, a line every ten seconds
+// elsewhere.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+
+namespace lambcast {
+
+class Progress {
+ public:
+  // `things` are what is counted: "points".
+  explicit Progress(std::string things) : things_(std::move(things)) {}
+
+  // False once a signal asked to stop (stop_signal.h).
+  bool operator()(std::size_t done, std::size_t all);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::string things_;
+  Clock::time_point start_ = Clock::now();
+  Clock::time_point shown_ = Clock::now();
+  std::size_t first_ = 0;
+};
+
+}  // namespace lambcast

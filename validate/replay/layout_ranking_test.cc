@@ -1,0 +1,75 @@
+#include "validate/replay/layout_ranking.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+
+namespace lambcast {
+namespace {
+
+TEST_CASE("layout ranking: correlation of ranks") {
+  CHECK(*rank_correlation({1, 2, 3, 4}, {10, 20, 30, 40}) == Approx(1));
+  CHECK(*rank_correlation({1, 2, 3, 4}, {4, 3, 2, 1}) == Approx(-1));
+  // 1 - 6 sum d^2 / (n (n^2 - 1)) with d = 1, 1, 0
+  CHECK(*rank_correlation({1, 2, 3}, {2, 1, 3}) == Approx(0.5));
+  // Ties share 0.5: ranks 0.5 0.5 2 against 0 1 2 give 1.5 / sqrt(1.5 * 2)
+  CHECK(*rank_correlation({5, 5, 7}, {1, 2, 3}) == Approx(1.5 / std::sqrt(3.0)));
+  CHECK_FALSE(rank_correlation({1, 1}, {1, 2}).has_value());
+  CHECK_FALSE(rank_correlation({}, {}).has_value());
+}
+
+// Which jobs of some sources a search of ten finds the fastest measured layout for.
+struct Survey {
+  int jobs = 0, found = 0;
+};
+
+Survey survey(const std::vector<LayoutJob>& all, const std::vector<std::string>& sources) {
+  Survey survey;
+  for (const LayoutJob& job : all) {
+    if (std::find(sources.begin(), sources.end(), job.source) == sources.end()) continue;
+    const auto place = place_of_fastest(job, 10, 1);
+    const auto rank = rank_correlation(job.measured, job.forecast);
+    ++survey.jobs;
+    survey.found += place ? 1 : 0;
+    UNSCOPED_INFO(fmt::format(
+        "{:<24} place {:>2} of tp {} cp {} pp {}; {} layouts, rank correlation {}; {}", job.source,
+        place ? fmt::format("{}", *place) : "-", job.fastest.tp, job.fastest.cp, job.fastest.pp,
+        job.measured.size(), rank ? fmt::format("{:.2f}", *rank) : "-", job.name));
+  }
+  return survey;
+}
+
+// Sources whose authors chose among layouts, and jobs small enough for a test.
+TEST_CASE("layout ranking: what was published as the best is among ten found") {
+  const SourceSummary summary = replay_sources();
+  const Survey found =
+      survey(layout_jobs(summary.results),
+             {"bigscience_a100", "internevo_a100", "megascale_a100", "megatron_bridge",
+              "megatron_core_h100", "mlperf_gpt3", "mlperf_llama", "mt_nlg", "nemo_h100_2407",
+              "nemo_long_sequence", "nemo_megatron_a100_2022"});
+  CHECK(found.jobs >= 80);
+  CHECK(found.found >= 0.8 * found.jobs);
+  WARN(fmt::format("{} of {} jobs", found.found, found.jobs));
+}
+
+// Of two measured layouts of a job that differ by more than an eighth, the forecast has the faster
+// one first. Closer ones are within what forecasts of layouts are off.
+TEST_CASE("layout ranking: layouts that were clearly slower rank below") {
+  const SourceSummary summary = replay_sources();
+  int pairs = 0, right = 0;
+  for (const LayoutJob& job : layout_jobs(summary.results))
+    for (std::size_t i = 0; i < job.measured.size(); ++i)
+      for (std::size_t k = 0; k < job.measured.size(); ++k) {
+        if (job.measured[i] < 1.125 * job.measured[k]) continue;
+        ++pairs;
+        right += job.forecast[i] > job.forecast[k] ? 1 : 0;
+      }
+  CHECK(pairs >= 10);
+  CHECK(right >= 0.9 * pairs);
+  WARN(fmt::format("{} of {} pairs", right, pairs));
+}
+
+}  // namespace
+}  // namespace lambcast
