@@ -50,7 +50,9 @@ std::int64_t assumed_steps(const Words& words, const Training& training,
 
 }  // namespace
 
-double published_warmup_share(OptimizerType type) { return model_of(onebit_of(type)).published_freeze_share; }
+double published_warmup_share(OptimizerType type) {
+  return model_of(onebit_of(type)).published_freeze_share;
+}
 
 std::int64_t choose_steps(const Words& words, const Training& training,
                           std::vector<Finding>& findings) {

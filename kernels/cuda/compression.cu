@@ -36,8 +36,10 @@ __device__ void for_each_tile(std::size_t n, std::size_t regular, F f) {
   const std::size_t stride = static_cast<std::size_t>(gridDim.x) * warps * tile;
   for (std::size_t begin = (blockIdx.x * std::size_t{warps} + threadIdx.x / 32) * tile; begin < n;
        begin += stride) {
-    if (begin + tile <= regular) f(begin, true);
-    else f(begin, false);
+    if (begin + tile <= regular)
+      f(begin, true);
+    else
+      f(begin, false);
   }
 }
 // Where this lane's quad of either half begins, in the tile.
@@ -54,8 +56,10 @@ __device__ int tensor_of(const std::size_t* offsets, int tensors, std::size_t e)
   int low = 0, high = tensors;
   while (high - low > 1) {
     const int middle = (low + high) / 2;
-    if (offsets[middle] <= e) low = middle;
-    else high = middle;
+    if (offsets[middle] <= e)
+      low = middle;
+    else
+      high = middle;
   }
   return low;
 }
@@ -181,8 +185,10 @@ __global__ void __launch_bounds__(threads) server_kernel(ServerPhase a) {
           if (all || first + r + 1 < a.ranks) signs += chunk_bytes;
         }
       };
-      if (first + 8 <= a.ranks) read_eight(true);
-      else read_eight(false);
+      if (first + 8 <= a.ranks)
+        read_eight(true);
+      else
+        read_eight(false);
       for (int four = 0; four < 2; ++four) {
         const float vote = first == 0 ? first_sums[four] : vote_sum(a, share, first + 4 * four);
         add_votes(bytes[four], vote, mean);
@@ -207,8 +213,7 @@ __global__ void __launch_bounds__(finish_threads)
   for (unsigned i = threadIdx.x; i < count; i += blockDim.x) sum += slots[i];
   sum = block_sum(sum);
   if (threadIdx.x == 0) {
-    *scale = counted == 0 ? 0.0f
-                          : static_cast<float>(sqrt(sum / static_cast<double>(counted)));
+    *scale = counted == 0 ? 0.0f : static_cast<float>(sqrt(sum / static_cast<double>(counted)));
   }
 }
 

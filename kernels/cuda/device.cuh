@@ -93,8 +93,10 @@ template <typename F>
 __device__ void for_each_quad(std::size_t n, F f) {
   const std::size_t stride = static_cast<std::size_t>(gridDim.x) * threads * 4;
   for (std::size_t e = (blockIdx.x * std::size_t{threads} + threadIdx.x) * 4; e < n; e += stride) {
-    if (e + 4 <= n) f(e, e + 4);
-    else f(e, n);
+    if (e + 4 <= n)
+      f(e, e + 4);
+    else
+      f(e, n);
   }
 }
 
@@ -185,7 +187,7 @@ void launch(void (*kernel)(Parameters...), unsigned blocks, unsigned block_threa
   static_cast<void>(stream);
   cuda_on_cpu::run(blocks, block_threads, [&] { kernel(arguments...); });
 #else
-  kernel<<<blocks, block_threads, 0, stream>>>(arguments...);
+  kernel<<<blocks, block_threads, 0, stream> > >(arguments...);
 #endif
 }
 

@@ -131,9 +131,7 @@ std::optional<Finding> incast(const Training& training) {
 
 }  // namespace
 
-OptimizerType baseline_of(OptimizerType type) {
-  return model_of(type).plain;
-}
+OptimizerType baseline_of(OptimizerType type) { return model_of(type).plain; }
 
 Forecast forecast(const Training& training, CollectiveCosts& costs) {
   Forecast result;
