@@ -1,0 +1,69 @@
+#include "experiments/what_if.h"
+
+#include <catch2/catch.hpp>
+
+#include <set>
+
+#include "experiments/scenario_case.h"
+#include "sim/base/error.h"
+
+namespace lambcast {
+namespace {
+
+// A layout with everything that keys can say something of.
+WhatIf base_for(std::string_view key) {
+  WhatIf what_if{{"model", "mixtral-8x7b"},
+                 {"cluster", "hgx-h100-ndr"},
+                 {"gpus", "64"},
+                 {"optimizer", "adamw"},
+                 {"tp", "2"},
+                 {"pp", "2"},
+                 {"ep", "8"},
+                 {"framework", "megatron"},
+                 {"micro_batch", "1"},
+                 {"grad_accum", "8"},
+                 {"steps", "100"},
+                 {"precision", "bf16"}};
+  const std::set<std::string_view> of_onebit{"backend", "cuda_aware", "kernels", "freeze_step"};
+  if (of_onebit.contains(key))
+    what_if = {{"model", "bert-large"}, {"cluster", "commodity-10gbe"},
+               {"gpus", "32"},          {"optimizer", "onebit_lamb"},
+               {"micro_batch", "16"},   {"grad_accum", "1"},
+               {"steps", "1000"},       {"freeze_step", "100"}};
+  if (key == "samples") what_if.erase("steps");
+  if (key == "nodes") {
+    what_if.erase("gpus");
+    what_if["nodes"] = "8";
+  }
+  if (key == "global_batch") what_if.erase("grad_accum");
+  if (key == "shard_ranks" || key == "full_all_reduce") what_if["zero_stage"] = "1";
+  return what_if;
+}
+
+// What no key takes. A row of the table that nobody reads would change nothing.
+TEST_CASE("what-if: every key is read") {
+  for (const WhatIfKey& key : what_if_table()) {
+    WhatIf what_if = base_for(key.name);
+    INFO(key.name);
+    Catalog catalog;
+    CHECK_NOTHROW(resolve(what_if, catalog));
+    what_if.insert_or_assign(std::string(key.name), "no/such-value");
+    CHECK_THROWS_AS(resolve(what_if, catalog), Error);
+  }
+}
+
+TEST_CASE("what-if: names are flags' names, and help says something") {
+  std::set<std::string_view> names;
+  for (const WhatIfKey& key : what_if_table()) {
+    INFO(key.name);
+    CHECK(names.insert(key.name).second);
+    CHECK(key.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789") ==
+          std::string_view::npos);
+    CHECK(!help_of(key).empty());
+    for (const std::string& word : key.words)
+      if (!key.is_switch && word != "false") CHECK(help_of(key).find(word) != std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace lambcast

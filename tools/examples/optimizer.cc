@@ -1,0 +1,36 @@
+// An optimizer of your own in a planned step: plan the step of Adam, put your passes in place of
+// its update, price and execute it.
+#include <fmt/format.h>
+
+#include "experiments/scenario.h"
+#include "models/training/step.h"
+
+int main() {
+  using namespace lambcast;
+  Catalog catalog;
+  const Training training = resolve({{"model", "bert-large"},
+                                     {"cluster", "dgx-a100-80g"},
+                                     {"gpus", "16"},
+                                     {"optimizer", "adam"},
+                                     {"micro_batch", "32"},
+                                     {"grad_accum", "1"},
+                                     {"steps", "1000"}},
+                                    catalog)
+                                .training;
+  const Stage stage{StepKind::uniform, training.seq_len, training.steps};
+  StepPlan plan = plan_step(training, stage);
+  for (PlanOp& op : plan.ops)
+    // Sign descent: gradient and weights read, weights and their fp16 copy written, in one kernel.
+    if (op.name == "optimizer") std::get<KernelWork>(op.work).passes = {2 + 4 + 4 + 2, 1};
+  CollectiveCosts costs;
+  const std::vector<Price> prices = price(plan, training, costs);
+  Duration adam, own;
+  const StepRun usual = run_step(training, stage, costs);
+  for (std::size_t i = 0; i < plan.ops.size(); ++i) {
+    if (plan.ops[i].part != Category::optimizer) continue;
+    own += prices[i].time;
+    adam += usual.prices[i].time;
+  }
+  fmt::print("updates: Adam {:.2f} ms, sign descent {:.2f} ms of a step of {:.1f} ms\n", adam.ms(),
+             own.ms(), usual.metrics.step_time.ms());
+}
