@@ -1,13 +1,10 @@
 #include "kernels/cuda/lamb.h"
 
 #include "kernels/bias_correction.h"
-#include "kernels/cuda/device.cuh"
+#include "kernels/cuda/pieces.cuh"
 
 namespace lambcast::cuda {
 namespace {
-
-// A tensor has few pieces to sum up: BERT-Large's largest has two thousand, most have one.
-constexpr int tensor_threads = 128;
 
 struct Constants {
   float b1, one_minus_b1, b2, one_minus_b2, eps, wd;
@@ -34,30 +31,6 @@ struct Constants {
     return wd > 0 ? pre + wd * p : pre;
   }
 };
-
-// Calls f(element, width) for every element of the piece: quads (width 4) where aligned, single
-// elements (width 1) at the ragged ends of a tensor.
-template <typename F>
-__device__ void for_each(const Piece& piece, F f) {
-  const std::size_t body = min((piece.begin + 3) & ~std::size_t{3}, piece.end);
-  const std::size_t tail = max(piece.end & ~std::size_t{3}, body);
-  for (std::size_t e = body + 4 * threadIdx.x; e < tail; e += 4 * threads) f(e, 4);
-  const std::size_t head_size = body - piece.begin, tail_size = piece.end - tail;
-  if (threadIdx.x < head_size)
-    f(piece.begin + threadIdx.x, 1);
-  else if (threadIdx.x - head_size < tail_size)
-    f(tail + threadIdx.x - head_size, 1);
-}
-
-// Elements e .. e + width: the quad helpers take the end as their limit.
-template <typename T>
-__device__ Quad read(const T* x, std::size_t e, int width) {
-  return load_quad(x, e, e + width);
-}
-
-__device__ void add_squares(double& sum, const Quad& q, int width) {
-  for (int i = 0; i < width; ++i) sum += static_cast<double>(q.at[i]) * q.at[i];
-}
 
 __global__ void __launch_bounds__(threads)
     moments_kernel(LambState s, const float* g, const Constants all) {
@@ -87,15 +60,6 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-// Sum of one slot over the pieces of tensor t, in thread 0.
-__device__ double tensor_sum(const LambState& s, int t, int slot) {
-  double sum = 0;
-  for (int k = s.first_piece[t] + threadIdx.x; k < s.first_piece[t + 1]; k += blockDim.x) {
-    sum += s.workspace[3 * k + slot];
-  }
-  return block_sum(sum);
-}
-
 // The upper limit first, as in the reference; a NaN passes through.
 __device__ double clamp(double x, double high, double low) {
   if (x > high) x = high;
@@ -107,23 +71,48 @@ __device__ double rate_of(const LambState& s, double lr, int t) {
   return s.groups ? lr * s.groups[t].lr_scale : lr;
 }
 
-__global__ void __launch_bounds__(tensor_threads)
-    ratio_kernel(LambState s, LambOptions o, double bias_rate, RunningAverage average) {
-  const int t = blockIdx.x;
-  const double weights = sqrt(tensor_sum(s, t, 0)), updates = sqrt(tensor_sum(s, t, 1));
-  if (threadIdx.x != 0) return;
+// The trust ratio and the step length of tensor t; says whether both norms were there.
+__device__ bool set_step_length(const LambState& s, const LambOptions& o, double bias_rate, int t,
+                                double weights, double updates) {
   const bool defined = weights != 0 && updates != 0;
   const float ratio =
       defined ? static_cast<float>(clamp(weights / updates, o.max_coeff, o.min_coeff)) : 1.0f;
   s.trust_ratio[t] = ratio;
   s.step_length[t] =
       static_cast<float>(rate_of(s, o.lr, t) * bias_rate * static_cast<double>(ratio));
+  return defined;
+}
+
+__global__ void __launch_bounds__(tensor_threads)
+    ratio_kernel(LambState s, LambOptions o, double bias_rate, RunningAverage average) {
+  const int t = blockIdx.x;
+  const double weights = sqrt(tensor_sum(s.first_piece, s.workspace, t, 0)),
+               updates = sqrt(tensor_sum(s.first_piece, s.workspace, t, 1));
+  if (threadIdx.x != 0) return;
+  const bool defined = set_step_length(s, o, bias_rate, t, weights, updates);
   if (s.running_average == nullptr) return;
+  const float ratio = s.trust_ratio[t];
   if (average.how == CoefficientAverage::from_zero ? ratio == 1.0f : !defined) return;
   const float beta = static_cast<float>(average.coeff_beta);
   const float rest = static_cast<float>(1 - average.coeff_beta);
   s.running_average[t] = beta * s.running_average[t] + rest * ratio;
   s.running_weight[t] = beta * s.running_weight[t] + rest;
+}
+
+__global__ void __launch_bounds__(tensor_threads) squares_kernel(LambState s, double* squares) {
+  const int t = blockIdx.x;
+  const double weights = tensor_sum(s.first_piece, s.workspace, t, 0);
+  const double updates = tensor_sum(s.first_piece, s.workspace, t, 1);
+  if (threadIdx.x != 0) return;
+  squares[2 * t] = weights;
+  squares[2 * t + 1] = updates;
+}
+
+__global__ void __launch_bounds__(threads)
+    shared_ratio_kernel(LambState s, const double* squares, LambOptions o, double bias_rate) {
+  for (int t = blockIdx.x * threads + threadIdx.x; t < s.tensors; t += gridDim.x * threads) {
+    set_step_length(s, o, bias_rate, t, sqrt(squares[2 * t]), sqrt(squares[2 * t + 1]));
+  }
 }
 
 __global__ void __launch_bounds__(threads) apply_kernel(LambState s, const Constants all) {
@@ -217,7 +206,8 @@ __global__ void __launch_bounds__(tensor_threads)
     largest = max_or_nan(largest, static_cast<float>(s.workspace[3 * k + 2]));
   }
   largest = block_max(largest);
-  const double momenta = tensor_sum(s, t, 0), updates = tensor_sum(s, t, 1);
+  const double momenta = tensor_sum(s.first_piece, s.workspace, t, 0),
+               updates = tensor_sum(s.first_piece, s.workspace, t, 1);
   if (threadIdx.x != 0) return;
   double factor = largest;
   const double decay = s.groups ? s.groups[t].weight_decay : o.lamb.weight_decay;
@@ -255,10 +245,26 @@ __global__ void __launch_bounds__(threads, norm_blocks) momentum_norm_kernel(Lam
   }
 }
 
+__global__ void __launch_bounds__(threads, norm_blocks) variance_kernel(LambState s) {
+  for (int k = blockIdx.x; k < s.piece_count; k += gridDim.x) {
+    double sum = 0;
+    for_each(s.pieces[k], [&](std::size_t e, int width) {
+      const Quad v = read(s.v, e, width);
+      for (int i = 0; i < width; ++i) sum += fabsf(v.at[i]);
+    });
+    sum = block_sum(sum);
+    if (threadIdx.x == 0) s.workspace[3 * k] = sum;
+  }
+}
+__global__ void __launch_bounds__(tensor_threads) finish_variance(LambState s, double* norms) {
+  const double sum = tensor_sum(s.first_piece, s.workspace, blockIdx.x, 0);
+  if (threadIdx.x == 0) norms[blockIdx.x] = sum;
+}
+
 // The root mean square r of tensor t, into its first slot.
 __global__ void __launch_bounds__(tensor_threads) root_mean_square_kernel(LambState s) {
   const int t = blockIdx.x, first = s.first_piece[t], end = s.first_piece[t + 1];
-  const double squares = tensor_sum(s, t, 0);
+  const double squares = tensor_sum(s.first_piece, s.workspace, t, 0);
   if (threadIdx.x != 0 || first == end) return;
   const std::size_t size = s.pieces[end - 1].end - s.pieces[first].begin;
   s.workspace[3 * first] = sqrt(squares) / sqrt(static_cast<double>(size));
@@ -306,6 +312,29 @@ cudaError_t lamb_step(const LambState& s, const float* g, const LambOptions& opt
   return apply(s, constants, stream);
 }
 
+cudaError_t lamb_moments(const LambState& s, const float* g, const LambOptions& options,
+                         double* squares, cudaStream_t stream, int step) {
+  if (s.tensors == 0) return cudaSuccess;
+  if (const auto e = check_aligned(s.p, s.m, s.v, g)) return e;
+  unsigned blocks = 0;
+  if (const auto e = grid_size(moments_kernel, s.piece_count, blocks)) return e;
+  launch(moments_kernel, blocks, threads, stream, s, g, Constants(options, step));
+  launch(squares_kernel, s.tensors, tensor_threads, stream, s, squares);
+  return cudaGetLastError();
+}
+
+cudaError_t lamb_apply(const LambState& s, const LambOptions& options, const double* squares,
+                       cudaStream_t stream, int step) {
+  if (s.tensors == 0) return cudaSuccess;
+  if (const auto e = check_aligned(s.p, s.m, s.v, s.half_p)) return e;
+  const Constants constants(options, step);
+  unsigned blocks = 0;
+  const std::size_t items = (static_cast<std::size_t>(s.tensors) + threads - 1) / threads;
+  if (const auto e = grid_size(shared_ratio_kernel, items, blocks)) return e;
+  launch(shared_ratio_kernel, blocks, threads, stream, s, squares, options, constants.bias.rate);
+  return apply(s, constants, stream);
+}
+
 cudaError_t onebit_lamb_step(const LambState& s, const CompressedLambState& x,
                              const OnebitLambOptions& options, CoefficientAverage how,
                              cudaStream_t stream) {
@@ -326,6 +355,16 @@ cudaError_t scaling_coefficients(const LambState& s, float* scaling, cudaStream_
   launch(momentum_norm_kernel, blocks, threads, stream, s);
   launch(root_mean_square_kernel, s.tensors, tensor_threads, stream, s);
   launch(scaling_kernel, 1, finish_threads, stream, s, scaling);
+  return cudaGetLastError();
+}
+
+cudaError_t variance_norms(const LambState& s, double* norms, cudaStream_t stream) {
+  if (s.tensors == 0) return cudaSuccess;
+  if (const auto e = check_aligned(s.v)) return e;
+  unsigned blocks = 0;
+  if (const auto e = grid_size(variance_kernel, s.piece_count, blocks)) return e;
+  launch(variance_kernel, blocks, threads, stream, s);
+  launch(finish_variance, s.tensors, tensor_threads, stream, s, norms);
   return cudaGetLastError();
 }
 

@@ -88,6 +88,19 @@ struct RunningAverage {
 cudaError_t lamb_step(const LambState& state, const float* g, const LambOptions& options,
                       const RunningAverage& average, cudaStream_t stream, int step = 1);
 
+// The same in two halves, for shards of tensors whose norms are summed over ranks in between: the
+// distributed LAMBs of Colossal-AI, which sums two numbers tensor by tensor, and of Apex, which
+// sums the one vector. `squares`: |p|^2 and |update|^2 of every tensor of the shard. The running
+// average is left alone.
+cudaError_t lamb_moments(const LambState& state, const float* g, const LambOptions& options,
+                         double* squares, cudaStream_t stream, int step = 1);
+cudaError_t lamb_apply(const LambState& state, const LambOptions& options, const double* squares,
+                       cudaStream_t stream, int step = 1);
+
+// norms[t] = sum |v| of tensor t: what decides when compression may begin (reference/freeze.h). 4
+// bytes per element, two launches.
+cudaError_t variance_norms(const LambState& state, double* norms, cudaStream_t stream);
+
 // The compression stage: three launches.
 cudaError_t onebit_lamb_step(const LambState& state, const CompressedLambState& compressed,
                              const OnebitLambOptions& options, CoefficientAverage how,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/reference/compression.h"
+#include "sim/base/check.h"
 #include "sim/base/error.h"
 
 namespace lambcast::emulated {
@@ -30,15 +31,17 @@ void full_step(OnebitLamb& o, std::vector<std::vector<float>>& gradients, std::s
   }
 }
 
-void warm_up(OnebitLamb& o, std::vector<std::vector<float>>& gradients) {
-  full_step(o, gradients, 0);
-  const bool freeze = o.step >= o.options.freeze_step;
-  const bool equal = o.step == o.options.freeze_step;
-  if (o.world.quirks.fresh_variance_on_equality ? equal : freeze) {
+void freeze(OnebitLamb& o) {
+  if (!o.world.quirks.fresh_variance_on_equality || o.step == o.options.freeze_step) {
     for (auto& rank : o.ranks) rank.fresh_v = rank.v;
   }
-  o.frozen = freeze;
-  if (freeze) o.engine_allreduce = false;
+  o.frozen = true;
+  o.engine_allreduce = false;
+}
+
+void warm_up(OnebitLamb& o, std::vector<std::vector<float>>& gradients) {
+  full_step(o, gradients, 0);
+  if (o.step >= o.options.freeze_step) freeze(o);
 }
 
 void set_scaling(OnebitLamb& o) {
@@ -191,6 +194,13 @@ Step step(OnebitLamb& o, Gradients gradients) {
   }
   warm_up(o, *seen);
   return averaged ? Step::full : Step::silent;
+}
+
+void begin_compression(OnebitLamb& o) {
+  LAMBCAST_CHECK(o.step > 0, "no step was taken that a variance could come from");
+  if (o.frozen) return;
+  o.options.freeze_step = o.step;
+  freeze(o);
 }
 
 void resume_as_deepspeed(OnebitLamb& o) {

@@ -45,6 +45,9 @@ struct OnebitLamb {
 // persists beside tensors that never freeze.
 OnebitLamb onebit_lamb(const World& world, const OnebitLambOptions& options);
 Step step(OnebitLamb& optimizer, Gradients gradients);
+// Ends the warm-up after the steps taken so far, of which there must be one: what a monitor of the
+// variance asks for (reference/freeze.h). freeze_step becomes the step it is.
+void begin_compression(OnebitLamb& optimizer);
 
 inline std::span<const float> weights(const OnebitLamb& optimizer, int rank) {
   return optimizer.ranks[static_cast<std::size_t>(rank)].p;

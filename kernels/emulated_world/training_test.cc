@@ -7,6 +7,7 @@
 #include "kernels/emulated_world/onebit_lamb.h"
 #include "kernels/emulated_world/plain.h"
 #include "kernels/emulated_world/zero_one_adam.h"
+#include "kernels/reference/freeze.h"
 
 using namespace lambcast;
 using namespace lambcast::emulated;
@@ -55,6 +56,46 @@ TEST_CASE("LAMB and 1-bit LAMB reach the same loss on a real network, unless fro
   const double early = final_loss(25), middle = final_loss(100);
   CHECK(early > 10 * reached);
   CHECK(middle < early);
+}
+
+TEST_CASE("the step that the variance chooses costs at most 2 % against the best fixed share") {
+  constexpr int never = 1000000;
+  for (const iris::Problem& problem : {iris::network(), iris::regression()}) {
+    // Five of the 150 rows for each rank and step: noise that the variance settles on.
+    const auto batches = [&](const OnebitLamb& o, int k) {
+      std::vector<std::vector<float>> all;
+      for (int r = 0; r < 6; ++r) {
+        all.emplace_back(problem.tensors.elements());
+        problem.loss(weights(o, r), static_cast<std::size_t>(7 * k + 11 * r) % 30, 30, all.back());
+      }
+      return all;
+    };
+    const auto trained = [&](int freeze_step, reference::FreezeMonitor* monitor) {
+      OnebitLambOptions options;
+      options.lamb.beta2 = 0.98;  // D = 50
+      options.freeze_step = freeze_step;
+      OnebitLamb o = onebit_lamb(world_of(problem, 6), options);
+      for (int k = 1; k <= 1000; ++k) {
+        o.options.lamb.lr = 0.02 * (1 - (k - 1) / 1000.0);
+        step(o, batches(o, k));
+        if (monitor == nullptr || !measures(*monitor, k)) continue;
+        const auto norms = reference::variance_norms(o.ranks[0].v, problem.tensors);
+        if (may_freeze(*monitor, k, norms)) begin_compression(o);
+      }
+      return problem.loss(weights(o, 0), 0, 1, {});
+    };
+    auto monitor = reference::freeze_monitor(problem.tensors, {.beta2 = 0.98});
+    const double chosen = trained(never, &monitor);
+    CHECK(monitor.frozen_at > 100);
+    CHECK(monitor.frozen_at < 700);
+    double best = chosen;
+    for (const int share : {100, 150, 200, 300, never})
+      best = std::min(best, trained(share, nullptr));
+    // What freezing at the chosen step costs of all that training gains; 30 steps are too few.
+    const double gain = problem.loss(problem.initial, 0, 1, {}) - best;
+    CHECK(chosen - best < 0.02 * gain);
+    CHECK(trained(30, nullptr) - best > 0.02 * gain);
+  }
 }
 
 TEST_CASE("1-bit Adam and 0/1 Adam reach the loss of Adam on a real network") {

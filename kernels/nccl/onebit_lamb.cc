@@ -93,6 +93,13 @@ cudaError_t OnebitLamb::warm_up(const float* mean_gradient, cudaStream_t stream)
   return compresses() ? freeze(stream) : cudaSuccess;
 }
 
+cudaError_t OnebitLamb::begin_compression(cudaStream_t stream) {
+  if (compresses()) return cudaSuccess;
+  if (steps_ == 0) return cudaErrorInvalidValue;
+  options_.freeze_step = steps_;
+  return freeze(stream);
+}
+
 cudaError_t OnebitLamb::freeze(cudaStream_t stream) {
   const std::size_t bytes = fresh_v_.size() * sizeof(float);
   if (const auto e =

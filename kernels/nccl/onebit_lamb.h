@@ -45,6 +45,14 @@ class OnebitLamb {
   float* weights() const { return p_.data(); }
   int steps() const { return steps_; }
   bool compresses() const { return steps_ >= options_.freeze_step; }  // the next step
+  // What decides when compression may begin (reference/freeze.h): sum |v| of every tensor that will
+  // compress, doubles in device memory, the same bits on all ranks. 4 bytes per element.
+  cudaError_t variance_norms(double* norms, cudaStream_t stream) const {
+    return cuda::variance_norms(state(per_tensor_), norms, stream);
+  }
+  // Ends the warm-up after the steps taken so far, whatever freeze_step said. Alike on all ranks;
+  // cudaErrorInvalidValue before the first step.
+  cudaError_t begin_compression(cudaStream_t stream);
   // From the next step on. Alike on all ranks.
   void set_lr(double lr) { options_.lamb.lr = lr; }
 

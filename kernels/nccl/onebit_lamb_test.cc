@@ -5,6 +5,7 @@
 #include "kernels/cuda/gpu_test.h"
 #include "kernels/emulated_world/onebit_lamb.h"
 #include "kernels/nccl/local_gpus.h"
+#include "kernels/reference/freeze.h"
 
 using namespace lambcast;
 using namespace lambcast::cuda;
@@ -111,6 +112,40 @@ TEST_CASE("groups, the mask and tensors that never freeze agree with the emulate
   const auto weights = node.weights(0);
   CHECK(relative_distance(weights, cpu.ranks[0].p) < 1e-5);
   CHECK((node.weights(1) == weights));
+}
+
+TEST_CASE("a monitor of the variance ends the warm-up on all ranks at the same step") {
+  NEED_GPUS(2);
+  const emulated::World two = world(2, {});
+  OnebitLambOptions options = options_frozen_at(1000);
+  options.lamb.beta2 = 0.8;  // D = 5
+  emulated::OnebitLamb cpu = emulated::onebit_lamb(two, options);
+  Node node(two, options);
+  CHECK(node.optimizers[0].begin_compression(nullptr) == cudaErrorInvalidValue);
+  auto monitor = reference::freeze_monitor(two.tensors, {.threshold = 0.9, .beta2 = 0.8});
+  int first = 0;
+  for (unsigned k = 0; k < 20 + test_steps; ++k) {
+    node.step(random_gradients(two, k));
+    emulated::step(cpu, random_gradients(two, k));
+    if (!measures(monitor, cpu.step)) continue;
+    std::vector<std::vector<double>> norms;
+    node.gpus.on_each([&](int r) {
+      const DeviceBuffer<double> on_device(two.tensors.tensors());
+      require(node.optimizers[std::size_t(r)].variance_norms(on_device.data(), nullptr), "norms");
+      norms.push_back(on_device.to_host());
+    });
+    REQUIRE(norms[0] == norms[1]);
+    if (!may_freeze(monitor, cpu.step, norms[0])) continue;
+    first = cpu.step;
+    emulated::begin_compression(cpu);
+    node.gpus.on_each([&](int r) {
+      require(node.optimizers[std::size_t(r)].begin_compression(nullptr), "begin_compression");
+    });
+  }
+  CHECK(first >= 10);
+  CHECK(first < 20);
+  CHECK(node.optimizers[1].compresses());
+  CHECK(relative_distance(node.weights(0), cpu.ranks[0].p) < 1e-5);
 }
 
 TEST_CASE(

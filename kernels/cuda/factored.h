@@ -1,0 +1,63 @@
+// Adafactor and CAME on a part of a tensor on the GPU: the rounds of reference/{adafactor,came}.h,
+// sums reordered. Between the rounds the caller sums `sums` over the ranks that share the tensor.
+//
+//   round   Adafactor                       bytes   CAME                                bytes
+//   1       read g                          4       read g                              4
+//   2       read g, p: |u|^2, |p|^2         8       read g: |u|^2                       4
+//   3       read g, p; write p              12      read g, m; write m; residual's sums 12
+//   4                                               read m, p; write p                  12
+//   whole   matrices                        24                                          32
+//
+// with 1/4 byte more of workspace each way for rows and columns, against Colossal-AI's 88 and 160.
+// The update u is worked out anew in each round from g and the thin moments rather than kept.
+// A vector (one row) keeps v instead: Adafactor 32, CAME 36 (its residual is not needed).
+//
+// Everything only enqueues work; pointers need no alignment.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+
+#include "kernels/reference/came.h"
+
+namespace lambcast::cuda {
+
+// Thin vectors of a factored moment in device memory.
+struct FactoredState {
+  float* row = nullptr;     // rows of the whole tensor
+  float* column = nullptr;  // columns of it
+  float* row_mean = nullptr;
+};
+
+struct FactoredTensor {
+  reference::Part part;  // its stretch of every buffer below
+  float* p = nullptr;
+  const float* g = nullptr;
+  float* m = nullptr;           // CAME; Adafactor with beta1
+  float* v = nullptr;           // of vectors
+  FactoredState moment;         // of matrices
+  FactoredState residual;       // CAME
+  double* sums = nullptr;       // rows + columns of the whole, at least 2: what travels
+  double* workspace = nullptr;  // factored_workspace() doubles
+};
+std::size_t factored_workspace(const reference::Part& part);
+
+// The rounds in their order. `step` counts from 1.
+cudaError_t adafactor_moment(const FactoredTensor& tensor, const reference::Adafactor& rule,
+                             cudaStream_t stream);  // sums: rows, columns; nothing for a vector
+cudaError_t adafactor_norms(const FactoredTensor& tensor, const reference::Adafactor& rule,
+                            int step, cudaStream_t stream);  // sums: |u|^2, |p|^2
+cudaError_t adafactor_apply(const FactoredTensor& tensor, const reference::Adafactor& rule,
+                            int step, cudaStream_t stream);
+
+cudaError_t came_moment(const FactoredTensor& tensor, const reference::Came& rule,
+                        cudaStream_t stream);
+cudaError_t came_norm(const FactoredTensor& tensor, const reference::Came& rule,
+                      cudaStream_t stream);  // sums: |u|^2
+cudaError_t came_momentum(const FactoredTensor& tensor, const reference::Came& rule,
+                          cudaStream_t stream);  // sums: rows, columns of the residual
+cudaError_t came_apply(const FactoredTensor& tensor, const reference::Came& rule,
+                       cudaStream_t stream);
+
+}  // namespace lambcast::cuda

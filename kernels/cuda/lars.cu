@@ -1,0 +1,95 @@
+#include "kernels/cuda/lars.h"
+
+#include "kernels/cuda/pieces.cuh"
+
+namespace lambcast::cuda {
+namespace {
+
+__device__ double decay_of(const LambState& s, const reference::LarsOptions& o, int t) {
+  return s.groups ? s.groups[t].weight_decay : o.weight_decay;
+}
+
+__global__ void __launch_bounds__(threads) norms_kernel(LambState s, const float* g) {
+  for (int k = blockIdx.x; k < s.piece_count; k += gridDim.x) {
+    double weights = 0, gradients = 0;
+    for_each(s.pieces[k], [&](std::size_t e, int width) {
+      const Quad p = read(s.p, e, width), gradient = read(g, e, width);
+      add_squares(weights, p, width);
+      add_squares(gradients, gradient, width);
+    });
+    weights = block_sum(weights);
+    gradients = block_sum(gradients);
+    if (threadIdx.x == 0) {
+      s.workspace[3 * k] = weights;
+      s.workspace[3 * k + 1] = gradients;
+    }
+  }
+}
+
+__global__ void __launch_bounds__(tensor_threads) finish_norms(LambState s, double* squares) {
+  const int t = blockIdx.x;
+  const double weights = tensor_sum(s.first_piece, s.workspace, t, 0);
+  const double gradients = tensor_sum(s.first_piece, s.workspace, t, 1);
+  if (threadIdx.x != 0) return;
+  squares[2 * t] = weights;
+  squares[2 * t + 1] = gradients;
+}
+
+__global__ void __launch_bounds__(threads)
+    ratio_kernel(LambState s, const double* squares, reference::LarsOptions o) {
+  for (int t = blockIdx.x * threads + threadIdx.x; t < s.tensors; t += gridDim.x * threads) {
+    const double p = sqrt(squares[2 * t]), g = sqrt(squares[2 * t + 1]);
+    const double below = g + decay_of(s, o, t) * p + o.eps;
+    const double ratio = p == 0 || g == 0 ? 1.0 : o.trust_coefficient * p / below;
+    const double lr = s.groups ? o.lr * s.groups[t].lr_scale : o.lr;
+    s.step_length[t] = static_cast<float>(lr * ratio);
+  }
+}
+
+__global__ void __launch_bounds__(threads)
+    apply_kernel(LambState s, const float* g, reference::LarsOptions o) {
+  const float momentum = static_cast<float>(o.momentum);
+  for (int k = blockIdx.x; k < s.piece_count; k += gridDim.x) {
+    const Piece piece = s.pieces[k];
+    const float rate = s.step_length[piece.tensor];
+    const float wd = static_cast<float>(decay_of(s, o, piece.tensor));
+    for_each(piece, [&](std::size_t e, int width) {
+      Quad p = read(s.p, e, width), v = read(s.m, e, width);
+      const Quad gradient = read(g, e, width);
+      for (int i = 0; i < width; ++i) {
+        v.at[i] = momentum * v.at[i] + rate * (gradient.at[i] + wd * p.at[i]);
+        p.at[i] -= v.at[i];
+      }
+      store_quad(s.m, e, e + width, v);
+      store_quad(s.p, e, e + width, p);
+      store_quad(s.half_p, e, e + width, p);
+    });
+  }
+}
+
+}  // namespace
+
+cudaError_t lars_norms(const LambState& s, const float* g, double* squares, cudaStream_t stream) {
+  if (s.tensors == 0) return cudaSuccess;
+  if (const auto e = check_aligned(s.p, g)) return e;
+  unsigned blocks = 0;
+  if (const auto e = grid_size(norms_kernel, s.piece_count, blocks)) return e;
+  launch(norms_kernel, blocks, threads, stream, s, g);
+  launch(finish_norms, s.tensors, tensor_threads, stream, s, squares);
+  return cudaGetLastError();
+}
+
+cudaError_t lars_apply(const LambState& s, const float* g, const reference::LarsOptions& options,
+                       const double* squares, cudaStream_t stream) {
+  if (s.tensors == 0) return cudaSuccess;
+  if (const auto e = check_aligned(s.p, s.m, s.half_p, g)) return e;
+  unsigned blocks = 0;
+  const std::size_t items = (static_cast<std::size_t>(s.tensors) + threads - 1) / threads;
+  if (const auto e = grid_size(ratio_kernel, items, blocks)) return e;
+  launch(ratio_kernel, blocks, threads, stream, s, squares, options);
+  if (const auto e = grid_size(apply_kernel, s.piece_count, blocks)) return e;
+  launch(apply_kernel, blocks, threads, stream, s, g, options);
+  return cudaGetLastError();
+}
+
+}  // namespace lambcast::cuda

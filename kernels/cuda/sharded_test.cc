@@ -1,0 +1,251 @@
+// The rounds of sharded optimizers on the GPU, ranks one after the other on one device and their
+// sums added on the host, against the emulated world.
+#include "kernels/emulated_world/sharded.h"
+
+#include "kernels/cuda/factored.h"
+#include "kernels/cuda/gpu_test.h"
+#include "kernels/cuda/lamb_tensors.h"
+#include "kernels/cuda/lars.h"
+#include "kernels/reference/lamb.h"
+
+using namespace lambcast;
+using namespace lambcast::cuda;
+
+namespace {
+
+struct DeviceShard {
+  reference::Part part;
+  emulated::RankPlace place;
+  DeviceBuffer<float> p, m, v, row, column, row_mean, residual_row, residual_column, residual_mean;
+  DeviceBuffer<double> sums, workspace;
+  DeviceBuffer<float> g = {};
+
+  template <typename Shard>
+  explicit DeviceShard(const Shard& shard)
+      : part(shard.part),
+        place(shard.place),
+        p(upload(shard.p)),
+        m(shard.p.size()),
+        v(shard.p.size()),
+        row(part.whole.rows),
+        column(part.whole.columns),
+        row_mean(1),
+        residual_row(part.whole.rows),
+        residual_column(part.whole.columns),
+        residual_mean(1),
+        sums(part.whole.rows + part.whole.columns),
+        workspace(factored_workspace(part)) {}
+
+  FactoredTensor tensor(bool momentum) const {
+    return {part,
+            p.data(),
+            g.data(),
+            momentum ? m.data() : nullptr,
+            v.data(),
+            {row.data(), column.data(), row_mean.data()},
+            {residual_row.data(), residual_column.data(), residual_mean.data()},
+            sums.data(),
+            workspace.data()};
+  }
+};
+
+struct World {
+  emulated::ShardedTensor tensor;
+  emulated::Sharding sharding;
+  std::vector<DeviceShard> shards;
+
+  // The all-reduce of the first `count` sums.
+  void share(std::size_t count) {
+    std::vector<std::vector<double>> own;
+    for (const DeviceShard& shard : shards) own.push_back(shard.sums.to_host());
+    for (std::size_t r = 0; r < shards.size(); ++r) {
+      std::vector<double> total(count);
+      for (std::size_t other = 0; other < shards.size(); ++other) {
+        const bool adds = share_sums(tensor, sharding, shards[r].place, shards[other].place);
+        for (std::size_t i = 0; adds && i < count; ++i) total[i] += own[other][i];
+      }
+      require(cudaMemcpy(shards[r].sums.data(), total.data(), count * sizeof(double),
+                         cudaMemcpyHostToDevice),
+              "cudaMemcpy");
+    }
+  }
+  template <typename Call>
+  void round(std::size_t count, Call call) {
+    for (DeviceShard& shard : shards) require(call(shard), "a round");
+    if (count > 0) share(count);
+  }
+};
+
+std::size_t factored_count(const emulated::ShardedTensor& tensor) {
+  return tensor.shape.rows > 1 ? tensor.shape.rows + tensor.shape.columns : 0;
+}
+
+template <typename Rule, typename Step>
+void agrees(const Rule& rule, const emulated::ShardedTensor& tensor,
+            const emulated::Sharding& sharding, Step device_step) {
+  const std::size_t elements = tensor.shape.elements();
+  auto cpu = emulated::sharded(rule, sharding, {tensor}, {random_values(elements, 1)});
+  World gpu{tensor, sharding, {}};
+  for (const auto& shard : cpu.shards[0]) gpu.shards.emplace_back(shard);
+  for (int k = 1; k <= int(test_steps); ++k) {
+    std::vector<std::vector<float>> g;
+    for (int d = 0; d < sharding.dp; ++d)
+      g.push_back(random_values(elements, unsigned(10 * k + d)));
+    for (DeviceShard& shard : gpu.shards) {
+      const auto mean =
+          emulated::mean_from(g, sharding.zero == 2 ? std::size_t(shard.place.data) : 0);
+      std::vector<float> own;
+      for (std::size_t e = 0; e < shard.part.size(); ++e) {
+        own.push_back(mean[shard.part.row(e) * tensor.shape.columns + shard.part.column(e)]);
+      }
+      shard.g = upload(own);
+    }
+    device_step(gpu, k);
+    emulated::step(cpu, {g});
+  }
+  for (std::size_t r = 0; r < gpu.shards.size(); ++r) {
+    if (cpu.shards[0][r].p.empty()) continue;
+    CHECK(relative_distance(gpu.shards[r].p.to_host(), cpu.shards[0][r].p) < 1e-5);
+  }
+}
+
+// A whole tensor; columns cut and stretches that begin inside a row; rows cut; a vector cut.
+const std::vector<std::pair<emulated::ShardedTensor, emulated::Sharding>> layouts{
+    {{{300, 70}}, {1, 1, 0}},
+    {{{37, 45}, emulated::Split::columns}, {3, 2, 1}},
+    {{{270, 9}, emulated::Split::rows}, {2, 2, 2}},
+    {{{1, 501}}, {2, 1, 1}}};
+
+}  // namespace
+
+TEST_CASE("Adafactor's rounds on the GPU agree with the emulated world") {
+  NEED_GPUS(1);
+  for (const auto& [tensor, sharding] : layouts) {
+    for (const double beta1 : {0.0, 0.9}) {
+      const reference::Adafactor rule{{.beta1 = beta1, .weight_decay = 0.1}};
+      const std::size_t count = factored_count(tensor);
+      agrees(rule, tensor, sharding, [&](World& gpu, int k) {
+        const bool momentum = beta1 > 0;
+        gpu.round(count,
+                  [&](auto& s) { return adafactor_moment(s.tensor(momentum), rule, nullptr); });
+        gpu.round(2,
+                  [&](auto& s) { return adafactor_norms(s.tensor(momentum), rule, k, nullptr); });
+        gpu.round(0,
+                  [&](auto& s) { return adafactor_apply(s.tensor(momentum), rule, k, nullptr); });
+      });
+    }
+  }
+}
+
+TEST_CASE("CAME's rounds on the GPU agree with the emulated world") {
+  NEED_GPUS(1);
+  for (const auto& [tensor, sharding] : layouts) {
+    const reference::Came rule{{.lr = 0.001, .weight_decay = 0.1}};
+    const std::size_t count = factored_count(tensor);
+    agrees(rule, tensor, sharding, [&](World& gpu, int) {
+      gpu.round(count, [&](auto& s) { return came_moment(s.tensor(true), rule, nullptr); });
+      gpu.round(1, [&](auto& s) { return came_norm(s.tensor(true), rule, nullptr); });
+      gpu.round(count, [&](auto& s) { return came_momentum(s.tensor(true), rule, nullptr); });
+      gpu.round(0, [&](auto& s) { return came_apply(s.tensor(true), rule, nullptr); });
+    });
+  }
+}
+
+namespace {
+
+// The first or second half of every tensor.
+std::vector<float> half_of(const std::vector<float>& flat, const TensorLayout& whole,
+                           const std::vector<std::size_t>& halves, std::size_t rank) {
+  std::vector<float> own;
+  for (std::size_t t = 0; t < halves.size(); ++t) {
+    const auto from = flat.begin() + std::ptrdiff_t(whole.offsets[t] + rank * halves[t]);
+    own.insert(own.end(), from, from + std::ptrdiff_t(halves[t]));
+  }
+  return own;
+}
+
+}  // namespace
+
+TEST_CASE("LAMB and LARS in halves, norms summed over ranks, agree with the unsharded references") {
+  // Three tensors, two ranks that hold a half of each.
+  NEED_GPUS(1);
+  const std::vector<std::size_t> halves{350, 1, 1025}, sizes{700, 2, 2050};
+  const TensorLayout half = tensor_layout(halves), whole = tensor_layout(sizes);
+  const LambOptions lamb{
+      .lr = 0.01, .weight_decay = 0.01, .bias_correction = BiasCorrection::in_rate};
+  const reference::LarsOptions lars{.lr = 0.5, .weight_decay = 0.01, .trust_coefficient = 0.02};
+  const auto cut = [&](const std::vector<float>& flat, std::size_t rank) {
+    return half_of(flat, whole, halves, rank);
+  };
+  for (const bool is_lamb : {true, false}) {
+    std::vector<float> p = random_values(whole.elements(), 1), m(p.size()), v(p.size());
+    std::vector<reference::Lars::State> states;
+    const reference::Lars rule{lars};
+    for (std::size_t t = 0; t < sizes.size(); ++t) {
+      states.push_back(rule.state(reference::whole_part({1, sizes[t]})));
+    }
+    std::vector<DeviceBuffer<float>> dp, dm, dv;
+    std::vector<LambTensors> per_tensor;
+    std::vector<DeviceBuffer<double>> squares;
+    for (std::size_t r = 0; r < 2; ++r) {
+      dp.push_back(upload(cut(p, r)));
+      dm.emplace_back(half.elements());
+      dv.emplace_back(half.elements());
+      per_tensor.emplace_back(half);
+      squares.emplace_back(2 * sizes.size());
+    }
+    for (int k = 1; k <= int(test_steps); ++k) {
+      const auto g = random_values(whole.elements(), unsigned(k) + 5);
+      for (std::size_t t = 0; t < sizes.size(); ++t) {
+        const auto of = [&](std::vector<float>& x) { return whole.view(std::span(x), t); };
+        const auto gradient = whole.view(std::span(g), t);
+        if (is_lamb) {
+          reference::lamb_step(of(p), of(m), of(v), gradient, lamb, k);
+          continue;
+        }
+        const auto part = reference::whole_part({1, sizes[t]});
+        const reference::View x{part, of(p), gradient};
+        rule.take(0, x, states[t], rule.sums(0, x, states[t], k), k);
+        rule.apply(x, states[t], k);
+      }
+      std::vector<DeviceBuffer<float>> dg;
+      std::vector<double> total(2 * sizes.size());
+      for (std::size_t r = 0; r < 2; ++r) {
+        dg.push_back(upload(cut(g, r)));
+        const LambState state = per_tensor[r].state(dp[r].data(), dm[r].data(), dv[r].data());
+        require(is_lamb ? lamb_moments(state, dg[r].data(), lamb, squares[r].data(), nullptr, k)
+                        : lars_norms(state, dg[r].data(), squares[r].data(), nullptr),
+                "norms");
+        const auto own = squares[r].to_host();
+        for (std::size_t i = 0; i < total.size(); ++i) total[i] += own[i];
+      }
+      const auto shared = upload(total);
+      for (std::size_t r = 0; r < 2; ++r) {
+        const LambState state = per_tensor[r].state(dp[r].data(), dm[r].data(), dv[r].data());
+        require(is_lamb ? lamb_apply(state, lamb, shared.data(), nullptr, k)
+                        : lars_apply(state, dg[r].data(), lars, shared.data(), nullptr),
+                "apply");
+      }
+    }
+    for (std::size_t r = 0; r < 2; ++r) {
+      CHECK(relative_distance(dp[r].to_host(), cut(p, r)) < 1e-5);
+    }
+  }
+}
+
+TEST_CASE("the norms of the variance are its sums, tensor by tensor") {
+  NEED_GPUS(1);
+  const TensorLayout tensors = tensor_layout(std::vector<std::size_t>{3, 0, 40000, 17});
+  const auto v = random_values(tensors.elements(), 1, 0.6);
+  const auto dv = upload(v);
+  const LambTensors per_tensor(tensors);
+  const DeviceBuffer<double> norms(4);
+  require(variance_norms(per_tensor.state(nullptr, nullptr, dv.data()), norms.data(), nullptr),
+          "variance_norms");
+  const auto back = norms.to_host();
+  for (std::size_t t = 0; t < 4; ++t) {
+    double sum = 0;
+    for (const float x : tensors.view(std::span(v), t)) sum += std::fabs(double(x));
+    CHECK(back[t] == Approx(sum).epsilon(1e-12));
+  }
+}

@@ -1,0 +1,26 @@
+#include "kernels/deepspeed_traffic.h"
+
+#include <catch2/catch.hpp>
+
+using namespace lambcast;
+
+TEST_CASE("the operations in DeepSpeed's source add up to what a dispatch mode counted") {
+  CHECK(bytes_per_element(deepspeed_onebit_lamb_warm_up()) == 132);
+  CHECK(bytes_per_element(deepspeed_onebit_lamb_compression()) == 216);
+  CHECK(bytes_per_element(deepspeed_zero_one_onebit_round()) == 88);
+  // A synchronisation is a local step, which also adds to u (20), and rewinds, rescales and moves.
+  CHECK(deepspeed_zero_one_synchronisation_bytes >
+        bytes_per_element(deepspeed_zero_one_onebit_round()) + 20 + 20 + 28 + 20 + 40);
+  // 188 were counted at 8 ranks, padding and the small chunks' scales among them.
+  CHECK(deepspeed_exchange_bytes_per_element(8) == Approx(188).epsilon(0.02));
+}
+
+TEST_CASE("the kernels move a third of it or less") {
+  // cuda/lamb.h and cuda/compression.h: lamb_step 40; onebit_lamb_step, which decodes, behind
+  // worker_phase of a momentum and server_phase at n = 8.
+  CHECK(40 < bytes_per_element(deepspeed_onebit_lamb_warm_up()) / 3);
+  const double ours = 40.125 + 16.125 + 1.141;
+  CHECK(ours < (bytes_per_element(deepspeed_onebit_lamb_compression()) +
+                deepspeed_exchange_bytes_per_element(8)) /
+                   6);
+}

@@ -1,0 +1,156 @@
+// Optimizers that need statistics of whole tensors (the rules of reference/part.h), over two axes
+// of ranks: data and tensor parallel, with ZeRO cutting what a data rank keeps. The sums of each
+// round go over the ranks among which a tensor is cut: its tensor-parallel ranks, and with ZeRO its
+// data ranks too. Each rank keeps its state apart; that replicas stay equal is what the tests
+// check.
+//
+// Gradients are averaged over the data ranks before, in full precision, as the plugins do: whole
+// ones, or with ZeRO-2 a rank's own stretch only, summed from that rank on.
+// Source: Colossal-AI booster/plugin, zero/low_level.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/reference/part.h"
+#include "sim/base/check.h"
+
+namespace lambcast::emulated {
+
+// How tensor-parallel ranks cut a matrix; `none` is a copy on each.
+enum class Split { none, rows, columns };
+
+struct ShardedTensor {
+  reference::MatrixShape shape;
+  Split split = Split::none;
+};
+
+struct Sharding {
+  int dp = 1, tp = 1;
+  int zero = 0;  // 0 to 2
+};
+
+// The part of a tensor that a rank keeps. Rows, columns and stretches of ranks differ in size where
+// their number does not divide.
+reference::Part part_of(const ShardedTensor& tensor, const Sharding& sharding, int data_rank,
+                        int tensor_rank);
+// Whether two ranks add up their sums of a tensor.
+struct RankPlace {
+  int data = 0, tensor = 0;
+};
+bool share_sums(const ShardedTensor& tensor, const Sharding& sharding, RankPlace a, RankPlace b);
+// The mean of the data ranks' gradients of a whole tensor, summed from rank `first` on.
+std::vector<float> mean_from(const std::vector<std::vector<float>>& gradients, std::size_t first);
+// Throws Error for sharding outside dp >= 1, tp >= 1, zero 0 to 2.
+void check(const Sharding& sharding);
+
+template <typename Rule>
+struct Sharded {
+  struct Shard {
+    RankPlace place;
+    reference::Part part;
+    std::vector<float> p;
+    typename Rule::State state;
+  };
+
+  Rule rule;
+  Sharding sharding;
+  std::vector<ShardedTensor> tensors;
+  std::vector<std::vector<Shard>> shards;  // [tensor][rank]
+  int step = 0;
+  std::size_t collectives = 0, summed_values = 0;  // of the last step, of one rank
+};
+
+namespace detail {
+
+template <typename T>
+std::vector<float> elements_of(const reference::Part& part, const T& whole) {
+  std::vector<float> own;
+  for (std::size_t k = 0; k < part.size(); ++k) {
+    own.push_back(whole[part.row(k) * part.whole.columns + part.column(k)]);
+  }
+  return own;
+}
+
+}  // namespace detail
+
+// `initial` holds every tensor whole.
+template <typename Rule>
+Sharded<Rule> sharded(const Rule& rule, const Sharding& sharding,
+                      const std::vector<ShardedTensor>& tensors,
+                      const std::vector<std::vector<float>>& initial) {
+  check(sharding);
+  Sharded<Rule> o{rule, sharding, tensors, {}};
+  if constexpr (requires { rule.options.zero_switched_off; }) {
+    if (rule.options.zero_switched_off) o.sharding.zero = 0;
+  }
+  for (std::size_t t = 0; t < tensors.size(); ++t) {
+    auto& ranks = o.shards.emplace_back();
+    for (int d = 0; d < sharding.dp; ++d) {
+      for (int r = 0; r < sharding.tp; ++r) {
+        const auto part = part_of(tensors[t], o.sharding, d, r);
+        ranks.push_back({{d, r}, part, detail::elements_of(part, initial[t]), rule.state(part)});
+      }
+    }
+  }
+  return o;
+}
+
+// `gradients` are the data ranks' own, [tensor][data rank], of whole tensors.
+template <typename Rule>
+void step(Sharded<Rule>& o, const std::vector<std::vector<std::vector<float>>>& gradients) {
+  ++o.step;
+  o.collectives = o.summed_values = 0;
+  for (std::size_t t = 0; t < o.tensors.size(); ++t) {
+    auto& shards = o.shards[t];
+    std::vector<std::vector<float>> means, g;
+    const std::size_t own_means = o.sharding.zero == 2 ? gradients[t].size() : 1;
+    for (std::size_t d = 0; d < own_means; ++d) means.push_back(mean_from(gradients[t], d));
+    for (auto& shard : shards) {
+      const std::size_t mean = static_cast<std::size_t>(shard.place.data) % own_means;
+      g.push_back(detail::elements_of(shard.part, means[mean]));
+    }
+    const auto view = [&](std::size_t r) {
+      return reference::View{shards[r].part, shards[r].p, g[r]};
+    };
+    for (int round = 0; round < o.rule.rounds(o.step); ++round) {
+      std::vector<reference::Sums> sums;
+      for (std::size_t r = 0; r < shards.size(); ++r) {
+        sums.push_back(o.rule.sums(round, view(r), shards[r].state, o.step));
+      }
+      if (shards.size() > 1 && !sums[0].empty()) {
+        ++o.collectives;
+        o.summed_values += sums[0].size();
+      }
+      for (std::size_t r = 0; r < shards.size(); ++r) {
+        reference::Sums total(sums[r].size());
+        for (std::size_t other = 0; other < shards.size(); ++other) {
+          if (!share_sums(o.tensors[t], o.sharding, shards[r].place, shards[other].place)) continue;
+          for (std::size_t i = 0; i < total.size(); ++i) total[i] += sums[other][i];
+        }
+        o.rule.take(round, view(r), shards[r].state, total, o.step);
+      }
+    }
+    for (std::size_t r = 0; r < shards.size(); ++r) o.rule.apply(view(r), shards[r].state, o.step);
+  }
+}
+
+// The whole of tensor t as the data rank sees it: its own copy or, with ZeRO, what all gather.
+// Checks that ranks with the same elements agree on their bits.
+template <typename Rule>
+std::vector<float> weights(const Sharded<Rule>& o, std::size_t t) {
+  std::vector<float> whole(o.tensors[t].shape.elements());
+  std::vector<bool> seen(whole.size());
+  for (const auto& shard : o.shards[t]) {
+    for (std::size_t k = 0; k < shard.part.size(); ++k) {
+      const std::size_t e = shard.part.row(k) * shard.part.whole.columns + shard.part.column(k);
+      LAMBCAST_CHECK(!seen[e] || whole[e] == shard.p[k], "replicas of element {} differ", e);
+      whole[e] = shard.p[k];
+      seen[e] = true;
+    }
+  }
+  for (const bool element : seen) LAMBCAST_CHECK(element, "an element that no rank keeps");
+  return whole;
+}
+
+}  // namespace lambcast::emulated

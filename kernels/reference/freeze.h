@@ -1,0 +1,51 @@
+// When compression may begin: the criterion of the 1-bit Adam paper, per tensor. The variance has
+// settled when it changes no more over the time it remembers, D = 1 / (1 - b2) steps:
+//
+//   threshold <= |v_k|_1 / |v_(k-D)|_1 <= 1 / threshold
+//
+// for tensors that hold `share` of all elements, no earlier than `earliest`, the end of the
+// learning rate's warm-up, and than 2 D, before which the variance still grows from zero. The paper
+// asks for the lower bound only, over the whole model, threshold 0.96; both bounds do not take a
+// variance that still grows for a settled one.
+//
+// Its cost is one reduction of the variance per measurement (cuda/lamb.h, variance_norms).
+// Source: 1-bit Adam, arXiv:2102.02888 (how many steps of warm-up are needed).
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <span>
+#include <vector>
+
+#include "kernels/layout.h"
+
+namespace lambcast::reference {
+
+struct FreezeOptions {
+  double threshold = 0.96;
+  double beta2 = 0.999;
+  int interval = 1;  // steps between measurements
+  int earliest = 1;
+  double share = 0.9;  // of the elements
+};
+
+struct FreezeMonitor {
+  TensorLayout tensors;
+  FreezeOptions options;
+  std::deque<std::vector<double>> norms = {};  // of the last D steps, the oldest first
+  int frozen_at = 0;                           // the step that said so; 0: none has
+};
+
+// Throws Error for options outside 0 < threshold < 1, 0 <= beta2 < 1, interval >= 1, 0 < share
+// <= 1.
+FreezeMonitor freeze_monitor(const TensorLayout& tensors, const FreezeOptions& options);
+
+// Whether a step is to be measured, and what its norms say: that compression may begin with the
+// next step. Once it has said so it stays so. A tensor of zero variance counts as settled.
+bool measures(const FreezeMonitor& monitor, int step);
+bool may_freeze(FreezeMonitor& monitor, int step, std::span<const double> norms);
+
+// |v|_1 of every tensor.
+std::vector<double> variance_norms(std::span<const float> v, const TensorLayout& tensors);
+
+}  // namespace lambcast::reference

@@ -1,0 +1,64 @@
+#include "kernels/reference/freeze.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "sim/base/error.h"
+
+using namespace lambcast;
+using namespace lambcast::reference;
+
+namespace {
+
+const TensorLayout tensors = tensor_layout(std::vector<std::size_t>{90, 10});
+
+// The step that may freeze when tensor t's norm follows norm(t, step); 0: none in 200.
+template <typename Norm>
+int frozen_step(const FreezeOptions& options, Norm norm) {
+  FreezeMonitor monitor = freeze_monitor(tensors, options);
+  for (int step = 1; step <= 200; ++step) {
+    if (!measures(monitor, step)) continue;
+    const std::vector<double> norms{norm(0, step), norm(1, step)};
+    if (may_freeze(monitor, step, norms)) break;
+  }
+  return monitor.frozen_at;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "compression may begin when the variance changed by less than the threshold over D steps") {
+  // D = 10. A variance that falls as 1 + c 0.9^k: the ratio to ten steps before is first 0.96 or
+  // more where (1 + x) / (1 + x / 0.9^10) >= 0.96 with x = 5 0.9^k: x <= 0.0228, k = 52.
+  const FreezeOptions options{.beta2 = 0.9};
+  const auto falls = [](int, int step) { return 1 + 5 * std::pow(0.9, step); };
+  CHECK(frozen_step(options, falls) == 52);
+  // As fast upwards: settled where the reciprocal is within the threshold, not at once.
+  CHECK(frozen_step(options, [&](int t, int step) { return 1 / falls(t, step); }) == 52);
+  // A constant variance: as early as 2 D, or where the warm-up of the rate ends.
+  CHECK(frozen_step(options, [](int, int) { return 3.0; }) == 20);
+  CHECK(frozen_step({.beta2 = 0.9, .earliest = 33}, [](int, int) { return 3.0; }) == 33);
+  // One that never settles, and one of nothing.
+  CHECK(frozen_step(options, [](int, int step) { return std::pow(0.98, step); }) == 0);
+  CHECK(frozen_step(options, [](int, int) { return 0.0; }) == 20);
+}
+
+TEST_CASE("tensors that hold the share decide, and measurements may be rare") {
+  const auto small_one_moves = [](int t, int step) { return t == 0 ? 1.0 : std::pow(0.9, step); };
+  CHECK(frozen_step({.beta2 = 0.9, .share = 0.9}, small_one_moves) == 20);
+  CHECK(frozen_step({.beta2 = 0.9, .share = 0.91}, small_one_moves) == 0);
+  const auto falls = [](int, int step) { return 1 + 5 * std::pow(0.9, step); };
+  // Every fourth step: compared with 12 steps before.
+  CHECK(frozen_step({.beta2 = 0.9, .interval = 4}, falls) == 56);
+}
+
+TEST_CASE("the norms of the variance, and options that make no sense") {
+  std::vector<float> v(100, 0.5f);
+  v[95] = 2;
+  CHECK(variance_norms(v, tensors) == std::vector<double>{45, 6.5});
+  const auto made = [](const FreezeOptions& options) { freeze_monitor(tensors, options); };
+  CHECK_THROWS_WITH(made({.threshold = 1}), "threshold: must be between 0 and 1");
+  CHECK_THROWS_WITH(made({.beta2 = 1}), "beta2: must be from 0 to below 1");
+  CHECK_THROWS_WITH(made({.interval = 0}), "interval: must be at least 1");
+  CHECK_THROWS_WITH(made({.share = 0}), "share: must be from above 0 to 1");
+}
