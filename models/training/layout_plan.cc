@@ -7,6 +7,7 @@
 
 #include "kernels/layout.h"
 #include "models/training/compressed_allreduce.h"
+#include "models/training/gradient_owners.h"
 #include "models/training/optimizer_state.h"
 
 namespace lambcast {
@@ -16,33 +17,6 @@ using parallel::Axis;
 using parallel::AxisSet;
 using parallel::Sharding;
 
-// The ranks that share states, and the copies of one share.
-struct ShardGroups {
-  ProcessGroup shard, copies;
-};
-
-ShardGroups shard_groups(const ProcessGroup& replicas, int shard_ranks) {
-  const int outside = replicas.ranks / shard_ranks;
-  if (outside == 1) return {replicas, {1, 1, 1, 1, 1}};
-  ShardGroups groups{replicas, replicas};
-  groups.shard.ranks = shard_ranks;
-  groups.copies.ranks = outside;
-  if (shard_ranks <= replicas.per_node) {
-    const int on_node = replicas.per_node / shard_ranks;
-    groups.shard.per_node = shard_ranks;
-    groups.shard.siblings = replicas.siblings * on_node;
-    groups.copies.per_node = on_node;
-    groups.copies.stride = replicas.stride * shard_ranks;
-    groups.copies.siblings = replicas.siblings * shard_ranks;
-  } else {
-    groups.copies.per_node = 1;
-    groups.copies.stride = 1;
-    groups.copies.node_stride = replicas.node_stride * (shard_ranks / replicas.per_node);
-    groups.copies.siblings = replicas.siblings * replicas.per_node;
-  }
-  return groups;
-}
-
 Call call(const ProcessGroup& group, Op op, double bytes) {
   return {group, Channel::nccl, op, Bytes(bytes)};
 }
@@ -50,31 +24,6 @@ Call call(const ProcessGroup& group, Op op, double bytes) {
 // A call over one rank is none.
 std::optional<Call> some(const Call& call) {
   return call.group.ranks > 1 && call.bytes.value() > 0 ? std::optional(call) : std::nullopt;
-}
-
-// Ranks that hold the same parameters, experts or all others: gradients are summed over them,
-// shards are theirs.
-struct Owners {
-  bool of_experts = false;
-  ProcessGroup replicas;
-  ShardGroups shards;
-  double last_bucket_bytes = 0;
-
-  double of(const parallel::RankParameters& held) const {
-    return of_experts ? held.experts : held.total() - held.experts;
-  }
-};
-
-std::vector<Owners> owners_of(const Training& training) {
-  const Parallelism& how = *training.parallelism;
-  const ProcessGroup dense =
-      parallel::group(parallel::dense_grid(how.layout), {Axis::dp, Axis::cp}, {Axis::pp});
-  std::vector<Owners> owners{{false, dense, shard_groups(dense, std::max(1, how.shard_ranks))}};
-  if (training.model->experts == 0) return owners;
-  const ProcessGroup experts =
-      parallel::group(parallel::expert_grid(how.layout), {Axis::dp}, {Axis::pp});
-  owners.push_back({true, experts, shard_groups(experts, how.expert_shard_ranks())});
-  return owners;
 }
 
 class LayoutWriter {

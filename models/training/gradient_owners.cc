@@ -1,0 +1,46 @@
+#include "models/training/gradient_owners.h"
+
+#include <algorithm>
+
+namespace lambcast {
+namespace {
+
+using parallel::Axis;
+
+ShardGroups shard_groups(const ProcessGroup& replicas, int shard_ranks) {
+  const int outside = replicas.ranks / shard_ranks;
+  if (outside == 1) return {replicas, {1, 1, 1, 1, 1}};
+  ShardGroups groups{replicas, replicas};
+  groups.shard.ranks = shard_ranks;
+  groups.copies.ranks = outside;
+  if (shard_ranks <= replicas.per_node) {
+    const int on_node = replicas.per_node / shard_ranks;
+    groups.shard.per_node = shard_ranks;
+    groups.shard.siblings = replicas.siblings * on_node;
+    groups.copies.per_node = on_node;
+    groups.copies.stride = replicas.stride * shard_ranks;
+    groups.copies.siblings = replicas.siblings * shard_ranks;
+  } else {
+    groups.copies.per_node = 1;
+    groups.copies.stride = 1;
+    groups.copies.node_stride = replicas.node_stride * (shard_ranks / replicas.per_node);
+    groups.copies.siblings = replicas.siblings * replicas.per_node;
+  }
+  return groups;
+}
+
+}  // namespace
+
+std::vector<Owners> owners_of(const Training& training) {
+  const Parallelism& how = *training.parallelism;
+  const ProcessGroup dense =
+      parallel::group(parallel::dense_grid(how.layout), {Axis::dp, Axis::cp}, {Axis::pp});
+  std::vector<Owners> owners{{false, dense, shard_groups(dense, std::max(1, how.shard_ranks))}};
+  if (training.model->experts == 0) return owners;
+  const ProcessGroup experts =
+      parallel::group(parallel::expert_grid(how.layout), {Axis::dp}, {Axis::pp});
+  owners.push_back({true, experts, shard_groups(experts, how.expert_shard_ranks())});
+  return owners;
+}
+
+}  // namespace lambcast

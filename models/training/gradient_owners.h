@@ -1,0 +1,36 @@
+// Who sums which gradients under a layout, and who keeps which states: parameters outside experts
+// are held by dp cp ranks alike, those of experts by the tp cp dp / (etp ep) with the same experts.
+// Of such ranks, shard_ranks share one copy of the states (ZeRO), the others hold further copies.
+// Sources: Megatron-LM core/distributed, expert_data_parallel; DeepSpeed utils/groups.py.
+#pragma once
+
+#include <vector>
+
+#include "models/parallel/rank_parameters.h"
+#include "models/training/training.h"
+#include "sim/collectives/process_group.h"
+
+namespace lambcast {
+
+// The ranks that share states, and the copies of one share.
+struct ShardGroups {
+  ProcessGroup shard, copies;
+};
+
+// Ranks that hold the same parameters, experts or all others: gradients are summed over them,
+// shards are theirs.
+struct Owners {
+  bool of_experts = false;
+  ProcessGroup replicas;
+  ShardGroups shards;
+  double last_bucket_bytes = 0;
+
+  double of(const parallel::RankParameters& held) const {
+    return of_experts ? held.experts : held.total() - held.experts;
+  }
+};
+
+// All others first, then experts, where the model has them.
+std::vector<Owners> owners_of(const Training& training);
+
+}  // namespace lambcast
