@@ -79,6 +79,10 @@ struct LibrarySpec {
   std::string all_reduce;  // forced algorithm, empty: the library's choice
   Provenance all_reduce_from;
   int minor_version = NcclTuning::newest;  // of NCCL 2, whose rule chooses the algorithm
+  // What users tell NCCL by its environment, as NcclTuning has it.
+  std::vector<std::string> algorithms;  // empty: all
+  int min_ctas = 1, max_ctas = NcclTuning::most_channels;
+  Bytes tree_threshold{};
   std::vector<ProtocolSpec> protocols;
   std::optional<NvlsSpec> nvls;
 };
@@ -93,8 +97,8 @@ struct HostCopySpec {
 
 // What the software on this machine made of its devices, relative to the device profile.
 struct StackSpec {
-  std::string implementation;       // whose training curves to use: "deepspeed", "nvidia"
-  Sourced<double> compute_scale;    // times the profile's forward and backward
+  std::string implementation;     // whose training curves to use: "deepspeed", "nvidia"
+  Sourced<double> compute_scale;  // times the profile's forward and backward
   Sourced<double> optimizer_scale;  // times the memory-bound estimate of the optimizer
   // Whether plain Adam ran as separate framework operations rather than one fused kernel.
   bool unfused_adam = false;
@@ -172,5 +176,9 @@ std::string without_calibration(const Cluster& cluster);
 // GPUs bring their share of the node's NICs, at least one.
 Machines machines_of(const Cluster& cluster, const LibrarySpec& library, const ProcessGroup& group);
 int nics_in_use(const Cluster& cluster, int gpus_per_node);
+// What a library gets of each NIC in use: its share, which is that of as many channels as NCCL
+// takes by itself, or what fewer or more channels carry.
+Bandwidth reached_nic_rate(const Cluster& cluster, const LibrarySpec& library,
+                           const ProcessGroup& group);
 
 }  // namespace lambcast

@@ -34,6 +34,17 @@ NcclTuning nccl_machine(const Cluster& cluster) {
   tuning.amd = tuning.gpu == Gpu::ampere;  // as most machines of that generation have
   tuning.nics = cluster.nics;
   tuning.nic_GBps = cluster.nic_nominal.value.value() * 1e-9;
+  tuning.min_ctas = cluster.nccl.min_ctas;
+  tuning.max_ctas = cluster.nccl.max_ctas;
+  tuning.tree_threshold = cluster.nccl.tree_threshold;
+  const std::vector<std::string>& allowed = cluster.nccl.algorithms;
+  const auto may = [&](std::string_view name) {
+    return allowed.empty() || std::find(allowed.begin(), allowed.end(), name) != allowed.end();
+  };
+  tuning.ring = may("ring");
+  tuning.tree = may("tree");
+  tuning.nvls = may("nvls");
+  tuning.nvls_tree = may("nvls_tree");
   const auto has = [&](std::string_view name) {
     const auto& all = cluster.nccl.protocols;
     return std::any_of(all.begin(), all.end(), [&](const auto& one) { return one.name == name; });

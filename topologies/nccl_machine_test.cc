@@ -54,6 +54,47 @@ TEST_CASE("NCCL's own model: a tree for latency and for two nodes, a ring for ba
   CHECK(chosen(hopper, 1024, 1, 8) == "ring");
 }
 
+TEST_CASE("NCCL's choice: what users tell it by its environment") {
+  const auto of = [](const Overrides& keys) {
+    return nccl_machine(load_cluster("hgx-h100-ndr", keys));
+  };
+  // By name over several nodes.
+  CHECK(chosen(of({}), 1 << 30, 4, 8) == "nvls_tree");
+  CHECK(chosen(of({{"nccl.algorithms", "[\"ring\"]"}}), 1 << 30, 4, 8) == "ring");
+  CHECK(chosen(of({{"nccl.algorithms", "[\"ring\", \"tree\"]"}}), 65536, 4, 8) == "tree");
+  CHECK(nccl_choices(of({{"nccl.algorithms", "[\"nvls\"]"}}), Op::all_reduce, Bytes(1e6), 4, 8)
+            .empty());
+  // An all_gather has the ring alone.
+  CHECK(nccl_choices(of({{"nccl.algorithms", "[\"tree\"]"}}), Op::all_gather, Bytes(1e6), 4, 8)
+            .front()
+            .algorithm == "ring");
+  // The rule of 2.4: by size, whatever the cost.
+  const NcclTuning old = of({{"nccl.tree_threshold", "4 MiB"}});
+  CHECK(chosen(old, (4 << 20) - 1, 4, 8) == "tree");
+  CHECK(chosen(old, 4 << 20, 4, 8) == "ring");
+  CHECK_THROWS_WITH(of({{"nccl.algorithms", "[\"rings\"]"}}),
+                    Catch::Matchers::Contains("did you mean 'ring'"));
+  CHECK_THROWS_WITH(of({{"nccl.min_ctas", "8"}, {"nccl.max_ctas", "4"}}),
+                    Catch::Matchers::Contains("8 is above max_ctas, 4"));
+}
+
+// nccl-tests#309: 8 nodes of 8 H100, ring forced, 16 channels against 24.
+TEST_CASE("NCCL's channels change the share of the NIC that is reached") {
+  const auto rate = [](const Overrides& keys) {
+    Overrides all{{"nic.bandwidth", "50 GB/s"}, {"nccl.nic_efficiency", "0.8025"}};
+    all.insert(all.end(), keys.begin(), keys.end());
+    const Cluster cluster = load_cluster("hgx-h100-ndr", all);
+    return reached_nic_rate(cluster, cluster.nccl, {64, 8}).value() * 8e-9;
+  };
+  CHECK(rate({}) == Approx(321));
+  CHECK(rate({{"nccl.min_ctas", "16"}}) == Approx(321));
+  CHECK(rate({{"nccl.min_ctas", "24"}}) == Approx(391));
+  CHECK(rate({{"nccl.max_ctas", "8"}}) == Approx(321. / 2));
+  const NcclTuning half = nccl_machine(load_cluster("hgx-h100-ndr", {{"nccl.max_ctas", "8"}}));
+  CHECK(nccl_channels(half, 8).standard == 16);
+  CHECK(nccl_channels(half, 8).used == 8);
+}
+
 TEST_CASE("NCCL's version is a key of a description") {
   CHECK(load_cluster("hgx-h100-ndr", {}).nccl.minor_version == NcclTuning::newest);
   CHECK(load_cluster("hgx-h100-ndr", {{"nccl.version", "\"2.19\""}}).nccl.minor_version == 19);

@@ -30,7 +30,7 @@ constexpr auto powers_of_two = [](const ProcessGroup& group) {
 };
 
 //                               AR     AG     RS     A2A    BC     SR
-constexpr std::array<Algorithm, 13> table{{
+constexpr std::array<Algorithm, 14> table{{
     {"ring", {true, true, true, false, true, false}, builders::ring, any_group, any_group},
     {"tree",
      {true, false, false, false, false, false},
@@ -41,7 +41,15 @@ constexpr std::array<Algorithm, 13> table{{
     {"nvls",
      {true, false, false, false, false, false},
      builders::in_switch,
-     [](const ProcessGroup& group) { return group.uniform() && group.per_node > 1; },
+     [](const ProcessGroup& group) { return group.nodes() == 1 && group.per_node > 1; },
+     any_group,
+     false},
+    {"nvls_tree",
+     {true, false, false, false, false, false},
+     builders::in_switch,
+     [](const ProcessGroup& group) {
+       return group.nodes() > 1 && group.uniform() && group.per_node > 1;
+     },
      any_group,
      false},
     {"hierarchical",

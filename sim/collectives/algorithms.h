@@ -9,9 +9,10 @@
 //                       half of S up and down: 2 log2(N) network hops; an inner node moves 2S each
 //                       way, at two nodes only S (Sanders, Speck, Traeff 2009; NCCL
 //                       src/graph/trees.cc).
-//   nvls                all_reduce: the NVLink switch of a node reduces and broadcasts, S (1 + 1/p)
-//                       each way per rank; between nodes the same trees (NVLS, NVLSTree; NCCL
-//                       src/transport/nvls.cc). Only where the transport has it.
+//   nvls                all_reduce in one node: its NVLink switch reduces and broadcasts,
+//                       S (1 + 1/p) each way per rank (NCCL src/transport/nvls.cc). Only where the
+//                       transport has it.
+//   nvls_tree           the same over several nodes, with the trees above between them (NVLSTree).
 //   hierarchical        all_reduce: reduce-scatter in the node, ring between nodes per local rank,
 //                       all-gather in the node, streaming through one another in chunks:
 //                       S 2(N-1)/N leaves a node.

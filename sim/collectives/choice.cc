@@ -92,7 +92,8 @@ std::vector<std::string> nccl_candidates(Op op, const ProcessGroup& group, bool 
   if (op == Op::send_recv) return {"shift"};
   std::vector<std::string> names{"ring"};
   if (op == Op::all_reduce && group.nodes() > 1) names.push_back("tree");
-  if (in_switch && supports("nvls", op, group)) names.push_back("nvls");
+  for (const char* name : {"nvls", "nvls_tree"})
+    if (in_switch && supports(name, op, group)) names.emplace_back(name);
   return names;
 }
 

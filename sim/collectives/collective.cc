@@ -44,9 +44,14 @@ std::vector<std::string> chosen(const CollectiveRequest& request, const Transpor
       tuning.simple = request.protocol == "Simple";
     }
     const ProcessGroup& group = request.group;
-    for (const NcclChoice& choice :
-         nccl_choices(tuning, request.op, request.size, group.nodes(), group.per_node))
+    const auto choices =
+        nccl_choices(tuning, request.op, request.size, group.nodes(), group.per_node);
+    for (const NcclChoice& choice : choices)
       if (supports(choice.algorithm, request.op, group)) return {std::string(choice.algorithm)};
+    if (choices.empty() && request.op == Op::all_reduce)
+      throw Error(Exit::usage,
+                  fmt::format("nccl.algorithms leaves no algorithm for an all_reduce on {} node(s)",
+                              group.nodes()));
   }
   return candidates(
       request.library, request.op, request.size, request.group,

@@ -78,6 +78,15 @@ const Version& version_of(int minor) {
   return *found;
 }
 
+int nics_of(const NcclTuning& tuning, int local) {
+  return std::max(1, tuning.nics * local / tuning.gpus_per_node);
+}
+
+// Rings between nodes: bundles of slower NICs count as one.
+int lanes_of(const NcclTuning& tuning, int local) {
+  return std::min(nics_of(tuning, local), local);
+}
+
 class Model {
  public:
   Model(const NcclTuning& tuning, Op op, double bytes, int nodes, int local)
@@ -97,9 +106,8 @@ class Model {
     inside_ = tuning.link_GBps;
     if (tuning.mesh && tuning.gpus_per_node > 1)
       inside_ *= (local - 1.0) / (tuning.gpus_per_node - 1);
-    // Bundles of slower NICs count as one.
-    const int nics = std::max(1, tuning.nics * local / tuning.gpus_per_node);
-    lanes_ = std::min(nics, local);
+    const int nics = nics_of(tuning, local);
+    lanes_ = lanes_of(tuning, local);
     const double nominal = tuning.nic_GBps * nics / lanes_;
     const auto steps = steps_of(tuning.gpu);
     const auto step = std::find_if(steps.begin(), steps.end() - 1,
@@ -109,8 +117,12 @@ class Model {
     auto raised = step;
     while (raised != steps.begin() && *raised < 2 * step_) --raised;
     raised_ = *raised;
-    channels_ = nodes > 1 ? 2.0 * lanes_ : (gpu_ >= 2 ? 16 : 24);
-    bus_ = nodes > 1 ? lanes_ * step_ : inside_;
+    const NcclChannels between = nccl_channels(tuning, local);
+    channels_ = nodes > 1 ? between.used
+                          : std::clamp(gpu_ >= 2 ? 16 : 24, tuning.min_ctas, tuning.max_ctas);
+    bus_ = nodes > 1 ? lanes_ * step_ *
+                           std::min(1.0, static_cast<double>(between.used) / between.standard)
+                     : inside_;
   }
 
   bool allows(Protocol protocol) const {
@@ -215,6 +227,11 @@ class Model {
 
 }  // namespace
 
+NcclChannels nccl_channels(const NcclTuning& tuning, int gpus_per_node) {
+  const int standard = 2 * lanes_of(tuning, gpus_per_node);
+  return {standard, std::clamp(standard, tuning.min_ctas, tuning.max_ctas)};
+}
+
 std::vector<NcclChoice> nccl_choices(const NcclTuning& tuning, Op op, Bytes size, int nodes,
                                      int gpus_per_node) {
   std::vector<NcclChoice> choices;
@@ -226,11 +243,15 @@ std::vector<NcclChoice> nccl_choices(const NcclTuning& tuning, Op op, Bytes size
       if (model.allows(protocol)) best = std::min(best, time_us(protocol));
     choices.push_back({name, Duration::microseconds(best)});
   };
-  add("ring", [&](Protocol protocol) { return model.ring(protocol); });
-  if (op == Op::all_reduce) {
-    if (nodes > 1) add("tree", [&](Protocol protocol) { return model.tree(protocol); });
-    if (model.has_nvls()) choices.push_back({"nvls", Duration::microseconds(model.nvls())});
-  }
+  const bool reduces_all = op == Op::all_reduce, several = nodes > 1;
+  const bool by_size = reduces_all && several && tuning.tree_threshold.value() > 0;
+  const bool small = size < tuning.tree_threshold;
+  if (!reduces_all || (tuning.ring && !(by_size && small)))
+    add("ring", [&](Protocol protocol) { return model.ring(protocol); });
+  if (reduces_all && several && tuning.tree && !(by_size && !small))
+    add("tree", [&](Protocol protocol) { return model.tree(protocol); });
+  if (reduces_all && !by_size && (several ? tuning.nvls_tree : tuning.nvls) && model.has_nvls())
+    choices.push_back({several ? "nvls_tree" : "nvls", Duration::microseconds(model.nvls())});
   std::stable_sort(choices.begin(), choices.end(),
                    [](const auto& a, const auto& b) { return a.time < b.time; });
   return choices;

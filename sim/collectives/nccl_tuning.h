@@ -29,6 +29,7 @@ namespace lambcast {
 struct NcclTuning {
   enum class Gpu { volta, ampere, hopper, blackwell };
   static constexpr int oldest = 12, newest = 28;
+  static constexpr int most_channels = 64;
   Gpu gpu = Gpu::ampere;
   int minor = newest;      // of version 2
   double link_GBps = 240;  // of one GPU to all others of a node
@@ -39,8 +40,21 @@ struct NcclTuning {
   bool amd = false;                             // CPU
   int nics = 1;                                 // of the whole node
   double nic_GBps = 25;                         // name plate of each
-  bool ll = true, ll128 = true, simple = true;  // protocols that may be used
+  bool ll = true, ll128 = true, simple = true;  // protocols that may be used (NCCL_PROTO)
+  // Algorithms that an all_reduce may use (NCCL_ALGO). What has one alone, as an all_gather has the
+  // ring, keeps it.
+  bool ring = true, tree = true, nvls = true, nvls_tree = true;
+  int min_ctas = 1, max_ctas = most_channels;  // NCCL_MIN_CTAS, NCCL_MAX_CTAS (.._NCHANNELS)
+  // All-reduces below it take the tree, others the ring, whatever they cost: NCCL_TREE_THRESHOLD of
+  // 2.4. Zero: by cost.
+  Bytes tree_threshold{};
 };
+
+// Channels over several nodes: two for each NIC in use, or as many as the limits leave.
+struct NcclChannels {
+  int standard = 0, used = 0;
+};
+NcclChannels nccl_channels(const NcclTuning& tuning, int gpus_per_node);
 
 struct NcclChoice {
   std::string_view algorithm;  // as algorithm_names()
@@ -48,7 +62,7 @@ struct NcclChoice {
 };
 
 // The best over protocols of every algorithm that NCCL has for the operation, cheapest first. Empty
-// for all_to_all and send_recv, which its model leaves out.
+// for all_to_all and send_recv, which its model leaves out, and where no algorithm is allowed.
 std::vector<NcclChoice> nccl_choices(const NcclTuning& tuning, Op op, Bytes size, int nodes,
                                      int gpus_per_node);
 

@@ -123,9 +123,9 @@ TEST_CASE("pipeline: the switch reduces at S (1 + 1/p) each way") {
   CHECK(plan(s, "", Op::all_reduce, 8).algorithm == "ring");
   // Four nodes: trees between them, two levels deep; an inner node sends 2 S over 8 NICs.
   s.nodes = 4;
-  CHECK(seconds(s, "nvls", Op::all_reduce, S) ==
+  CHECK(seconds(s, "nvls_tree", Op::all_reduce, S) ==
         Approx(25 * us + 4 * 21 * us + 2 * S / 8e9).epsilon(1e-7));
-  CHECK(plan(s, "nvls", Op::all_reduce, S).traffic.network_sent_per_node.value() ==
+  CHECK(plan(s, "nvls_tree", Op::all_reduce, S).traffic.network_sent_per_node.value() ==
         Approx(2 * 3. / 4 * S));
 }
 
@@ -136,7 +136,7 @@ TEST_CASE("pipeline: folded or written out, in one event or many, the time is th
   s.transport.protocols[0].slices = 2;
   s.transport.protocols[0].node_cap = Bandwidth(3e9);
   s.transport.protocols[0].in_switch = InSwitch{};
-  for (const char* algorithm : {"ring", "tree", "nvls"}) {
+  for (const char* algorithm : {"ring", "tree", "nvls_tree"}) {
     for (const double size : {1e4, 1e6, 1e8}) {
       INFO(algorithm << " " << size);
       const Collective folded = plan(s, algorithm, Op::all_reduce, size);

@@ -1,0 +1,180 @@
+#include "topologies/library.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "sim/base/error.h"
+#include "sim/base/range.h"
+#include "topologies/library_defaults.h"
+
+namespace lambcast {
+namespace {
+
+constexpr Range<double> up_to_one{1e-4, 1};
+
+// Replaces what the file overrides in the library's own constants.
+void override_protocol(const Table& table, ProtocolSpec& protocol) {
+  const auto time = [&](const char* key, Sourced<Duration>& ring, Sourced<Duration>& tree) {
+    if (const auto value = find_within(table, key, any_latency)) ring = tree = *value;
+    if (const auto value = find_within(table, std::string("tree_") + key, any_latency))
+      tree = *value;
+  };
+  time("base", protocol.base, protocol.tree_base);
+  time("local_hop", protocol.local_hop, protocol.tree_local_hop);
+  time("network_hop", protocol.network_hop, protocol.tree_network_hop);
+  if (table.has("efficiency")) protocol.efficiency = factor(table, "efficiency", up_to_one);
+  if (const auto value = table.find<Bytes>("largest")) protocol.largest = value;
+  // A description that says nothing of a single node means it to be as beside others.
+  if (table.has("base")) protocol.alone_base.reset();
+  if (table.has("local_hop")) protocol.alone_local_hop.reset();
+  if (const auto value = find_within(table, "alone_base", any_latency)) protocol.alone_base = value;
+  if (const auto value = find_within(table, "alone_local_hop", any_latency))
+    protocol.alone_local_hop = value;
+  if (const auto value = find_within(table, "node_cap", any_bandwidth)) protocol.node_cap = value;
+}
+
+// Leaves only the protocols that the file lists, where it lists any.
+void choose_protocols(const Table& table, std::vector<ProtocolSpec>& protocols) {
+  if (!table.has("protocols")) return;
+  std::vector<std::string> names;
+  for (const ProtocolSpec& protocol : protocols) names.push_back(protocol.name);
+  const auto listed = table.get<std::vector<std::string>>("protocols");
+  for (const std::string& name : listed)
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      fail_unknown(table.where("protocols"), "protocol", name, names);
+  if (listed.empty()) fail_input(table.where("protocols"), "names none");
+  std::erase_if(protocols, [&](const ProtocolSpec& protocol) {
+    return std::find(listed.begin(), listed.end(), protocol.name) == listed.end();
+  });
+}
+
+// "2.19" to 19.
+int nccl_minor_version(const Table& table) {
+  const auto text = table.get<std::string>("version");
+  int minor = 0;
+  const bool read =
+      text.starts_with("2.") &&
+      std::from_chars(text.data() + 2, text.data() + text.size(), minor).ec == std::errc();
+  if (!read || minor < NcclTuning::oldest)
+    fail_input(table.where("version"), fmt::format("'{}' is no version of NCCL known here", text),
+               fmt::format("2.{} and later", NcclTuning::oldest));
+  return minor;
+}
+
+// The version, and what NCCL_ALGO, NCCL_MIN_CTAS, NCCL_MAX_CTAS and NCCL_TREE_THRESHOLD say.
+void read_environment(const Table& table, LibrarySpec& spec) {
+  if (table.has("version")) spec.minor_version = nccl_minor_version(table);
+  const std::vector<std::string> known{"ring", "tree", "nvls", "nvls_tree"};
+  if (table.has("algorithms")) {
+    spec.algorithms = table.get<std::vector<std::string>>("algorithms");
+    if (spec.algorithms.empty()) fail_input(table.where("algorithms"), "names none");
+    for (const std::string& name : spec.algorithms)
+      if (std::find(known.begin(), known.end(), name) == known.end())
+        fail_unknown(table.where("algorithms"), "algorithm of NCCL", name, known);
+  }
+  const auto channels = [&](const char* key, int otherwise) {
+    return table.has(key) ? static_cast<int>(table.integer(key, 1, NcclTuning::most_channels))
+                          : otherwise;
+  };
+  spec.min_ctas = channels("min_ctas", spec.min_ctas);
+  spec.max_ctas = channels("max_ctas", spec.max_ctas);
+  if (spec.min_ctas > spec.max_ctas)
+    fail_input(table.where("min_ctas"),
+               fmt::format("{} is above max_ctas, {}", spec.min_ctas, spec.max_ctas));
+  if (const auto below = table.find<Bytes>("tree_threshold")) spec.tree_threshold = *below;
+}
+
+std::optional<NvlsSpec> decode_nvls(const Table& table, const Priors& priors) {
+  if (table.keys().empty()) return std::nullopt;
+  const bool learned = priors.rdma.of.contains("nvls.base");
+  const Provenance from{
+      learned ? Kind::assumed : Kind::published,
+      learned ? source_of(priors, NetworkKind::rdma) : "NCCL src/graph/tuning.cc (2.28, 2.30)"};
+  const auto time = [&](const char* key, double us) {
+    const double typical = priors.rdma.typical(std::string("nvls.") + key);
+    return get_within(table, key, any_latency, {Duration::microseconds(us * typical), from});
+  };
+  return NvlsSpec{time("base", 25), time("network_hop", 20.9),
+                  factor(table, "efficiency", {1e-4, 2}, 0.85)};
+}
+
+// A share of a rate: typical is what it is on other fabrics.
+Sourced<double> typical_share(const Table& table, std::string_view key, const Range<double>& range,
+                              const Surroundings& around, std::string_view prior) {
+  const Priors::OfKind& priors = around.priors.on(around.network);
+  if (table.has(key) || !priors.of.contains(prior)) return factor(table, key, range);
+  return {priors.typical(prior), {Kind::assumed, source_of(around.priors, around.network)}};
+}
+
+}  // namespace
+
+Sourced<double> factor(const Table& table, std::string_view key, const Range<double>& range,
+                       double otherwise) {
+  return get_within(table, key, range, {otherwise, {Kind::assumed, "default"}});
+}
+
+LibrarySpec decode_library(const Table& table, Library standard, const Surroundings& around) {
+  const auto& [network, pcie_peers, link_known, nic_rate, priors] = around;
+  LibrarySpec spec;
+  spec.library = standard;
+  if (standard != Library::nccl && table.has("library"))
+    spec.library =
+        static_cast<Library>(1 + table.choice("library", {"openmpi-4.0", "openmpi-4.1"}));
+  const bool nccl = standard == Library::nccl;
+  constexpr Range<double> of_nic{1e-4, 100}, of_link{1e-4, 2};
+  spec.nic_efficiency = factor(table, "nic_efficiency", of_nic);
+  spec.link_efficiency = {1, {Kind::assumed, "default"}};
+  spec.single_gpu_efficiency = factor(table, "single_gpu_efficiency", up_to_one);
+  spec.tree_efficiency = factor(table, "tree_efficiency", up_to_one);
+  if (nccl) {
+    spec.nic_efficiency =
+        typical_share(table, "nic_efficiency", of_nic, around,
+                      nic_rate == NicRate::nominal ? "nic_efficiency" : "effective_nic_efficiency");
+    spec.link_efficiency =
+        link_known ? factor(table, "link_efficiency", of_link)
+                   : typical_share(table, "link_efficiency", of_link, around, "link_efficiency");
+    spec.single_gpu_efficiency =
+        typical_share(table, "single_gpu_efficiency", up_to_one, around, "single_gpu_efficiency");
+    spec.tree_efficiency =
+        typical_share(table, "tree_efficiency", up_to_one, around, "tree_efficiency");
+  }
+  spec.slice = find_within(table, "slice", Range<Bytes>{Bytes(1), Bytes(1e12)});
+  const Priors::OfKind& typical = priors.on(network);
+  if (nccl && !spec.slice && typical.of.contains("slice"))
+    spec.slice = {Bytes(0x1p20) * typical.typical("slice"),
+                  {Kind::assumed, source_of(priors, network)}};
+  if (standard != Library::nccl)
+    spec.queue_ahead =
+        get_within(table, "queue_ahead", Range<Bytes>{Bytes(0), Bytes(1e12)}, queue_ahead(network));
+  spec.message_overhead = get_within(
+      table, "message_overhead", any_latency,
+      {Duration::microseconds(1),
+       {Kind::published, "network post overhead of 1 us on Intel (NCCL src/graph/tuning.cc)"}});
+  spec.flow_cap = find_within(table, "flow_cap", any_bandwidth);
+  if (nccl && !spec.flow_cap && typical.of.contains("flow_cap"))
+    spec.flow_cap = {Bandwidth(1e9) * typical.typical("flow_cap"),
+                     {Kind::assumed, source_of(priors, network)}};
+  if (table.has("connections"))
+    spec.connections = static_cast<int>(table.integer("connections", 1, 1024));
+  if (const auto forced = table.find<Sourced<std::string>>("all_reduce")) {
+    spec.all_reduce = forced->value;
+    spec.all_reduce_from = forced->provenance;
+  }
+  if (nccl) read_environment(table, spec);
+  spec.protocols = nccl ? nccl_protocols(network, pcie_peers, priors) : mpi_protocols(network);
+  const bool has_ll128 = std::any_of(spec.protocols.begin(), spec.protocols.end(),
+                                     [](const ProtocolSpec& one) { return one.name == "LL128"; });
+  if (standard == Library::nccl && !has_ll128 && table.has("LL128"))
+    fail_input(table.where("LL128"),
+               "NCCL has LL128 over NVLink and RDMA only: what was found with them says nothing of "
+               "this machine, start from a preset that is more like it");
+  choose_protocols(table, spec.protocols);
+  for (ProtocolSpec& protocol : spec.protocols)
+    override_protocol(table.table(protocol.name), protocol);
+  if (standard == Library::nccl) spec.nvls = decode_nvls(table.table("nvls"), priors);
+  return spec;
+}
+
+}  // namespace lambcast
