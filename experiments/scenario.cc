@@ -168,6 +168,27 @@ void choose_overlap(const Words& words, Training& training) {
   training.config.zero.overlap_comm = {zero, true, 0};
 }
 
+void choose_exchange(const Words& words, Training& training, std::vector<Finding>& findings) {
+  const std::string* text = words.find("exchange");
+  if (text == nullptr) return;
+  training.exchange = parse_exchange(*text, flag("exchange"));
+  if (training.exchange == Exchange{}) return;
+  if (deepspeed::is_onebit(training.optimizer()))
+    fail_input(flag("exchange"),
+               fmt::format("{} brings its own exchange", deepspeed::name_of(training.optimizer())),
+               "plain optimizers");
+  if (training.parallelism || training.shards() > 1)
+    fail_input(flag("exchange"),
+               "is of plain data parallelism: no layout, no ZeRO, no sharded bf16 optimizer",
+               "fp16 or fp32 with --zero-stage 0");
+  findings.push_back(
+      {Severity::note, "exchange-convergence",
+       fmt::format(
+           "{} sends other gradients than an all_reduce does; what that takes in more steps "
+           "is not modelled",
+           name_of(training.exchange))});
+}
+
 void find_experts(const Training& training, std::vector<Finding>& findings) {
   if (training.model->experts == 0 || training.gpus == 1 || training.parallelism) return;
   findings.push_back(
@@ -216,6 +237,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   } else {
     choose_overlap(words, training);
   }
+  choose_exchange(words, training, scenario.findings);
   if (words.choice("network") == 1) training.network = NetworkModel::flow;
   training.expand = training.per_block = words.choice("symmetry") == 1;
 

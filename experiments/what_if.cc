@@ -45,6 +45,9 @@ std::vector<WhatIfKey> training_keys() {
       {"overlap",
        "none, ddp (PyTorch's buckets during backward), zero (overlap_comm)",
        {"none", "ddp", "zero"}},
+      {"exchange",
+       "how gradients are averaged: all_reduce, fp8, int8, int4, powersgd:RANK, topk:SHARE%, "
+       "randomk:SHARE%, local:STEPS"},
       {"network", "analytic or flow", {"analytic", "flow"}},
       {"symmetry", "auto, or off to simulate every rank on its own", {"auto", "off"}},
   };

@@ -67,8 +67,11 @@ class Sources {
       add("unfused_adam", cluster_.stack.unfused_adam_from);
     if (!update)
       add("compression_kernels",
-          {Kind::assumed, fused ? "bytes of the fused kernels over copy bandwidth (kernels/cuda)"
-                                : "bytes of DeepSpeed's unfused operations over copy bandwidth"});
+          {Kind::assumed, training_.exchange != Exchange{}
+                              ? "bytes and launches of the exchange's kernels, counted, over copy "
+                                "bandwidth"
+                          : fused ? "bytes of the fused kernels over copy bandwidth (kernels/cuda)"
+                                  : "bytes of DeepSpeed's unfused operations over copy bandwidth"});
     if (work.passes.launches + work.passes.launches_per_tensor > 0)
       add(fused ? "launch_overhead" : "framework_launch",
           (fused ? device_.launch_overhead : device_.framework_launch).provenance);

@@ -140,8 +140,9 @@ Forecast forecast(const Training& training, CollectiveCosts& costs) {
   result.memory = forecast_memory(training);
   const OptimizerType baseline = baseline_of(training.optimizer());
   result.run.baseline_optimizer = deepspeed::name_of(baseline);
-  if (baseline != training.optimizer()) {
+  if (baseline != training.optimizer() || training.exchange != Exchange{}) {
     Training plain = training;
+    plain.exchange = {};
     plain.config.optimizer->type = baseline;
     plain.kernels = stack_kernels(plain.cluster->stack, baseline);
     const RunForecast other = sum_up(plain, forecast_stages(plain, costs));

@@ -86,6 +86,7 @@ MemoryForecast forecast_memory(const Training& training) {
     const bool fused = training.kernels == Kernels::fused;
     add("temporaries", fused ? padded / 4 : optimized / shards * 8 + padded * 1.25);
   }
+  add("exchange_state", all * exchange_state_bytes(training.exchange));
   add("activations", activation_bytes(model, training.batch.micro, training.seq_len).value());
   for (const auto& [part, bytes] : memory.parts) memory.peak += bytes;
   memory.fits = memory.peak <= training.device->memory_capacity;

@@ -12,6 +12,8 @@ using deepspeed::OptimizerType;
 // The kinds in the order they occur; lengths as if there were no curriculum.
 std::vector<Stage> kinds_of(const Training& training) {
   const std::int64_t steps = training.steps;
+  if (const std::int64_t every = steps_per_exchange(training.exchange); every > 1)
+    return {{StepKind::silent, 0, steps - steps / every}, {StepKind::uniform, 0, steps / every}};
   switch (training.optimizer()) {
     case OptimizerType::onebit_adam:
     case OptimizerType::onebit_lamb: {

@@ -9,6 +9,7 @@
 
 #include "models/training/buffers.h"
 #include "models/training/compressed_allreduce.h"
+#include "models/training/gradient_exchange.h"
 #include "models/training/gradient_reduction.h"
 #include "models/training/layout_plan.h"
 #include "models/training/optimizer_state.h"
@@ -32,6 +33,7 @@ class StepWriter {
   StepPlan write() {
     micro_batches();
     if (!sums_gradients()) overflow_flag();
+    if (sums_gradients() && exchanges()) exchange();
     optimizer();
     if (stage_.kind == StepKind::compression && training_.gpus > 1) compress();
     if (training_.shards() > 1) gather_weights();
@@ -61,9 +63,8 @@ class StepWriter {
   void micro_batches() {
     const GradientReduction reduction = gradient_reduction(training_);
     const std::int64_t gas = training_.batch.gas;
-    const std::int64_t reducing = !sums_gradients() || training_.gpus == 1 ? 0
-                                  : reduction.each_micro_batch             ? gas
-                                                                           : 1;
+    const bool none = !sums_gradients() || training_.gpus == 1 || exchanges();
+    const std::int64_t reducing = none ? 0 : reduction.each_micro_batch ? gas : 1;
     const auto plain = [&](std::int64_t times) {
       pass(false, times);
       pass(true, times);
@@ -175,6 +176,19 @@ class StepWriter {
     for (const std::int64_t elements : flat_groups(training_))
       on_wire("all_gather weights", {all_ranks(training_), Channel::nccl, Op::all_gather,
                                      Bytes(static_cast<double>(elements) * element)});
+  }
+
+  // Another exchange than an all-reduce of all bits.
+  bool exchanges() const {
+    return training_.gpus > 1 && training_.exchange.kind != Exchange::Kind::all_reduce;
+  }
+
+  void exchange() {
+    for (ExchangePart& part : gradient_exchange(training_)) {
+      const bool call = std::holds_alternative<Call>(part.work);
+      then(std::move(part.name), part.part, call ? Stream::communication : Stream::compute,
+           std::move(part.work));
+    }
   }
 
   void overflow_flag() {

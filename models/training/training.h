@@ -10,6 +10,7 @@
 #include "models/deepspeed/wrapper.h"
 #include "models/device/device.h"
 #include "models/shape/shape.h"
+#include "models/training/exchange.h"
 #include "models/training/optimizer_cost.h"
 #include "models/training/parallelism.h"
 #include "sim/collectives/process_group.h"
@@ -40,6 +41,7 @@ struct Training {
   std::int64_t steps_done = 0;
   Kernels kernels = Kernels::deepspeed;
   Overlap overlap = Overlap::none;
+  Exchange exchange{};  // of steps that sum gradients
   NetworkModel network = NetworkModel::analytic;
   bool expand = false;     // --symmetry off: every rank and round on its own
   bool per_block = false;  // one task per micro batch and block, for traces and --symmetry off

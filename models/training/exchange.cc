@@ -1,0 +1,79 @@
+#include "models/training/exchange.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+
+namespace lambcast {
+namespace {
+
+using Kind = Exchange::Kind;
+
+enum class Takes { nothing, whole, share };
+
+struct Form {
+  const char* word;
+  Kind kind;
+  Takes takes;
+  double state_bytes;
+};
+
+constexpr Form forms[] = {
+    {"all_reduce", Kind::all_reduce, Takes::nothing, 0},
+    {"fp8", Kind::fp8, Takes::nothing, 0},
+    {"int8", Kind::int8, Takes::nothing, 0},
+    {"int4", Kind::int4, Takes::nothing, 0},
+    {"powersgd", Kind::powersgd, Takes::whole, 4},
+    {"topk", Kind::topk, Takes::share, 4},
+    {"randomk", Kind::randomk, Takes::share, 4},
+    {"local", Kind::local, Takes::whole, 8},
+};
+constexpr const char* allowed =
+    "all_reduce, fp8, int8, int4, powersgd:RANK, topk:SHARE%, randomk:SHARE%, local:STEPS";
+
+const Form& form_of(Kind kind) { return forms[static_cast<std::size_t>(kind)]; }
+
+double parameter_of(const Form& form, std::string_view text, const Where& where) {
+  double value = 0;
+  const bool percent = form.takes == Takes::share && text.ends_with('%');
+  const std::string_view digits = text.substr(0, text.size() - (percent ? 1 : 0));
+  const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  const bool number = status == std::errc{} && end == digits.data() + digits.size();
+  if (percent) value /= 100;
+  if (form.takes == Takes::share && number && value > 0 && value <= 1) return value;
+  if (form.takes == Takes::whole && number && value >= 1 && value <= 65536 &&
+      value == std::floor(value))
+    return value;
+  fail_input(where, fmt::format("'{}' says no parameter of {}", text, form.word), allowed);
+}
+
+}  // namespace
+
+Exchange parse_exchange(const std::string& text, const Where& where) {
+  const auto colon = text.find(':');
+  const std::string word = text.substr(0, colon);
+  for (const Form& form : forms) {
+    if (word != form.word) continue;
+    if ((form.takes == Takes::nothing) != (colon == std::string::npos))
+      fail_input(where, fmt::format("'{}' is not how {} is written", text, word), allowed);
+    if (form.takes == Takes::nothing) return {form.kind, 0};
+    return {form.kind, parameter_of(form, std::string_view(text).substr(colon + 1), where)};
+  }
+  fail_input(where, fmt::format("unknown exchange '{}'", text), allowed);
+}
+
+std::string name_of(const Exchange& exchange) {
+  const Form& form = form_of(exchange.kind);
+  if (form.takes == Takes::nothing) return form.word;
+  if (form.takes == Takes::whole) return fmt::format("{}:{}", form.word, exchange.parameter);
+  return fmt::format("{}:{:.6g}%", form.word, 100 * exchange.parameter);
+}
+
+std::int64_t steps_per_exchange(const Exchange& exchange) {
+  return exchange.kind == Kind::local ? static_cast<std::int64_t>(exchange.parameter) : 1;
+}
+
+double exchange_state_bytes(const Exchange& exchange) { return form_of(exchange.kind).state_bytes; }
+
+}  // namespace lambcast

@@ -1,0 +1,78 @@
+#include "models/training/gradient_exchange.h"
+
+#include <catch2/catch.hpp>
+
+#include "kernels/exchange_bytes.h"
+#include "models/training/forecast.h"
+#include "models/training/training_case.h"
+
+namespace lambcast {
+namespace {
+
+using Catch::Matchers::Contains;
+
+Training with(const std::string& exchange) {
+  Training training = training_of({OptimizerType::adam, 32});
+  training.exchange = parse_exchange(exchange, {"", 0, "--exchange"});
+  return training;
+}
+
+double wire_bytes(const std::string& exchange) {
+  return metrics_of(with(exchange), StepKind::uniform).wire_bytes_per_gpu.value();
+}
+
+TEST_CASE("exchange: as it is written, and back") {
+  for (const char* text :
+       {"all_reduce", "fp8", "int8", "int4", "powersgd:4", "topk:1%", "randomk:0.1%", "local:16"})
+    CHECK(name_of(parse_exchange(text, {})) == text);
+  CHECK(parse_exchange("topk:0.01", {}) == parse_exchange("topk:1%", {}));
+  for (const char* text : {"", "fp9", "fp8:1", "powersgd", "powersgd:0", "powersgd:1.5", "topk:0%",
+                           "topk:101%", "topk:", "local:x", "local:0", "int4:", "powersgd:nan"}) {
+    INFO(text);
+    CHECK_THROWS_WITH(parse_exchange(text, {"", 0, "--exchange"}), Contains("powersgd:RANK"));
+  }
+}
+
+TEST_CASE("exchange: what goes over the wire is the closed form") {
+  const ModelShape bert = load_model("bert-large");
+  const auto all = static_cast<std::size_t>(parameters(bert));
+  const double least = wire_bytes("all_reduce");
+  CHECK(wire_bytes("fp8") ==
+        Approx(static_cast<double>(quantised_allreduce_bytes(all, 32, {WireFormat::fp8_e4m3, 0}))));
+  CHECK(wire_bytes("int8") ==
+        Approx(static_cast<double>(quantised_allreduce_bytes(all, 32, {WireFormat::int8, 2048}))));
+  CHECK(wire_bytes("int4") ==
+        Approx(static_cast<double>(quantised_allreduce_bytes(all, 32, {WireFormat::int4, 2048}))));
+  const auto kept = static_cast<std::size_t>(std::ceil(0.01 * static_cast<double>(all)));
+  CHECK(wire_bytes("topk:1%") == Approx(static_cast<double>(top_k_bytes(kept, 32))));
+  CHECK(wire_bytes("randomk:1%") == Approx(static_cast<double>(random_k_bytes(kept, 32))));
+  CHECK(wire_bytes("powersgd:4") < least / 30);
+  CHECK(wire_bytes("powersgd:8") > 1.5 * wire_bytes("powersgd:4"));
+  // With so many ranks even 1 % of the values, gathered by all, costs as much as a third of them.
+  CHECK(wire_bytes("topk:1%") > least / 2);
+}
+
+TEST_CASE("exchange: local steps send in one of H, and errors are owed in fp32") {
+  Training training = with("local:16");
+  training.steps = 1000;
+  const std::vector<Stage> stages = stages_of(training);
+  REQUIRE(stages.size() == 2);
+  CHECK(stages[0].kind == StepKind::silent);
+  CHECK(stages[0].steps == 938);
+  CHECK(stages[1].steps == 62);
+  CHECK(metrics_of(training, StepKind::silent).wire_bytes_per_gpu.value() == 0);
+  const double plain = forecast_memory(with("all_reduce")).peak.value();
+  const double parameters_of_all = static_cast<double>(parameters(load_model("bert-large")));
+  CHECK(forecast_memory(with("powersgd:4")).peak.value() - plain == Approx(4 * parameters_of_all));
+  CHECK(forecast_memory(with("fp8")).peak.value() == plain);
+}
+
+TEST_CASE("exchange: the run is held against an all_reduce of all bits") {
+  CollectiveCosts costs;
+  CHECK(forecast(with("int4"), costs).run.speedup_vs_baseline > 1);
+  CHECK(forecast(with("topk:1%"), costs).run.speedup_vs_baseline < 1);
+  CHECK(forecast(with("int4"), costs).run.baseline_optimizer == "adam");
+}
+
+}  // namespace
+}  // namespace lambcast
