@@ -77,6 +77,7 @@ StackSpec decode_stack(const Table& table) {
                             ? implementations[table.choice("implementation", implementations)]
                             : "deepspeed";
   spec.compute_scale = factor(table, "compute_scale", any_factor);
+  spec.compute_spread = factor(table, "compute_spread", {0, 1}, 0);
   spec.optimizer_scale = factor(table, "optimizer_scale", any_factor);
   if (const auto adam = table.find<Sourced<std::string>>("adam")) {
     const std::vector<std::string> words{"fused", "unfused"};

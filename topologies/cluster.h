@@ -97,8 +97,11 @@ struct HostCopySpec {
 
 // What the software on this machine made of its devices, relative to the device profile.
 struct StackSpec {
-  std::string implementation;       // whose training curves to use: "deepspeed", "nvidia"
-  Sourced<double> compute_scale;    // times the profile's forward and backward
+  std::string implementation;     // whose training curves to use: "deepspeed", "nvidia"
+  Sourced<double> compute_scale;  // times the profile's forward and backward
+  // Relative standard deviation over GPUs of the time they compute a micro batch: a step waits for
+  // the slowest (models/training/slowest_rank.h).
+  Sourced<double> compute_spread;
   Sourced<double> optimizer_scale;  // times the memory-bound estimate of the optimizer
   // Whether plain Adam ran as separate framework operations rather than one fused kernel.
   bool unfused_adam = false;

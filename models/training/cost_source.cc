@@ -31,6 +31,8 @@ class Sources {
             .provenance);
     if (cluster_.stack.compute_scale.value != 1)
       add("compute_scale", cluster_.stack.compute_scale.provenance);
+    if (cluster_.stack.compute_spread.value > 0)
+      add("compute_spread", cluster_.stack.compute_spread.provenance);
   }
 
   void add_of(const PlanOp&, const StageWork&) {
@@ -42,6 +44,8 @@ class Sources {
     if (training_.model->experts > 0) add_experts(training_.parallelism->experts);
     if (cluster_.stack.compute_scale.value != 1)
       add("compute_scale", cluster_.stack.compute_scale.provenance);
+    if (cluster_.stack.compute_spread.value > 0)
+      add("compute_spread", cluster_.stack.compute_spread.provenance);
   }
 
   void add_experts(const ExpertUse& use) {

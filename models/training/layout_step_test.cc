@@ -3,6 +3,7 @@
 
 #include "models/training/layout_plan.h"
 #include "models/training/memory.h"
+#include "models/training/slowest_rank.h"
 #include "models/training/training_case.h"
 
 namespace lambcast {
@@ -118,6 +119,26 @@ TEST_CASE("layout step: distributed LAMB sums over all ranks and shares its upda
   const Call& call = std::get<Call>(norms->work);
   CHECK(call.group.ranks == 8);
   CHECK(call.bytes.value() == 2 * 4 * static_cast<double>(optimized_tensor_count(*training.model)));
+}
+
+// Of 64 numbers the largest is 2.34 standard deviations above their mean (tables of order
+// statistics, Harter 1961); between two sums it averages out over micro batches.
+TEST_CASE("layout step: a step computes as long as its slowest rank") {
+  CHECK(expected_largest_of(1) == 0);
+  CHECK(expected_largest_of(2) == Approx(0.5642).epsilon(0.05));
+  CHECK(expected_largest_of(64) == Approx(2.34).epsilon(0.01));
+  Training training = layout_training({.dp = 64, .micro_batches = 4});
+  CHECK(slowest_over_mean(training) == 1);
+  CollectiveCosts costs;
+  const auto forward = [&] {
+    return run_step(training, {StepKind::uniform, 1024, 1}, costs).metrics.forward.s();
+  };
+  const double even = forward();
+  Cluster uneven = *training.cluster;
+  uneven.stack.compute_spread.value = 0.1;
+  training.cluster = std::make_shared<const Cluster>(uneven);
+  CHECK(slowest_over_mean(training) == Approx(1 + 0.1 / 2 * expected_largest_of(64)));
+  CHECK(forward() == Approx(even * slowest_over_mean(training)).epsilon(1e-6));
 }
 
 // LARS keeps one moment where LAMB keeps two.

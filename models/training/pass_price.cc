@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/training/slowest_rank.h"
 #include "sim/base/check.h"
 
 namespace lambcast {
@@ -77,7 +78,8 @@ class PipelinePricer {
  private:
   static GpuRates rates_of(const Training& training) {
     LAMBCAST_CHECK(training.device->rates, "{} has no rates of kernels", training.device->name);
-    return slowed(*training.device->rates, training.cluster->stack.compute_scale.value);
+    return slowed(*training.device->rates,
+                  training.cluster->stack.compute_scale.value * slowest_over_mean(training));
   }
 
   // --- collectives ---

@@ -6,6 +6,7 @@
 #include "models/device/compute.h"
 #include "models/training/buffers.h"
 #include "models/training/pass_price.h"
+#include "models/training/slowest_rank.h"
 
 namespace lambcast {
 namespace {
@@ -44,8 +45,8 @@ Passage passage(const Training& training, std::int64_t seq_len) {
                                                training.batch.micro, seq_len);
   // Curves are of half-precision training; fp32 products run at their own peak.
   const bool half = training.config.fp16.enabled.value || training.config.bf16_enabled.value;
-  const double scale =
-      stack.compute_scale.value * (half ? 1 : device.peak_half.value / device.peak_single.value);
+  const double scale = stack.compute_scale.value * slowest_over_mean(training) *
+                       (half ? 1 : device.peak_half.value / device.peak_single.value);
   const Basis basis = !half ? Basis::rate
                       : time.basis == Basis::this_device && is_own(stack.compute_scale)
                           ? Basis::this_machine

@@ -1,0 +1,25 @@
+#include "models/training/slowest_rank.h"
+
+#include <cmath>
+
+namespace lambcast {
+
+double expected_largest_of(int normal_numbers) {
+  const double n = normal_numbers;
+  const double share = (n - 0.375) / (n + 0.25);
+  // Phi is monotone: halve the interval that holds the quantile.
+  double low = 0, high = 10;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (1 - 0.5 * std::erfc(middle / std::sqrt(2.0)) < share ? low : high) = middle;
+  }
+  return normal_numbers > 1 ? low : 0;
+}
+
+double slowest_over_mean(const Training& training) {
+  const double spread = training.cluster->stack.compute_spread.value;
+  const auto between_sums = static_cast<double>(training.batch.gas);
+  return 1 + spread / std::sqrt(between_sums) * expected_largest_of(training.data_parallel());
+}
+
+}  // namespace lambcast

@@ -1,0 +1,20 @@
+// How much longer a step computes than its mean rank, because gradients are summed once the slowest
+// has made its own. n ranks' times of a micro batch are taken to be normal and independent, with a
+// relative standard deviation s (stack.compute_spread of a cluster); over m of them between two
+// sums
+//
+//   slowest / mean = 1 + s / sqrt(m) z,   z = Phi^-1((n - 3/8) / (n + 1/4))
+//
+// with z the expected largest of n standard normal numbers (Blom 1958, Statistical Estimates and
+// Transformed Beta-Variables).
+#pragma once
+
+#include "models/training/training.h"
+
+namespace lambcast {
+
+double expected_largest_of(int normal_numbers);
+
+double slowest_over_mean(const Training& training);
+
+}  // namespace lambcast
