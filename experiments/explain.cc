@@ -57,6 +57,17 @@ std::string waits_for(const PlanOp& op, std::size_t index) {
   return fmt::format("{}", fmt::join(op.after, " "));
 }
 
+// What stands in the passes of blocks with experts, twice forward and twice backward.
+std::string exchanges(const ExpertPlan& plan) {
+  std::string text;
+  for (const auto& [name, call] : {std::pair{"tokens to experts and back", &plan.inside},
+                                   std::pair{"and between nodes", &plan.between},
+                                   std::pair{"rows gathered inside experts", &plan.rows_gather},
+                                   std::pair{"rows scattered", &plan.rows_scatter}})
+    if (*call) text += fmt::format("     each pass of a block: {}, {}\n", name, describe(**call));
+  return text;
+}
+
 std::string plan_table(const StepPlan& plan) {
   std::string out = fmt::format("{:>4} {:>8}  {:<13} {:<13} {:<30} {:>6}  {}\n", "op", "after",
                                 "stream", "part", "name", "times", "what");
@@ -66,6 +77,7 @@ std::string plan_table(const StepPlan& plan) {
                        name_of(op.stream), name_of(op.part), op.name, op.times,
                        std::visit([](const auto& work) { return describe(work); }, op.work));
   }
+  if (plan.pipeline && plan.pipeline->experts) out += exchanges(*plan.pipeline->experts);
   return out;
 }
 

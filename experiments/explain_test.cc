@@ -47,5 +47,25 @@ TEST_CASE("explain: stats count what was asked and found; other words are refuse
   CHECK_THROWS_WITH(explain(onebit_lamb(), "price"), Catch::Contains("did you mean 'prices'"));
 }
 
+TEST_CASE("explain: a plan with experts says what carries their tokens") {
+  Catalog catalog;
+  const Training training = resolve({{"model", "mixtral-8x7b"},
+                                     {"cluster", "hgx-h100-ndr"},
+                                     {"gpus", "16"},
+                                     {"ep", "8"},
+                                     {"framework", "megatron"},
+                                     {"imbalance", "1"},
+                                     {"optimizer", "adamw"},
+                                     {"micro_batch", "1"},
+                                     {"grad_accum", "4"},
+                                     {"seq_len", "4096"},
+                                     {"steps", "10"}},
+                                    catalog)
+                                .training;
+  // 2 bytes x 4096 tokens x 2 experts x 4096.
+  CHECK_THAT(explain(training, "plan"),
+             Catch::Contains("tokens to experts and back, all_to_all of 67.11 MB over 8 ranks"));
+}
+
 }  // namespace
 }  // namespace lambcast

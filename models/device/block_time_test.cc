@@ -79,7 +79,7 @@ TEST_CASE("block time: many small experts take longer than one product of all th
     return ms(block_forward(work, h100));
   };
   CHECK(time(16, 32768) > time(1, 32768));
-  CHECK(time(128, 32768) > time(16, 32768));
+  CHECK(time(128, 20000) > time(16, 20000));  // 157 rows each: the edges of tiles are wasted
   CHECK(time(16, 40000) > time(16, 32768));
   // Recomputing experts repeats them, not the attention.
   work.repeated = Repeated::experts;
