@@ -44,6 +44,39 @@ bool share_sums(const ShardedTensor& tensor, const Sharding& s, RankPlace a, Ran
   return across_data && across_tensor;
 }
 
+std::vector<reference::Sums> summed(const ShardedTensor& tensor, const Sharding& s,
+                                    const std::vector<reference::Sums>& sums) {
+  const auto place = [&](std::size_t r) {
+    const int rank = static_cast<int>(r);
+    return RankPlace{rank / s.tp, rank % s.tp};
+  };
+  std::vector<reference::Sums> totals;
+  for (std::size_t r = 0; r < sums.size(); ++r) {
+    reference::Sums total(sums[r].size());
+    bool known = false;  // with the first rank of the group
+    for (std::size_t other = 0; other < sums.size() && !known; ++other) {
+      if (!share_sums(tensor, s, place(r), place(other))) continue;
+      if (other < r) {
+        total = totals[other];
+        known = true;
+        continue;
+      }
+      for (std::size_t i = 0; i < total.size(); ++i) total[i] += sums[other][i];
+    }
+    totals.push_back(std::move(total));
+  }
+  return totals;
+}
+
+std::vector<float> elements_of(const reference::Part& part, const std::vector<float>& whole) {
+  std::vector<float> own;
+  own.reserve(part.size());
+  for (std::size_t k = 0; k < part.size(); ++k) {
+    own.push_back(whole[part.row(k) * part.whole.columns + part.column(k)]);
+  }
+  return own;
+}
+
 std::vector<float> mean_from(const std::vector<std::vector<float>>& gradients, std::size_t first) {
   const std::size_t n = gradients.size();
   std::vector<float> mean(gradients[0].size());

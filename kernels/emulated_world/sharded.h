@@ -39,6 +39,9 @@ struct RankPlace {
   int data = 0, tensor = 0;
 };
 bool share_sums(const ShardedTensor& tensor, const Sharding& sharding, RankPlace a, RankPlace b);
+// Of every rank, tensor ranks within data ranks, the sums of all that share the tensor with it.
+std::vector<reference::Sums> summed(const ShardedTensor& tensor, const Sharding& sharding,
+                                    const std::vector<reference::Sums>& sums);
 // The mean of the data ranks' gradients of a whole tensor, summed from rank `first` on.
 std::vector<float> mean_from(const std::vector<std::vector<float>>& gradients, std::size_t first);
 // Throws Error for sharding outside dp >= 1, tp >= 1, zero 0 to 2.
@@ -61,18 +64,8 @@ struct Sharded {
   std::size_t collectives = 0, summed_values = 0;  // of the last step, of one rank
 };
 
-namespace detail {
-
-template <typename T>
-std::vector<float> elements_of(const reference::Part& part, const T& whole) {
-  std::vector<float> own;
-  for (std::size_t k = 0; k < part.size(); ++k) {
-    own.push_back(whole[part.row(k) * part.whole.columns + part.column(k)]);
-  }
-  return own;
-}
-
-}  // namespace detail
+// The elements of a whole tensor that a part holds.
+std::vector<float> elements_of(const reference::Part& part, const std::vector<float>& whole);
 
 // `initial` holds every tensor whole.
 template <typename Rule>
@@ -89,7 +82,7 @@ Sharded<Rule> sharded(const Rule& rule, const Sharding& sharding,
     for (int d = 0; d < sharding.dp; ++d) {
       for (int r = 0; r < sharding.tp; ++r) {
         const auto part = part_of(tensors[t], o.sharding, d, r);
-        ranks.push_back({{d, r}, part, detail::elements_of(part, initial[t]), rule.state(part)});
+        ranks.push_back({{d, r}, part, elements_of(part, initial[t]), rule.state(part)});
       }
     }
   }
@@ -108,7 +101,7 @@ void step(Sharded<Rule>& o, const std::vector<std::vector<std::vector<float>>>& 
     for (std::size_t d = 0; d < own_means; ++d) means.push_back(mean_from(gradients[t], d));
     for (auto& shard : shards) {
       const std::size_t mean = static_cast<std::size_t>(shard.place.data) % own_means;
-      g.push_back(detail::elements_of(shard.part, means[mean]));
+      g.push_back(elements_of(shard.part, means[mean]));
     }
     const auto view = [&](std::size_t r) {
       return reference::View{shards[r].part, shards[r].p, g[r]};
@@ -122,13 +115,9 @@ void step(Sharded<Rule>& o, const std::vector<std::vector<std::vector<float>>>& 
         ++o.collectives;
         o.summed_values += sums[0].size();
       }
+      const auto totals = summed(o.tensors[t], o.sharding, sums);
       for (std::size_t r = 0; r < shards.size(); ++r) {
-        reference::Sums total(sums[r].size());
-        for (std::size_t other = 0; other < shards.size(); ++other) {
-          if (!share_sums(o.tensors[t], o.sharding, shards[r].place, shards[other].place)) continue;
-          for (std::size_t i = 0; i < total.size(); ++i) total[i] += sums[other][i];
-        }
-        o.rule.take(round, view(r), shards[r].state, total, o.step);
+        o.rule.take(round, view(r), shards[r].state, totals[r], o.step);
       }
     }
     for (std::size_t r = 0; r < shards.size(); ++r) o.rule.apply(view(r), shards[r].state, o.step);

@@ -3,7 +3,9 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <map>
 #include <random>
+#include <tuple>
 
 #include "kernels/reference/adafactor.h"
 #include "kernels/reference/came.h"
@@ -40,15 +42,27 @@ PerTensor initial_weights() {
   return all;
 }
 
+// The noise of a rank's gradient, drawn once for all layouts.
+const Flat& noise(int step, int data_rank, std::size_t tensor) {
+  static std::map<std::tuple<int, int, std::size_t>, Flat> drawn;
+  Flat& values = drawn[{step, data_rank, tensor}];
+  if (values.empty()) {
+    values = random_values(tensors[tensor].shape.elements(),
+                           unsigned(1000 * step + 10 * data_rank) + unsigned(tensor));
+  }
+  return values;
+}
+
 // Every data rank's gradient of |p - target|^2 / 2, with noise of its own.
 template <typename Rule>
 std::vector<std::vector<Flat>> gradients(const Sharded<Rule>& o, int dp) {
   std::vector<std::vector<Flat>> all;
   for (std::size_t t = 0; t < tensors.size(); ++t) {
-    const Flat p = weights(o, t), target = random_values(p.size(), unsigned(t) + 100);
+    const Flat p = weights(o, t);
+    const Flat& target = noise(-1, 0, t);
     auto& ranks = all.emplace_back();
     for (int d = 0; d < dp; ++d) {
-      Flat g = random_values(p.size(), unsigned(1000 * o.step + 10 * d) + unsigned(t));
+      Flat g = noise(o.step, d, t);
       for (std::size_t e = 0; e < p.size(); ++e) g[e] += p[e] - target[e];
       ranks.push_back(g);
     }
