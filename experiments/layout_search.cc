@@ -79,6 +79,7 @@ class Judge {
     layout.cp = candidate.cp;
     layout.pp = candidate.pp;
     layout.ep = candidate.ep;
+    layout.etp = candidate.etp;
     layout.virtual_stages = candidate.interleave;
     layout.dp = base.gpus / (candidate.tp * candidate.cp * candidate.pp);
     const std::int64_t samples = layout.dp * candidate.micro_batch;
