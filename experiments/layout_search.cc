@@ -79,6 +79,7 @@ class Judge {
     layout.cp = candidate.cp;
     layout.pp = candidate.pp;
     layout.ep = candidate.ep;
+    layout.etp = candidate.etp;
     layout.virtual_stages = candidate.interleave;
     layout.dp = base.gpus / (candidate.tp * candidate.cp * candidate.pp);
     const std::int64_t samples = layout.dp * candidate.micro_batch;
@@ -258,9 +259,11 @@ FoundLayout found(const LayoutSpace& space, const LayoutCandidate& candidate, Ju
   return found;
 }
 
+// Of the plain optimizers that DeepSpeed has in 1-bit form.
 std::optional<std::string> compressing_kin(OptimizerType type) {
-  if (deepspeed::is_onebit(type) || type == OptimizerType::lars) return std::nullopt;
-  return deepspeed::is_lamb(type) ? "onebit_lamb" : "onebit_adam";
+  if (type == OptimizerType::lamb) return "onebit_lamb";
+  if (type == OptimizerType::adam || type == OptimizerType::adamw) return "onebit_adam";
+  return std::nullopt;
 }
 
 // The same division of the model with the 1-bit optimizer, which ZeRO does not run with.

@@ -80,6 +80,7 @@ Json layout_json(const FoundLayout& found) {
   Json json{{"tp", layout.tp},
             {"cp", layout.cp},
             {"ep", layout.ep},
+            {"etp", layout.etp == 0 ? layout.tp : layout.etp},
             {"pp", layout.pp},
             {"dp", found.dp},
             {"interleave", layout.interleave},

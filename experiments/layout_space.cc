@@ -98,9 +98,16 @@ class Enumeration {
 
   void experts(int dp) {
     const std::int64_t all = space_.base.model->experts;
-    for (const auto ep : sizes("ep", all > 0 ? divisors(all, all) : std::vector<std::int64_t>{1})) {
-      at_.ep = ep;
-      if (dp * at_.cp % ep == 0) chunks(dp);
+    std::vector<std::int64_t> inside{0};
+    if (all > 0 && at_.tp > 1) inside.push_back(1);
+    for (const auto etp : sizes("etp", inside)) {
+      at_.etp = etp;
+      const int ranks = dp * at_.cp * (etp == 0 ? 1 : at_.tp / std::min(etp, at_.tp));
+      const auto sizes_of = all > 0 ? divisors(all, all) : std::vector<std::int64_t>{1};
+      for (const auto ep : sizes("ep", sizes_of)) {
+        at_.ep = ep;
+        if (ranks % ep == 0) chunks(dp);
+      }
     }
   }
 
@@ -149,7 +156,7 @@ class Enumeration {
 // The keys that candidates differ in; those that the user gave stay as they are.
 constexpr const char* searched[] = {"tp",          "cp",         "pp",        "ep",
                                     "interleave",  "zero_stage", "recompute", "sequence_parallel",
-                                    "micro_batch", "grad_accum"};
+                                    "micro_batch", "grad_accum", "etp"};
 
 std::int64_t global_batch_of(const Words& words, const Training& base) {
   if (const auto given = words.whole("global_batch", 1, deepspeed::max_batch)) return *given;
@@ -169,8 +176,8 @@ LayoutSpace layout_space(const WhatIf& asked, Catalog& catalog) {
   space.asked.emplace("framework", "deepspeed");
   space.asked.emplace("optimizer", "adam");
   WhatIf plain = space.asked;
-  for (const char* key :
-       {"tp", "cp", "pp", "ep", "interleave", "global_batch", "pipeline_schedule", "shard_ranks"})
+  for (const char* key : {"tp", "cp", "pp", "ep", "etp", "interleave", "global_batch",
+                          "pipeline_schedule", "shard_ranks"})
     plain.erase(key);
   plain.insert_or_assign("micro_batch", "1");
   plain.insert_or_assign("grad_accum", "1");
@@ -195,6 +202,7 @@ WhatIf with_layout(const LayoutSpace& space, const LayoutCandidate& candidate) {
   set("recompute", candidate.recompute);
   if (candidate.cp > 1) set("cp", candidate.cp);
   if (candidate.ep > 1) set("ep", candidate.ep);
+  if (candidate.etp > 0) set("etp", candidate.etp);
   if (candidate.interleave > 1) set("interleave", candidate.interleave);
   if (candidate.tp > 1) set("sequence_parallel", candidate.sequence_parallel);
   return what_if;

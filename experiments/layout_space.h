@@ -6,6 +6,7 @@
 //                 run of the published tables of validate/replay cuts them shorter
 //   pp            divisors of what is left, up to the layers
 //   ep            divisors of the experts that divide the ranks of dp x cp
+//   etp           as tp, or 1, where there are experts
 //   interleave    divisors of the layers of a stage (the ends counted as layers under count_ends)
 //   micro_batch   divisors of the samples of a replica, up to 64
 //   zero_stage, recompute, sequence_parallel
@@ -25,6 +26,7 @@ namespace lambcast {
 
 struct LayoutCandidate {
   int tp = 1, cp = 1, pp = 1, ep = 1, interleave = 1;
+  int etp = 0;  // tensor parallelism inside an expert; 0: as tp
   int zero_stage = 0;
   std::int64_t micro_batch = 1;
   std::string recompute = "none";

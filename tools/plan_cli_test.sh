@@ -28,7 +28,7 @@ expect 0 '^rank,tp,cp,ep,pp,dp,' "$lambcast" "${plan[@]}" "${batch[@]}" --format
 expect 0 '^1,1,1,1,4,' "$lambcast" "${plan[@]}" "${batch[@]}" --format csv --pp 4
 expect 0 '^2,1,1,1,4,' "$lambcast" "${plan[@]}" "${batch[@]}" --format csv --pp 4 --tp 1 --cp 1 --every-setting
 expect 2 '--global-batch: is missing' "$lambcast" "${plan[@]}"
-expect 2 "unknown value 'megatrn', did you mean 'megatron'" "$lambcast" "${plan[@]}" "${batch[@]}" --framework megatrn
+expect 2 "unknown value 'ful', did you mean 'full'" "$lambcast" "${plan[@]}" "${batch[@]}" --recompute ful
 expect 2 '--best' "$lambcast" "${plan[@]}" "${batch[@]}" --best 0
 expect 3 '^no layout runs$' "$lambcast" plan --model gpt3-175b --cluster dgx-a100-80g --gpus 8 --global-batch 8
 grep -q '^lambcast: none of [0-9]* layouts runs$' err || fail "no word of it: $(cat err)"
