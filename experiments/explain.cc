@@ -51,6 +51,10 @@ std::string describe(const Call& call) {
 
 std::string describe(const Wait&) { return "order only"; }
 
+std::string describe(const Slowdown& work) {
+  return fmt::format("lost to: {}", describe(work.beside));
+}
+
 std::string waits_for(const PlanOp& op, std::size_t index) {
   if (op.after.empty()) return "-";
   if (op.after.size() == 1 && op.after[0] + 1 == index) return "^";

@@ -27,9 +27,14 @@ constexpr const char* layout_keys[] = {"tp",
                                        "tensor_overlap",
                                        "fp32_gradients",
                                        "fusion",
+                                       "eager_loss",
                                        "split",
                                        "shard_ranks",
                                        "full_all_reduce",
+                                       "shard_handling_us",
+                                       "secondary_ranks",
+                                       "quantized_weights",
+                                       "quantized_gradients",
                                        "pipeline_schedule",
                                        "framework",
                                        "attention",
@@ -85,6 +90,9 @@ Framework choose_framework(const Words& words) {
     framework.tensor_overlap = static_cast<TensorOverlap>(*overlap);
   if (const auto fp32 = words.choice("fp32_gradients")) framework.fp32_gradients = *fp32 == 1;
   if (const auto fusion = words.choice("fusion")) framework.fusion = static_cast<Fusion>(*fusion);
+  if (const auto us = words.whole("shard_handling_us", 0, 1000))
+    framework.shard_handling_us = static_cast<double>(*us);
+  framework.eager_loss = words.choice("eager_loss").value_or(0) == 1;
   if (const std::string* split = words.find("split"))
     framework.split = parallel::parse_split_method(*split, flag("split"));
   if (const auto overlap = words.choice("overlap")) {
@@ -109,7 +117,7 @@ void choose_recompute(const Words& words, Parallelism& how) {
       how.repeated = Repeated::attention_core;
       break;
     case 2:
-      how.recompute = parallel::Recompute::selective;
+      how.recompute = parallel::Recompute::alternate;
       how.repeated = Repeated::alternate_products;
       break;
     case 3:
@@ -141,6 +149,31 @@ MatrixFormat choose_format(const Words& words, const Training& training) {
   if (const auto precision = words.choice("precision")) return formats[*precision];
   const bool half = training.config.fp16.enabled.value || training.config.bf16_enabled.value;
   return half ? MatrixFormat::half : MatrixFormat::single;
+}
+
+// ZeRO++.
+void choose_less_traffic(const Words& words, Parallelism& how) {
+  const auto need_sharded_weights = [&](const char* key) {
+    if (how.sharding != Sharding::weights)
+      fail_input(flag(key), "is for weights that ranks share", "with --zero-stage 3");
+  };
+  if (const auto ranks = words.whole("secondary_ranks", 1, most_ranks); ranks && *ranks > 1) {
+    need_sharded_weights("secondary_ranks");
+    if (how.shard_ranks % *ranks != 0)
+      fail_input(flag("secondary_ranks"),
+                 fmt::format("{} does not divide the {} ranks that share weights", *ranks,
+                             how.shard_ranks));
+    how.secondary_ranks = static_cast<int>(*ranks);
+  }
+  how.quantized_weights = words.choice("quantized_weights").value_or(0) == 1;
+  if (how.quantized_weights) need_sharded_weights("quantized_weights");
+  how.quantized_gradients = words.choice("quantized_gradients").value_or(0) == 1;
+  if (!how.quantized_gradients) return;
+  need_sharded_weights("quantized_gradients");
+  if (how.shard_ranks != how.replicas())
+    fail_input(flag("quantized_gradients"),
+               "exchanges between all ranks that hold the same weights, which shard_ranks divides",
+               "no --shard-ranks");
 }
 
 void choose_sharding(const Words& words, const Training& training, Parallelism& how) {
@@ -205,8 +238,11 @@ std::optional<Parallelism> choose_parallelism(const Words& words, const Training
   how.attention = choose_attention(words, *training.device);
   how.format = choose_format(words, training);
   how.weight_bytes = how.format == MatrixFormat::single ? 4 : 2;
+  // float8 weights are gathered as such (torchao, enable_fsdp_float8_all_gather).
+  if (how.framework.name == "torchtitan" && how.format == MatrixFormat::fp8) how.weight_bytes = 1;
   choose_sharding(words, training, how);
   choose_reduction(words, how);
+  choose_less_traffic(words, how);
   refuse_impossible(training, how);
   return how;
 }

@@ -13,7 +13,8 @@ namespace lambcast {
 // The keys that ask for more than data parallelism with DeepSpeed's stages 0 to 2, for help texts:
 //
 //   tp cp pp interleave order sequence_parallel pipeline_schedule recompute framework attention
-//   tensor_overlap fp32_gradients fusion split shard_ranks full_all_reduce ep
+//   tensor_overlap fp32_gradients fusion eager_loss split shard_ranks full_all_reduce
+//   shard_handling_us secondary_ranks quantized_weights quantized_gradients ep
 // and those of expert_choice.h
 //
 // Nothing where none of them asks for that. Reads training's model, device, gpus and configuration;

@@ -77,6 +77,10 @@ TEST_CASE("layout choice: what cannot be is refused with its rule, in one line")
       {{{"ep", "8"}, {"model", "mixtral-8x7b"}, {"imbalance", "0.5"}}, "allowed: 1 to 1000"},
       {{{"ep", "8"}, {"model", "mixtral-8x7b"}, {"capacity_factor", "2"}, {"imbalance", "2"}},
        "to a capacity every expert computes the same"},
+      {{{"quantized_weights", "true"}}, "weights that ranks share"},
+      {{{"zero_stage", "3"}, {"secondary_ranks", "7"}}, "7 does not divide the 64 ranks"},
+      {{{"zero_stage", "3"}, {"shard_ranks", "8"}, {"quantized_gradients", "true"}},
+       "between all ranks that hold the same weights"},
       {{{"pp", "2"}, {"pipeline_schedule", "2f2b"}}, "did you mean"},
       {{{"tp", "2"}, {"model", "resnet50"}}, "no transformer blocks"},
       {{{"framework", "megatronn"}}, "did you mean 'megatron'"}};

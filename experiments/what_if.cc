@@ -92,12 +92,18 @@ std::vector<WhatIfKey> layout_keys() {
       {"fusion",
        "eager, fused or compiled: which elementwise kernels are one (default: as the framework)",
        {"eager", "fused", "compiled"}},
+      {"eager_loss", "true: the loss apart from what is compiled", {"false", "true"}},
       {"split", "layers over stages: even, count_ends, spread, fill"},
       {"shard_ranks",
        "ranks that share states under ZeRO (default: all that hold the same weights)"},
       {"full_all_reduce",
        "true: ZeRO stage 1 sums all gradients on every rank (Apex's distributed LAMB)",
        {"false", "true"}},
+      {"shard_handling_us",
+       "host microseconds per rank and call over sharded weights (default: the framework's)"},
+      {"secondary_ranks", "hpZ: ranks of a node that share a second copy, for the backward pass"},
+      {"quantized_weights", "true: qwZ, weights gathered in int8", {"false", "true"}},
+      {"quantized_gradients", "true: qgZ, gradients exchanged in int4", {"false", "true"}},
   };
 }
 

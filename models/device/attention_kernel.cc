@@ -16,7 +16,9 @@ struct FlashShare {
 };
 
 FlashShare flash_share(AttentionKernel kernel, const GpuRates& rates) {
-  if (kernel == AttentionKernel::flash3) return {1, 0.8};
+  const bool blackwell = rates.of(MatrixFormat::nvfp4).peak.value.value() > 0;
+  if (kernel == AttentionKernel::flash3)
+    return blackwell ? FlashShare{0.8, 0.64} : FlashShare{1, 0.8};
   // Units of fp8 came with Hopper, whose matrix instructions the older kernels do not use.
   const double used = rates.of(MatrixFormat::fp8).peak.value.value() > 0 ? 0.62 : 1;
   if (kernel == AttentionKernel::flash2) return {used, 0.8 * used};

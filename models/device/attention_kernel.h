@@ -22,6 +22,9 @@
 //   flash2   A100  225       190                1      0.8
 //   flash2   H100  335 - 400                    0.62   0.5    without Hopper's own instructions
 //   flash3   H100  740       560 - 600          1      0.8
+//   flash3   B200                               0.8    0.64   fitted: NeMo, Llama 3 8B, sequences
+//   of
+//                                                             32k and 128k
 //
 // flash1 loses as much on Hopper and later as flash2 does (assumed).
 // Waves over the multiprocessors as for products, a block per head, sample and 128 queries.

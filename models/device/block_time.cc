@@ -258,6 +258,10 @@ BlockWork block_work(const ModelShape& model, std::int64_t micro_batch, std::int
   return work;
 }
 
+bool has_compiled_loss(const BlockWork& work) {
+  return work.fusion == Fusion::compiled && !work.eager_loss;
+}
+
 std::vector<Piece> block_forward(const BlockWork& work, const GpuRates& rates) {
   std::vector<Piece> pieces;
   forward_pass(work, rates, Pass::forward, pieces);
@@ -318,7 +322,7 @@ std::vector<Piece> head_forward(const BlockWork& work, const GpuRates& rates) {
   const MatrixFormat format = unscaled_format(work);
   w.product("head", size.tokens, size.vocab, work.hidden, format,
             rows_aligned(format, {size.vocab, work.hidden}));
-  const bool compiled = work.fusion == Fusion::compiled;
+  const bool compiled = has_compiled_loss(work);
   w.memory("loss", count(size.tokens, size.vocab), compiled ? 8 : 34, compiled ? 2 : 6);
   return pieces;
 }
@@ -327,7 +331,7 @@ std::vector<Piece> head_backward(const BlockWork& work, const GpuRates& rates) {
   std::vector<Piece> pieces;
   const RankSizes size(work, work.head_share);
   const Writer w{work, rates, pieces, BlockPart::head, Pass::input_gradient};
-  const bool compiled = work.fusion == Fusion::compiled;
+  const bool compiled = has_compiled_loss(work);
   w.memory("loss", count(size.tokens, size.vocab), compiled ? 4 : 12, compiled ? 1 : 2);
   BlockWork unscaled = work;
   unscaled.format = unscaled_format(work);

@@ -113,12 +113,15 @@ struct BlockWork {
   MatrixFormat format = MatrixFormat::half;  // of the blocks' weights; the head stays half
   AttentionKernel attention = AttentionKernel::flash2;
   Fusion fusion = Fusion::fused;
+  bool eager_loss = false;  // not compiled with the rest
   Repeated repeated = Repeated::nothing;
   bool fp32_gradients = false;  // weight gradients are added to fp32 buffers, by the product itself
 };
 
 // The model's part of it: what the families of models/shape compute.
 BlockWork block_work(const ModelShape& model, std::int64_t micro_batch, std::int64_t seq_len);
+
+bool has_compiled_loss(const BlockWork& work);
 
 // In order of execution. Heads and widths that tensor parallelism does not divide are rounded up.
 std::vector<Piece> block_forward(const BlockWork& work, const GpuRates& rates);

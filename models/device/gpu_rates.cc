@@ -37,6 +37,11 @@ GpuRates decode_rates(const Table& rates, const DeviceNumbers& device) {
   result.peak_vector = rates.get<Sourced<FlopRate>>("peak_vector");
   result.exponentials = rates.get<Sourced<FlopRate>>("exponentials");
   result.memory = device.copy_bandwidth;
+  if (const auto share = rates.find<Sourced<double>>("share_memory")) {
+    if (!(share->value > 0 && share->value <= 1))
+      fail_input(rates.where("share_memory"), "must be above 0 and at most 1");
+    result.memory = {device.copy_bandwidth.value * share->value, share->provenance};
+  }
   result.kernel_start = rates.get_or<Sourced<Duration>>(
       "kernel_start",
       {Duration::microseconds(4), {Kind::assumed, "a kernel starts, fills the GPU and drains"}});

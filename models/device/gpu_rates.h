@@ -5,7 +5,8 @@
 //
 //   matrix units      peak of the format x share      share: clock under power and quality of the
 //                                                     library's kernels, fitted per GPU and format
-//   memory            copy_bandwidth of the device
+//   memory            copy_bandwidth of the device x share_memory (1 where not given): norms,
+//                     casts and activations move fewer bytes a second than a long copy
 //   exponentials      16 a clock and multiprocessor (32 from GB300): the softmax inside attention
 //   start             idle time of the GPU around every kernel
 //

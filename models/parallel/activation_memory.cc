@@ -8,7 +8,8 @@
 namespace lambcast::parallel {
 namespace {
 
-constexpr Recompute all_recomputes[] = {Recompute::none, Recompute::selective, Recompute::full};
+constexpr Recompute all_recomputes[] = {Recompute::none, Recompute::selective, Recompute::alternate,
+                                        Recompute::full};
 
 // Bytes on one rank of a cost per sample, of which `whole` are not divided over tp unless sequence
 // parallelism does it.
@@ -61,6 +62,8 @@ std::string_view name_of(Recompute recompute) {
       return "none";
     case Recompute::selective:
       return "selective";
+    case Recompute::alternate:
+      return "alternate";
     case Recompute::full:
       return "full";
   }
@@ -78,7 +81,8 @@ Recompute parse_recompute(std::string_view text, const Where& where) {
 
 LayerActivations layer_activations(const Cost& block, std::int64_t hidden,
                                    const ActivationSetting& setting) {
-  const PerSample& bytes = block.activation_bytes;
+  const PerSample bytes =
+      setting.fused_attention ? without_scores(block.activation_bytes) : block.activation_bytes;
   const PerSample& whole = block.whole_activation_bytes;
   const double all = on_rank(bytes, whole, setting);
   // Inputs and output gradients h wide, of the two pairs of matrices, are not divided.
@@ -91,6 +95,10 @@ LayerActivations layer_activations(const Cost& block, std::int64_t hidden,
       break;
     case Recompute::selective:
       layer.kept = Bytes(on_rank(without_scores(bytes), whole, setting));
+      layer.recomputed = Bytes(all) - layer.kept;
+      break;
+    case Recompute::alternate:
+      layer.kept = Bytes(on_rank(block.alternate_bytes, block.alternate_whole_bytes, setting));
       layer.recomputed = Bytes(all) - layer.kept;
       break;
     case Recompute::full: {

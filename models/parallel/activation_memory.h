@@ -7,6 +7,8 @@
 //   recompute selective           without the terms in a s: scores are computed again
 //   recompute full                2 s b h, the layer's input (1/t of it with sequence parallelism),
 //                                 and one layer's whole activations while its backward pass runs
+//   recompute alternate           the input, and what attention and every second matrix put out
+//                                 (block.h; torchtitan's "selective" by operations)
 // Attention in one kernel keeps no scores, so that "none" holds what "selective" does. Other shapes
 // follow from their blocks' costs (models/shape/block.h). Context parallelism divides s by c.
 // Outside the layers: embedding masks s b h, last norm and head input 4 s b h, logits 4 s b V / t.
@@ -29,7 +31,7 @@
 
 namespace lambcast::parallel {
 
-enum class Recompute { none, selective, full };
+enum class Recompute { none, selective, alternate, full };
 
 std::string_view name_of(Recompute recompute);
 Recompute parse_recompute(std::string_view text, const Where& where);
@@ -38,6 +40,7 @@ struct ActivationSetting {
   int tp = 1;
   int cp = 1;
   bool sequence_parallel = false;
+  bool fused_attention = false;  // in one kernel, whatever the model's description says
   Recompute recompute = Recompute::none;
   // Full recomputation divides the inputs it keeps over tp even without sequence parallelism
   // (Megatron-LM distribute_saved_activations, DeepSpeed partition_activations).

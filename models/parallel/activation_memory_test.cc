@@ -66,6 +66,28 @@ TEST_CASE("activations: attention in one kernel makes none and selective alike")
         layer_activations(plain.blocks[0], plain.hidden, selective).kept);
 }
 
+// torchtitan's run of Llama 3.1 8B: input, query, value, context, gate and output of each block.
+TEST_CASE("activations: every second product of a gated block with grouped heads") {
+  const ModelShape llama = load_model("llama3-8b");
+  const double h = 4096, kv = 1024, f = 14336, tokens = 8192;
+  ActivationSetting setting{.recompute = Recompute::alternate, .seq_len = 8192};
+  const LayerActivations alternate = layer_activations(llama.blocks[0], llama.hidden, setting);
+  CHECK(alternate.kept.value() == Approx(2 * tokens * (h + h + kv + h + f + h)));
+  setting.recompute = Recompute::none;
+  const LayerActivations all = layer_activations(llama.blocks[0], llama.hidden, setting);
+  CHECK((alternate.kept + alternate.recomputed).value() == Approx(all.kept.value()));
+}
+
+TEST_CASE("activations: a fused kernel keeps no scores, whatever the model says") {
+  const ModelShape plain = load_model("gpt3-175b");
+  ActivationSetting setting{.tp = 4, .recompute = Recompute::selective, .seq_len = 2048};
+  const Bytes selective = layer_activations(plain.blocks[0], plain.hidden, setting).kept;
+  setting.recompute = Recompute::none;
+  CHECK(layer_activations(plain.blocks[0], plain.hidden, setting).kept > selective);
+  setting.fused_attention = true;
+  CHECK(layer_activations(plain.blocks[0], plain.hidden, setting).kept == selective);
+}
+
 TEST_CASE("activations: context parallelism divides the sequence") {
   const ModelShape llama = load_model("llama2-70b");
   const ActivationSetting whole{.tp = 8, .sequence_parallel = true, .seq_len = 4096};
@@ -97,7 +119,8 @@ TEST_CASE("activations: first and last stage, and one micro batch after another"
 }
 
 TEST_CASE("activations: names of recomputation") {
-  for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full})
+  for (const Recompute recompute :
+       {Recompute::none, Recompute::selective, Recompute::alternate, Recompute::full})
     CHECK(parse_recompute(name_of(recompute), {}) == recompute);
   CHECK_THROWS_WITH(parse_recompute("some", {"", 0, "--recompute"}),
                     Catch::Contains("unknown recompute 'some'"));

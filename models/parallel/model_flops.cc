@@ -31,6 +31,9 @@ Flops hardware_flops(const ModelShape& shape, std::int64_t seq_len, Recompute re
       return model;
     case Recompute::selective:
       return model + attention_core_flops(shape, seq_len, count);
+    case Recompute::alternate:
+      return model + 0.5 * (blocks_flops(shape, seq_len, count) -
+                            attention_core_flops(shape, seq_len, count));
     case Recompute::full:
       return model + blocks_flops(shape, seq_len, count);
   }

@@ -5,6 +5,7 @@
 // Korthikanti et al. 2022, appendix A), per sequence:
 //   model      72 L s h^2 (1 + s/(6h) + V/(12 h L))
 //   selective  + 4 L s^2 h           scores and context of every layer once more
+//   alternate  about half of every layer's matrices once more
 //   full       96 L s h^2 (1 + s/(6h) + V/(16 h L))    every layer once more, not the head
 // Korthikanti et al. print 72 L s h^2 (1 + s/(3h) + V/(12 h L)) for selective: three times the
 // scores and context that are repeated. Their hardware utilisation rests on it.

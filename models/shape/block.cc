@@ -74,6 +74,8 @@ Cost attention_cost(const Attention& attention) {
   cost.whole_activation_bytes.per_token = x * (2 + mask) * h;
   cost.activation_bytes.per_token = x * ((2 + mask) * h + 4 * q) + y * 4 * k;
   cost.matrix_operand_bytes.per_token = x * 4 * (h + q) + y * 4 * k;
+  cost.alternate_whole_bytes.per_token = x * 2 * h;
+  cost.alternate_bytes.per_token = x * (2 * h + 4 * q) + y * 2 * k;
   cost.activation_bytes.per_token_pair = x * y * score_bytes * static_cast<double>(attention.heads);
   return cost;
 }
@@ -91,6 +93,8 @@ Cost feed_forward_cost(const FeedForward& feed_forward) {
   cost.whole_activation_bytes.per_token = visits * (2 + mask) * h;
   cost.activation_bytes.per_token = visits * ((2 + mask) * h + (feed_forward.gated ? 8 : 4) * f);
   cost.matrix_operand_bytes.per_token = visits * (4 * h + (feed_forward.gated ? 6 : 4) * f);
+  cost.alternate_whole_bytes.per_token = feed_forward.gated ? visits * 2 * h : 0;
+  cost.alternate_bytes.per_token = cost.alternate_whole_bytes.per_token + visits * 2 * f;
   return cost;
 }
 
@@ -131,9 +135,12 @@ Cost vocabulary_cost(std::int64_t hidden, std::int64_t vocab, double tokens) {
 }
 
 Cost operator+(const Cost& a, const Cost& b) {
-  return {a.forward_flops + b.forward_flops, a.activation_bytes + b.activation_bytes,
+  return {a.forward_flops + b.forward_flops,
+          a.activation_bytes + b.activation_bytes,
           a.whole_activation_bytes + b.whole_activation_bytes,
-          a.matrix_operand_bytes + b.matrix_operand_bytes};
+          a.matrix_operand_bytes + b.matrix_operand_bytes,
+          a.alternate_bytes + b.alternate_bytes,
+          a.alternate_whole_bytes + b.alternate_whole_bytes};
 }
 
 void read_width(const Table& model, ModelShape& shape) {

@@ -8,6 +8,10 @@
 //                 + 5 x y a s (softmax 2, dropout mask 1, dropped scores 2) per token
 //   feed-forward  (2 input + 1 dropout mask) h + 4 f;  gated: 8 f (gate, up, activated, product)
 //   norm          2 h
+// Kept where every second product is computed again (products in order, the first kept; torchtitan
+// models/llama3/parallelize, "op"):
+//   attention     2 h (input) + 4 x q (query, context) + 2 y k (value)
+//   feed-forward  2 f (up);  gated: 2 f (gate) + 2 h (output)
 // Without dropout the masks go and scores cost 2 instead of 5; attention in one kernel
 // (FlashAttention, Dao et al. 2022) keeps no scores at all. For q = k = h, f = 4h the sum with two
 // norms is the 34 s h + 5 a s^2 of the paper. The terms in h stay whole under tensor parallelism

@@ -72,6 +72,11 @@ struct Cost {
   // Inputs and output gradients of the matrices, at 2 bytes per element: all that a weight gradient
   // computed apart from the input gradient needs (32 s h of a GPT block; Qi et al. 2024, table 1).
   PerSample matrix_operand_bytes = {};
+  // Kept where every second matrix product is computed again, with all that goes by bytes: the
+  // block's input, what attention and the products kept put out, and of it what tensor parallelism
+  // leaves whole.
+  PerSample alternate_bytes = {};
+  PerSample alternate_whole_bytes = {};
 };
 
 // Attention whose queries and keys-values come from two vectors per token (models/shape/moe.cc).

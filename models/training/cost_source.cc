@@ -42,6 +42,10 @@ class Sources {
     add("matrix_share", products.share.provenance);
     add("memory_rate", rates.memory.provenance);
     if (training_.model->experts > 0) add_experts(training_.parallelism->experts);
+    const Parallelism& how = *training_.parallelism;
+    if (how.sharding == parallel::Sharding::weights && how.framework.shard_handling_us > 0)
+      add("shard_handling",
+          {Kind::fitted, "DeepSpeed blog of 2022-07-26, 175B on 128 and 1,024 A100"});
     if (cluster_.stack.compute_scale.value != 1)
       add("compute_scale", cluster_.stack.compute_scale.provenance);
     if (cluster_.stack.compute_spread.value > 0)
@@ -119,6 +123,12 @@ class Sources {
   }
 
   void add_of(const PlanOp&, const Wait&) {}
+
+  void add_of(const PlanOp& op, const Slowdown& work) {
+    add_of(op, work.beside);
+    add("lost_to_collectives",
+        {Kind::assumed, "blocks of NCCL on the multiprocessors that compute"});
+  }
 
   const Training& training_;
   const Cluster& cluster_;

@@ -59,9 +59,21 @@ struct Framework {
   // Elements gathered in one call where a block has more: matrix by matrix (DeepSpeed
   // stage3_prefetch_bucket_size, which a larger matrix crosses alone). Zero: a block at once.
   double prefetch_bucket = 0;
+  // Weights sharded are the optimizer's own in fp32, cast for every gather (FSDP2); else a 16-bit
+  // copy stays beside the optimizer's.
+  bool shards_fp32 = false;
+  // Host time per shard and call in which weights are put together or gradients taken apart, during
+  // which the GPU waits: DeepSpeed handles the part of every rank in Python
+  // (runtime/zero/partition_parameters.py, AllGatherCoalescedHandle.wait; runtime/comm/
+  // coalesced_collectives.py, reduce_scatter_coalesced). Fitted: two rows of deepspeed_azure_zero3.
+  double shard_handling_us = 0;
+  // Memory that the allocator holds unused, as a share of what comes and goes: 3 % with expandable
+  // segments, which torchtitan sets, else 10 % (assumed).
+  double unused_memory = 0.1;
   double least_bucket = 0;  // elements; a bucket is max(least_bucket, bucket_per_rank d)
   double bucket_per_rank = 0;
   Fusion fusion = Fusion::fused;
+  bool eager_loss = false;  // of a compiled model
 };
 
 const std::vector<std::string>& framework_names();

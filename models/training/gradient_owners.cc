@@ -3,7 +3,6 @@
 #include <algorithm>
 
 namespace lambcast {
-namespace {
 
 using parallel::Axis;
 
@@ -28,8 +27,6 @@ ShardGroups shard_groups(const ProcessGroup& replicas, int shard_ranks) {
   }
   return groups;
 }
-
-}  // namespace
 
 std::vector<Owners> owners_of(const Training& training) {
   const Parallelism& how = *training.parallelism;

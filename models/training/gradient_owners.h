@@ -17,6 +17,9 @@ struct ShardGroups {
   ProcessGroup shard, copies;
 };
 
+// `replicas` in groups of `shard_ranks`, which divides them: in a node first.
+ShardGroups shard_groups(const ProcessGroup& replicas, int shard_ranks);
+
 // Ranks that hold the same parameters, experts or all others: gradients are summed over them,
 // shards are theirs.
 struct Owners {

@@ -17,6 +17,16 @@ using parallel::Axis;
 using parallel::AxisSet;
 using parallel::Sharding;
 
+// Bytes read and written per element: int8 widened to 16 bits; a 16-bit gradient quantized to int4,
+// and after the exchange in the node summed and quantized again, after that between nodes summed.
+constexpr double dequantized_bytes = 3, quantized_exchange_bytes = 3.5;
+
+// Inputs of a product are gathered as the product reads them, in 8 or 4 bits (Transformer Engine
+// pytorch/distributed.py, gather_along_first_dim; torchao Float8ColwiseParallel).
+double gathered_share(MatrixFormat format) {
+  return format == MatrixFormat::single ? 1 : bytes_per_element(format) / 2;
+}
+
 Call call(const ProcessGroup& group, Op op, double bytes) {
   return {group, Channel::nccl, op, Bytes(bytes)};
 }
@@ -75,7 +85,8 @@ class LayoutWriter {
     const double activation = 2 * tokens * static_cast<double>(model.hidden);
     const ProcessGroup tensor = parallel::group(grid_, {Axis::tp});
     if (how_.sequence_parallel) {
-      plan.activations_gather = some(call(tensor, Op::all_gather, activation));
+      plan.activations_gather =
+          some(call(tensor, Op::all_gather, activation * gathered_share(how_.format)));
       plan.activations_scatter = some(call(tensor, Op::reduce_scatter, activation));
     } else {
       plan.activations_sum = some(call(tensor, Op::all_reduce, activation));
@@ -117,17 +128,40 @@ class LayoutWriter {
     plan.hides_sharding = how_.framework.hides_sharding;
     plan.weight_pieces = pieces_of((all - outer) / layers);
     const double block = (all - outer) / layers / plan.weight_pieces;
-    const double gradient = how_.gradient_bytes();
-    plan.gradients_scatter = some(call(shards_.shard, Op::reduce_scatter, block * gradient));
-    plan.outer_gradients_scatter = some(call(shards_.shard, Op::reduce_scatter, outer * gradient));
-    plan.gradients_sum =
-        some(call(shards_.copies, Op::all_reduce, block * gradient / shards_.shard.ranks));
+    plan.gradients_reduce = gradient_calls(block);
+    plan.outer_gradients_reduce = gradient_calls(outer);
+    if (how_.quantized_gradients)
+      plan.gradients_quantized = Bytes(quantized_exchange_bytes * block);
     if (how_.sharding != Sharding::weights) return;
-    plan.weights_gather = some(call(shards_.shard, Op::all_gather, block * how_.weight_bytes));
-    plan.outer_weights_gather =
-        some(call(shards_.shard, Op::all_gather, outer * how_.weight_bytes));
-    // The forward pass of a lone last chunk leaves its weights; else each pass gathers its own.
-    plan.gathers_again = true;
+    plan.shard_handling =
+        Duration::microseconds(how_.framework.shard_handling_us * shards_.shard.ranks);
+    const double bytes = how_.quantized_weights ? 1 : how_.weight_bytes;
+    const ProcessGroup again = how_.secondary_ranks > 1
+                                   ? shard_groups(replicas_, how_.secondary_ranks).shard
+                                   : shards_.shard;
+    plan.weights_gather = some(call(shards_.shard, Op::all_gather, block * bytes));
+    plan.weights_gather_again = some(call(again, Op::all_gather, block * bytes));
+    plan.outer_weights_gather = some(call(shards_.shard, Op::all_gather, outer * bytes));
+    if (how_.quantized_weights) plan.weights_quantized = Bytes(dequantized_bytes * block);
+  }
+
+  // What brings the gradients of so many elements, summed, to the ranks that update them.
+  std::vector<Call> gradient_calls(double elements) const {
+    std::vector<Call> calls;
+    const auto add = [&](const ProcessGroup& group, Op op, double bytes) {
+      if (const auto one = some(call(group, op, bytes))) calls.push_back(*one);
+    };
+    if (how_.quantized_gradients) {
+      const ShardGroups nodes = shard_groups(replicas_, replicas_.per_node);
+      add(nodes.shard, Op::all_to_all, elements / 2);
+      if (nodes.copies.ranks > 1)
+        add(nodes.copies, Op::all_to_all, elements / 2 / nodes.shard.ranks);
+      return calls;
+    }
+    const double bytes = elements * how_.gradient_bytes();
+    add(shards_.shard, Op::reduce_scatter, bytes);
+    add(shards_.copies, Op::all_reduce, bytes / shards_.shard.ranks);
+    return calls;
   }
 
   double expert_layers() const {
@@ -185,11 +219,14 @@ class LayoutWriter {
   void passes_and_reduction(int stage) {
     const int chunks = plan_.pipeline->pipeline.chunks;
     const bool reduces =
-        sums_gradients() && replicas_.ranks > 1 && !plan_.pipeline->gradients_scatter;
+        sums_gradients() && replicas_.ranks > 1 && plan_.pipeline->gradients_reduce.empty();
     std::vector<OpId> waits, reduced;
+    beside_.clear();
     if (gathers_beside_forward())
-      for (const auto& [name, call] : weights_gather(stage, " of the last step"))
+      for (const auto& [name, call] : weights_gather(stage, " of the last step")) {
         waits.push_back(add(stage, name, Category::gradient_comm, Stream::communication, call, {}));
+        beside_.emplace_back(call, 1);
+      }
     OpId passed = segment(stage, 0, {});
     waits.push_back(passed);
     for (int i = 0; i < chunks; ++i) {
@@ -201,6 +238,9 @@ class LayoutWriter {
                  reduced);
     }
     passed = segment(stage, 1 + chunks, {passed});
+    for (const auto& [call, times] : beside_)
+      passed = add(stage, "kernels beside collectives", Category::backward, Stream::compute,
+                   Slowdown{call}, {passed}, times);
     if (!reduces) {
       last(stage) = {passed};
     } else if (how_.framework.overlaps_gradients) {
@@ -233,9 +273,11 @@ class LayoutWriter {
       --buckets;
     }
     if (buckets == 0) return;
-    for (const auto& [name, call] : reduction(owners, bytes))
+    for (const auto& [name, call] : reduction(owners, bytes)) {
       ready =
           add(stage, name, Category::gradient_comm, Stream::communication, call, {ready}, buckets);
+      beside_.emplace_back(call, buckets);
+    }
     reduced.push_back(ready);
   }
 
@@ -394,6 +436,7 @@ class LayoutWriter {
   ShardGroups shards_;
   StepPlan plan_;
   std::vector<std::vector<OpId>> last_;  // by stage: what its next operation waits for
+  std::vector<std::pair<Call, std::int64_t>> beside_;  // the passes of the stage being written
 };
 
 }  // namespace
@@ -418,6 +461,7 @@ BlockWork block_work_of(const Training& training, std::int64_t seq_len) {
   work.format = how.format;
   work.attention = how.attention;
   work.fusion = how.framework.fusion;
+  work.eager_loss = how.framework.eager_loss;
   work.repeated = how.repeated;
   work.dropout = training.model->dropout;
   work.fp32_gradients = how.framework.fp32_gradients;

@@ -1,8 +1,12 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <ctime>
+#include <map>
+#include <string>
 
 #include "models/training/layout_plan.h"
 #include "models/training/memory.h"
+#include "models/training/memory_remedy.h"
 #include "models/training/slowest_rank.h"
 #include "models/training/training_case.h"
 
@@ -211,6 +215,117 @@ TEST_CASE(
   };
   CHECK(exposed("deepspeed", 8) == Approx(exposed("deepspeed", 1)));
   CHECK(exposed("torchtitan", 8) < 0.7 * exposed("torchtitan", 1));
+}
+
+// Wang et al. 2023, table 1: of 3 P elements between nodes, int8 weights forward leave 0.5 P, the
+// second copy takes the backward gathers off the wire and int4 gradients leave 0.25 P.
+TEST_CASE("layout step: ZeRO++ sends a quarter of the bytes between nodes, and holds a copy more") {
+  Training training = layout_training(
+      {.dp = 32, .micro_batches = 1, .sharding = Sharding::weights, .framework = "deepspeed"});
+  const auto network = [&] {
+    CollectiveCosts costs;
+    return run_step(training, {StepKind::uniform, 1024, 1}, costs)
+        .metrics.network_bytes_per_node.value();
+  };
+  const double plain = network();
+  Parallelism& how = *training.parallelism;
+  how.quantized_weights = true;
+  CHECK(network() == Approx(plain * 2 / 3).epsilon(0.05));
+  how.secondary_ranks = 8;
+  CHECK(network() == Approx(plain / 2).epsilon(0.05));
+  how.quantized_gradients = true;
+  CHECK(network() == Approx(plain / 4).epsilon(0.1));
+  const MemoryForecast memory = forecast_memory(training);
+  const auto copy = std::find_if(memory.parts.begin(), memory.parts.end(),
+                                 [](const auto& part) { return part.first == "second_copy"; });
+  REQUIRE(copy != memory.parts.end());
+  CHECK(copy->second.value() == Approx(2 * static_cast<double>(parameters(*training.model)) / 8));
+}
+
+// NCCL's blocks take multiprocessors from the kernels that the reduction hides behind.
+TEST_CASE("layout step: a hidden reduction still slows the kernels beside it") {
+  const StepMetrics alone = step_of({.dp = 1}).metrics, many = step_of({.dp = 16}).metrics;
+  CHECK(many.backward > alone.backward);
+  CHECK(many.backward.s() < alone.backward.s() * 1.3);
+}
+
+TEST_CASE("layout step: parts of memory add up, and show what only a framework holds") {
+  const auto parts = [](const LayoutCase& of) {
+    std::map<std::string, double> named;
+    double sum = 0;
+    const MemoryForecast memory = forecast_memory(layout_training(of));
+    for (const auto& [name, bytes] : memory.parts) {
+      CHECK(named.emplace(name, bytes.value()).second);
+      sum += bytes.value();
+    }
+    CHECK(memory.peak.value() == Approx(sum));
+    return named;
+  };
+  const double model = static_cast<double>(parameters(*layout_training({}).model));
+  const auto fsdp = parts({.dp = 8, .sharding = Sharding::weights, .framework = "torchtitan"});
+  CHECK(fsdp.at("weights") == Approx(4 * model / 8));
+  CHECK(fsdp.at("optimizer") == Approx(8 * model / 8));
+  CHECK(fsdp.at("buffers") > 0);
+  const auto zero = parts({.dp = 8, .sharding = Sharding::weights, .framework = "deepspeed"});
+  CHECK(zero.at("weights") == Approx(2 * model / 8));
+  CHECK(zero.at("buffers") > fsdp.at("buffers"));  // a billion elements live, and two buckets
+  const auto pipeline = parts({.tp = 5, .dp = 2, .pp = 2});
+  CHECK(pipeline.at("runtime") > parts({}).at("runtime"));
+}
+
+TEST_CASE("layout step: unrolled over every rank as folded by symmetry") {
+  for (const LayoutCase& of :
+       {LayoutCase{.tp = 5, .dp = 3, .micro_batches = 2}, LayoutCase{.dp = 3, .pp = 3},
+        LayoutCase{.dp = 12, .micro_batches = 2, .sharding = Sharding::weights},
+        LayoutCase{.cp = 3, .dp = 5, .micro_batches = 2}}) {
+    INFO("tp " << of.tp << " cp " << of.cp << " dp " << of.dp << " pp " << of.pp);
+    Training training = layout_training(of);
+    CollectiveCosts folded, unrolled;
+    const Stage stage{StepKind::uniform, 1024, 1};
+    const Duration one = run_step(training, stage, folded).metrics.step_time;
+    training.expand = true;
+    const Duration all = run_step(training, stage, unrolled).metrics.step_time;
+    CHECK(all.s() == Approx(one.s()).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("layout step: 175B on 16,384 GPUs in 1,536 micro batches within 0.2 s") {
+  Training training = layout_training({.tp = 8,
+                                       .dp = 128,
+                                       .pp = 16,
+                                       .chunks = 6,
+                                       .micro_batches = 1536,
+                                       .sharding = Sharding::optimizer,
+                                       .sequence_parallel = true});
+  training.model = std::make_shared<const ModelShape>(load_model("gpt3-175b", {}));
+  training.seq_len = 2048;
+  CollectiveCosts costs;
+  const std::clock_t start = std::clock();
+  const StepMetrics step = run_step(training, {StepKind::uniform, 2048, 1}, costs).metrics;
+  const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+  CHECK(seconds < 0.2);
+  CHECK(step.bubble / step.step_time < 15.0 / (6 * 1536) + 0.02);
+}
+
+TEST_CASE("layout step: each remedy for memory was forecast to fit") {
+  Training training = layout_training({.dp = 16, .micro_batches = 2});
+  training.model = std::make_shared<const ModelShape>(load_model("llama2-13b", {}));
+  training.seq_len = 4096;
+  REQUIRE_FALSE(forecast_memory(training).fits);
+  std::string all;
+  for (const std::string& remedy : memory_remedies(training)) all += remedy + "; ";
+  INFO(all);
+  CHECK_THAT(all, Catch::Matchers::Contains("--zero-stage 1 ("));
+  CHECK_THAT(all, Catch::Matchers::Contains("--pp "));
+  const auto at = all.find("--tp ");
+  REQUIRE(at != std::string::npos);
+  const int tp = std::stoi(all.substr(at + 5));
+  CHECK(tp > 1);
+  training.parallelism->layout.tp = tp;
+  training.parallelism->layout.dp = 16 / tp;
+  training.batch.gas *= tp;
+  CHECK(forecast_memory(training).fits);
+  CHECK_THAT(all, Catch::Matchers::Contains(to_text(forecast_memory(training).peak)));
 }
 
 }  // namespace

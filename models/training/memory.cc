@@ -1,48 +1,15 @@
 #include "models/training/memory.h"
 
-#include <algorithm>
-
-#include "models/parallel/stage_memory.h"
 #include "models/training/buffers.h"
-#include "models/training/layout_plan.h"
+#include "models/training/layout_memory.h"
 #include "models/training/optimizer_state.h"
 
 namespace lambcast {
 
 using deepspeed::OptimizerType;
 
-namespace {
-
-// Under a layout: the fullest stage.
-MemoryForecast layout_memory(const Training& training) {
-  const Parallelism& how = *training.parallelism;
-  parallel::ActivationSetting setting;
-  setting.tp = how.layout.tp;
-  setting.cp = how.layout.cp;
-  setting.sequence_parallel = how.sequence_parallel;
-  setting.recompute = how.recompute;
-  setting.micro_batch = training.batch.micro;
-  setting.seq_len = training.seq_len;
-  parallel::StateBytes states;
-  states.gradients = how.gradient_bytes();
-  states.moments = state_bytes_per_element(training.optimizer(), *training.model);
-  const auto stages =
-      parallel::memory_by_stage(*training.model, how.layout, how.pipeline(training.batch.gas),
-                                contents_of(training).chunks, setting, states, how.sharding);
-  const auto& fullest =
-      *std::max_element(stages.begin(), stages.end(),
-                        [](const auto& a, const auto& b) { return a.total() < b.total(); });
-  MemoryForecast memory;
-  for (const auto& [part, bytes] : fullest.parts()) memory.parts.emplace_back(part, bytes);
-  for (const auto& [part, bytes] : memory.parts) memory.peak += bytes;
-  memory.fits = memory.peak <= training.device->memory_capacity;
-  return memory;
-}
-
-}  // namespace
-
 MemoryForecast forecast_memory(const Training& training) {
-  if (training.parallelism) return layout_memory(training);
+  if (training.parallelism) return forecast_layout_memory(training);
   const ModelShape& model = *training.model;
   const auto all = static_cast<double>(parameters(model));
   const auto optimized = static_cast<double>(optimized_parameters(model));

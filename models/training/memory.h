@@ -8,7 +8,7 @@
 // optimizers the worker error (4 per padded element) and server error (4 / n), and temporaries
 // inside compressed_allreduce (the momentum before the step, fp32 gradients, packed signs).
 // Activations are those of one micro batch without recomputation (models/shape/shape.h). Allocator
-// fragmentation is left out.
+// fragmentation is left out. Layouts: layout_memory.h.
 #pragma once
 
 #include <string>

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "models/parallel/layout_rules.h"
 #include "models/training/memory.h"
 
 namespace lambcast {
@@ -91,6 +92,67 @@ std::optional<std::string> larger_device(const Training& training) {
                      to_text(smallest->memory_capacity));
 }
 
+// --- under a layout ---
+
+std::optional<std::string> more_recomputation(const Training& training) {
+  Training with = training;
+  Parallelism& how = *with.parallelism;
+  for (const auto recompute : {parallel::Recompute::selective, parallel::Recompute::full}) {
+    if (recompute <= training.parallelism->recompute) continue;
+    how.recompute = recompute;
+    if (forecast_memory(with).fits)
+      return with_peak(fmt::format("--recompute {}", parallel::name_of(recompute)), with);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> more_sharing(const Training& training) {
+  if (deepspeed::is_onebit(training.optimizer())) return std::nullopt;
+  Training with = training;
+  Parallelism& how = *with.parallelism;
+  const bool pipeline = how.framework.name == "deepspeed" && how.layout.pp > 1;
+  const auto most = pipeline ? parallel::Sharding::optimizer : parallel::Sharding::weights;
+  how.shard_ranks = how.replicas();
+  while (how.sharding < most) {
+    how.sharding = static_cast<parallel::Sharding>(static_cast<int>(how.sharding) + 1);
+    if (forecast_memory(with).fits)
+      return with_peak(fmt::format("--zero-stage {}", static_cast<int>(how.sharding)), with);
+  }
+  return std::nullopt;
+}
+
+// Twice as much of one axis, and again, from the ranks that hold the same weights.
+std::optional<std::string> more_division(const Training& training, const char* flag,
+                                         int parallel::ParallelLayout::*axis) {
+  Training with = training;
+  Parallelism& how = *with.parallelism;
+  parallel::ParallelLayout& layout = how.layout;
+  while (layout.dp % 2 == 0) {
+    layout.dp /= 2;
+    layout.*axis *= 2;
+    with.batch.gas *= 2;
+    if (how.sharding != parallel::Sharding::none) how.shard_ranks = how.replicas();
+    const parallel::LayoutUse use{training.gpus,    static_cast<int>(with.batch.gas),
+                                  training.seq_len, how.sequence_parallel,
+                                  how.schedule,     how.framework.split};
+    for (const Finding& finding : parallel::check(layout, *training.model, use))
+      if (finding.severity == Severity::error || finding.code == "layout-beyond-node")
+        return std::nullopt;
+    if (forecast_memory(with).fits)
+      return with_peak(fmt::format("{} {}", flag, layout.*axis), with);
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> layout_remedies(const Training& training) {
+  std::vector<std::string> remedies;
+  for (auto& remedy : {more_recomputation(training), more_sharing(training),
+                       more_division(training, "--tp", &parallel::ParallelLayout::tp),
+                       more_division(training, "--pp", &parallel::ParallelLayout::pp)})
+    if (remedy) remedies.push_back(*remedy);
+  return remedies;
+}
+
 }  // namespace
 
 std::vector<std::string> memory_remedies(const Training& training) {
@@ -98,6 +160,11 @@ std::vector<std::string> memory_remedies(const Training& training) {
   if (training.batch.micro > 1)
     if (const auto in_steps = smaller_steps(training))
       remedies.push_back(with_peak(steps_flags(*in_steps), *in_steps));
+  if (training.parallelism) {
+    for (std::string& remedy : layout_remedies(training)) remedies.push_back(std::move(remedy));
+    if (auto device = larger_device(training)) remedies.push_back(std::move(*device));
+    return remedies;
+  }
   if (deepspeed::is_onebit(training.optimizer()) && training.kernels != Kernels::fused) {
     Training fused = training;
     fused.kernels = Kernels::fused;
@@ -112,7 +179,9 @@ std::string how_to_fit(const Training& training) {
   const MemoryForecast one = forecast_memory(in_steps_of(training, 1));
   const Bytes activations = activation_bytes(*training.model, 1, training.seq_len);
   std::string text;
-  if (!one.fits)
+  if (!one.fits && training.parallelism)
+    text = fmt::format("even --micro-batch 1 needs {}; ", to_text(one.peak));
+  else if (!one.fits)
     text = fmt::format(
         "even --micro-batch 1 needs {}, {} of it weights, gradients and optimizer state{}; ",
         to_text(one.peak), to_text(one.peak - activations),

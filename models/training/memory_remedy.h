@@ -7,7 +7,11 @@
 //                              where it takes both
 //   a GPU with more memory     the smallest of the device profiles that will do
 //
-// Not tried: recomputing activations, ZeRO stage 3, and layouts that divide the model.
+// Under a layout, instead of the kernels and the stage, the first of each that is enough by itself:
+// recomputation of more (--recompute), states shared by more (--zero-stage, to 3), the model
+// divided by more (--tp within a node, --pp), data parallelism giving way and the batch staying.
+//
+// Not tried: a layout for a run that has none.
 #pragma once
 
 #include <string>

@@ -15,8 +15,16 @@
 //               backward pass of every micro batch
 //
 // among `shard_ranks` of them, with the gradients of the copies all-reduced beyond (MiCS,
-// HYBRID_SHARD). Sources: Rajbhandari et al. 2019 (ZeRO), section 7; Narayanan et al. 2021;
-// Korthikanti et al. 2022; FSDP notes of PyTorch.
+// HYBRID_SHARD). ZeRO++ sends less of sharded weights (Wang et al. 2023):
+//
+//   hpZ         a second copy in 16 bits, sharded over `secondary_ranks` of a node, from which the
+//               backward pass gathers
+//   qwZ         weights gathered in int8
+//   qgZ         gradients exchanged in int4, in the node and then between nodes
+//
+// Sources: Rajbhandari et al. 2019 (ZeRO), section 7; Narayanan et al. 2021; Korthikanti et al.
+// 2022; FSDP notes of PyTorch; arXiv 2306.10209 and DeepSpeed
+// runtime/comm/coalesced_collectives.py.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +47,9 @@ struct Parallelism {
   parallel::PipelineSchedule schedule = parallel::PipelineSchedule::one_f_one_b;
   Framework framework;
   parallel::Sharding sharding = parallel::Sharding::none;
-  int shard_ranks = 1;  // 1 for Sharding::none
+  int shard_ranks = 1;                                          // 1 for Sharding::none
+  int secondary_ranks = 1;                                      // hpZ; 1: no second copy
+  bool quantized_weights = false, quantized_gradients = false;  // qwZ, qgZ
   // Sharding::optimizer: every rank sums all gradients, though it updates its share alone (Apex's
   // distributed LAMB with full_ar): one collective over all ranks instead of one in the shards and
   // one between them.

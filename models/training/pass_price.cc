@@ -122,6 +122,10 @@ class PipelinePricer {
     return std::max(collective.scaled(1 / t), rest);
   }
 
+  Duration slowdown(const Call& call, Duration hidden) const {
+    return hidden.scaled(lost_to_collectives(call.group, rates_));
+  }
+
   static Duration beyond(Duration collective, Duration cover) {
     return collective > cover ? collective - cover : Duration();
   }
@@ -175,12 +179,13 @@ class PipelinePricer {
     for (const auto& [first, last] : pairs_of(block)) {
       const Duration weight = piece(backward, first, Pass::weight_gradient);
       const Duration input = piece(backward, first, Pass::input_gradient);
-      const auto hidden = [&](Duration collective, Duration product) {
+      const auto hidden = [&](const std::optional<Call>& call, Duration product) {
+        const Duration collective = cost_of(call);
         return overlap == TensorOverlap::none ? collective : beyond(collective, product);
       };
-      exposed += hidden(cost_of(plan_.activations_sum), weight);
-      exposed += hidden(cost_of(plan_.activations_scatter), weight);
-      exposed += hidden(cost_of(plan_.activations_gather), input);
+      exposed += hidden(plan_.activations_sum, weight);
+      exposed += hidden(plan_.activations_scatter, weight);
+      exposed += hidden(plan_.activations_gather, input);
       // The gradient of the last product's output is gathered before anything can start.
       const Duration gathered = cost_of(plan_.activations_gather);
       exposed += overlap == TensorOverlap::all
@@ -230,7 +235,7 @@ class PipelinePricer {
     const int predicted = content.head && plan_.experts ? plan_.experts->predicted_layers : 0;
     add_blocks(chunk, dense_, content.layers + predicted - with_experts);
     if (with_experts > 0) add_blocks(chunk, *experts_, with_experts);
-    if (plan_.weights_gather || plan_.gradients_scatter) share_weights(content, chunk);
+    if (plan_.weights_gather || !plan_.gradients_reduce.empty()) share_weights(content, chunk);
     if (content.embedding) add_embedding(chunk);
     if (content.head)
       for (int head = 0; head <= predicted; ++head) add_head(chunk);
@@ -321,32 +326,47 @@ class PipelinePricer {
     }
   }
 
-  // Weights gathered ahead of the blocks that compute with them, gradients scattered behind.
+  // What the host and the kernels that quantize add to a collective over sharded pieces.
+  Duration handling_of_block(Bytes quantized) const {
+    const Duration one = plan_.shard_handling + memory_cost(quantized, 1, rates_).duration;
+    return one * plan_.weight_pieces;
+  }
+
+  Duration gather_of_block(const std::optional<Call>& call, int blocks) {
+    if (!call) return {};
+    return cost_of_block(call, blocks) + handling_of_block(plan_.weights_quantized);
+  }
+
+  Duration cost_of(const std::vector<Call>& calls) {
+    Duration sum;
+    for (const Call& call : calls) sum += cost_of(call);
+    return sum;
+  }
+
+  // Weights gathered ahead of the blocks that compute with them, gradients reduced behind.
   void share_weights(const ChunkContent& content, ChunkPrice& chunk) {
     if (content.layers == 0) return;
-    const Duration gather = cost_of_block(plan_.weights_gather, content.layers) +
+    const bool outside = content.embedding || content.head;
+    const Duration gather = gather_of_block(plan_.weights_gather, content.layers) +
                             cost_of_experts(plan_.expert_weights_gather, content);
-    Duration outer;
-    if (content.embedding || content.head) outer = cost_of(plan_.outer_weights_gather);
+    const Duration outer = outside ? cost_of(plan_.outer_weights_gather) : Duration();
     stream(chunk.forward, content.layers, gather, Duration(), outer, Duration());
-    const Duration again = plan_.gathers_again
-                               ? cost_of_block(plan_.weights_gather, content.layers) +
-                                     cost_of_experts(plan_.expert_weights_gather, content)
-                               : Duration();
-    Duration scatter;
-    if (plan_.reduces_each && plan_.gradients_scatter) {
-      scatter = cost_of_block(plan_.gradients_scatter, content.layers);
-      scatter += cost_of_experts(plan_.expert_gradients_scatter, content);
-      if (plan_.gradients_sum) scatter += cost_of_block(plan_.gradients_sum, content.layers);
-    }
-    Duration outer_scatter;
-    if (plan_.reduces_each && (content.embedding || content.head))
-      outer_scatter = cost_of(plan_.outer_gradients_scatter);
+    const Duration again = gather_of_block(plan_.weights_gather_again, content.layers) +
+                           cost_of_experts(plan_.expert_weights_gather, content);
+    Duration reduce =
+        plan_.gradients_reduce.empty() ? Duration() : handling_of_block(plan_.gradients_quantized);
+    for (const Call& call : plan_.gradients_reduce) reduce += cost_of_block(call, content.layers);
+    reduce += cost_of_experts(plan_.expert_gradients_scatter, content);
     PassPrice both{chunk.input_gradient.compute + chunk.weight_gradient.compute,
                    chunk.input_gradient.exposed, chunk.input_gradient.communication};
-    stream(both, content.layers, again, scatter, Duration(), outer_scatter);
+    stream(both, content.layers, again, reduce, Duration(),
+           outside ? cost_of(plan_.outer_gradients_reduce) : Duration());
     chunk.input_gradient.exposed = both.exposed;
     chunk.input_gradient.communication = both.communication;
+  }
+
+  const Call& sharing_call() const {
+    return plan_.weights_gather ? *plan_.weights_gather : plan_.gradients_reduce.front();
   }
 
   // Adds to `pass` what its blocks wait for on a stream beside them: a block's weights gathered
@@ -370,7 +390,9 @@ class PipelinePricer {
     }
     const Duration end =
         (scatter > Duration() ? std::max(computed, wire) : computed) + outer_scatter;
-    pass.exposed += end - block * blocks;
+    const Duration exposed = end - block * blocks;
+    pass.exposed += exposed;
+    if (all > exposed) pass.exposed += slowdown(sharing_call(), all - exposed);
   }
 
   // --- the step ---
@@ -424,6 +446,11 @@ class PipelinePricer {
 };
 
 }  // namespace
+
+double lost_to_collectives(const ProcessGroup& group, const GpuRates& rates) {
+  const double blocks = std::min(32, 4 * group.per_node);
+  return blocks / rates.multiprocessors;
+}
 
 PipelinePrice price_pipeline(const PipelinePlan& plan, const Training& training,
                              CollectiveCosts& costs, double compute_width) {

@@ -15,7 +15,15 @@
 //   gathered(i) = max(gathered(i - 1), start of block i - 1) + gather;   start(i) = max(end(i - 1),
 //   gathered(i))
 //
-// Collectives beside computation take no multiprocessors from it here: left out.
+// NCCL's kernels run on the multiprocessors that compute: what a collective hides behind is longer
+// by a share of the hidden time,
+//
+//   min(32, 4 x ranks on a node) blocks / multiprocessors
+//
+// as a channel takes one and a node has four for each GPU that takes part (assumed: NCCL opens two
+// to four for each NIC, at most 32). So for gradients and sharded weights; not where chunks travel
+// by copy engines (TensorOverlap::all, a ring of keys and values), nor for tensor parallelism
+// beside weight gradients, where published runs show none of it (Korthikanti et al. 2022, table 5).
 #pragma once
 
 #include <vector>
@@ -52,6 +60,9 @@ struct PipelinePrice {
   bool calibrated = true;
   bool covered = true;  // a calibration stands behind every collective
 };
+
+// Of the time that a collective hides behind kernels of the GPU.
+double lost_to_collectives(const ProcessGroup& group, const GpuRates& rates);
 
 PipelinePrice price_pipeline(const PipelinePlan& plan, const Training& training,
                              CollectiveCosts& costs, double compute_width);

@@ -51,16 +51,20 @@ struct PipelinePlan {
   std::optional<Call> send;          // an activation, to the next stage
   std::optional<Call> sends_gather;  // over t, where each rank sent its part
 
-  // Sharded weights, of one of `weight_pieces` of a block: gathered and gradients scattered over
-  // the sharing ranks, and summed among those that share alike.
-  std::optional<Call> weights_gather, gradients_scatter, gradients_sum;
-  std::optional<Call> outer_weights_gather, outer_gradients_scatter;  // of embedding and head
+  // Sharded weights, of one of `weight_pieces` of a block: gathered for each pass, and gradients
+  // reduced, call after call: scattered over the sharing ranks (or exchanged in int4), and summed
+  // among those that share alike.
+  std::optional<Call> weights_gather, weights_gather_again;
+  std::vector<Call> gradients_reduce;
+  // Read and written where a piece is quantized.
+  Bytes weights_quantized, gradients_quantized;
+  std::optional<Call> outer_weights_gather;  // of embedding and head
+  std::vector<Call> outer_gradients_reduce;
+  Duration shard_handling;  // by the host, of each such call
   // Of a block's experts, over the ranks that have the same ones.
   std::optional<Call> expert_weights_gather, expert_gradients_scatter;
   int weight_pieces = 1;
   bool hides_sharding = true;  // beside computation; else the pass waits for all of it
-  bool gathers_again = true;   // for the backward pass; false: kept since the forward pass
-  bool reduces_each = true;    // after every micro batch, else after the last
 };
 
 }  // namespace lambcast

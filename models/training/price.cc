@@ -183,6 +183,16 @@ class Pricer {
 
   Price price(const PlanOp&, const Wait&) const { return {}; }
 
+  Price price(const PlanOp& op, const Slowdown& work) {
+    const CollectiveCost& cost =
+        costs_.cost({training_.cluster, work.beside.group, training_.network, training_.expand},
+                    work.beside.channel, work.beside.op, work.beside.bytes, work.beside.algorithm);
+    const double share = lost_to_collectives(work.beside.group, *training_.device->rates);
+    Price price = computation((cost.time * op.times).scaled(share), memory_width);
+    price.coverage.reset();
+    return price;
+  }
+
   Duration memory_time(double bytes, double scale = 1) const {
     return (Bytes(bytes) / training_.device->copy_bandwidth.value).scaled(scale);
   }

@@ -65,7 +65,12 @@ struct StageWork {
 // Nothing but order.
 struct Wait {};
 
-using Work =
-    std::variant<PassWork, StageWork, MemoryWork, KernelWork, ProductWork, HostCopy, Call, Wait>;
+// What kernels lose to a collective beside them (pass_price.h).
+struct Slowdown {
+  Call beside;
+};
+
+using Work = std::variant<PassWork, StageWork, MemoryWork, KernelWork, ProductWork, HostCopy, Call,
+                          Wait, Slowdown>;
 
 }  // namespace lambcast

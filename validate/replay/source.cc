@@ -68,6 +68,7 @@ Source::Measured Source::read_measured(const Table& entry) {
   measured.unless = entry.get_or<std::string>("unless", "");
   measured.stage = entry.get_or<std::string>("stage", "");
   measured.parts = entry.get_or<std::vector<std::string>>("parts", {});
+  measured.without = entry.get_or<std::vector<std::string>>("without", {});
   measured.flops_per_sample = find_expression(entry, "flops_per_sample");
   measured.peak_tflops = find_expression(entry, "peak_tflops");
   measured.samples = find_expression(entry, "samples");
@@ -204,6 +205,7 @@ void Source::add_figure(const csv::Table& table, std::size_t row, const Measured
   figure.stage = measured.stage;
   figure.count = measured.count;
   figure.parts = measured.parts;
+  figure.without = measured.without;
   try {
     figure.name = case_.evaluate(scope);
     figure.measured = measured.value ? measured.value->number(scope)

@@ -15,7 +15,7 @@
 //   [[measured]]                 column, quantity (below); value: expression where the column needs
 //                                arithmetic; unless: a column that already states it; when: rows it
 //                                holds for; what_if: keys of this figure alone; stage; parts of
-//                                memory
+//                                memory, or all `without` those its tool does not see
 //   limits.time, limits.memory   of |error|: median, p90
 //
 // Quantities: step_time_s, samples_per_s, tokens_per_s, tokens_per_gpu_s, days (of `samples`
@@ -62,7 +62,7 @@ struct SourceFigure {
   double flops_per_sample = 0;  // 0: as `count` says
   FlopsCount count = FlopsCount::model;
   double peak_tflops = 0, samples = 0;
-  std::vector<std::string> parts;  // of memory; empty: all of it
+  std::vector<std::string> parts, without;  // of memory; no parts: all of it
   bool fitted = false;
   std::string refused;  // why it cannot be forecast, else empty
 };
@@ -95,7 +95,7 @@ class Source {
     Quantity quantity = Quantity::step_time_s;
     std::optional<RowExpression> value, when, flops_per_sample, peak_tflops, samples;
     std::string unless, stage;
-    std::vector<std::string> parts;
+    std::vector<std::string> parts, without;
     FlopsCount count = FlopsCount::model;
     std::vector<std::pair<std::string, RowTemplate>> what_if;
   };

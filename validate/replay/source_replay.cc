@@ -45,6 +45,9 @@ double memory_gib(const SourceFigure& figure, const MemoryForecast& memory) {
       throw Error(Exit::usage, fmt::format("the memory has no part '{}'", name));
     bytes += part->second;
   }
+  for (const auto& [name, part] : memory.parts)
+    if (std::find(figure.without.begin(), figure.without.end(), name) != figure.without.end())
+      bytes = Bytes(bytes.value() - part.value());
   return bytes.value() / (1024.0 * 1024 * 1024);
 }
 

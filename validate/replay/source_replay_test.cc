@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <sstream>
+#include <string>
 
 namespace lambcast {
 namespace {
@@ -93,6 +95,60 @@ TEST_CASE("source replay: the sources that ship are within their limits") {
     // What has a forecast is held.
     if (source.time.rows > 0) CHECK(source.time_limit);
     if (source.memory.rows > 0) CHECK(source.memory_limit);
+  }
+}
+
+// The forecast of the shipped row that holds these words.
+double forecast_of_row(const std::string& source, const std::string& words) {
+  std::istringstream rows{std::string(source_rows(source))};
+  std::string line, columns, row;
+  while (std::getline(rows, line)) {
+    if (line.starts_with('#')) continue;
+    if (columns.empty()) columns = line;
+    if (row.empty() && line.find(words) != std::string::npos) row = line;
+  }
+  INFO(source << ": " << words);
+  REQUIRE_FALSE(row.empty());
+  const SourceSummary summary = replay_rows(columns + "\n" + row + "\n", source + ".csv", source);
+  REQUIRE(summary.results.front().ok());
+  return summary.results.front().forecast;
+}
+
+// What a change of the layout does, as papers and tables print it; from the mechanism alone, but
+// for the first, whose rows set the time that hosts take.
+TEST_CASE("source replay: published relations between runs") {
+  SECTION("ZeRO-3 of 175B falls to a third from 384 to 1,536 GPUs at a fixed batch") {
+    const auto tflops = [](const char* row) { return forecast_of_row("megatron_sc21_zero3", row); };
+    CHECK(tflops("1536,384,4,144") / tflops("1536,1536,1,44") == Approx(144 / 44.).epsilon(0.25));
+  }
+  SECTION("per micro batch, 94, 101 and 116 ms on 512, 4,096 and 10,752 H100") {
+    const auto per_micro_batch = [](const char* row, int micro_batches) {
+      return forecast_of_row("mlperf_gpt3", row) / micro_batches;
+    };
+    const double many = per_micro_batch("v3.0,NVIDIA,dgxh100_n64", 128);
+    const double fewer = per_micro_batch("n512_ngc23.09", 16);
+    const double few = per_micro_batch("eos-dfw_n1344", 8);
+    CHECK(fewer / many == Approx(101 / 94.).epsilon(0.1));
+    CHECK(few / fewer == Approx(116 / 101.).epsilon(0.1));
+  }
+  SECTION("64 heads of 216 elements against 128 of 108") {
+    const auto seconds = [](const char* row) { return forecast_of_row("bigscience_a100", row); };
+    CHECK(seconds("13824,128,8,8,6,4,2048,fp16,54,162.72") /
+              seconds("13824,64,8,8,6,4,2048,fp16,,121.28") ==
+          Approx(162.72 / 121.28).epsilon(0.1));
+  }
+  SECTION("zero bubble and interleaving against 1F1B, with few and with many micro batches") {
+    const auto samples = [](const char* row) { return forecast_of_row("zero_bubble_a100", row); };
+    CHECK(samples("2304,8,6,24,zb1p") / samples("2304,8,6,24,1f1b") ==
+          Approx(12.9 / 11.8).epsilon(0.05));
+    CHECK(samples("2304,8,6,64,zb1p") / samples("2304,8,6,64,1f1b") ==
+          Approx(14.2 / 13.6).epsilon(0.05));
+    CHECK(samples("2304,8,6,32,interleaved") > samples("2304,8,6,24,1f1b"));
+  }
+  SECTION("tensor parallelism with collectives behind products") {
+    const auto tokens = [](const char* row) { return forecast_of_row("torchtitan_h100", row); };
+    CHECK(tokens("fp8_tensorwise,1,1,942.4") / tokens("fp8,1,0,829") ==
+          Approx(942.4 / 829).epsilon(0.1));
   }
 }
 

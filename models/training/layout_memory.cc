@@ -1,0 +1,170 @@
+#include "models/training/layout_memory.h"
+
+#include <algorithm>
+
+#include "models/parallel/stage_memory.h"
+#include "models/training/layout_plan.h"
+#include "models/training/optimizer_state.h"
+
+namespace lambcast {
+namespace {
+
+using parallel::RankParameters;
+using parallel::Sharding;
+
+constexpr double gib = 1024.0 * 1024 * 1024;
+
+// Fitted: two runs of BigScience's search under nvidia-smi (bigscience_a100, its fitted rows).
+constexpr double communicator_bytes = 0.5 * gib;
+constexpr double context_bytes = 1.5 * gib;
+
+constexpr double live_elements = 1e9;  // DeepSpeed stage3_max_live_parameters
+
+parallel::ActivationSetting activation_setting(const Training& training) {
+  const Parallelism& how = *training.parallelism;
+  parallel::ActivationSetting setting;
+  setting.tp = how.layout.tp;
+  setting.cp = how.layout.cp;
+  setting.sequence_parallel = how.sequence_parallel;
+  setting.fused_attention = how.attention != AttentionKernel::unfused;
+  setting.recompute = how.recompute;
+  setting.micro_batch = training.batch.micro;
+  setting.seq_len = training.seq_len;
+  return setting;
+}
+
+parallel::StateBytes state_bytes(const Training& training) {
+  const Parallelism& how = *training.parallelism;
+  parallel::StateBytes states;
+  states.gradients = how.gradient_bytes();
+  states.moments = state_bytes_per_element(training.optimizer(), *training.model);
+  const std::string_view framework = how.framework.name;
+  if (how.framework.shards_fp32 && how.sharding == Sharding::weights) {
+    states.weights = states.master;
+    states.master = 0;
+  } else if (how.framework.shards_fp32) {
+    states.optimizer_gradients = states.gradients;  // sharded, beside those that add up whole
+  } else if (framework == "deepspeed" && how.framework.fp32_gradients) {
+    states.gradients = parallel::bf16_summed_gradients.gradients;
+  } else if (framework == "megatron" && !how.framework.fp32_gradients) {
+    states.optimizer_gradients = parallel::fp16_copied_gradients.optimizer_gradients;
+  }
+  return states;
+}
+
+// Of a rank's tokens of one micro batch.
+double tokens_of(const Training& training) {
+  return static_cast<double>(training.batch.micro * training.seq_len) /
+         training.parallelism->layout.cp;
+}
+
+// Weights whole while they are needed, and their gradients until they are reduced.
+double sharded_buffers(const Training& training, const RankParameters& held, double block) {
+  const Parallelism& how = *training.parallelism;
+  const double outer = held.vocabulary;
+  if (how.framework.name == "deepspeed")
+    return how.weight_bytes * std::min(live_elements, held.total());
+  const double gradient = 2 + how.gradient_bytes();  // as computed, and as reduced
+  return how.weight_bytes * (2 * block + outer) + gradient * std::max(block, outer / 2);
+}
+
+double bucket_bytes(const Training& training, const RankParameters& held) {
+  const Parallelism& how = *training.parallelism;
+  if (how.framework.name != "deepspeed") return 0;
+  const auto bucket = static_cast<double>(training.config.zero.reduce_bucket_size.value);
+  return 2 * how.gradient_bytes() * std::min(bucket, held.total());
+}
+
+// What one block's backward pass needs beside the activations: gradients of the feed-forward's
+// inner tensors, of the block's input and of its residual.
+double gradient_bytes_of_block(const Training& training) {
+  const BlockWork work = block_work_of(training, training.seq_len);
+  const double inner = (work.gated ? 3 : 1) * static_cast<double>(work.ffn) / work.tensor_parallel;
+  return 2 * tokens_of(training) * (inner + 2 * static_cast<double>(work.hidden));
+}
+
+double buffers_of(const Training& training, const RankParameters& held, double block) {
+  const Parallelism& how = *training.parallelism;
+  const double activation = 2 * tokens_of(training) * static_cast<double>(training.model->hidden);
+  double bytes = bucket_bytes(training, held);
+  if (how.sharding == Sharding::weights) bytes += sharded_buffers(training, held, block);
+  if (how.sequence_parallel) bytes += 2 * activation;
+  if (how.layout.pp > 1) bytes += 2 * activation;
+  return bytes;
+}
+
+double loss_bytes(const Training& training) {
+  const Parallelism& how = *training.parallelism;
+  if (has_compiled_loss(block_work_of(training, training.seq_len))) return 0;
+  return 8 * tokens_of(training) * static_cast<double>(training.model->vocab) / how.layout.tp;
+}
+
+// Tensor, data and model-parallel groups, a pair to each neighbour, the tied pair and the world.
+double runtime_bytes(const parallel::ParallelLayout& layout) {
+  int communicators = 1;
+  if (layout.tp > 1) ++communicators;
+  if (layout.dp * layout.cp > 1) ++communicators;
+  if (layout.cp > 1) ++communicators;
+  if (layout.pp > 1) communicators += 4;
+  return context_bytes + communicators * communicator_bytes;
+}
+
+RankParameters held_by(const std::vector<RankParameters>& chunks,
+                       const parallel::Pipeline& pipeline, int stage) {
+  RankParameters held;
+  for (int chunk = 0; chunk < pipeline.chunks; ++chunk)
+    held += chunks[static_cast<std::size_t>(pipeline.position(stage, chunk))];
+  return held;
+}
+
+double block_elements(const std::vector<RankParameters>& chunks, std::int64_t layers) {
+  double elements = 0;
+  for (const RankParameters& chunk : chunks) elements += chunk.total() - chunk.vocabulary;
+  return elements / static_cast<double>(layers);
+}
+
+}  // namespace
+
+MemoryForecast forecast_layout_memory(const Training& training) {
+  const Parallelism& how = *training.parallelism;
+  const parallel::Pipeline pipeline = how.pipeline(training.batch.gas);
+  const LayoutContents contents = contents_of(training);
+  const auto stages =
+      parallel::memory_by_stage(*training.model, how.layout, pipeline, contents.chunks,
+                                activation_setting(training), state_bytes(training), how.sharding);
+  const double block = block_elements(contents.parameters, training.model->layers);
+  MemoryForecast fullest;
+  for (int stage = 0; stage < pipeline.stages; ++stage) {
+    const parallel::StageMemory& held = stages[static_cast<std::size_t>(stage)];
+    MemoryForecast memory;
+    const auto add = [&](std::string_view part, double bytes) {
+      if (bytes == 0) return;
+      memory.parts.emplace_back(part, Bytes(bytes));
+      memory.peak += Bytes(bytes);
+    };
+    for (const auto& [part, bytes] : held.parts())
+      if (part != "recomputed") add(part, bytes.value());
+    const RankParameters parameters = held_by(contents.parameters, pipeline, stage);
+    if (how.secondary_ranks > 1)
+      add("second_copy", how.weight_bytes * parameters.total() / how.secondary_ranks);
+    // The loss is gone before the last block's backward pass begins.
+    const double loss = held.activations.head > Bytes() ? loss_bytes(training) : 0;
+    const double backward = held.activations.recomputed.value() + gradient_bytes_of_block(training);
+    const double buffers = buffers_of(training, parameters, block);
+    if (loss > backward) {
+      add("loss", loss);
+    } else {
+      add("recomputed", held.activations.recomputed.value());
+      add("block_gradients", gradient_bytes_of_block(training));
+    }
+    add("buffers", buffers);
+    add("unused", how.framework.unused_memory *
+                      (held.activations.kept.value() + std::max(loss, backward) + buffers));
+    add("runtime", runtime_bytes(how.layout));
+    if (memory.peak > fullest.peak) fullest = std::move(memory);
+  }
+  fullest.fits = fullest.peak <= training.device->memory_capacity;
+  return fullest;
+}
+
+}  // namespace lambcast
