@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/training/beside_collectives.h"
 #include "models/training/slowest_rank.h"
+#include "models/training/wire.h"
 #include "sim/base/check.h"
 
 namespace lambcast {
@@ -14,23 +16,6 @@ using parallel::ChunkContent;
 // Of the multiprocessors, what an exchange of tokens keeps while computation runs beside it:
 // DeepEP's 20 to 24 and HybridEP's 16 to 32 of an H100's or B200's; assumed.
 constexpr double exchange_share = 0.2;
-
-// What collectives of one micro batch put on the wire, and how far their times may be off.
-struct Wire {
-  Bytes per_gpu, per_node;
-  std::int64_t collectives = 0;
-  Duration communication, shorter, longer;
-
-  Wire& operator+=(const Wire& other) {
-    per_gpu += other.per_gpu;
-    per_node += other.per_node;
-    collectives += other.collectives;
-    communication += other.communication;
-    shorter += other.shorter;
-    longer += other.longer;
-    return *this;
-  }
-};
 
 // The kernels of blocks that are alike.
 struct BlockKernels {
@@ -446,11 +431,6 @@ class PipelinePricer {
 };
 
 }  // namespace
-
-double lost_to_collectives(const ProcessGroup& group, const GpuRates& rates) {
-  const double blocks = std::min(32, 4 * group.per_node);
-  return blocks / rates.multiprocessors;
-}
 
 PipelinePrice price_pipeline(const PipelinePlan& plan, const Training& training,
                              CollectiveCosts& costs, double compute_width) {

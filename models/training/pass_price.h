@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "models/device/compute_interval.h"
+#include "models/training/beside_collectives.h"
 #include "models/training/collective_costs.h"
 #include "models/training/pipeline_plan.h"
 #include "models/training/training.h"
@@ -60,9 +61,6 @@ struct PipelinePrice {
   bool calibrated = true;
   bool covered = true;  // a calibration stands behind every collective
 };
-
-// Of the time that a collective hides behind kernels of the GPU.
-double lost_to_collectives(const ProcessGroup& group, const GpuRates& rates);
 
 PipelinePrice price_pipeline(const PipelinePlan& plan, const Training& training,
                              CollectiveCosts& costs, double compute_width);

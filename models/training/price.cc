@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "models/device/compute.h"
+#include "models/training/beside_collectives.h"
 #include "models/training/buffers.h"
 #include "models/training/pass_price.h"
 #include "models/training/slowest_rank.h"

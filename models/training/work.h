@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -52,6 +53,16 @@ struct Call {
   Bytes bytes;
   std::string algorithm = {};  // empty: as the cluster or the library chooses
 };
+
+// Over NCCL, as the library chooses.
+inline Call call(const ProcessGroup& group, Op op, double bytes) {
+  return {group, Channel::nccl, op, Bytes(bytes)};
+}
+
+// A call over one rank is none.
+inline std::optional<Call> some(const Call& call) {
+  return call.group.ranks > 1 && call.bytes.value() > 0 ? std::optional(call) : std::nullopt;
+}
 
 // Under a layout: a stretch of a pipeline stage's passes over all micro batches (pipeline_plan.h),
 // cut where gradients become whole. Segment 0 ends with the first micro batch's forward pass,

@@ -1,0 +1,114 @@
+#include "models/training/weight_sharing.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace lambcast {
+namespace {
+
+using parallel::Sharding;
+
+// Bytes read and written per element: int8 widened to 16 bits; a 16-bit gradient quantized to int4,
+// and after the exchange in the node summed and quantized again, after that between nodes summed.
+constexpr double dequantized_bytes = 3, quantized_exchange_bytes = 3.5;
+
+class SharingWriter {
+ public:
+  SharingWriter(const Training& training, const std::vector<parallel::RankParameters>& parameters,
+                const std::vector<Owners>& owners)
+      : training_(training),
+        how_(*training.parallelism),
+        parameters_(parameters),
+        owners_(owners),
+        replicas_(owners.front().replicas),
+        shards_(owners.front().shards) {}
+
+  void write(PipelinePlan& plan) const {
+    const double layers = static_cast<double>(training_.model->layers);
+    double all = 0, outer = 0, experts = 0;
+    for (const parallel::RankParameters& chunk : parameters_) {
+      all += chunk.total() - chunk.experts;
+      outer += chunk.vocabulary;
+      experts += chunk.experts;
+    }
+    if (experts > 0) share_experts(plan, experts / expert_layers());
+    plan.hides_sharding = how_.framework.hides_sharding;
+    plan.weight_pieces = pieces_of((all - outer) / layers);
+    const double block = (all - outer) / layers / plan.weight_pieces;
+    plan.gradients_reduce = gradient_calls(block);
+    plan.outer_gradients_reduce = gradient_calls(outer);
+    if (how_.quantized_gradients)
+      plan.gradients_quantized = Bytes(quantized_exchange_bytes * block);
+    if (how_.sharding != Sharding::weights) return;
+    plan.shard_handling =
+        Duration::microseconds(how_.framework.shard_handling_us * shards_.shard.ranks);
+    const double bytes = how_.quantized_weights ? 1 : how_.weight_bytes;
+    const ProcessGroup again = how_.secondary_ranks > 1
+                                   ? shard_groups(replicas_, how_.secondary_ranks).shard
+                                   : shards_.shard;
+    plan.weights_gather = some(call(shards_.shard, Op::all_gather, block * bytes));
+    plan.weights_gather_again = some(call(again, Op::all_gather, block * bytes));
+    plan.outer_weights_gather = some(call(shards_.shard, Op::all_gather, outer * bytes));
+    if (how_.quantized_weights) plan.weights_quantized = Bytes(dequantized_bytes * block);
+  }
+
+ private:
+  // A block has four large matrices: attention's two and the feed-forward's.
+  int pieces_of(double block) const {
+    const double bucket = how_.framework.prefetch_bucket;
+    return bucket == 0 ? 1 : static_cast<int>(std::clamp(std::ceil(block / bucket), 1.0, 4.0));
+  }
+
+  // What brings the gradients of so many elements, summed, to the ranks that update them.
+  std::vector<Call> gradient_calls(double elements) const {
+    std::vector<Call> calls;
+    const auto add = [&](const ProcessGroup& group, Op op, double bytes) {
+      if (const auto one = some(call(group, op, bytes))) calls.push_back(*one);
+    };
+    if (how_.quantized_gradients) {
+      const ShardGroups nodes = shard_groups(replicas_, replicas_.per_node);
+      add(nodes.shard, Op::all_to_all, elements / 2);
+      if (nodes.copies.ranks > 1)
+        add(nodes.copies, Op::all_to_all, elements / 2 / nodes.shard.ranks);
+      return calls;
+    }
+    const double bytes = elements * how_.gradient_bytes();
+    add(shards_.shard, Op::reduce_scatter, bytes);
+    add(shards_.copies, Op::all_reduce, bytes / shards_.shard.ranks);
+    return calls;
+  }
+
+  double expert_layers() const {
+    const std::vector<bool>& layers = training_.model->expert_layers;
+    return static_cast<double>(std::count(layers.begin(), layers.end(), true) +
+                               training_.model->predicted_layers);
+  }
+
+  // `block`: elements of a block's experts on this rank.
+  void share_experts(PipelinePlan& plan, double block) const {
+    const ProcessGroup& shard = owners_.back().shards.shard;
+    plan.expert_gradients_scatter =
+        some(call(shard, Op::reduce_scatter, block * how_.gradient_bytes()));
+    if (how_.sharding == Sharding::weights)
+      plan.expert_weights_gather = some(call(shard, Op::all_gather, block * how_.weight_bytes));
+  }
+
+  const Training& training_;
+  const Parallelism& how_;
+  const std::vector<parallel::RankParameters>& parameters_;
+  const std::vector<Owners>& owners_;
+  const ProcessGroup& replicas_;
+  const ShardGroups& shards_;
+};
+
+}  // namespace
+
+void share_weights(PipelinePlan& plan, const Training& training,
+                   const std::vector<parallel::RankParameters>& parameters,
+                   const std::vector<Owners>& owners) {
+  if (training.parallelism->sharding == Sharding::weights ||
+      training.parallelism->sharding == Sharding::gradients)
+    SharingWriter(training, parameters, owners).write(plan);
+}
+
+}  // namespace lambcast

@@ -1,0 +1,26 @@
+// What a micro batch sends where gradients or weights are sharded (ZeRO stages 2 and 3, FSDP,
+// ZeRO++, hybrid shards): gradients of a block reduced to those who update them, weights gathered
+// before they are used, experts among those that hold the same.
+//
+//   gradients   reduce_scatter in the shard, all_reduce between its copies; quantized (qgZ):
+//               all_to_all of int4 in the node, then between nodes
+//   weights     all_gather, in 16 bits or int8 (qwZ); before the backward pass again, then within
+//               secondary_ranks (hpZ)
+//
+// Sources: DeepSpeed runtime/zero/{stage3,partitioned_param_coordinator}.py,
+// runtime/comm/coalesced_collectives.py; ZeRO++ arXiv:2306.10209; torch FSDP.
+#pragma once
+
+#include <vector>
+
+#include "models/training/gradient_owners.h"
+#include "models/training/pipeline_plan.h"
+
+namespace lambcast {
+
+// Nothing where neither is sharded. `parameters`: of one rank, by chunk.
+void share_weights(PipelinePlan& plan, const Training& training,
+                   const std::vector<parallel::RankParameters>& parameters,
+                   const std::vector<Owners>& owners);
+
+}  // namespace lambcast
