@@ -60,7 +60,8 @@ TEST_CASE("exchange: local steps send in one of H, and errors are owed in fp32")
   CHECK(stages[0].kind == StepKind::silent);
   CHECK(stages[0].steps == 938);
   CHECK(stages[1].steps == 62);
-  CHECK(metrics_of(training, StepKind::silent).wire_bytes_per_gpu.value() == 0);
+  // The overflow flag alone.
+  CHECK(metrics_of(training, StepKind::silent).wire_bytes_per_gpu.value() < 2);
   const double plain = forecast_memory(with("all_reduce")).peak.value();
   const double parameters_of_all = static_cast<double>(parameters(load_model("bert-large")));
   CHECK(forecast_memory(with("powersgd:4")).peak.value() - plain == Approx(4 * parameters_of_all));
