@@ -205,6 +205,9 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   Words(what_if).refuse_shared_stdin();
   Scenario scenario;
   scenario.asked = with_run_files(what_if, catalog, scenario.findings);
+  if (const auto path = scenario.asked.find("config"); path != scenario.asked.end())
+    for (const auto& [key, value] : catalog.config(path->second)->layout)
+      scenario.asked.try_emplace(key, value);  // a flag says otherwise
   const Words words(scenario.asked);
   Training& training = scenario.training;
   training.model =

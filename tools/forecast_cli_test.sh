@@ -83,8 +83,13 @@ ds() { # FILE MEMBERS
   printf '{ "train_micro_batch_size_per_gpu": 4,\n%s }\n' "$2" >"$1"
 }
 ds tp.json '"optimizer": { "type": "AdamW" }, "tensor_parallel": { "autotp_size": 4 }'
-expect 2 'tp.json:2: tensor_parallel.autotp_size: tensor parallelism is not read from the file yet: .*give --tp' \
-  "$lambcast" simulate --config tp.json --model bert-large --cluster dgx-a100-80g --gpus 8
+expect 0 'tensor 4 x ' \
+  "$lambcast" simulate --config tp.json --model llama2-7b --cluster dgx-a100-80g --gpus 8 --grad-accum 1
+expect 0 'tensor 2 x ' \
+  "$lambcast" simulate --config tp.json --model llama2-7b --cluster dgx-a100-80g --gpus 8 --grad-accum 1 --tp 2
+ds pipe.json '"optimizer": { "type": "AdamW" }, "pipeline": { "activation_checkpoint_interval": 2 }'
+expect 2 'pipe.json:2: pipeline.activation_checkpoint_interval: recomputing several layers .*give --recompute' \
+  "$lambcast" simulate --config pipe.json --model llama2-7b --cluster dgx-a100-80g --gpus 8
 ds auto.json '"optimizer": { "type": "AdamW" }, "bf16": { "enabled": "auto" }'
 expect 0 'warning: auto.json:2: bf16.enabled: "auto" is filled in .*: computed in bf16; --precision' \
   "$lambcast" simulate --config auto.json --model bert-large --cluster dgx-a100-80g --gpus 8

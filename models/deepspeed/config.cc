@@ -302,7 +302,7 @@ DeepSpeedConfig parse_config(std::string_view text, const std::string& file) {
   config.grad_accum_dtype = read_grad_accum_dtype(root);
   config.curriculum = read_curriculum(root);
   config.elasticity = read_elasticity(root);
-  check_parallelism(root);
+  config.layout = read_parallelism(root);
   return config;
 }
 

@@ -66,7 +66,9 @@ struct DeepSpeedConfig {
   Setting<std::optional<DataType>> grad_accum_dtype;  // of data_types
   std::optional<Curriculum> curriculum;  // of the sequence length; absent when not enabled
   std::optional<Elasticity> elasticity;  // takes the place of `batch`; absent when not enabled
-  std::vector<Finding> findings;         // about the text: unknown keys, "auto", not modelled
+  // How the file divides the model, by key of what-ifs (parallelism.h).
+  std::vector<std::pair<std::string, std::string>> layout;
+  std::vector<Finding> findings;  // about the text: unknown keys, "auto", not modelled
 };
 
 // The data type of the gradient all-reduce: communication_data_type, else the training precision.

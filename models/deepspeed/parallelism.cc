@@ -33,47 +33,64 @@ bool is_on(const Value& value) {
              allowed);
 }
 
+using Said = std::vector<std::pair<std::string, std::string>>;
+
 // A size above 1; "auto" and what is no number leave it to the training script.
 bool divides(const Value& value) { return value.kind == Kind::number && value.number > 1; }
 
-void check_tensor_size(const Section& section, std::string_view key) {
+void read_size(const Section& section, std::string_view key, const char* as, Said& said) {
   const Value* size = section.object.find(key);
-  if (size != nullptr && divides(*size))
-    refuse_for_flags(where_of(section, key, size->line), "tensor parallelism", "--tp",
-                     "1, or no such key");
+  if (size == nullptr || !divides(*size)) return;
+  if (!size->whole)
+    fail_input(where_of(section, key, size->line), fmt::format("'{}' is no size", size->text),
+               "whole numbers");
+  said.emplace_back(as, fmt::format("{}", *size->whole));
 }
 
-bool is_default_of_pipeline(const hjson::Member& member) {
-  const Value& value = member.value;
-  if (member.key == "stages") return value.text == "auto" || value.whole == 1;
-  if (member.key == "partition") return true;  // of one stage there is one
-  if (member.key == "pipe_partitioned" || member.key == "grad_partitioned") return true;
-  return is_empty(value) || value.whole == 0;
-}
-
-void check_pipeline(const Section& root) {
+void read_pipeline(const Section& root, Said& said) {
   const Value* value = root.object.find("pipeline");
   if (value == nullptr || is_empty(*value)) return;
-  const bool is_object = value->kind == Kind::object;
-  if (is_object && std::ranges::all_of(value->members, is_default_of_pipeline)) return;
-  Where where = where_of(root, "pipeline", value->line);
-  if (is_object) {
-    const auto first = std::ranges::find_if_not(value->members, is_default_of_pipeline);
-    where = where_of({*value, where.key, root.file, root.findings}, first->key, first->line);
-  }
-  refuse_for_flags(where, "pipeline parallelism", "--pp", "one stage, or no such section");
+  if (value->kind != Kind::object)
+    refuse_for_flags(where_of(root, "pipeline", value->line), "pipeline parallelism", "--pp",
+                     "a section with stages, or none");
+  const Section section{*value, "pipeline", root.file, root.findings};
+  read_size(section, "stages", "pp", said);
+  const Value* interval = value->find("activation_checkpoint_interval");
+  if (interval == nullptr || is_empty(*interval) || interval->whole == 0) return;
+  if (interval->whole != 1)
+    refuse_for_flags(where_of(section, "activation_checkpoint_interval", interval->line),
+                     "recomputing several layers at once", "--recompute", "0 or 1");
+  said.emplace_back("recompute", "full");
 }
 
-void check_tensor_parallel(const Section& root) {
-  check_tensor_size(root, "tensor_parallel");
+void read_tensor_parallel(const Section& root, Said& said) {
+  read_size(root, "tensor_parallel", "tp", said);
   const Value* value = root.object.find("tensor_parallel");
   if (value == nullptr || value->kind != Kind::object) return;
   const Section section{*value, "tensor_parallel", root.file, root.findings};
-  for (const char* key : {"autotp_size", "tp_size"}) check_tensor_size(section, key);
+  for (const char* key : {"autotp_size", "tp_size"}) read_size(section, key, "tp", said);
   if (const auto inner = value->find("tensor_parallel");
       inner != nullptr && inner->kind == Kind::object)
-    check_tensor_size({*inner, "tensor_parallel.tensor_parallel", root.file, root.findings},
-                      "tp_size");
+    read_size({*inner, "tensor_parallel.tensor_parallel", root.file, root.findings}, "tp_size",
+              "tp", said);
+}
+
+// Only stage 3 looks at these keys (known_keys.h).
+void read_sharding(const Section& root, Said& said) {
+  const Value* value = root.object.find("zero_optimization");
+  if (value == nullptr || value->kind != Kind::object) return;
+  const Value* stage = value->find("stage");
+  if (stage == nullptr || stage->kind != Kind::number || stage->whole != 3) return;
+  const Section zero{*value, "zero_optimization", root.file, root.findings};
+  read_size(zero, "zero_hpz_partition_size", "secondary_ranks", said);
+  read_size(zero, "mics_shard_size", "shard_ranks", said);
+  const std::pair<const char*, const char*> switches[] = {
+      {"zero_quantized_weights", "quantized_weights"},
+      {"zero_quantized_gradients", "quantized_gradients"}};
+  for (const auto& [key, as] : switches) {
+    const Value* on = value->find(key);
+    if (on != nullptr && is_on(*on)) said.emplace_back(as, "true");
+  }
 }
 
 void check_recomputation(const Section& root) {
@@ -98,14 +115,17 @@ void check_recomputation(const Section& root) {
 
 }  // namespace
 
-void check_parallelism(const Section& root) {
-  check_pipeline(root);
-  check_tensor_parallel(root);
+Said read_parallelism(const Section& root) {
+  Said said;
+  read_pipeline(root, said);
+  read_tensor_parallel(root, said);
+  read_sharding(root, said);
   const Value* sequence = root.object.find("sequence_parallel_size");
   if (sequence != nullptr && divides(*sequence))
     refuse(where_of(root, "sequence_parallel_size", sequence->line), "sequence parallelism",
            "1, or no such key");
   check_recomputation(root);
+  return said;
 }
 
 }  // namespace lambcast::deepspeed

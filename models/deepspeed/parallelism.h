@@ -1,10 +1,15 @@
-// Sections that divide the model or its activations among ranks, or recompute: where they change
-// what a step costs, a forecast without them would be of another run.
+// Sections that divide the model or its activations among ranks, or recompute, in the words of
+// what-ifs; what the program cannot follow is refused, since a forecast without it would be of
+// another run.
 //
-//   pipeline                  refused unless it is empty, or holds no more than DeepSpeed's
-//   defaults
-//                             and one stage
-//   tensor_parallel           refused with a size (autotp_size, tp_size) above 1
+//   pipeline                  stages gives pp, activation_checkpoint_interval 1 recompute full;
+//   other
+//                             intervals are refused
+//   tensor_parallel           autotp_size or tp_size give tp
+//   zero_optimization         at stage 3: zero_hpz_partition_size gives secondary_ranks,
+//                             zero_quantized_weights and _gradients the keys of these names,
+//                             mics_shard_size shard_ranks (ZeRO++ arXiv:2306.10209, MiCS
+//                             arXiv:2205.00119)
 //   sequence_parallel_size    refused above 1
 //   activation_checkpointing  says how a script that recomputes does it, not whether: refused where
 //                             it copies checkpoints to the host (cpu_checkpointing) or spaces them
@@ -15,11 +20,16 @@
 // runtime/tensor_parallel/config.py, runtime/activation_checkpointing/config.py.
 #pragma once
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "models/deepspeed/section.h"
 
 namespace lambcast::deepspeed {
 
-// Throws Error naming the key of `root` there is no model of; adds findings about the others.
-void check_parallelism(const Section& root);
+// By key of what-ifs. Throws Error naming the key of `root` there is no model of; adds findings
+// about the others.
+std::vector<std::pair<std::string, std::string>> read_parallelism(const Section& root);
 
 }  // namespace lambcast::deepspeed

@@ -19,24 +19,37 @@ std::string refusal(const std::string& member) {
   }
 }
 
-TEST_CASE("parallelism: what divides the model is refused, with its place") {
-  CHECK_THAT(
-      refusal(R"("pipeline": { "stages": 4 })"),
-      Equals(
-          "ds.json:2: pipeline.stages: pipeline parallelism is not read from the file yet: leave "
-          "it out and give --pp (allowed: one stage, or no such section)"));
+std::string layout_of(const std::string& member) {
+  std::string all;
+  for (const auto& [key, value] :
+       parse_config("{ \"train_batch_size\": 8,\n" + member + " }", "ds.json").layout)
+    all += key + "=" + value + " ";
+  return all;
+}
+
+TEST_CASE("parallelism: what divides the model, in the words of what-ifs") {
+  CHECK(layout_of(R"("pipeline": { "stages": 4 })") == "pp=4 ");
+  CHECK(layout_of(R"("pipeline": { "stages": 2, "activation_checkpoint_interval": 1 })") ==
+        "pp=2 recompute=full ");
+  CHECK(layout_of(R"("tensor_parallel": { "autotp_size": 8 })") == "tp=8 ");
+  CHECK(layout_of(R"("tensor_parallel": { "tensor_parallel": { "tp_size": 2 } })") == "tp=2 ");
+  CHECK(layout_of(R"("zero_optimization": { "stage": 3, "zero_hpz_partition_size": 8,
+            "zero_quantized_weights": true, "zero_quantized_gradients": true })") ==
+        "secondary_ranks=8 quantized_weights=true quantized_gradients=true ");
+  CHECK(layout_of(R"("zero_optimization": { "stage": 3, "mics_shard_size": 16 })") ==
+        "shard_ranks=16 ");
+  CHECK(layout_of(R"("zero_optimization": { "stage": 2, "zero_quantized_weights": true })") == "");
+}
+
+TEST_CASE("parallelism: what there is no model of is refused, with its place") {
   CHECK_THAT(
       refusal(R"("pipeline": true)"),
       Equals("ds.json:2: pipeline: pipeline parallelism is not read from the file yet: leave it "
-             "out and give --pp (allowed: one stage, or no such section)"));
-  CHECK_THAT(refusal(R"("pipeline": { "activation_checkpoint_interval": 1 })"),
-             Catch::Contains("pipeline.activation_checkpoint_interval"));
+             "out and give --pp (allowed: a section with stages, or none)"));
   CHECK_THAT(
-      refusal(R"("tensor_parallel": { "autotp_size": 8 })"),
-      Equals("ds.json:2: tensor_parallel.autotp_size: tensor parallelism is not read from the file "
-             "yet: leave it out and give --tp (allowed: 1, or no such key)"));
-  CHECK_THAT(refusal(R"("tensor_parallel": { "tensor_parallel": { "tp_size": 2 } })"),
-             Catch::Contains("tensor_parallel.tensor_parallel.tp_size"));
+      refusal(R"("pipeline": { "activation_checkpoint_interval": 2 })"),
+      Catch::Contains("pipeline.activation_checkpoint_interval: recomputing several layers"));
+  CHECK_THAT(refusal(R"("pipeline": { "stages": 2.5 })"), Catch::Contains("pipeline.stages"));
   CHECK_THAT(refusal(R"("sequence_parallel_size": 2)"),
              Equals("ds.json:2: sequence_parallel_size: sequence parallelism is not modelled yet "
                     "(allowed: 1, or no such key)"));
