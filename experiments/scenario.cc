@@ -22,7 +22,8 @@ namespace {
 using deepspeed::CommBackend;
 using deepspeed::OptimizerType;
 
-constexpr std::int64_t max_gpus = 65536;
+// Alike, they are folded; where they are not, collectives have limits of their own.
+constexpr std::int64_t max_gpus = 1 << 20;
 
 void place_on_cluster(const Words& words, Training& training) {
   const Cluster& cluster = *training.cluster;
@@ -35,10 +36,11 @@ void place_on_cluster(const Words& words, Training& training) {
       fail_input(flag("gpus"),
                  "is missing: give the number of GPUs, or of whole nodes with --nodes");
     });
-  training.gpus = static_cast<int>(gpus ? *gpus : *nodes * training.gpus_per_node);
-  if (training.gpus > max_gpus)
-    fail_input(flag("nodes"), fmt::format("{} nodes are {} GPUs", *nodes, training.gpus),
+  const std::int64_t all = gpus ? *gpus : *nodes * training.gpus_per_node;
+  if (all > max_gpus)
+    fail_input(flag("nodes"), fmt::format("{} nodes are {} GPUs", *nodes, all),
                fmt::format("up to {} GPUs", max_gpus));
+  training.gpus = static_cast<int>(all);
   training.gpus_per_node = std::min(training.gpus_per_node, training.gpus);
   if (nodes && training.nodes() != *nodes)
     fail_input(flag("nodes"),

@@ -126,8 +126,8 @@ TEST_CASE("scenario: every number refuses what is no number, and what is out of 
     bool zero;  // allowed
   };
   const Row rows[] = {
-      {"gpus", "1 to 65536", false},
-      {"nodes", "1 to 65536", false},
+      {"gpus", "1 to 1048576", false},
+      {"nodes", "1 to 1048576", false},
       {"gpus_per_node", "1 to 4", false},
       {"micro_batch", "1 to 1000000000000", false},
       {"grad_accum", "1 to 1000000000000", false},
@@ -218,8 +218,9 @@ TEST_CASE("scenario: GPUs and nodes agree, or are refused") {
   CHECK(refusal(without({"global_batch"}, {{"gpus", "8"}, {"nodes", "2"}})).empty());
   CHECK_THAT(refusal(with({{"nodes", "3"}})),
              Equals("--nodes: 64 GPUs with 4 a node are 16 node(s), not 3"));
-  CHECK_THAT(refusal(without({"gpus"}, {{"nodes", "65536"}})),
-             Equals("--nodes: 65536 nodes are 262144 GPUs (allowed: up to 65536 GPUs)"));
+  CHECK_THAT(refusal(without({"gpus"}, {{"nodes", "1048576"}})),
+             Equals("--nodes: 1048576 nodes are 4194304 GPUs (allowed: up to 1048576 GPUs)"));
+  CHECK(placed({{"nodes", "262144"}}) == std::vector<int>{1048576, 4, 262144});
   CHECK_THAT(
       refusal(with({{"cluster.max_nodes", "8"}})),
       Equals("--gpus: paper-eth40-v100 needs 16 nodes for 64 GPUs (allowed: up to 8 nodes)"));

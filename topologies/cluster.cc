@@ -41,7 +41,7 @@ std::optional<PortQueueSpec> decode_port_queue(const Table& nic, NetworkKind net
                            "Linux include/net/tcp.h, TCP_RTO_MIN; ip-route(8) can lower it"}})};
 }
 
-constexpr std::int64_t max_places = 65536;  // of a torus; as many nodes as a cluster may have
+constexpr std::int64_t max_places = 65536;  // of a torus
 
 FabricSpec decode_fabric(const Table& table) {
   FabricSpec spec;
@@ -152,7 +152,7 @@ Cluster decode_cluster(const Table& root, const std::string& origin, const Prior
   cluster.port_queue = decode_port_queue(nic, network);
   cluster.fabric = decode_fabric(root.table("fabric"));
   if (root.has("max_nodes"))
-    cluster.max_nodes = static_cast<int>(root.integer("max_nodes", 1, 65536));
+    cluster.max_nodes = static_cast<int>(root.integer("max_nodes", 1, 1 << 20));
   const Kind link = cluster.gpu_link.provenance.kind;
   const Surroundings around{network, pcie_peers, link == Kind::measured || link == Kind::fitted,
                             nic_rate_of(cluster), priors};

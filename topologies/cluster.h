@@ -117,7 +117,7 @@ struct Cluster {
   std::string device;  // name of the device profile
   std::string origin;  // preset name or path
   int gpus_per_node = 1;
-  int max_nodes = 65536;
+  int max_nodes = 1 << 20;
   GpuPeers gpu_peers = GpuPeers::nvlink;
   Sourced<Bandwidth> gpu_link, gpu_nic, host_link;
   int nics = 1;
