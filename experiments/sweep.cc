@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <new>
 
 #include "experiments/result_row.h"
@@ -17,6 +18,35 @@ namespace {
 
 // How long a row may take before the caller hears that nothing happened.
 constexpr std::chrono::milliseconds patience{250};
+
+// What most points were warned of, each kind once: a row has no place for it. What fewer were is
+// what the sweep varies, such as a freeze_step that is too early.
+class Warnings {
+ public:
+  void add(const std::vector<SweepRow>& rows) {
+    rows_ += rows.size();
+    for (const SweepRow& row : rows)
+      for (const Finding& warning : row.warnings) {
+        Kind& kind = kinds_[warning.code];
+        if (kind.points++ == 0) kind.first = warning.message;
+      }
+  }
+
+  void say(const std::function<void(const std::string&)>& note) const {
+    for (const auto& [code, kind] : kinds_)
+      if (2 * kind.points > rows_)
+        note(fmt::format("warning of {} point{}: {} [{}]", kind.points, kind.points > 1 ? "s" : "",
+                         kind.first, code));
+  }
+
+ private:
+  struct Kind {
+    std::size_t points = 0;
+    std::string first;
+  };
+  std::map<std::string, Kind> kinds_;
+  std::size_t rows_ = 0;
+};
 
 }  // namespace
 
@@ -41,7 +71,10 @@ SweepRow sweep_row(const WhatIf& point, Catalog& catalog, CollectiveCosts& costs
   return row_or_reason(point, [&] {
     const Scenario scenario = resolve(point, catalog);
     const Forecast result = forecast(scenario.training, costs);
-    return SweepRow{csv::row(result_row(scenario, result)), result.memory.fits};
+    SweepRow row{csv::row(result_row(scenario, result)), result.memory.fits};
+    for (const Finding& finding : scenario.findings)
+      if (finding.severity == Severity::warning) row.warnings.push_back(finding);
+    return row;
   });
 }
 
@@ -57,14 +90,18 @@ SweepSummary run_sweep(const SweepPlan& plan, const SweepOptions& options) {
   summary.points = plan.points.size();
   const std::size_t first = folder.rows();
   SweepExecutor executor(plan.points, first, std::max(1, options.jobs), texts, options.row_of);
+  Warnings warnings;
   while (folder.rows() < summary.points) {
-    folder.append(executor.next(patience));
+    const std::vector<SweepRow> rows = executor.next(patience);
+    warnings.add(rows);
+    folder.append(rows);
     if (options.progress && !options.progress(folder.rows(), summary.points)) {
       executor.leave();
       break;
     }
   }
   folder.finish();
+  if (options.note) warnings.say(options.note);
   summary.written = folder.rows() - first;
   summary.infeasible = folder.infeasible();
   summary.complete = folder.rows() == summary.points;

@@ -10,6 +10,7 @@
 
 #include "experiments/catalog.h"
 #include "experiments/sweep_points.h"
+#include "models/finding.h"
 #include "models/training/collective_costs.h"
 
 namespace lambcast {
@@ -17,6 +18,7 @@ namespace lambcast {
 struct SweepRow {
   std::string text;  // one line, without its end
   bool ok = false;   // its status
+  std::vector<Finding> warnings = {};
 };
 
 using RowOf = std::function<SweepRow(const WhatIf&, Catalog&, CollectiveCosts&)>;

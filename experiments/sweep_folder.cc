@@ -136,7 +136,8 @@ SweepFolder::SweepFolder(const fs::path& folder, const SweepPlan& plan,
     return;
   }
   if (has_manifest && !read_manifest(manifest)) refuse(manifest, "is no manifest of lambcast");
-  is_there(folder_ / "results.sums");
+  if (is_there(folder_ / "results.sums") && !has_manifest)
+    refuse(folder_ / "results.sums", "is of somebody else: there is no manifest of lambcast");
   replace_file(manifest, manifest_text(plan_, inputs_, std::nullopt, false));
   sums_.emplace(folder_ / "results.sums", 0);
   results_.emplace(folder_ / "results.csv", 0);

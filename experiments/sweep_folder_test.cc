@@ -164,6 +164,10 @@ TEST_CASE("sweep folder: files of somebody else stay") {
     CHECK(text_of(test.out / "manifest.json") == foreign);
   }
   fs::remove(test.out / "manifest.json");
+  std::ofstream(test.out / "results.sums") << "mine";
+  CHECK_THROWS_WITH(test.run(), Contains("results.sums: is of somebody else"));
+  CHECK(text_of(test.out / "results.sums") == "mine");
+  fs::remove(test.out / "results.sums");
   CHECK_NOTHROW(test.run());
 }
 

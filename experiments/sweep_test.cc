@@ -118,6 +118,21 @@ TEST_CASE("sweep: what does not fit in memory is infeasible and still forecast")
   CHECK(table.number(0, "run_time_s") > 0);
 }
 
+TEST_CASE("sweep: what simulate warns of is said once, with the number of points") {
+  TemporaryFolder folder;
+  std::vector<std::string> notes;
+  SweepOptions options;
+  options.out = folder.path() / "out";
+  options.note = [&](const std::string& note) { notes.push_back(note); };
+  run_sweep(plan("[base]\nmodel = \"mixtral-8x7b\"\ncluster = \"hgx-h100-ndr\"\n"
+                 "micro_batch = 1\nseq_len = 128\noptimizer = \"adamw\"\nsteps = 100\n"
+                 "[grid]\ngpus = [64, 128]"),
+            options);
+  REQUIRE(notes.size() == 1);
+  CHECK_THAT(notes[0],
+             Contains("warning of 2 points: every GPU holds") && Contains("[experts-replicated]"));
+}
+
 TEST_CASE("sweep: an elastic batch follows the GPU count of each point") {
   const TemporaryFolder folder;
   const std::string config = folder.file("ds.json", R"({"optimizer": {"type": "Lamb"},

@@ -47,7 +47,10 @@ bool compared(const Point& p) { return p.ok() && p.compressed() && std::isfinite
 
 // Optimizers without a freeze_step have neither.
 bool has_no_warmup(const Point& p) { return p.freeze_step <= 1; }
-bool has_long_warmup(const Point& p) { return p.freeze_share() > longest_warmup_share; }
+// The step of a freeze_step compresses already: 50 % of N steps are freeze_step N / 2 + 1.
+bool has_long_warmup(const Point& p) {
+  return (p.freeze_step - 1) / p.steps > longest_warmup_share;
+}
 bool judged(const Point& p) { return compared(p) && !has_no_warmup(p) && !has_long_warmup(p); }
 
 std::vector<Spread> spreads_of(const std::vector<Point>& points) {

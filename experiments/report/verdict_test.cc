@@ -78,9 +78,9 @@ TEST_CASE("runs without warm-up, and those that mostly warm up, are left out, an
   points[1].speedup = 8;
   points[1].freeze_step = 1;
   points[2].speedup = 0.1;
-  points[2].freeze_step = 501;
+  points[2].freeze_step = 502;
   points[3].speedup = 2;
-  points[3].freeze_step = 500;
+  points[3].freeze_step = 501;
   points[4].speedup = 1.2;
   points[4].freeze_step = 2;
   points[5].freeze_step = absent;  // an optimizer without one

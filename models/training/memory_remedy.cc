@@ -190,7 +190,9 @@ std::string how_to_fit(const Training& training) {
                                          deepspeed::name_of(training.optimizer())));
   const std::vector<std::string> remedies = memory_remedies(training);
   if (remedies.empty())
-    return text + "it takes weights divided among GPUs: --zero-stage 3, --tp or --pp";
+    return text + "it takes weights divided among GPUs: " +
+           (deepspeed::is_onebit(training.optimizer()) ? "--tp or --pp"
+                                                       : "--zero-stage 3, --tp or --pp");
   return fmt::format("{}what fits: {}", text, fmt::join(remedies, ", or "));
 }
 
