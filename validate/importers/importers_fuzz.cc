@@ -1,0 +1,21 @@
+// Logs of other tools, by the importer that recognises them and by every one.
+#include "sim/base/fuzz_target.h"
+#include "validate/importers/importers.h"
+
+FUZZ_TARGET(importers, text) {
+  using namespace lambcast;
+  using namespace lambcast::validate;
+  ImportHints hints;
+  for (const auto importer : {import_measurements, import_nccl_tests_text, import_nccl_tests_json,
+                              import_osu, import_iperf3, import_perftest}) {
+    may_refuse([&] {
+      for (const Measurement& measurement : importer(text, "log", hints)) {
+        bool sound = measurement.ranks >= 1 && !measurement.rows.empty();
+        for (const Row& row : measurement.rows)
+          sound = sound && row.size.value() > 0 && row.time.ps() > 0;
+        if (!sound) throw std::logic_error("an unsound table");
+      }
+    });
+    hints = {.operation = Operation::all_reduce, .ranks = 8, .nodes = {}};
+  }
+}
