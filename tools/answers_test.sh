@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# compare on the command line.
+# compare and sensitivity on the command line.
 #
 #   answers_test.sh LAMBCAST
 # shellcheck source=tools/expect.sh
@@ -33,5 +33,18 @@ expect 2 "did you mean 'powersgd'|--exchanges" "$lambcast" compare --cluster aws
 expect 3 '^None of them fits in memory' "$lambcast" compare dgx-a100-80g aws-p4d --model gpt3-175b --gpus 8 \
   --optimizer adam --global-batch 8 --micro-batch 1 --steps 10
 grep -q '^lambcast: none of 2 runs in the memory there is$' err || fail "no word of it: $(cat err)"
+
+# Sensitivity
+asked=(sensitivity --cluster commodity-10gbe "${run[@]}" --optimizer onebit_lamb --freeze-step 200)
+expect 0 '^To measure first: ' "$lambcast" "${asked[@]}"
+grep -qE '^cluster.nic.bandwidth +[0-9.]+ GB/s (measured|published|fitted|assumed) +-0\.' out || fail "no NIC: $(cat out)"
+expect 0 '^key,value,kind,time_elasticity,speedup_elasticity,source$' "$lambcast" "${asked[@]}" --format csv
+mv out first
+expect 0 '^cluster.nic.bandwidth,' "$lambcast" "${asked[@]}" --format csv
+cmp first out || fail "twice the same question, not the same bytes"
+expect 0 '"time_elasticity": ' "$lambcast" "${asked[@]}" --format json --by 1
+expect 2 '--by' "$lambcast" "${asked[@]}" --by 60
+expect 2 '--gpus: is missing' "$lambcast" sensitivity --cluster commodity-10gbe --model bert-large --optimizer lamb \
+  --global-batch 64 --micro-batch 1
 
 summary
