@@ -14,6 +14,8 @@ Command add_calibrate(CLI::App& app);
 Command add_simulate(CLI::App& app);
 Command add_advise(CLI::App& app);
 Command add_plan(CLI::App& app);
+Command add_compare(CLI::App& app);
+Command add_sensitivity(CLI::App& app);
 Command add_sweep(CLI::App& app);
 Command add_collective(CLI::App& app);
 Command add_presets(CLI::App& app);

@@ -1,0 +1,185 @@
+#include "experiments/comparison.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "experiments/advice.h"
+#include "experiments/invalid_value.h"
+#include "experiments/words.h"
+#include "models/optimizer/optimizer_model.h"
+
+namespace lambcast {
+namespace {
+
+void refuse_repeated(const std::vector<std::string>& values, std::string_view key) {
+  std::set<std::string> seen;
+  for (const std::string& value : values)
+    if (!seen.insert(value).second)
+      fail_input(flag(key), fmt::format("'{}' is named twice", value));
+}
+
+bool is_onebit(const std::string& optimizer) {
+  const std::vector<std::string>& names = optimizer_names();
+  const auto name = std::ranges::find(names, optimizer);
+  if (name == names.end()) fail_unknown(flag("optimizers"), "value", optimizer, names);
+  return optimizer_models()[static_cast<std::size_t>(name - names.begin())]->onebit;
+}
+
+// The question once for each value, which becomes part of the name where there are several.
+struct Asked {
+  std::string name;
+  WhatIf what_if;
+};
+std::vector<Asked> for_each(const std::vector<Asked>& questions, std::string_view key,
+                            const std::vector<std::string>& values) {
+  if (values.empty()) return questions;
+  std::vector<Asked> all;
+  for (const Asked& question : questions) {
+    for (const std::string& value : values) {
+      Asked one = question;
+      one.what_if.insert_or_assign(std::string(key), value);
+      if (values.size() > 1) one.name += (one.name.empty() ? "" : ", ") + value;
+      all.push_back(std::move(one));
+    }
+  }
+  return all;
+}
+
+std::vector<Asked> questions_of(const WhatIf& what_if, const ComparisonAxes& axes) {
+  refuse_repeated(axes.clusters, "clusters");
+  refuse_repeated(axes.optimizers, "optimizers");
+  refuse_repeated(axes.exchanges, "exchanges");
+  for (const std::string& exchange : axes.exchanges) parse_exchange(exchange, flag("exchanges"));
+  const std::vector<Asked> base = for_each({{"", what_if}}, "cluster", axes.clusters);
+  const std::vector<Asked> plain = for_each(base, "exchange", axes.exchanges);
+  if (axes.optimizers.empty()) return plain;
+  std::vector<Asked> all;
+  for (const Asked& question : axes.exchanges.empty() ? base : plain) {
+    for (const std::string& optimizer : axes.optimizers) {
+      Asked one = question;
+      if (is_onebit(optimizer)) {
+        // Once, in place of the first exchange.
+        if (!axes.exchanges.empty() && question.what_if.at("exchange") != axes.exchanges.front())
+          continue;
+        one.what_if.erase("exchange");
+        if (axes.clusters.size() > 1)
+          one.name = question.what_if.at("cluster");
+        else
+          one.name.clear();
+      }
+      one.what_if.insert_or_assign("optimizer", optimizer);
+      if (axes.optimizers.size() > 1) one.name += (one.name.empty() ? "" : ", ") + optimizer;
+      all.push_back(std::move(one));
+    }
+  }
+  return all;
+}
+
+CompressionPays compression_of(const Contestant& contestant, Catalog& catalog,
+                               CollectiveCosts& costs) {
+  const Training& training = contestant.scenario.training;
+  CompressionPays pays;
+  const auto judge = [&](const Forecast& forecast) {
+    if (compressed_share(forecast) >= least_compressed_share)
+      pays.speedup = forecast.run.speedup_vs_baseline;
+    else
+      pays.why_not =
+          fmt::format("only {:.3g} % of the steps compress", 100 * compressed_share(forecast));
+  };
+  pays.optimizer = name_of(onebit_of(training.optimizer()));
+  if (deepspeed::is_onebit(training.optimizer())) {
+    judge(contestant.forecast);
+    return pays;
+  }
+  WhatIf kin = contestant.scenario.asked;
+  kin["optimizer"] = pays.optimizer;
+  kin.erase("exchange");
+  pays.warmup_assumed = !training.config.optimizer->freeze_step.given;
+  if (pays.warmup_assumed) kin["freeze_step"] = assumed_warmup;
+  try {
+    const Scenario scenario = resolve(kin, catalog);
+    judge(forecast(scenario.training, costs));
+  } catch (const Error& error) {
+    pays.why_not = error.what();
+  }
+  return pays;
+}
+
+Contestant forecast_of(const Asked& asked, Catalog& catalog, CollectiveCosts& costs) {
+  Contestant contestant;
+  contestant.name = asked.name;
+  try {
+    contestant.scenario = resolve(asked.what_if, catalog);
+    contestant.forecast = forecast(contestant.scenario.training, costs);
+  } catch (const InvalidValue&) {
+    throw;  // wrong whatever the rest is
+  } catch (const Error& error) {
+    if (error.code() != Exit::usage) throw;
+    contestant.refused = error.what();
+    return contestant;
+  }
+  contestant.step = mean_step(contestant.forecast);
+  contestant.compression = compression_of(contestant, catalog, costs);
+  return contestant;
+}
+
+// 0 fits, 1 does not, 2 cannot run.
+int class_of(const Contestant& contestant) {
+  if (!contestant.refused.empty()) return 2;
+  return contestant.forecast.memory.fits ? 0 : 1;
+}
+
+}  // namespace
+
+std::pair<std::string, double> MeanStep::largest_loss() const {
+  const std::array<std::pair<const char*, double>, 4> losses{{{"wire", wire_us},
+                                                              {"compression", compression_us},
+                                                              {"optimizer", optimizer_us},
+                                                              {"bubble", bubble_us}}};
+  const auto* worst = std::ranges::max_element(losses, {}, &std::pair<const char*, double>::second);
+  return {worst->first, worst->second / time_us};
+}
+
+MeanStep mean_step(const Forecast& forecast) {
+  MeanStep mean;
+  for (const StageForecast& stage : forecast.stages) {
+    const double share = static_cast<double>(stage.steps) / static_cast<double>(forecast.run.steps);
+    mean.time_us += share * stage.step_time_us;
+    mean.time_low_us += share * stage.step_time_low_us;
+    mean.time_high_us += share * stage.step_time_high_us;
+    mean.compute_us += share * (stage.forward_us + stage.backward_us);
+    mean.wire_us += share * stage.exposed_comm_us;
+    mean.compression_us += share * (stage.compress_us + stage.decompress_us);
+    mean.optimizer_us += share * stage.optimizer_us;
+    mean.bubble_us += share * stage.bubble_us;
+    mean.wire_bytes_per_gpu += share * stage.wire_bytes_per_gpu;
+  }
+  return mean;
+}
+
+bool Comparison::answered() const { return class_of(ranked.front()) == 0; }
+
+Comparison compare(const WhatIf& what_if, const ComparisonAxes& axes, Catalog& catalog) {
+  const std::vector<Asked> questions = questions_of(what_if, axes);
+  if (questions.size() < 2)
+    throw Error(Exit::usage,
+                "compare needs two or more: --clusters A,B, --optimizers A,B or --exchanges A,B");
+  Comparison comparison;
+  comparison.clusters_differ = axes.clusters.size() > 1;
+  CollectiveCosts costs;
+  for (const Asked& asked : questions)
+    comparison.ranked.push_back(forecast_of(asked, catalog, costs));
+  std::ranges::stable_sort(comparison.ranked, [](const Contestant& a, const Contestant& b) {
+    return std::pair(class_of(a), a.forecast.run.time_s) <
+           std::pair(class_of(b), b.forecast.run.time_s);
+  });
+  const auto named =
+      std::ranges::find(comparison.ranked, questions.front().name, &Contestant::name);
+  comparison.first_named = static_cast<std::size_t>(named - comparison.ranked.begin());
+  return comparison;
+}
+
+}  // namespace lambcast

@@ -1,0 +1,68 @@
+// Which of these is best? One question asked of several clusters, optimizers or exchanges of
+// gradients, or of every combination of them, side by side: time, cost, memory, what compression
+// makes of each, and which part of a step loses most.
+//
+// Each is forecast as `simulate` forecasts it. Best first means: those that fit in memory before
+// those that do not, each by the time of the run; last what cannot run, with the reason. Ratios are
+// against the first one named. 1-bit optimizers bring an exchange of their own, so they stand once
+// beside the exchanges of plain ones.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiments/scenario.h"
+#include "models/training/forecast.h"
+
+namespace lambcast {
+
+// What is compared; an empty list leaves what the question says.
+struct ComparisonAxes {
+  std::vector<std::string> clusters, optimizers, exchanges;
+};
+
+// Means over the steps of the run. The parts add up to the time.
+struct MeanStep {
+  double time_us = 0, time_low_us = 0, time_high_us = 0;
+  double compute_us = 0;      // forward and backward
+  double wire_us = 0;         // communication that nothing hides
+  double compression_us = 0;  // kernels that compress and decompress
+  double optimizer_us = 0, bubble_us = 0;
+  double wire_bytes_per_gpu = 0;
+  // The largest part beside compute, "wire", "compression", "optimizer" or "bubble", and its share.
+  std::pair<std::string, double> largest_loss() const;
+};
+
+MeanStep mean_step(const Forecast& forecast);
+
+// What 1-bit compression makes of a run: of a 1-bit optimizer itself, of a plain one its 1-bit kin.
+struct CompressionPays {
+  std::string optimizer;
+  std::optional<double> speedup;  // nothing: refused, or hardly any step compresses
+  std::string why_not;
+  bool warmup_assumed = false;  // as in advice.h
+};
+
+struct Contestant {
+  std::string name;     // the values it does not share with the others
+  std::string refused;  // why it cannot run; then nothing below is set
+  Scenario scenario;
+  Forecast forecast;
+  MeanStep step;
+  CompressionPays compression;
+};
+
+struct Comparison {
+  std::vector<Contestant> ranked;
+  std::size_t first_named = 0;  // its place among `ranked`
+  bool clusters_differ = false;
+  const Contestant& reference() const { return ranked[first_named]; }
+  // Whether the best one runs and fits.
+  bool answered() const;
+};
+
+// Throws Error (usage) for what no combination can be asked with, and for fewer than two.
+Comparison compare(const WhatIf& what_if, const ComparisonAxes& axes, Catalog& catalog);
+
+}  // namespace lambcast

@@ -1,0 +1,245 @@
+#include "experiments/comparison_output.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "experiments/forecast_output.h"
+#include "sim/base/csv.h"
+
+namespace lambcast {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Against the first one named, which may not run.
+std::optional<double> speedup_of(const Comparison& comparison, const Contestant& contestant) {
+  if (!contestant.refused.empty() || !comparison.reference().refused.empty()) return std::nullopt;
+  return comparison.reference().forecast.run.time_s / contestant.forecast.run.time_s;
+}
+
+// Of the run, with all its steps at the end of their intervals.
+double at_run(const Contestant& contestant, double step_us) {
+  return step_us * 1e-6 * static_cast<double>(contestant.forecast.run.steps);
+}
+
+std::string fastest_sentence(const Comparison& comparison) {
+  const Contestant& best = comparison.ranked.front();
+  if (!best.refused.empty()) return "None of them runs.\n";
+  if (!comparison.answered())
+    return fmt::format("None of them fits in memory: {} would be the fastest and needs {} a GPU.\n",
+                       best.name, to_text(best.forecast.memory.peak));
+  std::string out =
+      fmt::format("Fastest: {}, {} a run", best.name, run_time_text(best.forecast.run.time_s));
+  const Contestant& next = comparison.ranked[1];
+  if (comparison.first_named != 0 && speedup_of(comparison, best))
+    out += fmt::format(", {:.2f}x as fast as {}", *speedup_of(comparison, best),
+                       comparison.reference().name);
+  else if (next.refused.empty() && next.forecast.memory.fits)
+    out += fmt::format("; the next, {}, takes {:.2f} times as long", next.name,
+                       next.forecast.run.time_s / best.forecast.run.time_s);
+  out += ".";
+  // On one cluster errors are common to both and cancel; those of two clusters do not.
+  if (comparison.clusters_differ && next.refused.empty() && next.forecast.memory.fits &&
+      next.step.time_low_us < best.step.time_high_us)
+    out += fmt::format(" Its interval and that of {} overlap: between these two it is not certain.",
+                       next.name);
+  return out + "\n";
+}
+
+std::string cost_sentence(const Comparison& comparison) {
+  const Contestant* cheapest = nullptr;
+  std::string without;
+  for (const Contestant& contestant : comparison.ranked) {
+    if (!contestant.refused.empty() || !contestant.forecast.memory.fits) continue;
+    const std::optional<double>& cost = contestant.forecast.run.cost_usd;
+    if (!cost)
+      without += (without.empty() ? "" : "; ") + contestant.name;
+    else if (cheapest == nullptr || *cost < *cheapest->forecast.run.cost_usd)
+      cheapest = &contestant;
+  }
+  const std::string remedy = "--set cluster.usd_per_gpu_hour=USD gives one";
+  if (cheapest == nullptr) return fmt::format("Cost: no price is known; {}.\n", remedy);
+  const Provenance& price = cheapest->scenario.training.cluster->usd_per_gpu_hour->provenance;
+  std::string out =
+      fmt::format("Cheapest: {}, {:.2f} USD a run (price {}: {}).", cheapest->name,
+                  *cheapest->forecast.run.cost_usd, name_of(price.kind), price.source);
+  if (!without.empty()) out += fmt::format(" Without a price: {}; {}.", without, remedy);
+  return out + "\n";
+}
+
+std::string compression_sentence(const Comparison& comparison) {
+  if (!comparison.clusters_differ) return "";
+  const Contestant* most = nullptr;
+  for (const Contestant& contestant : comparison.ranked)
+    if (contestant.compression.speedup &&
+        (most == nullptr || *contestant.compression.speedup > *most->compression.speedup))
+      most = &contestant;
+  if (most == nullptr) return "";
+  const CompressionPays& pays = most->compression;
+  return fmt::format("Compression wins most on {}: {} makes a run {:.2f}x as fast{}.\n", most->name,
+                     pays.optimizer, *pays.speedup,
+                     pays.warmup_assumed ? " (with a warm-up of 20 % of the run, assumed)" : "");
+}
+
+std::string line_of(const Comparison& comparison, const Contestant& contestant, std::size_t width) {
+  const Forecast& forecast = contestant.forecast;
+  const MeanStep& step = contestant.step;
+  const auto against = speedup_of(comparison, contestant);
+  const auto [loss, share] = step.largest_loss();
+  const auto times = [](const std::optional<double>& value) {
+    return value ? fmt::format("{:.2f}x", *value) : std::string("-");
+  };
+  return fmt::format(
+      "{:<{}} {:>9} {:>8} {:>11.2f} {:>10} {:>12.2f} {:>9}{} {:>10} {:>9}  {} {:.0f} %\n",
+      contestant.name, width, run_time_text(forecast.run.time_s), times(against),
+      step.time_us * 1e-3, to_text(Bytes(step.wire_bytes_per_gpu)), step.compression_us * 1e-3,
+      to_text(forecast.memory.peak), forecast.memory.fits ? " " : "!",
+      forecast.run.cost_usd ? fmt::format("{:.2f}", *forecast.run.cost_usd) : "no price",
+      times(contestant.compression.speedup), loss, 100 * share);
+}
+
+std::string notes_of(const Comparison& comparison) {
+  std::string out;
+  for (const Contestant& contestant : comparison.ranked) {
+    if (!contestant.refused.empty())
+      out += fmt::format("{}: cannot run: {}\n", contestant.name, contestant.refused);
+    else if (!contestant.forecast.memory.fits)
+      out += fmt::format("{}: needs {} a GPU, {} has {}\n", contestant.name,
+                         to_text(contestant.forecast.memory.peak),
+                         contestant.scenario.training.device->name,
+                         to_text(contestant.scenario.training.device->memory_capacity));
+  }
+  return out;
+}
+
+Json contestant_json(const Comparison& comparison, const Contestant& contestant) {
+  Json json{{"name", contestant.name}};
+  if (!contestant.refused.empty()) {
+    json["status"] = "infeasible: " + contestant.refused;
+    return json;
+  }
+  const auto optional = [](const std::optional<double>& value) {
+    return value ? Json(*value) : Json(nullptr);
+  };
+  const Training& training = contestant.scenario.training;
+  const Forecast& forecast = contestant.forecast;
+  const MeanStep& step = contestant.step;
+  const auto [loss, share] = step.largest_loss();
+  json.update({{"status", forecast.memory.fits ? "ok" : "infeasible: memory"},
+               {"cluster", training.cluster->name},
+               {"optimizer", std::string(deepspeed::name_of(training.optimizer()))},
+               {"exchange", name_of(training.exchange)},
+               {"gpus", training.gpus},
+               {"run_time_s", forecast.run.time_s},
+               {"run_time_low_s", at_run(contestant, step.time_low_us)},
+               {"run_time_high_s", at_run(contestant, step.time_high_us)},
+               {"speedup_vs_first", optional(speedup_of(comparison, contestant))},
+               {"step_time_us", step.time_us},
+               {"compute_us", step.compute_us},
+               {"exposed_comm_us", step.wire_us},
+               {"compression_us", step.compression_us},
+               {"optimizer_us", step.optimizer_us},
+               {"bubble_us", step.bubble_us},
+               {"wire_bytes_per_gpu_and_step", step.wire_bytes_per_gpu},
+               {"peak_bytes_per_gpu", forecast.memory.peak.value()},
+               {"fits", forecast.memory.fits},
+               {"cost_usd", optional(forecast.run.cost_usd)},
+               {"price_source", nullptr},
+               {"compressed_optimizer", contestant.compression.optimizer},
+               {"compression_speedup", optional(contestant.compression.speedup)},
+               {"compression_why_not", contestant.compression.why_not},
+               {"warmup_assumed", contestant.compression.warmup_assumed},
+               {"largest_loss", loss},
+               {"largest_loss_share", share},
+               {"cost_source", std::string(name_of(weakest(forecast.sources)))}});
+  if (const auto& price = training.cluster->usd_per_gpu_hour)
+    json["price_source"] =
+        fmt::format("{}: {}", name_of(price->provenance.kind), price->provenance.source);
+  return json;
+}
+
+std::string answer_of(const Comparison& comparison) {
+  std::string out = fastest_sentence(comparison);
+  if (comparison.answered()) out += cost_sentence(comparison);
+  return out + compression_sentence(comparison);
+}
+
+}  // namespace
+
+std::string comparison_table(const Comparison& comparison) {
+  std::size_t width = 10;
+  for (const Contestant& contestant : comparison.ranked)
+    width = std::max(width, contestant.name.size());
+  std::string out = answer_of(comparison);
+  if (comparison.ranked.front().refused.empty())
+    out += fmt::format("\n{:<{}} {:>9} {:>8} {:>11} {:>10} {:>12} {:>10} {:>10} {:>9}  {}\n",
+                       "best first", width, "run", "speed-up", "step (ms)", "wire/step",
+                       "kernels (ms)", "memory", "USD", "1-bit", "largest loss");
+  for (const Contestant& contestant : comparison.ranked)
+    if (contestant.refused.empty()) out += line_of(comparison, contestant, width);
+  out += notes_of(comparison);
+  return out +
+         fmt::format(
+             "\nspeed-up: against {}. wire/step: bytes that a GPU sends a step. kernels: "
+             "those that compress and decompress.\n1-bit: what a 1-bit optimizer makes of the "
+             "run. !: does not fit. Time only: convergence is not forecast.\n",
+             comparison.reference().name);
+}
+
+std::string comparison_json(const Comparison& comparison) {
+  Json json{{"schema_version", 1},
+            {"tool", "lambcast"},
+            {"version", tool_version},
+            {"answer", answer_of(comparison)},
+            {"first", comparison.reference().name},
+            {"results", Json::array()}};
+  for (const Contestant& contestant : comparison.ranked)
+    json["results"].push_back(contestant_json(comparison, contestant));
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string comparison_csv(const Comparison& comparison) {
+  const std::vector<std::string> columns{"name",
+                                         "cluster",
+                                         "optimizer",
+                                         "exchange",
+                                         "gpus",
+                                         "run_time_s",
+                                         "run_time_low_s",
+                                         "run_time_high_s",
+                                         "speedup_vs_first",
+                                         "step_time_us",
+                                         "compute_us",
+                                         "exposed_comm_us",
+                                         "compression_us",
+                                         "optimizer_us",
+                                         "bubble_us",
+                                         "wire_bytes_per_gpu_and_step",
+                                         "peak_bytes_per_gpu",
+                                         "fits",
+                                         "cost_usd",
+                                         "compressed_optimizer",
+                                         "compression_speedup",
+                                         "largest_loss",
+                                         "largest_loss_share",
+                                         "status",
+                                         "cost_source"};
+  std::string out = csv::row(columns) + "\n";
+  for (const Contestant& contestant : comparison.ranked) {
+    const Json json = contestant_json(comparison, contestant);
+    std::vector<std::string> row;
+    for (const std::string& column : columns) {
+      const Json value = json.value(column, Json(nullptr));
+      row.push_back(value.is_null()           ? ""
+                    : value.is_string()       ? value.get<std::string>()
+                    : value.is_number_float() ? csv::number(value.get<double>())
+                                              : value.dump());
+    }
+    out += csv::row(row) + "\n";
+  }
+  return out;
+}
+
+}  // namespace lambcast

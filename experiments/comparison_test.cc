@@ -1,0 +1,140 @@
+#include "experiments/comparison.h"
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "experiments/comparison_output.h"
+
+namespace lambcast {
+namespace {
+
+using Catch::Matchers::Contains;
+
+WhatIf question() {
+  return {{"model", "bert-large"},  {"gpus", "32"},    {"optimizer", "lamb"},
+          {"global_batch", "4096"}, {"steps", "1000"}, {"micro_batch", "16"}};
+}
+
+std::vector<std::string> names_of(const Comparison& comparison) {
+  std::vector<std::string> names;
+  for (const Contestant& contestant : comparison.ranked) names.push_back(contestant.name);
+  return names;
+}
+
+TEST_CASE("comparison: clusters stand fastest first, each as it is forecast alone") {
+  Catalog catalog;
+  const Comparison comparison =
+      compare(question(), {{"commodity-10gbe", "hgx-h100-ndr", "dgx-a100-80g"}, {}, {}}, catalog);
+  CHECK(names_of(comparison) ==
+        std::vector<std::string>{"hgx-h100-ndr", "dgx-a100-80g", "commodity-10gbe"});
+  CHECK(comparison.reference().name == "commodity-10gbe");
+  CHECK(comparison.answered());
+  for (const Contestant& contestant : comparison.ranked) {
+    WhatIf alone = question();
+    alone["cluster"] = contestant.name;
+    CollectiveCosts costs;
+    const Scenario plain = resolve(alone, catalog);
+    const Forecast of_plain = forecast(plain.training, costs);
+    CHECK(contestant.forecast.run.time_s == of_plain.run.time_s);
+    alone["optimizer"] = "onebit_lamb";
+    alone["freeze_step"] = "20%";
+    const Scenario onebit = resolve(alone, catalog);
+    REQUIRE(contestant.compression.speedup.has_value());
+    CHECK(*contestant.compression.speedup ==
+          forecast(onebit.training, costs).run.speedup_vs_baseline);
+    CHECK(contestant.compression.warmup_assumed);
+  }
+  const std::string text = comparison_table(comparison);
+  CHECK_THAT(text, Catch::StartsWith("Fastest: hgx-h100-ndr, ") &&
+                       Contains("x as fast as commodity-10gbe") && Contains("Cheapest: ") &&
+                       Contains("price published: ") &&
+                       Contains("Without a price: commodity-10gbe") &&
+                       Contains("Compression wins most on commodity-10gbe: onebit_lamb"));
+}
+
+TEST_CASE("comparison: the parts of a mean step add up to it") {
+  Catalog catalog;
+  WhatIf asked = question();
+  asked["freeze_step"] = "20%";
+  asked["cluster"] = "commodity-10gbe";
+  const Comparison comparison = compare(
+      asked, {{}, {"lamb", "onebit_lamb", "onebit_adam"}, {"all_reduce", "powersgd:4"}}, catalog);
+  CHECK(names_of(comparison).size() == 4);  // 1-bit optimizers once each
+  for (const Contestant& contestant : comparison.ranked) {
+    INFO(contestant.name);
+    const MeanStep& step = contestant.step;
+    CHECK(step.compute_us + step.wire_us + step.compression_us + step.optimizer_us +
+              step.bubble_us ==
+          Approx(step.time_us).epsilon(1e-6));
+    CHECK(step.time_us * 1e-6 * 1000 == Approx(contestant.forecast.run.time_s));
+    CHECK(step.time_low_us <= step.time_us);
+    CHECK(step.time_us <= step.time_high_us);
+  }
+  CHECK(comparison.reference().name == "all_reduce, lamb");
+  const auto bytes = [&](const std::string& name) {
+    const auto found = std::ranges::find(comparison.ranked, name, &Contestant::name);
+    REQUIRE(found != comparison.ranked.end());
+    return found->step.wire_bytes_per_gpu;
+  };
+  CHECK(bytes("powersgd:4, lamb") < bytes("onebit_lamb"));
+  CHECK(bytes("onebit_lamb") < bytes("all_reduce, lamb"));
+  // One cluster: nothing is said of others.
+  CHECK_THAT(comparison_table(comparison), !Contains("overlap") && !Contains("wins most"));
+}
+
+TEST_CASE("comparison: what cannot run stands last with its reason, what does not fit before it") {
+  Catalog catalog;
+  WhatIf asked = question();
+  asked["gpus"] = "16";
+  asked["model"] = "gpt2-xl";
+  asked["micro_batch"] = "2";
+  asked["zero_stage"] = "1";
+  asked["cluster"] = "dgx-a100-80g";
+  const Comparison comparison = compare(asked, {{}, {"onebit_adam", "adam", "adamw"}, {}}, catalog);
+  CHECK(comparison.ranked.back().name == "onebit_adam");
+  CHECK_FALSE(comparison.ranked.back().refused.empty());
+  CHECK(comparison.answered());
+  // The first one named does not run, so nothing is against it.
+  const auto json = nlohmann::json::parse(comparison_json(comparison));
+  CHECK(json["results"][0]["speedup_vs_first"].is_null());
+  CHECK_THAT(json["results"][2]["status"].get<std::string>(), Catch::StartsWith("infeasible: "));
+  CHECK_THAT(comparison_table(comparison), Contains("onebit_adam: cannot run: "));
+  CHECK_FALSE(json["results"][0]["compression_why_not"].get<std::string>().empty());
+
+  WhatIf large = question();
+  large["model"] = "gpt2-xl";
+  large["micro_batch"] = "4";
+  const Comparison memory = compare(large, {{"paper-eth40-v100", "dgx-a100-80g"}, {}, {}}, catalog);
+  CHECK(names_of(memory) == std::vector<std::string>{"dgx-a100-80g", "paper-eth40-v100"});
+  CHECK_FALSE(memory.ranked.back().forecast.memory.fits);
+}
+
+TEST_CASE("comparison: CSV has what JSON has, a row each") {
+  Catalog catalog;
+  WhatIf asked = question();
+  asked["cluster"] = "commodity-10gbe";
+  const Comparison comparison = compare(asked, {{}, {}, {"all_reduce", "local:16"}}, catalog);
+  const std::string csv = comparison_csv(comparison);
+  CHECK(std::ranges::count(csv, '\n') == 3);
+  CHECK_THAT(csv, Catch::StartsWith("name,cluster,optimizer,exchange,gpus,run_time_s,") &&
+                      Contains("\nlocal:16,commodity-10gbe,lamb,local:16,32,"));
+  const auto json = nlohmann::json::parse(comparison_json(comparison));
+  CHECK(json["first"] == "all_reduce");
+  CHECK(json["results"][0]["speedup_vs_first"].get<double>() > 1);
+  CHECK(json["results"][0]["cost_usd"].is_null());
+}
+
+TEST_CASE("comparison: one contestant, a name twice and unknown words are refused") {
+  Catalog catalog;
+  const auto refuses = [&](const ComparisonAxes& axes, const char* message) {
+    CHECK_THROWS_WITH(compare(question(), axes, catalog), Contains(message));
+  };
+  refuses({{"dgx-a100-80g"}, {}, {}}, "compare needs two or more");
+  refuses({{"dgx-a100-80g", "dgx-a100-80g"}, {}, {}}, "--clusters: 'dgx-a100-80g' is named twice");
+  refuses({{"dgx-a100-80g", "dgx-a100-80"}, {}, {}}, "did you mean 'dgx-a100-80g'");
+  refuses({{"dgx-a100-80g"}, {"lamb", "onebitlamb"}, {}}, "did you mean 'onebit_lamb'");
+  refuses({{"dgx-a100-80g"}, {}, {"fp8", "powersgd"}}, "--exchanges: ");
+}
+
+}  // namespace
+}  // namespace lambcast

@@ -1,0 +1,129 @@
+#include "experiments/sensitivity.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "experiments/numeric_inputs.h"
+#include "experiments/sensitivity_output.h"
+
+namespace lambcast {
+namespace {
+
+using Catch::Matchers::Contains;
+
+WhatIf question() {
+  return {{"model", "bert-large"}, {"cluster", "commodity-10gbe"}, {"gpus", "32"},
+          {"optimizer", "lamb"},   {"global_batch", "4096"},       {"steps", "1000"},
+          {"micro_batch", "16"}};
+}
+
+const InputEffect& effect_of(const Sensitivity& sensitivity, const std::string& key) {
+  const auto found = std::ranges::find(sensitivity.effects, key, &InputEffect::key);
+  INFO(key);
+  REQUIRE(found != sensitivity.effects.end());
+  return *found;
+}
+
+TEST_CASE(
+    "sensitivity: a run on a slow network goes with its NIC, and the strongest stands first") {
+  Catalog catalog;
+  const Sensitivity sensitivity = sensitivity_of(question(), 0.05, catalog);
+  // 81 % of the step is communication, nearly all of it bytes over the NIC.
+  const InputEffect& nic = effect_of(sensitivity, "cluster.nic.bandwidth");
+  CHECK(nic.time_elasticity < -0.6);
+  CHECK(nic.time_elasticity > -1);
+  CHECK_FALSE(nic.speedup_elasticity.has_value());
+  for (std::size_t i = 1; i < sensitivity.effects.size(); ++i)
+    CHECK(std::abs(sensitivity.effects[i - 1].time_elasticity) >=
+          std::abs(sensitivity.effects[i].time_elasticity));
+  // Compute is the rest: faster curves shorten it, and their scale lengthens it as much.
+  const double scale = effect_of(sensitivity, "cluster.stack.compute_scale").time_elasticity;
+  CHECK(scale > 0.05);
+  CHECK(scale + std::abs(nic.time_elasticity) < 1.01);
+  // Twice the batch is about twice the compute and the same communication.
+  CHECK(effect_of(sensitivity, "global_batch").time_elasticity > 0);
+  CHECK(effect_of(sensitivity, "global_batch").time_elasticity < 1);
+  CHECK_FALSE(effect_of(sensitivity, "gpus").provenance.has_value());
+  REQUIRE(sensitivity.to_measure() != nullptr);
+  CHECK(sensitivity.to_measure()->provenance->kind != Kind::measured);
+  CHECK_THAT(
+      sensitivity_table(sensitivity, false),
+      Contains("moves it most: 10 % more of it makes the run") && Contains("To measure first: "));
+}
+
+TEST_CASE("sensitivity: compression makes a run depend less on the NIC, and its speed-up more") {
+  Catalog catalog;
+  const double plain =
+      effect_of(sensitivity_of(question(), 0.05, catalog), "cluster.nic.bandwidth").time_elasticity;
+  WhatIf onebit = question();
+  onebit["optimizer"] = "onebit_lamb";
+  onebit["freeze_step"] = "200";
+  const Sensitivity compressed = sensitivity_of(onebit, 0.05, catalog);
+  const InputEffect& nic = effect_of(compressed, "cluster.nic.bandwidth");
+  CHECK(nic.time_elasticity > plain);
+  REQUIRE(nic.speedup_elasticity.has_value());
+  // ln S = ln T_plain - ln T, so its elasticity is the difference of theirs.
+  CHECK(*nic.speedup_elasticity == Approx(plain - nic.time_elasticity).margin(0.01));
+  CHECK(effect_of(compressed, "freeze_step").time_elasticity > 0);
+}
+
+TEST_CASE("sensitivity: an input moves what its key moves") {
+  Catalog catalog;
+  const Scenario scenario = resolve(question(), catalog);
+  const auto time_of = [&](const Training& training) {
+    CollectiveCosts costs;
+    return forecast(training, costs).run.time_s;
+  };
+  const auto inputs = numeric_inputs(scenario.training);
+  std::set<std::string> keys;
+  for (const NumericInput& input : inputs) CHECK(keys.insert(input.key).second);
+  const double before = time_of(scenario.training);
+  const Cluster& cluster = *scenario.training.cluster;
+  const std::pair<const char*, double> halves[] = {
+      {"cluster.nccl.nic_efficiency", cluster.nccl.nic_efficiency.value / 2},
+      {"cluster.stack.optimizer_scale", cluster.stack.optimizer_scale.value / 2},
+      {"cluster.stack.compute_scale", cluster.stack.compute_scale.value / 2}};
+  for (const auto& [key, half] : halves) {
+    INFO(key);
+    const auto input = std::ranges::find(inputs, key, &NumericInput::key);
+    REQUIRE(input != inputs.end());
+    const Training moved = scaled(scenario.training, *input, 0.5);
+    CHECK(std::abs(time_of(moved) / before - 1) > 1e-4);
+    WhatIf said = question();
+    said[key] = fmt::format("{}", half);
+    CHECK(time_of(moved) == Approx(time_of(resolve(said, catalog).training)).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("sensitivity: what has no neighbour that runs is said") {
+  Catalog catalog;
+  WhatIf one = question();
+  one["cluster"] = "paper-eth40-v100";
+  one["global_batch"] = "96";
+  one["micro_batch"] = "3";
+  const Sensitivity sensitivity = sensitivity_of(one, 0.05, catalog);
+  CHECK(sensitivity.fixed == std::vector<std::string>{"micro_batch"});
+  CHECK_THAT(sensitivity_table(sensitivity, false),
+             Contains("micro_batch: neither twice nor half of it runs"));
+}
+
+TEST_CASE("sensitivity: JSON and CSV hold every input, the table those that move something") {
+  Catalog catalog;
+  const Sensitivity sensitivity = sensitivity_of(question(), 0.05, catalog);
+  const auto json = nlohmann::json::parse(sensitivity_json(sensitivity));
+  CHECK(json["inputs"].size() == sensitivity.effects.size());
+  const std::string csv = sensitivity_csv(sensitivity);
+  CHECK(static_cast<std::size_t>(std::ranges::count(csv, '\n')) == sensitivity.effects.size() + 1);
+  // Nothing is staged through host memory without MPI.
+  CHECK(effect_of(sensitivity, "cluster.mpi.nic_efficiency").time_elasticity == 0);
+  CHECK_THAT(sensitivity_table(sensitivity, false), !Contains("cluster.mpi.nic_efficiency"));
+  CHECK_THAT(sensitivity_table(sensitivity, true), Contains("cluster.mpi.nic_efficiency"));
+}
+
+}  // namespace
+}  // namespace lambcast

@@ -1,0 +1,78 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "experiments/comparison_output.h"
+#include "sim/base/error.h"
+#include "tools/commands.h"
+#include "tools/patience.h"
+#include "tools/what_if_flags.h"
+
+namespace lambcast {
+namespace {
+
+struct Options {
+  WhatIf what_if;
+  ComparisonAxes axes;
+  std::vector<std::string> named;
+  std::string format = "table";
+};
+
+// Every cluster that was named, and no word of the same key beside a list of its values.
+ComparisonAxes axes_of(const Options& options) {
+  ComparisonAxes axes = options.axes;
+  axes.clusters.insert(axes.clusters.begin(), options.named.begin(), options.named.end());
+  const auto refuse_both = [&](const char* key, const char* list, bool listed) {
+    if (listed && options.what_if.contains(key))
+      fail_input({"", 0, std::string("--") + key}, fmt::format("contradicts --{}", list),
+                 "one of the two");
+  };
+  refuse_both("cluster", "clusters", !axes.clusters.empty());
+  refuse_both("optimizer", "optimizers", !axes.optimizers.empty());
+  refuse_both("exchange", "exchanges", !axes.exchanges.empty());
+  return axes;
+}
+
+int compare_command(const Options& options) {
+  const Patience patience("comparing");
+  Catalog catalog;
+  const Comparison comparison = compare(options.what_if, axes_of(options), catalog);
+  fmt::print("{}", options.format == "json"  ? comparison_json(comparison)
+                   : options.format == "csv" ? comparison_csv(comparison)
+                                             : comparison_table(comparison));
+  if (comparison.answered()) return static_cast<int>(Exit::done);
+  fmt::print(stderr, "lambcast: none of {} runs in the memory there is\n",
+             comparison.ranked.size());
+  return static_cast<int>(Exit::limit);
+}
+
+}  // namespace
+
+Command add_compare(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "compare", "clusters, optimizers or exchanges of gradients side by side, best first");
+  add_what_if_flags(*command, options->what_if);
+  command->add_option("CLUSTERS", options->named, "clusters, as --clusters");
+  command->add_option("--clusters", options->axes.clusters, "presets or files: A,B,C")
+      ->delimiter(',');
+  command->add_option("--optimizers", options->axes.optimizers, "lamb,onebit_lamb")->delimiter(',');
+  command
+      ->add_option("--exchanges", options->axes.exchanges,
+                   "all_reduce,fp8,int4,powersgd:4,topk:1%,local:16")
+      ->delimiter(',');
+  command->add_option("--format", options->format, "table, json or csv")
+      ->check(CLI::IsMember({"table", "json", "csv"}));
+  command->footer(
+      R"(Several lists are every combination of them; ratios are against the first one named.
+Examples
+  lambcast compare dgx-a100-80g hgx-h100-ndr commodity-100gbe --model bert-large --gpus 64 --optimizer lamb \
+    --global-batch 65536 --micro-batch 16 --steps 5993
+  lambcast compare --cluster commodity-10gbe --model bert-large --gpus 32 --optimizers lamb,onebit_lamb \
+    --exchanges all_reduce,fp8,powersgd:4,topk:1%,local:16 --global-batch 65536 --micro-batch 16 --steps 5993 \
+    --freeze-step 1000 --format csv
+Exit codes: 0 the best one runs and fits, 2 bad usage or input, 3 none does.)");
+  return [options] { return compare_command(*options); };
+}
+
+}  // namespace lambcast

@@ -1,0 +1,54 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "experiments/sensitivity_output.h"
+#include "sim/base/error.h"
+#include "tools/commands.h"
+#include "tools/patience.h"
+#include "tools/what_if_flags.h"
+
+namespace lambcast {
+namespace {
+
+struct Options {
+  WhatIf what_if;
+  double by_percent = 5;
+  bool all = false;
+  std::string format = "table";
+};
+
+int sensitivity_command(const Options& options) {
+  const Patience patience("moving every input");
+  Catalog catalog;
+  const Sensitivity found = sensitivity_of(options.what_if, options.by_percent / 100, catalog);
+  fmt::print("{}", options.format == "json"  ? sensitivity_json(found)
+                   : options.format == "csv" ? sensitivity_csv(found)
+                                             : sensitivity_table(found, options.all));
+  return static_cast<int>(Exit::done);
+}
+
+}  // namespace
+
+Command add_sensitivity(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "sensitivity", "which input moves the run's time and speed-up most: what to measure first");
+  add_what_if_flags(*command, options->what_if);
+  command
+      ->add_option("--by", options->by_percent,
+                   "per cent that numbers are moved by, to both sides (default: 5)")
+      ->check(CLI::Range(0.1, 50.0));
+  command->add_flag("--all", options->all, "inputs that move nothing too");
+  command->add_option("--format", options->format, "table, json or csv")
+      ->check(CLI::IsMember({"table", "json", "csv"}));
+  command->footer(R"(Examples
+  lambcast sensitivity --model bert-large --cluster commodity-10gbe --gpus 32 --optimizer onebit_lamb \
+    --global-batch 65536 --micro-batch 16 --steps 5993 --freeze-step 1000
+  lambcast sensitivity --model llama2-7b --cluster hgx-h100-ndr --gpus 64 --zero-stage 3 --framework torchtitan \
+    --precision bf16 --global-batch 256 --micro-batch 1 --optimizer adamw --steps 100 --format csv
+Exit codes: 0 done, 2 bad usage or input.)");
+  return [options] { return sensitivity_command(*options); };
+}
+
+}  // namespace lambcast
