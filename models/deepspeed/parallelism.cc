@@ -69,10 +69,12 @@ void read_tensor_parallel(const Section& root, Said& said) {
   if (value == nullptr || value->kind != Kind::object) return;
   const Section section{*value, "tensor_parallel", root.file, root.findings};
   for (const char* key : {"autotp_size", "tp_size"}) read_size(section, key, "tp", said);
-  if (const auto inner = value->find("tensor_parallel");
-      inner != nullptr && inner->kind == Kind::object)
-    read_size({*inner, "tensor_parallel.tensor_parallel", root.file, root.findings}, "tp_size",
-              "tp", said);
+  for (const char* name : {"tensor_parallel", "tp"}) {  // one an alias of the other
+    const Value* inner = value->find(name);
+    if (inner != nullptr && inner->kind == Kind::object)
+      read_size({*inner, fmt::format("tensor_parallel.{}", name), root.file, root.findings},
+                "tp_size", "tp", said);
+  }
 }
 
 // Only stage 3 looks at these keys (known_keys.h).

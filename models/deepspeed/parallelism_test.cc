@@ -33,6 +33,7 @@ TEST_CASE("parallelism: what divides the model, in the words of what-ifs") {
         "pp=2 recompute=full ");
   CHECK(layout_of(R"("tensor_parallel": { "autotp_size": 8 })") == "tp=8 ");
   CHECK(layout_of(R"("tensor_parallel": { "tensor_parallel": { "tp_size": 2 } })") == "tp=2 ");
+  CHECK(layout_of(R"("tensor_parallel": { "tp": { "tp_size": 2 } })") == "tp=2 ");
   CHECK(layout_of(R"("zero_optimization": { "stage": 3, "zero_hpz_partition_size": 8,
             "zero_quantized_weights": true, "zero_quantized_gradients": true })") ==
         "secondary_ranks=8 quantized_weights=true quantized_gradients=true ");

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <ctime>
 #include <random>
 
 #include "sim/base/error.h"
@@ -103,6 +104,25 @@ TEST_CASE("calibrate: what the tables determine is found again") {
   for (const BandError& band : summary.held_out) CHECK(band.median < 0.01);
   CHECK(summary.tables == 24);
   CHECK_FALSE(summary.held_out_table.empty());
+}
+
+TEST_CASE("calibrate: sixteen times the rows of a table cost little more") {
+  const auto seconds = [](int finer) {
+    Measurement table = made_up(Operation::all_reduce, 2, 4, 0.02, 1);
+    for (int i = 1; i < finer; ++i)
+      for (const Row& row : made_up(Operation::all_reduce, 2, 4, 0.02, 1,
+                                    1024 * std::exp2(static_cast<double>(i) / finer))
+                                .rows)
+        table.rows.push_back(row);
+    std::sort(table.rows.begin(), table.rows.end(),
+              [](const Row& a, const Row& b) { return a.size < b.size; });
+    const std::clock_t began = std::clock();
+    CHECK(calibrate(base, "base.toml", {{table}}).rows == static_cast<int>(table.rows.size()));
+    return static_cast<double>(std::clock() - began) / CLOCKS_PER_SEC;
+  };
+  const double few = seconds(1), many = seconds(16);
+  INFO(few << " s and " << many << " s of CPU");
+  CHECK(many < 8 * few + 0.2);
 }
 
 TEST_CASE("calibrate: intervals hold the truth, and forecasts the measurements") {
