@@ -341,4 +341,9 @@ expect 0 '^ +8 ' timeout 30 "$lambcast" collective --op all_to_all --cluster hgx
 expect 0 'run: ' timeout 30 "$lambcast" simulate --model bert-large --cluster hgx-h100-ndr --gpus 2001 \
   --optimizer onebit_lamb --micro-batch 4 --grad-accum 1 --steps 100 --freeze-step 20
 
+# A long one ends at a signal, in the middle of writing itself out.
+timeout -s TERM --preserve-status -k 5 1 "$lambcast" collective --op all_to_all --symmetry off \
+  --cluster hgx-h100-ndr --gpus 2048 --network flow -b 1M -e 1G >out 2>err && ended=0 || ended=$?
+[ "$ended" -eq 143 ] || fail "a collective asked to end exits $ended"
+
 summary
