@@ -65,6 +65,10 @@ void choose_optimizer(const Words& words, deepspeed::DeepSpeedConfig& config,
                  fmt::format("{}", fmt::join(words_of("optimizer"), ", ")));
     });
   if (const auto stage = words.whole("zero_stage", 0, 3)) config.zero.stage = {*stage, true, 0};
+  // Colossal-AI switches ZeRO off without asking (booster/plugin/hybrid_parallel_plugin.py).
+  if (config.optimizer->type == OptimizerType::galore_adamw8bit && config.zero.stage.value > 0)
+    fail_input(flag("zero_stage"), "GaLore does not run with ZeRO: it projects whole matrices",
+               "0");
   if (const auto precision = words.choice("precision")) {
     config.fp16.enabled = {*precision == 0, true, 0};
     // Products in 8 and 4 bits are of models that are bf16 elsewhere.

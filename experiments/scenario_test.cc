@@ -226,6 +226,14 @@ TEST_CASE("scenario: GPUs and nodes agree, or are refused") {
       Equals("--gpus: paper-eth40-v100 needs 16 nodes for 64 GPUs (allowed: up to 8 nodes)"));
 }
 
+TEST_CASE("scenario: GaLore is refused with ZeRO") {
+  const WhatIf galore = without({"freeze_step"}, {{"optimizer", "galore_adamw8bit"}});
+  CHECK(refusal(galore).empty());
+  CHECK_THAT(refusal(with({{"zero_stage", "1"}}, galore)),
+             Equals("--zero-stage: GaLore does not run with ZeRO: it projects whole matrices "
+                    "(allowed: 0)"));
+}
+
 TEST_CASE("scenario: what DeepSpeed refuses is refused in its words") {
   CHECK_THAT(refusal(with({{"zero_stage", "1"}})),
              Contains("1bit-Lamb is not compatible with ZeRO"));

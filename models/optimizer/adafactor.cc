@@ -15,7 +15,8 @@ double states(const StateTensor& tensor) {
 
 }  // namespace
 
-// A root mean square of each tensor, and a vector of column means.
+// A root mean square of each tensor, and a vector of column means; each is charged as a call of
+// four bytes, since the latency of so short a call decides.
 const OptimizerModel adafactor_model{.type = OptimizerType::adafactor,
                                      .name = "adafactor",
                                      .label = "DistributedAdaFactor",

@@ -16,7 +16,7 @@ double states(const StateTensor& tensor) {
 
 }  // namespace
 
-// Column means of the gradient and of the residual, and a root mean square.
+// Column means of the gradient and of the residual, and a root mean square, charged as Adafactor's.
 const OptimizerModel came_model{.type = OptimizerType::came,
                                 .name = "came",
                                 .label = "DistributedCAME",

@@ -54,7 +54,8 @@ class Sources {
 
   void add_experts(const ExpertUse& use) {
     add("expert_imbalance", use.imbalance.provenance);
-    add("grouped_products", {Kind::assumed, "65 % of one large product's rate"});
+    add("grouped_products",
+        {Kind::assumed, "65 % of one large product's rate, chosen with published steps in view"});
     if (use.kernels == ExpertKernels::each)
       add("framework_launch", device_.framework_launch.provenance);
   }
