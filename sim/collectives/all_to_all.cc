@@ -6,8 +6,12 @@ namespace {
 // Every written rank sends `bytes` to rank + offset.
 std::vector<Send> shifted(int offset, Bytes bytes, const Placement& placement) {
   std::vector<Send> sends;
-  for (int rank = 0; rank < placement.senders(); ++rank)
-    sends.push_back({rank, (rank + offset) % placement.ranks, bytes});
+  sends.reserve(static_cast<std::size_t>(placement.senders()));
+  int to = offset % placement.ranks;
+  for (int rank = 0; rank < placement.senders(); ++rank) {
+    sends.push_back({rank, to, bytes});
+    if (++to == placement.ranks) to = 0;
+  }
   return sends;
 }
 

@@ -115,19 +115,29 @@ Collective plan_collective(const CollectiveRequest& request, Machines& machines,
                         foldable(algorithm, request.group, machines.nodes_alike());
     if (!folded) check_size(request);
     const auto& [machine, router] = folded ? machines.folded() : machines.full();
-    const Schedule schedule =
-        make_schedule(algorithm, request.op, request.size, placed(request.group, *machine, place));
+    const Placement placement = placed(request.group, *machine, place);
+    const Schedule schedule = make_schedule(algorithm, request.op, request.size, placement);
     const Routes routes =
         find_routes(schedule, request.group, *machine, transport.endpoint, *router, place);
-    for (const Protocol& protocol : transport.protocols) {
-      if (!offered(protocol, request, schedule.latencies)) continue;
-      auto program = std::make_shared<const CommProgram>(lower(
-          schedule, routes, request.group, *machine, transport, protocol, request.expand, place));
-      const Duration time = analytic_time(*program, machine->topology);
-      if (!best || time < best->time)
-        best = {request.op, request.size,     algorithm,          protocol.name,
-                time,       schedule.traffic, std::move(program), machine};
+    std::vector<const Protocol*> protocols;
+    for (const Protocol& protocol : transport.protocols)
+      if (offered(protocol, request, schedule.latencies)) protocols.push_back(&protocol);
+    const auto transfers =
+        transfers_of(schedule, routes, placement, *machine, transport, protocols);
+    std::optional<std::size_t> cheapest;
+    for (std::size_t p = 0; p < protocols.size(); ++p) {
+      const HopLatency& hop = hop_of(*protocols[p], schedule.latencies, request.group.nodes());
+      const Duration time =
+          time_of(schedule, transfers[p], 1, hop, transport, *protocols[p], placement);
+      if (best && best->time <= time) continue;
+      cheapest = p;
+      best = {request.op, request.size,     algorithm, protocols[p]->name,
+              time,       schedule.traffic, nullptr,   machine};
     }
+    if (cheapest)
+      best->program = std::make_shared<const CommProgram>(
+          lower(schedule, routes, transfers[*cheapest], placement, *machine, transport,
+                *protocols[*cheapest], request.expand));
   }
   check_found(best.has_value(), request);
   return *best;
@@ -145,14 +155,16 @@ const CollectiveCurve::Variant& CollectiveCurve::variant(const std::string& algo
   variant.schedule = make_schedule(algorithm, request_.op, reference_size, variant.placement);
   const Routes routes =
       find_routes(variant.schedule, group, *machine, transport_.endpoint, *router);
-  for (const Protocol& protocol : transport_.protocols) {
-    if (variant.schedule.latencies == Latencies::in_switch && !reduces_in_switch(protocol))
-      continue;
-    variant.protocols.push_back({&protocol,
-                                 hop_of(protocol, variant.schedule.latencies, group.nodes()),
-                                 transfers_of(variant.schedule, routes, variant.placement, *machine,
-                                              transport_, protocol)});
-  }
+  std::vector<const Protocol*> protocols;
+  for (const Protocol& protocol : transport_.protocols)
+    if (variant.schedule.latencies != Latencies::in_switch || reduces_in_switch(protocol))
+      protocols.push_back(&protocol);
+  auto transfers =
+      transfers_of(variant.schedule, routes, variant.placement, *machine, transport_, protocols);
+  for (std::size_t p = 0; p < protocols.size(); ++p)
+    variant.protocols.push_back({protocols[p],
+                                 hop_of(*protocols[p], variant.schedule.latencies, group.nodes()),
+                                 std::move(transfers[p])});
   return variant;
 }
 
@@ -165,18 +177,8 @@ Duration CollectiveCurve::time(Bytes size) {
     const Variant& of = variant(algorithm);
     for (const Lowered& lowered : of.protocols) {
       if (!offered(*lowered.protocol, request_, of.schedule.latencies)) continue;
-      Duration time = of.schedule.rounds.empty() ? Duration() : lowered.hop.base;
-      for (std::size_t i = 0; i < of.schedule.rounds.size(); ++i) {
-        Round round = of.schedule.rounds[i];
-        round.lane_bytes = round.lane_bytes * scale;
-        round.at_once = round.at_once * scale;
-        const RoundTransfer transfer{lowered.transfers[i].flows.scaled(scale),
-                                     lowered.transfers[i].hops.scaled(scale)};
-        const RoundLatency latency =
-            latency_of(round, transfer, lowered.hop, transport_, *lowered.protocol, of.placement);
-        time += (transfer.flows + exposed(latency.latency, latency.hidden, transfer.flows)) *
-                round.times;
-      }
+      const Duration time = time_of(of.schedule, lowered.transfers, scale, lowered.hop, transport_,
+                                    *lowered.protocol, of.placement);
       if (!best || time < *best) best = time;
     }
   }

@@ -16,46 +16,109 @@ class Lowering {
         machine_(machine),
         transport_(transport),
         protocol_(protocol),
-        latencies_(latencies) {}
+        latencies_(latencies) {
+    if (group.folded) return;
+    nodes_.reserve(static_cast<std::size_t>(group.ranks));
+    for (int rank = 0; rank < group.ranks; ++rank) nodes_.push_back(group.node_of(rank));
+  }
 
   FlowSet flows(const std::vector<Send>& sends, const RoutedSends& routes) const {
-    const std::vector<Bytes> leaving = leaving_each_node(sends);
-    std::vector<Flow> flows;
-    flows.reserve(routes.first.size());
-    for (std::size_t i = 0; i + 1 < routes.first.size(); ++i) {
-      const Send& send = sends[i % sends.size()];
-      flows.push_back({routes.first[i], routes.first[i + 1] - routes.first[i],
-                       send.bytes / efficiency(send), cap(send, leaving), send.weight});
-    }
-    return {routes.links, std::move(flows)};
+    FlowSet set(routes.links, std::vector<Flow>());
+    set.shares = routes.shares;
+    set.flows.reserve(routes.shares->size());
+    each(sends, routes, [&](const Wire& wire) {
+      set.flows.push_back({routes.first[wire.at], routes.first[wire.at + 1] - routes.first[wire.at],
+                           wire.bytes, wire.cap, wire.weight});
+    });
+    return set;
+  }
+
+  // What analytic_time says of flows().
+  Duration time(const std::vector<Send>& sends, const RoutedSends& routes) const {
+    double longest = 0;
+    Bytes bytes;
+    Bandwidth share;
+    Wire last{};
+    Bandwidth last_share;
+    each(sends, routes, [&](const Wire& wire) {
+      Bandwidth reached = (*routes.shares)[wire.at];
+      if (wire.cap.value() > 0 && (reached.value() == 0 || wire.cap < reached)) reached = wire.cap;
+      if (reached.value() == 0) return;
+      // Most flows are like the one before.
+      if (wire.at > 0 && wire.bytes == last.bytes && reached == last_share) return;
+      last = wire;
+      last_share = reached;
+      const double time = wire.bytes.value() / reached.value();
+      if (time <= longest) return;
+      longest = time;
+      bytes = wire.bytes;
+      share = reached;
+    });
+    return longest > 0 ? bytes / share : Duration();
   }
 
   // The longest that a send of each kind takes with its links to itself.
   struct SoleTimes {
     Duration local, network;
   };
-  SoleTimes sole_times(const std::vector<Send>& sends, const FlowSet& set) const {
+  SoleTimes sole_times(const std::vector<Send>& sends, const RoutedSends& routes) const {
     SoleTimes times;
-    for (std::size_t i = 0; i < sends.size(); ++i) {
-      const Flow& flow = set.flows[i];
-      Bandwidth rate = crosses(sends[i]) ? sole_cap() : Bandwidth();
-      for (std::uint32_t j = 0; j < flow.link_count; ++j) {
-        const Bandwidth link = machine_.topology.capacity((*set.links)[flow.first_link + j]);
+    each(sends, routes, [&](const Wire& wire) {
+      if (wire.at >= sends.size()) return;  // a sibling, alike
+      Bandwidth rate = wire.crosses ? sole_cap() : Bandwidth();
+      for (std::uint32_t j = routes.first[wire.at]; j < routes.first[wire.at + 1]; ++j) {
+        const Bandwidth link = machine_.topology.capacity((*routes.links)[j]);
         if (rate.value() == 0 || link < rate) rate = link;
       }
-      Duration& longest = crosses(sends[i]) ? times.network : times.local;
-      if (rate.value() > 0) longest = std::max(longest, flow.bytes / rate);
-    }
+      Duration& longest = wire.crosses ? times.network : times.local;
+      if (rate.value() > 0) longest = std::max(longest, wire.bytes / rate);
+    });
     return times;
   }
 
  private:
-  bool crosses(const Send& send) const {
-    return group_.node_of(send.from) != group_.node_of(send.to);
+  // What a send puts on the wire, and how fast it may.
+  struct Wire {
+    std::size_t at;  // among the flows
+    bool crosses;
+    Bytes bytes;
+    Bandwidth cap;
+    std::uint32_t weight;
+  };
+
+  template <typename Take>
+  void each(const std::vector<Send>& sends, const RoutedSends& routes, const Take& take) const {
+    const std::vector<Bytes> leaving = leaving_each_node(sends);
+    const Send* last = nullptr;
+    Bytes last_leaving;
+    Wire wire{};
+    for (std::size_t sibling = 0; sibling < routes.shares->size(); sibling += sends.size()) {
+      for (std::size_t i = 0; i < sends.size(); ++i) {
+        const Send& send = sends[i];
+        const bool over_network = crosses(send);
+        const Bytes from_node =
+            leaving.empty() ? Bytes() : leaving[static_cast<std::size_t>(node_of(send.from))];
+        // Most sends are like the one before.
+        if (last == nullptr || send.bytes != last->bytes || send.weight != last->weight ||
+            over_network != wire.crosses || from_node != last_leaving)
+          wire = {0, over_network, send.bytes / efficiency(over_network),
+                  over_network ? cap(send, from_node) : Bandwidth(), send.weight};
+        last = &send;
+        last_leaving = from_node;
+        wire.at = sibling + i;
+        take(wire);
+      }
+    }
   }
 
-  double efficiency(const Send& send) const {
-    if (crosses(send))
+  int node_of(int rank) const {
+    return nodes_.empty() ? group_.node_of(rank) : nodes_[static_cast<std::size_t>(rank)];
+  }
+
+  bool crosses(const Send& send) const { return node_of(send.from) != node_of(send.to); }
+
+  double efficiency(bool over_network) const {
+    if (over_network)
       return latencies_ == Latencies::ring ? protocol_.efficiency
                                            : protocol_.efficiency * protocol_.tree_efficiency;
     return latencies_ == Latencies::in_switch ? protocol_.in_switch->efficiency
@@ -63,20 +126,20 @@ class Lowering {
   }
 
   std::vector<Bytes> leaving_each_node(const std::vector<Send>& sends) const {
+    if (protocol_.node_cap.value() == 0) return {};
     std::vector<Bytes> leaving(static_cast<std::size_t>(group_.nodes()));
     for (const Send& send : sends)
-      if (crosses(send)) leaving[static_cast<std::size_t>(group_.node_of(send.from))] += send.bytes;
+      if (crosses(send)) leaving[static_cast<std::size_t>(node_of(send.from))] += send.bytes;
     return leaving;
   }
 
-  // A stream's own limit, and its share of what the protocol gets out of a node, which siblings
-  // divide among them. Caps are payload, flows are wire bytes.
-  Bandwidth cap(const Send& send, const std::vector<Bytes>& leaving) const {
-    if (!crosses(send)) return {};
+  // Of a send over the network: a stream's own limit, and its share of what the protocol gets out
+  // of a node, which siblings divide among them. Caps are payload, flows are wire bytes.
+  Bandwidth cap(const Send& send, Bytes leaving) const {
     const double streams = static_cast<double>(send.weight) * transport_.connections;
     const Bandwidth own = transport_.flow_cap * streams;
     if (protocol_.node_cap.value() == 0) return own;
-    const double share = send.bytes / leaving[static_cast<std::size_t>(group_.node_of(send.from))];
+    const double share = send.bytes / leaving;
     const Bandwidth of_node = protocol_.node_cap * (share / group_.siblings / protocol_.efficiency);
     return own.value() == 0 ? of_node : std::min(own, of_node);
   }
@@ -94,6 +157,7 @@ class Lowering {
   const Transport& transport_;
   const Protocol& protocol_;
   Latencies latencies_;
+  std::vector<int> nodes_;  // by rank, where all are written down
 };
 
 // What a transfer takes longer because the last node waits for its turn (the equation of
@@ -107,20 +171,6 @@ Duration late_turn(Bytes message, const Transport& transport, int nodes, Duratio
 
 bool slices(const Round& round, const Transport& transport) {
   return round.pace != Pace::stepwise && transport.slice.value() > 0;
-}
-
-// What the latency of the round depends on, and no more: zero elsewhere.
-RoundTransfer transfer_of(const Round& round, const std::vector<Send>& sends, const FlowSet& flows,
-                          const Lowering& lowering, const Machine& machine,
-                          const Transport& transport) {
-  RoundTransfer transfer;
-  const bool sliced = slices(round, transport);
-  if (sliced || round.same_order) transfer.flows = analytic_time(flows, machine.topology);
-  if (sliced) {
-    const auto sole = lowering.sole_times(sends, flows);
-    transfer.hops = sole.local * round.local_hops + sole.network * round.network_hops;
-  }
-  return transfer;
 }
 
 }  // namespace
@@ -159,58 +209,74 @@ RoundLatency latency_of(const Round& round, const RoundTransfer& transfer, const
   return of;
 }
 
-std::vector<RoundTransfer> transfers_of(const Schedule& schedule, const Routes& routes,
-                                        const Placement& placement, const Machine& machine,
-                                        const Transport& transport, const Protocol& protocol) {
-  const Lowering lowering(placement, machine, transport, protocol, schedule.latencies);
-  std::vector<FlowSet> sets;
-  std::vector<Duration> times;
-  for (std::size_t i = 0; i < routes.size(); ++i) {
-    sets.push_back(lowering.flows(schedule.send_sets[i], routes[i]));
-    times.push_back(analytic_time(sets[i], machine.topology));
-  }
-  std::vector<RoundTransfer> transfers;
-  for (const Round& round : schedule.rounds) {
-    transfers.push_back(transfer_of(round, schedule.send_sets[round.sends], sets[round.sends],
-                                    lowering, machine, transport));
-    transfers.back().flows = times[round.sends];
+std::vector<std::vector<RoundTransfer>> transfers_of(
+    const Schedule& schedule, const Routes& routes, const Placement& placement,
+    const Machine& machine, const Transport& transport,
+    const std::vector<const Protocol*>& protocols) {
+  std::vector<Lowering> lowerings;
+  for (const Protocol* protocol : protocols)
+    lowerings.emplace_back(placement, machine, transport, *protocol, schedule.latencies);
+  // Set by set, as what a set reads is then at hand for every protocol.
+  std::vector<std::vector<Duration>> times(protocols.size());
+  for (std::size_t i = 0; i < routes.size(); ++i)
+    for (std::size_t p = 0; p < protocols.size(); ++p)
+      times[p].push_back(lowerings[p].time(schedule.send_sets[i], routes[i]));
+  std::vector<std::vector<RoundTransfer>> transfers(protocols.size());
+  for (std::size_t p = 0; p < protocols.size(); ++p) {
+    for (const Round& round : schedule.rounds) {
+      transfers[p].push_back({times[p][round.sends], {}});
+      if (!slices(round, transport)) continue;
+      const auto sole =
+          lowerings[p].sole_times(schedule.send_sets[round.sends], routes[round.sends]);
+      transfers[p].back().hops = sole.local * round.local_hops + sole.network * round.network_hops;
+    }
   }
   return transfers;
 }
 
-CommProgram lower(const Schedule& schedule, const Routes& routes, const ProcessGroup& group,
+Duration time_of(const Schedule& schedule, const std::vector<RoundTransfer>& transfers,
+                 double scale, const HopLatency& hop, const Transport& transport,
+                 const Protocol& protocol, const Placement& placement) {
+  if (schedule.rounds.empty()) return {};
+  Duration time = hop.base;
+  for (std::size_t i = 0; i < schedule.rounds.size(); ++i) {
+    Round round = schedule.rounds[i];
+    RoundTransfer transfer = transfers[i];
+    if (scale != 1) {
+      round.lane_bytes = round.lane_bytes * scale;
+      round.at_once = round.at_once * scale;
+      transfer = {transfer.flows.scaled(scale), transfer.hops.scaled(scale)};
+    }
+    const RoundLatency latency = latency_of(round, transfer, hop, transport, protocol, placement);
+    time +=
+        (transfer.flows + exposed(latency.latency, latency.hidden, transfer.flows)) * round.times;
+  }
+  return time;
+}
+
+CommProgram lower(const Schedule& schedule, const Routes& routes,
+                  const std::vector<RoundTransfer>& transfers, const Placement& placement,
                   const Machine& machine, const Transport& transport, const Protocol& protocol,
-                  bool expand, const Place& place) {
+                  bool expand) {
   CommProgram program;
   program.expand = expand;
   if (schedule.rounds.empty()) return program;
   LAMBCAST_CHECK(schedule.latencies != Latencies::in_switch || protocol.in_switch,
                  "{} does not reduce in the switch", protocol.name);
-  const Placement placement = placed(group, machine, place);
   const Lowering lowering(placement, machine, transport, protocol, schedule.latencies);
-  const HopLatency& hop = hop_of(protocol, schedule.latencies, group.nodes());
+  const HopLatency& hop = hop_of(protocol, schedule.latencies, placement.nodes());
   program.fixed = hop.base;
   std::vector<std::shared_ptr<const FlowSet>> sets;
   for (std::size_t i = 0; i < routes.size(); ++i)
     sets.push_back(
         std::make_shared<const FlowSet>(lowering.flows(schedule.send_sets[i], routes[i])));
-  for (const Round& round : schedule.rounds) {
-    const std::shared_ptr<const FlowSet>& flows = sets[round.sends];
-    const RoundTransfer transfer =
-        transfer_of(round, schedule.send_sets[round.sends], *flows, lowering, machine, transport);
-    const RoundLatency latency = latency_of(round, transfer, hop, transport, protocol, placement);
-    program.phases.push_back({flows, latency.latency, round.times, latency.hidden});
+  for (std::size_t i = 0; i < schedule.rounds.size(); ++i) {
+    const Round& round = schedule.rounds[i];
+    const RoundLatency latency =
+        latency_of(round, transfers[i], hop, transport, protocol, placement);
+    program.phases.push_back({sets[round.sends], latency.latency, round.times, latency.hidden});
   }
   return program;
-}
-
-Duration analytic_time(const CommProgram& program, const Topology& topology) {
-  Duration time = program.fixed;
-  for (const Phase& phase : program.phases) {
-    const Duration transfer = analytic_time(*phase.flows, topology);
-    time += (transfer + exposed(phase.latency, phase.hidden, transfer)) * phase.times;
-  }
-  return time;
 }
 
 }  // namespace lambcast

@@ -10,15 +10,6 @@
 
 namespace lambcast {
 
-// With `expand` each repetition of a round is an event of its own; without, equal rounds in a row
-// are one (same answer, since the fluid model scales).
-//
-// The flows of all siblings are in the program: groups alike stay in step. Where a NIC serves more
-// of them than another, all wait for the slowest in every round.
-CommProgram lower(const Schedule& schedule, const Routes& routes, const ProcessGroup& group,
-                  const Machine& machine, const Transport& transport, const Protocol& protocol,
-                  bool expand, const Place& place = {});
-
 // One repetition of a round without its latency. Both times grow with the bytes of the round.
 struct RoundTransfer {
   Duration flows;  // until the last has arrived
@@ -38,13 +29,27 @@ RoundLatency latency_of(const Round& round, const RoundTransfer& transfer, const
 // Whose latencies the hops of a schedule cost over a group of so many nodes.
 const HopLatency& hop_of(const Protocol& protocol, Latencies latencies, int nodes);
 
-// Every round of a schedule, in order.
-std::vector<RoundTransfer> transfers_of(const Schedule& schedule, const Routes& routes,
-                                        const Placement& placement, const Machine& machine,
-                                        const Transport& transport, const Protocol& protocol);
+// Every round of a schedule in order, for each protocol.
+std::vector<std::vector<RoundTransfer>> transfers_of(const Schedule& schedule, const Routes& routes,
+                                                     const Placement& placement,
+                                                     const Machine& machine,
+                                                     const Transport& transport,
+                                                     const std::vector<const Protocol*>& protocols);
 
-// The closed form of a program on its own:
-//   fixed + sum over phases of times * (slowest flow + the latency it does not hide).
-Duration analytic_time(const CommProgram& program, const Topology& topology);
+// The closed form of a schedule on its own, every size of it `scale` times as large as written:
+//   base + sum over rounds of times * (slowest flow + the latency it does not hide).
+Duration time_of(const Schedule& schedule, const std::vector<RoundTransfer>& transfers,
+                 double scale, const HopLatency& hop, const Transport& transport,
+                 const Protocol& protocol, const Placement& placement);
+
+// With `expand` each repetition of a round is an event of its own; without, equal rounds in a row
+// are one (same answer, since the fluid model scales).
+//
+// The flows of all siblings are in the program: groups alike stay in step. Where a NIC serves more
+// of them than another, all wait for the slowest in every round.
+CommProgram lower(const Schedule& schedule, const Routes& routes,
+                  const std::vector<RoundTransfer>& transfers, const Placement& placement,
+                  const Machine& machine, const Transport& transport, const Protocol& protocol,
+                  bool expand);
 
 }  // namespace lambcast

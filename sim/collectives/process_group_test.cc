@@ -116,8 +116,11 @@ Duration run_concurrently(const ProcessGroup& group, const char* algorithm, Op o
   for (int sibling = 0; sibling < group.siblings; ++sibling) {
     const Place place{0, group.slot_of(0, sibling)};
     const Routes routes = find_routes(schedule, one, machine, transport.endpoint, *router, place);
-    programs.push_back(
-        lower(schedule, routes, one, machine, transport, transport.protocols[0], true, place));
+    const Placement placement = placed(one, machine, place);
+    const auto transfers =
+        transfers_of(schedule, routes, placement, machine, transport, {&transport.protocols[0]});
+    programs.push_back(lower(schedule, routes, transfers[0], placement, machine, transport,
+                             transport.protocols[0], true));
   }
   TaskGraph graph;
   for (const CommProgram& program : programs)

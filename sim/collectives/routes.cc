@@ -1,6 +1,9 @@
 #include "sim/collectives/routes.h"
 
+#include <algorithm>
+
 #include "sim/base/check.h"
+#include "sim/network/fair_share.h"
 
 namespace lambcast {
 namespace {
@@ -14,44 +17,83 @@ class Finder {
         endpoint_(endpoint),
         router_(router),
         place_(place),
+        shares_(machine.topology),
         ways_out_(machine.gpu.size()),
         ways_in_(machine.gpu.size()) {
     const int last = place.slot + group.slot_of(group.per_node - 1, group.siblings - 1);
     LAMBCAST_CHECK(last < machine.gpus_per_node && place.node + group.node_span() <= machine.nodes,
                    "{} groups of {} ranks do not fit {} nodes of {} GPUs", group.siblings,
                    group.ranks, machine.nodes, machine.gpus_per_node);
-    for (int sibling = 0; sibling < group.siblings; ++sibling)
+    for (int sibling = 0; sibling < group.siblings; ++sibling) {
       nics_.push_back(nics_of(group, machine, place, sibling));
+      if (machine.folded) continue;
+      for (int rank = 0; rank < group.ranks; ++rank) members_.push_back(place_of(rank, sibling));
+    }
   }
 
   RoutedSends of(const std::vector<Send>& sends) {
     std::vector<LinkId> links;
+    std::vector<std::uint32_t> weights;
     RoutedSends routed;
-    routed.first.reserve(sends.size() * static_cast<std::size_t>(group_.siblings) + 1);
+    const std::size_t flows = sends.size() * static_cast<std::size_t>(group_.siblings);
+    routed.first.reserve(flows + 1);
+    links.reserve(most_links_);
+    const bool weighed =
+        std::any_of(sends.begin(), sends.end(), [](const Send& send) { return send.weight != 1; });
     for (int sibling = 0; sibling < group_.siblings; ++sibling) {
       for (const Send& send : sends) {
         routed.first.push_back(static_cast<std::uint32_t>(links.size()));
-        append_route(send, sibling, links);
+        if (weighed) weights.push_back(send.weight);
+        append_route(send, member(send.from, sibling), member(send.to, sibling),
+                     nics_[static_cast<std::size_t>(sibling)], links);
       }
     }
     routed.first.push_back(static_cast<std::uint32_t>(links.size()));
+    most_links_ = std::max(most_links_, links.size());
+    routed.shares =
+        std::make_shared<const std::vector<Bandwidth>>(shares_.of(links, routed.first, weights));
     routed.links = std::make_shared<const std::vector<LinkId>>(std::move(links));
     return routed;
   }
 
  private:
-  void append_route(const Send& send, int sibling, std::vector<LinkId>& links) {
-    if (group_.node_of(send.from) == group_.node_of(send.to)) {
-      router_.append_route(endpoint(send.from, sibling), endpoint(send.to, sibling),
-                           static_cast<std::uint32_t>(send.to), links);
+  // A rank of a sibling on the machine.
+  struct Member {
+    int node;        // of the cluster; written down, it or its image
+    std::size_t at;  // among the machine's endpoints
+    VertexId endpoint;
+    std::size_t nic;  // its own
+  };
+
+  Member member(int rank, int sibling) const {
+    if (members_.empty()) return place_of(rank, sibling);
+    return members_[static_cast<std::size_t>(sibling) * static_cast<std::size_t>(group_.ranks) +
+                    static_cast<std::size_t>(rank)];
+  }
+
+  Member place_of(int rank, int sibling) const {
+    const int node = place_.node + group_.node_of(rank) * group_.node_stride;
+    const int slot = place_.slot + group_.slot_of(rank, sibling);
+    const auto written = static_cast<std::size_t>(node % machine_.written);
+    const std::size_t at =
+        written * static_cast<std::size_t>(machine_.gpus_per_node) + static_cast<std::size_t>(slot);
+    return {node, at, endpoint_ == Endpoint::gpu ? machine_.gpu[at] : machine_.host[at],
+            written * static_cast<std::size_t>(machine_.nics_per_node) +
+                static_cast<std::size_t>(nic_next_to(machine_, slot))};
+  }
+
+  void append_route(const Send& send, const Member& from, const Member& to,
+                    const std::vector<int>& reached, std::vector<LinkId>& links) {
+    if (from.node == to.node) {
+      router_.append_route(from.endpoint, to.endpoint, static_cast<std::uint32_t>(send.to), links);
       return;
     }
-    const std::size_t to_nic = nic(send.to, sibling, send.rail);
-    const VertexId out = machine_.nic[nic(send.from, sibling, send.rail)];
+    const std::size_t to_nic = nic(to, send.rail, reached);
+    const VertexId out = machine_.nic[nic(from, send.rail, reached)];
     const VertexId in = machine_.nic[to_nic];
     const std::uint32_t port = machine_.port[to_nic];
-    append_way(send.from, sibling, send.rail, true, out, links);
-    if (machine_.folded && node(send.from) / machine_.written != node(send.to) / machine_.written) {
+    append_way(from, send.rail, true, out, links);
+    if (machine_.folded && from.node / machine_.written != to.node / machine_.written) {
       // Out to where it would turn to the other part, and back in: the image of its target.
       const VertexId turn = machine_.turns[port % machine_.turns.size()];
       router_.append_route(out, turn, port, links);
@@ -59,50 +101,29 @@ class Finder {
     } else {
       router_.append_route(out, in, port, links);
     }
-    append_way(send.to, sibling, send.rail, false, in, links);
+    append_way(to, send.rail, false, in, links);
   }
 
   // Between a rank and a NIC of its node, where one way is shortest; that to its own NIC is kept.
-  void append_way(int rank, int sibling, int rail, bool out, VertexId nic,
+  void append_way(const Member& member, int rail, bool out, VertexId nic,
                   std::vector<LinkId>& links) {
-    const std::size_t at = endpoint_index(rank, sibling);
-    std::vector<LinkId>& kept = (out ? ways_out_ : ways_in_)[at];
+    std::vector<LinkId>& kept = (out ? ways_out_ : ways_in_)[member.at];
     if (rail < 0 && !kept.empty()) {
-      links.insert(links.end(), kept.begin(), kept.end());
+      for (const LinkId link : kept) links.push_back(link);
       return;
     }
     const std::size_t first = links.size();
-    const VertexId end = endpoint(rank, sibling);
-    router_.append_route(out ? end : nic, out ? nic : end, 0, links);
+    router_.append_route(out ? member.endpoint : nic, out ? nic : member.endpoint, 0, links);
     if (rail < 0) kept.assign(links.begin() + static_cast<std::ptrdiff_t>(first), links.end());
-  }
-
-  int node(int rank) const { return place_.node + group_.node_of(rank) * group_.node_stride; }
-
-  // Of the node or its image.
-  std::size_t written_node(int rank) const {
-    return static_cast<std::size_t>(node(rank) % machine_.written);
-  }
-
-  std::size_t endpoint_index(int rank, int sibling) const {
-    const auto slot = static_cast<std::size_t>(place_.slot + group_.slot_of(rank, sibling));
-    return written_node(rank) * static_cast<std::size_t>(machine_.gpus_per_node) + slot;
-  }
-
-  VertexId endpoint(int rank, int sibling) const {
-    const std::size_t at = endpoint_index(rank, sibling);
-    return endpoint_ == Endpoint::gpu ? machine_.gpu[at] : machine_.host[at];
   }
 
   // A rail names its NIC among those that the group reaches; without one a rank uses the NIC next
   // to it.
-  std::size_t nic(int rank, int sibling, int rail) const {
-    const std::vector<int>& reached = nics_[static_cast<std::size_t>(sibling)];
-    const int index = rail >= 0
-                          ? reached[static_cast<std::size_t>(rail) % reached.size()]
-                          : nic_next_to(machine_, place_.slot + group_.slot_of(rank, sibling));
-    return written_node(rank) * static_cast<std::size_t>(machine_.nics_per_node) +
-           static_cast<std::size_t>(index);
+  std::size_t nic(const Member& member, int rail, const std::vector<int>& reached) const {
+    if (rail < 0) return member.nic;
+    const auto written = static_cast<std::size_t>(member.node % machine_.written);
+    return written * static_cast<std::size_t>(machine_.nics_per_node) +
+           static_cast<std::size_t>(reached[static_cast<std::size_t>(rail) % reached.size()]);
   }
 
   const ProcessGroup& group_;
@@ -110,8 +131,11 @@ class Finder {
   Endpoint endpoint_;
   Router& router_;
   const Place& place_;
-  std::vector<std::vector<int>> nics_;                   // of a node, that each sibling reaches
+  FairShares shares_;
+  std::vector<Member> members_;         // by sibling and rank, where all are written down
+  std::vector<std::vector<int>> nics_;  // of a node, that each sibling reaches
   std::vector<std::vector<LinkId>> ways_out_, ways_in_;  // by endpoint, to and from its own NIC
+  std::size_t most_links_ = 0;                           // of a set so far
 };
 
 }  // namespace

@@ -12,10 +12,11 @@
 namespace lambcast {
 
 // Of one set of sends, of the first sibling, then the next: flow i takes links [first[i],
-// first[i + 1]).
+// first[i + 1]), which leave it shares[i].
 struct RoutedSends {
   SharedLinks links;
   std::vector<std::uint32_t> first;
+  SharedShares shares;
 };
 
 using Routes = std::vector<RoutedSends>;  // by Schedule::send_sets

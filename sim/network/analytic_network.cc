@@ -2,6 +2,7 @@
 #include <map>
 #include <queue>
 
+#include "sim/network/fair_share.h"
 #include "sim/network/flow_network.h"
 #include "sim/network/network.h"
 
@@ -48,23 +49,8 @@ class AnalyticNetwork final : public Network {
 }  // namespace
 
 Duration analytic_time(const FlowSet& flows, const Topology& topology) {
-  std::vector<std::uint32_t> load(topology.links().size());
-  const std::vector<LinkId>& links = *flows.links;
-  for (const Flow& flow : flows.flows)
-    for (std::uint32_t i = 0; i < flow.link_count; ++i)
-      load[links[flow.first_link + i]] += flow.weight;
-  Duration longest;
-  for (const Flow& flow : flows.flows) {
-    Bandwidth share = flow.cap;
-    for (std::uint32_t i = 0; i < flow.link_count; ++i) {
-      const LinkId link = links[flow.first_link + i];
-      const Bandwidth fair =
-          topology.capacity(link) * (static_cast<double>(flow.weight) / load[link]);
-      if (share.value() == 0 || fair < share) share = fair;
-    }
-    if (share.value() > 0) longest = std::max(longest, flow.bytes / share);
-  }
-  return longest;
+  const LastFlow last = last_flow(flows, topology);
+  return last.bytes.value() > 0 ? last.bytes / last.share : Duration();
 }
 
 std::unique_ptr<Network> make_network(NetworkModel model, const Topology& topology) {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "sim/base/check.h"
+#include "sim/network/fair_share.h"
 
 namespace lambcast {
 namespace {
@@ -49,13 +50,23 @@ void FlowNetwork::start(Ticket ticket, const FlowSet& flows, std::int64_t times,
   move_clock(now);
   if (idle) {
     alone_ = {ticket, &flows, times, now, std::nullopt};
-    const auto known = known_.find({&flows, times});
-    if (known != known_.end()) {
-      alone_->end = now + known->second;
+    if (const auto known = known_alone(flows, times)) {
+      alone_->end = now + *known;
       return;
     }
   }
   if (!begin(ticket, flows, times)) alone_.reset();
+}
+
+// What was remembered, or follows from the shares alone.
+std::optional<Duration> FlowNetwork::known_alone(const FlowSet& flows, std::int64_t times) {
+  const auto [known, is_new] = known_.try_emplace({&flows, times});
+  if (is_new) {
+    const LastFlow last = last_flow(flows, topology_);
+    if (last.max_min)
+      known->second = time_for(last.bytes.value() * static_cast<double>(times), last.share.value());
+  }
+  return known->second;
 }
 
 // As if its flows had been followed from the start.

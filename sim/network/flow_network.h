@@ -7,9 +7,10 @@
 //               the group in which a flow begins or ends is looked at; where no link is shared,
 //               nothing is solved (the rate is that of the narrowest link).
 //   queue       of the next end in each group.
-//   memory      what a set took that had the network to itself from begin to end. It takes the same
-//               again, to the picosecond, so repeated rounds cost one event each. If another set
-//               begins meanwhile, the one under way is made up for, flow by flow.
+//   memory      what a set took that had the network to itself from begin to end, where its shares
+//               do not tell at once (fair_share.h). It takes the same again, to the picosecond, so
+//               repeated rounds cost one event each. If another set begins meanwhile, the one under
+//               way is made up for, flow by flow.
 #pragma once
 
 #include <map>
@@ -67,6 +68,7 @@ class FlowNetwork final : public Network {
   void move_clock(SimTime now);
   // Whether there was something to move.
   bool begin(Ticket ticket, const FlowSet& flows, std::int64_t times);
+  std::optional<Duration> known_alone(const FlowSet& flows, std::int64_t times);
   void make_up_for(const Alone& alone, SimTime now);
   GroupId group_on(LinkId link);
   void join(GroupId into, GroupId from);
@@ -91,7 +93,7 @@ class FlowNetwork final : public Network {
   std::vector<std::uint32_t> flows_on_;         // per link
   std::vector<GroupId> group_on_;               // per link in use
   std::optional<Alone> alone_;
-  std::map<std::pair<const FlowSet*, std::int64_t>, Duration> known_;
+  std::map<std::pair<const FlowSet*, std::int64_t>, std::optional<Duration>> known_;
   // Scratch of solve(): per link, the links in use, and the flows that may rise further.
   std::vector<double> room_;
   std::vector<std::uint32_t> unfrozen_;

@@ -1,5 +1,6 @@
 // The fluid model against one that forgets and finds every rate anew at every event.
 #include "sim/network/flow_network.h"
+#include "sim/network/fair_share.h"
 
 #include <catch2/catch.hpp>
 #include <limits>
@@ -140,6 +141,37 @@ TEST_CASE("flow network: rates of groups and remembered sets are those of one th
     for (std::size_t i = 0; i < starts.size(); ++i)
       CHECK(ends[i] - starts[i].at == Approx(plain[i] - starts[i].at).epsilon(1e-7));
   }
+}
+
+TEST_CASE("fair shares: flows alike take what max-min filling says, in one event") {
+  const Topology topology = star(12);
+  std::mt19937 random(11);
+  const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random()) % n; };
+  for (int run = 0; run < 200; ++run) {
+    std::vector<LinkId> on;
+    std::vector<Flow> flows;
+    for (std::uint32_t f = 0; f <= below(8); ++f) {
+      const auto first = static_cast<std::uint32_t>(on.size());
+      const LinkId link = below(12);
+      for (LinkId hop = 0; hop <= below(3); ++hop) on.push_back((link + hop) % 12);
+      const std::uint32_t weight = 1 + below(3);
+      flows.push_back({first, static_cast<std::uint32_t>(on.size()) - first, Bytes(1e6 * weight),
+                       Bandwidth(below(6) == 0 ? 2e8 : 0), weight});
+    }
+    const FlowSet set(on, flows);
+    const LastFlow last = last_flow(set, topology);
+    REQUIRE(last.max_min);
+    const double plain = plain_ends(topology, {{0, &set}}).front();
+    CHECK((last.bytes / last.share).s() == Approx(plain).epsilon(1e-9));
+    FlowNetwork network(topology);
+    network.start(0, set, 1, at(0));
+    CHECK(network.next_event()->since_start().s() == Approx(plain).epsilon(1e-9));
+  }
+  // A short flow that ends early leaves its link to the long one: the shares do not tell.
+  const FlowSet unlike(std::vector<LinkId>{0, 0},
+                       {{0, 1, Bytes(1e6), {}, 1}, {1, 1, Bytes(2e6), {}, 1}});
+  CHECK_FALSE(last_flow(unlike, topology).max_min);
+  CHECK(plain_ends(topology, {{0, &unlike}}).front() == Approx(3e-3));
 }
 
 TEST_CASE("flow network: an idle network takes as long for a set as the first time, in one event") {

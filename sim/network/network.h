@@ -36,6 +36,7 @@ struct Flow {
 };
 
 using SharedLinks = std::shared_ptr<const std::vector<LinkId>>;
+using SharedShares = std::shared_ptr<const std::vector<Bandwidth>>;
 
 // Flows that start together and are waited for together: one round of a collective. Sets that
 // differ in bytes and caps alone share their links.
@@ -46,6 +47,8 @@ struct FlowSet {
 
   SharedLinks links;
   std::vector<Flow> flows;
+  // What the links leave each flow (fair_share.h), where whoever wrote the set has found it.
+  SharedShares shares;
 };
 
 // Names a started set when it finishes.

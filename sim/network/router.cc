@@ -1,6 +1,7 @@
 #include "sim/network/router.h"
 
 #include <algorithm>
+#include <array>
 #include <boost/graph/breadth_first_search.hpp>
 #include <boost/graph/compressed_sparse_row_graph.hpp>
 #include <boost/graph/reverse_graph.hpp>
@@ -26,27 +27,52 @@ bool forwards(const Vertex& vertex) {
   return vertex.kind == VertexKind::bus || vertex.kind == VertexKind::fabric;
 }
 
-// The links of each vertex, in the order they were added.
+// A link seen from one of its ends: the vertex at the other, and its number if it is a switch.
+using SwitchId = std::uint32_t;
+struct Neighbour {
+  LinkId link;
+  VertexId vertex;
+  SwitchId number;
+};
+
+// The neighbours of each vertex, in the order their links were added.
 class Incidence {
  public:
-  Incidence(const Topology& topology, VertexId Link::*end) : first_(topology.vertices() + 1) {
+  Incidence(const Topology& topology, VertexId Link::*end, VertexId Link::*other,
+            const std::vector<SwitchId>& numbers)
+      : first_(topology.vertices() + 1) {
     for (const Link& link : topology.links()) ++first_[link.*end + 1];
     std::partial_sum(first_.begin(), first_.end(), first_.begin());
-    links_.resize(topology.links().size());
+    neighbours_.resize(topology.links().size());
     std::vector<std::uint32_t> next(first_.begin(), first_.end() - 1);
-    for (LinkId id = 0; id < links_.size(); ++id) links_[next[topology.link(id).*end]++] = id;
+    for (LinkId id = 0; id < neighbours_.size(); ++id) {
+      const Link& link = topology.link(id);
+      neighbours_[next[link.*end]++] = {id, link.*other, numbers[link.*other]};
+    }
   }
-  std::span<const LinkId> of(VertexId v) const {
-    return {links_.data() + first_[v], links_.data() + first_[v + 1]};
+  std::span<const Neighbour> of(VertexId v) const {
+    return {neighbours_.data() + first_[v], neighbours_.data() + first_[v + 1]};
   }
 
  private:
   std::vector<std::uint32_t> first_;
-  std::vector<LinkId> links_;
+  std::vector<Neighbour> neighbours_;
 };
 
-// Switches and the links between them; switches are numbered from 0.
-using SwitchId = std::uint32_t;
+// The switches of a topology, numbered from 0.
+struct Numbering {
+  explicit Numbering(const Topology& topology) : number(topology.vertices(), none) {
+    for (VertexId v = 0; v < topology.vertices(); ++v) {
+      if (!forwards(topology.vertex(v))) continue;
+      number[v] = static_cast<SwitchId>(vertex.size());
+      vertex.push_back(v);
+    }
+  }
+  std::vector<SwitchId> number;  // by vertex; none for endpoints
+  std::vector<VertexId> vertex;  // by switch
+};
+
+// Switches and the links between them.
 using Switches =
     boost::compressed_sparse_row_graph<boost::bidirectionalS, boost::no_property, LinkId,
                                        boost::no_property, std::uint32_t, std::uint32_t>;
@@ -65,23 +91,18 @@ class Router::Tables {
  public:
   explicit Tables(const Topology& topology)
       : topology_(topology),
-        out_(topology, &Link::from),
-        in_(topology, &Link::to),
-        number_(topology.vertices(), none) {
-    for (VertexId v = 0; v < topology.vertices(); ++v) {
-      if (!forwards(topology.vertex(v))) continue;
-      number_[v] = static_cast<SwitchId>(vertex_.size());
-      vertex_.push_back(v);
-    }
+        switch_(topology),
+        out_(topology, &Link::from, &Link::to, switch_.number),
+        in_(topology, &Link::to, &Link::from, switch_.number) {
     join();
     find_parts();
-    to_switch_.resize(vertex_.size());
+    to_switch_.resize(switch_.vertex.size());
   }
 
   void append_route(VertexId from, VertexId to, std::uint32_t salt, std::vector<LinkId>& out) {
     if (from == to) return;
     if (kept_ > most_counts) forget();
-    SwitchId at = number_[from];
+    SwitchId at = switch_.number[from];
     Counts* counts = nullptr;
     if (at != none) {
       counts = counts_to(to, part_[at]);
@@ -90,54 +111,61 @@ class Router::Tables {
     } else {
       const Step step = first_step(from, to, salt);
       out.push_back(step.link);
-      if (topology_.link(step.link).to == to) return;
-      at = number_[topology_.link(step.link).to];
+      if (step.counts == nullptr) return;
+      at = step.at;
       counts = step.counts;
     }
     for (std::uint16_t left = counts->hops[place_[at]]; left > 0; --left) {
-      const LinkId link = nearer(at, *counts, left, salt);
+      const auto& ways = ways_on(at, *counts, left);
+      const auto& [link, next] = ways[salt % ways.size()];
       out.push_back(link);
-      at = number_[topology_.link(link).to];
+      at = next;
     }
-    if (vertex_[at] != to) out.push_back(last_step(vertex_[at], to, salt));
+    if (switch_.vertex[at] != to) out.push_back(last_step(at, to, salt));
   }
 
  private:
   struct Step {
     LinkId link;
+    SwitchId at;     // then
     Counts* counts;  // to go on with; null at the target
+  };
+  // From a switch to those that are nearer to a target.
+  struct WaysOn {
+    SwitchId from = none;
+    const Counts* counts = nullptr;  // to which target
+    std::vector<std::pair<LinkId, SwitchId>> ways;
   };
 
   void join() {
     std::vector<std::pair<SwitchId, SwitchId>> edges;
     std::vector<LinkId> links;
-    for (const VertexId v : vertex_) {
-      for (const LinkId link : out_.of(v)) {
-        const SwitchId head = number_[topology_.link(link).to];
-        if (head == none) continue;
-        edges.emplace_back(number_[v], head);
-        links.push_back(link);
+    for (SwitchId s = 0; s < switch_.vertex.size(); ++s) {
+      for (const Neighbour& next : out_.of(switch_.vertex[s])) {
+        if (next.number == none) continue;
+        edges.emplace_back(s, next.number);
+        links.push_back(next.link);
       }
     }
     switches_ = Switches(boost::edges_are_unsorted_multi_pass, edges.begin(), edges.end(),
-                         links.begin(), static_cast<std::uint32_t>(vertex_.size()));
+                         links.begin(), static_cast<std::uint32_t>(switch_.vertex.size()));
   }
 
   // Switches that links join; a node's buses are a part of their own.
   void find_parts() {
-    std::vector<SwitchId> rank(vertex_.size()), parent(vertex_.size());
+    std::vector<SwitchId> rank(switch_.vertex.size()), parent(switch_.vertex.size());
     const auto map_of = [](std::vector<SwitchId>& values) {
       return boost::make_iterator_property_map(values.begin(), boost::identity_property_map());
     };
     auto ranks = map_of(rank), parents = map_of(parent);
     boost::disjoint_sets<decltype(ranks), decltype(parents)> sets(ranks, parents);
-    for (SwitchId s = 0; s < vertex_.size(); ++s) sets.make_set(s);
+    for (SwitchId s = 0; s < switch_.vertex.size(); ++s) sets.make_set(s);
     for (auto [edge, end] = edges(switches_); edge != end; ++edge)
       sets.union_set(source(*edge, switches_), target(*edge, switches_));
-    part_.resize(vertex_.size());
-    place_.resize(vertex_.size());
-    part_size_.resize(vertex_.size());
-    for (SwitchId s = 0; s < vertex_.size(); ++s) {
+    part_.resize(switch_.vertex.size());
+    place_.resize(switch_.vertex.size());
+    part_size_.resize(switch_.vertex.size());
+    for (SwitchId s = 0; s < switch_.vertex.size(); ++s) {
       part_[s] = sets.find_set(s);
       place_[s] = part_size_[part_[s]]++;
     }
@@ -146,15 +174,13 @@ class Router::Tables {
   // Counts to the switches of a part next to `to`, or to `to` itself if it is one of them.
   Counts* counts_to(VertexId to, SwitchId part) {
     next_to_.clear();
-    if (number_[to] != none) {
-      if (part_[number_[to]] == part) next_to_.push_back(number_[to]);
+    if (const SwitchId number = switch_.number[to]; number != none) {
+      if (part_[number] == part) next_to_.push_back(number);
     } else {
-      for (const LinkId link : in_.of(to)) {
-        const SwitchId s = number_[topology_.link(link).from];
-        if (s != none && part_[s] == part &&
-            std::find(next_to_.begin(), next_to_.end(), s) == next_to_.end())
-          next_to_.push_back(s);
-      }
+      for (const Neighbour& before : in_.of(to))
+        if (before.number != none && part_[before.number] == part &&
+            std::find(next_to_.begin(), next_to_.end(), before.number) == next_to_.end())
+          next_to_.push_back(before.number);
     }
     if (next_to_.empty()) return nullptr;
     auto& counts = next_to_.size() == 1 ? to_switch_[next_to_.front()] : to_several_[next_to_];
@@ -171,6 +197,7 @@ class Router::Tables {
   void forget() {
     for (auto& counts : to_switch_) counts.reset();
     to_several_.clear();
+    for (WaysOn& kept : ways_on_) kept.counts = nullptr;
     kept_ = 0;
   }
 
@@ -225,55 +252,58 @@ class Router::Tables {
   Step first_step(VertexId from, VertexId to, std::uint32_t salt) {
     std::uint32_t fewest = none;
     steps_.clear();
-    for (const LinkId link : out_.of(from)) {
-      const VertexId head = topology_.link(link).to;
-      const SwitchId s = number_[head];
+    for (const Neighbour& next : out_.of(from)) {
       Counts* counts = nullptr;
       std::uint32_t hops = 0;
-      if (head != to) {
-        if (s == none) continue;
-        counts = counts_to(to, part_[s]);
-        if (counts == nullptr || !reach(*counts, s)) continue;
-        hops = counts->hops[place_[s]] + (number_[to] == none ? 1U : 0U);
+      if (next.vertex != to) {
+        if (next.number == none) continue;
+        counts = counts_to(to, part_[next.number]);
+        if (counts == nullptr || !reach(*counts, next.number)) continue;
+        hops = counts->hops[place_[next.number]] + (switch_.number[to] == none ? 1U : 0U);
       }
       if (hops > fewest) continue;
       if (hops < fewest) steps_.clear();
       fewest = hops;
-      steps_.push_back({link, counts});
+      steps_.push_back({next.link, next.number, counts});
     }
     LAMBCAST_CHECK(!steps_.empty(), "no route from vertex {} to vertex {}", from, to);
     return steps_[salt % steps_.size()];
   }
 
-  // A link from a switch to one that is nearer, which is `left` - 1 hops away.
-  LinkId nearer(SwitchId at, const Counts& counts, std::uint16_t left, std::uint32_t salt) {
-    choices_.clear();
+  // From a switch `left` hops away to those that are one less. Flows beside one another ask for the
+  // same in a row, so the last answers are kept.
+  const std::vector<std::pair<LinkId, SwitchId>>& ways_on(SwitchId at, const Counts& counts,
+                                                          std::uint16_t left) {
+    WaysOn& kept = ways_on_[at % ways_on_.size()];
+    if (kept.from == at && kept.counts == &counts) return kept.ways;
+    kept.from = at;
+    kept.counts = &counts;
+    kept.ways.clear();
     // Next to the target, its links are usually fewer than those of a spine.
     const SwitchId target_switch = counts.met.front();
     if (left == 1 && counts.met.size() > 1 && counts.hops[place_[counts.met[1]]] != 0 &&
         in_degree(target_switch, switches_) < out_degree(at, switches_)) {
       for (auto [edge, end] = in_edges(target_switch, switches_); edge != end; ++edge)
-        if (source(*edge, switches_) == at) choices_.push_back(switches_[*edge]);
+        if (source(*edge, switches_) == at) kept.ways.emplace_back(switches_[*edge], target_switch);
     } else {
       for (auto [edge, end] = out_edges(at, switches_); edge != end; ++edge)
         if (counts.hops[place_[target(*edge, switches_)]] + 1 == left)
-          choices_.push_back(switches_[*edge]);
+          kept.ways.emplace_back(switches_[*edge], target(*edge, switches_));
     }
-    LAMBCAST_CHECK(!choices_.empty(), "route lost at vertex {}", vertex_[at]);
-    return choices_[salt % choices_.size()];
+    LAMBCAST_CHECK(!kept.ways.empty(), "route lost at vertex {}", switch_.vertex[at]);
+    return kept.ways;
   }
 
-  LinkId last_step(VertexId from, VertexId to, std::uint32_t salt) {
+  LinkId last_step(SwitchId from, VertexId to, std::uint32_t salt) {
     choices_.clear();
-    for (const LinkId link : in_.of(to))
-      if (topology_.link(link).from == from) choices_.push_back(link);
+    for (const Neighbour& before : in_.of(to))
+      if (before.number == from) choices_.push_back(before.link);
     return choices_[salt % choices_.size()];
   }
 
   const Topology& topology_;
+  Numbering switch_;
   Incidence out_, in_;
-  std::vector<SwitchId> number_;  // by vertex; none for endpoints
-  std::vector<VertexId> vertex_;  // by switch
   Switches switches_;
   std::vector<SwitchId> part_;  // by switch, named after one of its switches
   std::vector<std::uint32_t> place_, part_size_;
@@ -281,6 +311,7 @@ class Router::Tables {
   std::map<std::vector<SwitchId>, std::unique_ptr<Counts>> to_several_;
   std::size_t kept_ = 0;
   std::vector<SwitchId> next_to_;
+  std::array<WaysOn, 128> ways_on_;
   std::vector<Step> steps_;
   std::vector<LinkId> choices_;
 };

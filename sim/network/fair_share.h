@@ -1,0 +1,46 @@
+// What the narrowest link on a flow's route leaves it while every flow of its set is under way:
+//
+//   share of a flow = weight * min over its links of capacity / (sum of the weights on the link)
+//
+// It depends on routes and weights alone, so it is found once for all sizes and protocols. A set
+// that has the network to itself and whose flows keep these shares takes as long as its last flow.
+//
+// Max-min rates are never below these shares, and equal them where a link fills first. So if the
+// flows with the least share per unit of weight have the most bytes per unit of weight, and all of
+// them as many, the set takes exactly as long under max-min sharing: what ends earlier frees no
+// link that they wait for.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sim/network/network.h"
+
+namespace lambcast {
+
+class FairShares {
+ public:
+  // Of a topology that outlives it.
+  explicit FairShares(const Topology& topology);
+
+  // Flow i goes over links [first[i], first[i + 1]) and counts `weights[i]` times; no weights: once
+  // each. Zero where a flow has no links.
+  std::vector<Bandwidth> of(std::span<const LinkId> links, std::span<const std::uint32_t> first,
+                            std::span<const std::uint32_t> weights);
+
+ private:
+  const Topology& topology_;
+  std::vector<double> load_;  // per link; zero between two calls
+};
+
+// The flow that ends last while each keeps its share (zero bytes: none has anything to wait for).
+struct LastFlow {
+  Bytes bytes;
+  Bandwidth share;
+  bool max_min = false;  // ends then under max-min sharing too
+};
+
+LastFlow last_flow(const FlowSet& flows, const Topology& topology);
+
+}  // namespace lambcast
