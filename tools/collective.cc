@@ -41,7 +41,14 @@ struct Row {
   Duration time;
   std::string algorithm, protocol;
   CalibratedInterval interval;
+  // By the flow model; equal to `time` but for some collectives whose flows are unlike.
+  Duration flow_time;
 };
+
+// From here on the two network models are said to part.
+constexpr double models_part = 0.02;
+
+bool models_part_on(const Row& row) { return std::abs(row.flow_time / row.time - 1) > models_part; }
 
 // Bus bandwidth over algorithm bandwidth, as nccl-tests defines it.
 double busbw_factor(const std::string& op, int ranks) {
@@ -78,6 +85,8 @@ void add_collective(Row& row, const Collective& collective, const Options& optio
           ? simulate(collective, flow ? NetworkModel::flow : NetworkModel::analytic)
           : collective.time;
   row.time += time;
+  row.flow_time +=
+      !flow && shares_are_unlike(collective) ? simulate(collective, NetworkModel::flow) : time;
   const auto interval =
       interval_of(cluster, options.backend == "mpi", collective.op, collective.size, group, time);
   row.interval.low += interval.low;
@@ -122,7 +131,7 @@ std::vector<Row> forecast_rows(const Options& options, const Cluster& cluster,
   CollectiveSeries series = prepare(cluster, setting);
   std::vector<Row> rows;
   for (const double size : sizes_of(options)) {
-    Row row{size, Duration(), "", "", {Duration(), Duration(), true, Ground::calibrated}};
+    Row row{size, Duration(), "", "", {Duration(), Duration(), true, Ground::calibrated}, {}};
     if (exchange) {
       for (const Collective& part : compressed_exchange(cluster, setting, Bytes(size)))
         add_collective(row, part, options, cluster, group);
@@ -171,7 +180,7 @@ void print_nccl_tests(const Options& options, const Cluster& cluster, double fac
   for (const Row& row : rows) {
     // Readers of these logs count columns, so what runs and how far it can be trusted is said in
     // comments, where it changes.
-    const std::string runs =
+    std::string runs =
         options.gpus == 1
             ? "one rank communicates with nobody"
             : fmt::format("{}/{}, {}: {:.2f} to {:.2f} times the time", row.algorithm, row.protocol,
@@ -179,6 +188,11 @@ void print_nccl_tests(const Options& options, const Cluster& cluster, double fac
                               ? without_calibration(cluster)
                               : std::string(in_words(row.interval.ground)),
                           row.interval.low / row.time, row.interval.high / row.time);
+    if (models_part_on(row))
+      runs += fmt::format(
+          "\n# flows are unlike here: --network flow, where they take up what others leave, says "
+          "{:.2f} times the time",
+          row.flow_time / row.time);
     if (runs != running) fmt::print("# {}\n", runs);
     running = runs;
     const double algbw = row.time.ps() == 0 ? 0 : row.size / row.time.s() * 1e-9;
@@ -213,6 +227,7 @@ void print_json(const Options& options, const Cluster& cluster, const ProcessGro
                                {"low_us", row.interval.low.us()},
                                {"high_us", row.interval.high.us()},
                                {"calibrated", row.interval.calibrated}});
+    if (models_part_on(row)) json["results"].back()["flow_model_time_us"] = row.flow_time.us();
   }
   fmt::print("{}\n", json.dump(2));
 }

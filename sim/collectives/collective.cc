@@ -9,6 +9,7 @@
 #include "sim/base/error.h"
 #include "sim/collectives/algorithms.h"
 #include "sim/engine/engine.h"
+#include "sim/network/fair_share.h"
 
 namespace lambcast {
 namespace {
@@ -184,6 +185,14 @@ Duration CollectiveCurve::time(Bytes size) {
   }
   check_found(best.has_value(), request_);
   return *best;
+}
+
+bool shares_are_unlike(const Collective& collective) {
+  const std::vector<Phase>& phases = collective.program->phases;
+  return std::any_of(phases.begin(), phases.end(), [&](const Phase& phase) {
+    return !phase.flows->flows.empty() &&
+           !last_flow(*phase.flows, collective.machine->topology).max_min;
+  });
 }
 
 Duration simulate(const Collective& collective, NetworkModel model) {

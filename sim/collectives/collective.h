@@ -101,6 +101,10 @@ class CollectiveCurve {
   std::map<std::string, Variant> variants_;  // by algorithm
 };
 
+// Whether max-min sharing may end it sooner than the closed form of time: in some round, flows that
+// are unlike share a link, and what the narrowest leaves unused others take up (fair_share.h).
+bool shares_are_unlike(const Collective& collective);
+
 // Runs the program alone on a network model, event by event.
 Duration simulate(const Collective& collective, NetworkModel model);
 
