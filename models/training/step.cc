@@ -87,15 +87,21 @@ StepMetrics account(const StepPlan& plan, const std::vector<Price>& prices, cons
     metrics.num_collectives += price.num_collectives / classes;
   }
   metrics.step_time = timeline.end.since_start();
-  // Ranks of several stages run at once: what is left of the step when they neither compute nor
-  // wait for one another.
-  metrics.exposed_comm =
-      plan.pipeline ? std::max(Duration(), metrics.step_time - metrics.forward - metrics.backward -
-                                               metrics.compress - metrics.decompress -
-                                               metrics.optimizer - metrics.bubble)
-                    : exposed_time(graph, timeline, {Category::gradient_comm},
-                                   {Category::forward, Category::backward, Category::compress,
-                                    Category::decompress, Category::optimizer});
+  if (plan.pipeline) {
+    // Ranks of several stages run at once: what is left of the step when they neither compute nor
+    // wait for one another. Where nothing is, some stages compute while others wait for theirs.
+    metrics.exposed_comm = metrics.step_time - metrics.forward - metrics.backward -
+                           metrics.compress - metrics.decompress - metrics.optimizer -
+                           metrics.bubble;
+    if (metrics.exposed_comm < Duration()) {
+      metrics.bubble += metrics.exposed_comm;
+      metrics.exposed_comm = Duration();
+    }
+  } else {
+    metrics.exposed_comm = exposed_time(graph, timeline, {Category::gradient_comm},
+                                        {Category::forward, Category::backward, Category::compress,
+                                         Category::decompress, Category::optimizer});
+  }
   // What hides behind the backward pass shortens no step; longer it may show.
   metrics.step_time_low =
       metrics.step_time - together(std::min(shorter, metrics.exposed_comm), compute_shorter);

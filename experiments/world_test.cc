@@ -1,0 +1,193 @@
+// What must hold in every world that can be asked for, whatever its numbers: 300 of them here, as
+// many as LAMBCAST_WORLDS says in the long form ("worlds: the long form", hidden).
+#include "experiments/world.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstdlib>
+
+#include "experiments/numeric_inputs.h"
+#include "experiments/result_row.h"
+#include "experiments/scenario.h"
+#include "models/training/forecast.h"
+#include "sim/base/error.h"
+
+namespace lambcast {
+namespace {
+
+struct World {
+  WhatIf what_if;
+  Scenario scenario;
+  Forecast forecast;
+};
+
+std::optional<World> run(const WhatIf& what_if, Catalog& catalog, CollectiveCosts& costs) {
+  try {
+    World world{what_if, resolve(what_if, catalog), {}};
+    world.forecast = forecast(world.scenario.training, costs);
+    return world;
+  } catch (const Error& error) {
+    if (std::string_view(error.what()).empty()) FAIL("an error without a sentence");
+    return std::nullopt;
+  }
+}
+
+std::optional<World> run(const WhatIf& what_if, Catalog& catalog) {
+  CollectiveCosts costs;
+  return run(what_if, catalog, costs);
+}
+
+bool positive(double value) { return std::isfinite(value) && value > 0; }
+bool not_negative(double value) { return std::isfinite(value) && value >= 0; }
+
+// Finite, and no less than what the wires and the GPUs must take at the rates they are described
+// with.
+void check_floors(const World& world) {
+  const auto& training = world.scenario.training;
+  const Cluster& cluster = *training.cluster;
+  std::int64_t steps = 0;
+  for (const StageForecast& stage : world.forecast.stages) {
+    steps += stage.steps;
+    CHECK(positive(stage.step_time_us));
+    CHECK(stage.step_time_low_us <= stage.step_time_us * (1 + 1e-9));
+    CHECK(stage.step_time_high_us >= stage.step_time_us * (1 - 1e-9));
+    double parts = 0;
+    for (const double part :
+         {stage.forward_us, stage.backward_us, stage.exposed_comm_us, stage.compress_us,
+          stage.decompress_us, stage.optimizer_us, stage.bubble_us}) {
+      CHECK(not_negative(part));
+      parts += part;
+    }
+    CHECK(parts == Approx(stage.step_time_us).epsilon(1e-6));
+    // Under a layout what is exposed holds the host's waits too.
+    if (!training.parallelism) CHECK(stage.exposed_comm_us <= stage.gradient_comm_us * (1 + 1e-9));
+    CHECK(not_negative(stage.wire_bytes_per_gpu));
+    CHECK(not_negative(stage.inter_node_bytes_per_node));
+    // What one stream reached, several may exceed, but never the NIC by name.
+    const double nics = cluster.nics * std::max(cluster.nic_bandwidth.value.value(),
+                                                cluster.nic_nominal.value.value());
+    CHECK(stage.step_time_us * 1e-6 >= stage.inter_node_bytes_per_node / nics * (1 - 1e-6));
+    CHECK(stage.samples_per_s * stage.step_time_us * 1e-6 ==
+          Approx(static_cast<double>(training.batch.train)).epsilon(1e-6));
+  }
+  CHECK(steps == training.steps);
+  const RunForecast& run = world.forecast.run;
+  CHECK(positive(run.time_s));
+  CHECK(positive(run.speedup_vs_baseline));
+  CHECK(positive(run.volume_reduction));
+  CHECK(run.gpu_hours == Approx(run.time_s * training.gpus / 3600));
+  CHECK(positive(world.forecast.memory.peak.value()));
+  double held = 0;
+  for (const auto& [part, bytes] : world.forecast.memory.parts) {
+    CHECK(not_negative(bytes.value()));
+    held += bytes.value();
+  }
+  CHECK(held >= world.forecast.memory.peak.value() * (1 - 1e-9));
+}
+
+// The same numbers as text.
+void check_row(const World& world) {
+  const std::vector<std::string> row = result_row(world.scenario, world.forecast);
+  const auto& columns = result_columns();
+  REQUIRE(row.size() == columns.size());
+  const auto cell = [&](const char* column) {
+    const auto at = std::find(columns.begin(), columns.end(), column);
+    return std::strtod(row[static_cast<std::size_t>(at - columns.begin())].c_str(), nullptr);
+  };
+  CHECK(cell("run_time_s") == Approx(world.forecast.run.time_s).epsilon(1e-12));
+  CHECK(cell("peak_bytes_per_gpu") == Approx(world.forecast.memory.peak.value()).epsilon(1e-12));
+}
+
+double run_time(const World& world) { return world.forecast.run.time_s; }
+
+// What is remembered of other worlds changes nothing.
+void check_costs_remembered(const World& world, Catalog& catalog, CollectiveCosts& shared) {
+  const auto again = run(world.what_if, catalog, shared);
+  REQUIRE(again);
+  CHECK(run_time(*again) == run_time(world));
+}
+
+// A twice as fast link, GPU or library makes nothing slower, but for 5 % where another algorithm is
+// taken.
+void check_inputs(const World& world, Dice& dice) {
+  const std::vector<NumericInput> inputs = numeric_inputs(world.scenario.training);
+  if (inputs.empty()) return;
+  const NumericInput& input = inputs[dice.below(inputs.size())];
+  const bool is_rate = input.value.find("/s") != std::string::npos;
+  const bool is_time =
+      input.value.ends_with(" us") || input.value.ends_with(" ms") || input.value.ends_with(" s");
+  if (!is_rate && !is_time) return;
+  // Products in fp32 are those measured in half precision times the ratio of the two peaks.
+  if (input.key == "device.peak_half" && precision_of(world.scenario.training) == "fp32") return;
+  INFO("twice " << input.key << " = " << input.value);
+  CollectiveCosts costs;
+  const double before = run_time(world);
+  const double after = forecast(scaled(world.scenario.training, input, 2), costs).run.time_s;
+  CHECK(positive(after));
+  if (is_rate)
+    CHECK(after <= before * 1.05);
+  else
+    CHECK(after >= before * 0.95);
+}
+
+void check_symmetry(const World& world, Catalog& catalog) {
+  const auto& training = world.scenario.training;
+  if (training.gpus > 32 || training.batch.gas > 4 || world.what_if.contains("symmetry")) return;
+  WhatIf written = world.what_if;
+  written["symmetry"] = "off";
+  const auto full = run(written, catalog);
+  if (!full) return;
+  CHECK(run_time(*full) == Approx(run_time(world)).epsilon(1e-6));
+}
+
+// More samples at once are more memory; as many in more, smaller steps are not.
+void check_memory(const World& world, Catalog& catalog) {
+  WhatIf larger = world.what_if;
+  larger["micro_batch"] = std::to_string(2 * world.scenario.training.batch.micro);
+  if (const auto other = run(larger, catalog)) {
+    CHECK(other->forecast.memory.peak >= world.forecast.memory.peak);
+    // And take longer.
+    CHECK(run_time(*other) >= run_time(world) * 0.999);
+  }
+}
+
+int check_worlds(std::uint64_t first, int count) {
+  int legal = 0;
+  CollectiveCosts shared;
+  Catalog catalog;
+  for (int i = 0; i < count; ++i) {
+    const std::uint64_t seed = first + static_cast<std::uint64_t>(i);
+    const WhatIf what_if = draw_world(seed);
+    INFO("seed " << seed << ": lambcast " << in_flags(what_if));
+    const auto world = run(what_if, catalog);
+    if (!world) continue;
+    ++legal;
+    Dice dice{seed ^ 0x5eed};
+    check_floors(*world);
+    check_row(*world);
+    check_costs_remembered(*world, catalog, shared);
+    check_inputs(*world, dice);
+    check_symmetry(*world, catalog);
+    check_memory(*world, catalog);
+  }
+  return legal;
+}
+
+TEST_CASE("worlds: what must hold in every one") {
+  // Most of what is drawn can run, so that the checks above look at something.
+  CHECK(check_worlds(1, 300) > 150);
+}
+
+TEST_CASE("worlds: the long form", "[.long]") {
+  const char* const worlds = std::getenv("LAMBCAST_WORLDS");
+  const int count = worlds != nullptr ? std::atoi(worlds) : 100'000;
+  const int legal = check_worlds(1'000'000, count);
+  WARN(fmt::format("{} of {} worlds could run", legal, count));
+  CHECK(legal > count / 2);
+}
+
+}  // namespace
+}  // namespace lambcast
