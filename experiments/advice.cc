@@ -122,7 +122,7 @@ Advice advise(const WhatIf& what_if, Catalog& catalog) {
   std::ranges::copy(judge(scenario.training, advice.answer.forecast),
                     std::back_inserter(advice.findings));
 
-  Training plain = scenario.training;
+  TrainingPlan plain = scenario.training;
   const OptimizerType baseline = baseline_of(plain.optimizer());
   advice.optimizer = deepspeed::name_of(plain.optimizer());
   advice.baseline = deepspeed::name_of(baseline);

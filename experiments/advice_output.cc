@@ -70,7 +70,7 @@ std::string change_sentence(const Advice& advice, const Answer& answer) {
 }
 
 std::string break_even_sentence(const Answer& answer) {
-  const Training& training = answer.scenario.training;
+  const TrainingPlan& training = answer.scenario.training;
   if (training.nodes() == 1) return "One node: the NIC plays no part.";
   const Sourced<Bandwidth>& nic = training.cluster->nic_bandwidth;
   if (answer.break_even)
@@ -125,7 +125,7 @@ Json answer_json(const Advice& advice, const Answer& answer) {
 
 std::string advice_text(const Advice& advice) {
   const Answer& answer = advice.answer;
-  const Training& training = answer.scenario.training;
+  const TrainingPlan& training = answer.scenario.training;
   std::string out = judgement(advice, answer);
   out += fmt::format(
       "{:.0f}% of the {} step is exposed communication: no compression can win more than "

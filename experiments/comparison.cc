@@ -80,7 +80,7 @@ std::vector<Asked> questions_of(const WhatIf& what_if, const ComparisonAxes& axe
 
 CompressionPays compression_of(const Contestant& contestant, Catalog& catalog,
                                CollectiveCosts& costs) {
-  const Training& training = contestant.scenario.training;
+  const TrainingPlan& training = contestant.scenario.training;
   CompressionPays pays;
   const auto judge = [&](const Forecast& forecast) {
     if (compressed_share(forecast) >= least_compressed_share)

@@ -123,7 +123,7 @@ Json contestant_json(const Comparison& comparison, const Contestant& contestant)
   const auto optional = [](const std::optional<double>& value) {
     return value ? Json(*value) : Json(nullptr);
   };
-  const Training& training = contestant.scenario.training;
+  const TrainingPlan& training = contestant.scenario.training;
   const Forecast& forecast = contestant.forecast;
   const MeanStep& step = contestant.step;
   const auto [loss, share] = step.largest_loss();

@@ -15,7 +15,7 @@ const Sourced<double> even_by_loss{
 
 // 1-bit optimizers compress the momentum of all parameters over all data-parallel ranks, with no
 // word for experts (DeepSpeed runtime/fp16/onebit, runtime/comm/nccl.py).
-void refuse_mixing(const Training& training) {
+void refuse_mixing(const TrainingPlan& training) {
   if (deepspeed::is_onebit(training.optimizer()))
     fail_input(flag("optimizer"),
                fmt::format("{} exchanges every parameter over all data-parallel ranks and would "
@@ -26,7 +26,7 @@ void refuse_mixing(const Training& training) {
 
 }  // namespace
 
-ExpertUse choose_experts(const Words& words, const Training& training, const Parallelism& how) {
+ExpertUse choose_experts(const Words& words, const TrainingPlan& training, const Parallelism& how) {
   const std::string_view framework = how.framework.name;
   ExpertUse use;
   if (training.model->experts == 0) {

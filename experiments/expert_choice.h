@@ -3,7 +3,7 @@
 #pragma once
 
 #include "experiments/words.h"
-#include "models/training/training.h"
+#include "models/training/training_plan.h"
 
 namespace lambcast {
 
@@ -14,6 +14,6 @@ namespace lambcast {
 // DeepSpeed fills every expert to its capacity (factor 1), the others drop nothing. Throws Error
 // (usage), naming the rule, for keys without experts and optimizers that would mix them.
 // Reads framework and layout of `how`.
-ExpertUse choose_experts(const Words& words, const Training& training, const Parallelism& how);
+ExpertUse choose_experts(const Words& words, const TrainingPlan& training, const Parallelism& how);
 
 }  // namespace lambcast

@@ -86,7 +86,7 @@ std::string plan_table(const StepPlan& plan) {
 }
 
 // The costs with the kind of their numbers, as "nic_bandwidth (published)".
-std::string rests_on(const PlanOp& op, const Training& training, std::int64_t seq_len) {
+std::string rests_on(const PlanOp& op, const TrainingPlan& training, std::int64_t seq_len) {
   std::string text;
   for (const CostSource& source : sources_of(op, training, seq_len))
     text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", source.cost,
@@ -94,7 +94,7 @@ std::string rests_on(const PlanOp& op, const Training& training, std::int64_t se
   return text;
 }
 
-std::string price_table(const StepRun& step, const Training& training) {
+std::string price_table(const StepRun& step, const TrainingPlan& training) {
   std::string out =
       fmt::format("{:>4}  {:<30} {:>14} {:>14} {:>14} {:>12} {:>12}  {}\n", "op", "name", "time_us",
                   "low_us", "high_us", "begin_us", "wire_bytes", "rests on");
@@ -123,7 +123,7 @@ const std::vector<std::string>& explanation_names() {
   return names;
 }
 
-std::string explain(const Training& training, std::string_view what) {
+std::string explain(const TrainingPlan& training, std::string_view what) {
   if (what != "plan" && what != "prices" && what != "stats")
     fail_unknown({"", 0, "--explain"}, "value", std::string(what), explanation_names());
   std::string out;

@@ -7,13 +7,13 @@
 #include <string_view>
 #include <vector>
 
-#include "models/training/training.h"
+#include "models/training/training_plan.h"
 
 namespace lambcast {
 
 const std::vector<std::string>& explanation_names();  // "plan", "prices", "stats"
 
 // One table for each distinct step of the run. Throws Error (usage) for any other name.
-std::string explain(const Training& training, std::string_view what);
+std::string explain(const TrainingPlan& training, std::string_view what);
 
 }  // namespace lambcast

@@ -10,7 +10,7 @@
 namespace lambcast {
 namespace {
 
-Training onebit_lamb() {
+TrainingPlan onebit_lamb() {
   Catalog catalog;
   return resolve({{"model", "bert-large"},
                   {"cluster", "commodity-10gbe"},
@@ -33,7 +33,7 @@ TEST_CASE("explain: the plan names what a step does, stage by stage") {
 }
 
 TEST_CASE("explain: prices add up to the step where nothing overlaps, and say what they rest on") {
-  const Training training = onebit_lamb();
+  const TrainingPlan training = onebit_lamb();
   const std::string prices = explain(training, "prices");
   CHECK_THAT(prices, Catch::Contains("compression_kernels (assumed)"));
   CHECK_THAT(prices, Catch::Contains("sync_overhead (assumed)"));
@@ -49,19 +49,19 @@ TEST_CASE("explain: stats count what was asked and found; other words are refuse
 
 TEST_CASE("explain: a plan with experts says what carries their tokens") {
   Catalog catalog;
-  const Training training = resolve({{"model", "mixtral-8x7b"},
-                                     {"cluster", "hgx-h100-ndr"},
-                                     {"gpus", "16"},
-                                     {"ep", "8"},
-                                     {"framework", "megatron"},
-                                     {"imbalance", "1"},
-                                     {"optimizer", "adamw"},
-                                     {"micro_batch", "1"},
-                                     {"grad_accum", "4"},
-                                     {"seq_len", "4096"},
-                                     {"steps", "10"}},
-                                    catalog)
-                                .training;
+  const TrainingPlan training = resolve({{"model", "mixtral-8x7b"},
+                                         {"cluster", "hgx-h100-ndr"},
+                                         {"gpus", "16"},
+                                         {"ep", "8"},
+                                         {"framework", "megatron"},
+                                         {"imbalance", "1"},
+                                         {"optimizer", "adamw"},
+                                         {"micro_batch", "1"},
+                                         {"grad_accum", "4"},
+                                         {"seq_len", "4096"},
+                                         {"steps", "10"}},
+                                        catalog)
+                                    .training;
   // 2 bytes x 4096 tokens x 2 experts x 4096.
   CHECK_THAT(explain(training, "plan"),
              Catch::Contains("tokens to experts and back, all_to_all of 67.11 MB over 8 ranks"));

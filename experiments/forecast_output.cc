@@ -107,7 +107,7 @@ std::string layout_text(const Parallelism& how) {
 }
 
 Json inputs_json(const Scenario& scenario) {
-  const Training& training = scenario.training;
+  const TrainingPlan& training = scenario.training;
   const auto& optimizer = *training.config.optimizer;
   const Cluster& cluster = *training.cluster;
   const auto freeze_step = freeze_step_of(training);
@@ -165,7 +165,7 @@ std::string_view in_words(Basis basis) {
 
 }  // namespace
 
-std::string interval_text(const Training& training, const Forecast& forecast) {
+std::string interval_text(const TrainingPlan& training, const Forecast& forecast) {
   std::vector<std::string> stages;
   bool calibrated = true;
   Basis basis = Basis::this_machine;
@@ -244,7 +244,7 @@ std::string forecast_json(const Scenario& scenario, const Forecast& forecast,
 
 std::string forecast_table(const Scenario& scenario, const Forecast& forecast,
                            const std::vector<Finding>& findings) {
-  const Training& training = scenario.training;
+  const TrainingPlan& training = scenario.training;
   const auto& optimizer = *training.config.optimizer;
   std::string out = fmt::format(
       "{} with {} on {}: {} GPUs ({} node(s)), batch {} = {} x {} x {}", training.model->name,
@@ -294,9 +294,9 @@ std::string forecast_table(const Scenario& scenario, const Forecast& forecast,
   return out;
 }
 
-std::string chrome_trace(const Training& of) {
+std::string chrome_trace(const TrainingPlan& of) {
   // Micro batches one by one as long as viewers can open the file.
-  Training training = of;
+  TrainingPlan training = of;
   training.per_block = of.batch.gas * std::max<std::int64_t>(1, of.model->layers) <= 50'000;
   Json events = Json::array();
   CollectiveCosts costs;

@@ -45,7 +45,7 @@ constexpr const char* layout_keys[] = {"tp",
                                        "expert_overlap",
                                        "expert_kernels"};
 
-bool asks_for_layout(const Words& words, const Training& training) {
+bool asks_for_layout(const Words& words, const TrainingPlan& training) {
   if (training.config.zero.stage.value == 3) return true;
   for (const char* key : layout_keys) {
     const std::string* value = words.find(key);
@@ -60,7 +60,7 @@ int size_of(const Words& words, const char* key) {
   return static_cast<int>(words.whole(key, 1, most_ranks).value_or(1));
 }
 
-parallel::ParallelLayout layout_of(const Words& words, const Training& training,
+parallel::ParallelLayout layout_of(const Words& words, const TrainingPlan& training,
                                    const Framework& framework) {
   parallel::ParallelLayout layout;
   layout.tp = size_of(words, "tp");
@@ -143,7 +143,7 @@ AttentionKernel choose_attention(const Words& words, const Device& device) {
   return hopper ? AttentionKernel::flash3 : AttentionKernel::flash2;
 }
 
-MatrixFormat choose_format(const Words& words, const Training& training) {
+MatrixFormat choose_format(const Words& words, const TrainingPlan& training) {
   constexpr MatrixFormat formats[] = {MatrixFormat::half, MatrixFormat::half,  MatrixFormat::single,
                                       MatrixFormat::fp8,  MatrixFormat::mxfp8, MatrixFormat::nvfp4};
   if (const auto precision = words.choice("precision")) return formats[*precision];
@@ -176,7 +176,7 @@ void choose_less_traffic(const Words& words, Parallelism& how) {
                "no --shard-ranks");
 }
 
-void choose_sharding(const Words& words, const Training& training, Parallelism& how) {
+void choose_sharding(const Words& words, const TrainingPlan& training, Parallelism& how) {
   how.sharding = static_cast<Sharding>(training.config.zero.stage.value);
   const int replicas = how.replicas();
   how.shard_ranks = how.sharding == Sharding::none ? 1 : replicas;
@@ -199,7 +199,7 @@ void choose_reduction(const Words& words, Parallelism& how) {
                "sums all gradients on ranks that share optimizer states, which is --zero-stage 1");
 }
 
-void refuse_impossible(const Training& training, const Parallelism& how) {
+void refuse_impossible(const TrainingPlan& training, const Parallelism& how) {
   if (how.framework.name == "deepspeed" && how.layout.pp > 1 && how.sharding > Sharding::optimizer)
     fail_input(flag("zero_stage"), "DeepSpeed runs no pipeline with ZeRO stage 2 or 3",
                "0, 1, or another --framework");
@@ -218,7 +218,7 @@ void refuse_impossible(const Training& training, const Parallelism& how) {
 
 }  // namespace
 
-std::optional<Parallelism> choose_parallelism(const Words& words, const Training& training) {
+std::optional<Parallelism> choose_parallelism(const Words& words, const TrainingPlan& training) {
   if (!asks_for_layout(words, training)) return std::nullopt;
   const ModelShape& model = *training.model;
   if (model.hidden == 0 || model.heads == 0)
@@ -247,7 +247,7 @@ std::optional<Parallelism> choose_parallelism(const Words& words, const Training
   return how;
 }
 
-std::vector<Finding> check_parallelism(const Training& training) {
+std::vector<Finding> check_parallelism(const TrainingPlan& training) {
   const Parallelism& how = *training.parallelism;
   parallel::LayoutUse use;
   use.gpus = training.gpus;

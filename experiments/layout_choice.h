@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "experiments/words.h"
-#include "models/training/training.h"
+#include "models/training/training_plan.h"
 
 namespace lambcast {
 
@@ -19,9 +19,9 @@ namespace lambcast {
 //
 // Nothing where none of them asks for that. Reads training's model, device, gpus and configuration;
 // dp follows from the GPUs. Throws Error (usage), naming the rule, for what cannot be.
-std::optional<Parallelism> choose_parallelism(const Words& words, const Training& training);
+std::optional<Parallelism> choose_parallelism(const Words& words, const TrainingPlan& training);
 
 // What a layout asks of the model and the micro batches: errors are thrown, the rest is returned.
-std::vector<Finding> check_parallelism(const Training& training);
+std::vector<Finding> check_parallelism(const TrainingPlan& training);
 
 }  // namespace lambcast

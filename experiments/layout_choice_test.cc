@@ -26,7 +26,7 @@ TEST_CASE("layout choice: data parallelism of DeepSpeed's stages 0 to 2 is as be
 }
 
 TEST_CASE("layout choice: dp and micro batches follow from the GPUs") {
-  const Training training =
+  const TrainingPlan training =
       resolved(layout({{"tp", "4"}, {"pp", "2"}, {"sequence_parallel", "true"}})).training;
   REQUIRE(training.parallelism.has_value());
   CHECK(training.parallelism->layout.dp == 8);
@@ -38,7 +38,7 @@ TEST_CASE("layout choice: dp and micro batches follow from the GPUs") {
 TEST_CASE(
     "layout choice: ZeRO stage 3 shares weights among all that hold the same, or as many as "
     "asked") {
-  const Training all = resolved(layout({{"zero_stage", "3"}})).training;
+  const TrainingPlan all = resolved(layout({{"zero_stage", "3"}})).training;
   CHECK(all.parallelism->shard_ranks == 64);
   CHECK(resolved(layout({{"zero_stage", "3"}, {"shard_ranks", "8"}}))
             .training.parallelism->shard_ranks == 8);

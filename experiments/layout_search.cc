@@ -36,7 +36,7 @@ struct Judgement {
 };
 
 // The step that a search compares.
-Stage compared_stage(const Training& training) {
+Stage compared_stage(const TrainingPlan& training) {
   const bool compresses = deepspeed::is_onebit(training.optimizer());
   return {compresses ? StepKind::compression : StepKind::uniform, training.seq_len, 1};
 }
@@ -49,7 +49,7 @@ class Judge {
 
   Judgement judge(const LayoutCandidate& candidate) {
     if (auto refused = illegal(candidate)) return *refused;
-    Training training;
+    TrainingPlan training;
     try {
       training = resolve(with_layout(space_, candidate), catalog_).training;
     } catch (const Error& error) {
@@ -64,7 +64,7 @@ class Judge {
     return {step(training).metrics.step_time.us(), {}, {}};
   }
 
-  StepRun step(const Training& training) {
+  StepRun step(const TrainingPlan& training) {
     if (costs_.counts().planned > most_costs) costs_ = CollectiveCosts();
     return run_step(training, compared_stage(training), costs_);
   }
@@ -73,7 +73,7 @@ class Judge {
 
  private:
   std::optional<Judgement> illegal(const LayoutCandidate& candidate) const {
-    const Training& base = space_.base;
+    const TrainingPlan& base = space_.base;
     parallel::ParallelLayout layout = base.parallelism->layout;
     layout.tp = candidate.tp;
     layout.cp = candidate.cp;
@@ -241,7 +241,7 @@ FoundLayout found(const LayoutSpace& space, const LayoutCandidate& candidate, Ju
   FoundLayout found;
   found.layout = candidate;
   found.what_if = with_layout(space, candidate);
-  const Training training = resolve(found.what_if, judge.catalog()).training;
+  const TrainingPlan training = resolve(found.what_if, judge.catalog()).training;
   const StepRun step = judge.step(training);
   found.dp = training.parallelism->layout.dp;
   found.micro_batches = training.batch.gas;

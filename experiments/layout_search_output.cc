@@ -122,7 +122,7 @@ Json layout_json(const FoundLayout& found) {
 }  // namespace
 
 std::string layout_search_table(const LayoutSearch& search) {
-  const Training& base = search.space.base;
+  const TrainingPlan& base = search.space.base;
   std::string out = fmt::format(
       "{} with {} on {}: {} GPUs ({} node(s)), batch {}, sequence {}, as {} does it\n\n",
       base.model->name, search.optimizer, base.cluster->name, base.gpus, base.nodes(),
@@ -154,7 +154,7 @@ std::string layout_search_table(const LayoutSearch& search) {
 }
 
 std::string layout_search_json(const LayoutSearch& search) {
-  const Training& base = search.space.base;
+  const TrainingPlan& base = search.space.base;
   Json json{{"schema_version", 1},
             {"tool", "lambcast"},
             {"version", tool_version},

@@ -51,7 +51,7 @@ TEST_CASE("layout search: no candidate that runs is faster than what is found") 
   std::size_t refused = 0;
   for (const LayoutCandidate& candidate : layout_candidates(search.space)) {
     try {
-      const Training training = resolve(with_layout(search.space, candidate), catalog).training;
+      const TrainingPlan training = resolve(with_layout(search.space, candidate), catalog).training;
       CollectiveCosts costs;
       const Forecast of = forecast(training, costs);
       if (of.memory.fits)

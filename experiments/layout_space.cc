@@ -60,7 +60,7 @@ class Enumeration {
         offer_(offer_of(space.base.parallelism->framework.name)) {}
 
   std::vector<LayoutCandidate> all() {
-    const Training& base = space_.base;
+    const TrainingPlan& base = space_.base;
     for (const auto tp : sizes("tp", divisors(base.gpus, base.gpus_per_node))) {
       at_.tp = tp;
       if (base.gpus % tp == 0) context(base.gpus / tp);
@@ -158,7 +158,7 @@ constexpr const char* searched[] = {"tp",          "cp",         "pp",        "e
                                     "interleave",  "zero_stage", "recompute", "sequence_parallel",
                                     "micro_batch", "grad_accum", "etp"};
 
-std::int64_t global_batch_of(const Words& words, const Training& base) {
+std::int64_t global_batch_of(const Words& words, const TrainingPlan& base) {
   if (const auto given = words.whole("global_batch", 1, deepspeed::max_batch)) return *given;
   if (base.config.batch.train) return *base.config.batch.train;
   fail_input(flag("global_batch"), "is missing: layouts are compared over the same samples a step");

@@ -40,8 +40,8 @@ struct LayoutCandidate {
 
 // What every candidate is a layout of.
 struct LayoutSpace {
-  WhatIf asked;   // with the defaults of a search
-  Training base;  // on one GPU a replica, one sample at a time: model, device, GPUs, sequence
+  WhatIf asked;       // with the defaults of a search
+  TrainingPlan base;  // on one GPU a replica, one sample at a time: model, device, GPUs, sequence
   std::int64_t global_batch = 0;
 };
 

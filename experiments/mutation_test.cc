@@ -112,10 +112,10 @@ int accepted(const std::string& name, const std::string& text, int times, Use us
   return count;
 }
 
-Training small_training(std::shared_ptr<const Cluster> cluster,
-                        std::shared_ptr<const Device> device,
-                        std::shared_ptr<const ModelShape> model) {
-  Training training;
+TrainingPlan small_training(std::shared_ptr<const Cluster> cluster,
+                            std::shared_ptr<const Device> device,
+                            std::shared_ptr<const ModelShape> model) {
+  TrainingPlan training;
   training.model = std::move(model);
   training.cluster = std::move(cluster);
   training.device = std::move(device);

@@ -31,7 +31,7 @@ std::string text_of(FlopRate value) { return fmt::format("{:.4g} TFLOP/s", value
 
 class Inputs {
  public:
-  explicit Inputs(const Training& training)
+  explicit Inputs(const TrainingPlan& training)
       : cluster_(*training.cluster), device_(*training.device) {}
 
   // `find` returns the Sourced number of a cluster and device, const or not.
@@ -199,7 +199,7 @@ void add_device(Inputs& inputs, const Device& device) {
 }
 
 // Measured and published curves, each as a whole.
-void add_curves(std::vector<NumericInput>& all, const Training& training) {
+void add_curves(std::vector<NumericInput>& all, const TrainingPlan& training) {
   const Device& device = *training.device;
   for (std::size_t i = 0; i < device.training_curves.size(); ++i) {
     const TrainingCurve& curve = device.training_curves[i];
@@ -230,7 +230,7 @@ void add_curves(std::vector<NumericInput>& all, const Training& training) {
 
 }  // namespace
 
-std::vector<NumericInput> numeric_inputs(const Training& training) {
+std::vector<NumericInput> numeric_inputs(const TrainingPlan& training) {
   Inputs inputs(training);
   add_cluster(inputs, *training.cluster);
   add_device(inputs, *training.device);
@@ -238,11 +238,11 @@ std::vector<NumericInput> numeric_inputs(const Training& training) {
   return std::move(inputs.all);
 }
 
-Training scaled(const Training& training, const NumericInput& input, double factor) {
+TrainingPlan scaled(const TrainingPlan& training, const NumericInput& input, double factor) {
   Cluster cluster = *training.cluster;
   Device device = *training.device;
   input.scale(cluster, device, factor);
-  Training changed = training;
+  TrainingPlan changed = training;
   changed.cluster = std::make_shared<Cluster>(std::move(cluster));
   changed.device = std::make_shared<Device>(std::move(device));
   return changed;

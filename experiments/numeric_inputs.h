@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "models/training/training.h"
+#include "models/training/training_plan.h"
 
 namespace lambcast {
 
@@ -23,9 +23,9 @@ struct NumericInput {
 };
 
 // Those of the training's cluster and device that are not zero.
-std::vector<NumericInput> numeric_inputs(const Training& training);
+std::vector<NumericInput> numeric_inputs(const TrainingPlan& training);
 
 // The same training with one of them `factor` times as large.
-Training scaled(const Training& training, const NumericInput& input, double factor);
+TrainingPlan scaled(const TrainingPlan& training, const NumericInput& input, double factor);
 
 }  // namespace lambcast

@@ -91,7 +91,7 @@ const std::vector<std::string>& result_columns() {
 }
 
 std::vector<std::string> result_row(const Scenario& scenario, const Forecast& forecast) {
-  const Training& training = scenario.training;
+  const TrainingPlan& training = scenario.training;
   const auto& optimizer = *training.config.optimizer;
   const auto freeze_step = freeze_step_of(training);
   std::vector<std::string> row{training.model->name,

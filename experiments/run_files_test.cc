@@ -21,7 +21,7 @@ TEST_CASE("run files: Megatron's arguments are a what-if, and flags beside them 
   WhatIf asked{{"megatron_args", folder.file("args.txt", arguments)},
                {"cluster", "dgx-a100-80g"},
                {"gpus", "16"}};
-  const Training training = resolved(asked).training;
+  const TrainingPlan training = resolved(asked).training;
   REQUIRE(training.parallelism);
   CHECK(training.parallelism->layout.tp == 2);
   CHECK(training.parallelism->layout.pp == 4);
@@ -32,7 +32,7 @@ TEST_CASE("run files: Megatron's arguments are a what-if, and flags beside them 
   CHECK(training.model->layers == 24);
   asked["pp"] = "2";
   asked.insert_or_assign("global_batch", "128");
-  const Training changed = resolved(asked).training;
+  const TrainingPlan changed = resolved(asked).training;
   CHECK(changed.parallelism->layout.pp == 2);
   CHECK(changed.batch.train == 128);
   CHECK(changed.batch.micro == 2);

@@ -18,7 +18,7 @@ using deepspeed::OptimizerType;
 constexpr std::int64_t shortest_assumed = 1000;
 
 // The step that is given to freeze at, by the flag or the file; not a share of the run.
-std::optional<std::int64_t> freeze_step_given(const Words& words, const Training& training) {
+std::optional<std::int64_t> freeze_step_given(const Words& words, const TrainingPlan& training) {
   const auto& optimizer = *training.config.optimizer;
   if (const std::string* value = words.find("freeze_step"))
     return value->ends_with('%') ? std::nullopt : words.whole("freeze_step", 0, max_steps);
@@ -28,7 +28,7 @@ std::optional<std::int64_t> freeze_step_given(const Words& words, const Training
   return setting.value;
 }
 
-std::int64_t assumed_steps(const Words& words, const Training& training,
+std::int64_t assumed_steps(const Words& words, const TrainingPlan& training,
                            std::vector<Finding>& findings) {
   const double share = published_warmup_share(training.optimizer());
   const auto freeze = freeze_step_given(words, training);
@@ -54,7 +54,7 @@ double published_warmup_share(OptimizerType type) {
   return model_of(onebit_of(type)).published_freeze_share;
 }
 
-std::int64_t choose_steps(const Words& words, const Training& training,
+std::int64_t choose_steps(const Words& words, const TrainingPlan& training,
                           std::vector<Finding>& findings) {
   const auto given = words.whole("steps", 1, max_steps);
   const auto samples = words.whole("samples", 1, std::int64_t{1} << 53);
@@ -69,7 +69,7 @@ std::int64_t choose_steps(const Words& words, const Training& training,
   return steps;
 }
 
-std::int64_t choose_steps_done(const Words& words, const Training& training) {
+std::int64_t choose_steps_done(const Words& words, const TrainingPlan& training) {
   const std::int64_t done = words.whole("steps_done", 0, max_steps).value_or(0);
   if (done > 0 && training.optimizer() == OptimizerType::zero_one_adam)
     fail_input(
@@ -79,7 +79,7 @@ std::int64_t choose_steps_done(const Words& words, const Training& training) {
   return done;
 }
 
-void choose_freeze_step(const Words& words, Training& training) {
+void choose_freeze_step(const Words& words, TrainingPlan& training) {
   const std::string* value = words.find("freeze_step");
   if (value == nullptr) return;
   auto& optimizer = *training.config.optimizer;

@@ -6,7 +6,7 @@
 
 #include "experiments/words.h"
 #include "models/finding.h"
-#include "models/training/training.h"
+#include "models/training/training_plan.h"
 
 namespace lambcast {
 
@@ -21,14 +21,14 @@ double published_warmup_share(deepspeed::OptimizerType type);
 // --steps, or --samples over the batch. Where neither says, the run of which the freeze step given
 // is the published share, at least 1000 steps: as long as freeze_step itself, nothing would be
 // compressed. The finding `steps-assumed` says so.
-std::int64_t choose_steps(const Words& words, const Training& training,
+std::int64_t choose_steps(const Words& words, const TrainingPlan& training,
                           std::vector<Finding>& findings);
 
 // The steps before the checkpoint that the run goes on from; none of 0/1 Adam, whose policy starts
 // anew when a checkpoint is loaded.
-std::int64_t choose_steps_done(const Words& words, const Training& training);
+std::int64_t choose_steps_done(const Words& words, const TrainingPlan& training);
 
 // --freeze-step, a step or a share of training.steps, into the configuration.
-void choose_freeze_step(const Words& words, Training& training);
+void choose_freeze_step(const Words& words, TrainingPlan& training);
 
 }  // namespace lambcast

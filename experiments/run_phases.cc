@@ -99,7 +99,7 @@ double baseline_s(const RunPhase& phase, const std::optional<Failures>& failures
 }
 
 void find_masks(const RunPhase& phase, std::size_t number, PhasedRun& run) {
-  const Training& training = phase.scenario.training;
+  const TrainingPlan& training = phase.scenario.training;
   if (!deepspeed::is_onebit(training.optimizer())) return;
   const ModelShape& model = *training.model;
   const bool positions = std::any_of(model.groups.begin(), model.groups.end(),
@@ -127,7 +127,7 @@ void find_masks(const RunPhase& phase, std::size_t number, PhasedRun& run) {
 }
 
 void find_restarts(PhasedRun& run) {
-  const Training& training = run.phases.back().scenario.training;
+  const TrainingPlan& training = run.phases.back().scenario.training;
   if (run.failures < 0.5 || !deepspeed::is_onebit(training.optimizer())) return;
   const bool policy = training.optimizer() == deepspeed::OptimizerType::zero_one_adam;
   run.findings.push_back(
@@ -145,7 +145,7 @@ void sum_up(const std::optional<Failures>& failures, PhasedRun& run) {
   for (std::size_t i = 0; i < run.phases.size(); ++i) {
     RunPhase& phase = run.phases[i];
     if (failures) add_failures(*failures, phase);
-    const Training& training = phase.scenario.training;
+    const TrainingPlan& training = phase.scenario.training;
     run.steps += training.steps;
     run.time_s += phase.time_s();
     run.skipped_s += phase.skipped_s;
@@ -177,7 +177,7 @@ PhasedRun forecast_phases(const WhatIf& first, const std::vector<std::string>& t
   WhatIf what_if = first;
   run.phases.push_back(forecast_phase(what_if, catalog, costs));
   for (const std::string& keys : then) {
-    const Training& before = run.phases.back().scenario.training;
+    const TrainingPlan& before = run.phases.back().scenario.training;
     what_if = changed(what_if, keys);
     if (before.optimizer() != deepspeed::OptimizerType::zero_one_adam)
       what_if.insert_or_assign("steps_done", fmt::format("{}", before.steps_done + before.steps));

@@ -22,7 +22,7 @@ Json findings_json(const std::vector<Finding>& findings) {
 }  // namespace
 
 std::string phased_run_table(const PhasedRun& run) {
-  const Training& first = run.phases.front().scenario.training;
+  const TrainingPlan& first = run.phases.front().scenario.training;
   std::string out = fmt::format("{} with {} on {}: {} GPUs, {} phase(s)\n\n", first.model->name,
                                 deepspeed::name_of(first.optimizer()), first.cluster->name,
                                 first.gpus, run.phases.size());
@@ -30,7 +30,7 @@ std::string phased_run_table(const PhasedRun& run) {
                      "batch", "stage", "steps", "step (ms)", "time");
   for (std::size_t i = 0; i < run.phases.size(); ++i) {
     const RunPhase& phase = run.phases[i];
-    const Training& training = phase.scenario.training;
+    const TrainingPlan& training = phase.scenario.training;
     for (const StageForecast& stage : phase.forecast.stages)
       out += fmt::format(
           "{:>5} {:>8} {:>8}  {:<12} {:>9} {:>12.2f} {:>12}\n", i + 1, training.seq_len,

@@ -25,7 +25,7 @@ using deepspeed::OptimizerType;
 // Alike, they are folded; where they are not, collectives have limits of their own.
 constexpr std::int64_t max_gpus = 1 << 20;
 
-void place_on_cluster(const Words& words, Training& training) {
+void place_on_cluster(const Words& words, TrainingPlan& training) {
   const Cluster& cluster = *training.cluster;
   training.gpus_per_node = static_cast<int>(
       words.whole("gpus_per_node", 1, cluster.gpus_per_node).value_or(cluster.gpus_per_node));
@@ -107,7 +107,7 @@ void choose_backend(const Words& words, const Cluster& cluster, deepspeed::DeepS
 // Flags first, then what the file or its elasticity adds, until two of the three numbers are known:
 // a flag that changes one number keeps the file's others as far as they can be kept. Two flags
 // leave elasticity nothing to say, as if it were off.
-deepspeed::Batch choose_batch(const Words& words, Training& training,
+deepspeed::Batch choose_batch(const Words& words, TrainingPlan& training,
                               std::vector<Finding>& findings) {
   deepspeed::BatchNumbers given{words.whole("global_batch", 1, deepspeed::max_batch),
                                 words.whole("micro_batch", 1, deepspeed::max_batch),
@@ -157,7 +157,7 @@ deepspeed::Batch choose_batch(const Words& words, Training& training,
   return batch;
 }
 
-void choose_overlap(const Words& words, Training& training) {
+void choose_overlap(const Words& words, TrainingPlan& training) {
   const auto choice = words.choice("overlap");
   if (!choice) return;
   const bool ddp = *choice == 1, zero = *choice == 2;
@@ -174,7 +174,7 @@ void choose_overlap(const Words& words, Training& training) {
   training.config.zero.overlap_comm = {zero, true, 0};
 }
 
-void choose_exchange(const Words& words, Training& training, std::vector<Finding>& findings) {
+void choose_exchange(const Words& words, TrainingPlan& training, std::vector<Finding>& findings) {
   const std::string* text = words.find("exchange");
   if (text == nullptr) return;
   training.exchange = parse_exchange(*text, flag("exchange"));
@@ -195,7 +195,7 @@ void choose_exchange(const Words& words, Training& training, std::vector<Finding
            name_of(training.exchange))});
 }
 
-void find_experts(const Training& training, std::vector<Finding>& findings) {
+void find_experts(const TrainingPlan& training, std::vector<Finding>& findings) {
   if (training.model->experts == 0 || training.gpus == 1 || training.parallelism) return;
   findings.push_back(
       {Severity::warning, "experts-replicated",
@@ -215,7 +215,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
     for (const auto& [key, value] : catalog.config(path->second)->layout)
       scenario.asked.try_emplace(key, value);  // a flag says otherwise
   const Words words(scenario.asked);
-  Training& training = scenario.training;
+  TrainingPlan& training = scenario.training;
   training.model =
       catalog.model(words.text("model", "a preset's name or a file"), words.below("model."));
   training.cluster =
@@ -270,22 +270,22 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   return scenario;
 }
 
-std::string_view kernels_of(const Training& training) {
+std::string_view kernels_of(const TrainingPlan& training) {
   constexpr std::string_view names[] = {"deepspeed", "deepspeed", "nvidia", "fused"};
   return names[static_cast<std::size_t>(training.kernels)];
 }
 
-std::string_view overlap_of(const Training& training) {
+std::string_view overlap_of(const TrainingPlan& training) {
   if (training.overlap == Overlap::ddp) return "ddp";
   return gradient_reduction(training).overlapped ? "zero" : "none";
 }
 
-std::string_view precision_of(const Training& training) {
+std::string_view precision_of(const TrainingPlan& training) {
   if (training.config.fp16.enabled.value) return "fp16";
   return training.config.bf16_enabled.value ? "bf16" : "fp32";
 }
 
-std::optional<std::int64_t> freeze_step_of(const Training& training) {
+std::optional<std::int64_t> freeze_step_of(const TrainingPlan& training) {
   const auto& optimizer = *training.config.optimizer;
   if (!deepspeed::is_onebit(optimizer.type)) return std::nullopt;
   return optimizer.type == OptimizerType::zero_one_adam ? optimizer.var_freeze_step.value

@@ -1,5 +1,5 @@
-// From what a user said to a Training: flags, sweep points and a DeepSpeed file say the same things
-// in the same words, and every user error is raised here.
+// From what a user said to a TrainingPlan: flags, sweep points and a DeepSpeed file say the same
+// things in the same words, and every user error is raised here.
 #pragma once
 
 #include <optional>
@@ -9,12 +9,12 @@
 #include "experiments/catalog.h"
 #include "experiments/what_if.h"
 #include "models/finding.h"
-#include "models/training/training.h"
+#include "models/training/training_plan.h"
 
 namespace lambcast {
 
 struct Scenario {
-  Training training;
+  TrainingPlan training;
   std::vector<Finding> findings;
   WhatIf asked;  // what it was resolved from, with what files of other programs say
 };
@@ -23,10 +23,10 @@ struct Scenario {
 Scenario resolve(const WhatIf& what_if, Catalog& catalog);
 
 // What every output says of a training, in the words of the keys.
-std::string_view kernels_of(const Training& training);    // "deepspeed", "nvidia", "fused"
-std::string_view precision_of(const Training& training);  // "fp16", "bf16", "fp32"
-std::string_view overlap_of(const Training& training);    // "none", "ddp", "zero"
+std::string_view kernels_of(const TrainingPlan& training);    // "deepspeed", "nvidia", "fused"
+std::string_view precision_of(const TrainingPlan& training);  // "fp16", "bf16", "fp32"
+std::string_view overlap_of(const TrainingPlan& training);    // "none", "ddp", "zero"
 // Where compression starts: freeze_step, var_freeze_step of 0/1 Adam; plain optimizers have none.
-std::optional<std::int64_t> freeze_step_of(const Training& training);
+std::optional<std::int64_t> freeze_step_of(const TrainingPlan& training);
 
 }  // namespace lambcast

@@ -25,7 +25,7 @@ std::string message_of(const Scenario& scenario, std::string_view code) {
 }
 
 TEST_CASE("scenario: what is said arrives") {
-  const Training training = resolved(complete()).training;
+  const TrainingPlan training = resolved(complete()).training;
   CHECK(training.model->name == "bert-large");
   CHECK(training.cluster->name == "paper-eth40-v100");
   CHECK(training.device->name == "v100-16g");
@@ -43,21 +43,21 @@ TEST_CASE("scenario: what is said arrives") {
   CHECK(training.network == NetworkModel::analytic);
   CHECK_FALSE(training.expand);
 
-  const Training other = resolved(with({{"backend", "mpi"},
-                                        {"cuda_aware", "true"},
-                                        {"kernels", "fused"},
-                                        {"overlap", "ddp"},
-                                        {"network", "flow"},
-                                        {"symmetry", "off"},
-                                        {"precision", "fp32"},
-                                        {"device", "v100-32g"},
-                                        {"seq_len", "512"},
-                                        {"cluster.nic.bandwidth", "10Gbit/s"},
-                                        {"model.layers", "12"},
-                                        {"tp", "1"},
-                                        {"pp", "1"},
-                                        {"ep", "1"}}))
-                             .training;
+  const TrainingPlan other = resolved(with({{"backend", "mpi"},
+                                            {"cuda_aware", "true"},
+                                            {"kernels", "fused"},
+                                            {"overlap", "ddp"},
+                                            {"network", "flow"},
+                                            {"symmetry", "off"},
+                                            {"precision", "fp32"},
+                                            {"device", "v100-32g"},
+                                            {"seq_len", "512"},
+                                            {"cluster.nic.bandwidth", "10Gbit/s"},
+                                            {"model.layers", "12"},
+                                            {"tp", "1"},
+                                            {"pp", "1"},
+                                            {"ep", "1"}}))
+                                 .training;
   CHECK(other.config.optimizer->comm_backend_name.value == CommBackend::mpi);
   CHECK(other.config.optimizer->cuda_aware.value);
   CHECK(other.kernels == Kernels::fused);
@@ -209,7 +209,7 @@ TEST_CASE("scenario: a freeze_step may be a share of the run") {
 
 TEST_CASE("scenario: GPUs and nodes agree, or are refused") {
   const auto placed = [](const WhatIf& changes) {
-    const Training training = resolved(without({"gpus", "global_batch"}, changes)).training;
+    const TrainingPlan training = resolved(without({"gpus", "global_batch"}, changes)).training;
     return std::vector<int>{training.gpus, training.gpus_per_node, training.nodes()};
   };
   CHECK(placed({{"nodes", "16"}}) == std::vector<int>{64, 4, 16});
@@ -258,7 +258,7 @@ TEST_CASE("scenario: flags override the DeepSpeed file") {
   const WhatIf bare{
       {"model", "bert-large"}, {"cluster", "paper-eth40-v100"}, {"gpus", "64"}, {"config", file}};
   const auto overridden = [&](const WhatIf& flags) { return resolved(with(flags, bare)).training; };
-  const Training as_written = overridden({});
+  const TrainingPlan as_written = overridden({});
   CHECK(as_written.optimizer() == OptimizerType::onebit_lamb);
   CHECK(as_written.batch == deepspeed::Batch{65536, 64, 16});
   CHECK(as_written.config.optimizer->freeze_step.value == 1000);

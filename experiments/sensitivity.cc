@@ -16,7 +16,7 @@ struct Outcome {
   double time_s = 0, speedup = 1;
 };
 
-Outcome outcome_of(double x, const Training& training) {
+Outcome outcome_of(double x, const TrainingPlan& training) {
   // Costs are remembered by the address of their cluster, which does not outlive this.
   CollectiveCosts costs;
   const RunForecast run = forecast(training, costs).run;
@@ -34,7 +34,7 @@ InputEffect effect(std::string key, std::string value, bool compresses, const Ou
 
 // The question with every number that the choices below change said outright.
 WhatIf spelled_out(const Scenario& scenario) {
-  const Training& training = scenario.training;
+  const TrainingPlan& training = scenario.training;
   WhatIf what_if = scenario.asked;
   for (const char* key : {"nodes", "samples", "grad_accum"}) what_if.erase(key);
   const auto say = [&](const char* key, std::int64_t value) {
@@ -100,7 +100,7 @@ Sensitivity sensitivity_of(const WhatIf& what_if, double by, Catalog& catalog) {
   Sensitivity result;
   result.by = by;
   result.scenario = resolve(what_if, catalog);
-  const Training& training = result.scenario.training;
+  const TrainingPlan& training = result.scenario.training;
   CollectiveCosts costs;
   result.forecast = forecast(training, costs);
   const bool compresses = deepspeed::is_onebit(training.optimizer());

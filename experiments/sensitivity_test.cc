@@ -75,7 +75,7 @@ TEST_CASE("sensitivity: compression makes a run depend less on the NIC, and its 
 TEST_CASE("sensitivity: an input moves what its key moves") {
   Catalog catalog;
   const Scenario scenario = resolve(question(), catalog);
-  const auto time_of = [&](const Training& training) {
+  const auto time_of = [&](const TrainingPlan& training) {
     CollectiveCosts costs;
     return forecast(training, costs).run.time_s;
   };
@@ -92,7 +92,7 @@ TEST_CASE("sensitivity: an input moves what its key moves") {
     INFO(key);
     const auto input = std::ranges::find(inputs, key, &NumericInput::key);
     REQUIRE(input != inputs.end());
-    const Training moved = scaled(scenario.training, *input, 0.5);
+    const TrainingPlan moved = scaled(scenario.training, *input, 0.5);
     CHECK(std::abs(time_of(moved) / before - 1) > 1e-4);
     WhatIf said = question();
     said[key] = fmt::format("{}", half);

@@ -23,7 +23,7 @@ void add_forecast_flags(CLI::App& command, ForecastFlags& flags, const FlagHelp&
   });
 }
 
-int print_forecast(const ForecastFlags& flags, const Training& training, bool fits,
+int print_forecast(const ForecastFlags& flags, const TrainingPlan& training, bool fits,
                    const std::string& text) {
   const bool to_stdout = flags.trace == "-";
   if (to_stdout)

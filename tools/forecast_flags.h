@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "models/training/training.h"
+#include "models/training/training_plan.h"
 #include "tools/what_if_flags.h"
 
 namespace lambcast {
@@ -28,7 +28,7 @@ void add_forecast_flags(CLI::App& command, ForecastFlags& flags, const FlagHelp&
 // The trace, where one is asked for, and the text on stdout; stdout is the trace's alone with
 // --trace -. Returns the exit code: that of a limit with --strict where the memory does not
 // suffice.
-int print_forecast(const ForecastFlags& flags, const Training& training, bool fits,
+int print_forecast(const ForecastFlags& flags, const TrainingPlan& training, bool fits,
                    const std::string& text);
 
 }  // namespace lambcast

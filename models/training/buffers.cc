@@ -5,7 +5,7 @@ namespace lambcast {
 
 using deepspeed::OptimizerType;
 
-std::vector<std::int64_t> compressed_buffers(const Training& training) {
+std::vector<std::int64_t> compressed_buffers(const TrainingPlan& training) {
   const auto padded = [&](std::int64_t elements) {
     return static_cast<std::int64_t>(
         chunk_layout(static_cast<std::size_t>(elements), training.gpus).padded);
@@ -24,7 +24,7 @@ std::vector<std::int64_t> compressed_buffers(const Training& training) {
   return buffers;
 }
 
-std::vector<std::int64_t> flat_groups(const Training& training) {
+std::vector<std::int64_t> flat_groups(const TrainingPlan& training) {
   // Both sharding wrappers align to 2 n elements, so that shards begin at multiples of 4 bytes.
   const std::int64_t alignment = deepspeed::is_sharded(training.wrapper()) ? 2 * training.gpus : 1;
   std::vector<std::int64_t> groups;

@@ -6,16 +6,16 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/training/training.h"
+#include "models/training/training_plan.h"
 
 namespace lambcast {
 
 // Elements of each parameter group as a wrapper flattens it, its padding included.
-std::vector<std::int64_t> flat_groups(const Training& training);
+std::vector<std::int64_t> flat_groups(const TrainingPlan& training);
 
 // Padded sizes of the buffers that compressed_allreduce is called on, in order: each a multiple of
 // n * lcm(n, 8).
-std::vector<std::int64_t> compressed_buffers(const Training& training);
+std::vector<std::int64_t> compressed_buffers(const TrainingPlan& training);
 
 // Copies between GPU and host memory: the cluster's own figures, else the device profile's. What a
 // cluster says of MPI's staging is one rate, of either direction.

@@ -27,7 +27,7 @@ const Padded bert_large_padded[] = {
 
 TEST_CASE("buffers: 1-bit LAMB fuses everything into one padded buffer") {
   for (const Padded& row : bert_large_padded) {
-    const Training training = training_of({OptimizerType::onebit_lamb, row.ranks});
+    const TrainingPlan training = training_of({OptimizerType::onebit_lamb, row.ranks});
     CHECK(compressed_buffers(training) == std::vector<std::int64_t>{row.elements});
   }
   // Odd worlds: lcm(3, 8) = 24 and lcm(12, 8) = 24.
@@ -42,7 +42,7 @@ TEST_CASE("buffers: 1-bit LAMB fuses everything into one padded buffer") {
 
 TEST_CASE("buffers: the 1-bit Adams pad each group with fp16 and each tensor without") {
   for (const auto type : {OptimizerType::onebit_adam, OptimizerType::zero_one_adam}) {
-    Training training = training_of({type, 128});
+    TrainingPlan training = training_of({type, 128});
     // decay 334,303,232, no_decay 357,186 and position 524,288; at 128 ranks padded to 16384s:
     // 20404.25.. -> 20405, 21.8 -> 22 and 32 of them.
     CHECK(compressed_buffers(training) ==
@@ -62,10 +62,10 @@ TEST_CASE("buffers: the 1-bit Adams pad each group with fp16 and each tensor wit
 }
 
 TEST_CASE("buffers: gradient buckets close once they exceed 5e8 elements") {
-  const Training bert = training_of({OptimizerType::lamb});
+  const TrainingPlan bert = training_of({OptimizerType::lamb});
   CHECK(gradient_reduction(bert).buckets == std::vector<std::int64_t>{336'234'306});
   for (const char* model : {"gpt2-xl", "megatron-8.3b"}) {
-    const Training training = training_of({OptimizerType::adam, 8, "hgx-h100-ndr", model});
+    const TrainingPlan training = training_of({OptimizerType::adam, 8, "hgx-h100-ndr", model});
     const std::vector<std::int64_t> buckets = gradient_reduction(training).buckets;
     std::int64_t largest = 0;
     for (const Tensor& tensor : training.model->tensors)
@@ -81,7 +81,7 @@ TEST_CASE("buffers: gradient buckets close once they exceed 5e8 elements") {
 }
 
 TEST_CASE("buffers: ZeRO closes a bucket before it would exceed reduce_bucket_size") {
-  Training training = training_of({OptimizerType::adam, 8});
+  TrainingPlan training = training_of({OptimizerType::adam, 8});
   training.config.zero.stage.value = 2;
   // What the optimizer is given, without the pooler.
   CHECK(gradient_reduction(training).buckets == std::vector<std::int64_t>{335'184'706});
@@ -105,7 +105,7 @@ TEST_CASE("buffers: ZeRO closes a bucket before it would exceed reduce_bucket_si
 }
 
 TEST_CASE("buffers: bf16 without ZeRO sums fp32 buffers of whole groups") {
-  Training training = training_of({OptimizerType::adamw, 64, "dgx-a100-80g", "llama2-7b"});
+  TrainingPlan training = training_of({OptimizerType::adamw, 64, "dgx-a100-80g", "llama2-7b"});
   training.config.fp16.enabled.value = false;
   training.config.bf16_enabled.value = true;
   CHECK(gradient_reduction(training).buckets == flat_groups(training));
@@ -113,7 +113,7 @@ TEST_CASE("buffers: bf16 without ZeRO sums fp32 buffers of whole groups") {
 }
 
 TEST_CASE("buffers: DDP's buckets hold 25 MiB from the last layer backwards") {
-  Training training = training_of({OptimizerType::lamb});
+  TrainingPlan training = training_of({OptimizerType::lamb});
   training.overlap = Overlap::ddp;
   for (const bool fp16 : {true, false}) {
     training.config.fp16.enabled.value = fp16;
@@ -128,7 +128,7 @@ TEST_CASE("buffers: DDP's buckets hold 25 MiB from the last layer backwards") {
 }
 
 TEST_CASE("buffers: gradients travel as communication_data_type, else in the training precision") {
-  Training training = training_of({});
+  TrainingPlan training = training_of({});
   CHECK(gradient_bytes(training) == 2);
   training.config.communication_data_type.value = DataType::fp32;
   CHECK(gradient_bytes(training) == 4);
@@ -145,7 +145,7 @@ TEST_CASE("volume: the bytes on the wires are the closed forms, to the byte") {
       INFO(cluster << ", " << row.ranks << " ranks");
       // Every cluster runs the flat ring here; tree and hierarchy send the same per rank on the
       // mean, which the collectives' own tests hold.
-      const Training training = training_of(
+      const TrainingPlan training = training_of(
           {OptimizerType::onebit_lamb,
            row.ranks,
            cluster,
@@ -168,7 +168,7 @@ TEST_CASE("volume: the bytes on the wires are the closed forms, to the byte") {
 TEST_CASE("volume: 1-bit is 16 times less than fp16 on the same elements") {
   for (const Padded& row : bert_large_padded) {
     // Signs alone, without scales and flag: 2(n-1)/n Np/8 against 2(n-1)/n 2 Np.
-    const Training training = training_of({OptimizerType::onebit_lamb, row.ranks});
+    const TrainingPlan training = training_of({OptimizerType::onebit_lamb, row.ranks});
     const double n = row.ranks, share = 2 * (n - 1) / n;
     const double signs = metrics_of(training, StepKind::compression).wire_bytes_per_gpu.value() -
                          8 * (n - 1) - share;

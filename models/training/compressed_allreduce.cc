@@ -9,7 +9,7 @@ using deepspeed::CommBackend;
 
 class ExchangeWriter {
  public:
-  ExchangeWriter(const Training& training, const ProcessGroup& group, double padded)
+  ExchangeWriter(const TrainingPlan& training, const ProcessGroup& group, double padded)
       : mpi_(training.config.optimizer->comm_backend_name.value == CommBackend::mpi),
         cuda_aware_(training.config.optimizer->cuda_aware.value),
         group_(group),
@@ -63,8 +63,8 @@ class ExchangeWriter {
 
 }  // namespace
 
-std::vector<ExchangePart> compressed_allreduce(const Training& training, const ProcessGroup& group,
-                                               std::int64_t padded) {
+std::vector<ExchangePart> compressed_allreduce(const TrainingPlan& training,
+                                               const ProcessGroup& group, std::int64_t padded) {
   return ExchangeWriter(training, group, static_cast<double>(padded))
       .write(compression_passes(training.optimizer(),
                                 training.config.optimizer->comm_backend_name.value,

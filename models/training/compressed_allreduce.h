@@ -9,7 +9,7 @@
 
 #include <vector>
 
-#include "models/training/training.h"
+#include "models/training/training_plan.h"
 #include "models/training/work.h"
 #include "sim/engine/task_graph.h"
 
@@ -21,7 +21,7 @@ struct ExchangePart {
   Work work;
 };
 
-std::vector<ExchangePart> compressed_allreduce(const Training& training, const ProcessGroup& group,
-                                               std::int64_t padded);
+std::vector<ExchangePart> compressed_allreduce(const TrainingPlan& training,
+                                               const ProcessGroup& group, std::int64_t padded);
 
 }  // namespace lambcast

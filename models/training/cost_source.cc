@@ -10,7 +10,7 @@ namespace {
 
 class Sources {
  public:
-  Sources(const Training& training, std::int64_t seq_len)
+  Sources(const TrainingPlan& training, std::int64_t seq_len)
       : training_(training),
         cluster_(*training.cluster),
         device_(*training.device),
@@ -131,7 +131,7 @@ class Sources {
         {Kind::assumed, "blocks of NCCL on the multiprocessors that compute"});
   }
 
-  const Training& training_;
+  const TrainingPlan& training_;
   const Cluster& cluster_;
   const Device& device_;
   std::int64_t seq_len_;
@@ -160,12 +160,13 @@ bool same_costs(const PlanOp& a, const PlanOp& b) {
 
 }  // namespace
 
-std::vector<CostSource> sources_of(const PlanOp& op, const Training& training,
+std::vector<CostSource> sources_of(const PlanOp& op, const TrainingPlan& training,
                                    std::int64_t seq_len) {
   return Sources(training, seq_len).of(op);
 }
 
-void add_sources(const StepPlan& plan, const Training& training, std::vector<CostSource>& sources) {
+void add_sources(const StepPlan& plan, const TrainingPlan& training,
+                 std::vector<CostSource>& sources) {
   std::vector<const PlanOp*> seen;
   for (const PlanOp& op : plan.ops) {
     const auto is_like = [&](const PlanOp* other) { return same_costs(op, *other); };

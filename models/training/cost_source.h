@@ -18,11 +18,12 @@ struct CostSource {
 };
 
 // The costs that price() reads for this operation.
-std::vector<CostSource> sources_of(const PlanOp& op, const Training& training,
+std::vector<CostSource> sources_of(const PlanOp& op, const TrainingPlan& training,
                                    std::int64_t seq_len);
 
 // The costs of a whole plan, each once, in the order they first occur.
-void add_sources(const StepPlan& plan, const Training& training, std::vector<CostSource>& sources);
+void add_sources(const StepPlan& plan, const TrainingPlan& training,
+                 std::vector<CostSource>& sources);
 
 // The weakest kind among the sources: what they rest on together.
 Kind weakest(const std::vector<CostSource>& sources);

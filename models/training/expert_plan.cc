@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "models/training/training.h"
+#include "models/training/training_plan.h"
 
 namespace lambcast {
 namespace {
@@ -26,7 +26,7 @@ ProcessGroup across_nodes(ProcessGroup group) {
   return group;
 }
 
-ExpertWork work_of(const Training& training, const ProcessGroup& group, double tokens) {
+ExpertWork work_of(const TrainingPlan& training, const ProcessGroup& group, double tokens) {
   const ModelShape& model = *training.model;
   const Parallelism& how = *training.parallelism;
   const int etp = how.layout.expert_tp();
@@ -74,7 +74,7 @@ double owners_met(std::int64_t experts, std::int64_t per_token, int owners) {
   return owners * (1 - none);
 }
 
-std::optional<ExpertPlan> expert_plan(const Training& training, const BlockWork& dense) {
+std::optional<ExpertPlan> expert_plan(const TrainingPlan& training, const BlockWork& dense) {
   const ModelShape& model = *training.model;
   if (model.experts == 0) return std::nullopt;
   const Parallelism& how = *training.parallelism;

@@ -43,7 +43,7 @@
 
 namespace lambcast {
 
-struct Training;
+struct TrainingPlan;
 
 // Launches of both passes, 8 and 4 bits twice those of 16; assumed, read off published steps with 4
 // to 32 experts on a rank (Megatron-Bridge performance summary, 25.09 to 26.04).
@@ -88,6 +88,6 @@ struct ExpertPlan {
 };
 
 // Nothing for models without experts. `dense` is the block without them.
-std::optional<ExpertPlan> expert_plan(const Training& training, const BlockWork& dense);
+std::optional<ExpertPlan> expert_plan(const TrainingPlan& training, const BlockWork& dense);
 
 }  // namespace lambcast

@@ -22,8 +22,8 @@ struct ExpertCase {
   std::int64_t micro_batches = 3;
 };
 
-Training expert_training(const ExpertCase& of) {
-  Training training =
+TrainingPlan expert_training(const ExpertCase& of) {
+  TrainingPlan training =
       training_of({OptimizerType::adamw, of.tp * of.dp * of.pp, "dgx-a100-80g", of.model});
   training.seq_len = 1000;
   training.batch = {2 * of.micro_batches * of.dp, 2, of.micro_batches};
@@ -47,7 +47,7 @@ StepMetrics step_of(const ExpertCase& of) {
 }
 
 ExpertPlan plan_of(const ExpertCase& of) {
-  const Training training = expert_training(of);
+  const TrainingPlan training = expert_training(of);
   return expert_plan(training, block_work_of(training, 1000)).value();
 }
 

@@ -16,7 +16,7 @@ using deepspeed::CommBackend;
 using deepspeed::OptimizerType;
 
 // Adds `stage`, `steps` times, to the sums of its kind.
-void add_stage(StageForecast& sum, const StepMetrics& step, const Training& training,
+void add_stage(StageForecast& sum, const StepMetrics& step, const TrainingPlan& training,
                const Stage& stage) {
   const auto steps = static_cast<double>(stage.steps);
   sum.kind = stage.kind;
@@ -47,7 +47,7 @@ void add_stage(StageForecast& sum, const StepMetrics& step, const Training& trai
 }
 
 // Turns sums over steps into means per step and rates.
-void finish_stage(StageForecast& stage, const Training& training) {
+void finish_stage(StageForecast& stage, const TrainingPlan& training) {
   const double time_s = stage.step_time_us * 1e-6;
   const auto steps = static_cast<double>(stage.steps);
   stage.samples_per_s = steps * static_cast<double>(training.batch.train) / time_s;
@@ -62,7 +62,7 @@ void finish_stage(StageForecast& stage, const Training& training) {
 }
 
 // A step that outlasts the clock names what makes it long, which the clock does not know.
-StepRun step_of(const Training& training, const Stage& stage, CollectiveCosts& costs) {
+StepRun step_of(const TrainingPlan& training, const Stage& stage, CollectiveCosts& costs) {
   try {
     return run_step(training, stage, costs);
   } catch (const Error& error) {
@@ -76,7 +76,7 @@ StepRun step_of(const Training& training, const Stage& stage, CollectiveCosts& c
 }
 
 // With `sources`, adds what the steps rest on.
-std::vector<StageForecast> forecast_stages(const Training& training, CollectiveCosts& costs,
+std::vector<StageForecast> forecast_stages(const TrainingPlan& training, CollectiveCosts& costs,
                                            std::vector<CostSource>* sources = nullptr) {
   std::vector<StageForecast> kinds;
   for (const Stage& stage : stages_of(training)) {
@@ -91,7 +91,7 @@ std::vector<StageForecast> forecast_stages(const Training& training, CollectiveC
   return kinds;
 }
 
-RunForecast sum_up(const Training& training, const std::vector<StageForecast>& stages) {
+RunForecast sum_up(const TrainingPlan& training, const std::vector<StageForecast>& stages) {
   RunForecast run;
   run.steps = training.steps;
   for (const StageForecast& stage : stages) {
@@ -110,7 +110,7 @@ RunForecast sum_up(const Training& training, const std::vector<StageForecast>& s
 // (validate/measured/incast.csv).
 constexpr double roomy = 4;
 
-std::optional<Finding> incast(const Training& training) {
+std::optional<Finding> incast(const TrainingPlan& training) {
   const Cluster& cluster = *training.cluster;
   if (!cluster.port_queue) return std::nullopt;
   const bool mpi = training.config.optimizer->comm_backend_name.value == CommBackend::mpi;
@@ -133,7 +133,7 @@ std::optional<Finding> incast(const Training& training) {
 
 OptimizerType baseline_of(OptimizerType type) { return model_of(type).plain; }
 
-Forecast forecast(const Training& training, CollectiveCosts& costs) {
+Forecast forecast(const TrainingPlan& training, CollectiveCosts& costs) {
   Forecast result;
   result.stages = forecast_stages(training, costs, &result.sources);
   result.run = sum_up(training, result.stages);
@@ -141,7 +141,7 @@ Forecast forecast(const Training& training, CollectiveCosts& costs) {
   const OptimizerType baseline = baseline_of(training.optimizer());
   result.run.baseline_optimizer = deepspeed::name_of(baseline);
   if (baseline != training.optimizer() || training.exchange != Exchange{}) {
-    Training plain = training;
+    TrainingPlan plain = training;
     plain.exchange = {};
     plain.config.optimizer->type = baseline;
     plain.kernels = stack_kernels(plain.cluster->stack, baseline);
@@ -153,7 +153,7 @@ Forecast forecast(const Training& training, CollectiveCosts& costs) {
   return result;
 }
 
-std::vector<Finding> judge(const Training& training, const Forecast& forecast) {
+std::vector<Finding> judge(const TrainingPlan& training, const Forecast& forecast) {
   std::vector<Finding> findings;
   if (!forecast.memory.fits) {
     findings.push_back(

@@ -47,12 +47,12 @@ struct Forecast {
   std::vector<CostSource> sources;
 };
 
-Forecast forecast(const Training& training, CollectiveCosts& costs);
+Forecast forecast(const TrainingPlan& training, CollectiveCosts& costs);
 
 // What the run itself gives to think about, beyond its configuration: it does not fit,
 // communication is hardly exposed so that compression cannot help, compression loses, its exchange
 // overflows the switch.
-std::vector<Finding> judge(const Training& training, const Forecast& forecast);
+std::vector<Finding> judge(const TrainingPlan& training, const Forecast& forecast);
 
 // The plain optimizer a 1-bit optimizer is compared with; itself for a plain one.
 deepspeed::OptimizerType baseline_of(deepspeed::OptimizerType type);

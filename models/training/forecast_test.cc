@@ -11,7 +11,7 @@ namespace {
 using Catch::Matchers::Contains;
 using deepspeed::OptimizerType;
 
-Forecast forecast_of(const Training& training) {
+Forecast forecast_of(const TrainingPlan& training) {
   CollectiveCosts costs;
   return forecast(training, costs);
 }
@@ -49,7 +49,7 @@ TEST_CASE("forecast: 1000 warm-up steps of 5993 reduce the volume 4.57 times") {
 TEST_CASE("forecast: a run is its stages") {
   for (const auto type : {OptimizerType::lamb, OptimizerType::onebit_lamb,
                           OptimizerType::onebit_adam, OptimizerType::zero_one_adam}) {
-    Training training = training_of({type, 16});
+    TrainingPlan training = training_of({type, 16});
     training.config.optimizer->var_freeze_step.value = 1000;
     const Forecast result = forecast_of(training);
     double time_us = 0, bytes = 0;
@@ -79,7 +79,7 @@ TEST_CASE("forecast: a run is its stages") {
 }
 
 TEST_CASE("forecast: a price a GPU-hour gives the cost of the run") {
-  Training training = training_of(
+  TrainingPlan training = training_of(
       {OptimizerType::lamb, 16, "paper-eth40-v100", "bert-large", {{"usd_per_gpu_hour", "2.5"}}});
   const Forecast result = forecast_of(training);
   REQUIRE(result.run.cost_usd.has_value());
@@ -92,8 +92,8 @@ TEST_CASE("forecast: the baseline is the plain optimizer of the family") {
   CHECK(baseline_of(OptimizerType::zero_one_adam) == OptimizerType::adam);
   for (const auto type : {OptimizerType::adam, OptimizerType::adamw, OptimizerType::lamb})
     CHECK(baseline_of(type) == type);
-  Training onebit = training_of({OptimizerType::onebit_lamb, 32});
-  Training plain = training_of({OptimizerType::lamb, 32});
+  TrainingPlan onebit = training_of({OptimizerType::onebit_lamb, 32});
+  TrainingPlan plain = training_of({OptimizerType::lamb, 32});
   const Forecast compressed = forecast_of(onebit), baseline = forecast_of(plain);
   CHECK(compressed.run.speedup_vs_baseline == Approx(baseline.run.time_s / compressed.run.time_s));
   CHECK(baseline.run.speedup_vs_baseline == 1);
@@ -107,7 +107,7 @@ TEST_CASE("forecast: the baseline is the plain optimizer of the family") {
 TEST_CASE("forecast: less warm-up means less time where compression pays") {
   double last = 0;
   for (const std::int64_t freeze_step : {2, 500, 1000, 3000, 5993, 6000}) {
-    Training training = training_of({OptimizerType::onebit_lamb, 64});
+    TrainingPlan training = training_of({OptimizerType::onebit_lamb, 64});
     training.config.optimizer->freeze_step.value = freeze_step;
     const double now = forecast_of(training).run.time_s;
     CHECK(now > last);
@@ -116,8 +116,8 @@ TEST_CASE("forecast: less warm-up means less time where compression pays") {
 }
 
 TEST_CASE("forecast: a length curriculum changes compute and not communication") {
-  Training constant = training_of({OptimizerType::onebit_lamb, 16});
-  Training growing = constant;
+  TrainingPlan constant = training_of({OptimizerType::onebit_lamb, 16});
+  TrainingPlan growing = constant;
   deepspeed::Curriculum curriculum;
   curriculum.min_difficulty = 32;
   curriculum.max_difficulty = 128;
@@ -185,7 +185,7 @@ TEST_CASE("forecast: a shallow queue of the switch costs compressed steps a time
   TrainingCase deep{OptimizerType::onebit_lamb, 64}, shallow = deep;
   shallow.settings = {{"nic.port_queue", "64 KiB"}, {"nic.rto_min", "150 ms"}};
   const auto with_mpi = [](const TrainingCase& of) {
-    Training training = training_of(of);
+    TrainingPlan training = training_of(of);
     training.config.optimizer->comm_backend_name.value = deepspeed::CommBackend::mpi;
     return forecast_of(training);
   };
@@ -203,7 +203,7 @@ TEST_CASE("forecast: a shallow queue of the switch costs compressed steps a time
   const auto incast = [](const char* port_queue, int gpus) {
     TrainingCase of{OptimizerType::onebit_lamb, gpus};
     of.settings = {{"nic.port_queue", port_queue}};
-    Training training = training_of(of);
+    TrainingPlan training = training_of(of);
     training.config.optimizer->comm_backend_name.value = deepspeed::CommBackend::mpi;
     for (const Finding& finding : judge(training, forecast_of(training)))
       if (finding.code == "incast") return finding.message;
@@ -218,7 +218,7 @@ TEST_CASE("forecast: a shallow queue of the switch costs compressed steps a time
 }
 
 TEST_CASE("judge: what does not fit, what loses and what has nobody to talk to") {
-  Training training = training_of({OptimizerType::onebit_lamb, 8, "paper-edr100-v100"});
+  TrainingPlan training = training_of({OptimizerType::onebit_lamb, 8, "paper-edr100-v100"});
   const std::vector<Finding> losing = judge(training, forecast_of(training));
   CHECK(codes(losing) == std::vector<std::string>{"compression-loses"});
   CHECK_THAT(losing[0].message, Contains("times as long as lamb here"));
@@ -237,7 +237,7 @@ TEST_CASE("judge: what does not fit, what loses and what has nobody to talk to")
 
   // Where weights and state alone are too much, no micro batch helps.
   const auto advice = [](OptimizerType type, const char* model, std::int64_t micro) {
-    Training large = training_of({type, 64, "dgx-a100-80g", model});
+    TrainingPlan large = training_of({type, 64, "dgx-a100-80g", model});
     large.batch = {64 * micro, micro, 1};
     const std::vector<Finding> found = judge(large, forecast_of(large));
     for (const Finding& finding : found)

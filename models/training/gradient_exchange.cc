@@ -9,7 +9,7 @@
 #include "kernels/exchange_bytes.h"
 #include "models/training/gradient_reduction.h"
 #include "models/training/optimizer_state.h"
-#include "models/training/training.h"
+#include "models/training/training_plan.h"
 
 namespace lambcast {
 namespace {
@@ -36,7 +36,7 @@ Passes factors(double rank) { return {0, 0, 2 * (8 + 10 * rank), 0, 0}; }
 
 class Writer {
  public:
-  explicit Writer(const Training& training)
+  explicit Writer(const TrainingPlan& training)
       : training_(training),
         exchange_(training.exchange),
         group_(all_ranks(training)),
@@ -139,7 +139,7 @@ class Writer {
     kernels("keep owed errors", Category::decompress, keep_owed, elements_, tensors_);
   }
 
-  const Training& training_;
+  const TrainingPlan& training_;
   const Exchange& exchange_;
   ProcessGroup group_;
   double elements_, tensors_;
@@ -148,7 +148,7 @@ class Writer {
 
 }  // namespace
 
-std::vector<ExchangePart> gradient_exchange(const Training& training) {
+std::vector<ExchangePart> gradient_exchange(const TrainingPlan& training) {
   return Writer(training).write();
 }
 

@@ -29,6 +29,6 @@
 namespace lambcast {
 
 // In place of the all-reduce of K gradients.
-std::vector<ExchangePart> gradient_exchange(const Training& training);
+std::vector<ExchangePart> gradient_exchange(const TrainingPlan& training);
 
 }  // namespace lambcast

@@ -11,8 +11,8 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-Training with(const std::string& exchange) {
-  Training training = training_of({OptimizerType::adam, 32});
+TrainingPlan with(const std::string& exchange) {
+  TrainingPlan training = training_of({OptimizerType::adam, 32});
   training.exchange = parse_exchange(exchange, {"", 0, "--exchange"});
   return training;
 }
@@ -53,7 +53,7 @@ TEST_CASE("exchange: what goes over the wire is the closed form") {
 }
 
 TEST_CASE("exchange: local steps send in one of H, and errors are owed in fp32") {
-  Training training = with("local:16");
+  TrainingPlan training = with("local:16");
   training.steps = 1000;
   const std::vector<Stage> stages = stages_of(training);
   REQUIRE(stages.size() == 2);

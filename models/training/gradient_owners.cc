@@ -28,7 +28,7 @@ ShardGroups shard_groups(const ProcessGroup& replicas, int shard_ranks) {
   return groups;
 }
 
-std::vector<Owners> owners_of(const Training& training) {
+std::vector<Owners> owners_of(const TrainingPlan& training) {
   const Parallelism& how = *training.parallelism;
   const ProcessGroup dense =
       parallel::group(parallel::dense_grid(how.layout), {Axis::dp, Axis::cp}, {Axis::pp});

@@ -51,7 +51,7 @@ std::vector<std::int64_t> tensor_sizes(const ModelShape& model, bool optimized_o
 constexpr double engine_bucket = 500e6;            // elements
 constexpr double ddp_bucket = 25.0 * 1024 * 1024;  // bytes
 
-GradientReduction of_ddp(const Training& training) {
+GradientReduction of_ddp(const TrainingPlan& training) {
   GradientReduction reduction;
   reduction.buckets = filled_over(tensor_sizes(*training.model, false, true),
                                   ddp_bucket / gradient_bytes(training));
@@ -62,7 +62,7 @@ GradientReduction of_ddp(const Training& training) {
 // Traffic of turning an element of `from` bytes into one of `to` bytes.
 double conversion(double from, double to) { return from == to ? 0 : from + to; }
 
-GradientReduction of_bf16_optimizer(const Training& training) {
+GradientReduction of_bf16_optimizer(const TrainingPlan& training) {
   const double sent = gradient_bytes(training);
   GradientReduction reduction;
   const std::vector<std::int64_t> groups = flat_groups(training);
@@ -72,7 +72,7 @@ GradientReduction of_bf16_optimizer(const Training& training) {
   return reduction;
 }
 
-GradientReduction of_zero(const Training& training) {
+GradientReduction of_zero(const TrainingPlan& training) {
   const deepspeed::ZeroConfig& zero = training.config.zero;
   const double held = bytes_of(deepspeed::weight_data_type(training.config));
   const double sent = gradient_bytes(training);
@@ -92,7 +92,7 @@ GradientReduction of_zero(const Training& training) {
   return reduction;
 }
 
-GradientReduction of_engine(const Training& training) {
+GradientReduction of_engine(const TrainingPlan& training) {
   const double sent = gradient_bytes(training);
   GradientReduction reduction;
   reduction.buckets = filled_over(tensor_sizes(*training.model, false, false), engine_bucket);
@@ -103,11 +103,11 @@ GradientReduction of_engine(const Training& training) {
 
 }  // namespace
 
-double gradient_bytes(const Training& training) {
+double gradient_bytes(const TrainingPlan& training) {
   return bytes_of(deepspeed::gradient_data_type(training.config));
 }
 
-GradientReduction gradient_reduction(const Training& training) {
+GradientReduction gradient_reduction(const TrainingPlan& training) {
   if (training.overlap == Overlap::ddp) return of_ddp(training);
   switch (training.wrapper()) {
     case Wrapper::bf16:

@@ -25,7 +25,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/training/training.h"
+#include "models/training/training_plan.h"
 
 namespace lambcast {
 
@@ -39,9 +39,9 @@ struct GradientReduction {
   double scale_bytes = 0;
 };
 
-GradientReduction gradient_reduction(const Training& training);
+GradientReduction gradient_reduction(const TrainingPlan& training);
 
 // Bytes of one gradient element on the wire.
-double gradient_bytes(const Training& training);
+double gradient_bytes(const TrainingPlan& training);
 
 }  // namespace lambcast

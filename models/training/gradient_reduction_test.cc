@@ -14,7 +14,7 @@ using deepspeed::OptimizerType;
 TEST_CASE("gradient reduction: DDP hides communication behind the backward pass") {
   for (const char* cluster : {"paper-eth40-v100", "paper-edr100-v100", "azure-ndv2"}) {
     for (const int gpus : {2, 8, 16, 32}) {
-      Training training = training_of({OptimizerType::lamb, gpus, cluster});
+      TrainingPlan training = training_of({OptimizerType::lamb, gpus, cluster});
       training.batch = {gpus * 16 * 3, 16, 3};
       const StepMetrics serial = metrics_of(training, StepKind::uniform);
       training.overlap = Overlap::ddp;
@@ -44,7 +44,7 @@ TEST_CASE("gradient reduction: DDP hides communication behind the backward pass"
 constexpr double summed = 335'184'706, gathered = 335'184'720;  // 8 ranks
 
 TEST_CASE("gradient reduction: ZeRO all-reduces gradients, updates a share and gathers weights") {
-  Training training = training_of({OptimizerType::adam, 8, "paper-edr100-v100"});
+  TrainingPlan training = training_of({OptimizerType::adam, 8, "paper-edr100-v100"});
   const StepMetrics plain = metrics_of(training, StepKind::uniform);
   for (const std::int64_t stage : {1, 2}) {
     training.config.zero.stage.value = stage;
@@ -67,7 +67,7 @@ TEST_CASE(
     "last") {
   const std::int64_t gas = 8;
   for (const bool per_block : {false, true}) {
-    Training training = training_of({OptimizerType::adam, 8, "paper-edr100-v100"});
+    TrainingPlan training = training_of({OptimizerType::adam, 8, "paper-edr100-v100"});
     training.batch = {16 * 8 * gas, 16, gas};
     training.per_block = per_block;
     training.config.zero.stage.value = 1;
@@ -90,7 +90,7 @@ TEST_CASE(
 }
 
 TEST_CASE("gradient reduction: without reduce_scatter ZeRO sends the same and copies less") {
-  Training training = training_of({OptimizerType::adam, 8, "paper-edr100-v100"});
+  TrainingPlan training = training_of({OptimizerType::adam, 8, "paper-edr100-v100"});
   training.config.zero.stage.value = 2;
   const StepMetrics scattered = metrics_of(training, StepKind::uniform);
   training.config.zero.reduce_scatter.value = false;
@@ -107,7 +107,7 @@ TEST_CASE(
     "micro batch") {
   for (const std::int64_t stage : {1, 2}) {
     for (const bool per_block : {false, true}) {
-      Training training = training_of({OptimizerType::adam, 16, "paper-edr100-v100"});
+      TrainingPlan training = training_of({OptimizerType::adam, 16, "paper-edr100-v100"});
       training.per_block = per_block;
       training.config.zero.stage.value = stage;
       training.config.zero.reduce_bucket_size.value = 20'000'000;
@@ -142,7 +142,7 @@ TEST_CASE(
 TEST_CASE(
     "gradient reduction: with one bucket there is nothing to overlap, with two a pass waits for "
     "the first") {
-  Training training = training_of({OptimizerType::adam, 16, "paper-eth40-v100"});
+  TrainingPlan training = training_of({OptimizerType::adam, 16, "paper-eth40-v100"});
   training.config.zero.stage.value = 2;
   const StepMetrics serial = metrics_of(training, StepKind::uniform);
   training.config.zero.overlap_comm.value = true;
@@ -169,7 +169,7 @@ TEST_CASE(
 TEST_CASE(
     "gradient reduction: bf16 without ZeRO updates a shard and gathers the weights after every "
     "step") {
-  Training training = bf16_of({OptimizerType::onebit_adam, 8, "paper-edr100-v100"});
+  TrainingPlan training = bf16_of({OptimizerType::onebit_adam, 8, "paper-edr100-v100"});
   for (const StepKind kind : {StepKind::warmup, StepKind::compression}) {
     const StepMetrics step = metrics_of(training, kind);
     // Gradients, or what the rank owns of each group in signs and scales.
@@ -182,7 +182,7 @@ TEST_CASE(
     CHECK(step.wire_bytes_per_gpu.value() == Approx(bytes + 7. / 8 * 2 * gathered).epsilon(1e-12));
   }
   // An eighth of the elements is compressed, up to launches and waits.
-  Training fp16 = training_of({OptimizerType::onebit_adam, 8, "paper-edr100-v100"});
+  TrainingPlan fp16 = training_of({OptimizerType::onebit_adam, 8, "paper-edr100-v100"});
   CHECK(metrics_of(training, StepKind::compression).compress.s() <
         metrics_of(fp16, StepKind::compression).compress.s() / 7);
 }

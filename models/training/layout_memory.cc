@@ -20,7 +20,7 @@ constexpr double context_bytes = 1.5 * gib;
 
 constexpr double live_elements = 1e9;  // DeepSpeed stage3_max_live_parameters
 
-parallel::ActivationSetting activation_setting(const Training& training) {
+parallel::ActivationSetting activation_setting(const TrainingPlan& training) {
   const Parallelism& how = *training.parallelism;
   parallel::ActivationSetting setting;
   setting.tp = how.layout.tp;
@@ -33,7 +33,7 @@ parallel::ActivationSetting activation_setting(const Training& training) {
   return setting;
 }
 
-parallel::StateBytes state_bytes(const Training& training) {
+parallel::StateBytes state_bytes(const TrainingPlan& training) {
   const Parallelism& how = *training.parallelism;
   parallel::StateBytes states;
   states.gradients = how.gradient_bytes();
@@ -53,13 +53,13 @@ parallel::StateBytes state_bytes(const Training& training) {
 }
 
 // Of a rank's tokens of one micro batch.
-double tokens_of(const Training& training) {
+double tokens_of(const TrainingPlan& training) {
   return static_cast<double>(training.batch.micro * training.seq_len) /
          training.parallelism->layout.cp;
 }
 
 // Weights whole while they are needed, and their gradients until they are reduced.
-double sharded_buffers(const Training& training, const RankParameters& held, double block) {
+double sharded_buffers(const TrainingPlan& training, const RankParameters& held, double block) {
   const Parallelism& how = *training.parallelism;
   const double outer = held.vocabulary;
   if (how.framework.name == "deepspeed")
@@ -68,7 +68,7 @@ double sharded_buffers(const Training& training, const RankParameters& held, dou
   return how.weight_bytes * (2 * block + outer) + gradient * std::max(block, outer / 2);
 }
 
-double bucket_bytes(const Training& training, const RankParameters& held) {
+double bucket_bytes(const TrainingPlan& training, const RankParameters& held) {
   const Parallelism& how = *training.parallelism;
   if (how.framework.name != "deepspeed") return 0;
   const auto bucket = static_cast<double>(training.config.zero.reduce_bucket_size.value);
@@ -77,13 +77,13 @@ double bucket_bytes(const Training& training, const RankParameters& held) {
 
 // What one block's backward pass needs beside the activations: gradients of the feed-forward's
 // inner tensors, of the block's input and of its residual.
-double gradient_bytes_of_block(const Training& training) {
+double gradient_bytes_of_block(const TrainingPlan& training) {
   const BlockWork work = block_work_of(training, training.seq_len);
   const double inner = (work.gated ? 3 : 1) * static_cast<double>(work.ffn) / work.tensor_parallel;
   return 2 * tokens_of(training) * (inner + 2 * static_cast<double>(work.hidden));
 }
 
-double buffers_of(const Training& training, const RankParameters& held, double block) {
+double buffers_of(const TrainingPlan& training, const RankParameters& held, double block) {
   const Parallelism& how = *training.parallelism;
   const double activation = 2 * tokens_of(training) * static_cast<double>(training.model->hidden);
   double bytes = bucket_bytes(training, held);
@@ -93,7 +93,7 @@ double buffers_of(const Training& training, const RankParameters& held, double b
   return bytes;
 }
 
-double loss_bytes(const Training& training) {
+double loss_bytes(const TrainingPlan& training) {
   const Parallelism& how = *training.parallelism;
   if (has_compiled_loss(block_work_of(training, training.seq_len))) return 0;
   return 8 * tokens_of(training) * static_cast<double>(training.model->vocab) / how.layout.tp;
@@ -125,7 +125,7 @@ double block_elements(const std::vector<RankParameters>& chunks, std::int64_t la
 
 }  // namespace
 
-MemoryForecast forecast_layout_memory(const Training& training) {
+MemoryForecast forecast_layout_memory(const TrainingPlan& training) {
   const Parallelism& how = *training.parallelism;
   const parallel::Pipeline pipeline = how.pipeline(training.batch.gas);
   const LayoutContents contents = contents_of(training);

@@ -30,6 +30,6 @@
 namespace lambcast {
 
 // Of a training under a layout.
-MemoryForecast forecast_layout_memory(const Training& training);
+MemoryForecast forecast_layout_memory(const TrainingPlan& training);
 
 }  // namespace lambcast

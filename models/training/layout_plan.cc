@@ -26,7 +26,7 @@ double gathered_share(MatrixFormat format) {
 
 class LayoutWriter {
  public:
-  LayoutWriter(const Training& training, const Stage& stage)
+  LayoutWriter(const TrainingPlan& training, const Stage& stage)
       : training_(training),
         stage_(stage),
         how_(*training.parallelism),
@@ -344,7 +344,7 @@ class LayoutWriter {
     }
   }
 
-  const Training& training_;
+  const TrainingPlan& training_;
   const Stage& stage_;
   const Parallelism& how_;
   parallel::RankGrid grid_;
@@ -359,7 +359,7 @@ class LayoutWriter {
 
 }  // namespace
 
-LayoutContents contents_of(const Training& training) {
+LayoutContents contents_of(const TrainingPlan& training) {
   const Parallelism& how = *training.parallelism;
   const parallel::Pipeline pipeline = how.pipeline(training.batch.gas);
   LayoutContents contents;
@@ -370,7 +370,7 @@ LayoutContents contents_of(const Training& training) {
   return contents;
 }
 
-BlockWork block_work_of(const Training& training, std::int64_t seq_len) {
+BlockWork block_work_of(const TrainingPlan& training, std::int64_t seq_len) {
   const Parallelism& how = *training.parallelism;
   BlockWork work = block_work(*training.model, training.batch.micro, seq_len);
   work.tensor_parallel = how.layout.tp;
@@ -386,7 +386,7 @@ BlockWork block_work_of(const Training& training, std::int64_t seq_len) {
   return work;
 }
 
-StepPlan plan_layout_step(const Training& training, const Stage& stage) {
+StepPlan plan_layout_step(const TrainingPlan& training, const Stage& stage) {
   return LayoutWriter(training, stage).write();
 }
 

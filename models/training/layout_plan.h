@@ -27,16 +27,16 @@
 
 namespace lambcast {
 
-StepPlan plan_layout_step(const Training& training, const Stage& stage);
+StepPlan plan_layout_step(const TrainingPlan& training, const Stage& stage);
 
 // Which layers each chunk holds, and the parameters of one rank there, by position.
 struct LayoutContents {
   std::vector<parallel::ChunkContent> chunks;
   std::vector<parallel::RankParameters> parameters;
 };
-LayoutContents contents_of(const Training& training);
+LayoutContents contents_of(const TrainingPlan& training);
 
 // What one micro batch computes in a block of one rank.
-BlockWork block_work_of(const Training& training, std::int64_t seq_len);
+BlockWork block_work_of(const TrainingPlan& training, std::int64_t seq_len);
 
 }  // namespace lambcast

@@ -26,8 +26,8 @@ struct LayoutCase {
   bool sequence_parallel = false;
 };
 
-Training layout_training(const LayoutCase& of) {
-  Training training =
+TrainingPlan layout_training(const LayoutCase& of) {
+  TrainingPlan training =
       training_of({OptimizerType::adamw, of.tp * of.cp * of.dp * of.pp, "dgx-a100-80g"});
   training.model = std::make_shared<const ModelShape>(load_model("gpt2-xl", {}));
   training.seq_len = 1024;
@@ -99,7 +99,7 @@ TEST_CASE(
 // sums an eighth between the nodes. One collective less outweighs its bytes inside the node.
 TEST_CASE("layout step: distributed LAMB sums over all ranks and shares its update in the node") {
   LayoutCase of{.dp = 16, .micro_batches = 1, .sharding = Sharding::optimizer};
-  Training training = layout_training(of);
+  TrainingPlan training = layout_training(of);
   training.config.optimizer->type = OptimizerType::lamb;
   training.parallelism->shard_ranks = 8;
   training.parallelism->framework.overlaps_gradients = false;
@@ -131,7 +131,7 @@ TEST_CASE("layout step: a step computes as long as its slowest rank") {
   CHECK(expected_largest_of(1) == 0);
   CHECK(expected_largest_of(2) == Approx(0.5642).epsilon(0.05));
   CHECK(expected_largest_of(64) == Approx(2.34).epsilon(0.01));
-  Training training = layout_training({.dp = 64, .micro_batches = 4});
+  TrainingPlan training = layout_training({.dp = 64, .micro_batches = 4});
   CHECK(slowest_over_mean(training) == 1);
   CollectiveCosts costs;
   const auto forward = [&] {
@@ -147,7 +147,7 @@ TEST_CASE("layout step: a step computes as long as its slowest rank") {
 
 // LARS keeps one moment where LAMB keeps two.
 TEST_CASE("layout step: LARS is LAMB with less to hold and to move") {
-  Training training = layout_training({.dp = 8});
+  TrainingPlan training = layout_training({.dp = 8});
   const auto with = [&](OptimizerType type) {
     training.config.optimizer->type = type;
     CollectiveCosts costs;
@@ -165,7 +165,7 @@ TEST_CASE("layout step: LARS is LAMB with less to hold and to move") {
 TEST_CASE("layout step: sharded weights move three times the model per micro batch") {
   LayoutCase of{
       .dp = 8, .micro_batches = 3, .sharding = Sharding::weights, .framework = "deepspeed"};
-  const Training training = layout_training(of);
+  const TrainingPlan training = layout_training(of);
   const double per_micro_batch = step_of(of).metrics.wire_bytes_per_gpu.value() / 3;
   const double model = 2.0 * static_cast<double>(parameters(*training.model));
   CHECK(per_micro_batch == Approx(3 * 7 / 8. * model).epsilon(0.1));
@@ -192,7 +192,7 @@ TEST_CASE("layout step: ranks of a stage compute a share of the model") {
 
 TEST_CASE("layout step: what overlaps shortens the step, and memory is the fullest stage's") {
   LayoutCase of{.dp = 32, .micro_batches = 2};
-  Training training = layout_training(of);
+  TrainingPlan training = layout_training(of);
   CollectiveCosts costs;
   const Duration hidden = run_step(training, {StepKind::uniform, 1024, 1}, costs).metrics.step_time;
   training.parallelism->framework.overlaps_gradients = false;
@@ -220,7 +220,7 @@ TEST_CASE(
 // Wang et al. 2023, table 1: of 3 P elements between nodes, int8 weights forward leave 0.5 P, the
 // second copy takes the backward gathers off the wire and int4 gradients leave 0.25 P.
 TEST_CASE("layout step: ZeRO++ sends a quarter of the bytes between nodes, and holds a copy more") {
-  Training training = layout_training(
+  TrainingPlan training = layout_training(
       {.dp = 32, .micro_batches = 1, .sharding = Sharding::weights, .framework = "deepspeed"});
   const auto network = [&] {
     CollectiveCosts costs;
@@ -279,7 +279,7 @@ TEST_CASE("layout step: unrolled over every rank as folded by symmetry") {
         LayoutCase{.dp = 12, .micro_batches = 2, .sharding = Sharding::weights},
         LayoutCase{.cp = 3, .dp = 5, .micro_batches = 2}}) {
     INFO("tp " << of.tp << " cp " << of.cp << " dp " << of.dp << " pp " << of.pp);
-    Training training = layout_training(of);
+    TrainingPlan training = layout_training(of);
     CollectiveCosts folded, unrolled;
     const Stage stage{StepKind::uniform, 1024, 1};
     const Duration one = run_step(training, stage, folded).metrics.step_time;
@@ -290,13 +290,13 @@ TEST_CASE("layout step: unrolled over every rank as folded by symmetry") {
 }
 
 TEST_CASE("layout step: 175B on 16,384 GPUs in 1,536 micro batches within 0.2 s") {
-  Training training = layout_training({.tp = 8,
-                                       .dp = 128,
-                                       .pp = 16,
-                                       .chunks = 6,
-                                       .micro_batches = 1536,
-                                       .sharding = Sharding::optimizer,
-                                       .sequence_parallel = true});
+  TrainingPlan training = layout_training({.tp = 8,
+                                           .dp = 128,
+                                           .pp = 16,
+                                           .chunks = 6,
+                                           .micro_batches = 1536,
+                                           .sharding = Sharding::optimizer,
+                                           .sequence_parallel = true});
   training.model = std::make_shared<const ModelShape>(load_model("gpt3-175b", {}));
   training.seq_len = 2048;
   CollectiveCosts costs;
@@ -308,7 +308,7 @@ TEST_CASE("layout step: 175B on 16,384 GPUs in 1,536 micro batches within 0.2 s"
 }
 
 TEST_CASE("layout step: each remedy for memory was forecast to fit") {
-  Training training = layout_training({.dp = 16, .micro_batches = 2});
+  TrainingPlan training = layout_training({.dp = 16, .micro_batches = 2});
   training.model = std::make_shared<const ModelShape>(load_model("llama2-13b", {}));
   training.seq_len = 4096;
   REQUIRE_FALSE(forecast_memory(training).fits);

@@ -8,7 +8,7 @@ namespace lambcast {
 
 using deepspeed::OptimizerType;
 
-MemoryForecast forecast_memory(const Training& training) {
+MemoryForecast forecast_memory(const TrainingPlan& training) {
   if (training.parallelism) return forecast_layout_memory(training);
   const ModelShape& model = *training.model;
   const auto all = static_cast<double>(parameters(model));

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/training/training.h"
+#include "models/training/training_plan.h"
 
 namespace lambcast {
 
@@ -25,6 +25,6 @@ struct MemoryForecast {
   std::vector<std::pair<std::string, Bytes>> parts;
 };
 
-MemoryForecast forecast_memory(const Training& training);
+MemoryForecast forecast_memory(const TrainingPlan& training);
 
 }  // namespace lambcast

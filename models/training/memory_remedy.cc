@@ -12,7 +12,7 @@ namespace lambcast {
 namespace {
 
 // The same batch in micro steps of `micro`, which divides the samples of a GPU.
-Training in_steps_of(Training training, std::int64_t micro) {
+TrainingPlan in_steps_of(TrainingPlan training, std::int64_t micro) {
   training.batch.gas = training.batch.micro * training.batch.gas / micro;
   training.batch.micro = micro;
   return training;
@@ -30,9 +30,9 @@ std::int64_t largest_divisor(std::int64_t samples, std::int64_t most) {
 }
 
 // With the largest micro batch that fits, up to the run's own; nothing where not even 1 does.
-std::optional<Training> smaller_steps(const Training& training) {
+std::optional<TrainingPlan> smaller_steps(const TrainingPlan& training) {
   const auto fits = [&](std::int64_t micro) {
-    Training with = training;
+    TrainingPlan with = training;
     with.batch.micro = micro;
     return forecast_memory(with).fits;
   };
@@ -45,25 +45,25 @@ std::optional<Training> smaller_steps(const Training& training) {
   return in_steps_of(training, largest_divisor(training.batch.micro * training.batch.gas, low));
 }
 
-std::string steps_flags(const Training& training) {
+std::string steps_flags(const TrainingPlan& training) {
   return fmt::format("--micro-batch {} --grad-accum {}", training.batch.micro, training.batch.gas);
 }
 
-std::string with_peak(const std::string& flags, const Training& training) {
+std::string with_peak(const std::string& flags, const TrainingPlan& training) {
   return fmt::format("{} ({})", flags, to_text(forecast_memory(training).peak));
 }
 
-bool has_zero(const Training& training) {
+bool has_zero(const TrainingPlan& training) {
   const bool untested = deepspeed::is_lamb(training.optimizer()) &&
                         !training.config.zero_allow_untested_optimizer.value;
   return !untested && !deepspeed::is_onebit(training.optimizer());
 }
 
 // The first higher stage that is enough by itself, else the first with a smaller micro batch.
-std::optional<std::string> higher_stage(const Training& training) {
+std::optional<std::string> higher_stage(const TrainingPlan& training) {
   if (!has_zero(training)) return std::nullopt;
   for (const bool smaller : {false, true}) {
-    Training divided = training;
+    TrainingPlan divided = training;
     for (deepspeed::Whole& stage = divided.config.zero.stage.value; ++stage <= 2;) {
       const std::string flag = fmt::format("--zero-stage {}", stage);
       if (forecast_memory(divided).fits) return with_peak(flag, divided);
@@ -75,7 +75,7 @@ std::optional<std::string> higher_stage(const Training& training) {
   return std::nullopt;
 }
 
-std::optional<std::string> larger_device(const Training& training) {
+std::optional<std::string> larger_device(const TrainingPlan& training) {
   const Bytes peak = forecast_memory(training).peak;
   std::optional<Device> smallest;
   std::string name;
@@ -94,8 +94,8 @@ std::optional<std::string> larger_device(const Training& training) {
 
 // --- under a layout ---
 
-std::optional<std::string> more_recomputation(const Training& training) {
-  Training with = training;
+std::optional<std::string> more_recomputation(const TrainingPlan& training) {
+  TrainingPlan with = training;
   Parallelism& how = *with.parallelism;
   for (const auto recompute : {parallel::Recompute::selective, parallel::Recompute::full}) {
     if (recompute <= training.parallelism->recompute) continue;
@@ -106,9 +106,9 @@ std::optional<std::string> more_recomputation(const Training& training) {
   return std::nullopt;
 }
 
-std::optional<std::string> more_sharing(const Training& training) {
+std::optional<std::string> more_sharing(const TrainingPlan& training) {
   if (deepspeed::is_onebit(training.optimizer())) return std::nullopt;
-  Training with = training;
+  TrainingPlan with = training;
   Parallelism& how = *with.parallelism;
   const bool pipeline = how.framework.name == "deepspeed" && how.layout.pp > 1;
   const auto most = pipeline ? parallel::Sharding::optimizer : parallel::Sharding::weights;
@@ -122,9 +122,9 @@ std::optional<std::string> more_sharing(const Training& training) {
 }
 
 // Twice as much of one axis, and again, from the ranks that hold the same weights.
-std::optional<std::string> more_division(const Training& training, const char* flag,
+std::optional<std::string> more_division(const TrainingPlan& training, const char* flag,
                                          int parallel::ParallelLayout::*axis) {
-  Training with = training;
+  TrainingPlan with = training;
   Parallelism& how = *with.parallelism;
   parallel::ParallelLayout& layout = how.layout;
   while (layout.dp % 2 == 0) {
@@ -144,7 +144,7 @@ std::optional<std::string> more_division(const Training& training, const char* f
   return std::nullopt;
 }
 
-std::vector<std::string> layout_remedies(const Training& training) {
+std::vector<std::string> layout_remedies(const TrainingPlan& training) {
   std::vector<std::string> remedies;
   for (auto& remedy : {more_recomputation(training), more_sharing(training),
                        more_division(training, "--tp", &parallel::ParallelLayout::tp),
@@ -155,7 +155,7 @@ std::vector<std::string> layout_remedies(const Training& training) {
 
 }  // namespace
 
-std::vector<std::string> memory_remedies(const Training& training) {
+std::vector<std::string> memory_remedies(const TrainingPlan& training) {
   std::vector<std::string> remedies;
   if (training.batch.micro > 1)
     if (const auto in_steps = smaller_steps(training))
@@ -166,7 +166,7 @@ std::vector<std::string> memory_remedies(const Training& training) {
     return remedies;
   }
   if (deepspeed::is_onebit(training.optimizer()) && training.kernels != Kernels::fused) {
-    Training fused = training;
+    TrainingPlan fused = training;
     fused.kernels = Kernels::fused;
     if (forecast_memory(fused).fits) remedies.push_back(with_peak("--kernels fused", fused));
   }
@@ -175,7 +175,7 @@ std::vector<std::string> memory_remedies(const Training& training) {
   return remedies;
 }
 
-std::string how_to_fit(const Training& training) {
+std::string how_to_fit(const TrainingPlan& training) {
   const MemoryForecast one = forecast_memory(in_steps_of(training, 1));
   const Bytes activations = activation_bytes(*training.model, 1, training.seq_len);
   std::string text;

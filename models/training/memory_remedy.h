@@ -17,14 +17,14 @@
 #include <string>
 #include <vector>
 
-#include "models/training/training.h"
+#include "models/training/training_plan.h"
 
 namespace lambcast {
 
 // "--micro-batch 8 --grad-accum 16 (13.1 GB)", the least intrusive first. Empty: nothing helps.
-std::vector<std::string> memory_remedies(const Training& training);
+std::vector<std::string> memory_remedies(const TrainingPlan& training);
 
 // The sentence for a run that does not fit: the remedies, or what even the smallest run holds.
-std::string how_to_fit(const Training& training);
+std::string how_to_fit(const TrainingPlan& training);
 
 }  // namespace lambcast

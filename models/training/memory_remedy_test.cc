@@ -13,8 +13,9 @@ using Catch::Matchers::Equals;
 using Catch::Matchers::StartsWith;
 using deepspeed::OptimizerType;
 
-Training too_large(OptimizerType type, const char* model, std::int64_t micro, std::int64_t gas) {
-  Training training = training_of({type, 64, "dgx-a100-80g", model});
+TrainingPlan too_large(OptimizerType type, const char* model, std::int64_t micro,
+                       std::int64_t gas) {
+  TrainingPlan training = training_of({type, 64, "dgx-a100-80g", model});
   training.batch = {64 * micro * gas, micro, gas};
   REQUIRE_FALSE(forecast_memory(training).fits);
   return training;
@@ -29,12 +30,12 @@ std::int64_t after(const std::string& remedy, const std::string& flag) {
 
 TEST_CASE("memory remedy: the largest micro batch that fits, and the batch stays") {
   for (const std::int64_t gas : {1, 3, 7}) {
-    const Training training = too_large(OptimizerType::lamb, "bert-large", 4096, gas);
+    const TrainingPlan training = too_large(OptimizerType::lamb, "bert-large", 4096, gas);
     const std::vector<std::string> remedies = memory_remedies(training);
     REQUIRE_FALSE(remedies.empty());
     const std::int64_t micro = after(remedies[0], "--micro-batch");
     CHECK(micro * after(remedies[0], "--grad-accum") == 4096 * gas);
-    Training with = training;
+    TrainingPlan with = training;
     with.batch.micro = micro;
     CHECK(forecast_memory(with).fits);
     CHECK_THAT(remedies[0], Contains(to_text(forecast_memory(with).peak)));
@@ -47,7 +48,7 @@ TEST_CASE("memory remedy: the largest micro batch that fits, and the batch stays
 
 TEST_CASE("memory remedy: every flag named was forecast to fit") {
   // Weights and state alone are too much: only dividing them helps.
-  Training training = too_large(OptimizerType::adamw, "llama2-7b", 1, 4);
+  TrainingPlan training = too_large(OptimizerType::adamw, "llama2-7b", 1, 4);
   const std::vector<std::string> remedies = memory_remedies(training);
   REQUIRE_FALSE(remedies.empty());
   CHECK_THAT(remedies[0], StartsWith("--zero-stage "));
@@ -65,7 +66,7 @@ TEST_CASE("memory remedy: every flag named was forecast to fit") {
 }
 
 TEST_CASE("memory remedy: a larger GPU, where there is one") {
-  Training training = training_of({OptimizerType::onebit_lamb, 64});
+  TrainingPlan training = training_of({OptimizerType::onebit_lamb, 64});
   training.batch = {64 * 64, 64, 1};
   REQUIRE_FALSE(forecast_memory(training).fits);
   const std::string last = memory_remedies(training).back();
@@ -81,7 +82,7 @@ TEST_CASE("memory remedy: a larger GPU, where there is one") {
 }
 
 TEST_CASE("memory remedy: nothing helps a model that must be divided") {
-  const Training training = too_large(OptimizerType::onebit_adam, "gpt3-175b", 1, 1);
+  const TrainingPlan training = too_large(OptimizerType::onebit_adam, "gpt3-175b", 1, 1);
   CHECK(memory_remedies(training).empty());
   CHECK_THAT(how_to_fit(training),
              Contains("even --micro-batch 1 needs") &&

@@ -14,7 +14,7 @@ constexpr double all = 336'234'306;        // parameters of BERT-Large
 constexpr double optimized = 335'184'706;  // without the pooler
 constexpr double padded_32 = 335'184'896;  // to a multiple of 32 * lcm(32, 8)
 
-std::map<std::string, double> parts_of(const Training& training) {
+std::map<std::string, double> parts_of(const TrainingPlan& training) {
   std::map<std::string, double> parts;
   double sum = 0;
   const MemoryForecast memory = forecast_memory(training);
@@ -27,7 +27,7 @@ std::map<std::string, double> parts_of(const Training& training) {
   return parts;
 }
 
-double without_activations(const Training& training) {
+double without_activations(const TrainingPlan& training) {
   double sum = 0;
   for (const auto& [part, bytes] : parts_of(training))
     if (part != "activations") sum += bytes;
@@ -47,7 +47,7 @@ TEST_CASE("memory: fp16 LAMB holds 16 bytes a parameter") {
 }
 
 TEST_CASE("memory: fp32 needs no master copy") {
-  Training training = training_of({OptimizerType::lamb, 32});
+  TrainingPlan training = training_of({OptimizerType::lamb, 32});
   training.config.fp16.enabled.value = false;
   const auto parts = parts_of(training);
   CHECK(parts.at("weights") == 4 * all);
@@ -57,7 +57,7 @@ TEST_CASE("memory: fp32 needs no master copy") {
 
 TEST_CASE(
     "memory: 1-bit LAMB holds 24 + 4/n bytes a parameter and what the step needs for a while") {
-  Training training = training_of({OptimizerType::onebit_lamb, 32});
+  TrainingPlan training = training_of({OptimizerType::onebit_lamb, 32});
   const auto parts = parts_of(training);
   CHECK(parts.at("fresh_variance") == 4 * optimized);
   CHECK(parts.at("worker_error") == 4 * padded_32);
@@ -81,7 +81,7 @@ TEST_CASE("memory: the 1-bit Adams hold no second variance") {
 }
 
 TEST_CASE("memory: ZeRO shards the optimizer, and from stage 2 the gradients") {
-  Training training = training_of({OptimizerType::adam, 32});
+  TrainingPlan training = training_of({OptimizerType::adam, 32});
   const auto whole = parts_of(training);
   for (const std::int64_t stage : {1, 2}) {
     training.config.zero.stage.value = stage;
@@ -101,7 +101,7 @@ TEST_CASE("memory: ZeRO shards the optimizer, and from stage 2 the gradients") {
 }
 
 TEST_CASE("memory: bf16 without ZeRO shards the optimizer and holds gradients twice") {
-  Training training = training_of({OptimizerType::adamw, 32, "dgx-a100-80g"});
+  TrainingPlan training = training_of({OptimizerType::adamw, 32, "dgx-a100-80g"});
   training.config.fp16.enabled.value = false;
   training.config.bf16_enabled.value = true;
   const auto parts = parts_of(training);
@@ -119,7 +119,7 @@ TEST_CASE("memory: bf16 without ZeRO shards the optimizer and holds gradients tw
   CHECK(parts_of(training).at("gradients") == Approx(4 * all / 32));
 
   // 8 bytes a parameter and 12 / 64 of 6.7 G parameters: DeepSpeed trains this on 80 GB.
-  Training llama = training_of({OptimizerType::adamw, 64, "dgx-a100-80g", "llama2-7b"});
+  TrainingPlan llama = training_of({OptimizerType::adamw, 64, "dgx-a100-80g", "llama2-7b"});
   llama.batch = {64, 1, 1};
   llama.config.fp16.enabled.value = false;
   llama.config.bf16_enabled.value = true;
@@ -128,7 +128,7 @@ TEST_CASE("memory: bf16 without ZeRO shards the optimizer and holds gradients tw
 }
 
 TEST_CASE("memory: activations grow with the micro batch until the GPU is full") {
-  Training training = training_of({OptimizerType::lamb, 32});
+  TrainingPlan training = training_of({OptimizerType::lamb, 32});
   CHECK(forecast_memory(training).fits);
   double last = 0;
   for (const std::int64_t micro : {1, 2, 4, 8, 16, 64, 256}) {

@@ -21,7 +21,7 @@ TEST_CASE("optimizer states: bytes per element of a whole model") {
 }
 
 TEST_CASE("optimizer states: GaLore projects in every step and decomposes in each 200th") {
-  Training training = training_of({OptimizerType::galore_adamw8bit});
+  TrainingPlan training = training_of({OptimizerType::galore_adamw8bit});
   training.steps = 1000;
   const std::vector<Stage> stages = stages_of(training);
   REQUIRE(stages.size() == 2);

@@ -31,7 +31,7 @@ BlockKernels kernels_of(const BlockWork& work, const ExpertPlan* experts, const 
 
 class PipelinePricer {
  public:
-  PipelinePricer(const PipelinePlan& plan, const Training& training, CollectiveCosts& costs)
+  PipelinePricer(const PipelinePlan& plan, const TrainingPlan& training, CollectiveCosts& costs)
       : plan_(plan),
         training_(training),
         costs_(costs),
@@ -62,7 +62,7 @@ class PipelinePricer {
   }
 
  private:
-  static GpuRates rates_of(const Training& training) {
+  static GpuRates rates_of(const TrainingPlan& training) {
     LAMBCAST_CHECK(training.device->rates, "{} has no rates of kernels", training.device->name);
     return slowed(*training.device->rates,
                   training.cluster->stack.compute_scale.value * slowest_over_mean(training));
@@ -422,7 +422,7 @@ class PipelinePricer {
   }
 
   const PipelinePlan& plan_;
-  const Training& training_;
+  const TrainingPlan& training_;
   CollectiveCosts& costs_;
   GpuRates rates_;
   BlockKernels dense_;
@@ -433,7 +433,7 @@ class PipelinePricer {
 
 }  // namespace
 
-PipelinePrice price_pipeline(const PipelinePlan& plan, const Training& training,
+PipelinePrice price_pipeline(const PipelinePlan& plan, const TrainingPlan& training,
                              CollectiveCosts& costs, double compute_width) {
   return PipelinePricer(plan, training, costs).price(compute_width);
 }

@@ -32,7 +32,7 @@
 #include "models/training/beside_collectives.h"
 #include "models/training/collective_costs.h"
 #include "models/training/pipeline_plan.h"
-#include "models/training/training.h"
+#include "models/training/training_plan.h"
 
 namespace lambcast {
 
@@ -62,7 +62,7 @@ struct PipelinePrice {
   bool covered = true;  // a calibration stands behind every collective
 };
 
-PipelinePrice price_pipeline(const PipelinePlan& plan, const Training& training,
+PipelinePrice price_pipeline(const PipelinePlan& plan, const TrainingPlan& training,
                              CollectiveCosts& costs, double compute_width);
 
 }  // namespace lambcast

@@ -39,7 +39,7 @@ struct Passage {
   Basis basis = Basis::rate;
 };
 
-Passage passage(const Training& training, std::int64_t seq_len) {
+Passage passage(const TrainingPlan& training, std::int64_t seq_len) {
   const Device& device = *training.device;
   const StackSpec& stack = training.cluster->stack;
   const MicroBatchTime time = micro_batch_time(device, *training.model, stack.implementation,
@@ -58,7 +58,7 @@ Passage passage(const Training& training, std::int64_t seq_len) {
 
 class Pricer {
  public:
-  Pricer(const StepPlan& plan, const Training& training, CollectiveCosts& costs)
+  Pricer(const StepPlan& plan, const TrainingPlan& training, CollectiveCosts& costs)
       : training_(training), costs_(costs) {
     if (!plan.pipeline) {
       passage_ = passage(training, plan.seq_len);
@@ -220,7 +220,7 @@ class Pricer {
     return own_scale ? held_out::this_machine.off : memory_width;
   }
 
-  const Training& training_;
+  const TrainingPlan& training_;
   CollectiveCosts& costs_;
   Passage passage_;
   const PipelinePlan* plan_ = nullptr;  // under a layout
@@ -229,7 +229,8 @@ class Pricer {
 
 }  // namespace
 
-std::vector<Price> price(const StepPlan& plan, const Training& training, CollectiveCosts& costs) {
+std::vector<Price> price(const StepPlan& plan, const TrainingPlan& training,
+                         CollectiveCosts& costs) {
   Pricer pricer(plan, training, costs);
   std::vector<Price> prices;
   prices.reserve(plan.ops.size());

@@ -45,6 +45,7 @@ struct Price {
 };
 
 // One price an operation, in their order.
-std::vector<Price> price(const StepPlan& plan, const Training& training, CollectiveCosts& costs);
+std::vector<Price> price(const StepPlan& plan, const TrainingPlan& training,
+                         CollectiveCosts& costs);
 
 }  // namespace lambcast

@@ -9,12 +9,12 @@
 // Transformed Beta-Variables).
 #pragma once
 
-#include "models/training/training.h"
+#include "models/training/training_plan.h"
 
 namespace lambcast {
 
 double expected_largest_of(int normal_numbers);
 
-double slowest_over_mean(const Training& training);
+double slowest_over_mean(const TrainingPlan& training);
 
 }  // namespace lambcast

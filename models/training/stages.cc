@@ -2,7 +2,7 @@
 
 #include "models/deepspeed/rules.h"
 #include "models/optimizer/galore.h"
-#include "models/training/training.h"
+#include "models/training/stages.h"
 
 namespace lambcast {
 namespace {
@@ -10,7 +10,7 @@ namespace {
 using deepspeed::OptimizerType;
 
 // The kinds in the order they occur; lengths as if there were no curriculum.
-std::vector<Stage> kinds_of(const Training& training) {
+std::vector<Stage> kinds_of(const TrainingPlan& training) {
   const std::int64_t steps = training.steps;
   if (const std::int64_t every = steps_per_exchange(training.exchange); every > 1)
     return {{StepKind::silent, 0, steps - steps / every}, {StepKind::uniform, 0, steps / every}};
@@ -70,7 +70,7 @@ ZeroOneSteps zero_one_steps(const deepspeed::OptimizerConfig& optimizer, std::in
   return counts;
 }
 
-std::vector<Stage> stages_of(const Training& training) {
+std::vector<Stage> stages_of(const TrainingPlan& training) {
   std::vector<deepspeed::SeqLenPhase> lengths{{training.seq_len, training.steps}};
   if (training.config.curriculum)
     lengths = deepspeed::phases(*training.config.curriculum, training.steps);

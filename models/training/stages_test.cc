@@ -13,7 +13,7 @@ struct Counts {
   friend bool operator==(const Counts&, const Counts&) = default;
 };
 
-Counts counts_of(const Training& training) {
+Counts counts_of(const TrainingPlan& training) {
   Counts counts;
   for (const Stage& stage : stages_of(training)) {
     CHECK(stage.steps > 0);
@@ -55,7 +55,7 @@ TEST_CASE("stages: freeze_step F gives F - 1 warm-up updates with fp16 and F wit
   for (const auto type : {OptimizerType::onebit_adam, OptimizerType::onebit_lamb}) {
     for (const Row& row : rows) {
       INFO("freeze_step " << row.freeze_step);
-      Training training = training_of({type});
+      TrainingPlan training = training_of({type});
       training.config.optimizer->freeze_step.value = row.freeze_step;
       CHECK(counts_of(training) == Counts{0, row.with_fp16, 5993 - row.with_fp16});
       training.config.fp16.enabled.value = false;
@@ -65,7 +65,7 @@ TEST_CASE("stages: freeze_step F gives F - 1 warm-up updates with fp16 and F wit
 }
 
 TEST_CASE("stages: a run of one step is a warm-up step") {
-  Training training = training_of({});
+  TrainingPlan training = training_of({});
   training.steps = 1;
   training.config.optimizer->freeze_step.value = 0;
   CHECK(counts_of(training) == Counts{0, 1});
@@ -91,7 +91,7 @@ TEST_CASE("stages: 0/1 Adam's policy replayed") {
       {8, 0, 4, {0, 0, 6, 2}},
   };
   for (const Row& row : rows) {
-    Training training = training_of({OptimizerType::zero_one_adam});
+    TrainingPlan training = training_of({OptimizerType::zero_one_adam});
     training.steps = row.steps;
     training.config.optimizer->var_freeze_step.value = row.var_freeze_step;
     training.config.optimizer->local_step_scaler.value = row.local_step_scaler;
@@ -149,7 +149,7 @@ TEST_CASE("stages: counted by intervals, 0/1 Adam's steps are those of the repla
 }
 
 TEST_CASE("stages: an interval that may double without end leaves only silent steps") {
-  Training training = training_of({OptimizerType::zero_one_adam});
+  TrainingPlan training = training_of({OptimizerType::zero_one_adam});
   training.steps = 1000;
   training.config.optimizer->var_freeze_step.value = 0;
   training.config.optimizer->local_step_scaler.value = 1;
@@ -159,7 +159,7 @@ TEST_CASE("stages: an interval that may double without end leaves only silent st
 }
 
 TEST_CASE("stages: a length curriculum splits them and loses no step") {
-  Training training = training_of({});
+  TrainingPlan training = training_of({});
   training.config.optimizer->freeze_step.value = 51;
   training.steps = 300;
   deepspeed::Curriculum curriculum;

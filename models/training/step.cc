@@ -109,7 +109,7 @@ StepMetrics account(const StepPlan& plan, const std::vector<Price>& prices, cons
   return metrics;
 }
 
-StepRun run_step(const Training& training, const Stage& stage, CollectiveCosts& costs) {
+StepRun run_step(const TrainingPlan& training, const Stage& stage, CollectiveCosts& costs) {
   StepRun step;
   step.plan = plan_step(training, stage);
   step.prices = price(step.plan, training, costs);

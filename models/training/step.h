@@ -42,7 +42,7 @@ struct StepRun {
   StepMetrics metrics;
 };
 
-StepRun run_step(const Training& training, const Stage& stage, CollectiveCosts& costs);
+StepRun run_step(const TrainingPlan& training, const Stage& stage, CollectiveCosts& costs);
 
 // The parts of a step, from what was planned and what ran.
 StepMetrics account(const StepPlan& plan, const std::vector<Price>& prices, const TaskGraph& graph,

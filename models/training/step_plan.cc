@@ -26,7 +26,8 @@ constexpr std::int64_t max_unrolled_tasks = 1'000'000;
 // Appends operations, each after the one before unless it says otherwise.
 class StepWriter {
  public:
-  StepWriter(const Training& training, const Stage& stage) : training_(training), stage_(stage) {
+  StepWriter(const TrainingPlan& training, const Stage& stage)
+      : training_(training), stage_(stage) {
     plan_.seq_len = stage.seq_len;
   }
 
@@ -251,7 +252,7 @@ class StepWriter {
     }
   }
 
-  const Training& training_;
+  const TrainingPlan& training_;
   const Stage& stage_;
   StepPlan plan_;
   OpId last_ = 0;
@@ -263,7 +264,7 @@ std::string_view name_of(Stream stream) {
   return stream == Stream::compute ? "compute" : "communication";
 }
 
-StepPlan plan_step(const Training& training, const Stage& stage) {
+StepPlan plan_step(const TrainingPlan& training, const Stage& stage) {
   if (training.parallelism) return plan_layout_step(training, stage);
   return StepWriter(training, stage).write();
 }

@@ -31,7 +31,7 @@ TEST_CASE("step: a step is the sum of its parts where nothing overlaps") {
   for (const char* cluster : {"paper-eth40-v100", "paper-edr100-v100", "perlmutter-a100"}) {
     for (const OptimizerType type : all_types) {
       for (const StepKind kind : kinds_of(type)) {
-        Training training = training_of({type, 32, cluster});
+        TrainingPlan training = training_of({type, 32, cluster});
         training.batch = {32 * 16 * 3, 16, 3};
         const StepMetrics step = metrics_of(training, kind);
         INFO(cluster << " " << name_of(type) << " " << name_of(kind));
@@ -55,7 +55,7 @@ std::pair<double, double> ends_of(const StepMetrics& step) {
 }
 
 TEST_CASE("step interval: one GPU is as unsure as its compute") {
-  Training alone = training_of({OptimizerType::lamb, 1, "perlmutter-a100"});
+  TrainingPlan alone = training_of({OptimizerType::lamb, 1, "perlmutter-a100"});
   StepMetrics step = metrics_of(alone, StepKind::uniform);
   CHECK(step.basis == Basis::rate);
   CHECK_FALSE(step.coverage.has_value());
@@ -75,14 +75,14 @@ TEST_CASE("step interval: one GPU is as unsure as its compute") {
 }
 
 TEST_CASE("step interval: figures of the machine narrow it, single precision widens it") {
-  const Training own = training_of({OptimizerType::adam, 4, "paper-edr100-v100"});
-  const Training others = training_of(
+  const TrainingPlan own = training_of({OptimizerType::adam, 4, "paper-edr100-v100"});
+  const TrainingPlan others = training_of(
       {OptimizerType::adam,
        4,
        "paper-edr100-v100",
        "bert-large",
        {{"stack.compute_scale", R"({value = 1.16, kind = "assumed", source = "test"})"}}});
-  Training single = own;
+  TrainingPlan single = own;
   single.config.fp16.enabled.value = false;
   const StepMetrics of_own = metrics_of(own, StepKind::uniform);
   const StepMetrics of_others = metrics_of(others, StepKind::uniform);
@@ -98,7 +98,7 @@ TEST_CASE("step interval: communication and compute add as squares; compression 
   for (const char* cluster : {"paper-eth40-v100", "dgx1-v100", "dgx-a100-80g"}) {
     for (const OptimizerType type : all_types) {
       for (const StepKind kind : kinds_of(type)) {
-        const Training training = training_of({type, 16, cluster});
+        const TrainingPlan training = training_of({type, 16, cluster});
         const StepMetrics step = metrics_of(training, kind);
         INFO(cluster << " " << name_of(type) << " " << name_of(kind));
         CHECK(step.step_time_low > Duration());
@@ -120,8 +120,8 @@ TEST_CASE("step interval: communication and compute add as squares; compression 
 TEST_CASE("step: accumulation multiplies compute and nothing else") {
   for (const OptimizerType type : all_types) {
     for (const StepKind kind : kinds_of(type)) {
-      const Training once = training_of({type, 16});
-      Training thrice = once;
+      const TrainingPlan once = training_of({type, 16});
+      TrainingPlan thrice = once;
       thrice.batch = {16 * 16 * 3, 16, 3};
       const StepMetrics one = metrics_of(once, kind), three = metrics_of(thrice, kind);
       CHECK(three.forward == one.forward * 3);
@@ -152,7 +152,7 @@ TEST_CASE("step: collectives per step are those of DeepSpeed") {
   };
   for (const Row& row : rows) {
     for (const auto backend : {CommBackend::nccl, CommBackend::mpi, CommBackend::compressed}) {
-      Training training = training_of({row.type, 16});
+      TrainingPlan training = training_of({row.type, 16});
       training.config.fp16.enabled.value = row.fp16;
       training.config.optimizer->comm_backend_name.value = backend;
       INFO(name_of(row.type) << " fp16 " << row.fp16 << " " << name_of(backend));
@@ -162,7 +162,7 @@ TEST_CASE("step: collectives per step are those of DeepSpeed") {
     }
   }
   // Between its sync points 0/1 Adam sends no gradients, only the flag.
-  Training silent = training_of({OptimizerType::zero_one_adam, 16});
+  TrainingPlan silent = training_of({OptimizerType::zero_one_adam, 16});
   CHECK(metrics_of(silent, StepKind::silent).num_collectives == 1);
   silent.config.fp16.enabled.value = false;
   const StepMetrics nothing = metrics_of(silent, StepKind::silent);
@@ -175,7 +175,7 @@ TEST_CASE("step: one GPU communicates nothing") {
   for (const OptimizerType type : all_types) {
     for (const StepKind kind : kinds_of(type)) {
       for (const auto overlap : {Overlap::none, Overlap::ddp}) {
-        Training training = training_of({type, 1});
+        TrainingPlan training = training_of({type, 1});
         training.overlap = overlap;
         const StepMetrics step = metrics_of(training, kind);
         CHECK(step.num_collectives == 0);
@@ -199,7 +199,7 @@ TEST_CASE("step: every rank, round and micro step on its own takes the same time
       for (const OptimizerType type : all_types) {
         for (const StepKind kind : kinds_of(type)) {
           for (const auto backend : {CommBackend::nccl, CommBackend::mpi}) {
-            Training training =
+            TrainingPlan training =
                 training_of({type, shape.gpus, cluster, "bert-large", {}, shape.gpus_per_node});
             training.config.optimizer->comm_backend_name.value = backend;
             training.batch = {shape.gpus * 16 * 3, 16, 3};
@@ -231,7 +231,7 @@ TEST_CASE("step: both network models agree where nothing contends") {
   for (const int nodes : {2, 3, 8, 16}) {
     for (const OptimizerType type : all_types) {
       for (const StepKind kind : kinds_of(type)) {
-        Training training =
+        TrainingPlan training =
             training_of({type, nodes, "paper-edr100-v100", "bert-large", force_ring, 1});
         const StepMetrics analytic = metrics_of(training, kind);
         training.network = NetworkModel::flow;
@@ -249,7 +249,7 @@ TEST_CASE("step: no forecast beats bytes over bandwidth") {
     for (const OptimizerType type : {OptimizerType::lamb, OptimizerType::onebit_lamb}) {
       for (const int nodes : {1, 2, 3, 8}) {
         const int gpus = nodes * load_cluster(cluster, {}).gpus_per_node;
-        const Training training = training_of({type, gpus, cluster});
+        const TrainingPlan training = training_of({type, gpus, cluster});
         for (const StepKind kind : kinds_of(type)) {
           const StepMetrics step = metrics_of(training, kind);
           const Cluster& on = *training.cluster;
@@ -278,7 +278,7 @@ TEST_CASE("step: time falls with bandwidth and grows with bytes") {
       Duration last = Duration::seconds(1e6);
       for (const char* rate : {"1 Gbit/s", "2 Gbit/s", "5 Gbit/s", "10 Gbit/s", "40 Gbit/s",
                                "100 Gbit/s", "400 Gbit/s", "1 Tbit/s"}) {
-        const Training training =
+        const TrainingPlan training =
             training_of({type, 64, "paper-eth40-v100", "bert-large", {{"nic.bandwidth", rate}}});
         const Duration now = metrics_of(training, kind).step_time;
         CHECK(now <= last);
@@ -287,8 +287,8 @@ TEST_CASE("step: time falls with bandwidth and grows with bytes") {
     }
   }
   // Twice the bytes of a gradient never travel faster.
-  Training fp16 = training_of({OptimizerType::lamb, 64});
-  Training fp32 = fp16;
+  TrainingPlan fp16 = training_of({OptimizerType::lamb, 64});
+  TrainingPlan fp32 = fp16;
   fp32.config.communication_data_type.value = deepspeed::DataType::fp32;
   const StepMetrics half = metrics_of(fp16, StepKind::uniform);
   const StepMetrics full = metrics_of(fp32, StepKind::uniform);
@@ -310,7 +310,7 @@ TEST_CASE("step: a ring over more nodes takes longer") {
   // 2(n-1)/n S over one NIC a node, and 2(N-1) hops: both grow with the nodes.
   Duration last;
   for (const int nodes : {2, 3, 4, 8, 16, 32, 64, 128}) {
-    const Training training =
+    const TrainingPlan training =
         training_of({OptimizerType::lamb, 4 * nodes, "paper-eth40-v100", "bert-large", force_ring});
     const Duration now = metrics_of(training, StepKind::uniform).gradient_comm;
     CHECK(now > last);
@@ -319,7 +319,7 @@ TEST_CASE("step: a ring over more nodes takes longer") {
 }
 
 TEST_CASE("step: the mpi backend pays for copies through the host, less when cuda_aware") {
-  Training training = training_of({OptimizerType::onebit_lamb, 32});
+  TrainingPlan training = training_of({OptimizerType::onebit_lamb, 32});
   training.config.optimizer->comm_backend_name.value = CommBackend::mpi;
   const StepMetrics staged = metrics_of(training, StepKind::compression);
   training.config.optimizer->cuda_aware.value = true;
@@ -336,7 +336,7 @@ TEST_CASE("step: each direction of a copy through the host takes its own rate") 
   // Two phases move (n-1)/n of the signs down and up again; numpy buffers move 2 Np/8 + Np/8n down
   // and 3 Np/8 + Np/8n up.
   const double signs = 335'184'896 / 8.;
-  Training training = training_of({OptimizerType::onebit_lamb, 32, "hgx-h100-ndr"});
+  TrainingPlan training = training_of({OptimizerType::onebit_lamb, 32, "hgx-h100-ndr"});
   training.config.optimizer->comm_backend_name.value = CommBackend::mpi;
   struct Direction {
     bool cuda_aware;
@@ -361,7 +361,7 @@ TEST_CASE("step: each direction of a copy through the host takes its own rate") 
 }
 
 TEST_CASE("step: fused kernels and the compressed backend compress in less time") {
-  Training training = training_of({OptimizerType::onebit_lamb, 32});
+  TrainingPlan training = training_of({OptimizerType::onebit_lamb, 32});
   const StepMetrics unfused = metrics_of(training, StepKind::compression);
   // About 175 bytes per element at 790 GB/s, times the fitted scale of this cluster's optimizer.
   const double bytes = (100 + 34 + 100 / 32. + 38) * 335'184'896;
@@ -379,8 +379,8 @@ TEST_CASE("step: fused kernels and the compressed backend compress in less time"
 }
 
 TEST_CASE("step: a wrapper that flattens launches no kernel per tensor") {
-  Training fp16 = training_of({OptimizerType::adam, 8, "paper-edr100-v100"});
-  Training bf16 = bf16_of({OptimizerType::adam, 8, "paper-edr100-v100"});
+  TrainingPlan fp16 = training_of({OptimizerType::adam, 8, "paper-edr100-v100"});
+  TrainingPlan bf16 = bf16_of({OptimizerType::adam, 8, "paper-edr100-v100"});
   for (const std::int64_t stage : {1, 2}) {
     fp16.config.zero.stage.value = bf16.config.zero.stage.value = stage;
     CHECK(metrics_of(bf16, StepKind::uniform).optimizer ==
@@ -401,7 +401,7 @@ TEST_CASE("step: a wrapper that flattens launches no kernel per tensor") {
 
 TEST_CASE("step: the timeline runs one task of a resource at a time") {
   for (const auto overlap : {Overlap::none, Overlap::ddp}) {
-    Training training = training_of({OptimizerType::lamb, 16});
+    TrainingPlan training = training_of({OptimizerType::lamb, 16});
     training.overlap = overlap;
     CollectiveCosts costs;
     const StepRun run = run_step(training, {StepKind::uniform, 128, 1}, costs);
@@ -418,7 +418,7 @@ TEST_CASE("step: the timeline runs one task of a resource at a time") {
 }
 
 TEST_CASE("step: written out, backward blocks run from the last layer to the first") {
-  Training training = training_of({OptimizerType::lamb, 8, "dgx-a100-80g"});
+  TrainingPlan training = training_of({OptimizerType::lamb, 8, "dgx-a100-80g"});
   training.per_block = true;
   CollectiveCosts costs;
   const StepRun run = run_step(training, {StepKind::uniform, 128, 1}, costs);

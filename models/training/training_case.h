@@ -8,7 +8,7 @@
 #include "models/deepspeed/rules.h"
 #include "models/shape/load.h"
 #include "models/training/step.h"
-#include "models/training/training.h"
+#include "models/training/training_plan.h"
 
 namespace lambcast {
 
@@ -23,8 +23,8 @@ struct TrainingCase {
 
 // Micro batch 16, no accumulation, sequence 128, fp16, 1000 warm-up steps of 5993: the published
 // 1-bit LAMB schedule.
-inline Training training_of(const TrainingCase& of) {
-  Training training;
+inline TrainingPlan training_of(const TrainingCase& of) {
+  TrainingPlan training;
   training.model = std::make_shared<const ModelShape>(load_model(of.model));
   training.cluster = std::make_shared<const Cluster>(load_cluster(of.cluster, of.settings));
   training.device = std::make_shared<const Device>(load_device(training.cluster->device));
@@ -41,14 +41,14 @@ inline Training training_of(const TrainingCase& of) {
   return training;
 }
 
-inline Training bf16_of(const TrainingCase& of) {
-  Training training = training_of(of);
+inline TrainingPlan bf16_of(const TrainingCase& of) {
+  TrainingPlan training = training_of(of);
   training.config.fp16.enabled.value = false;
   training.config.bf16_enabled.value = true;
   return training;
 }
 
-inline StepMetrics metrics_of(const Training& training, StepKind kind) {
+inline StepMetrics metrics_of(const TrainingPlan& training, StepKind kind) {
   CollectiveCosts costs;
   return run_step(training, {kind, training.seq_len, 1}, costs).metrics;
 }

@@ -14,7 +14,8 @@ constexpr double dequantized_bytes = 3, quantized_exchange_bytes = 3.5;
 
 class SharingWriter {
  public:
-  SharingWriter(const Training& training, const std::vector<parallel::RankParameters>& parameters,
+  SharingWriter(const TrainingPlan& training,
+                const std::vector<parallel::RankParameters>& parameters,
                 const std::vector<Owners>& owners)
       : training_(training),
         how_(*training.parallelism),
@@ -93,7 +94,7 @@ class SharingWriter {
       plan.expert_weights_gather = some(call(shard, Op::all_gather, block * how_.weight_bytes));
   }
 
-  const Training& training_;
+  const TrainingPlan& training_;
   const Parallelism& how_;
   const std::vector<parallel::RankParameters>& parameters_;
   const std::vector<Owners>& owners_;
@@ -103,7 +104,7 @@ class SharingWriter {
 
 }  // namespace
 
-void share_weights(PipelinePlan& plan, const Training& training,
+void share_weights(PipelinePlan& plan, const TrainingPlan& training,
                    const std::vector<parallel::RankParameters>& parameters,
                    const std::vector<Owners>& owners) {
   if (training.parallelism->sharding == Sharding::weights ||

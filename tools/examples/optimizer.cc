@@ -8,15 +8,15 @@
 int main() {
   using namespace lambcast;
   Catalog catalog;
-  const Training training = resolve({{"model", "bert-large"},
-                                     {"cluster", "dgx-a100-80g"},
-                                     {"gpus", "16"},
-                                     {"optimizer", "adam"},
-                                     {"micro_batch", "32"},
-                                     {"grad_accum", "1"},
-                                     {"steps", "1000"}},
-                                    catalog)
-                                .training;
+  const TrainingPlan training = resolve({{"model", "bert-large"},
+                                         {"cluster", "dgx-a100-80g"},
+                                         {"gpus", "16"},
+                                         {"optimizer", "adam"},
+                                         {"micro_batch", "32"},
+                                         {"grad_accum", "1"},
+                                         {"steps", "1000"}},
+                                        catalog)
+                                    .training;
   const Stage stage{StepKind::uniform, training.seq_len, training.steps};
   StepPlan plan = plan_step(training, stage);
   for (PlanOp& op : plan.ops)

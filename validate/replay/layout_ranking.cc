@@ -18,7 +18,7 @@ constexpr const char* layout_keys[] = {
     "zero_stage", "shard_ranks", "micro_batch", "recompute", "sequence_parallel",
     "grad_accum"};
 
-LayoutCandidate layout_of(const Training& training) {
+LayoutCandidate layout_of(const TrainingPlan& training) {
   const Parallelism& how = *training.parallelism;
   LayoutCandidate layout;
   layout.tp = how.layout.tp;
@@ -47,7 +47,7 @@ double speed(const SourceResult& result, double value) {
 
 void gather(const SourceResult& result, Catalog& catalog, std::map<std::string, Gathered>& jobs) {
   if (!result.ok() || result.of.quantity == Quantity::memory_gib) return;
-  const Training training = resolve(result.of.what_if, catalog).training;
+  const TrainingPlan training = resolve(result.of.what_if, catalog).training;
   if (!training.parallelism) return;
   WhatIf asked = result.of.what_if, layout;
   for (const char* key : layout_keys) {

@@ -22,7 +22,7 @@ const StageForecast& stage_of(const Forecast& forecast, const std::string& stage
   throw Error(Exit::usage, fmt::format("has no stage '{}'", stage));
 }
 
-double flops_per_sample(const SourceFigure& figure, const Training& training) {
+double flops_per_sample(const SourceFigure& figure, const TrainingPlan& training) {
   if (figure.flops_per_sample > 0) return figure.flops_per_sample;
   using parallel::AttentionCount;
   const ModelShape& model = *training.model;
@@ -52,7 +52,7 @@ double memory_gib(const SourceFigure& figure, const MemoryForecast& memory) {
 }
 
 // The quantity of a run whose step takes so long.
-double quantity_at(const SourceFigure& figure, const Training& training, double step_s) {
+double quantity_at(const SourceFigure& figure, const TrainingPlan& training, double step_s) {
   const double samples = static_cast<double>(training.batch.train) / step_s;
   const double tokens = samples * static_cast<double>(training.seq_len);
   switch (figure.quantity) {
@@ -83,7 +83,7 @@ bool rate(Quantity quantity) {
 
 void forecast_figure(SourceResult& result, Catalog& catalog, CollectiveCosts& costs) {
   const Scenario scenario = resolve(result.of.what_if, catalog);
-  const Training& training = scenario.training;
+  const TrainingPlan& training = scenario.training;
   const Forecast run = forecast(training, costs);
   if (result.of.quantity == Quantity::memory_gib) {
     result.forecast = memory_gib(result.of, run.memory);

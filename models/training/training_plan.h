@@ -25,7 +25,7 @@ enum class Overlap {
   ddp,   // in buckets of 25 MB during the last backward pass, as PyTorch DDP does
 };
 
-struct Training {
+struct TrainingPlan {
   std::shared_ptr<const ModelShape> model;
   std::shared_ptr<const Cluster> cluster;
   std::shared_ptr<const Device> device;
@@ -60,32 +60,8 @@ struct Training {
 };
 
 // The ranks of pure data parallelism, node by node.
-inline ProcessGroup all_ranks(const Training& training) {
+inline ProcessGroup all_ranks(const TrainingPlan& training) {
   return {training.gpus, training.gpus_per_node};
 }
-
-// Consecutive optimizer steps that are all alike.
-struct Stage {
-  StepKind kind = StepKind::uniform;
-  std::int64_t seq_len = 0;
-  std::int64_t steps = 0;
-};
-
-// The distinct steps of the run and how often each occurs; they add up to training.steps.
-//
-//   adam, lamb         uniform
-//   onebit_adam, _lamb warmup: freeze_step - 1 updates with fp16 (deepspeed::warmup_steps), those
-//                      before a checkpoint among them, then compression
-//   zero_one_adam      warmup (full-precision), compression (1-bit rounds) and silent steps,
-//   counted
-//                      by replaying the policy of zoadam.py
-// A sequence-length curriculum splits each further.
-std::vector<Stage> stages_of(const Training& training);
-
-// Kinds of 0/1 Adam's steps over a run.
-struct ZeroOneSteps {
-  std::int64_t full = 0, onebit = 0, silent = 0;
-};
-ZeroOneSteps zero_one_steps(const deepspeed::OptimizerConfig& optimizer, std::int64_t steps);
 
 }  // namespace lambcast

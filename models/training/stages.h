@@ -1,0 +1,35 @@
+// A run of thousands of steps is simulated as its distinct steps, each once: kinds of an
+// optimizer's steps times the lengths of a curriculum.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "models/training/training_plan.h"
+
+namespace lambcast {
+
+// Consecutive optimizer steps that are all alike.
+struct Stage {
+  StepKind kind = StepKind::uniform;
+  std::int64_t seq_len = 0;
+  std::int64_t steps = 0;
+};
+
+// The distinct steps of the run and how often each occurs; they add up to training.steps.
+//
+//   adam, lamb         uniform
+//   onebit_adam, _lamb warmup: freeze_step - 1 updates with fp16 (deepspeed::warmup_steps), those
+//                      before a checkpoint among them, then compression
+//   zero_one_adam      warmup (full-precision), compression (1-bit rounds) and silent steps,
+//                      counted by replaying the policy of zoadam.py
+// A sequence-length curriculum splits each further.
+std::vector<Stage> stages_of(const TrainingPlan& training);
+
+// Kinds of 0/1 Adam's steps over a run.
+struct ZeroOneSteps {
+  std::int64_t full = 0, onebit = 0, silent = 0;
+};
+ZeroOneSteps zero_one_steps(const deepspeed::OptimizerConfig& optimizer, std::int64_t steps);
+
+}  // namespace lambcast
