@@ -96,7 +96,6 @@ void attention_core(const Writer& w, const RankSizes& size) {
 }
 
 void rotary(const Writer& w, const RankSizes& size) {
-  if (!w.work.rotary) return;
   const bool eager = w.work.fusion == Fusion::eager;
   const std::int64_t width = (size.heads + size.kv_heads) * size.head_size;
   w.memory("rotary", count(size.tokens, width), eager ? 16 : 4, eager ? 4 : 1);
@@ -111,6 +110,10 @@ struct Linear {
 std::vector<Linear> query_key_value(const BlockWork& work, const RankSizes& size) {
   if (!work.latent) return {{"query-key-value", work.hidden, size.qkv_width()}};
   const LatentAttention& latent = *work.latent;
+  if (w.work.norms_queries)
+    w.memory("query-key norm", count(size.tokens, width), w.pass == Pass::input_gradient ? 6 : 4,
+             2);
+  if (!w.work.rotary) return;
   const std::int64_t plain = size.head_size - latent.rope_size;
   return {{"query down", work.hidden, latent.query_rank},
           {"key-value down", work.hidden, latent.key_rank + latent.rope_size},
@@ -259,6 +262,8 @@ BlockWork block_work(const ModelShape& model, std::int64_t micro_batch, std::int
 }
 
 bool has_compiled_loss(const BlockWork& work) {
+  work.norms_queries = model.norms_queries;
+  work.biased_experts = model.biased_experts;
   return work.fusion == Fusion::compiled && !work.eager_loss;
 }
 

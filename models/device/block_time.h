@@ -13,7 +13,7 @@
 //   norm*        r w;  backward r r w and the residual's gradient r
 //   dropout add* r r w and a byte of mask;  backward r w and the mask; without dropout r r w, none
 //   activation   r w over f / t, gated r r w;  backward r r w, gated r r r w w
-//   rotary       r w over queries and keys, both ways
+//   rotary       r w over queries and keys, both ways; their norms, where there are, as norm
 //   cast (fp8)   2 r, 1 w twice (rows and columns) for each factor no fused kernel has written:
 //                the projection's input, and the output gradient of every product
 //   loss         34 bytes per logit of V / t forward and 12 backward as Megatron's cross entropy
@@ -110,6 +110,7 @@ struct BlockWork {
   bool dropout = false;
   int tensor_parallel = 1, context_parallel = 1;
   bool sequence_parallel = false;
+  bool norms_queries = false, biased_experts = false;
   MatrixFormat format = MatrixFormat::half;  // of the blocks' weights; the head stays half
   AttentionKernel attention = AttentionKernel::flash2;
   Fusion fusion = Fusion::fused;

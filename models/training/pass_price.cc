@@ -18,6 +18,9 @@ using parallel::ChunkContent;
 // with published steps in view.
 constexpr double exchange_share = 0.2;
 
+// Of the kernels that the host starts for a block with experts, those of the forward pass: assumed.
+constexpr double forward_launch_share = 0.35;
+
 // The kernels of blocks that are alike.
 struct BlockKernels {
   const BlockWork& work;
