@@ -158,6 +158,7 @@ class PipelinePricer {
     }
     exposed +=
         beyond_ring(cost_of(plan_.keys_values, plan_.context_rounds), attention_core(pieces, pass));
+    exposed += cost_of(plan_.queries_exchange, 2) + cost_of(plan_.keys_exchange, 2);
     return exposed + exposed_exchanges(block, total_time(block.backward));
   }
 
@@ -183,6 +184,7 @@ class PipelinePricer {
     }
     exposed += beyond_ring(cost_of(plan_.keys_values, 2 * plan_.context_rounds),
                            attention_core(backward, Pass::input_gradient));
+    exposed += cost_of(plan_.queries_exchange, 2) + cost_of(plan_.keys_exchange, 2);
     return exposed + exposed_exchanges(block, total_time(block.forward));
   }
 
