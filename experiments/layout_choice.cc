@@ -256,6 +256,7 @@ std::vector<Finding> check_parallelism(const TrainingPlan& training) {
   use.sequence_parallel = how.sequence_parallel;
   use.schedule = how.schedule;
   use.split = how.framework.split;
+  use.exchanges_heads = how.framework.exchanges_heads;
   std::vector<Finding> findings = parallel::check(how.layout, *training.model, use);
   refuse_errors(findings);
   if (deepspeed::is_onebit(training.optimizer()) && deepspeed::is_lamb(training.optimizer()) &&

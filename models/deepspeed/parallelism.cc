@@ -77,6 +77,28 @@ void read_tensor_parallel(const Section& root, Said& said) {
   }
 }
 
+// AutoEP sends real counts of tokens and computes a rank's experts in one grouped product, unless
+// told otherwise.
+void read_experts(const Section& root, Said& said) {
+  const Value* value = root.object.find("expert_parallel");
+  const Value* outside = root.object.find("use_data_before_expert_parallelism");
+  const bool data_first = outside != nullptr && is_on(*outside);
+  const Value* enabled = value == nullptr ? nullptr : value->find("enabled");
+  if (enabled == nullptr || !is_on(*enabled)) {
+    if (data_first)
+      add(root, Severity::note, "not-modelled", "use_data_before_expert_parallelism", outside->line,
+          "is not read where the script divides the experts: --order tp-cp-dp-ep-pp says it");
+    return;
+  }
+  const Section section{*value, "expert_parallel", root.file, root.findings};
+  read_size(section, "autoep_size", "ep", said);
+  read_size(section, "expert_tensor_parallel_size", "etp", said);
+  const Value* grouped = value->find("use_grouped_mm");
+  said.emplace_back("expert_kernels", grouped == nullptr || is_on(*grouped) ? "grouped" : "each");
+  said.emplace_back("capacity_factor", "0");
+  if (data_first) said.emplace_back("order", "tp-cp-dp-ep-pp");
+}
+
 // Only stage 3 looks at these keys (known_keys.h).
 void read_sharding(const Section& root, Said& said) {
   const Value* value = root.object.find("zero_optimization");
@@ -122,10 +144,8 @@ Said read_parallelism(const Section& root) {
   read_pipeline(root, said);
   read_tensor_parallel(root, said);
   read_sharding(root, said);
-  const Value* sequence = root.object.find("sequence_parallel_size");
-  if (sequence != nullptr && divides(*sequence))
-    refuse(where_of(root, "sequence_parallel_size", sequence->line), "sequence parallelism",
-           "1, or no such key");
+  read_experts(root, said);
+  read_size(root, "sequence_parallel_size", "cp", said);
   check_recomputation(root);
   return said;
 }

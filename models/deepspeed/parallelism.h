@@ -10,14 +10,18 @@
 //                             zero_quantized_weights and _gradients the keys of these names,
 //                             mics_shard_size shard_ranks (ZeRO++ arXiv:2306.10209, MiCS
 //                             arXiv:2205.00119)
-//   sequence_parallel_size    refused above 1
+//   sequence_parallel_size    gives cp: Ulysses
+//   expert_parallel           where enabled: autoep_size gives ep, expert_tensor_parallel_size etp,
+//                             use_grouped_mm (on by default) one kernel for a rank's experts, to no
+//                             capacity; use_data_before_expert_parallelism an order of ranks
 //   activation_checkpointing  says how a script that recomputes does it, not whether: refused where
 //                             it copies checkpoints to the host (cpu_checkpointing) or spaces them
 //                             (number_checkpoints); partition_activations divides them among
 //                             tensor-parallel ranks, of which there is one here
 //
 // Source: DeepSpeed 0.16.5, runtime/config.py (get_pipeline_config),
-// runtime/tensor_parallel/config.py, runtime/activation_checkpointing/config.py.
+// runtime/tensor_parallel/config.py, runtime/activation_checkpointing/config.py; of experts 0.19,
+// module_inject/auto_ep_config.py and docs/_pages/config-json.md.
 #pragma once
 
 #include <string>

@@ -42,6 +42,18 @@ TEST_CASE("parallelism: what divides the model, in the words of what-ifs") {
   CHECK(layout_of(R"("zero_optimization": { "stage": 2, "zero_quantized_weights": true })") == "");
 }
 
+TEST_CASE("parallelism: sequences and experts divided, in the words of what-ifs") {
+  CHECK(layout_of(R"("sequence_parallel_size": 4)") == "cp=4 ");
+  CHECK(layout_of(R"("expert_parallel": { "enabled": true, "autoep_size": 8,
+            "preset_model": "mixtral" })") == "ep=8 expert_kernels=grouped capacity_factor=0 ");
+  CHECK(layout_of(R"("expert_parallel": { "enabled": true, "autoep_size": 4,
+            "expert_tensor_parallel_size": 1, "use_grouped_mm": false },
+            "use_data_before_expert_parallelism": true)") ==
+        "ep=4 expert_kernels=each capacity_factor=0 order=tp-cp-dp-ep-pp ");
+  CHECK(layout_of(R"("expert_parallel": { "enabled": false, "autoep_size": 8 })") == "");
+  CHECK(layout_of(R"("use_data_before_expert_parallelism": true)") == "");
+}
+
 TEST_CASE("parallelism: what there is no model of is refused, with its place") {
   CHECK_THAT(
       refusal(R"("pipeline": true)"),
@@ -51,9 +63,6 @@ TEST_CASE("parallelism: what there is no model of is refused, with its place") {
       refusal(R"("pipeline": { "activation_checkpoint_interval": 2 })"),
       Catch::Contains("pipeline.activation_checkpoint_interval: recomputing several layers"));
   CHECK_THAT(refusal(R"("pipeline": { "stages": 2.5 })"), Catch::Contains("pipeline.stages"));
-  CHECK_THAT(refusal(R"("sequence_parallel_size": 2)"),
-             Equals("ds.json:2: sequence_parallel_size: sequence parallelism is not modelled yet "
-                    "(allowed: 1, or no such key)"));
   CHECK_THAT(refusal(R"("activation_checkpointing": { "cpu_checkpointing": true })"),
              Catch::Contains("activation_checkpointing.cpu_checkpointing: copying activations"));
   CHECK_THAT(

@@ -11,14 +11,16 @@ namespace {
 
 constexpr std::int64_t flash_tile = 128;
 
+// Of the exponentials' time, what shows beside the products of flash3; backward with the gradient
+// of the softmax.
+constexpr double shown_exponentials = 0.78, shown_exponentials_backward = 2.44;
+
 struct FlashShare {
   double forward, backward;  // of the GPU's reached rate
 };
 
 FlashShare flash_share(AttentionKernel kernel, const GpuRates& rates) {
-  const bool blackwell = rates.of(MatrixFormat::nvfp4).peak.value.value() > 0;
-  if (kernel == AttentionKernel::flash3)
-    return blackwell ? FlashShare{0.8, 0.64} : FlashShare{1, 0.8};
+  if (kernel == AttentionKernel::flash3) return {1.29, 1.03};
   // Units of fp8 came with Hopper, whose matrix instructions the older kernels do not use.
   const double used = rates.of(MatrixFormat::fp8).peak.value.value() > 0 ? 0.62 : 1;
   if (kernel == AttentionKernel::flash2) return {used, 0.8 * used};
@@ -66,8 +68,10 @@ std::vector<AttentionPiece> flash(AttentionKernel kernel, const AttentionWork& w
   const double idle = std::ceil(waves) / waves;
   const double multiply = cost.flops.value() / (rates.reached(w.format).value() * share);
   const double exponentials = computed / rates.exponentials.value.value();
-  const double compute = kernel == AttentionKernel::flash3 ? std::max(multiply, exponentials)
-                                                           : multiply + exponentials;
+  const double shown = kernel != AttentionKernel::flash3 ? 1
+                       : products == 2                   ? shown_exponentials
+                                                         : shown_exponentials_backward;
+  const double compute = std::max(exponentials, multiply + shown * exponentials);
   cost.duration = std::max(Duration::seconds(compute * idle), cost.bytes / rates.memory.value) +
                   w.rounds * rates.kernel_start.value;
   return {{"attention", true, cost}};

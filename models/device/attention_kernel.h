@@ -11,7 +11,8 @@
 // fused attention on Hopper and later too): scores stay on the chip; two products forward and five
 // backward (scores are formed again), and one exponential per score in each pass:
 //   flash1, flash2   time = products / reached + scores / exponentials
-//   flash3           time = max of the two: one warp group's softmax runs beside another's products
+//   flash3           time = products / reached + the part of the exponentials' time that shows: one
+//                    warp group's softmax runs beside another's products, but not all of it
 // A causal mask leaves (1 + 128 / keys) / 2 of the square: whole tiles of 128 x 128 are skipped.
 // The rate of the products is what a large matrix product reaches, times a share of the kernel. The
 // shares are read off the papers' figures (head 128, long sequences) with a large product at 260
@@ -21,11 +22,11 @@
 //   flash1   A100  110 - 125                    0.5    0.45
 //   flash2   A100  225       190                1      0.8
 //   flash2   H100  335 - 400                    0.62   0.5    without Hopper's own instructions
-//   flash3   H100  740       560 - 600          1      0.8
-//   flash3   B200                               0.8    0.64   fitted: NeMo, Llama 3 8B, sequences
-//   of
-//                                                             32k and 128k
+//   flash3   H100  740       560 - 600          1.29   1.03   1 and 0.8 with what shows
+//   flash3   B200                               1.29   1.03   0.8 and 0.64 with what shows, fitted:
+//                                                             NeMo, Llama 3 8B, 32k and 128k
 //
+// So a GB300, of twice the exponentials, reaches 1 and 0.79 without a number of its own.
 // flash1 loses as much on Hopper and later as flash2 does (assumed).
 // Waves over the multiprocessors as for products, a block per head, sample and 128 queries.
 //

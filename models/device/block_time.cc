@@ -74,31 +74,46 @@ void activation(const Writer& w, const RankSizes& size) {
 }
 
 AttentionWork attention_work(const BlockWork& w, const RankSizes& size) {
+  const int heads_over = w.exchanges_heads ? w.context_parallel : 1;
+  const int tokens_over = w.exchanges_heads ? 1 : w.context_parallel;
   return {w.micro_batch,
-          size.heads,
-          size.kv_heads,
+          share_of(size.heads, heads_over),
+          share_of(size.kv_heads, heads_over),
           size.head_size,
-          share_of(w.seq_len, w.context_parallel),
+          share_of(w.seq_len, tokens_over),
           w.seq_len,
           w.causal,
           w.dropout,
           w.fusion == Fusion::eager,
-          w.context_parallel,
+          tokens_over,
           unscaled_format(w),
           size.value_size,
           w.window};
+}
+
+// What is computed on one block of keys and values is added to what was on others.
+void join_ring(const Writer& w, const RankSizes& size) {
+  const int blocks = w.work.exchanges_heads ? 1 : w.work.context_parallel;
+  if (blocks == 1 || w.work.ring == Ring::fused) return;
+  const bool backward = w.pass == Pass::input_gradient;
+  const std::int64_t width = backward ? 3 * size.query_width() : size.context_width();
+  w.memory("join ring", count(size.tokens, width), (backward ? 18 : 45) * blocks, 6 * blocks);
 }
 
 void attention_core(const Writer& w, const RankSizes& size) {
   for (const AttentionPiece& piece :
        attention_forward(w.work.attention, attention_work(w.work, size), w.rates))
     w.add(piece.name, piece.product ? PieceKind::attention : PieceKind::memory, piece.cost);
+  join_ring(w, size);
 }
 
 void rotary(const Writer& w, const RankSizes& size) {
-  if (!w.work.rotary) return;
   const bool eager = w.work.fusion == Fusion::eager;
   const std::int64_t width = (size.heads + size.kv_heads) * size.head_size;
+  if (w.work.norms_queries)
+    w.memory("query-key norm", count(size.tokens, width), w.pass == Pass::input_gradient ? 6 : 4,
+             2);
+  if (!w.work.rotary) return;
   w.memory("rotary", count(size.tokens, width), eager ? 16 : 4, eager ? 4 : 1);
 }
 
@@ -247,6 +262,8 @@ BlockWork block_work(const ModelShape& model, std::int64_t micro_batch, std::int
   work.value_size = model.value_size;
   work.latent = model.latent;
   work.window = model.window;
+  work.norms_queries = model.norms_queries;
+  work.biased_experts = model.biased_experts;
   work.ffn = model.dense_ffn > 0 ? model.dense_ffn : model.ffn;
   work.vocab = model.vocab;
   work.gated = work.rotary =
@@ -287,6 +304,7 @@ std::vector<Piece> block_backward(const BlockWork& work, const GpuRates& rates) 
   for (const AttentionPiece& piece :
        attention_backward(work.attention, attention_work(work, size), rates))
     attention.add(piece.name, piece.product ? PieceKind::attention : PieceKind::memory, piece.cost);
+  join_ring(attention, size);
   rotary(attention, size);
   std::vector<Linear> products = query_key_value(work, size);
   for (auto product = products.rbegin(); product != products.rend(); ++product)

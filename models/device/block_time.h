@@ -13,7 +13,7 @@
 //   norm*        r w;  backward r r w and the residual's gradient r
 //   dropout add* r r w and a byte of mask;  backward r w and the mask; without dropout r r w, none
 //   activation   r w over f / t, gated r r w;  backward r r w, gated r r r w w
-//   rotary       r w over queries and keys, both ways
+//   rotary       r w over queries and keys, both ways; their norms, where there are, as norm
 //   cast (fp8)   2 r, 1 w twice (rows and columns) for each factor no fused kernel has written:
 //                the projection's input, and the output gradient of every product
 //   loss         34 bytes per logit of V / t forward and 12 backward as Megatron's cross entropy
@@ -84,6 +84,13 @@ enum class Repeated {
   block
 };
 
+// How what attention puts out for each of c blocks of keys and values becomes one: on a stream
+// beside the next block's products (fused, Transformer Engine), or tensor by tensor in fp32 after
+// them, 45 c bytes an element of the context forward and 18 c of the three gradients backward, of
+// keys and values repeated for every head (eager: PyTorch torch/distributed/tensor/experimental/
+// _attention.py, _SDPAMerger; torchtitan models/llama/model.py, repeat_kv).
+enum class Ring { fused, eager };
+
 std::string_view name_of(Fusion fusion);
 std::string_view name_of(Repeated repeated);
 
@@ -103,6 +110,7 @@ struct BlockWork {
   std::optional<LatentAttention> latent;
   std::int64_t window = 0;  // tokens that every second block looks back: the mean is costed
   bool gated = false, causal = false, rotary = false;
+  bool norms_queries = false, biased_experts = false;
   double head_share = 1;              // of the tokens
   std::optional<ExpertWork> experts;  // in the place of the feed-forward
   // Of the run.
@@ -115,6 +123,8 @@ struct BlockWork {
   Fusion fusion = Fusion::fused;
   bool eager_loss = false;  // not compiled with the rest
   Repeated repeated = Repeated::nothing;
+  Ring ring = Ring::fused;
+  bool exchanges_heads = false;  // context parallelism: all tokens of heads / c
   bool fp32_gradients = false;  // weight gradients are added to fp32 buffers, by the product itself
 };
 

@@ -246,6 +246,61 @@ TEST_CASE("block time: context parallelism shares queries, keys stay whole") {
   CHECK(4 * flops(block_forward(work, h100)) == Approx(alone));
 }
 
+// A ring kernel by kernel adds 45 bytes of each of c partial contexts, 18 of each gradient; heads
+// exchanged for tokens leave one part and the same operations.
+TEST_CASE("block time: partial attention is joined, exchanged heads are not") {
+  const GpuRates h100 = rates_of("h100");
+  BlockWork work = block_work(load_model("llama2-7b"), 1, 4096);
+  work.attention = AttentionKernel::flash2;
+  const double alone = flops(block_forward(work, h100));
+  work.context_parallel = 4;
+  CHECK(bytes_of(block_forward(work, h100), "join ring") == 0);
+  work.ring = Ring::eager;
+  CHECK(bytes_of(block_forward(work, h100), "join ring") == 4 * 45 * 1024. * 4096);
+  CHECK(bytes_of(block_backward(work, h100), "join ring") == 4 * 18 * 1024. * 3 * 4096);
+  work.exchanges_heads = true;
+  CHECK(bytes_of(block_forward(work, h100), "join ring") == 0);
+  CHECK(4 * flops(block_forward(work, h100)) == Approx(alone));
+}
+
+TEST_CASE("block time: norms of queries and keys, biases of experts") {
+  const GpuRates h100 = rates_of("h100");
+  const ModelShape qwen = load_model("qwen3-30b-a3b"), oss = load_model("gpt-oss-20b");
+  CHECK(qwen.norms_queries);
+  CHECK_FALSE(qwen.biased_experts);
+  CHECK(oss.biased_experts);
+  // 32 heads of queries and 4 of keys, of 128 elements
+  const BlockWork normed = block_work(qwen, 1, 1024);
+  CHECK(bytes_of(block_forward(normed, h100), "query-key norm") == 4 * 1024. * 36 * 128);
+  CHECK(bytes_of(block_backward(normed, h100), "query-key norm") == 6 * 1024. * 36 * 128);
+  BlockWork biased = block_work(oss, 1, 1024);
+  ExpertWork experts;
+  experts.all = experts.local = oss.experts;
+  experts.ffn = oss.ffn;
+  experts.tokens = 1024;
+  experts.rows = experts.sent = experts.received = 4 * 1024;
+  biased.experts = experts;
+  CHECK(bytes_of(block_forward(biased, h100), "expert bias") == 24 * 4096. * 2880);
+  CHECK(bytes_of(block_backward(biased, h100), "expert bias") == 40 * 4096. * 2880);
+  biased.biased_experts = false;
+  CHECK(bytes_of(block_forward(biased, h100), "expert bias") == 0);
+}
+
+// Twice the exponentials a second let a GB300's attention come closer to its products' rate.
+TEST_CASE("block time: what of the softmax shows sets Hopper and Blackwell apart") {
+  AttentionWork work;
+  work.batch = 1, work.heads = work.kv_heads = 32, work.head_size = 128;
+  work.queries = work.keys = 32768;
+  const auto share = [&](const char* device) {
+    const GpuRates rates = rates_of(device);
+    const KernelCost cost = attention_forward(AttentionKernel::flash3, work, rates).front().cost;
+    return cost.flops.value() / cost.duration.s() / rates.reached(MatrixFormat::half).value();
+  };
+  CHECK(share("h100") == Approx(1).epsilon(0.03));
+  CHECK(share("gb200") == Approx(0.8).epsilon(0.03));
+  CHECK(share("gb300") == Approx(0.99).epsilon(0.03));
+}
+
 TEST_CASE("block time: longer and wider work never takes less") {
   for (const char* device : {"v100-32g", "a100-80g", "h100", "b200"}) {
     const GpuRates rates = rates_of(device);

@@ -65,12 +65,14 @@ void experts_forward(const PieceWriter& writer, const ExpertWork& work) {
   e.grouped("expert up", e.rows, e.up, e.hidden);
   writer.memory("expert activation", e.activated(), writer.work.gated ? 6 : 4);
   e.grouped("expert down", e.rows, e.hidden, work.ffn);
+  if (writer.work.biased_experts) writer.memory("expert bias", work.rows * e.h, 24, 4);
   e.copies("unpermute", "unsort");
 }
 
 void experts_backward(const PieceWriter& writer, const ExpertWork& work) {
   const Experts e{writer, work};
   e.copies("unpermute", "unsort");
+  if (writer.work.biased_experts) writer.memory("expert bias", work.rows * e.h, 40, 7);
   writer.cast(work.rows * e.h);
   e.grouped("expert down", e.rows, work.ffn, e.hidden);
   e.grouped("expert down", e.hidden, work.ffn, e.rows, true);

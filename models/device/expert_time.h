@@ -13,6 +13,10 @@
 //                their blocks fill the GPU together, each expert wastes its own edge; at the
 //                share of the rate that grouped kernels reach (piece_writer.h)
 //   activation   as in block_time.h, over R f, with the router's weight
+//   bias         of gpt-oss, times the router's weight in fp32, after the down product: the product
+//                with it w w, the sum r r w, joined of all experts r w, back to 16 bits r w, 24
+//                bytes an element of R h; backward the sums for bias and weight too, 40
+//                (experts.py, _apply_bias)
 //   unsort, unpermute   the same back
 //   shared       the products of experts that every token visits, with T t tokens of f_s / t
 //

@@ -86,7 +86,13 @@ void check_pipeline(Findings& out, const ParallelLayout& layout, const ModelShap
                         layout.pp, enough));
 }
 
-void check_sequence(Findings& out, const ParallelLayout& layout, const LayoutUse& use) {
+void check_sequence(Findings& out, const ParallelLayout& layout, const ModelShape& shape,
+                    const LayoutUse& use) {
+  if (use.exchanges_heads && layout.cp > 1 && shape.heads % (layout.tp * layout.cp) != 0)
+    out.refuse("layout-heads", "cp",
+               fmt::format("{} heads are not divisible by tp {} x cp {}, over which they are "
+                           "exchanged",
+                           shape.heads, layout.tp, layout.cp));
   if (use.sequence_parallel && layout.tp == 1)
     out.add(Severity::note, "layout-no-effect", "sequence_parallel",
             "has no effect: it divides the sequence over tp, which is 1");
@@ -95,10 +101,11 @@ void check_sequence(Findings& out, const ParallelLayout& layout, const LayoutUse
     return;
   }
   // The two halves of a causal sequence that a rank takes, one from either end.
-  if (layout.cp > 1 && use.seq_len % (2 * layout.cp) != 0)
-    out.refuse(
-        "layout-sequence", "cp",
-        fmt::format("a sequence of {} is not divisible by 2 x cp {}", use.seq_len, layout.cp));
+  const int ends = use.exchanges_heads ? 1 : 2;
+  if (layout.cp > 1 && use.seq_len % (ends * layout.cp) != 0)
+    out.refuse("layout-sequence", "cp",
+               fmt::format("a sequence of {} is not divisible by {}cp {}", use.seq_len,
+                           use.exchanges_heads ? "" : "2 x ", layout.cp));
   else if (use.sequence_parallel && use.seq_len / layout.cp % layout.tp != 0)
     out.refuse("layout-sequence", "sequence_parallel",
                fmt::format("{} tokens of a sequence are not divisible by tp {}",
@@ -153,7 +160,7 @@ std::vector<Finding> check(const ParallelLayout& layout, const ModelShape& shape
   check_world(out, layout, use.gpus);
   check_tensor(out, layout, shape);
   check_pipeline(out, layout, shape, use);
-  check_sequence(out, layout, use);
+  check_sequence(out, layout, shape, use);
   check_experts(out, layout, shape);
   check_placement(out, layout);
   return std::move(out.list);

@@ -27,6 +27,7 @@ struct LayoutUse {
   bool sequence_parallel = false;
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
   SplitMethod split = SplitMethod::even;
+  bool exchanges_heads = false;  // context parallelism divides the heads of attention too
 };
 
 std::vector<Finding> check(const ParallelLayout& layout, const ModelShape& shape,

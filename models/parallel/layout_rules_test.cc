@@ -1,5 +1,6 @@
 #include "models/parallel/layout_rules.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "models/shape/load.h"
@@ -26,6 +27,18 @@ const LayoutUse used{.gpus = 1024,
                      .schedule = PipelineSchedule::interleaved};
 
 }  // namespace
+
+TEST_CASE("layout rules: exchanged heads are divided over context parallelism too") {
+  LayoutUse use = used;
+  use.exchanges_heads = true;
+  use.gpus = 4;
+  ParallelLayout layout;
+  layout.cp = 4;
+  const auto all = findings(layout, "gpt2-xl", use);
+  CHECK(std::any_of(all.begin(), all.end(), [](const auto& said) {
+    return said.find("25 heads are not divisible by tp 1 x cp 4") != std::string::npos;
+  }));
+}
 
 TEST_CASE("layout rules: what runs gets no finding") {
   CHECK(findings(good, "gpt3-175b", used).empty());

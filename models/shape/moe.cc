@@ -37,7 +37,7 @@ std::int64_t optional(const Table& model, std::string_view key, std::int64_t mos
 
 struct Decoder {
   ModelShape& shape;
-  bool qk_norm = false, biases = false, keeps_scores = false;
+  bool biases = false, keeps_scores = false;
   std::int64_t dense_layers = 0;
 
   std::int64_t query_width() const { return shape.heads * shape.head_size; }
@@ -57,7 +57,7 @@ struct Decoder {
       scope.vector("self_attn.o_proj.bias", h);
       scope.vector("self_attn.sinks", shape.heads, TensorSplit::split);
     }
-    if (!qk_norm) return;
+    if (!shape.norms_queries) return;
     scope.vector("self_attn.q_norm.weight", shape.head_size);
     scope.vector("self_attn.k_norm.weight", shape.head_size);
   }
@@ -198,8 +198,8 @@ void build_moe(const Table&, const Table& model, ModelShape& shape) {
   shape.layers = read_layers(model, "layers");
   read_experts(model, shape, shape.layers);
   Decoder decoder{shape};
-  decoder.qk_norm = model.get_or<bool>("qk_norm", false);
-  decoder.biases = model.get_or<bool>("biases", false);
+  shape.norms_queries = model.get_or<bool>("qk_norm", false);
+  decoder.biases = shape.biased_experts = model.get_or<bool>("biases", false);
   decoder.keeps_scores = keeps_scores(model);
   if (model.has("dense_layers")) {
     decoder.dense_layers = model.integer("dense_layers", 1, shape.layers);

@@ -96,7 +96,9 @@ struct ModelShape {
   std::int64_t head_size = 0;   // of queries and keys
   std::int64_t value_size = 0;  // of values
   std::optional<LatentAttention> latent;
-  std::int64_t window = 0;  // tokens that every second layer looks back; 0: all
+  std::int64_t window = 0;     // tokens that every second layer looks back; 0: all
+  bool norms_queries = false;  // and keys, head by head
+  bool biased_experts = false;
   std::int64_t ffn = 0;
   std::int64_t vocab = 0;  // rows of the embedding, padding included
   // Longest and usual sample in tokens. 0: a sample has no length to choose (images).

@@ -55,7 +55,7 @@ class Sources {
   void add_experts(const ExpertUse& use) {
     add("expert_imbalance", use.imbalance.provenance);
     add("grouped_products",
-        {Kind::assumed, "65 % of one large product's rate, chosen with published steps in view"});
+        {Kind::assumed, "80 % of one large product's rate, from one published rate of a GB200"});
     if (use.kernels == ExpertKernels::each)
       add("framework_launch", device_.framework_launch.provenance);
   }

@@ -9,6 +9,11 @@ namespace {
 
 using parallel::Axis;
 
+// Launches of both passes, 8 and 4 bits twice those of 16; fitted: Megatron-Bridge performance
+// summary 26.02, DeepSeek-V3 on B200 (32 experts on a rank) and Qwen3-235B on B300 (overlapped).
+constexpr double expert_launches = 16;        // of one expert
+constexpr double overlapped_launches = 1030;  // of a block cut into pieces
+
 Call exchange(const ProcessGroup& group, double bytes) {
   return {group, Channel::nccl, Op::all_to_all, Bytes(bytes)};
 }

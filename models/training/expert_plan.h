@@ -45,12 +45,6 @@ namespace lambcast {
 
 struct TrainingPlan;
 
-// Launches of both passes, 8 and 4 bits twice those of 16; assumed, read off published steps with 4
-// to 32 experts on a rank (Megatron-Bridge performance summary, 25.09 to 26.04).
-inline constexpr double expert_launches = 12;         // of one expert
-inline constexpr double overlapped_launches = 1200;   // of a block cut into pieces
-inline constexpr double forward_launch_share = 0.35;  // of them in the forward pass
-
 enum class Dispatch { all_to_all, hierarchical, deduplicated };
 const std::vector<std::string>& dispatch_names();
 

@@ -93,10 +93,15 @@ double buffers_of(const TrainingPlan& training, const RankParameters& held, doub
   return bytes;
 }
 
+// In fp32, of each logit: it and its gradient; where PyTorch's loss is divided over tensor
+// parallelism, the log-softmax, its gradient to be, its exponential and their sum
+// (torch/distributed/tensor/parallel/loss.py, _nll_loss_and_log_softmax_backward).
 double loss_bytes(const TrainingPlan& training) {
   const Parallelism& how = *training.parallelism;
   if (has_compiled_loss(block_work_of(training, training.seq_len))) return 0;
-  return 8 * tokens_of(training) * static_cast<double>(training.model->vocab) / how.layout.tp;
+  const bool divided = how.framework.name == "torchtitan" && how.layout.tp > 1;
+  return (divided ? 16 : 8) * tokens_of(training) * static_cast<double>(training.model->vocab) /
+         how.layout.tp;
 }
 
 // Tensor, data and model-parallel groups, a pair to each neighbour, the tied pair and the world.

@@ -80,13 +80,30 @@ class LayoutWriter {
       plan.activations_sum = some(call(tensor, Op::all_reduce, activation));
     }
     plan.loss_sum = some(call(tensor, Op::all_reduce, 4 * tokens));
-    const double kv_width = static_cast<double>(model.head_size + model.value_size) / 2 *
-                            std::max<double>(1, static_cast<double>(model.kv_heads) / layout.tp);
-    plan.keys_values =
-        some(call(parallel::group(grid_, {Axis::cp}), Op::send_recv, 2 * 2 * tokens * kv_width));
+    if (layout.cp > 1) divide_context(plan, tokens);
     if (layout.pp > 1) add_sends(plan, tensor, activation);
     share_weights(plan, training_, contents_.parameters, owners_);
     return plan;
+  }
+
+  void divide_context(PipelinePlan& plan, double tokens) const {
+    const ModelShape& model = *training_.model;
+    const ProcessGroup context = parallel::group(grid_, {Axis::cp});
+    const double t = how_.layout.tp;
+    const double width = static_cast<double>(model.head_size + model.value_size) / 2;
+    const double heads = std::max(1.0, static_cast<double>(model.heads) / t);
+    const double kv_heads = std::max(1.0, static_cast<double>(model.kv_heads) / t);
+    const double each = 2 * tokens * width;
+    if (how_.framework.exchanges_heads) {
+      plan.context_rounds = 0;
+      plan.queries_exchange = call(context, Op::all_to_all, each * heads);
+      // Fewer than ranks are repeated.
+      plan.keys_exchange =
+          call(context, Op::all_to_all, each * std::max<double>(kv_heads, how_.layout.cp));
+      return;
+    }
+    const double sent = how_.framework.ring == Ring::eager ? heads : kv_heads;
+    plan.keys_values = call(context, Op::send_recv, 2 * each * sent);
   }
 
   void add_sends(PipelinePlan& plan, const ProcessGroup& tensor, double activation) const {
@@ -380,6 +397,8 @@ BlockWork block_work_of(const TrainingPlan& training, std::int64_t seq_len) {
   work.attention = how.attention;
   work.fusion = how.framework.fusion;
   work.eager_loss = how.framework.eager_loss;
+  work.ring = how.framework.ring;
+  work.exchanges_heads = how.framework.exchanges_heads;
   work.repeated = how.repeated;
   work.dropout = training.model->dropout;
   work.fp32_gradients = how.framework.fp32_gradients;

@@ -66,6 +66,27 @@ TEST_CASE("layout step: parts are means over stages and add up to the step") {
   }
 }
 
+// DeepSpeed-Ulysses: over c ranks queries, keys, values and context change hands, 4 (c - 1) / c
+// tokens / c x hidden x 2 bytes a block and pass; Megatron's ring sends keys and values c - 1
+// times, twice as much backward.
+TEST_CASE("layout step: heads exchanged for tokens, and a ring") {
+  const auto plan_of = [](const char* framework) {
+    return plan_layout_step(layout_training({.cp = 5, .framework = framework}),
+                            {StepKind::uniform, 1000, 1})
+        .pipeline.value();
+  };
+  const PipelinePlan heads = plan_of("deepspeed"), ring = plan_of("megatron");
+  const double part = 2 * 200. * 1600;
+  CHECK(heads.context_rounds == 0);
+  CHECK_FALSE(heads.keys_values.has_value());
+  CHECK(heads.queries_exchange->op == Op::all_to_all);
+  CHECK(heads.queries_exchange->bytes.value() == part);
+  CHECK(heads.keys_exchange->bytes.value() == part);
+  CHECK(ring.context_rounds == 4);
+  CHECK_FALSE(ring.queries_exchange.has_value());
+  CHECK(ring.keys_values->bytes.value() == 2 * part);
+}
+
 // A pipeline of p equal stages idles (p - 1) of m + p - 1 turns; embedding and head make the ends
 // longer, so the bubble is no smaller than that of the mean stage.
 TEST_CASE("layout step: the bubble shrinks with micro batches and with interleaving") {

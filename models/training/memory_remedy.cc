@@ -132,9 +132,13 @@ std::optional<std::string> more_division(const TrainingPlan& training, const cha
     layout.*axis *= 2;
     with.batch.gas *= 2;
     if (how.sharding != parallel::Sharding::none) how.shard_ranks = how.replicas();
-    const parallel::LayoutUse use{training.gpus,    static_cast<int>(with.batch.gas),
-                                  training.seq_len, how.sequence_parallel,
-                                  how.schedule,     how.framework.split};
+    const parallel::LayoutUse use{training.gpus,
+                                  static_cast<int>(with.batch.gas),
+                                  training.seq_len,
+                                  how.sequence_parallel,
+                                  how.schedule,
+                                  how.framework.split,
+                                  how.framework.exchanges_heads};
     for (const Finding& finding : parallel::check(layout, *training.model, use))
       if (finding.severity == Severity::error || finding.code == "layout-beyond-node")
         return std::nullopt;

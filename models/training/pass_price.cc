@@ -18,6 +18,9 @@ using parallel::ChunkContent;
 // with published steps in view.
 constexpr double exchange_share = 0.2;
 
+// Of the kernels that the host starts for a block with experts, those of the forward pass: assumed.
+constexpr double forward_launch_share = 0.35;
+
 // The kernels of blocks that are alike.
 struct BlockKernels {
   const BlockWork& work;
@@ -155,6 +158,7 @@ class PipelinePricer {
     }
     exposed +=
         beyond_ring(cost_of(plan_.keys_values, plan_.context_rounds), attention_core(pieces, pass));
+    exposed += cost_of(plan_.queries_exchange, 2) + cost_of(plan_.keys_exchange, 2);
     return exposed + exposed_exchanges(block, total_time(block.backward));
   }
 
@@ -180,6 +184,7 @@ class PipelinePricer {
     }
     exposed += beyond_ring(cost_of(plan_.keys_values, 2 * plan_.context_rounds),
                            attention_core(backward, Pass::input_gradient));
+    exposed += cost_of(plan_.queries_exchange, 2) + cost_of(plan_.keys_exchange, 2);
     return exposed + exposed_exchanges(block, total_time(block.forward));
   }
 

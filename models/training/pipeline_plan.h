@@ -6,12 +6,13 @@
 // With x = 2 s b h / c bytes of activations of a micro batch, per block (Shoeybi et al. 2019;
 // Korthikanti et al. 2022, section 4.2; Megatron-LM core/tensor_parallel/layers.py):
 //
-//   tensor parallel            forward 2 all_reduce x     backward 2 all_reduce x
-//   and sequence parallel      2 all_gather + 2 reduce_scatter x   the same, + 2 all_gather of
-//   inputs context parallel, ring     c - 1 exchanges of keys and values, beside attention; twice
-//   backward weights sharded            all_gather of the block's weights, forward and backward;
-//   gradients
-//                              reduce_scattered after its backward pass
+//   tensor parallel           forward 2 all_reduce x, backward 2 all_reduce x
+//   and sequence parallel     2 all_gather + 2 reduce_scatter x each way, and backward 2 all_gather
+//                             of inputs more
+//   context parallel, ring    c - 1 exchanges of keys and values beside attention, twice backward
+//   context parallel, heads   all_to_all of queries, keys, values and context, both ways
+//   weights sharded           all_gather of the block's weights, forward and backward; gradients
+//                             reduce_scattered after its backward pass
 //
 // and outside the blocks: the embedding's rows summed over t, the head's input gradient summed over
 // t.
@@ -45,9 +46,11 @@ struct PipelinePlan {
   TensorOverlap tensor_overlap = TensorOverlap::none;
   std::optional<Call> activations_sum;  // over t, without sequence parallelism
   std::optional<Call> activations_gather, activations_scatter;  // over t, with it
-  std::optional<Call> loss_sum;      // one of the three of the loss, over t
-  std::optional<Call> keys_values;   // one exchange of a ring over c
-  int context_rounds = 0;            // c - 1
+  std::optional<Call> loss_sum;     // one of the three of the loss, over t
+  std::optional<Call> keys_values;  // one exchange of a ring over c
+  int context_rounds = 0;           // c - 1
+  // Over c: of queries or of what attention puts out, of keys or of values.
+  std::optional<Call> queries_exchange, keys_exchange;
   std::optional<Call> send;          // an activation, to the next stage
   std::optional<Call> sends_gather;  // over t, where each rank sent its part
 
