@@ -122,7 +122,7 @@ TEST_CASE("calibration: another machine of the same hardware is not called calib
   const auto preset = interval(1e6, 4);
   CHECK(preset.ground == Ground::same_hardware);
   CHECK_FALSE(preset.calibrated);
-  CHECK(preset.high.us() == Approx(100 * std::exp(std::hypot(std::log(1.1), 0.4))));
+  CHECK(preset.high.us() == Approx(100 * std::exp(std::hypot(std::log(1.1), 0.3))));
   // A user's own tables of one layout stand in front; elsewhere the preset still says what it knew.
   Calibration own = of_four_a_node(1, 1);
   const double alone =

@@ -69,6 +69,13 @@ struct Row {
   std::optional<Spread> spread;
 };
 
+// How the bandwidths that a table prints beside its times stand to one another; a table whose
+// columns belong together has busbw / algbw of its operation and ranks, and algbw as size / time.
+struct PrintedBandwidths {
+  double bus_over_alg = 0;
+  double alg_over_rate = 0;  // algbw / (size / time)
+};
+
 struct Measurement {
   Operation operation = Operation::all_reduce;
   int ranks = 0;
@@ -82,6 +89,7 @@ struct Measurement {
   std::optional<int> streams;
   // How buffers were copied between device and host inside every time; absent: they were not.
   std::optional<std::string> staging;
+  std::optional<PrintedBandwidths> printed;  // medians, where it prints enough digits of them
   std::vector<Row> rows;
   Provenance provenance;  // of every time in the rows
   // Everything else its header says (gpu, network, settings ...), in its order, for people.
@@ -95,10 +103,11 @@ double busbw_GBps(const Measurement& measurement, const Row& row);
 // Our CSV: comment lines "# key: value" (collective, ranks, nodes, gpus_per_node, algorithm,
 // protocol, backend, streams, staging, kind, source, then notes), then
 // size_bytes,time_us,algbw_GBps,busbw_GBps and, where there is a spread, min_us,max_us. The
-// bandwidth columns are for people: reading takes the time. `lambcast measure` adds the column
-// `wrong`, elements that differ from the exact result, empty where none was checked. A header
-// without `kind` is taken as published; `operation` and `ranks` stand for lines it lacks. Throws
-// Error with file, line and reason, also for a row with wrong results.
+// bandwidth columns are for people: reading takes the time, and notes how they stand to it.
+// `lambcast measure` adds the column `wrong`, elements that differ from the exact result, empty
+// where none was checked. A header without `kind` is taken as published; `operation` and `ranks`
+// stand for lines it lacks. Throws Error with file, line and reason, also for a row with wrong
+// results.
 Measurement read_measurement_csv(std::string_view text, std::string_view name,
                                  std::optional<Operation> operation = {},
                                  std::optional<int> ranks = {});

@@ -88,6 +88,34 @@ Duration positive_time(const csv::Table& table, std::size_t row, std::string_vie
   return time;
 }
 
+// Nothing else reads these columns, so they may hold what is no number.
+double printed_number(const std::string& text) {
+  double value = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return status == std::errc{} ? value : 0;
+}
+
+// Of rows from 1 GB/s, where two decimals are enough.
+std::optional<PrintedBandwidths> printed_bandwidths(const csv::Table& table,
+                                                    const std::vector<Row>& rows) {
+  if (!table.has("algbw_GBps") || !table.has("busbw_GBps")) return std::nullopt;
+  std::vector<double> bus, rate;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const double alg = printed_number(table.text(i, "algbw_GBps"));
+    const double of_bus = printed_number(table.text(i, "busbw_GBps"));
+    if (alg < 1 || of_bus <= 0) continue;
+    bus.push_back(of_bus / alg);
+    rate.push_back(alg / algbw_GBps(rows[i]));
+  }
+  if (bus.empty()) return std::nullopt;
+  const auto middle = [](std::vector<double>& values) {
+    const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), at, values.end());
+    return *at;
+  };
+  return PrintedBandwidths{middle(bus), middle(rate)};
+}
+
 // Exact where Duration::us() is not: picoseconds over a million rounds correctly.
 double microseconds(Duration d) { return static_cast<double>(d.ps()) / 1e6; }
 
@@ -128,6 +156,7 @@ Measurement read_measurement_csv(std::string_view text, std::string_view name,
     result.rows.push_back(row);
   }
   if (result.rows.empty()) fail_input({file, 0, {}}, "has no rows");
+  result.printed = printed_bandwidths(table, result.rows);
   return result;
 }
 

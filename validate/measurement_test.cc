@@ -55,6 +55,17 @@ TEST_CASE("operations go by our names and by those of nccl-tests") {
                                     "'all_reduce'?"));
 }
 
+TEST_CASE("how the printed bandwidths of a table stand to its times is noted") {
+  const Measurement m = read_measurement_csv(kTable, "t.csv");
+  REQUIRE(m.printed);
+  CHECK(m.printed->bus_over_alg == Approx(0.75).epsilon(0.001));
+  CHECK(m.printed->alg_over_rate == Approx(1).epsilon(0.001));
+  // Columns that nothing else reads may hold anything, or too few digits to tell.
+  std::string words = kTable;
+  for (const char* number : {"19.81", "29.08"}) words.replace(words.find(number), 5, "N/A");
+  CHECK_FALSE(read_measurement_csv(words, "t.csv").printed);
+}
+
 TEST_CASE("a table is read with its header") {
   const Measurement m = read_measurement_csv(kTable, "t.csv");
   CHECK(m.operation == Operation::all_to_all);

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <limits>
 #include <optional>
 
 #include "sim/base/error.h"
@@ -14,31 +14,66 @@
 namespace lambcast::validate {
 namespace {
 
-// Where bandwidth rules, a description without tables is off by less than 1.6 in 90 of 100 rows
-// (topologies/calibration.h).
-constexpr double much_slower = 4, much_faster = 2;
-// Another reading is offered where the table is off by the first factor and not by the second then.
-constexpr double off_as_it_stands = 1.8, explained = 1.25;
 constexpr std::size_t few_rows = 4;
 constexpr double nearly_one_size = 4;
+constexpr double column_tolerance = 0.015;  // of bandwidths printed with two decimals
+constexpr double large_message = 1048576;   // from here on bandwidth begins to show
+constexpr double student_freedom = 4;
+constexpr double decisive = 4;  // exp(-4 / 2): another reading is seven times as likely
+constexpr double fits = 6;      // what a reading costs at most that is named as the true one
+// What it costs to say so, over sizes or times of another unit: that large messages alone are slow,
+// which networks often are, or fast; another operation; another layout.
+constexpr double slow_alone = 2, fast_alone = 4, other_operation = 1, other_layout = 2;
+constexpr double of_one_in_200 = 2.81;  // standard deviations
+constexpr double normal_90 = 1.645;     // what an interval is wide, in standard deviations
+constexpr std::size_t large = 2;        // the band
 
-// The median of log(measured / forecast) of the large rows of a table; absent where it has none or
-// cannot be read like that.
-std::optional<double> offset_of(const Measurement& table, const Cluster& before, bool mpi,
-                                double size_factor) {
-  std::vector<double> offsets;
+// A way to read a table.
+struct Reading {
+  Measurement table;
+  double sizes = 1, times = 1;  // times what the table says
+  double rare = 0;              // what it costs to say so
+  std::string words;
+};
+
+struct Misfit {
+  double cost = 0;
+  std::array<std::optional<double>, 3> offset, z;  // by band
+};
+
+double cost_of(double z) { return student_freedom * std::log1p(z * z / student_freedom); }
+
+// Absent where the table cannot be read like that.
+std::optional<Misfit> misfit_of(const Reading& reading, const Cluster& before, bool mpi) {
+  std::array<std::vector<double>, 3> offsets, widths;
   try {
-    MeasuredSeries series = series_of(table, before, mpi);
-    for (const Row& row : table.rows) {
-      if (!counts(table, row) || row.size.value() < medium_below) continue;
-      const double seconds = forecast_time(series, row.size * size_factor).s();
-      offsets.push_back(std::log(row.time.s() / std::max(1e-12, seconds)));
+    MeasuredSeries series = series_of(reading.table, before, mpi);
+    const Op op = series.message ? series.message->request.op : series.parts.front().op;
+    const ProcessGroup group{series.ranks, series.gpus_per_node};
+    for (const Row& row : reading.table.rows) {
+      if (!counts(reading.table, row)) continue;
+      const Bytes size = row.size * reading.sizes;
+      const Duration forecast = std::max(forecast_time(series, size), Duration::picoseconds(1));
+      const CalibratedInterval interval = interval_of(before, mpi, op, size, group, forecast);
+      const std::size_t band = size.value() < small_below ? 0 : size.value() < medium_below ? 1 : 2;
+      offsets[band].push_back(std::log(row.time.s() * reading.times / forecast.s()));
+      widths[band].push_back(std::log(interval.high.s() / interval.low.s()) / 2 / normal_90);
     }
   } catch (const Error&) {
     return std::nullopt;
   }
-  if (offsets.empty()) return std::nullopt;
-  return quantile(offsets, 0.5);
+  Misfit misfit;
+  for (std::size_t band = 0; band < offsets.size(); ++band) {
+    if (offsets[band].empty()) continue;
+    misfit.offset[band] = quantile(offsets[band], 0.5);
+    misfit.z[band] = *misfit.offset[band] / quantile(widths[band], 0.5);
+    misfit.cost += cost_of(*misfit.z[band]);
+  }
+  return misfit;
+}
+
+bool is_about(double value, double expected) {
+  return std::abs(value / expected - 1) < column_tolerance;
 }
 
 bool splits_ranks(Operation operation) {
@@ -46,56 +81,147 @@ bool splits_ranks(Operation operation) {
          operation == Operation::all_to_all;
 }
 
-// How else the table could be read, if that explains it much better.
-std::optional<std::string> other_reading(const Measurement& table, const Cluster& before, bool mpi,
-                                         double as_it_stands) {
-  double nearest = std::min(std::abs(as_it_stands), std::log(explained));
-  std::optional<std::string> found;
-  const auto consider = [&](const Measurement& reading, double factor, std::string words) {
-    const auto offset = offset_of(reading, before, mpi, factor);
-    if (!offset || std::abs(*offset) >= nearest) return;
-    nearest = std::abs(*offset);
-    found = std::move(words);
-  };
-  if (splits_ranks(table.operation)) {
-    consider(table, table.ranks, "its sizes are those of one rank, not totals");
-    consider(table, 1.0 / table.ranks, "its sizes are totals times the number of ranks");
-  }
-  for (const Operation other :
-       {Operation::all_reduce, Operation::all_gather, Operation::reduce_scatter}) {
-    if (other == table.operation || !splits_ranks(other) == !splits_ranks(table.operation))
-      continue;
+void add_other_operations(std::vector<Reading>& readings, const Measurement& table) {
+  for (const Operation other : {Operation::all_reduce, Operation::all_gather,
+                                Operation::reduce_scatter, Operation::all_to_all}) {
+    if (other == table.operation || table.operation == Operation::compressed_allreduce) continue;
     Measurement reading = table;
     reading.operation = other;
-    consider(reading, 1, fmt::format("it is a table of {}", name_of(other)));
+    readings.push_back(
+        {reading, 1, 1, other_operation, fmt::format("it is a table of {}", name_of(other))});
   }
-  for (const double factor : {0.5, 2.0}) {
-    Measurement reading = table;
-    reading.ranks = static_cast<int>(table.ranks * factor);
-    if (reading.ranks < 2) continue;
-    if (table.nodes) reading.nodes = std::max(1, static_cast<int>(*table.nodes * factor));
-    consider(reading, 1, fmt::format("it was measured on {} ranks", reading.ranks));
-  }
-  return found;
 }
 
-std::optional<std::string> too_little(const Measurement& table) {
-  std::size_t rows = 0;
-  double smallest = std::numeric_limits<double>::infinity(), largest = 0;
-  for (const Row& row : table.rows) {
-    if (!counts(table, row)) continue;
-    ++rows;
-    smallest = std::min(smallest, row.size.value());
-    largest = std::max(largest, row.size.value());
+void add_other_ranks(std::vector<Reading>& readings, const Measurement& table) {
+  const int nodes = nodes_of(table), per_node = table.ranks / nodes;
+  const auto add = [&](int other_nodes, int other_per_node) {
+    if (other_nodes < 1 || other_per_node < 1 || other_nodes * other_per_node < 2) return;
+    Measurement reading = table;
+    reading.ranks = other_nodes * other_per_node;
+    reading.nodes = other_nodes;
+    reading.gpus_per_node = other_per_node;
+    readings.push_back({reading, 1, 1, other_layout,
+                        fmt::format("it was measured on {} ranks over {} node{}", reading.ranks,
+                                    other_nodes, other_nodes == 1 ? "" : "s")});
+  };
+  add(per_node, nodes);
+  for (const double of_nodes : {0.25, 0.5, 1.0, 2.0, 4.0})
+    for (const double of_node : {0.25, 0.5, 1.0, 2.0, 4.0})
+      if (of_nodes != 1 || of_node != 1)
+        add(static_cast<int>(nodes * of_nodes), static_cast<int>(per_node * of_node));
+}
+
+std::vector<Reading> other_readings(const Measurement& table) {
+  std::vector<Reading> readings;
+  if (splits_ranks(table.operation)) {
+    readings.push_back({table, static_cast<double>(table.ranks), 1, 0,
+                        "its sizes are those of one rank, not totals"});
+    readings.push_back(
+        {table, 1.0 / table.ranks, 1, 0, "its sizes are totals times the number of ranks"});
   }
-  if (rows < few_rows)
-    return fmt::format("{} row{} of it count{}: too few to tell how far forecasts are off", rows,
-                       rows == 1 ? "" : "s", rows == 1 ? "s" : "");
-  if (largest < nearly_one_size * smallest)
+  readings.push_back({table, 1, 1e3, 0, "its times are milliseconds, not microseconds"});
+  readings.push_back({table, 1, 1e6, 0, "its times are seconds, not microseconds"});
+  readings.push_back({table, 1, 1e-3, 0, "its times are nanoseconds, not microseconds"});
+  const double factor = bus_factor(table.operation, table.ranks);
+  if (factor > 1)
+    readings.push_back({table, 1, factor, 0, "its times were taken from busbw, not from algbw"});
+  add_other_operations(readings, table);
+  add_other_ranks(readings, table);
+  // What the bandwidths that it prints contradict is no reading of it.
+  if (table.printed && is_about(table.printed->bus_over_alg, factor))
+    std::erase_if(readings, [&](const Reading& reading) {
+      return !is_about(bus_factor(reading.table.operation, reading.table.ranks), factor);
+    });
+  return readings;
+}
+
+std::optional<std::string> columns_apart(const Measurement& table) {
+  if (!table.printed) return std::nullopt;
+  const auto [bus, rate] = *table.printed;
+  const double factor = bus_factor(table.operation, table.ranks);
+  if (!is_about(bus, factor))
+    return fmt::format(
+        "its busbw is {:.3f} times its algbw, where {} over {} ranks has {:.3f}: the operation or "
+        "the number of ranks is another, or the columns are swapped",
+        bus, name_of(table.operation), table.ranks, factor);
+  if (is_about(rate, 1)) return std::nullopt;
+  const char* why = is_about(rate, 1e3) || is_about(rate, 1e-3) ? "its times are not microseconds"
+                    : is_about(rate, table.ranks) ? "its sizes are those of one rank, not totals"
+                    : is_about(rate, 1.0 / table.ranks)
+                        ? "its sizes are totals times the number of ranks"
+                        : "its columns do not belong together";
+  return fmt::format("its algbw is {:.3g} times its sizes over its times: {}", rate, why);
+}
+
+std::optional<std::string> too_little(std::span<const Row> rows) {
+  if (rows.size() < few_rows)
+    return fmt::format("{} row{} of it count{}: too few to tell how far forecasts are off",
+                       rows.size(), rows.size() == 1 ? "" : "s", rows.size() == 1 ? "s" : "");
+  const Bytes smallest = rows.front().size, largest = rows.back().size;
+  if (largest < smallest * nearly_one_size)
     return fmt::format(
         "its sizes are nearly one, {} to {}: they cannot tell latency from bandwidth",
-        to_text(Bytes(smallest)), to_text(Bytes(largest)));
+        to_text(smallest), to_text(largest));
+  if (largest.value() < large_message)
+    return fmt::format("its largest message is {}: it says nothing of bandwidth", to_text(largest));
   return std::nullopt;
+}
+
+// Between two sizes of which one is at least twice the other, a large message that takes less than
+// 0.7 of the time of the smaller, in one of four such pairs or more.
+bool in_disorder(std::span<const Row> rows) {
+  int pairs = 0, falling = 0;
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    if (rows[i - 1].size.value() < large_message) continue;
+    ++pairs;
+    falling += rows[i].time.s() < 0.7 * rows[i - 1].time.s() ? 1 : 0;
+  }
+  return pairs >= 3 && falling * 4 >= pairs;
+}
+
+std::string how_far(const Misfit& misfit, std::size_t band) {
+  static constexpr const char* messages[] = {"small", "medium", "large"};
+  return fmt::format("{} messages are {:.3g} times {} than such a machine is", messages[band],
+                     std::exp(std::abs(*misfit.offset[band])),
+                     *misfit.offset[band] > 0 ? "slower" : "faster");
+}
+
+// In the band where it is most.
+std::string how_far(const Misfit& misfit) {
+  const auto size_of = [&](std::size_t band) { return std::abs(misfit.z[band].value_or(0)); };
+  std::size_t worst = 0;
+  for (std::size_t band = 1; band < misfit.z.size(); ++band)
+    if (size_of(band) > size_of(worst)) worst = band;
+  return how_far(misfit, worst);
+}
+
+// What explains a table best that is not what such a machine measures: another reading, or that its
+// large messages alone are slow or fast.
+std::optional<std::string> unlike_the_machine(const Measurement& table, const Cluster& before,
+                                              bool mpi) {
+  const auto as_it_stands = misfit_of({table, 1, 1, 0, {}}, before, mpi);
+  if (!as_it_stands) return std::nullopt;
+  const bool off = as_it_stands->z[large] && std::abs(*as_it_stands->z[large]) > of_one_in_200;
+  double least = std::min(fits, as_it_stands->cost - decisive);
+  if (off)
+    least = std::min(least, (*as_it_stands->z[large] > 0 ? slow_alone : fast_alone) +
+                                cost_of(as_it_stands->z[0].value_or(0)));
+  std::string found;
+  if (least > 0) {
+    for (const Reading& reading : other_readings(table)) {
+      const auto misfit = misfit_of(reading, before, mpi);
+      if (!misfit || misfit->cost + reading.rare > least) continue;
+      least = misfit->cost + reading.rare;
+      found = reading.words;
+    }
+  }
+  if (!found.empty())
+    return fmt::format("{}; they would not be if {}", how_far(*as_it_stands), found);
+  if (!off) return std::nullopt;
+  return how_far(*as_it_stands, large) +
+         (*as_it_stands->z[large] > 0
+              ? ": is the network set up right (interface, GPUDirect, all NICs in use)?"
+              : ": is it of another machine?");
 }
 
 }  // namespace
@@ -105,33 +231,21 @@ std::vector<std::string> suspicions_of(const Cluster& before, std::span<const Me
   std::vector<std::string> suspicions;
   for (const Measurement& table : tables) {
     if (table.streams) continue;
-    const auto say = [&](const std::string& what) {
-      suspicions.push_back(fmt::format("{} over {} ranks ({}): {}.", name_of(table.operation),
-                                       table.ranks, table.provenance.source, what));
+    const auto say = [&](const std::optional<std::string>& what) {
+      if (what)
+        suspicions.push_back(fmt::format("{} over {} ranks ({}): {}.", name_of(table.operation),
+                                         table.ranks, table.provenance.source, *what));
     };
-    if (const auto little = too_little(table)) say(*little);
-    const auto offset = offset_of(table, before, mpi, 1);
-    if (!offset) continue;
-    if (std::abs(*offset) > std::log(off_as_it_stands)) {
-      const double factor = std::exp(std::abs(*offset));
-      const auto reading = other_reading(table, before, mpi, *offset);
-      const char* direction = *offset > 0 ? "slower" : "faster";
-      if (reading)
-        say(
-            fmt::format("large messages are {:.1f} times {} than such a machine is; they would not "
-                        "be if {}",
-                        factor, direction, *reading));
-      else if (*offset > std::log(much_slower))
-        say(
-            fmt::format("large messages are {:.1f} times slower than such a machine is: is the "
-                        "network set up right (interface, GPUDirect, all NICs in use)?",
-                        factor));
-      else if (*offset < -std::log(much_faster))
-        say(
-            fmt::format("large messages are {:.1f} times faster than the description allows: is "
-                        "it of another machine?",
-                        factor));
-    }
+    std::vector<Row> rows;
+    std::copy_if(table.rows.begin(), table.rows.end(), std::back_inserter(rows),
+                 [&](const Row& row) { return counts(table, row); });
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const Row& a, const Row& b) { return a.size < b.size; });
+    if (rows.empty()) continue;
+    say(columns_apart(table));
+    say(too_little(rows));
+    if (in_disorder(rows)) say("its times do not grow with its sizes: rows are mixed up");
+    say(unlike_the_machine(table, before, mpi));
   }
   return suspicions;
 }

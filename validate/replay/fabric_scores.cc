@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <utility>
+
+#include "validate/interval_score.h"
 
 namespace lambcast {
 namespace {
@@ -13,8 +14,6 @@ namespace {
 std::size_t band_of(Bytes size) {
   return size.value() < small_below ? 0 : size.value() < medium_below ? 1 : 2;
 }
-
-constexpr double outside_weight = 2 / 0.1;  // 2 / (1 - 90 %)
 
 struct Rows {
   std::vector<double> errors;
@@ -50,9 +49,7 @@ std::vector<FabricScore> scores_by_fabric(const std::vector<CollectiveResult>& r
       const auto& [low, high] = std::pair{result.interval[i].low, result.interval[i].high};
       rows.errors.push_back(std::abs(error_of(result, i)));
       rows.inside += low <= row.time && row.time <= high ? 1 : 0;
-      rows.score +=
-          std::log(high / low) + outside_weight * (std::max(0.0, std::log(low / row.time)) +
-                                                   std::max(0.0, std::log(row.time / high)));
+      rows.score += interval_score(low.s(), high.s(), row.time.s());
     }
   }
   std::vector<FabricScore> scores;

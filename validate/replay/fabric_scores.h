@@ -4,9 +4,7 @@
 //
 //   median, 90th percentile   of |forecast / measured - 1|
 //   inside                    share of rows within the 90 % interval of their forecast
-//   score                     of intervals [l, h] for a measured m, in logarithms (Gneiting and
-//                             Raftery 2007, the interval score): log(h / l), and 20 times what m
-//                             lies outside; lower is better, so width that buys nothing costs
+//   score                     of the intervals (validate/interval_score.h); lower is better
 #pragma once
 
 #include <array>

@@ -117,7 +117,9 @@ std::string sources_section(const SourceSummary& sources) {
              number_cell(limit ? percent(limit->p90) : ""),
              number_cell(score.with_interval > 0
                              ? fmt::format("{} of {}", score.inside, score.with_interval)
-                             : std::string())});
+                             : std::string()),
+             number_cell(score.with_interval > 0 ? fmt::format("{:.2f}", score.interval_score)
+                                                 : std::string())});
   };
   for (const SourceScore& source : sources.sources) {
     add(source, "time", source.time, source.time_limit);
@@ -125,9 +127,10 @@ std::string sources_section(const SourceSummary& sources) {
   }
   return section("Tables of training runs",
                  "Whole tables of measured runs, each read by one mapping. A row that cannot be "
-                 "forecast says why in sources.csv, where all rows are.",
+                 "forecast says why in sources.csv, where all rows are. The score of intervals is "
+                 "their width and 20 times what lies outside, in logarithms: lower is better.",
                  {"source", "of", "rows", "no forecast", "median", "limit", "90th percentile",
-                  "limit", "inside"},
+                  "limit", "inside", "score"},
                  rows);
 }
 

@@ -10,6 +10,7 @@
 #include "models/parallel/model_flops.h"
 #include "models/training/forecast.h"
 #include "validate/calibrate/calibrate.h"
+#include "validate/interval_score.h"
 #include "validate/replay/user_runs.h"
 
 namespace lambcast {
@@ -136,6 +137,19 @@ SourceScore source_score(const std::string& name, const std::vector<SourceResult
   return score;
 }
 
+void average_intervals(SourceSummary& summary) {
+  int sources = 0;
+  for (const SourceScore& source : summary.sources) {
+    if (source.time.with_interval == 0) continue;
+    ++sources;
+    summary.coverage += static_cast<double>(source.time.inside) / source.time.with_interval;
+    summary.interval_score += source.time.interval_score;
+  }
+  if (sources == 0) return;
+  summary.coverage /= sources;
+  summary.interval_score /= sources;
+}
+
 std::string percent_of(double share) { return fmt::format("{:.1f}%", share * 100); }
 
 std::string inside_text(const ErrorScore& score) {
@@ -183,9 +197,12 @@ ErrorScore score_of(const std::vector<SourceResult>& results) {
       continue;
     }
     errors.push_back(std::abs(result.error));
-    score.with_interval += result.low ? 1 : 0;
+    if (!result.low) continue;
+    ++score.with_interval;
     score.inside += result.inside() ? 1 : 0;
+    score.interval_score += interval_score(*result.low, *result.high, result.of.measured);
   }
+  if (score.with_interval > 0) score.interval_score /= score.with_interval;
   score.rows = static_cast<int>(errors.size());
   if (errors.empty()) return score;
   score.median = validate::quantile(errors, 0.5);
@@ -215,6 +232,7 @@ SourceSummary replay_sources() {
   }
   summary.all = source_score("all", summary.results, nullptr).time;
   if (!medians.empty()) summary.of_medians = validate::quantile(medians, 0.5);
+  average_intervals(summary);
   return summary;
 }
 
@@ -227,6 +245,7 @@ SourceSummary replay_rows(std::string_view text, const std::string& file,
   summary.sources = {source_score(source, summary.results, nullptr)};
   summary.all = summary.sources.front().time;
   summary.of_medians = summary.all.median;
+  average_intervals(summary);
   return summary;
 }
 
@@ -248,19 +267,20 @@ std::string source_results_csv(const SourceSummary& summary) {
 }
 
 std::string source_table(const SourceSummary& summary) {
-  std::string out = fmt::format("{:<28} {:>5} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>9}\n",
-                                "source", "rows", "refused", "median", "limit", "p90", "limit",
-                                "fitted", "unseen", "inside");
+  std::string out = fmt::format(
+      "{:<28} {:>5} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>9} {:>6}\n", "source", "rows",
+      "refused", "median", "limit", "p90", "limit", "fitted", "unseen", "inside", "score");
   const auto line = [&](const std::string& name, const ErrorScore& score,
                         const std::optional<ErrorLimit>& limit, const std::string& fitted,
                         const std::string& unseen) {
     const auto shown = [&](double share) {
       return score.rows > 0 ? percent_of(share) : std::string("-");
     };
-    out += fmt::format("{:<28} {:>5} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>9}{}\n", name,
-                       score.rows, score.refused, shown(score.median),
+    out += fmt::format("{:<28} {:>5} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>9} {:>6}{}\n",
+                       name, score.rows, score.refused, shown(score.median),
                        limit ? percent_of(limit->median) : "", shown(score.p90),
                        limit ? percent_of(limit->p90) : "", fitted, unseen, inside_text(score),
+                       score.with_interval > 0 ? fmt::format("{:.2f}", score.interval_score) : "",
                        past(score, limit) ? "  PAST ITS LIMIT" : "");
   };
   const auto median = [](const ErrorScore& score) {
@@ -274,9 +294,11 @@ std::string source_table(const SourceSummary& summary) {
       line(source.source + " (memory)", source.memory, source.memory_limit, "", "");
   }
   line("all rows", summary.all, std::nullopt, "", "");
-  return out + fmt::format("median of the sources' medians {}: {}\n",
-                           percent_of(summary.of_medians),
-                           summary.within ? "within limits" : "PAST LIMITS");
+  return out + fmt::format(
+                   "sources, each alike: median of their medians {}, {} inside their "
+                   "intervals, interval score {:.2f}: {}\n",
+                   percent_of(summary.of_medians), percent_of(summary.coverage),
+                   summary.interval_score, summary.within ? "within limits" : "PAST LIMITS");
 }
 
 std::string source_brief(const SourceSummary& summary) {
@@ -290,7 +312,8 @@ std::string source_brief(const SourceSummary& summary) {
       out += fmt::format("; |error| median {}, 90th percentile {}", percent_of(score.median),
                          percent_of(score.p90));
     if (score.with_interval > 0)
-      out += fmt::format("; inside the interval {} of {}", score.inside, score.with_interval);
+      out += fmt::format("; inside the interval {} of {}, interval score {:.2f}", score.inside,
+                         score.with_interval, score.interval_score);
     out += "\n";
   };
   say("time", source.time);

@@ -32,6 +32,7 @@ struct ErrorScore {
   int refused = 0;  // those without
   double median = 0, p90 = 0;
   int with_interval = 0, inside = 0;
+  double interval_score = 0;  // mean of those with an interval (validate/interval_score.h)
 };
 ErrorScore score_of(const std::vector<SourceResult>& results);
 
@@ -47,6 +48,8 @@ struct SourceSummary {
   std::vector<SourceScore> sources;
   ErrorScore all;         // of time, over the rows of all sources
   double of_medians = 0;  // the median of the sources' medians
+  // Means over the sources that have intervals, each weighing alike.
+  double coverage = 0, interval_score = 0;
   bool within = true;
 };
 

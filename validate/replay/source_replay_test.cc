@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <sstream>
 #include <string>
 
@@ -73,16 +74,21 @@ TEST_CASE("source replay: median and 90th percentile of |error|") {
     results[static_cast<std::size_t>(i)].error = (i % 2 == 0 ? 1 : -1) * 0.01 * i;
   }
   results.emplace_back().status = "experts are not modelled yet";
-  results.front().low = 0;
-  results.front().high = 2;
-  results.front().of.measured = 1;
+  results[0].low = 0.5;
+  results[0].high = 2;
+  results[0].of.measured = 1;
+  results[1].low = 1;
+  results[1].high = 2;
+  results[1].of.measured = 4;
   const ErrorScore score = score_of(results);
   CHECK(score.rows == 11);
   CHECK(score.refused == 1);
   CHECK(score.median == Approx(0.05));
   CHECK(score.p90 == Approx(0.09));
-  CHECK(score.with_interval == 1);
+  CHECK(score.with_interval == 2);
   CHECK(score.inside == 1);
+  // log 4, and log 2 for the second's width and twenty times that for what lies above it.
+  CHECK(score.interval_score == Approx((2 + 21) * std::log(2.0) / 2));
 }
 
 TEST_CASE("source replay: the sources that ship are within their limits") {

@@ -69,11 +69,14 @@ std::string on_sources(const SourceSummary& sources) {
   const ErrorScore& all = sources.all;
   return fmt::format(
       "Tables of training runs: {} of {}, median error {}, 90th percentile {}, median of their "
-      "medians {}; {} of {} lie inside their intervals; {} cannot be forecast yet, each with its "
+      "medians {}; {} of {} lie inside their intervals, {} where sources weigh alike, at an "
+      "interval "
+      "score of {:.2f}; {} cannot be forecast yet, each with its "
       "reason.",
       counted(static_cast<std::size_t>(all.rows), "figure"),
       counted(sources.sources.size(), "source"), percent(all.median), percent(all.p90),
-      percent(sources.of_medians), all.inside, all.with_interval, all.refused);
+      percent(sources.of_medians), all.inside, all.with_interval, percent(sources.coverage),
+      sources.interval_score, all.refused);
 }
 
 // "4.2% (below 64 KiB 4.1%, 4 MiB and more 3.3%)".
