@@ -97,6 +97,7 @@ Listing::Listing(const csv::Reader& file)
         add_column({title, title, Kind::detail, detail.unit}, {Source::From::file, *index});
     }
   }
+  fixed_ = columns_.size();
 }
 
 void Listing::add_column(Column column, Source source) {
@@ -108,11 +109,13 @@ void Listing::add_column(Column column, Source source) {
 // is all that shares of runs of unlike length, asked for as 5 %, have in common.
 std::string Listing::warmup_percent(const csv::Reader& file) const {
   const std::string freeze(file.text(*freeze_)), steps(file.text(*steps_));
+  if (freeze.empty()) return {};
   char* rest = nullptr;
   const double first = std::strtod(freeze.c_str(), &rest);
   const double all = std::strtod(steps.c_str(), nullptr);
-  if (freeze.empty() || *rest != '\0' || !(all > 0)) return {};
-  const double percent = 100 * std::clamp((first - 1) / all, 0.0, 1.0);
+  const bool is_share = std::string_view(rest) == "%";  // as asked for, of a point that cannot run
+  if (!is_share && (*rest != '\0' || !(all > 0))) return {};
+  const double percent = std::clamp(is_share ? first : 100 * (first - 1) / all, 0.0, 100.0);
   return percent < 1 ? fmt::format("{:.2g}", percent)
                      : fmt::format("{:g}", std::round(10 * percent) / 10);
 }
@@ -125,7 +128,8 @@ std::size_t Listing::setting_column(std::string_view key) {
     return setting_columns_.back();
   const std::string title(full ? "settings" : key);
   setting_columns_.push_back(columns_.size());
-  add_column({title, title, Kind::key, 0}, {Source::From::setting, 0, true});
+  add_column({title, full ? "another setting" : title, Kind::key, 0},
+             {Source::From::setting, 0, true});
   Column& column = columns_.back();
   const std::uint32_t none = column.place_of("");
   for (std::size_t row = 0; row < kept_.size(); ++row) column.add(none);
@@ -141,7 +145,12 @@ void Listing::read_settings(std::string_view settings) {
     const std::size_t end = std::min(settings.find("; ", begin), settings.size());
     const std::string_view setting = settings.substr(begin, end - begin);
     const std::size_t equals = std::min(setting.find('='), setting.size());
-    const std::string_view key = setting.substr(0, equals);
+    // A cluster from a file has its name in a column, and the file in its settings.
+    const std::string_view name = setting.substr(0, equals);
+    const bool has_column =
+        std::any_of(columns_.begin(), columns_.begin() + static_cast<std::ptrdiff_t>(fixed_),
+                    [&](const Column& column) { return column.title() == name; });
+    const std::string key = fmt::format("{}{}", name, has_column ? " file" : "");
     const std::string_view value = setting.substr(std::min(equals + 1, setting.size()));
     begin = end + 2;
     if (key == "cluster.nic.bandwidth") continue;

@@ -59,6 +59,7 @@ class Listing {
   std::vector<Column> columns_;
   std::vector<Source> sources_;                           // of each column
   std::optional<std::size_t> settings_, freeze_, steps_;  // columns of the file
+  std::size_t fixed_ = 0;  // columns that do not come from settings: the first ones
   std::vector<std::size_t> setting_columns_;
   std::size_t rows_ = 0;
   std::size_t row_stride_ = 1;       // of rows, where no key is left to thin

@@ -44,18 +44,20 @@ TEST_CASE("listing: keys by name, figures in units for people, what all rows say
       json_of(listing_of("model,gpus,steps,freeze_step,run_time_s,compression_forward_us,status\n"
                          "a,8,1000,101,7200,2500,ok\n"
                          "a,16,1000,51,3600,,ok\n"
+                         "a,x,1000,16.7%,,,infeasible: <b>\n"
                          "a,x,1000,,,,infeasible: <b>\n"));
-  CHECK(rows.at("rows") == 3);
+  CHECK(rows.at("rows") == 4);
   CHECK(column(rows, "model") == Json::parse(R"({"key": "model", "label": "model", "kind": "key",
                                                  "names": ["a"], "same": 0})"));
   CHECK(column(rows, "gpus").at("names") == Json::parse(R"([8, 16, "x"])"));
-  CHECK(column(rows, "gpus").at("cells") == Json::parse("[0, 1, 2]"));
-  CHECK(column(rows, "run_time_s").at("cells") == Json::parse("[2, 1, null]"));
+  CHECK(column(rows, "gpus").at("cells") == Json::parse("[0, 1, 2, 2]"));
+  CHECK(column(rows, "run_time_s").at("cells") == Json::parse("[2, 1, null, null]"));
   CHECK(column(rows, "run_time_s").at("label") == "run (h)");
-  CHECK(column(rows, "compression_forward_us").at("cells") == Json::parse("[2.5, null, null]"));
+  CHECK(column(rows, "compression_forward_us").at("cells") ==
+        Json::parse("[2.5, null, null, null]"));
   CHECK(column(rows, "compression_forward_us").at("kind") == "detail");
   // The step of a freeze_step compresses already.
-  CHECK(column(rows, "warmup_percent").at("names") == Json::parse(R"([10, 5, ""])"));
+  CHECK(column(rows, "warmup_percent").at("names") == Json::parse(R"([10, 5, 16.7, ""])"));
   CHECK(column(rows, "status").at("kind") == "fact");
 }
 
@@ -68,6 +70,10 @@ TEST_CASE("listing: a key that settings alone name has a column, empty where it 
   for (const auto& [row, said] :
        {std::pair{0, Json("")}, {1, Json(2)}, {2, Json(4)}, {3, Json("")}})
     CHECK(name_at(tp, static_cast<std::size_t>(row)) == said);
+  // A description from a file has its name in a column, and the file in its settings.
+  const Json file = json_of(listing_of("cluster,settings\nmine,cluster=./a.toml\n"));
+  CHECK(column(file, "cluster").at("names") == Json::parse(R"(["mine"])"));
+  CHECK(column(file, "cluster file").at("names") == Json::parse(R"(["./a.toml"])"));
   CHECK(name_at(link, 2) == "25GB/s");
   CHECK(name_at(link, 1) == "");
 }

@@ -56,7 +56,7 @@
     let folded = 0;
     const points = Array.from(places, function (entry) {
       const some = entry[1], row = some[0];
-      if (some.length === 1) {
+      if (some.every(function (r) { return figure.at(r) === figure.at(row); })) {
         const ends = data.interval(figure, row);
         return { x: entry[0], y: figure.at(row), low: ends && ends[0], high: ends && ends[1],
           hollow: data.isExtrapolated(row), row: row,
@@ -64,7 +64,7 @@
       }
       const values = some.map(function (r) { return figure.at(r); });
       const ends = lambcast.extent(values), middle = median(values);
-      if (ends[1] > ends[0]) ++folded;
+      ++folded;
       return { x: entry[0], y: middle, low: ends[0], high: ends[1],
         hollow: some.every(function (r) { return data.isExtrapolated(r); }),
         words: function () {
@@ -139,7 +139,8 @@
       kind: "dashes" });
     if (!spec.x.log) Object.assign(spec.guides[0], { x1: spec.x.low - 1e3 * (spec.x.high + 1),
       x2: spec.x.high + 1e3 * (spec.x.high + 1) });
-    const said = spec.series.map(function (s, index) {
+    const said = spec.series.filter(function (s) { return s.points.length > 1; }).map(function (s) {
+      const index = spec.series.indexOf(s);
       const found = lambcast.crossings(s.points, level, spec.x.log);
       found.forEach(function (c) {
         const at = lambcast.number(Number(c.x.toPrecision(3)));
@@ -201,7 +202,7 @@
       ++full;
       cells[ys.indexOf(y.number(some[0]))][xs.indexOf(x.number(some[0]))] = { value: value,
         words: function () {
-          return some.length === 1 ? wordsOf(data, some[0], figure)
+          return some.every(function (r) { return figure.at(r) === value; }) ? wordsOf(data, some[0], figure)
             : [lambcast.number(value) + " " + figure.label, "median of " + some.length + " rows"];
         } };
     });

@@ -94,11 +94,10 @@ const lambcast = {};
       const first = said.map(function (key) {
         return key === "freeze_step" ? share : columnOf[key] || key;
       });
-      const later = said.length > 0 ? [] : given;
       const keys = this.columns.filter(function (c) { return c.kind === "key" && c.differs; });
       function rank(column) {
-        const at = first.indexOf(column.key), then = later.indexOf(column.key);
-        return at >= 0 ? at : then >= 0 ? first.length + then : 1e6;
+        const at = first.indexOf(column.key), known = given.indexOf(column.key);
+        return (first.length > 0 && at < 0 ? 1e6 : 0) + (known >= 0 ? known : 1e3 + at);
       }
       keys.sort(function (a, b) { return rank(a) - rank(b); });
       let groups = new Uint32Array(this.count), count = 1;
