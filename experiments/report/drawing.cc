@@ -23,30 +23,30 @@ struct Plots {
 };
 
 // A picture of an earlier report would outlive the figure that it belonged to, so it goes first.
-Drawing draw_one(const Figure& figure, Plots& plots, Paths& paths) {
+void draw_one(const Figure& figure, Plots& plots, Paths& paths) {
   const auto file = [&](const char* ending) { return plots.folder / (figure.name + ending); };
   for (const char* ending : {".gp", ".dat", ".svg", ".png"}) fs::remove(file(ending));
   if (!figure.left_out.empty()) {
     paths.messages.push_back(fmt::format("no figure '{}': {}", figure.title, figure.left_out));
-    return {figure, {}};
+    return;
   }
   write_file(file(".dat"), figure.data);
   write_file(file(".gp"), figure.script);
   paths.plots.insert(paths.plots.end(), {file(".gp"), file(".dat")});
-  if (!plots.can_draw) return {figure, {}};
+  if (!plots.can_draw) return;
   const GnuplotRun run = run_gnuplot(plots.folder, figure.name, plots.limits);
   paths.stopped = run.end == GnuplotRun::End::stopped;
   if (run.end == GnuplotRun::End::too_long) plots.can_draw = false;
-  const std::optional<std::string> svg = find_text(file(".svg"));
-  if (run.end == GnuplotRun::End::done && svg && !svg->empty() && fs::exists(file(".png"))) {
+  std::error_code none;
+  const auto size = fs::file_size(file(".svg"), none);
+  if (run.end == GnuplotRun::End::done && !none && size > 0 && fs::exists(file(".png"))) {
     paths.plots.insert(paths.plots.end(), {file(".svg"), file(".png")});
-    return {figure, *svg};
+    return;
   }
   // Half a picture is none.
   for (const char* ending : {".svg", ".png"}) fs::remove(file(ending));
   paths.messages.push_back(fmt::format("no picture '{}': {}", figure.title,
                                        run.message.empty() ? "gnuplot left none" : run.message));
-  return {figure, {}};
 }
 
 // A file on disk, whole, before its name is.
@@ -74,21 +74,19 @@ std::string missing_gnuplot() {
          "install gnuplot-nox) and run this again, or draw plots/*.gp on another machine.";
 }
 
-std::vector<Drawing> draw(const std::vector<Figure>& figures, const fs::path& results_dir,
-                          Paths& paths, const DrawingLimits& limits) {
+void draw(const std::vector<Figure>& figures, const fs::path& results_dir, Paths& paths,
+          const DrawingLimits& limits) {
   const fs::path folder = results_dir / "plots";
   std::error_code failed;
   fs::create_directories(folder, failed);
   if (failed) throw Error(Exit::failure, fmt::format("cannot make {}", folder.string()));
   const std::string notice = missing_gnuplot();
   if (!notice.empty()) paths.messages.push_back(notice);
-  std::vector<Drawing> drawings;
   Plots plots{folder, limits, notice.empty()};
   for (const Figure& figure : figures) {
     if (paths.stopped) break;
-    drawings.push_back(draw_one(figure, plots, paths));
+    draw_one(figure, plots, paths);
   }
-  return drawings;
 }
 
 std::optional<std::string> find_text(const fs::path& path) {

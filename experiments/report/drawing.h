@@ -14,7 +14,8 @@
 namespace lambcast::report {
 
 // A figure before anything is drawn: the data, the script that draws it, and what a reader needs to
-// know. A figure that the results do not allow says why instead.
+// know. A figure that the results do not allow says why instead. The pictures are for papers and
+// slides: a page draws its own.
 struct Figure {
   std::string name;      // file stem: name.gp, name.dat, name.svg, name.png
   std::string title;     // what is shown, in words
@@ -22,17 +23,14 @@ struct Figure {
   std::string data;      // contents of name.dat
   std::string script;    // contents of name.gp
   std::string left_out;  // why there is no figure; data and script are then empty
-};
-
-// A figure and its picture; no picture where the figure is left out, or gnuplot is absent or fails.
-struct Drawing {
-  Figure figure;
-  std::string svg;
+  // The same for a page (page/chart.js), where it has it from here: JSON that cannot end the script
+  // element it stands in.
+  std::string chart = {};
 };
 
 struct Paths {
   std::filesystem::path page;
-  std::vector<std::filesystem::path> plots;  // every file under plots/, in the order of the page
+  std::vector<std::filesystem::path> plots;  // every file under plots/, in the order of the figures
   std::vector<std::string> messages;         // for people, on stderr: what was left out, and why
   bool stopped = false;                      // on the way, as the limits asked: there is no page
 };
@@ -44,9 +42,8 @@ std::string missing_gnuplot();
 // Throws Error (failure) for a file that cannot be written. Gnuplot not being installed, or
 // failing, is no error: the sources come out, and a message says so. One that hangs is not tried
 // again.
-std::vector<Drawing> draw(const std::vector<Figure>& figures,
-                          const std::filesystem::path& results_dir, Paths& paths,
-                          const DrawingLimits& limits = {});
+void draw(const std::vector<Figure>& figures, const std::filesystem::path& results_dir,
+          Paths& paths, const DrawingLimits& limits = {});
 
 // Nothing where there is no such file.
 std::optional<std::string> find_text(const std::filesystem::path& path);

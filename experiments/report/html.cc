@@ -4,42 +4,25 @@
 
 #include <algorithm>
 
-#include "experiments/report/page_style.h"
+#include "embedded/page_files.h"
 
 namespace lambcast::report {
 namespace {
 
-void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
-    text.replace(at, from.size(), to);
-  }
+std::string_view file(std::string_view name) {
+  const auto files = page_files();
+  const auto found = std::find_if(files.begin(), files.end(),
+                                  [&](const EmbeddedFile& one) { return one.name == name; });
+  return found == files.end() ? std::string_view() : found->text;
 }
 
-// Removes from `begin` to the end of the first `end` after it, as often as it occurs.
-void remove_all(std::string& text, std::string_view begin, std::string_view end) {
-  for (std::size_t at; (at = text.find(begin)) != std::string::npos;) {
-    const std::size_t stop = text.find(end, at + begin.size());
-    text.erase(at, stop == std::string::npos ? stop : stop + end.size() - at);
-  }
-}
-
-std::string figure_section(const Drawing& drawing) {
-  const Figure& figure = drawing.figure;
-  std::string text = fmt::format("<section><h2>{}</h2>\n", escaped(figure.title));
-  if (!figure.left_out.empty()) {
-    return text +
-           fmt::format("<p class=note>Not drawn. {}</p></section>\n", escaped(figure.left_out));
-  }
-  const std::string picture = drawing.svg.empty()
-                                  ? fmt::format(
-                                        "<p class=note>Not drawn; its sources are plots/{0}.gp and "
-                                        "plots/{0}.dat.</p>\n",
-                                        figure.name)
-                                  : inline_svg(drawing.svg, figure.name, figure.title);
-  return text + fmt::format(
-                    "<figure>{}<figcaption>{} <span class=file>plots/{}.svg</span></figcaption>"
-                    "</figure></section>\n",
-                    picture, escaped(figure.caption), figure.name);
+std::string all_files(std::string_view ending) {
+  std::string text;
+  if (ending == ".js")
+    text = fmt::format("/* uPlot, by its licence:\n{}*/\n", file("uplot/LICENSE"));
+  for (const EmbeddedFile& one : page_files())
+    if (one.name.ends_with(ending)) text.append(one.text).append("\n");
+  return text;
 }
 
 }  // namespace
@@ -70,49 +53,39 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-std::string inline_svg(std::string_view svg, std::string_view name, std::string_view title) {
-  std::string text(svg.substr(std::min(svg.find("<svg"), svg.size())));
-  remove_all(text, " xmlns=\"", "\"");
-  remove_all(text, " xmlns:xlink=\"", "\"");
-  remove_all(text, "<title>", "</title>");
-  remove_all(text, "<desc>", "</desc>");
-  replace_all(text, "xlink:href", "href");
-  for (const char* quote : {"'", "\""}) {
-    replace_all(text, fmt::format(" id={}", quote), fmt::format(" id={}{}-", quote, name));
-    replace_all(text, fmt::format("href={}#", quote), fmt::format("href={}#{}-", quote, name));
-  }
-  replace_all(text, "url(#", fmt::format("url(#{}-", name));
-  const std::size_t end = std::min(text.find('>'), text.size());
-  text.insert(std::min(end + 1, text.size()), fmt::format("<title>{}</title>", escaped(title)));
-  return text;
-}
-
-std::string page_start(std::string_view title, std::string_view heading,
-                       const std::vector<std::string>& verdict, std::string_view notice) {
-  std::string text = fmt::format(
+std::string page_start(std::string_view title, std::string_view heading) {
+  return fmt::format(
       "<!DOCTYPE html>\n<html lang=en><head><meta charset=utf-8>\n"
       "<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; "
       "style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n"
       "<meta name=viewport content=\"width=device-width\">"
       "<meta name=color-scheme content=\"light dark\">\n"
-      "<title>{}</title>\n<style>{}</style></head><body><main>\n"
-      "<h1>{}</h1>\n<div class=verdict>",
-      escaped(title), page_css, escaped(heading));
-  for (const std::string& paragraph : verdict)
-    text += fmt::format("<p>{}</p>\n", escaped(paragraph));
-  text += "</div>\n";
-  if (!notice.empty()) text += fmt::format("<p class=note>{}</p>\n", escaped(notice));
-  return text;
+      "<title>{}</title>\n<style>{}</style></head><body><main>\n<h1>{}</h1>\n",
+      escaped(title), all_files(".css"), escaped(heading));
 }
 
-std::string figure_sections(const std::vector<Drawing>& drawings) {
+std::string verdict_box(const std::vector<std::string>& verdict) {
+  std::string text = "<div class=verdict>";
+  for (const std::string& paragraph : verdict)
+    text += fmt::format("<p>{}</p>\n", escaped(paragraph));
+  return text + "</div>\n";
+}
+
+std::string figure_sections(const std::vector<Figure>& figures) {
   std::string text;
-  for (const Drawing& drawing : drawings) text += figure_section(drawing);
+  for (const Figure& figure : figures) {
+    if (figure.chart.empty()) continue;
+    text += fmt::format(
+        "<section><h2>{}</h2>\n<figure class=chart><script type=\"application/json\">{}</script>"
+        "<div class=panels></div><figcaption>{} <span class=file>plots/{}</span></figcaption>"
+        "</figure></section>\n",
+        escaped(figure.title), figure.chart, escaped(figure.caption), figure.name);
+  }
   return text;
 }
 
 std::string page_end() {
-  return fmt::format("</main><script>{}</script></body></html>\n", page_script);
+  return fmt::format("</main><script>{}</script></body></html>\n", all_files(".js"));
 }
 
 }  // namespace lambcast::report

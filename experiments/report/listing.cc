@@ -3,136 +3,236 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <nlohmann/json.hpp>
-
-#include "sim/base/printable.h"
+#include <cstdlib>
 
 namespace lambcast::report {
 namespace {
 
+using Kind = Column::Kind;
+
 struct Heading {
-  std::string_view heading, title;
-  double unit;
-  bool axis = false;
+  std::string_view label, title;
+  Kind kind;
+  double unit = 0;
+  bool thins = false;
 };
 
-constexpr Heading headings[] = {{"model", "model", 0},
-                                {"cluster", "cluster", 0},
-                                {"optimizer", "optimizer", 0},
-                                {"backend", "backend", 0},
-                                {"GPUs", "gpus", 1},
-                                {"micro batch", "micro_batch", 1},
-                                {"accum.", "grad_accum", 1},
-                                {"global batch", "global_batch", 1},
-                                {"freeze_step", "freeze_step", 1},
-                                {"NIC (Gbit/s)", "nic_bandwidth_Gbps", 1},
-                                {"CUDA-aware", "cuda_aware", 0, true},
-                                {"sequence", "seq_len", 1, true},
-                                {"steps", "steps", 1, true},
-                                {"device", "device", 0, true},
-                                {"GPUs per node", "gpus_per_node", 1, true},
-                                {"kernels", "kernels", 0, true},
-                                {"precision", "precision", 0, true},
-                                {"ZeRO stage", "zero_stage", 0, true},
-                                {"overlap", "overlap", 0, true},
-                                {"network", "network", 0, true},
-                                {"symmetry", "symmetry", 0, true},
-                                {"settings", "settings", 0, true},
-                                {"uniform step (ms)", "uniform_step_time_us", 1e3},
-                                {"warm-up step (ms)", "warmup_step_time_us", 1e3},
-                                {"compressed step (ms)", "compression_step_time_us", 1e3},
-                                {"silent step (ms)", "silent_step_time_us", 1e3},
-                                {"run (h)", "run_time_s", 3600},
-                                {"samples/s", "run_samples_per_s", 1},
-                                {"speed-up", "speedup_vs_baseline", 1},
-                                {"GB sent per GPU", "run_wire_bytes_per_gpu", 1e9},
-                                {"peak GiB per GPU", "peak_bytes_per_gpu", 1073741824.0},
-                                {"cost (USD)", "cost_usd", 1},
-                                {"status", "status", 0},
-                                {"costs are", "cost_source", 0}};
+constexpr Heading headings[] = {
+    {"model", "model", Kind::key},
+    {"cluster", "cluster", Kind::key},
+    {"optimizer", "optimizer", Kind::key},
+    {"backend", "backend", Kind::key},
+    {"GPUs", "gpus", Kind::key, 0, true},
+    {"nodes", "nodes", Kind::key},
+    {"micro batch", "micro_batch", Kind::key, 0, true},
+    {"accumulation", "grad_accum", Kind::key, 0, true},
+    {"global batch", "global_batch", Kind::key, 0, true},
+    {"steps", "steps", Kind::key, 0, true},
+    {"freeze_step", "freeze_step", Kind::key},
+    {"NIC (Gbit/s)", "nic_bandwidth_Gbps", Kind::key, 0, true},
+    {"CUDA-aware", "cuda_aware", Kind::key},
+    {"sequence", "seq_len", Kind::key, 0, true},
+    {"device", "device", Kind::key},
+    {"GPUs per node", "gpus_per_node", Kind::key},
+    {"kernels", "kernels", Kind::key},
+    {"precision", "precision", Kind::key},
+    {"ZeRO stage", "zero_stage", Kind::key},
+    {"overlap", "overlap", Kind::key},
+    {"network", "network", Kind::key},
+    {"symmetry", "symmetry", Kind::key},
+    {"speed-up", "speedup_vs_baseline", Kind::figure, 1},
+    {"samples/s", "run_samples_per_s", Kind::figure, 1},
+    {"run (h)", "run_time_s", Kind::figure, 3600},
+    {"cost (USD)", "cost_usd", Kind::figure, 1},
+    {"GPU hours", "gpu_hours", Kind::figure, 1},
+    {"step (ms)", "uniform_step_time_us", Kind::figure, 1e3},
+    {"warm-up step (ms)", "warmup_step_time_us", Kind::figure, 1e3},
+    {"compressed step (ms)", "compression_step_time_us", Kind::figure, 1e3},
+    {"silent step (ms)", "silent_step_time_us", Kind::figure, 1e3},
+    {"GB sent per GPU", "run_wire_bytes_per_gpu", Kind::figure, 1e9},
+    {"peak GiB per GPU", "peak_bytes_per_gpu", Kind::figure, 1073741824.0},
+    {"compared with", "baseline_optimizer", Kind::fact},
+    {"costs are", "cost_source", Kind::fact},
+    {"compute rests on", "compute_basis", Kind::fact},
+    {"communication calibrated", "communication_calibrated", Kind::fact},
+    {"status", "status", Kind::fact}};
 
-// A string that cannot end the script element it stands in.
-std::string json_text(std::string_view text) {
-  std::string json;
-  for (const char c : nlohmann::json(printable(text)).dump()) {
-    if (c == '<') {
-      json += "\\u003c";
-    } else {
-      json += c;
-    }
-  }
-  return json;
-}
+// What a figure of one kind of step is made of; its labels are for the script alone.
+struct Detail {
+  std::string_view title;
+  double unit;
+};
+constexpr Detail details[] = {{"steps", 1},
+                              {"step_time_low_us", 1e3},
+                              {"step_time_high_us", 1e3},
+                              {"step_time_coverage", 1},
+                              {"forward_us", 1e3},
+                              {"backward_us", 1e3},
+                              {"exposed_comm_us", 1e3},
+                              {"compress_us", 1e3},
+                              {"decompress_us", 1e3},
+                              {"optimizer_us", 1e3},
+                              {"bubble_us", 1e3}};
 
-// What was asked of a point that cannot run may be no number (a freeze_step of "10%"): it stays
-// text.
-std::string number_cell(std::string_view text, double unit) {
-  if (text.empty()) return "\"\"";
-  double value = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (status != std::errc{} || end != text.data() + text.size() || !std::isfinite(value))
-    return json_text(text);
-  value /= unit;
-  const bool whole = value == std::floor(value) || std::abs(value) >= 1e3;
-  return whole ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
-}
+constexpr const char* warmup_label = "warm-up (% of steps)";
 
 }  // namespace
 
-Listing::Listing(const csv::Reader& file) {
+Listing::Listing(const csv::Reader& file)
+    : settings_(file.find("settings")),
+      freeze_(file.find("freeze_step")),
+      steps_(file.find("steps")) {
   for (const Heading& h : headings) {
     if (const auto index = file.find(h.title))
-      columns_.push_back({*index, h.heading, h.unit, h.axis, {}, false, false, {}, {}, {}});
+      add_column({std::string(h.title), std::string(h.label), h.kind, h.unit},
+                 {Source::From::file, *index, h.thins});
+    if (h.title == "freeze_step" && freeze_ && steps_)
+      add_column({"warmup_percent", warmup_label, Kind::key, 0}, {Source::From::warmup});
   }
+  for (const std::string_view step : {"uniform", "warmup", "compression", "silent"}) {
+    for (const Detail& detail : details) {
+      const std::string title = fmt::format("{}_{}", step, detail.title);
+      if (const auto index = file.find(title))
+        add_column({title, title, Kind::detail, detail.unit}, {Source::From::file, *index});
+    }
+  }
+  fixed_ = columns_.size();
+}
+
+void Listing::add_column(Column column, Source source) {
+  columns_.push_back(std::move(column));
+  sources_.push_back(source);
+}
+
+// The share of its steps that a run warms up for; freeze_step counts from 1. A tenth of a percent
+// is all that shares of runs of unlike length, asked for as 5 %, have in common.
+std::string Listing::warmup_percent(const csv::Reader& file) const {
+  const std::string freeze(file.text(*freeze_)), steps(file.text(*steps_));
+  if (freeze.empty()) return {};
+  char* rest = nullptr;
+  const double first = std::strtod(freeze.c_str(), &rest);
+  const double all = std::strtod(steps.c_str(), nullptr);
+  const bool is_share = std::string_view(rest) == "%";  // as asked for, of a point that cannot run
+  if (!is_share && (*rest != '\0' || !(all > 0))) return {};
+  const double percent = std::clamp(is_share ? first : 100 * (first - 1) / all, 0.0, 100.0);
+  return percent < 1 ? fmt::format("{:.2g}", percent)
+                     : fmt::format("{:g}", std::round(10 * percent) / 10);
+}
+
+std::size_t Listing::setting_column(std::string_view key) {
+  for (const std::size_t column : setting_columns_)
+    if (columns_[column].title() == key) return column;
+  const bool full = setting_columns_.size() >= most_settings;
+  if (full && columns_[setting_columns_.back()].title() == "settings")
+    return setting_columns_.back();
+  const std::string title(full ? "settings" : key);
+  setting_columns_.push_back(columns_.size());
+  add_column({title, full ? "another setting" : title, Kind::key, 0},
+             {Source::From::setting, 0, true});
+  Column& column = columns_.back();
+  const std::uint32_t none = column.place_of("");
+  for (std::size_t row = 0; row < kept_.size(); ++row) column.add(none);
+  sources_.back().place = none;
+  return setting_columns_.back();
+}
+
+// "cluster.node.gpu_link=25GB/s; tp=8". The bandwidth of the NIC has a column of its own.
+void Listing::read_settings(std::string_view settings) {
+  for (const std::size_t column : setting_columns_)
+    sources_[column].place = columns_[column].place_of("");
+  for (std::size_t begin = 0; begin < settings.size();) {
+    const std::size_t end = std::min(settings.find("; ", begin), settings.size());
+    const std::string_view setting = settings.substr(begin, end - begin);
+    const std::size_t equals = std::min(setting.find('='), setting.size());
+    // A cluster from a file has its name in a column, and the file in its settings.
+    const std::string_view name = setting.substr(0, equals);
+    const bool has_column =
+        std::any_of(columns_.begin(), columns_.begin() + static_cast<std::ptrdiff_t>(fixed_),
+                    [&](const Column& column) { return column.title() == name; });
+    const std::string key = fmt::format("{}{}", name, has_column ? " file" : "");
+    const std::string_view value = setting.substr(std::min(equals + 1, setting.size()));
+    begin = end + 2;
+    if (key == "cluster.nic.bandwidth") continue;
+    const std::size_t column = setting_column(key);
+    sources_[column].place =
+        columns_[column].place_of(columns_[column].title() == key ? value : setting);
+  }
+}
+
+bool Listing::is_kept(std::size_t row) const {
+  return row % row_stride_ == 0 &&
+         std::all_of(sources_.begin(), sources_.end(),
+                     [](const Source& source) { return source.place % source.stride == 0; });
 }
 
 void Listing::add(const csv::Reader& file) {
-  if (++rows_ > most_rows) return;
-  const std::string_view comma = rows_ > 1 ? "," : "";
-  for (Column& column : columns_) {
-    const std::string_view text = file.text(column.index);
-    if (rows_ == 1) column.first = text;
-    column.filled |= !text.empty();
-    column.differs |= text != column.first;
-    column.cells += comma;
-    if (column.unit != 0) {
-      column.cells += number_cell(text, column.unit);
-      continue;
-    }
-    const auto [place, added] = column.places.try_emplace(std::string(text), column.places.size());
-    if (added) {
-      if (place->second > 0) column.names += ',';
-      column.names += json_text(text);
-    }
-    column.cells += fmt::format_int(place->second).c_str();
+  if (settings_) read_settings(file.text(*settings_));
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    Source& source = sources_[i];
+    if (!columns_[i].is_text()) continue;
+    if (source.from == Source::From::file)
+      source.place = columns_[i].place_of(file.text(source.index));
+    else if (source.from == Source::From::warmup)
+      source.place = columns_[i].place_of(warmup_percent(file));
   }
+  const std::size_t row = rows_++;
+  if (!is_kept(row)) return;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    if (columns_[i].is_text())
+      columns_[i].add(sources_[i].place);
+    else
+      columns_[i].add(file.text(sources_[i].index));
+  }
+  kept_.push_back(static_cast<std::uint32_t>(row));
+  while (kept_.size() > most_rows) thin();
 }
 
-std::string Listing::html() const {
-  const std::size_t count = std::min(rows_, most_rows);
-  std::string text = fmt::format(
-      "<section class=rows><h2>Rows</h2>\n<p>{} results.csv beside this page has every {}column, "
-      "with full precision.</p>\n<noscript><p class=note>The table needs the page's script; "
-      "without "
-      "it, read results.csv.</p></noscript>\n<div class=scroll><table class=listing><thead><tr>",
-      count < rows_ ? fmt::format("The first {} of {} rows.", count, rows_)
-                    : fmt::format("All {} rows.", rows_),
-      count < rows_ ? "row and " : "");
-  std::string columns;
-  for (const Column& column : columns_) {
-    if (!shown(column)) continue;
-    text += fmt::format("<th>{}", column.heading);
-    columns += columns.empty() ? "\n{" : ",\n{";
-    if (column.unit == 0) columns += fmt::format("\"names\":[{}],", column.names);
-    columns += fmt::format("\"cells\":[{}]}}", column.cells);
+// Halves the kept values of the key that has the most; four of them still make a line.
+void Listing::thin() {
+  std::size_t widest = columns_.size(), most = 7;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    const std::size_t values = columns_[i].names() / sources_[i].stride;
+    if (!sources_[i].thins || values <= most) continue;
+    widest = i;
+    most = values;
   }
-  return text +
-         fmt::format(
-             "</thead><tbody></tbody></table>\n<script type=\"application/json\">{{\"rows\":{},"
-             "\"columns\":[{}]}}</script></div></section>\n",
-             count, columns);
+  std::vector<bool> wanted(kept_.size());
+  if (widest < columns_.size()) {
+    const std::uint32_t stride = sources_[widest].stride *= 2;
+    for (std::size_t row = 0; row < kept_.size(); ++row)
+      wanted[row] = columns_[widest].place(row) % stride == 0;
+  } else {
+    row_stride_ *= 2;
+    for (std::size_t row = 0; row < kept_.size(); ++row)
+      wanted[row] = kept_[row] % row_stride_ == 0;
+  }
+  for (Column& column : columns_) column.keep_only(wanted);
+  std::size_t kept = 0;
+  for (std::size_t row = 0; row < wanted.size(); ++row)
+    if (wanted[row]) kept_[kept++] = kept_[row];
+  kept_.resize(kept);
+}
+
+std::string Listing::thinning() const {
+  std::vector<std::string> said;
+  for (std::size_t i = 0; i < columns_.size(); ++i)
+    if (sources_[i].stride > 1)
+      said.push_back(
+          fmt::format("one in {} values of {}", sources_[i].stride, columns_[i].label()));
+  if (row_stride_ > 1) said.push_back(fmt::format("one row in {}", row_stride_));
+  return fmt::format("{}", fmt::join(said, ", "));
+}
+
+void Listing::append_json(std::string& out) const {
+  fmt::format_to(std::back_inserter(out), "\"rows\":{},\"columns\":[", kept_.size());
+  const std::size_t begin = out.size();
+  for (const Column& column : columns_) {
+    if (column.empty()) continue;
+    if (out.size() > begin) out += ",\n";
+    column.append_json(out);
+  }
+  out += ']';
 }
 
 }  // namespace lambcast::report

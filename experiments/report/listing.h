@@ -1,45 +1,69 @@
-// The table of rows on the page: results.csv in units for people. A page of a hundred thousand rows
-// of HTML does not open, so the rows stand in it as data, column by column, and the page's script
-// shows as many as fit a screen; sorting and filtering go over all of them.
+// The rows of results.csv as the page takes them: in units for people, column by column, so that
+// its script can slice, sort and draw all of them. A page of a hundred thousand rows of HTML does
+// not open; as data it is some 20 MB, and the script shows those that fit a screen.
+//
+// Of more rows than that the page holds a part that keeps its slices whole: every second (fourth,
+// ...) value of the key with the most values stays, and the page says so.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
+#include "experiments/report/column.h"
 #include "sim/base/csv_reader.h"
 
 namespace lambcast::report {
 
 class Listing {
  public:
-  // A page of so many rows is about 20 MB; the rest is in results.csv alone, and the page says so.
   static constexpr std::size_t most_rows = 100'000;
+  // Keys that `settings` alone names have a column each, up to so many.
+  static constexpr std::size_t most_settings = 24;
 
   // Of the columns in the header of `file`.
   explicit Listing(const csv::Reader& file);
 
-  // The row that `file` stands at; only counted beyond most_rows.
+  // The row that `file` stands at.
   void add(const csv::Reader& file);
 
-  std::string html() const;
+  // Rows that the page holds, and of how many.
+  std::size_t kept() const { return kept_.size(); }
+  std::size_t rows() const { return rows_; }
+  // "one in 4 values of steps": which rows were kept; empty where all were.
+  std::string thinning() const;
+
+  // "rows": kept, "columns": [...]: members of a JSON object, each column as Column::append_json
+  // has it.
+  void append_json(std::string& out) const;
 
  private:
-  struct Column {
-    std::size_t index;  // in the file
-    std::string_view heading;
-    double unit;  // what a number is divided by; 0 for text
-    bool axis;    // shown only where its rows differ
-    std::string first;
-    bool filled = false, differs = false;
-    std::unordered_map<std::string, std::size_t> places;  // of texts in `names`
-    std::string names, cells;                             // JSON, without the brackets
+  // Where a column of the page comes from.
+  struct Source {
+    enum class From { file, setting, warmup } from = From::file;
+    std::size_t index = 0;  // in the file
+    bool thins = false;     // values of it may go
+    std::uint32_t stride = 1;
+    std::uint32_t place = 0;  // in the row being added
   };
-  bool shown(const Column& column) const { return column.axis ? column.differs : column.filled; }
+
+  void add_column(Column column, Source source);
+  std::size_t setting_column(std::string_view key);
+  void read_settings(std::string_view settings);
+  std::string warmup_percent(const csv::Reader& file) const;
+  bool is_kept(std::size_t row) const;
+  void thin();
 
   std::vector<Column> columns_;
+  std::vector<Source> sources_;                           // of each column
+  std::optional<std::size_t> settings_, freeze_, steps_;  // columns of the file
+  std::size_t fixed_ = 0;  // columns that do not come from settings: the first ones
+  std::vector<std::size_t> setting_columns_;
   std::size_t rows_ = 0;
+  std::size_t row_stride_ = 1;       // of rows, where no key is left to thin
+  std::vector<std::uint32_t> kept_;  // rows of the file
 };
 
 }  // namespace lambcast::report

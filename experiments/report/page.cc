@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "experiments/report/answer.h"
 #include "experiments/report/html.h"
 #include "experiments/report/verdict.h"
 #include "sim/base/error.h"
@@ -54,6 +55,32 @@ std::string cost_sources(const std::vector<Point>& points) {
   return text.empty() ? "" : "<p>Costs that the rows rest on:</p><ul>" + text + "</ul>\n";
 }
 
+// The rows, with what was swept and, where they are not all of them, which they are.
+void append_rows(std::string& page, const Listing& listing, const std::vector<std::string>& swept) {
+  page += "{\"swept\":[";
+  for (const std::string& key : swept) {
+    if (page.back() != '[') page += ',';
+    page += json_text(key);
+  }
+  page += fmt::format("],\"total\":{},\"thinning\":", listing.rows());
+  const std::string thinning = listing.thinning();
+  page += json_text(thinning.empty()
+                        ? std::string()
+                        : fmt::format("The page holds {} of the {} rows of results.csv: {}.",
+                                      listing.kept(), listing.rows(), thinning));
+  page += ',';
+  listing.append_json(page);
+  page += '}';
+}
+
+std::string plots_section(const std::vector<std::string>& plots) {
+  if (plots.empty()) return {};
+  return fmt::format(
+      "<section><h2>Pictures for papers</h2>\n<p>In plots/ beside this page, with the gnuplot "
+      "sources and data of each: <span class=file>{}</span></p></section>\n",
+      escaped(fmt::format("{}", fmt::join(plots, ", "))));
+}
+
 }  // namespace
 
 std::string manifest_html(std::string_view manifest, const std::string& file) {
@@ -74,13 +101,31 @@ std::string manifest_html(std::string_view manifest, const std::string& file) {
   return text + json_html(json) + "\n";
 }
 
-std::string page_html(const Results& results, const std::vector<Drawing>& drawings,
-                      const std::string& provenance, const std::string& notice) {
+std::vector<std::string> swept_keys(std::string_view manifest) {
+  const Json json = Json::parse(manifest, nullptr, false);
+  std::vector<std::string> keys;
+  const auto axes = json.is_object() ? json.find("axes") : json.end();
+  if (json.is_object() && axes != json.end() && axes->is_object())
+    for (const auto& [key, values] : axes->items()) keys.push_back(key);
+  return keys;
+}
+
+std::string page_html(const Results& results, const PageFacts& facts) {
   const Verdict verdict = verdict_of(results.points);
-  return page_start("lambcast report", "lambcast: does compressed training pay here?",
-                    in_words(verdict), notice) +
-         figure_sections(drawings) + results.listing.html() + "<section><h2>Provenance</h2>\n" +
-         cost_sources(results.points) + provenance + "</section>\n" + page_end();
+  const bool compares = verdict.compared + verdict.no_warmup + verdict.long_warmup > 0;
+  std::string page =
+      page_start("lambcast report", compares ? "lambcast: does compressed training pay here?"
+                                             : "lambcast: a sweep of training runs");
+  page += answer_html(answer_of(results, verdict));
+  page +=
+      "<div id=explorer></div>\n<noscript><p class=note>Pictures and rows need the page's script; "
+      "without it, read results.csv and plots/ beside this page.</p></noscript>\n"
+      "<script type=\"application/json\" id=rows-data>";
+  append_rows(page, results.listing, facts.swept);
+  page += "</script>\n<section><h2>In words</h2>\n" + verdict_box(in_words(verdict)) +
+          "</section>\n<section><h2>Provenance</h2>\n" + cost_sources(results.points) +
+          facts.provenance + "</section>\n" + plots_section(facts.plots) + page_end();
+  return page;
 }
 
 }  // namespace lambcast::report

@@ -5,7 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include "experiments/report/drawing.h"
 #include "experiments/report/results.h"
 
 namespace lambcast::report {
@@ -14,8 +13,15 @@ namespace lambcast::report {
 // Error naming the file when it is no JSON object, or nests too deep.
 std::string manifest_html(std::string_view manifest, const std::string& file);
 
-// `provenance` is HTML; `notice` is text, shown above the figures when not empty.
-std::string page_html(const Results& results, const std::vector<Drawing>& drawings,
-                      const std::string& provenance, const std::string& notice);
+// What a manifest.json says was swept, as what-if keys; nothing of a text that is none.
+std::vector<std::string> swept_keys(std::string_view manifest);
+
+// What stands beside the rows on a page.
+struct PageFacts {
+  std::string provenance;          // HTML
+  std::vector<std::string> swept;  // what-if keys
+  std::vector<std::string> plots;  // names of files under plots/
+};
+std::string page_html(const Results& results, const PageFacts& facts);
 
 }  // namespace lambcast::report

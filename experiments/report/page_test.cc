@@ -18,8 +18,8 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-std::string page_of(const std::string& results, const std::vector<Drawing>& drawings = {}) {
-  return page_html(results_of(results), drawings, "<p>provenance</p>", "");
+std::string page_of(const std::string& results) {
+  return page_html(results_of(results), {"<p>provenance</p>", {}, {}});
 }
 
 SyntheticSweep small_sweep() {
@@ -38,31 +38,29 @@ TEST_CASE("everything from the results is escaped") {
   const std::string page = page_of(synthetic_header() + synthetic_rows(sweep));
   CHECK_FALSE(contains(page, "<script>alert"));
   CHECK_FALSE(contains(page, "<img"));
-  // In the sentences of the verdict, and in the data of the table.
+  // In the sentences of the verdict, and in the data of the rows.
   CHECK(contains(page, "&lt;script&gt;alert(&#39;x &amp; y&#39;)&lt;/script&gt;"));
   CHECK(contains(page, "&quot;&gt;&lt;img src=x&gt;"));
   CHECK(contains(page, R"("names":["\u003cscript>alert('x & y')\u003c/script>"])"));
 }
 
-TEST_CASE("a figure that is left out keeps its place and its reason") {
+TEST_CASE("a figure has a section where it has a chart, and no empty box where it has none") {
   Figure figure;
+  figure.name = "a";
   figure.title = "A & B";
-  figure.left_out = "It needs <two> GPU counts.";
-  const std::string page = page_of(synthetic_header(), {{figure, ""}});
-  CHECK(contains(page, "<h2>A &amp; B</h2>"));
-  CHECK(contains(page, "Not drawn. It needs &lt;two&gt; GPU counts."));
+  figure.left_out = "It needs two GPU counts.";
+  CHECK(figure_sections({figure}).empty());
+  figure.left_out = "";
+  CHECK(figure_sections({figure}).empty());
+  figure.chart = R"({"panels":[]})";
+  figure.caption = "<i>";
+  const std::string section = figure_sections({figure});
+  CHECK(contains(section, "<h2>A &amp; B</h2>"));
+  CHECK(contains(section, R"(<script type="application/json">{"panels":[]}</script>)"));
+  CHECK(contains(section, "&lt;i&gt;"));
 }
 
-TEST_CASE("the table shows units for people, blanks for what does not apply, and the status") {
-  const std::string page = page_of(synthetic_header() + synthetic_rows(small_sweep()));
-  CHECK(contains(page, "<th>compressed step (ms)"));
-  CHECK_FALSE(contains(page, "<th>silent step (ms)"));              // 0/1 Adam alone has it
-  CHECK(contains(page, R"({"cells":[11,"",11,11,11,"",11,11]})"));  // 11811160064 bytes are 11 GiB
-  CHECK(contains(page, R"({"names":["lamb","onebit_lamb"],"cells":[0,0,0,0,1,1,1,1]})"));
-  CHECK(contains(page, "infeasible: global batch 512 is less than micro batch 64 on 16 GPUs"));
-}
-
-TEST_CASE("the table has all rows of a study, and of more than fit a page it says which") {
+TEST_CASE("the page has every row of a study as data, and says of what it leaves out") {
   const std::string row = synthetic_rows({.clusters = {{"box", 4, 10}},
                                           .optimizers = {"lamb"},
                                           .gpus = {8},
@@ -73,14 +71,21 @@ TEST_CASE("the table has all rows of a study, and of more than fit a page it say
     return page_of(results);
   };
   const std::string all = of_rows(3384);
-  CHECK(contains(all, "All 3384 rows."));
-  CHECK(contains(all, "{\"rows\":3384,"));
-  const std::size_t begin = all.find(R"({"cells":[8,)");
-  REQUIRE(begin != std::string::npos);
-  CHECK(std::count(all.begin() + static_cast<std::ptrdiff_t>(begin),
-                   all.begin() + static_cast<std::ptrdiff_t>(all.find(']', begin)), '8') == 3384);
-  CHECK(all.size() < 1'000'000);
-  CHECK(contains(of_rows(Listing::most_rows + 1), "The first 100000 of 100001 rows. results.csv "));
+  CHECK(contains(all, R"("total":3384,"thinning":"","rows":3384,)"));
+  CHECK(contains(of_rows(Listing::most_rows + 2),
+                 "The page holds 50001 of the 100002 rows of results.csv: one row in 2."));
+}
+
+TEST_CASE("what was swept stands beside the rows") {
+  CHECK(swept_keys(R"({"axes": {"gpus": ["8"], "</script>": []}})") ==
+        std::vector<std::string>{"gpus", "</script>"});
+  CHECK(swept_keys("").empty());
+  CHECK(swept_keys("[1]").empty());
+  CHECK(swept_keys(R"({"axes": 3})").empty());
+  const std::string page =
+      page_html(results_of(synthetic_header()), {"", {"gpus", "</script>"}, {"a.svg"}});
+  CHECK(contains(page, R"({"swept":["gpus","\u003c/script>"],)"));
+  CHECK(contains(page, "<span class=file>a.svg</span>"));
 }
 
 TEST_CASE("rows of results that no run has are refused by file, line and column") {
@@ -102,17 +107,6 @@ TEST_CASE("rows of results that no run has are refused by file, line and column"
                                                   value)));
   CHECK_THROWS_WITH(results_of(with(5, "inf")), Catch::Contains("'inf' is not a finite number"));
   CHECK_THROWS_WITH(results_of(with(5, "8x")), Catch::Contains("'8x' is not a finite number"));
-}
-
-TEST_CASE("an inline picture has ids of its own and no prologue") {
-  const std::string svg = inline_svg(
-      "<?xml version=\"1.0\"?>\n<svg viewBox=\"0 0 1 1\" xmlns=\"http://www.w3.org/2000/svg\" "
-      "xmlns:xlink=\"http://www.w3.org/1999/xlink\"><title>x</title><desc>Produced by y</desc>"
-      "<g id='a' clip-path=\"url(#c)\"><use xlink:href='#a' id=\"b\"/></g></svg>",
-      "fig", "a < b");
-  CHECK(svg ==
-        "<svg viewBox=\"0 0 1 1\"><title>a &lt; b</title>"
-        "<g id='fig-a' clip-path=\"url(#fig-c)\"><use href='#fig-a' id=\"fig-b\"/></g></svg>");
 }
 
 TEST_CASE("the manifest is shown whole, its warnings first") {
@@ -143,21 +137,13 @@ TEST_CASE("a manifest that nests without end is refused before the stack ends") 
                     Catch::Contains("is no JSON object"));
 }
 
-TEST_CASE("the table shows a swept key only where it was swept") {
-  const std::string one = synthetic_header() + synthetic_rows(small_sweep());
-  CHECK_FALSE(contains(page_of(one), "<th>kernels"));
-  std::string two = one;
-  two.replace(two.find(",synthetic,"), 11, ",fused,");
-  CHECK(contains(page_of(two), "<th>kernels"));
-}
-
 TEST_CASE("a point that cannot run shows what was asked for, be it no number") {
   std::string results = synthetic_header() + synthetic_rows(small_sweep());
   const std::size_t row = results.rfind('\n', results.find("infeasible: "));
   std::size_t at = row;
   for (int comma = 0; comma < 11; ++comma) at = results.find(',', at + 1);
   results.replace(at + 1, results.find(',', at + 1) - at - 1, "<10%>");
-  CHECK(contains(page_of(results), R"(,"\u003c10%>",)"));
+  CHECK(contains(page_of(results), R"("\u003c10%>")"));
 }
 
 TEST_CASE("settings of a point are those that none of its numbers says") {

@@ -51,15 +51,20 @@ Paths write_report(const Results& results, const fs::path& results_dir,
   const fs::path manifest = results_dir / "manifest.json";
   if (fs::exists(manifest) && !fs::is_regular_file(manifest))
     fail_input({manifest.string(), 0, {}}, "is no regular file");
-  const std::string provenance =
-      fs::exists(manifest) ? manifest_html(read_file(manifest.string()), manifest.string())
-                           : std::string("<p>There is no manifest.json beside results.csv.</p>");
+  const bool known = fs::exists(manifest);
+  const std::string said = known ? read_file(manifest.string()) : std::string();
+  PageFacts facts;
+  facts.provenance = known ? manifest_html(said, manifest.string())
+                           : "<p>There is no manifest.json beside results.csv.</p>";
+  facts.swept = swept_keys(said);
   Paths paths;
-  const std::vector<Drawing> drawings =
-      draw(figures_of(results.points), results_dir, paths, limits);
+  draw(figures_of(results.points), results_dir, paths, limits);
   if (paths.stopped) return paths;
+  for (const fs::path& plot : paths.plots)
+    if (plot.extension() != ".dat" && plot.extension() != ".gp")
+      facts.plots.push_back(plot.filename().string());
   paths.page = results_dir / "report.html";
-  write_file(paths.page, page_html(results, drawings, provenance, missing_gnuplot()));
+  write_file(paths.page, page_html(results, facts));
   return paths;
 }
 

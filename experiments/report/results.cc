@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <iterator>
@@ -86,7 +87,31 @@ class RowReader {
       stages_.push_back(file.column(fmt::format("{}_step_time_us", stage)));
       for (const std::string_view part : part_names)
         stages_.push_back(file.column(fmt::format("{}_{}_us", stage, part)));
+      ends_.push_back({file.find(fmt::format("{}_step_time_low_us", stage)),
+                       file.find(fmt::format("{}_step_time_high_us", stage))});
     }
+    calibrated_ = file.find("communication_calibrated");
+  }
+
+  // Of the row that `point` was read from.
+  void add_grounds(const Point& point, Grounds& grounds) const {
+    if (!point.ok()) return;
+    if (calibrated_ && !file_.text(*calibrated_).empty())
+      ++(file_.text(*calibrated_) == "true" ? grounds.calibrated : grounds.extrapolated);
+    float below = -1, above = -1;
+    for (const Stage& stage : point.stages) {
+      const auto place = std::find(std::begin(stage_names), std::end(stage_names), stage.name);
+      const Ends& ends = ends_[static_cast<std::size_t>(place - std::begin(stage_names))];
+      if (!ends.low || !ends.high) continue;
+      const auto percent = [&](std::size_t column) {
+        return static_cast<float>(100 * std::abs(number(column, true) / stage.step_time_us - 1));
+      };
+      below = std::max(below, percent(*ends.low));
+      above = std::max(above, percent(*ends.high));
+    }
+    if (!(below >= 0 && above >= 0)) return;
+    grounds.below_percent.push_back(below);
+    grounds.above_percent.push_back(above);
   }
 
   Point point() {
@@ -151,18 +176,24 @@ class RowReader {
   std::vector<TextColumn> texts_;
   std::vector<std::optional<std::size_t>> numbers_;
   std::vector<std::size_t> stages_;  // for each stage its step time, then its parts
+  struct Ends {
+    std::optional<std::size_t> low, high;  // of the interval of its step time
+  };
+  std::vector<Ends> ends_;
+  std::optional<std::size_t> calibrated_;
 };
 
 }  // namespace
 
 Results read_results(csv::Reader reader) {
-  Results results{{}, Listing(reader)};
+  Results results{{}, Listing(reader), {}};
   RowReader rows(reader);
   while (reader.next()) {
     if (results.points.size() == most_points)
       fail_input({reader.name(), reader.line(), {}}, "has more rows than a sweep may have",
                  fmt::format("{}", most_points));
     results.points.push_back(rows.point());
+    rows.add_grounds(results.points.back(), results.grounds);
     results.listing.add(reader);
   }
   return results;

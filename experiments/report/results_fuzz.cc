@@ -10,5 +10,5 @@ FUZZ_TARGET(results, text) {
   const report::Results results =
       report::read_results(csv::Reader::of_text(text.substr(0, end), "results.csv"));
   report::summary_text(results);
-  report::page_html(results, {}, "", "");
+  report::page_html(results, {});
 }

@@ -161,8 +161,12 @@ Verdict verdict_of(const std::vector<Point>& points) {
     const MapStudy study = map_study(points, optimizer);
     std::vector<std::string> phrases;
     for (const SpeedupMap& map : study.scans) {
-      if (const std::size_t scan = largest_scan(map); scan < map.gpus.size())
-        phrases.push_back(break_even_phrase(map, scan));
+      const std::size_t scan = largest_scan(map);
+      if (scan == map.gpus.size()) continue;
+      phrases.push_back(break_even_phrase(map, scan));
+      if (const auto found = crossings(map.nic_Gbps, map.speedup[scan]); found.size() == 1)
+        v.crossings.push_back({map.title, optimizer, baseline_of(points, optimizer), map.gpus[scan],
+                               found[0].nic_Gbps, found[0].falling});
     }
     if (phrases.empty()) continue;
     v.break_even.push_back(

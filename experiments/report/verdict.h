@@ -28,6 +28,13 @@ struct Spread {
   double least = absent, median = absent, most = absent;
 };
 
+// The one bandwidth at which `optimizer` stops, or starts, to pay on a cluster.
+struct BreakEven {
+  std::string cluster, optimizer, baseline;
+  double gpus = absent, nic_Gbps = absent;
+  bool falling = true;  // pays below it
+};
+
 // Points into the points that it was made of.
 struct Verdict {
   std::size_t points = 0, ran = 0;
@@ -39,6 +46,7 @@ struct Verdict {
   std::vector<std::string> best_apart, worst_apart;  // what tells them apart, as "precision fp16"
   std::vector<Spread> spreads;
   std::vector<std::string> break_even;  // one sentence per optimizer with a scan
+  std::vector<BreakEven> crossings;     // of scans that cross 1 once
 };
 
 Verdict verdict_of(const std::vector<Point>& points);

@@ -42,6 +42,7 @@ ScatterAxis time_axis(std::string label, const std::vector<double>& values_us) {
   if (places.size() < 3) places = report::round_places(axis.low, axis.high);
   for (const double place : places)
     axis.ticks.push_back({place, to_text(Duration::microseconds(place))});
+  axis.unit = " us";
   return axis;
 }
 
@@ -54,6 +55,7 @@ ScatterAxis size_axis(std::string label, const std::vector<double>& values, bool
     for (double place = 1; place <= axis.high; place *= 4) places.push_back(place);
   }
   for (const double place : places) axis.ticks.push_back({place, size_text(place, is_short)});
+  axis.unit = " bytes";
   return axis;
 }
 
@@ -61,6 +63,7 @@ ScatterAxis ratio_axis(std::string label, const std::vector<double>& values) {
   ScatterAxis axis = around(std::move(label), values, 1.25);
   axis.low = std::min(axis.low, 0.7);
   axis.high = std::max(axis.high, 1.4);
+  axis.ratio = true;
   for (const int percent : {-95, -90, -75, -50, -25, 0, 25, 50, 100, 200, 400, 900, 1900})
     axis.ticks.push_back({1 + percent / 100.0, percent == 0 ? "0" : fmt::format("{:+}%", percent)});
   return axis;
@@ -73,6 +76,7 @@ ScatterAxis round_axis(std::string label, const std::vector<double>& values, std
   if (places.size() > most) places = decades(axis);
   for (const double place : places)
     axis.ticks.push_back({place, fmt::format("{:.6g}{}", place, unit)});
+  axis.unit = unit;
   return axis;
 }
 

@@ -97,6 +97,7 @@ void set_chart(report::Figure& figure, ScatterChart chart) {
   chart.notes = {figure.title, figure.caption};
   figure.data = scatter_data(chart);
   figure.script = scatter_script(chart);
+  figure.chart = scatter_page_chart(chart);
 }
 
 }  // namespace lambcast

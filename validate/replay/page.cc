@@ -195,14 +195,13 @@ std::string collectives_section(const CollectiveSummary& collectives) {
 }  // namespace
 
 std::string validation_page(const Validation& validation,
-                            const std::vector<report::Drawing>& drawings,
-                            const std::string& notice) {
+                            const std::vector<report::Figure>& figures) {
   std::string text =
-      report::page_start("lambcast validation", "lambcast: forecast against measurement",
-                         verdict_of(validation), notice);
+      report::page_start("lambcast validation", "lambcast: forecast against measurement") +
+      report::verdict_box(verdict_of(validation));
   text += limits_section(validation);
   if (validation.collectives) text += bands_section(*validation.collectives);
-  text += report::figure_sections(drawings);
+  text += report::figure_sections(figures);
   if (validation.training) text += training_section(*validation.training);
   if (validation.sources) text += sources_section(*validation.sources);
   if (validation.collectives) text += collectives_section(*validation.collectives);
@@ -220,10 +219,10 @@ report::Paths write_validation(const Validation& validation, const std::filesyst
   if (validation.sources)
     report::write_file(dir / "sources.csv", source_results_csv(*validation.sources));
   report::Paths paths;
-  const std::vector<report::Drawing> drawings =
-      report::draw(validation_figures(validation), dir, paths);
+  const std::vector<report::Figure> figures = validation_figures(validation);
+  report::draw(figures, dir, paths);
   paths.page = dir / "report.html";
-  report::write_file(paths.page, validation_page(validation, drawings, report::missing_gnuplot()));
+  report::write_file(paths.page, validation_page(validation, figures));
   return paths;
 }
 

@@ -12,10 +12,8 @@
 
 namespace lambcast {
 
-// `notice` is text, shown above the figures when not empty.
 std::string validation_page(const Validation& validation,
-                            const std::vector<report::Drawing>& drawings,
-                            const std::string& notice);
+                            const std::vector<report::Figure>& figures);
 
 // What stands in a folder after write_validation():
 //

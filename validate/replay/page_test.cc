@@ -6,6 +6,7 @@
 #include "experiments/report/search_path.h"
 #include "experiments/temporary_folder.h"
 #include "sim/base/error.h"
+#include "validate/replay/figures.h"
 #include "validate/replay/made_up_validation.h"
 
 namespace lambcast {
@@ -17,7 +18,7 @@ namespace fs = std::filesystem;
 Validation both() { return {made_up_training(), made_up_collectives()}; }
 
 TEST_CASE("page: verdict, limits, sums and both tables") {
-  const std::string page = validation_page(both(), {}, "");
+  const std::string page = validation_page(both(), {});
   CHECK_THAT(page, Contains("<div class=verdict><p>Within limits"));
   CHECK_THAT(page, Contains("<td>box, below 64 KiB<td><td class=n>2<td class=n>12.5%"
                             "<td class=n>20.0%<td class=n>12.5%<td class=n>30.0%<td>✓ met"));
@@ -39,7 +40,7 @@ TEST_CASE("page: a limit that is missed shows in its row, by word and not by col
   validation.collectives->limits[0].within = false;
   validation.collectives->within = false;
   validation.training->results.push_back(made_up_case("off", 1.5, false, 0.1));
-  const std::string page = validation_page(validation, {}, "");
+  const std::string page = validation_page(validation, {});
   CHECK_THAT(page, Contains("PAST LIMITS"));
   CHECK_THAT(page, Contains("<tr class=missed><td>box, below 64 KiB"));
   CHECK_THAT(page, Contains("<tr class=missed><td>training, each figure: 2 within its own"));
@@ -47,13 +48,12 @@ TEST_CASE("page: a limit that is missed shows in its row, by word and not by col
 }
 
 TEST_CASE("page: what was not replayed has no section, and no limit is said") {
-  const std::string training = validation_page({made_up_training(), std::nullopt}, {}, "");
+  const std::string training = validation_page({made_up_training(), std::nullopt}, {});
   CHECK_THAT(training, Contains("Training figures") && !Contains("Collective"));
   Validation log{std::nullopt, made_up_collectives()};
   log.collectives->limits.clear();
-  const std::string page = validation_page(log, {}, "careful & slow");
+  const std::string page = validation_page(log, {});
   CHECK_THAT(page, Contains("None was asked for") && !Contains("Training figures"));
-  CHECK_THAT(page, Contains("<p class=note>careful &amp; slow</p>"));
 }
 
 TEST_CASE("page: names from files are escaped") {
@@ -61,7 +61,7 @@ TEST_CASE("page: names from files are escaped") {
   validation.training->results[0].of.id = "<script>alert('x & y')</script>";
   validation.collectives->results[0].of.cluster = "\"><img src=x>";
   validation.collectives->limits[0].cluster = "<b>";
-  const std::string page = validation_page(validation, {}, "");
+  const std::string page = validation_page(validation, {});
   CHECK_THAT(page, !Contains("<script>alert") && !Contains("<img") && !Contains("<b>"));
   CHECK_THAT(page, Contains("&lt;script&gt;alert(&#39;x &amp; y&#39;)&lt;/script&gt;"));
 }
@@ -86,8 +86,7 @@ TEST_CASE("written: page, rows and pictures, the same bytes each time, hostile n
   CHECK_THAT(text_of(out / "training.csv"), Contains("100,102,") && Contains(",0.1,yes,"));
   CHECK_THAT(text_of(out / "collectives.csv"), Contains("seen.csv"));
   const std::string page = text_of(paths.page);
-  CHECK_THAT(page, Contains("id=\"collectives-gnuplot_canvas\"") && !Contains("http:") &&
-                       !Contains("https:") && !Contains(folder.path().string()));
+  CHECK_THAT(page, Contains("plots/collectives</span>") && !Contains(folder.path().string()));
   write_validation(validation, folder.path() / "again");
   CHECK(text_of(folder.path() / "again" / "report.html") == page);
 }
@@ -101,8 +100,21 @@ TEST_CASE("written without gnuplot: the sources stay, and a message says what to
   CHECK(fs::exists(folder.path() / "plots" / "training.gp"));
   CHECK_FALSE(fs::exists(folder.path() / "plots" / "training.svg"));
   CHECK_FALSE(fs::exists(folder.path() / "collectives.csv"));
-  CHECK_THAT(text_of(paths.page), Contains("gnuplot is not installed") &&
-                                      Contains("plots/training.gp and plots/training.dat"));
+  // The page draws its own pictures and has them all the same.
+  CHECK_THAT(text_of(paths.page), !Contains("gnuplot is not installed") &&
+                                      Contains("\"label\":\"measured step time (ms)\""));
+}
+
+TEST_CASE("charts: what gnuplot draws stands in the page, hollow where it was fitted, harmless") {
+  Validation validation = both();
+  validation.training->results[0].of.id = "</script><img src=x>`";
+  const std::string page = validation_page(validation, validation_figures(validation));
+  CHECK_THAT(page, !Contains("<img") && Contains(R"(\u003c/script>\u003cimg src=x>`)"));
+  CHECK_THAT(page, Contains(R"({"x":100,"y":92,"hollow":false,"text":"wild"})"));
+  CHECK_THAT(page, Contains(R"({"x":100,"y":102,"hollow":true,)"));
+  // 10 % above and below, and the limit of a case as an area.
+  CHECK_THAT(page, Contains(R"("kind":"dashes")") && Contains(R"("kind":"area")"));
+  CHECK_THAT(page, Contains(R"({"place":65536,"text":"64 KiB"})"));
 }
 
 TEST_CASE("a folder that cannot be made is bad input") {

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+
+#include "experiments/report/column.h"
 
 namespace lambcast {
 namespace {
@@ -84,6 +87,57 @@ std::string labels(const ScatterChart& chart, const ScatterPanel& panel) {
   return text;
 }
 
+// ---- for the page ----
+
+std::string json_number(double value) {
+  return std::isfinite(value) ? fmt::format("{:.8g}", value) : "null";
+}
+
+std::string axis_json(const ScatterAxis& axis) {
+  std::vector<std::string> names;
+  for (const AxisTick& tick : axis.ticks)
+    names.push_back(fmt::format(R"({{"place":{},"text":{}}})", json_number(tick.place),
+                                report::json_text(tick.text)));
+  return fmt::format(
+      R"({{"label":{},"log":{},"low":{},"high":{},"unit":{},"ratio":{},"names":[{}]}})",
+      report::json_text(axis.label), axis.logarithmic, json_number(axis.low),
+      json_number(axis.high), report::json_text(axis.unit), axis.ratio, fmt::join(names, ","));
+}
+
+// Gnuplot's pointtypes come in pairs, hollow and filled: circle, square, triangle, diamond.
+std::string group_json(const DotGroup& group) {
+  const int shape = group.look.point / 2;
+  const int place = shape == 3 ? 0 : shape == 2 ? 1 : shape == 6 ? 3 : shape == 7 ? 0 : 2;
+  std::vector<std::string> points;
+  for (const Dot& dot : group.dots)
+    points.push_back(fmt::format(R"({{"x":{},"y":{},"hollow":{},"text":{}}})", json_number(dot.x),
+                                 json_number(dot.y), group.look.point % 2 == 0,
+                                 report::json_text(dot.name)));
+  return fmt::format(R"({{"name":{},"colour":{},"shape":{},"points":[{}]}})",
+                     report::json_text(group.name), report::json_text(group.look.colour), place,
+                     fmt::join(points, ","));
+}
+
+std::string guide_json(const Guide& guide) {
+  const std::string_view kind = guide.kind == Guide::Kind::line     ? "line"
+                                : guide.kind == Guide::Kind::dashes ? "dashes"
+                                                                    : "area";
+  return fmt::format(R"({{"x1":{},"y1":{},"x2":{},"y2":{},"kind":"{}"}})", json_number(guide.x1),
+                     json_number(guide.y1), json_number(guide.x2), json_number(guide.y2), kind);
+}
+
+std::string panel_json(const ScatterChart& chart, const ScatterPanel& panel) {
+  std::vector<std::string> series, guides;
+  for (const DotGroup& group : panel.groups)
+    if (!group.dots.empty()) series.push_back(group_json(group));
+  for (const Guide& guide : panel.guides) guides.push_back(guide_json(guide));
+  return fmt::format(
+      R"({{"title":{},"cloud":true,"room":0,"radius":{:.3g},"height":{},"x":{},"y":{},)"
+      R"("series":[{}],"guides":[{}]}})",
+      report::json_text(panel.title), 4 * chart.marks, chart.panel_px, axis_json(panel.x),
+      axis_json(panel.y), fmt::join(series, ","), fmt::join(guides, ","));
+}
+
 }  // namespace
 
 std::string scatter_data(const ScatterChart& chart) {
@@ -132,6 +186,12 @@ std::string scatter_script(const ScatterChart& chart) {
     body += plot(chart, panel, block) + "  unset label\n";
   }
   return report::script(chart.name, chart.title, width, height, body);
+}
+
+std::string scatter_page_chart(const ScatterChart& chart) {
+  std::vector<std::string> panels;
+  for (const ScatterPanel& panel : chart.panels) panels.push_back(panel_json(chart, panel));
+  return fmt::format(R"({{"columns":{},"panels":[{}]}})", chart.columns, fmt::join(panels, ",\n"));
 }
 
 }  // namespace lambcast

@@ -1,5 +1,6 @@
 // Points over two axes, in one or more panels, with lines to compare them with: the drawing shared
-// by all figures of the validation. Pure text: nothing here knows what the numbers mean.
+// by all figures of the validation, for gnuplot and for the page. Pure text: nothing here knows
+// what the numbers mean.
 #pragma once
 
 #include <string>
@@ -20,11 +21,13 @@ struct ScatterAxis {
   bool logarithmic = true;
   double low = 1, high = 10;
   std::vector<AxisTick> ticks;
+  std::string unit = {};  // of a value beside the pointer
+  bool ratio = false;     // to something measured: said as an error in percent there
 };
 
 struct Dot {
   double x, y;
-  std::string name;  // for readers of the data file
+  std::string name;  // for readers of the data file, and beside the pointer
 };
 
 // The points of one look; those of later groups lie on top.
@@ -69,5 +72,7 @@ struct ScatterChart {
 // Blocks (gnuplot's `index`) panel by panel: its guides, then its groups, without empty ones.
 std::string scatter_data(const ScatterChart& chart);
 std::string scatter_script(const ScatterChart& chart);
+// The same as JSON for the page (experiments/report/page/chart.js).
+std::string scatter_page_chart(const ScatterChart& chart);
 
 }  // namespace lambcast

@@ -1,0 +1,245 @@
+#include "experiments/report/answer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <unordered_map>
+
+#include "experiments/report/html.h"
+#include "experiments/report/palette.h"
+
+namespace lambcast::report {
+namespace {
+
+std::string grouped(double value) {
+  const std::string digits = fmt::format("{:.0f}", value);
+  std::string out;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) out += ',';
+    out += digits[i];
+  }
+  return out;
+}
+
+// Three digits, however large.
+std::string rounded(double value) {
+  if (value >= 1000) return grouped(value);
+  return fmt::format("{:.{}f}", value, value < 10 ? 2 : value < 100 ? 1 : 0);
+}
+
+std::string hours(double seconds) {
+  if (seconds < 120) return rounded(seconds) + " s";
+  if (seconds < 7200) return rounded(seconds / 60) + " min";
+  return rounded(seconds / 3600) + " h";
+}
+
+std::string place(const Point& p) {
+  return fmt::format("{}, {} GPUs, batch {}", p.cluster, p.gpus, p.global_batch);
+}
+
+double median(std::vector<float> values) {
+  if (values.empty()) return absent;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+const Point* extreme(const std::vector<Point>& points, double Point::*field, bool largest) {
+  const Point* found = nullptr;
+  for (const Point& p : points) {
+    if (!p.ok() || std::isnan(p.*field)) continue;
+    if (!found || (largest ? p.*field > found->*field : p.*field < found->*field)) found = &p;
+  }
+  return found;
+}
+
+KeyNumber shortest_run(const Point& p) {
+  return {hours(p.run_time_s),
+          fmt::format("shortest run: {} on {}", display_name(p.optimizer.text()), place(p))};
+}
+
+std::string compared_headline(const Verdict& v) {
+  if (v.faster == 0)
+    return fmt::format("Compression pays in none of {} compared points: at best {:.2f}x.",
+                       grouped(static_cast<double>(v.compared)), v.best->speedup);
+  if (v.faster == v.compared)
+    return fmt::format("Compression pays in all {} compared points: {:.2f}x to {:.2f}x.",
+                       grouped(static_cast<double>(v.compared)), v.worst->speedup, v.best->speedup);
+  return fmt::format("Compression pays in {} of {} compared points, by up to {:.2f}x.",
+                     grouped(static_cast<double>(v.faster)),
+                     grouped(static_cast<double>(v.compared)), v.best->speedup);
+}
+
+void add_compared(Answer& answer, const Results& results, const Verdict& v) {
+  answer.headline = compared_headline(v);
+  const auto pair = [](const auto& of) {
+    return fmt::format("{} over {}", display_name(std::string_view(of.optimizer)),
+                       display_name(std::string_view(of.baseline)));
+  };
+  const auto point_pair = [](const Point& p) {
+    return fmt::format("{} over {}", display_name(p.optimizer.text()),
+                       display_name(p.baseline.text()));
+  };
+  answer.numbers.push_back({fmt::format("{:.2f}x", v.best->speedup),
+                            fmt::format("best: {}, {}", point_pair(*v.best), place(*v.best))});
+  if (v.best != v.worst)
+    answer.numbers.push_back({fmt::format("{:.2f}x", v.worst->speedup),
+                              fmt::format("worst: {}, {}", point_pair(*v.worst), place(*v.worst))});
+  if (!v.crossings.empty()) {
+    const BreakEven& even = v.crossings.front();
+    answer.numbers.push_back(
+        {fmt::format("{} Gbit/s", rounded(even.nic_Gbps)),
+         fmt::format("break-even: {} pays {}, on {}, {} GPUs", pair(even),
+                     even.falling ? "below" : "above", even.cluster, even.gpus)});
+  } else if (const Point* p = extreme(results.points, &Point::run_time_s, false)) {
+    answer.numbers.push_back(shortest_run(*p));
+  }
+  answer.picture = "Speed-up of the whole run over the plain optimizer: least, median and most";
+  answer.level = 1;
+  for (const Spread& s : v.spreads)
+    answer.ranges.push_back(
+        {fmt::format("{} on {}", pair(s), s.cluster), s.least, s.median, s.most});
+}
+
+void add_plain(Answer& answer, const Results& results, const Verdict& v) {
+  const Point* fastest = extreme(results.points, &Point::samples_per_s, true);
+  if (!fastest) {
+    answer.headline = v.points == 0 ? "There are no points."
+                                    : fmt::format("None of {} points can run.",
+                                                  grouped(static_cast<double>(v.points)));
+    return;
+  }
+  answer.headline =
+      fmt::format("{} of {} points run; the fastest does {} samples a second.",
+                  grouped(static_cast<double>(v.ran)), grouped(static_cast<double>(v.points)),
+                  rounded(fastest->samples_per_s));
+  answer.numbers.push_back({fmt::format("{} /s", rounded(fastest->samples_per_s)),
+                            fmt::format("most samples: {} on {}",
+                                        display_name(fastest->optimizer.text()), place(*fastest))});
+  answer.numbers.push_back(shortest_run(*extreme(results.points, &Point::run_time_s, false)));
+  const Point* best = nullptr;
+  const auto rate = [](const Point& p) { return p.samples_per_s / p.gpus; };
+  for (const Point& p : results.points)
+    if (p.ok() && (!best || rate(p) > rate(*best))) best = &p;
+  answer.numbers.push_back({fmt::format("{} /s", rounded(rate(*best))),
+                            fmt::format("most samples per GPU: {} on {}",
+                                        display_name(best->optimizer.text()), place(*best))});
+  answer.picture = "Samples a second: least, median and most";
+  std::vector<std::string> order;
+  std::unordered_map<std::string, std::vector<float>> found;
+  for (const Point& p : results.points) {
+    if (!p.ok()) continue;
+    const std::string label = fmt::format("{} on {}", display_name(p.optimizer.text()), p.cluster);
+    std::vector<float>& rates = found[label];
+    if (rates.empty()) order.push_back(label);
+    rates.push_back(static_cast<float>(p.samples_per_s));
+  }
+  for (const std::string& label : order) {
+    const std::vector<float>& rates = found[label];
+    const auto [least, most] = std::minmax_element(rates.begin(), rates.end());
+    answer.ranges.push_back({label, *least, median(rates), *most});
+  }
+}
+
+std::string rests_on(const Results& results) {
+  std::map<std::string, std::size_t> costs;
+  for (const Point& p : results.points)
+    if (p.ok()) ++costs[p.cost_source.empty() ? "of unknown origin" : p.cost_source.text()];
+  if (costs.empty()) return {};
+  std::vector<std::string> said;
+  for (const auto& [source, count] : costs)
+    said.push_back(costs.size() == 1
+                       ? source
+                       : fmt::format("{} in {} rows", source, grouped(static_cast<double>(count))));
+  std::string text = fmt::format("Costs are, at their weakest, {}.", fmt::join(said, " and "));
+  const Grounds& grounds = results.grounds;
+  const std::size_t known = grounds.calibrated + grounds.extrapolated;
+  if (known > 0 && grounds.extrapolated == 0)
+    text += " Communication lies inside what its cluster was calibrated on.";
+  if (grounds.extrapolated > 0)
+    text += fmt::format(
+        " Communication goes beyond what its cluster was calibrated on in {} of {} rows.",
+        grouped(static_cast<double>(grounds.extrapolated)), grouped(static_cast<double>(known)));
+  if (!grounds.below_percent.empty())
+    text += fmt::format(
+        " A step may take {:.0f} % less or {:.0f} % more (median of the rows' intervals).",
+        median(grounds.below_percent), median(grounds.above_percent));
+  return text;
+}
+
+struct Scale {
+  double low, high;
+  double percent(double value) const { return 100 * std::log(value / low) / std::log(high / low); }
+};
+
+Scale scale_of(const Answer& answer) {
+  double low = std::isnan(answer.level) ? answer.ranges[0].least : answer.level, high = low;
+  for (const Range& range : answer.ranges) {
+    low = std::min(low, range.least);
+    high = std::max(high, range.most);
+  }
+  const double room = std::max(1.02, std::pow(high / low, 0.04));
+  return {low / room, high * room};
+}
+
+std::string range_html(const Range& range, const Scale& scale, double level) {
+  const double left = scale.percent(range.least), right = scale.percent(range.most);
+  const std::string_view kind = std::isnan(level)      ? ""
+                                : range.least >= level ? " gain"
+                                : range.most <= level  ? " loss"
+                                                       : " both";
+  return fmt::format(
+      "<div class=range><span>{}</span><b>{} · {} · {}</b><div class=track>{}"
+      "<i class=\"extent{}\" style=\"left:{:.2f}%;width:{:.2f}%\"></i>"
+      "<i class=median style=\"left:{:.2f}%\"></i></div></div>\n",
+      escaped(range.label), rounded(range.least), rounded(range.median), rounded(range.most),
+      std::isnan(level)
+          ? std::string()
+          : fmt::format("<i class=level style=\"left:{:.2f}%\"></i>", scale.percent(level)),
+      kind, left, std::max(right - left, 0.4), scale.percent(range.median));
+}
+
+}  // namespace
+
+Answer answer_of(const Results& results, const Verdict& verdict) {
+  Answer answer;
+  if (verdict.compared > 0)
+    add_compared(answer, results, verdict);
+  else
+    add_plain(answer, results, verdict);
+  answer.rests_on = rests_on(results);
+  return answer;
+}
+
+std::string answer_html(const Answer& answer) {
+  std::string text =
+      fmt::format("<section class=answer>\n<p class=headline>{}</p>\n", escaped(answer.headline));
+  if (!answer.numbers.empty()) {
+    text += "<div class=numbers>";
+    for (const KeyNumber& number : answer.numbers)
+      text += fmt::format("<div><b>{}</b><span>{}</span></div>\n", escaped(number.value),
+                          escaped(number.label));
+    text += "</div>\n";
+  }
+  if (!answer.ranges.empty()) {
+    const Scale scale = scale_of(answer);
+    const std::size_t shown = std::min(answer.ranges.size(), most_ranges);
+    text +=
+        fmt::format("<figure class=ranges><figcaption>{}{}</figcaption>\n", escaped(answer.picture),
+                    shown == answer.ranges.size()
+                        ? std::string(".")
+                        : fmt::format("; the first {} of {}.", shown, answer.ranges.size()));
+    for (std::size_t i = 0; i < shown; ++i)
+      text += range_html(answer.ranges[i], scale, answer.level);
+    if (!std::isnan(answer.level))
+      text += "<p class=key>Left of the dashed line, 1.0, compression loses.</p>\n";
+    text += "</figure>\n";
+  }
+  if (!answer.rests_on.empty())
+    text += fmt::format("<p class=grounds>{}</p>\n", escaped(answer.rests_on));
+  return text + "</section>\n";
+}
+
+}  // namespace lambcast::report

@@ -1,0 +1,89 @@
+#include "experiments/report/answer.h"
+
+#include <catch2/catch.hpp>
+
+#include "experiments/report/synthetic_sweep.h"
+
+using namespace lambcast;
+using namespace lambcast::report;
+using Catch::Matchers::Contains;
+
+namespace {
+
+Answer answer_of_text(const std::string& text) {
+  const Results results = results_of(text);
+  return answer_of(results, verdict_of(results.points));
+}
+
+}  // namespace
+
+TEST_CASE("answer: a study of compression says where it pays, and from which bandwidth on") {
+  const Results results = results_of(synthetic_study());
+  const Verdict verdict = verdict_of(results.points);
+  const Answer answer = answer_of(results, verdict);
+  CHECK_THAT(answer.headline, Contains("compared points"));
+  REQUIRE(answer.numbers.size() == 3);
+  CHECK(answer.numbers[0].value == fmt::format("{:.2f}x", verdict.best->speedup));
+  CHECK(answer.numbers[1].value == fmt::format("{:.2f}x", verdict.worst->speedup));
+  REQUIRE_FALSE(verdict.crossings.empty());
+  CHECK_THAT(answer.numbers[2].value, Contains("Gbit/s"));
+  CHECK_THAT(answer.numbers[2].label, Contains(verdict.crossings[0].cluster));
+  CHECK(answer.level == 1);
+  REQUIRE(answer.ranges.size() == verdict.spreads.size());
+  CHECK(answer.ranges[0].least == verdict.spreads[0].least);
+  CHECK_THAT(answer.rests_on, Contains("Costs are, at their weakest"));
+}
+
+TEST_CASE("answer: a sweep without compression has its own three numbers and no level") {
+  const Answer answer =
+      answer_of_text(synthetic_header() + synthetic_rows({.clusters = {{"box", 4, 10}},
+                                                          .optimizers = {"lamb"},
+                                                          .gpus = {8, 16},
+                                                          .global_batches = {8192}}));
+  CHECK_THAT(answer.headline, Contains("2 of 2 points run"));
+  CHECK(answer.numbers.size() == 3);
+  CHECK(std::isnan(answer.level));
+  CHECK(answer.ranges.size() == 1);
+}
+
+TEST_CASE("answer: nothing that ran, and nothing at all, say so in one sentence") {
+  CHECK(answer_of_text(synthetic_header()).headline == "There are no points.");
+  const Answer answer =
+      answer_of_text(synthetic_header() + synthetic_rows({.clusters = {{"box", 4, 10}},
+                                                          .optimizers = {"lamb"},
+                                                          .gpus = {16},
+                                                          .global_batches = {512}}));
+  CHECK(answer.headline == "None of 1 points can run.");
+  CHECK(answer.numbers.empty());
+  const std::string html = answer_html(answer);
+  CHECK_THAT(html, !Contains("class=numbers") && !Contains("class=ranges"));
+}
+
+TEST_CASE("answer: intervals and what was calibrated come from the rows") {
+  std::string results = synthetic_header() + synthetic_rows({.clusters = {{"box", 4, 10}},
+                                                             .optimizers = {"lamb"},
+                                                             .gpus = {8, 16},
+                                                             .global_batches = {8192}});
+  Results read = results_of(results);
+  read.grounds = {1, 1, {10, 20, 30}, {15, 25, 35}};
+  const Answer answer = answer_of(read, verdict_of(read.points));
+  CHECK_THAT(answer.rests_on,
+             Contains("calibrated on in 1 of 2 rows") && Contains("20 % less or 25 % more"));
+}
+
+TEST_CASE("answer: names in it are escaped, and bars stay on their track") {
+  Answer answer;
+  answer.headline = "<b>";
+  answer.numbers = {{"1", "<script>"}};
+  answer.picture = "x";
+  answer.ranges = {{"<i>", 0.5, 1, 2}, {"b", 3, 3, 3}};
+  answer.level = 1;
+  const std::string html = answer_html(answer);
+  CHECK_THAT(html, !Contains("<script>") && !Contains("<b>&lt;b") && Contains("&lt;i&gt;"));
+  CHECK_THAT(html, Contains("extent both") && Contains("extent gain"));
+  for (std::size_t at = html.find("left:"); at != std::string::npos;
+       at = html.find("left:", at + 1)) {
+    const double left = std::stod(html.substr(at + 5));
+    CHECK((left >= 0 && left <= 100));
+  }
+}

@@ -1,0 +1,163 @@
+#include "experiments/report/column.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "sim/base/printable.h"
+
+namespace lambcast::report {
+namespace {
+
+constexpr float no_number = std::numeric_limits<float>::quiet_NaN();
+
+bool same(float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+
+std::optional<double> number_of(std::string_view text) {
+  double value = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (status != std::errc{} || end != text.data() + text.size() || !std::isfinite(value))
+    return std::nullopt;
+  return value;
+}
+
+std::string_view name_of(Column::Kind kind) {
+  switch (kind) {
+    case Column::Kind::key:
+      return "key";
+    case Column::Kind::figure:
+      return "figure";
+    case Column::Kind::detail:
+      return "detail";
+    case Column::Kind::fact:
+      return "fact";
+  }
+  return {};
+}
+
+// Keys that are numbers are numbers to the script as well; a freeze_step of "10%" stays text.
+std::string name_json(const std::string& name) {
+  const auto value = number_of(name);
+  return value ? fmt::format("{}", *value) : json_text(name);
+}
+
+void append_number(std::string& out, float value) {
+  if (std::isnan(value)) {
+    out += "null";
+  } else if (value == std::floor(value) && std::abs(value) < 1e7F) {
+    fmt::format_to(std::back_inserter(out), "{:.0f}", value);
+  } else {
+    fmt::format_to(std::back_inserter(out), "{:.5g}", value);
+  }
+}
+
+template <typename T>
+void keep(std::vector<T>& values, const std::vector<bool>& wanted) {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (wanted[i]) values[kept++] = values[i];
+  values.resize(kept);
+}
+
+}  // namespace
+
+std::string json_text(std::string_view text) {
+  std::string json;
+  for (const char c : nlohmann::json(printable(text)).dump()) {
+    if (c == '<') {
+      json += "\\u003c";
+    } else {
+      json += c;
+    }
+  }
+  return json;
+}
+
+Column::Column(std::string title, std::string label, Kind kind, double unit)
+    : title_(std::move(title)), label_(std::move(label)), kind_(kind), unit_(unit) {}
+
+bool Column::empty() const {
+  if (differs_) return false;
+  return rows_ == 0 || (is_text() ? names_[place_].empty() : std::isnan(number_));
+}
+
+std::uint32_t Column::place_of(std::string_view text) {
+  const auto [place, added] =
+      known_.try_emplace(std::string(text), static_cast<std::uint32_t>(names_.size()));
+  if (added) names_.emplace_back(text);
+  return place->second;
+}
+
+void Column::add(std::uint32_t place) {
+  if (!differs_ && rows_ > 0 && place != place_) {
+    places_.assign(rows_, place_);
+    differs_ = true;
+  }
+  if (differs_) places_.push_back(place);
+  place_ = place;
+  ++rows_;
+}
+
+void Column::add(std::string_view text) {
+  const auto value = number_of(text);
+  const float number = value ? static_cast<float>(*value / unit_) : no_number;
+  if (!differs_ && rows_ > 0 && !same(number, number_)) {
+    numbers_.assign(rows_, number_);
+    differs_ = true;
+  }
+  if (differs_) numbers_.push_back(number);
+  number_ = number;
+  ++rows_;
+}
+
+void Column::keep_only(const std::vector<bool>& wanted) {
+  rows_ = static_cast<std::size_t>(std::count(wanted.begin(), wanted.end(), true));
+  if (!differs_) return;
+  keep(places_, wanted);
+  keep(numbers_, wanted);
+}
+
+void Column::append_json(std::string& out) const {
+  fmt::format_to(std::back_inserter(out), R"({{"key":{},"label":{},"kind":"{}")", json_text(title_),
+                 json_text(label_), name_of(kind_));
+  // Names of rows that were not kept stay here.
+  std::vector<std::uint32_t> shown(names_.size());
+  if (is_text()) {
+    for (std::size_t row = 0; row < (differs_ ? rows_ : 1); ++row) shown[place(row)] = 1;
+    out += ",\"names\":[";
+    std::uint32_t count = 0;
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+      if (shown[i] == 0) continue;
+      if (count > 0) out += ',';
+      out += name_json(names_[i]);
+      shown[i] = count++;
+    }
+    out += ']';
+  }
+  const auto append_cell = [&](std::size_t row) {
+    if (is_text())
+      out += fmt::format_int(shown[place(row)]).c_str();
+    else
+      append_number(out, differs_ ? numbers_[row] : number_);
+  };
+  if (!differs_) {
+    out += ",\"same\":";
+    append_cell(0);
+  } else {
+    out += ",\"cells\":[";
+    for (std::size_t row = 0; row < rows_; ++row) {
+      if (row > 0) out += ',';
+      append_cell(row);
+    }
+    out += ']';
+  }
+  out += '}';
+}
+
+}  // namespace lambcast::report

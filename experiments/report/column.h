@@ -1,0 +1,64 @@
+// One column of the page's rows (listing.h), compactly: texts are kept once, and a column whose
+// rows all say the same is not written out.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace lambcast::report {
+
+class Column {
+ public:
+  // What a column is to the page's script.
+  enum class Kind {
+    key,     // was asked for: rows are sliced and drawn by it, where it differs
+    figure,  // a number that was forecast
+    detail,  // a number behind a figure: an end of its interval, a part of a step
+    fact,    // a text that says what a row rests on
+  };
+
+  // `title` is that of results.csv, `label` is for people. Numbers are divided by `unit`.
+  Column(std::string title, std::string label, Kind kind, double unit);
+
+  const std::string& title() const { return title_; }
+  const std::string& label() const { return label_; }
+  Kind kind() const { return kind_; }
+  bool is_text() const { return kind_ == Kind::key || kind_ == Kind::fact; }
+  bool differs() const { return differs_; }
+  bool empty() const;
+
+  // The number of a text of a key or fact among its names, in the order that they came.
+  std::uint32_t place_of(std::string_view text);
+  std::size_t names() const { return names_.size(); }
+
+  // The next row; `place` of a key or fact.
+  void add(std::uint32_t place);
+  void add(std::string_view number);
+  std::uint32_t place(std::size_t row) const { return differs_ ? places_[row] : place_; }
+  void keep_only(const std::vector<bool>& wanted);
+
+  // {"key": title, "label": label, "kind": "figure", "cells": [...]}, or "same" for the cell of all
+  // rows; the cells of texts are places in "names". It cannot end the script element it stands in.
+  void append_json(std::string& out) const;
+
+ private:
+  std::string title_, label_;
+  Kind kind_;
+  double unit_;
+  std::size_t rows_ = 0;
+  bool differs_ = false;
+  std::uint32_t place_ = 0;  // of all rows while none differs
+  float number_ = 0;
+  std::vector<std::uint32_t> places_;
+  std::vector<float> numbers_;
+  std::unordered_map<std::string, std::uint32_t> known_;
+  std::vector<std::string> names_;
+};
+
+// A JSON string that cannot end the script element it stands in, nor be a control character.
+std::string json_text(std::string_view text);
+
+}  // namespace lambcast::report

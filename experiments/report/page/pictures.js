@@ -1,0 +1,289 @@
+// What a slice looks like: from rows (rows.js) to charts (chart.js), the words beside the pointer,
+// and the bars of where a step goes. What had to be left out or put together is said in a sentence.
+"use strict";
+
+(function () {
+  const make = lambcast.make;
+  const mostSeries = 12, mostPanels = 4, mostBars = 12;
+
+  const display = { lamb: "LAMB", onebit_lamb: "1-bit LAMB", adam: "Adam",
+    onebit_adam: "1-bit Adam", zero_one_adam: "0/1 Adam" };
+  lambcast.nameOf = function (column, row) {
+    const value = column.at(row);
+    if (value === "") return "no " + column.label;
+    if (column.key === "optimizer") return display[value] || value;
+    return column.numbers || column.key === "cuda_aware" || column.key === "overlap"
+      ? column.label + " " + value : String(value);
+  };
+
+  // What a row is, what it forecasts, and what that rests on.
+  function wordsOf(data, row, figure) {
+    const ends = data.interval(figure, row);
+    const lines = [lambcast.number(figure.at(row)) + " " + figure.label +
+      (ends ? " (" + lambcast.number(ends[0]) + " to " + lambcast.number(ends[1]) + ")" : "")];
+    data.swept.forEach(function (c) { lines.push(lambcast.nameOf(c, row)); });
+    const speedup = data.text("speedup_vs_baseline", row);
+    if (figure.key !== "speedup_vs_baseline" && data.isCompressed(row) && speedup)
+      lines.push(lambcast.number(speedup) + "x over " + data.text("baseline_optimizer", row));
+    const cost = data.text("cost_source", row), basis = data.text("compute_basis", row);
+    lines.push("costs: " + (cost || "not said") + (basis ? "; compute: " + basis : ""));
+    const calibrated = data.text("communication_calibrated", row);
+    if (calibrated !== "") lines.push("communication: " +
+      (calibrated === "false" ? "extrapolated" : "inside what was calibrated"));
+    return lines;
+  }
+  lambcast.wordsOf = wordsOf;
+
+  function median(values) {
+    const some = values.slice().sort(function (a, b) { return a - b; });
+    return some[Math.floor((some.length - 1) / 2)];
+  }
+  function grouped(rows, keyOf) {
+    const groups = new Map();
+    rows.forEach(function (row) {
+      const key = keyOf(row);
+      if (!groups.has(key)) groups.set(key, []);
+      groups.get(key).push(row);
+    });
+    return groups;
+  }
+  lambcast.grouped = grouped;
+
+  // The rows of one line: a point each, or where several share a place their median, and from the
+  // least to the most as a band.
+  function pointsOf(data, rows, x, figure) {
+    const places = grouped(rows, function (row) { return x.number(row); });
+    let folded = 0;
+    const points = Array.from(places, function (entry) {
+      const some = entry[1], row = some[0];
+      if (some.every(function (r) { return figure.at(r) === figure.at(row); })) {
+        const ends = data.interval(figure, row);
+        return { x: entry[0], y: figure.at(row), low: ends && ends[0], high: ends && ends[1],
+          hollow: data.isExtrapolated(row), row: row,
+          words: function () { return wordsOf(data, row, figure); } };
+      }
+      const values = some.map(function (r) { return figure.at(r); });
+      const ends = lambcast.extent(values), middle = median(values);
+      ++folded;
+      return { x: entry[0], y: middle, low: ends[0], high: ends[1],
+        hollow: some.every(function (r) { return data.isExtrapolated(r); }),
+        words: function () {
+          return [lambcast.number(middle) + " " + figure.label, "median of " + some.length +
+            " rows, " + lambcast.number(ends[0]) + " to " + lambcast.number(ends[1]),
+            x.label + " " + lambcast.number(entry[0])];
+        } };
+    });
+    points.sort(function (a, b) { return a.x - b.x; });
+    return { points: points, folded: folded };
+  }
+
+  // Figure over `x`, a line for each value of `by`; rows that differ in other keys fall together.
+  // {spec, notes}, or null where there is no line of two points.
+  lambcast.linesOf = function (data, rows, x, figure, by) {
+    const inside = rows.filter(function (row) { return x.number(row) !== null; });
+    const order = by ? by.order : [0];
+    const groups = grouped(inside, function (row) { return by ? by.place(row) : 0; });
+    const places = order.filter(function (place) { return groups.has(place); });
+    const notes = [];
+    if (places.length > mostSeries)
+      notes.push("The first " + mostSeries + " of " + places.length + " lines.");
+    let folded = 0, banded = false, hollow = false;
+    const series = places.slice(0, mostSeries).map(function (place, index) {
+      const some = groups.get(place), line = pointsOf(data, some, x, figure);
+      folded += line.folded;
+      line.points.forEach(function (p) {
+        banded = banded || p.low !== null;
+        hollow = hollow || p.hollow;
+      });
+      return { name: by ? lambcast.nameOf(by, some[0]) : figure.label, points: line.points,
+        colour: lambcast.colours[index % lambcast.colours.length], dashes: index >= 8 };
+    });
+    const points = series.flatMap(function (s) { return s.points; });
+    if (new Set(points.map(function (p) { return p.x; })).size < 2) return null;
+    const level = figure.key === "speedup_vs_baseline" ? 1 : null;
+    const heights = points.flatMap(function (p) { return [p.y, p.low ?? p.y, p.high ?? p.y]; });
+    if (level !== null) heights.push(level);
+    const spec = { x: lambcast.axisOf(x.label, points.map(function (p) { return p.x; })),
+      y: lambcast.axisOf(figure.label, heights), series: series, guides: [] };
+    spec.y.ticks = null;
+    spec.y.tight = level !== null;
+    if (level !== null) addBreakEven(spec, level, notes);
+    addLevels(spec, data, rows, x, figure);
+    if (folded > 0) notes.push("Where several rows of the slice share a place, the line is their " +
+      "median and the band goes from the least to the most.");
+    else if (banded) notes.push(/_step_time_us$/.test(figure.key)
+      ? "The band is the interval of the forecast."
+      : "The band is the interval of the steps, as if all erred together.");
+    if (hollow) notes.push("Hollow marks: communication extrapolates beyond what its cluster was " +
+      "calibrated on.");
+    return { spec: spec, notes: notes };
+  };
+
+  // Rows to which the key below does not apply, such as plain optimizers of a warm-up, are levels to
+  // compare with; an optimizer each.
+  function addLevels(spec, data, rows, x, figure) {
+    const optimizer = data.column("optimizer");
+    if (x.passes === null) return;
+    const level = rows.filter(function (row) { return x.place(row) === x.passes; });
+    grouped(level, function (row) { return optimizer.place(row); }).forEach(function (some) {
+      const y = median(some.map(function (row) { return figure.at(row); }));
+      spec.guides.push({ x1: spec.x.low - 1e3, x2: spec.x.high, y1: y, y2: y, kind: "dashes",
+        text: lambcast.nameOf(optimizer, some[0]), above: true });
+      spec.y.low = Math.min(spec.y.low, y);
+      spec.y.high = Math.max(spec.y.high, y);
+    });
+  }
+
+  function addBreakEven(spec, level, notes) {
+    spec.guides.push({ x1: spec.x.low / 10, y1: level, x2: spec.x.high * 10, y2: level,
+      kind: "dashes" });
+    if (!spec.x.log) Object.assign(spec.guides[0], { x1: spec.x.low - 1e3 * (spec.x.high + 1),
+      x2: spec.x.high + 1e3 * (spec.x.high + 1) });
+    const said = spec.series.filter(function (s) { return s.points.length > 1; }).map(function (s) {
+      const index = spec.series.indexOf(s);
+      const found = lambcast.crossings(s.points, level, spec.x.log);
+      found.forEach(function (c) {
+        const at = lambcast.number(Number(c.x.toPrecision(3)));
+        spec.guides.push({ x1: c.x, x2: c.x, y1: spec.y.low / 100, y2: spec.y.high * 100,
+          kind: "dashes", colour: s.colour, text: at, line: index });
+      });
+      const pays = s.points.filter(function (p) { return p.y > level; }).length;
+      if (found.length > 0)
+        return s.name + " breaks even at " + found.map(function (c) {
+          return lambcast.number(Number(c.x.toPrecision(3))) + " (pays " +
+            (c.falling ? "below" : "above") + ")";
+        }).join(" and ");
+      return s.name + (pays === s.points.length ? " pays everywhere" : " pays nowhere");
+    });
+    notes.unshift(said.join("; ") + ". Below the dashed line at 1.0 compression loses.");
+  }
+
+  // Figure over `x` and `y`, a map for each value of `by` that has two or more of both.
+  lambcast.mapsOf = function (data, rows, x, y, figure, by) {
+    const groups = grouped(rows, function (row) { return by ? by.place(row) : 0; });
+    const found = [];
+    (by ? by.order : [0]).forEach(function (place) {
+      if (!groups.has(place)) return;
+      const spec = mapOf(data, groups.get(place), x, y, figure);
+      if (spec) found.push({ title: by ? lambcast.nameOf(by, groups.get(place)[0]) : "",
+        spec: spec });
+    });
+    const maps = found.slice(0, mostPanels), notes = [];
+    if (maps.length === 0) return null;
+    // One scale of colours for all.
+    const values = maps.flatMap(function (m) {
+      return m.spec.cells.flat().filter(Boolean).map(function (c) { return c.value; });
+    });
+    maps.forEach(function (m) { m.spec.ends = lambcast.extent(values); });
+    if (maps[0].spec.level !== null)
+      notes.push("Blue pays, orange loses; the line is break-even, interpolated between the points.");
+    if (maps.some(function (m) { return m.spec.folded; }))
+      notes.push("Where several rows of the slice share a cell, it shows their median.");
+    if (found.length > maps.length)
+      notes.push("The first " + maps.length + " of " + found.length + " maps.");
+    return { maps: maps, notes: notes };
+  };
+
+  function mapOf(data, rows, x, y, figure) {
+    const inside = rows.filter(function (r) { return x.number(r) !== null && y.number(r) !== null; });
+    const sorted = function (column) {
+      return Array.from(new Set(inside.map(function (r) { return column.number(r); })))
+        .sort(function (a, b) { return a - b; });
+    };
+    const xs = sorted(x), ys = sorted(y);
+    if (xs.length < 2 || ys.length < 2 || xs.length > 120 || ys.length > 120) return null;
+    const cells = ys.map(function () { return xs.map(function () { return null; }); });
+    const places = grouped(inside, function (r) { return x.number(r) + " " + y.number(r); });
+    let folded = false, full = 0;
+    places.forEach(function (some) {
+      const value = median(some.map(function (r) { return figure.at(r); }));
+      if (!(value > 0)) return;
+      folded = folded || some.some(function (r) { return figure.at(r) !== value; });
+      ++full;
+      cells[ys.indexOf(y.number(some[0]))][xs.indexOf(x.number(some[0]))] = { value: value,
+        words: function () {
+          return some.every(function (r) { return figure.at(r) === value; }) ? wordsOf(data, some[0], figure)
+            : [lambcast.number(value) + " " + figure.label, "median of " + some.length + " rows"];
+        } };
+    });
+    if (full < 4) return null;
+    const axis = function (column, values) {
+      const made = lambcast.axisOf(column.label, values);
+      made.values = values;
+      made.edges = lambcast.cellEdges(values, made.log);
+      made.ticks = values;
+      return made;
+    };
+    return { x: axis(x, xs), y: axis(y, ys), cells: cells, folded: folded,
+      level: figure.key === "speedup_vs_baseline" ? 1 : null };
+  }
+
+  // ---- where a step goes ----
+
+  const parts = [["forward", "forward", "#56B4E9"], ["backward", "backward", "#0072B2"],
+    ["exposed_comm", "communication, not hidden", "#D55E00"], ["compress", "compression", "#E69F00"],
+    ["decompress", "decompression", "#F0E442"], ["optimizer", "optimizer", "#009E73"],
+    ["bubble", "bubble", "#CC79A7"]];
+  const other = ["other", "other", "#999999"];
+  const stageNames = { uniform: "step", warmup: "warm-up step", compression: "compressed step",
+    silent: "silent step" };
+
+  function barsOf(data, row) {
+    return lambcast.stages.flatMap(function (stage) {
+      const time = data.text(stage + "_step_time_us", row);
+      if (typeof time !== "number") return [];
+      const found = parts.map(function (part) {
+        return { part: part, ms: data.text(stage + "_" + part[0] + "_us", row) || 0 };
+      });
+      const sum = found.reduce(function (s, p) { return s + p.ms; }, 0);
+      if (time - sum > 1e-3 * time) found.push({ part: other, ms: time - sum });
+      return [{ stage: stage, ms: time, long: Math.max(sum, time), row: row,
+        parts: found.filter(function (p) { return p.ms > 0; }) }];
+    });
+  }
+
+  // The steps of the rows of a slice as bars on one scale, into `place`; false where there is none.
+  lambcast.showBars = function (data, rows, x, place) {
+    const step = Math.max(1, rows.length / mostBars);
+    const sorted = lambcast.sorted(rows, function (row) { return x ? x.number(row) : 0; }, false);
+    const chosen = Array.from({ length: Math.min(mostBars, rows.length) }, function (_, i) {
+      return sorted[Math.floor(i * step)];
+    });
+    const bars = chosen.flatMap(function (row) { return barsOf(data, row); });
+    place.replaceChildren();
+    if (bars.length === 0) return false;
+    const longest = Math.max.apply(null, bars.map(function (bar) { return bar.long; }));
+    const telling = data.swept.filter(function (c) {
+      return new Set(chosen.map(function (row) { return c.place(row); })).size > 1;
+    });
+    const used = parts.concat([other]).filter(function (part) {
+      return bars.some(function (b) { return b.parts.some(function (p) { return p.part === part; }); });
+    });
+    place.append(make("div", { className: "keys" }, used.map(function (part) {
+      const dot = make("i", { className: "dot square" });
+      dot.style.background = part[2];
+      return make("span", {}, [dot, part[1]]);
+    })));
+    let last = -1;
+    bars.forEach(function (bar) {
+      const label = telling.map(function (c) { return lambcast.nameOf(c, bar.row); }).join(", ");
+      if (bar.row !== last && label) place.append(make("div", { className: "whose" }, [label]));
+      last = bar.row;
+      const track = make("div", { className: "stack" }, bar.parts.map(function (p) {
+        const piece = make("i", { title: p.part[1] + " " + lambcast.number(p.ms) + " ms" });
+        piece.style.background = p.part[2];
+        piece.style.width = 100 * p.ms / longest + "%";
+        return piece;
+      }));
+      place.append(make("div", { className: "step" }, [make("span", {}, [stageNames[bar.stage]]),
+        track, make("b", {}, [lambcast.number(bar.ms) + " ms"])]));
+    });
+    const notes = ["All bars are on one scale, of milliseconds."];
+    if (chosen.length < rows.length)
+      notes.push(chosen.length + " of the " + rows.length + " rows of the slice, evenly.");
+    if (bars.some(function (b) { return b.long > b.ms * 1.001; }))
+      notes.push("Parts that overlap in time add up to more than their step.");
+    place.append(make("p", { className: "caption" }, [notes.join(" ")]));
+    return true;
+  };
+})();

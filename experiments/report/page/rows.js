@@ -1,0 +1,233 @@
+// The rows of a sweep as they stand in the page (listing.h): columns with cells, what was swept, and
+// which rows a slice holds. Nothing here touches the document.
+"use strict";
+const lambcast = {};
+
+(function () {
+  // "25GB/s" is 25 with the unit "GB/s"; a number is itself.
+  function quantity(name) {
+    if (typeof name === "number") return { value: name, unit: "" };
+    const found = /^\s*([-+]?[0-9.]+(?:e[-+]?[0-9]+)?)\s*([^0-9]*)$/i.exec(name);
+    return found && isFinite(Number(found[1])) ? { value: Number(found[1]), unit: found[2] } : null;
+  }
+
+  class Column {
+    constructor(spec) {
+      this.key = spec.key;
+      this.label = spec.label;
+      this.kind = spec.kind;
+      this.names = spec.names || null;
+      this.cells = spec.cells || null;
+      this.same = spec.same;
+      // The place of "does not apply", where that is no value: an optimizer without warm-up stays in
+      // a slice of one share of it, to be compared with.
+      const optional = spec.key === "warmup_percent" || spec.key === "freeze_step";
+      const nothing = optional ? this.names.indexOf("") : -1;
+      this.passes = nothing < 0 ? null : nothing;
+    }
+    place(row) { return this.cells ? this.cells[row] : this.same; }
+    // A text, a number, or null where a figure does not apply.
+    at(row) {
+      const cell = this.place(row);
+      return this.names ? this.names[cell] : cell;
+    }
+    get differs() { return this.cells !== null; }
+    // The value of each name where all are numbers of one unit, else null.
+    get numbers() {
+      if (this.found === undefined) {
+        const some = this.names.filter(function (name) { return name !== ""; }).map(quantity);
+        const alike = some.length > 0 && some.every(function (q) {
+          return q !== null && q.unit === some[0].unit;
+        });
+        this.unit = alike ? some[0].unit : "";
+        this.found = !alike ? null : this.names.map(function (name) {
+          return name === "" ? null : quantity(name).value;
+        });
+      }
+      return this.found;
+    }
+    number(row) { return this.names ? this.numbers[this.place(row)] : this.at(row); }
+    // Places of the names, numbers ascending and texts as they came.
+    get order() {
+      const places = this.names.map(function (name, place) { return place; });
+      const numbers = this.numbers;
+      if (numbers) places.sort(function (a, b) { return (numbers[a] ?? -1) - (numbers[b] ?? -1); });
+      return places;
+    }
+  }
+
+  // Digits for people: four of them, and whole numbers whole.
+  lambcast.number = function (value) {
+    if (value === null || value === undefined || !isFinite(value)) return "";
+    if (Number.isInteger(value) || Math.abs(value) >= 1e4) return String(Math.round(value));
+    return String(Number(value.toPrecision(4)));
+  };
+
+  const given = ["model", "cluster", "optimizer", "backend", "cuda_aware", "gpus", "global_batch",
+    "warmup_percent", "nic_bandwidth_Gbps"];
+  // The columns of keys in a manifest whose titles are others.
+  const columnOf = { "cluster.nic.bandwidth": "nic_bandwidth_Gbps" };
+
+  class Rows {
+    constructor(data) {
+      this.count = data.rows;
+      this.total = data.total;
+      this.columns = data.columns.map((spec) => new Column(spec));
+      this.byKey = new Map(this.columns.map((column) => [column.key, column]));
+      this.all = Array.from({ length: this.count }, function (_, row) { return row; });
+      this.swept = this.sweptKeys(data.swept || []);
+      const status = this.column("status");
+      const fine = status ? status.names.indexOf("ok") : -1;
+      this.ok = this.all.filter((row) => !status || status.place(row) === fine);
+    }
+    column(key) { return this.byKey.get(key) || null; }
+    text(key, row) {
+      const column = this.column(key);
+      return column ? column.at(row) : "";
+    }
+
+    // Keys that differ and are not settled by those before: what the sweep says it swept comes
+    // first, so that numbers which follow from others (nodes of GPUs) are no keys of their own.
+    sweptKeys(said) {
+      const steps = this.column("steps");
+      const share = steps && steps.differs ? "warmup_percent" : "freeze_step";
+      const first = said.map(function (key) {
+        return key === "freeze_step" ? share : columnOf[key] || key;
+      });
+      const keys = this.columns.filter(function (c) { return c.kind === "key" && c.differs; });
+      function rank(column) {
+        const at = first.indexOf(column.key), known = given.indexOf(column.key);
+        return (first.length > 0 && at < 0 ? 1e6 : 0) + (known >= 0 ? known : 1e3 + at);
+      }
+      keys.sort(function (a, b) { return rank(a) - rank(b); });
+      let groups = new Uint32Array(this.count), count = 1;
+      const swept = [];
+      keys.forEach((column) => {
+        const seen = new Map(), next = new Uint32Array(this.count);
+        for (let row = 0; row < this.count; ++row) {
+          const id = groups[row] * column.names.length + column.place(row);
+          if (!seen.has(id)) seen.set(id, seen.size);
+          next[row] = seen.get(id);
+        }
+        if (seen.size === count) return;
+        groups = next;
+        count = seen.size;
+        swept.push(column);
+      });
+      const shown = this.columns.indexOf.bind(this.columns);
+      return swept.sort(function (a, b) { return shown(a) - shown(b); });
+    }
+
+    // Rows for which every key of `slice` has its value, or does not apply; a value is the text of a
+    // name, or "1..8" for all numbers between.
+    matching(slice, rows) {
+      const tests = Object.keys(slice).map((key) => {
+        const column = this.column(key);
+        if (!column || !column.names) return null;
+        const range = /^([^.].*?)\.\.(.+)$/.exec(slice[key]);
+        const fits = column.names.map(function (name, place) {
+          if (String(name) === slice[key] || place === column.passes) return true;
+          const value = column.numbers && column.numbers[place];
+          return range !== null && value !== null && value !== undefined &&
+            value >= Number(range[1]) && value <= Number(range[2]);
+        });
+        return function (row) { return fits[column.place(row)]; };
+      }).filter(function (test) { return test !== null; });
+      return (rows || this.all).filter(function (row) {
+        return tests.every(function (test) { return test(row); });
+      });
+    }
+
+    isCompressed(row) {
+      const plain = this.text("baseline_optimizer", row);
+      return plain !== "" && plain !== this.text("optimizer", row);
+    }
+
+    // Rows that a picture of `figure` can show.
+    drawable(figure) {
+      return this.ok.filter((row) => {
+        if (figure.at(row) === null) return false;
+        return figure.key !== "speedup_vs_baseline" || this.isCompressed(row);
+      });
+    }
+
+    // For each key in `keys` the value that leaves many places along `along` and `figure` on both
+    // sides of 1, then most places, then most rows; of shares of warm-up the one nearest to the
+    // published run, of other numbers the largest.
+    settle(rows, keys, along, figure) {
+      const slice = {};
+      keys.forEach((column) => {
+        const places = new Map();
+        rows.forEach(function (row) {
+          const place = column.place(row);
+          if (!places.has(place))
+            places.set(place, { spots: new Set(), above: 0, below: 0, rows: 0 });
+          const one = places.get(place);
+          one.spots.add(along.map(function (key) { return key.place(row); }).join());
+          if (figure.at(row) > 1) ++one.above;
+          if (figure.at(row) < 1) ++one.below;
+          ++one.rows;
+        });
+        if (column.passes !== null && places.size > 1) places.delete(column.passes);
+        let best = null;
+        const widest = Math.max.apply(null, Array.from(places.values(), (one) => one.spots.size));
+        column.order.filter(function (p) { return places.has(p); }).forEach((place) => {
+          const one = places.get(place), number = column.numbers ? column.numbers[place] : null;
+          const liking = column.key === "warmup_percent" ? -Math.abs(number - lambcast.publishedWarmup)
+            : number !== null ? number : -place;
+          const score = [one.spots.size > 0.7 * widest ? 1 : 0, one.above * one.below > 0 ? 1 : 0,
+            one.spots.size, one.rows, liking];
+          const better = best === null || score.some(function (s, i) {
+            return s > best.score[i] && score.slice(0, i).every(function (t, j) {
+              return t === best.score[j];
+            });
+          });
+          if (better) best = { place: place, score: score };
+        });
+        if (best === null) return;
+        slice[column.key] = String(column.names[best.place]);
+        rows = rows.filter(function (row) {
+          return column.place(row) === best.place || column.place(row) === column.passes;
+        });
+      });
+      return slice;
+    }
+
+    // The ends of a figure's interval, or null: of a step as forecast; of a run, its cost and its
+    // rate as if all its steps erred together.
+    interval(figure, row) {
+      const middle = figure.at(row);
+      const step = /^(.*)_step_time_us$/.exec(figure.key);
+      if (step) {
+        const low = this.text(step[1] + "_step_time_low_us", row);
+        const high = this.text(step[1] + "_step_time_high_us", row);
+        return typeof low === "number" && typeof high === "number" ? [low, high] : null;
+      }
+      const ends = this.runShares(row);
+      if (ends === null || middle === null) return null;
+      if (figure.key === "run_samples_per_s") return [middle / ends[1], middle / ends[0]];
+      const scales = ["run_time_s", "cost_usd", "gpu_hours"].indexOf(figure.key) >= 0;
+      return scales ? [middle * ends[0], middle * ends[1]] : null;
+    }
+    runShares(row) {
+      let sum = 0, low = 0, high = 0;
+      for (const stage of lambcast.stages) {
+        const steps = this.text(stage + "_steps", row);
+        const time = this.text(stage + "_step_time_us", row);
+        if (!steps || typeof time !== "number") continue;
+        const ends = this.interval(this.column(stage + "_step_time_us"), row);
+        if (ends === null) return null;
+        sum += steps * time;
+        low += steps * ends[0];
+        high += steps * ends[1];
+      }
+      return sum > 0 ? [low / sum, high / sum] : null;
+    }
+    isExtrapolated(row) { return this.text("communication_calibrated", row) === "false"; }
+  }
+
+  lambcast.stages = ["uniform", "warmup", "compression", "silent"];
+  // 1000 of 5993 steps: the published 1-bit LAMB run (arXiv 2104.06069), as in slice.h.
+  lambcast.publishedWarmup = 100 * 1000 / 5993;
+  lambcast.Rows = Rows;
+})();

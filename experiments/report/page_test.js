@@ -1,0 +1,247 @@
+// Drives a report's page in a browser (tools/page_test.sh appends it to the page) and checks it
+// against results.csv, which stands in `resultsCsv`. What it found goes into <pre id=checks>, a line
+// each, beginning with "ok" or "FAILED".
+"use strict";
+
+(function () {
+  const lines = [];
+  function check(what, holds, found) {
+    lines.push((holds ? "ok " : "FAILED ") + what + (holds ? "" : ": " + JSON.stringify(found)));
+  }
+  function same(what, found, wanted) {
+    const a = JSON.stringify(found), b = JSON.stringify(wanted);
+    check(what, a === b, { found: a.slice(0, 300), wanted: b.slice(0, 300) });
+  }
+
+  // RFC 4180; a cell that a spreadsheet would take for a formula has a quote before it.
+  function parse(text) {
+    const records = [[""]];
+    let quoted = false;
+    for (let i = 0; i < text.length; ++i) {
+      const c = text[i], record = records[records.length - 1];
+      if (quoted && c === "\"" && text[i + 1] === "\"") { record[record.length - 1] += c; ++i; }
+      else if (c === "\"") quoted = !quoted;
+      else if (!quoted && c === ",") record.push("");
+      else if (!quoted && c === "\n") records.push([""]);
+      else if (c !== "\r" || quoted) record[record.length - 1] += c;
+    }
+    records.pop();
+    const titles = records.shift();
+    return records.map(function (record) {
+      return Object.fromEntries(titles.map(function (t, i) {
+        return [t, record[i].replace(/^'(?=[=+\-@])/, "")];
+      }));
+    });
+  }
+  // As results.csv has it, by a way of its own.
+  const units = { run_time_s: 3600, uniform_step_time_us: 1e3, warmup_step_time_us: 1e3,
+    compression_step_time_us: 1e3, silent_step_time_us: 1e3, run_wire_bytes_per_gpu: 1e9,
+    peak_bytes_per_gpu: Math.pow(2, 30) };
+  function inFile(row, key) {
+    if (key in row) return row[key];
+    const name = key.replace(/ file$/, "") + "=";
+    const found = (row.settings || "").split("; ").find(function (s) { return s.startsWith(name); });
+    return found ? found.slice(name.length) : "";
+  }
+  function share(row) {
+    if (row.freeze_step === "") return "";
+    const percent = row.freeze_step.endsWith("%") ? parseFloat(row.freeze_step)
+      : 100 * Math.min(1, Math.max(0, (row.freeze_step - 1) / row.steps));
+    return percent < 1 ? Number(percent.toPrecision(2)) : Math.round(10 * percent) / 10;
+  }
+  function asNumber(text) { return text !== "" && isFinite(Number(text)) ? Number(text) : text; }
+  function expected(row, column) {
+    if (column.key === "warmup_percent") return String(share(row));
+    const said = inFile(row, column.key);
+    if (column.kind !== "figure") return String(asNumber(said));
+    return said === "" ? "" : Number(said) / (units[column.key] || 1);
+  }
+
+  const csv = parse(resultsCsv), explorer = lambcast.explorer, table = explorer.table;
+  const scroll = document.querySelector("#rows .scroll");
+
+  // Every row of the table as the document has it, scrolled through.
+  function shownRows() {
+    const found = new Map();
+    for (let top = 0; ; top += 300) {
+      scroll.scrollTop = top;
+      scroll.dispatchEvent(new Event("scroll"));
+      document.querySelectorAll("#rows tbody tr[aria-rowindex]").forEach(function (tr) {
+        found.set(Number(tr.getAttribute("aria-rowindex")),
+          Array.from(tr.cells, function (td) { return td.textContent; }));
+      });
+      if (top > scroll.scrollHeight) break;
+    }
+    return Array.from(found.entries()).sort(function (a, b) { return a[0] - b[0]; })
+      .map(function (entry) { return entry[1]; });
+  }
+  function go(hash) {
+    history.replaceState(null, "", "#" + hash);
+    dispatchEvent(new HashChangeEvent("hashchange"));
+  }
+  // The rows on the screen are those of results.csv for which `wanted` holds, in their order.
+  function checkRows(what, wanted) {
+    const rows = shownRows(), file = csv.filter(wanted);
+    let wrong = null;
+    rows.forEach(function (cells, i) {
+      table.columns.forEach(function (column, c) {
+        const want = file[i] ? expected(file[i], column) : null;
+        const fits = typeof want === "number"
+          ? Math.abs(Number(cells[c]) - want) <= 1e-3 * Math.abs(want) + 1e-12 : cells[c] === want;
+        if (!fits && !wrong) wrong = { row: i, column: column.key, shown: cells[c], want: want };
+      });
+    });
+    check(what + ": " + file.length + " rows", rows.length === file.length && wrong === null,
+      { shown: rows.length, want: file.length, wrong: wrong });
+  }
+  function holds(slice) {
+    return function (row) {
+      return Object.entries(slice).every(function (entry) {
+        const column = explorer.data.column(entry[0]);
+        const said = expected(row, column);
+        return said === entry[1] || (said === "" && entry[0] === "warmup_percent");
+      });
+    };
+  }
+  function visible(element) { return element.getClientRects().length > 0; }
+
+  function slices() {
+    go("x=gpus");
+    checkRows("no slice", function () { return true; });
+    explorer.data.swept.forEach(function (column) {
+      column.names.forEach(function (name) {
+        const slice = Object.fromEntries([[column.key, String(name)]]);
+        go(new URLSearchParams(slice).toString());
+        checkRows("slice " + column.key + " = " + name, holds(slice));
+      });
+    });
+    const two = explorer.data.swept.slice(0, 3);
+    two[0].names.forEach(function (a) {
+      two[2].names.forEach(function (b) {
+        const slice = Object.fromEntries([[two[0].key, String(a)], [two[2].key, String(b)]]);
+        go(new URLSearchParams(slice).toString());
+        checkRows("slice of two keys", holds(slice));
+      });
+    });
+    go("gpus=8..16");
+    checkRows("slice of a range", function (row) { return Number(row.gpus) <= 16; });
+    check("some slice was checked", explorer.data.swept.length >= 4, explorer.data.swept.length);
+  }
+
+  function sortAndFilter() {
+    go("x=gpus");
+    const at = table.columns.findIndex(function (c) { return c.key === "run_samples_per_s"; });
+    const button = document.querySelectorAll("#rows th button")[at];
+    [1, -1].forEach(function (sign) {
+      button.click();
+      const values = shownRows().map(function (cells) { return cells[at]; });
+      const numbers = values.filter(function (v) { return v !== ""; }).map(Number);
+      check("sorted " + sign, numbers.every(function (v, i) {
+        return i === 0 || sign * v >= sign * numbers[i - 1];
+      }) && values.slice(numbers.length).every(function (v) { return v === ""; }), values);
+    });
+    const box = document.querySelector("#rows input.filter");
+    box.value = "onebit infeasible";
+    box.dispatchEvent(new Event("input"));
+    const rows = shownRows();
+    const want = csv.filter(function (r) {
+      return r.optimizer.startsWith("onebit") && r.status.startsWith("infeasible");
+    });
+    check("filtered", rows.length === want.length && want.length > 0, [rows.length, want.length]);
+    const address = location.hash;
+    check("the address has order and filter", /sort=-run_samples_per_s/.test(address) &&
+      /find=onebit/.test(address), address);
+    go("x=gpus");
+    check("a new address forgets both", shownRows().length === csv.length, 0);
+    go(address.slice(1));
+    same("an address brings back its rows", shownRows(), rows);
+  }
+
+  function views() {
+    const chips = Array.from(document.querySelectorAll(".chips button"));
+    check("there are views", chips.length >= 2, chips.length);
+    chips.forEach(function (chip) {
+      chip.click();
+      check("view " + chip.textContent + " has a picture",
+        visible(document.querySelector(".picture canvas")), 0);
+      const state = structuredClone(explorer.state);
+      go(location.hash.slice(1));
+      same("its address gives the same state", explorer.state, state);
+    });
+    go(new URLSearchParams({ x: "nic_bandwidth_Gbps", y: "speedup_vs_baseline", by: "optimizer",
+      map: "gpus", cluster: "paper-edr100-v100", gpus: "256", warmup_percent: "16.7" }).toString());
+    const caption = document.querySelector("#explore .caption").textContent;
+    const said = document.querySelector(".verdict").textContent;
+    const bound = /LAMB over LAMB pays below ([0-9.]+) Gbit\/s on paper-edr100-v100 \(256/.exec(said);
+    check("the line breaks even where the verdict says", bound !== null &&
+      caption.includes("1-bit LAMB breaks even at " + bound[1] + " (pays below)"),
+    [bound, caption]);
+    check("a map of it is drawn", visible(document.querySelector("#maps canvas")), 0);
+    check("steps are drawn on one scale", Array.from(document.querySelectorAll("#steps .stack"))
+      .every(function (stack) {
+        const width = Array.from(stack.children).reduce(function (sum, piece) {
+          return sum + parseFloat(piece.style.width);
+        }, 0);
+        return width > 0 && width <= 100.01;
+      }) && visible(document.querySelector("#steps .stack")), 0);
+  }
+
+  function hover() {
+    const plot = explorer.chart.plot, words = document.querySelector(".picture .words");
+    const mark = explorer.chart.spec.series[0].points[0];
+    plot.setCursor({ left: plot.valToPos(mark.x, "x"), top: plot.valToPos(mark.y, "y") });
+    const found = words.hidden ? "" : words.textContent;
+    check("the pointer shows what a mark is and rests on", /speed-up/.test(found) &&
+      /costs: \w+/.test(found) && /communication: /.test(found), found);
+  }
+
+  function closedForms() {
+    // z = x / y is 1 on the diagonal, whatever the grid; the ends of its pieces lie on it.
+    const xs = [1, 2, 8, 16], ys = [3, 5, 7];
+    const z = ys.map(function (y) { return xs.map(function (x) { return x / y; }); });
+    const pieces = lambcast.contour(xs, ys, z, 1, true, true);
+    check("contour of x / y", pieces.length === 2 && pieces.every(function (p) {
+      return Math.abs(p[0] - p[1]) < 1e-9 && Math.abs(p[2] - p[3]) < 1e-9;
+    }), pieces);
+    const points = [1, 10, 100].map(function (x) { return { x: x, y: 5 / Math.sqrt(x) }; });
+    const crossed = lambcast.crossings(points, 1, true);
+    check("crossing of 5 / sqrt x", crossed.length === 1 && crossed[0].falling &&
+      Math.abs(crossed[0].x - 25) < 1e-9, crossed);
+    same("edges of cells", lambcast.cellEdges([1, 3, 5], false), [0, 2, 4, 6]);
+    same("digits", [0, 1234567, 0.000123456, 12.3456, null].map(lambcast.number),
+      ["0", "1234567", "0.0001235", "12.35", ""]);
+  }
+
+  function form() {
+    check("no wider than the screen", document.documentElement.scrollWidth <= innerWidth,
+      [document.documentElement.scrollWidth, innerWidth]);
+    const empty = Array.from(document.querySelectorAll("section, figure, .panel")).filter(visible)
+      .filter(function (e) { return e.textContent.trim() === "" && !e.querySelector("canvas"); });
+    check("no empty box", empty.length === 0, empty.map(function (e) { return e.outerHTML; }));
+    check("nothing of a name became an element", document.querySelectorAll("img").length === 0 &&
+      window.owned === undefined, 0);
+    check("the first screen has its answer", document.querySelector(".headline").textContent !== "" &&
+      document.querySelectorAll(".numbers > div").length === 3 &&
+      document.querySelectorAll(".range").length > 0, 0);
+    dispatchEvent(new Event("beforeprint"));
+    dispatchEvent(new Event("afterprint"));
+    check("it is still drawn after printing", visible(document.querySelector(".picture canvas")), 0);
+  }
+
+  // uPlot draws in its own time.
+  function drawn() { return new Promise(function (done) { setTimeout(done, 200); }); }
+  async function run() {
+    await drawn();
+    form();
+    closedForms();
+    slices();
+    sortAndFilter();
+    views();
+    await drawn();
+    hover();
+  }
+  run().catch(function (error) { lines.push("FAILED with " + error.stack); }).then(function () {
+    document.body.append(lambcast.make("pre", { id: "checks" },
+      [lines.join("\n") + "\nend of checks"]));
+  });
+})();
