@@ -3,11 +3,14 @@
 packages=(g++ cmake ninja-build libboost-graph-dev libeigen3-dev libfmt-dev libcli11-dev
   nlohmann-json3-dev libtomlplusplus-dev catch2 libbenchmark-dev gnuplot-nox fonts-dejavu-core
   libopenmpi-dev openmpi-bin iproute2)
+# What single tests are skipped without; installed where LAMBCAST_OPTIONAL is set.
+optional=(python3-torch)
 
 # Installs the packages that are missing; asks for root only when there are any.
 install_packages() {
-  local missing=() package root=()
-  for package in "${packages[@]}"; do
+  local missing=() package root=() wanted=("${packages[@]}")
+  [ -z "${LAMBCAST_OPTIONAL:-}" ] || wanted+=("${optional[@]}")
+  for package in "${wanted[@]}"; do
     dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q '^install ok installed' ||
       missing+=("$package")
   done

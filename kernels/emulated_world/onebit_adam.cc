@@ -2,6 +2,7 @@
 
 #include "kernels/reference/adam.h"
 #include "kernels/reference/compression.h"
+#include "sim/base/check.h"
 
 namespace lambcast::emulated {
 namespace {
@@ -46,6 +47,11 @@ void full_update(OnebitAdam& o, std::size_t t, std::span<const float> averaged,
   }
 }
 
+void freeze(OnebitAdam& o) {
+  o.frozen = true;
+  o.engine_allreduce = false;
+}
+
 void warm_up(OnebitAdam& o, Gradients gradients) {
   const TensorLayout& tensors = o.world.tensors;
   for (std::size_t r = 0; r < o.ranks.size(); ++r) {
@@ -57,8 +63,7 @@ void warm_up(OnebitAdam& o, Gradients gradients) {
                            in_group(o.options.adam, o.world.group_of, t), o.step);
     }
   }
-  o.frozen = o.step >= o.options.freeze_step;
-  if (o.frozen) o.engine_allreduce = false;
+  if (o.step >= o.options.freeze_step) freeze(o);
 }
 
 void compressed(OnebitAdam& o, Gradients gradients) {
@@ -152,6 +157,13 @@ Step step(OnebitAdam& o, Gradients gradients) {
   }
   warm_up(o, *seen);
   return averaged ? Step::full : Step::silent;
+}
+
+void begin_compression(OnebitAdam& o) {
+  LAMBCAST_CHECK(o.step > 0, "no step was taken that a variance could come from");
+  if (o.frozen) return;
+  o.options.freeze_step = o.step;
+  freeze(o);
 }
 
 void resume_as_deepspeed(OnebitAdam& o) {

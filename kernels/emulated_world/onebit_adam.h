@@ -34,6 +34,9 @@ struct OnebitAdam {
 
 OnebitAdam onebit_adam(const World& world, const OnebitAdamOptions& options);
 Step step(OnebitAdam& optimizer, Gradients gradients);
+// Ends the warm-up after the steps taken so far, of which there must be one: what a monitor of the
+// variance asks for (reference/freeze.h). freeze_step becomes the step it is.
+void begin_compression(OnebitAdam& optimizer);
 
 inline std::span<const float> weights(const OnebitAdam& optimizer, int rank) {
   return optimizer.ranks[static_cast<std::size_t>(rank)].p;

@@ -1,0 +1,44 @@
+#include "kernels/emulated_world/transformer.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <numeric>
+
+using namespace lambcast;
+
+TEST_CASE("the transformer's gradient is the slope of its loss, tensor by tensor") {
+  const text::Transformer model =
+      text::transformer({.width = 8, .layers = 2, .heads = 2, .context = 6});
+  const std::vector<std::size_t> starts = text::batch(model, 1, 0, 3);
+  // Away from the start, where gains are 1 and biases 0.
+  std::vector<float> w = model.initial;
+  for (std::size_t e = 0; e < w.size(); ++e) w[e] += 0.2f * static_cast<float>(std::sin(1.7 * e));
+  std::vector<float> g(w.size());
+  text::loss(model, w, model.train, starts, g);
+  for (std::size_t t = 0; t < model.tensors.tensors(); ++t) {
+    // Along the tensor's gradient the loss rises by its squared norm.
+    const auto own = model.tensors.view(std::span<const float>(g), t);
+    const double squares = std::inner_product(own.begin(), own.end(), own.begin(), 0.0);
+    CHECK(squares > 0);
+    const double by = 1e-2 / std::sqrt(squares);
+    const auto moved = [&](double factor) {
+      std::vector<float> at = w;
+      const auto part = model.tensors.view(std::span<float>(at), t);
+      for (std::size_t e = 0; e < part.size(); ++e)
+        part[e] += static_cast<float>(factor * by) * own[e];
+      return text::loss(model, at, model.train, starts, {});
+    };
+    CHECK((moved(1) - moved(-1)) / (2 * by) ==
+          Approx(squares).epsilon(0.01).margin(1e-5 * squares / by));
+  }
+}
+
+TEST_CASE("the play, its parts and the loss of knowing nothing") {
+  const text::Transformer model = text::transformer({});
+  CHECK(model.train.size() + model.held_out.size() == 154468);
+  CHECK(model.vocabulary == 61);
+  CHECK(model.tensors.elements() == 61 * 64 + 32 * 64 + 4 * 49984 + 128);
+  CHECK(text::held_out_loss(model, model.initial) == Approx(std::log(61.0)).epsilon(0.05));
+  CHECK(text::batch(model, 7, 1, 4) == text::batch(model, 7, 1, 4));
+  CHECK(text::batch(model, 7, 1, 4) != text::batch(model, 7, 2, 4));
+}

@@ -1,0 +1,55 @@
+"""1-bit Adam (arXiv:2102.02888): Adam without bias correction on averaged gradients until
+freeze_step; then a frozen variance and one compressed_allreduce of the momentum per group."""
+
+from .optimizer import OneBitOptimizer
+
+
+class OneBitAdam(OneBitOptimizer):
+    """DeepSpeed's arguments; as there, bias_correction, eps_inside_sqrt, cuda_aware and
+    comm_backend_name do nothing. max_grad_norm clips, which DeepSpeed leaves to its engine.
+    `deepspeed` may be an engine, whose enable_backward_allreduce is then kept."""
+
+    def __init__(self, params, deepspeed=None, lr=1e-3, freeze_step=100000, bias_correction=True,
+                 betas=(0.9, 0.999), eps=1e-8, eps_inside_sqrt=False, weight_decay=0.0,
+                 max_grad_norm=0.0, amsgrad=False, cuda_aware=False, comm_backend_name="nccl",
+                 process_group=None):
+        if freeze_step < 1:
+            raise ValueError(f"lambcast: freeze_step: {freeze_step} (allowed: 1 and more)")
+        super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay,
+                                      max_grad_norm=max_grad_norm), deepspeed, amsgrad,
+                         process_group)
+        self.freeze_step = freeze_step
+
+    def _flats(self):
+        return [self._flat([group]) for group in self.param_groups if group["params"]]
+
+    @property
+    def averages_gradients(self):
+        return self.steps < self.freeze_step
+
+    def _update(self):
+        warm_up = self.steps <= self.freeze_step
+        for flat, exchange in zip(self.flats, self.exchanges):
+            m, v = flat.state["exp_avg"], flat.state["exp_avg_sq"]
+            options, call = self._options(flat), self.library.call
+            if warm_up or exchange is None:
+                if not warm_up:
+                    self._average_gradient(flat)
+                call("adam_step", flat.p, m, v, flat.g, flat.elements, options)
+                continue
+            if self.ranks == 1:
+                m.mul_(options.beta1).add_(flat.g, alpha=1 - options.beta1)
+                if flat.mask is not None:
+                    m.mul_(flat.mask)
+            else:
+                exchange.average(m, flat.g, options.beta1)
+                exchange.decode(m, flat.mask)
+            call("adam_apply", flat.p, m, v, flat.elements, options)
+
+    def _stage(self):
+        return {"freeze_step": self.freeze_step}
+
+    def _set_stage(self, stage):
+        # A freeze that has been cannot be undone, nor can one that has not be made to have been.
+        if self.averages_gradients != (self.steps < stage["freeze_step"]):
+            self.freeze_step = stage["freeze_step"]

@@ -1,0 +1,104 @@
+"""0/1 Adam (arXiv:2202.06009): variance updates at growing intervals on averaged gradients, 1-bit
+gradients in between; once the variance is frozen, local steps with a 1-bit synchronisation at
+growing intervals. emulated_world/zero_one_adam.h has the policy."""
+
+from .optimizer import OneBitOptimizer
+
+
+class ZeroOneAdam(OneBitOptimizer):
+    """DeepSpeed's arguments; as there, bias_correction, eps_inside_sqrt, cuda_aware and
+    comm_backend_name do nothing. max_grad_norm clips, which DeepSpeed leaves to its engine.
+    `deepspeed` may be an engine, whose enable_backward_allreduce is then kept."""
+
+    def __init__(self, params, deepspeed=None, lr=1e-3, bias_correction=True, betas=(0.9, 0.999),
+                 eps=1e-8, eps_inside_sqrt=False, weight_decay=0.0, max_grad_norm=0.0,
+                 var_freeze_step=100000, var_update_scaler=16, local_step_scaler=32678,
+                 local_step_clipper=16, amsgrad=False, cuda_aware=False, comm_backend_name="nccl",
+                 process_group=None):
+        for name, value in (("var_freeze_step", var_freeze_step),
+                            ("local_step_clipper", local_step_clipper)):
+            if value < 1:
+                raise ValueError(f"lambcast: {name}: {value} (allowed: 1 and more)")
+        super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay,
+                                      max_grad_norm=max_grad_norm), deepspeed, amsgrad,
+                         process_group)
+        if any(flat.never_freezes for flat in self.flats):
+            raise ValueError("lambcast: 0/1 Adam has no groups that never freeze")
+        self.var_freeze_step, self.var_update_scaler = var_freeze_step, var_update_scaler
+        self.local_step_scaler, self.local_step_clipper = local_step_scaler, local_step_clipper
+        self.policy = {"var_interval": 1, "var_counter": 0, "local_interval": 1,
+                       "local_counter": 0, "frozen": False}
+        self.lrs = [0.0] * len(self.flats)  # learning rates since the last synchronisation, summed
+        for flat in self.flats:
+            flat.state["momentum_accumulator"] = flat.zeros()
+
+    def _flats(self):
+        return [self._flat([group]) for group in self.param_groups if group["params"]]
+
+    @property
+    def averages_gradients(self):
+        """Of the next step."""
+        return not self.policy["frozen"] and (self.steps + 1) % self.policy["var_interval"] == 0
+
+    def _update(self):
+        policy = self.policy
+        if policy["frozen"]:
+            self._local_step(synchronise=self.steps % policy["local_interval"] == 0)
+        elif self.steps % policy["var_interval"] == 0:
+            for flat in self.flats:
+                self.library.call("adam_step", flat.p, flat.state["exp_avg"],
+                                  flat.state["exp_avg_sq"], flat.g, flat.elements,
+                                  self._options(flat))
+        else:
+            self._onebit_gradient_step()
+        self._advance()
+
+    def _onebit_gradient_step(self):
+        for flat, exchange in zip(self.flats, self.exchanges):
+            if self.ranks > 1:
+                exchange.average(flat.g)
+                exchange.decode(flat.g, flat.mask)
+            self.library.call("zero_one_onebit_step", flat.p, flat.state["exp_avg"],
+                              flat.state["exp_avg_sq"], flat.g, flat.elements,
+                              self._options(flat))
+
+    def _local_step(self, synchronise):
+        for i, (flat, exchange) in enumerate(zip(self.flats, self.exchanges)):
+            m, v, u = (flat.state[key] for key in ("exp_avg", "exp_avg_sq",
+                                                   "momentum_accumulator"))
+            options, call = self._options(flat), self.library.call
+            call("zero_one_local_step", flat.p, m, v, u, flat.g, flat.elements, options)
+            self.lrs[i] += options.lr
+            if not synchronise or self.lrs[i] == 0:
+                continue
+            call("zero_one_sync_begin", flat.p, v, u, flat.elements, options)
+            if self.ranks > 1:
+                exchange.average(u)
+                exchange.decode(u, flat.mask)
+            call("zero_one_sync_end", flat.p, m, v, u, flat.elements, self.lrs[i], options)
+            self.lrs[i] = 0.0
+
+    def _advance(self):
+        policy = self.policy
+        if policy["frozen"]:
+            policy["local_counter"] += 1
+            if policy["local_counter"] == self.local_step_scaler:
+                policy["local_counter"] = 0
+                policy["local_interval"] = min(2 * policy["local_interval"],
+                                               self.local_step_clipper)
+            return
+        if self.steps % policy["var_interval"] == 0:
+            policy["var_counter"] += 1
+            if policy["var_counter"] == self.var_update_scaler:
+                policy["var_counter"] = 0
+                policy["var_interval"] *= 2
+        if self.steps >= self.var_freeze_step:
+            policy["frozen"] = True
+            for exchange in self.exchanges:
+                exchange.forget()
+
+    def _stage(self):
+        return {"policy": dict(self.policy), "lrs": list(self.lrs)}
+
+    def _set_stage(self, stage):
+        self.policy, self.lrs = dict(stage["policy"]), list(stage["lrs"])

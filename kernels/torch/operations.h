@@ -1,0 +1,96 @@
+// What one rank computes between the collectives of a 1-bit optimizer, as a C interface that a
+// Python package calls by ctypes: no PyTorch header is compiled against, so that one library serves
+// every release of it. Two libraries have this interface:
+//
+//   liblambcast_torch_cpu.so    operations_cpu.cc, on the references
+//   liblambcast_torch_cuda.so   operations_cuda.cc, on the kernels: pointers are device memory
+//                               aligned to 16 bytes, work is enqueued on `stream`, nothing waits
+//
+// Both return 0, or another number after which lambcast_error() says why, in one line. The state
+// lies in the caller's flat fp32 buffers; n elements, C the chunk that a rank serves. What is owed
+// after a phase is known to lambcast_owed() alone: the kernels keep it unresolved
+// (cuda/compression.h). Workspaces are LAMBCAST_WORKSPACE doubles.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define LAMBCAST_WORKSPACE 4096
+
+// DeepSpeed's names and defaults are the package's affair.
+struct lambcast_options {
+  double lr, beta1, beta2, eps, weight_decay;
+  double max_coeff, min_coeff, coeff_beta, factor_max, factor_min, factor_threshold;  // LAMB's
+};
+
+const char* lambcast_error(void);
+// Np of kernels/layout.h; 0 for fewer than one rank.
+size_t lambcast_padded(size_t n, int ranks);
+
+// Gradients: *squared = sum g^2, infinite or NaN exactly when an element is; then
+// g /= loss_scale * max(1, (sqrt(*squared) / loss_scale + 1e-6) / limit), limit 0 is none.
+int lambcast_measure(const float* g, size_t n, double* squared, double* workspace, void* stream);
+int lambcast_unscale_and_clip(float* g, size_t n, const double* squared, double loss_scale,
+                              double limit, void* stream);
+
+// The tensors of a buffer and what LAMB keeps about them.
+struct lambcast_tensors;
+int lambcast_tensors_create(const size_t* sizes, size_t count, struct lambcast_tensors** made);
+void lambcast_tensors_destroy(struct lambcast_tensors* tensors);
+// Learning rate and weight decay of every tensor; both arrays lie in host memory.
+int lambcast_tensors_set(struct lambcast_tensors* tensors, const double* lr,
+                         const double* weight_decay, void* stream);
+
+// compressed_allreduce (reference/compression.h). `x` is the buffer, or where `gradient` is given
+// the momentum before this step, whose tensors are scaled where `tensors` and `scaling` are given.
+// `error` and `scale`, zero at first, are kept from call to call; *scale is sent beside the signs.
+int lambcast_worker_phase(const float* x, const float* gradient, size_t n, double beta1,
+                          const struct lambcast_tensors* tensors, const float* scaling,
+                          size_t padded, float* error, float* scale, uint8_t* signs,
+                          double* workspace, void* stream);
+int lambcast_server_phase(const uint8_t* received, const float* scales, int ranks, size_t chunk,
+                          size_t real, float* error, float* scale, uint8_t* signs,
+                          double* workspace, void* stream);
+// `mask` may be null.
+int lambcast_decode(const uint8_t* signs, const float* scales, size_t chunk, size_t n,
+                    const float* mask, float* x, void* stream);
+// The first n elements of what `error` and `scale` stand for. Owed errors are loaded by a copy to
+// `error` and a scale of 0.
+int lambcast_owed(const float* error, const float* scale, size_t n, float* owed, void* stream);
+
+// reference/adam.h
+int lambcast_adam_step(float* p, float* m, float* v, const float* g, size_t n,
+                       const struct lambcast_options* options, void* stream);
+int lambcast_adam_apply(float* p, const float* m, const float* v, size_t n,
+                        const struct lambcast_options* options, void* stream);
+int lambcast_zero_one_onebit_step(float* p, float* m, const float* v, const float* averaged,
+                                  size_t n, const struct lambcast_options* options, void* stream);
+int lambcast_zero_one_local_step(float* p, float* m, const float* v, float* u, const float* g,
+                                 size_t n, const struct lambcast_options* options, void* stream);
+int lambcast_zero_one_sync_begin(float* p, const float* v, float* u, size_t n,
+                                 const struct lambcast_options* options, void* stream);
+int lambcast_zero_one_sync_end(float* p, float* m, const float* v, float* u, size_t n, double lrs,
+                               const struct lambcast_options* options, void* stream);
+
+// reference/lamb.h; learning rate and weight decay are those of the tensors, those of `options` are
+// not read. Arrays of one float per tensor: the running average of the trust ratio and its weight
+// (zero at first), scaling, last_factor (one at first).
+int lambcast_lamb_step(struct lambcast_tensors* tensors, float* p, float* m, float* v,
+                       const float* g, float* running_average, float* running_weight,
+                       const struct lambcast_options* options, void* stream);
+int lambcast_scaling(struct lambcast_tensors* tensors, const float* m, float* scaling,
+                     void* stream);
+int lambcast_onebit_lamb_step(struct lambcast_tensors* tensors, float* p, float* m, const float* v,
+                              float* fresh_v, const uint8_t* signs, const float* scales,
+                              size_t chunk, const float* mask, const float* scaling,
+                              const float* running_average, const float* running_weight,
+                              float* last_factor, const struct lambcast_options* options,
+                              void* stream);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,210 @@
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "kernels/reference/adam.h"
+#include "kernels/reference/compression.h"
+#include "kernels/reference/gradient.h"
+#include "kernels/reference/lamb.h"
+#include "kernels/torch/guarded.h"
+
+using namespace lambcast;
+using lambcast::torch::adam_options;
+using lambcast::torch::guarded;
+using lambcast::torch::lamb_options;
+
+struct lambcast_tensors {
+  TensorLayout layout;
+  std::vector<ParameterGroup> groups;
+};
+
+namespace {
+
+constexpr CoefficientAverage average = CoefficientAverage::bias_corrected;
+
+std::span<const float> mask_of(const float* mask, std::size_t n) {
+  return mask == nullptr ? std::span<const float>() : std::span(mask, n);
+}
+
+}  // namespace
+
+const char* lambcast_error(void) { return lambcast::torch::last_error().c_str(); }
+
+size_t lambcast_padded(size_t n, int ranks) {
+  return ranks < 1 ? 0 : chunk_layout(n, ranks).padded;
+}
+
+int lambcast_measure(const float* g, size_t n, double* squared, double*, void*) {
+  double sum = 0;
+  for (std::size_t e = 0; e < n; ++e) sum += static_cast<double>(g[e]) * g[e];
+  *squared = sum;
+  return 0;
+}
+
+int lambcast_unscale_and_clip(float* g, size_t n, const double* squared, double loss_scale,
+                              double limit, void*) {
+  reference::unscale(std::span(g, n),
+                     reference::clip_factor(std::sqrt(*squared), loss_scale, limit));
+  return 0;
+}
+
+int lambcast_tensors_create(const size_t* sizes, size_t count, lambcast_tensors** made) {
+  return guarded([&] {
+    *made = new lambcast_tensors{tensor_layout(std::span(sizes, count)),
+                                 std::vector<ParameterGroup>(count)};
+  });
+}
+void lambcast_tensors_destroy(lambcast_tensors* tensors) { delete tensors; }
+
+int lambcast_tensors_set(lambcast_tensors* tensors, const double* lr, const double* weight_decay,
+                         void*) {
+  for (std::size_t t = 0; t < tensors->groups.size(); ++t)
+    tensors->groups[t] = {lr[t], weight_decay[t]};
+  return 0;
+}
+
+int lambcast_worker_phase(const float* x, const float* gradient, size_t n, double beta1,
+                          const lambcast_tensors* tensors, const float* scaling, size_t padded,
+                          float* error, float* scale, uint8_t* signs, double*, void*) {
+  return guarded([&] {
+    std::vector<float> sent(x, x + n);
+    if (gradient != nullptr) {
+      const TensorLayout whole = tensor_layout(std::vector<std::size_t>{n});
+      const TensorLayout& layout = scaling == nullptr ? whole : tensors->layout;
+      for (std::size_t t = 0; t < layout.tensors(); ++t) {
+        reference::update_momentum(layout.view(std::span(sent), t),
+                                   layout.view(std::span(gradient, n), t), beta1,
+                                   scaling == nullptr ? 1.0f : scaling[t]);
+      }
+    }
+    *scale = reference::worker_phase(sent, std::span(error, padded), std::span(signs, padded / 8),
+                                     Padding::excluded);
+  });
+}
+
+int lambcast_server_phase(const uint8_t* received, const float* scales, int ranks, size_t chunk,
+                          size_t real, float* error, float* scale, uint8_t* signs, double*, void*) {
+  return guarded([&] {
+    const std::size_t n = static_cast<std::size_t>(ranks);
+    *scale = reference::server_phase(std::span(received, n * chunk / 8), std::span(scales, n),
+                                     std::span(error, chunk), std::span(signs, chunk / 8), real,
+                                     Padding::excluded);
+  });
+}
+
+int lambcast_decode(const uint8_t* signs, const float* scales, size_t chunk, size_t n,
+                    const float* mask, float* x, void*) {
+  return guarded([&] {
+    const std::size_t chunks = (n + chunk - 1) / chunk;
+    reference::decode(std::span(signs, chunks * chunk / 8), std::span(scales, chunks), chunk,
+                      std::span(x, n));
+    if (mask != nullptr) reference::apply_mask(std::span(x, n), std::span(mask, n));
+  });
+}
+
+// The reference leaves in `error` what is owed.
+int lambcast_owed(const float* error, const float*, size_t n, float* owed, void*) {
+  std::copy(error, error + n, owed);
+  return 0;
+}
+
+int lambcast_adam_step(float* p, float* m, float* v, const float* g, size_t n,
+                       const lambcast_options* options, void*) {
+  return guarded([&] {
+    reference::adam_step(std::span(p, n), std::span(m, n), std::span(v, n), std::span(g, n),
+                         adam_options(*options), 1);
+  });
+}
+
+int lambcast_adam_apply(float* p, const float* m, const float* v, size_t n,
+                        const lambcast_options* options, void*) {
+  return guarded([&] {
+    reference::adam_apply(std::span(p, n), std::span(m, n), std::span(v, n),
+                          adam_options(*options));
+  });
+}
+
+int lambcast_zero_one_onebit_step(float* p, float* m, const float* v, const float* averaged,
+                                  size_t n, const lambcast_options* options, void*) {
+  return guarded([&] {
+    reference::zero_one_onebit_step(std::span(p, n), std::span(m, n), std::span(v, n),
+                                    std::span(averaged, n), adam_options(*options));
+  });
+}
+
+int lambcast_zero_one_local_step(float* p, float* m, const float* v, float* u, const float* g,
+                                 size_t n, const lambcast_options* options, void*) {
+  return guarded([&] {
+    reference::zero_one_local_step(std::span(p, n), std::span(m, n), std::span(v, n),
+                                   std::span(u, n), std::span(g, n), adam_options(*options));
+  });
+}
+
+int lambcast_zero_one_sync_begin(float* p, const float* v, float* u, size_t n,
+                                 const lambcast_options* options, void*) {
+  return guarded([&] {
+    reference::zero_one_sync_begin(std::span(p, n), std::span(v, n), std::span(u, n),
+                                   adam_options(*options));
+  });
+}
+
+int lambcast_zero_one_sync_end(float* p, float* m, const float* v, float* u, size_t n, double lrs,
+                               const lambcast_options* options, void*) {
+  return guarded([&] {
+    reference::zero_one_sync_end(std::span(p, n), std::span(m, n), std::span(v, n), std::span(u, n),
+                                 lrs, adam_options(*options));
+  });
+}
+
+int lambcast_lamb_step(lambcast_tensors* tensors, float* p, float* m, float* v, const float* g,
+                       float* running_average, float* running_weight,
+                       const lambcast_options* options, void*) {
+  return guarded([&] {
+    const TensorLayout& layout = tensors->layout;
+    const std::size_t n = layout.elements();
+    const OnebitLambOptions all = lamb_options(*options);
+    for (std::size_t t = 0; t < layout.tensors(); ++t) {
+      const auto ratio =
+          reference::lamb_step(layout.view(std::span(p, n), t), layout.view(std::span(m, n), t),
+                               layout.view(std::span(v, n), t), layout.view(std::span(g, n), t),
+                               in_group(all.lamb, tensors->groups, t));
+      reference::RunningCoefficient running{running_average[t], running_weight[t]};
+      reference::add(running, ratio, all.coeff_beta, average);
+      running_average[t] = running.average;
+      running_weight[t] = running.weight;
+    }
+  });
+}
+
+int lambcast_scaling(lambcast_tensors* tensors, const float* m, float* scaling, void*) {
+  return guarded([&] {
+    const auto all = reference::scaling_coefficients(std::span(m, tensors->layout.elements()),
+                                                     tensors->layout, {});
+    std::copy(all.begin(), all.end(), scaling);
+  });
+}
+
+int lambcast_onebit_lamb_step(lambcast_tensors* tensors, float* p, float* m, const float* v,
+                              float* fresh_v, const uint8_t* signs, const float* scales,
+                              size_t chunk, const float* mask, const float* scaling,
+                              const float* running_average, const float* running_weight,
+                              float* last_factor, const lambcast_options* options, void* stream) {
+  return guarded([&] {
+    const TensorLayout& layout = tensors->layout;
+    const std::size_t n = layout.elements();
+    std::vector<float> decoded(n);
+    lambcast_decode(signs, scales, chunk, n, nullptr, decoded.data(), stream);
+    for (std::size_t t = 0; t < layout.tensors(); ++t) {
+      OnebitLambOptions own = lamb_options(*options);
+      own.lamb = in_group(own.lamb, tensors->groups, t);
+      const std::size_t size = layout.size(t);
+      reference::onebit_lamb_step(
+          layout.view(std::span(p, n), t), layout.view(std::span(m, n), t),
+          layout.view(std::span(v, n), t), layout.view(std::span(fresh_v, n), t),
+          layout.view(std::span<const float>(decoded), t),
+          mask_of(mask == nullptr ? nullptr : mask + layout.offsets[t], size), scaling[t],
+          reference::frozen_coefficient({running_average[t], running_weight[t]}, average),
+          last_factor[t], own);
+    }
+  });
+}

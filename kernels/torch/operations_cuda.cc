@@ -1,0 +1,218 @@
+#include <vector>
+
+#include "kernels/cuda/adam.h"
+#include "kernels/cuda/compression.h"
+#include "kernels/cuda/gradient.h"
+#include "kernels/cuda/lamb_tensors.h"
+#include "kernels/torch/guarded.h"
+
+using namespace lambcast;
+using lambcast::cuda::require;
+using lambcast::torch::adam_options;
+using lambcast::torch::guarded;
+using lambcast::torch::lamb_options;
+
+static_assert(LAMBCAST_WORKSPACE == cuda::reduction_slots);
+
+struct lambcast_tensors {
+  TensorLayout layout;
+  cuda::LambTensors kept;
+  cuda::DeviceBuffer<std::size_t> offsets;
+
+  explicit lambcast_tensors(const TensorLayout& of)
+      : layout(of),
+        kept(of, std::vector<ParameterGroup>(of.tensors())),
+        offsets(std::span<const std::size_t>(of.offsets)) {}
+
+  cuda::LambState state(float* p, float* m, float* v) const { return kept.state(p, m, v); }
+};
+
+namespace {
+
+constexpr CoefficientAverage average = CoefficientAverage::bias_corrected;
+
+cudaStream_t on(void* stream) { return static_cast<cudaStream_t>(stream); }
+
+// The kernels read where the interface says so, but their state has one type for both.
+float* unwritten(const float* x) { return const_cast<float*>(x); }
+
+cuda::AdamState adam_state(float* p, const float* m, const float* v, float* u, std::size_t n) {
+  return {.p = p,
+          .m = unwritten(m),
+          .v = unwritten(v),
+          .u = u,
+          .half_p = nullptr,
+          .elements = n,
+          .runs = nullptr};
+}
+
+int reported(cudaError_t status, const char* what) {
+  return guarded([&] { require(status, what); });
+}
+
+}  // namespace
+
+const char* lambcast_error(void) { return lambcast::torch::last_error().c_str(); }
+
+size_t lambcast_padded(size_t n, int ranks) {
+  return ranks < 1 ? 0 : chunk_layout(n, ranks).padded;
+}
+
+int lambcast_measure(const float* g, size_t n, double* squared, double* workspace, void* stream) {
+  return reported(cuda::measure_gradient(g, n, squared, workspace, on(stream)), "gradient norm");
+}
+
+int lambcast_unscale_and_clip(float* g, size_t n, const double* squared, double loss_scale,
+                              double limit, void* stream) {
+  return reported(cuda::unscale_and_clip(g, n, squared, loss_scale, limit, on(stream)),
+                  "unscale and clip");
+}
+
+int lambcast_tensors_create(const size_t* sizes, size_t count, lambcast_tensors** made) {
+  return guarded([&] { *made = new lambcast_tensors(tensor_layout(std::span(sizes, count))); });
+}
+void lambcast_tensors_destroy(lambcast_tensors* tensors) { delete tensors; }
+
+int lambcast_tensors_set(lambcast_tensors* tensors, const double* lr, const double* weight_decay,
+                         void* stream) {
+  return guarded([&] {
+    std::vector<ParameterGroup> groups;
+    for (std::size_t t = 0; t < tensors->layout.tensors(); ++t)
+      groups.push_back({lr[t], weight_decay[t]});
+    // From pageable memory the call returns when the source may go.
+    require(cudaMemcpyAsync(tensors->kept.groups.data(), groups.data(),
+                            groups.size() * sizeof groups[0], cudaMemcpyHostToDevice, on(stream)),
+            "groups of the tensors");
+  });
+}
+
+int lambcast_worker_phase(const float* x, const float* gradient, size_t n, double beta1,
+                          const lambcast_tensors* tensors, const float* scaling, size_t padded,
+                          float* error, float* scale, uint8_t* signs, double* workspace,
+                          void* stream) {
+  cuda::WorkerPhase phase;
+  phase.x = x;
+  phase.gradient = gradient;
+  phase.beta1 = beta1;
+  if (scaling != nullptr) {
+    phase.scaling = scaling;
+    phase.tensor_offsets = tensors->offsets.data();
+    phase.tensors = static_cast<int>(tensors->layout.tensors());
+  }
+  phase.elements = phase.counted = n;
+  phase.padded = padded;
+  phase.error = {error, scale};
+  phase.signs = signs;
+  phase.workspace = workspace;
+  return reported(cuda::worker_phase(phase, on(stream)), "worker phase");
+}
+
+int lambcast_server_phase(const uint8_t* received, const float* scales, int ranks, size_t chunk,
+                          size_t real, float* error, float* scale, uint8_t* signs,
+                          double* workspace, void* stream) {
+  cuda::ServerPhase phase;
+  phase.received = received;
+  phase.worker_scales = scales;
+  phase.ranks = ranks;
+  phase.chunk = chunk;
+  phase.counted = real;
+  phase.error = {error, scale};
+  phase.signs = signs;
+  phase.workspace = workspace;
+  return reported(cuda::server_phase(phase, on(stream)), "server phase");
+}
+
+int lambcast_decode(const uint8_t* signs, const float* scales, size_t chunk, size_t n,
+                    const float* mask, float* x, void* stream) {
+  return reported(
+      cuda::decode(
+          {.signs = signs, .scales = scales, .chunk = chunk, .elements = n, .mask = mask, .x = x},
+          on(stream)),
+      "decode");
+}
+
+int lambcast_owed(const float* error, const float* scale, size_t n, float* owed, void* stream) {
+  return reported(cuda::resolve_errors({unwritten(error), unwritten(scale)}, owed, n, on(stream)),
+                  "owed errors");
+}
+
+int lambcast_adam_step(float* p, float* m, float* v, const float* g, size_t n,
+                       const lambcast_options* options, void* stream) {
+  return reported(
+      cuda::adam_step(adam_state(p, m, v, nullptr, n), g, adam_options(*options), 1, on(stream)),
+      "Adam step");
+}
+
+int lambcast_adam_apply(float* p, const float* m, const float* v, size_t n,
+                        const lambcast_options* options, void* stream) {
+  return reported(
+      cuda::adam_apply(adam_state(p, m, v, nullptr, n), adam_options(*options), on(stream)),
+      "1-bit Adam step");
+}
+
+int lambcast_zero_one_onebit_step(float* p, float* m, const float* v, const float* averaged,
+                                  size_t n, const lambcast_options* options, void* stream) {
+  return reported(cuda::zero_one_onebit_step(adam_state(p, m, v, nullptr, n), averaged,
+                                             adam_options(*options), on(stream)),
+                  "1-bit step of 0/1 Adam");
+}
+
+int lambcast_zero_one_local_step(float* p, float* m, const float* v, float* u, const float* g,
+                                 size_t n, const lambcast_options* options, void* stream) {
+  return reported(
+      cuda::zero_one_local_step(adam_state(p, m, v, u, n), g, adam_options(*options), on(stream)),
+      "local step of 0/1 Adam");
+}
+
+int lambcast_zero_one_sync_begin(float* p, const float* v, float* u, size_t n,
+                                 const lambcast_options* options, void* stream) {
+  return reported(cuda::zero_one_sync_begin(adam_state(p, nullptr, v, u, n), adam_options(*options),
+                                            on(stream)),
+                  "synchronisation of 0/1 Adam");
+}
+
+int lambcast_zero_one_sync_end(float* p, float* m, const float* v, float* u, size_t n, double lrs,
+                               const lambcast_options* options, void* stream) {
+  return reported(
+      cuda::zero_one_sync_end(adam_state(p, m, v, u, n), lrs, adam_options(*options), on(stream)),
+      "synchronisation of 0/1 Adam");
+}
+
+int lambcast_lamb_step(lambcast_tensors* tensors, float* p, float* m, float* v, const float* g,
+                       float* running_average, float* running_weight,
+                       const lambcast_options* options, void* stream) {
+  cuda::LambState state = tensors->state(p, m, v);
+  state.running_average = running_average;
+  state.running_weight = running_weight;
+  const OnebitLambOptions all = lamb_options(*options);
+  return reported(cuda::lamb_step(state, g, all.lamb, {all.coeff_beta, average}, on(stream)),
+                  "LAMB step");
+}
+
+int lambcast_scaling(lambcast_tensors* tensors, const float* m, float* scaling, void* stream) {
+  return reported(cuda::scaling_coefficients(tensors->state(nullptr, unwritten(m), nullptr),
+                                             scaling, on(stream)),
+                  "scaling of the tensors");
+}
+
+int lambcast_onebit_lamb_step(lambcast_tensors* tensors, float* p, float* m, const float* v,
+                              float* fresh_v, const uint8_t* signs, const float* scales,
+                              size_t chunk, const float* mask, const float* scaling,
+                              const float* running_average, const float* running_weight,
+                              float* last_factor, const lambcast_options* options, void* stream) {
+  cuda::LambState state = tensors->state(p, m, unwritten(v));
+  state.running_average = unwritten(running_average);
+  state.running_weight = unwritten(running_weight);
+  cuda::CompressedLambState compressed;
+  compressed.fresh_v = fresh_v;
+  compressed.scaling = unwritten(scaling);
+  compressed.last_factor = last_factor;
+  compressed.mask = mask;
+  compressed.signs = signs;
+  compressed.scales = scales;
+  compressed.chunk = chunk;
+  compressed.elements = tensors->layout.elements();
+  return reported(
+      cuda::onebit_lamb_step(state, compressed, lamb_options(*options), average, on(stream)),
+      "1-bit LAMB step");
+}
