@@ -5,12 +5,18 @@
 //
 // With t the plain step and e the part of it in which communication is exposed, no compression can
 // be faster than t / (t - e) (Amdahl). The break-even bandwidth is where the whole run takes as
-// long either way; it is found by bisection over cluster.nic.bandwidth.
+// long either way; it is found by bisection over cluster.nic.bandwidth, and so are the bandwidths
+// where either end of the speed-up's interval (models/training/error_source.h) is 1. The verdict is
+// yes or no where the whole interval is on one side of 1, else that it cannot be told, and what to
+// measure first: the source of error that alone makes the interval widest.
 //
 // Who runs a plain optimizer has no freeze_step yet: then a warm-up of 20 % of the run is assumed,
 // from the middle of the 15 to 25 % that DeepSpeed's tutorials advise, and the verdict says so.
 // A run that compresses less than 5 % of its steps says nothing about compression: it is not
 // judged.
+//
+// 1-bit optimizers refuse ZeRO. Who shards states with it is told whether compression without ZeRO
+// would be faster, if it fits.
 //
 // Whose kernels run decides as often as the network does. Where nobody chose them, DeepSpeed's are
 // judged, and the fused ones of kernels/ beside them.
@@ -29,7 +35,7 @@ namespace lambcast {
 struct BackendAdvice {
   std::string backend;  // "nccl", "mpi (host-staged)", "mpi (cuda_aware)", "compressed"
   double time_s = 0;
-  double speedup = 1;
+  RatioInterval speedup;
   Bytes peak;
   bool fits = false;
   WhatIf asked;  // the question with this backend
@@ -42,6 +48,15 @@ struct StepChange {
   double optimizer_us = 0;
 };
 
+enum class Verdict { does_not_fit, not_judged, yes, hardly, no, cannot_tell };
+std::string_view name_of(Verdict verdict);  // "yes", "cannot_tell"
+
+// The bandwidth of the NIC where the run takes as long with compression as without, and where the
+// low and the high end of the speed-up say so. None: not between 100 Mbit/s and 10 Tbit/s.
+struct BreakEven {
+  std::optional<Bandwidth> at, low, high;
+};
+
 // The answer with one implementation of the kernels.
 struct Answer {
   Scenario scenario;                    // with the 1-bit optimizer and its fastest backend
@@ -49,9 +64,12 @@ struct Answer {
   std::vector<BackendAdvice> backends;  // fastest first
   StepChange change;                    // of the fastest
   double compressed_share = 0;          // of the steps, silent ones included
-  std::optional<Bandwidth> break_even;  // for the fastest backend; nothing: none between the bounds
+  BreakEven break_even;                 // for the fastest backend
   bool pays_at_any_bandwidth = false;   // meaningful without a break-even
   std::optional<double> cost_usd;
+
+  Verdict verdict() const;
+  const RatioInterval& speedup() const { return backends.front().speedup; }
 };
 
 struct Advice {
@@ -59,8 +77,9 @@ struct Advice {
   std::optional<Answer> fused;    // where nobody asked for kernels
   std::vector<Finding> findings;  // of the answer, those of judge() included
   bool warmup_assumed = false;
-  std::string optimizer, baseline;
-  double baseline_time_s = 0;
+  std::string optimizer, baseline;  // of a run with ZeRO: "onebit_adam without ZeRO"
+  Bytes baseline_peak;
+  double baseline_time_s = 0, baseline_time_low_s = 0, baseline_time_high_s = 0;
   double exposed_share = 0;  // of the plain step
   double most_speedup = 1;   // bound for any compression
   std::optional<double> baseline_cost_usd;

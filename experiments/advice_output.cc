@@ -19,29 +19,50 @@ const char* whose_kernels(const Answer& answer) {
   return answer.scenario.training.kernels == Kernels::fused ? "fused" : "DeepSpeed's unfused";
 }
 
+// What the verdict hangs on, where it cannot be told.
+std::string measure_first(const Answer& answer) {
+  const RatioInterval& speedup = answer.speedup();
+  if (speedup.shares.empty()) return "";
+  const ErrorShare& widest = speedup.shares.front();
+  return fmt::format(" Measure first: {}; alone it makes {:.2f} to {:.2f}x of it.",
+                     measurement_of(widest.source), widest.low, widest.high);
+}
+
 std::string verdict(const Advice& advice, const Answer& answer) {
   const BackendAdvice& best = answer.backends.front();
-  if (!best.fits)
-    return fmt::format("No: {} needs {} a GPU, more than there is.", advice.optimizer,
-                       to_text(best.peak));
-  if (!advice.judged())
-    return fmt::format(
-        "Not judged: only {:.3g} % of the {} steps compress, too few to say anything of "
-        "compression; give --steps of a longer run, or a usual warm-up with --freeze-step {}.",
-        100 * answer.compressed_share, answer.forecast.run.steps, assumed_warmup);
+  const RatioInterval& speedup = best.speedup;
   const std::string setting =
       fmt::format("{}, {} kernels{}", best.backend, whose_kernels(answer),
                   advice.warmup_assumed
                       ? fmt::format(" and a warm-up of {} of the run (assumed)", assumed_warmup)
                       : "");
-  if (best.speedup < 0.995)
-    return fmt::format("No: {} takes {:.2f} times as long as {}, with its best backend {}.",
-                       advice.optimizer, 1 / best.speedup, advice.baseline, setting);
-  if (best.speedup < 1.05)
-    return fmt::format("Hardly: {} is {:.2f}x as fast as {}, with its best backend {}.",
-                       advice.optimizer, best.speedup, advice.baseline, setting);
-  return fmt::format("Yes: {} makes the run {:.2f}x as fast as {}, with backend {}.",
-                     advice.optimizer, best.speedup, advice.baseline, setting);
+  switch (answer.verdict()) {
+    case Verdict::does_not_fit:
+      return fmt::format("No: {} needs {} a GPU, more than there is; {} needs {}.",
+                         advice.optimizer, to_text(best.peak), advice.baseline,
+                         to_text(advice.baseline_peak));
+    case Verdict::not_judged:
+      return fmt::format(
+          "Not judged: only {:.3g} % of the {} steps compress, too few to say anything of "
+          "compression; give --steps of a longer run, or a usual warm-up with --freeze-step {}.",
+          100 * answer.compressed_share, answer.forecast.run.steps, assumed_warmup);
+    case Verdict::no:
+      return fmt::format(
+          "No: {} takes {:.2f} times as long as {} ({:.2f} to {:.2f}), with its best backend {}.",
+          advice.optimizer, 1 / speedup.value, advice.baseline, 1 / speedup.high, 1 / speedup.low,
+          setting);
+    case Verdict::hardly:
+      return fmt::format("Hardly: {} is {} as fast as {}, with its best backend {}.",
+                         advice.optimizer, ratio_text(speedup), advice.baseline, setting);
+    case Verdict::yes:
+      return fmt::format("Yes: {} makes the run {} as fast as {}, with backend {}.",
+                         advice.optimizer, ratio_text(speedup), advice.baseline, setting);
+    case Verdict::cannot_tell:
+      break;
+  }
+  return fmt::format("Cannot tell: {} is {} as fast as {}, with its best backend {}.{}",
+                     advice.optimizer, ratio_text(speedup), advice.baseline, setting,
+                     measure_first(answer));
 }
 
 std::array<std::pair<const char*, double>, 3> parts_of(const StepChange& change) {
@@ -73,10 +94,14 @@ std::string break_even_sentence(const Answer& answer) {
   const TrainingPlan& training = answer.scenario.training;
   if (training.nodes() == 1) return "One node: the NIC plays no part.";
   const Sourced<Bandwidth>& nic = training.cluster->nic_bandwidth;
-  if (answer.break_even)
-    return fmt::format("It stops paying above a NIC bandwidth of {}; this cluster has {} ({}).",
-                       to_text_bits(*answer.break_even), to_text_bits(nic.value),
-                       name_of(nic.provenance.kind));
+  const BreakEven& at = answer.break_even;
+  if (at.at)
+    return fmt::format(
+        "It stops paying above a NIC bandwidth of {} ({} to {}); this cluster has {} "
+        "({}).",
+        to_text_bits(*at.at), at.low ? to_text_bits(*at.low) : "below 100 Mbit/s",
+        at.high ? to_text_bits(*at.high) : "above 10 Tbit/s", to_text_bits(nic.value),
+        name_of(nic.provenance.kind));
   return answer.pays_at_any_bandwidth ? "It pays at any NIC bandwidth: something else in the node "
                                         "holds the plain optimizer back."
                                       : "It pays at no NIC bandwidth from 100 Mbit/s to 10 Tbit/s.";
@@ -89,13 +114,19 @@ std::string judgement(const Advice& advice, const Answer& answer) {
 }
 
 std::string table_of(const Answer& answer) {
-  std::string out = fmt::format("{:<20} {:>12} {:>9} {:>12} {:>6}   {} kernels\n", "backend", "run",
-                                "speed-up", "memory a GPU", "fits", whose_kernels(answer));
+  std::string out =
+      fmt::format("{} kernels\n{:<18} {:>10} {:>9} {:>15} {:>10} {:>5}\n", whose_kernels(answer),
+                  "backend", "run", "speed-up", "within", "memory", "fits");
   for (const BackendAdvice& backend : answer.backends)
-    out += fmt::format("{:<20} {:>12} {:>8.2f}x {:>12} {:>6}\n", backend.backend,
-                       run_time_text(backend.time_s), backend.speedup, to_text(backend.peak),
-                       backend.fits ? "yes" : "no");
+    out +=
+        fmt::format("{:<18} {:>10} {:>8.2f}x {:>6.2f} to {:<5.2f} {:>10} {:>5}\n", backend.backend,
+                    run_time_text(backend.time_s), backend.speedup.value, backend.speedup.low,
+                    backend.speedup.high, to_text(backend.peak), backend.fits ? "yes" : "no");
   return out;
+}
+
+Json gigabits(const std::optional<Bandwidth>& rate) {
+  return rate ? Json(rate->value() * 8e-9) : Json(nullptr);
 }
 
 Json answer_json(const Advice& advice, const Answer& answer) {
@@ -107,18 +138,56 @@ Json answer_json(const Advice& advice, const Answer& answer) {
             {"compression_change_us", answer.change.compression_us},
             {"optimizer_change_us", answer.change.optimizer_us},
             {"losing_part", loses == nullptr ? Json(nullptr) : Json(loses)},
-            {"break_even_nic_bandwidth_Gbps",
-             answer.break_even ? Json(answer.break_even->value() * 8e-9) : Json(nullptr)},
+            {"break_even_nic_bandwidth_Gbps", gigabits(answer.break_even.at)},
             {"pays_at_any_bandwidth", answer.pays_at_any_bandwidth},
             {"cost_usd", answer.cost_usd ? Json(*answer.cost_usd) : Json(nullptr)},
-            {"backends", Json::array()}};
+            {"backends", Json::array()},
+            {"answer", std::string(name_of(answer.verdict()))},
+            {"speedup", answer.speedup().value},
+            {"speedup_low", answer.speedup().low},
+            {"speedup_high", answer.speedup().high},
+            {"break_even_low_Gbps", gigabits(answer.break_even.low)},
+            {"break_even_high_Gbps", gigabits(answer.break_even.high)},
+            {"run_time_low_s", answer.forecast.run.time_low_s},
+            {"run_time_high_s", answer.forecast.run.time_high_s},
+            {"errors", Json::array()}};
+  for (const ErrorShare& share : answer.speedup().shares)
+    json["errors"].push_back({{"source", name_of_source(share.source)},
+                              {"measure", measurement_of(share.source)},
+                              {"speedup_low", share.low},
+                              {"speedup_high", share.high}});
   for (const BackendAdvice& backend : answer.backends)
     json["backends"].push_back({{"backend", backend.backend},
                                 {"run_time_s", backend.time_s},
-                                {"speedup_vs_baseline", backend.speedup},
+                                {"speedup_vs_baseline", backend.speedup.value},
+                                {"speedup_low", backend.speedup.low},
+                                {"speedup_high", backend.speedup.high},
                                 {"peak_bytes_per_gpu", backend.peak.value()},
                                 {"fits", backend.fits}});
   return json;
+}
+
+std::string money(const RunForecast& run, double usd, double low_s, double high_s) {
+  return fmt::format("{:.0f} USD ({:.0f} to {:.0f})", usd, usd * low_s / run.time_s,
+                     usd * high_s / run.time_s);
+}
+
+// Intervals of both runs, which err alike: who saves is the verdict's matter.
+std::string cost_text(const Advice& advice) {
+  const auto of = [](const Answer& answer) {
+    const RunForecast& run = answer.forecast.run;
+    return money(run, *answer.cost_usd, run.time_low_s, run.time_high_s);
+  };
+  if (!advice.answer.cost_usd) return "";
+  std::string out = "\ncost: " + of(advice.answer);
+  if (advice.fused && advice.fused->cost_usd)
+    out += fmt::format(", with fused kernels {}", of(*advice.fused));
+  RunForecast plain;
+  plain.time_s = advice.baseline_time_s;
+  return out + fmt::format(", against {} of {}\n",
+                           money(plain, *advice.baseline_cost_usd, advice.baseline_time_low_s,
+                                 advice.baseline_time_high_s),
+                           advice.baseline);
 }
 
 }  // namespace
@@ -138,13 +207,7 @@ std::string advice_text(const Advice& advice) {
   if (advice.fused) out += table_of(*advice.fused);
   out += fmt::format("backend {}, {} kernels: {}", answer.backends.front().backend,
                      whose_kernels(answer), interval_text(training, answer.forecast));
-  if (answer.cost_usd)
-    out +=
-        fmt::format("\ncost: {:.0f} USD{} against {:.0f} USD\n", *answer.cost_usd,
-                    advice.fused && advice.fused->cost_usd
-                        ? fmt::format(", with fused kernels {:.0f} USD,", *advice.fused->cost_usd)
-                        : "",
-                    *advice.baseline_cost_usd);
+  out += cost_text(advice);
   out += fmt::format(
       "\n{} GPUs of {}, batch {}, {} steps. Time only: whether the model converges with this "
       "freeze_step is not forecast.\n",

@@ -84,7 +84,7 @@ CompressionPays compression_of(const Contestant& contestant, Catalog& catalog,
   CompressionPays pays;
   const auto judge = [&](const Forecast& forecast) {
     if (compressed_share(forecast) >= least_compressed_share)
-      pays.speedup = forecast.run.speedup_vs_baseline;
+      pays.speedup = *forecast.run.speedup;
     else
       pays.why_not =
           fmt::format("only {:.3g} % of the steps compress", 100 * compressed_share(forecast));
@@ -158,6 +158,14 @@ MeanStep mean_step(const Forecast& forecast) {
     mean.wire_bytes_per_gpu += share * stage.wire_bytes_per_gpu;
   }
   return mean;
+}
+
+std::optional<RatioInterval> Comparison::ratio(const Contestant& slower,
+                                               const Contestant& faster) const {
+  if (!slower.refused.empty() || !faster.refused.empty()) return std::nullopt;
+  const bool same_machine =
+      slower.scenario.asked.at("cluster") == faster.scenario.asked.at("cluster");
+  return ratio_of(slower.forecast.time, faster.forecast.time, same_machine);
 }
 
 bool Comparison::answered() const { return class_of(ranked.front()) == 0; }

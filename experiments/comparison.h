@@ -39,7 +39,7 @@ MeanStep mean_step(const Forecast& forecast);
 // What 1-bit compression makes of a run: of a 1-bit optimizer itself, of a plain one its 1-bit kin.
 struct CompressionPays {
   std::string optimizer;
-  std::optional<double> speedup;  // nothing: refused, or hardly any step compresses
+  std::optional<RatioInterval> speedup;  // nothing: refused, or hardly any step compresses
   std::string why_not;
   bool warmup_assumed = false;  // as in advice.h
 };
@@ -58,6 +58,9 @@ struct Comparison {
   std::size_t first_named = 0;  // its place among `ranked`
   bool clusters_differ = false;
   const Contestant& reference() const { return ranked[first_named]; }
+  // How many times as long `slower` takes; nothing where one of them cannot run. Errors that both
+  // share cancel on one cluster and add up between two (models/training/error_source.h).
+  std::optional<RatioInterval> ratio(const Contestant& slower, const Contestant& faster) const;
   // Whether the best one runs and fits.
   bool answered() const;
 };

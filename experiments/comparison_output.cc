@@ -14,14 +14,13 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Against the first one named, which may not run.
-std::optional<double> speedup_of(const Comparison& comparison, const Contestant& contestant) {
-  if (!contestant.refused.empty() || !comparison.reference().refused.empty()) return std::nullopt;
-  return comparison.reference().forecast.run.time_s / contestant.forecast.run.time_s;
+std::optional<RatioInterval> speedup_of(const Comparison& comparison,
+                                        const Contestant& contestant) {
+  return comparison.ratio(comparison.reference(), contestant);
 }
 
-// Of the run, with all its steps at the end of their intervals.
-double at_run(const Contestant& contestant, double step_us) {
-  return step_us * 1e-6 * static_cast<double>(contestant.forecast.run.steps);
+bool runs_and_fits(const Contestant& contestant) {
+  return contestant.refused.empty() && contestant.forecast.memory.fits;
 }
 
 std::string fastest_sentence(const Comparison& comparison) {
@@ -34,18 +33,20 @@ std::string fastest_sentence(const Comparison& comparison) {
       fmt::format("Fastest: {}, {} a run", best.name, run_time_text(best.forecast.run.time_s));
   const Contestant& next = comparison.ranked[1];
   if (comparison.first_named != 0 && speedup_of(comparison, best))
-    out += fmt::format(", {:.2f}x as fast as {}", *speedup_of(comparison, best),
+    out += fmt::format(", {} as fast as {}", ratio_text(*speedup_of(comparison, best)),
                        comparison.reference().name);
-  else if (next.refused.empty() && next.forecast.memory.fits)
+  else if (runs_and_fits(next))
     out += fmt::format("; the next, {}, takes {:.2f} times as long", next.name,
                        next.forecast.run.time_s / best.forecast.run.time_s);
   out += ".";
-  // On one cluster errors are common to both and cancel; those of two clusters do not.
-  if (comparison.clusters_differ && next.refused.empty() && next.forecast.memory.fits &&
-      next.step.time_low_us < best.step.time_high_us)
-    out += fmt::format(" Its interval and that of {} overlap: between these two it is not certain.",
-                       next.name);
-  return out + "\n";
+  if (!runs_and_fits(next)) return out + "\n";
+  const RatioInterval between = *comparison.ratio(next, best);
+  if (between.low > 1 || between.shares.empty()) return out + "\n";
+  return out + fmt::format(
+                   " Between it and {} it cannot be told: {:.2f} to {:.2f} times as long. Measure "
+                   "first: {}.\n",
+                   next.name, between.low, between.high,
+                   measurement_of(between.shares.front().source));
 }
 
 std::string cost_sentence(const Comparison& comparison) {
@@ -74,12 +75,13 @@ std::string compression_sentence(const Comparison& comparison) {
   const Contestant* most = nullptr;
   for (const Contestant& contestant : comparison.ranked)
     if (contestant.compression.speedup &&
-        (most == nullptr || *contestant.compression.speedup > *most->compression.speedup))
+        (most == nullptr ||
+         contestant.compression.speedup->value > most->compression.speedup->value))
       most = &contestant;
   if (most == nullptr) return "";
   const CompressionPays& pays = most->compression;
-  return fmt::format("Compression wins most on {}: {} makes a run {:.2f}x as fast{}.\n", most->name,
-                     pays.optimizer, *pays.speedup,
+  return fmt::format("Compression wins most on {}: {} makes a run {} as fast{}.\n", most->name,
+                     pays.optimizer, ratio_text(*pays.speedup),
                      pays.warmup_assumed ? " (with a warm-up of 20 % of the run, assumed)" : "");
 }
 
@@ -88,16 +90,15 @@ std::string line_of(const Comparison& comparison, const Contestant& contestant, 
   const MeanStep& step = contestant.step;
   const auto against = speedup_of(comparison, contestant);
   const auto [loss, share] = step.largest_loss();
-  const auto times = [](const std::optional<double>& value) {
-    return value ? fmt::format("{:.2f}x", *value) : std::string("-");
+  const auto times = [](const std::optional<RatioInterval>& ratio) {
+    return ratio ? fmt::format("{:.2f}x", ratio->value) : std::string("-");
   };
-  return fmt::format(
-      "{:<{}} {:>9} {:>8} {:>11.2f} {:>10} {:>12.2f} {:>9}{} {:>10} {:>9}  {} {:.0f} %\n",
-      contestant.name, width, run_time_text(forecast.run.time_s), times(against),
-      step.time_us * 1e-3, to_text(Bytes(step.wire_bytes_per_gpu)), step.compression_us * 1e-3,
-      to_text(forecast.memory.peak), forecast.memory.fits ? " " : "!",
-      forecast.run.cost_usd ? fmt::format("{:.2f}", *forecast.run.cost_usd) : "no price",
-      times(contestant.compression.speedup), loss, 100 * share);
+  return fmt::format("{:<{}} {:>9} {:>7} {:>8} {:>8}{} {:>6} {:>5} {} {:.0f}%\n", contestant.name,
+                     width, run_time_text(forecast.run.time_s), times(against),
+                     to_text(Bytes(step.wire_bytes_per_gpu)), to_text(forecast.memory.peak),
+                     forecast.memory.fits ? " " : "!",
+                     forecast.run.cost_usd ? fmt::format("{:.0f}", *forecast.run.cost_usd) : "-",
+                     times(contestant.compression.speedup), loss, 100 * share);
 }
 
 std::string notes_of(const Comparison& comparison) {
@@ -123,37 +124,48 @@ Json contestant_json(const Comparison& comparison, const Contestant& contestant)
   const auto optional = [](const std::optional<double>& value) {
     return value ? Json(*value) : Json(nullptr);
   };
+  const auto end = [](const std::optional<RatioInterval>& ratio, double RatioInterval::*member) {
+    return ratio ? Json((*ratio).*member) : Json(nullptr);
+  };
   const TrainingPlan& training = contestant.scenario.training;
   const Forecast& forecast = contestant.forecast;
   const MeanStep& step = contestant.step;
   const auto [loss, share] = step.largest_loss();
-  json.update({{"status", forecast.memory.fits ? "ok" : "infeasible: memory"},
-               {"cluster", training.cluster->name},
-               {"optimizer", std::string(deepspeed::name_of(training.optimizer()))},
-               {"exchange", name_of(training.exchange)},
-               {"gpus", training.gpus},
-               {"run_time_s", forecast.run.time_s},
-               {"run_time_low_s", at_run(contestant, step.time_low_us)},
-               {"run_time_high_s", at_run(contestant, step.time_high_us)},
-               {"speedup_vs_first", optional(speedup_of(comparison, contestant))},
-               {"step_time_us", step.time_us},
-               {"compute_us", step.compute_us},
-               {"exposed_comm_us", step.wire_us},
-               {"compression_us", step.compression_us},
-               {"optimizer_us", step.optimizer_us},
-               {"bubble_us", step.bubble_us},
-               {"wire_bytes_per_gpu_and_step", step.wire_bytes_per_gpu},
-               {"peak_bytes_per_gpu", forecast.memory.peak.value()},
-               {"fits", forecast.memory.fits},
-               {"cost_usd", optional(forecast.run.cost_usd)},
-               {"price_source", nullptr},
-               {"compressed_optimizer", contestant.compression.optimizer},
-               {"compression_speedup", optional(contestant.compression.speedup)},
-               {"compression_why_not", contestant.compression.why_not},
-               {"warmup_assumed", contestant.compression.warmup_assumed},
-               {"largest_loss", loss},
-               {"largest_loss_share", share},
-               {"cost_source", std::string(name_of(weakest(forecast.sources)))}});
+  const auto against = speedup_of(comparison, contestant);
+  json.update(
+      {{"status", forecast.memory.fits ? "ok" : "infeasible: memory"},
+       {"cluster", training.cluster->name},
+       {"optimizer", std::string(deepspeed::name_of(training.optimizer()))},
+       {"exchange", name_of(training.exchange)},
+       {"gpus", training.gpus},
+       {"run_time_s", forecast.run.time_s},
+       {"run_time_low_s", forecast.run.time_low_s},
+       {"run_time_high_s", forecast.run.time_high_s},
+       {"speedup_vs_first", end(against, &RatioInterval::value)},
+       {"step_time_us", step.time_us},
+       {"compute_us", step.compute_us},
+       {"exposed_comm_us", step.wire_us},
+       {"compression_us", step.compression_us},
+       {"optimizer_us", step.optimizer_us},
+       {"bubble_us", step.bubble_us},
+       {"wire_bytes_per_gpu_and_step", step.wire_bytes_per_gpu},
+       {"peak_bytes_per_gpu", forecast.memory.peak.value()},
+       {"fits", forecast.memory.fits},
+       {"cost_usd", optional(forecast.run.cost_usd)},
+       {"price_source", nullptr},
+       {"compressed_optimizer", contestant.compression.optimizer},
+       {"compression_speedup", end(contestant.compression.speedup, &RatioInterval::value)},
+       {"compression_why_not", contestant.compression.why_not},
+       {"warmup_assumed", contestant.compression.warmup_assumed},
+       {"largest_loss", loss},
+       {"largest_loss_share", share},
+       {"cost_source", std::string(name_of(weakest(forecast.sources)))},
+       {"speedup_low", end(against, &RatioInterval::low)},
+       {"speedup_high", end(against, &RatioInterval::high)},
+       {"cost_low_usd", optional(forecast.run.cost_at(forecast.run.time_low_s))},
+       {"cost_high_usd", optional(forecast.run.cost_at(forecast.run.time_high_s))},
+       {"compression_speedup_low", end(contestant.compression.speedup, &RatioInterval::low)},
+       {"compression_speedup_high", end(contestant.compression.speedup, &RatioInterval::high)}});
   if (const auto& price = training.cluster->usd_per_gpu_hour)
     json["price_source"] =
         fmt::format("{}: {}", name_of(price->provenance.kind), price->provenance.source);
@@ -174,18 +186,18 @@ std::string comparison_table(const Comparison& comparison) {
     width = std::max(width, contestant.name.size());
   std::string out = answer_of(comparison);
   if (comparison.ranked.front().refused.empty())
-    out += fmt::format("\n{:<{}} {:>9} {:>8} {:>11} {:>10} {:>12} {:>10} {:>10} {:>9}  {}\n",
-                       "best first", width, "run", "speed-up", "step (ms)", "wire/step",
-                       "kernels (ms)", "memory", "USD", "1-bit", "largest loss");
+    out += fmt::format("\n{:<{}} {:>9} {:>7} {:>8} {:>8}  {:>6} {:>5} {}\n", "best first", width,
+                       "run", "speed", "wire", "memory", "USD", "1-bit", "most lost");
   for (const Contestant& contestant : comparison.ranked)
     if (contestant.refused.empty()) out += line_of(comparison, contestant, width);
   out += notes_of(comparison);
-  return out +
-         fmt::format(
-             "\nspeed-up: against {}. wire/step: bytes that a GPU sends a step. kernels: "
-             "those that compress and decompress.\n1-bit: what a 1-bit optimizer makes of the "
-             "run. !: does not fit. Time only: convergence is not forecast.\n",
-             comparison.reference().name);
+  return out + fmt::format(
+                   "\nspeed: against {}. wire: bytes that a GPU sends a step. 1-bit: what a 1-bit "
+                   "optimizer makes of "
+                   "the run. most lost: the largest part of the step beside compute. USD -: no "
+                   "price is known. !: does not "
+                   "fit. Time only: convergence is not forecast.\n",
+                   comparison.reference().name);
 }
 
 std::string comparison_json(const Comparison& comparison) {
@@ -225,7 +237,13 @@ std::string comparison_csv(const Comparison& comparison) {
                                          "largest_loss",
                                          "largest_loss_share",
                                          "status",
-                                         "cost_source"};
+                                         "cost_source",
+                                         "speedup_low",
+                                         "speedup_high",
+                                         "cost_low_usd",
+                                         "cost_high_usd",
+                                         "compression_speedup_low",
+                                         "compression_speedup_high"};
   std::string out = csv::row(columns) + "\n";
   for (const Contestant& contestant : comparison.ranked) {
     const Json json = contestant_json(comparison, contestant);

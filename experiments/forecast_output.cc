@@ -19,6 +19,8 @@ const char* const tool_version = LAMBCAST_VERSION;
 
 namespace {
 
+Json optional(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
+
 Json stage_json(const StageForecast& stage) {
   return {{"name", std::string(name_of(stage.kind))},
           {"steps", stage.steps},
@@ -163,7 +165,68 @@ std::string_view in_words(Basis basis) {
   return words[static_cast<std::size_t>(basis)];
 }
 
+// Fits 80 columns; of a pipeline the bubble takes the place of the rate, which the run has too.
+std::string stage_table(const TrainingPlan& training, const Forecast& forecast) {
+  const bool layout = training.parallelism.has_value();
+  std::string out =
+      fmt::format("{:<11} {:>6} {:>9} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}\n", "stage", "steps",
+                  "step (ms)", "forward", "backward", "exposed", layout ? "bubble" : "compress",
+                  "update", layout ? "compress" : "samp./s");
+  for (const StageForecast& stage : forecast.stages) {
+    const double compression_us = stage.compress_us + stage.decompress_us;
+    out +=
+        fmt::format("{:<11} {:>6} {:>9.2f} {:>8.2f} {:>8.2f} {:>8.2f} {:>8.2f} {:>8.2f} {:>8.1f}\n",
+                    name_of(stage.kind), stage.steps, stage.step_time_us * 1e-3,
+                    stage.forward_us * 1e-3, stage.backward_us * 1e-3, stage.exposed_comm_us * 1e-3,
+                    (layout ? stage.bubble_us : compression_us) * 1e-3, stage.optimizer_us * 1e-3,
+                    layout ? compression_us * 1e-3 : stage.samples_per_s);
+  }
+  return out;
+}
+
+// What people who train language models count in.
+std::string language_text(const TrainingPlan& training, const Forecast& forecast) {
+  const LanguageRates rates = language_rates(training, forecast);
+  if (!rates.tokens_per_s) return "";
+  std::string out = fmt::format("\ntokens: {:.4g} a second, {:.1f} TFLOP/s a GPU",
+                                *rates.tokens_per_s, rates.tflops_per_gpu);
+  if (rates.mfu) out += fmt::format(" (MFU {:.1f} %)", 100 * *rates.mfu);
+  const double hours = 1e9 / *rates.tokens_per_s / 3600;
+  out += fmt::format("; a billion take {}", run_time_text(hours * 3600));
+  if (const auto& cost = forecast.run.cost_usd)
+    out += fmt::format(" and {:.2f} USD", *cost * hours * 3600 / forecast.run.time_s);
+  return out;
+}
+
+std::string parts_text(const MemoryForecast& memory) {
+  auto parts = memory.parts;
+  std::ranges::stable_sort(parts, std::ranges::greater(),
+                           [](const auto& part) { return part.second; });
+  std::string out;
+  for (const auto& [part, bytes] : parts)
+    if (bytes > memory.peak * 0.02)
+      out += fmt::format("{}{} {}", out.empty() ? "" : ", ", part, to_text(bytes));
+  return out;
+}
+
 }  // namespace
+
+LanguageRates language_rates(const TrainingPlan& training, const Forecast& forecast) {
+  LanguageRates rates;
+  double tokens = 0, tflop = 0;
+  for (const StageForecast& stage : forecast.stages) {
+    const double seconds = stage.step_time_us * 1e-6 * static_cast<double>(stage.steps);
+    tokens += stage.tokens_per_s * seconds;
+    tflop += stage.tflops_per_gpu * seconds;
+  }
+  rates.tflops_per_gpu = tflop / forecast.run.time_s;
+  if (training.seq_len == 0) return rates;
+  rates.tokens_per_s = tokens / forecast.run.time_s;
+  const double peak = training.device->peak_half.value.value() * 1e-12;
+  const bool half = training.config.fp16.enabled.value || training.config.bf16_enabled.value;
+  if (half && peak > 0) rates.mfu = rates.tflops_per_gpu / peak;
+  return rates;
+}
 
 std::string interval_text(const TrainingPlan& training, const Forecast& forecast) {
   std::vector<std::string> stages;
@@ -194,6 +257,10 @@ std::string interval_text(const TrainingPlan& training, const Forecast& forecast
   return out;
 }
 
+std::string ratio_text(const RatioInterval& ratio) {
+  return fmt::format("{:.2f}x ({:.2f} to {:.2f}x)", ratio.value, ratio.low, ratio.high);
+}
+
 std::string hash_of(std::string_view bytes) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const char byte : bytes) {
@@ -216,15 +283,25 @@ std::string forecast_json(const Scenario& scenario, const Forecast& forecast,
   json["stages"] = Json::array();
   for (const StageForecast& stage : forecast.stages) json["stages"].push_back(stage_json(stage));
   const RunForecast& run = forecast.run;
+  const LanguageRates rates = language_rates(scenario.training, forecast);
   json["run"] = {{"steps", run.steps},
                  {"time_s", run.time_s},
                  {"samples_per_s", run.samples_per_s},
                  {"gpu_hours", run.gpu_hours},
-                 {"cost_usd", run.cost_usd ? Json(*run.cost_usd) : Json(nullptr)},
+                 {"cost_usd", optional(run.cost_usd)},
                  {"wire_bytes_per_gpu", run.wire_bytes_per_gpu},
                  {"volume_reduction", run.volume_reduction},
                  {"speedup_vs_baseline", run.speedup_vs_baseline},
-                 {"baseline_optimizer", run.baseline_optimizer}};
+                 {"baseline_optimizer", run.baseline_optimizer},
+                 {"time_low_s", run.time_low_s},
+                 {"time_high_s", run.time_high_s},
+                 {"cost_low_usd", optional(run.cost_at(run.time_low_s))},
+                 {"cost_high_usd", optional(run.cost_at(run.time_high_s))},
+                 {"speedup_low", run.speedup ? Json(run.speedup->low) : Json(nullptr)},
+                 {"speedup_high", run.speedup ? Json(run.speedup->high) : Json(nullptr)},
+                 {"tokens_per_s", optional(rates.tokens_per_s)},
+                 {"tflops_per_gpu", rates.tflops_per_gpu},
+                 {"mfu", optional(rates.mfu)}};
   json["memory"] = {{"peak_bytes_per_gpu", forecast.memory.peak.value()},
                     {"fits", forecast.memory.fits},
                     {"parts", Json::object()}};
@@ -261,30 +338,19 @@ std::string forecast_table(const Scenario& scenario, const Forecast& forecast,
                        : optimizer.cuda_aware.value ? " (cuda_aware)"
                                                     : " (host-staged)",
                        training.kernels == Kernels::fused ? "fused" : "DeepSpeed's unfused");
-  out += fmt::format("\n\n{:<12} {:>9} {:>12} {:>11} {:>11} {:>11} {:>11} {:>11} {:>12}\n", "stage",
-                     "steps", "step (ms)", "forward", "backward", "exposed", "compression",
-                     "optimizer", "samples/s");
-  for (const StageForecast& stage : forecast.stages) {
-    out += fmt::format(
-        "{:<12} {:>9} {:>12.2f} {:>11.2f} {:>11.2f} {:>11.2f} {}{:>11.2f} {:>11.2f} "
-        "{:>12.1f}\n",
-        name_of(stage.kind), stage.steps, stage.step_time_us * 1e-3, stage.forward_us * 1e-3,
-        stage.backward_us * 1e-3, stage.exposed_comm_us * 1e-3,
-        training.parallelism ? fmt::format("{:>11.2f} ", stage.bubble_us * 1e-3) : "",
-        (stage.compress_us + stage.decompress_us) * 1e-3, stage.optimizer_us * 1e-3,
-        stage.samples_per_s);
-  }
+  out += "\n\n" + stage_table(training, forecast);
   out += interval_text(training, forecast);
   const RunForecast& run = forecast.run;
   out += fmt::format("\nrun: {} steps in {}, {:.1f} samples/s, {:.1f} GPU-hours", run.steps,
                      run_time_text(run.time_s), run.samples_per_s, run.gpu_hours);
   if (run.cost_usd) out += fmt::format(", {:.0f} USD", *run.cost_usd);
+  out += language_text(training, forecast);
   if (deepspeed::is_onebit(optimizer.type))
-    out += fmt::format("\nagainst {}: {:.2f}x as fast, {:.2f}x fewer bytes", run.baseline_optimizer,
-                       run.speedup_vs_baseline, run.volume_reduction);
-  out += fmt::format("\nmemory: {} of {} a GPU{}\n", to_text(forecast.memory.peak),
+    out += fmt::format("\nagainst {}: {} as fast, {:.2f}x fewer bytes", run.baseline_optimizer,
+                       ratio_text(*run.speedup), run.volume_reduction);
+  out += fmt::format("\nmemory: {} of {} a GPU{}\n  {}\n", to_text(forecast.memory.peak),
                      to_text(training.device->memory_capacity),
-                     forecast.memory.fits ? "" : ": DOES NOT FIT");
+                     forecast.memory.fits ? "" : ": DOES NOT FIT", parts_text(forecast.memory));
   out += "\nrests on\n";
   for (const CostSource& source : forecast.sources)
     out += fmt::format("  {:<27} {:<9} {}\n", source.cost, name_of(source.provenance.kind),

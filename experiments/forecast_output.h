@@ -1,6 +1,7 @@
 // A forecast for people (a table) and for programs (JSON, schema version 1).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,9 +23,20 @@ std::string chrome_trace(const TrainingPlan& training);
 // FNV-1a over the bytes, as 16 hex digits: tells whether two results used the same file.
 std::string hash_of(std::string_view bytes);
 
+// Means over the run. Tokens are of models that have a sequence; the share of the GPU's dense peak
+// in half precision (MFU, of the FLOPs of the model alone) is of runs in fp16 or bf16.
+struct LanguageRates {
+  std::optional<double> tokens_per_s, mfu;
+  double tflops_per_gpu = 0;
+};
+LanguageRates language_rates(const TrainingPlan& training, const Forecast& forecast);
+
 // How far each stage may be off, and what that rests on: "step within warmup 7446 to 10164 ms,
 // ...".
 std::string interval_text(const TrainingPlan& training, const Forecast& forecast);
+
+// A ratio and how far it may be off: "1.24x (1.11 to 1.40x)".
+std::string ratio_text(const RatioInterval& ratio);
 
 // Time of a run, however long: "2.9 s", "14 h", "297885 h".
 std::string run_time_text(double seconds);

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <memory>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 namespace lambcast {
@@ -29,6 +31,54 @@ std::string text_of(Bytes value) { return to_text(value); }
 std::string text_of(Bandwidth value) { return to_text_bytes(value); }
 std::string text_of(FlopRate value) { return fmt::format("{:.4g} TFLOP/s", value.value() * 1e-12); }
 
+// What a type of number is in the text of a description.
+template <typename T>
+struct InText;
+template <>
+struct InText<double> {
+  static std::string write(double number) { return fmt::format("{}", number); }
+  static std::string words(double number) { return text_of(number); }
+  static double read(std::string_view text, const Where& where) {
+    double number = 0;
+    const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (status != std::errc{} || end != text.data() + text.size() || !(number > 0))
+      fail_input(where, fmt::format("'{}' is not a number above zero", text));
+    return number;
+  }
+};
+template <>
+struct InText<Duration> {
+  static std::string write(double s) { return fmt::format("{} us", s * 1e6); }
+  static std::string words(double s) { return text_of(Duration::seconds(s)); }
+  static double read(std::string_view text, const Where& where) {
+    return parse_duration(text, where).s();
+  }
+};
+template <>
+struct InText<Bytes> {
+  static std::string write(double bytes) { return fmt::format("{} B", bytes); }
+  static std::string words(double bytes) { return text_of(Bytes(bytes)); }
+  static double read(std::string_view text, const Where& where) {
+    return parse_bytes(text, where).value();
+  }
+};
+template <>
+struct InText<Bandwidth> {
+  static std::string write(double rate) { return fmt::format("{} bit/s", rate * 8); }
+  static std::string words(double rate) { return text_of(Bandwidth(rate)); }
+  static double read(std::string_view text, const Where& where) {
+    return parse_bandwidth(text, where).value();
+  }
+};
+template <>
+struct InText<FlopRate> {
+  static std::string write(double rate) { return fmt::format("{} FLOP/s", rate); }
+  static std::string words(double rate) { return text_of(FlopRate(rate)); }
+  static double read(std::string_view text, const Where& where) {
+    return parse_flop_rate(text, where).value();
+  }
+};
+
 class Inputs {
  public:
   explicit Inputs(const TrainingPlan& training)
@@ -39,10 +89,12 @@ class Inputs {
   void add(std::string key, Find find) {
     const auto& number = find(std::as_const(cluster_), std::as_const(device_));
     if (raw(number.value) == 0) return;
+    using Text = InText<std::decay_t<decltype(number.value)>>;
     all.push_back({std::move(key), text_of(number.value), number.provenance,
                    [find](Cluster& cluster, Device& device, double factor) {
                      multiply(find(cluster, device).value, factor);
-                   }});
+                   },
+                   raw(number.value), Text::write, Text::words, Text::read});
   }
   // One more number that moves with the last.
   template <typename Find>

@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/training/training_plan.h"
@@ -20,6 +21,12 @@ struct NumericInput {
   std::string value;  // in words, with its unit
   Provenance provenance;
   std::function<void(Cluster&, Device&, double factor)> scale;
+  double number = 1;  // in units of the SI; of curves, which have many, their scale
+  // A number as a description has it, in words, and read again, which throws Error (usage) at
+  // `where`. Curves have none.
+  std::string (*text)(double number) = nullptr;
+  std::string (*words)(double number) = nullptr;
+  double (*parse)(std::string_view text, const Where& where) = nullptr;
 };
 
 // Those of the training's cluster and device that are not zero.

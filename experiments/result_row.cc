@@ -6,6 +6,7 @@
 #include <array>
 #include <set>
 
+#include "experiments/forecast_output.h"
 #include "sim/base/csv.h"
 #include "sim/base/file.h"
 
@@ -46,6 +47,10 @@ const StageForecast* find_stage(const Forecast& forecast, StepKind kind) {
 
 std::string whole(std::int64_t value) { return fmt::format("{}", value); }
 
+std::string number_or_none(const std::optional<double>& value) {
+  return value ? csv::number(*value) : "";
+}
+
 // What was asked and no other column shows: "cluster.node.gpu_link=25GB/s; device=mine.toml".
 // Descriptions in files count, since their names need not differ.
 std::string settings_of(const WhatIf& what_if) {
@@ -83,7 +88,9 @@ const std::vector<std::string>& result_columns() {
       all.push_back(fmt::format("{}_step_time_coverage", name_of(kind)));
     all.emplace_back("compute_basis");
     for (const char* name :
-         {"device", "gpus_per_node", "precision", "zero_stage", "overlap", "symmetry", "settings"})
+         {"device", "gpus_per_node", "precision", "zero_stage", "overlap", "symmetry", "settings",
+          "run_time_low_s", "run_time_high_s", "cost_low_usd", "cost_high_usd", "speedup_low",
+          "speedup_high", "run_tokens_per_s", "tflops_per_gpu", "mfu"})
       all.emplace_back(name);
     return all;
   }();
@@ -118,7 +125,7 @@ std::vector<std::string> result_row(const Scenario& scenario, const Forecast& fo
   row.insert(
       row.end(),
       {csv::number(run.time_s), csv::number(run.samples_per_s), csv::number(run.gpu_hours),
-       run.cost_usd ? csv::number(*run.cost_usd) : "", csv::number(run.wire_bytes_per_gpu),
+       number_or_none(run.cost_usd), csv::number(run.wire_bytes_per_gpu),
        csv::number(run.volume_reduction), csv::number(run.speedup_vs_baseline),
        run.baseline_optimizer, csv::number(forecast.memory.peak.value()),
        forecast.memory.fits ? "true" : "false",
@@ -131,6 +138,7 @@ std::vector<std::string> result_row(const Scenario& scenario, const Forecast& fo
        csv::number(training.cluster->nic_bandwidth.value.value() * 8e-9),
        std::string(kernels_of(training)),
        training.network == NetworkModel::flow ? "flow" : "analytic"});
+  const LanguageRates rates = language_rates(training, forecast);
   bool calibrated = true;
   Basis basis = Basis::this_machine;
   for (const StepKind kind : kinds) {
@@ -146,10 +154,16 @@ std::vector<std::string> result_row(const Scenario& scenario, const Forecast& fo
     const StageForecast* stage = find_stage(forecast, kind);
     row.push_back(stage != nullptr && stage->coverage ? csv::number(*stage->coverage) : "");
   }
-  row.insert(row.end(), {std::string(name_of(basis)), training.device->name,
-                         whole(training.gpus_per_node), std::string(precision_of(training)),
-                         whole(training.config.zero.stage.value), std::string(overlap_of(training)),
-                         training.expand ? "off" : "auto", settings_of(scenario.asked)});
+  row.insert(
+      row.end(),
+      {std::string(name_of(basis)), training.device->name, whole(training.gpus_per_node),
+       std::string(precision_of(training)), whole(training.config.zero.stage.value),
+       std::string(overlap_of(training)), training.expand ? "off" : "auto",
+       settings_of(scenario.asked), csv::number(run.time_low_s), csv::number(run.time_high_s),
+       number_or_none(run.cost_at(run.time_low_s)), number_or_none(run.cost_at(run.time_high_s)),
+       run.speedup ? csv::number(run.speedup->low) : "",
+       run.speedup ? csv::number(run.speedup->high) : "", number_or_none(rates.tokens_per_s),
+       csv::number(rates.tflops_per_gpu), number_or_none(rates.mfu)});
   return row;
 }
 

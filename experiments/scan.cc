@@ -23,6 +23,22 @@ Bound read_bound(std::string_view text, std::string_view scan, const Where& wher
   return bound;
 }
 
+// "8..256"
+std::vector<std::string> doubled(std::string_view text, std::size_t dots, const Where& where) {
+  const Bound low = read_bound(text.substr(0, dots), text, where);
+  const Bound high = read_bound(text.substr(dots + 2), text, where);
+  if (low.unit != high.unit && !low.unit.empty())
+    fail_input(where, fmt::format("'{}' mixes the units '{}' and '{}'", text, low.unit, high.unit));
+  if (!(low.value > 0) || !(low.value < high.value))
+    fail_input(where, fmt::format("'{}' never gets from {} to {}", text, low.value, high.value),
+               "FROM..TO, both above zero");
+  std::vector<std::string> values;
+  for (double value = low.value; value < high.value * (1 - 1e-12); value *= 2)
+    values.push_back(fmt::format("{:.12g}{}", value, high.unit));
+  values.push_back(fmt::format("{:.12g}{}", high.value, high.unit));
+  return values;
+}
+
 Axis parse_axis(std::string_view text, std::string_view flag) {
   const auto equals = text.find('=');
   if (equals == std::string_view::npos || equals == 0 || equals + 1 == text.size())
@@ -32,11 +48,24 @@ Axis parse_axis(std::string_view text, std::string_view flag) {
 
 }  // namespace
 
+bool is_scan(std::string_view text) {
+  if (std::ranges::count(text, ':') == 2) return true;
+  const auto digit = [&](std::size_t i) {
+    return i < text.size() && text[i] >= '0' && text[i] <= '9';
+  };
+  const auto dots = text.find("..");
+  return dots != std::string_view::npos && digit(0) && digit(dots + 2);
+}
+
 std::vector<std::string> expand_scan(std::string_view text, const Where& where) {
+  if (const auto dots = text.find("..");
+      dots != std::string_view::npos && text.find(':') == std::string_view::npos)
+    return doubled(text, dots, where);
   const auto first = text.find(':');
   const auto second = first == std::string_view::npos ? first : text.find(':', first + 1);
   if (second == std::string_view::npos || second + 1 >= text.size())
-    fail_input(where, fmt::format("'{}' is not a scan", text), "low:high:xFACTOR or low:high:STEP");
+    fail_input(where, fmt::format("'{}' is not a scan", text),
+               "FROM..TO, low:high:xFACTOR or low:high:STEP");
   const Bound low = read_bound(text.substr(0, first), text, where);
   const Bound high = read_bound(text.substr(first + 1, second - first - 1), text, where);
   std::string_view step_text = text.substr(second + 1);

@@ -17,9 +17,13 @@ using Axis = std::pair<std::string, std::vector<std::string>>;
 Axis parse_scan(std::string_view text);
 Axis parse_list(std::string_view text);
 
-// "8:256:x2" (geometric) or "0:100:25" (arithmetic); both ends included where they are met. A unit
-// behind the numbers is kept: "1Gbit/s:64Gbit/s:x2". Throws Error (usage) at `where` for what is
-// no scan, and for more than 100,000 values.
+// Whether a text is a scan, right or wrong, and no value.
+bool is_scan(std::string_view text);
+
+// "8:256:x2" (geometric) or "0:100:25" (arithmetic); both ends included where they are met.
+// "8..256" doubles from the one to the other, which is always the last. A unit behind the numbers
+// is kept: "1Gbit/s:64Gbit/s:x2". Throws Error (usage) at `where` for what is no scan, and for more
+// than 100,000 values.
 std::vector<std::string> expand_scan(std::string_view text, const Where& where);
 
 }  // namespace lambcast

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "experiments/commit.h"
 #include "experiments/forecast_output.h"
 #include "experiments/result_row.h"
 #include "sim/base/csv.h"
@@ -48,11 +49,20 @@ std::optional<Json> read_manifest(const fs::path& path) {
   return json;
 }
 
+// With the text of `sweep` as the file.
+std::string command_of(const SweepPlan& plan) {
+  std::string command = "lambcast sweep sweep.toml";
+  for (const auto& [key, values] : plan.flags)
+    command += fmt::format(" --list '{}={}'", key, fmt::join(values, ","));
+  return command;
+}
+
 std::string manifest_text(const SweepPlan& plan, const std::map<std::string, std::string>& inputs,
                           std::optional<std::size_t> infeasible, bool complete) {
   Json json{{"schema_version", 1},
             {"tool", "lambcast"},
             {"version", tool_version},
+            {"commit", tool_commit},
             {"name", plan.name},
             {"description", plan.description},
             {"sweep_hash", "fnv1a64:" + plan.text_hash},
@@ -63,6 +73,14 @@ std::string manifest_text(const SweepPlan& plan, const std::map<std::string, std
   json["axes"] = Json::object();
   for (const auto& [key, values] : axes_of(plan.points)) json["axes"][key] = values;
   json["columns"] = result_columns();
+  json["command"] = command_of(plan);
+  json["sweep"] = plan.text;
+  json["flags"] = Json::array();  // a key and its values each
+  for (const auto& [key, values] : plan.flags) {
+    Json flag{key};
+    for (const std::string& value : values) flag.push_back(value);
+    json["flags"].push_back(std::move(flag));
+  }
   // Names of files may be any bytes.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -16,8 +16,7 @@ namespace {
 // The values of one grid entry: a list, one value, or a scan.
 std::vector<std::string> entry_values(const Table& table, const std::string& key) {
   const Where where = table.where(key);
-  if (const auto scan = table.find_text(key);
-      scan && std::count(scan->begin(), scan->end(), ':') == 2)
+  if (const auto scan = table.find_text(key); scan && is_scan(*scan))
     return expand_scan(*scan, where);
   std::vector<std::string> values = table.words(key);
   if (values.empty()) fail_input(where, "is empty");
@@ -160,6 +159,8 @@ SweepPlan plan_sweep(std::string_view text, const std::string& file,
                      const std::vector<Axis>& axes) {
   const Table root = Table::parse(text, file);
   SweepPlan plan;
+  plan.text = text;
+  plan.flags = axes;
   plan.name = root.get_or<std::string>("name", "sweep");
   plan.description = root.get_or<std::string>("description", "");
   Part common;

@@ -2,7 +2,8 @@
 //
 //   name = "..."                       description = "..."
 //   [base]                             what all points share: keys of WhatIf
-//   [grid]                             every combination; lists, or scans "8:256:x2", "0:100:25"
+//   [grid]                             every combination; lists, or scans "8..256", "8:256:x2",
+//                                      "0:100:25"
 //   [[variant]]                        (optional) each crossed with the grid; its keys win
 //   [[part]]                           (optional) several sweeps in one: part.base, part.grid,
 //                                      part.variant beside or instead of those above
@@ -32,7 +33,9 @@ std::string study_text(std::string_view name);
 struct SweepPlan {
   std::string name;
   std::string description;
-  std::string text_hash;  // of the file and the flags' axes
+  std::string text;         // of the file
+  std::vector<Axis> flags;  // what `--scan` and `--list` said
+  std::string text_hash;    // of both
   SweepPoints points;
   std::vector<std::string> notes;  // what the flags left out, for people
 };

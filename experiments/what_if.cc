@@ -14,7 +14,9 @@ namespace lambcast {
 
 namespace {
 
-std::vector<WhatIfKey> training_keys() {
+using enum ValueType;
+
+std::vector<WhatIfKey> description_keys() {
   return {
       {"config", "DeepSpeed JSON, unmodified"},
       {"megatron_args", "argument list of Megatron-LM: model, layout, batch"},
@@ -22,32 +24,48 @@ std::vector<WhatIfKey> training_keys() {
       {"model", "model preset, TOML file, or config.json of Hugging Face"},
       {"cluster", "cluster preset or TOML file"},
       {"device", "device profile or TOML file (default: the cluster's)"},
-      {"gpus", "number of GPUs"},
-      {"nodes", "number of whole nodes, instead of --gpus"},
-      {"gpus_per_node", "GPUs used of each node"},
+      {"gpus", "number of GPUs", whole},
+      {"nodes", "number of whole nodes, instead of --gpus", whole},
+      {"gpus_per_node", "GPUs used of each node", whole},
+  };
+}
+
+std::vector<WhatIfKey> optimizer_keys() {
+  return {
       {"optimizer", "", optimizer_names()},
       {"backend", "", {"nccl", "mpi", "compressed"}},
       {"cuda_aware", "the mpi backend passes device buffers to MPI", {"false", "true"}, true},
       {"kernels", "compression kernels: deepspeed (unfused) or fused", {"deepspeed", "fused"}},
-      {"micro_batch", "samples per GPU and micro step"},
-      {"grad_accum", "micro steps per optimizer step"},
-      {"global_batch", "samples per optimizer step"},
-      {"seq_len", "tokens per sample"},
-      {"steps", "optimizer steps of the run"},
-      {"samples", "samples of the run, instead of --steps"},
-      {"freeze_step", "step at which compression starts, or a share of the run (16.7%)"},
-      {"steps_done", "steps before the checkpoint that the run goes on from"},
-      {"versions", "deepspeed=0.15.4,torch=2.1,nccl=2.18: checked against what 1-bit runs need"},
-      {"precision",
-       "fp16, bf16, fp32; products in fp8, mxfp8, nvfp4",
-       {"fp16", "bf16", "fp32", "fp8", "mxfp8", "nvfp4"}},
-      {"zero_stage", "0, 1, 2, 3 (weights sharded)"},
-      {"overlap",
-       "none, ddp (PyTorch's buckets during backward), zero (overlap_comm)",
-       {"none", "ddp", "zero"}},
       {"exchange",
        "how gradients are averaged: all_reduce, fp8, int8, int4, powersgd:RANK, topk:SHARE%, "
        "randomk:SHARE%, local:STEPS"},
+      {"precision",
+       "fp16, bf16, fp32; products in fp8, mxfp8, nvfp4",
+       {"fp16", "bf16", "fp32", "fp8", "mxfp8", "nvfp4"}},
+      {"zero_stage", "0, 1, 2, 3 (weights sharded)", whole},
+      {"overlap",
+       "none, ddp (PyTorch's buckets during backward), zero (overlap_comm)",
+       {"none", "ddp", "zero"}},
+      {"versions", "deepspeed=0.15.4,torch=2.1,nccl=2.18: checked against what 1-bit runs need"},
+  };
+}
+
+std::vector<WhatIfKey> run_keys() {
+  return {
+      {"micro_batch", "samples per GPU and micro step", whole},
+      {"grad_accum", "micro steps per optimizer step", whole},
+      {"global_batch", "samples per optimizer step", whole},
+      {"seq_len", "tokens per sample", whole},
+      {"steps", "optimizer steps of the run", whole},
+      {"samples", "samples of the run, instead of --steps", whole},
+      {"freeze_step", "step at which compression starts, or a share of the run (16.7%)",
+       share_or_whole},
+      {"steps_done", "steps before the checkpoint that the run goes on from", whole},
+  };
+}
+
+std::vector<WhatIfKey> simulation_keys() {
+  return {
       {"network", "analytic or flow", {"analytic", "flow"}},
       {"symmetry", "auto, or off to simulate every rank on its own", {"auto", "off"}},
   };
@@ -56,23 +74,24 @@ std::vector<WhatIfKey> training_keys() {
 // Of the layout (experiments/layout_choice.h).
 std::vector<WhatIfKey> layout_keys() {
   return {
-      {"tp", "tensor parallel size"},
-      {"cp", "context parallel size"},
-      {"pp", "pipeline parallel size"},
-      {"ep", "expert parallel size: ranks that divide the experts among them"},
-      {"etp", "tensor parallel size inside an expert (default: tp)"},
+      {"tp", "tensor parallel size", whole},
+      {"cp", "context parallel size", whole},
+      {"pp", "pipeline parallel size", whole},
+      {"ep", "expert parallel size: ranks that divide the experts among them", whole},
+      {"etp", "tensor parallel size inside an expert (default: tp)", whole},
       {"expert_dispatch",
        "how tokens reach experts: all_to_all, hierarchical, deduplicated (DeepEP, HybridEP)",
        dispatch_names()},
       {"capacity_factor",
-       "places of an expert over the even share; 0: dropless (default: the framework's)"},
-      {"imbalance", "rows of the fullest rank's experts over the mean, dropless (default: 1.2)"},
+       "places of an expert over the even share; 0: dropless (default: the framework's)", number},
+      {"imbalance", "rows of the fullest rank's experts over the mean, dropless (default: 1.2)",
+       number},
       {"expert_kernels", "each: a rank's experts one by one; grouped: all in one, captured",
        expert_kernels_names()},
       {"expert_overlap",
        "true: exchanges of tokens run beside the pass of another micro batch",
        {"false", "true"}},
-      {"interleave", "chunks of layers per pipeline stage"},
+      {"interleave", "chunks of layers per pipeline stage", whole},
       {"order", "axes from the innermost, as tp-cp-ep-dp-pp (default: the framework's)"},
       {"sequence_parallel",
        "true: activations between products divided over tensor parallelism too",
@@ -95,13 +114,15 @@ std::vector<WhatIfKey> layout_keys() {
       {"eager_loss", "true: the loss apart from what is compiled", {"false", "true"}},
       {"split", "layers over stages: even, count_ends, spread, fill"},
       {"shard_ranks",
-       "ranks that share states under ZeRO (default: all that hold the same weights)"},
+       "ranks that share states under ZeRO (default: all that hold the same weights)", whole},
       {"full_all_reduce",
        "true: ZeRO stage 1 sums all gradients on every rank (Apex's distributed LAMB)",
        {"false", "true"}},
       {"shard_handling_us",
-       "host microseconds per rank and call over sharded weights (default: the framework's)"},
-      {"secondary_ranks", "hpZ: ranks of a node that share a second copy, for the backward pass"},
+       "host microseconds per rank and call over sharded weights (default: the framework's)",
+       number},
+      {"secondary_ranks", "hpZ: ranks of a node that share a second copy, for the backward pass",
+       whole},
       {"quantized_weights", "true: qwZ, weights gathered in int8", {"false", "true"}},
       {"quantized_gradients", "true: qgZ, gradients exchanged in int4", {"false", "true"}},
   };
@@ -111,8 +132,18 @@ std::vector<WhatIfKey> layout_keys() {
 
 std::span<const WhatIfKey> what_if_table() {
   static const std::vector<WhatIfKey> table = [] {
-    std::vector<WhatIfKey> all = training_keys();
-    for (WhatIfKey& key : layout_keys()) all.push_back(std::move(key));
+    std::vector<WhatIfKey> all;
+    const auto add = [&](std::string_view group, std::vector<WhatIfKey> keys) {
+      for (WhatIfKey& key : keys) {
+        key.group = group;
+        all.push_back(std::move(key));
+      }
+    };
+    add("What runs where", description_keys());
+    add("Optimizer", optimizer_keys());
+    add("Batch and length of the run", run_keys());
+    add("Layout", layout_keys());
+    add("Simulation", simulation_keys());
     return all;
   }();
   return table;
@@ -127,11 +158,20 @@ const std::vector<std::string>& what_if_keys() {
   return keys;
 }
 
-const std::vector<std::string>& words_of(std::string_view key) {
+const WhatIfKey* find_key(std::string_view name) {
   const auto table = what_if_table();
-  const auto row = std::find_if(table.begin(), table.end(),
-                                [&](const WhatIfKey& other) { return other.name == key; });
-  LAMBCAST_CHECK(row != table.end() && !row->words.empty(), "{} has no list of values", key);
+  const auto row = std::ranges::find(table, name, &WhatIfKey::name);
+  return row == table.end() ? nullptr : &*row;
+}
+
+std::string_view name_of(ValueType type) {
+  constexpr std::string_view names[] = {"TEXT", "N", "X", "N|%", "WORD"};
+  return names[static_cast<std::size_t>(type)];
+}
+
+const std::vector<std::string>& words_of(std::string_view key) {
+  const WhatIfKey* row = find_key(key);
+  LAMBCAST_CHECK(row != nullptr && !row->words.empty(), "{} has no list of values", key);
   return row->words;
 }
 

@@ -20,11 +20,26 @@ namespace lambcast {
 // stdin.
 using WhatIf = std::map<std::string, std::string, std::less<>>;
 
+enum class ValueType { text, whole, number, share_or_whole, words };
+
 struct WhatIfKey {
+  WhatIfKey(std::string_view name_of, std::string_view help_text,
+            ValueType type_of = ValueType::text)
+      : name(name_of), help(help_text), type(type_of) {}
+  WhatIfKey(std::string_view name_of, std::string_view help_text, std::vector<std::string> all,
+            bool flag_alone = false)
+      : name(name_of),
+        help(help_text),
+        type(ValueType::words),
+        words(std::move(all)),
+        is_switch(flag_alone) {}
+
   std::string_view name;
   std::string_view help;
-  std::vector<std::string> words{};  // all values it may have; empty: any text or number
+  ValueType type = ValueType::text;
+  std::vector<std::string> words{};  // all values it may have
   bool is_switch = false;            // the flag alone says "true"
+  std::string_view group{};          // the heading it stands under
 };
 
 // In the order of help texts.
@@ -35,6 +50,12 @@ const std::vector<std::string>& what_if_keys();
 
 // The values of a key that has a list of them.
 const std::vector<std::string>& words_of(std::string_view key);
+
+// The row of a key, or null.
+const WhatIfKey* find_key(std::string_view name);
+
+// What stands behind the flag in --help: "N", "X", "TEXT".
+std::string_view name_of(ValueType type);
 
 // As --help has it: its words first, where it has a list of them.
 std::string help_of(const WhatIfKey& key);

@@ -2,10 +2,12 @@
 
 #include <memory>
 
+#include "experiments/advice_list.h"
 #include "experiments/advice_output.h"
 #include "experiments/result_row.h"
 #include "experiments/sweep.h"
 #include "sim/base/csv.h"
+#include "sim/base/error.h"
 #include "tools/commands.h"
 #include "tools/forecast_flags.h"
 #include "tools/patience.h"
@@ -27,30 +29,57 @@ std::string advice_csv(const Advice& advice, Catalog& catalog) {
   return out;
 }
 
-int advise_command(const ForecastFlags& flags) {
+struct Options {
+  ForecastFlags forecast;
+  std::vector<std::string> scans, lists;
+};
+
+int advise_each(const Options& options, Catalog& catalog) {
+  const ForecastFlags& flags = options.forecast;
+  if (!flags.trace.empty())
+    fail_input({"", 0, "--trace"}, "is of one run, and --list or --scan asks for several");
+  std::vector<Axis> axes;
+  for (const std::string& scan : options.scans) axes.push_back(parse_scan(scan));
+  for (const std::string& list : options.lists) axes.push_back(parse_list(list));
+  const AdviceList list = advise_all(flags.what_if, axes, catalog);
+  print_result(flags.result,
+               {[&] { return advice_list_text(list); }, [&] { return advice_list_json(list); },
+                [&] { return advice_list_csv(list); }});
+  return static_cast<int>(Exit::done);
+}
+
+int advise_command(const Options& options) {
   const Patience patience("comparing backends");
   Catalog catalog;
+  if (!options.scans.empty() || !options.lists.empty()) return advise_each(options, catalog);
+  const ForecastFlags& flags = options.forecast;
   const Advice advice = advise(flags.what_if, catalog);
-  const std::string text = flags.format == "json"  ? advice_json(advice)
-                           : flags.format == "csv" ? advice_csv(advice, catalog)
-                                                   : advice_text(advice);
   return print_forecast(flags, advice.answer.scenario.training, advice.answer.backends.front().fits,
-                        text);
+                        {[&] { return advice_text(advice); }, [&] { return advice_json(advice); },
+                         [&] { return advice_csv(advice, catalog); }});
 }
 
 }  // namespace
 
 Command add_advise(CLI::App& app) {
-  auto flags = std::make_shared<ForecastFlags>();
+  auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand(
       "advise", "does compression pay here: verdict, break-even bandwidth, backends, memory, cost");
-  add_forecast_flags(*command, *flags,
+  command->add_option("--list", options->lists, "advice for each value of a key: KEY=a,b,c")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--scan", options->scans,
+                   "the same: KEY=FROM..TO (doubling) or KEY=low:high:step")
+      ->allow_extra_args(false);
+  add_forecast_flags(*command, options->forecast,
                      {"table, json, or csv: a row per implementation of the kernels and backend",
                       "write one step per stage with the fastest backend as a Chrome trace (-: to "
                       "stdout, alone)"});
-  command->footer(R"(Example
-  lambcast advise --config ds.json --model bert-large --cluster commodity-10gbe --gpus 32 --steps 7500)");
-  return [flags] { return advise_command(*flags); };
+  command->footer(R"(Examples
+  lambcast advise --config ds.json --model bert-large --cluster commodity-10gbe --gpus 32 --steps 7500
+  lambcast advise --model bert-large --cluster commodity-100gbe --nodes 16 --optimizer onebit_lamb --micro-batch 16 \
+    --steps 5993 --freeze-step 1000 --scan global_batch=2048..65536)");
+  return [options] { return advise_command(*options); };
 }
 
 }  // namespace lambcast

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# compare and sensitivity on the command line.
+# compare, sensitivity, solve, and sweep and advise from flags alone, on the command line.
 #
 #   answers_test.sh LAMBCAST
 # shellcheck source=tools/expect.sh
@@ -8,7 +8,7 @@
 run=(--model bert-large --gpus 32 --global-batch 4096 --micro-batch 16 --steps 1000)
 
 # Clusters
-expect 0 '^Fastest: hgx-h100-ndr, .*x as fast as commodity-10gbe' "$lambcast" compare commodity-10gbe hgx-h100-ndr \
+expect 0 '^Fastest: hgx-h100-ndr, .*x\) as fast as commodity-10gbe' "$lambcast" compare commodity-10gbe hgx-h100-ndr \
   --optimizer lamb "${run[@]}"
 mv out named
 expect 0 '^Cheapest: hgx-h100-ndr, .* USD a run \(price published: ' "$lambcast" compare \
@@ -46,5 +46,63 @@ expect 0 '"time_elasticity": ' "$lambcast" "${asked[@]}" --format json --by 1
 expect 2 '--by' "$lambcast" "${asked[@]}" --by 60
 expect 2 '--gpus: is missing' "$lambcast" sensitivity --cluster commodity-10gbe --model bert-large --optimizer lamb \
   --global-batch 64 --micro-batch 1
+
+# Solve: words first, then the bracket; exit 3 where there is no answer.
+asked=(solve --model bert-large --cluster commodity-10gbe --micro-batch 16 --steps 5993)
+onebit=(--optimizer onebit_lamb --freeze-step 1000 --kernels fused)
+expect 0 '^efficiency is at least 50.0 % up to gpus [0-9]+ \([0-9.]+ %\), and less than it from [0-9]+ on' \
+  "$lambcast" "${asked[@]}" gpus --for efficiency=50% --optimizer lamb --global-batch 65536 --to 4096
+expect 0 '^speedup is at least 1.050x up to grad_accum ' "$lambcast" "${asked[@]}" grad_accum --for speedup=1.05 \
+  --gpus 32 "${onebit[@]}"
+expect 0 '^speedup is at least 2.500x up to cluster.nic.bandwidth [0-9.]+ [MG]bit/s \(2.50[0-9]x\)' "$lambcast" "${asked[@]}" \
+  cluster.nic.bandwidth --for speedup=2.5 --gpus 32 --global-batch 4096 --optimizer onebit_lamb --freeze-step 1000
+expect 0 '"kind": "solved"' "$lambcast" "${asked[@]}" freeze_step --for run_time=70min --gpus 32 --global-batch 4096 \
+  --optimizer onebit_lamb --format json --export solved.csv --export solved.txt
+head -1 solved.csv | grep -qx 'key,value,metric,metric_value,metric_low,metric_high,meets_target,fits' || fail 'no CSV beside JSON'
+grep -q '^run_time is at most 70 min up to freeze_step ' solved.txt || fail "no table beside JSON: $(cat solved.txt)"
+expect 3 '^speedup of at least 50.000x is not reached anywhere from gpus ' "$lambcast" "${asked[@]}" gpus --for speedup=50 \
+  --grad-accum 4 "${onebit[@]}" --to 256
+expect 2 "did you mean 'speedup'" "$lambcast" "${asked[@]}" gpus --for speed=1 --grad-accum 4 "${onebit[@]}"
+expect 2 'is not METRIC=VALUE' "$lambcast" "${asked[@]}" gpus --for speedup --grad-accum 4 "${onebit[@]}"
+expect 2 'does not say its format' "$lambcast" "${asked[@]}" gpus --for speedup=1 --export solved.xls
+
+# Intervals and what narrows them
+expect 0 '^(Yes|Hardly|No|Cannot tell): .*x \([0-9.]+ to [0-9.]+x\) as fast as lamb' "$lambcast" advise "${run[@]}" \
+  --cluster commodity-10gbe --optimizer onebit_lamb --freeze-step 200
+expect 0 '"measure": "all_reduce over nccl \(lambcast measure --backend nccl --op all_reduce' "$lambcast" advise "${run[@]}" \
+  --cluster commodity-10gbe --optimizer onebit_lamb --freeze-step 200 --format json
+
+# Sweeps from flags: the table is printed and nothing written; the file that is written does the same.
+swept=(--model bert-large --cluster commodity-10gbe --optimizer onebit_lamb --micro-batch 16 --steps 5993 --freeze-step 1000
+  --list global_batch=4096,65536 --scan gpus=8..32)
+expect 0 '^Fastest by .*: .* a run\. Compression wins most with ' "$lambcast" sweep "${swept[@]}"
+[ "$(grep -c '^[0-9]* ' out)" -eq 6 ] || fail "not six points: $(cat out)"
+[ -z "$(ls -d results 2>/dev/null)" ] || fail "a sweep without --out has written"
+"$lambcast" sweep "${swept[@]}" --format csv >printed.csv
+expect 0 'points' "$lambcast" sweep "${swept[@]}" --out from_flags --no-report --write-sweep written.toml
+expect 0 'points' "$lambcast" sweep written.toml --out from_file --no-report
+cmp printed.csv from_flags/results.csv || fail 'printed and written rows differ'
+cmp from_flags/results.csv from_file/results.csv || fail 'the file that is written is another sweep'
+cmp from_flags/manifest.json from_file/manifest.json || fail 'manifests of flags and file differ'
+expect 0 '^gpus = \["?8"?, ' "$lambcast" sweep "${swept[@]}" --write-sweep -
+expect 2 "'many' is not a whole number" "$lambcast" sweep "${swept[@]}" --list seq_len=128,many --write-sweep wrong.toml --out wrong
+[ ! -e wrong.toml ] && [ ! -e wrong ] || fail 'a usage error comes after something was written'
+expect 2 'contradicts the values of gpus' "$lambcast" sweep "${swept[@]}" --gpus 8
+expect 2 'FILE is missing' "$lambcast" sweep
+expect 0 '6 points' "$lambcast" sweep written.toml --out narrowed --no-report --steps 5993
+expect 0 '^Does onebit_lamb pay, by seq_len\? ' "$lambcast" advise "${run[@]}" --cluster commodity-10gbe \
+  --optimizer onebit_lamb --freeze-step 200 --list seq_len=128,512
+
+# The same rows again, and why not
+expect 0 '^The same bytes: ' "$lambcast" rerun from_flags
+cmp from_flags/results.csv from_flags.again/results.csv || fail 'rerun lies'
+cmp from_flags/manifest.json from_flags.again/manifest.json || fail 'rerun writes another manifest'
+"$lambcast" presets show commodity-10gbe >mine.toml
+expect 0 'points' "$lambcast" sweep "${swept[@]/commodity-10gbe/mine.toml}" --out of_mine --no-report
+sed -i 's/^description = "/&changed /' mine.toml
+expect 2 'cluster mine.toml is not what it was' "$lambcast" rerun of_mine
+sed -i 's/,ok,/,OK,/' from_file/results.csv
+expect 3 '^Not the same: results.csv in from_file and in from_file.again differ from line 2 on' "$lambcast" rerun from_file
+expect 2 'manifest.json' "$lambcast" rerun nowhere
 
 summary

@@ -6,6 +6,7 @@
 #include "sim/base/error.h"
 #include "tools/commands.h"
 #include "tools/patience.h"
+#include "tools/result_flags.h"
 #include "tools/what_if_flags.h"
 
 namespace lambcast {
@@ -15,7 +16,7 @@ struct Options {
   WhatIf what_if;
   ComparisonAxes axes;
   std::vector<std::string> named;
-  std::string format = "table";
+  ResultFlags result;
 };
 
 // Every cluster that was named, and no word of the same key beside a list of its values.
@@ -37,9 +38,9 @@ int compare_command(const Options& options) {
   const Patience patience("comparing");
   Catalog catalog;
   const Comparison comparison = compare(options.what_if, axes_of(options), catalog);
-  fmt::print("{}", options.format == "json"  ? comparison_json(comparison)
-                   : options.format == "csv" ? comparison_csv(comparison)
-                                             : comparison_table(comparison));
+  print_result(options.result, {[&] { return comparison_table(comparison); },
+                                [&] { return comparison_json(comparison); },
+                                [&] { return comparison_csv(comparison); }});
   if (comparison.answered()) return static_cast<int>(Exit::done);
   fmt::print(stderr, "lambcast: none of {} runs in the memory there is\n",
              comparison.ranked.size());
@@ -61,8 +62,7 @@ Command add_compare(CLI::App& app) {
       ->add_option("--exchanges", options->axes.exchanges,
                    "all_reduce,fp8,int4,powersgd:4,topk:1%,local:16")
       ->delimiter(',');
-  command->add_option("--format", options->format, "table, json or csv")
-      ->check(CLI::IsMember({"table", "json", "csv"}));
+  add_result_flags(*command, options->result);
   command->footer(
       R"(Several lists are every combination of them; ratios are against the first one named.
 Examples

@@ -12,25 +12,25 @@ namespace lambcast {
 
 void add_forecast_flags(CLI::App& command, ForecastFlags& flags, const FlagHelp& help) {
   add_what_if_flags(command, flags.what_if);
-  const CLI::Option* format = command.add_option("--format", flags.format, help.format)
-                                  ->check(CLI::IsMember({"table", "json", "csv"}));
-  command.add_option("--trace", flags.trace, help.trace);
-  command.add_flag("--strict", flags.strict, "exit with 3 where the run does not fit in memory");
+  const CLI::Option* format = add_result_flags(command, flags.result, help.format);
+  command.add_option("--trace", flags.trace, help.trace)->type_name("FILE")->group("Output");
+  command.add_flag("--strict", flags.strict, "exit with 3 where the run does not fit in memory")
+      ->group("Output");
   command.parse_complete_callback([&flags, format] {
     if (flags.trace == "-" && format->count() > 0)
       fail_input({"", 0, "--trace"},
-                 fmt::format("- is stdout, where --format {} goes", flags.format), "a file");
+                 fmt::format("- is stdout, where --format {} goes", flags.result.format), "a file");
   });
 }
 
 int print_forecast(const ForecastFlags& flags, const TrainingPlan& training, bool fits,
-                   const std::string& text) {
+                   const ResultTexts& texts) {
   const bool to_stdout = flags.trace == "-";
   if (to_stdout)
     fmt::print("{}", chrome_trace(training));
   else if (!flags.trace.empty())
     write_output(flags.trace, "--trace", chrome_trace(training));
-  if (!to_stdout) fmt::print("{}", text);
+  if (!to_stdout) print_result(flags.result, texts);
   if (fits || !flags.strict) return static_cast<int>(Exit::done);
   std::fputs("lambcast: --strict: the run does not fit in memory\n", stderr);
   return static_cast<int>(Exit::limit);

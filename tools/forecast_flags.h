@@ -5,13 +5,14 @@
 #include <string>
 
 #include "models/training/training_plan.h"
+#include "tools/result_flags.h"
 #include "tools/what_if_flags.h"
 
 namespace lambcast {
 
 struct ForecastFlags {
   WhatIf what_if;
-  std::string format = "table";
+  ResultFlags result;
   std::string trace;
   std::string explain;  // of simulate
   bool strict = false;
@@ -25,10 +26,10 @@ struct FlagHelp {
 // `flags` must outlive the parse.
 void add_forecast_flags(CLI::App& command, ForecastFlags& flags, const FlagHelp& help);
 
-// The trace, where one is asked for, and the text on stdout; stdout is the trace's alone with
+// The trace, where one is asked for, and the answer; stdout is the trace's alone with
 // --trace -. Returns the exit code: that of a limit with --strict where the memory does not
 // suffice.
 int print_forecast(const ForecastFlags& flags, const TrainingPlan& training, bool fits,
-                   const std::string& text);
+                   const ResultTexts& texts);
 
 }  // namespace lambcast

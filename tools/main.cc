@@ -1,5 +1,7 @@
 #include <fmt/format.h>
+#include <sys/resource.h>
 
+#include <chrono>
 #include <cstdio>
 #include <exception>
 #include <utility>
@@ -11,51 +13,131 @@
 #include "sim/base/printable.h"
 #include "tools/commands.h"
 #include "tools/standard_streams.h"
+#include "tools/terminal.h"
 
 namespace {
 
+using namespace lambcast;
+
 const char* const footer = R"(Examples
-  lambcast simulate --model bert-large --cluster paper-eth40-v100 --gpus 64 --optimizer onebit_lamb \
-    --global-batch 65536 --micro-batch 16 --steps 5993 --freeze-step 1000
+  lambcast advise --model bert-large --cluster commodity-10gbe --gpus 32 --optimizer lamb \
+    --global-batch 65536 --micro-batch 64 --steps 5993 --freeze-step 1000
   lambcast simulate --config ds.json --model bert-large --cluster my-cluster.toml --nodes 16
   lambcast sweep sweep.toml --out results --jobs 2
   lambcast collective --cluster hgx-h100-ndr --gpus 32 -b 1M -e 1G -f 4
-  lambcast validate
-Exit codes: 0 done, 1 failure, 2 bad usage or input, 3 a limit was exceeded, 4 hardware or library
-missing, 130/143 stopped by a signal.)";
+Exit codes: 0 done, 1 failure, 2 bad usage or input, 3 a limit was exceeded,
+4 hardware or library missing, 130/143 stopped by a signal.)";
+
+// On a line of help; wider ones are hard to read.
+constexpr std::size_t help_width = 80;
+
+// Under a heading in `lambcast --help`.
+struct CommandGroup {
+  const char* name;
+  std::vector<Command (*)(CLI::App&)> commands;
+};
+
+const std::vector<CommandGroup>& command_groups() {
+  static const std::vector<CommandGroup> groups{
+      {"Questions", {add_simulate, add_advise, add_plan, add_compare, add_sensitivity, add_solve}},
+      {"Many at once", {add_sweep, add_report, add_rerun}},
+      {"The network alone", {add_collective}},
+      {"Your machine", {add_measure, add_profile, add_calibrate}},
+      {"What it rests on", {add_validate, add_presets, add_help}}};
+  return groups;
+}
+
+void add_settings(CLI::App& app) {
+  app.add_option_function<std::string>(
+         "--color",
+         [](const std::string& when) {
+           terminal_settings().color = when == "always"  ? Color::always
+                                       : when == "never" ? Color::never
+                                                         : Color::automatic;
+         },
+         "colour of verdicts and warnings: auto (on a terminal, unless NO_COLOR is set), always, "
+         "never")
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->type_name("WHEN");
+  app.add_flag_callback(
+      "-q,--quiet", [] { terminal_settings().quiet = true; },
+      "no progress and no notes: results and errors alone");
+  app.add_flag_callback(
+      "-v,--verbose", [] { terminal_settings().verbose = true; },
+      "say what the program took, on stderr");
+}
+
+// What CLI11 says of a flag or command that there is not, with a guess.
+std::string unknown_words(const CLI::App& app, const std::string& otherwise) {
+  const std::vector<std::string> extra = app.remaining(true);
+  if (extra.empty()) return otherwise;
+  const std::string word = extra.front().substr(0, extra.front().find('='));
+  const CLI::App* command = &app;
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+  std::vector<std::string> known;
+  if (word.starts_with('-')) {
+    for (const CLI::App* of : {command, &app})
+      for (const CLI::Option* option : of->get_options())
+        for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  } else if (command == &app) {
+    for (const CLI::App* sub : app.get_subcommands({})) known.push_back(sub->get_name());
+  }
+  const std::string guess = closest(word, known);
+  if (guess.empty()) return otherwise;
+  return fmt::format("unknown {} '{}', did you mean '{}'?",
+                     word.starts_with('-') ? "flag" : "command", word, guess);
+}
+
+int timed(const Command& command) {
+  const auto start = std::chrono::steady_clock::now();
+  const int code = command();
+  if (terminal_settings().verbose) {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
+    fmt::print(stderr, "lambcast: {} took {:.2f} s and {:.0f} MB\n", tool_version, passed.count(),
+               static_cast<double>(usage.ru_maxrss) * 1024e-6);
+  }
+  return code;
+}
 
 int run(int argc, char** argv) {
-  using namespace lambcast;
   CLI::App app{"Forecasts what compressed large-batch training does on a given cluster.",
                "lambcast"};
   app.set_version_flag("--version", std::string("lambcast ") + tool_version);
   app.footer(footer);
   app.require_subcommand(0, 1);
+  add_settings(app);
   std::vector<std::pair<CLI::App*, Command>> commands;
-  const auto add = [&](Command (*add_command)(CLI::App&)) {
-    Command command = add_command(app);
-    commands.emplace_back(app.get_subcommands({}).back(), std::move(command));
-  };
-  for (const auto add_command :
-       {add_simulate, add_advise, add_plan, add_compare, add_sensitivity, add_sweep, add_collective,
-        add_profile, add_measure, add_calibrate, add_validate, add_presets, add_report})
-    add(add_command);
+  for (const CommandGroup& group : command_groups())
+    for (const auto add : group.commands) {
+      Command command = add(app);
+      CLI::App* added = app.get_subcommands({}).back();
+      added->group(group.name);
+      added->fallthrough();
+      commands.emplace_back(added, std::move(command));
+    }
   try {
     app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    // Help and version are no errors; everything else is one line.
-    if (error.get_exit_code() == 0) return app.exit(error);
+  } catch (const CLI::CallForHelp&) {
+    fmt::print("{}", wrapped(app.help(), help_width));
+    return 0;
+  } catch (const CLI::ExtrasError& error) {
     fmt::print(stderr, "lambcast: {}\nlambcast: see lambcast --help\n",
-               lambcast::printable(error.what()));
+               printable(unknown_words(app, error.what())));
+    return static_cast<int>(Exit::usage);
+  } catch (const CLI::ParseError& error) {
+    // Version is no error; everything else is one line.
+    if (error.get_exit_code() == 0) return app.exit(error);
+    fmt::print(stderr, "lambcast: {}\nlambcast: see lambcast --help\n", printable(error.what()));
     return static_cast<int>(Exit::usage);
   }
   for (const auto& [parsed, command] : commands)
-    if (parsed->parsed()) return command();
+    if (parsed->parsed()) return timed(command);
   throw Error(Exit::usage, "a command is missing; see lambcast --help");
 }
 
 int exit_code_of(int argc, char** argv) {
-  using namespace lambcast;
   try {
     return run(argc, argv);
   } catch (const Error& error) {

@@ -6,8 +6,8 @@
 
 namespace lambcast {
 
-// Throws Error naming the flag: usage where the file cannot be opened, since the path is the
-// user's, failure where it cannot be written whole (a full disk).
+// "-" is stdout. Throws Error naming the flag: usage where the file cannot be opened, since the
+// path is the user's, failure where it cannot be written whole (a full disk).
 void write_output(const std::string& path, std::string_view flag, std::string_view text);
 
 }  // namespace lambcast

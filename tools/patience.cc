@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "tools/terminal.h"
+
 namespace lambcast {
 namespace {
 
@@ -15,7 +17,7 @@ using std::chrono::seconds;
 constexpr seconds first_on_terminal{2}, next_on_terminal{1}, first_in_log{5}, next_in_log{30};
 
 // A stderr that is closed or full is no reason to stop.
-void say(const std::string& text) {
+void show(const std::string& text) {
   std::fputs(text.c_str(), stderr);
   std::fflush(stderr);
 }
@@ -35,15 +37,16 @@ Patience::~Patience() {
 }
 
 void Patience::wait() {
+  if (terminal_settings().quiet) return;
   std::unique_lock lock(mutex_);
   seconds waited = terminal_ ? first_on_terminal : first_in_log;
   for (seconds next = waited; !ended_.wait_for(lock, next, [this] { return over_; });) {
-    say(fmt::format("{}lambcast: {}, {} s{}", terminal_ ? "\r" : "", what_, waited.count(),
-                    terminal_ ? "" : "\n"));
+    show(fmt::format("{}lambcast: {}, {} s{}", terminal_ ? "\r" : "", what_, waited.count(),
+                     terminal_ ? "" : "\n"));
     next = terminal_ ? next_on_terminal : next_in_log;
     waited += next;
   }
-  if (terminal_ && waited > first_on_terminal) say("\r\033[K");
+  if (terminal_ && waited > first_on_terminal) show("\r\033[K");
 }
 
 }  // namespace lambcast

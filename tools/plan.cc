@@ -7,6 +7,7 @@
 #include "experiments/layout_search_output.h"
 #include "tools/commands.h"
 #include "tools/progress.h"
+#include "tools/result_flags.h"
 #include "tools/stop_signal.h"
 #include "tools/what_if_flags.h"
 
@@ -15,7 +16,7 @@ namespace {
 
 struct Options {
   WhatIf what_if;
-  std::string format = "table";
+  ResultFlags result;
   int jobs = 0;
   int best = 10;
   bool every_setting = false;
@@ -37,9 +38,9 @@ int plan_command(const Options& options) {
     fmt::print(stderr, "lambcast: stopped before all layouts were forecast\n");
     return 128 + stop_signal();
   }
-  fmt::print("{}", options.format == "json"  ? layout_search_json(found)
-                   : options.format == "csv" ? layout_search_csv(found)
-                                             : layout_search_table(found));
+  print_result(options.result, {[&] { return layout_search_table(found); },
+                                [&] { return layout_search_json(found); },
+                                [&] { return layout_search_csv(found); }});
   if (!found.best.empty()) return static_cast<int>(Exit::done);
   fmt::print(stderr, "lambcast: none of {} layouts runs\n", found.candidates);
   return static_cast<int>(Exit::limit);
@@ -54,8 +55,7 @@ Command add_plan(CLI::App& app) {
       "the best layouts for a model, cluster, number of GPUs and batch, and what "
       "compression makes of them");
   add_what_if_flags(*command, options->what_if);
-  command->add_option("--format", options->format, "table, json or csv")
-      ->check(CLI::IsMember({"table", "json", "csv"}));
+  add_result_flags(*command, options->result);
   command->add_option("--best", options->best, "how many layouts to show (default: 10)")
       ->check(CLI::Range(1, 1000));
   command->add_flag("--every-setting", options->every_setting,

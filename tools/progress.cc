@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "tools/stop_signal.h"
+#include "tools/terminal.h"
 
 namespace lambcast {
 
@@ -16,6 +17,7 @@ bool Progress::operator()(std::size_t done, std::size_t all) {
   if (first_ == 0) first_ = done;
   const bool terminal = isatty(STDERR_FILENO) != 0;
   const double due = terminal ? 0.1 : 10;
+  if (terminal_settings().quiet) return stop_signal() == 0;
   if (std::chrono::duration<double>(now - shown_).count() >= due || (terminal && done == all)) {
     shown_ = now;
     const double left = passed * static_cast<double>(all - done) /

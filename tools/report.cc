@@ -4,9 +4,9 @@
 
 #include <memory>
 
-#include "sim/base/printable.h"
 #include "tools/commands.h"
 #include "tools/stop_signal.h"
+#include "tools/terminal.h"
 
 namespace lambcast {
 
@@ -24,8 +24,7 @@ Command add_report(CLI::App& app) {
     catch_stop_signals();
     const report::Paths paths =
         report::write_report(results, *folder, {.stopped = [] { return stop_signal() != 0; }});
-    for (const std::string& message : paths.messages)
-      fmt::print(stderr, "lambcast: {}\n", printable(message));
+    for (const std::string& message : paths.messages) say(message);
     if (paths.stopped) return 128 + stop_signal();
     fmt::print("{}\n", paths.page.string());
     for (const auto& plot : paths.plots) fmt::print("{}\n", plot.string());

@@ -1,11 +1,10 @@
-#include <fmt/format.h>
-
 #include <memory>
 
 #include "experiments/sensitivity_output.h"
 #include "sim/base/error.h"
 #include "tools/commands.h"
 #include "tools/patience.h"
+#include "tools/result_flags.h"
 #include "tools/what_if_flags.h"
 
 namespace lambcast {
@@ -15,16 +14,16 @@ struct Options {
   WhatIf what_if;
   double by_percent = 5;
   bool all = false;
-  std::string format = "table";
+  ResultFlags result;
 };
 
 int sensitivity_command(const Options& options) {
   const Patience patience("moving every input");
   Catalog catalog;
   const Sensitivity found = sensitivity_of(options.what_if, options.by_percent / 100, catalog);
-  fmt::print("{}", options.format == "json"  ? sensitivity_json(found)
-                   : options.format == "csv" ? sensitivity_csv(found)
-                                             : sensitivity_table(found, options.all));
+  print_result(options.result,
+               {[&] { return sensitivity_table(found, options.all); },
+                [&] { return sensitivity_json(found); }, [&] { return sensitivity_csv(found); }});
   return static_cast<int>(Exit::done);
 }
 
@@ -40,8 +39,7 @@ Command add_sensitivity(CLI::App& app) {
                    "per cent that numbers are moved by, to both sides (default: 5)")
       ->check(CLI::Range(0.1, 50.0));
   command->add_flag("--all", options->all, "inputs that move nothing too");
-  command->add_option("--format", options->format, "table, json or csv")
-      ->check(CLI::IsMember({"table", "json", "csv"}));
+  add_result_flags(*command, options->result);
   command->footer(R"(Examples
   lambcast sensitivity --model bert-large --cluster commodity-10gbe --gpus 32 --optimizer onebit_lamb \
     --global-batch 65536 --micro-batch 16 --steps 5993 --freeze-step 1000

@@ -11,6 +11,7 @@
 #include "tools/commands.h"
 #include "tools/forecast_flags.h"
 #include "tools/patience.h"
+#include "tools/terminal.h"
 
 namespace lambcast {
 namespace {
@@ -40,13 +41,17 @@ std::optional<Failures> failures_of(const RunFlags& flags) {
 }
 
 int simulate_run(const ForecastFlags& flags, const RunFlags& run_flags) {
-  if (!flags.explain.empty() || !flags.trace.empty() || flags.format == "csv")
+  if (!flags.explain.empty() || !flags.trace.empty() || flags.result.format == "csv" ||
+      !flags.result.exports.empty())
     fail_input({"", 0, "--then"}, "makes a run of phases, of which there is a table and JSON alone",
-               "no --explain, --trace or --format csv");
+               "no --explain, --trace, --export or --format csv");
   Catalog catalog;
   const PhasedRun run =
       forecast_phases(flags.what_if, run_flags.then, failures_of(run_flags), catalog);
-  fmt::print("{}", flags.format == "json" ? phased_run_json(run) : phased_run_table(run));
+  if (flags.result.format == "json")
+    fmt::print("{}", phased_run_json(run));
+  else
+    print_text(phased_run_table(run));
   const bool fits = std::all_of(run.phases.begin(), run.phases.end(),
                                 [](const RunPhase& phase) { return phase.forecast.memory.fits; });
   if (fits || !flags.strict) return static_cast<int>(Exit::done);
@@ -68,12 +73,13 @@ int simulate_command(const ForecastFlags& flags, const RunFlags& run_flags) {
   std::vector<Finding> findings = scenario.findings;
   const auto judged = judge(scenario.training, result);
   findings.insert(findings.end(), judged.begin(), judged.end());
-  const std::string text = flags.format == "json" ? forecast_json(scenario, result, findings)
-                           : flags.format == "csv"
-                               ? fmt::format("{}\n{}\n", csv::row(result_columns()),
-                                             csv::row(result_row(scenario, result)))
-                               : forecast_table(scenario, result, findings);
-  return print_forecast(flags, scenario.training, result.memory.fits, text);
+  return print_forecast(flags, scenario.training, result.memory.fits,
+                        {[&] { return forecast_table(scenario, result, findings); },
+                         [&] { return forecast_json(scenario, result, findings); },
+                         [&] {
+                           return fmt::format("{}\n{}\n", csv::row(result_columns()),
+                                              csv::row(result_row(scenario, result)));
+                         }});
 }
 
 }  // namespace

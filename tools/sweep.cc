@@ -3,26 +3,39 @@
 #include <fmt/format.h>
 #include <cstdlib>
 #include <memory>
+#include <sstream>
 #include <thread>
 
 #include "experiments/report/report.h"
+#include "experiments/result_row.h"
 #include "experiments/sweep_check.h"
+#include "experiments/sweep_file.h"
+#include "experiments/sweep_table.h"
+#include "sim/base/csv.h"
 #include "sim/base/file.h"
-#include "sim/base/printable.h"
 #include "tools/commands.h"
+#include "tools/output_file.h"
 #include "tools/progress.h"
 #include "tools/stop_signal.h"
+#include "tools/terminal.h"
+#include "tools/what_if_flags.h"
 
 namespace lambcast {
 namespace {
 
+// Beyond, a table on a terminal is no answer.
+constexpr std::size_t most_printed = 10'000, most_shown = 64;
+
 struct Options {
   std::string file;
-  std::string out = "results";
+  std::string out;  // empty: the table is printed, nothing is written
+  std::string write_sweep;
+  std::string format = "table";
   bool resume = false;
   bool dry_run = false;
   bool no_report = false;
   int jobs = 0;
+  WhatIf what_if;
   std::vector<std::string> scans, lists;
 };
 
@@ -33,8 +46,6 @@ std::string read_sweep(const std::string& name) {
                "a sweep file, - for stdin, or the study bert_large");
   return read_file(name);
 }
-
-void say(const std::string& message) { fmt::print(stderr, "lambcast: {}\n", printable(message)); }
 
 int finish(const SweepSummary& summary, const Options& options) {
   if (!summary.complete) {
@@ -67,31 +78,114 @@ int finish(const SweepSummary& summary, const Options& options) {
   return 0;
 }
 
-int sweep_command(const Options& options) {
+std::vector<Axis> axes_said(const Options& options) {
   std::vector<Axis> axes;
   for (const std::string& scan : options.scans) axes.push_back(parse_scan(scan));
   for (const std::string& list : options.lists) axes.push_back(parse_list(list));
-  const SweepPlan plan = plan_sweep(read_sweep(options.file), options.file, axes);
-  for (const std::string& note : plan.notes) say(note);
-  const int jobs = options.jobs > 0
-                       ? options.jobs
-                       : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  if (options.dry_run) {
-    Catalog catalog;
-    check_values(plan.points, catalog);
-    fmt::print("{}: {} points on {} thread(s), into {}\n", plan.name, plan.points.size(), jobs,
-               options.out);
+  return axes;
+}
+
+// A file is narrowed by the flags; without one they are the sweep.
+struct Asked {
+  std::string text, name;
+  std::vector<Axis> axes;
+};
+Asked asked_by(const Options& options) {
+  std::vector<Axis> axes = axes_said(options);
+  if (options.file.empty()) {
+    if (options.what_if.empty())
+      throw Error(Exit::usage,
+                  "FILE is missing: give a sweep file, or a model, a cluster and so on "
+                  "with --list and --scan");
+    return {sweep_file(options.what_if, axes), "the flags", {}};
+  }
+  for (const auto& [key, value] : options.what_if) axes.push_back({key, {value}});
+  return {read_sweep(options.file), options.file, std::move(axes)};
+}
+
+int jobs_of(const Options& options) {
+  return options.jobs > 0 ? options.jobs
+                          : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+}
+
+// Nothing is written: the rows go to stdout.
+int print_sweep(const SweepPlan& plan, const Options& options,
+                const std::shared_ptr<DescriptionTexts>& texts) {
+  if (plan.points.size() > most_printed)
+    throw Error(Exit::usage, fmt::format("{} points are too many to print (up to {}): give --out "
+                                         "DIR",
+                                         plan.points.size(), most_printed));
+  catch_stop_signals();
+  Progress progress("points");
+  std::vector<std::string> rows;
+  SweepExecutor executor(plan.points, 0, jobs_of(options), texts, sweep_row);
+  while (rows.size() < plan.points.size()) {
+    for (SweepRow& row : executor.next(std::chrono::milliseconds(250)))
+      rows.push_back(std::move(row.text));
+    if (!progress(rows.size(), plan.points.size())) {
+      executor.leave();
+      say("stopped");
+      std::fflush(stderr);
+      std::_Exit(128 + stop_signal());
+    }
+  }
+  if (options.format == "table") {
+    print_text(sweep_table(plan.points, rows));
     return 0;
+  }
+  fmt::print("{}\n", csv::row(result_columns()));
+  for (const std::string& row : rows) fmt::print("{}\n", row);
+  return 0;
+}
+
+// A sweep of a few points is read where it ends.
+void show_rows(const SweepPlan& plan, const Options& options) {
+  if (!options.file.empty() || plan.points.size() > most_shown) return;
+  std::istringstream file(read_file(std::filesystem::path(options.out) / "results.csv"));
+  std::vector<std::string> rows;
+  for (std::string line; std::getline(file, line);) rows.push_back(std::move(line));
+  rows.erase(rows.begin());  // the header
+  print_text(sweep_table(plan.points, rows) + "\n");
+}
+
+int sweep_command(Options options) {
+  const Asked asked = asked_by(options);
+  const SweepPlan plan = plan_sweep(asked.text, asked.name, asked.axes);
+  for (const std::string& note : plan.notes) say(note);
+  const auto texts = std::make_shared<DescriptionTexts>();
+  const auto check = [&] {
+    Catalog catalog(texts);
+    check_values(plan.points, catalog);
+  };
+  if (!options.write_sweep.empty()) {
+    if (!options.file.empty())
+      fail_input({"", 0, "--write-sweep"}, "writes what flags alone say, and FILE is given");
+    check();
+    write_output(options.write_sweep, "--write-sweep", asked.text);
+    if (options.write_sweep == "-") return 0;
+  }
+  const bool prints = options.file.empty() && options.out.empty();
+  if (options.out.empty()) options.out = "results";
+  if (options.dry_run) {
+    check();
+    fmt::print("{}: {} points on {} thread(s), into {}\n", plan.name, plan.points.size(),
+               jobs_of(options), prints ? "stdout" : options.out);
+    return 0;
+  }
+  if (prints) {
+    check();
+    return print_sweep(plan, options, texts);
   }
   if (!options.no_report) report::refuse_foreign_page(options.out);
   catch_stop_signals();
   Progress progress("points");
-  return finish(run_sweep(plan, {.out = options.out,
-                                 .jobs = jobs,
-                                 .resume = options.resume,
-                                 .progress = std::ref(progress),
-                                 .note = say}),
-                options);
+  const SweepSummary summary = run_sweep(plan, {.out = options.out,
+                                                .jobs = jobs_of(options),
+                                                .resume = options.resume,
+                                                .progress = std::ref(progress),
+                                                .note = say});
+  if (summary.complete) show_rows(plan, options);
+  return finish(summary, options);
 }
 
 }  // namespace
@@ -99,21 +193,31 @@ int sweep_command(const Options& options) {
 Command add_sweep(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* command =
-      app.add_subcommand("sweep", "many what-ifs: CSV, plots and a report from a sweep file");
-  command
-      ->add_option("FILE", options->file,
-                   "a sweep file, or the study that ships inside: bert_large")
-      ->required();
-  command->add_option("--out", options->out, "folder for the results (default: results)");
+      app.add_subcommand("sweep", "many what-ifs, from a sweep file or flags: table, CSV, report");
+  command->add_option("FILE", options->file,
+                      "a sweep file, - for stdin, or the study that ships inside: bert_large; none "
+                      "where flags say it all");
+  command->add_option("--out", options->out,
+                      "folder for the results (default: results; of flags alone: the table is "
+                      "printed, nothing written)");
+  command->add_option("--write-sweep", options->write_sweep,
+                      "write the sweep file that the flags amount to (-: to stdout, and stop)");
+  command->add_option("--format", options->format, "table or csv, where nothing is written")
+      ->check(CLI::IsMember({"table", "csv"}));
   command->add_flag("--resume", options->resume, "go on where a stopped sweep ended");
   command->add_option("--jobs", options->jobs, "threads (default: all cores)")
       ->check(CLI::Range(1, 1024));
-  command->add_option("--scan", options->scans, "vary a key: KEY=low:high:x2 or KEY=low:high:step")
+  command
+      ->add_option("--scan", options->scans,
+                   "vary a key: KEY=FROM..TO (doubling), KEY=low:high:x2 or KEY=low:high:step")
       ->allow_extra_args(false);
   command->add_option("--list", options->lists, "vary a key: KEY=a,b,c")->allow_extra_args(false);
   command->add_flag("--dry-run", options->dry_run, "say what would run");
   command->add_flag("--no-report", options->no_report, "write results.csv and manifest.json only");
+  add_what_if_flags(*command, options->what_if);
   command->footer(R"(Examples
+  lambcast sweep --model bert-large --cluster commodity-10gbe --optimizer onebit_lamb --micro-batch 64 \
+    --steps 5993 --freeze-step 1000 --list global_batch=4096,16384,65536 --scan gpus=8..64
   lambcast sweep bert_large --out results
   lambcast sweep sweep.toml --out results --scan gpus=8:256:x2 --list optimizer=lamb,onebit_lamb)");
   return [options] { return sweep_command(*options); };

@@ -18,13 +18,19 @@ std::string flag_of(std::string key) {
 void add_what_if_flags(CLI::App& command, WhatIf& what_if) {
   for (const WhatIfKey& row : what_if_table()) {
     const std::string key(row.name);
+    const std::string group(row.group);
     if (row.is_switch)
-      command.add_flag_function(
-          flag_of(key), [&what_if, key](std::int64_t) { what_if[key] = "true"; }, help_of(row));
+      command
+          .add_flag_function(
+              flag_of(key), [&what_if, key](std::int64_t) { what_if[key] = "true"; }, help_of(row))
+          ->group(group);
     else
-      command.add_option_function<std::string>(
-          flag_of(key), [&what_if, key](const std::string& value) { what_if[key] = value; },
-          help_of(row));
+      command
+          .add_option_function<std::string>(
+              flag_of(key), [&what_if, key](const std::string& value) { what_if[key] = value; },
+              help_of(row))
+          ->type_name(std::string(name_of(row.type)))
+          ->group(group);
   }
   command
       .add_option_function<std::vector<std::string>>(
@@ -47,7 +53,9 @@ void add_what_if_flags(CLI::App& command, WhatIf& what_if) {
             }
           },
           "change any key of the cluster, model or run: cluster.nic.bandwidth=10Gbit/s")
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->type_name("KEY=VALUE")
+      ->group("What runs where");
 }
 
 }  // namespace lambcast

@@ -75,8 +75,9 @@ StepRun step_of(const TrainingPlan& training, const Stage& stage, CollectiveCost
   }
 }
 
-// With `sources`, adds what the steps rest on.
+// Adds the run to `time` and, with `sources`, what its steps rest on.
 std::vector<StageForecast> forecast_stages(const TrainingPlan& training, CollectiveCosts& costs,
+                                           TimeAtEnds& time,
                                            std::vector<CostSource>* sources = nullptr) {
   std::vector<StageForecast> kinds;
   for (const Stage& stage : stages_of(training)) {
@@ -85,6 +86,7 @@ std::vector<StageForecast> forecast_stages(const TrainingPlan& training, Collect
     if (sum == kinds.end()) sum = kinds.insert(kinds.end(), StageForecast());
     const StepRun step = step_of(training, stage, costs);
     add_stage(*sum, step.metrics, training, stage);
+    time.add(time_at_ends(step, training), static_cast<double>(stage.steps));
     if (sources != nullptr) add_sources(step.plan, training, *sources);
   }
   for (StageForecast& stage : kinds) finish_stage(stage, training);
@@ -95,7 +97,10 @@ RunForecast sum_up(const TrainingPlan& training, const std::vector<StageForecast
   RunForecast run;
   run.steps = training.steps;
   for (const StageForecast& stage : stages) {
+    const double seconds = 1e-6 * static_cast<double>(stage.steps);
     run.time_s += stage.step_time_us * 1e-6 * static_cast<double>(stage.steps);
+    run.time_low_s += stage.step_time_low_us * seconds;
+    run.time_high_s += stage.step_time_high_us * seconds;
     run.wire_bytes_per_gpu += stage.wire_bytes_per_gpu * static_cast<double>(stage.steps);
   }
   run.samples_per_s =
@@ -133,19 +138,25 @@ std::optional<Finding> incast(const TrainingPlan& training) {
 
 OptimizerType baseline_of(OptimizerType type) { return model_of(type).plain; }
 
+TrainingPlan plain_run(const TrainingPlan& training) {
+  TrainingPlan plain = training;
+  plain.exchange = {};
+  plain.config.optimizer->type = baseline_of(training.optimizer());
+  plain.kernels = stack_kernels(plain.cluster->stack, plain.optimizer());
+  return plain;
+}
+
 Forecast forecast(const TrainingPlan& training, CollectiveCosts& costs) {
   Forecast result;
-  result.stages = forecast_stages(training, costs, &result.sources);
+  result.stages = forecast_stages(training, costs, result.time, &result.sources);
   result.run = sum_up(training, result.stages);
   result.memory = forecast_memory(training);
   const OptimizerType baseline = baseline_of(training.optimizer());
   result.run.baseline_optimizer = deepspeed::name_of(baseline);
   if (baseline != training.optimizer() || training.exchange != Exchange{}) {
-    TrainingPlan plain = training;
-    plain.exchange = {};
-    plain.config.optimizer->type = baseline;
-    plain.kernels = stack_kernels(plain.cluster->stack, baseline);
-    const RunForecast other = sum_up(plain, forecast_stages(plain, costs));
+    const TrainingPlan plain = plain_run(training);
+    const RunForecast other = sum_up(plain, forecast_stages(plain, costs, result.plain_time));
+    result.run.speedup = ratio_of(result.plain_time, result.time);
     result.run.speedup_vs_baseline = other.time_s / result.run.time_s;
     if (result.run.wire_bytes_per_gpu > 0)
       result.run.volume_reduction = other.wire_bytes_per_gpu / result.run.wire_bytes_per_gpu;

@@ -6,6 +6,7 @@
 
 #include "models/finding.h"
 #include "models/training/cost_source.h"
+#include "models/training/error_source.h"
 #include "models/training/memory.h"
 #include "models/training/step.h"
 
@@ -30,19 +31,27 @@ struct StageForecast {
 struct RunForecast {
   std::int64_t steps = 0;
   double time_s = 0;
+  double time_low_s = 0, time_high_s = 0;  // all its steps at the end of their intervals
   double samples_per_s = 0;
   double gpu_hours = 0;
   std::optional<double> cost_usd;  // absent without a price
+  // Of a run that takes so long instead.
+  std::optional<double> cost_at(double seconds) const {
+    return cost_usd ? std::optional(*cost_usd * seconds / time_s) : std::nullopt;
+  }
   double wire_bytes_per_gpu = 0;
   // Against the plain optimizer of the same family, same everything else.
   std::string baseline_optimizer;
   double volume_reduction = 1;
   double speedup_vs_baseline = 1;
+  // Where both runs err alike (error_source.h); of a plain run there is nothing to say.
+  std::optional<RatioInterval> speedup;
 };
 
 struct Forecast {
   std::vector<StageForecast> stages;
   RunForecast run;
+  TimeAtEnds time, plain_time;  // of the run and of the one its speed-up is against
   MemoryForecast memory;
   std::vector<CostSource> sources;
 };
@@ -53,6 +62,10 @@ Forecast forecast(const TrainingPlan& training, CollectiveCosts& costs);
 // communication is hardly exposed so that compression cannot help, compression loses, its exchange
 // overflows the switch.
 std::vector<Finding> judge(const TrainingPlan& training, const Forecast& forecast);
+
+// The run that a forecast's speed-up is against: the same one with the plain optimizer of the
+// family and gradients that are summed.
+TrainingPlan plain_run(const TrainingPlan& training);
 
 // The plain optimizer a 1-bit optimizer is compared with; itself for a plain one.
 deepspeed::OptimizerType baseline_of(deepspeed::OptimizerType type);

@@ -109,6 +109,11 @@ StepMetrics account(const StepPlan& plan, const std::vector<Price>& prices, cons
   return metrics;
 }
 
+Duration step_time(const StepPlan& plan, const std::vector<Price>& prices) {
+  const Topology none;
+  return run(graph_of(plan, prices), *make_network(NetworkModel::analytic, none)).end.since_start();
+}
+
 StepRun run_step(const TrainingPlan& training, const Stage& stage, CollectiveCosts& costs) {
   StepRun step;
   step.plan = plan_step(training, stage);

@@ -44,6 +44,9 @@ struct StepRun {
 
 StepRun run_step(const TrainingPlan& training, const Stage& stage, CollectiveCosts& costs);
 
+// How long the plan takes at these prices.
+Duration step_time(const StepPlan& plan, const std::vector<Price>& prices);
+
 // The parts of a step, from what was planned and what ran.
 StepMetrics account(const StepPlan& plan, const std::vector<Price>& prices, const TaskGraph& graph,
                     const Timeline& timeline);

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "sim/base/asked_keys.h"
 #include "sim/base/check.h"
 #include "sim/base/printable.h"
 
@@ -53,6 +54,12 @@ std::string join_path(std::string_view path, std::string_view key) {
   return fmt::format("{}.{}", path, key);
 }
 
+// For a reference; nobody listens while a description is read for use.
+template <typename Words>
+void note(std::string_view path, std::string_view key, Words words) {
+  if (AskedKeys::anyone()) AskedKeys::note(join_path(path, key), words());
+}
+
 int line_of(const toml::node& node) { return static_cast<int>(node.source().begin.line); }
 
 // Remembers for the nodes of `copy` the lines of `parsed`, which it is a copy of.
@@ -67,11 +74,13 @@ void note_lines(const toml::node& parsed, const toml::node& copy,
   }
 }
 
+// What a value is, in words (asked_keys.h), and how it is read.
 template <typename T>
 struct Reader;
 
 template <>
 struct Reader<bool> {
+  static std::string words() { return "true or false"; }
   static bool read(const toml::node& node, const Where& where) {
     if (const auto value = node.value_exact<bool>()) return *value;
     fail_input(where, "is not a boolean", "true, false");
@@ -80,6 +89,7 @@ struct Reader<bool> {
 
 template <>
 struct Reader<std::int64_t> {
+  static std::string words() { return "whole number"; }
   static std::int64_t read(const toml::node& node, const Where& where) {
     if (const auto value = node.value_exact<std::int64_t>()) return *value;
     fail_input(where, "is not a whole number", "an integer without unit");
@@ -88,6 +98,7 @@ struct Reader<std::int64_t> {
 
 template <>
 struct Reader<double> {
+  static std::string words() { return "number"; }
   static double read(const toml::node& node, const Where& where) {
     const auto value = node.is_number() ? node.value<double>() : std::nullopt;
     if (value && std::isfinite(*value)) return *value;
@@ -97,6 +108,7 @@ struct Reader<double> {
 
 template <>
 struct Reader<std::string> {
+  static std::string words() { return "text"; }
   static std::string read(const toml::node& node, const Where& where) {
     const auto value = node.value_exact<std::string>();
     if (!value) fail_input(where, "is not a string", "text in quotes");
@@ -124,16 +136,25 @@ struct QuantityReader {
 };
 
 template <>
-struct Reader<Duration> : QuantityReader<Duration, parse_duration> {};
+struct Reader<Duration> : QuantityReader<Duration, parse_duration> {
+  static std::string words() { return "time with unit"; }
+};
 template <>
-struct Reader<Bytes> : QuantityReader<Bytes, parse_bytes> {};
+struct Reader<Bytes> : QuantityReader<Bytes, parse_bytes> {
+  static std::string words() { return "data size with unit"; }
+};
 template <>
-struct Reader<Bandwidth> : QuantityReader<Bandwidth, parse_bandwidth> {};
+struct Reader<Bandwidth> : QuantityReader<Bandwidth, parse_bandwidth> {
+  static std::string words() { return "bandwidth with unit"; }
+};
 template <>
-struct Reader<FlopRate> : QuantityReader<FlopRate, parse_flop_rate> {};
+struct Reader<FlopRate> : QuantityReader<FlopRate, parse_flop_rate> {
+  static std::string words() { return "compute rate with unit"; }
+};
 
 template <typename T>
 struct Reader<std::vector<T>> {
+  static std::string words() { return "list: " + Reader<T>::words(); }
   static std::vector<T> read(const toml::node& node, const Where& where) {
     const toml::array* array = node.as_array();
     if (array == nullptr) fail_input(where, "is not a list", "[a, b, ...]");
@@ -149,6 +170,7 @@ struct Reader<std::vector<T>> {
 
 template <typename T>
 struct Reader<Sourced<T>> {
+  static std::string words() { return Reader<T>::words() + ", with its evidence"; }
   static Sourced<T> read(const toml::node& node, const Where& where) {
     const toml::table* evidence = node.as_table();
     if (evidence == nullptr) {
@@ -257,11 +279,13 @@ Where Table::where(std::string_view key) const {
 
 bool Table::has(std::string_view key) const {
   node_->asked.emplace(key);
+  note(node_->path, key, [&] { return ""; });
   return node_->table != nullptr && node_->table->contains(key);
 }
 
 template <typename T>
 std::optional<T> Table::find(std::string_view key) const {
+  note(node_->path, key, [&] { return Reader<T>::words(); });
   if (!has(key)) return std::nullopt;
   return Reader<T>::read(*node_->table->get(key), where(key));
 }
@@ -288,6 +312,7 @@ LAMBCAST_INSTANTIATE_ALL(Bandwidth)
 LAMBCAST_INSTANTIATE_ALL(FlopRate)
 
 std::int64_t Table::integer(std::string_view key, std::int64_t low, std::int64_t high) const {
+  note(node_->path, key, [&] { return fmt::format("whole number, {} to {}", low, high); });
   const auto value = get<std::int64_t>(key);
   if (value < low || value > high)
     fail_input(where(key), fmt::format("{} is out of range", value),
@@ -296,6 +321,7 @@ std::int64_t Table::integer(std::string_view key, std::int64_t low, std::int64_t
 }
 
 std::size_t Table::choice(std::string_view key, const std::vector<std::string>& words) const {
+  note(node_->path, key, [&] { return fmt::format("{}", fmt::join(words, ", ")); });
   const auto word = get<std::string>(key);
   const auto found = std::find(words.begin(), words.end(), word);
   if (found == words.end()) fail_unknown(where(key), "value", word, words);
@@ -304,6 +330,7 @@ std::size_t Table::choice(std::string_view key, const std::vector<std::string>& 
 
 Table Table::table(std::string_view key) const {
   toml::table* section = nullptr;
+  note(node_->path, key, [&] { return "table"; });
   if (has(key)) {
     section = node_->table->get(key)->as_table();
     if (section == nullptr) fail_input(where(key), "is not a table", "a [section]");
@@ -313,6 +340,7 @@ Table Table::table(std::string_view key) const {
 
 std::vector<Table> Table::tables(std::string_view key) const {
   std::vector<Table> tables;
+  note(node_->path, key, [&] { return "list of tables"; });
   if (!has(key)) return tables;
   toml::array* array = node_->table->get(key)->as_array();
   if (array == nullptr) fail_input(where(key), "is not a list of tables", "[[sections]]");

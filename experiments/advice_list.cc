@@ -1,0 +1,189 @@
+#include "experiments/advice_list.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "experiments/advice_output.h"
+#include "experiments/forecast_output.h"
+#include "experiments/sweep_check.h"
+#include "experiments/sweep_file.h"
+#include "experiments/sweep_plan.h"
+#include "sim/base/csv.h"
+
+namespace lambcast {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// A run of points with one verdict.
+struct Stretch {
+  std::string verdict;
+  std::size_t first = 0, last = 0;
+};
+
+std::string verdict_of(const AdvicePoint& point, bool fused) {
+  if (!point.advice) return "cannot run";
+  const Answer& answer = fused && point.advice->fused ? *point.advice->fused : point.advice->answer;
+  std::string words(name_of(answer.verdict()));
+  std::ranges::replace(words, '_', ' ');
+  return words;
+}
+
+std::string stretches_of(const AdviceList& list, bool fused) {
+  std::vector<Stretch> stretches;
+  for (std::size_t i = 0; i < list.points.size(); ++i) {
+    const std::string verdict = verdict_of(list.points[i], fused);
+    if (stretches.empty() || stretches.back().verdict != verdict)
+      stretches.push_back({verdict, i, i});
+    stretches.back().last = i;
+  }
+  std::string out;
+  for (const Stretch& stretch : stretches) {
+    const std::string first = fmt::format("{}", fmt::join(list.points[stretch.first].varied, ", "));
+    const std::string last = fmt::format("{}", fmt::join(list.points[stretch.last].varied, ", "));
+    out += fmt::format(
+        "{}{} {}", out.empty() ? "" : "; ", stretch.verdict,
+        stretch.first == stretch.last ? "at " + first : fmt::format("from {} to {}", first, last));
+  }
+  return out;
+}
+
+std::string answer_of(const AdviceList& list) {
+  std::string keys;
+  for (const auto& [key, values] : list.axes) keys += (keys.empty() ? "" : ", ") + key;
+  const auto first = std::ranges::find_if(
+      list.points, [](const AdvicePoint& point) { return point.advice.has_value(); });
+  if (first == list.points.end())
+    return fmt::format("None of {} points runs: {}\n", list.points.size(),
+                       list.points.front().refused);
+  std::string out = fmt::format("Does {} pay, by {}? {}.\n", first->advice->optimizer, keys,
+                                stretches_of(list, false));
+  if (first->advice->fused)
+    out += fmt::format("With the fused kernels that ship here: {}.\n", stretches_of(list, true));
+  return out;
+}
+
+// The measurement that would tell at most of the points where it cannot be told.
+std::string measure_first(const AdviceList& list) {
+  std::vector<std::size_t> votes(error_sources);
+  for (const AdvicePoint& point : list.points)
+    if (point.advice && point.advice->answer.verdict() == Verdict::cannot_tell &&
+        !point.advice->answer.speedup().shares.empty())
+      ++votes[point.advice->answer.speedup().shares.front().source];
+  const auto most = std::ranges::max_element(votes);
+  if (*most == 0) return "";
+  return fmt::format("Where it cannot be told, measure first: {}.\n",
+                     measurement_of(static_cast<std::size_t>(most - votes.begin())));
+}
+
+std::string speedup_text(const Answer& answer) {
+  return fmt::format("{:.2f}x {:.2f}-{:.2f}", answer.speedup().value, answer.speedup().low,
+                     answer.speedup().high);
+}
+
+std::string break_even_text(const BreakEven& at) {
+  return at.at ? to_text_bits(*at.at) : std::string("none");
+}
+
+}  // namespace
+
+AdviceList advise_all(const WhatIf& what_if, const std::vector<Axis>& axes, Catalog& catalog) {
+  const SweepPlan plan = plan_sweep(sweep_file(what_if, axes), "the flags", {});
+  check_values(plan.points, catalog);
+  AdviceList list{axes, {}};
+  for (const WhatIf& point : plan.points) {
+    AdvicePoint of;
+    for (const auto& [key, values] : axes) of.varied.push_back(point.at(key));
+    try {
+      of.advice = advise(point, catalog);
+    } catch (const Error& error) {
+      if (error.code() != Exit::usage) throw;
+      of.refused = error.what();
+    }
+    list.points.push_back(std::move(of));
+  }
+  return list;
+}
+
+std::string advice_list_text(const AdviceList& list) {
+  std::string out = answer_of(list) + measure_first(list) + "\n";
+  std::vector<std::size_t> widths;
+  for (std::size_t a = 0; a < list.axes.size(); ++a) {
+    std::size_t width = list.axes[a].first.size();
+    for (const AdvicePoint& point : list.points) width = std::max(width, point.varied[a].size());
+    widths.push_back(width);
+    out += fmt::format("{:<{}} ", list.axes[a].first, width);
+  }
+  out += fmt::format("{:<12} {:<16} {:<17} {:<16} {}\n", "verdict", "speed-up", "backend",
+                     "fused kernels", "stops paying");
+  for (const AdvicePoint& point : list.points) {
+    for (std::size_t a = 0; a < list.axes.size(); ++a)
+      out += fmt::format("{:<{}} ", point.varied[a], widths[a]);
+    if (!point.advice) {
+      out += "cannot run: " + point.refused + "\n";
+      continue;
+    }
+    const Answer& answer = point.advice->answer;
+    out += fmt::format("{:<12} {:<16} {:<17} {:<16} {}\n", verdict_of(point, false),
+                       speedup_text(answer), answer.backends.front().backend,
+                       point.advice->fused ? speedup_text(*point.advice->fused) : "-",
+                       break_even_text(answer.break_even));
+  }
+  return out +
+         "\nspeed-up: of the run, and its interval. stops paying: above this bandwidth of the NIC "
+         "(none: there is no such).\n";
+}
+
+std::string advice_list_json(const AdviceList& list) {
+  Json json{{"schema_version", 1},
+            {"tool", "lambcast"},
+            {"version", tool_version},
+            {"answer", answer_of(list)},
+            {"points", Json::array()}};
+  for (const AdvicePoint& point : list.points) {
+    Json one{{"varied", Json::object()}};
+    for (std::size_t a = 0; a < list.axes.size(); ++a)
+      one["varied"][list.axes[a].first] = point.varied[a];
+    one["status"] = point.advice ? "ok" : "infeasible: " + point.refused;
+    one["advice"] = point.advice ? Json::parse(advice_json(*point.advice)) : Json(nullptr);
+    json["points"].push_back(std::move(one));
+  }
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string advice_list_csv(const AdviceList& list) {
+  std::vector<std::string> header;
+  for (const auto& [key, values] : list.axes) header.push_back(key);
+  for (const char* column : {"kernels", "verdict", "speedup", "speedup_low", "speedup_high",
+                             "backend", "break_even_Gbps", "measure_first", "status"})
+    header.emplace_back(column);
+  std::string out = csv::row(header) + "\n";
+  const auto add = [&](const AdvicePoint& point, const Answer& answer) {
+    std::vector<std::string> row = point.varied;
+    const RatioInterval& speedup = answer.speedup();
+    row.insert(
+        row.end(),
+        {std::string(kernels_of(answer.scenario.training)), std::string(name_of(answer.verdict())),
+         csv::number(speedup.value), csv::number(speedup.low), csv::number(speedup.high),
+         answer.backends.front().backend,
+         answer.break_even.at ? csv::number(answer.break_even.at->value() * 8e-9) : "",
+         speedup.shares.empty() ? "" : measurement_of(speedup.shares.front().source), "ok"});
+    out += csv::row(row) + "\n";
+  };
+  for (const AdvicePoint& point : list.points) {
+    if (point.advice) {
+      add(point, point.advice->answer);
+      if (point.advice->fused) add(point, *point.advice->fused);
+      continue;
+    }
+    std::vector<std::string> row = point.varied;
+    row.resize(header.size());
+    row.back() = "infeasible: " + point.refused;
+    out += csv::row(row) + "\n";
+  }
+  return out;
+}
+
+}  // namespace lambcast

@@ -1,0 +1,160 @@
+#include "experiments/metric.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <vector>
+
+#include "experiments/forecast_output.h"
+
+namespace lambcast {
+namespace {
+
+using Value = std::optional<MetricValue>;
+
+Value run_time(const TrainingPlan&, const Forecast& forecast) {
+  const RunForecast& run = forecast.run;
+  return MetricValue{run.time_s, run.time_low_s, run.time_high_s};
+}
+
+Value gpu_hours(const TrainingPlan&, const Forecast& forecast) {
+  const RunForecast& run = forecast.run;
+  const double hours = run.gpu_hours / run.time_s;
+  return MetricValue{run.gpu_hours, run.time_low_s * hours, run.time_high_s * hours};
+}
+
+Value cost(const TrainingPlan&, const Forecast& forecast) {
+  const RunForecast& run = forecast.run;
+  if (!run.cost_usd) return std::nullopt;
+  return MetricValue{*run.cost_usd, run.cost_at(run.time_low_s), run.cost_at(run.time_high_s)};
+}
+
+Value speedup(const TrainingPlan&, const Forecast& forecast) {
+  if (!forecast.run.speedup) return std::nullopt;
+  const RatioInterval& speedup = *forecast.run.speedup;
+  return MetricValue{speedup.value, speedup.low, speedup.high};
+}
+
+// Of what counts in steps, at both ends of the run's time.
+Value rate(const RunForecast& run, double all) {
+  return MetricValue{all / run.time_s, all / run.time_high_s, all / run.time_low_s};
+}
+
+Value samples_per_s(const TrainingPlan&, const Forecast& forecast) {
+  return rate(forecast.run, forecast.run.samples_per_s * forecast.run.time_s);
+}
+
+Value tokens_per_s(const TrainingPlan& training, const Forecast& forecast) {
+  if (training.seq_len == 0) return std::nullopt;
+  double tokens = 0;
+  for (const StageForecast& stage : forecast.stages)
+    tokens += stage.tokens_per_s * stage.step_time_us * 1e-6 * static_cast<double>(stage.steps);
+  return rate(forecast.run, tokens);
+}
+
+// The mean over the steps of what `part` says of a stage.
+template <typename Part>
+double mean_us(const Forecast& forecast, Part part) {
+  double sum = 0;
+  for (const StageForecast& stage : forecast.stages)
+    sum += part(stage) * static_cast<double>(stage.steps);
+  return sum / static_cast<double>(forecast.run.steps);
+}
+
+double step_us(const Forecast& forecast) {
+  return mean_us(forecast, [](const StageForecast& stage) { return stage.step_time_us; });
+}
+
+Value step_time(const TrainingPlan&, const Forecast& forecast) {
+  const RunForecast& run = forecast.run;
+  const auto steps = static_cast<double>(run.steps);
+  return MetricValue{run.time_s / steps, run.time_low_s / steps, run.time_high_s / steps};
+}
+
+Value exposed(const TrainingPlan&, const Forecast& forecast) {
+  const double us =
+      mean_us(forecast, [](const StageForecast& stage) { return stage.exposed_comm_us; });
+  return MetricValue{us / step_us(forecast), {}, {}};
+}
+
+Value efficiency(const TrainingPlan&, const Forecast& forecast) {
+  const double lost = mean_us(forecast, [](const StageForecast& stage) {
+    return stage.exposed_comm_us + stage.compress_us + stage.decompress_us + stage.bubble_us;
+  });
+  return MetricValue{1 - lost / step_us(forecast), {}, {}};
+}
+
+Value memory(const TrainingPlan&, const Forecast& forecast) {
+  return MetricValue{forecast.memory.peak.value(), {}, {}};
+}
+
+double parse_plain(std::string_view text, const Where& where) {
+  double number = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view rest(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  if (status != std::errc{} || !(number > 0) || !(rest.empty() || rest == "x"))
+    fail_input(where, fmt::format("'{}' is not a number above zero", text));
+  return number;
+}
+
+double parse_share(std::string_view text, const Where& where) {
+  const bool percent = text.ends_with('%');
+  const double number = parse_plain(percent ? text.substr(0, text.size() - 1) : text, where);
+  const double share = percent ? number / 100 : number;
+  if (share > 1) fail_input(where, fmt::format("'{}' is no share", text), "90% or 0.9");
+  return share;
+}
+
+double parse_time(std::string_view text, const Where& where) {
+  if (text.ends_with('d')) return 86400 * parse_plain(text.substr(0, text.size() - 1), where);
+  const double s = parse_duration(text, where).s();
+  if (!(s > 0)) fail_input(where, "must be above zero");
+  return s;
+}
+
+double parse_memory(std::string_view text, const Where& where) {
+  return parse_bytes(text, where).value();
+}
+
+std::string plain_text(double value) { return fmt::format("{:.4g}", value); }
+std::string times_text(double value) { return fmt::format("{:.3f}x", value); }
+std::string percent_text(double value) { return fmt::format("{:.1f} %", 100 * value); }
+std::string usd_text(double value) { return fmt::format("{:.2f} USD", value); }
+std::string bytes_text(double value) { return to_text(Bytes(value)); }
+
+constexpr std::array<Metric, 11> all{{
+    {"run_time", "s", "of the whole run", true, run_time, parse_time, run_time_text},
+    {"step_time", "s", "mean over the run's steps", true, step_time, parse_time, run_time_text},
+    {"speedup", "", "against the plain optimizer", false, speedup, parse_plain, times_text},
+    {"cost", "USD", "of the run, where the cluster has a price", true, cost, parse_plain, usd_text},
+    {"gpu_hours", "h", "of the run", true, gpu_hours, parse_plain, plain_text},
+    {"samples_per_s", "1/s", "mean over the run", false, samples_per_s, parse_plain, plain_text},
+    {"tokens_per_s", "1/s", "mean over the run", false, tokens_per_s, parse_plain, plain_text},
+    {"efficiency", "",
+     "share of the step that is not lost to exposed communication, compression or bubbles", false,
+     efficiency, parse_share, percent_text},
+    {"exposed", "", "share of the step in which communication is exposed", true, exposed,
+     parse_share, percent_text},
+    {"memory", "B", "peak of a GPU", true, memory, parse_memory, bytes_text},
+    {"wire_bytes", "B", "sent by a GPU over the run", true,
+     [](const TrainingPlan&, const Forecast& forecast) -> Value {
+       return MetricValue{forecast.run.wire_bytes_per_gpu, {}, {}};
+     },
+     parse_memory, bytes_text},
+}};
+
+}  // namespace
+
+std::span<const Metric> metrics() { return all; }
+
+const Metric& find_metric(std::string_view name, const Where& where) {
+  std::vector<std::string> names;
+  for (const Metric& metric : all) {
+    if (metric.name == name) return metric;
+    names.emplace_back(metric.name);
+  }
+  fail_unknown(where, "metric", name, names);
+}
+
+}  // namespace lambcast

@@ -1,0 +1,202 @@
+#include "experiments/reference.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "embedded/schemas.h"
+#include "experiments/metric.h"
+#include "experiments/result_row.h"
+#include "experiments/what_if.h"
+#include "models/device/device.h"
+#include "models/shape/load.h"
+#include "sim/base/asked_keys.h"
+#include "topologies/cluster.h"
+
+namespace lambcast {
+namespace {
+
+struct Entry {
+  std::string name, type, help;
+};
+
+struct Section {
+  std::string title, words;
+  std::vector<Entry> entries;
+};
+
+std::string words_of_type(const WhatIfKey& key) {
+  switch (key.type) {
+    case ValueType::whole:
+      return "whole number";
+    case ValueType::number:
+      return "number";
+    case ValueType::share_or_whole:
+      return "whole number or per cent";
+    case ValueType::words:
+      return fmt::format("{}", fmt::join(key.words, ", "));
+    case ValueType::text:
+      break;
+  }
+  return "text";
+}
+
+std::vector<Section> keys() {
+  std::vector<Section> sections;
+  for (const WhatIfKey& key : what_if_table()) {
+    if (sections.empty() || sections.back().title != key.group)
+      sections.push_back({std::string(key.group), "", {}});
+    sections.back().entries.push_back({std::string(key.name), words_of_type(key),
+                                       key.words.empty() ? help_of(key) : std::string(key.help)});
+  }
+  sections.front().words =
+      "Keys of what-ifs: flags (--micro-batch), sweep files (micro_batch), --list, --scan, solve; "
+      "cluster.KEY and model.KEY change any key of a description.";
+  sections.push_back(
+      {"Sweep files",
+       "TOML; keys with dots are quoted.",
+       {{"name", "text", "of the sweep"},
+        {"description", "text", "for the report"},
+        {"[base]", "table", "what all points share: keys of what-ifs"},
+        {"[grid]", "table", "every combination: lists, or scans \"8..256\", \"8:256:x2\""},
+        {"[[variant]]", "tables", "each crossed with the grid; its keys win"},
+        {"[[part]]", "tables", "base, grid and variants of their own"}}});
+  return sections;
+}
+
+template <typename Load>
+Section description(const std::string& title, const std::vector<std::string>& presets, Load load) {
+  Section section{title, "", {}};
+  const AskedKeys asked;
+  for (const std::string& name : presets) load(name);
+  for (const auto& [key, what] : asked.keys()) section.entries.push_back({key, what, ""});
+  return section;
+}
+
+std::vector<Section> descriptions() {
+  std::vector<Section> sections{
+      description("Clusters", cluster_names(),
+                  [](const std::string& name) { load_cluster(name, {}); }),
+      description("Devices", device_names(), [](const std::string& name) { load_device(name); }),
+      description("Models", model_presets(), [](const std::string& name) { load_model(name); })};
+  sections.front().words =
+      "Keys of descriptions, as their readers ask for them; a number with its evidence is { value "
+      "= "
+      "..., kind = \"measured, published, fitted, assumed\", source = \"...\" }.";
+  return sections;
+}
+
+// From the suffix that carries the unit.
+std::string unit_of(const std::string& column) {
+  for (const auto& [suffix, unit] :
+       {std::pair("_per_s", "1/s"), std::pair("_us", "microseconds"), std::pair("_s", "seconds"),
+        std::pair("_usd", "USD"), std::pair("_Gbps", "Gbit/s"), std::pair("_hours", "hours"),
+        std::pair("bytes_per_gpu", "bytes"), std::pair("bytes_per_node", "bytes")})
+    if (column.ends_with(suffix)) return unit;
+  return "";
+}
+
+std::vector<Section> columns() {
+  Section section{"Columns of results.csv", "One row a point; empty: does not apply.", {}};
+  for (const std::string& column : result_columns())
+    section.entries.push_back({column, unit_of(column), ""});
+  return {section};
+}
+
+void add_fields(const nlohmann::ordered_json& schema, const std::string& path, Section& section) {
+  if (schema.contains("items")) return add_fields(schema.at("items"), path + "[]", section);
+  if (!schema.contains("properties")) return;
+  for (const auto& [name, of] : schema.at("properties").items()) {
+    const std::string full = path.empty() ? name : path + "." + name;
+    std::string type;
+    if (of.contains("type"))
+      for (const auto& one : of.at("type").is_array()
+                                 ? of.at("type")
+                                 : nlohmann::ordered_json::array({of.at("type")}))
+        type += (type.empty() ? "" : " or ") + one.get<std::string>();
+    section.entries.push_back({full, type, of.value("description", "")});
+    add_fields(of, full, section);
+  }
+}
+
+std::vector<Section> fields() {
+  std::vector<Section> sections;
+  for (const EmbeddedFile& file : schemas()) {
+    const auto schema = nlohmann::ordered_json::parse(file.text);
+    sections.push_back({schema.value("title", ""), "", {}});
+    add_fields(schema, "", sections.back());
+  }
+  return sections;
+}
+
+std::vector<Section> findings() {
+  Section section{"Codes of findings", "In \"findings\" of JSON, in [] behind messages.", {}};
+  for (const std::string& code : finding_codes()) section.entries.push_back({code, "", ""});
+  return {section};
+}
+
+std::vector<Section> metric_section() {
+  Section section{"Metrics of solve", "", {}};
+  for (const Metric& metric : metrics())
+    section.entries.push_back(
+        {std::string(metric.name), std::string(metric.unit), std::string(metric.help)});
+  return {section};
+}
+
+struct Topic {
+  const char* name;
+  std::vector<Section> (*sections)();
+};
+constexpr Topic topics[] = {{"keys", keys},         {"descriptions", descriptions},
+                            {"columns", columns},   {"fields", fields},
+                            {"findings", findings}, {"metrics", metric_section}};
+
+}  // namespace
+
+const std::vector<std::string>& reference_topics() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const Topic& topic : topics) all.emplace_back(topic.name);
+    return all;
+  }();
+  return names;
+}
+
+std::string reference_text(std::string_view name) {
+  const auto* topic = std::ranges::find(topics, name, &Topic::name);
+  std::string out;
+  for (const Section& section : topic->sections()) {
+    if (!section.words.empty()) out += section.words + "\n\n";
+    out += section.title + "\n";
+    for (const Entry& entry : section.entries) {
+      std::string help = entry.type;
+      if (!entry.help.empty()) help += (help.empty() ? "" : "; ") + entry.help;
+      out += fmt::format("  {:<26}  {}\n", entry.name, help);
+    }
+    out += "\n";
+  }
+  return out;
+}
+
+std::string reference_page() {
+  std::string out = "# What has a name in lambcast\n\nGenerated by `lambcast help reference`.\n";
+  const auto cell = [](const std::string& text) {
+    std::string escaped;
+    for (const char c : text) escaped += c == '|' ? std::string("\\|") : std::string(1, c);
+    return escaped;
+  };
+  for (const Topic& topic : topics) {
+    out += fmt::format("\n## {}\n", topic.name);
+    for (const Section& section : topic.sections()) {
+      out += fmt::format("\n### {}\n\n", section.title);
+      if (!section.words.empty()) out += section.words + "\n\n";
+      out += "| name | type | |\n| --- | --- | --- |\n";
+      for (const Entry& entry : section.entries)
+        out += fmt::format("| `{}` | {} | {} |\n", entry.name, cell(entry.type), cell(entry.help));
+    }
+  }
+  return out;
+}
+
+}  // namespace lambcast

@@ -1,0 +1,184 @@
+#include "experiments/solve.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "experiments/invalid_value.h"
+#include "experiments/solve_variable.h"
+
+namespace lambcast {
+namespace {
+
+constexpr double closest = 1.001;         // of two values of a number
+constexpr int grid = 48;                  // values over the range of a number
+constexpr double whole_ratio = 1.189207;  // from one whole number to the next: four to a doubling
+constexpr int tries = 256;                // for one that runs between two whole numbers
+
+using End = std::optional<double> MetricValue::*;
+
+class Search {
+ public:
+  Search(Variable variable, const Metric& metric, double target)
+      : variable_(std::move(variable)), metric_(metric), target_(target) {}
+
+  // Evenly in logarithms over the range.
+  void spread() {
+    for (const double x : variable_.whole ? whole_values() : values())
+      if (x >= variable_.low && x <= variable_.high) evaluate(x);
+  }
+
+  // The values that run between which the metric, or an end of its interval, passes the target,
+  // narrowed.
+  std::vector<std::pair<double, double>> passes(End end) {
+    std::vector<std::pair<double, double>> places;
+    for (auto after = found_.begin(); after != found_.end(); ++after)
+      if (after != found_.begin() &&
+          meets(std::prev(after)->second, end) != meets(after->second, end))
+        places.emplace_back(std::prev(after)->first, after->first);
+    for (auto& [low, high] : places) narrow(low, high, end);
+    return places;
+  }
+
+  const std::map<double, SolvePoint>& found() const { return found_; }
+  std::size_t refused() const { return refused_.size(); }
+  const std::string& why_not() const { return why_not_; }
+
+ private:
+  std::set<double> values() const {
+    std::set<double> all;
+    for (int i = 0; i <= grid; ++i)
+      all.insert(variable_.low *
+                 std::pow(variable_.high / variable_.low, static_cast<double>(i) / grid));
+    all.insert(variable_.high);
+    return all;
+  }
+
+  // Powers of two among them, which divide what others do not.
+  std::set<double> whole_values() const {
+    std::set<double> all{variable_.low, variable_.high};
+    for (double x = 1; x <= variable_.high; x = std::max(x + 1, std::round(x * whole_ratio)))
+      all.insert(x * variable_.unit);
+    for (double x = 1; x <= variable_.high; x *= 2) all.insert(x * variable_.unit);
+    return all;
+  }
+
+  bool meets(const SolvePoint& point, End end) const {
+    const double value = end == nullptr ? point.metric.value : (point.metric.*end).value();
+    return metric_.less_is_better ? value <= target_ : value >= target_;
+  }
+
+  // Null where it cannot run.
+  const SolvePoint* evaluate(double x) {
+    if (const auto known = found_.find(x); known != found_.end()) return &known->second;
+    if (refused_.contains(x)) return nullptr;
+    try {
+      const TrainingPlan training = variable_.at(x);
+      CollectiveCosts costs;
+      const Forecast of_x = forecast(training, costs);
+      const auto value = metric_.of(training, of_x);
+      if (!value)
+        throw InvalidValue(
+            "--for", fmt::format("--for {}: the run has none ({})", metric_.name, metric_.help));
+      SolvePoint point{x, variable_.words(x), *value, false, of_x.memory.fits};
+      point.meets = meets(point, nullptr);
+      return &found_.emplace(x, std::move(point)).first->second;
+    } catch (const InvalidValue& error) {
+      const bool below = error.key().ends_with('.') && variable_.key.starts_with(error.key());
+      if (error.key() != variable_.key && !below) throw;  // wrong whatever this one is
+      refuse(x, error.what());
+    } catch (const Error& error) {
+      if (error.code() != Exit::usage) throw;
+      refuse(x, error.what());
+    }
+    return nullptr;
+  }
+
+  void refuse(double x, const std::string& why) {
+    refused_.insert(x);
+    if (why_not_.empty()) why_not_ = why;
+  }
+
+  void narrow(double& low, double& high, End end) {
+    const bool low_meets = meets(found_.at(low), end);
+    while (const SolvePoint* middle = between(low, high))
+      (meets(*middle, end) == low_meets ? low : high) = middle->x;
+  }
+
+  // One that runs, as near to the middle as there is; null where the two are close enough.
+  const SolvePoint* between(double low, double high) {
+    if (!variable_.whole) return high / low > closest ? evaluate(std::sqrt(low * high)) : nullptr;
+    const double unit = variable_.unit, middle = std::floor((low + high) / 2 / unit) * unit;
+    for (int i = 0; i < tries; ++i) {
+      // 0, 1, -1, 2, -2, ... units away
+      const double x = middle + unit * ((i + 1) / 2) * (i % 2 == 1 ? 1 : -1);
+      if (x <= low || x >= high) continue;
+      if (const SolvePoint* point = evaluate(x)) return point;
+    }
+    return nullptr;
+  }
+
+  Variable variable_;
+  const Metric& metric_;
+  double target_;
+  std::map<double, SolvePoint> found_;
+  std::set<double> refused_;
+  std::string why_not_;
+};
+
+// The value at which an end of the interval passes the target, where it does so once.
+std::optional<double> place_of(Search& search, End end) {
+  const auto places = search.passes(end);
+  return places.size() == 1 ? std::optional(places.front().first) : std::nullopt;
+}
+
+}  // namespace
+
+Solution::Kind Solution::kind() const {
+  if (passes.size() > 1) return Kind::not_monotone;
+  if (passes.size() == 1) return Kind::solved;
+  return points.front().meets ? Kind::always : Kind::never;
+}
+
+Solution solve(const SolveQuestion& question, Catalog& catalog) {
+  Solution solution;
+  solution.key = question.key;
+  solution.metric = &find_metric(question.metric, {"", 0, "--for"});
+  solution.target = solution.metric->parse(question.target, {"", 0, "--for " + question.metric});
+  Variable variable =
+      variable_of(question.key, question.what_if, question.low, question.high, catalog);
+  const auto words = variable.words;
+  Search search(std::move(variable), *solution.metric, solution.target);
+  search.spread();
+  if (search.found().empty())
+    throw Error(Exit::usage,
+                fmt::format("no value of {} runs: {}", question.key, search.why_not()));
+  const auto passes = search.passes(nullptr);
+  if (passes.size() == 1 && search.found().begin()->second.metric.low) {
+    const auto one = place_of(search, &MetricValue::low);
+    const auto other = place_of(search, &MetricValue::high);
+    // Which end meets the target first depends on the metric; in order of the values.
+    const double here = passes.front().first;
+    const auto in_order = [&](const std::optional<double>& x) { return x ? *x : here; };
+    const bool swapped = in_order(one) > here || in_order(other) < here;
+    const auto text = [&](const std::optional<double>& x) {
+      return x ? std::optional(words(*x)) : std::nullopt;
+    };
+    solution.within =
+        swapped ? std::pair(text(other), text(one)) : std::pair(text(one), text(other));
+  }
+  for (const auto& [x, point] : search.found()) {
+    const bool passed =
+        std::ranges::any_of(passes, [&](const auto& place) { return place.second == x; });
+    if (passed) solution.passes.push_back(solution.points.size());
+    solution.points.push_back(point);
+  }
+  solution.cannot_run = search.refused();
+  solution.why_not = search.why_not();
+  return solution;
+}
+
+}  // namespace lambcast

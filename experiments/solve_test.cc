@@ -1,0 +1,161 @@
+#include "experiments/solve.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "experiments/advice.h"
+#include "experiments/scenario_case.h"
+#include "experiments/solve_output.h"
+
+namespace lambcast {
+namespace {
+
+using Catch::Matchers::Contains;
+
+WhatIf question() {
+  return {{"model", "bert-large"},  {"cluster", "commodity-10gbe"},
+          {"gpus", "32"},           {"optimizer", "onebit_lamb"},
+          {"global_batch", "4096"}, {"micro_batch", "16"},
+          {"steps", "5993"},        {"freeze_step", "1000"}};
+}
+
+Solution solved(const SolveQuestion& of) {
+  Catalog catalog;
+  return solve(of, catalog);
+}
+
+double forecast_at(WhatIf what_if, const std::string& key, const std::string& value,
+                   double RunForecast::*member) {
+  Catalog catalog;
+  CollectiveCosts costs;
+  what_if.insert_or_assign(key, value);
+  return forecast(resolve(what_if, catalog).training, costs).run.*member;
+}
+
+TEST_CASE("solve: the latest freeze_step within a deadline is the last whole one") {
+  const double target = forecast_at(question(), "freeze_step", "2000", &RunForecast::time_s) + 1e-3;
+  const Solution solution =
+      solved({question(), "freeze_step", "run_time", fmt::format("{} s", target), {}, {}});
+  REQUIRE(solution.kind() == Solution::Kind::solved);
+  const SolvePoint& before = solution.points[solution.passes.front() - 1];
+  const SolvePoint& after = solution.points[solution.passes.front()];
+  CHECK(before.text == "2000");
+  CHECK(after.text == "2001");
+  CHECK(before.meets);
+  CHECK_FALSE(after.meets);
+  CHECK(before.metric.value <= target);
+  CHECK(after.metric.value > target);
+  CHECK_THAT(solution_table(solution), Contains("up to freeze_step 2000") &&
+                                           Contains("more than") && Contains("from 2001 on"));
+}
+
+TEST_CASE("solve: the bandwidth at which a speed-up is 1 is the break-even of advise") {
+  WhatIf what_if = question();
+  what_if["kernels"] = "deepspeed";
+  what_if["backend"] = "nccl";
+  Catalog catalog;
+  const Advice advice = advise(what_if, catalog);
+  const auto nccl = std::ranges::find(advice.answer.backends, "nccl", &BackendAdvice::backend);
+  REQUIRE(nccl != advice.answer.backends.end());
+  const Solution solution =
+      solve({what_if, "cluster.nic.bandwidth", "speedup", "1", {}, {}}, catalog);
+  if (solution.kind() == Solution::Kind::solved) {
+    const double bandwidth = solution.points[solution.passes.front()].x;
+    CHECK(solution.points[solution.passes.front()].x <
+          1.0011 * solution.points[solution.passes.front() - 1].x);
+    if (advice.answer.backends.front().backend == "nccl" && advice.answer.break_even.at)
+      CHECK(bandwidth == Approx(advice.answer.break_even.at->value()).epsilon(0.01));
+    REQUIRE(solution.within.has_value());
+  } else {
+    CHECK(advice.answer.pays_at_any_bandwidth);
+  }
+}
+
+TEST_CASE("solve: GPUs that cannot run are left out and counted") {
+  WhatIf what_if = question();
+  what_if.erase("gpus");
+  what_if["optimizer"] = "lamb";
+  what_if["global_batch"] = "65536";
+  const Solution solution = solved({what_if, "gpus", "efficiency", "50%", "8", "1024"});
+  CHECK(solution.cannot_run > 0);
+  for (const SolvePoint& point : solution.points)
+    CHECK(65536 % (static_cast<int>(point.x) * 16) == 0);
+  REQUIRE(solution.kind() == Solution::Kind::solved);
+  const SolvePoint& before = solution.points[solution.passes.front() - 1];
+  const SolvePoint& after = solution.points[solution.passes.front()];
+  // 65,536 is a power of two: so are the GPUs that divide it.
+  CHECK(after.x == 2 * before.x);
+  CHECK(before.metric.value >= 0.5);
+  CHECK(after.metric.value < 0.5);
+}
+
+TEST_CASE("solve: numbers of the device move alone, those of a description by their plain value") {
+  const Solution device =
+      solved({question(), "device.copy_bandwidth", "run_time", "1000 h", "100 GB/s", "2 TB/s"});
+  CHECK(device.kind() == Solution::Kind::always);
+  CHECK(device.points.front().x == Approx(1e11));
+  const Solution price =
+      solved({question(), "cluster.usd_per_gpu_hour", "cost", "1000", "0.5", "100"});
+  REQUIRE(price.kind() == Solution::Kind::solved);
+  const SolvePoint& at = price.points[price.passes.front() - 1];
+  CHECK(at.metric.value == Approx(1000).epsilon(0.002));
+}
+
+TEST_CASE("solve: what is not reached is said in one line, what is no number refused") {
+  const Solution never = solved({question(), "grad_accum", "speedup", "10", {}, "64"});
+  CHECK(never.kind() == Solution::Kind::never);
+  const std::string table = solution_table(never);
+  CHECK_THAT(table.substr(0, table.find('\n')),
+             Contains("is not reached anywhere from grad_accum 1"));
+  const auto refused = [](const SolveQuestion& of) {
+    Catalog catalog;
+    try {
+      solve(of, catalog);
+    } catch (const Error& error) {
+      CHECK(error.code() == Exit::usage);
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK_THAT(refused({question(), "gpu", "speedup", "1", {}, {}}), Contains("did you mean 'gpus'"));
+  CHECK_THAT(refused({question(), "gpus", "speed-up", "1", {}, {}}),
+             Contains("did you mean 'speedup'"));
+  CHECK_THAT(refused({question(), "optimizer", "speedup", "1", {}, {}}),
+             Contains("is not a number"));
+  CHECK_THAT(refused({question(), "gpus", "run_time", "48", {}, {}}), Contains("no unit"));
+  CHECK_THAT(refused({question(), "gpus", "speedup", "1", "64", "8"}),
+             Contains("64 is not below 8"));
+  WhatIf plain = question();
+  plain["optimizer"] = "lamb";
+  CHECK_THAT(refused({plain, "gpus", "speedup", "1", {}, {}}), Contains("the run has none"));
+  WhatIf unpriced = question();
+  CHECK_THAT(refused({unpriced, "gpus", "cost", "1", {}, {}}), Contains("the run has none"));
+  CHECK_THAT(refused({question(), "cluster.nic.count", "speedup", "1", {}, {}}),
+             Contains("--from and --to"));
+}
+
+TEST_CASE("solve: a metric that passes its target several times is shown whole") {
+  Solution made_up;
+  made_up.metric = &find_metric("speedup", {});
+  made_up.key = "gpus";
+  made_up.target = 1;
+  for (int i = 0; i < 6; ++i)
+    made_up.points.push_back({static_cast<double>(i),
+                              std::to_string(i),
+                              {i % 2 == 0 ? 0.9 : 1.1, {}, {}},
+                              i % 2 == 1,
+                              true});
+  made_up.passes = {1, 2, 3, 4, 5};
+  CHECK(made_up.kind() == Solution::Kind::not_monotone);
+  CHECK_THAT(solution_table(made_up),
+             Contains("is not monotone in gpus: it passes 1.000x 5 times"));
+  const auto json = nlohmann::json::parse(solution_json(made_up));
+  CHECK(json.at("kind") == "not_monotone");
+  CHECK(json.at("brackets").size() == 5);
+}
+
+}  // namespace
+}  // namespace lambcast

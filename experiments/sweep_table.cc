@@ -1,0 +1,121 @@
+#include "experiments/sweep_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "experiments/forecast_output.h"
+#include "experiments/result_row.h"
+#include "sim/base/csv.h"
+
+namespace lambcast {
+namespace {
+
+constexpr double absent = std::numeric_limits<double>::quiet_NaN();
+
+struct Line {
+  std::vector<std::string> varied;
+  double time_s = absent, samples_per_s = absent, speedup = absent, speedup_low = absent,
+         speedup_high = absent, cost = absent, memory = absent;
+  std::string status;
+  bool ok() const { return status == "ok"; }
+  std::string name() const { return fmt::format("{}", fmt::join(varied, ", ")); }
+};
+
+double number_of(const std::string& text) {
+  double number = absent;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+std::vector<Line> lines_of(const SweepPoints& points, const std::vector<Axis>& axes,
+                           const std::vector<std::string>& rows) {
+  std::string text = csv::row(result_columns()) + "\n";
+  for (const std::string& row : rows) text += row + "\n";
+  const csv::Table table = csv::parse(text, "the sweep");
+  std::vector<Line> lines;
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    const auto number = [&](const char* column) { return number_of(table.text(i, column)); };
+    Line line;
+    const WhatIf point = points[i];
+    for (const auto& [key, values] : axes) {
+      const auto said = point.find(key);
+      line.varied.push_back(said == point.end() ? "-" : said->second);
+    }
+    line.time_s = number("run_time_s");
+    line.samples_per_s = number("run_samples_per_s");
+    // Of plain optimizers there is nothing to compare.
+    if (!table.text(i, "speedup_low").empty()) line.speedup = number("speedup_vs_baseline");
+    line.speedup_low = number("speedup_low");
+    line.speedup_high = number("speedup_high");
+    line.cost = number("cost_usd");
+    line.memory = number("peak_bytes_per_gpu");
+    line.status = table.text(i, "status");
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+std::string names_of(const std::vector<Axis>& axes) {
+  std::string out;
+  for (const auto& [key, values] : axes) out += (out.empty() ? "" : ", ") + key;
+  return out;
+}
+
+std::string answer_of(const std::vector<Axis>& axes, const std::vector<Line>& lines) {
+  const Line *fastest = nullptr, *pays = nullptr;
+  for (const Line& line : lines) {
+    if (!line.ok()) continue;
+    if (fastest == nullptr || line.time_s < fastest->time_s) fastest = &line;
+    if (!std::isnan(line.speedup) && (pays == nullptr || line.speedup > pays->speedup))
+      pays = &line;
+  }
+  if (fastest == nullptr) return fmt::format("None of {} points runs.\n", lines.size());
+  std::string out = fmt::format("Fastest by {}: {}, {} a run.", names_of(axes), fastest->name(),
+                                run_time_text(fastest->time_s));
+  if (pays != nullptr)
+    out += fmt::format(" Compression wins most with {}: {:.2f}x ({:.2f} to {:.2f}x).", pays->name(),
+                       pays->speedup, pays->speedup_low, pays->speedup_high);
+  return out + "\n";
+}
+
+std::string or_dash(double value, const std::string& text) {
+  return std::isnan(value) ? "-" : text;
+}
+
+}  // namespace
+
+std::string sweep_table(const SweepPoints& points, const std::vector<std::string>& rows) {
+  const std::vector<Axis> axes = axes_of(points);
+  const std::vector<Line> lines = lines_of(points, axes, rows);
+  std::string out = answer_of(axes, lines) + "\n";
+  std::vector<std::size_t> widths;
+  for (std::size_t a = 0; a < axes.size(); ++a) {
+    std::size_t width = axes[a].first.size();
+    for (const Line& line : lines) width = std::max(width, line.varied[a].size());
+    widths.push_back(width);
+    out += fmt::format("{:<{}} ", axes[a].first, width);
+  }
+  out += fmt::format("{:>9} {:>10} {:>8} {:>14} {:>9} {:>9}\n", "run", "samples/s", "speed-up",
+                     "within", "USD", "memory");
+  for (const Line& line : lines) {
+    for (std::size_t a = 0; a < axes.size(); ++a)
+      out += fmt::format("{:<{}} ", line.varied[a], widths[a]);
+    if (std::isnan(line.time_s)) {
+      out += line.status + "\n";
+      continue;
+    }
+    out += fmt::format(
+        "{:>9} {:>10.4g} {:>8} {:>14} {:>9} {:>9}{}\n", run_time_text(line.time_s),
+        line.samples_per_s, or_dash(line.speedup, fmt::format("{:.2f}x", line.speedup)),
+        or_dash(line.speedup, fmt::format("{:.2f} to {:.2f}", line.speedup_low, line.speedup_high)),
+        or_dash(line.cost, fmt::format("{:.0f}", line.cost)), to_text(Bytes(line.memory)),
+        line.ok() ? "" : " does not fit");
+  }
+  return out;
+}
+
+}  // namespace lambcast

@@ -1,0 +1,145 @@
+#include "models/training/error_source.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+namespace lambcast {
+namespace {
+
+constexpr std::size_t implementations = 4, operations = 6, channels = 3;
+
+// Numbers of sources: single ones, then one for each implementation and collective.
+constexpr std::size_t passes = 0, gradient_copies = 1, host_copies = 2, exchange_kernels = 3;
+constexpr std::size_t plain_kernels = 4, onebit_kernels = plain_kernels + implementations;
+constexpr std::size_t collectives = onebit_kernels + implementations;
+static_assert(collectives + channels * operations == error_sources);
+
+std::size_t of_call(const Call& call) {
+  return collectives + static_cast<std::size_t>(call.channel) * operations +
+         static_cast<std::size_t>(call.op);
+}
+
+// A 1-bit optimizer's update and its compression are written in the same way, the one as the other.
+std::size_t of_kernels(const TrainingPlan& training, Category part) {
+  const auto implementation = static_cast<std::size_t>(training.kernels);
+  if (deepspeed::is_onebit(training.optimizer())) return onebit_kernels + implementation;
+  return part == Category::optimizer ? plain_kernels + implementation : exchange_kernels;
+}
+
+std::size_t source_of(const PlanOp& op, const TrainingPlan& training) {
+  return std::visit(
+      [&](const auto& work) -> std::size_t {
+        using Of = std::decay_t<decltype(work)>;
+        if constexpr (std::is_same_v<Of, Call>) return of_call(work);
+        if constexpr (std::is_same_v<Of, Slowdown>) return of_call(work.beside);
+        if constexpr (std::is_same_v<Of, HostCopy>) return host_copies;
+        if constexpr (std::is_same_v<Of, MemoryWork>) return gradient_copies;
+        if constexpr (std::is_same_v<Of, KernelWork> || std::is_same_v<Of, ProductWork>)
+          return of_kernels(training, op.part);
+        return passes;
+      },
+      op.work);
+}
+
+// No two operations run at once: what one takes longer, the step does.
+bool is_serial(const Timeline& timeline) {
+  for (std::size_t i = 1; i < timeline.spans.size(); ++i)
+    if (timeline.spans[i].begin != timeline.spans[i - 1].end) return false;
+  return true;
+}
+
+const char* const channel_names[channels] = {"nccl", "mpi (cuda_aware)", "mpi"};
+const char* const kernel_names[implementations] = {"DeepSpeed's", "DeepSpeed's unfused", "NVIDIA's",
+                                                   "the fused"};
+
+}  // namespace
+
+void TimeAtEnds::add(const TimeAtEnds& step, double times) {
+  s += times * step.s;
+  for (std::size_t i = 0; i < error_sources; ++i) {
+    at[i].low_s += times * step.at[i].low_s;
+    at[i].high_s += times * step.at[i].high_s;
+  }
+}
+
+TimeAtEnds time_at_ends(const StepRun& step, const TrainingPlan& training) {
+  TimeAtEnds time;
+  time.s = step.metrics.step_time.s();
+  time.at.fill({time.s, time.s});
+  const bool serial = is_serial(step.timeline);
+  std::array<bool, error_sources> present{};
+  for (std::size_t i = 0; i < step.prices.size(); ++i) {
+    const std::size_t source = source_of(step.plan.ops[i], training);
+    present[source] = true;
+    if (!serial) continue;
+    time.at[source].low_s -= step.prices[i].shorter.s();
+    time.at[source].high_s += step.prices[i].longer.s();
+  }
+  if (serial) return time;
+  for (std::size_t source = 0; source < error_sources; ++source) {
+    if (!present[source]) continue;
+    std::vector<Price> shorter = step.prices, longer = step.prices;
+    for (std::size_t i = 0; i < step.prices.size(); ++i) {
+      if (source_of(step.plan.ops[i], training) != source) continue;
+      shorter[i].time = shorter[i].time - shorter[i].shorter;
+      longer[i].time = longer[i].time + longer[i].longer;
+    }
+    time.at[source] = {step_time(step.plan, shorter).s(), step_time(step.plan, longer).s()};
+  }
+  return time;
+}
+
+RatioInterval ratio_of(const TimeAtEnds& a, const TimeAtEnds& b, bool same_machine) {
+  RatioInterval ratio;
+  ratio.value = a.s / b.s;
+  double below = 0, above = 0;
+  const auto add = [&](std::size_t source, double one, double other) {
+    const double low = std::min({one, other, ratio.value});
+    const double high = std::max({one, other, ratio.value});
+    below += std::pow(std::log(low / ratio.value), 2);
+    above += std::pow(std::log(high / ratio.value), 2);
+    if (high > low) ratio.shares.push_back({source, low, high});
+  };
+  for (std::size_t i = 0; i < error_sources; ++i) {
+    if (same_machine) {
+      add(i, a.at[i].low_s / b.at[i].low_s, a.at[i].high_s / b.at[i].high_s);
+    } else {
+      add(i, a.at[i].low_s / b.s, a.at[i].high_s / b.s);
+      add(i, a.s / b.at[i].low_s, a.s / b.at[i].high_s);
+    }
+  }
+  ratio.low = ratio.value * std::exp(-std::sqrt(below));
+  ratio.high = ratio.value * std::exp(std::sqrt(above));
+  std::ranges::stable_sort(ratio.shares, std::ranges::greater(),
+                           [](const ErrorShare& share) { return share.high / share.low; });
+  return ratio;
+}
+
+std::string name_of_source(std::size_t source) {
+  if (source == passes) return "the model's forward and backward passes";
+  if (source == gradient_copies) return "copies in the GPU's memory";
+  if (source == host_copies) return "copies between GPU and host";
+  if (source == exchange_kernels) return "the kernels of the gradients' exchange";
+  if (source < onebit_kernels)
+    return fmt::format("{} kernels of the plain optimizer", kernel_names[source - plain_kernels]);
+  if (source < collectives)
+    return fmt::format("{} kernels of the 1-bit optimizer", kernel_names[source - onebit_kernels]);
+  const std::size_t call = source - collectives;
+  return fmt::format("{} over {}", name_of(static_cast<Op>(call % operations)),
+                     channel_names[call / operations]);
+}
+
+std::string measurement_of(std::size_t source) {
+  if (source == passes)
+    return "a step of this model on one of its GPUs (lambcast profile times its layers)";
+  if (source < collectives) return name_of_source(source) + " (lambcast profile on its GPU)";
+  const std::size_t call = source - collectives;
+  return fmt::format("{} (lambcast measure --backend {} --op {}, then lambcast calibrate)",
+                     name_of_source(source), call / operations == 0 ? "nccl" : "mpi",
+                     name_of(static_cast<Op>(call % operations)));
+}
+
+}  // namespace lambcast

@@ -1,0 +1,32 @@
+// Which keys a reader of descriptions (table.h) asks for, and as what: the reference of keys comes
+// from the readers themselves, so none is missing and none is stale.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace lambcast {
+
+// Listens to all tables that this thread reads while it lives; one at a time.
+class AskedKeys {
+ public:
+  AskedKeys();
+  ~AskedKeys();
+  AskedKeys(const AskedKeys&) = delete;
+  AskedKeys& operator=(const AskedKeys&) = delete;
+
+  // By dotted path, elements of lists as "kernel[]": "bandwidth, with source", "whole 1 to 256",
+  // "rdma, socket"; "table" for what has keys below it. In the order of the paths.
+  const std::map<std::string, std::string>& keys() const { return keys_; }
+
+  // Called by tables: whether somebody listens, and what was asked. The first word on a key that
+  // says more than nothing stays.
+  static bool anyone();
+  static void note(std::string_view path, std::string_view what);
+
+ private:
+  std::map<std::string, std::string> keys_;
+};
+
+}  // namespace lambcast

@@ -1,0 +1,68 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "experiments/reference.h"
+#include "sim/base/error.h"
+#include "tools/commands.h"
+#include "tools/manual.h"
+#include "tools/terminal.h"
+
+namespace lambcast {
+namespace {
+
+// What is printed as it is, for files of an installation.
+struct Generated {
+  std::string_view name;
+  std::string (*write)(const CLI::App&);
+};
+constexpr Generated generated[] = {{"reference", [](const CLI::App&) { return reference_page(); }},
+                                   {"man", manual_page},
+                                   {"bash", bash_completion},
+                                   {"zsh", zsh_completion}};
+
+int print_help(const CLI::App& app, const std::string& topic) {
+  if (topic.empty()) {
+    print_text(app.help());
+    return 0;
+  }
+  std::vector<std::string> known;
+  for (const std::string& name : reference_topics()) known.push_back(name);
+  for (const auto& [name, write] : generated) known.emplace_back(name);
+  for (const CLI::App* command : app.get_subcommands({})) {
+    known.push_back(command->get_name());
+    if (command->get_name() != topic) continue;
+    print_text(wrapped(command->help("lambcast"), 80));
+    return 0;
+  }
+  for (const auto& [name, write] : generated)
+    if (name == topic) {
+      fmt::print("{}", write(app));
+      return 0;
+    }
+  for (const std::string& name : reference_topics()) {
+    if (name != topic) continue;
+    print_text(wrapped(reference_text(name), 80));
+    return 0;
+  }
+  fail_unknown({"", 0, "TOPIC"}, "topic", topic, known);
+}
+
+}  // namespace
+
+Command add_help(CLI::App& app) {
+  auto topic = std::make_shared<std::string>();
+  CLI::App* command = app.add_subcommand(
+      "help", "a command, or a reference: keys, descriptions, columns, fields, findings, metrics");
+  command->add_option(
+      "TOPIC", *topic,
+      "a command; keys (of what-ifs and sweep files), descriptions (of clusters, devices, models), "
+      "columns (CSV), fields (JSON), findings, metrics; reference (all of them, as Markdown); man, "
+      "bash, zsh (manual page, completions)");
+  command->footer(R"(Examples
+  lambcast help keys
+  lambcast help reference > reference.md)");
+  return [&app, topic] { return print_help(app, *topic); };
+}
+
+}  // namespace lambcast

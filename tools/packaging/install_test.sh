@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# What is installed runs from a root of its own: the files of `cmake --install`, and the Debian
+# package unpacked, with the manual read, the completion used and a forecast made.
+#
+#   install_test.sh BUILD_FOLDER VERSION
+set -euo pipefail
+build=$(readlink -f "$1") version=$2
+[ -x "$build/lambcast-measure" ] && [ -f "$build/tools/packaging/lambcast.1" ] ||
+  { echo "not everything is built: skipped"; exit 77; }
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+fail() { echo "FAILED: $*"; exit 1; }
+
+DESTDIR="$root/installed" cmake --install "$build" --prefix /usr >/dev/null
+check() {
+  local at=$1 file
+  for file in bin/lambcast bin/lambcast-measure share/man/man1/lambcast.1* \
+    share/bash-completion/completions/lambcast share/zsh/vendor-completions/_lambcast \
+    share/lambcast/presets/commodity-10gbe.toml share/lambcast/presets/bert-large.toml \
+    share/lambcast/presets/v100-32g.toml share/lambcast/schemas/simulate.schema.json \
+    share/doc/lambcast/README.md share/doc/lambcast/changelog* share/doc/lambcast/copyright \
+    share/doc/lambcast/reference.md share/doc/lambcast/examples/bert_large/sweep.toml; do
+    compgen -G "$at/usr/$file" >/dev/null || fail "no $file in $at"
+  done
+  # From a folder that knows nothing of the sources, with nothing of the caller's environment.
+  (cd "$root" && env -i "$at/usr/bin/lambcast" --version) | grep -qx "lambcast $version" ||
+    fail "another version than $version"
+  (cd "$root" && env -i "$at/usr/bin/lambcast" advise --model bert-large --cluster commodity-10gbe \
+    --gpus 32 --optimizer lamb --global-batch 4096 --micro-batch 16 --steps 5993 --freeze-step 1000) |
+    grep -q '^Yes: ' || fail "no forecast from $at"
+  (cd "$root" && env -i "$at/usr/bin/lambcast" sweep "$at"/usr/share/doc/lambcast/examples/bert_large/sweep.toml \
+    --dry-run) | grep -q 'points' || fail "the example does not run from $at"
+  # shellcheck disable=SC1090
+  (source "$at"/usr/share/bash-completion/completions/lambcast && COMP_WORDS=(lambcast advise --clus) &&
+    COMP_CWORD=2 && _lambcast && [ "${COMPREPLY[*]}" = --cluster ]) || fail "no completion of --cluster"
+  (source "$at"/usr/share/bash-completion/completions/lambcast && COMP_WORDS=(lambcast sol) &&
+    COMP_CWORD=1 && _lambcast && [ "${COMPREPLY[*]}" = solve ]) || fail "no completion of solve"
+}
+check "$root/installed"
+if command -v man >/dev/null; then
+  man --warnings -l "$root/installed/usr/share/man/man1/lambcast.1" >"$root/man" 2>"$root/warnings" ||
+    fail "man does not read the page"
+  [ ! -s "$root/warnings" ] || fail "man warns: $(head -3 "$root/warnings")"
+  grep -q 'micro-batch' "$root/man" || fail "the manual page lacks --micro-batch"
+fi
+
+command -v dpkg-deb >/dev/null && command -v dpkg-shlibdeps >/dev/null ||
+  { echo "installed files run (no dpkg-dev: the package was not built)"; exit 0; }
+(cd "$root" && cpack --config "$build/CPackConfig.cmake" -B "$root/package" >"$root/cpack.log") ||
+  fail "cpack: $(tail -3 "$root/cpack.log")"
+package=$(ls "$root"/package/lambcast_*.deb)
+[ "$(dpkg-deb -f "$package" Version)" = "$version" ] || fail "the package is not of version $version"
+dpkg-deb -f "$package" Depends | grep -q 'libc6' || fail "the package depends on nothing"
+dpkg-deb -x "$package" "$root/unpacked"
+check "$root/unpacked"
+echo "installed files and the package run"

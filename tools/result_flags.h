@@ -1,0 +1,28 @@
+// --format and --export of every command that answers: a table for people, JSON and CSV for
+// programs, on stdout and in as many files as wanted by one call.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace lambcast {
+
+struct ResultFlags {
+  std::string format = "table";
+  std::vector<std::string> exports;
+};
+
+// Returns --format.
+CLI::Option* add_result_flags(CLI::App& command, ResultFlags& flags,
+                              const std::string& help = "table, json or csv");
+
+struct ResultTexts {
+  std::function<std::string()> table, json, csv;
+};
+
+// Throws Error (usage) where a file cannot be opened; nothing is printed then.
+void print_result(const ResultFlags& flags, const ResultTexts& texts);
+
+}  // namespace lambcast

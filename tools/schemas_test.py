@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""What the program prints as JSON is what its schemas say, field by field: none more, none less.
+
+    schemas_test.py LAMBCAST SCHEMAS
+"""
+import json
+import pathlib
+import subprocess
+import sys
+
+try:
+    import jsonschema
+except ImportError:
+    print("no python3-jsonschema: skipped")
+    sys.exit(77)
+
+RUN = "--model bert-large --gpus 32 --global-batch 4096 --micro-batch 16 --steps 5993"
+ONEBIT = "--optimizer onebit_lamb --freeze-step 1000"
+TENGBE = "--cluster commodity-10gbe"
+COMMANDS = {
+    "simulate": [
+        f"simulate {RUN} {TENGBE} {ONEBIT}",
+        f"simulate {RUN} {TENGBE} --optimizer lamb --exchange powersgd:4",
+        f"simulate {RUN} --cluster aws-p4d --optimizer zero_one_adam --freeze-step 10%",
+        "simulate --model llama2-7b --cluster hgx-h100-ndr --gpus 64 --zero-stage 3 --framework torchtitan "
+        "--precision bf16 --global-batch 256 --micro-batch 1 --optimizer adamw --steps 100",
+        "simulate --model gpt3-175b --cluster selene-a100 --gpus 64 --tp 8 --pp 8 --framework megatron "
+        "--global-batch 64 --micro-batch 1 --optimizer adamw --steps 10",
+        "simulate --model resnet50 --cluster commodity-10gbe --gpus 8 --optimizer adam --micro-batch 32 "
+        "--grad-accum 1 --steps 10",
+    ],
+    "phases": [
+        f'simulate {RUN} {TENGBE} {ONEBIT} --then seq_len=512',
+        f"simulate {RUN} --cluster aws-p4d --optimizer lamb --mtbf 12h --checkpoint-every 100",
+    ],
+    "advise": [
+        f"advise {RUN} {TENGBE} {ONEBIT}",
+        f"advise {RUN} --cluster aws-p4d --optimizer lamb",
+        f"advise {RUN} {TENGBE} --optimizer onebit_lamb --freeze-step 5990 --kernels fused",
+    ],
+    "advise_list": [f"advise {RUN} {TENGBE} {ONEBIT} --list seq_len=128,512,many".replace(",many", "")],
+    "compare": [
+        f"compare aws-p4d commodity-10gbe {RUN} --optimizer lamb",
+        "compare --clusters dgx-a100-80g,commodity-10gbe --model gpt3-175b --gpus 8 --optimizer adam "
+        "--global-batch 8 --micro-batch 1 --steps 10",
+    ],
+    "sensitivity": [f"sensitivity {RUN} {TENGBE} {ONEBIT}", f"sensitivity {RUN} {TENGBE} --optimizer lamb"],
+    "solve": [
+        f"solve freeze_step --for run_time=70min {RUN} {TENGBE} --optimizer onebit_lamb",
+        f"solve grad_accum --for efficiency=50% --model bert-large --gpus 32 --micro-batch 16 {TENGBE} "
+        "--optimizer lamb",
+    ],
+    "plan": ["plan --model llama2-7b --cluster hgx-h100-ndr --gpus 16 --global-batch 64 --framework megatron"],
+    "collective": [
+        "collective --op all_reduce --cluster hgx-h100-ndr --gpus 16 -b 1M -e 16M -f 4",
+        "collective --op all_to_all --cluster commodity-10gbe --gpus 4 -b 1M -e 1M",
+    ],
+}
+
+
+def strict(schema):
+    """No field that the schema does not name, at any depth."""
+    if schema.get("properties") and "additionalProperties" not in schema:
+        schema["additionalProperties"] = False
+    for below in list(schema.get("properties", {}).values()) + [schema.get("items", {})]:
+        if isinstance(below, dict) and below:
+            strict(below)
+    return schema
+
+
+def output_of(program, command):
+    arguments = command.split() + ["--format", "json"]
+    done = subprocess.run([program] + arguments, capture_output=True, text=True, check=False)
+    if done.returncode not in (0, 3):
+        sys.exit(f"FAILED: exit {done.returncode}: {command}\n{done.stderr}")
+    return json.loads(done.stdout)
+
+
+def main():
+    program, folder = sys.argv[1], pathlib.Path(sys.argv[2])
+    files = {path.name.removesuffix(".schema.json"): path for path in folder.glob("*.schema.json")}
+    if set(files) != set(COMMANDS):
+        sys.exit(f"FAILED: schemas {sorted(files)} and commands {sorted(COMMANDS)} differ")
+    checks = 0
+    for name, commands in COMMANDS.items():
+        schema = json.loads(files[name].read_text())
+        jsonschema.Draft202012Validator.check_schema(schema)
+        if not schema.get("required"):
+            sys.exit(f"FAILED: the schema of {name} requires nothing")
+        validator = jsonschema.Draft202012Validator(strict(schema))
+        for command in commands:
+            output = output_of(program, command)
+            for error in validator.iter_errors(output):
+                sys.exit(f"FAILED: {command}: {'/'.join(map(str, error.absolute_path))}: {error.message[:300]}")
+            # A check that cannot fail is none.
+            first = schema["required"][0]
+            broken = {key: value for key, value in output.items() if key != first}
+            if validator.is_valid(broken) or validator.is_valid({**output, "unheard_of": 1}):
+                sys.exit(f"FAILED: the schema of {name} holds for anything")
+            checks += 1
+    print(f"{checks} outputs are what {len(files)} schemas say")
+
+
+main()

@@ -1,0 +1,79 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "experiments/solve_output.h"
+#include "sim/base/error.h"
+#include "tools/commands.h"
+#include "tools/patience.h"
+#include "tools/result_flags.h"
+#include "tools/what_if_flags.h"
+
+namespace lambcast {
+namespace {
+
+struct Options {
+  SolveQuestion question;
+  std::string wanted;
+  std::string low, high;
+  ResultFlags result;
+};
+
+int solve_command(Options options) {
+  SolveQuestion& question = options.question;
+  const auto equals = options.wanted.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == options.wanted.size())
+    fail_input({"", 0, "--for"}, fmt::format("'{}' is not METRIC=VALUE", options.wanted),
+               "efficiency=90%, speedup=1.2, run_time=48h, cost=1000");
+  question.metric = options.wanted.substr(0, equals);
+  question.target = options.wanted.substr(equals + 1);
+  if (!options.low.empty()) question.low = options.low;
+  if (!options.high.empty()) question.high = options.high;
+  const Patience patience("solving");
+  Catalog catalog;
+  const Solution solution = solve(question, catalog);
+  print_result(options.result,
+               {[&] { return solution_table(solution); }, [&] { return solution_json(solution); },
+                [&] { return solution_csv(solution); }});
+  const Solution::Kind kind = solution.kind();
+  return static_cast<int>(kind == Solution::Kind::never || kind == Solution::Kind::not_monotone
+                              ? Exit::limit
+                              : Exit::done);
+}
+
+std::string metrics_help() {
+  std::string out;
+  for (const Metric& metric : metrics())
+    out += fmt::format("  {:<14} {}\n", metric.name, metric.help);
+  return out;
+}
+
+}  // namespace
+
+Command add_solve(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("solve", "which value of a number gives the answer that is wanted");
+  command
+      ->add_option("KEY", options->question.key,
+                   "what to solve for: gpus, grad_accum, freeze_step, cluster.nic.bandwidth, any "
+                   "number of the run, cluster or device")
+      ->required();
+  command->add_option("--for", options->wanted, "what is wanted: METRIC=VALUE")->required();
+  command->add_option("--from", options->low, "the smallest value to look at");
+  command->add_option("--to", options->high, "the largest value to look at");
+  add_what_if_flags(*command, options->question.what_if);
+  add_result_flags(*command, options->result);
+  command->footer("Metrics\n" + metrics_help() +
+                  R"(Examples
+  lambcast solve gpus --for efficiency=90% --model bert-large --cluster dgx-a100-80g --optimizer lamb \
+    --micro-batch 64 --grad-accum 1
+  lambcast solve cluster.nic.bandwidth --for speedup=1.2 --model bert-large --cluster commodity-10gbe \
+    --gpus 32 --optimizer onebit_lamb --global-batch 4096 --micro-batch 64 --steps 5993 --freeze-step 1000
+  lambcast solve freeze_step --for run_time=20h --model bert-large --cluster commodity-10gbe --gpus 32 \
+    --optimizer onebit_lamb --global-batch 4096 --micro-batch 64 --steps 100000
+Exit codes: 0 done, 2 bad usage or input, 3 not reached or not monotone.)");
+  return [options] { return solve_command(*options); };
+}
+
+}  // namespace lambcast

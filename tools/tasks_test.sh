@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# The twelve things that people come with, as they would ask: at most two commands each, an answer in
+# words first.
+#
+#   tasks_test.sh LAMBCAST SOURCES
+# shellcheck source=tools/expect.sh
+. "$(dirname "$(readlink -f "$0")")/expect.sh"
+sources=$(readlink -f "$2")
+
+cat >ds.json <<'END'
+{
+  "train_batch_size": 8192,
+  "train_micro_batch_size_per_gpu": 32,
+  "steps_per_print": 100,
+  "optimizer": {
+    "type": "OneBitLamb",
+    "params": {"lr": 11e-3, "max_coeff": 0.3, "min_coeff": 0.01, "freeze_step": 1000, "comm_backend_name": "nccl"}
+  },
+  "gradient_clipping": 1.0,
+  "fp16": {"enabled": true, "loss_scale": 0}
+}
+END
+
+# 1. 16 nodes of 8 A100 with one 100 GbE RoCE NIC and this DeepSpeed JSON: worth it, and at which batch?
+roce=(--cluster internevo-a100 --set cluster.nic.count=1 --nodes 16 --model bert-large)
+expect 0 '^(Yes|No|Hardly|Cannot tell): onebit_lamb .* \([0-9.]+ to [0-9.]+x?\)' "$lambcast" advise --config ds.json "${roce[@]}"
+head -1 out | grep -qE '^(Yes|No|Hardly|Cannot tell): ' || fail '1: no verdict first'
+expect 0 '^Does onebit_lamb pay, by global_batch\? (yes|no|hardly|cannot tell) ' "$lambcast" advise --config ds.json "${roce[@]}" \
+  --scan global_batch=4096..65536
+
+# 2. Which NIC upgrade pays, in hours and dollars?
+expect 0 '^Fastest by cluster.nic.bandwidth: 100Gbit/s, .* a run' "$lambcast" sweep --model bert-large --cluster commodity-10gbe \
+  --gpus 32 --optimizer lamb --global-batch 16384 --micro-batch 64 --steps 5993 --set cluster.usd_per_gpu_hour=1.5 \
+  --list cluster.nic.bandwidth=9.4Gbit/s,23Gbit/s,94Gbit/s,100Gbit/s
+grep -qE '^9.4Gbit/s +[0-9.]+ (h|min) .* [0-9]+ +[0-9.]+ GB' out || fail "2: no hours and dollars: $(cat out)"
+
+# 3. Which freeze_step, and what does each share cost?
+expect 0 '^Fastest by freeze_step: 5%, ' "$lambcast" sweep --model bert-large --cluster paper-eth40-v100 --gpus 64 \
+  --optimizer onebit_lamb --global-batch 65536 --micro-batch 16 --steps 5993 --list freeze_step=5%,10%,16.7%,25%,40%
+expect 0 '^run_time is at most 12 h up to freeze_step [0-9]+ \(' "$lambcast" solve freeze_step --for run_time=12h --model bert-large \
+  --cluster paper-eth40-v100 --gpus 64 --optimizer onebit_lamb --global-batch 65536 --micro-batch 16 --steps 5993
+
+# 4. My nccl-tests log to a cluster to a forecast.
+log=$sources/validate/replay/collectives/allreduce_h100_2n16r_ibndr3200_nccltests309d.csv
+expect 0 'mine.toml' "$lambcast" calibrate --cluster hgx-h100-ndr -o mine.toml "$log"
+expect 0 'communication calibrated|calibrated' "$lambcast" simulate --cluster mine.toml --model bert-large --gpus 32 --optimizer lamb \
+  --global-batch 16384 --micro-batch 64 --steps 5993
+
+# 5. GPT-2 XL and Llama 7B with ZeRO-2 on 64 H100: tokens/s, MFU, memory; ZeRO or 1-bit?
+for model in gpt2-xl llama2-7b; do
+  h100=(--model "$model" --cluster hgx-h100-ndr --gpus 64 --zero-stage 2 --micro-batch 2 --grad-accum 4 --steps 10000)
+  expect 0 '^tokens: [0-9.e+]+ a second, [0-9.]+ TFLOP/s a GPU \(MFU [0-9.]+ %\); a billion take ' "$lambcast" simulate "${h100[@]}" \
+    --optimizer adamw --precision bf16
+  grep -qE '^memory: [0-9.]+ GB of 85.9 GB a GPU' out || fail "5: no memory of $model"
+  expect 0 '^(Yes|No|Hardly|Cannot tell): onebit_adam without ZeRO .* adam(w)? with ZeRO stage 2' "$lambcast" advise "${h100[@]}" \
+    --optimizer adamw --precision fp16
+done
+
+# 6. 70B with tensor 8 x pipeline 4.
+expect 0 '^tensor 8 x context 1 x data 2 x pipeline 4' "$lambcast" simulate --model llama2-70b --cluster hgx-h100-ndr --gpus 64 \
+  --tp 8 --pp 4 --framework megatron --precision bf16 --global-batch 256 --micro-batch 1 --optimizer adamw --steps 1000
+grep -q '^tokens: ' out || fail '6: no tokens'
+
+# 7. A mixture of experts with expert parallelism.
+expect 0 'MFU' "$lambcast" simulate --model mixtral-8x7b --cluster hgx-h100-ndr --gpus 64 --ep 8 --pp 2 --framework megatron \
+  --zero-stage 1 --precision bf16 --seq-len 4096 --global-batch 256 --micro-batch 1 --optimizer adamw --steps 100
+
+# 8. Dollars and hours on any cluster, per billion tokens.
+expect 0 'a billion take [0-9.]+ (s|min|h) and [0-9.]+ USD' "$lambcast" simulate --model gpt2-xl --cluster jean-zay-a100 --gpus 64 \
+  --zero-stage 1 --optimizer adamw --precision bf16 --micro-batch 4 --grad-accum 4 --steps 10000 --set cluster.usd_per_gpu_hour=2
+
+# 9. What limits me: the parts, the timeline.
+expect 0 '^Against a lamb step, .* wire .* compression .* optimizer' "$lambcast" advise --model bert-large --cluster commodity-10gbe \
+  --gpus 32 --optimizer onebit_lamb --global-batch 4096 --micro-batch 16 --steps 5993 --freeze-step 1000 --trace step.json
+grep -q '"traceEvents"' step.json || fail '9: no trace'
+
+# 10. Which of three clusters is fastest, which cheapest?
+expect 0 '^Fastest: .* a run' "$lambcast" compare dgx-a100-80g hgx-h100-ndr aws-p4d --model bert-large --gpus 64 --optimizer lamb \
+  --global-batch 65536 --micro-batch 16 --steps 5993
+grep -q '^Cheapest: ' out || fail '10: nothing is the cheapest'
+
+# 11. Which number matters most?
+expect 0 'moves it most: 10 % more of it makes the run' "$lambcast" sensitivity --model bert-large --cluster commodity-10gbe --gpus 32 \
+  --optimizer onebit_lamb --global-batch 65536 --micro-batch 16 --steps 5993 --freeze-step 1000
+
+# 12. results.csv in pandas and gnuplot without reading the manual.
+expect 0 'points' "$lambcast" sweep bert_large --out results --no-report --list optimizer=onebit_lamb
+expect 0 '^  speedup_vs_baseline$' "$lambcast" help columns
+if python3 -c 'import csv' 2>/dev/null; then
+  python3 - <<'END' || fail '12: python reads other rows'
+import csv
+rows = [row for row in csv.DictReader(open("results/results.csv")) if row["status"] == "ok"]
+best = max(rows, key=lambda row: float(row["speedup_vs_baseline"]))
+assert float(best["speedup_low"]) <= float(best["speedup_vs_baseline"]) <= float(best["speedup_high"])
+assert len(rows) > 100
+END
+fi
+
+summary

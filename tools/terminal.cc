@@ -1,0 +1,139 @@
+#include "tools/terminal.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "sim/base/printable.h"
+
+namespace lambcast {
+namespace {
+
+constexpr std::size_t narrowest = 40, help_column = 30;
+
+bool wants_color() {
+  if (terminal_settings().color != Color::automatic)
+    return terminal_settings().color == Color::always;
+  const char* none = std::getenv("NO_COLOR");
+  const char* term = std::getenv("TERM");
+  return isatty(STDOUT_FILENO) == 1 && (none == nullptr || *none == '\0') &&
+         !(term != nullptr && std::string_view(term) == "dumb");
+}
+
+std::size_t terminal_width() {
+  winsize size{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    return std::max<std::size_t>(narrowest, size.ws_col);
+  return 80;
+}
+
+std::size_t indent_of(std::string_view line) {
+  return std::min(line.find_first_not_of(' '), line.size());
+}
+
+// Where the text behind a flag or in a column begins; nothing for a sentence.
+std::size_t column_of(std::string_view line) {
+  const std::size_t gap = line.find("  ", indent_of(line));
+  return gap == std::string_view::npos ? gap : line.find_first_not_of(' ', gap);
+}
+
+void append_wrapped(std::string& out, std::string_view line, std::size_t width, std::size_t hang,
+                    std::string_view tie) {
+  std::string before;  // of every line but the first
+  while (before.size() + line.size() > width) {
+    const std::size_t space = line.rfind(' ', width - before.size() - tie.size());
+    if (space == std::string_view::npos || (before.empty() && space <= hang)) break;
+    out += before;
+    out += line.substr(0, space);
+    out += tie;
+    out += '\n';
+    line.remove_prefix(space + 1);
+    before.assign(hang, ' ');
+  }
+  out += before;
+  out += line;
+}
+
+}  // namespace
+
+TerminalSettings& terminal_settings() {
+  static TerminalSettings settings;
+  return settings;
+}
+
+std::string wrapped(std::string_view text, std::size_t width) {
+  std::string out, command;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const bool goes_on = line.ends_with(" \\");
+    if (goes_on || !command.empty()) {
+      // A command over several lines is one, and broken anew.
+      if (goes_on) line.remove_suffix(2);
+      command +=
+          command.empty() ? std::string(line) : " " + std::string(line.substr(indent_of(line)));
+      if (goes_on) continue;
+      append_wrapped(out, command, width, indent_of(command) + 2, " \\");
+      command.clear();
+    } else if (line.substr(indent_of(line)).starts_with("lambcast ")) {
+      append_wrapped(out, line, width, indent_of(line) + 2, " \\");
+    } else {
+      const std::size_t column = column_of(line);
+      if (column == std::string_view::npos)
+        append_wrapped(out, line, width, indent_of(line), "");
+      else if (column <= help_column && line.find("  ", column) == std::string_view::npos)
+        append_wrapped(out, line, width, column, "");
+      else
+        out += line;
+    }
+    out += '\n';
+  }
+  return out;
+}
+
+std::string painted(std::string_view text) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> words{
+      {{"Yes", "\033[1;32m"},
+       {"No:", "\033[1;31m"},
+       {"None", "\033[1;31m"},
+       {"Hardly", "\033[1;33m"},
+       {"Cannot tell", "\033[1;33m"},
+       {"Not judged", "\033[1;33m"},
+       {"warning:", "\033[33m"},
+       {"error:", "\033[31m"},
+       {"note:", "\033[36m"}}};
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(end);
+    for (const auto& [word, color] : words) {
+      if (!line.starts_with(word)) continue;
+      out += fmt::format("{}{}\033[0m", color, word);
+      line.remove_prefix(word.size());
+      break;
+    }
+    out += line;
+  }
+  return out;
+}
+
+void print_text(std::string_view text) {
+  std::string out(text);
+  if (isatty(STDOUT_FILENO) == 1) out = wrapped(out, terminal_width());
+  if (wants_color()) out = painted(out);
+  fmt::print("{}", out);
+}
+
+void say(std::string_view message) {
+  if (!terminal_settings().quiet) fmt::print(stderr, "lambcast: {}\n", printable(message));
+}
+
+}  // namespace lambcast

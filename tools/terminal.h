@@ -1,0 +1,36 @@
+// How text reaches people: on a terminal wrapped to its width and with the verdict in colour, to a
+// file or pipe as it is. What was asked of all commands: --color, --quiet, --verbose.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace lambcast {
+
+enum class Color { automatic, always, never };
+
+struct TerminalSettings {
+  // automatic: on a terminal, unless NO_COLOR is set (no-color.org) or TERM is dumb
+  Color color = Color::automatic;
+  bool quiet = false;    // no progress and no notes: results and errors alone
+  bool verbose = false;  // what the program took
+};
+
+// Of this process; main() sets them before a command runs.
+TerminalSettings& terminal_settings();
+
+// A result for people, to stdout.
+void print_text(std::string_view text);
+
+// A note on stderr, on a line of its own; nothing with --quiet.
+void say(std::string_view message);
+
+// Lines longer than `width` broken at spaces. Sentences go on under their own beginning, the help
+// of a flag under itself, a command with a backslash; lines of a table stay whole.
+std::string wrapped(std::string_view text, std::size_t width);
+
+// Words that carry the verdict in colour: "Yes" green, "No" red, "warning:" yellow.
+std::string painted(std::string_view text);
+
+}  // namespace lambcast

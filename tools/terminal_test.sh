@@ -1,0 +1,112 @@
+#!/usr/bin/env bash
+# How the program behaves on a terminal and off it: colour, width, guesses, quiet, help, references.
+#
+#   terminal_test.sh LAMBCAST
+# shellcheck source=tools/expect.sh
+. "$(dirname "$(readlink -f "$0")")/expect.sh"
+
+run=(--model bert-large --gpus 32 --global-batch 4096 --micro-batch 16 --steps 5993 --cluster commodity-10gbe
+  --optimizer onebit_lamb --freeze-step 1000)
+escape=$'\033'
+
+# Guesses
+expect 2 "unknown flag '--micro-bacth', did you mean '--micro-batch'" "$lambcast" simulate --micro-bacth 4
+expect 2 "unknown command 'simulat', did you mean 'simulate'" "$lambcast" simulat
+expect 2 "unknown command 'sensitivty', did you mean 'sensitivity'" "$lambcast" sensitivty --gpus 4
+expect 2 "unknown flag '--colour', did you mean '--color'" "$lambcast" simulate "${run[@]}" --colour always
+expect 2 "--color" "$lambcast" simulate "${run[@]}" --color sometimes
+
+# Colour: none to a file, some where it is asked for or on a terminal, none with NO_COLOR
+expect 0 '^Yes: ' "$lambcast" advise "${run[@]}"
+grep -q "$escape" out && fail 'colour to a file'
+expect 0 "^$escape\\[1;32mYes" "$lambcast" advise "${run[@]}" --color always
+expect 0 "^$escape\\[1;32mYes" "$lambcast" --color always advise "${run[@]}"
+if command -v script >/dev/null; then
+  on_terminal() { TERM=xterm script -qec "stty cols 80; $*" /dev/null </dev/null | tr -d '\r'; }
+  on_terminal "$lambcast" advise "${run[@]}" >seen
+  grep -q "^$escape\\[1;32mYes" seen || fail "no colour on a terminal: $(head -2 seen)"
+  NO_COLOR=1 on_terminal "$lambcast" advise "${run[@]}" >seen
+  grep -q "$escape" seen && fail 'colour in spite of NO_COLOR'
+  [ "$(awk '{ if (length($0) > 80) print }' seen | wc -l)" -eq 0 ] || fail "wider than the terminal: $(awk 'length($0) > 80' seen)"
+  checks=$((checks + 3))
+fi
+# To a file sentences stay whole.
+expect 0 '^Yes: .*kernels\.$' "$lambcast" advise "${run[@]}"
+
+# Tables of 80 columns
+narrow() {
+  "$lambcast" "$@" >table || fail "$*"
+  awk 'length($0) > 80 && /  .*  .*  /' table >wide
+  [ ! -s wide ] || fail "a table wider than 80 columns: $1"$'\n'"$(cat wide)"
+  checks=$((checks + 1))
+}
+narrow advise "${run[@]}"
+narrow sweep "${run[@]}" --list seq_len=128,512
+narrow advise "${run[@]}" --list seq_len=128,512
+narrow solve freeze_step --for run_time=70min "${run[@]:0:14}"
+
+# Help: no line wider than 80, groups, types; every command has its own
+for command in "" simulate advise plan compare sensitivity solve sweep report rerun collective measure profile calibrate validate presets help; do
+  # shellcheck disable=SC2086
+  "$lambcast" $command --help >help || fail "no help of $command"
+  awk 'length($0) > 80' help >wide
+  [ ! -s wide ] || fail "help of '$command' is wider than 80 columns: $(head -3 wide)"
+  checks=$((checks + 1))
+done
+"$lambcast" --help >help
+for group in Questions 'Many at once' 'Your machine'; do grep -q "^$group" help || fail "no group $group"; done
+"$lambcast" simulate --help >help
+for heading in 'What runs where' 'Batch and length of the run' Layout Output; do
+  grep -q "^$heading" help || fail "no heading $heading in the help of simulate"
+done
+grep -qE -- '--gpus N' help || fail 'no type behind --gpus'
+"$lambcast" help solve >help && grep -q 'METRIC=VALUE' help || fail 'help solve is not the help of solve'
+
+# Quiet and verbose
+"$lambcast" sweep "${run[@]}" --list seq_len=128,512 2>err >/dev/null -v
+grep -qE 'took [0-9.]+ s and [0-9]+ MB' err || fail "-v says nothing: $(cat err)"
+printf 'name = "q"\n[base]\nmodel = "bert-large"\ncluster = "commodity-10gbe"\ngpus = 32\n[grid]\noptimizer = ["lamb", "adam"]\n[[part]]\nbase = {micro_batch = 4, grad_accum = 1}\n[[part]]\nbase = {micro_batch = 4, grad_accum = 1}\n[part.grid]\noptimizer = ["onebit_adam"]\n' >parts.toml
+"$lambcast" sweep parts.toml --list optimizer=lamb --dry-run 2>err >/dev/null
+grep -q 'is left out' err || fail "no note: $(cat err)"
+"$lambcast" sweep parts.toml --list optimizer=lamb --dry-run -q 2>err >/dev/null
+[ ! -s err ] || fail "-q and yet: $(cat err)"
+
+# - for stdin and stdout
+"$lambcast" presets show commodity-10gbe | "$lambcast" simulate "${run[@]/commodity-10gbe/-}" --format json >piped ||
+  fail 'a cluster from stdin'
+grep -q '"cluster"' piped || fail 'nothing forecast of a cluster from stdin'
+"$lambcast" sweep "${run[@]}" --list seq_len=128,512 --write-sweep - | "$lambcast" sweep - --out piped_sweep --no-report >/dev/null ||
+  fail 'a sweep from stdin'
+[ "$(wc -l <piped_sweep/results.csv)" -eq 3 ] || fail 'a sweep from stdin has other rows'
+[ ! -e ./- ] || fail 'a file named - was written'
+
+# References: complete, by the sources that they come from
+expect 0 '^  global_batch +whole number' "$lambcast" help keys
+for key in $("$lambcast" simulate --help | grep -oE '^  --[a-z0-9-]+' | sed 's/^  --//; s/-/_/g'); do
+  case $key in help | set | format | export | trace | strict | explain | then | mtbf | checkpoint* | restart*) continue ;; esac
+  grep -qE "^  $key " out || fail "help keys lacks $key"
+done
+expect 0 '^  nic.bandwidth +bandwidth with unit, with its evidence' "$lambcast" help descriptions
+mv out descriptions
+for preset in $("$lambcast" presets list | awk '/^  /{print $1}'); do
+  "$lambcast" presets show "$preset" | awk '
+    /^\[\[/ { gsub(/[][ ]/, ""); table = $0 "[]."; next }
+    /^\[/ { gsub(/[][ ]/, ""); table = $0 "."; next }
+    /^[a-z0-9_]+ *=/ { sub(/ *=.*/, ""); print table $0 }' | sort -u
+done | sort -u >present
+while read -r key; do
+  grep -qF -- "  $key " descriptions || fail "help descriptions lacks $key"
+done <present
+[ "$(wc -l <present)" -gt 60 ] || fail "only $(wc -l <present) keys in presets"
+expect 0 '^  speedup_low' "$lambcast" help columns
+expect 0 '^  run.time_low_s' "$lambcast" help fields
+expect 0 '^  out-of-memory$' "$lambcast" help findings
+expect 0 '^  efficiency ' "$lambcast" help metrics
+expect 0 '^\| `speedup_low` \|' "$lambcast" help reference
+expect 2 "did you mean 'keys'" "$lambcast" help key
+expect 0 '^\.TH LAMBCAST 1' "$lambcast" help man
+expect 0 '^complete -o filenames -F _lambcast lambcast$' "$lambcast" help bash
+bash -n out || fail 'the completion of bash is no bash'
+expect 0 '^#compdef lambcast' "$lambcast" help zsh
+
+summary
