@@ -78,7 +78,16 @@ const Keys run_keys{"steps",
                     "wire_bytes_per_gpu",
                     "volume_reduction",
                     "speedup_vs_baseline",
-                    "baseline_optimizer"};
+                    "baseline_optimizer",
+                    "time_low_s",
+                    "time_high_s",
+                    "cost_low_usd",
+                    "cost_high_usd",
+                    "speedup_low",
+                    "speedup_high",
+                    "tokens_per_s",
+                    "tflops_per_gpu",
+                    "mfu"};
 
 TEST_CASE("json: every promised key, with its type") {
   const Json json = Run(onebit).json();
@@ -292,8 +301,17 @@ TEST_CASE("csv: the columns promised, in the order promised") {
                   "zero_stage",
                   "overlap",
                   "symmetry",
-                  "settings"};
-  CHECK(Keys(columns.end() - 14, columns.end()) == last);
+                  "settings",
+                  "run_time_low_s",
+                  "run_time_high_s",
+                  "cost_low_usd",
+                  "cost_high_usd",
+                  "speedup_low",
+                  "speedup_high",
+                  "run_tokens_per_s",
+                  "tflops_per_gpu",
+                  "mfu"};
+  CHECK(Keys(columns.end() - static_cast<long>(last.size()), columns.end()) == last);
 }
 
 TEST_CASE("csv: every key that can be asked for can be read from its row") {
@@ -360,6 +378,15 @@ TEST_CASE("csv: a row says what the JSON says") {
     CHECK(table.number(0, "run_time_s") == json.at("run").at("time_s").get<double>());
     CHECK(table.number(0, "speedup_vs_baseline") ==
           json.at("run").at("speedup_vs_baseline").get<double>());
+    for (const auto& [column, key] :
+         {std::pair("run_time_low_s", "time_low_s"), std::pair("run_time_high_s", "time_high_s"),
+          std::pair("speedup_low", "speedup_low"), std::pair("speedup_high", "speedup_high"),
+          std::pair("run_tokens_per_s", "tokens_per_s"), std::pair("mfu", "mfu")}) {
+      const Json& value = json.at("run").at(key);
+      INFO(column);
+      CHECK(table.text(0, column) == (value.is_null() ? "" : csv::number(value.get<double>())));
+    }
+    CHECK(table.number(0, "run_time_low_s") < table.number(0, "run_time_s"));
     CHECK(table.text(0, "status") == "ok");
     CHECK(table.text(0, "cost_source") == "assumed");
   }
