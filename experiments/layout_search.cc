@@ -282,6 +282,23 @@ CompressedLayout compressed(const LayoutSpace& space, const FoundLayout& plain, 
   return result;
 }
 
+// The same layout with weights gathered in int8 and gradients exchanged in int4 (ZeRO++).
+CompressedLayout quantized(const FoundLayout& plain, const std::string& optimizer, Judge& judge) {
+  CompressedLayout result;
+  result.optimizer = optimizer;
+  WhatIf what_if = plain.what_if;
+  what_if.insert_or_assign("quantized_weights", "true");
+  what_if.insert_or_assign("quantized_gradients", "true");
+  try {
+    const TrainingPlan training = resolve(what_if, judge.catalog()).training;
+    result.step_time_us = judge.step(training).metrics.step_time.us();
+    result.speedup = plain.step.step_time.us() / *result.step_time_us;
+  } catch (const Error& error) {
+    result.refused = std::string(no_run) + ": " + error.what();
+  }
+  return result;
+}
+
 // The second search, of a plain optimizer's 1-bit kin.
 void add_compression(const WhatIf& asked, const SearchOptions& options,
                      const std::shared_ptr<DescriptionTexts>& texts, LayoutSearch& result) {
@@ -337,6 +354,10 @@ LayoutSearch search_layouts(const WhatIf& asked, const SearchOptions& options,
   result.forecast = search.forecast();
   for (const std::size_t place : search.best())
     result.best.push_back(found(space, candidates[place], judge));
+  if (options.compression)
+    for (FoundLayout& layout : result.best)
+      if (layout.layout.zero_stage == 3)
+        layout.quantized = quantized(layout, result.optimizer, judge);
   result.refused = search.refused(judge);
   if (options.compression) add_compression(asked, options, texts, result);
   return result;

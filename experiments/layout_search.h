@@ -15,7 +15,8 @@
 // The step is that of the optimizer asked for, of 1-bit optimizers the compressed one. To plain
 // optimizers a second search adds their 1-bit kin: for each layout found what the same layout would
 // take with it, and which layout is the best for it. Compression changes which layout is best: what
-// it saves is data-parallel traffic, so it favours many replicas.
+// it saves is data-parallel traffic, so it favours many replicas. Layouts that share weights
+// are also forecast with ZeRO++'s messages: weights in int8, gradients in int4.
 #pragma once
 
 #include <cstddef>
@@ -45,7 +46,7 @@ struct StepShares {
 
 // What compression makes of a layout.
 struct CompressedLayout {
-  std::string optimizer;
+  std::string optimizer;               // with which
   std::optional<double> step_time_us;  // nothing: refused
   double speedup = 1;                  // of the step
   std::string refused;                 // why, in words
@@ -62,6 +63,7 @@ struct FoundLayout {
   double samples_per_s = 0, tokens_per_s = 0, tflops_per_gpu = 0;
   double utilization = 0;  // of the peak of the format that products compute in
   std::optional<CompressedLayout> compressed;
+  std::optional<CompressedLayout> quantized;  // ZeRO++, where weights are shared
 };
 
 struct RefusedLayouts {

@@ -32,12 +32,17 @@ std::string simulate_line(const WhatIf& what_if) {
   return line;
 }
 
-std::string compression_text(const FoundLayout& found) {
-  if (!found.compressed) return "";
-  const std::string& why_not = found.compressed->refused;
-  if (!found.compressed->step_time_us)
+std::string compression_text(const std::optional<CompressedLayout>& compressed) {
+  if (!compressed) return "";
+  const std::string& why_not = compressed->refused;
+  if (!compressed->step_time_us)
     return fmt::format("no ({})", why_not.substr(0, why_not.find(':')));
-  return fmt::format("{:.2f}x", found.compressed->speedup);
+  return fmt::format("{:.2f}x", compressed->speedup);
+}
+
+bool any_quantized(const LayoutSearch& search) {
+  return std::any_of(search.best.begin(), search.best.end(),
+                     [](const FoundLayout& found) { return found.quantized.has_value(); });
 }
 
 std::string head_line(const LayoutSearch& search) {
@@ -48,6 +53,7 @@ std::string head_line(const LayoutSearch& search) {
       "memory", "tokens/s/GPU", "MFU", "largest loss");
   if (!search.best.empty() && search.best.front().compressed)
     line += fmt::format(" with {}", search.best.front().compressed->optimizer);
+  if (any_quantized(search)) line += "  ZeRO++";
   line += '\n';
   return line;
 }
@@ -57,12 +63,13 @@ std::string layout_line(std::size_t rank, const FoundLayout& found, int gpus) {
   const auto [loss, share] = found.shares.largest_loss();
   return fmt::format(
       "{:>2} {:>3} {:>3} {:>3} {:>3} {:>3} {:>5} {:>11} {:>5} {:>10} {:>12.2f} {:>10} {:>12.1f} "
-      "{:>5.1f}%  {:<17} {}\n",
+      "{:>5.1f}%  {:<17} {}{}\n",
       rank, layout.tp, layout.cp, layout.pp, layout.interleave, layout.ep, found.dp,
       fmt::format("{} x {}", layout.micro_batch, found.micro_batches), layout.zero_stage,
       layout.recompute, found.step.step_time.us() * 1e-3, to_text(found.peak),
       found.tokens_per_s / gpus, 100 * found.utilization,
-      fmt::format("{} {:.0f} %", loss, 100 * share), compression_text(found));
+      fmt::format("{} {:.0f} %", loss, 100 * share), compression_text(found.compressed),
+      found.quantized ? "  " + compression_text(found.quantized) : "");
 }
 
 std::string counts_text(const LayoutSearch& search) {
@@ -72,6 +79,15 @@ std::string counts_text(const LayoutSearch& search) {
                        refused.example.substr(0, refused.example.find('\n')));
   out += '\n';
   return out;
+}
+
+Json compressed_json(const std::optional<CompressedLayout>& compressed) {
+  if (!compressed) return nullptr;
+  const bool runs = compressed->step_time_us.has_value();
+  return {{"optimizer", compressed->optimizer},
+          {"step_time_us", runs ? Json(*compressed->step_time_us) : Json(nullptr)},
+          {"speedup", runs ? Json(compressed->speedup) : Json(nullptr)},
+          {"refused", compressed->refused}};
 }
 
 Json layout_json(const FoundLayout& found) {
@@ -106,16 +122,9 @@ Json layout_json(const FoundLayout& found) {
               {"optimizer", found.shares.optimizer}}},
             {"largest_loss", loss},
             {"largest_loss_share", share},
-            {"compressed", nullptr},
+            {"compressed", compressed_json(found.compressed)},
+            {"quantized", compressed_json(found.quantized)},
             {"simulate", simulate_line(found.what_if)}};
-  if (found.compressed)
-    json["compressed"] = {
-        {"optimizer", found.compressed->optimizer},
-        {"step_time_us",
-         found.compressed->step_time_us ? Json(*found.compressed->step_time_us) : Json(nullptr)},
-        {"speedup",
-         found.compressed->step_time_us ? Json(found.compressed->speedup) : Json(nullptr)},
-        {"refused", found.compressed->refused}};
   return json;
 }
 
@@ -206,7 +215,9 @@ std::string layout_search_csv(const LayoutSearch& search) {
                               "compressed_optimizer",
                               "compressed_step_time_us",
                               "compressed_speedup",
-                              "compressed_refused"}) +
+                              "compressed_refused",
+                              "quantized_step_time_us",
+                              "quantized_speedup"}) +
                     "\n";
   for (std::size_t i = 0; i < search.best.size(); ++i) {
     const FoundLayout& found = search.best[i];
@@ -215,6 +226,8 @@ std::string layout_search_csv(const LayoutSearch& search) {
     const auto whole = [](std::int64_t value) { return fmt::format("{}", value); };
     const CompressedLayout compressed = found.compressed.value_or(CompressedLayout());
     const bool runs = compressed.step_time_us.has_value();
+    const CompressedLayout quantized = found.quantized.value_or(CompressedLayout());
+    const bool quantizes = quantized.step_time_us.has_value();
     out += csv::row({whole(static_cast<std::int64_t>(i) + 1),
                      whole(layout.tp),
                      whole(layout.cp),
@@ -240,7 +253,9 @@ std::string layout_search_csv(const LayoutSearch& search) {
                      compressed.optimizer,
                      runs ? csv::number(*compressed.step_time_us) : "",
                      runs ? csv::number(compressed.speedup) : "",
-                     compressed.refused}) +
+                     compressed.refused,
+                     quantizes ? csv::number(*quantized.step_time_us) : "",
+                     quantizes ? csv::number(quantized.speedup) : ""}) +
            "\n";
   }
   return out;
