@@ -116,8 +116,8 @@ std::string advice_list_text(const AdviceList& list) {
     widths.push_back(width);
     out += fmt::format("{:<{}} ", list.axes[a].first, width);
   }
-  out += fmt::format("{:<12} {:<16} {:<17} {:<16} {}\n", "verdict", "speed-up", "backend",
-                     "fused kernels", "stops paying");
+  out += fmt::format("{:<12} {:<16} {:<16} {}\n", "verdict", "speed-up", "fused kernels",
+                     "stops paying");
   for (const AdvicePoint& point : list.points) {
     for (std::size_t a = 0; a < list.axes.size(); ++a)
       out += fmt::format("{:<{}} ", point.varied[a], widths[a]);
@@ -126,8 +126,7 @@ std::string advice_list_text(const AdviceList& list) {
       continue;
     }
     const Answer& answer = point.advice->answer;
-    out += fmt::format("{:<12} {:<16} {:<17} {:<16} {}\n", verdict_of(point, false),
-                       speedup_text(answer), answer.backends.front().backend,
+    out += fmt::format("{:<12} {:<16} {:<16} {}\n", verdict_of(point, false), speedup_text(answer),
                        point.advice->fused ? speedup_text(*point.advice->fused) : "-",
                        break_even_text(answer.break_even));
   }

@@ -172,7 +172,8 @@ std::string reference_text(std::string_view name) {
     for (const Entry& entry : section.entries) {
       std::string help = entry.type;
       if (!entry.help.empty()) help += (help.empty() ? "" : "; ") + entry.help;
-      out += fmt::format("  {:<26}  {}\n", entry.name, help);
+      out += help.empty() ? fmt::format("  {}\n", entry.name)
+                          : fmt::format("  {:<26}  {}\n", entry.name, help);
     }
     out += "\n";
   }

@@ -8,7 +8,7 @@
 //
 // A key is one of a what-if (what_if.h), or a number of the cluster or the device
 // (numeric_inputs.h): one of the cluster is changed as --set changes it, one of the device alone.
-// Two of the three batch numbers are kept where the third is solved for.
+// GPUs come in whole nodes. Two of the three batch numbers are kept where the third is solved for.
 #pragma once
 
 #include <optional>

@@ -21,7 +21,7 @@ using Range = std::pair<double, double>;
 // Where nobody says another one.
 Range usual_range(const std::string& key, const WhatIf& what_if) {
   static const std::map<std::string, Range, std::less<>> ranges{
-      {"gpus", {1, 65536}},       {"nodes", {1, 8192}},
+      {"gpus", {1, 4096}},        {"nodes", {1, 512}},
       {"gpus_per_node", {1, 64}}, {"micro_batch", {1, 4096}},
       {"grad_accum", {1, 4096}},  {"global_batch", {1, 1 << 20}},
       {"seq_len", {1, 1 << 20}},  {"steps", {1, 1e9}},
@@ -71,8 +71,15 @@ Variable of_what_if(const WhatIfKey& key, const WhatIf& asked, Catalog& catalog)
   variable.words = variable.whole ? whole_text : number_text;
   const WhatIf base = without_others(asked, variable.key);
   std::tie(variable.low, variable.high) = usual_range(variable.key, base);
+  const Words words(base);
+  if (const std::string* cluster = words.find("cluster");
+      cluster != nullptr && key.name == "gpus") {
+    // Whole nodes: what is bought, and alike, so that they are forecast at once.
+    const int node = catalog.cluster(*cluster, words.below("cluster."))->gpus_per_node;
+    variable.unit = static_cast<double>(words.whole("gpus_per_node", 1, node).value_or(node));
+    variable.low = variable.unit;
+  }
   if (key.name == "global_batch") {
-    const Words words(base);
     const auto micro = words.whole("micro_batch", 1, 1 << 20),
                gpus = words.whole("gpus", 1, 1 << 20);
     if (micro && gpus) variable.unit = static_cast<double>(*micro * *gpus);

@@ -114,7 +114,8 @@ int run(int argc, char** argv) {
       Command command = add(app);
       CLI::App* added = app.get_subcommands({}).back();
       added->group(group.name);
-      added->fallthrough();
+      // One that hands its words on takes them all.
+      if (!added->get_prefix_command()) added->fallthrough();
       commands.emplace_back(added, std::move(command));
     }
   try {

@@ -29,7 +29,7 @@ expect 0 '^Does onebit_lamb pay, by global_batch\? (yes|no|hardly|cannot tell) '
   --scan global_batch=4096..65536
 
 # 2. Which NIC upgrade pays, in hours and dollars?
-expect 0 '^Fastest by cluster.nic.bandwidth: 100Gbit/s, .* a run' "$lambcast" sweep --model bert-large --cluster commodity-10gbe \
+expect 0 '^Fastest by cluster.nic.bandwidth: [0-9.]+Gbit/s, .* a run' "$lambcast" sweep --model bert-large --cluster commodity-10gbe \
   --gpus 32 --optimizer lamb --global-batch 16384 --micro-batch 64 --steps 5993 --set cluster.usd_per_gpu_hour=1.5 \
   --list cluster.nic.bandwidth=9.4Gbit/s,23Gbit/s,94Gbit/s,100Gbit/s
 grep -qE '^9.4Gbit/s +[0-9.]+ (h|min) .* [0-9]+ +[0-9.]+ GB' out || fail "2: no hours and dollars: $(cat out)"

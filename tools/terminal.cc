@@ -47,13 +47,18 @@ void append_wrapped(std::string& out, std::string_view line, std::size_t width, 
                     std::string_view tie) {
   std::string before;  // of every line but the first
   while (before.size() + line.size() > width) {
-    const std::size_t space = line.rfind(' ', width - before.size() - tie.size());
-    if (space == std::string_view::npos || (before.empty() && space <= hang)) break;
+    const std::size_t room = width - before.size() - tie.size();
+    std::size_t end = line.rfind(' ', room), next = end + 1;
+    if (end == std::string_view::npos || (before.empty() && end <= hang)) {
+      // A list without spaces goes on behind a comma.
+      end = next = line.rfind(',', room - 1) + 1;
+      if (end == 0 || !tie.empty()) break;
+    }
     out += before;
-    out += line.substr(0, space);
+    out += line.substr(0, end);
     out += tie;
     out += '\n';
-    line.remove_prefix(space + 1);
+    line.remove_prefix(next);
     before.assign(hang, ' ');
   }
   out += before;

@@ -149,10 +149,13 @@ void apply(const std::string& name, const std::string& value, MeasureOptions& o)
 
 std::string_view measure_help() {
   return R"(Flags
-  --backend nccl|mpi   -b MIN -e MAX -f FACTOR -i STEP   -n ITERATIONS -w WARM-UP -c CHECKS   -a 0|1|2|3
-  --op all_reduce|all_gather|reduce_scatter|all_to_all|broadcast|send_recv|compressed_allreduce|ping_pong
-  --format nccl-tests|json|csv   --manifest FILE   --statistic mean|median   --seconds-per-size S
-  --staging none|memcpy   --share-gpu yes|no   -g GPUS   -r ROOT   --algorithm TEXT   --network TEXT
+  --backend nccl|mpi   -b MIN -e MAX -f FACTOR -i STEP
+  -n ITERATIONS -w WARM-UP -c CHECKS   -a 0|1|2|3
+  --op all_reduce|all_gather|reduce_scatter|all_to_all|broadcast|send_recv|
+       compressed_allreduce|ping_pong
+  --format nccl-tests|json|csv   --manifest FILE   --statistic mean|median
+  --seconds-per-size S   --staging none|memcpy   --share-gpu yes|no   -g GPUS
+  -r ROOT   --algorithm TEXT   --network TEXT
 compressed_allreduce includes the compression kernels with nccl; with mpi it is DeepSpeed's exchange without them.
 --share-gpu puts -g ranks on one GPU, or the processes of a launcher: for launch, proxy and TCP, not for links.
 Processes of mpirun (Open MPI, MPICH, Intel MPI, MVAPICH), srun or torchrun measure nccl together. Over several hosts
