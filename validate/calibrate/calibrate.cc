@@ -257,7 +257,7 @@ std::vector<FittedParameter> fitted_parameters(const std::vector<Parameter>& par
 std::vector<KeptLatency> kept_latencies(const Cluster& base, std::span<const Measurement> tables,
                                         bool mpi) {
   std::vector<KeptLatency> kept;
-  const auto on_one_node = [](const Measurement& table) { return nodes_of(table) == 1; };
+  const auto on_one_node = [&](const Measurement& table) { return nodes_of(table, base) == 1; };
   if (std::any_of(tables.begin(), tables.end(), on_one_node)) return kept;
   for (const ProtocolSpec& protocol : (mpi ? base.mpi : base.nccl).protocols) {
     const std::string name = fmt::format("{}.{}.", mpi ? "mpi" : "nccl", protocol.name);

@@ -248,6 +248,26 @@ TEST_CASE("calibrate: tables that cannot be placed are refused with a reason") {
   CHECK_THAT(refused(bad), Contains("no row with a time"));
 }
 
+TEST_CASE("calibrate: hosts of one NVLink domain are one node, as a log does not count them") {
+  Table description = Table::parse(base, "rack.toml");
+  description.set("node.gpus", "72", "test");
+  description.set("nic.count", "72", "test");
+  const Cluster rack = decode_cluster(description, "rack.toml");
+  Measurement table;
+  table.operation = Operation::all_gather;
+  const auto layout = [&](int ranks, int nodes) {
+    table.ranks = ranks;
+    table.nodes = nodes;
+    const MeasuredSeries series = series_of(table, rack, false);
+    return std::pair{series.nodes, series.gpus_per_node};
+  };
+  CHECK(layout(8, 2) == std::pair{1, 8});     // two trays
+  CHECK(layout(72, 18) == std::pair{1, 72});  // a rack
+  CHECK(layout(144, 36) == std::pair{2, 72});
+  CHECK(layout(144, 2) == std::pair{2, 72});  // racks, as they are counted
+  CHECK(layout(64, 1) == std::pair{1, 64});
+}
+
 TEST_CASE("calibrate: DeepSpeed's exchange over MPI is its three collectives") {
   Measurement table;
   table.operation = Operation::compressed_allreduce;

@@ -23,7 +23,7 @@ int checked_nodes(const Measurement& table, const Cluster& cluster, const Where&
                "--nodes");
   if (is_pair(table.operation) && table.ranks != 2)
     fail_input(where, fmt::format("{} ranks are no pair", table.ranks));
-  const int nodes = nodes_of(table);
+  const int nodes = nodes_of(table, cluster);
   if (nodes < 1 || table.ranks % nodes != 0)
     fail_input(where,
                fmt::format("{} ranks do not spread evenly over {} nodes", table.ranks, nodes));
@@ -86,6 +86,13 @@ int nodes_of(const Measurement& table) {
   if (table.nodes) return *table.nodes;
   if (!table.gpus_per_node) return 1;
   return (table.ranks + *table.gpus_per_node - 1) / *table.gpus_per_node;
+}
+
+int nodes_of(const Measurement& table, const Cluster& cluster) {
+  constexpr int largest_host = 16;
+  const int nodes = nodes_of(table), most = cluster.gpus_per_node;
+  const bool hosts = most > largest_host && table.ranks <= nodes * largest_host;
+  return hosts ? (table.ranks + most - 1) / most : nodes;
 }
 
 MeasuredSeries series_of(const Measurement& table, const Cluster& cluster, bool mpi) {

@@ -45,6 +45,11 @@ bool counts(const Measurement& table, const Row& row);
 // As the table says, or from its GPUs per node; 1 when it says neither.
 int nodes_of(const Measurement& table);
 
+// As the cluster counts them. A log lists hosts, of 16 GPUs at most; where a node of the cluster
+// has more, it is an NVLink domain of several hosts (NVL72), which are taken to fill one after
+// another.
+int nodes_of(const Measurement& table, const Cluster& cluster);
+
 // Throws Error when the table holds nothing of the above, does not say over how many nodes its
 // ranks lie, does not fit the cluster, or is on one rank.
 MeasuredSeries series_of(const Measurement& table, const Cluster& cluster, bool mpi);

@@ -39,7 +39,7 @@ int flows_of(const Measurement& table, const Cluster& base) {
   if (table.operation != Operation::all_to_all &&
       table.operation != Operation::compressed_allreduce)
     return 1;
-  const int nodes = nodes_of(table);
+  const int nodes = nodes_of(table, base);
   const int per_node = table.ranks / nodes;
   return (table.ranks - per_node) * per_node / nics_in_use(base, per_node);
 }
@@ -47,7 +47,7 @@ int flows_of(const Measurement& table, const Cluster& base) {
 Coverage coverage_of(std::span<const Measurement> tables, const Cluster& base, bool nvls) {
   Coverage covers;
   for (const Measurement& table : tables) {
-    const int nodes = nodes_of(table);
+    const int nodes = nodes_of(table, base);
     const bool several = nodes > 1;
     if (several) covers.flows.insert(flows_of(table, base));
     covers.wire |= table.streams.has_value();

@@ -167,8 +167,8 @@ std::optional<std::string> too_little(std::span<const Row> rows) {
   return std::nullopt;
 }
 
-// Between two sizes of which one is at least twice the other, a large message that takes less than
-// 0.7 of the time of the smaller, in one of four such pairs or more.
+// Of two large sizes in a row the greater takes less than 0.7 of the time of the smaller, in one of
+// four such pairs or more.
 bool in_disorder(std::span<const Row> rows) {
   int pairs = 0, falling = 0;
   for (std::size_t i = 1; i < rows.size(); ++i) {
