@@ -22,6 +22,7 @@ Command add_presets(CLI::App& app);
 Command add_report(CLI::App& app);
 Command add_validate(CLI::App& app);
 Command add_measure(CLI::App& app);
+Command add_freeze(CLI::App& app);
 Command add_profile(CLI::App& app);
 
 }  // namespace lambcast

@@ -38,7 +38,7 @@ int run(int argc, char** argv) {
   };
   for (const auto add_command :
        {add_simulate, add_advise, add_plan, add_compare, add_sensitivity, add_sweep, add_collective,
-        add_profile, add_measure, add_calibrate, add_validate, add_presets, add_report})
+        add_profile, add_measure, add_freeze, add_calibrate, add_validate, add_presets, add_report})
     add(add_command);
   try {
     app.parse(argc, argv);
