@@ -7,16 +7,15 @@
 #include "sim/base/error.h"
 
 namespace lambcast::reference {
-namespace {
 
-// Steps that the variance remembers.
 int memory(const FreezeOptions& o) { return static_cast<int>(std::lround(1 / (1 - o.beta2))); }
-// How many measurements lie that far apart.
 std::size_t measurements(const FreezeOptions& o) {
   return static_cast<std::size_t>((memory(o) + o.interval - 1) / o.interval);
 }
-
-}  // namespace
+bool settled(const FreezeOptions& o, double before, double now) {
+  return std::min(before, now) >= o.threshold * std::max(before, now);
+}
+int earliest(const FreezeOptions& o) { return std::max(o.earliest, 2 * memory(o)); }
 
 FreezeMonitor freeze_monitor(const TensorLayout& tensors, const FreezeOptions& o) {
   if (!(o.threshold > 0 && o.threshold < 1)) {
@@ -42,14 +41,13 @@ bool may_freeze(FreezeMonitor& m, int step, std::span<const double> norms) {
   if (m.norms.size() <= measurements(m.options)) return false;
   const std::vector<double> before = std::move(m.norms.front());
   m.norms.pop_front();
-  if (step < std::max(m.options.earliest, 2 * memory(m.options))) return false;
-  std::size_t settled = 0;
+  if (step < earliest(m.options)) return false;
+  std::size_t elements = 0;
   for (std::size_t t = 0; t < norms.size(); ++t) {
-    const double low = std::min(norms[t], before[t]), high = std::max(norms[t], before[t]);
-    if (low >= m.options.threshold * high) settled += m.tensors.size(t);
+    if (settled(m.options, before[t], norms[t])) elements += m.tensors.size(t);
   }
   const double wanted = m.options.share * static_cast<double>(m.tensors.elements());
-  if (static_cast<double>(settled) < wanted) return false;
+  if (static_cast<double>(elements) < wanted) return false;
   m.frozen_at = step;
   return true;
 }

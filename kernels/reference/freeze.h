@@ -29,6 +29,14 @@ struct FreezeOptions {
   double share = 0.9;  // of the elements
 };
 
+// Steps that the variance remembers, D, and the measurements that lie that far apart.
+int memory(const FreezeOptions& options);
+std::size_t measurements(const FreezeOptions& options);
+// Whether a norm has settled, `before` being that of D steps ago.
+bool settled(const FreezeOptions& options, double before, double now);
+// No earlier step can be the one.
+int earliest(const FreezeOptions& options);
+
 struct FreezeMonitor {
   TensorLayout tensors;
   FreezeOptions options;

@@ -1,0 +1,129 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "experiments/freeze_log.h"
+#include "sim/base/csv.h"
+
+namespace lambcast {
+namespace {
+
+double ratio(const LayerChange& layer) {
+  const double high = std::max(layer.before, layer.now);
+  return high == 0 ? 1 : std::min(layer.before, layer.now) / high;
+}
+
+std::string per_cent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+std::string what(const FreezeChoice& choice) {
+  return choice.losses ? "the loss" : choice.layers.size() == 1 ? "the variance" : "the variances";
+}
+
+// Why this step and none before it.
+std::string why(const FreezeChoice& choice) {
+  const int earliest = reference::earliest(choice.options);
+  const double wanted = choice.options.share;
+  const auto reached = [&](double share) { return share >= wanted * (1 - 1e-12); };
+  if (reached(choice.share_before) && choice.step - choice.options.interval < earliest) {
+    const bool memory = earliest > choice.options.earliest;
+    return fmt::format(
+        "it had settled before, but step {} is the earliest: {}", earliest,
+        memory ? "until then the variance still grows from zero" : "as --earliest asks");
+  }
+  return fmt::format(
+      "at the measurement before it was {}, and {} are asked for",
+      choice.share_before < 0 ? std::string("not to be told") : per_cent(choice.share_before),
+      per_cent(wanted));
+}
+
+std::string answer(const FreezeChoice& choice) {
+  const int memory = reference::memory(choice.options);
+  const std::string change =
+      fmt::format("{:.3g} % over the {} steps that the variance remembers (beta2 {})",
+                  100 * (1 - choice.options.threshold), memory, choice.options.beta2);
+  std::string out;
+  if (choice.step != 0) {
+    out = fmt::format("freeze_step {}: compression may begin after it.\n", choice.step);
+    out += fmt::format("There {} of the elements changed by less than {}; {}.\n",
+                       per_cent(choice.share), change, why(choice));
+  } else {
+    out = fmt::format("No step from {} to {}: compression may not begin yet.\n", choice.first_step,
+                      choice.last_step);
+    out += choice.last_step < reference::earliest(choice.options)
+               ? fmt::format("Step {} is the earliest.\n", reference::earliest(choice.options))
+               : fmt::format(
+                     "At the end {} of the elements changed by less than {}; {} are asked "
+                     "for.\n",
+                     per_cent(choice.share), change, per_cent(choice.options.share));
+  }
+  if (choice.losses)
+    out += fmt::format(
+        "A stand-in: the monitor watches the variance, of which the log says nothing. Judged are "
+        "means of {} over {} steps.\n",
+        what(choice), memory);
+  return out;
+}
+
+}  // namespace
+
+std::string freeze_table(const FreezeChoice& choice) {
+  std::size_t width = 5;
+  for (const LayerChange& layer : choice.layers) width = std::max(width, layer.name.size());
+  std::string out = answer(choice);
+  out += fmt::format("\n{:<{}} {:>14} {:>12} {:>12} {:>7}  {}\n", "layer", width, "elements",
+                     "before", "now", "ratio", "settled since");
+  for (const LayerChange& layer : choice.layers) {
+    out += fmt::format("{:<{}} {:>14} {:>12.5g} {:>12.5g} {:>7.4f}  {}\n", layer.name, width,
+                       layer.elements, layer.before, layer.now, ratio(layer),
+                       layer.settled ? fmt::format("step {}", layer.settled_since) : "no");
+  }
+  return out;
+}
+
+std::string freeze_json(const FreezeChoice& choice) {
+  using Json = nlohmann::ordered_json;
+  Json layers = Json::array();
+  for (const LayerChange& layer : choice.layers) {
+    layers.push_back(
+        {{"layer", layer.name},
+         {"elements", layer.elements},
+         {"before", layer.before},
+         {"now", layer.now},
+         {"ratio", ratio(layer)},
+         {"settled", layer.settled},
+         {"settled_since", layer.settled ? Json(layer.settled_since) : Json(nullptr)}});
+  }
+  const Json json = {{"freeze_step", choice.step != 0 ? Json(choice.step) : Json(nullptr)},
+                     {"judged", choice.losses ? "loss" : "variance"},
+                     {"judged_at", choice.judged_at},
+                     {"settled_share", choice.share},
+                     {"wanted_share", choice.options.share},
+                     {"threshold", choice.options.threshold},
+                     {"beta2", choice.options.beta2},
+                     {"memory_steps", reference::memory(choice.options)},
+                     {"interval_steps", choice.options.interval},
+                     {"earliest_step", reference::earliest(choice.options)},
+                     {"first_step", choice.first_step},
+                     {"last_step", choice.last_step},
+                     {"layers", layers}};
+  return json.dump(2) + "\n";
+}
+
+std::string freeze_csv(const FreezeChoice& choice) {
+  std::string out = csv::row({"freeze_step", "judged_at", "layer", "elements", "before", "now",
+                              "ratio", "settled", "settled_since"}) +
+                    "\n";
+  for (const LayerChange& layer : choice.layers) {
+    out +=
+        csv::row({choice.step != 0 ? std::to_string(choice.step) : "",
+                  std::to_string(choice.judged_at), csv::field(layer.name),
+                  std::to_string(layer.elements), csv::number(layer.before), csv::number(layer.now),
+                  csv::number(ratio(layer)), layer.settled ? "true" : "false",
+                  layer.settled ? std::to_string(layer.settled_since) : ""}) +
+        "\n";
+  }
+  return out;
+}
+
+}  // namespace lambcast

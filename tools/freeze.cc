@@ -1,0 +1,64 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "experiments/freeze_log.h"
+#include "sim/base/error.h"
+#include "sim/base/file.h"
+#include "tools/commands.h"
+
+namespace lambcast {
+namespace {
+
+struct Options {
+  std::string log;
+  reference::FreezeOptions freeze;
+  std::vector<std::string> columns;
+  bool losses = false;
+  std::string format = "table";
+};
+
+int freeze_command(const Options& options) {
+  const FreezeLog log =
+      parse_freeze_log(read_file(options.log), options.log, options.columns, options.losses);
+  const FreezeChoice choice = choose_freeze_step(log, options.freeze);
+  fmt::print("{}", options.format == "json"  ? freeze_json(choice)
+                   : options.format == "csv" ? freeze_csv(choice)
+                                             : freeze_table(choice));
+  return static_cast<int>(choice.step != 0 ? Exit::done : Exit::limit);
+}
+
+}  // namespace
+
+Command add_freeze(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "freeze", "which freeze_step the monitor of the variance would have chosen for a logged run");
+  command
+      ->add_option("LOG", options->log,
+                   "norms of the variance or losses by step, CSV or plain numbers (-: stdin)")
+      ->required();
+  command->add_option("--columns", options->columns, "of the log: A,B,C (default: all)")
+      ->delimiter(',');
+  command->add_flag("--losses", options->losses, "the values are losses");
+  command->add_option("--beta2", options->freeze.beta2, "of the optimizer (default: 0.999)");
+  command->add_option("--threshold", options->freeze.threshold,
+                      "ratio of norms that counts as settled (default: 0.96)");
+  command->add_option("--share", options->freeze.share,
+                      "of the elements that must have settled (default: 0.9)");
+  command
+      ->add_option("--earliest", options->freeze.earliest,
+                   "step: where the learning rate's warm-up ends")
+      ->check(CLI::Range(1, 1000000000));
+  command->add_option("--format", options->format, "table, json or csv")
+      ->check(CLI::IsMember({"table", "json", "csv"}));
+  command->footer(
+      R"(A log has the columns step and one per layer, or step, layer, norm and, where layers differ in size,
+elements; or lines of numbers, the step first. The norm is sum |v| of a layer's exp_avg_sq.
+Example
+  lambcast freeze variance.csv --beta2 0.999 --earliest 450
+Exit codes: 0 a step was found, 2 bad usage or input, 3 the variance has not settled.)");
+  return [options] { return freeze_command(*options); };
+}
+
+}  // namespace lambcast
