@@ -4,7 +4,6 @@
 
 #include <chrono>
 
-#include "models/training/cost_source.h"
 #include "models/training/step.h"
 #include "sim/base/error.h"
 
@@ -86,25 +85,30 @@ std::string plan_table(const StepPlan& plan) {
 }
 
 // The costs with the kind of their numbers, as "nic_bandwidth (published)".
-std::string rests_on(const PlanOp& op, const TrainingPlan& training, std::int64_t seq_len) {
+std::string rests_on(const StepPlan& plan, const PlanOp& op, const TrainingPlan& training,
+                     CollectiveCosts& costs) {
+  StepPlan alone{{op}, plan.seq_len, plan.rank_classes, plan.pipeline};
+  CostSources sources;
+  price(alone, training, costs, Intervals::left_out, &sources);
   std::string text;
-  for (const CostSource& source : sources_of(op, training, seq_len))
+  for (const CostSource& source : sources.shares())
     text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", source.cost,
                         name_of(source.provenance.kind));
   return text;
 }
 
-std::string price_table(const StepRun& step, const TrainingPlan& training) {
+std::string price_table(const StepRun& step, const TrainingPlan& training, CollectiveCosts& costs) {
   std::string out =
       fmt::format("{:>4}  {:<30} {:>14} {:>14} {:>14} {:>12} {:>12}  {}\n", "op", "name", "time_us",
                   "low_us", "high_us", "begin_us", "wire_bytes", "rests on");
   for (std::size_t i = 0; i < step.plan.ops.size(); ++i) {
     const Price& price = step.prices[i];
+    const Interval interval = interval_of(price.time, price.wires, price.compute);
     out += fmt::format(
         "{:>4}  {:<30} {:>14.3f} {:>14.3f} {:>14.3f} {:>12.3f} {:>12.0f}  {}\n", i,
-        step.plan.ops[i].name, price.time.us(), (price.time - price.shorter).us(),
-        (price.time + price.longer).us(), step.timeline.spans[i].begin.since_start().us(),
-        price.wire_bytes_per_gpu.value(), rests_on(step.plan.ops[i], training, step.plan.seq_len));
+        step.plan.ops[i].name, price.time.us(), interval.low.us(), interval.high.us(),
+        step.execution.timeline.spans[i].begin.since_start().us(), price.wire_bytes_per_gpu.value(),
+        rests_on(step.plan, step.plan.ops[i], training, costs));
   }
   return out + fmt::format("step {:.3f} us, interval {:.3f} to {:.3f} us\n",
                            step.metrics.step_time.us(), step.metrics.step_time_low.us(),
@@ -140,7 +144,7 @@ std::string explain(const TrainingPlan& training, std::string_view what) {
     if (what == "plan") {
       out += plan_table(step.plan);
     } else if (what == "prices") {
-      out += price_table(step, training);
+      out += price_table(step, training, costs);
     } else {
       const CollectiveCosts::Counts& now = costs.counts();
       out += fmt::format(

@@ -22,28 +22,17 @@ namespace {
 Json optional(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
 
 Json stage_json(const StageForecast& stage) {
-  return {{"name", std::string(name_of(stage.kind))},
-          {"steps", stage.steps},
-          {"step_time_us", stage.step_time_us},
-          {"step_time_low_us", stage.step_time_low_us},
-          {"step_time_high_us", stage.step_time_high_us},
-          {"step_time_coverage", stage.coverage ? Json(*stage.coverage) : Json(nullptr)},
-          {"communication_calibrated", stage.calibrated},
-          {"compute_basis", std::string(name_of(stage.basis))},
-          {"forward_us", stage.forward_us},
-          {"backward_us", stage.backward_us},
-          {"gradient_comm_us", stage.gradient_comm_us},
-          {"exposed_comm_us", stage.exposed_comm_us},
-          {"compress_us", stage.compress_us},
-          {"decompress_us", stage.decompress_us},
-          {"optimizer_us", stage.optimizer_us},
-          {"bubble_us", stage.bubble_us},
-          {"wire_bytes_per_gpu", stage.wire_bytes_per_gpu},
-          {"inter_node_bytes_per_node", stage.inter_node_bytes_per_node},
-          {"num_collectives", stage.num_collectives},
-          {"samples_per_s", stage.samples_per_s},
-          {"tokens_per_s", stage.tokens_per_s},
-          {"tflops_per_gpu", stage.tflops_per_gpu}};
+  Json json{{"name", std::string(name_of(stage.kind))},
+            {"steps", stage.steps},
+            {"step_time_us", stage.step_time_us},
+            {"step_time_low_us", stage.step_time_low_us},
+            {"step_time_high_us", stage.step_time_high_us},
+            {"step_time_coverage", stage.coverage ? Json(*stage.coverage) : Json(nullptr)},
+            {"communication_calibrated", stage.calibrated},
+            {"compute_basis", std::string(name_of(stage.basis))}};
+  for (const StageFigure& figure : stage_figures())
+    json[std::string(figure.name)] = stage.*figure.value;
+  return json;
 }
 
 std::string hash_text(std::string_view bytes) { return "fnv1a64:" + hash_of(bytes); }
@@ -374,19 +363,19 @@ std::string chrome_trace(const TrainingPlan& of) {
                       {"pid", pid},
                       {"name", "process_name"},
                       {"args", {{"name", fmt::format("{} step", name_of(stage.kind))}}}});
-    for (std::size_t i = 0; i < step.graph.resources().size(); ++i)
+    for (std::size_t i = 0; i < step.execution.graph.resources().size(); ++i)
       events.push_back({{"ph", "M"},
                         {"pid", pid},
                         {"tid", i},
                         {"name", "thread_name"},
-                        {"args", {{"name", step.graph.resources()[i]}}}});
-    for (TaskId task = 0; task < step.graph.tasks().size(); ++task) {
-      const Span& span = step.timeline.spans[task];
+                        {"args", {{"name", step.execution.graph.resources()[i]}}}});
+    for (TaskId task = 0; task < step.execution.graph.tasks().size(); ++task) {
+      const Span& span = step.execution.timeline.spans[task];
       if (span.begin == span.end) continue;
       events.push_back({{"ph", "X"},
                         {"pid", pid},
-                        {"tid", step.graph.tasks()[task].resource},
-                        {"name", step.graph.tasks()[task].name},
+                        {"tid", step.execution.graph.tasks()[task].resource},
+                        {"name", step.execution.graph.tasks()[task].name},
                         {"ts", span.begin.since_start().us()},
                         {"dur", (span.end - span.begin).us()}});
     }

@@ -18,8 +18,6 @@ namespace {
 
 using deepspeed::OptimizerType;
 
-// Costs that a thread remembers before it starts anew.
-constexpr std::int64_t most_costs = 65536;
 constexpr std::int64_t most_micro_batches = 65536;
 
 // Reasons that are not codes of layout_rules.h.
@@ -61,12 +59,11 @@ class Judge {
               no_room,
               to_text(memory.peak) + " where " + training.device->name + " has " +
                   to_text(training.device->memory_capacity)};
-    return {step(training).metrics.step_time.us(), {}, {}};
+    return {step(training, Intervals::left_out).metrics.step_time.us(), {}, {}};
   }
 
-  StepRun step(const TrainingPlan& training) {
-    if (costs_.counts().planned > most_costs) costs_ = CollectiveCosts();
-    return run_step(training, compared_stage(training), costs_);
+  StepRun step(const TrainingPlan& training, Intervals intervals) {
+    return run_step(training, compared_stage(training), costs_, intervals);
   }
 
   Catalog& catalog() { return catalog_; }
@@ -243,7 +240,7 @@ FoundLayout found(const LayoutSpace& space, const LayoutCandidate& candidate, Ju
   found.layout = candidate;
   found.what_if = with_layout(space, candidate);
   const TrainingPlan training = resolve(found.what_if, judge.catalog()).training;
-  const StepRun step = judge.step(training);
+  const StepRun step = judge.step(training, Intervals::found);
   found.dp = training.parallelism->layout.dp;
   found.micro_batches = training.batch.gas;
   found.step = step.metrics;

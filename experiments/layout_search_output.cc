@@ -189,36 +189,41 @@ std::string layout_search_json(const LayoutSearch& search) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+namespace {
+
+const std::vector<std::string> csv_columns{"rank",
+                                           "tp",
+                                           "cp",
+                                           "ep",
+                                           "pp",
+                                           "dp",
+                                           "interleave",
+                                           "micro_batch",
+                                           "micro_batches",
+                                           "zero_stage",
+                                           "recompute",
+                                           "sequence_parallel",
+                                           "step_time_us",
+                                           "step_time_low_us",
+                                           "step_time_high_us",
+                                           "peak_bytes_per_gpu",
+                                           "samples_per_s",
+                                           "tokens_per_s",
+                                           "tflops_per_gpu",
+                                           "mfu",
+                                           "largest_loss",
+                                           "largest_loss_share",
+                                           "compressed_optimizer",
+                                           "compressed_step_time_us",
+                                           "compressed_speedup",
+                                           "compressed_refused",
+                                           "quantized_step_time_us",
+                                           "quantized_speedup"};
+
+}  // namespace
+
 std::string layout_search_csv(const LayoutSearch& search) {
-  std::string out = csv::row({"rank",
-                              "tp",
-                              "cp",
-                              "ep",
-                              "pp",
-                              "dp",
-                              "interleave",
-                              "micro_batch",
-                              "micro_batches",
-                              "zero_stage",
-                              "recompute",
-                              "sequence_parallel",
-                              "step_time_us",
-                              "step_time_low_us",
-                              "step_time_high_us",
-                              "peak_bytes_per_gpu",
-                              "samples_per_s",
-                              "tokens_per_s",
-                              "tflops_per_gpu",
-                              "mfu",
-                              "largest_loss",
-                              "largest_loss_share",
-                              "compressed_optimizer",
-                              "compressed_step_time_us",
-                              "compressed_speedup",
-                              "compressed_refused",
-                              "quantized_step_time_us",
-                              "quantized_speedup"}) +
-                    "\n";
+  std::string out = csv::row(csv_columns) + "\n";
   for (std::size_t i = 0; i < search.best.size(); ++i) {
     const FoundLayout& found = search.best[i];
     const LayoutCandidate& layout = found.layout;

@@ -16,29 +16,6 @@ namespace {
 constexpr std::array<StepKind, 4> kinds{StepKind::uniform, StepKind::warmup, StepKind::compression,
                                         StepKind::silent};
 
-struct StageColumn {
-  const char* name;
-  double StageForecast::*value;
-};
-
-constexpr std::array<StageColumn, 15> stage_columns{{
-    {"step_time_us", &StageForecast::step_time_us},
-    {"forward_us", &StageForecast::forward_us},
-    {"backward_us", &StageForecast::backward_us},
-    {"gradient_comm_us", &StageForecast::gradient_comm_us},
-    {"exposed_comm_us", &StageForecast::exposed_comm_us},
-    {"compress_us", &StageForecast::compress_us},
-    {"decompress_us", &StageForecast::decompress_us},
-    {"optimizer_us", &StageForecast::optimizer_us},
-    {"bubble_us", &StageForecast::bubble_us},
-    {"wire_bytes_per_gpu", &StageForecast::wire_bytes_per_gpu},
-    {"inter_node_bytes_per_node", &StageForecast::inter_node_bytes_per_node},
-    {"num_collectives", &StageForecast::num_collectives},
-    {"samples_per_s", &StageForecast::samples_per_s},
-    {"tokens_per_s", &StageForecast::tokens_per_s},
-    {"tflops_per_gpu", &StageForecast::tflops_per_gpu},
-}};
-
 const StageForecast* find_stage(const Forecast& forecast, StepKind kind) {
   const auto found = std::find_if(forecast.stages.begin(), forecast.stages.end(),
                                   [&](const StageForecast& stage) { return stage.kind == kind; });
@@ -71,8 +48,8 @@ const std::vector<std::string>& result_columns() {
                                  "global_batch", "seq_len", "steps",       "freeze_step"};
     for (const StepKind kind : kinds) {
       all.push_back(fmt::format("{}_steps", name_of(kind)));
-      for (const StageColumn& column : stage_columns)
-        all.push_back(fmt::format("{}_{}", name_of(kind), column.name));
+      for (const StageFigure& figure : stage_figures())
+        all.push_back(fmt::format("{}_{}", name_of(kind), figure.name));
     }
     for (const char* name :
          {"run_time_s", "run_samples_per_s", "gpu_hours", "cost_usd", "run_wire_bytes_per_gpu",
@@ -118,8 +95,8 @@ std::vector<std::string> result_row(const Scenario& scenario, const Forecast& fo
     const StageForecast* stage = find_stage(forecast, kind);
     const bool present = stage != nullptr;
     row.push_back(present ? whole(stage->steps) : "");
-    for (const StageColumn& column : stage_columns)
-      row.push_back(present ? csv::number((*stage).*column.value) : "");
+    for (const StageFigure& figure : stage_figures())
+      row.push_back(present ? csv::number((*stage).*figure.value) : "");
   }
   const RunForecast& run = forecast.run;
   row.insert(

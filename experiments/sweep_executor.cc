@@ -13,8 +13,6 @@ namespace {
 constexpr std::size_t chunk_points = 32;
 // How far threads may run ahead of the first row that is missing.
 constexpr std::size_t window = 4096;
-// Costs that a thread remembers before it starts anew.
-constexpr std::int64_t most_costs = 16384;
 
 }  // namespace
 
@@ -64,10 +62,8 @@ struct SweepExecutor::State {
     while (true) {
       const auto [begin, end] = take();
       if (begin == end) return;
-      for (std::size_t i = begin; i < end; ++i) {
+      for (std::size_t i = begin; i < end; ++i)
         if (!give(i, row_of(points[i], catalog, costs), i + 1 == end)) return;
-        if (costs.counts().planned > most_costs) costs = CollectiveCosts();
-      }
     }
   }
 

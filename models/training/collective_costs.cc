@@ -1,13 +1,35 @@
 #include "models/training/collective_costs.h"
 
+#include "models/training/shared_network.h"
+
 namespace lambcast {
 namespace {
+
+// Some 20 and 40 MB; machines written out in full are few and large.
+constexpr std::size_t most_costs = 65536, most_shapes = 2048, most_shared = 4;
+
+}  // namespace
 
 const LibrarySpec& library_of(const Cluster& cluster, Channel channel) {
   return channel == Channel::nccl ? cluster.nccl : cluster.mpi;
 }
 
-}  // namespace
+Endpoint endpoint_of(Channel channel) {
+  return channel == Channel::mpi_host ? Endpoint::host : Endpoint::gpu;
+}
+
+void CollectiveCosts::forget_where_full() {
+  if (costs_.size() >= most_costs) costs_.clear();
+  if (shapes_.size() >= most_shapes) shapes_.clear();
+}
+
+SharedNetwork& CollectiveCosts::shared_network(const std::shared_ptr<const Cluster>& cluster,
+                                               int nodes, int gpus_per_node) {
+  const std::tuple key(cluster, nodes, gpus_per_node);
+  if (const auto known = shared_.find(key); known != shared_.end()) return *known->second;
+  if (shared_.size() >= most_shared) shared_.clear();
+  return *(shared_[key] = std::make_shared<SharedNetwork>(cluster, nodes, gpus_per_node));
+}
 
 CollectiveCosts::Shape& CollectiveCosts::shape(const Setting& setting, Channel channel) {
   std::unique_ptr<Shape>& shape = shapes_[{setting, channel}];
@@ -15,14 +37,14 @@ CollectiveCosts::Shape& CollectiveCosts::shape(const Setting& setting, Channel c
     const LibrarySpec& library = library_of(*setting.cluster, channel);
     shape = std::make_unique<Shape>();
     shape->machines = machines_of(*setting.cluster, library, setting.group);
-    shape->transport = transport_of(*setting.cluster, library,
-                                    channel == Channel::mpi_host ? Endpoint::host : Endpoint::gpu);
+    shape->transport = transport_of(*setting.cluster, library, endpoint_of(channel));
   }
   return *shape;
 }
 
 const CollectiveCost& CollectiveCosts::cost(const Setting& setting, Channel channel, Op op,
                                             Bytes size, const std::string& algorithm) {
+  forget_where_full();
   const auto [entry, is_new] = costs_.try_emplace({setting, channel, op, size.value(), algorithm});
   CollectiveCost& cost = entry->second;
   ++counts_.asked;

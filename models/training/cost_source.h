@@ -1,13 +1,13 @@
-// Where the number behind each operation of a step comes from: what a forecast rests on is the
-// union over the operations that it priced, so that no cost can be forgotten and none is listed
-// that was not used.
+// The costs that a forecast rests on. price() notes every number as it reads it (price.h), so that
+// no cost can be forgotten and none is listed that nothing rests on.
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "models/training/step_plan.h"
 #include "sim/base/provenance.h"
+#include "sim/base/units.h"
 
 namespace lambcast {
 
@@ -15,17 +15,36 @@ namespace lambcast {
 struct CostSource {
   std::string cost;
   Provenance provenance;
+  double share = 1;  // of the time of all operations, that of those whose prices read it
 };
 
-// The costs that price() reads for this operation.
-std::vector<CostSource> sources_of(const PlanOp& op, const TrainingPlan& training,
-                                   std::int64_t seq_len);
+// What prices read, operation after operation: each cost once, in the order of its first use.
+class CostSources {
+ public:
+  void read(std::string_view cost, const Provenance& from);
+  // What decides a part of the operation's time alone.
+  void read_for(Duration part, std::string_view cost, const Provenance& from);
+  // An operation of that time rests on what was read since the last one.
+  void spend(Duration time);
+  // So many steps alike.
+  void add(const CostSources& of_step, double steps);
 
-// The costs of a whole plan, each once, in the order they first occur.
-void add_sources(const StepPlan& plan, const TrainingPlan& training,
-                 std::vector<CostSource>& sources);
+  std::vector<CostSource> shares() const;
 
-// The weakest kind among the sources: what they rest on together.
+ private:
+  struct Entry {
+    std::string cost;
+    Provenance provenance;
+    double time_s = 0;
+    bool is_read = false;  // by the operation under way
+  };
+  Entry& entry(std::string_view cost, const Provenance& from);
+  std::vector<Entry> entries_;
+  double time_s_ = 0;
+};
+
+// The weakest kind among the sources that matter, those of at least a hundredth of the time: what
+// they rest on together.
 Kind weakest(const std::vector<CostSource>& sources);
 
 }  // namespace lambcast

@@ -51,6 +51,12 @@ bool is_serial(const Timeline& timeline) {
   return true;
 }
 
+Interval ends_of(const Price& price) { return interval_of(price.time, price.wires, price.compute); }
+
+double in_streams(const StepPlan& plan, const std::vector<Price>& prices) {
+  return execute(plan, prices, Intervals::left_out).timeline.end.since_start().s();
+}
+
 const char* const channel_names[channels] = {"nccl", "mpi (cuda_aware)", "mpi"};
 const char* const kernel_names[implementations] = {"DeepSpeed's", "DeepSpeed's unfused", "NVIDIA's",
                                                    "the fused"};
@@ -69,25 +75,29 @@ TimeAtEnds time_at_ends(const StepRun& step, const TrainingPlan& training) {
   TimeAtEnds time;
   time.s = step.metrics.step_time.s();
   time.at.fill({time.s, time.s});
-  const bool serial = is_serial(step.timeline);
+  const bool serial = is_serial(step.execution.timeline);
   std::array<bool, error_sources> present{};
   for (std::size_t i = 0; i < step.prices.size(); ++i) {
     const std::size_t source = source_of(step.plan.ops[i], training);
     present[source] = true;
     if (!serial) continue;
-    time.at[source].low_s -= step.prices[i].shorter.s();
-    time.at[source].high_s += step.prices[i].longer.s();
+    const Interval ends = ends_of(step.prices[i]);
+    time.at[source].low_s += (ends.low - step.prices[i].time).s();
+    time.at[source].high_s += (ends.high - step.prices[i].time).s();
   }
   if (serial) return time;
+  const double expected_s = in_streams(step.plan, step.prices);
   for (std::size_t source = 0; source < error_sources; ++source) {
     if (!present[source]) continue;
     std::vector<Price> shorter = step.prices, longer = step.prices;
     for (std::size_t i = 0; i < step.prices.size(); ++i) {
       if (source_of(step.plan.ops[i], training) != source) continue;
-      shorter[i].time = shorter[i].time - shorter[i].shorter;
-      longer[i].time = longer[i].time + longer[i].longer;
+      const Interval ends = ends_of(step.prices[i]);
+      shorter[i].time = ends.low;
+      longer[i].time = ends.high;
     }
-    time.at[source] = {step_time(step.plan, shorter).s(), step_time(step.plan, longer).s()};
+    time.at[source].low_s += in_streams(step.plan, shorter) - expected_s;
+    time.at[source].high_s += in_streams(step.plan, longer) - expected_s;
   }
   return time;
 }

@@ -81,6 +81,10 @@ TEST_CASE("error_source: shares add up in squares, on each side by itself, the w
   REQUIRE(share_of(speedup, "all_reduce over nccl") != nullptr);
 }
 
+double longer_by(const Price& price) {
+  return (interval_of(price.time, price.wires, price.compute).high - price.time).s();
+}
+
 TEST_CASE(
     "error_source: a source moves the step as far as its operations do where nothing overlaps") {
   const TrainingPlan training = training_of({OptimizerType::lamb, 64});
@@ -89,7 +93,7 @@ TEST_CASE(
   const TimeAtEnds time = time_at_ends(step, training);
   CHECK(time.s == step.metrics.step_time.s());
   double longer = 0, of_sources = 0;
-  for (const Price& price : step.prices) longer += price.longer.s();
+  for (const Price& price : step.prices) longer += longer_by(price);
   for (const auto& at : time.at) of_sources += at.high_s - time.s;
   CHECK(of_sources == Approx(longer).epsilon(1e-9));
 }
@@ -102,7 +106,7 @@ TEST_CASE("error_source: what hides behind the backward pass moves no step") {
   const TimeAtEnds time = time_at_ends(step, training);
   double longer = 0;
   for (std::size_t i = 0; i < step.prices.size(); ++i)
-    if (std::holds_alternative<Call>(step.plan.ops[i].work)) longer += step.prices[i].longer.s();
+    if (std::holds_alternative<Call>(step.plan.ops[i].work)) longer += longer_by(step.prices[i]);
   const RatioInterval against_itself = ratio_of(time, time, false);
   const ErrorShare* wire = share_of(against_itself, "all_reduce");
   const double moved = wire == nullptr ? 0 : time.s * (wire->high - 1);

@@ -8,6 +8,7 @@
 #include "models/training/buffers.h"
 #include "models/training/compressed_share.h"
 #include "models/training/memory_remedy.h"
+#include "models/training/shared_network.h"
 
 namespace lambcast {
 namespace {
@@ -15,31 +16,50 @@ namespace {
 using deepspeed::CommBackend;
 using deepspeed::OptimizerType;
 
+constexpr StageFigure figures[] = {
+    {"step_time_us", &StageForecast::step_time_us,
+     [](const StepMetrics& s) { return s.step_time.us(); }},
+    {"forward_us", &StageForecast::forward_us, [](const StepMetrics& s) { return s.forward.us(); }},
+    {"backward_us", &StageForecast::backward_us,
+     [](const StepMetrics& s) { return s.backward.us(); }},
+    {"gradient_comm_us", &StageForecast::gradient_comm_us,
+     [](const StepMetrics& s) { return s.gradient_comm.us(); }},
+    {"exposed_comm_us", &StageForecast::exposed_comm_us,
+     [](const StepMetrics& s) { return s.exposed_comm.us(); }},
+    {"compress_us", &StageForecast::compress_us,
+     [](const StepMetrics& s) { return s.compress.us(); }},
+    {"decompress_us", &StageForecast::decompress_us,
+     [](const StepMetrics& s) { return s.decompress.us(); }},
+    {"optimizer_us", &StageForecast::optimizer_us,
+     [](const StepMetrics& s) { return s.optimizer.us(); }},
+    {"bubble_us", &StageForecast::bubble_us, [](const StepMetrics& s) { return s.bubble.us(); }},
+    {"wire_bytes_per_gpu", &StageForecast::wire_bytes_per_gpu,
+     [](const StepMetrics& s) { return s.wire_bytes_per_gpu.value(); }},
+    {"inter_node_bytes_per_node", &StageForecast::inter_node_bytes_per_node,
+     [](const StepMetrics& s) { return s.network_bytes_per_node.value(); }},
+    {"num_collectives", &StageForecast::num_collectives,
+     [](const StepMetrics& s) { return s.num_collectives; }},
+    {"samples_per_s", &StageForecast::samples_per_s, nullptr},
+    {"tokens_per_s", &StageForecast::tokens_per_s, nullptr},
+    {"tflops_per_gpu", &StageForecast::tflops_per_gpu, nullptr},
+};
+
 // Adds `stage`, `steps` times, to the sums of its kind.
 void add_stage(StageForecast& sum, const StepMetrics& step, const TrainingPlan& training,
                const Stage& stage) {
   const auto steps = static_cast<double>(stage.steps);
   sum.kind = stage.kind;
   sum.steps += stage.steps;
-  sum.step_time_us += steps * step.step_time.us();
+  for (const StageFigure& figure : figures)
+    if (figure.of_step != nullptr) sum.*figure.value += steps * figure.of_step(step);
   sum.step_time_low_us += steps * step.step_time_low.us();
   sum.step_time_high_us += steps * step.step_time_high.us();
   sum.coverage = sum.coverage && step.coverage
                      ? std::optional(std::min(*sum.coverage, *step.coverage))
                      : std::nullopt;
   sum.calibrated &= step.calibrated;
+  sum.apart |= step.apart;
   sum.basis = std::max(sum.basis, step.basis);
-  sum.forward_us += steps * step.forward.us();
-  sum.backward_us += steps * step.backward.us();
-  sum.gradient_comm_us += steps * step.gradient_comm.us();
-  sum.exposed_comm_us += steps * step.exposed_comm.us();
-  sum.compress_us += steps * step.compress.us();
-  sum.decompress_us += steps * step.decompress.us();
-  sum.optimizer_us += steps * step.optimizer.us();
-  sum.bubble_us += steps * step.bubble.us();
-  sum.wire_bytes_per_gpu += steps * step.wire_bytes_per_gpu.value();
-  sum.inter_node_bytes_per_node += steps * step.network_bytes_per_node.value();
-  sum.num_collectives += steps * step.num_collectives;
   sum.tokens_per_s +=
       steps * static_cast<double>(training.batch.train * std::max<std::int64_t>(1, stage.seq_len));
   sum.tflops_per_gpu += steps * static_cast<double>(training.batch.train) / training.gpus *
@@ -53,18 +73,17 @@ void finish_stage(StageForecast& stage, const TrainingPlan& training) {
   stage.samples_per_s = steps * static_cast<double>(training.batch.train) / time_s;
   stage.tokens_per_s /= time_s;
   stage.tflops_per_gpu /= time_s;
-  for (double* mean :
-       {&stage.step_time_us, &stage.step_time_low_us, &stage.step_time_high_us, &stage.forward_us,
-        &stage.backward_us, &stage.gradient_comm_us, &stage.exposed_comm_us, &stage.compress_us,
-        &stage.decompress_us, &stage.optimizer_us, &stage.bubble_us, &stage.wire_bytes_per_gpu,
-        &stage.inter_node_bytes_per_node, &stage.num_collectives})
-    *mean /= steps;
+  for (const StageFigure& figure : figures)
+    if (figure.of_step != nullptr) stage.*figure.value /= steps;
+  stage.step_time_low_us /= steps;
+  stage.step_time_high_us /= steps;
 }
 
 // A step that outlasts the clock names what makes it long, which the clock does not know.
-StepRun step_of(const TrainingPlan& training, const Stage& stage, CollectiveCosts& costs) {
+StepRun step_of(const TrainingPlan& training, const Stage& stage, CollectiveCosts& costs,
+                CostSources* sources) {
   try {
-    return run_step(training, stage, costs);
+    return run_step(training, stage, costs, Intervals::found, sources);
   } catch (const Error& error) {
     if (std::string_view(error.what()).find("106 days") == std::string_view::npos) throw;
     throw Error(
@@ -77,17 +96,17 @@ StepRun step_of(const TrainingPlan& training, const Stage& stage, CollectiveCost
 
 // Adds the run to `time` and, with `sources`, what its steps rest on.
 std::vector<StageForecast> forecast_stages(const TrainingPlan& training, CollectiveCosts& costs,
-                                           TimeAtEnds& time,
-                                           std::vector<CostSource>* sources = nullptr) {
+                                           TimeAtEnds& time, CostSources* sources = nullptr) {
   std::vector<StageForecast> kinds;
   for (const Stage& stage : stages_of(training)) {
     auto sum = std::find_if(kinds.begin(), kinds.end(),
                             [&](const StageForecast& kind) { return kind.kind == stage.kind; });
     if (sum == kinds.end()) sum = kinds.insert(kinds.end(), StageForecast());
-    const StepRun step = step_of(training, stage, costs);
+    CostSources of_step;
+    const StepRun step = step_of(training, stage, costs, sources != nullptr ? &of_step : nullptr);
     add_stage(*sum, step.metrics, training, stage);
     time.add(time_at_ends(step, training), static_cast<double>(stage.steps));
-    if (sources != nullptr) add_sources(step.plan, training, *sources);
+    if (sources != nullptr) sources->add(of_step, static_cast<double>(stage.steps));
   }
   for (StageForecast& stage : kinds) finish_stage(stage, training);
   return kinds;
@@ -136,6 +155,8 @@ std::optional<Finding> incast(const TrainingPlan& training) {
 
 }  // namespace
 
+std::span<const StageFigure> stage_figures() { return figures; }
+
 OptimizerType baseline_of(OptimizerType type) { return model_of(type).plain; }
 
 TrainingPlan plain_run(const TrainingPlan& training) {
@@ -148,7 +169,9 @@ TrainingPlan plain_run(const TrainingPlan& training) {
 
 Forecast forecast(const TrainingPlan& training, CollectiveCosts& costs) {
   Forecast result;
-  result.stages = forecast_stages(training, costs, result.time, &result.sources);
+  CostSources sources;
+  result.stages = forecast_stages(training, costs, result.time, &sources);
+  result.sources = sources.shares();
   result.run = sum_up(training, result.stages);
   result.memory = forecast_memory(training);
   const OptimizerType baseline = baseline_of(training.optimizer());
@@ -173,6 +196,14 @@ std::vector<Finding> judge(const TrainingPlan& training, const Forecast& forecas
                      training.device->name, to_text(training.device->memory_capacity),
                      how_to_fit(training))});
   }
+  if (std::any_of(forecast.stages.begin(), forecast.stages.end(),
+                  [](const StageForecast& stage) { return stage.apart; }))
+    findings.push_back(
+        {Severity::warning, "collectives-apart",
+         fmt::format(
+             "the flow model shares links among the collectives of a step of up to {} GPUs; "
+             "in this one each runs as if alone",
+             SharedNetwork::most_ranks)});
   if (!deepspeed::is_onebit(training.optimizer())) return findings;
   double padded = 0;
   for (const std::int64_t buffer : compressed_buffers(training))

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <optional>
+#include <span>
+#include <string_view>
 
 #include "models/finding.h"
 #include "models/training/cost_source.h"
@@ -21,12 +23,22 @@ struct StageForecast {
   double step_time_low_us = 0, step_time_high_us = 0;
   std::optional<double> coverage = 1;
   bool calibrated = true;
+  bool apart = false;
   Basis basis = Basis::this_machine;
   double forward_us = 0, backward_us = 0, gradient_comm_us = 0, exposed_comm_us = 0;
   double compress_us = 0, decompress_us = 0, optimizer_us = 0, bubble_us = 0;
   double wire_bytes_per_gpu = 0, inter_node_bytes_per_node = 0, num_collectives = 0;
   double samples_per_s = 0, tokens_per_s = 0, tflops_per_gpu = 0;
 };
+
+// What is told of the steps of one kind, in the order in which rows and files tell it: means over
+// the steps, and rates.
+struct StageFigure {
+  std::string_view name;
+  double StageForecast::*value;
+  double (*of_step)(const StepMetrics& step);  // null: a rate, which follows from the others
+};
+std::span<const StageFigure> stage_figures();
 
 struct RunForecast {
   std::int64_t steps = 0;

@@ -181,6 +181,42 @@ TEST_CASE("forecast: what it rests on is named, and the weakest of it counts") {
   CHECK(weakest({{"a", {Kind::measured, "x"}}, {"b", {Kind::published, "y"}}}) == Kind::published);
 }
 
+// All numbers of this run are measured but one, which decides how long the optimizer of its warm-up
+// takes: PyTorch launches one kernel after another.
+TEST_CASE(
+    "forecast: one assumed number that matters is what a run rests on, one that does not is not") {
+  TrainingPlan training = training_of({OptimizerType::onebit_lamb, 1});
+  Device device = *training.device;
+  const Provenance measured{Kind::measured, "this machine"};
+  device.copy_bandwidth.provenance = device.sync_overhead.provenance = measured;
+  for (TrainingCurve& curve : device.training_curves) curve.provenance = measured;
+  Cluster cluster = *training.cluster;
+  for (Sourced<double>* scale : {&cluster.stack.compute_scale, &cluster.stack.compute_spread,
+                                 &cluster.stack.optimizer_scale})
+    scale->provenance = measured;
+  training.cluster = std::make_shared<const Cluster>(cluster);
+  const auto rests_on = [&](double launch_us, Kind kind) {
+    device.framework_launch = {Duration::microseconds(launch_us), {kind, "a guess"}};
+    training.device = std::make_shared<const Device>(device);
+    return forecast_of(training).sources;
+  };
+  const auto share_of = [](const std::vector<CostSource>& sources, const std::string& cost) {
+    for (const CostSource& source : sources)
+      if (source.cost == cost) return source.share;
+    return 0.0;
+  };
+  CHECK(weakest(rests_on(20, Kind::measured)) == Kind::measured);
+  const std::vector<CostSource> slow = rests_on(20, Kind::assumed);
+  CHECK(weakest(slow) == Kind::assumed);
+  CHECK(share_of(slow, "framework_launch") > 0.1);
+  CHECK(share_of(slow, "framework_launch") + share_of(slow, "forward_backward") <= 1 + 1e-9);
+  // Launches as fast as this hide behind what the kernels move.
+  const std::vector<CostSource> fast = rests_on(0.001, Kind::assumed);
+  CHECK(weakest(fast) == Kind::measured);
+  CHECK(share_of(fast, "framework_launch") < 0.01);
+  CHECK(share_of(fast, "optimizer_memory_bandwidth") > 0.01);
+}
+
 TEST_CASE("forecast: a shallow queue of the switch costs compressed steps a timer, and is named") {
   TrainingCase deep{OptimizerType::onebit_lamb, 64}, shallow = deep;
   shallow.settings = {{"nic.port_queue", "64 KiB"}, {"nic.rto_min", "150 ms"}};

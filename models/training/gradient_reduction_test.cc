@@ -152,13 +152,13 @@ TEST_CASE(
   training.config.zero.reduce_bucket_size.value = 40'000'000;
   CollectiveCosts costs;
   const StepRun run = run_step(training, {StepKind::uniform, 128, 1}, costs);
-  const auto& tasks = run.graph.tasks();
+  const auto& tasks = run.execution.graph.tasks();
   std::vector<Duration> filled, reduced;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (tasks[i].name == "flatten bucket")
-      filled.push_back(run.timeline.spans[i].end.since_start());
+      filled.push_back(run.execution.timeline.spans[i].end.since_start());
     if (tasks[i].name.starts_with("scale and copy bucket"))
-      reduced.push_back(run.timeline.spans[i].end.since_start());
+      reduced.push_back(run.execution.timeline.spans[i].end.since_start());
   }
   REQUIRE(filled.size() >= 4);
   REQUIRE(reduced.size() == filled.size());

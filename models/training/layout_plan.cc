@@ -64,6 +64,7 @@ class LayoutWriter {
     for (const auto& chunk : contents_.parameters) largest = std::max(largest, chunk.total());
     plan.first_bucket = 1 / static_cast<double>(buckets_of(largest));
     plan.chunks = contents_.chunks;
+    for (int s = 0; s < layout.pp; ++s) plan.places.push_back(place_of(s));
     plan.block = block_work_of(training_, stage_.seq_len);
     plan.experts = expert_plan(training_, plan.block);
     plan.tensor_overlap = how_.framework.tensor_overlap;
@@ -114,10 +115,22 @@ class LayoutWriter {
       plan.sends_gather = some(call(tensor, Op::all_gather, activation));
   }
 
+  Place place_of(int stage) const {
+    parallel::Coordinates coordinates{};
+    coordinates[static_cast<std::size_t>(Axis::pp)] = stage;
+    const int rank = parallel::rank_of(grid_, coordinates);
+    return {rank / grid_.gpus_per_node, rank % grid_.gpus_per_node};
+  }
+
   // --- operations ---
 
+  // Collectives of a stage lie where the stage does; those of several, where the first does.
+  enum class Among { stage, stages };
+
   OpId add(int stage, std::string name, Category part, Stream stream, Work work,
-           std::vector<OpId> after, std::int64_t times = 1) {
+           std::vector<OpId> after, std::int64_t times = 1, Among among = Among::stage) {
+    if (Call* call = std::get_if<Call>(&work); call != nullptr && among == Among::stage)
+      call->place = plan_.pipeline->places[static_cast<std::size_t>(stage)];
     plan_.ops.push_back(
         {std::move(name), part, stream, std::move(work), times, std::move(after), stage});
     return static_cast<OpId>(plan_.ops.size() - 1);
@@ -125,9 +138,9 @@ class LayoutWriter {
 
   // After everything of the stage so far.
   void then(int stage, std::string name, Category part, Stream stream, Work work,
-            std::int64_t times = 1) {
+            std::int64_t times = 1, Among among = Among::stage) {
     std::vector<OpId>& last = last_[static_cast<std::size_t>(stage)];
-    last = {add(stage, std::move(name), part, stream, std::move(work), last, times)};
+    last = {add(stage, std::move(name), part, stream, std::move(work), last, times, among)};
   }
 
   OpId segment(int stage, int index, std::vector<OpId> after) {
@@ -261,7 +274,7 @@ class LayoutWriter {
     OpId done = add(0, "all stages done", Category::bubble, Stream::communication, Wait{}, all);
     if (group.ranks > 1)
       done = add(0, "all_reduce norm and overflow", Category::gradient_comm, Stream::communication,
-                 call(group, Op::all_reduce, 4), {done}, 2);
+                 call(group, Op::all_reduce, 4), {done}, 2, Among::stages);
     for (int s = 0; s < how_.layout.pp; ++s) last(s) = {done};
   }
 
@@ -283,7 +296,8 @@ class LayoutWriter {
     if (tied > 0 && how_.layout.pp > 1)
       then(stage, "all_reduce tied embedding", Category::gradient_comm, Stream::communication,
            call(parallel::stage_pair(grid_, 0, how_.layout.pp - 1), Op::all_reduce,
-                tied * how_.gradient_bytes()));
+                tied * how_.gradient_bytes()),
+           1, Among::stages);
   }
 
   bool gathers_weights() const {

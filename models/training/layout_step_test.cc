@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <ctime>
 #include <map>
 #include <string>
@@ -85,6 +86,29 @@ TEST_CASE("layout step: heads exchanged for tokens, and a ring") {
   CHECK(ring.context_rounds == 4);
   CHECK_FALSE(ring.queries_exchange.has_value());
   CHECK(ring.keys_values->bytes.value() == 2 * part);
+}
+
+// Of a pipeline that hardly communicates, all times are as far off as its kernels, and so is what
+// its stages wait for one another: w off, each stretch lasts exp(-+w) as long.
+TEST_CASE("layout step: a pipeline is replayed at either end of its interval") {
+  const StepRun step = step_of({.pp = 4, .micro_batches = 16});
+  const auto& held_out = layout_training({}).device->rates->held_out;
+  const double width = held_out ? held_out->off : held_out::rate.off;
+  int stretches = 0;
+  for (std::size_t i = 0; i < step.plan.ops.size(); ++i) {
+    if (!std::holds_alternative<StageWork>(step.plan.ops[i].work)) continue;
+    const Price& price = step.prices[i];
+    if (price.time == Duration()) continue;
+    ++stretches;
+    CHECK(price.compute.low.s() == Approx(price.time.s() * std::exp(-width)).epsilon(0.02));
+    CHECK(price.compute.high.s() == Approx(price.time.s() * std::exp(width)).epsilon(0.02));
+    CHECK(price.wires.low <= price.time);
+    CHECK(price.wires.high >= price.time);
+  }
+  CHECK(stretches >= 8);
+  // Whole steps less their optimizer, whose kernels are off on their own.
+  CHECK(step.metrics.step_time_low.s() ==
+        Approx(step.metrics.step_time.s() * std::exp(-width)).epsilon(0.05));
 }
 
 // A pipeline of p equal stages idles (p - 1) of m + p - 1 turns; embedding and head make the ends

@@ -5,7 +5,6 @@
 
 #include "models/training/beside_collectives.h"
 #include "models/training/slowest_rank.h"
-#include "models/training/wire.h"
 #include "sim/base/check.h"
 
 namespace lambcast {
@@ -34,21 +33,27 @@ BlockKernels kernels_of(const BlockWork& work, const ExpertPlan* experts, const 
 
 class PipelinePricer {
  public:
-  PipelinePricer(const PipelinePlan& plan, const TrainingPlan& training, CollectiveCosts& costs)
+  PipelinePricer(const PipelinePlan& plan, const TrainingPlan& training, CollectiveCosts& costs,
+                 End end, double compute_width)
       : plan_(plan),
         training_(training),
         costs_(costs),
-        rates_(rates_of(training)),
+        end_(end),
+        off_(end == End::compute_low    ? std::exp(-compute_width)
+             : end == End::compute_high ? std::exp(compute_width)
+                                        : 1),
+        rates_(rates_of(training, off_)),
         dense_(kernels_of(plan.block, nullptr, rates_)) {
     if (plan.experts) experts_.emplace(kernels_of(plan.experts->block, &*plan.experts, rates_));
   }
 
-  PipelinePrice price(double compute_width) {
+  PipelinePrice price() {
     PipelinePrice result;
     std::vector<parallel::ChunkTimes> times;
     std::vector<Wire> wires;
     for (const ChunkContent& content : plan_.chunks) {
       wire_ = {};
+      calls_.clear();
       const ChunkPrice chunk = price_chunk(content);
       times.push_back({chunk.forward.time(),
                        chunk.input_gradient.time() + chunk.weight_gradient.time(),
@@ -56,19 +61,20 @@ class PipelinePricer {
                        chunk.send_forward, chunk.send_backward});
       result.chunks.push_back(chunk);
       wires.push_back(wire_);
+      result.calls.push_back(calls_);
     }
     result.time = parallel::pipeline_time(plan_.pipeline, times, plan_.transfers);
-    sum_up(result, wires, compute_width);
+    sum_up(result, wires);
     result.calibrated = calibrated_;
     result.covered = covered_;
     return result;
   }
 
  private:
-  static GpuRates rates_of(const TrainingPlan& training) {
+  static GpuRates rates_of(const TrainingPlan& training, double off) {
     LAMBCAST_CHECK(training.device->rates, "{} has no rates of kernels", training.device->name);
     return slowed(*training.device->rates,
-                  training.cluster->stack.compute_scale.value * slowest_over_mean(training));
+                  training.cluster->stack.compute_scale.value * slowest_over_mean(training) * off);
   }
 
   // --- collectives ---
@@ -81,12 +87,15 @@ class PipelinePricer {
     wire_.per_gpu += cost.traffic.sent_per_rank * count;
     wire_.per_node += cost.traffic.network_sent_per_node * count;
     wire_.collectives += times;
-    wire_.communication += cost.time * times;
-    wire_.shorter += (cost.time - cost.interval.low) * times;
-    wire_.longer += (cost.interval.high - cost.time) * times;
+    const Duration time = (end_ == End::wires_low    ? cost.interval.low
+                           : end_ == End::wires_high ? cost.interval.high
+                                                     : cost.time) *
+                          times;
+    wire_.communication += time;
+    add(calls_, call, times * repeats_);
     calibrated_ &= cost.interval.calibrated;
     covered_ &= training_.cluster->calibration.has_value();
-    return cost.time * times;
+    return time;
   }
 
   Duration cost_of(const std::optional<Call>& call, std::int64_t times = 1) {
@@ -94,7 +103,7 @@ class PipelinePricer {
   }
 
   // All pieces of one block, of so many.
-  Duration cost_of_block(const std::optional<Call>& call, int blocks) {
+  Duration cost_of_block(const Call& call, int blocks) {
     return cost_of(call, std::int64_t{blocks} * plan_.weight_pieces).scaled(1.0 / blocks);
   }
 
@@ -240,7 +249,7 @@ class PipelinePricer {
   };
   HostTime host_time(const BlockKernels& block) const {
     if (!block.experts) return {};
-    const Duration launch = training_.device->framework_launch.value;
+    const Duration launch = training_.device->framework_launch.value.scaled(off_);
     const Duration shown = launch.scaled(block.experts->launches);
     const Duration least = launch.scaled(block.experts->least_launches);
     const double f = forward_launch_share;
@@ -272,7 +281,9 @@ class PipelinePricer {
     if (layers == 0) return;
     const Wire before = wire_;
     wire_ = {};
+    repeats_ = layers;
     const Duration exposed = exposed_of_one();
+    repeats_ = 1;
     Wire one = wire_;
     wire_ = before;
     for (int i = 0; i < layers; ++i) wire_ += one;
@@ -325,7 +336,7 @@ class PipelinePricer {
 
   Duration gather_of_block(const std::optional<Call>& call, int blocks) {
     if (!call) return {};
-    return cost_of_block(call, blocks) + handling_of_block(plan_.weights_quantized);
+    return cost_of_block(*call, blocks) + handling_of_block(plan_.weights_quantized);
   }
 
   Duration cost_of(const std::vector<Call>& calls) {
@@ -388,7 +399,7 @@ class PipelinePricer {
 
   // --- the step ---
 
-  void sum_up(PipelinePrice& result, const std::vector<Wire>& wires, double compute_width) const {
+  void sum_up(PipelinePrice& result, const std::vector<Wire>& wires) const {
     const parallel::Pipeline& pipeline = plan_.pipeline;
     const std::int64_t m = pipeline.micro_batches;
     const auto stages = static_cast<std::size_t>(pipeline.stages);
@@ -398,7 +409,6 @@ class PipelinePricer {
     for (auto* bytes : {&result.wire_bytes_per_gpu, &result.network_bytes_per_node})
       bytes->resize(stages);
     result.num_collectives.resize(stages);
-    Duration compute, exposed, communication, shorter, longer;
     for (int position = 0; position < pipeline.positions(); ++position) {
       const auto p = static_cast<std::size_t>(position);
       const auto s = static_cast<std::size_t>(pipeline.stage_at(position));
@@ -410,37 +420,28 @@ class PipelinePricer {
       result.wire_bytes_per_gpu[s] += wires[p].per_gpu * static_cast<double>(m);
       result.network_bytes_per_node[s] += wires[p].per_node * static_cast<double>(m);
       result.num_collectives[s] += wires[p].collectives * m;
-      compute +=
-          chunk.forward.compute + chunk.input_gradient.compute + chunk.weight_gradient.compute;
-      exposed += chunk.forward.exposed + chunk.input_gradient.exposed;
-      communication += wires[p].communication;
-      shorter += wires[p].shorter;
-      longer += wires[p].longer;
     }
-    // Hidden communication shortens no step; longer it may show.
-    const double total = std::max((compute + exposed).s(), 1e-12);
-    const double share = communication > Duration() ? exposed / communication : 0;
-    result.shorter =
-        std::hypot(compute.s() * -std::expm1(-compute_width), shorter.s() * share) / total;
-    result.longer =
-        std::hypot(compute.s() * std::expm1(compute_width), longer.s() * std::sqrt(share)) / total;
   }
 
   const PipelinePlan& plan_;
   const TrainingPlan& training_;
   CollectiveCosts& costs_;
+  End end_;
+  double off_;  // times of kernels, over the expected ones
   GpuRates rates_;
   BlockKernels dense_;
   std::optional<BlockKernels> experts_;
   Wire wire_;
+  std::vector<CallsMade> calls_;  // of the chunk being priced
+  std::int64_t repeats_ = 1;      // of blocks, which are priced once
   bool calibrated_ = true, covered_ = true;
 };
 
 }  // namespace
 
 PipelinePrice price_pipeline(const PipelinePlan& plan, const TrainingPlan& training,
-                             CollectiveCosts& costs, double compute_width) {
-  return PipelinePricer(plan, training, costs).price(compute_width);
+                             CollectiveCosts& costs, End end, double compute_width) {
+  return PipelinePricer(plan, training, costs, end, compute_width).price();
 }
 
 }  // namespace lambcast

@@ -31,8 +31,10 @@
 #include "models/device/compute_interval.h"
 #include "models/training/beside_collectives.h"
 #include "models/training/collective_costs.h"
+#include "models/training/interval.h"
 #include "models/training/pipeline_plan.h"
 #include "models/training/training_plan.h"
+#include "models/training/wire.h"
 
 namespace lambcast {
 
@@ -56,13 +58,14 @@ struct PipelinePrice {
   std::vector<Duration> forward, backward, communication, exposed;
   std::vector<Bytes> wire_bytes_per_gpu, network_bytes_per_node;
   std::vector<std::int64_t> num_collectives;
-  // Shares of the time that the intervals of collectives and of computation reach below and above.
-  double shorter = 0, longer = 0;
+  std::vector<std::vector<CallsMade>> calls;  // by position, of one micro batch
   bool calibrated = true;
   bool covered = true;  // a calibration stands behind every collective
 };
 
+// With every collective, or every computation, at an end of its interval; `compute_width` is half
+// that of computations, in logarithms.
 PipelinePrice price_pipeline(const PipelinePlan& plan, const TrainingPlan& training,
-                             CollectiveCosts& costs, double compute_width);
+                             CollectiveCosts& costs, End end, double compute_width);
 
 }  // namespace lambcast

@@ -40,6 +40,7 @@ struct PipelinePlan {
   // Share of a chunk's last backward pass after which the first bucket of its gradients is whole.
   double first_bucket = 1;
   std::vector<parallel::ChunkContent> chunks;  // by position
+  std::vector<Place> places;                   // of each stage's first rank
   BlockWork block;                             // of every block alike, but for
   std::optional<ExpertPlan> experts;           // those with experts
 

@@ -23,12 +23,17 @@ bool is_own(const Sourced<double>& scale) {
   return scale.provenance.kind == Kind::measured || scale.provenance.kind == Kind::fitted;
 }
 
-// `width` is half the interval of the time, in logarithms.
-Price computation(Duration time, double width) {
+Price of(Duration time) {
   Price price;
   price.time = time;
-  price.shorter = time - time.scaled(std::exp(-width));
-  price.longer = time.scaled(std::exp(width)) - time;
+  price.wires = price.compute = {time, time};
+  return price;
+}
+
+// `width` is half the interval of the time, in logarithms.
+Price computation(Duration time, double width) {
+  Price price = of(time);
+  price.compute = {time.scaled(std::exp(-width)), time.scaled(std::exp(width))};
   return price;
 }
 
@@ -37,6 +42,7 @@ struct Passage {
   Duration forward, backward;
   ComputeWidth width;
   Basis basis = Basis::rate;
+  Provenance provenance;
 };
 
 Passage passage(const TrainingPlan& training, std::int64_t seq_len) {
@@ -53,13 +59,20 @@ Passage passage(const TrainingPlan& training, std::int64_t seq_len) {
                           ? Basis::this_machine
                           : time.basis;
   return {time.forward.scaled(scale), time.backward.scaled(scale),
-          compute_width(basis, time.micro_batch_doublings, time.seq_len_doublings), basis};
+          compute_width(basis, time.micro_batch_doublings, time.seq_len_doublings), basis,
+          time.provenance};
 }
 
 class Pricer {
  public:
-  Pricer(const StepPlan& plan, const TrainingPlan& training, CollectiveCosts& costs)
-      : training_(training), costs_(costs) {
+  Pricer(const StepPlan& plan, const TrainingPlan& training, CollectiveCosts& costs,
+         Intervals intervals, CostSources* sources)
+      : training_(training),
+        cluster_(*training.cluster),
+        device_(*training.device),
+        costs_(costs),
+        intervals_(intervals),
+        sources_(sources) {
     if (!plan.pipeline) {
       passage_ = passage(training, plan.seq_len);
       return;
@@ -69,15 +82,82 @@ class Pricer {
     passage_.basis = Basis::rate;
     passage_.width.log = of_device ? of_device->off : held_out::rate.off;
     if (of_device) passage_.width.coverage = of_device->coverage();
-    pipeline_ = price_pipeline(*plan_, training, costs, passage_.width.log);
+    for (const End end : all_ends)
+      if (end == End::expected || intervals == Intervals::found)
+        pipelines_[static_cast<std::size_t>(end)] =
+            price_pipeline(*plan_, training, costs, end, passage_.width.log);
   }
 
   Price price(const PlanOp& op) {
-    return std::visit([&](const auto& work) { return price(op, work); }, op.work);
+    Price price = std::visit([&](const auto& work) { return this->price(op, work); }, op.work);
+    if (sources_ != nullptr) sources_->spend(price.time);
+    return price;
   }
 
  private:
+  // --- what prices rest on ---
+
+  void note(std::string_view cost, const Provenance& from) const {
+    if (sources_ != nullptr) sources_->read(cost, from);
+  }
+
+  void note_for(Duration part, std::string_view cost, const Provenance& from) const {
+    if (sources_ != nullptr) sources_->read_for(part, cost, from);
+  }
+
+  template <typename T>
+  const T& read(std::string_view cost, const Sourced<T>& number) const {
+    note(cost, number.provenance);
+    return number.value;
+  }
+
+  // The stack's scales, which are 1 and 0 where nobody says anything of them.
+  void note_scales() const {
+    const StackSpec& stack = cluster_.stack;
+    if (stack.compute_scale.value != 1) note("compute_scale", stack.compute_scale.provenance);
+    if (stack.compute_spread.value > 0) note("compute_spread", stack.compute_spread.provenance);
+  }
+
+  void note_experts(const ExpertUse& use) const {
+    note("expert_imbalance", use.imbalance.provenance);
+    note("grouped_products",
+         {Kind::assumed, "80 % of one large product's rate, from one published rate of a GB200"});
+    if (use.kernels == ExpertKernels::each)
+      note("framework_launch", device_.framework_launch.provenance);
+  }
+
+  // What a collective's time is made of (transport_of, machines_of).
+  void note(const Call& call) const {
+    if (sources_ == nullptr) return;
+    const bool mpi = call.channel != Channel::nccl;
+    const LibrarySpec& library = mpi ? cluster_.mpi : cluster_.nccl;
+    const bool between_nodes = call.group.nodes() > 1;
+    if (call.channel == Channel::mpi_host)
+      note("host_link", cluster_.host_link.provenance);
+    else
+      note("gpu_link", cluster_.gpu_link.provenance);
+    if (between_nodes) {
+      if (call.channel != Channel::mpi_host) note("gpu_nic", cluster_.gpu_nic.provenance);
+      note("nic_bandwidth", cluster_.nic_bandwidth.provenance);
+      note("fabric_oversubscription", cluster_.fabric.oversubscription.provenance);
+      note(mpi ? "mpi_nic_efficiency" : "nccl_nic_efficiency", library.nic_efficiency.provenance);
+      if (cluster_.port_queue) {
+        note("port_queue", cluster_.port_queue->depth.provenance);
+        note("rto_min", cluster_.port_queue->rto_min.provenance);
+      }
+      if (call.op == Op::all_reduce && call.algorithm.empty() && !library.all_reduce.empty())
+        note(mpi ? "mpi_all_reduce" : "nccl_all_reduce", library.all_reduce_from);
+    }
+    const ProtocolSpec& protocol = library.protocols.back();
+    note(mpi ? "mpi_latency" : "nccl_latency",
+         (between_nodes ? protocol.network_hop : protocol.local_hop).provenance);
+  }
+
+  // --- prices ---
+
   Price price(const PlanOp& op, const PassWork& work) const {
+    note("forward_backward", passage_.provenance);
+    note_scales();
     const Duration whole = (work.backward ? passage_.backward : passage_.forward) * op.times;
     const auto until = [&](double share) { return share == 1 ? whole : whole.scaled(share); };
     Price price = computation(until(work.to) - until(work.from), passage_.width.log);
@@ -87,45 +167,108 @@ class Pricer {
   }
 
   Price price(const PlanOp&, const StageWork& work) const {
+    note_passes(work.stage);
     const auto stage = static_cast<std::size_t>(work.stage);
     const int last = plan_->pipeline.chunks + 1;
-    const Duration time = boundary(work.stage, work.segment) -
-                          (work.segment == 0 ? Duration() : boundary(work.stage, work.segment - 1));
-    Price price;
-    price.time = time;
-    price.shorter = time.scaled(pipeline_.shorter);
-    price.longer = time.scaled(pipeline_.longer);
-    price.coverage = pipeline_.covered ? passage_.width.coverage : std::nullopt;
-    price.calibrated = pipeline_.calibrated;
+    const PipelinePrice& expected = pipeline_at(End::expected);
+    Price price = of(lasts(work, expected));
+    if (intervals_ == Intervals::found) {
+      price.wires = {lasts(work, pipeline_at(End::wires_low)),
+                     lasts(work, pipeline_at(End::wires_high))};
+      price.compute = {lasts(work, pipeline_at(End::compute_low)),
+                       lasts(work, pipeline_at(End::compute_high))};
+    }
+    price.coverage = expected.covered ? passage_.width.coverage : std::nullopt;
+    price.calibrated = expected.calibrated;
     price.basis = passage_.basis;
+    if (training_.network == NetworkModel::flow) add_loads(work, price);
     if (work.segment < last) return price;
-    price.wire_bytes_per_gpu = pipeline_.wire_bytes_per_gpu[stage];
-    price.network_bytes_per_node = pipeline_.network_bytes_per_node[stage];
-    price.num_collectives = static_cast<double>(pipeline_.num_collectives[stage]);
-    const parallel::StageTime& of = pipeline_.time.stages[stage];
+    price.wire_bytes_per_gpu = expected.wire_bytes_per_gpu[stage];
+    price.network_bytes_per_node = expected.network_bytes_per_node[stage];
+    price.num_collectives = static_cast<double>(expected.num_collectives[stage]);
+    const parallel::StageTime& replayed = expected.time.stages[stage];
     StagePasses passes;
-    passes.forward = pipeline_.forward[stage];
-    passes.backward = pipeline_.backward[stage];
-    passes.exposed = pipeline_.exposed[stage] + of.sending;
-    passes.communication = pipeline_.communication[stage];
-    passes.bubble =
-        (plan_->synchronised ? pipeline_.time.makespan : pipeline_.time.longest_stage()) -
-        passes.forward - passes.backward - passes.exposed;
+    passes.forward = expected.forward[stage];
+    passes.backward = expected.backward[stage];
+    passes.exposed = expected.exposed[stage] + replayed.sending;
+    passes.communication = expected.communication[stage];
+    passes.bubble = (plan_->synchronised ? expected.time.makespan : expected.time.longest_stage()) -
+                    passes.forward - passes.backward - passes.exposed;
     price.passes = passes;
     return price;
   }
 
+  void note_passes(int stage) const {
+    if (sources_ == nullptr) return;
+    const Parallelism& how = *training_.parallelism;
+    const MatrixRate& products = device_.rates->of(how.format);
+    note("matrix_peak", products.peak.provenance);
+    note("matrix_share", products.share.provenance);
+    note("memory_rate", device_.rates->memory.provenance);
+    if (training_.model->experts > 0) note_experts(how.experts);
+    if (how.sharding == parallel::Sharding::weights && how.framework.shard_handling_us > 0)
+      note("shard_handling",
+           {Kind::fitted, "DeepSpeed blog of 2022-07-26, 175B on 128 and 1,024 A100"});
+    note_scales();
+    const PipelinePrice& expected = pipeline_at(End::expected);
+    for (std::size_t position = 0; position < expected.calls.size(); ++position)
+      if (plan_->pipeline.stage_at(static_cast<int>(position)) == stage)
+        for (const CallsMade& made : expected.calls[position]) note(*made.call);
+  }
+
+  // Stages on one node whose ranks are siblings too: they bring loads of their own.
+  int stages_among(const ProcessGroup& group) const {
+    const auto stages = static_cast<int>(std::count_if(
+        plan_->places.begin(), plan_->places.end(),
+        [&](const Place& place) { return place.node == 0 && place.slot < group.slots(); }));
+    return stages > 0 && group.siblings % stages == 0 ? stages : 1;
+  }
+
+  // The stretch's share of what the stage's passes send in all.
+  void add_loads(const StageWork& work, Price& price) const {
+    const PipelinePrice& expected = pipeline_at(End::expected);
+    const parallel::Pipeline& pipeline = plan_->pipeline;
+    const Duration all = boundary(work.stage, plan_->pipeline.chunks + 1, expected);
+    if (price.time == Duration() || all == Duration()) return;
+    const double times = pipeline.micro_batches * (price.time / all);
+    for (std::size_t position = 0; position < expected.calls.size(); ++position) {
+      if (pipeline.stage_at(static_cast<int>(position)) != work.stage) continue;
+      for (const CallsMade& made : expected.calls[position]) {
+        // Each pair of stages exchanges activations once: the last has nobody to send to.
+        const bool sends = plan_->send && made.call == &*plan_->send;
+        if (sends && work.stage + 1 == pipeline.stages) continue;
+        Load load{*made.call, times * static_cast<double>(made.times)};
+        load.call.place = plan_->places[static_cast<std::size_t>(work.stage)];
+        if (!sends) load.call.group.siblings /= stages_among(load.call.group);
+        price.loads.push_back(std::move(load));
+      }
+    }
+    const auto stage = static_cast<std::size_t>(work.stage);
+    const Duration exposed = expected.exposed[stage] + expected.time.stages[stage].sending;
+    if (expected.communication[stage] > Duration())
+      price.hidden = std::clamp(1 - exposed / expected.communication[stage], 0.0, 1.0);
+  }
+
+  const PipelinePrice& pipeline_at(End end) const {
+    return pipelines_[static_cast<std::size_t>(end)];
+  }
+
+  Duration lasts(const StageWork& work, const PipelinePrice& pipeline) const {
+    const Duration end = boundary(work.stage, work.segment, pipeline);
+    return work.segment == 0 ? end : end - boundary(work.stage, work.segment - 1, pipeline);
+  }
+
   // Where a stretch of a stage's passes ends (StageWork), from the start of the step. Stages that
   // step on their own start when they are ready.
-  Duration boundary(int stage, int segment) const {
+  Duration boundary(int stage, int segment, const PipelinePrice& price) const {
     const parallel::Pipeline& pipeline = plan_->pipeline;
-    const parallel::StageTime& of = pipeline_.time.stages[static_cast<std::size_t>(stage)];
+    const parallel::StageTime& of = price.time.stages[static_cast<std::size_t>(stage)];
     const Duration start = plan_->synchronised ? Duration() : of.first_start;
     const Duration end = of.last_end - start;
     Duration first = of.first_start - start;
     for (int chunk = 0; chunk < pipeline.chunks; ++chunk)
-      first += pipeline_.chunks[static_cast<std::size_t>(pipeline.position(stage, chunk))]
-                   .forward.time();
+      first +=
+          price.chunks[static_cast<std::size_t>(pipeline.position(stage, chunk))].forward.time();
     Duration at = std::min(first, end);
     for (int i = 0; i < std::min(segment, pipeline.chunks); ++i) {
       const parallel::SlotTime& slot =
@@ -138,43 +281,47 @@ class Pricer {
   }
 
   Price price(const PlanOp& op, const MemoryWork& work) const {
+    note("optimizer_memory_bandwidth", device_.copy_bandwidth.provenance);
     return computation(memory_time(work.bytes) * op.times, memory_width);
   }
 
   Price price(const PlanOp& op, const KernelWork& work) const {
-    const bool own_scale =
-        op.part == Category::optimizer && is_own(training_.cluster->stack.optimizer_scale);
-    Price price = computation(kernel_time(work) * op.times, kernel_width(work, own_scale));
+    const bool update = op.part == Category::optimizer;
+    const bool own_scale = update && is_own(cluster_.stack.optimizer_scale);
+    Price price = computation(kernel_time(op, work) * op.times, kernel_width(work, own_scale));
     // No compression kernel was held out.
-    if (op.part != Category::optimizer) price.coverage.reset();
+    if (!update) price.coverage.reset();
     return price;
   }
 
   Price price(const PlanOp& op, const ProductWork& work) const {
-    const FlopRate rate = training_.device->peak_half.value * work.share_of_peak.value;
+    const FlopRate rate =
+        read("matrix_peak", device_.peak_half) * read("share_of_peak", work.share_of_peak);
     return computation((Flops(work.flops) / rate) * op.times, products_width);
   }
 
   Price price(const PlanOp& op, const HostCopy& work) const {
-    const HostCopies copies = host_copies(*training_.cluster, *training_.device);
+    const HostCopies copies = host_copies(cluster_, device_);
     const auto& down = work.pinned ? copies.staged_to_host : copies.pageable_to_host;
     const auto& up = work.pinned ? copies.staged_to_device : copies.pageable_to_device;
-    const Duration time = Bytes(work.down_bytes) / down.value + Bytes(work.up_bytes) / up.value +
-                          training_.device->sync_overhead.value.scaled(work.waits);
-    return computation(time * op.times, memory_width);
+    const Duration copying =
+        Bytes(work.down_bytes) / read("host_copies", down) + Bytes(work.up_bytes) / up.value;
+    const Duration waiting = device_.sync_overhead.value.scaled(work.waits);
+    if (work.waits > 0)
+      note_for(waiting * op.times, "sync_overhead", device_.sync_overhead.provenance);
+    return computation((copying + waiting) * op.times, memory_width);
   }
 
   Price price(const PlanOp& op, const Call& call) {
+    note(call);
     const CollectiveCost& cost =
         costs_.cost({training_.cluster, call.group, training_.network, training_.expand},
                     call.channel, call.op, call.bytes, call.algorithm);
     const auto count = static_cast<double>(op.times);
-    Price price;
-    price.time = cost.time * op.times;
-    price.shorter = (cost.time - cost.interval.low) * op.times;
-    price.longer = (cost.interval.high - cost.time) * op.times;
+    Price price = of(cost.time * op.times);
+    price.wires = {cost.interval.low * op.times, cost.interval.high * op.times};
     price.calibrated = cost.interval.calibrated;
-    const auto& calibration = training_.cluster->calibration;
+    const auto& calibration = cluster_.calibration;
     if (!calibration || calibration->mpi != (call.channel != Channel::nccl)) price.coverage.reset();
     price.wire_bytes_per_gpu = cost.traffic.sent_per_rank * count;
     price.network_bytes_per_node = cost.traffic.network_sent_per_node * count;
@@ -188,54 +335,105 @@ class Pricer {
     const CollectiveCost& cost =
         costs_.cost({training_.cluster, work.beside.group, training_.network, training_.expand},
                     work.beside.channel, work.beside.op, work.beside.bytes, work.beside.algorithm);
-    const double share = lost_to_collectives(work.beside.group, *training_.device->rates);
+    note(work.beside);
+    if (sources_ != nullptr)
+      note("lost_to_collectives",
+           {Kind::assumed, "blocks of NCCL on the multiprocessors that compute"});
+    const double share = lost_to_collectives(work.beside.group, *device_.rates);
     Price price = computation((cost.time * op.times).scaled(share), memory_width);
+    price.wires = {(cost.interval.low * op.times).scaled(share),
+                   (cost.interval.high * op.times).scaled(share)};
     price.coverage.reset();
     return price;
   }
 
-  Duration memory_time(double bytes, double scale = 1) const {
-    return (Bytes(bytes) / training_.device->copy_bandwidth.value).scaled(scale);
-  }
+  Duration memory_time(double bytes) const { return Bytes(bytes) / device_.copy_bandwidth.value; }
 
-  Duration kernel_time(const KernelWork& work) const {
-    const Device& device = *training_.device;
+  // Of memory and launches, the one that takes longer is what the time rests on.
+  Duration kernel_time(const PlanOp& op, const KernelWork& work) const {
+    const bool update = op.part == Category::optimizer;
     const Passes& passes = work.passes;
-    if (const KernelCurve* measured = find_kernel(device, passes.kernel))
+    if (const KernelCurve* measured = find_kernel(device_, passes.kernel)) {
+      note(update ? "optimizer_kernels" : "compression_kernels", measured->provenance);
       return Duration::microseconds(
           interpolate(measured->elements, measured->time_us, work.elements));
-    const double scale = training_.cluster->stack.optimizer_scale.value;
-    const Duration launch = training_.kernels == Kernels::fused ? device.launch_overhead.value
-                                                                : device.framework_launch.value;
-    const double launches = passes.launches + passes.launches_per_tensor * work.tensors;
-    const double syncs = passes.syncs + passes.syncs_per_tensor * work.tensors;
-    return std::max(memory_time(passes.bytes_per_element * work.elements, scale),
-                    launch.scaled(launches)) +
-           device.sync_overhead.value.scaled(syncs);
+    }
+    if (update && training_.kernels == Kernels::unfused_adam)
+      note("unfused_adam", cluster_.stack.unfused_adam_from);
+    if (!update) note_compression_kernels();
+    const Sourced<double>& scale = cluster_.stack.optimizer_scale;
+    const bool fused = training_.kernels == Kernels::fused;
+    const Sourced<Duration>& launch = fused ? device_.launch_overhead : device_.framework_launch;
+    const Duration moving =
+        memory_time(passes.bytes_per_element * work.elements).scaled(scale.value);
+    const Duration launching =
+        launch.value.scaled(passes.launches + passes.launches_per_tensor * work.tensors);
+    if (moving >= launching) {
+      note("optimizer_memory_bandwidth", device_.copy_bandwidth.provenance);
+      if (scale.value != 1) note("optimizer_scale", scale.provenance);
+    } else {
+      note(fused ? "launch_overhead" : "framework_launch", launch.provenance);
+    }
+    const Duration waiting =
+        device_.sync_overhead.value.scaled(passes.syncs + passes.syncs_per_tensor * work.tensors);
+    if (waiting > Duration())
+      note_for(waiting * op.times, "sync_overhead", device_.sync_overhead.provenance);
+    return std::max(moving, launching) + waiting;
+  }
+
+  void note_compression_kernels() const {
+    if (sources_ == nullptr) return;
+    note("compression_kernels",
+         {Kind::assumed,
+          training_.exchange != Exchange{}
+              ? "bytes and launches of the exchange's kernels, counted, over copy bandwidth"
+          : training_.kernels == Kernels::fused
+              ? "bytes of the fused kernels over copy bandwidth (kernels/cuda)"
+              : "bytes of DeepSpeed's unfused operations over copy bandwidth"});
   }
 
   double kernel_width(const KernelWork& work, bool own_scale) const {
-    if (const KernelCurve* measured = find_kernel(*training_.device, work.passes.kernel))
+    if (const KernelCurve* measured = find_kernel(device_, work.passes.kernel))
       return measured_kernel_width(*measured, work.elements);
     return own_scale ? held_out::this_machine.off : memory_width;
   }
 
   const TrainingPlan& training_;
+  const Cluster& cluster_;
+  const Device& device_;
   CollectiveCosts& costs_;
   Passage passage_;
   const PipelinePlan* plan_ = nullptr;  // under a layout
-  PipelinePrice pipeline_;
+  Intervals intervals_;
+  CostSources* sources_;                                  // or none
+  std::array<PipelinePrice, all_ends.size()> pipelines_;  // by End
 };
 
 }  // namespace
 
-std::vector<Price> price(const StepPlan& plan, const TrainingPlan& training,
-                         CollectiveCosts& costs) {
-  Pricer pricer(plan, training, costs);
+std::vector<Price> price(const StepPlan& plan, const TrainingPlan& training, CollectiveCosts& costs,
+                         Intervals intervals, CostSources* sources) {
+  Pricer pricer(plan, training, costs, intervals, sources);
   std::vector<Price> prices;
   prices.reserve(plan.ops.size());
   for (const PlanOp& op : plan.ops) prices.push_back(pricer.price(op));
   return prices;
+}
+
+Duration Price::at(End end) const {
+  switch (end) {
+    case End::expected:
+      break;
+    case End::wires_low:
+      return wires.low;
+    case End::wires_high:
+      return wires.high;
+    case End::compute_low:
+      return compute.low;
+    case End::compute_high:
+      return compute.high;
+  }
+  return time;
 }
 
 }  // namespace lambcast

@@ -16,6 +16,8 @@
 #include <vector>
 
 #include "models/device/compute_interval.h"
+#include "models/training/cost_source.h"
+#include "models/training/interval.h"
 #include "models/training/step_plan.h"
 
 namespace lambcast {
@@ -29,11 +31,18 @@ struct StagePasses {
   Duration bubble;             // waiting for other stages
 };
 
+// What passes put on the network, so many times.
+struct Load {
+  Call call;
+  double times = 0;
+};
+
 // Of all repetitions of one operation together.
 struct Price {
   Duration time;
-  // What it may take less or more (topologies/calibration.h, models/device/compute_interval.h).
-  Duration shorter, longer;
+  // With every collective, or every computation, at the ends of its interval
+  // (topologies/calibration.h, models/device/compute_interval.h).
+  Interval wires, compute;
   // The share of such intervals that should hold; absent where held-out forecasts support none:
   // collectives without a calibration, kernels of compression.
   std::optional<double> coverage = 1;
@@ -42,10 +51,17 @@ struct Price {
   Bytes wire_bytes_per_gpu, network_bytes_per_node;
   double num_collectives = 0;
   std::optional<StagePasses> passes;  // of the last stretch of a stage: what the stage did in all
+  // Of a stretch, for those who let it meet others' (shared_step.h; with the flow model alone), and
+  // the share of it that hides behind kernels.
+  std::vector<Load> loads;
+  double hidden = 0;
+
+  Duration at(End end) const;
 };
 
-// One price an operation, in their order.
-std::vector<Price> price(const StepPlan& plan, const TrainingPlan& training,
-                         CollectiveCosts& costs);
+// One price an operation, in their order. With `sources`, adds what they rest on: every number that
+// a price was made of.
+std::vector<Price> price(const StepPlan& plan, const TrainingPlan& training, CollectiveCosts& costs,
+                         Intervals intervals = Intervals::found, CostSources* sources = nullptr);
 
 }  // namespace lambcast

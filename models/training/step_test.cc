@@ -405,11 +405,11 @@ TEST_CASE("step: the timeline runs one task of a resource at a time") {
     training.overlap = overlap;
     CollectiveCosts costs;
     const StepRun run = run_step(training, {StepKind::uniform, 128, 1}, costs);
-    const auto& tasks = run.graph.tasks();
-    REQUIRE(tasks.size() == run.timeline.spans.size());
+    const auto& tasks = run.execution.graph.tasks();
+    REQUIRE(tasks.size() == run.execution.timeline.spans.size());
     for (std::size_t a = 0; a < tasks.size(); ++a) {
       for (std::size_t b = a + 1; b < tasks.size(); ++b) {
-        const Span &one = run.timeline.spans[a], &other = run.timeline.spans[b];
+        const Span &one = run.execution.timeline.spans[a], &other = run.execution.timeline.spans[b];
         if (tasks[a].resource != tasks[b].resource) continue;
         CHECK((one.end <= other.begin || other.end <= one.begin));
       }

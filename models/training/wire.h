@@ -1,25 +1,43 @@
-// Bytes and times of collectives, added up.
+// Bytes, times and numbers of collectives, added up.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "sim/base/units.h"
 
 namespace lambcast {
 
-// What collectives of one micro batch put on the wire, and how far their times may be off.
+struct Call;
+
+// A call of a plan, which outlives this, and how often it is made.
+struct CallsMade {
+  const Call* call;
+  std::int64_t times;
+};
+
+// Each call of the plan once.
+inline void add(std::vector<CallsMade>& calls, const Call& call, std::int64_t times) {
+  if (times == 0) return;
+  for (CallsMade& made : calls) {
+    if (made.call != &call) continue;
+    made.times += times;
+    return;
+  }
+  calls.push_back({&call, times});
+}
+
+// What collectives of one micro batch put on the wire.
 struct Wire {
   Bytes per_gpu, per_node;
   std::int64_t collectives = 0;
-  Duration communication, shorter, longer;
+  Duration communication;
 
   Wire& operator+=(const Wire& other) {
     per_gpu += other.per_gpu;
     per_node += other.per_node;
     collectives += other.collectives;
     communication += other.communication;
-    shorter += other.shorter;
-    longer += other.longer;
     return *this;
   }
 };

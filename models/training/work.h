@@ -52,6 +52,7 @@ struct Call {
   Op op = Op::all_reduce;
   Bytes bytes;
   std::string algorithm = {};  // empty: as the cluster or the library chooses
+  Place place = {};            // where the group's first member lies
 };
 
 // Over NCCL, as the library chooses.

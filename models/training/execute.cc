@@ -1,0 +1,52 @@
+#include "models/training/execute.h"
+
+#include <fmt/format.h>
+
+namespace lambcast {
+
+TaskGraph graph_of(const StepPlan& plan, const std::vector<Price>& prices, End end,
+                   const std::vector<std::shared_ptr<const CommProgram>>& programs) {
+  TaskGraph graph;
+  std::vector<ResourceId> compute, wire;
+  for (int c = 0; c < plan.rank_classes; ++c) {
+    const std::string of = plan.rank_classes == 1 ? "" : fmt::format(" of stage {}", c);
+    compute.push_back(graph.add_resource(std::string(name_of(Stream::compute)) + of));
+    wire.push_back(graph.add_resource(std::string(name_of(Stream::communication)) + of));
+  }
+  for (std::size_t i = 0; i < plan.ops.size(); ++i) {
+    const PlanOp& op = plan.ops[i];
+    const auto& of_class = op.stream == Stream::compute ? compute : wire;
+    const ResourceId stream = of_class[static_cast<std::size_t>(op.rank_class)];
+    if (!programs.empty() && programs[i] != nullptr)
+      graph.add_communication(op.name, op.part, stream, programs[i].get(), op.after);
+    else
+      graph.add_compute(op.name, op.part, stream, prices[i].at(end), op.after);
+  }
+  return graph;
+}
+
+void run_at_ends(Execution& execution, Intervals intervals,
+                 const std::function<Timeline(End)>& run_at) {
+  const auto lasts = [&](End end) { return run_at(end).end.since_start(); };
+  Interval wires, compute;
+  if (intervals == Intervals::found) {
+    wires = {lasts(End::wires_low), lasts(End::wires_high)};
+    compute = {lasts(End::compute_low), lasts(End::compute_high)};
+  }
+  execution.timeline = run_at(End::expected);
+  const Duration expected = execution.timeline.end.since_start();
+  execution.interval = intervals == Intervals::found ? interval_of(expected, wires, compute)
+                                                     : Interval{expected, expected};
+}
+
+Execution execute(const StepPlan& plan, const std::vector<Price>& prices, Intervals intervals) {
+  Execution execution;
+  const Topology none;
+  run_at_ends(execution, intervals, [&](End end) {
+    execution.graph = graph_of(plan, prices, end);
+    return run(execution.graph, *make_network(NetworkModel::analytic, none));
+  });
+  return execution;
+}
+
+}  // namespace lambcast

@@ -1,0 +1,38 @@
+// Runs the priced operations of a step: when each begins and ends.
+//
+// In streams: each rank class computes on one stream and communicates on another, an operation
+// starts when its stream is free and all that it waits for has ended, and collectives last as long
+// as they do alone on the network. shared_step.h has the other form, in which they meet there.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "models/training/price.h"
+#include "sim/engine/engine.h"
+
+namespace lambcast {
+
+struct Execution {
+  TaskGraph graph;  // a task for each operation, of the same number
+  Timeline timeline;
+  Interval interval;  // of the step
+  // What operations put on a shared network; empty in streams.
+  std::vector<std::shared_ptr<const CommProgram>> programs;
+  bool apart = false;  // in streams though a shared network was asked for
+};
+
+Execution execute(const StepPlan& plan, const std::vector<Price>& prices,
+                  Intervals intervals = Intervals::found);
+
+// The operations on the streams of their rank classes, each with its program if it has one, else as
+// long as its price is at that end.
+TaskGraph graph_of(const StepPlan& plan, const std::vector<Price>& prices, End end,
+                   const std::vector<std::shared_ptr<const CommProgram>>& programs = {});
+
+// Finds the timeline of the expected times, last, and the interval from the runs at the ends.
+void run_at_ends(Execution& execution, Intervals intervals,
+                 const std::function<Timeline(End)>& run_at);
+
+}  // namespace lambcast

@@ -1,0 +1,21 @@
+#include "models/training/interval.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace lambcast {
+namespace {
+
+Duration together(Duration wires, Duration compute) {
+  const Duration none;
+  return Duration::seconds(std::hypot(std::max(none, wires).s(), std::max(none, compute).s()));
+}
+
+}  // namespace
+
+Interval interval_of(Duration expected, const Interval& wires, const Interval& compute) {
+  return {expected - together(expected - wires.low, expected - compute.low),
+          expected + together(wires.high - expected, compute.high - expected)};
+}
+
+}  // namespace lambcast

@@ -1,0 +1,154 @@
+#include "models/training/shared_step.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "models/training/shared_network.h"
+
+namespace lambcast {
+namespace {
+
+// Of a stretch of passes, between which its flows rest.
+constexpr std::int64_t slices = 8;
+
+int nodes_reached(const Call& call) { return call.place.node + call.group.node_span(); }
+
+int nodes_of(const StepPlan& plan, const std::vector<Price>& prices) {
+  int nodes = 1;
+  for (std::size_t i = 0; i < plan.ops.size(); ++i) {
+    if (const Call* call = std::get_if<Call>(&plan.ops[i].work))
+      nodes = std::max(nodes, nodes_reached(*call));
+    for (const Load& load : prices[i].loads) nodes = std::max(nodes, nodes_reached(load.call));
+  }
+  return nodes;
+}
+
+class SharedStep {
+ public:
+  SharedStep(const StepPlan& plan, const std::vector<Price>& prices, const TrainingPlan& training,
+             CollectiveCosts& costs)
+      : plan_(plan),
+        prices_(prices),
+        training_(training),
+        costs_(costs),
+        network_(
+            costs.shared_network(training.cluster, nodes_of(plan, prices), training.gpus_per_node)),
+        laid_(plan.ops.size()),
+        loads_(plan.ops.size()) {
+    using Key = std::tuple<ProcessGroup, int, int, Op, double>;
+    std::map<Key, int> class_of;  // a pair of stages makes one call, though both list it
+    for (OpId op = 0; op < plan.ops.size(); ++op) {
+      if (const Call* call = std::get_if<Call>(&plan.ops[op].work)) {
+        const Key key{call->group, call->place.node, call->place.slot, call->op,
+                      call->bytes.value()};
+        const int of = plan.ops[op].rank_class;
+        if (class_of.try_emplace(key, of).first->second == of) laid_[op] = lay(*call);
+      }
+      if (!prices[op].loads.empty()) loads_[op] = together(prices[op].loads);
+    }
+  }
+
+  std::size_t flows() const { return flows_; }
+
+  Timeline run_at(End end, Execution& execution) {
+    execution.programs.assign(plan_.ops.size(), nullptr);
+    for (OpId op = 0; op < plan_.ops.size(); ++op) {
+      const Duration time = prices_[op].at(end);
+      if (time == Duration()) continue;
+      if (laid_[op].alone > Duration())
+        execution.programs[op] =
+            std::make_shared<const CommProgram>(scaled(*laid_[op].program, time / laid_[op].alone));
+      else if (loads_[op].alone > Duration())
+        execution.programs[op] = passes(loads_[op], prices_[op].hidden, time);
+    }
+    execution.graph = graph_of(plan_, prices_, end, execution.programs);
+    return run(execution.graph, *make_network(NetworkModel::flow, network_.topology()));
+  }
+
+ private:
+  // Flows and how long they take alone.
+  struct Loads {
+    std::shared_ptr<const FlowSet> set;
+    Duration alone;
+  };
+
+  const CollectiveCost& cost_of(const Call& call) {
+    return costs_.cost({training_.cluster, call.group, training_.network, training_.expand},
+                       call.channel, call.op, call.bytes, call.algorithm);
+  }
+
+  SharedNetwork::Laid lay(const Call& call) {
+    SharedNetwork::Laid laid = network_.lay(call, cost_of(call));
+    flows_ += laid.flows;
+    return laid;
+  }
+
+  // All that the passes send, at once.
+  Loads together(const std::vector<Load>& loads) {
+    std::vector<LinkId> links;
+    std::vector<Flow> flows;
+    for (const Load& load : loads) {
+      const SharedNetwork::Laid laid = lay(load.call);
+      if (laid.alone == Duration()) continue;
+      const double times = load.times * (cost_of(load.call).time / laid.alone);
+      for (const Phase& phase : laid.program->phases) {
+        const auto first = static_cast<std::uint32_t>(links.size());
+        links.insert(links.end(), phase.flows->links->begin(), phase.flows->links->end());
+        for (Flow flow : phase.flows->flows) {
+          flow.first_link += first;
+          flow.bytes = flow.bytes * (times * static_cast<double>(phase.times));
+          flows.push_back(flow);
+        }
+      }
+    }
+    if (flows.empty()) return {};
+    const auto set = std::make_shared<const FlowSet>(std::move(links), std::move(flows));
+    const CommProgram once{{}, {{set, {}, 1, 0}}, false};
+    return {set, alone(once)};
+  }
+
+  Duration alone(const CommProgram& program) {
+    TaskGraph graph;
+    graph.add_communication("passes", Category::forward, graph.add_resource("compute"), &program);
+    return run(graph, *make_network(NetworkModel::flow, network_.topology())).end.since_start();
+  }
+
+  std::shared_ptr<const CommProgram> passes(const Loads& loads, double hidden, Duration time) {
+    const double slice = time.s() / slices;
+    const double factor = std::min(1.0 / slices, slice / loads.alone.s());
+    const double flows = loads.alone.s() * factor, rest = std::max(0.0, slice - flows);
+    const Duration latency = Duration::seconds(std::sqrt(rest * (rest + 2 * hidden * flows)));
+    return std::make_shared<const CommProgram>(
+        scaled({{}, {{loads.set, latency.scaled(1 / factor), slices, hidden}}, true}, factor));
+  }
+
+  const StepPlan& plan_;
+  const std::vector<Price>& prices_;
+  const TrainingPlan& training_;
+  CollectiveCosts& costs_;
+  SharedNetwork& network_;
+  std::vector<SharedNetwork::Laid> laid_;  // by operation; nothing where it makes no call
+  std::vector<Loads> loads_;
+  std::size_t flows_ = 0;
+};
+
+}  // namespace
+
+Execution execute_shared(const StepPlan& plan, const std::vector<Price>& prices,
+                         const TrainingPlan& training, CollectiveCosts& costs,
+                         Intervals intervals) {
+  const auto in_streams = [&] {
+    Execution execution = execute(plan, prices, intervals);
+    execution.apart = true;
+    return execution;
+  };
+  if (training.gpus > SharedNetwork::most_ranks) return in_streams();
+  SharedStep step(plan, prices, training, costs);
+  if (step.flows() > SharedNetwork::most_flows) return in_streams();
+  Execution execution;
+  run_at_ends(execution, intervals, [&](End end) { return step.run_at(end, execution); });
+  return execution;
+}
+
+}  // namespace lambcast

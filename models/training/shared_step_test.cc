@@ -1,0 +1,171 @@
+#include "models/training/shared_step.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "models/training/training_case.h"
+
+namespace lambcast {
+namespace {
+
+using deepspeed::OptimizerType;
+using parallel::Axis;
+
+// gpt2-xl with the flow model on DGX A100s, whose eight GPUs have eight NICs unless told otherwise.
+struct FlowCase {
+  int tp = 1, dp = 1, pp = 1;
+  int nics = 8;
+  // Stages of one node (tp-cp-ep-pp-dp) rather than stages of whole nodes.
+  bool stages_in_node = false;
+  bool overlaps_gradients = false;
+  std::int64_t micro_batches = 8;
+};
+
+TrainingPlan flow_training(const FlowCase& of) {
+  TrainingCase on{OptimizerType::adamw, of.tp * of.dp * of.pp, "dgx-a100-80g"};
+  on.settings = {{"nic.count", std::to_string(of.nics)}};
+  TrainingPlan training = training_of(on);
+  training.model = std::make_shared<const ModelShape>(load_model("gpt2-xl", {}));
+  training.seq_len = 1024;
+  training.batch = {of.micro_batches * of.dp, 1, of.micro_batches};
+  training.network = NetworkModel::flow;
+  Parallelism how;
+  parallel::AxisOrder order = parallel::default_order;
+  if (of.stages_in_node) order = {Axis::tp, Axis::cp, Axis::ep, Axis::pp, Axis::dp};
+  how.layout = {of.tp, 1, 1, of.dp, of.pp, 1, 8, order};
+  how.framework = framework_of("megatron");
+  how.framework.overlaps_gradients = of.overlaps_gradients;
+  training.parallelism = how;
+  training.kernels = Kernels::nvidia;
+  return training;
+}
+
+struct BothForms {
+  StepPlan plan;
+  std::vector<Price> prices;
+  Execution streams, shared;
+};
+
+BothForms both_forms(const TrainingPlan& training) {
+  CollectiveCosts costs;
+  BothForms both;
+  both.plan = plan_step(training, {StepKind::uniform, training.seq_len, 1});
+  both.prices = price(both.plan, training, costs);
+  both.streams = execute(both.plan, both.prices);
+  both.shared = execute_shared(both.plan, both.prices, training, costs);
+  CHECK_FALSE(both.shared.apart);
+  return both;
+}
+
+// From when the first stage starts to sum its gradients to when the last has done so.
+Duration summing(const StepPlan& plan, const Execution& execution) {
+  SimTime begin = execution.timeline.end, end;
+  for (std::size_t i = 0; i < plan.ops.size(); ++i) {
+    if (plan.ops[i].name != "all_reduce gradients") continue;
+    begin = std::min(begin, execution.timeline.spans[i].begin);
+    end = std::max(end, execution.timeline.spans[i].end);
+  }
+  return end - begin;
+}
+
+TEST_CASE(
+    "shared step: where nothing contends, it is as long as in streams, and its interval too") {
+  for (const FlowCase& of : {FlowCase{.dp = 16}, FlowCase{.tp = 8, .dp = 4}, FlowCase{.pp = 2},
+                             FlowCase{.tp = 4, .dp = 2}}) {
+    INFO("tp " << of.tp << " dp " << of.dp << " pp " << of.pp);
+    const BothForms both = both_forms(flow_training(of));
+    const auto lasts = [](const Execution& execution) {
+      return execution.timeline.end.since_start().s();
+    };
+    CHECK(lasts(both.shared) == Approx(lasts(both.streams)).epsilon(1e-6));
+    CHECK(both.shared.interval.low.s() == Approx(both.streams.interval.low.s()).epsilon(1e-6));
+    CHECK(both.shared.interval.high.s() == Approx(both.streams.interval.high.s()).epsilon(1e-6));
+    for (std::size_t i = 0; i < both.plan.ops.size(); ++i)
+      CHECK(both.shared.timeline.spans[i].end.since_start().s() ==
+            Approx(both.streams.timeline.spans[i].end.since_start().s()).epsilon(1e-6));
+  }
+}
+
+// Activations come in over links on which the receiving stage sums its own: hardly felt, but felt.
+TEST_CASE("shared step: stages of one node meet on its links") {
+  const BothForms both = both_forms(flow_training({.tp = 4, .pp = 2}));
+  const auto lasts = [](const Execution& execution) {
+    return execution.timeline.end.since_start();
+  };
+  const double ratio = lasts(both.shared) / lasts(both.streams);
+  CHECK(ratio > 1);
+  CHECK(ratio < 1.001);
+}
+
+// Each of n nodes holds all eight stages of one copy of the model, one on each GPU, so that eight
+// data-parallel groups of n ranks reduce their gradients side by side. A ring of a group moves
+// 2 (n - 1) / n of its S_i bytes through its NIC of rate B in
+//
+//   t_i = 2 (n - 1) / n S_i / B
+//
+// alone, and where each has a NIC of its own the last is done max t_i after the last began. Over
+// one NIC, which never rests as gradients take much longer than the stages end apart, all are done
+//
+//   sum t_i
+//
+// after the first began, eight times as late if stages were alike.
+TEST_CASE("shared step: eight data-parallel groups that share a NIC take turns on it") {
+  FlowCase of{.dp = 2, .pp = 8, .nics = 1, .stages_in_node = true};
+  const BothForms one = both_forms(flow_training(of));
+  Duration sum, longest;
+  int groups = 0;
+  for (std::size_t i = 0; i < one.plan.ops.size(); ++i) {
+    if (one.plan.ops[i].name != "all_reduce gradients") continue;
+    ++groups;
+    sum += one.prices[i].time;
+    longest = std::max(longest, one.prices[i].time);
+  }
+  REQUIRE(groups == 8);
+  CHECK(summing(one.plan, one.shared).s() == Approx(sum.s()).epsilon(0.02));
+  CHECK(summing(one.plan, one.streams) < sum.scaled(0.5));
+  CHECK(summing(one.plan, one.streams) >= longest);
+  CHECK(one.shared.interval.low < one.shared.timeline.end.since_start());
+  CHECK(one.shared.interval.high > one.shared.timeline.end.since_start());
+
+  // Activations of neighbouring stages meet on a GPU's link, which is hardly felt.
+  of.nics = 8;
+  const BothForms eight = both_forms(flow_training(of));
+  CHECK(summing(eight.plan, eight.shared).s() ==
+        Approx(summing(eight.plan, eight.streams).s()).epsilon(1e-4));
+}
+
+// The same groups as siblings: with tp 8, eight groups of one rank a node make one call each at the
+// same moment, which is one program in either form. Over one NIC a ring takes eight times as long
+// as over eight, when bytes are what takes long.
+TEST_CASE("shared step: siblings that share a NIC share it in either form") {
+  const auto sum = [](int nics, bool shared) {
+    const BothForms both = both_forms(flow_training({.tp = 8, .dp = 4, .nics = nics}));
+    return summing(both.plan, shared ? both.shared : both.streams).s();
+  };
+  for (const bool shared : {false, true}) {
+    const double ratio = sum(1, shared) / sum(8, shared);
+    CHECK(ratio > 4);
+    CHECK(ratio < 8.5);
+  }
+}
+
+// Buckets that leave the node while the next stage's activations arrive over the same NIC.
+TEST_CASE("shared step: passes that communicate get slower beside gradients, never faster") {
+  FlowCase of{.dp = 2, .pp = 8, .nics = 1, .stages_in_node = true, .overlaps_gradients = true};
+  of.micro_batches = 32;
+  const BothForms both = both_forms(flow_training(of));
+  CHECK(both.shared.timeline.end > both.streams.timeline.end);
+}
+
+TEST_CASE("shared step: what is too large runs in streams, and says so") {
+  TrainingPlan training = flow_training({.tp = 8, .dp = 512});
+  CollectiveCosts costs;
+  const StepRun step = run_step(training, {StepKind::uniform, 1024, 1}, costs);
+  CHECK(step.metrics.apart);
+  CHECK(step.execution.programs.empty());
+  training.network = NetworkModel::analytic;
+  CHECK_FALSE(run_step(training, {StepKind::uniform, 1024, 1}, costs).metrics.apart);
+}
+
+}  // namespace
+}  // namespace lambcast
