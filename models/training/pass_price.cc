@@ -49,12 +49,8 @@ class PipelinePricer {
     std::vector<Wire> wires;
     for (const ChunkContent& content : plan_.chunks) {
       wire_ = {};
-      const ChunkPrice chunk = price_chunk(content);
-      times.push_back({chunk.forward.time(),
-                       chunk.input_gradient.time() + chunk.weight_gradient.time(),
-                       chunk.input_gradient.time(), chunk.weight_gradient.time(),
-                       chunk.send_forward, chunk.send_backward});
-      result.chunks.push_back(chunk);
+      result.chunks.push_back(price_chunk(content));
+      times.push_back(result.chunks.back().times());
       wires.push_back(wire_);
     }
     result.time = parallel::pipeline_time(plan_.pipeline, times, plan_.transfers);
@@ -441,6 +437,14 @@ class PipelinePricer {
 PipelinePrice price_pipeline(const PipelinePlan& plan, const TrainingPlan& training,
                              CollectiveCosts& costs, double compute_width) {
   return PipelinePricer(plan, training, costs).price(compute_width);
+}
+
+std::vector<std::vector<parallel::SlotTime>> slot_times(const PipelinePlan& plan,
+                                                        const PipelinePrice& price) {
+  std::vector<parallel::ChunkTimes> times;
+  for (const ChunkPrice& chunk : price.chunks) times.push_back(chunk.times());
+  return parallel::pipeline_time(plan.pipeline, times, plan.transfers, parallel::Detail::slots)
+      .slots;
 }
 
 }  // namespace lambcast
