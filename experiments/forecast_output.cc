@@ -349,41 +349,4 @@ std::string forecast_table(const Scenario& scenario, const Forecast& forecast,
   return out;
 }
 
-std::string chrome_trace(const TrainingPlan& of) {
-  // Micro batches one by one as long as viewers can open the file.
-  TrainingPlan training = of;
-  training.per_block = of.batch.gas * std::max<std::int64_t>(1, of.model->layers) <= 50'000;
-  Json events = Json::array();
-  CollectiveCosts costs;
-  int pid = 0;
-  for (const Stage& stage : stages_of(training)) {
-    if (stage.steps == 0) continue;
-    const StepRun step = run_step(training, stage, costs);
-    events.push_back({{"ph", "M"},
-                      {"pid", pid},
-                      {"name", "process_name"},
-                      {"args", {{"name", fmt::format("{} step", name_of(stage.kind))}}}});
-    for (std::size_t i = 0; i < step.execution.graph.resources().size(); ++i)
-      events.push_back({{"ph", "M"},
-                        {"pid", pid},
-                        {"tid", i},
-                        {"name", "thread_name"},
-                        {"args", {{"name", step.execution.graph.resources()[i]}}}});
-    for (TaskId task = 0; task < step.execution.graph.tasks().size(); ++task) {
-      const Span& span = step.execution.timeline.spans[task];
-      if (span.begin == span.end) continue;
-      events.push_back({{"ph", "X"},
-                        {"pid", pid},
-                        {"tid", step.execution.graph.tasks()[task].resource},
-                        {"name", step.execution.graph.tasks()[task].name},
-                        {"ts", span.begin.since_start().us()},
-                        {"dur", (span.end - span.begin).us()}});
-    }
-    ++pid;
-  }
-  return Json{{"displayTimeUnit", "ms"}, {"traceEvents", events}}.dump(
-             -1, ' ', false, Json::error_handler_t::replace) +
-         "\n";
-}
-
 }  // namespace lambcast

@@ -16,10 +16,6 @@ std::string forecast_json(const Scenario& scenario, const Forecast& forecast,
 std::string forecast_table(const Scenario& scenario, const Forecast& forecast,
                            const std::vector<Finding>& findings);
 
-// One step of every stage as a Chrome trace (opens in Perfetto): a process per stage, a thread per
-// resource. Times in microseconds.
-std::string chrome_trace(const TrainingPlan& training);
-
 // FNV-1a over the bytes, as 16 hex digits: tells whether two results used the same file.
 std::string hash_of(std::string_view bytes);
 

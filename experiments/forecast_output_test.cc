@@ -403,42 +403,5 @@ TEST_CASE("csv: an infeasible point keeps what was asked for") {
             {"model", "x"}, {"gpus", "8"}, {"freeze_step", "10%"}, {"status", "infeasible: why"}});
 }
 
-TEST_CASE("trace: valid JSON, one process a stage, and no two spans of a thread at once") {
-  for (const WhatIf& changes : {WhatIf{}, WhatIf{{"optimizer", "lamb"}, {"overlap", "ddp"}},
-                                WhatIf{{"optimizer", "zero_one_adam"}, {"freeze_step", "500"}},
-                                WhatIf{{"gpus", "8"}, {"symmetry", "off"}}}) {
-    const Run run(onebit, changes);
-    const Json trace = Json::parse(chrome_trace(run.scenario.training));
-    std::map<std::pair<int, int>, std::vector<std::pair<double, double>>> threads;
-    std::map<int, double> end_us;
-    std::size_t processes = 0;
-    for (const Json& event : trace.at("traceEvents")) {
-      const std::string phase = event.at("ph").get<std::string>();
-      if (phase == "M") {
-        processes += event.at("name") == "process_name" ? 1 : 0;
-        continue;
-      }
-      REQUIRE(phase == "X");
-      const int pid = event.at("pid").get<int>();
-      const double begin = event.at("ts").get<double>();
-      const double end = begin + event.at("dur").get<double>();
-      CHECK(begin >= 0);
-      CHECK(end > begin);
-      CHECK_FALSE(event.at("name").get<std::string>().empty());
-      threads[{pid, event.at("tid").get<int>()}].emplace_back(begin, end);
-      end_us[pid] = std::max(end_us[pid], end);
-    }
-    CHECK(processes == run.result.stages.size());
-    for (auto& [thread, spans] : threads) {
-      std::sort(spans.begin(), spans.end());
-      // Times are printed in microseconds of picosecond resolution.
-      for (std::size_t i = 1; i < spans.size(); ++i)
-        CHECK(spans[i].first >= spans[i - 1].second - 1e-5);
-    }
-    for (std::size_t i = 0; i < run.result.stages.size(); ++i)
-      CHECK(end_us.at(static_cast<int>(i)) == Approx(run.result.stages[i].step_time_us));
-  }
-}
-
 }  // namespace
 }  // namespace lambcast

@@ -113,9 +113,10 @@ grep -qx 'report: validation/report.html' out || fail "validate --out does not s
 for file in report.html training.csv collectives.csv plots/training.gp plots/collectives.dat; do
   [ -s "validation/$file" ] || fail "validate --out leaves no $file"
 done
+grep -q '<figure class=chart>' validation/report.html || fail "the page of validate has no figure"
 if command -v gnuplot >/dev/null; then
   [ -s err ] && fail "validate --out writes to stderr: $(head -1 err)"
-  grep -q '<svg' validation/report.html || fail "the page of validate has no figure"
+  [ -s validation/plots/training.svg ] || fail "validate --out draws no figure"
   [ -s validation/plots/collectives.png ] || fail "validate --out leaves no picture"
 fi
 "$lambcast" validate --rows rows.csv >/dev/null

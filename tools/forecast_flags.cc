@@ -4,7 +4,7 @@
 
 #include <cstdio>
 
-#include "experiments/forecast_output.h"
+#include "experiments/trace.h"
 #include "sim/base/error.h"
 #include "tools/output_file.h"
 

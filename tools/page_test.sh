@@ -36,10 +36,13 @@ browse() {
 "$lambcast" presets show paper-eth40-v100 |
   sed "s|^name = .*|name = \"=<img src=x onerror=owned=1></script><script>owned=1</script>\`\${1}\`\"|" \
     >hostile.toml
+"$lambcast" presets show bert-large |
+  sed 's|^name = .*|name = "</title><img src=x onerror=owned=1>"|' >model.toml
 cat >study.toml <<'END'
 name = "page"
+description = "<img src=x onerror=owned=1>"
 [base]
-model = "bert-large"
+model = "./model.toml"
 micro_batch = 16
 samples = 392757248
 [[part]]

@@ -142,6 +142,18 @@ grep -q "on =1+1'''x]]>y" out || fail "a guarded name does not read back: $(cat 
 if command -v gnuplot >/dev/null; then
   grep -q ']]>' names/plots/throughput.svg && fail "a name breaks the SVG"
 fi
+# The same of a model, and of what a sweep says of itself: nothing runs and nothing is markup, in the
+# page, in the pictures, in their sources.
+harm="@x\`touch ran\`\$(touch ran)%s{/Bold}</script><script>owned()</script>"
+"$lambcast" presets show bert-base | sed "s|^name = .*|name = \"$harm\"|" >model.toml
+sed -e 's/"bert-base"/".\/model.toml"/' -e "s|^name = .*|name = \"title\"\ndescription = \"$harm\"|" \
+  steps.toml >title.toml
+expect 0 "$lambcast" sweep title.toml --out title
+grep -q 'no picture' err && fail "a name breaks a picture: $(cat err)"
+[ -z "$(find . -name ran)" ] || fail "a name ran: $(find . -name ran)"
+grep -rqF '<script>owned' title --include='*.html' --include='*.svg' && fail "a name is markup"
+grep -qF "$harm" title/results.csv || fail "a name is another one in results.csv"
+[ "$(grep -oF '<script' title/report.html | wc -l)" -eq 2 ] || fail "a page of more than two scripts"
 "$lambcast" presets show bert-base | sed 's/^name = .*/name = "a\\u001b[31mb"/' >escape.toml
 expect 2 "$lambcast" simulate --model ./escape.toml --cluster paper-eth40-v100 --gpus 8
 grep -q "escape.toml:[0-9]*:.*name: 'a \[31mb' has control characters" err || fail "$(cat err)"

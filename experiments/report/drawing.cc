@@ -5,8 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <fstream>
-#include <iterator>
 
 #include "experiments/report/gnuplot.h"
 #include "sim/base/error.h"
@@ -87,12 +85,6 @@ void draw(const std::vector<Figure>& figures, const fs::path& results_dir, Paths
     if (paths.stopped) break;
     draw_one(figure, plots, paths);
   }
-}
-
-std::optional<std::string> find_text(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return std::nullopt;
-  return std::string(std::istreambuf_iterator<char>(in), {});
 }
 
 void write_file(const fs::path& path, const std::string& text) {

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,9 +43,6 @@ std::string missing_gnuplot();
 // again.
 void draw(const std::vector<Figure>& figures, const std::filesystem::path& results_dir,
           Paths& paths, const DrawingLimits& limits = {});
-
-// Nothing where there is no such file.
-std::optional<std::string> find_text(const std::filesystem::path& path);
 
 // Under another name first, so that a kill or a power cut leaves the old text or the new one.
 // Throws Error (failure) naming the file when it cannot be written.

@@ -54,12 +54,8 @@ class PipelinePricer {
     for (const ChunkContent& content : plan_.chunks) {
       wire_ = {};
       calls_.clear();
-      const ChunkPrice chunk = price_chunk(content);
-      times.push_back({chunk.forward.time(),
-                       chunk.input_gradient.time() + chunk.weight_gradient.time(),
-                       chunk.input_gradient.time(), chunk.weight_gradient.time(),
-                       chunk.send_forward, chunk.send_backward});
-      result.chunks.push_back(chunk);
+      result.chunks.push_back(price_chunk(content));
+      times.push_back(result.chunks.back().times());
       wires.push_back(wire_);
       result.calls.push_back(calls_);
     }
@@ -442,6 +438,14 @@ class PipelinePricer {
 PipelinePrice price_pipeline(const PipelinePlan& plan, const TrainingPlan& training,
                              CollectiveCosts& costs, End end, double compute_width) {
   return PipelinePricer(plan, training, costs, end, compute_width).price();
+}
+
+std::vector<std::vector<parallel::SlotTime>> slot_times(const PipelinePlan& plan,
+                                                        const PipelinePrice& price) {
+  std::vector<parallel::ChunkTimes> times;
+  for (const ChunkPrice& chunk : price.chunks) times.push_back(chunk.times());
+  return parallel::pipeline_time(plan.pipeline, times, plan.transfers, parallel::Detail::slots)
+      .slots;
 }
 
 }  // namespace lambcast

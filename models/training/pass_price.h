@@ -49,6 +49,11 @@ struct PassPrice {
 struct ChunkPrice {
   PassPrice forward, input_gradient, weight_gradient;
   Duration send_forward, send_backward;
+
+  parallel::ChunkTimes times() const {
+    const Duration input = input_gradient.time(), weight = weight_gradient.time();
+    return {forward.time(), input + weight, input, weight, send_forward, send_backward};
+  }
 };
 
 struct PipelinePrice {
@@ -67,5 +72,9 @@ struct PipelinePrice {
 // that of computations, in logarithms.
 PipelinePrice price_pipeline(const PipelinePlan& plan, const TrainingPlan& training,
                              CollectiveCosts& costs, End end, double compute_width);
+
+// When each slot of each stage runs, as in pipeline_slots(): what `price.time` sums up.
+std::vector<std::vector<parallel::SlotTime>> slot_times(const PipelinePlan& plan,
+                                                        const PipelinePrice& price);
 
 }  // namespace lambcast

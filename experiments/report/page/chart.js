@@ -8,7 +8,7 @@
   lambcast.colours = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F6A00",
     "#767676"];
   const shapes = ["circle", "square", "triangle", "diamond"];
-  const mostMarks = 4000;
+  const mostMarks = lambcast.mostMarks = 4000;
   const font = "12px \"DejaVu Sans\", Verdana, sans-serif";
 
   const all = new Set();

@@ -250,9 +250,12 @@
       this.showMaps(x, figure, by);
       const ok = data.matching(state.slice, data.ok);
       this.bars.parentNode.hidden = !lambcast.showBars(data, ok, x, this.bars);
+      const where = Object.entries(state.slice).filter((e) => data.column(e[0]))
+        .map((e) => data.column(e[0]).label + " " + (e[1] === "" ? "none" : e[1]) +
+          (data.column(e[0]).passes === null ? "" : " or none"));
       this.said.textContent = slice.length === data.count
         ? "All " + data.count + " rows."
-        : slice.length + " of " + data.count + " rows are in the slice.";
+        : slice.length + " of " + data.count + " rows: " + where.join(", ") + ".";
       this.rowsSaid.textContent = this.said.textContent + (data.thinning ? " " + data.thinning : "") +
         this.constants() + " results.csv beside this page has every column, with full precision.";
       this.table.show(slice);

@@ -114,8 +114,9 @@
     else if (banded) notes.push(/_step_time_us$/.test(figure.key)
       ? "The band is the interval of the forecast."
       : "The band is the interval of the steps, as if all erred together.");
-    if (hollow) notes.push("Hollow marks: communication extrapolates beyond what its cluster was " +
-      "calibrated on.");
+    const marked = series.every(function (s) { return s.points.length <= lambcast.mostMarks; });
+    if (hollow) notes.push((marked ? "Hollow marks: communication" : "Communication of some rows") +
+      " extrapolates beyond what its cluster was calibrated on.");
     return { spec: spec, notes: notes };
   };
 

@@ -1,0 +1,211 @@
+#include "experiments/trace.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "experiments/scenario_case.h"
+#include "models/training/forecast.h"
+
+namespace lambcast {
+namespace {
+
+using Catch::Matchers::Contains;
+using Json = nlohmann::json;
+
+const WhatIf pipeline = with({{"model", "megatron-8.3b"},
+                              {"cluster", "selene-a100"},
+                              {"optimizer", "adam"},
+                              {"gpus", "64"},
+                              {"tp", "8"},
+                              {"pp", "4"},
+                              {"global_batch", "32"},
+                              {"micro_batch", "1"},
+                              {"steps", "10"}},
+                             without({"freeze_step"}));
+
+Json trace_of(const WhatIf& what_if) {
+  return Json::parse(chrome_trace(resolved(what_if).training));
+}
+
+std::vector<Json> events(const Json& trace, const std::string& phase) {
+  std::vector<Json> found;
+  for (const Json& event : trace.at("traceEvents"))
+    if (event.at("ph") == phase) found.push_back(event);
+  return found;
+}
+
+// Slices of a process by name of their thread, in order of time.
+std::map<std::string, std::vector<Json>> lanes(const Json& trace, int process) {
+  std::map<int, std::string> names;
+  std::map<std::string, std::vector<Json>> found;
+  for (const Json& event : events(trace, "M"))
+    if (event.at("pid") == process && event.at("name") == "thread_name")
+      names[event.at("tid").get<int>()] = event.at("args").at("name").get<std::string>();
+  for (const Json& event : events(trace, "X"))
+    if (event.at("pid") == process) found[names.at(event.at("tid").get<int>())].push_back(event);
+  for (auto& [name, lane] : found)
+    std::sort(lane.begin(), lane.end(),
+              [](const Json& a, const Json& b) { return a.at("ts") < b.at("ts"); });
+  return found;
+}
+
+double end_of(const Json& slice) {
+  return slice.at("ts").get<double>() + slice.at("dur").get<double>();
+}
+
+}  // namespace
+
+TEST_CASE("trace: field by field what viewers read, and no two slices of a thread at once") {
+  for (const WhatIf& what_if :
+       {complete(), with({{"optimizer", "lamb"}, {"overlap", "ddp"}}, without({"freeze_step"})),
+        with({{"optimizer", "zero_one_adam"}, {"freeze_step", "500"}}),
+        with({{"gpus", "8"}, {"symmetry", "off"}}), pipeline,
+        with({{"pipeline_schedule", "zb1p"}}, pipeline)}) {
+    const TrainingPlan training = resolved(what_if).training;
+    CollectiveCosts costs;
+    const Forecast result = forecast(training, costs);
+    const Json trace = trace_of(what_if);
+    CHECK(trace.at("displayTimeUnit") == "ms");
+    CHECK(trace.at("otherData").at("model") == training.model->name);
+    std::map<std::pair<int, int>, std::vector<std::pair<double, double>>> threads;
+    std::map<int, double> end_us;
+    for (const Json& slice : events(trace, "X")) {
+      const int process = slice.at("pid").get<int>();
+      const double begin = slice.at("ts").get<double>();
+      CHECK(begin >= 0);
+      CHECK(end_of(slice) > begin);
+      CHECK_FALSE(slice.at("name").get<std::string>().empty());
+      CHECK_FALSE(slice.at("cat").get<std::string>().empty());
+      CHECK(slice.at("args").is_object());
+      threads[{process, slice.at("tid").get<int>()}].emplace_back(begin, end_of(slice));
+      end_us[process] = std::max(end_us[process], end_of(slice));
+    }
+    for (auto& [thread, spans] : threads) {
+      std::sort(spans.begin(), spans.end());
+      // Times are printed in microseconds of picosecond resolution.
+      for (std::size_t i = 1; i < spans.size(); ++i)
+        CHECK(spans[i].first >= spans[i - 1].second - 1e-5);
+    }
+    REQUIRE(end_us.size() == result.stages.size());
+    for (std::size_t i = 0; i < result.stages.size(); ++i)
+      CHECK(end_us.at(static_cast<int>(i)) == Approx(result.stages[i].step_time_us));
+    // Every thread that is drawn has a name and a place.
+    std::map<std::string, std::set<std::pair<int, int>>> named;
+    for (const Json& event : events(trace, "M"))
+      named[event.at("name")].insert({event.at("pid").get<int>(), event.at("tid").get<int>()});
+    for (const auto& [thread, spans] : threads) {
+      CHECK(named["thread_name"].count(thread) == 1);
+      CHECK(named["thread_sort_index"].count(thread) == 1);
+    }
+    CHECK(named["process_name"].size() == result.stages.size());
+  }
+}
+
+TEST_CASE("trace: arrows lead from a slice that ended to one that waited, on another thread") {
+  for (const WhatIf& what_if :
+       {with({{"optimizer", "lamb"}, {"overlap", "ddp"}}, without({"freeze_step"})), pipeline}) {
+    const Json trace = trace_of(what_if);
+    const std::vector<Json> slices = events(trace, "X");
+    const auto around = [&](const Json& arrow) {
+      const double at = arrow.at("ts").get<double>();
+      return std::count_if(slices.begin(), slices.end(), [&](const Json& slice) {
+        return slice.at("pid") == arrow.at("pid") && slice.at("tid") == arrow.at("tid") &&
+               slice.at("ts").get<double>() <= at + 1e-6 && at < end_of(slice);
+      });
+    };
+    std::map<std::string, Json> begun;
+    for (const Json& arrow : events(trace, "s"))
+      CHECK(begun.emplace(arrow.at("id").get<std::string>(), arrow).second);
+    const std::vector<Json> ended = events(trace, "f");
+    REQUIRE(ended.size() == begun.size());
+    CHECK(ended.size() > 5);
+    for (const Json& to : ended) {
+      const Json& from = begun.at(to.at("id").get<std::string>());
+      CHECK(to.at("bp") == "e");
+      CHECK(to.at("tid") != from.at("tid"));
+      CHECK(to.at("ts").get<double>() >= from.at("ts").get<double>());
+      CHECK(around(from) == 1);
+      CHECK(std::any_of(slices.begin(), slices.end(), [&](const Json& slice) {
+        return slice.at("pid") == to.at("pid") && slice.at("tid") == to.at("tid") &&
+               slice.at("ts") == to.at("ts");
+      }));
+    }
+  }
+}
+
+TEST_CASE("trace: layers in the order that they run, micro batch by micro batch") {
+  const Json trace = trace_of(with({{"global_batch", "2048"}}));
+  const auto of = lanes(trace, 0);
+  const std::vector<Json>& compute = of.at("compute");
+  for (int layer = 0; layer < 24; ++layer) {
+    const Json& forward = compute.at(static_cast<std::size_t>(layer));
+    CHECK(forward.at("name") == fmt::format("forward block {}", layer));
+    CHECK(forward.at("args").at("layer") == layer);
+    CHECK(forward.at("cat") == "forward");
+    const Json& backward = compute.at(static_cast<std::size_t>(24 + layer));
+    CHECK(backward.at("name") == fmt::format("backward block {}", 23 - layer));
+    CHECK(backward.at("args").at("layer") == 23 - layer);
+  }
+  // 2048 samples on 64 GPUs by 16: two of them.
+  const std::vector<Json>& micro = of.at("micro batches");
+  REQUIRE(micro.size() == 2);
+  CHECK(micro[1].at("name") == "micro batch 1");
+  CHECK(micro[0].at("ts") == compute[0].at("ts"));
+  CHECK(end_of(micro[0]) == Approx(end_of(compute[47])));
+  CHECK(micro[1].at("ts") == compute[48].at("ts"));
+}
+
+TEST_CASE("trace: a collective says its bytes, group, library and algorithm, and its interval") {
+  const Json trace = trace_of(complete());
+  const std::vector<Json> found = lanes(trace, 1).at("communication");
+  bool sent = false;
+  for (const Json& slice : found) {
+    const Json& args = slice.at("args");
+    if (!args.contains("op")) continue;
+    CHECK(args.at("bytes").get<double>() > 0);
+    CHECK_THAT(args.at("group").get<std::string>(), Contains("64 ranks, 4 on each of 16 nodes"));
+    CHECK(args.at("library") == "nccl");
+    CHECK_FALSE(args.at("algorithm").get<std::string>().empty());
+    CHECK(args.at("low_us").get<double>() <= slice.at("dur").get<double>() + 1e-6);
+    CHECK(args.at("high_us").get<double>() >= slice.at("dur").get<double>() - 1e-6);
+    sent = sent || args.at("wire_bytes_per_gpu").get<double>() > 0;
+  }
+  CHECK(sent);
+}
+
+TEST_CASE("trace: a lane for each pipeline stage, with its slots and the layers they hold") {
+  const Json trace = trace_of(pipeline);
+  const auto of = lanes(trace, 0);
+  // 32 samples over 2 replicas: 16 micro batches of each stage, forward and backward.
+  for (int stage = 0; stage < 4; ++stage) {
+    int forward = 0, backward = 0;
+    for (const Json& slice : of.at(fmt::format("stage {}: compute", stage))) {
+      if (!slice.at("args").contains("micro_batch")) continue;
+      ++(slice.at("cat") == "forward" ? forward : backward);
+      CHECK(slice.at("args").at("communication_us").get<double>() > 0);
+      CHECK_THAT(slice.at("args").at("layers").get<std::string>(),
+                 Contains(fmt::format("{} to {}", 18 * stage, 18 * stage + 17)));
+    }
+    CHECK(forward == 16);
+    CHECK(backward == 16);
+  }
+  CHECK_THAT(of.at("stage 0: compute")[0].at("args").at("layers").get<std::string>(),
+             Contains("embedding"));
+  CHECK(of.at("stage 1: compute")[0].at("name") == "forward 0");
+}
+
+TEST_CASE("trace: what is too much for viewers stands together") {
+  // 4,194,304 samples on 64 GPUs by 16: 4096 micro batches of 24 layers.
+  const Json trace = trace_of(with({{"global_batch", "4194304"}}));
+  CHECK(events(trace, "X").size() < 500);
+  const auto of = lanes(trace, 0);
+  CHECK(of.at("compute")[0].at("args").at("times") == 4096);
+  CHECK(of.count("micro batches") == 0);
+}
+
+}  // namespace lambcast
