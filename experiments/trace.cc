@@ -200,7 +200,7 @@ class StepTrace {
 
   void write_op(std::size_t index, const std::optional<Slots>& slots) {
     const PlanOp& op = step_.plan.ops[index];
-    const Span& span = step_.timeline.spans[index];
+    const Span& span = step_.execution.timeline.spans[index];
     const bool has_slots = slots && std::holds_alternative<StageWork>(op.work);
     if (span.begin == span.end || has_slots) return;
     const Price& price = step_.prices[index];
@@ -227,7 +227,7 @@ class StepTrace {
     for (std::size_t i = 0; i < step_.plan.ops.size(); ++i) {
       const auto* pass = std::get_if<PassWork>(&step_.plan.ops[i].work);
       if (!pass) continue;
-      const Span& span = step_.timeline.spans[i];
+      const Span& span = step_.execution.timeline.spans[i];
       if (!pass->backward && pass->from == 0)
         found.emplace_back(span.begin.since_start(), span.end.since_start());
       if (!found.empty()) found.back().second = span.end.since_start();
@@ -251,7 +251,7 @@ class StepTrace {
     const parallel::Pipeline& pipeline = step_.plan.pipeline->pipeline;
     if (std::int64_t{3} * pipeline.positions() * pipeline.micro_batches > most_traced_passes)
       return std::nullopt;
-    price_ = price_pipeline(*step_.plan.pipeline, training_, costs_, 0);
+    price_ = price_pipeline(*step_.plan.pipeline, training_, costs_, End::expected, 0);
     return slot_times(*step_.plan.pipeline, price_);
   }
 
@@ -263,7 +263,7 @@ class StepTrace {
       const auto* work = std::get_if<StageWork>(&step_.plan.ops[i].work);
       if (!work || work->stage != stage) continue;
       if (planned > start) break;
-      const Duration begin = step_.timeline.spans[i].begin.since_start();
+      const Duration begin = step_.execution.timeline.spans[i].begin.since_start();
       delayed = begin > planned ? begin - planned : Duration();
       planned += step_.prices[i].time;
     }

@@ -54,8 +54,7 @@ class PipelinePricer {
     for (const ChunkContent& content : plan_.chunks) {
       wire_ = {};
       calls_.clear();
-      result.chunks.push_back(price_chunk(content));
-      times.push_back(result.chunks.back().times());
+      times.push_back(result.chunks.emplace_back(price_chunk(content)).times());
       wires.push_back(wire_);
       result.calls.push_back(calls_);
     }
@@ -444,8 +443,8 @@ std::vector<std::vector<parallel::SlotTime>> slot_times(const PipelinePlan& plan
                                                         const PipelinePrice& price) {
   std::vector<parallel::ChunkTimes> times;
   for (const ChunkPrice& chunk : price.chunks) times.push_back(chunk.times());
-  return parallel::pipeline_time(plan.pipeline, times, plan.transfers, parallel::Detail::slots)
-      .slots;
+  constexpr auto detail = parallel::Detail::slots;
+  return parallel::pipeline_time(plan.pipeline, times, plan.transfers, detail).slots;
 }
 
 }  // namespace lambcast
