@@ -288,7 +288,7 @@ CompressedLayout quantized(const FoundLayout& plain, const std::string& optimize
   what_if.insert_or_assign("quantized_gradients", "true");
   try {
     const TrainingPlan training = resolve(what_if, judge.catalog()).training;
-    result.step_time_us = judge.step(training).metrics.step_time.us();
+    result.step_time_us = judge.step(training, Intervals::left_out).metrics.step_time.us();
     result.speedup = plain.step.step_time.us() / *result.step_time_us;
   } catch (const Error& error) {
     result.refused = std::string(no_run) + ": " + error.what();
