@@ -41,7 +41,7 @@ TEST_CASE("comparison: clusters stand fastest first, each as it is forecast alon
     const Scenario onebit = resolve(alone, catalog);
     REQUIRE(contestant.compression.speedup.has_value());
     CHECK(contestant.compression.speedup->value ==
-          forecast(onebit.training, costs).run.speedup_vs_baseline);
+          Approx(forecast(onebit.training, costs).run.speedup_vs_baseline).epsilon(1e-12));
     CHECK(contestant.compression.warmup_assumed);
   }
   const std::string text = comparison_table(comparison);

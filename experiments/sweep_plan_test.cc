@@ -41,7 +41,7 @@ TEST_CASE("scan: what is none is refused") {
     const char *text, *expected;
   };
   const Row rows[] = {
-      {"8", "'8' is not a scan (allowed: low:high:xFACTOR or low:high:STEP)"},
+      {"8", "'8' is not a scan (allowed: FROM..TO, low:high:xFACTOR or low:high:STEP)"},
       {"8:256", "is not a scan"},
       {"8:256:", "is not a scan"},
       {"8:256:x", "is not a scan"},
