@@ -115,13 +115,12 @@ std::string freeze_csv(const FreezeChoice& choice) {
                               "ratio", "settled", "settled_since"}) +
                     "\n";
   for (const LayerChange& layer : choice.layers) {
-    out +=
-        csv::row({choice.step != 0 ? std::to_string(choice.step) : "",
-                  std::to_string(choice.judged_at), csv::field(layer.name),
-                  std::to_string(layer.elements), csv::number(layer.before), csv::number(layer.now),
-                  csv::number(ratio(layer)), layer.settled ? "true" : "false",
-                  layer.settled ? std::to_string(layer.settled_since) : ""}) +
-        "\n";
+    out += csv::row({choice.step != 0 ? std::to_string(choice.step) : "",
+                     std::to_string(choice.judged_at), layer.name, std::to_string(layer.elements),
+                     csv::number(layer.before), csv::number(layer.now), csv::number(ratio(layer)),
+                     layer.settled ? "true" : "false",
+                     layer.settled ? std::to_string(layer.settled_since) : ""}) +
+           "\n";
   }
   return out;
 }

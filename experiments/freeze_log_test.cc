@@ -91,6 +91,9 @@ TEST_CASE("the answer as text, JSON and CSV") {
   CHECK(json["memory_steps"] == 10);
   CHECK(json["layers"][0]["settled_since"] == 52);
   CHECK_THAT(freeze_csv(choice), Catch::Contains("\n52,52,model,1,"));
+  FreezeChoice comma = choice;
+  comma.layers[0].name = "head, bias";
+  CHECK_THAT(freeze_csv(comma), Catch::Contains("\n52,52,\"head, bias\",1,"));
   const FreezeChoice none = chosen("step,model\n" + lines(1, 51, 1, value));
   CHECK(nlohmann::json::parse(freeze_json(none))["freeze_step"].is_null());
   CHECK_THAT(freeze_table(none), Catch::StartsWith("No step from 1 to 51"));

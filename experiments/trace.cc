@@ -206,8 +206,9 @@ class StepTrace {
     const Price& price = step_.prices[index];
     Json args = WorkArgs(training_, costs_).of(op);
     if (op.times > 1) args["times"] = op.times;
-    args["low_us"] = (price.time - price.shorter).us();
-    args["high_us"] = (price.time + price.longer).us();
+    const Interval ends = interval_of(price.time, price.wires, price.compute);
+    args["low_us"] = ends.low.us();
+    args["high_us"] = ends.high.us();
     if (price.wire_bytes_per_gpu.value() > 0)
       args["wire_bytes_per_gpu"] = price.wire_bytes_per_gpu.value();
     const std::size_t thread = thread_of(op.stream, static_cast<std::size_t>(op.rank_class));

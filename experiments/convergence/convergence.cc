@@ -1,0 +1,108 @@
+// The study of convergence: README.md beside this file.
+//
+//   convergence_study train CURVES.csv [THREADS [RUN...]]
+//       trains the runs that the file lacks, or of those the named ones: some seconds each
+//   convergence_study train-large CURVES.csv [THREADS [RUN...]]
+//       the same on seven times as many parameters: a minute each
+//   convergence_study report CURVES.csv FOLDER
+//       summary.csv and the figures in FOLDER
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "experiments/convergence/curves.h"
+#include "experiments/convergence/figures.h"
+#include "sim/base/error.h"
+#include "sim/base/file.h"
+
+namespace {
+
+using namespace lambcast;
+using namespace lambcast::convergence;
+
+// Above the plain optimizer's loss: some 2 % of it.
+constexpr double level_above = 0.03;
+
+int threads_of(const std::string& text) {
+  int threads = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), threads);
+  if (status != std::errc{} || end != text.data() + text.size() || threads < 1 || threads > 1024)
+    fail_input({"", 0, "THREADS"}, fmt::format("'{}'", text), "1 to 1024");
+  return threads;
+}
+
+std::vector<Curve> curves_in(const std::string& path, const std::vector<Run>& runs) {
+  const auto text = report::find_text(path);
+  return text && !text->empty() ? parse_curves(*text, path, runs) : std::vector<Curve>();
+}
+
+// The file is written anew after every run, so that what was trained is kept.
+void train_missing(const Recipe& recipe, const std::string& path, int threads,
+                   const std::vector<std::string>& named) {
+  const text::Transformer model = text::transformer(recipe.shape);
+  std::map<std::string, Curve> trained;
+  for (Curve& curve : curves_in(path, study_runs(recipe))) trained[curve.run.name()] = curve;
+  std::vector<Run> missing;
+  for (const Run& run : study_runs(recipe)) {
+    const bool wanted = named.empty() || std::ranges::find(named, run.name()) != named.end();
+    if (wanted && !trained.contains(run.name())) missing.push_back(run);
+  }
+  std::atomic<std::size_t> next = 0;
+  std::mutex writing;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < missing.size(); i = next++) {
+      const Curve curve = train(model, recipe, missing[i]);
+      const std::lock_guard lock(writing);
+      trained[missing[i].name()] = curve;
+      std::vector<Curve> all;
+      for (const Run& run : study_runs(recipe))
+        if (trained.contains(run.name())) all.push_back(trained.at(run.name()));
+      report::write_file(path, curves_csv(all));
+      fmt::print(stderr, "{}: {:.4f}\n", missing[i].name(), final_loss(curve));
+    }
+  };
+  std::vector<std::jthread> workers;
+  for (int t = 0; t < threads; ++t) workers.emplace_back(work);
+}
+
+void report_on(const std::string& path, const std::string& folder) {
+  const std::vector<Curve> curves = parse_curves(read_file(path), path, study_runs(Recipe{}));
+  const std::vector<Study> studies{judge(curves, true, level_above),
+                                   judge(curves, false, level_above)};
+  report::Paths written;
+  report::draw(figures(studies), folder, written);
+  report::write_file(folder + "/summary.csv", study_csv(studies));
+  for (const std::string& message : written.messages) fmt::print(stderr, "{}\n", message);
+}
+
+int run(const std::vector<std::string>& words) {
+  const std::string command = words.empty() ? "" : words[0];
+  const bool large = command == "train-large";
+  if ((command == "train" || large) && words.size() >= 2) {
+    const auto named = words.begin() + std::min<std::ptrdiff_t>(std::ssize(words), 3);
+    train_missing(large ? large_recipe() : Recipe{}, words[1],
+                  words.size() >= 3 ? threads_of(words[2]) : 1, {named, words.end()});
+  } else if (command == "report" && words.size() == 3) {
+    report_on(words[1], words[2]);
+  } else {
+    throw Error(Exit::usage,
+                "train or train-large CURVES.csv [THREADS [RUN...]], or report CURVES.csv FOLDER");
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run({argv + 1, argv + argc});
+  } catch (const Error& error) {
+    fmt::print(stderr, "convergence_study: {}\n", error.what());
+    return static_cast<int>(error.code());
+  }
+}

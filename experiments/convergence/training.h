@@ -1,0 +1,74 @@
+// Does a run that sends less learn as much? Trains the transformer of
+// kernels/emulated_world/transformer.h with an optimizer and an exchange on n emulated ranks, each
+// with its own sequences, and records loss against steps. All runs see the same sequences in the
+// same order, start from the same weights and follow the same schedule of the learning rate:
+// linear warm-up to the peak, linear decay to 0.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "kernels/emulated_world/transformer.h"
+
+namespace lambcast::convergence {
+
+enum class Optimizer { lamb, adam, onebit_lamb, onebit_adam, zero_one_adam };
+
+// How gradients are averaged where the optimizer leaves it to the engine; local steps and DiLoCo
+// average weights every 16 steps instead.
+enum class Exchange {
+  plain,
+  fp8,          // one scale per message, nothing owed
+  int4,         // blocks of 64, with error feedback
+  qgz_int4,     // two ranks a node, int4 in both phases, with error feedback
+  power_sgd_4,  // rank 4, warm start
+  top_k_1,      // the largest per cent, error feedback
+  random_k_1,   // a random per cent, error feedback
+  local_steps_16,
+  diloco_16,  // outer lr 0.7, Nesterov momentum 0.9
+};
+
+struct Recipe {
+  text::TransformerShape shape{.width = 32, .layers = 2, .heads = 4, .context = 32};
+  int ranks = 4;
+  int sequences = 1;  // of every rank in a step
+  int steps = 2000;
+  int lr_warmup = 100;
+  // Its memory, 100 steps, is to 2,000 what that of 0.999 is to some 20,000.
+  double beta2 = 0.99;
+  double weight_decay = 0.01;  // of matrices alone
+  double clipping = 1;
+  double adam_lr = 3e-3, lamb_lr = 1e-2;
+  int every = 50;  // steps that a point of the curve is the mean of
+  int held_out_every = 250;
+};
+
+// The same on 206,016 parameters instead of 28,448, and twice the sequences.
+Recipe large_recipe();
+
+struct Run {
+  Optimizer optimizer = Optimizer::lamb;
+  Exchange exchange = Exchange::plain;
+  int freeze_step = 0;  // of those that have one; 0: the monitor of the variance chooses it
+  std::string name() const;
+};
+
+struct Point {
+  int step = 0;
+  double loss = 0;      // mean over `every` steps, of the sequences that all ranks read
+  double held_out = 0;  // NaN where it was not looked at
+};
+struct Curve {
+  Run run;
+  int frozen_at = 0;  // the last step that sent everything; 0: all did, or none had to
+  std::vector<Point> points;
+};
+
+// The runs of the study.
+std::vector<Run> study_runs(const Recipe& recipe);
+// `progress`, where given, is called after every point.
+Curve train(const text::Transformer& model, const Recipe& recipe, const Run& run,
+            const std::function<void(const Point&)>& progress = {});
+
+}  // namespace lambcast::convergence

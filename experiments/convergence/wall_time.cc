@@ -1,0 +1,145 @@
+#include "experiments/convergence/wall_time.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "experiments/convergence/curves.h"
+#include "experiments/scenario.h"
+#include "models/training/forecast.h"
+#include "sim/base/check.h"
+#include "sim/base/csv.h"
+
+namespace lambcast::convergence {
+namespace {
+
+const char* word_of(Optimizer optimizer) {
+  switch (optimizer) {
+    case Optimizer::lamb:
+      return "lamb";
+    case Optimizer::adam:
+      return "adam";
+    case Optimizer::onebit_lamb:
+      return "onebit_lamb";
+    case Optimizer::onebit_adam:
+      return "onebit_adam";
+    case Optimizer::zero_one_adam:
+      return "zero_one_adam";
+  }
+  return "";
+}
+
+// As the flag --exchange takes it; null where there is no such word.
+const char* word_of(Exchange exchange) {
+  switch (exchange) {
+    case Exchange::plain:
+      return "all_reduce";
+    case Exchange::fp8:
+      return "fp8";
+    case Exchange::int4:
+      return "int4";
+    case Exchange::power_sgd_4:
+      return "powersgd:4";
+    case Exchange::top_k_1:
+      return "topk:1%";
+    case Exchange::random_k_1:
+      return "randomk:1%";
+    case Exchange::local_steps_16:
+    case Exchange::diloco_16:
+      return "local:16";
+    case Exchange::qgz_int4:
+      break;
+  }
+  return nullptr;
+}
+
+bool has_stages(Optimizer optimizer) {
+  return optimizer == Optimizer::onebit_lamb || optimizer == Optimizer::onebit_adam;
+}
+bool of_lamb(Optimizer optimizer) {
+  return optimizer == Optimizer::lamb || optimizer == Optimizer::onebit_lamb;
+}
+
+Outcome outcome_of(const Curve& curve, double level) {
+  Outcome outcome;
+  outcome.curve = &curve;
+  outcome.loss = final_loss(curve);
+  outcome.held_out = curve.points.back().held_out;
+  outcome.times = step_times(curve.run, curve.points.back().step);
+  for (auto point = curve.points.rbegin(); point != curve.points.rend(); ++point) {
+    if (point->loss > level) break;
+    outcome.steps_to_level = point->step;
+  }
+  if (!outcome.times) return outcome;
+  outcome.hours = hours_at(curve, *outcome.times, curve.points.back().step);
+  outcome.hours_to_level = hours_at(curve, *outcome.times, outcome.steps_to_level);
+  return outcome;
+}
+
+}  // namespace
+
+std::optional<StepTimes> step_times(const Run& run, int steps) {
+  const char* exchange = word_of(run.exchange);
+  if (exchange == nullptr) return std::nullopt;
+  WhatIf what_if{{"model", "bert-large"},
+                 {"cluster", "commodity-10gbe"},
+                 {"gpus", "64"},
+                 {"global_batch", "1024"},
+                 {"micro_batch", "16"},
+                 {"steps", std::to_string(steps)},
+                 {"optimizer", word_of(run.optimizer)}};
+  if (run.exchange != Exchange::plain) what_if["exchange"] = exchange;
+  if (run.optimizer != Optimizer::lamb && run.optimizer != Optimizer::adam)
+    what_if["freeze_step"] = std::to_string(run.freeze_step == 0 ? steps / 5 : run.freeze_step);
+  Catalog catalog;
+  CollectiveCosts costs;
+  const Forecast whole = forecast(resolve(what_if, catalog).training, costs);
+  if (!has_stages(run.optimizer)) {
+    const double mean = whole.run.time_s / static_cast<double>(whole.run.steps);
+    return StepTimes{mean, mean};
+  }
+  LAMBCAST_CHECK(whole.stages.size() == 2, "{} stages", whole.stages.size());
+  return StepTimes{whole.stages[0].step_time_us * 1e-6, whole.stages[1].step_time_us * 1e-6};
+}
+
+double hours_at(const Curve& curve, const StepTimes& times, int step) {
+  const int before = curve.frozen_at == 0 ? step : std::min(step, curve.frozen_at);
+  return (before * times.warm_up_s + (step - before) * times.after_s) / 3600;
+}
+
+Study judge(const std::vector<Curve>& curves, bool lamb, double above) {
+  const auto plain = std::ranges::find_if(curves, [&](const Curve& curve) {
+    return curve.run.optimizer == (lamb ? Optimizer::lamb : Optimizer::adam) &&
+           curve.run.exchange == Exchange::plain;
+  });
+  LAMBCAST_CHECK(plain != curves.end(), "no curve of the plain optimizer");
+  Study study{.level = final_loss(*plain) + above, .outcomes = {}};
+  for (const Curve& curve : curves) {
+    if (of_lamb(curve.run.optimizer) == lamb)
+      study.outcomes.push_back(outcome_of(curve, study.level));
+  }
+  return study;
+}
+
+std::string study_csv(const std::vector<Study>& studies) {
+  constexpr double none = std::numeric_limits<double>::quiet_NaN();
+  std::string out =
+      csv::row({"run", "frozen_at", "final_loss", "held_out_loss", "level", "steps_to_level",
+                "hours_to_level", "hours", "warmup_step_s", "after_step_s"}) +
+      "\n";
+  for (const Study& study : studies) {
+    for (const Outcome& o : study.outcomes) {
+      const bool timed = o.times.has_value(), reached = o.steps_to_level != 0;
+      out += csv::row({o.curve->run.name(), std::to_string(o.curve->frozen_at), csv::number(o.loss),
+                       csv::number(o.held_out), csv::number(study.level),
+                       reached ? std::to_string(o.steps_to_level) : "",
+                       csv::number(timed && reached ? o.hours_to_level : none),
+                       csv::number(timed ? o.hours : none),
+                       csv::number(timed ? o.times->warm_up_s : none),
+                       csv::number(timed ? o.times->after_s : none)}) +
+             "\n";
+    }
+  }
+  return out;
+}
+
+}  // namespace lambcast::convergence
