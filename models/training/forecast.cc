@@ -19,7 +19,7 @@ using deepspeed::OptimizerType;
 void add_stage(StageForecast& sum, const StepMetrics& step, const TrainingPlan& training,
                const Stage& stage) {
   const auto steps = static_cast<double>(stage.steps);
-  sum.kind = stage.kind;
+  sum.kind = stage_of(stage.kind);
   sum.steps += stage.steps;
   sum.step_time_us += steps * step.step_time.us();
   sum.step_time_low_us += steps * step.step_time_low.us();
@@ -81,8 +81,9 @@ std::vector<StageForecast> forecast_stages(const TrainingPlan& training, Collect
                                            std::vector<CostSource>* sources = nullptr) {
   std::vector<StageForecast> kinds;
   for (const Stage& stage : stages_of(training)) {
-    auto sum = std::find_if(kinds.begin(), kinds.end(),
-                            [&](const StageForecast& kind) { return kind.kind == stage.kind; });
+    auto sum = std::find_if(kinds.begin(), kinds.end(), [&](const StageForecast& of) {
+      return of.kind == stage_of(stage.kind);
+    });
     if (sum == kinds.end()) sum = kinds.insert(kinds.end(), StageForecast());
     const StepRun step = step_of(training, stage, costs);
     add_stage(*sum, step.metrics, training, stage);
@@ -141,6 +142,8 @@ OptimizerType baseline_of(OptimizerType type) { return model_of(type).plain; }
 TrainingPlan plain_run(const TrainingPlan& training) {
   TrainingPlan plain = training;
   plain.exchange = {};
+  if (plain.parallelism && training.exchange.kind == Exchange::Kind::qgz)
+    plain.parallelism->quantized_gradients = false;
   plain.config.optimizer->type = baseline_of(training.optimizer());
   plain.kernels = stack_kernels(plain.cluster->stack, plain.optimizer());
   return plain;
