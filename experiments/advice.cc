@@ -66,6 +66,13 @@ Asked compressed(const WhatIf& what_if, Catalog& catalog) {
   return asked;
 }
 
+// The same of the plain optimizer.
+WhatIf plain_question(WhatIf asked, const std::string& optimizer) {
+  asked["optimizer"] = optimizer;
+  for (const char* key : {"freeze_step", "backend", "cuda_aware"}) asked.erase(key);
+  return asked;
+}
+
 // The parts of the mean step.
 StepChange mean_step(const Forecast& forecast) {
   StepChange mean;
@@ -204,6 +211,8 @@ Advice advise(const WhatIf& what_if, Catalog& catalog) {
   if (advice.judged()) advice.baseline_cost_usd = of_plain.run.cost_usd;
   compare(of_plain, zero, catalog, advice.answer);
   if (advice.fused) compare(of_plain, zero, catalog, *advice.fused);
+  advice.exchanges = advise_exchanges(plain_question(asked, advice.baseline),
+                                      advice.answer.backends.front().asked, catalog);
   return advice;
 }
 

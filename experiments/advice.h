@@ -18,6 +18,8 @@
 // 1-bit optimizers refuse ZeRO. Who shards states with it is told whether compression without ZeRO
 // would be faster, if it fits.
 //
+// Other ways of sending less, which the plain optimizer can run, stand beside (exchange_advice.h).
+//
 // Whose kernels run decides as often as the network does. Where nobody chose them, DeepSpeed's are
 // judged, and the fused ones of kernels/ beside them.
 #pragma once
@@ -26,6 +28,7 @@
 #include <string>
 #include <vector>
 
+#include "experiments/exchange_advice.h"
 #include "experiments/scenario.h"
 #include "models/training/compressed_share.h"
 #include "models/training/forecast.h"
@@ -73,8 +76,9 @@ struct Answer {
 };
 
 struct Advice {
-  Answer answer;                  // with the kernels asked for, else with DeepSpeed's
-  std::optional<Answer> fused;    // where nobody asked for kernels
+  Answer answer;                // with the kernels asked for, else with DeepSpeed's
+  std::optional<Answer> fused;  // where nobody asked for kernels
+  std::vector<ExchangeAdvice> exchanges;
   std::vector<Finding> findings;  // of the answer, those of judge() included
   bool warmup_assumed = false;
   std::string optimizer, baseline;  // of a run with ZeRO: "onebit_adam without ZeRO"

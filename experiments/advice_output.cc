@@ -125,6 +125,57 @@ std::string table_of(const Answer& answer) {
   return out;
 }
 
+std::string break_even_text(const ExchangeAdvice& advice) {
+  if (!advice.pays) return "";
+  if (advice.pays->at)
+    return fmt::format("{} {}", advice.pays->pays_above ? "above" : "up to",
+                       to_text_bits(*advice.pays->at));
+  return advice.pays->pays_at_any_bandwidth ? "any" : "none";
+}
+
+std::string exchanges_text(const Advice& advice) {
+  std::string out = fmt::format("\n{:<14} {:>12} {:>10} {:>12} {:>10} {:>12} {:>9} {:>12} {:>20}\n",
+                                "exchange", "sent a step", "wire (ms)", "kernels (ms)", "step (ms)",
+                                "run", "speed-up", "memory a GPU", "pays, with NICs");
+  for (const ExchangeAdvice& of : advice.exchanges)
+    out += !of.refused.empty()
+               ? fmt::format("{:<14} {}\n", of.name, of.refused)
+               : fmt::format(
+                     "{:<14} {:>12} {:>10.2f} {:>12.2f} {:>10.2f} {:>12} {:>8.2f}x {:>12} "
+                     "{:>20}{}\n",
+                     of.name, to_text(Bytes(of.wire_bytes)), of.wire_us * 1e-3,
+                     of.kernels_us * 1e-3, of.step_us * 1e-3, run_time_text(of.run_s), of.speedup,
+                     to_text(of.peak), break_even_text(of), of.fits ? "" : "  DOES NOT FIT");
+  return out + fmt::format("All but {} with {}; what fewer bits cost in steps is not forecast.\n",
+                           advice.optimizer, advice.baseline);
+}
+
+Json exchanges_json(const Advice& advice) {
+  Json all = Json::array();
+  for (const ExchangeAdvice& of : advice.exchanges) {
+    if (!of.refused.empty()) {
+      all.push_back({{"exchange", of.name}, {"refused", of.refused}});
+      continue;
+    }
+    const bool at = of.pays && of.pays->at;
+    all.push_back(
+        {{"exchange", of.name},
+         {"refused", nullptr},
+         {"wire_bytes_per_gpu", of.wire_bytes},
+         {"wire_us", of.wire_us},
+         {"kernels_us", of.kernels_us},
+         {"step_time_us", of.step_us},
+         {"run_time_s", of.run_s},
+         {"speedup_vs_baseline", of.speedup},
+         {"peak_bytes_per_gpu", of.peak.value()},
+         {"fits", of.fits},
+         {"break_even_nic_bandwidth_Gbps", at ? Json(of.pays->at->value() * 8e-9) : Json(nullptr)},
+         {"pays_above_it", at && of.pays->pays_above},
+         {"pays_at_any_bandwidth", of.pays && of.pays->pays_at_any_bandwidth}});
+  }
+  return all;
+}
+
 Json gigabits(const std::optional<Bandwidth>& rate) {
   return rate ? Json(rate->value() * 8e-9) : Json(nullptr);
 }
@@ -208,6 +259,7 @@ std::string advice_text(const Advice& advice) {
   out += fmt::format("backend {}, {} kernels: {}", answer.backends.front().backend,
                      whose_kernels(answer), interval_text(training, answer.forecast));
   out += cost_text(advice);
+  out += exchanges_text(advice);
   out += fmt::format(
       "\n{} GPUs of {}, batch {}, {} steps. Time only: whether the model converges with this "
       "freeze_step is not forecast.\n",
@@ -232,6 +284,7 @@ std::string advice_json(const Advice& advice) {
             {"baseline_cost_usd", optional(advice.baseline_cost_usd)}};
   json.update(answer_json(advice, advice.answer));
   json["fused_kernels"] = advice.fused ? answer_json(advice, *advice.fused) : Json(nullptr);
+  json["exchanges"] = exchanges_json(advice);
   json["stages"] = Json::array();
   for (const StageForecast& stage : advice.answer.forecast.stages)
     json["stages"].push_back({{"name", std::string(name_of(stage.kind))},

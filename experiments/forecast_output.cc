@@ -132,6 +132,8 @@ Json inputs_json(const Scenario& scenario) {
       {"network", training.network == NetworkModel::flow ? "flow" : "analytic"},
       {"symmetry", training.expand ? "off" : "auto"},
       {"overlap", std::string(overlap_of(training))},
+      {"exchange", name_of(training.exchange)},
+      {"deepspeed_version", text_of(training.config.release.value)},
       {"kernels", std::string(kernels_of(training))}};
   add_origin(inputs, "model", scenario.asked.at("model"),
              [](const std::string& name) { return std::string(model_preset_text(name)); });

@@ -7,6 +7,7 @@
 
 #include "experiments/invalid_value.h"
 #include "experiments/layout_choice.h"
+#include "experiments/plugin_choice.h"
 #include "experiments/run_files.h"
 #include "experiments/run_length.h"
 #include "experiments/words.h"
@@ -21,6 +22,7 @@ namespace {
 
 using deepspeed::CommBackend;
 using deepspeed::OptimizerType;
+using deepspeed::Setting;
 
 // Alike, they are folded; where they are not, collectives have limits of their own.
 constexpr std::int64_t max_gpus = 1 << 20;
@@ -157,6 +159,29 @@ deepspeed::Batch choose_batch(const Words& words, TrainingPlan& training,
   return batch;
 }
 
+// --deepspeed-version is the deepspeed= of --versions, else what ran on that cluster.
+deepspeed::Versions choose_versions(const Words& words, const Cluster& cluster,
+                                    Setting<Version>& release) {
+  deepspeed::Versions versions;
+  if (const std::string* text = words.find("versions"))
+    versions =
+        of_key("versions", [&] { return deepspeed::parse_versions(*text, flag("versions")); });
+  if (const std::string* text = words.find("deepspeed_version")) {
+    const Version asked = of_key("deepspeed_version",
+                                 [&] { return parse_version(*text, flag("deepspeed_version")); });
+    if (versions.deepspeed.value_or(asked) != asked)
+      fail_input(flag("deepspeed_version"),
+                 fmt::format("{} is not the {} of --versions", text_of(asked),
+                             text_of(*versions.deepspeed)));
+    versions.deepspeed = asked;
+  }
+  if (versions.deepspeed)
+    release = {*versions.deepspeed, true, 0};
+  else if (cluster.stack.deepspeed)
+    release.value = cluster.stack.deepspeed->value;
+  return versions;
+}
+
 void choose_overlap(const Words& words, TrainingPlan& training) {
   const auto choice = words.choice("overlap");
   if (!choice) return;
@@ -174,25 +199,53 @@ void choose_overlap(const Words& words, TrainingPlan& training) {
   training.config.zero.overlap_comm = {zero, true, 0};
 }
 
+// Ranks that share states must be all that an exchange is between.
+void exchange_in_layout(TrainingPlan& training) {
+  Parallelism& how = *training.parallelism;
+  if (how.sharding != parallel::Sharding::none && how.shard_ranks != how.replicas())
+    fail_input(flag("exchange"),
+               "is between all ranks that hold the same weights, which shard_ranks divides",
+               "no --shard-ranks");
+  if (how.full_all_reduce)
+    fail_input(flag("exchange"), "takes the place of the sums of --full-all-reduce",
+               "one of the two");
+  if (how.sharding == parallel::Sharding::weights) how.quantized_gradients = true;  // qgz
+}
+
 void choose_exchange(const Words& words, TrainingPlan& training, std::vector<Finding>& findings) {
   const std::string* text = words.find("exchange");
   if (text == nullptr) return;
   training.exchange = parse_exchange(*text, flag("exchange"));
   if (training.exchange == Exchange{}) return;
-  if (deepspeed::is_onebit(training.optimizer()))
+  if (deepspeed::is_onebit(training.optimizer())) {
+    if (training.exchange.kind != Exchange::Kind::onebit)
+      fail_input(
+          flag("exchange"),
+          fmt::format("{} brings its own exchange", deepspeed::name_of(training.optimizer())),
+          "onebit, or plain optimizers");
+    training.exchange = {};
+    return;
+  }
+  const std::int64_t stage = training.config.zero.stage.value;
+  if (const std::string why = refused_with_zero(training.exchange, stage); !why.empty())
+    fail_input(flag("exchange"), why,
+               stage == 0   ? "with --zero-stage 1, 2 or 3"
+               : stage == 3 ? "all_reduce, qgz"
+                            : "all_reduce, or with --zero-stage 0");
+  if (!training.parallelism && training.wrapper() == deepspeed::Wrapper::bf16)
     fail_input(flag("exchange"),
-               fmt::format("{} brings its own exchange", deepspeed::name_of(training.optimizer())),
-               "plain optimizers");
-  if (training.parallelism || training.shards() > 1)
-    fail_input(flag("exchange"),
-               "is of plain data parallelism: no layout, no ZeRO, no sharded bf16 optimizer",
-               "fp16 or fp32 with --zero-stage 0");
+               "DeepSpeed's BF16_Optimizer sums whole fp32 buffers, and in no other way",
+               "fp16 or fp32, or --deepspeed-version 0.17.6 and later");
+  if (training.parallelism) exchange_in_layout(training);
   findings.push_back(
       {Severity::note, "exchange-convergence",
        fmt::format(
            "{} sends other gradients than an all_reduce does; what that takes in more steps "
-           "is not modelled",
-           name_of(training.exchange))});
+           "is not modelled{}",
+           name_of(training.exchange),
+           training.exchange.kind == Exchange::Kind::onebit
+               ? ", and it is not 1-bit Adam, whose variance never sees signs"
+               : "")});
 }
 
 void find_experts(const TrainingPlan& training, std::vector<Finding>& findings) {
@@ -214,6 +267,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   if (const auto path = scenario.asked.find("config"); path != scenario.asked.end())
     for (const auto& [key, value] : catalog.config(path->second)->layout)
       scenario.asked.try_emplace(key, value);  // a flag says otherwise
+  add_plugin_defaults(scenario.asked);
   const Words words(scenario.asked);
   TrainingPlan& training = scenario.training;
   training.model =
@@ -228,9 +282,13 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
     training.config.fp16.enabled.value = true;  // what users of these optimizers run
   }
   place_on_cluster(words, training);
+  const deepspeed::Versions versions =
+      choose_versions(words, *training.cluster, training.config.release);
   choose_optimizer(words, training.config, scenario.findings);
   choose_backend(words, *training.cluster, training.config, scenario.findings);
   training.parallelism = choose_parallelism(words, training);
+  const std::vector<Finding> of_plugin = check_plugin(words, training);
+  scenario.findings.insert(scenario.findings.end(), of_plugin.begin(), of_plugin.end());
   training.batch = choose_batch(words, training, scenario.findings);
   training.seq_len =
       resolve_seq_len(*training.model, words.whole("seq_len", 1, 1 << 20), flag("seq_len"));
@@ -259,11 +317,9 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   }
   const auto of_run = deepspeed::check_run(training.config, training.steps_done + training.steps);
   scenario.findings.insert(scenario.findings.end(), of_run.begin(), of_run.end());
-  if (const std::string* versions = words.find("versions"); versions != nullptr) {
-    const auto parsed =
-        of_key("versions", [&] { return deepspeed::parse_versions(*versions, flag("versions")); });
+  if (!training.parallelism || training.parallelism->framework.name == "deepspeed") {
     const auto of_versions =
-        deepspeed::check_versions(parsed, training.config, training.gpus, training.batch.gas);
+        deepspeed::check_versions(versions, training.config, training.gpus, training.batch.gas);
     refuse_errors(of_versions);
     scenario.findings.insert(scenario.findings.end(), of_versions.begin(), of_versions.end());
   }

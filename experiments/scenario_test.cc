@@ -241,10 +241,15 @@ TEST_CASE("scenario: what DeepSpeed refuses is refused in its words") {
              Contains("1bit-Adam is not compatible with ZeRO"));
   CHECK_THAT(refusal(with({{"zero_stage", "1"}, {"optimizer", "zero_one_adam"}})),
              Contains("0/1 Adam is not compatible with ZeRO"));
-  CHECK_THAT(refusal(with({{"precision", "bf16"}})),
+  const auto in_bf16 = [](const char* optimizer, const char* release) {
+    return refusal(
+        with({{"precision", "bf16"}, {"optimizer", optimizer}, {"deepspeed_version", release}}));
+  };
+  CHECK_THAT(in_bf16("onebit_lamb", "0.17.0"),
              Contains("DeepSpeed onebitlamb optimizer requires dynamic loss scaling"));
-  CHECK_THAT(refusal(with({{"precision", "bf16"}, {"optimizer", "lamb"}})),
+  CHECK_THAT(in_bf16("lamb", "0.16.5"),
              Contains("DeepSpeed lamb optimizer requires dynamic loss scaling"));
+  CHECK(in_bf16("lamb", "0.17.1").empty());
   CHECK(refusal(with({{"precision", "bf16"}, {"optimizer", "adam"}})).empty());
 }
 

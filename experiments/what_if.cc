@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "experiments/plugin_choice.h"
 #include "models/optimizer/optimizer_model.h"
 #include "models/parallel/pipeline_schedule.h"
 #include "models/training/expert_plan.h"
@@ -37,8 +38,8 @@ std::vector<WhatIfKey> optimizer_keys() {
       {"cuda_aware", "the mpi backend passes device buffers to MPI", {"false", "true"}, true},
       {"kernels", "compression kernels: deepspeed (unfused) or fused", {"deepspeed", "fused"}},
       {"exchange",
-       "how gradients are averaged: all_reduce, fp8, int8, int4, powersgd:RANK, topk:SHARE%, "
-       "randomk:SHARE%, local:STEPS"},
+       "how gradients are averaged: all_reduce, onebit, fp8, int8, int4, qgz, powersgd:RANK, "
+       "topk:SHARE%, randomk:SHARE%, local:STEPS"},
       {"precision",
        "fp16, bf16, fp32; products in fp8, mxfp8, nvfp4",
        {"fp16", "bf16", "fp32", "fp8", "mxfp8", "nvfp4"}},
@@ -46,7 +47,11 @@ std::vector<WhatIfKey> optimizer_keys() {
       {"overlap",
        "none, ddp (PyTorch's buckets during backward), zero (overlap_comm)",
        {"none", "ddp", "zero"}},
-      {"versions", "deepspeed=0.15.4,torch=2.1,nccl=2.18: checked against what 1-bit runs need"},
+      {"deepspeed_version",
+       "release whose ways are forecast, such as 0.15.4 (default: the newest)"},
+      {"versions",
+       "torch=2.1,nccl=2.18,deepspeed=0.15.4: checked against what runs need; the last is "
+       "--deepspeed-version"},
   };
 }
 
@@ -102,6 +107,9 @@ std::vector<WhatIfKey> layout_keys() {
        {"none", "selective", "alternate", "full", "experts"}},
       {"framework", "whose defaults: deepspeed, megatron, torchtitan, colossalai",
        framework_names()},
+      {"plugin",
+       "of Colossal-AI, checked: hybrid_parallel, low_level_zero, torch_ddp, gemini, moe_hybrid",
+       plugin_names()},
       {"attention",
        "unfused, flash1, flash2, flash3 (default: the GPU's newest)",
        {"unfused", "flash1", "flash2", "flash3"}},

@@ -43,7 +43,7 @@ std::string read_sweep(const std::string& name) {
   if (const std::string study = study_text(name); !study.empty()) return study;
   if (name != "-" && !std::filesystem::exists(name))
     fail_input({name, 0, {}}, "does not exist",
-               "a sweep file, - for stdin, or the study bert_large");
+               "a sweep file, - for stdin, or a study that ships: bert_large, exchanges");
   return read_file(name);
 }
 
@@ -195,7 +195,7 @@ Command add_sweep(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("sweep", "many what-ifs, from a sweep file or flags: table, CSV, report");
   command->add_option("FILE", options->file,
-                      "a sweep file, - for stdin, or the study that ships inside: bert_large; none "
+                      "a sweep file, - for stdin, or one that ships: bert_large, exchanges; none "
                       "where flags say it all");
   command->add_option("--out", options->out,
                       "folder for the results (default: results; of flags alone: the table is "

@@ -86,6 +86,8 @@ StackSpec decode_stack(const Table& table) {
     spec.unfused_adam = adam->value == "unfused";
     spec.unfused_adam_from = adam->provenance;
   }
+  if (const auto release = table.find<Sourced<std::string>>("deepspeed"))
+    spec.deepspeed = {parse_version(release->value, table.where("deepspeed")), release->provenance};
   const std::vector<std::string> backends{"nccl", "mpi", "compressed"};
   if (table.has("backend")) spec.backend = backends[table.choice("backend", backends)];
   spec.cuda_aware = table.get_or<bool>("cuda_aware", false);

@@ -15,6 +15,7 @@
 #include "sim/base/provenance.h"
 #include "sim/base/table.h"
 #include "sim/base/units.h"
+#include "sim/base/version.h"
 #include "sim/collectives/choice.h"
 #include "sim/collectives/collective.h"
 #include "sim/network/machine.h"
@@ -106,6 +107,8 @@ struct StackSpec {
   // Whether plain Adam ran as separate framework operations rather than one fused kernel.
   bool unfused_adam = false;
   Provenance unfused_adam_from;
+  // The release of DeepSpeed that ran there; else the newest is forecast.
+  std::optional<Sourced<Version>> deepspeed;
   // What 1-bit optimizers used there when nothing else is asked for; empty: DeepSpeed's default.
   std::string backend;
   bool cuda_aware = false;

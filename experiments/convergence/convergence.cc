@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <filesystem>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -37,8 +38,8 @@ int threads_of(const std::string& text) {
 }
 
 std::vector<Curve> curves_in(const std::string& path, const std::vector<Run>& runs) {
-  const auto text = report::find_text(path);
-  return text && !text->empty() ? parse_curves(*text, path, runs) : std::vector<Curve>();
+  const std::string text = std::filesystem::exists(path) ? read_file(path) : "";
+  return text.empty() ? std::vector<Curve>() : parse_curves(text, path, runs);
 }
 
 // The file is written anew after every run, so that what was trained is kept.

@@ -16,6 +16,7 @@
 #include "models/deepspeed/curriculum.h"
 #include "models/deepspeed/elasticity.h"
 #include "models/deepspeed/optimizer.h"
+#include "models/deepspeed/release.h"
 #include "models/deepspeed/section.h"
 #include "models/finding.h"
 
@@ -49,7 +50,8 @@ struct ZeroConfig {
 };
 
 struct DeepSpeedConfig {
-  std::string file;  // for messages
+  std::string file;                           // for messages
+  Setting<Version> release{release::newest};  // that reads the file; it does not say so itself
   // Three optionals without a line: resolve_batch() needs the world size, which is not in the file.
   BatchNumbers batch;
   std::optional<Where> auto_batch;           // the first of the three that says "auto"

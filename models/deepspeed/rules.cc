@@ -41,25 +41,48 @@ void check_precision(Findings& out) {
   }
 }
 
+std::string_view torch_name_of(DataType type) {
+  return type == DataType::fp16   ? "torch.float16"
+         : type == DataType::bf16 ? "torch.bfloat16"
+                                  : "torch.float32";
+}
+
 void check_accumulation(Findings& out) {
   const DataType weights = weight_data_type(out.config);
   const DataType sums = accumulation_data_type(out.config);
   if (out.config.zero.stage.value > 0) return;
   const bool is_bf16 = weights == DataType::bf16;
-  if (sums == (is_bf16 ? DataType::fp32 : weights)) return;
-  out.add(
-      Severity::error, "grad-accum-dtype", "data_types.grad_accum_dtype",
-      out.config.grad_accum_dtype.line,
-      is_bf16 && sums == DataType::bf16
-          ? "Bfloat16 wrapper must use a gradient accumulation type of fp32, enable ZeRO to use "
-            "Bfloat16 gradient accumulation"
-          : "unsupported mix of model dtype and gradient accumulation type");
+  const Version& release = out.config.release.value;
+  const bool in_bf16 = release >= release::wraps_bf16_as_fp16;
+  const bool in_fp32 = release < release::refuses_fp32_sums;
+  if (is_bf16 && ((sums == DataType::bf16 && in_bf16) || (sums == DataType::fp32 && in_fp32)))
+    return;
+  if (!is_bf16 && sums == weights) return;
+  const auto refuse = [&](std::string_view sentence) {
+    out.add(Severity::error, "grad-accum-dtype", "data_types.grad_accum_dtype",
+            out.config.grad_accum_dtype.line, sentence);
+  };
+  if (is_bf16 && sums == DataType::bf16)
+    refuse(
+        "Bfloat16 wrapper must use a gradient accumulation type of fp32, enable ZeRO to use "
+        "Bfloat16 gradient accumulation");
+  else if (in_bf16)
+    refuse(fmt::format("unsupported mix of model_dtype={} and grad_accum_dtype={}{}",
+                       torch_name_of(weights), torch_name_of(sums),
+                       is_bf16 && sums == DataType::fp32
+                           ? ": DeepSpeed from 0.18.5 on sums bf16 gradients in fp32 with ZeRO "
+                             "stage 1 alone"
+                           : ""));
+  else
+    refuse("unsupported mix of model dtype and gradient accumulation type");
 }
 
 void check_loss_scale(Findings& out, OptimizerType type) {
   const Fp16Config& fp16 = out.config.fp16;
-  const bool is_static = fp16.enabled.value && fp16.loss_scale.value != 0;
-  const bool is_bf16 = !fp16.enabled.value && out.config.bf16_enabled.value;
+  // Later releases look at fp16.loss_scale alone, whatever the precision.
+  const bool whatever = out.config.release.value >= release::takes_lamb_in_bf16;
+  const bool is_static = (fp16.enabled.value || whatever) && fp16.loss_scale.value != 0;
+  const bool is_bf16 = !fp16.enabled.value && out.config.bf16_enabled.value && !whatever;
   if (!is_lamb(type) || !(is_static || is_bf16)) return;
   const std::string_view name = type == OptimizerType::lamb ? "lamb" : "onebitlamb";
   out.add(Severity::error, "static-loss-scale", is_static ? "fp16.loss_scale" : "bf16.enabled",
@@ -274,7 +297,7 @@ std::vector<Finding> check_config(const DeepSpeedConfig& config) {
 std::int64_t warmup_steps(const DeepSpeedConfig& config) {
   LAMBCAST_CHECK(config.optimizer.has_value(), "warm-up steps of no optimizer");
   const std::int64_t freeze = std::max<std::int64_t>(config.optimizer->freeze_step.value, 2);
-  return config.fp16.enabled.value ? freeze - 1 : freeze;
+  return wrapper_of(config) == Wrapper::none ? freeze : freeze - 1;
 }
 
 std::vector<Finding> check_run(const DeepSpeedConfig& config, std::int64_t total_steps) {

@@ -1,9 +1,10 @@
 // What DeepSpeed makes of a configuration: combinations it refuses at start-up, settings it
 // silently ignores, and freeze steps that do not do what one might expect.
 //
-// Source: DeepSpeed 0.16.5, runtime/engine.py (_do_sanity_check, _configure_basic_optimizer,
-// allreduce_bucket), runtime/config.py, runtime/fp16/onebit/*.py; sentences of DeepSpeed are quoted
-// as they stand there, so that a search for them leads to the source.
+// Source: DeepSpeed 0.16.5 and, where releases differ, those of release.h: runtime/engine.py
+// (_do_sanity_check, _configure_basic_optimizer, allreduce_bucket), runtime/config.py,
+// runtime/fp16/onebit/*.py; sentences of DeepSpeed are quoted as they stand there, so that a search
+// for them leads to the source.
 //
 // Codes of severity error: fp16-with-bf16, onebit-with-zero, static-loss-scale, max-grad-norm,
 // amsgrad, untested-zero-optimizer, unknown-optimizer-param, fp16-master-weights, grad-accum-dtype,
@@ -27,9 +28,9 @@ std::vector<Finding> check_run(const DeepSpeedConfig& config, std::int64_t total
 
 // The optimizer steps before the first compressed one, for onebit_adam and onebit_lamb.
 //
-// With fp16 the wrapper's constructor makes a dry run that counts as a step, so the freeze falls
-// after step freeze_step - 1; without it the dry run eats the first real gradient and the freeze
-// falls after step freeze_step. 0 and 1 act as 2.
+// With fp16 or bf16 the wrapper's constructor makes a dry run that counts as a step, so the freeze
+// falls after step freeze_step - 1; without a wrapper the dry run eats the first real gradient and
+// the freeze falls after step freeze_step. 0 and 1 act as 2.
 std::int64_t warmup_steps(const DeepSpeedConfig& config);
 
 }  // namespace lambcast::deepspeed

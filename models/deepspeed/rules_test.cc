@@ -72,18 +72,27 @@ TEST_CASE("rules: LAMB under ZeRO only where the file allows the untested") {
   CHECK_NOTHROW(refuse_errors(check_config(of("AdamW", "", zero.c_str()))));
 }
 
+DeepSpeedConfig at(const Version& release, DeepSpeedConfig config) {
+  config.release = {release, true, 0};
+  return config;
+}
+
 TEST_CASE("rules: the LAMBs need a dynamic loss scale") {
   const char* bf16 = "bf16: {enabled: true}";
   const char* fixed = "fp16: {enabled: true, loss_scale: 128}";
-  check_error(of("Lamb", "", bf16), "static-loss-scale",
+  const Version before{0, 17, 0}, from{0, 17, 1};
+  check_error(at(before, of("Lamb", "", bf16)), "static-loss-scale",
               "DeepSpeed lamb optimizer requires dynamic loss scaling");
-  check_error(of("OneBitLamb", "freeze_step: 5", bf16), "static-loss-scale",
+  check_error(at(before, of("OneBitLamb", "freeze_step: 5", bf16)), "static-loss-scale",
               "DeepSpeed onebitlamb optimizer requires dynamic loss scaling");
+  CHECK_FALSE(has(check_config(at(from, of("Lamb", "", bf16))), "static-loss-scale"));
   check_error(of("OneBitLamb", "freeze_step: 5", fixed), "static-loss-scale",
               "ds.json:2: fp16.loss_scale: DeepSpeed onebitlamb optimizer requires dynamic loss");
   CHECK_FALSE(has(check_config(of("Adam", "", fixed)), "static-loss-scale"));
-  CHECK_FALSE(has(check_config(of("Lamb", "", "fp16: {enabled: false, loss_scale: 128}")),
-                  "static-loss-scale"));  // fp32: the loss scale is not looked at
+  // fp32: the loss scale is not looked at, until it is looked at alone.
+  const char* off = "fp16: {enabled: false, loss_scale: 128}";
+  CHECK_FALSE(has(check_config(at(before, of("Lamb", "", off))), "static-loss-scale"));
+  check_error(at(from, of("Lamb", "", off)), "static-loss-scale", "fp16.loss_scale");
 }
 
 TEST_CASE("rules: precisions that exclude each other") {
@@ -97,14 +106,27 @@ TEST_CASE("rules: in which type gradients may add up without ZeRO") {
   const std::string bf16 = "bf16: {enabled: true}\n";
   const char* sums_bf16 = "data_types: {grad_accum_dtype: \"bf16\"}";
   const char* sums_fp32 = "data_types: {grad_accum_dtype: \"fp32\"}";
-  check_error(of("Adam", "", (bf16 + sums_bf16).c_str()), "grad-accum-dtype",
+  const Version sharding{0, 17, 5}, either{0, 18, 4}, whole{0, 18, 5};
+  const auto with = [&](const Version& release, const std::string& text) {
+    return at(release, of("Adam", "", text.c_str()));
+  };
+  check_error(with(sharding, bf16 + sums_bf16), "grad-accum-dtype",
               "ds.json:3: data_types.grad_accum_dtype: Bfloat16 wrapper must use a gradient "
               "accumulation type of fp32, enable ZeRO to use Bfloat16 gradient accumulation");
-  for (const std::string& text : {std::string(fp16) + "\n" + sums_fp32, std::string(sums_bf16)})
-    check_error(of("Adam", "", text.c_str()), "grad-accum-dtype",
+  check_error(with(whole, bf16 + sums_fp32), "grad-accum-dtype",
+              "unsupported mix of model_dtype=torch.bfloat16 and grad_accum_dtype=torch.float32: "
+              "DeepSpeed from 0.18.5 on sums bf16 gradients in fp32 with ZeRO stage 1 alone");
+  for (const std::string& text : {bf16 + sums_bf16, bf16 + sums_fp32})
+    CHECK_FALSE(has(check_config(with(either, text)), "grad-accum-dtype"));
+  for (const std::string& text : {std::string(fp16) + "\n" + sums_fp32, std::string(sums_bf16)}) {
+    check_error(with(sharding, text), "grad-accum-dtype",
                 "unsupported mix of model dtype and gradient accumulation type");
+    check_error(with(whole, text), "grad-accum-dtype", "unsupported mix of model_dtype=torch.");
+  }
   const std::string zero = bf16 + "zero_optimization: {stage: 1}\n";
-  for (const std::string& text : {bf16 + sums_fp32, zero + sums_bf16, zero + sums_fp32})
+  CHECK_FALSE(has(check_config(with(sharding, bf16 + sums_fp32)), "grad-accum-dtype"));
+  CHECK_FALSE(has(check_config(with(whole, bf16)), "grad-accum-dtype"));
+  for (const std::string& text : {zero + sums_bf16, zero + sums_fp32})
     CHECK_FALSE(has(check_config(of("Adam", "", text.c_str())), "grad-accum-dtype"));
 }
 
@@ -135,8 +157,9 @@ TEST_CASE("rules: settings that do not do what they seem to") {
   CHECK_THAT(
       the_only(check_config(of("OneBitLamb", "freeze_step: 9", "")), "onebit-without-fp16").message,
       Contains("Currently the convergence of 1-bit Lamb is only verified under FP16"));
-  the_only(check_config(of("OneBitAdam", "freeze_step: 9", "bf16: {enabled: true}")),
-           "onebit-with-bf16");
+  const DeepSpeedConfig bf16 = of("OneBitAdam", "freeze_step: 9", "bf16: {enabled: true}");
+  the_only(check_config(at({0, 17, 5}, bf16)), "onebit-with-bf16");
+  CHECK_FALSE(has(check_config(bf16), "onebit-with-bf16"));  // 0.17.6 shards nothing
   CHECK_THAT(the_only(check_config(
                           of("Adam", "", "prescale_gradients: true\ngradient_predivide_factor: 8")),
                       "no-effect")

@@ -2,36 +2,87 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <string>
+
+#include "models/deepspeed/wrapper.h"
 
 namespace lambcast::deepspeed {
 namespace {
 
 constexpr Version least_torch{1, 8, 0}, least_nccl{2, 8, 3};
-constexpr Version sums_micro_batches{0, 16, 0}, drops_loss_scale{0, 18, 3}, last_onebit{0, 19, 6};
 constexpr std::int64_t many_gpus = 64;
 
-std::string to_text(const Version& version) {
-  return fmt::format("{}.{}.{}", version[0], version[1], version[2]);
+struct Findings {
+  std::vector<Finding> list;
+  void add(Severity severity, const char* code, const char* key, std::string_view sentence) {
+    list.push_back({severity, code, describe({"", 0, key}, sentence)});
+  }
+};
+
+constexpr const char* release_key = "--deepspeed-version";
+
+void check_libraries(Findings& out, const Versions& versions, const DeepSpeedConfig& config,
+                     std::int64_t gpus) {
+  if (config.optimizer->comm_backend_name.value != CommBackend::nccl) return;
+  if (versions.torch && *versions.torch < least_torch)
+    out.add(Severity::error, "torch-too-old", "--versions",
+            fmt::format("the nccl backend needs PyTorch 1.8, not {}: it, or --backend mpi",
+                        text_of(*versions.torch)));
+  if (versions.nccl && *versions.nccl < least_nccl && gpus >= many_gpus)
+    out.add(Severity::warning, "nccl-too-old", "--versions",
+            fmt::format("{} GPUs need NCCL 2.8.3, not {}, whose exchanges of many ranks hang", gpus,
+                        text_of(*versions.nccl)));
 }
 
-// "2.18", "0.15.4+cu121": what follows a third number says nothing here.
-Version parse_version(std::string_view text, const Where& where) {
-  Version version{};
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  for (std::size_t i = 0; i < version.size(); ++i) {
-    const auto [next, error] = std::from_chars(at, end, version[i]);
-    if (error != std::errc() || version[i] < 0 || version[i] > 99999)
-      fail_input(where, fmt::format("'{}' is no version", text), "such as 2.18.3");
-    at = next;
-    if (at == end || *at != '.') break;
-    ++at;
+void check_onebit_release(Findings& out, const DeepSpeedConfig& config, std::int64_t gas) {
+  const Version& of = config.release.value;
+  if (!config.release.given) {
+    out.add(Severity::note, "onebit-removed", release_key,
+            fmt::format("DeepSpeed removed its 1-bit optimizers on 2026-09-12; {} was the newest "
+                        "release known to have them, and 0.15.4 the last to scale losses and "
+                        "average gradients rightly: name yours to be told",
+                        text_of(release::newest)));
+    return;
   }
-  if (at != end && *at != '+' && *at != '-' && *at != '.')
-    fail_input(where, fmt::format("'{}' is no version", text), "such as 2.18.3");
-  return version;
+  if (of > release::newest) {
+    out.add(Severity::warning, "onebit-removed", release_key,
+            fmt::format("DeepSpeed removed its 1-bit optimizers on 2026-09-12; {} was the newest "
+                        "release known to have them, not {}",
+                        text_of(release::newest), text_of(of)));
+    return;
+  }
+  if (of >= release::drops_loss_scale && config.fp16.enabled.value)
+    out.add(
+        Severity::warning, "loss-not-scaled", release_key,
+        "with fp16 the loss is not multiplied by its scale, but gradients are divided by it: they "
+        "are some 65,536 times too small; 0.15.4 does both");
+  if (of >= release::sums_micro_batches && of < release::drops_loss_scale && gas > 1)
+    out.add(Severity::warning, "gradients-not-averaged", release_key,
+            fmt::format("in the compression stage gradients are the sum of {} micro batches, not "
+                        "their mean: {} times as large as in the warm-up; 0.15.4 divides",
+                        gas, gas));
+}
+
+void check_wrapper(Findings& out, const DeepSpeedConfig& config, std::int64_t gpus) {
+  const Version& of = config.release.value;
+  if (wrapper_of(config) == Wrapper::fp16 && config.fp16.enabled.value &&
+      of >= release::updates_nothing && of < release::updates_again)
+    out.add(Severity::warning, "nothing-updated", release_key,
+            fmt::format("under fp16 and without ZeRO FP16_Optimizer of {} returns before it has "
+                        "updated anything; 0.18.2 steps again",
+                        text_of(of)));
+  const bool in_bf16 = weight_data_type(config) == DataType::bf16 && config.zero.stage.value == 0;
+  if (!in_bf16 || gpus == 1 || config.release.given) return;
+  constexpr const char* whole =
+      "holds all states on every GPU and sums gradients in bf16, as since 0.17.6; earlier releases "
+      "shard them over the GPUs, gather the weights after each step and sum in fp32";
+  constexpr const char* shared =
+      "shards states over the GPUs, gathers the weights after each step and sums gradients in "
+      "fp32; "
+      "from 0.17.6 on every GPU holds all states, and sums are in bf16";
+  out.add(Severity::note, "bf16-by-release", release_key,
+          fmt::format("without ZeRO, DeepSpeed {} {}: name yours", text_of(of),
+                      of < release::wraps_bf16_as_fp16 ? shared : whole));
 }
 
 }  // namespace
@@ -60,36 +111,14 @@ Versions parse_versions(std::string_view text, const Where& where) {
 
 std::vector<Finding> check_versions(const Versions& versions, const DeepSpeedConfig& config,
                                     std::int64_t gpus, std::int64_t accumulation_steps) {
-  std::vector<Finding> findings;
-  if (!config.optimizer || !is_onebit(config.optimizer->type)) return findings;
-  const auto add = [&](Severity severity, const char* code, std::string sentence) {
-    findings.push_back({severity, code, describe({"", 0, "--versions"}, sentence)});
-  };
-  const bool nccl = config.optimizer->comm_backend_name.value == CommBackend::nccl;
-  if (nccl && versions.torch && *versions.torch < least_torch)
-    add(Severity::error, "torch-too-old",
-        fmt::format("the nccl backend needs PyTorch 1.8, not {}: it, or --backend mpi",
-                    to_text(*versions.torch)));
-  if (nccl && versions.nccl && *versions.nccl < least_nccl && gpus >= many_gpus)
-    add(Severity::warning, "nccl-too-old",
-        fmt::format("{} GPUs need NCCL 2.8.3, not {}, whose exchanges of many ranks hang", gpus,
-                    to_text(*versions.nccl)));
-  if (!versions.deepspeed) return findings;
-  const Version& release = *versions.deepspeed;
-  if (release > last_onebit)
-    add(Severity::warning, "onebit-removed",
-        fmt::format("DeepSpeed {} has no 1-bit optimizers; 0.19.6 was the last with them",
-                    to_text(release)));
-  else if (release >= drops_loss_scale && config.fp16.enabled.value)
-    add(Severity::warning, "loss-not-scaled",
-        "with fp16 the loss is not multiplied by its scale, but gradients are divided by it: they "
-        "are some 65,536 times too small; 0.15.4 does both");
-  else if (release >= sums_micro_batches && release < drops_loss_scale && accumulation_steps > 1)
-    add(Severity::warning, "gradients-not-averaged",
-        fmt::format("in the compression stage gradients are the sum of {} micro batches, not their "
-                    "mean: {} times as large as in the warm-up; 0.15.4 divides",
-                    accumulation_steps, accumulation_steps));
-  return findings;
+  if (!config.optimizer) return {};
+  Findings out;
+  if (is_onebit(config.optimizer->type)) {
+    check_libraries(out, versions, config, gpus);
+    check_onebit_release(out, config, accumulation_steps);
+  }
+  check_wrapper(out, config, gpus);
+  return std::move(out.list);
 }
 
 }  // namespace lambcast::deepspeed

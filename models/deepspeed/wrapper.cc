@@ -10,14 +10,16 @@ DataType weight_data_type(const DeepSpeedConfig& config) {
 DataType accumulation_data_type(const DeepSpeedConfig& config) {
   if (config.grad_accum_dtype.value) return *config.grad_accum_dtype.value;
   const DataType weights = weight_data_type(config);
-  return weights == DataType::bf16 && config.zero.stage.value == 0 ? DataType::fp32 : weights;
+  const bool as_fp16 = config.release.value >= release::wraps_bf16_as_fp16;
+  return weights == DataType::bf16 && config.zero.stage.value == 0 && !as_fp16 ? DataType::fp32
+                                                                               : weights;
 }
 
 Wrapper wrapper_of(const DeepSpeedConfig& config) {
   const DataType weights = weight_data_type(config);
   const Whole stage = config.zero.stage.value;
   const bool in_fp32 = accumulation_data_type(config) == DataType::fp32;
-  if (weights == DataType::bf16 && (stage == 0 || (stage == 1 && in_fp32))) return Wrapper::bf16;
+  if (weights == DataType::bf16 && in_fp32 && stage <= 1) return Wrapper::bf16;
   if (stage > 0) return Wrapper::zero;
   if (weights == DataType::fp32) return Wrapper::none;
   const bool lamb = config.optimizer && is_lamb(config.optimizer->type);

@@ -4,14 +4,16 @@
 //   precision, stage                          wrapper                 optimizer sees      shard
 //   fp16, 0, Adams                            FP16_Optimizer          a tensor per group  all
 //   fp16, 0, LAMBs                            FP16_UnfusedOptimizer   every tensor        all
-//   bf16, 0; bf16, 1 accumulating in fp32     BF16_Optimizer          a tensor per group  1 / n
+//   bf16, 0, from release 0.17.6 on           as fp16
+//   bf16, 0, before, or 0 or 1 with sums      BF16_Optimizer          a tensor per group  1 / n
+//   of micro batches in fp32
 //   any, 1 and 2 otherwise                    DeepSpeedZeroOptimizer  a tensor per group  1 / n
 //   fp32, 0                                   none                    every tensor        all
 //
 // BF16_Optimizer shards without ZeRO: gradients are added up in an fp32 buffer of the whole model,
 // summed over the ranks when the last micro batch is done, and the weights gathered after the step.
 //
-// Source: DeepSpeed 0.15.4 and 0.16.5, runtime/engine.py (get_data_types,
+// Source: DeepSpeed v0.15.4 to v0.19.5, runtime/engine.py (get_data_types,
 // _do_optimizer_sanity_check, _configure_fp16_optimizer), runtime/bf16_optimizer.py,
 // runtime/zero/stage_1_and_2.py.
 #pragma once
@@ -34,8 +36,14 @@ constexpr bool is_sharded(Wrapper wrapper) {
   return wrapper == Wrapper::bf16 || wrapper == Wrapper::zero;
 }
 
+// Whether the wrapper looks for overflow and unscales by a loss scale that may be 1.
+constexpr bool is_fp16(Wrapper wrapper) {
+  return wrapper == Wrapper::fp16 || wrapper == Wrapper::fp16_unfused;
+}
+
 // The precision of the weights and that in which micro batches add up their gradients:
-// data_types.grad_accum_dtype, else fp32 for bf16 without ZeRO, else the weights'.
+// data_types.grad_accum_dtype, else before release 0.17.6 fp32 for bf16 without ZeRO, else the
+// weights'.
 DataType weight_data_type(const DeepSpeedConfig& config);
 DataType accumulation_data_type(const DeepSpeedConfig& config);
 

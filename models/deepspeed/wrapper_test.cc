@@ -5,8 +5,9 @@
 namespace lambcast::deepspeed {
 namespace {
 
-Wrapper of(OptimizerType type, const char* text) {
+Wrapper of(OptimizerType type, const char* text, const Version& release = release::newest) {
   DeepSpeedConfig config = parse_config(text, "ds.json");
+  config.release.value = release;
   config.optimizer.emplace().type = type;
   return wrapper_of(config);
 }
@@ -18,8 +19,14 @@ TEST_CASE("wrapper: precision, ZeRO stage and optimizer choose it, as the engine
   for (const auto type : {OptimizerType::lamb, OptimizerType::onebit_lamb})
     CHECK(of(type, "fp16: {enabled: true}") == Wrapper::fp16_unfused);
   CHECK(of(adam, "") == Wrapper::none);
-  CHECK(of(adam, "bf16: {enabled: true}") == Wrapper::bf16);
-  CHECK(of(onebit, "bf16: {enabled: true}") == Wrapper::bf16);
+  const Version sharding{0, 17, 5}, whole{0, 17, 6};
+  for (const auto type : {adam, onebit}) {
+    CHECK(of(type, "bf16: {enabled: true}", sharding) == Wrapper::bf16);
+    CHECK(of(type, "bf16: {enabled: true}", whole) == Wrapper::fp16);
+  }
+  CHECK(of(OptimizerType::lamb, "bf16: {enabled: true}", whole) == Wrapper::fp16_unfused);
+  CHECK(of(adam, "bf16: {enabled: true}\ndata_types: {grad_accum_dtype: \"fp32\"}", whole) ==
+        Wrapper::bf16);
 
   const char* sharded[] = {"fp16: {enabled: true}\nzero_optimization: {stage: 1}",
                            "zero_optimization: {stage: 2}",
@@ -35,13 +42,17 @@ TEST_CASE("wrapper: precision, ZeRO stage and optimizer choose it, as the engine
   }
 }
 
-TEST_CASE("wrapper: gradients of bf16 without ZeRO add up in fp32, others in the weights' type") {
-  const auto sums = [](const char* text) {
-    return accumulation_data_type(parse_config(text, "ds.json"));
+TEST_CASE(
+    "wrapper: gradients add up in the weights' type, before 0.17.6 bf16 without ZeRO in fp32") {
+  const auto sums = [](const char* text, const Version& release = release::newest) {
+    DeepSpeedConfig config = parse_config(text, "ds.json");
+    config.release.value = release;
+    return accumulation_data_type(config);
   };
   CHECK(sums("fp16: {enabled: true}") == DataType::fp16);
   CHECK(sums("") == DataType::fp32);
-  CHECK(sums("bf16: {enabled: true}") == DataType::fp32);
+  CHECK(sums("bf16: {enabled: true}", {0, 17, 5}) == DataType::fp32);
+  CHECK(sums("bf16: {enabled: true}") == DataType::bf16);
   CHECK(sums("bf16: {enabled: true}\nzero_optimization: {stage: 1}") == DataType::bf16);
   CHECK(sums("fp16: {enabled: true}\ndata_types: {grad_accum_dtype: \"float\"}") == DataType::fp32);
   CHECK_THROWS_WITH(sums("data_types: {\n grad_accum_dtype: \"int4\"\n}"),

@@ -14,14 +14,28 @@
 
 namespace lambcast {
 
-// The steps of a run that cost alike. `refresh`: GaLore computes its projections anew.
-enum class StepKind { uniform, warmup, compression, silent, refresh };
+// The steps of a run that cost alike. `refresh`: GaLore computes its projections anew. `round`: a
+// 1-bit round of 0/1 Adam before its variance is frozen, which moves less than one after it.
+// `dry_run`: the first step of a 1-bit optimizer that no wrapper has tried before, which sums
+// gradients, exchanges an empty momentum and updates nothing.
+enum class StepKind { uniform, warmup, compression, silent, refresh, round, dry_run };
 
 std::string_view name_of(StepKind kind);
 
+// The stage whose steps a kind is counted among: a round is compression, a dry run warm-up.
+constexpr StepKind stage_of(StepKind kind) {
+  if (kind == StepKind::round) return StepKind::compression;
+  return kind == StepKind::dry_run ? StepKind::warmup : kind;
+}
+
 // Whether the engine sums gradients in such a step, as it does wherever nothing stands in for them.
 constexpr bool sums_gradients(StepKind kind) {
-  return kind != StepKind::compression && kind != StepKind::silent;
+  return stage_of(kind) != StepKind::compression && kind != StepKind::silent;
+}
+
+// Whether momenta are exchanged in one bit.
+constexpr bool compresses(StepKind kind) {
+  return stage_of(kind) == StepKind::compression || kind == StepKind::dry_run;
 }
 
 // Whose kernels run: DeepSpeed's (unfused for the 1-bit optimizers, fused for the plain ones), the
@@ -46,7 +60,6 @@ inline constexpr double variance = 20;   // v.mul_(b2).addcmul_(g, g): 8 + 12
 inline constexpr double direction = 28;  // m / (v.sqrt() + eps): 8 + 8 + 12
 inline constexpr double decay = 20;      // upd += wd * p: 8 + 12
 inline constexpr double apply = 20;      // p.add_(-lr * upd): 8 + 12
-inline constexpr double norms = 8;       // ||p||, ||upd||: 4 + 4
 }  // namespace expression
 
 }  // namespace lambcast

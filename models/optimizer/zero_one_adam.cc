@@ -1,4 +1,5 @@
 // 0/1 Adam (Lu et al. 2022, arXiv:2202.06009; deepspeed/runtime/fp16/onebit/zoadam.py).
+#include "kernels/deepspeed_traffic.h"
 #include "models/optimizer/optimizer_model.h"
 
 namespace lambcast {
@@ -8,7 +9,8 @@ using namespace expression;
 
 Passes fused(StepKind step) {
   if (step == StepKind::warmup) return {30, 1, 0, 0, 0, "adam_step"};
-  // A 1-bit round is a local step and the begin and end of a sync.
+  if (step == StepKind::round) return {26, 1, 0, 0, 0};
+  // A synchronisation is a local step and the begin and end of a sync.
   return step == StepKind::compression ? Passes{34 + 22 + 26, 3, 0, 0, 0}
                                        : Passes{34, 1, 0, 0, 0, "zero_one_local_step"};
 }
@@ -18,8 +20,9 @@ Passes update(StepKind step, Kernels kernels) {
   constexpr double common = momentum + direction + decay + apply;
   if (step == StepKind::warmup) return {common + variance, 0, 13, 0, 0};
   if (step == StepKind::silent) return {common + apply, 0, 13, 0, 0};
-  // A 1-bit round rewinds p 12, scales u 28, sets m 16 and moves p on 40.
-  return {common + apply + 96, 0, 24, 0, 0};
+  if (step == StepKind::round)
+    return {bytes_per_element(deepspeed_zero_one_onebit_round()), 0, 11, 0, 0};
+  return {deepspeed_zero_one_synchronisation_bytes, 0, 24, 0, 0};
 }
 
 }  // namespace

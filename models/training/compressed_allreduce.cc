@@ -24,6 +24,7 @@ class ExchangeWriter {
     kernels("average and compress", Category::compress, passes.server);
     stage_through_host(signs + signs / n, signs + signs / n, 8);
     send(exchange.gather);
+    if (mpi_ && !cuda_aware_) barrier();
     kernels("decompress", Category::decompress, passes.decode);
     return std::move(parts_);
   }
@@ -38,6 +39,12 @@ class ExchangeWriter {
       parts_.push_back(
           {std::string(message.name), Category::gradient_comm,
            Call{group_, channel(), message.op, message.bytes, std::string(message.algorithm)}});
+  }
+
+  // Nobody's bytes; all_reduces of so few take as many rounds.
+  void barrier() {
+    parts_.push_back(
+        {"barrier", Category::gradient_comm, Call{group_, channel(), Op::all_reduce, Bytes(0)}});
   }
 
   // numpy arrays when not cuda_aware (`down` and `up` bytes in so many copies, each waited for), or

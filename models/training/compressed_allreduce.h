@@ -4,7 +4,8 @@
 //   worker kernels, signs and scales scattered, server kernels, signs and scales gathered, decode
 //
 // The mpi backend without cuda_aware copies through pageable host memory: 2 Np/8 + Np/8n bytes down
-// and 3 Np/8 + Np/8n up, in 2n + 13 copies; with it MPI stages (n-1)/n of the signs of each phase.
+// and 3 Np/8 + Np/8n up, in 2n + 13 copies, and a barrier of MPI follows what it gathered; with it
+// MPI stages (n-1)/n of the signs of each phase.
 #pragma once
 
 #include <vector>

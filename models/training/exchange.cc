@@ -21,16 +21,19 @@ struct Form {
 
 constexpr Form forms[] = {
     {"all_reduce", Kind::all_reduce, Takes::nothing, 0},
+    {"onebit", Kind::onebit, Takes::nothing, 4},
     {"fp8", Kind::fp8, Takes::nothing, 0},
     {"int8", Kind::int8, Takes::nothing, 0},
     {"int4", Kind::int4, Takes::nothing, 0},
+    {"qgz", Kind::qgz, Takes::nothing, 0},
     {"powersgd", Kind::powersgd, Takes::whole, 4},
     {"topk", Kind::topk, Takes::share, 4},
     {"randomk", Kind::randomk, Takes::share, 4},
     {"local", Kind::local, Takes::whole, 8},
 };
 constexpr const char* allowed =
-    "all_reduce, fp8, int8, int4, powersgd:RANK, topk:SHARE%, randomk:SHARE%, local:STEPS";
+    "all_reduce, onebit, fp8, int8, int4, qgz, powersgd:RANK, topk:SHARE%, randomk:SHARE%, "
+    "local:STEPS";
 
 const Form& form_of(Kind kind) { return forms[static_cast<std::size_t>(kind)]; }
 
@@ -74,6 +77,29 @@ std::int64_t steps_per_exchange(const Exchange& exchange) {
   return exchange.kind == Kind::local ? static_cast<std::int64_t>(exchange.parameter) : 1;
 }
 
-double exchange_state_bytes(const Exchange& exchange) { return form_of(exchange.kind).state_bytes; }
+double exchange_state_bytes(const Exchange& exchange, int ranks, bool shared) {
+  const double of_server = exchange.kind == Kind::onebit && !shared ? 4.0 / ranks : 0;
+  return form_of(exchange.kind).state_bytes + of_server;
+}
+
+std::string refused_with_zero(const Exchange& exchange, std::int64_t stage) {
+  if (exchange.kind == Kind::all_reduce) return {};
+  const char* word = form_of(exchange.kind).word;
+  if (exchange.kind == Kind::qgz)
+    return stage == 0 ? "qgz leaves on every rank the sums of its share alone: it needs ZeRO" : "";
+  if (stage == 0) return {};
+  if (exchange.kind == Kind::local)
+    return "weights of ranks part between the exchanges of local, so that none can share states";
+  if (stage == 3) return fmt::format("{} is not of blocks, as ZeRO stage 3 reduces them", word);
+  if (stage == 2 && form_of(exchange.kind).state_bytes > 0)
+    return fmt::format("{} owes errors of whole gradients, which ZeRO stage 2 does not keep", word);
+  return {};
+}
+
+std::vector<Exchange> usual_exchanges() {
+  return {{Kind::all_reduce, 0}, {Kind::onebit, 0},     {Kind::fp8, 0},
+          {Kind::int8, 0},       {Kind::int4, 0},       {Kind::powersgd, 4},
+          {Kind::topk, 0.01},    {Kind::randomk, 0.01}, {Kind::local, 16}};
+}
 
 }  // namespace lambcast

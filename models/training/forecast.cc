@@ -48,7 +48,7 @@ constexpr StageFigure figures[] = {
 void add_stage(StageForecast& sum, const StepMetrics& step, const TrainingPlan& training,
                const Stage& stage) {
   const auto steps = static_cast<double>(stage.steps);
-  sum.kind = stage.kind;
+  sum.kind = stage_of(stage.kind);
   sum.steps += stage.steps;
   for (const StageFigure& figure : figures)
     if (figure.of_step != nullptr) sum.*figure.value += steps * figure.of_step(step);
@@ -99,8 +99,9 @@ std::vector<StageForecast> forecast_stages(const TrainingPlan& training, Collect
                                            TimeAtEnds& time, CostSources* sources = nullptr) {
   std::vector<StageForecast> kinds;
   for (const Stage& stage : stages_of(training)) {
-    auto sum = std::find_if(kinds.begin(), kinds.end(),
-                            [&](const StageForecast& kind) { return kind.kind == stage.kind; });
+    auto sum = std::find_if(kinds.begin(), kinds.end(), [&](const StageForecast& of) {
+      return of.kind == stage_of(stage.kind);
+    });
     if (sum == kinds.end()) sum = kinds.insert(kinds.end(), StageForecast());
     CostSources of_step;
     const StepRun step = step_of(training, stage, costs, sources != nullptr ? &of_step : nullptr);
@@ -162,6 +163,8 @@ OptimizerType baseline_of(OptimizerType type) { return model_of(type).plain; }
 TrainingPlan plain_run(const TrainingPlan& training) {
   TrainingPlan plain = training;
   plain.exchange = {};
+  if (plain.parallelism && training.exchange.kind == Exchange::Kind::qgz)
+    plain.parallelism->quantized_gradients = false;
   plain.config.optimizer->type = baseline_of(training.optimizer());
   plain.kernels = stack_kernels(plain.cluster->stack, plain.optimizer());
   return plain;

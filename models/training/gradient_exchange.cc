@@ -7,9 +7,12 @@
 #include <utility>
 
 #include "kernels/exchange_bytes.h"
+#include "kernels/layout.h"
+#include "models/training/gradient_owners.h"
 #include "models/training/gradient_reduction.h"
 #include "models/training/optimizer_state.h"
 #include "models/training/training_plan.h"
+#include "sim/collectives/compressed_exchange.h"
 
 namespace lambcast {
 namespace {
@@ -22,6 +25,7 @@ using Kind = Exchange::Kind;
 constexpr Passes scale_and_cast{2 + 3, 0, 2, 0, 0};
 constexpr Passes sum_and_cast{1 + 4 + 5, 0, 3, 0, 0};
 constexpr Passes back_to_half{3, 0, 1, 0, 0};
+constexpr Passes widen{6, 0, 1, 0, 0};  // to 32 bits or from them
 // Gradient 2 and owed 4 read, their sum written 4; later what was sent is taken from it, 8.
 constexpr Passes add_owed{2 + 4 + 4, 0, 2, 0, 0};
 constexpr Passes keep_owed{8, 0, 2, 0, 0};
@@ -36,23 +40,30 @@ Passes factors(double rank) { return {0, 0, 2 * (8 + 10 * rank), 0, 0}; }
 
 class Writer {
  public:
-  explicit Writer(const TrainingPlan& training)
+  Writer(const TrainingPlan& training, const AveragedGradients& of)
       : training_(training),
         exchange_(training.exchange),
-        group_(all_ranks(training)),
-        elements_(static_cast<double>(parameters(*training.model))),
-        tensors_(static_cast<double>(tensor_count(*training.model))) {}
+        of_(of),
+        group_(of.ranks),
+        elements_(of.elements),
+        tensors_(static_cast<double>(tensor_count(*training.model)) * of.share) {}
 
   std::vector<ExchangePart> write() {
     switch (exchange_.kind) {
+      case Kind::onebit:
+        signs();
+        break;
       case Kind::fp8:
         scaled({WireFormat::fp8_e4m3, 0});
         break;
       case Kind::int8:
-        scaled({WireFormat::int8, 2048});
+        scaled({WireFormat::int8, block});
         break;
       case Kind::int4:
-        scaled({WireFormat::int4, 2048});
+        scaled({WireFormat::int4, block});
+        break;
+      case Kind::qgz:
+        hierarchical();
         break;
       case Kind::powersgd:
         factored();
@@ -77,24 +88,79 @@ class Writer {
     parts_.push_back({name, part, KernelWork{passes, elements, tensors}});
   }
 
-  void send(const char* name, Op op, double bytes) {
-    if (bytes > 0)
-      parts_.push_back(
-          {name, Category::gradient_comm, Call{group_, Channel::nccl, op, Bytes(bytes)}});
+  void send(const ProcessGroup& group, std::string name, Op op, double bytes) {
+    if (bytes > 0 && group.ranks > 1)
+      parts_.push_back({std::move(name), Category::gradient_comm, call(group, op, bytes)});
+  }
+  void send(std::string name, Op op, double bytes) { send(group_, std::move(name), op, bytes); }
+
+  // Both phases of compressed_allreduce on gradients in fp32, or the first one and a sum.
+  void signs() {
+    const double n = group_.ranks;
+    const auto padded =
+        static_cast<double>(chunk_layout(static_cast<std::size_t>(elements_), group_.ranks).padded);
+    const CompressionPasses passes = compression_passes(
+        training_.optimizer(), deepspeed::CommBackend::nccl, training_.kernels, group_.ranks);
+    const bool fused = training_.kernels == Kernels::fused;
+    const CompressedExchange exchange = compressed_exchange(padded, group_.ranks, false);
+    const auto send_phase = [&](const ExchangePhase& phase) {
+      for (const ExchangeMessage& message : {phase.signs, phase.scales})
+        send(std::string(message.name), message.op, message.bytes.value());
+    };
+    if (!fused) kernels("gradients to fp32", Category::compress, widen, elements_, 1);
+    kernels("compress", Category::compress, passes.worker, padded, 1);
+    send_phase(exchange.scatter);
+    if (of_.shared) {
+      const Passes sum = fused ? Passes{0.125 + 4 / n, 1, 0, 0, 0} : Passes{34, 20, 0, 1, 0};
+      return kernels("average", Category::compress, sum, padded, 1);
+    }
+    kernels("average and compress", Category::compress, passes.server, padded, 1);
+    send_phase(exchange.gather);
+    kernels("decompress", Category::decompress, passes.decode, padded, 1);
+    if (!fused) kernels("gradients to half", Category::decompress, widen, elements_, 1);
+  }
+
+  struct Message {
+    double payload, scales;
+  };
+  // `elements` cut in a chunk for each of so many ranks.
+  static Message message_of(const Quantiser& quantiser, double elements, int ranks) {
+    const auto n = static_cast<std::size_t>(ranks);
+    const std::size_t chunk = (static_cast<std::size_t>(elements) + n - 1) / n;
+    return {static_cast<double>(n * payload_bytes(quantiser.format, chunk)),
+            static_cast<double>(4 * n * scale_count(quantiser, chunk))};
   }
 
   void scaled(const Quantiser& quantiser) {
-    const auto ranks = static_cast<std::size_t>(group_.ranks);
-    const std::size_t chunk = (static_cast<std::size_t>(elements_) + ranks - 1) / ranks;
-    const auto payload = static_cast<double>(ranks * payload_bytes(quantiser.format, chunk));
-    const auto scales = static_cast<double>(4 * ranks * scale_count(quantiser, chunk));
+    const auto [payload, scales] = message_of(quantiser, elements_, group_.ranks);
     kernels("scale and cast", Category::compress, scale_and_cast, elements_, 1);
     send("all_to_all chunks", Op::all_to_all, payload);
     send("all_to_all scales", Op::all_to_all, scales);
+    if (of_.shared)
+      return kernels("sum", Category::compress, {1 + 4.0 / group_.ranks, 0, 2, 0, 0}, elements_, 1);
     kernels("sum and cast", Category::compress, sum_and_cast, elements_, 1);
     send("all_gather sums", Op::all_gather, payload);
     send("all_gather scales", Op::all_gather, scales);
     kernels("cast back", Category::decompress, back_to_half, elements_, 1);
+  }
+
+  // Half a byte an element on both levels: fused kernels read and write each once.
+  void hierarchical() {
+    const Quantiser quantiser{WireFormat::int4, block};
+    const ShardGroups nodes = shard_groups(group_, group_.per_node);
+    const double g = nodes.shard.ranks;
+    kernels("quantize", Category::compress, {2 + 0.5, 1, 0, 0, 0}, elements_, 1);
+    const auto level = [&](const ProcessGroup& group, double elements, const char* chunks,
+                           const char* scales) {
+      const Message message = message_of(quantiser, elements, group.ranks);
+      send(group, chunks, Op::all_to_all, message.payload);
+      send(group, scales, Op::all_to_all, message.scales);
+    };
+    level(nodes.shard, elements_, "all_to_all in the node", "all_to_all scales in the node");
+    kernels("sum and quantize", Category::compress, {0.5 + 0.5 / g, 1, 0, 0, 0}, elements_, 1);
+    level(nodes.copies, elements_ / g, "all_to_all between nodes",
+          "all_to_all scales between nodes");
+    kernels("sum", Category::compress, {0.5 / g + 4.0 / group_.ranks, 1, 0, 0, 0}, elements_, 1);
   }
 
   // Matrices that a factorisation makes smaller; the others are all-reduced as they are.
@@ -109,6 +175,12 @@ class Writer {
       matrices += 1;
       in_matrices += of.elements;
     }
+    // Tensor parallelism divides the rows of one matrix in two and the columns of the other.
+    const double t = of_.tensor_parallel, sides = of_.share * (1 + 1 / t) / 2;
+    rows *= sides;
+    columns *= sides;
+    matrices *= of_.share;
+    in_matrices = std::min(in_matrices * of_.share / t, elements_);
     kernels("add owed errors", Category::compress, add_owed, in_matrices, matrices);
     kernels("factors", Category::compress, factors(rank), in_matrices, matrices);
     static const Sourced<double> thin{
@@ -117,10 +189,10 @@ class Writer {
         {"products of factors", Category::compress, ProductWork{4 * in_matrices * rank, thin}});
     send("all_reduce left factors", Op::all_reduce, 4 * rank * rows);
     send("all_reduce right factors", Op::all_reduce, 4 * rank * columns);
-    send("all_reduce other tensors", Op::all_reduce,
-         (elements_ - in_matrices) * gradient_bytes(training_));
+    send("all_reduce other tensors", Op::all_reduce, (elements_ - in_matrices) * of_.bytes);
+    const double rebuilt = of_.shared ? in_matrices / group_.ranks : in_matrices;
     parts_.push_back(
-        {"product of averages", Category::decompress, ProductWork{2 * in_matrices * rank, thin}});
+        {"product of averages", Category::decompress, ProductWork{2 * rebuilt * rank, thin}});
     kernels("keep owed errors", Category::decompress, keep_owed, in_matrices, matrices);
   }
 
@@ -139,17 +211,37 @@ class Writer {
     kernels("keep owed errors", Category::decompress, keep_owed, elements_, tensors_);
   }
 
+  static constexpr std::size_t block = 2048;  // elements of a scale
+
   const TrainingPlan& training_;
   const Exchange& exchange_;
-  ProcessGroup group_;
+  const AveragedGradients& of_;
+  const ProcessGroup& group_;
   double elements_, tensors_;
   std::vector<ExchangePart> parts_;
 };
 
 }  // namespace
 
-std::vector<ExchangePart> gradient_exchange(const TrainingPlan& training) {
-  return Writer(training).write();
+AveragedGradients averaged_gradients(const TrainingPlan& training) {
+  AveragedGradients gradients;
+  gradients.ranks = all_ranks(training);
+  gradients.elements = static_cast<double>(parameters(*training.model));
+  gradients.bytes = gradient_bytes(training);
+  gradients.shared = training.shards() > 1;
+  return gradients;
+}
+
+bool exchanges_gradients(const TrainingPlan& training) {
+  const bool in_passes =
+      training.parallelism && training.parallelism->sharding == parallel::Sharding::weights;
+  return training.exchange.kind != Exchange::Kind::all_reduce && training.data_parallel() > 1 &&
+         !in_passes;
+}
+
+std::vector<ExchangePart> gradient_exchange(const TrainingPlan& training,
+                                            const AveragedGradients& gradients) {
+  return Writer(training, gradients).write();
 }
 
 }  // namespace lambcast

@@ -3,11 +3,14 @@
 // the last backward pass, one after another; none overlaps it.
 //
 //   K elements, n ranks, per step and rank
+//   onebit        signs and scales with errors owed, as compressed_allreduce.h sends momenta; from
+//                 the first step and without a frozen variance, so not what 1-bit Adam does
 //   fp8           scale and cast; all_to_all of K bytes and scales; sum; cast; all_gather of K
-//   bytes
-//                 (Colossal-AI quantization/fp8.py, fp8_communication)
+//                 bytes (Colossal-AI quantization/fp8.py, fp8_communication)
 //   int8, int4    the same in K or K/2 bytes, a scale per 2,048 elements (ZeRO++,
 //                 arXiv:2306.10209, section 3.3, on one level)
+//   qgz           K/2 bytes all_to_all in the node, summed, then K/2g between nodes with g ranks
+//                 each; a rank is left with its share (ZeRO++, section 3.3)
 //   powersgd:R    all_reduce of 4 R (h + w) bytes of a matrix, twice one factor, others plain;
 //                 6 h w R FLOPs; error feedback (Vogels et al. 2019, arXiv:1905.13727)
 //   topk:SHARE    all_gather of 8 bytes for each of SHARE K values and indices: grows with n; error
@@ -15,6 +18,11 @@
 //   randomk:SHARE all_reduce of SHARE K values, indices from a seed; error feedback
 //   local:H       nothing for H - 1 steps, then weights averaged by an outer optimizer (DiLoCo,
 //                 arXiv:2311.08105)
+//
+// Where ranks share optimizer states (ZeRO stages 1 and 2), a rank needs the sums of its share
+// alone: onebit, fp8, int8 and int4 gather nothing, since the weights are gathered after the step
+// anyway; and at stage 2 gradients are exchanged after every micro batch. With stage 3 qgz is a
+// part of the passes (weight_sharing.h).
 //
 // Bytes are those of kernels/exchange_bytes.h. What all of this does to convergence is not
 // modelled.
@@ -28,7 +36,23 @@
 
 namespace lambcast {
 
-// In place of the all-reduce of K gradients.
-std::vector<ExchangePart> gradient_exchange(const TrainingPlan& training);
+// Gradients of one rank that are averaged over the ranks with the same parameters.
+struct AveragedGradients {
+  ProcessGroup ranks;
+  double elements = 0;
+  double share = 1;            // of the model's tensors, whole or sliced
+  double tensor_parallel = 1;  // ranks that divide one side of a matrix
+  double bytes = 2;            // of an element that travels as it is
+  bool shared = false;         // ranks share states
+};
+
+// Of pure data parallelism.
+AveragedGradients averaged_gradients(const TrainingPlan& training);
+
+// Whether another exchange stands in for the reduction of gradients.
+bool exchanges_gradients(const TrainingPlan& training);
+
+std::vector<ExchangePart> gradient_exchange(const TrainingPlan& training,
+                                            const AveragedGradients& gradients);
 
 }  // namespace lambcast

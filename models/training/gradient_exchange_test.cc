@@ -22,8 +22,8 @@ double wire_bytes(const std::string& exchange) {
 }
 
 TEST_CASE("exchange: as it is written, and back") {
-  for (const char* text :
-       {"all_reduce", "fp8", "int8", "int4", "powersgd:4", "topk:1%", "randomk:0.1%", "local:16"})
+  for (const char* text : {"all_reduce", "onebit", "fp8", "int8", "int4", "qgz", "powersgd:4",
+                           "topk:1%", "randomk:0.1%", "local:16"})
     CHECK(name_of(parse_exchange(text, {})) == text);
   CHECK(parse_exchange("topk:0.01", {}) == parse_exchange("topk:1%", {}));
   for (const char* text : {"", "fp9", "fp8:1", "powersgd", "powersgd:0", "powersgd:1.5", "topk:0%",
@@ -37,6 +37,7 @@ TEST_CASE("exchange: what goes over the wire is the closed form") {
   const ModelShape bert = load_model("bert-large");
   const auto all = static_cast<std::size_t>(parameters(bert));
   const double least = wire_bytes("all_reduce");
+  CHECK(wire_bytes("onebit") == Approx(static_cast<double>(onebit_allreduce_bytes(all, 32))));
   CHECK(wire_bytes("fp8") ==
         Approx(static_cast<double>(quantised_allreduce_bytes(all, 32, {WireFormat::fp8_e4m3, 0}))));
   CHECK(wire_bytes("int8") ==
@@ -66,6 +67,53 @@ TEST_CASE("exchange: local steps send in one of H, and errors are owed in fp32")
   const double parameters_of_all = static_cast<double>(parameters(load_model("bert-large")));
   CHECK(forecast_memory(with("powersgd:4")).peak.value() - plain == Approx(4 * parameters_of_all));
   CHECK(forecast_memory(with("fp8")).peak.value() == plain);
+}
+
+double wire_bytes(TrainingPlan training, const std::string& exchange) {
+  training.exchange = parse_exchange(exchange, {"", 0, "--exchange"});
+  return metrics_of(training, StepKind::uniform).wire_bytes_per_gpu.value();
+}
+
+TEST_CASE("exchange: where ranks share states nothing is gathered but the weights") {
+  TrainingPlan training = training_of({OptimizerType::adam, 32});
+  training.batch = {32 * 16 * 4, 16, 4};
+  training.config.zero.stage.value = 1;
+  const auto all = static_cast<std::size_t>(parameters(*training.model));
+  const double gathered = 2 * 31. / 32 * static_cast<double>(optimized_parameters(*training.model));
+  const auto sums = [&](const char* exchange) { return wire_bytes(training, exchange) - gathered; };
+  const double fp8 =
+      static_cast<double>(quantised_allreduce_bytes(all, 32, {WireFormat::fp8_e4m3, 0})) / 2;
+  CHECK(sums("fp8") == Approx(fp8).epsilon(1e-5));
+  CHECK(sums("onebit") ==
+        Approx(static_cast<double>(onebit_allreduce_bytes(all, 32)) / 2).epsilon(1e-4));
+  const Quantiser int4{WireFormat::int4, 2048};
+  const auto qgz = static_cast<double>(hierarchical_reduce_scatter_bytes(all, 8, 4, int4, int4));
+  CHECK(sums("qgz") == Approx(qgz).epsilon(1e-4));
+  // At stage 2 after each of the four micro batches.
+  training.config.zero.stage.value = 2;
+  CHECK(sums("fp8") == Approx(4 * fp8).epsilon(1e-5));
+  CHECK(sums("qgz") == Approx(4 * qgz).epsilon(1e-4));
+}
+
+TEST_CASE("exchange: in a layout between the ranks that hold the same parameters") {
+  TrainingPlan training = training_of({OptimizerType::adam, 32, "dgx-a100-80g"});
+  Parallelism how;
+  how.layout = {2, 1, 1, 16, 1, 1, 8, parallel::default_order};
+  how.framework = framework_of("megatron");
+  training.parallelism = how;
+  training.batch = {16 * 16, 16, 1};
+  const auto all = static_cast<double>(parameters(*training.model));
+  const double plain = wire_bytes(training, "all_reduce");  // in fp32
+  const double passes = plain - 2 * 15. / 16 * 4 * all / 2;
+  CHECK(wire_bytes(training, "fp8") == Approx(passes + 2 * 15. / 16 * all / 2).epsilon(0.03));
+  CHECK(wire_bytes(training, "powersgd:4") < passes + (plain - passes) / 20);
+  training.exchange = parse_exchange("local:16", {});
+  CHECK(metrics_of(training, StepKind::silent).wire_bytes_per_gpu.value() ==
+        Approx(passes).epsilon(0.03));  // norms, which every rank holds, are not halved
+  training.exchange = parse_exchange("powersgd:4", {});
+  const double owed = forecast_memory(training).peak.value();
+  training.exchange = {};
+  CHECK(owed - forecast_memory(training).peak.value() == Approx(4 * all / 2).epsilon(0.02));
 }
 
 TEST_CASE("exchange: the run is held against an all_reduce of all bits") {

@@ -167,9 +167,10 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "gradient reduction: bf16 without ZeRO updates a shard and gathers the weights after every "
-    "step") {
+    "gradient reduction: bf16 without ZeRO updated a shard and gathered the weights after every "
+    "step before 0.17.6") {
   TrainingPlan training = bf16_of({OptimizerType::onebit_adam, 8, "paper-edr100-v100"});
+  training.config.release.value = {0, 17, 5};
   for (const StepKind kind : {StepKind::warmup, StepKind::compression}) {
     const StepMetrics step = metrics_of(training, kind);
     // Gradients, or what the rank owns of each group in signs and scales.

@@ -150,6 +150,9 @@ MemoryForecast forecast_layout_memory(const TrainingPlan& training) {
     for (const auto& [part, bytes] : held.parts())
       if (part != "recomputed") add(part, bytes.value());
     const RankParameters parameters = held_by(contents.parameters, pipeline, stage);
+    add("exchange_state",
+        parameters.total() * exchange_state_bytes(training.exchange, how.replicas(),
+                                                  how.sharding != Sharding::none));
     if (how.secondary_ranks > 1)
       add("second_copy", how.weight_bytes * parameters.total() / how.secondary_ranks);
     // The loss is gone before the last block's backward pass begins.

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "kernels/layout.h"
-#include "models/training/compressed_allreduce.h"
+#include "models/training/gradient_exchange.h"
 #include "models/training/gradient_owners.h"
 #include "models/training/optimizer_state.h"
 #include "models/training/weight_sharing.h"
@@ -84,6 +84,11 @@ class LayoutWriter {
     if (layout.cp > 1) divide_context(plan, tokens);
     if (layout.pp > 1) add_sends(plan, tensor, activation);
     share_weights(plan, training_, contents_.parameters, owners_);
+    if (exchanges_gradients(training_)) {
+      plan.gradients_reduce.clear();
+      plan.outer_gradients_reduce.clear();
+      plan.expert_gradients_scatter.reset();
+    }
     return plan;
   }
 
@@ -166,8 +171,9 @@ class LayoutWriter {
 
   void passes_and_reduction(int stage) {
     const int chunks = plan_.pipeline->pipeline.chunks;
-    const bool reduces =
-        sums_gradients() && replicas_.ranks > 1 && plan_.pipeline->gradients_reduce.empty();
+    const bool exchanges = sums_gradients() && exchanges_gradients(training_);
+    const bool reduces = sums_gradients() && replicas_.ranks > 1 &&
+                         plan_.pipeline->gradients_reduce.empty() && !exchanges;
     std::vector<OpId> waits, reduced;
     beside_.clear();
     if (gathers_beside_forward())
@@ -191,6 +197,7 @@ class LayoutWriter {
                    Slowdown{call}, {passed}, times);
     if (!reduces) {
       last(stage) = {passed};
+      if (exchanges) exchange(stage);
     } else if (how_.framework.overlaps_gradients) {
       reduced.push_back(passed);
       last(stage) = {reduced};
@@ -199,6 +206,32 @@ class LayoutWriter {
       last(stage) = {passed};
       then_reduce(stage);
     }
+  }
+
+  // Another exchange than an all-reduce of all bits, after the passes; with gradients shared, as
+  // often as there are micro batches.
+  void exchange(int stage) {
+    const parallel::RankParameters held = parameters_of(stage);
+    const std::int64_t times = how_.sharding == Sharding::gradients ? training_.batch.gas : 1;
+    for (const Owners& owners : owners_) {
+      AveragedGradients gradients;
+      gradients.ranks = owners.replicas;
+      gradients.elements = owners.of(held);
+      gradients.tensor_parallel = how_.layout.tp;
+      gradients.share =
+          gradients.elements * how_.layout.tp / static_cast<double>(parameters(*training_.model));
+      gradients.bytes = how_.gradient_bytes();
+      gradients.shared = is_shared();
+      if (owners.replicas.ranks == 1 || gradients.elements == 0) continue;
+      for (ExchangePart& part : gradient_exchange(training_, gradients))
+        then(stage, std::move(part), times);
+    }
+  }
+
+  void then(int stage, ExchangePart part, std::int64_t times) {
+    const bool call = std::holds_alternative<Call>(part.work);
+    then(stage, std::move(part.name), part.part, call ? Stream::communication : Stream::compute,
+         std::move(part.work), times);
   }
 
   std::vector<OpId>& last(int stage) { return last_[static_cast<std::size_t>(stage)]; }
@@ -278,8 +311,9 @@ class LayoutWriter {
     for (int s = 0; s < how_.layout.pp; ++s) last(s) = {done};
   }
 
+  // Of one copy of the model: between local steps too.
   void tied_and_whole(int stage) {
-    if (!sums_gradients()) return;
+    if (!sums_gradients() && training_.exchange.kind != Exchange::Kind::local) return;
     const parallel::Pipeline& pipeline = plan_.pipeline->pipeline;
     double whole = 0, tied = 0;
     for (int chunk = 0; chunk < pipeline.chunks; ++chunk) {
@@ -320,6 +354,12 @@ class LayoutWriter {
     return calls;
   }
 
+  // Under a pipeline bf16 keeps BF16_Optimizer, whose passes are about ZeRO's.
+  deepspeed::Wrapper wrapper() const {
+    const bool other = how_.layout.pp > 1 && !training_.config.fp16.enabled.value;
+    return other ? deepspeed::Wrapper::zero : training_.wrapper();
+  }
+
   void finish(int stage) {
     double elements = 0;
     for (const Owners& owners : owners_)
@@ -332,7 +372,8 @@ class LayoutWriter {
       then(stage, name, Category::optimizer, Stream::compute,
            KernelWork{passes, elements, tensors});
     };
-    pass("unscale, clip and copy", wrapper_passes(training_.optimizer(), kernels));
+    pass("unscale, clip and copy",
+         wrapper_passes(wrapper(), training_.optimizer(), kernels, training_.config.release.value));
     // Weights' and updates' norms of tensors that lie on several ranks.
     if (model_of(training_.optimizer()).layerwise)
       if (const auto norms = some(call(shards_.shard, Op::all_reduce, 2 * 4 * tensors));
@@ -341,7 +382,7 @@ class LayoutWriter {
              *norms);
     pass("optimizer", update_passes(training_.optimizer(), stage_.kind, kernels));
     extras(stage);
-    if (stage_.kind == StepKind::compression && replicas_.ranks > 1) compress(stage);
+    if (compresses(stage_.kind) && replicas_.ranks > 1) compress(stage);
     if (gathers_weights() && !gathers_beside_forward())
       for (const auto& [name, call] : weights_gather(stage, ""))
         then(stage, name, Category::gradient_comm, Stream::communication, call);
@@ -368,11 +409,8 @@ class LayoutWriter {
   void compress(int stage) {
     const auto elements = static_cast<std::size_t>(parameters_of(stage).total());
     const auto padded = static_cast<std::int64_t>(chunk_layout(elements, replicas_.ranks).padded);
-    for (ExchangePart& part : compressed_allreduce(training_, replicas_, padded)) {
-      const bool call = std::holds_alternative<Call>(part.work);
-      then(stage, std::move(part.name), part.part, call ? Stream::communication : Stream::compute,
-           std::move(part.work));
-    }
+    for (ExchangePart& part : compressed_allreduce(training_, replicas_, padded))
+      then(stage, std::move(part), 1);
   }
 
   const TrainingPlan& training_;

@@ -53,7 +53,8 @@ MemoryForecast forecast_memory(const TrainingPlan& training) {
     const bool fused = training.kernels == Kernels::fused;
     add("temporaries", fused ? padded / 4 : optimized / shards * 8 + padded * 1.25);
   }
-  add("exchange_state", all * exchange_state_bytes(training.exchange));
+  add("exchange_state",
+      all * exchange_state_bytes(training.exchange, training.gpus, training.shards() > 1));
   add("activations", activation_bytes(model, training.batch.micro, training.seq_len).value());
   for (const auto& [part, bytes] : memory.parts) memory.peak += bytes;
   memory.fits = memory.peak <= training.device->memory_capacity;

@@ -1,7 +1,10 @@
 #include "models/training/optimizer_cost.h"
 
+#include "kernels/deepspeed_traffic.h"
+
 namespace lambcast {
 using deepspeed::CommBackend;
+using deepspeed::Wrapper;
 
 Kernels stack_kernels(const StackSpec& stack, OptimizerType type) {
   if (deepspeed::is_onebit(type)) return Kernels::deepspeed;
@@ -10,21 +13,31 @@ Kernels stack_kernels(const StackSpec& stack, OptimizerType type) {
                                                          : Kernels::deepspeed;
 }
 
-Passes wrapper_passes(OptimizerType type, Kernels kernels) {
+bool asks_all_for_overflow(Wrapper wrapper, OptimizerType type, Kernels kernels,
+                           const Version& release) {
+  if (kernels == Kernels::fused || kernels == Kernels::nvidia) return false;
+  return (wrapper == Wrapper::fp16_unfused && type == OptimizerType::lamb) ||
+         (wrapper == Wrapper::fp16 && release < deepspeed::release::checks_every_tensor);
+}
+
+Passes wrapper_passes(Wrapper wrapper, OptimizerType type, Kernels kernels,
+                      const Version& release) {
   // Our kernels: norm from fp16 2, unscale and clip into fp32 6.
   if (kernels == Kernels::fused) return {8, 3, 0, 1, 0};
   // Apex: norm of the fp16 gradients, everything else inside the optimizer's kernels.
   if (kernels == Kernels::nvidia) return {2, 4, 0, 1, 0};
   // Overflow check 10 (float() and sum()), fp32 copy 6, norm 4, unscale 8, fp16 copy 6.
-  constexpr double bytes = 34;
-  switch (type) {
-    case OptimizerType::onebit_lamb:  // unfused_optimizer.py: tensor by tensor, a .item() each
-      return {bytes, 0, 7, 2, 1};
-    case OptimizerType::lamb:  // the fused path flattens first
-      return {16, 20, 1, 3, 0};
-    default:
-      return {bytes, 20, 1, 2, 0};
+  if (!deepspeed::is_fp16(wrapper) || !model_of(type).of_deepspeed) return {34, 20, 1, 2, 0};
+  if (asks_all_for_overflow(wrapper, type, kernels, release)) {
+    // FP16_Optimizer of 0.3.0 without the check 10. LAMB flattens twice 8 and takes the norm 10 of
+    // fp16 gradients, which its kernel unscales; fp16 copy 6. Waits: two a group, and the flag's.
+    return wrapper == Wrapper::fp16 ? Passes{deepspeed_fp16_wrapper_bytes - 10, 20, 2, 5, 0}
+                                    : Passes{24, 20, 1, 8, 0};
   }
+  // float(), sum() and a wait for each tensor, copies to fp32 and back; norms of groups.
+  if (wrapper == Wrapper::fp16) return {deepspeed_fp16_wrapper_bytes, 20, 4, 5, 1};
+  // The same with a norm of each tensor and each unscaled alone.
+  return {deepspeed_lamb_wrapper_bytes, 0, 9, 7, 1};
 }
 
 Passes bf16_accumulation_passes() { return {6 + 12, 0, 2, 0, 0}; }  // to fp32, added

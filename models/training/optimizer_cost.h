@@ -1,10 +1,11 @@
 // What surrounds an optimizer's own update (models/optimizer): the precision wrapper
-// (fp16_optimizer.py, unfused_optimizer.py), with the overflow check, gradient norm, unscaling and
+// (fused_optimizer.py, unfused_optimizer.py), with the overflow check, gradient norm, unscaling and
 // the copies between fp16 and fp32, and the passes of compressed_allreduce. DeepSpeed writes these
-// as separate PyTorch operations; counted from its source, 0.15.4.
+// as separate PyTorch operations. Those of its optimizers were counted on real steps
+// (kernels/deepspeed_traffic.h), the others from its source, 0.15.4.
 #pragma once
 
-#include "models/deepspeed/optimizer.h"
+#include "models/deepspeed/wrapper.h"
 #include "topologies/cluster.h"
 
 namespace lambcast {
@@ -12,8 +13,14 @@ namespace lambcast {
 // What a software stack runs for an optimizer.
 Kernels stack_kernels(const StackSpec& stack, OptimizerType type);
 
-// The wrapper around the optimizer, per element that the rank updates.
-Passes wrapper_passes(OptimizerType type, Kernels kernels);
+// The wrapper around the optimizer, per element that the rank updates, and per tensor of the model.
+Passes wrapper_passes(deepspeed::Wrapper wrapper, OptimizerType type, Kernels kernels,
+                      const Version& release);
+
+// Whether the wrapper finds overflow in norms and asks all ranks for it in every step, with a
+// barrier behind: plain LAMB's, and every one before release 0.3.1.
+bool asks_all_for_overflow(deepspeed::Wrapper wrapper, OptimizerType type, Kernels kernels,
+                           const Version& release);
 
 // BF16_Optimizer instead handles the gradients of the whole model, whatever the rank's share: after
 // each backward pass, and before each step (clipping as if every step needed it). The weights are

@@ -9,9 +9,16 @@ namespace {
 
 using deepspeed::OptimizerType;
 
+// Without a wrapper the first step of a 1-bit optimizer is its dry run.
+bool begins_with_dry_run(const TrainingPlan& training) {
+  return deepspeed::is_onebit(training.optimizer()) &&
+         training.wrapper() == deepspeed::Wrapper::none;
+}
+
 // The kinds in the order they occur; lengths as if there were no curriculum.
 std::vector<Stage> kinds_of(const TrainingPlan& training) {
   const std::int64_t steps = training.steps;
+  const std::int64_t dry = begins_with_dry_run(training) ? 1 : 0;
   if (const std::int64_t every = steps_per_exchange(training.exchange); every > 1)
     return {{StepKind::silent, 0, steps - steps / every}, {StepKind::uniform, 0, steps / every}};
   switch (training.optimizer()) {
@@ -19,12 +26,16 @@ std::vector<Stage> kinds_of(const TrainingPlan& training) {
     case OptimizerType::onebit_lamb: {
       // One rank has nobody to talk to, but its stages still differ in what they compute.
       const std::int64_t warmup = std::clamp<std::int64_t>(
-          deepspeed::warmup_steps(training.config) - training.steps_done, 0, steps);
-      return {{StepKind::warmup, 0, warmup}, {StepKind::compression, 0, steps - warmup}};
+          deepspeed::warmup_steps(training.config) - training.steps_done - dry, 0, steps - dry);
+      return {{StepKind::dry_run, 0, dry},
+              {StepKind::warmup, 0, warmup},
+              {StepKind::compression, 0, steps - dry - warmup}};
     }
     case OptimizerType::zero_one_adam: {
-      const ZeroOneSteps counts = zero_one_steps(*training.config.optimizer, steps);
-      return {{StepKind::warmup, 0, counts.full},
+      const ZeroOneSteps counts = zero_one_steps(*training.config.optimizer, steps - dry);
+      return {{StepKind::dry_run, 0, dry},
+              {StepKind::warmup, 0, counts.full},
+              {StepKind::round, 0, counts.rounds},
               {StepKind::compression, 0, counts.onebit},
               {StepKind::silent, 0, counts.silent}};
     }
@@ -40,27 +51,30 @@ std::vector<Stage> kinds_of(const TrainingPlan& training) {
 }  // namespace
 
 // Interval by interval, since a run may have 10^9 steps: of those after `from` up to `to`,
-// to / interval - from / interval are multiples of the interval.
+// to / interval - from / interval are multiples of the interval. The dry run was step 1.
 ZeroOneSteps zero_one_steps(const deepspeed::OptimizerConfig& optimizer, std::int64_t steps) {
   ZeroOneSteps counts;
-  const std::int64_t frozen = std::min(steps, optimizer.var_freeze_step.value);
+  // Frozen at the end of the first step beyond var_freeze_step, of which the dry run is none.
+  const std::int64_t last = steps + 1;
+  const std::int64_t frozen =
+      std::min(steps, std::max<std::int64_t>(1, optimizer.var_freeze_step.value)) + 1;
   const std::int64_t updates = optimizer.var_update_scaler.value;  // at each interval
-  std::int64_t from = 0;
+  std::int64_t from = 1;
   for (std::int64_t interval = 1; from < frozen; interval *= 2) {
     const std::int64_t met = from / interval;
     const std::int64_t to =
         std::min(frozen / interval - met, updates) == updates ? (met + updates) * interval : frozen;
     const std::int64_t full = to / interval - met;
     counts.full += full;
-    counts.onebit += to - from - full;
+    counts.rounds += to - from - full;
     from = to;
   }
   const std::int64_t most = optimizer.local_step_clipper.value;
   const std::int64_t lasts = optimizer.local_step_scaler.value;
-  for (std::int64_t interval = 1; from < steps;) {
+  for (std::int64_t interval = 1; from < last;) {
     // The longest interval, or one that no step meets, lasts to the end.
-    const bool last = interval == most || interval > steps || lasts >= steps - from;
-    const std::int64_t to = last ? steps : from + lasts;
+    const bool to_the_end = interval == most || interval > last || lasts >= last - from;
+    const std::int64_t to = to_the_end ? last : from + lasts;
     const std::int64_t onebit = to / interval - from / interval;
     counts.onebit += onebit;
     counts.silent += to - from - onebit;

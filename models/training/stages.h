@@ -21,14 +21,17 @@ struct Stage {
 //   adam, lamb         uniform
 //   onebit_adam, _lamb warmup: freeze_step - 1 updates with fp16 (deepspeed::warmup_steps), those
 //                      before a checkpoint among them, then compression
-//   zero_one_adam      warmup (full-precision), compression (1-bit rounds) and silent steps,
-//                      counted by replaying the policy of zoadam.py
+//   zero_one_adam      warmup (full-precision), rounds (1-bit, before the freeze), compression
+//                      (synchronisations after it) and silent steps, counted by replaying the
+//                      policy of zoadam.py
+//   fp32               a dry run before all that, of any of the three
 // A sequence-length curriculum splits each further.
 std::vector<Stage> stages_of(const TrainingPlan& training);
 
-// Kinds of 0/1 Adam's steps over a run.
+// Kinds of 0/1 Adam's steps over a run: those before the freeze are full or rounds, those after it
+// synchronise in one bit or are silent. `steps` are those after the dry run.
 struct ZeroOneSteps {
-  std::int64_t full = 0, onebit = 0, silent = 0;
+  std::int64_t full = 0, rounds = 0, onebit = 0, silent = 0;
 };
 ZeroOneSteps zero_one_steps(const deepspeed::OptimizerConfig& optimizer, std::int64_t steps);
 

@@ -18,6 +18,13 @@ Counts counts_of(const TrainingPlan& training) {
   for (const Stage& stage : stages_of(training)) {
     CHECK(stage.steps > 0);
     switch (stage.kind) {
+      case StepKind::dry_run:
+        CHECK(stage.steps == 1);
+        counts.warmup += stage.steps;
+        break;
+      case StepKind::round:
+        counts.compression += stage.steps;
+        break;
       case StepKind::uniform:
         counts.uniform += stage.steps;
         break;
@@ -64,6 +71,27 @@ TEST_CASE("stages: freeze_step F gives F - 1 warm-up updates with fp16 and F wit
   }
 }
 
+TEST_CASE("stages: without a wrapper the first step is a dry run") {
+  for (const auto type :
+       {OptimizerType::onebit_adam, OptimizerType::onebit_lamb, OptimizerType::zero_one_adam}) {
+    TrainingPlan training = training_of({type});
+    training.steps = 100;
+    CHECK(stages_of(training).front().kind != StepKind::dry_run);
+    training.config.fp16.enabled.value = false;
+    const std::vector<Stage> stages = stages_of(training);
+    CHECK(stages[0].kind == StepKind::dry_run);
+    CHECK(stages[0].steps == 1);
+    // Gradients are summed in full and an empty momentum exchanged; nothing is updated.
+    const StepMetrics dry = metrics_of(training, StepKind::dry_run);
+    const StepMetrics warmup = metrics_of(training, StepKind::warmup);
+    CHECK(dry.optimizer == Duration());
+    CHECK(dry.compress > Duration());
+    CHECK(dry.wire_bytes_per_gpu > warmup.wire_bytes_per_gpu);
+    training.config.bf16_enabled.value = true;  // in its constructor, the wrapper of 0.19 makes it
+    CHECK(stages_of(training).front().kind == StepKind::warmup);
+  }
+}
+
 TEST_CASE("stages: a run of one step is a warm-up step") {
   TrainingPlan training = training_of({});
   training.steps = 1;
@@ -86,9 +114,9 @@ TEST_CASE("stages: 0/1 Adam's policy replayed") {
       {150000, 1'000'000, 32678, {0, 211, 149789, 0}},
       // Before anything happens: every step is a full one.
       {16, 100000, 32678, {0, 16, 0, 0}},
-      // Frozen from the start: every step is a 1-bit round until the interval doubles at 4; then
-      // steps 5 to 8 at interval 2 are silent, 1-bit, silent, 1-bit.
-      {8, 0, 4, {0, 0, 6, 2}},
+      // Frozen as soon as can be, at the end of the first step after the dry run; then four 1-bit
+      // synchronisations until the interval doubles, and at interval 2 one in two is silent.
+      {8, 0, 4, {0, 1, 5, 2}},
   };
   for (const Row& row : rows) {
     TrainingPlan training = training_of({OptimizerType::zero_one_adam});
@@ -102,18 +130,20 @@ TEST_CASE("stages: 0/1 Adam's policy replayed") {
   }
 }
 
-// zoadam.py's policy as it stands there, step by step.
+// zoadam.py's policy as it stands there, step by step; the dry run was the first.
 ZeroOneSteps replayed(const deepspeed::OptimizerConfig& optimizer, std::int64_t steps) {
   ZeroOneSteps counts;
   std::int64_t var_interval = 1, var_counter = 0, local_interval = 1, local_counter = 0;
-  for (std::int64_t step = 1; step <= steps; ++step) {
-    if (step <= optimizer.var_freeze_step.value) {
+  bool frozen = false;
+  for (std::int64_t step = 2; step <= steps + 1; ++step) {
+    if (!frozen) {
       const bool full = step % var_interval == 0;
-      ++(full ? counts.full : counts.onebit);
+      ++(full ? counts.full : counts.rounds);
       if (full && ++var_counter == optimizer.var_update_scaler.value) {
         var_counter = 0;
         var_interval *= 2;
       }
+      frozen = step > optimizer.var_freeze_step.value;
       continue;
     }
     ++(step % local_interval == 0 ? counts.onebit : counts.silent);
@@ -138,7 +168,8 @@ TEST_CASE("stages: counted by intervals, 0/1 Adam's steps are those of the repla
             optimizer.local_step_clipper.value = most;
             const ZeroOneSteps want = replayed(optimizer, steps);
             const ZeroOneSteps got = zero_one_steps(optimizer, steps);
-            if (got.full != want.full || got.onebit != want.onebit || got.silent != want.silent)
+            if (got.full != want.full || got.rounds != want.rounds || got.onebit != want.onebit ||
+                got.silent != want.silent)
               FAIL(steps << " steps, frozen at " << frozen << ", " << updates << " updates, "
                          << lasts << " steps an interval up to " << most);
           }
@@ -154,8 +185,9 @@ TEST_CASE("stages: an interval that may double without end leaves only silent st
   training.config.optimizer->var_freeze_step.value = 0;
   training.config.optimizer->local_step_scaler.value = 1;
   training.config.optimizer->local_step_clipper.value = std::numeric_limits<std::int64_t>::max();
-  // Step s meets interval 2^(s - 1), which divides it at 1 and 2 alone.
-  CHECK(counts_of(training) == Counts{0, 0, 2, 998});
+  // The dry run is step 1 and the first update step 2; step s meets interval 2^(s - 3), which
+  // divides it at 3 and 4 alone.
+  CHECK(counts_of(training) == Counts{0, 1, 2, 997});
 }
 
 TEST_CASE("stages: a length curriculum splits them and loses no step") {

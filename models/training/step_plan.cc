@@ -33,10 +33,9 @@ class StepWriter {
 
   StepPlan write() {
     micro_batches();
-    if (!sums_gradients()) overflow_flag();
-    if (sums_gradients() && exchanges()) exchange();
-    optimizer();
-    if (stage_.kind == StepKind::compression && training_.gpus > 1) compress();
+    overflow_flag();
+    if (stage_.kind != StepKind::dry_run) optimizer();
+    if (compresses(stage_.kind) && training_.gpus > 1) compress();
     if (training_.shards() > 1) gather_weights();
     return std::move(plan_);
   }
@@ -54,6 +53,12 @@ class StepWriter {
                 first ? std::vector<OpId>{} : std::vector<OpId>{last_});
   }
 
+  void then(ExchangePart part, std::int64_t times) {
+    const bool call = std::holds_alternative<Call>(part.work);
+    then(std::move(part.name), part.part, call ? Stream::communication : Stream::compute,
+         std::move(part.work), times);
+  }
+
   void on_wire(std::string name, Call call, std::int64_t times = 1) {
     then(std::move(name), Category::gradient_comm, Stream::communication, std::move(call), times);
   }
@@ -64,7 +69,8 @@ class StepWriter {
   void micro_batches() {
     const GradientReduction reduction = gradient_reduction(training_);
     const std::int64_t gas = training_.batch.gas;
-    const bool none = !sums_gradients() || training_.gpus == 1 || exchanges();
+    const bool exchanged = sums_gradients() && exchanges_gradients(training_);
+    const bool none = !sums_gradients() || training_.gpus == 1 || exchanged;
     const std::int64_t reducing = none ? 0 : reduction.each_micro_batch ? gas : 1;
     const auto plain = [&](std::int64_t times) {
       pass(false, times);
@@ -75,7 +81,15 @@ class StepWriter {
       reduce_gradients(reduction, times);
     };
     const auto overlapped = [&](std::int64_t times) { overlap_reduction(reduction, times); };
-    if (reduction.overlapped) {
+    if (exchanged && reduction.each_micro_batch) {
+      repeat(gas, [&](std::int64_t times) {
+        plain(times);
+        exchange(times);
+      });
+    } else if (exchanged) {
+      repeat(gas, plain);
+      exchange(1);
+    } else if (reduction.overlapped) {
       repeat(gas - reducing, plain);
       repeat(reducing, overlapped);
     } else if (reducing == gas) {
@@ -180,22 +194,25 @@ class StepWriter {
   }
 
   // Another exchange than an all-reduce of all bits.
-  bool exchanges() const {
-    return training_.gpus > 1 && training_.exchange.kind != Exchange::Kind::all_reduce;
+  void exchange(std::int64_t times) {
+    for (ExchangePart& part : gradient_exchange(training_, averaged_gradients(training_)))
+      then(std::move(part), times);
   }
 
-  void exchange() {
-    for (ExchangePart& part : gradient_exchange(training_)) {
-      const bool call = std::holds_alternative<Call>(part.work);
-      then(std::move(part.name), part.part, call ? Stream::communication : Stream::compute,
-           std::move(part.work));
-    }
-  }
-
+  // Of ranks whose gradients are their own, and where the wrapper asks all of them anyway.
   void overflow_flag() {
-    if (training_.gpus == 1 || !training_.config.fp16.enabled.value) return;
-    on_wire("all_reduce overflow flag",
-            {all_ranks(training_), Channel::nccl, Op::all_reduce, Bytes(1)});
+    const Wrapper wrapper = training_.wrapper();
+    if (training_.gpus == 1 || !deepspeed::is_fp16(wrapper)) return;
+    const auto ask = [&](const char* name, double bytes) {
+      on_wire(name, call(all_ranks(training_), Op::all_reduce, bytes));
+    };
+    if (asks_all_for_overflow(wrapper, training_.optimizer(), training_.kernels,
+                              training_.config.release.value)) {
+      ask("all_reduce overflow flag", 4);
+      ask("barrier", 0);
+    } else if (!sums_gradients()) {
+      ask("all_reduce overflow flag", 1);
+    }
   }
 
   void optimizer() {
@@ -212,8 +229,10 @@ class StepWriter {
       optimizer_pass("norm, clip and clear gradients", bf16_gradient_passes(clips), all, tensors);
       optimizer_pass("copy weights", bf16_weight_passes(), elements, seen);
     } else if (wrapper != Wrapper::none) {
-      optimizer_pass("unscale, clip and copy", wrapper_passes(training_.optimizer(), kernels),
-                     elements, seen);
+      const Passes passes =
+          wrapper_passes(wrapper, training_.optimizer(), kernels, training_.config.release.value);
+      optimizer_pass("unscale, clip and copy", passes, elements,
+                     deepspeed::is_fp16(wrapper) ? tensors : seen);
     }
     optimizer_pass("optimizer", update_passes(training_.optimizer(), stage_.kind, kernels),
                    elements, seen);
@@ -245,11 +264,8 @@ class StepWriter {
   }
 
   void compress_buffer(std::int64_t padded, std::int64_t times) {
-    for (ExchangePart& part : compressed_allreduce(training_, all_ranks(training_), padded)) {
-      const bool call = std::holds_alternative<Call>(part.work);
-      then(std::move(part.name), part.part, call ? Stream::communication : Stream::compute,
-           std::move(part.work), times);
-    }
+    for (ExchangePart& part : compressed_allreduce(training_, all_ranks(training_), padded))
+      then(std::move(part), times);
   }
 
   const TrainingPlan& training_;

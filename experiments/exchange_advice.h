@@ -1,0 +1,37 @@
+// Every exchange of gradients on one cluster, against the all-reduce of all bits: what each sends,
+// which kernels it runs, what it holds, how long step and run take, and up to which NIC bandwidth
+// it pays. The plain optimizer runs them all; its 1-bit kin stands beside them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiments/break_even.h"
+#include "experiments/catalog.h"
+#include "experiments/what_if.h"
+#include "models/training/forecast.h"
+
+namespace lambcast {
+
+struct ExchangeAdvice {
+  std::string name;          // "fp8", "topk:1%", or that of a 1-bit optimizer
+  std::string refused = {};  // why it cannot run; then nothing below is set
+  double wire_bytes = 0;     // a GPU sends in the mean step
+  double wire_us = 0;        // communication that nothing hides
+  double kernels_us = 0;     // around the wire
+  double step_us = 0;
+  double run_s = 0;
+  double speedup = 1;  // of the run
+  Bytes peak{};
+  bool fits = false;
+  std::optional<PayingBandwidth> pays = {};  // nothing: one node, or the all-reduce itself
+};
+
+// What `what_if` asks, with each of usual_exchanges(); then, where given, with the 1-bit optimizer
+// of `onebit`. Fastest first, refused ones last. Throws Error (usage) where not even the all-reduce
+// can run.
+std::vector<ExchangeAdvice> advise_exchanges(const WhatIf& what_if,
+                                             const std::optional<WhatIf>& onebit, Catalog& catalog);
+
+}  // namespace lambcast

@@ -1,0 +1,102 @@
+#include "experiments/exchange_advice.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "experiments/scenario_case.h"
+
+namespace lambcast {
+namespace {
+
+using Catch::Contains;
+
+WhatIf question(const WhatIf& more = {}) {
+  WhatIf what_if{{"model", "bert-large"}, {"cluster", "commodity-10gbe"}, {"gpus", "64"},
+                 {"optimizer", "adam"},   {"micro_batch", "16"},          {"grad_accum", "4"},
+                 {"steps", "10000"}};
+  for (const auto& [key, value] : more) what_if.insert_or_assign(key, value);
+  return what_if;
+}
+
+const ExchangeAdvice& named(const std::vector<ExchangeAdvice>& all, const std::string& name) {
+  const auto found = std::ranges::find(all, name, &ExchangeAdvice::name);
+  REQUIRE(found != all.end());
+  return *found;
+}
+
+TEST_CASE("exchange advice: all of them on one cluster, fastest first") {
+  Catalog catalog;
+  WhatIf onebit = question({{"optimizer", "onebit_adam"}, {"freeze_step", "15%"}});
+  const auto all = advise_exchanges(question(), onebit, catalog);
+  CHECK(all.size() == usual_exchanges().size() + 1);
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    INFO(all[i].name);
+    CHECK(names.insert(all[i].name).second);
+    CHECK(all[i].refused.empty());
+    CHECK(all[i].fits);
+    if (i > 0) CHECK(all[i - 1].run_s <= all[i].run_s);
+  }
+  const ExchangeAdvice& plain = named(all, "all_reduce");
+  CHECK(plain.speedup == 1);
+  CHECK(plain.kernels_us == 0);
+  CHECK_FALSE(plain.pays.has_value());
+  for (const char* less : {"onebit", "fp8", "int8", "int4", "powersgd:4", "randomk:1%", "local:16"})
+    CHECK(named(all, less).wire_bytes < plain.wire_bytes);
+  CHECK(named(all, "powersgd:4").peak > plain.peak);
+}
+
+TEST_CASE("exchange advice: at its break-even bandwidth an exchange takes as long as none") {
+  Catalog catalog;
+  const auto all = advise_exchanges(question(), std::nullopt, catalog);
+  const ExchangeAdvice& fp8 = named(all, "fp8");
+  REQUIRE(fp8.pays.has_value());
+  REQUIRE(fp8.pays->at.has_value());
+  WhatIf at = question({{"exchange", "fp8"}});
+  at["cluster.nic.bandwidth"] = fmt::format("{} bit/s", fp8.pays->at->value() * 8);
+  CollectiveCosts costs;
+  const Scenario scenario = resolve(at, catalog);
+  CHECK(forecast(scenario.training, costs).run.speedup_vs_baseline == Approx(1).epsilon(2e-3));
+}
+
+TEST_CASE("exchange advice: what ZeRO does not leave room for is refused, last") {
+  Catalog catalog;
+  const auto all = advise_exchanges(question({{"zero_stage", "2"}}), std::nullopt, catalog);
+  CHECK(named(all, "fp8").refused.empty());
+  CHECK_THAT(named(all, "powersgd:4").refused, Contains("owes errors of whole gradients"));
+  CHECK_THAT(named(all, "local:16").refused, Contains("none can share states"));
+  CHECK_FALSE(all.back().refused.empty());
+}
+
+TEST_CASE("exchange: with ZeRO and layouts where it makes sense, else refused in one line") {
+  const auto refused = [](const char* exchange, const WhatIf& more) {
+    WhatIf asked = question(more);
+    asked["exchange"] = exchange;
+    asked["cluster"] = "dgx-a100-80g";
+    const std::string why = refusal(asked);
+    CHECK(why.find('\n') == std::string::npos);
+    return why;
+  };
+  const WhatIf zero1{{"zero_stage", "1"}}, zero2{{"zero_stage", "2"}}, zero3{{"zero_stage", "3"}};
+  const WhatIf divided{{"tp", "2"}, {"pp", "2"}, {"framework", "megatron"}};
+  for (const char* any : {"onebit", "fp8", "int8", "int4", "powersgd:4", "topk:1%", "randomk:1%"})
+    for (const WhatIf& how : {WhatIf{}, zero1, divided}) CHECK(refused(any, how) == "");
+  for (const char* scaled : {"fp8", "int4", "qgz"}) CHECK(refused(scaled, zero2) == "");
+  CHECK(refused("qgz", zero3) == "");
+  CHECK(refused("local:8", divided) == "");
+  CHECK_THAT(refused("local:8", zero1), Contains("none can share states (allowed: all_reduce"));
+  CHECK_THAT(refused("topk:1%", zero2), Contains("--exchange: topk owes errors"));
+  CHECK_THAT(refused("fp8", zero3),
+             Contains("ZeRO stage 3 reduces them (allowed: all_reduce, qgz)"));
+  CHECK_THAT(refused("qgz", {}), Contains("it needs ZeRO (allowed: with --zero-stage 1, 2 or 3)"));
+  CHECK_THAT(refused("fp8", {{"precision", "bf16"}, {"deepspeed_version", "0.17.5"}}),
+             Contains("BF16_Optimizer sums whole fp32 buffers"));
+  CHECK_THAT(refused("fp8", {{"optimizer", "onebit_adam"}}), Contains("brings its own exchange"));
+  CHECK(refused("onebit", {{"optimizer", "onebit_adam"}, {"freeze_step", "15%"}}) == "");
+  CHECK_THAT(refused("fp8", {{"zero_stage", "1"}, {"framework", "megatron"}, {"shard_ranks", "8"}}),
+             Contains("which shard_ranks divides"));
+}
+
+}  // namespace
+}  // namespace lambcast

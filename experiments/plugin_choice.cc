@@ -1,0 +1,108 @@
+#include "experiments/plugin_choice.h"
+
+#include <fmt/format.h>
+
+namespace lambcast {
+namespace {
+
+enum class Plugin { hybrid_parallel, low_level_zero, torch_ddp, gemini, moe_hybrid };
+
+// Whether the page marks the optimizer as one that plugins replace by its distributed form.
+bool is_distributed(OptimizerType type) {
+  return type == OptimizerType::distributed_lamb || type == OptimizerType::adafactor ||
+         type == OptimizerType::came || type == OptimizerType::galore_adamw8bit;
+}
+
+void refuse_unmodelled(Plugin plugin, OptimizerType type) {
+  const bool gemini = plugin == Plugin::gemini;
+  if (is_distributed(type))
+    fail_input(flag("plugin"),
+               fmt::format("{} does not run with the {} plugin: Colossal-AI marks it unsupported{}",
+                           model_of(type).label, gemini ? "Gemini" : "MoeHybrid",
+                           gemini ? "" : ", though the plugin casts it all the same"),
+               "hybrid_parallel, low_level_zero, torch_ddp");
+  fail_input(flag("plugin"),
+             gemini ? "lambcast has no model of Gemini's chunks"
+                    : "lambcast has no model of MoeHybrid's groups; --ep divides experts",
+             "hybrid_parallel, low_level_zero, torch_ddp");
+}
+
+void check_layout(Plugin plugin, const TrainingPlan& training) {
+  const std::int64_t stage = training.config.zero.stage.value;
+  const parallel::ParallelLayout& layout = training.parallelism->layout;
+  const bool divided = layout.tp * layout.pp * layout.cp > 1;
+  if (plugin == Plugin::hybrid_parallel) {
+    if (stage > 2)
+      fail_input(flag("zero_stage"), "the HybridParallel plugin shares states and gradients",
+                 "0, 1, 2");
+    return;
+  }
+  if (divided)
+    fail_input(flag("plugin"), "is of data parallelism alone: it divides no model",
+               "hybrid_parallel");
+  if (plugin == Plugin::torch_ddp && stage > 0)
+    fail_input(flag("zero_stage"), "the TorchDDP plugin shares nothing", "0");
+  if (plugin == Plugin::low_level_zero && (stage == 0 || stage > 2))
+    fail_input(flag("zero_stage"), "the LowLevelZero plugin runs stages 1 and 2", "1, 2");
+}
+
+}  // namespace
+
+const std::vector<std::string>& plugin_names() {
+  static const std::vector<std::string> names{"hybrid_parallel", "low_level_zero", "torch_ddp",
+                                              "gemini", "moe_hybrid"};
+  return names;
+}
+
+void add_plugin_defaults(WhatIf& what_if) {
+  const auto plugin = what_if.find("plugin");
+  if (plugin == what_if.end()) return;
+  const bool zero = plugin->second == "low_level_zero";
+  what_if.try_emplace("framework", "colossalai");
+  const auto optimizer = what_if.find("optimizer");
+  const bool galore = optimizer != what_if.end() && optimizer->second == "galore_adamw8bit";
+  if (zero && !galore) what_if.try_emplace("zero_stage", "1");
+}
+
+std::vector<Finding> check_plugin(const Words& words, const TrainingPlan& training) {
+  const auto chosen = words.choice("plugin");
+  if (!chosen) return {};
+  const auto plugin = static_cast<Plugin>(*chosen);
+  const OptimizerType type = training.optimizer();
+  if (!training.parallelism || training.parallelism->framework.name != "colossalai")
+    fail_input(flag("plugin"), "is Colossal-AI's", "with --framework colossalai");
+  if (plugin == Plugin::gemini || plugin == Plugin::moe_hybrid) refuse_unmodelled(plugin, type);
+  if (plugin == Plugin::low_level_zero && type == OptimizerType::galore_adamw8bit)
+    fail_input(flag("plugin"),
+               "Colossal-AI marks GaLore as supported by the LowLevelZero plugin, which hands it "
+               "flat shards of matrices: it could project none",
+               "hybrid_parallel or torch_ddp with --zero-stage 0");
+  check_layout(plugin, training);
+  std::vector<Finding> findings;
+  if (type == OptimizerType::adafactor || type == OptimizerType::came) {
+    if (plugin == Plugin::low_level_zero)
+      findings.push_back(
+          {Severity::warning, "columns-summed",
+           fmt::format(
+               "without a tensor parallel group {} sums its column statistics over all ranks "
+               "in every step and never divides them: they grow",
+               model_of(type).label)});
+    else if (training.config.zero.stage.value > 0)
+      findings.push_back(
+          {Severity::warning, "columns-not-averaged",
+           fmt::format("with ZeRO {} takes column statistics of each rank's rows alone: not the "
+                       "steps of the whole matrix",
+                       model_of(type).label)});
+  }
+  if (type == OptimizerType::came)
+    findings.push_back({Severity::warning, "residuals-aliased",
+                        "DistributedCAME keeps residual and second moment in the same vectors from "
+                        "its second step on"});
+  if (type == OptimizerType::lamb)
+    findings.push_back({Severity::note, "cast-to-distributed",
+                        "plugins but torch_ddp replace Lamb by DistributedLamb: --optimizer "
+                        "distributed_lamb"});
+  return findings;
+}
+
+}  // namespace lambcast

@@ -1,0 +1,96 @@
+#include "experiments/plugin_choice.h"
+
+#include "experiments/scenario_case.h"
+
+namespace lambcast {
+namespace {
+
+using Catch::Contains;
+using Catch::Equals;
+
+// BERT-Large on DGX A100s.
+WhatIf with_plugin(const char* optimizer, const char* plugin, const WhatIf& more = {}) {
+  WhatIf what_if{{"model", "bert-large"},  {"cluster", "dgx-a100-80g"}, {"gpus", "16"},
+                 {"micro_batch", "1"},     {"grad_accum", "4"},         {"steps", "1000"},
+                 {"optimizer", optimizer}, {"plugin", plugin},          {"precision", "bf16"}};
+  for (const auto& [key, value] : more) what_if.insert_or_assign(key, value);
+  return what_if;
+}
+
+std::vector<std::string> warnings(const WhatIf& asked) {
+  std::vector<std::string> codes;
+  for (const Finding& finding : resolved(asked).findings)
+    if (finding.severity == Severity::warning) codes.push_back(finding.code);
+  return codes;
+}
+
+TEST_CASE("plugin: every cell of Colossal-AI's table runs, warns or is refused in its words") {
+  struct Cell {
+    const char *optimizer, *plugin;
+    WhatIf more;
+    const char* refused;                // empty: runs
+    std::vector<std::string> warnings;  // then
+  };
+  const WhatIf none, zero2{{"zero_stage", "2"}}, divided{{"tp", "2"}, {"pp", "2"}},
+      seed{{"tp", "2"}, {"zero_stage", "2"}};
+  const char* unsupported = "Colossal-AI marks it unsupported";
+  const std::vector<std::string> rows{"columns-not-averaged"}, sums{"columns-summed"},
+      alias{"residuals-aliased"};
+  const Cell cells[] = {
+      {"distributed_lamb", "hybrid_parallel", divided, "", {}},
+      {"distributed_lamb", "hybrid_parallel", zero2, "", {}},
+      {"distributed_lamb", "low_level_zero", none, "", {}},
+      {"distributed_lamb", "low_level_zero", zero2, "", {}},
+      {"distributed_lamb", "torch_ddp", none, "", {}},
+      {"distributed_lamb", "gemini", none, unsupported, {}},
+      {"distributed_lamb", "moe_hybrid", none, unsupported, {}},
+      {"galore_adamw8bit", "hybrid_parallel", divided, "", {}},
+      {"galore_adamw8bit", "hybrid_parallel", zero2, "GaLore does not run with ZeRO", {}},
+      {"galore_adamw8bit", "low_level_zero", none, "flat shards of matrices", {}},
+      {"galore_adamw8bit", "low_level_zero", zero2, "GaLore does not run with ZeRO", {}},
+      {"galore_adamw8bit", "torch_ddp", none, "", {}},
+      {"galore_adamw8bit", "gemini", none, unsupported, {}},
+      {"galore_adamw8bit", "moe_hybrid", none, unsupported, {}},
+      {"adafactor", "hybrid_parallel", divided, "", {}},
+      {"adafactor", "hybrid_parallel", seed, "", rows},
+      {"adafactor", "low_level_zero", none, "", sums},
+      {"adafactor", "torch_ddp", none, "", {}},
+      {"adafactor", "gemini", none, unsupported, {}},
+      {"adafactor", "moe_hybrid", none, unsupported, {}},
+      {"came", "hybrid_parallel", none, "", alias},
+      {"came", "hybrid_parallel", zero2, "", {rows[0], alias[0]}},
+      {"came", "low_level_zero", none, "", {sums[0], alias[0]}},
+      {"came", "torch_ddp", none, "", alias},
+      {"came", "gemini", none, unsupported, {}},
+      {"came", "moe_hybrid", none, unsupported, {}},
+  };
+  for (const Cell& cell : cells) {
+    const WhatIf asked = with_plugin(cell.optimizer, cell.plugin, cell.more);
+    INFO(cell.optimizer << " with " << cell.plugin);
+    if (*cell.refused != '\0') {
+      CHECK_THAT(refusal(asked), Contains(cell.refused));
+      CHECK(refusal(asked).find('\n') == std::string::npos);
+      continue;
+    }
+    REQUIRE_THAT(refusal(asked), Equals(""));
+    CHECK(warnings(asked) == cell.warnings);
+  }
+}
+
+TEST_CASE("plugin: brings its framework and stage, and runs what it is made for alone") {
+  const TrainingPlan zero = resolved(with_plugin("distributed_lamb", "low_level_zero")).training;
+  CHECK(zero.parallelism->framework.name == "colossalai");
+  CHECK(zero.config.zero.stage.value == 1);
+  const auto refused = [](const char* plugin, const WhatIf& more) {
+    return refusal(with_plugin("distributed_lamb", plugin, more));
+  };
+  CHECK_THAT(refused("low_level_zero", {{"tp", "2"}}), Contains("data parallelism alone"));
+  CHECK_THAT(refused("low_level_zero", {{"zero_stage", "0"}}), Contains("stages 1 and 2"));
+  CHECK_THAT(refused("torch_ddp", {{"zero_stage", "1"}}), Contains("shares nothing"));
+  CHECK_THAT(refused("hybrid_parallel", {{"zero_stage", "3"}}), Contains("states and gradients"));
+  CHECK_THAT(refused("torch_ddp", {{"framework", "megatron"}}), Contains("is Colossal-AI's"));
+  CHECK_THAT(refusal(with_plugin("adamw", "gemini")), Contains("no model of Gemini's chunks"));
+}
+
+}  // namespace
+}  // namespace lambcast

@@ -1,0 +1,18 @@
+// Releases of software: "2.8.3", "0.15.4+cu121".
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "sim/base/error.h"
+
+namespace lambcast {
+
+using Version = std::array<int, 3>;  // 2.8.3; what is not given is 0
+
+// What follows a third number says nothing here. Throws Error (usage) at `where`.
+Version parse_version(std::string_view text, const Where& where);
+std::string text_of(const Version& version);
+
+}  // namespace lambcast
