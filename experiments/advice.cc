@@ -211,7 +211,8 @@ Advice advise(const WhatIf& what_if, Catalog& catalog) {
   if (advice.judged()) advice.baseline_cost_usd = of_plain.run.cost_usd;
   compare(of_plain, zero, catalog, advice.answer);
   if (advice.fused) compare(of_plain, zero, catalog, *advice.fused);
-  advice.exchanges = advise_exchanges(plain_question(asked, advice.baseline),
+  const std::string plain_optimizer(deepspeed::name_of(plain.optimizer()));
+  advice.exchanges = advise_exchanges(plain_question(zero ? *zero : asked, plain_optimizer),
                                       advice.answer.backends.front().asked, catalog);
   return advice;
 }

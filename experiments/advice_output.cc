@@ -128,24 +128,24 @@ std::string table_of(const Answer& answer) {
 std::string break_even_text(const ExchangeAdvice& advice) {
   if (!advice.pays) return "";
   if (advice.pays->at)
-    return fmt::format("{} {}", advice.pays->pays_above ? "above" : "up to",
+    return fmt::format("{} {}", advice.pays->pays_above ? "above" : "below",
                        to_text_bits(*advice.pays->at));
   return advice.pays->pays_at_any_bandwidth ? "any" : "none";
 }
 
 std::string exchanges_text(const Advice& advice) {
-  std::string out = fmt::format("\n{:<14} {:>12} {:>10} {:>12} {:>10} {:>12} {:>9} {:>12} {:>20}\n",
-                                "exchange", "sent a step", "wire (ms)", "kernels (ms)", "step (ms)",
-                                "run", "speed-up", "memory a GPU", "pays, with NICs");
+  std::string out = fmt::format(
+      "\n{:<11} {:>8} {:>7} {:>8} {:>8} {:>8} {:>8}  {}\n{:<11} {:>8} {:>7} {:>8} "
+      "{:>8} {:>8} {:>8}  {}\n",
+      "exchange", "sent", "wire", "kernels", "step", "speed-up", "memory", "pays where", "",
+      "a step", "(ms)", "(ms)", "(ms)", "", "a GPU", "NICs are");
   for (const ExchangeAdvice& of : advice.exchanges)
     out += !of.refused.empty()
-               ? fmt::format("{:<14} {}\n", of.name, of.refused)
-               : fmt::format(
-                     "{:<14} {:>12} {:>10.2f} {:>12.2f} {:>10.2f} {:>12} {:>8.2f}x {:>12} "
-                     "{:>20}{}\n",
-                     of.name, to_text(Bytes(of.wire_bytes)), of.wire_us * 1e-3,
-                     of.kernels_us * 1e-3, of.step_us * 1e-3, run_time_text(of.run_s), of.speedup,
-                     to_text(of.peak), break_even_text(of), of.fits ? "" : "  DOES NOT FIT");
+               ? fmt::format("{:<11} {}\n", of.name, of.refused)
+               : fmt::format("{:<11} {:>8} {:>7.1f} {:>8.1f} {:>8.1f} {:>7.2f}x {:>8}  {}{}\n",
+                             of.name, to_text(Bytes(of.wire_bytes)), of.wire_us * 1e-3,
+                             of.kernels_us * 1e-3, of.step_us * 1e-3, of.speedup, to_text(of.peak),
+                             break_even_text(of), of.fits ? "" : ", DOES NOT FIT");
   return out + fmt::format("All but {} with {}; what fewer bits cost in steps is not forecast.\n",
                            advice.optimizer, advice.baseline);
 }

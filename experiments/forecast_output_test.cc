@@ -347,9 +347,12 @@ TEST_CASE("csv: every key that can be asked for can be read from its row") {
 }
 
 TEST_CASE("csv: a row says what the JSON says") {
-  for (const WhatIf& changes :
-       {WhatIf{}, WhatIf{{"optimizer", "lamb"}}, WhatIf{{"optimizer", "zero_one_adam"}},
-        WhatIf{{"optimizer", "lamb"}, {"cluster", "dgx-a100-80g"}}}) {
+  // With this much to compute between two exchanges, what was assumed of the fast network and of
+  // the optimizer is behind less than a hundredth of the time each.
+  for (const auto& [changes, cost_source] :
+       {std::pair(WhatIf{}, "assumed"), std::pair(WhatIf{{"optimizer", "lamb"}}, "assumed"),
+        std::pair(WhatIf{{"optimizer", "zero_one_adam"}}, "assumed"),
+        std::pair(WhatIf{{"optimizer", "lamb"}, {"cluster", "dgx-a100-80g"}}, "published")}) {
     const Run run(onebit, changes);
     const Json json = run.json();
     const csv::Table table = csv::parse(
@@ -390,7 +393,7 @@ TEST_CASE("csv: a row says what the JSON says") {
     }
     CHECK(table.number(0, "run_time_low_s") < table.number(0, "run_time_s"));
     CHECK(table.text(0, "status") == "ok");
-    CHECK(table.text(0, "cost_source") == "assumed");
+    CHECK(table.text(0, "cost_source") == cost_source);
   }
 }
 

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "models/training/layout_plan.h"
+#include "models/training/layout_contents.h"
 #include "models/training/memory.h"
 #include "models/training/training_case.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "models/parallel/stage_memory.h"
-#include "models/training/layout_plan.h"
+#include "models/training/layout_contents.h"
 #include "models/training/optimizer_state.h"
 
 namespace lambcast {

@@ -10,13 +10,11 @@
 //   tied, whole  embedding and head on two stages: all_reduce of the pair; norms under sequence
 //                parallelism: all_reduce over t
 //   barrier      norm and overflow: two all_reduces of 4 bytes over all ranks, except in
-//   zero-bubble
-//                schedules, whose stages step on their own
+//                zero-bubble schedules, whose stages step on their own
 //   update       of the rank's share, then weights all_gathered; or at the start of the next step
-//   beside
-//                the first micro batch (overlaps_weights)
+//                beside the first micro batch (overlaps_weights)
 //   compressed   1-bit optimizers: each stage's shard over its replicas, after the update of the
-//   momentum
+//                momentum
 //
 // Sources: Megatron-LM core/distributed/finalize_model_grads.py,
 // core/optimizer/{distrib_optimizer,clip_grads}.py; DeepSpeed runtime/pipe/engine.py
@@ -28,15 +26,5 @@
 namespace lambcast {
 
 StepPlan plan_layout_step(const TrainingPlan& training, const Stage& stage);
-
-// Which layers each chunk holds, and the parameters of one rank there, by position.
-struct LayoutContents {
-  std::vector<parallel::ChunkContent> chunks;
-  std::vector<parallel::RankParameters> parameters;
-};
-LayoutContents contents_of(const TrainingPlan& training);
-
-// What one micro batch computes in a block of one rank.
-BlockWork block_work_of(const TrainingPlan& training, std::int64_t seq_len);
 
 }  // namespace lambcast

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "models/training/layout_contents.h"
 #include "models/training/layout_plan.h"
 #include "models/training/memory.h"
 #include "models/training/memory_remedy.h"

@@ -1,0 +1,34 @@
+#include "models/training/layout_contents.h"
+
+namespace lambcast {
+
+LayoutContents contents_of(const TrainingPlan& training) {
+  const Parallelism& how = *training.parallelism;
+  const parallel::Pipeline pipeline = how.pipeline(training.batch.gas);
+  LayoutContents contents;
+  contents.chunks = parallel::split_stages(
+      how.framework.split, static_cast<int>(training.model->layers), pipeline.positions());
+  contents.parameters =
+      parallel::rank_parameters(*training.model, how.layout, pipeline, contents.chunks);
+  return contents;
+}
+
+BlockWork block_work_of(const TrainingPlan& training, std::int64_t seq_len) {
+  const Parallelism& how = *training.parallelism;
+  BlockWork work = block_work(*training.model, training.batch.micro, seq_len);
+  work.tensor_parallel = how.layout.tp;
+  work.context_parallel = how.layout.cp;
+  work.sequence_parallel = how.sequence_parallel;
+  work.format = how.format;
+  work.attention = how.attention;
+  work.fusion = how.framework.fusion;
+  work.eager_loss = how.framework.eager_loss;
+  work.ring = how.framework.ring;
+  work.exchanges_heads = how.framework.exchanges_heads;
+  work.repeated = how.repeated;
+  work.dropout = training.model->dropout;
+  work.fp32_gradients = how.framework.fp32_gradients;
+  return work;
+}
+
+}  // namespace lambcast
