@@ -135,17 +135,17 @@ std::string break_even_text(const ExchangeAdvice& advice) {
 
 std::string exchanges_text(const Advice& advice) {
   std::string out = fmt::format(
-      "\n{:<11} {:>8} {:>7} {:>8} {:>8} {:>8} {:>8}  {}\n{:<11} {:>8} {:>7} {:>8} "
-      "{:>8} {:>8} {:>8}  {}\n",
-      "exchange", "sent", "wire", "kernels", "step", "speed-up", "memory", "pays where", "",
-      "a step", "(ms)", "(ms)", "(ms)", "", "a GPU", "NICs are");
+      "\n{:<11} {:>8} {:>7} {:>6} {:>7} {:>7} {:>8}  {}\n{:<11} {:>8} {:>7} {:>6} {:>7} {:>7} {:>8}"
+      "  {}\n",
+      "exchange", "sent", "wire", "coding", "step", "speedup", "memory", "pays where", "", "a step",
+      "(ms)", "(ms)", "(ms)", "", "a GPU", "NICs are");
   for (const ExchangeAdvice& of : advice.exchanges)
     out += !of.refused.empty()
                ? fmt::format("{:<11} {}\n", of.name, of.refused)
-               : fmt::format("{:<11} {:>8} {:>7.1f} {:>8.1f} {:>8.1f} {:>7.2f}x {:>8}  {}{}\n",
+               : fmt::format("{:<11} {:>8} {:>7.1f} {:>6.1f} {:>7.1f} {:>6.2f}x {:>8}  {}\n",
                              of.name, to_text(Bytes(of.wire_bytes)), of.wire_us * 1e-3,
                              of.kernels_us * 1e-3, of.step_us * 1e-3, of.speedup, to_text(of.peak),
-                             break_even_text(of), of.fits ? "" : ", DOES NOT FIT");
+                             of.fits ? break_even_text(of) : "DOES NOT FIT");
   return out + fmt::format("All but {} with {}; what fewer bits cost in steps is not forecast.\n",
                            advice.optimizer, advice.baseline);
 }
