@@ -44,13 +44,6 @@ std::size_t source_of(const PlanOp& op, const TrainingPlan& training) {
       op.work);
 }
 
-// No two operations run at once: what one takes longer, the step does.
-bool is_serial(const Timeline& timeline) {
-  for (std::size_t i = 1; i < timeline.spans.size(); ++i)
-    if (timeline.spans[i].begin != timeline.spans[i - 1].end) return false;
-  return true;
-}
-
 Interval ends_of(const Price& price) { return interval_of(price.time, price.wires, price.compute); }
 
 double in_streams(const StepPlan& plan, const std::vector<Price>& prices) {
@@ -75,7 +68,8 @@ TimeAtEnds time_at_ends(const StepRun& step, const TrainingPlan& training) {
   TimeAtEnds time;
   time.s = step.metrics.step_time.s();
   time.at.fill({time.s, time.s});
-  const bool serial = is_serial(step.execution.timeline);
+  // What one operation takes longer, the step does then.
+  const bool serial = in_a_row(step.execution.timeline);
   std::array<bool, error_sources> present{};
   for (std::size_t i = 0; i < step.prices.size(); ++i) {
     const std::size_t source = source_of(step.plan.ops[i], training);

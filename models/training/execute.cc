@@ -39,13 +39,37 @@ void run_at_ends(Execution& execution, Intervals intervals,
                                                      : Interval{expected, expected};
 }
 
+bool in_a_row(const Timeline& timeline) {
+  for (std::size_t i = 1; i < timeline.spans.size(); ++i)
+    if (timeline.spans[i].begin != timeline.spans[i - 1].end) return false;
+  return true;
+}
+
 Execution execute(const StepPlan& plan, const std::vector<Price>& prices, Intervals intervals) {
   Execution execution;
   const Topology none;
-  run_at_ends(execution, intervals, [&](End end) {
+  const auto run_at = [&](End end) {
     execution.graph = graph_of(plan, prices, end);
     return run(execution.graph, *make_network(NetworkModel::analytic, none));
-  });
+  };
+  execution.timeline = run_at(End::expected);
+  const Duration expected = execution.timeline.end.since_start();
+  if (intervals == Intervals::left_out) {
+    execution.interval = {expected, expected};
+    return execution;
+  }
+  if (!in_a_row(execution.timeline)) {
+    run_at_ends(execution, intervals, run_at);
+    return execution;
+  }
+  // Nothing to run again: what is in a row lasts as long as its operations together.
+  const auto lasts = [&](End end) {
+    Duration sum;
+    for (const Price& price : prices) sum += price.at(end);
+    return sum;
+  };
+  execution.interval = interval_of(expected, {lasts(End::wires_low), lasts(End::wires_high)},
+                                   {lasts(End::compute_low), lasts(End::compute_high)});
   return execution;
 }
 

@@ -35,4 +35,7 @@ TaskGraph graph_of(const StepPlan& plan, const std::vector<Price>& prices, End e
 void run_at_ends(Execution& execution, Intervals intervals,
                  const std::function<Timeline(End)>& run_at);
 
+// Whether each operation begins when the one before it ends: nothing runs beside anything else.
+bool in_a_row(const Timeline& timeline);
+
 }  // namespace lambcast
