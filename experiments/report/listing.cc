@@ -43,6 +43,9 @@ constexpr Heading headings[] = {
     {"symmetry", "symmetry", Kind::key},
     {"speed-up", "speedup_vs_baseline", Kind::figure, 1},
     {"samples/s", "run_samples_per_s", Kind::figure, 1},
+    {"tokens/s", "run_tokens_per_s", Kind::figure, 1},
+    {"TFLOP/s per GPU", "tflops_per_gpu", Kind::figure, 1},
+    {"MFU", "mfu", Kind::figure, 1},
     {"run (h)", "run_time_s", Kind::figure, 3600},
     {"cost (USD)", "cost_usd", Kind::figure, 1},
     {"GPU hours", "gpu_hours", Kind::figure, 1},
@@ -75,6 +78,11 @@ constexpr Detail details[] = {{"steps", 1},
                               {"optimizer_us", 1e3},
                               {"bubble_us", 1e3}};
 
+// The ends of what a whole run may be.
+constexpr Detail run_ends[] = {{"run_time_low_s", 3600}, {"run_time_high_s", 3600},
+                               {"cost_low_usd", 1},      {"cost_high_usd", 1},
+                               {"speedup_low", 1},       {"speedup_high", 1}};
+
 constexpr const char* warmup_label = "warm-up (% of steps)";
 
 }  // namespace
@@ -97,6 +105,10 @@ Listing::Listing(const csv::Reader& file)
         add_column({title, title, Kind::detail, detail.unit}, {Source::From::file, *index});
     }
   }
+  for (const Detail& detail : run_ends)
+    if (const auto index = file.find(detail.title))
+      add_column({std::string(detail.title), std::string(detail.title), Kind::detail, detail.unit},
+                 {Source::From::file, *index});
   fixed_ = columns_.size();
 }
 

@@ -111,7 +111,7 @@
     addLevels(spec, data, rows, x, figure);
     if (folded > 0) notes.push("Where several rows of the slice share a place, the line is their " +
       "median and the band goes from the least to the most.");
-    else if (banded) notes.push(/_step_time_us$/.test(figure.key)
+    else if (banded) notes.push(/_step_time_us$/.test(figure.key) || data.ownEnds(figure)
       ? "The band is the interval of the forecast."
       : "The band is the interval of the steps, as if all erred together.");
     const marked = series.every(function (s) { return s.points.length <= lambcast.mostMarks; });

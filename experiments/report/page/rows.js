@@ -203,11 +203,24 @@ const lambcast = {};
         const high = this.text(step[1] + "_step_time_high_us", row);
         return typeof low === "number" && typeof high === "number" ? [low, high] : null;
       }
+      const own = this.ownEnds(figure);
+      if (own !== null) {
+        const low = own[0].at(row), high = own[1].at(row);
+        return low === null || high === null ? null : [low, high];
+      }
       const ends = this.runShares(row);
       if (ends === null || middle === null) return null;
       if (figure.key === "run_samples_per_s") return [middle / ends[1], middle / ends[0]];
       const scales = ["run_time_s", "cost_usd", "gpu_hours"].indexOf(figure.key) >= 0;
       return scales ? [middle * ends[0], middle * ends[1]] : null;
+    }
+    // The columns of a run's interval, where the sweep wrote them.
+    ownEnds(figure) {
+      const ends = { run_time_s: ["run_time_low_s", "run_time_high_s"],
+        cost_usd: ["cost_low_usd", "cost_high_usd"],
+        speedup_vs_baseline: ["speedup_low", "speedup_high"] }[figure.key] || [];
+      const found = ends.map((key) => this.column(key));
+      return found.length === 2 && found[0] && found[1] ? found : null;
     }
     runShares(row) {
       let sum = 0, low = 0, high = 0;
