@@ -172,22 +172,6 @@ void watch(Trainee& trainee, reference::FreezeMonitor& monitor, int step) {
   std::visit(ask, trainee);
 }
 
-const char* name_of(Optimizer optimizer) {
-  switch (optimizer) {
-    case Optimizer::lamb:
-      return "lamb";
-    case Optimizer::adam:
-      return "adam";
-    case Optimizer::onebit_lamb:
-      return "onebit_lamb";
-    case Optimizer::onebit_adam:
-      return "onebit_adam";
-    case Optimizer::zero_one_adam:
-      return "zero_one_adam";
-  }
-  return "";
-}
-
 const char* name_of(Exchange exchange) {
   switch (exchange) {
     case Exchange::plain:
@@ -217,6 +201,22 @@ bool freezes(Optimizer optimizer) {
 }
 
 }  // namespace
+
+const char* name_of(Optimizer optimizer) {
+  switch (optimizer) {
+    case Optimizer::lamb:
+      return "lamb";
+    case Optimizer::adam:
+      return "adam";
+    case Optimizer::onebit_lamb:
+      return "onebit_lamb";
+    case Optimizer::onebit_adam:
+      return "onebit_adam";
+    case Optimizer::zero_one_adam:
+      return "zero_one_adam";
+  }
+  return "";
+}
 
 Recipe large_recipe() {
   Recipe recipe;

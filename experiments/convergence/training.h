@@ -14,6 +14,8 @@
 namespace lambcast::convergence {
 
 enum class Optimizer { lamb, adam, onebit_lamb, onebit_adam, zero_one_adam };
+// As the flag --optimizer takes it.
+const char* name_of(Optimizer optimizer);
 
 // How gradients are averaged where the optimizer leaves it to the engine; local steps and DiLoCo
 // average weights every 16 steps instead.

@@ -12,22 +12,6 @@
 namespace lambcast::convergence {
 namespace {
 
-const char* word_of(Optimizer optimizer) {
-  switch (optimizer) {
-    case Optimizer::lamb:
-      return "lamb";
-    case Optimizer::adam:
-      return "adam";
-    case Optimizer::onebit_lamb:
-      return "onebit_lamb";
-    case Optimizer::onebit_adam:
-      return "onebit_adam";
-    case Optimizer::zero_one_adam:
-      return "zero_one_adam";
-  }
-  return "";
-}
-
 // As the flag --exchange takes it; null where there is no such word.
 const char* word_of(Exchange exchange) {
   switch (exchange) {
@@ -86,7 +70,7 @@ std::optional<StepTimes> step_times(const Run& run, int steps) {
                  {"global_batch", "1024"},
                  {"micro_batch", "16"},
                  {"steps", std::to_string(steps)},
-                 {"optimizer", word_of(run.optimizer)}};
+                 {"optimizer", name_of(run.optimizer)}};
   if (run.exchange != Exchange::plain) what_if["exchange"] = exchange;
   if (run.optimizer != Optimizer::lamb && run.optimizer != Optimizer::adam)
     what_if["freeze_step"] = std::to_string(run.freeze_step == 0 ? steps / 5 : run.freeze_step);
