@@ -12,7 +12,7 @@ bool fits(const ProcessGroup& group, const Place& place, int nodes, int gpus_per
   return last < gpus_per_node && place.node + group.node_span() <= nodes;
 }
 
-// Links shared by the rounds of a program stay shared.
+// Paths shared by the rounds of a program stay shared.
 using Scaled = std::map<const FlowSet*, std::shared_ptr<const FlowSet>>;
 
 std::shared_ptr<const FlowSet> scaled(const std::shared_ptr<const FlowSet>& flows, double factor,
@@ -59,7 +59,7 @@ SharedNetwork::Laid SharedNetwork::lay(const Call& call, const CollectiveCost& a
   laid.alone = simulate(collective, NetworkModel::flow);
   std::set<const FlowSet*> sets;
   for (const Phase& phase : laid.program->phases)
-    if (sets.insert(phase.flows.get()).second) laid.flows += phase.flows->flows.size();
+    if (sets.insert(phase.flows.get()).second) laid.flows += phase.flows->size();
   return laid;
 }
 

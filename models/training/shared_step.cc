@@ -86,24 +86,23 @@ class SharedStep {
 
   // All that the passes send, at once.
   Loads together(const std::vector<Load>& loads) {
-    std::vector<LinkId> links;
+    Paths paths;
     std::vector<Flow> flows;
     for (const Load& load : loads) {
       const SharedNetwork::Laid laid = lay(load.call);
       if (laid.alone == Duration()) continue;
       const double times = load.times * (cost_of(load.call).time / laid.alone);
       for (const Phase& phase : laid.program->phases) {
-        const auto first = static_cast<std::uint32_t>(links.size());
-        links.insert(links.end(), phase.flows->links->begin(), phase.flows->links->end());
+        for (std::size_t i = 0; i < phase.flows->size(); ++i) paths.add(phase.flows->paths->of(i));
         for (Flow flow : phase.flows->flows) {
-          flow.first_link += first;
           flow.bytes = flow.bytes * (times * static_cast<double>(phase.times));
           flows.push_back(flow);
         }
       }
     }
     if (flows.empty()) return {};
-    const auto set = std::make_shared<const FlowSet>(std::move(links), std::move(flows));
+    const auto set = std::make_shared<const FlowSet>(
+        std::make_shared<const Paths>(std::move(paths)), std::move(flows));
     const CommProgram once{{}, {{set, {}, 1, 0}}, false};
     return {set, alone(once)};
   }

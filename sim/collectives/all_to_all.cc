@@ -5,12 +5,12 @@ namespace {
 
 // Every written rank sends `bytes` to rank + offset.
 std::vector<Send> shifted(int offset, Bytes bytes, const Placement& placement) {
-  std::vector<Send> sends;
-  sends.reserve(static_cast<std::size_t>(placement.senders()));
-  int to = offset % placement.ranks;
-  for (int rank = 0; rank < placement.senders(); ++rank) {
-    sends.push_back({rank, to, bytes});
-    if (++to == placement.ranks) to = 0;
+  std::vector<Send> sends(static_cast<std::size_t>(placement.senders()), {0, 0, bytes});
+  int from = 0, to = offset % placement.ranks;
+  for (Send& send : sends) {
+    send.from = from++;
+    send.to = to++;
+    if (to == placement.ranks) to = 0;
   }
   return sends;
 }

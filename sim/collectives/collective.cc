@@ -190,7 +190,7 @@ Duration CollectiveCurve::time(Bytes size) {
 bool shares_are_unlike(const Collective& collective) {
   const std::vector<Phase>& phases = collective.program->phases;
   return std::any_of(phases.begin(), phases.end(), [&](const Phase& phase) {
-    return !phase.flows->flows.empty() &&
+    return phase.flows->size() > 0 &&
            !last_flow(*phase.flows, collective.machine->topology).max_min;
   });
 }

@@ -22,31 +22,28 @@ class Lowering {
     for (int rank = 0; rank < group.ranks; ++rank) nodes_.push_back(group.node_of(rank));
   }
 
-  FlowSet flows(const std::vector<Send>& sends, const RoutedSends& routes) const {
-    FlowSet set(routes.links, std::vector<Flow>());
-    set.shares = routes.shares;
-    set.flows.reserve(routes.shares->size());
-    each(sends, routes, [&](const Wire& wire) {
-      set.flows.push_back({routes.first[wire.at], routes.first[wire.at + 1] - routes.first[wire.at],
-                           wire.bytes, wire.cap, wire.weight});
+  FlowSet flows(const std::vector<Send>& sends, const std::shared_ptr<const Paths>& paths) const {
+    FlowSet set(paths, {});
+    each(sends, *paths, [&](const Wire& wire) {
+      if (wire.as_before)
+        ++set.flows.back().count;
+      else
+        set.flows.push_back({wire.bytes, wire.cap, wire.weight});
     });
     return set;
   }
 
   // What analytic_time says of flows().
-  Duration time(const std::vector<Send>& sends, const RoutedSends& routes) const {
+  Duration time(const std::vector<Send>& sends, const Paths& paths) const {
     double longest = 0;
     Bytes bytes;
     Bandwidth share;
-    Wire last{};
     Bandwidth last_share;
-    each(sends, routes, [&](const Wire& wire) {
-      Bandwidth reached = (*routes.shares)[wire.at];
+    each(sends, paths, [&](const Wire& wire) {
+      Bandwidth reached = paths.shares[wire.at];
       if (wire.cap.value() > 0 && (reached.value() == 0 || wire.cap < reached)) reached = wire.cap;
       if (reached.value() == 0) return;
-      // Most flows are like the one before.
-      if (wire.at > 0 && wire.bytes == last.bytes && reached == last_share) return;
-      last = wire;
+      if (wire.as_before && reached == last_share) return;
       last_share = reached;
       const double time = wire.bytes.value() / reached.value();
       if (time <= longest) return;
@@ -61,14 +58,14 @@ class Lowering {
   struct SoleTimes {
     Duration local, network;
   };
-  SoleTimes sole_times(const std::vector<Send>& sends, const RoutedSends& routes) const {
+  SoleTimes sole_times(const std::vector<Send>& sends, const Paths& paths) const {
     SoleTimes times;
-    each(sends, routes, [&](const Wire& wire) {
+    each(sends, paths, [&](const Wire& wire) {
       if (wire.at >= sends.size()) return;  // a sibling, alike
       Bandwidth rate = wire.crosses ? sole_cap() : Bandwidth();
-      for (std::uint32_t j = routes.first[wire.at]; j < routes.first[wire.at + 1]; ++j) {
-        const Bandwidth link = machine_.topology.capacity((*routes.links)[j]);
-        if (rate.value() == 0 || link < rate) rate = link;
+      for (const LinkId link : paths.of(wire.at)) {
+        const Bandwidth capacity = machine_.topology.capacity(link);
+        if (rate.value() == 0 || capacity < rate) rate = capacity;
       }
       Duration& longest = wire.crosses ? times.network : times.local;
       if (rate.value() > 0) longest = std::max(longest, wire.bytes / rate);
@@ -80,6 +77,7 @@ class Lowering {
   // What a send puts on the wire, and how fast it may.
   struct Wire {
     std::size_t at;  // among the flows
+    bool as_before;  // but for its path
     bool crosses;
     Bytes bytes;
     Bandwidth cap;
@@ -87,22 +85,27 @@ class Lowering {
   };
 
   template <typename Take>
-  void each(const std::vector<Send>& sends, const RoutedSends& routes, const Take& take) const {
+  void each(const std::vector<Send>& sends, const Paths& paths, const Take& take) const {
     const std::vector<Bytes> leaving = leaving_each_node(sends);
     const Send* last = nullptr;
     Bytes last_leaving;
     Wire wire{};
-    for (std::size_t sibling = 0; sibling < routes.shares->size(); sibling += sends.size()) {
+    for (std::size_t sibling = 0; sibling < paths.size(); sibling += sends.size()) {
       for (std::size_t i = 0; i < sends.size(); ++i) {
         const Send& send = sends[i];
         const bool over_network = crosses(send);
         const Bytes from_node =
             leaving.empty() ? Bytes() : leaving[static_cast<std::size_t>(node_of(send.from))];
-        // Most sends are like the one before.
-        if (last == nullptr || send.bytes != last->bytes || send.weight != last->weight ||
-            over_network != wire.crosses || from_node != last_leaving)
-          wire = {0, over_network, send.bytes / efficiency(over_network),
-                  over_network ? cap(send, from_node) : Bandwidth(), send.weight};
+        wire.as_before = last != nullptr && send.bytes == last->bytes &&
+                         send.weight == last->weight && over_network == wire.crosses &&
+                         from_node == last_leaving;
+        if (!wire.as_before)
+          wire = {0,
+                  false,
+                  over_network,
+                  send.bytes / efficiency(over_network),
+                  over_network ? cap(send, from_node) : Bandwidth(),
+                  send.weight};
         last = &send;
         last_leaving = from_node;
         wire.at = sibling + i;
@@ -220,14 +223,14 @@ std::vector<std::vector<RoundTransfer>> transfers_of(
   std::vector<std::vector<Duration>> times(protocols.size());
   for (std::size_t i = 0; i < routes.size(); ++i)
     for (std::size_t p = 0; p < protocols.size(); ++p)
-      times[p].push_back(lowerings[p].time(schedule.send_sets[i], routes[i]));
+      times[p].push_back(lowerings[p].time(schedule.send_sets[i], *routes[i]));
   std::vector<std::vector<RoundTransfer>> transfers(protocols.size());
   for (std::size_t p = 0; p < protocols.size(); ++p) {
     for (const Round& round : schedule.rounds) {
       transfers[p].push_back({times[p][round.sends], {}});
       if (!slices(round, transport)) continue;
       const auto sole =
-          lowerings[p].sole_times(schedule.send_sets[round.sends], routes[round.sends]);
+          lowerings[p].sole_times(schedule.send_sets[round.sends], *routes[round.sends]);
       transfers[p].back().hops = sole.local * round.local_hops + sole.network * round.network_hops;
     }
   }

@@ -31,29 +31,24 @@ class Finder {
     }
   }
 
-  RoutedSends of(const std::vector<Send>& sends) {
-    std::vector<LinkId> links;
+  std::shared_ptr<const Paths> of(const std::vector<Send>& sends) {
+    Paths paths;
     std::vector<std::uint32_t> weights;
-    RoutedSends routed;
-    const std::size_t flows = sends.size() * static_cast<std::size_t>(group_.siblings);
-    routed.first.reserve(flows + 1);
-    links.reserve(most_links_);
+    paths.first.reserve(sends.size() * static_cast<std::size_t>(group_.siblings) + 1);
+    paths.links.reserve(most_links_);
     const bool weighed =
         std::any_of(sends.begin(), sends.end(), [](const Send& send) { return send.weight != 1; });
     for (int sibling = 0; sibling < group_.siblings; ++sibling) {
       for (const Send& send : sends) {
-        routed.first.push_back(static_cast<std::uint32_t>(links.size()));
         if (weighed) weights.push_back(send.weight);
         append_route(send, member(send.from, sibling), member(send.to, sibling),
-                     nics_[static_cast<std::size_t>(sibling)], links);
+                     nics_[static_cast<std::size_t>(sibling)], paths.links);
+        paths.first.push_back(static_cast<std::uint32_t>(paths.links.size()));
       }
     }
-    routed.first.push_back(static_cast<std::uint32_t>(links.size()));
-    most_links_ = std::max(most_links_, links.size());
-    routed.shares =
-        std::make_shared<const std::vector<Bandwidth>>(shares_.of(links, routed.first, weights));
-    routed.links = std::make_shared<const std::vector<LinkId>>(std::move(links));
-    return routed;
+    most_links_ = std::max(most_links_, paths.links.size());
+    paths.shares = shares_.of(paths.links, paths.first, weights);
+    return std::make_shared<const Paths>(std::move(paths));
   }
 
  private:

@@ -11,15 +11,8 @@
 
 namespace lambcast {
 
-// Of one set of sends, of the first sibling, then the next: flow i takes links [first[i],
-// first[i + 1]), which leave it shares[i].
-struct RoutedSends {
-  SharedLinks links;
-  std::vector<std::uint32_t> first;
-  SharedShares shares;
-};
-
-using Routes = std::vector<RoutedSends>;  // by Schedule::send_sets
+// By Schedule::send_sets: the paths of the first sibling's sends, then of the next one's.
+using Routes = std::vector<std::shared_ptr<const Paths>>;
 
 Routes find_routes(const Schedule& schedule, const ProcessGroup& group, const Machine& machine,
                    Endpoint endpoint, Router& router, const Place& place = {});

@@ -29,7 +29,8 @@ TEST_CASE_METHOD(Fixture, "engine: a resource runs one task at a time, in order 
 
 TEST_CASE_METHOD(Fixture, "engine: rounds pay their latency each, repetitions count") {
   // 3 + 5 * (2 + 0) us, whether the five rounds are written as one or expanded.
-  const auto nothing = std::make_shared<const FlowSet>(std::vector<LinkId>(), std::vector<Flow>());
+  const auto nothing =
+      std::make_shared<const FlowSet>(std::vector<std::vector<LinkId>>(), std::vector<Flow>());
   CommProgram program{us(3), {{nothing, us(2), 5}}, false};
   graph.add_communication("c", Category::gradient_comm, stream, &program);
   CHECK(run(graph, *network).end.since_start() == us(13));

@@ -7,15 +7,9 @@ namespace lambcast {
 namespace {
 
 std::vector<Bandwidth> shares_of(const FlowSet& set, const Topology& topology) {
-  std::vector<LinkId> links;
-  std::vector<std::uint32_t> first{0}, weights;
-  for (const Flow& flow : set.flows) {
-    const auto begin = set.links->begin() + flow.first_link;
-    links.insert(links.end(), begin, begin + flow.link_count);
-    first.push_back(static_cast<std::uint32_t>(links.size()));
-    weights.push_back(flow.weight);
-  }
-  return FairShares(topology).of(links, first, weights);
+  std::vector<std::uint32_t> weights;
+  set.each([&](const Flow& flow, std::size_t) { weights.push_back(flow.weight); });
+  return FairShares(topology).of(set.paths->links, set.paths->first, weights);
 }
 
 // The flows whose share per unit of weight is the least, as far as they were looked at.
@@ -42,40 +36,44 @@ FairShares::FairShares(const Topology& topology)
 std::vector<Bandwidth> FairShares::of(std::span<const LinkId> links,
                                       std::span<const std::uint32_t> first,
                                       std::span<const std::uint32_t> weights) {
-  std::vector<Bandwidth> shares;
-  if (first.empty()) return shares;
+  if (first.empty()) return {};
   if (weights.empty()) {
     for (const LinkId link : links) load_[link] += 1;
   } else {
     for (std::size_t i = 0; i + 1 < first.size(); ++i)
       for (std::uint32_t at = first[i]; at < first[i + 1]; ++at) load_[links[at]] += weights[i];
   }
-  shares.reserve(first.size() - 1);
+  std::vector<Bandwidth> shares(first.size() - 1);
   for (std::size_t i = 0; i + 1 < first.size(); ++i) {
     double least = std::numeric_limits<double>::infinity();
-    for (std::uint32_t at = first[i]; at < first[i + 1]; ++at)
-      least = std::min(least, topology_.capacity(links[at]).value() / load_[links[at]]);
+    for (std::uint32_t at = first[i]; at < first[i + 1]; ++at) {
+      const double capacity = topology_.capacity(links[at]).value(), load = load_[links[at]];
+      // Most links carry one flow, and a division takes longer than the rest.
+      least = std::min(least, load == 1 ? capacity : capacity / load);
+    }
     const double weight = weights.empty() ? 1 : weights[i];
-    shares.emplace_back(first[i] == first[i + 1] ? 0 : least * weight);
+    if (first[i] != first[i + 1]) shares[i] = Bandwidth(least * weight);
   }
-  for (const LinkId link : links) load_[link] = 0;
+  if (4 * links.size() > load_.size())
+    std::fill(load_.begin(), load_.end(), 0.0);
+  else
+    for (const LinkId link : links) load_[link] = 0;
   return shares;
 }
 
 LastFlow last_flow(const FlowSet& set, const Topology& topology) {
   std::vector<Bandwidth> found;
-  if (set.shares == nullptr) found = shares_of(set, topology);
-  const std::vector<Bandwidth>& shares = set.shares != nullptr ? *set.shares : found;
+  if (set.paths->shares.empty()) found = shares_of(set, topology);
+  const std::vector<Bandwidth>& shares = found.empty() ? set.paths->shares : found;
   LastFlow last;
   double longest = 0, most_bytes = 0;
   bool all_move = true;
   First first;
-  for (std::size_t i = 0; i < set.flows.size(); ++i) {
-    const Flow& flow = set.flows[i];
-    double share = shares[i].value();
+  set.each([&](const Flow& flow, std::size_t path) {
+    double share = shares[path].value();
     if (flow.cap.value() > 0 && (share == 0 || flow.cap.value() < share)) share = flow.cap.value();
     all_move = all_move && share > 0 && flow.bytes.value() > 0;
-    if (share == 0) continue;
+    if (share == 0) return;
     if (const double time = flow.bytes.value() / share; time > longest) {
       longest = time;
       last.bytes = flow.bytes;
@@ -83,7 +81,7 @@ LastFlow last_flow(const FlowSet& set, const Topology& topology) {
     }
     most_bytes = std::max(most_bytes, flow.bytes.value() / flow.weight);
     first.look_at(share / flow.weight, flow.bytes.value() / flow.weight);
-  }
+  });
   if (all_move && first.least_bytes == first.most_bytes && first.most_bytes == most_bytes)
     return {Bytes(most_bytes), Bandwidth(first.share), most_bytes > 0};
   return last;

@@ -91,13 +91,12 @@ bool FlowNetwork::begin(Ticket ticket, const FlowSet& flows, std::int64_t times)
   std::vector<GroupId> met;
   Group& group = groups_[id];
   group.next_end = latest;
-  group.flows.reserve(flows.flows.size());
-  for (const Flow& flow : flows.flows) {
-    if (flow.bytes.value() == 0) continue;
-    const LinkId* links = flows.links->data() + flow.first_link;
+  group.flows.reserve(flows.size());
+  flows.each([&](const Flow& flow, std::size_t path) {
+    if (flow.bytes.value() == 0) return;
+    const std::span<const LinkId> links = flows.paths->of(path);
     double rate = flow.cap.value();
-    for (std::uint32_t i = 0; i < flow.link_count; ++i) {
-      const LinkId link = links[i];
+    for (const LinkId link : links) {
       if (++flows_on_[link] == 1) {
         group_on_[link] = id;
       } else {
@@ -107,13 +106,12 @@ bool FlowNetwork::begin(Ticket ticket, const FlowSet& flows, std::int64_t times)
       const double capacity = topology_.capacity(link).value();
       if (rate == 0 || capacity < rate) rate = capacity;
     }
-    if (rate == 0) continue;  // neither links nor a cap: nothing to wait for
+    if (rate == 0) return;  // neither links nor a cap: nothing to wait for
     const double bytes = flow.bytes.value() * static_cast<double>(times);
     const SimTime end = now_ + time_for(bytes, rate);
     group.next_end = std::min(group.next_end, end);
-    group.flows.push_back(
-        {links, flow.link_count, flow.weight, set, bytes, rate, flow.cap.value(), now_, end});
-  }
+    group.flows.push_back({links, flow.weight, set, bytes, rate, flow.cap.value(), now_, end});
+  });
   if (group.flows.empty()) {
     empty_sets_.push_back(ticket);
     free_sets_.push_back(set);
@@ -188,8 +186,8 @@ void FlowNetwork::end_flows(GroupId id) {
       group.flows[kept++] = flow;
       continue;
     }
-    for (std::uint32_t i = 0; i < flow.link_count; ++i)
-      if (--flows_on_[flow.links[i]] > 0) group.stale = true;
+    for (const LinkId link : flow.links)
+      if (--flows_on_[link] > 0) group.stale = true;
     if (--sets_[flow.set].flows_left == 0) ended_sets_.push_back(flow.set);
   }
   group.flows.resize(kept);
@@ -251,8 +249,7 @@ void FlowNetwork::solve(std::vector<Active>& flows) {
   rising_.clear();
   for (Active& flow : flows) {
     rising_.push_back(&flow);
-    for (std::uint32_t i = 0; i < flow.link_count; ++i) {
-      const LinkId link = flow.links[i];
+    for (const LinkId link : flow.links) {
       if (unfrozen_[link] == 0) {
         used_.push_back(link);
         room_[link] = topology_.capacity(link).value();
@@ -262,7 +259,7 @@ void FlowNetwork::solve(std::vector<Active>& flows) {
   }
   const auto fills = [&](const Active& flow, double reached) {
     if (flow.cap > 0 && flow.cap <= reached * flow.weight) return true;
-    return std::any_of(flow.links, flow.links + flow.link_count,
+    return std::any_of(flow.links.begin(), flow.links.end(),
                        [&](LinkId link) { return room_[link] <= reached * unfrozen_[link]; });
   };
   while (!rising_.empty()) {
@@ -278,9 +275,9 @@ void FlowNetwork::solve(std::vector<Active>& flows) {
     LAMBCAST_CHECK(full != rising_.end(), "max-min filling made no progress at {} B/s", level);
     for (auto flow = full; flow != rising_.end(); ++flow) {
       (*flow)->rate = level * (*flow)->weight;
-      for (std::uint32_t i = 0; i < (*flow)->link_count; ++i) {
-        room_[(*flow)->links[i]] -= (*flow)->rate;
-        unfrozen_[(*flow)->links[i]] -= (*flow)->weight;
+      for (const LinkId link : (*flow)->links) {
+        room_[link] -= (*flow)->rate;
+        unfrozen_[link] -= (*flow)->weight;
       }
     }
     rising_.erase(full, rising_.end());
@@ -297,8 +294,8 @@ Bandwidth FlowNetwork::rate_on(LinkId link) {
   double sum = 0;
   if (flows_on_[link] == 0) return Bandwidth(sum);
   for (const Active& flow : groups_[group_on(link)].flows)
-    for (std::uint32_t i = 0; i < flow.link_count; ++i)
-      if (flow.links[i] == link) sum += flow.rate;
+    for (const LinkId on : flow.links)
+      if (on == link) sum += flow.rate;
   return Bandwidth(sum);
 }
 

@@ -35,8 +35,7 @@ class FlowNetwork final : public Network {
   using GroupId = std::uint32_t;
 
   struct Active {
-    const LinkId* links;
-    std::uint32_t link_count;
+    std::span<const LinkId> links;
     std::uint32_t weight;
     SetId set;
     double remaining;  // bytes, at `updated`

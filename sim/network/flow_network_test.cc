@@ -15,7 +15,7 @@ struct Start {
 };
 
 struct Fluid {
-  const FlowSet* set;
+  std::span<const LinkId> links;
   const Flow* flow;
   std::size_t owner;
   double left, rate;
@@ -28,13 +28,9 @@ void find_rates(const Topology& topology, std::vector<Fluid>& fluids) {
     room.push_back(topology.capacity(link).value());
     rising.push_back(0);
   }
-  const auto each_link = [](const Fluid& fluid, const auto& visit) {
-    for (std::uint32_t i = 0; i < fluid.flow->link_count; ++i)
-      visit((*fluid.set->links)[fluid.flow->first_link + i]);
-  };
   for (Fluid& fluid : fluids) {
     fluid.rate = -1;
-    each_link(fluid, [&](LinkId link) { rising[link] += fluid.flow->weight; });
+    for (const LinkId link : fluid.links) rising[link] += fluid.flow->weight;
   }
   for (std::size_t fixed = 0; fixed < fluids.size(); ++fixed) {
     Fluid* tightest = nullptr;
@@ -43,16 +39,16 @@ void find_rates(const Topology& topology, std::vector<Fluid>& fluids) {
       if (fluid.rate >= 0) continue;
       double level = fluid.flow->cap.value() > 0 ? fluid.flow->cap.value() / fluid.flow->weight
                                                  : std::numeric_limits<double>::infinity();
-      each_link(fluid, [&](LinkId link) { level = std::min(level, room[link] / rising[link]); });
+      for (const LinkId link : fluid.links) level = std::min(level, room[link] / rising[link]);
       if (level >= least) continue;
       least = level;
       tightest = &fluid;
     }
     tightest->rate = least * tightest->flow->weight;
-    each_link(*tightest, [&](LinkId link) {
+    for (const LinkId link : tightest->links) {
       room[link] -= tightest->rate;
       rising[link] -= tightest->flow->weight;
-    });
+    }
   }
 }
 
@@ -73,8 +69,9 @@ std::vector<double> plain_ends(const Topology& topology, const std::vector<Start
       return true;
     });
     for (; next < starts.size() && starts[next].at <= now; ++next)
-      for (const Flow& flow : starts[next].set->flows)
-        fluids.push_back({starts[next].set, &flow, next, flow.bytes.value(), 0});
+      starts[next].set->each([&](const Flow& flow, std::size_t path) {
+        fluids.push_back({starts[next].set->paths->of(path), &flow, next, flow.bytes.value(), 0});
+      });
   }
   return ends;
 }
@@ -115,16 +112,15 @@ TEST_CASE("flow network: rates of groups and remembered sets are those of one th
   for (int run = 0; run < 60; ++run) {
     std::vector<FlowSet> sets;
     for (int i = 0; i < 6; ++i) {
-      std::vector<LinkId> on;
+      std::vector<std::vector<LinkId>> on;
       std::vector<Flow> flows;
       for (std::uint32_t f = 0; f <= below(4); ++f) {
-        const auto first = static_cast<std::uint32_t>(on.size());
+        std::vector<LinkId>& path = on.emplace_back();
         LinkId link = below(links);
         for (std::uint32_t hop = 0; hop <= below(3); ++hop, link = (link + 1 + below(3)) % links)
-          if (std::find(on.begin() + first, on.end(), link) == on.end()) on.push_back(link);
-        flows.push_back({first, static_cast<std::uint32_t>(on.size()) - first,
-                         Bytes(1e6 * (1 + below(5))), Bandwidth(below(4) == 0 ? 3e8 : 0),
-                         1 + below(2)});
+          if (std::find(path.begin(), path.end(), link) == path.end()) path.push_back(link);
+        flows.push_back(
+            {Bytes(1e6 * (1 + below(5))), Bandwidth(below(4) == 0 ? 3e8 : 0), 1 + below(2)});
       }
       sets.emplace_back(on, flows);
     }
@@ -148,15 +144,14 @@ TEST_CASE("fair shares: flows alike take what max-min filling says, in one event
   std::mt19937 random(11);
   const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random()) % n; };
   for (int run = 0; run < 200; ++run) {
-    std::vector<LinkId> on;
+    std::vector<std::vector<LinkId>> on;
     std::vector<Flow> flows;
     for (std::uint32_t f = 0; f <= below(8); ++f) {
-      const auto first = static_cast<std::uint32_t>(on.size());
+      std::vector<LinkId>& path = on.emplace_back();
       const LinkId link = below(12);
-      for (LinkId hop = 0; hop <= below(3); ++hop) on.push_back((link + hop) % 12);
+      for (LinkId hop = 0; hop <= below(3); ++hop) path.push_back((link + hop) % 12);
       const std::uint32_t weight = 1 + below(3);
-      flows.push_back({first, static_cast<std::uint32_t>(on.size()) - first, Bytes(1e6 * weight),
-                       Bandwidth(below(6) == 0 ? 2e8 : 0), weight});
+      flows.push_back({Bytes(1e6 * weight), Bandwidth(below(6) == 0 ? 2e8 : 0), weight});
     }
     const FlowSet set(on, flows);
     const LastFlow last = last_flow(set, topology);
@@ -168,8 +163,7 @@ TEST_CASE("fair shares: flows alike take what max-min filling says, in one event
     CHECK(network.next_event()->since_start().s() == Approx(plain).epsilon(1e-9));
   }
   // A short flow that ends early leaves its link to the long one: the shares do not tell.
-  const FlowSet unlike(std::vector<LinkId>{0, 0},
-                       {{0, 1, Bytes(1e6), {}, 1}, {1, 1, Bytes(2e6), {}, 1}});
+  const FlowSet unlike({{0}, {0}}, {{Bytes(1e6)}, {Bytes(2e6)}});
   CHECK_FALSE(last_flow(unlike, topology).max_min);
   CHECK(plain_ends(topology, {{0, &unlike}}).front() == Approx(3e-3));
 }
@@ -177,10 +171,8 @@ TEST_CASE("fair shares: flows alike take what max-min filling says, in one event
 TEST_CASE("flow network: an idle network takes as long for a set as the first time, in one event") {
   const Topology topology = star(4);
   // Three flows that end one after the other: 1, 2 and 3 MB over a link of 1 GB/s.
-  const FlowSet set(
-      std::vector<LinkId>{0, 0, 0},
-      {{0, 1, Bytes(1e6), {}, 1}, {1, 1, Bytes(2e6), {}, 1}, {2, 1, Bytes(3e6), {}, 1}});
-  const FlowSet other(std::vector<LinkId>{0}, {{0, 1, Bytes(1e6), {}, 1}});
+  const FlowSet set({{0}, {0}, {0}}, {{Bytes(1e6)}, {Bytes(2e6)}, {Bytes(3e6)}});
+  const FlowSet other(std::vector<std::vector<LinkId>>{{0}}, {{Bytes(1e6)}});
   FlowNetwork network(topology);
   const auto events_until_end = [&](double begin) {
     network.start(5, set, 1, at(begin));
@@ -216,7 +208,7 @@ TEST_CASE("flow network: an idle network takes as long for a set as the first ti
 
 TEST_CASE("flow network: a set without anything to move is not remembered as the network's only") {
   const Topology topology = star(2);
-  const FlowSet nothing(std::vector<LinkId>{0}, {{0, 1, Bytes(0), {}, 1}});
+  const FlowSet nothing(std::vector<std::vector<LinkId>>{{0}}, {{Bytes(0)}});
   FlowNetwork network(topology);
   std::vector<Ticket> finished;
   for (int i = 0; i < 3; ++i) {

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -23,32 +24,52 @@
 
 namespace lambcast {
 
-// One transfer: `bytes` over links [first_link, first_link + link_count) of its set, at no more
-// than `cap` (zero: none; a TCP stream has one). `weight` equal transfers on the same route may be
-// written as one flow with the bytes of all: it counts `weight` times where links are shared, and
-// its cap is that of all of them.
-struct Flow {
-  std::uint32_t first_link;
-  std::uint32_t link_count;
-  Bytes bytes;
-  Bandwidth cap;
-  std::uint32_t weight = 1;
+// Where the flows of a set go: flow i over links [first[i], first[i + 1]). The same for all sizes,
+// protocols and caps.
+struct Paths {
+  std::vector<LinkId> links;
+  std::vector<std::uint32_t> first{0};
+  // What the links leave each flow (fair_share.h), where whoever wrote the paths has found it.
+  std::vector<Bandwidth> shares;
+
+  std::size_t size() const { return first.size() - 1; }
+  std::span<const LinkId> of(std::size_t flow) const {
+    return {links.data() + first[flow], links.data() + first[flow + 1]};
+  }
+  void add(std::span<const LinkId> path);
 };
 
-using SharedLinks = std::shared_ptr<const std::vector<LinkId>>;
-using SharedShares = std::shared_ptr<const std::vector<Bandwidth>>;
+// A transfer of `bytes` at no more than `cap` (zero: none; a TCP stream has one). `weight` equal
+// transfers on the same route may be written as one flow with the bytes of all: it counts `weight`
+// times where links are shared, and its cap is that of all of them.
+struct Flow {
+  Bytes bytes;
+  Bandwidth cap{};
+  std::uint32_t weight = 1;
+  std::uint32_t count = 1;  // of such flows, on paths that follow one another
+
+  bool operator==(const Flow&) const = default;
+};
 
 // Flows that start together and are waited for together: one round of a collective. Sets that
-// differ in bytes and caps alone share their links.
+// differ in bytes and caps alone share their paths.
 struct FlowSet {
-  FlowSet(SharedLinks on, std::vector<Flow> of) : links(std::move(on)), flows(std::move(of)) {}
-  FlowSet(std::vector<LinkId> on, std::vector<Flow> of)
-      : FlowSet(std::make_shared<const std::vector<LinkId>>(std::move(on)), std::move(of)) {}
+  FlowSet(std::shared_ptr<const Paths> on, std::vector<Flow> of)
+      : paths(std::move(on)), flows(std::move(of)) {}
+  // By hand: the links of each.
+  FlowSet(const std::vector<std::vector<LinkId>>& on, std::vector<Flow> of);
 
-  SharedLinks links;
+  std::size_t size() const { return paths->size(); }
+  // visit(flow, number of its path), in order.
+  template <typename Visit>
+  void each(const Visit& visit) const {
+    std::size_t path = 0;
+    for (const Flow& flow : flows)
+      for (std::uint32_t i = 0; i < flow.count; ++i) visit(flow, path++);
+  }
+
+  std::shared_ptr<const Paths> paths;
   std::vector<Flow> flows;
-  // What the links leave each flow (fair_share.h), where whoever wrote the set has found it.
-  SharedShares shares;
 };
 
 // Names a started set when it finishes.

@@ -44,9 +44,8 @@ TEST_CASE("flow network: the long flow of a line gets half of each shared link")
   // (0.5), and ends with the second at 2 s.
   Line line;
   FlowNetwork network(line.topology);
-  FlowSet flows{
-      {line.a, line.b, line.a, line.b},
-      {{0, 2, Bytes(1 * gb), {}, 1}, {2, 1, Bytes(1 * gb), {}, 1}, {3, 1, Bytes(0.5 * gb), {}, 1}}};
+  FlowSet flows{{{line.a, line.b}, {line.a}, {line.b}},
+                {{Bytes(1 * gb), {}, 1, 2}, {Bytes(0.5 * gb)}}};
   CHECK(run_alone(network, flows).s() == Approx(2.0).epsilon(1e-12));
 }
 
@@ -55,9 +54,7 @@ TEST_CASE("flow network: what one flow leaves, others take up") {
   // flow on c alone gets 1.5 GB/s.
   Line line;
   FlowNetwork network(line.topology);
-  const FlowSet flows{
-      {line.a, line.c, line.a, line.c},
-      {{0, 2, Bytes(gb), {}, 1}, {2, 1, Bytes(gb), {}, 1}, {3, 1, Bytes(gb), {}, 1}}};
+  const FlowSet flows{{{line.a, line.c}, {line.a}, {line.c}}, {{Bytes(gb), {}, 1, 3}}};
   network.start(7, flows, 1, SimTime());
   CHECK(network.rate_on(line.c).value() == Approx(2 * gb));
   CHECK(network.rate_on(line.a).value() == Approx(1 * gb));
@@ -67,8 +64,8 @@ TEST_CASE("flow network: what one flow leaves, others take up") {
 TEST_CASE("flow network: a cap holds a flow below its share") {
   Line line;
   FlowNetwork network(line.topology);
-  const FlowSet capped{{line.a}, {{0, 1, Bytes(gb), Bandwidth(0.1 * gb), 1}}};
-  const FlowSet free{{line.a}, {{0, 1, Bytes(gb), {}, 1}}};
+  const FlowSet capped{{{line.a}}, {{Bytes(gb), Bandwidth(0.1 * gb)}}};
+  const FlowSet free{{{line.a}}, {{Bytes(gb)}}};
   network.start(0, capped, 1, SimTime());
   network.start(1, free, 1, SimTime());
   CHECK(network.next_event()->since_start().s() == Approx(1 / 0.9));
@@ -77,10 +74,8 @@ TEST_CASE("flow network: a cap holds a flow below its share") {
 
 TEST_CASE("networks: a merged flow is its parts") {
   Line line;
-  const FlowSet parts{
-      {line.a, line.a, line.a},
-      {{0, 1, Bytes(gb), {}, 1}, {1, 1, Bytes(gb), {}, 1}, {2, 1, Bytes(gb), {}, 1}}};
-  const FlowSet merged{{line.a, line.a}, {{0, 1, Bytes(2 * gb), {}, 2}, {1, 1, Bytes(gb), {}, 1}}};
+  const FlowSet parts{{{line.a}, {line.a}, {line.a}}, {{Bytes(gb), {}, 1, 3}}};
+  const FlowSet merged{{{line.a}, {line.a}}, {{Bytes(2 * gb), {}, 2}, {Bytes(gb)}}};
   for (const auto model : {NetworkModel::analytic, NetworkModel::flow}) {
     CHECK(run_alone(*make_network(model, line.topology), parts) ==
           run_alone(*make_network(model, line.topology), merged));
@@ -90,8 +85,8 @@ TEST_CASE("networks: a merged flow is its parts") {
 
 TEST_CASE("networks: nothing to move ends at once, nothing moves faster than its narrowest link") {
   Line line;
-  const FlowSet nothing{{line.a}, {{0, 1, Bytes(0), {}, 1}}};
-  const FlowSet some{{line.a, line.b, line.c}, {{0, 3, Bytes(gb), {}, 1}}};
+  const FlowSet nothing{{{line.a}}, {{Bytes(0)}}};
+  const FlowSet some{{{line.a, line.b, line.c}}, {{Bytes(gb)}}};
   for (const auto model : {NetworkModel::analytic, NetworkModel::flow}) {
     CHECK(run_alone(*make_network(model, line.topology), nothing).ps() == 0);
     CHECK(run_alone(*make_network(model, line.topology), some).s() == Approx(1.0));
@@ -100,7 +95,7 @@ TEST_CASE("networks: nothing to move ends at once, nothing moves faster than its
 
 TEST_CASE("flow network: two sets contend, the analytic model does not see it") {
   Line line;
-  const FlowSet set{{line.a}, {{0, 1, Bytes(gb), {}, 1}}};
+  const FlowSet set{{{line.a}}, {{Bytes(gb)}}};
   for (const auto model : {NetworkModel::analytic, NetworkModel::flow}) {
     const auto network = make_network(model, line.topology);
     network->start(0, set, 1, SimTime());
@@ -162,6 +157,22 @@ TEST_CASE("router: GPUs forward nothing, equal ways are taken in turn, no way is
   }
   std::vector<LinkId> route;
   CHECK_THROWS_AS(ways.append_route(0, 6, 0, route), InternalError);
+}
+
+TEST_CASE("router: more equal ways than are kept are still taken in turn") {
+  Topology bundle;
+  for (const VertexKind kind :
+       {VertexKind::nic, VertexKind::fabric, VertexKind::fabric, VertexKind::nic})
+    bundle.add_vertex({kind, 0, 0});
+  bundle.add_link(0, 1, Bandwidth(gb), LinkKind::network);
+  bundle.add_link(2, 3, Bandwidth(gb), LinkKind::network);
+  for (int i = 0; i < 300; ++i) bundle.add_link(1, 2, Bandwidth(gb), LinkKind::network);
+  Router router(bundle);
+  for (const std::uint32_t salt : {0U, 299U, 300U, 457U}) {
+    std::vector<LinkId> route;
+    router.append_route(0, 3, salt, route);
+    CHECK(route == std::vector<LinkId>{0, 2 + salt % 300, 1});
+  }
 }
 
 }  // namespace

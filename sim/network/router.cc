@@ -22,6 +22,8 @@ constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint16_t unreached = std::numeric_limits<std::uint16_t>::max();
 // Counts kept before all are forgotten (128 MiB).
 constexpr std::size_t most_counts = std::size_t{1} << 26;
+// Salts after which the ways between two switches repeat, where they are kept.
+constexpr std::uint32_t longest_period = 256;
 
 bool forwards(const Vertex& vertex) {
   return vertex.kind == VertexKind::bus || vertex.kind == VertexKind::fabric;
@@ -33,6 +35,12 @@ struct Neighbour {
   LinkId link;
   VertexId vertex;
   SwitchId number;
+};
+
+// How two endpoints are joined where their first and last links leave no choice.
+struct Ends {
+  const Neighbour* first = nullptr;  // null where there is a choice, or they are neighbours
+  const Neighbour* last = nullptr;
 };
 
 // The neighbours of each vertex, in the order their links were added.
@@ -102,6 +110,16 @@ class Router::Tables {
   void append_route(VertexId from, VertexId to, std::uint32_t salt, std::vector<LinkId>& out) {
     if (from == to) return;
     if (kept_ > most_counts) forget();
+    if (const Ends ends = ends_of(from, to); ends.first != nullptr) {
+      const Between& between = ways_between(ends.first->number, ends.last->number);
+      if (between.period > 0) {
+        out.push_back(ends.first->link);
+        const LinkId* const way = between.links.data() + salt % between.period * between.hops;
+        out.insert(out.end(), way, way + between.hops);
+        out.push_back(ends.last->link);
+        return;
+      }
+    }
     SwitchId at = switch_.number[from];
     Counts* counts = nullptr;
     if (at != none) {
@@ -115,12 +133,7 @@ class Router::Tables {
       at = step.at;
       counts = step.counts;
     }
-    for (std::uint16_t left = counts->hops[place_[at]]; left > 0; --left) {
-      const auto& ways = ways_on(at, *counts, left);
-      const auto& [link, next] = ways[salt % ways.size()];
-      out.push_back(link);
-      at = next;
-    }
+    at = append_hops(at, *counts, salt, out);
     if (switch_.vertex[at] != to) out.push_back(last_step(at, to, salt));
   }
 
@@ -135,6 +148,15 @@ class Router::Tables {
     SwitchId from = none;
     const Counts* counts = nullptr;  // to which target
     std::vector<std::pair<LinkId, SwitchId>> ways;
+  };
+
+  // All ways from one switch to another, which endpoints beside one another share.
+  struct Between {
+    SwitchId from = none;
+    SwitchId to = none;
+    std::uint32_t period = 0;  // of salts; zero where they are not kept
+    std::uint32_t hops = 0;
+    std::vector<LinkId> links;  // `hops` for each salt below the period
   };
 
   void join() {
@@ -248,6 +270,67 @@ class Router::Tables {
     friend void put(const Met&, SwitchId, value_type) {}  // as the visitor has counted it
   };
 
+  Ends ends_of(VertexId from, VertexId to) const {
+    Ends ends;
+    if (switch_.number[from] != none || switch_.number[to] != none) return ends;
+    for (const Neighbour& first : out_.of(from)) {
+      if (first.vertex == to) return {};
+      if (first.number == none) continue;
+      for (const Neighbour& last : in_.of(to)) {
+        if (last.number == none || part_[last.number] != part_[first.number]) continue;
+        if (ends.first != nullptr) return {};
+        ends = {&first, &last};
+      }
+    }
+    return ends;
+  }
+
+  const Between& ways_between(SwitchId from, SwitchId to) {
+    Between& kept = between_[(from * 64 + to) % between_.size()];
+    if (kept.from == from && kept.to == to) return kept;
+    kept = {from, to, 0, 0, {}};
+    Counts* const counts = counts_to(switch_.vertex[to], part_[to]);
+    if (!reach(*counts, from)) return kept;
+    const std::uint32_t period = period_of(from, *counts);
+    if (period > longest_period) return kept;
+    kept.period = period;
+    kept.hops = counts->hops[place_[from]];
+    for (std::uint32_t salt = 0; salt < period; ++salt)
+      append_hops(from, *counts, salt, kept.links);
+    return kept;
+  }
+
+  // After how many salts the ways repeat: the least multiple of all choices that any of them meets.
+  std::uint32_t period_of(SwitchId from, const Counts& counts) {
+    std::uint32_t period = 1;
+    std::vector<SwitchId> here{from}, next;
+    for (std::uint16_t left = counts.hops[place_[from]]; left > 0; --left) {
+      next.clear();
+      for (const SwitchId at : here) {
+        const auto& ways = ways_on(at, counts, left);
+        period = std::lcm(period, static_cast<std::uint32_t>(ways.size()));
+        if (period > longest_period) return period;
+        for (const auto& [link, to] : ways) next.push_back(to);
+      }
+      std::sort(next.begin(), next.end());
+      next.erase(std::unique(next.begin(), next.end()), next.end());
+      here.swap(next);
+    }
+    return period;
+  }
+
+  // Appends the links from a switch to the counts' target; the switch at which they end.
+  SwitchId append_hops(SwitchId at, const Counts& counts, std::uint32_t salt,
+                       std::vector<LinkId>& out) {
+    for (std::uint16_t left = counts.hops[place_[at]]; left > 0; --left) {
+      const auto& ways = ways_on(at, counts, left);
+      const auto& [link, next] = ways[salt % ways.size()];
+      out.push_back(link);
+      at = next;
+    }
+    return at;
+  }
+
   // From an endpoint, which may hang on several parts.
   Step first_step(VertexId from, VertexId to, std::uint32_t salt) {
     std::uint32_t fewest = none;
@@ -312,6 +395,7 @@ class Router::Tables {
   std::size_t kept_ = 0;
   std::vector<SwitchId> next_to_;
   std::array<WaysOn, 128> ways_on_;
+  std::array<Between, 4096> between_;
   std::vector<Step> steps_;
   std::vector<LinkId> choices_;
 };
