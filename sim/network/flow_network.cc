@@ -125,7 +125,8 @@ bool FlowNetwork::begin(Ticket ticket, const FlowSet& flows, std::int64_t times)
     ends_.insert({group.next_end, id});
   std::sort(met.begin(), met.end());
   met.erase(std::unique(met.begin(), met.end()), met.end());
-  for (const GroupId other : met) join(id, other);
+  GroupId all = id;
+  for (const GroupId other : met) all = join(all, other);
   return true;
 }
 
@@ -135,21 +136,32 @@ FlowNetwork::GroupId FlowNetwork::group_on(LinkId link) {
   return group_on_[link] = id;
 }
 
-void FlowNetwork::join(GroupId into, GroupId from) {
+// The smaller joins the larger, whose name both bear then.
+FlowNetwork::GroupId FlowNetwork::join(GroupId into, GroupId from) {
+  if (groups_[into].flows.size() < groups_[from].flows.size()) std::swap(into, from);
   Group& group = groups_[into];
   Group& other = groups_[from];
   if (!other.stale) ends_.erase({other.next_end, from});
+  if (!group.stale) {
+    ends_.erase({group.next_end, into});
+    group.stale = true;
+    stale_.push_back(into);
+  }
+  const auto before = [&](const Active& a, const Active& b) {
+    return sets_[a.set].begun < sets_[b.set].begun;
+  };
   const auto middle = static_cast<std::ptrdiff_t>(group.flows.size());
   group.flows.insert(group.flows.end(), other.flows.begin(), other.flows.end());
-  std::inplace_merge(
-      group.flows.begin(), group.flows.begin() + middle, group.flows.end(),
-      [&](const Active& a, const Active& b) { return sets_[a.set].begun < sets_[b.set].begun; });
+  if (before(other.flows.front(), group.flows[static_cast<std::size_t>(middle) - 1]))
+    std::inplace_merge(group.flows.begin(), group.flows.begin() + middle, group.flows.end(),
+                       before);
   other.flows.clear();
   other.stale = false;
   joined_to_[from] = into;
   group.joined.push_back(from);
   group.joined.insert(group.joined.end(), other.joined.begin(), other.joined.end());
   other.joined.clear();
+  return into;
 }
 
 std::optional<SimTime> FlowNetwork::next_event() {
@@ -273,6 +285,11 @@ void FlowNetwork::solve(std::vector<Active>& flows) {
     const auto full = std::stable_partition(
         rising_.begin(), rising_.end(), [&](const Active* flow) { return !fills(*flow, reached); });
     LAMBCAST_CHECK(full != rising_.end(), "max-min filling made no progress at {} B/s", level);
+    if (full == rising_.begin()) {
+      for (Active* flow : rising_) flow->rate = level * flow->weight;
+      for (const LinkId link : used_) unfrozen_[link] = 0;
+      return;
+    }
     for (auto flow = full; flow != rising_.end(); ++flow) {
       (*flow)->rate = level * (*flow)->weight;
       for (const LinkId link : (*flow)->links) {

@@ -70,7 +70,7 @@ class FlowNetwork final : public Network {
   std::optional<Duration> known_alone(const FlowSet& flows, std::int64_t times);
   void make_up_for(const Alone& alone, SimTime now);
   GroupId group_on(LinkId link);
-  void join(GroupId into, GroupId from);
+  GroupId join(GroupId into, GroupId from);
   void end_flows(GroupId id);
   void finish_sets(std::vector<Ticket>& finished);
   // Brings rates and ends up to date in groups that are stale.
