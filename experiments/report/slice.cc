@@ -17,9 +17,16 @@ namespace {
 // A number as a key: NaN, which equals nothing, as 0, which no row that ran has.
 double or_zero(double value) { return std::isnan(value) ? 0 : value; }
 
+template <typename Key>
+bool alike(const Points& points, const Key& key) {
+  return std::all_of(points.begin(), points.end(),
+                     [&](const Point* p) { return key(*p) == key(*points.front()); });
+}
+
 // The first point with the most common key among `points`; the first in the file wins a tie.
 template <typename Key>
 const Point* usual(const Points& points, const Key& key) {
+  if (!points.empty() && alike(points, key)) return points.front();
   std::unordered_map<std::decay_t<decltype(key(*points[0]))>, std::size_t> count;
   for (const Point* p : points) ++count[key(*p)];
   const Point* best = nullptr;
@@ -32,6 +39,21 @@ const Point* usual(const Points& points, const Key& key) {
     }
   }
   return best;
+}
+
+// The points of each cluster, whose rows mostly follow one another.
+std::unordered_map<Name, Points> by_cluster(const Points& points) {
+  std::unordered_map<Name, Points> found;
+  Points* there = nullptr;
+  Name cluster;
+  for (const Point* p : points) {
+    if (there == nullptr || !(p->cluster == cluster)) {
+      cluster = p->cluster;
+      there = &found[cluster];
+    }
+    there->push_back(p);
+  }
+  return found;
 }
 
 std::string labelled(std::string_view label, const std::string& value) {
@@ -51,7 +73,8 @@ void keep_most_common_key(Slice& slice, std::string_view label, const Key& key, 
   const Point* best = usual(slice.points, key);
   if (!best) return;
   const std::size_t before = slice.points.size();
-  keep_if(slice, [&](const Point& p) { return key(p) == key(*best); });
+  if (!alike(slice.points, key))
+    keep_if(slice, [&](const Point& p) { return key(p) == key(*best); });
   if (const std::string said = text(*best); !said.empty())
     state_kept(slice, before, labelled(label, said));
 }
@@ -140,10 +163,8 @@ Slice settled(const std::vector<Point>& points) {
 
 void keep_usual(Slice& slice, std::string_view label, Name Point::*field) {
   const auto value = [field](const Point& p) { return p.*field; };
-  std::unordered_map<Name, Points> there;
-  for (const Point* p : slice.points) there[p->cluster].push_back(p);
   std::unordered_map<Name, std::unordered_map<Name, Name>> wanted;  // by cluster and optimizer
-  for (const auto& [cluster, points] : there) {
+  for (const auto& [cluster, points] : by_cluster(slice.points)) {
     const Name common = value(*usual(points, value));
     std::unordered_map<Name, Points> of_optimizer;
     for (const Point* p : points) of_optimizer[p->optimizer].push_back(p);
@@ -161,11 +182,9 @@ void keep_usual(Slice& slice, std::string_view label, Name Point::*field) {
 }
 
 void keep_usual_gpus_per_node(Slice& slice) {
-  std::unordered_map<Name, Points> whole;  // by cluster, where a run takes more than one node
-  for (const Point* p : slice.points)
-    if (p->nodes > 1) whole[p->cluster].push_back(p);
   std::unordered_map<Name, double> wanted;
-  for (const auto& [cluster, points] : whole) {
+  const Points whole = select(slice.points, [](const Point& p) { return p.nodes > 1; });
+  for (const auto& [cluster, points] : by_cluster(whole)) {
     const Point* common = usual(points, [](const Point& p) { return or_zero(p.gpus_per_node); });
     if (!std::isnan(common->gpus_per_node)) wanted[cluster] = common->gpus_per_node;
   }
@@ -212,10 +231,9 @@ void keep_published_freeze(Slice& slice) {
 
 void keep_usual_nic(Slice& slice) {
   const auto nic = [](const Point& p) { return or_zero(p.nic_Gbps); };
-  std::unordered_map<Name, Points> there;
-  for (const Point* p : slice.points) there[p->cluster].push_back(p);
   std::unordered_map<Name, double> wanted;
-  for (const auto& [cluster, points] : there) wanted[cluster] = nic(*usual(points, nic));
+  for (const auto& [cluster, points] : by_cluster(slice.points))
+    wanted[cluster] = nic(*usual(points, nic));
   keep_if(slice, [&](const Point& p) { return nic(p) == wanted.at(p.cluster); });
 }
 
@@ -297,8 +315,11 @@ std::vector<double> values(const Points& points, double Point::*field) {
 std::vector<std::string> names(const Points& points, Name Point::*field) {
   std::vector<std::string> found;
   std::unordered_set<Name> known;
+  Name last;
   for (const Point* p : points) {
-    if (known.insert(p->*field).second) found.push_back(p->*field);
+    if (p->*field == last && !found.empty()) continue;
+    last = p->*field;
+    if (known.insert(last).second) found.push_back(last);
   }
   return found;
 }
