@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <boost/graph/breadth_first_search.hpp>
 #include <boost/graph/compressed_sparse_row_graph.hpp>
 #include <boost/graph/reverse_graph.hpp>
@@ -24,6 +25,8 @@ constexpr std::uint16_t unreached = std::numeric_limits<std::uint16_t>::max();
 constexpr std::size_t most_counts = std::size_t{1} << 26;
 // Salts after which the ways between two switches repeat, where they are kept.
 constexpr std::uint32_t longest_period = 256;
+// Pairs of switches whose ways are kept, a power of two.
+constexpr std::size_t most_between = 4096;
 
 bool forwards(const Vertex& vertex) {
   return vertex.kind == VertexKind::bus || vertex.kind == VertexKind::fabric;
@@ -286,7 +289,11 @@ class Router::Tables {
   }
 
   const Between& ways_between(SwitchId from, SwitchId to) {
-    Between& kept = between_[(from * 64 + to) % between_.size()];
+    if (between_.empty()) {
+      const std::size_t pairs = switch_.vertex.size() * switch_.vertex.size();
+      between_.resize(std::min(most_between, std::bit_ceil(pairs)));
+    }
+    Between& kept = between_[(from * 64 + to) & (between_.size() - 1)];
     if (kept.from == from && kept.to == to) return kept;
     kept = {from, to, 0, 0, {}};
     Counts* const counts = counts_to(switch_.vertex[to], part_[to]);
@@ -395,7 +402,7 @@ class Router::Tables {
   std::size_t kept_ = 0;
   std::vector<SwitchId> next_to_;
   std::array<WaysOn, 128> ways_on_;
-  std::array<Between, 4096> between_;
+  std::vector<Between> between_;  // by a mix of both switches; empty until one is asked for
   std::vector<Step> steps_;
   std::vector<LinkId> choices_;
 };
