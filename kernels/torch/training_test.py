@@ -81,7 +81,7 @@ def groups_of(case, model):
 
 
 def build(case, model):
-    import lambcast
+    import lambcast.torch as lambcast
     kind = getattr(lambcast, case["optimizer"])
     optimizer = kind(groups_of(case, model), lr=case["lr"], betas=(0.9, 0.99),
                      max_grad_norm=case.get("max_grad_norm", 0.0), **case["options"])
@@ -90,7 +90,7 @@ def build(case, model):
 
 
 def in_parallel(optimizer, model, case):
-    import lambcast
+    import lambcast.torch as lambcast
     if "bf16" in case:  # gloo of PyTorch 1.13 does not add bf16
         return model
     parallel = torch.nn.parallel.DistributedDataParallel(model)
@@ -190,7 +190,7 @@ def worker(rank, ranks, root):
 
 
 def refusals():
-    import lambcast
+    import lambcast.torch as lambcast
     p = torch.nn.Parameter(torch.ones(3))
     q = torch.nn.Parameter(torch.ones(3))
 

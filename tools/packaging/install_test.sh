@@ -30,6 +30,10 @@ check() {
     grep -q '^Yes: ' || fail "no forecast from $at"
   (cd "$root" && env -i "$at/usr/bin/lambcast" sweep "$at"/usr/share/doc/lambcast/examples/bert_large/sweep.toml \
     --dry-run) | grep -q 'points' || fail "the example does not run from $at"
+  ! command -v python3 >/dev/null ||
+    (cd "$root" && env -i PYTHONPATH="$at/usr/lib/python3/dist-packages" "$(command -v python3)" -Bc \
+      'import lambcast; print("version", lambcast.__version__)') | grep -qx "version $version" ||
+    fail "Python does not find the program of $at"
   # shellcheck disable=SC1090
   (source "$at"/usr/share/bash-completion/completions/lambcast && COMP_WORDS=(lambcast advise --clus) &&
     COMP_CWORD=2 && _lambcast && [ "${COMPREPLY[*]}" = --cluster ]) || fail "no completion of --cluster"

@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""The package gives what the command line gives: the program is the one that LAMBCAST names."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+import warnings
+
+import lambcast
+
+PROGRAM = os.environ["LAMBCAST"]
+RUN = {"model": "bert-large", "cluster": "commodity-10gbe", "gpus": 32, "optimizer": "onebit_lamb",
+       "micro_batch": 16, "steps": 1000, "freeze_step": "20%"}
+FLAGS = ["--model", "bert-large", "--cluster", "commodity-10gbe", "--gpus", "32", "--optimizer",
+         "onebit_lamb", "--micro-batch", "16", "--steps", "1000", "--freeze-step", "20%"]
+
+
+def printed(*arguments):
+    return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, check=True).stdout
+
+
+class Package(unittest.TestCase):
+    def test_simulate_has_the_fields_of_the_command(self):
+        expected = json.loads(printed("simulate", *FLAGS, "--format", "json"))
+        self.assertEqual(lambcast.simulate(**RUN), expected)
+        self.assertGreater(expected["run"]["speedup_vs_baseline"], 0)
+
+    def test_switches_settings_and_what_is_not_said(self):
+        expected = printed("simulate", *FLAGS, "--cuda-aware", "--set", "cluster.nic.bandwidth=5Gbit/s",
+                           "--format", "json")
+        self.assertEqual(lambcast.simulate(**RUN, cuda_aware=True, seq_len=None, sequence_parallel=False,
+                                           **{"cluster.nic.bandwidth": "5Gbit/s"}), json.loads(expected))
+
+    def test_collective(self):
+        expected = printed("collective", "--op", "all_gather", "--cluster", "commodity-10gbe", "--gpus",
+                           "16", "-b", "1M", "-e", "16M", "-f", "4", "--format", "json")
+        found = lambcast.collective(op="all_gather", cluster="commodity-10gbe", gpus=16, b="1M", e="16M", f=4)
+        self.assertEqual(found, json.loads(expected))
+        self.assertEqual([row["size_bytes"] for row in found["results"]], [2**20, 2**22, 2**24])
+
+    def test_sweep_in_both_forms(self):
+        axes = dict(RUN, gpus="4..32", global_batch=[1024, 4096])
+        rows = lambcast.sweep(**axes, frame=False)
+        expected = printed("sweep", *[word for word in FLAGS if word not in ("--gpus", "32")],
+                           "--scan", "gpus=4..32", "--list", "global_batch=1024,4096", "--format", "csv")
+        table = list(csv.DictReader(expected.splitlines()))
+        self.assertEqual(len(rows), 8)
+        self.assertEqual([list(row) for row in rows], [list(row) for row in table])
+        for row, texts in zip(rows, table):
+            self.assertEqual(row["run_time_s"], float(texts["run_time_s"]))
+            self.assertIs(type(row["gpus"]), int)
+            self.assertIs(row["fits"], texts["fits"] == "true")
+            self.assertIsNone(row["uniform_step_time_us"])
+        if lambcast.pandas is None:
+            self.assertEqual(lambcast.sweep(**axes), rows)
+            with self.assertRaisesRegex(lambcast.Error, "pandas is not installed"):
+                lambcast.sweep(**axes, frame=True)
+        else:
+            frame = lambcast.sweep(**axes)
+            self.assertEqual(list(frame.columns), list(rows[0]))
+            self.assertEqual(list(frame.run_time_s), [row["run_time_s"] for row in rows])
+
+    def test_a_folder_is_kept_and_gone_on_with(self):
+        with tempfile.TemporaryDirectory() as folder:
+            out = os.path.join(folder, "out")
+            rows = lambcast.sweep("exchanges", out=out, frame=False)
+            results = os.path.join(out, "results.csv")
+            with open(results, "rb") as file:
+                whole = file.read()
+            os.truncate(results, len(whole) // 2)
+            self.assertEqual(lambcast.sweep("exchanges", out=out, frame=False), rows)
+            with open(results, "rb") as file:
+                self.assertEqual(file.read(), whole)
+            self.assertEqual(lambcast.read_results(out, frame=False), rows)
+
+    def test_errors_are_the_line_of_the_program(self):
+        for call, line in [(lambda: lambcast.simulate(**dict(RUN, model="bert-larg")), "did you mean 'bert-large'"),
+                           (lambda: lambcast.simulate(modle="bert-large"), "modle"),
+                           (lambda: lambcast.collective(cluster="absent.toml", gpus=4), "absent.toml"),
+                           (lambda: lambcast.sweep("absent.toml"), "absent.toml: does not exist")]:
+            with self.assertRaises(lambcast.UsageError) as raised:
+                call()
+            self.assertIn(line, str(raised.exception))
+            self.assertNotIn("\n", str(raised.exception))
+            self.assertEqual(raised.exception.code, 2)
+            self.assertIsInstance(raised.exception, ValueError)
+
+    def test_notes_are_warnings(self):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            lambcast.sweep(model="mixtral-8x7b", cluster="hgx-h100-ndr", micro_batch=1, seq_len=128,
+                           optimizer="adamw", steps=100, gpus=[64, 128], frame=False)
+        self.assertEqual([warning.category for warning in told], [UserWarning])
+        self.assertIn("experts-replicated", str(told[0].message))
+
+    def test_without_a_program(self):
+        os.environ["LAMBCAST"] = "/nowhere/lambcast"
+        try:
+            with self.assertRaisesRegex(lambcast.Error, "/nowhere/lambcast: .*: install lambcast") as raised:
+                lambcast.simulate(**RUN)
+            self.assertEqual(raised.exception.code, 4)
+        finally:
+            os.environ["LAMBCAST"] = PROGRAM
+
+    def test_version(self):
+        self.assertEqual(f"lambcast {lambcast.__version__}", printed("--version").strip())
+        with self.assertRaises(AttributeError):
+            getattr(lambcast, "absent")
+
+    def test_examples(self):
+        def run(*words):
+            return subprocess.run([sys.executable, *words], capture_output=True, text=True, check=True).stdout
+        self.assertRegex(run("which_batch.py"), r"131072 +[0-9.]+x")
+        with tempfile.TemporaryDirectory() as folder:
+            lambcast.sweep("bert_large", out=folder + "/results", frame=False, gpus=[16, 64])
+            text = run("read_results.py", folder + "/results")
+        self.assertRegex(text, r"^\d+ points, \d+ of them run\n\w+ on \d+ GPUs of [\w-]+, batch \d+: [0-9.]+x")
+        self.assertEqual("gpus" in text, lambcast.pandas is not None)
+
+
+if __name__ == "__main__":
+    unittest.main()
