@@ -26,7 +26,7 @@ install_packages() {
     "${missing[@]}" >/dev/null
 }
 
-# build_lambcast FOLDER TYPE TARGET [cmake options]
+# build_lambcast FOLDER TYPE TARGETS [cmake options]
 build_lambcast() {
   local folder=$1 type=$2 target=$3
   shift 3
@@ -35,5 +35,6 @@ build_lambcast() {
     exit 1
   }
   rm -f "$folder.log"
-  cmake --build "$folder" --target "$target"
+  # shellcheck disable=SC2086  # a list of words
+  cmake --build "$folder" --target $target
 }

@@ -74,6 +74,22 @@ TEST_CASE("collectives: closed forms on an ideal switch") {
   CHECK(on_ideal_switch("tree", Op::all_reduce, S, 64) == Approx(2 * 6 * a + 2 * S / B));
 }
 
+TEST_CASE("collectives: ranks beyond a power of two hand over before and get their part back") {
+  const double S = 64 * mb, B = 1e9, a = alpha.s();
+  for (const int n : {3, 5, 6, 12, 24, 63}) {
+    INFO("n = " << n);
+    const double core = std::exp2(std::floor(std::log2(n))), rounds = std::log2(core);
+    const double halving = rounds * a + S * (core - 1) / core / B;
+    CHECK(on_ideal_switch("recursive_doubling", Op::all_reduce, S, n) ==
+          Approx((rounds + 2) * (a + S / B)));
+    CHECK(on_ideal_switch("halving_doubling", Op::all_reduce, S, n) ==
+          Approx(2 * halving + 2 * (a + S / B)));
+    // Back comes the rank's own part alone.
+    CHECK(on_ideal_switch("halving_doubling", Op::reduce_scatter, S, n) ==
+          Approx(halving + a + S / B + a + S / n / B));
+  }
+}
+
 TEST_CASE("collectives: bytes on the wires are conserved") {
   const double S = 672468612;  // BERT-Large gradients in fp16
   for (const bool folded : {false, true}) {
@@ -236,15 +252,94 @@ TEST_CASE("collectives: what does not exist is refused") {
                     Contains("1 node(s)"));
 }
 
-TEST_CASE("collectives: Open MPI changes algorithm with size as its rules say") {
-  const ProcessGroup eight{8, 4};
-  CHECK(candidates(Library::openmpi_4_1, Op::all_reduce, Bytes(1000), eight).front() ==
-        "recursive_doubling");
-  CHECK(candidates(Library::openmpi_4_1, Op::all_reduce, Bytes(1e6), eight).front() ==
-        "halving_doubling");
-  CHECK(candidates(Library::openmpi_4_0, Op::all_gather, Bytes(41.9e6), eight).front() ==
-        "neighbor_exchange");
-  CHECK(candidates(Library::openmpi_4_0, Op::all_gather, Bytes(41.9e6), {5, 5}).front() == "ring");
+// Of coll_tuned_decision_fixed.c: below a number of bytes one algorithm, from there on another.
+struct Limit {
+  Op op;
+  int ranks;
+  double bytes;  // of all_reduce and reduce_scatter the vector, else what a rank gives to one other
+  const char* below;
+  const char* from_there;
+};
+
+void check_limits(Library library, const std::vector<Limit>& limits) {
+  for (const Limit& limit : limits) {
+    const bool whole = limit.op == Op::all_reduce || limit.op == Op::reduce_scatter;
+    const double unit = whole ? 1 : limit.ranks;
+    const auto chosen = [&](double bytes) {
+      return candidates(library, limit.op, Bytes(bytes * unit), {limit.ranks, 1});
+    };
+    INFO(name_of(limit.op) << ", " << limit.ranks << " ranks, " << limit.bytes << " bytes");
+    CHECK(chosen(limit.bytes - 1) == std::vector<std::string>{limit.below});
+    CHECK(chosen(limit.bytes) == std::vector<std::string>{limit.from_there});
+  }
+}
+
+constexpr const char *doubling = "recursive_doubling", *halving = "halving_doubling",
+                     *neighbors = "neighbor_exchange", *ring = "ring", *bruck = "bruck",
+                     *linear = "linear", *pairwise = "pairwise";
+
+TEST_CASE("collectives: Open MPI 4.1 changes algorithm with size and ranks as its rules say") {
+  check_limits(Library::openmpi_4_1, {{Op::all_reduce, 3, 65536, doubling, ring},
+                                      {Op::all_reduce, 3, 262144, ring, halving},
+                                      {Op::all_reduce, 4, 8192, doubling, halving},
+                                      {Op::all_reduce, 15, 8192, doubling, halving},
+                                      {Op::all_reduce, 16, 4096, doubling, halving},
+                                      {Op::all_reduce, 31, 4096, doubling, halving},
+                                      {Op::all_reduce, 32, 128, doubling, halving},
+                                      {Op::all_reduce, 63, 128, doubling, halving},
+                                      {Op::all_reduce, 64, 262144, doubling, halving},
+                                      {Op::all_reduce, 255, 262144, doubling, halving},
+                                      {Op::all_reduce, 256, 4096, doubling, halving},
+                                      {Op::all_reduce, 511, 4096, doubling, halving},
+                                      {Op::all_reduce, 512, 16384, doubling, halving}});
+  check_limits(Library::openmpi_4_1, {{Op::all_gather, 16, 1e9, doubling, doubling},
+                                      {Op::all_gather, 32, 1024, doubling, neighbors},
+                                      {Op::all_gather, 62, 65536, neighbors, ring},
+                                      {Op::all_gather, 64, 512, doubling, neighbors},
+                                      {Op::all_gather, 126, 65536, neighbors, ring},
+                                      {Op::all_gather, 128, 512, doubling, neighbors},
+                                      {Op::all_gather, 510, 131072, neighbors, ring},
+                                      {Op::all_gather, 512, 4096, doubling, neighbors}});
+  check_limits(Library::openmpi_4_1, {{Op::all_to_all, 15, 512, linear, linear},
+                                      {Op::all_to_all, 16, 512, bruck, linear},
+                                      {Op::all_to_all, 63, 512, bruck, linear},
+                                      {Op::all_to_all, 64, 1024, bruck, linear},
+                                      {Op::all_to_all, 255, 262144, linear, pairwise},
+                                      {Op::all_to_all, 256, 1024, bruck, linear},
+                                      {Op::all_to_all, 256, 32768, linear, pairwise}});
+  check_limits(Library::openmpi_4_1, {{Op::reduce_scatter, 3, 262144, ring, ring},
+                                      {Op::reduce_scatter, 4, 262144, halving, ring}});
+}
+
+TEST_CASE("collectives: Open MPI 4.0 changes algorithm with size and ranks as its rules say") {
+  check_limits(Library::openmpi_4_0, {{Op::all_reduce, 8, 10000, doubling, ring},
+                                      // Below 50 kB in all.
+                                      {Op::all_gather, 8, 6250, doubling, neighbors},
+                                      {Op::all_gather, 5, 10000, ring, ring},
+                                      {Op::all_to_all, 12, 200, linear, linear},
+                                      {Op::all_to_all, 13, 200, bruck, linear},
+                                      {Op::all_to_all, 13, 3000, linear, pairwise},
+                                      // Up to 12 KiB.
+                                      {Op::reduce_scatter, 8, 12289, halving, ring},
+                                      {Op::reduce_scatter, 6, 12289, ring, ring}});
+  for (const Library library : {Library::openmpi_4_0, Library::openmpi_4_1}) {
+    CHECK(candidates(library, Op::broadcast, Bytes(1e6), {8, 4}).front() == "binomial");
+    CHECK(candidates(library, Op::send_recv, Bytes(1e6), {8, 4}).front() == "shift");
+  }
+}
+
+TEST_CASE("collectives: NCCL weighs trees between nodes and its switch where there is one") {
+  const auto names = [](Op op, ProcessGroup group, bool in_switch) {
+    return candidates(Library::nccl, op, Bytes(1e6), group, in_switch);
+  };
+  using Names = std::vector<std::string>;
+  CHECK(names(Op::all_reduce, {8, 8}, false) == Names{"ring"});
+  CHECK(names(Op::all_reduce, {16, 8}, false) == Names{"ring", "tree"});
+  CHECK(names(Op::all_reduce, {8, 8}, true) == Names{"ring", "nvls"});
+  CHECK(names(Op::all_reduce, {16, 8}, true) == Names{"ring", "tree", "nvls_tree"});
+  CHECK(names(Op::all_gather, {16, 8}, true) == Names{"ring"});
+  CHECK(names(Op::all_to_all, {16, 8}, true) == Names{"linear"});
+  CHECK(names(Op::send_recv, {16, 8}, true) == Names{"shift"});
 }
 
 }  // namespace

@@ -72,6 +72,20 @@ TEST_CASE("flow network: a cap holds a flow below its share") {
   CHECK(network.rate_on(line.a).value() == Approx(gb));
 }
 
+TEST_CASE("flow network: a cap is of all parts of a merged flow together") {
+  // Of 1 GB/s three parts get a third each; two of them have 0.3 GB/s between them.
+  Line line;
+  FlowNetwork network(line.topology);
+  const FlowSet capped{{line.a}, {{0, 1, Bytes(gb), Bandwidth(0.3 * gb), 2}}};
+  const FlowSet free{{line.a}, {{0, 1, Bytes(gb), {}, 1}}};
+  network.start(0, capped, 1, SimTime());
+  network.start(1, free, 1, SimTime());
+  CHECK(network.next_event()->since_start().s() == Approx(1 / 0.7));
+  CHECK(network.rate_on(line.a).value() == Approx(gb));
+  for (const auto model : {NetworkModel::analytic, NetworkModel::flow})
+    CHECK(run_alone(*make_network(model, line.topology), capped).s() == Approx(1 / 0.3));
+}
+
 TEST_CASE("networks: a merged flow is its parts") {
   Line line;
   const FlowSet parts{{{line.a}, {line.a}, {line.a}}, {{Bytes(gb), {}, 1, 3}}};

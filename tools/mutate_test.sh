@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# What tools/mutate says of a toy whose mutants must die, survive and hang, and that it goes on where it
+# was interrupted.
+#
+#   mutate_test.sh
+set -euo pipefail
+mutate=$(readlink -f "$(dirname "$0")/mutate")
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+
+fail() {
+  echo "FAILED: $*"
+  cat out build-mutate/1.csv 2>/dev/null
+  exit 1
+}
+ask() { "$mutate" --root "$folder" --tests src=toy_test "$@" >out 2>&1; }
+
+mkdir src
+cat >src/toy.cc <<'SOURCE'
+// 1 + 1 in a comment is nobody's formula, nor is "a < b" in a string.
+const char* name() { return "a < b"; }
+int larger(int a, int b) { return a < b ? b : a; }
+long until(long n) {
+  while (n != 64) n += 1;
+  return n;
+}
+SOURCE
+cat >src/toy_test.cc <<'SOURCE'
+int larger(int a, int b);
+long until(long n);
+int main() { return larger(2, 1) == 2 && larger(1, 2) == 2 && until(62) == 64 ? 0 : 1; }
+SOURCE
+cat >CMakeLists.txt <<'SOURCE'
+cmake_minimum_required(VERSION 3.25)
+project(toy LANGUAGES CXX)
+add_executable(toy_test src/toy.cc src/toy_test.cc)
+SOURCE
+git init -q . && printf 'build*/\nout\n' >.gitignore
+cp src/toy.cc before
+
+ask --list || fail "--list"
+[ "$(wc -l <out)" = 5 ] || fail "not the five mutants of the toy"
+ask --list nowhere.cc && fail "a file that is none of its sources"
+grep -q 'nowhere.cc: not a source file of src' out || fail "does not say which file"
+
+ask --seed 1 || fail "exit code $?"
+for line in 'toy.cc,3,37,<,<=,survived,,' 'toy.cc,5,12,!=,==,killed,toy_test,' 'toy.cc,5,15,64,65,killed,toy_test,' \
+  'toy.cc,5,21,+=,-=,timed out,toy_test,' 'toy.cc,5,24,1,2,survived,,'; do
+  grep -qF "src/$line" build-mutate/1.csv || fail "no line $line"
+done
+grep -q '^2 killed, 2 survived, 1 timed out$' out || fail "not the counts"
+cmp -s src/toy.cc before || fail "the tree itself was changed"
+
+# As kill -9 leaves them: half a row, and a mutant in the copy.
+head -c -3 build-mutate/1.csv >cut && mv cut build-mutate/1.csv
+sed -i 's/!=/==/' build-mutate/tree/src/toy.cc
+ask --seed 1 || fail "does not go on: exit code $?"
+[ "$(grep -c '^src/toy.cc:' out)" = 1 ] || fail "asks again about more than the row that was cut"
+grep -q '^2 killed, 2 survived, 1 timed out$' out || fail "other verdicts after an interruption"
+
+# A test that notices.
+sed -i 's/until(62) == 64/& \&\& until(63) == 64/' src/toy_test.cc
+ask --seed 1 --again || fail "--again: exit code $?"
+grep -q '^2 killed, 1 survived, 2 timed out$' out || fail "does not ask anew about those that survived"
+
+# Nothing can be said where the tests fail as they are.
+sed -i 's/until(62) == 64/until(62) == 65/' src/toy_test.cc
+ask --seed 2 && fail "asks tests that fail without a mutant"
+grep -q 'toy_test: fails without a mutant' out || fail "does not say that they fail"
+echo passed
