@@ -151,5 +151,67 @@ TEST_CASE("calibration: priors of other fabrics narrow what nobody measured") {
   }
 }
 
+constexpr const char* whole_calibration = R"(source = "mine"
+library = "nccl"
+operations = ["all_reduce"]
+smallest = "1 KiB"
+largest = "1 MiB"
+layouts = [{ gpus_per_node = 4, nodes = [1, 8] }]
+bands = [{ below = "64 KiB", low = 0.5, high = 2.0 }, { low = 0.9, high = 1.1 }]
+)";
+
+std::string with(std::string_view was, std::string_view is) {
+  std::string text = whole_calibration;
+  text.replace(text.find(was), was.size(), is);
+  return text;
+}
+
+TEST_CASE("calibration: a description is read, and one that cannot be is refused at its line") {
+  const auto read = [](const std::string& text) {
+    return decode_calibration(Table::parse(text, "mine.toml"));
+  };
+  const auto whole = read(whole_calibration);
+  REQUIRE(whole);
+  CHECK(describe(*whole) == "all_reduce; 1.024 kB to 1.049 MB; 4 GPUs a node on 1 to 8 nodes");
+  CHECK_FALSE(whole->mpi);
+  CHECK_FALSE(whole->another_machine);
+  REQUIRE(whole->bands.size() == 2);
+  CHECK(whole->bands[0].below.value() == 65536);
+  CHECK(whole->bands[1].high == 1.1);
+  CHECK(read(with("\"nccl\"", "\"mpi\"\nmachine = \"another\""))->another_machine);
+  CHECK(read(with("\"nccl\"", "\"mpi\""))->mpi);
+  CHECK_FALSE(read(""));
+  struct Row {
+    const char *was, *is, *refused;
+  };
+  const std::vector<Row> rows{
+      {"\"all_reduce\"", "\"all_reduc\"",
+       "mine.toml:3: operations: unknown operation 'all_reduc', did you mean 'all_reduce'?"},
+      {"\"1 KiB\"", "\"0 B\"", "mine.toml:5: largest: is below the smallest size"},
+      {"\"1 MiB\"", "\"1 B\"", "mine.toml:5: largest: is below the smallest size"},
+      {"[{ gpus_per_node = 4, nodes = [1, 8] }]", "[]", "layouts: names none"},
+      {"gpus_per_node = 4", "gpus_per_node = 0", "0 is out of range"},
+      {"[1, 8]", "[8, 1]", "nodes: is no range (allowed: [lowest, highest], from 1 up)"},
+      {"[1, 8]", "[0, 8]", "is no range"},
+      {"[1, 8]", "[1]", "is no range"},
+      {"low = 0.5", "low = 0", "low: 0 is out of range (allowed: above 0 to 1000)"},
+      {"high = 2.0", "high = 1001", "high: 1001 is out of range"},
+      {"low = 0.5", "low = 2.5", "high: is below low"},
+      {"low = 0.9", "below = \"64 KiB\", low = 0.9", "below: bands must be in order of size"},
+      {"[{ below = \"64 KiB\", low = 0.5, high = 2.0 }, { low = 0.9, high = 1.1 }]", "[]",
+       "bands: names none"}};
+  for (const Row& row : rows) {
+    INFO(row.was << " -> " << row.is);
+    CHECK_THROWS_WITH(read(with(row.was, row.is)), Catch::Contains(row.refused));
+  }
+}
+
+TEST_CASE("calibration: every ground has its words") {
+  CHECK(in_words(Ground::calibrated) == "calibrated");
+  CHECK(in_words(Ground::same_hardware) == "preset of the same hardware");
+  CHECK(in_words(Ground::extrapolated) == "extrapolated");
+  CHECK(in_words(Ground::none) == "not calibrated");
+}
+
 }  // namespace
 }  // namespace lambcast

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <span>
 #include <vector>
 
 using namespace lambcast;
@@ -66,4 +67,27 @@ TEST_CASE("the synchronisation of 0/1 Adam on one rank is exact") {
   CHECK(p[0] == Approx(moved).epsilon(1e-6));
   CHECK(m[0] == Approx(1).epsilon(1e-6));  // the momentum was 1 all along
   CHECK(u[0] == 0);
+}
+
+TEST_CASE("a step of a shard leaves the elements behind it alone") {
+  // Three elements of four; what stands in the fourth must stay.
+  const AdamOptions options{.lr = 0.1, .beta1 = 0.5, .eps = 1};
+  Values p(4, 1), m(4, 2), v(4, 3), u(4, 4);
+  const Values g(4, 5);
+  const auto shard = [](Values& values) { return std::span(values).first(3); };
+  const auto gradients = std::span(g).first(3);
+  const auto behind = [&] { return Values{p[3], m[3], v[3], u[3]}; };
+  const Values before = behind();
+  adam_step(shard(p), shard(m), shard(v), gradients, options, 1);
+  CHECK(behind() == before);
+  adam_apply(shard(p), shard(m), shard(v), options);
+  CHECK(behind() == before);
+  zero_one_onebit_step(shard(p), shard(m), shard(v), gradients, options);
+  CHECK(behind() == before);
+  zero_one_local_step(shard(p), shard(m), shard(v), shard(u), gradients, options);
+  CHECK(behind() == before);
+  zero_one_sync_begin(shard(p), shard(v), shard(u), options);
+  CHECK(behind() == before);
+  zero_one_sync_end(shard(p), shard(m), shard(v), shard(u), 0.1, options);
+  CHECK(behind() == before);
 }

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "kernels/reference/came.h"
+#include "kernels/reference/factored.h"
 #include "kernels/reference/galore.h"
 #include "kernels/reference/lamb.h"
 #include "kernels/reference/lars.h"
@@ -137,6 +138,20 @@ TEST_CASE("Adafactor and CAME are their papers' on a matrix and a vector") {
       REQUIRE(pc[e] == Approx(want_c[e]).epsilon(1e-4).margin(1e-5));
     }
   }
+}
+
+TEST_CASE("columns kept local are scaled from the rows that a rank has of each") {
+  // Of 4 x 3 the rank has row 2 and the first of row 3: two elements of column 0, one of the
+  // others.
+  const MatrixShape whole{4, 3};
+  const Sums own{0, 0, 0, 0, 6, 5, 7};
+  Sums total{1, 2, 3, 4, 100, 100, 100};
+  keep_columns_local(total, own, Part{whole, 2, 0, 3, 0, 4});
+  CHECK(total == Sums{1, 2, 3, 4, 12, 20, 28});
+  // What it has nothing of stays the sum over all ranks.
+  total = {1, 2, 3, 4, 100, 100, 100};
+  keep_columns_local(total, Sums{0, 0, 0, 0, 6, 5, 0}, Part{whole, 2, 0, 3, 0, 2});
+  CHECK(total == Sums{1, 2, 3, 4, 24, 20, 100});
 }
 
 TEST_CASE("Adafactor's rates, and what Colossal-AI makes of them") {

@@ -2,6 +2,7 @@
 #include "models/training/buffers.h"
 
 #include <catch2/catch.hpp>
+#include <utility>
 
 #include "models/training/step.h"
 #include "models/training/training_case.h"
@@ -60,6 +61,43 @@ TEST_CASE("gradient reduction: ZeRO all-reduces gradients, updates a share and g
   training.config.fp16.enabled.value = false;
   CHECK(metrics_of(training, StepKind::uniform).wire_bytes_per_gpu.value() ==
         Approx(7. / 8 * 4 * (2 * summed + gathered)).epsilon(1e-12));
+}
+
+TEST_CASE("gradient reduction: what an element moves around its collective, byte by byte") {
+  using deepspeed::DataType;
+  TrainingPlan training = training_of({OptimizerType::adam, 8, "paper-edr100-v100"});
+  deepspeed::DeepSpeedConfig& config = training.config;
+  const auto moved = [&] {
+    const GradientReduction reduction = gradient_reduction(training);
+    return std::pair(reduction.fill_bytes, reduction.scale_bytes);
+  };
+  const double held = 2, share = 1. / 8;
+  // Copied into the flat buffer and divided; out of it again.
+  CHECK(moved() == std::pair(2 * held, 4 * held));
+  config.zero.stage.value = 2;
+  // Averaged, flattened, and an eighth moved to the shard and back.
+  CHECK(moved() == std::pair(2 * held, 2 * held + 2 * held + 4 * held * share));
+  config.zero.reduce_scatter.value = false;
+  const double plain = 2 * held + 2 * held * share;
+  CHECK(moved() == std::pair(2 * held, plain));
+  // Sent as fp32, each of the two ways reads one type and writes the other.
+  config.communication_data_type.value = DataType::fp32;
+  CHECK(moved() == std::pair(2 * held, plain + 2 * (2 + 4)));
+  // Weights in fp32 sent as fp16, and as they are.
+  config.fp16.enabled.value = false;
+  config.communication_data_type.value = DataType::fp16;
+  CHECK(moved() == std::pair(8., 2 * plain + 2 * (4 + 2)));
+  config.communication_data_type.value = DataType::fp32;
+  CHECK(moved() == std::pair(8., 2 * plain));
+}
+
+TEST_CASE("gradient reduction: BF16_Optimizer sends its fp32 sums in another type") {
+  TrainingPlan training = bf16_of({OptimizerType::adamw, 8, "paper-edr100-v100"});
+  training.config.release.value = {0, 17, 5};
+  // Divided as bf16, turned from fp32 and back, added to the sums in fp32.
+  CHECK(gradient_reduction(training).scale_bytes == 2 * 2 + 2 * (4 + 2) + 4 + 4);
+  training.config.communication_data_type.value = deepspeed::DataType::fp32;
+  CHECK(gradient_reduction(training).scale_bytes == 2 * 4 + 4 + 4);
 }
 
 TEST_CASE(

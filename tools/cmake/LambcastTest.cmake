@@ -5,8 +5,8 @@ if(LAMBCAST_TESTS)
   set(lambcast_not_measured $<$<CONFIG:Coverage>:-fno-profile-arcs> $<$<CONFIG:Coverage>:-fno-test-coverage>)
   enable_testing()
   find_package(Catch2 2 REQUIRED)
-  file(WRITE ${CMAKE_BINARY_DIR}/catch_main.cc
-    "#define CATCH_CONFIG_MAIN\n#include <catch2/catch.hpp>\n")
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/catch_main.cc @ONLY
+    CONTENT "#define CATCH_CONFIG_MAIN\n#include <catch2/catch.hpp>\n")
   add_library(lambcast_catch_main OBJECT ${CMAKE_BINARY_DIR}/catch_main.cc)
   target_link_libraries(lambcast_catch_main PUBLIC Catch2::Catch2)
   include(Catch)

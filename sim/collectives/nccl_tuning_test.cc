@@ -1,0 +1,218 @@
+// NCCL's own model against sums written out by hand from the constants of its source, one protocol
+// at a time: hop latencies in us, rates in GB/s.
+#include "sim/collectives/nccl_tuning.h"
+
+#include <catch2/catch.hpp>
+
+namespace lambcast {
+namespace {
+
+using Gpu = NcclTuning::Gpu;
+
+enum class Only { ll, ll128, simple };
+
+NcclTuning with(Only protocol, NcclTuning tuning = {}) {
+  tuning.ll = protocol == Only::ll;
+  tuning.ll128 = protocol == Only::ll128;
+  tuning.simple = protocol == Only::simple;
+  return tuning;
+}
+
+struct Case {
+  NcclTuning tuning;
+  std::string_view algorithm;
+  double size;
+  int nodes, local;
+  Op op = Op::all_reduce;
+};
+
+double us_of(const Case& of) {
+  for (const NcclChoice& choice :
+       nccl_choices(of.tuning, of.op, Bytes(of.size), of.nodes, of.local))
+    if (choice.algorithm == of.algorithm) return choice.time.us();
+  return -1;
+}
+
+// Microseconds of `bytes` at GB/s.
+double at(double rate, double bytes) { return bytes / (1000 * rate); }
+
+// Nanoseconds of rounding apart.
+Approx sum(double us) { return Approx(us).epsilon(1e-6); }
+
+constexpr double S = 1 << 28, s = 1024;
+
+TEST_CASE("NCCL's ring in a node") {
+  // 14 hops over eight GPUs, 8/14 of 240 GB/s.
+  const double steps = 14, share = 8. / 14;
+  CHECK(us_of({with(Only::simple), "ring", S, 1, 8}) ==
+        sum(8.4 + steps * 3.4 + at(240 * share, S)));
+  CHECK(us_of({with(Only::ll), "ring", S, 1, 8}) == sum(6.6 + steps * .6 + at(87.7 * share, S)));
+  CHECK(us_of({with(Only::ll128), "ring", S, 1, 8}) ==
+        sum(14 + steps * 1.9 + at(.92 * 240 * share, S)));
+  // Half of a slow link is less than what LL is capped at; 24 channels of 20 GB/s cap LL128.
+  CHECK(us_of({with(Only::ll, {.link_GBps = 100}), "ring", S, 1, 8}) ==
+        sum(6.6 + steps * .6 + at(50 * share, S)));
+  CHECK(us_of({with(Only::ll128, {.link_GBps = 600}), "ring", S, 1, 8}) ==
+        sum(14 + steps * 1.9 + at(480 * share, S)));
+  // Hopper has 16 channels of 36.7, from 2.18 on; before, those of Ampere.
+  CHECK(us_of({with(Only::ll128, {.gpu = Gpu::hopper, .link_GBps = 900}), "ring", S, 1, 8}) ==
+        sum(14 + steps * 1.9 + at(16 * 36.7 * share, S)));
+  CHECK(us_of({with(Only::ll128, {.gpu = Gpu::hopper, .minor = 17, .link_GBps = 900}), "ring", S, 1,
+               8}) == sum(10 + steps * 1.9 + at(16 * 20 * share, S)));
+  CHECK(us_of({with(Only::ll, {.gpu = Gpu::hopper, .link_GBps = 900}), "ring", S, 1, 8}) ==
+        sum(6.6 + steps * .6 + at(141 * share, S)));
+  // Without NVLink, where there is no LL128.
+  CHECK(us_of({with(Only::simple, {.nvlink = false}), "ring", S, 1, 8}) ==
+        sum(8.4 + steps * 5.7 + at(240 * share, S)));
+  CHECK(us_of({with(Only::ll, {.nvlink = false}), "ring", S, 1, 8}) ==
+        sum(6.6 + steps * 1.0 + at(87.7 * share, S)));
+  // Of a mesh three of seven links; before 2.18 Ampere's ring has 235 GB/s at most.
+  CHECK(us_of({with(Only::simple, {.mesh = true}), "ring", S, 1, 4}) ==
+        sum(8.4 + 6 * 3.4 + at(240 * 3. / 7 * 4 / 6, S)));
+  CHECK(us_of({with(Only::simple, {.minor = 17}), "ring", S, 1, 8}) ==
+        sum(8.4 + steps * 3.4 + at(235 * share, S)));
+  CHECK(us_of({with(Only::simple, {.gpu = Gpu::volta, .minor = 17}), "ring", S, 1, 8}) ==
+        sum(8.4 + steps * 3.4 + at(240 * share, S)));
+  // Once around, and a broadcast through every rank.
+  CHECK(us_of({with(Only::simple), "ring", S, 1, 8, Op::all_gather}) ==
+        sum(8.4 + 7 * 3.4 + at(240 * 8. / 7, S)));
+  CHECK(us_of({with(Only::simple), "ring", S, 1, 8, Op::broadcast}) ==
+        sum(8.4 + 8 * 3.4 + at(240, S)));
+}
+
+TEST_CASE("NCCL's ring between nodes") {
+  // Two nodes of eight with one NIC of 25 GB/s, listed 24: 28 hops inside, two between.
+  const double share = 16. / 30;
+  const double simple = 8.4 + 28 * 3.4 + 2 * 14;
+  CHECK(us_of({with(Only::simple), "ring", S, 2, 8}) == sum(1.4 * simple + at(24 * share, S)));
+  CHECK(us_of({with(Only::simple, {.gpu = Gpu::volta}), "ring", S, 2, 8}) ==
+        sum(1.9 * simple + at(24 * share, S)));
+  // Below 64 bytes a channel and rank, of 2 and 16, nothing is added.
+  CHECK(us_of({with(Only::simple), "ring", 2047, 2, 8}) == sum(simple + at(24 * share, 2047)));
+  CHECK(us_of({with(Only::simple), "ring", 2048, 2, 8}) ==
+        sum(1.4 * simple + at(24 * share, 2048)));
+  // Posting takes 1 us of LL, three times that of Simple, twice as much on AMD.
+  CHECK(us_of({with(Only::simple, {.amd = true}), "ring", s, 2, 8}) ==
+        sum(8.4 + 28 * 6 + 2 * 14 + at(24 * share, s)));
+  CHECK(us_of({with(Only::ll), "ring", S, 2, 8}) ==
+        sum(6.6 + 28 * 1 + 2 * 2.7 + at(12 * share, S)));
+  CHECK(us_of({with(Only::ll, {.amd = true}), "ring", S, 2, 8}) ==
+        sum(6.6 + 28 * 2 + 2 * 2.7 + at(12 * share, S)));
+  CHECK(us_of({with(Only::ll128), "ring", S, 2, 8}) ==
+        sum(14 + 28 * 1.9 + 2 * 4.0 + at(.92 * 24 * share, S)));
+  // Half of four lanes is above what LL is capped at: by CPU, on two nodes and on more.
+  const auto lanes = [](bool amd, int nodes) {
+    return us_of({with(Only::ll, {.amd = amd, .nics = 4}), "ring", S, nodes, 8}) -
+           us_of({with(Only::ll, {.amd = amd, .nics = 4}), "ring", s, nodes, 8});
+  };
+  CHECK(lanes(false, 2) == sum(at(39 * share, S - s)));
+  CHECK(lanes(true, 2) == sum(at(22.5 * share, S - s)));
+  CHECK(lanes(false, 4) == sum(at(20.4 * 32 / 62, S - s)));
+  CHECK(lanes(true, 4) == sum(at(19.0 * 32 / 62, S - s)));
+  // One GPU a node: every hop is exposed, and takes a tree's time.
+  CHECK(us_of({with(Only::ll), "ring", s, 4, 1}) == sum(6.6 + 6 * 5.0 + at(12 * 4. / 6, s)));
+  CHECK(us_of({with(Only::ll128), "ring", S, 4, 1}) == sum(14 + 6 * 8.5 + at(.92 * 24 * 4 / 6, S)));
+  // Before 2.23 it was not, a hop more was between nodes, and LL128 had 0.7.
+  CHECK(us_of({with(Only::ll128, {.minor = 22}), "ring", S, 4, 1}) ==
+        sum(14 - 2 * 1.9 + 8 * 4.0 + at(.7 * 24 * 4 / 6, S)));
+  // 2.12: slower hops, LL with a quarter of the rate and 1.8 times the hops inside, no posting.
+  const NcclTuning old{.minor = 12};
+  CHECK(us_of({with(Only::ll, old), "ring", S, 2, 8}) ==
+        sum(3.6 + 26 * 1.8 * .47 + 4 * 2.7 + at(6 * share, S)));
+  CHECK(us_of({with(Only::simple, old), "ring", 65535, 2, 8}) ==
+        sum(8.4 + 26 * 3.4 + 4 * 28 + at(24 * share, 65535)));
+  CHECK(us_of({with(Only::simple, old), "ring", 65536, 2, 8}) ==
+        sum(1.9 * (8.4 + 26 * 3.4 + 4 * 28) + at(24 * share, 65536)));
+  // Of two channels one: half the rate.
+  CHECK(us_of({with(Only::simple, {.max_ctas = 1}), "ring", S, 2, 8}) ==
+        sum(1.4 * simple + at(12 * share, S)));
+}
+
+TEST_CASE("NCCL's tree") {
+  // Four nodes: twice 7 hops inside and log2 4 between; half of 0.92 of 24 GB/s.
+  const auto time = [](const NcclTuning& tuning, double size, int nodes = 4) {
+    return us_of({tuning, "tree", size, nodes, 8});
+  };
+  const double bus = .92 * 24, big = 64. * (1 << 23);
+  CHECK(time(with(Only::simple), big) == sum(8.4 + 2 * (7 * 4 + 2 * 14) + at(bus / 2, big)));
+  CHECK(time(with(Only::ll), big) == sum(6.8 + 2 * (7 * .6 + 2 * 5.0) + at(bus / 3.8 / 2, big)));
+  CHECK(time(with(Only::ll128), big) ==
+        sum(14 + 2 * (7 * 1.25 + 2 * 8.5) + at(bus * .9375 / 2, big)));
+  // Of sizes it reaches a share: 64 KiB are 64 B times 2^10, the last of the list is 2^22.
+  CHECK(time(with(Only::simple), 65536) ==
+        sum(8.4 + 2 * (7 * 4 + 2 * 14) + at(bus * .6 / 2, 65536)));
+  CHECK(time(with(Only::simple), 64) == sum(8.4 + 2 * (7 * 4 + 2 * 14) + at(bus * .9 / 2, 64)));
+  CHECK(time(with(Only::simple), 63) == sum(8.4 + 2 * (7 * 4 + 2 * 14) + at(bus / 2, 63)));
+  CHECK(time(with(Only::simple), big / 2) ==
+        sum(8.4 + 2 * (7 * 4 + 2 * 14) + at(bus * .9 / 2, big / 2)));
+  // On two nodes the rate inside counts, raised to 48; a channel has 23.6.
+  CHECK(time(with(Only::simple), big, 2) == sum(8.4 + 2 * (7 * 4 + 14) + at(.92 * 48 / 2, big)));
+  CHECK(time(with(Only::simple, {.max_ctas = 1}), big, 2) ==
+        sum(8.4 + 2 * (7 * 4 + 14) + at(23.6 / 2, big)));
+  CHECK(time(with(Only::simple, {.link_GBps = 20}), big, 2) ==
+        sum(8.4 + 2 * (7 * 4 + 14) + at(.92 * 20 / 2, big)));
+  CHECK(time(with(Only::ll128, {.nics = 8, .max_ctas = 1}), big, 2) ==
+        sum(14 + 2 * (7 * 1.25 + 8.5) + at(20. / 2, big)));
+  CHECK(time(with(Only::simple), big, 1) == -1);
+  CHECK(time(with(Only::simple, {.tree = false}), big) == -1);
+  // Hops of 28 us in 2.19.
+  CHECK(time(with(Only::simple, {.minor = 19}), big) ==
+        sum(2 * (7 * 28 + 2 * 28) + at(bus / 2, big)));
+}
+
+TEST_CASE("NCCL's NVLink switch") {
+  const NcclTuning hopper{
+      .gpu = Gpu::hopper, .link_GBps = 450, .in_switch = true, .nics = 8, .nic_GBps = 50};
+  const auto time = [&](int minor, int nodes, NcclTuning tuning) {
+    tuning.minor = minor;
+    return us_of({tuning, nodes > 1 ? "nvls_tree" : "nvls", S, nodes, 8});
+  };
+  // 16 channels, one of them for the sums, at 0.85 of the links, both ways.
+  const double inside = 450. / 16 * .85 * 15 / 16 * 2;
+  CHECK(time(28, 1, hopper) == sum(25 + at(16 * inside * 8 / 14, S)));
+  // Eight NICs at 48 GB/s are 24 a channel, which two nodes have twice.
+  CHECK(time(28, 2, hopper) == sum(25 + 2 * 20.9 + at(16 * inside * 16 / 30, S)));
+  CHECK(time(28, 4, hopper) == sum(25 + 4 * 20.9 + at(16. * 24 * 32 / 62, S)));
+  // Sixteen GPUs with a NIC each have more than the switch: its cap is by the number of nodes.
+  const NcclTuning wide{.gpu = Gpu::hopper,
+                        .link_GBps = 900,
+                        .gpus_per_node = 16,
+                        .in_switch = true,
+                        .nics = 16,
+                        .nic_GBps = 50};
+  CHECK(us_of({wide, "nvls_tree", S, 2, 16}) == sum(25 + 2 * 20.9 + at(16 * 57.7 * 32 / 62, S)));
+  CHECK(us_of({wide, "nvls_tree", S, 4, 16}) == sum(25 + 4 * 20.9 + at(16 * 45.5 * 64 / 126, S)));
+  // Before 2.28 it was 5/6 of the links or of half the NICs.
+  CHECK(time(27, 1, hopper) == sum(25 + at(450. * 5 / 6, S)));
+  CHECK(time(27, 2, hopper) == sum(25 + 2 * 14 + at(16. * 24 * 5 / 6, S)));
+  CHECK(time(27, 4, hopper) == sum(25 + 4 * 14 + at(16. * 12 * 5 / 6, S)));
+  // Blackwell has 24 channels in a node and 32 between.
+  NcclTuning blackwell = hopper;
+  blackwell.gpu = Gpu::blackwell;
+  CHECK(time(28, 1, blackwell) == sum(25 + at(450 * .74 * 23 / 24 * 2 * 8 / 14, S)));
+  CHECK(time(28, 4, blackwell) == sum(25 + 4 * 20.9 + at(8 * 48. * 32 / 62, S)));
+  // From 2.18, with Simple, and where a node has several GPUs.
+  CHECK(time(18, 1, hopper) > 0);
+  CHECK(time(17, 1, hopper) == -1);
+  CHECK(time(28, 1, with(Only::ll, hopper)) == -1);
+  CHECK(us_of({hopper, "nvls_tree", S, 4, 1}) == -1);
+}
+
+TEST_CASE("NCCL's channels and lanes") {
+  // As many lanes as NICs in use and GPUs to feed them, two channels each.
+  CHECK(nccl_channels({.nics = 8}, 8).standard == 16);
+  CHECK(nccl_channels({.nics = 8}, 4).standard == 8);
+  CHECK(nccl_channels({.nics = 1}, 4).standard == 2);
+  CHECK(nccl_channels({.nics = 16}, 8).standard == 16);
+  CHECK(nccl_channels({.nics = 8, .min_ctas = 24}, 8).used == 24);
+  CHECK(nccl_channels({.nics = 8, .max_ctas = 4}, 8).used == 4);
+  // Two NICs to a lane count as one of twice the rate: 48 of 50 listed.
+  CHECK(us_of({with(Only::simple, {.nics = 16}), "ring", S, 2, 8}) ==
+        sum(1.4 * (8.4 + 28 * 3.4 + 2 * 14) + at(8 * 48 * 16. / 30, S)));
+  // What lies below every step takes the least of the list.
+  CHECK(us_of({with(Only::simple, {.nic_GBps = .01}), "ring", S, 2, 8}) ==
+        sum(1.4 * (8.4 + 28 * 3.4 + 2 * 14) + at(.12 * 16. / 30, S)));
+}
+
+}  // namespace
+}  // namespace lambcast
