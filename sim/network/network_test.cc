@@ -76,8 +76,8 @@ TEST_CASE("flow network: a cap is of all parts of a merged flow together") {
   // Of 1 GB/s three parts get a third each; two of them have 0.3 GB/s between them.
   Line line;
   FlowNetwork network(line.topology);
-  const FlowSet capped{{line.a}, {{0, 1, Bytes(gb), Bandwidth(0.3 * gb), 2}}};
-  const FlowSet free{{line.a}, {{0, 1, Bytes(gb), {}, 1}}};
+  const FlowSet capped{{{line.a}}, {{Bytes(gb), Bandwidth(0.3 * gb), 2}}};
+  const FlowSet free{{{line.a}}, {{Bytes(gb)}}};
   network.start(0, capped, 1, SimTime());
   network.start(1, free, 1, SimTime());
   CHECK(network.next_event()->since_start().s() == Approx(1 / 0.7));
