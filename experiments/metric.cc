@@ -89,12 +89,15 @@ Value memory(const TrainingPlan&, const Forecast& forecast) {
   return MetricValue{forecast.memory.peak.value(), {}, {}};
 }
 
+constexpr double most = 1e15;  // of anything that is asked for
+
 double parse_plain(std::string_view text, const Where& where) {
   double number = 0;
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
   const std::string_view rest(end, static_cast<std::size_t>(text.data() + text.size() - end));
   if (status != std::errc{} || !(number > 0) || !(rest.empty() || rest == "x"))
     fail_input(where, fmt::format("'{}' is not a number above zero", text));
+  if (number > most) fail_input(where, fmt::format("'{}' is too large", text), "up to 1e15");
   return number;
 }
 

@@ -128,6 +128,9 @@ TEST_CASE("solve: what is not reached is said in one line, what is no number ref
   CHECK_THAT(refused({question(), "gpus", "run_time", "48", {}, {}}), Contains("no unit"));
   CHECK_THAT(refused({question(), "gpus", "speedup", "1", "64", "8"}),
              Contains("64 is not below 8"));
+  CHECK_THAT(refused({question(), "gpus", "speedup", "1", {}, "inf"}),
+             Contains("'inf' is not a number above zero"));
+  CHECK_THAT(refused({question(), "gpus", "speedup", "inf", {}, {}}), Contains("too large"));
   WhatIf plain = question();
   plain["optimizer"] = "lamb";
   CHECK_THAT(refused({plain, "gpus", "speedup", "1", {}, {}}), Contains("the run has none"));

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -133,7 +134,7 @@ double plain_number(const std::string& text, const Where& where) {
   } catch (const std::exception&) {
     used = 0;
   }
-  if (used == 0 || used != text.size() || !(number > 0))
+  if (used == 0 || used != text.size() || !(number > 0) || !std::isfinite(number))
     fail_input(where, fmt::format("'{}' is not a number above zero", text));
   return number;
 }

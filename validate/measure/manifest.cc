@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "sim/base/printable.h"
 #include "validate/measure/report.h"
 
 extern char** environ;
@@ -126,11 +127,13 @@ std::string manifest_json(const MeasuredTable& table) {
                   {"processor", processor()},
                   {"processors_online", sysconf(_SC_NPROCESSORS_ONLN)}};
   for (const RankPlace& place : table.places) {
-    json["ranks"].push_back(
-        {{"host", place.host}, {"device", place.device}, {"device_name", place.device_name}});
+    json["ranks"].push_back({{"host", printable(place.host)},
+                             {"device", place.device},
+                             {"device_name", printable(place.device_name)}});
   }
   json["environment"] = allowed_environment();
-  return json.dump(2) + "\n";
+  // Variables may hold any bytes.
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace lambcast::validate

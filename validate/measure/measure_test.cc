@@ -52,6 +52,11 @@ TEST_CASE("sizes are whole blocks") {
   CHECK(block_bytes(Operation::compressed_allreduce, 3) == 4);
   CHECK(sizes_to_run(o, 4) == std::vector<std::uint64_t>{32, 64, 100});
   CHECK_THROWS_WITH(sizes_to_run(o, 128), "-e: no size holds a whole block of 128 bytes");
+  // Steps that would fill the memory with sizes.
+  CHECK_THROWS_WITH(sizes_to_run(parse_measure_flags({"-b", "1", "-e", "1024G", "-i", "1"}), 4),
+                    "-i: gives more than 10000 sizes");
+  CHECK_THROWS_WITH(sizes_to_run(parse_measure_flags({"-b", "1", "-e", "1024G", "-f", "1.001"}), 4),
+                    "-f: gives more than 10000 sizes");
 }
 
 TEST_CASE("wrong flags are refused by name") {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <cstring>
 #include <numeric>
@@ -23,42 +22,18 @@ std::string host_name() {
   return name.data();
 }
 
-[[noreturn]] void fail_gibberish(std::string_view what) {
-  throw Error(Exit::failure,
-              fmt::format("a process of the measurement sent what is no {}: all must be the same "
-                          "version of lambcast",
-                          what));
-}
-
-// host TAB device TAB name of the GPU
-RankPlace place_in(const std::string& line) {
-  const std::size_t first = line.find('\t');
-  const std::size_t second = first == std::string::npos ? first : line.find('\t', first + 1);
-  if (second == std::string::npos) fail_gibberish("place of a rank");
-  RankPlace place{line.substr(0, first), 0, line.substr(second + 1)};
-  const auto [end, status] =
-      std::from_chars(line.data() + first + 1, line.data() + second, place.device);
-  if (status != std::errc{} || end != line.data() + second) fail_gibberish("place of a rank");
-  return place;
-}
-
 std::vector<RankPlace> gather_places(Rendezvous& others, const LocalRanks& local) {
-  std::string mine;
+  std::vector<RankPlace> mine;
   int rank = local.first_rank;
   for (const int device : local.devices) {
-    const std::string host =
-        local.hosts_of_their_own ? fmt::format("{}/rank{}", host_name(), rank) : host_name();
-    mine += fmt::format("{}\t{}\t{}\n", host, device, gpu_name(device));
+    mine.push_back(
+        {local.hosts_of_their_own ? fmt::format("{}/rank{}", host_name(), rank) : host_name(),
+         device, gpu_name(device)});
     ++rank;
   }
   std::vector<RankPlace> places;
-  for (const std::string& lines : others.exchange(mine)) {
-    for (std::size_t at = 0; at < lines.size();) {
-      const std::size_t end = std::min(lines.find('\n', at), lines.size());
-      places.push_back(place_in(lines.substr(at, end - at)));
-      at = end + 1;
-    }
-  }
+  for (const std::string& lines : others.exchange(place_lines(mine)))
+    for (RankPlace& place : places_in(lines)) places.push_back(std::move(place));
   if (places.size() != static_cast<std::size_t>(local.ranks))
     throw Error(Exit::failure,
                 fmt::format("the processes hold {} ranks together, not {}: all need the same -g",

@@ -9,6 +9,8 @@
 namespace lambcast::validate {
 namespace {
 
+constexpr std::size_t kMostSizes = 10'000;
+
 Where flag(const std::string& name) { return {{}, 0, name}; }
 
 double parse_number(const std::string& text, const std::string& name, double low) {
@@ -195,6 +197,9 @@ std::vector<std::uint64_t> sizes_to_run(const MeasureOptions& options, std::uint
                                      : size * options.factor) {
     const std::uint64_t whole = static_cast<std::uint64_t>(size) / block * block;
     if (whole > 0 && (sizes.empty() || whole > sizes.back())) sizes.push_back(whole);
+    if (sizes.size() > kMostSizes)
+      fail_input(flag(options.step_bytes > 0 ? "-i" : "-f"),
+                 fmt::format("gives more than {} sizes", kMostSizes));
   }
   if (sizes.empty()) {
     fail_input(flag("-e"), fmt::format("no size holds a whole block of {} bytes", block));

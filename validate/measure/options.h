@@ -65,7 +65,7 @@ MeasureOptions parse_measure_flags(const std::vector<std::string>& flags);
 std::uint64_t block_bytes(Operation operation, int ranks);
 
 // The sizes to run, smallest first, rounded down to whole blocks. Sizes that round to nothing or
-// to the one before are left out. Throws Error when none is left.
+// to the one before are left out. Throws Error when none is left, and for more than 10,000.
 std::vector<std::uint64_t> sizes_to_run(const MeasureOptions& options, std::uint64_t block_bytes);
 
 }  // namespace lambcast::validate

@@ -4,9 +4,12 @@
 #include <fmt/ostream.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
+
+#include "sim/base/printable.h"
 
 namespace lambcast::validate {
 namespace {
@@ -90,6 +93,13 @@ std::vector<std::pair<std::string, std::string>> sharing_notes(const MeasuredTab
           {"not fit for", table.sharing.unfit_for}};
 }
 
+// The table is read back word by word.
+std::string one_word(std::string_view name) {
+  std::string word = printable(name);
+  std::replace(word.begin(), word.end(), ' ', '_');
+  return word;
+}
+
 void write_text_head(const MeasuredTable& table, std::ostream& out) {
   const MeasureOptions& o = table.options;
   fmt::print(out, "# lambcast measure, backend {}, {}\n", table.backend, table.library);
@@ -106,7 +116,8 @@ void write_text_head(const MeasuredTable& table, std::ostream& out) {
     const RankPlace& place = table.places[rank];
     const std::string device =
         place.device < 0 ? "host" : fmt::format("{:2} {}", place.device, place.device_name);
-    fmt::print(out, "#  Rank {:2} Group  0 on {:>10} device {}\n", rank, place.host, device);
+    fmt::print(out, "#  Rank {:2} Group  0 on {:>10} device {}\n", rank, one_word(place.host),
+               printable(device));
   }
   const auto line = [&out](auto... words) {
     fmt::print(out,
@@ -185,9 +196,9 @@ void write_json_head(const MeasuredTable& table, std::ostream& out) {
   for (std::size_t rank = 0; rank < table.places.size(); ++rank) {
     const RankPlace& place = table.places[rank];
     json["config"]["devices"].push_back({{"rank", rank},
-                                         {"hostname", place.host},
+                                         {"hostname", printable(place.host)},
                                          {"device", place.device},
-                                         {"device_info", place.device_name}});
+                                         {"device_info", printable(place.device_name)}});
   }
   std::string text = json.dump(2);
   text.resize(text.rfind('\n'));

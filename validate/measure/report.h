@@ -13,15 +13,10 @@
 #include <vector>
 
 #include "validate/measure/options.h"
+#include "validate/measure/rank_place.h"
 #include "validate/measure/shared_gpu.h"
 
 namespace lambcast::validate {
-
-struct RankPlace {
-  std::string host;
-  int device = -1;  // -1 on a host without GPU
-  std::string device_name;
-};
 
 // One half of a row as it was measured. size = 4 * count bytes for vectors, 4 * count * ranks for
 // blocks.

@@ -130,6 +130,23 @@ TEST_CASE("the manifest lists allowed variables and no others") {
   CHECK(json["ranks"].size() == 4);
 }
 
+TEST_CASE("names of hosts and variables may hold any bytes") {
+  MeasuredTable table = table_of_four(Operation::all_reduce);
+  table.places[1].host = "\x1b]0;title\a\xff\nb";
+  table.places[1].device_name = "GPU\x1b[2J";
+  table.places[1].device = 0;
+  setenv("NCCL_IB_HCA", "mlx5\xff\x1b[31m", 1);
+  const auto manifest = nlohmann::json::parse(manifest_json(table));
+  CHECK(manifest["ranks"][1]["host"] == " ]0;title \uFFFD b");
+  CHECK(manifest["environment"][0] == "NCCL_IB_HCA=mlx5\uFFFD\x1b[31m");
+  unsetenv("NCCL_IB_HCA");
+  for (const ReportFormat format : {ReportFormat::nccl_tests, ReportFormat::json}) {
+    const std::string text = report(table, format);
+    CHECK(text.find_first_of("\x1b\a\xff") == std::string::npos);
+    CHECK(import_measurements(text, "report").front().ranks == 4);
+  }
+}
+
 TEST_CASE("a run that is stopped leaves the rows that were finished") {
   const MeasuredTable table = table_of_four(Operation::all_reduce);
   for (const ReportFormat format : {ReportFormat::nccl_tests, ReportFormat::csv}) {

@@ -1,0 +1,38 @@
+// What `calibrate` is given: tables of any tool, several divided by lines "----", fitted to a
+// cluster that ships. What comes out is a description that reads back.
+#include "validate/calibrate/calibrate.h"
+
+#include "sim/base/fuzz_target.h"
+#include "validate/importers/importers.h"
+
+FUZZ_TARGET(calibrate, text) {
+  using namespace lambcast;
+  using namespace lambcast::validate;
+  std::vector<Measurement> tables;
+  std::size_t rows = 0;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find("----\n"), text.size());
+    for (Measurement& table : import_measurements(text.substr(0, end), "log",
+                                                  {.operation = {}, .ranks = 8, .nodes = 2})) {
+      rows += table.rows.size();
+      if (table.ranks > 64) return;  // right, but slow to forecast
+      tables.push_back(std::move(table));
+    }
+    text.remove_prefix(std::min(end + 5, text.size()));
+  }
+  if (rows > 12 || tables.size() > 3) return;
+  static const std::string base = cluster_text("commodity-10gbe");
+  const bool mpi = !tables.empty() && tables[0].backend == "mpi";
+  const FitSummary summary = calibrate(base, "base.toml", tables, mpi);
+  for (const FittedParameter& parameter : summary.parameters)
+    if (!std::isfinite(parameter.value) || !(parameter.low <= parameter.value) ||
+        !(parameter.value <= parameter.high))
+      throw std::logic_error("a parameter outside its interval");
+  if (brief_report(summary).empty()) throw std::logic_error("a fit without a report");
+  const std::string fitted = calibrated_cluster(base, "base.toml", "fuzz", summary, "fuzz");
+  try {
+    decode_cluster(Table::parse(fitted, "fitted.toml"), "fitted.toml");
+  } catch (const Error& error) {
+    throw std::logic_error(error.what());  // ours, not the user's
+  }
+}
