@@ -8,11 +8,17 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
+#include "experiments/forecast_output.h"
 #include "experiments/numeric_inputs.h"
 #include "experiments/result_row.h"
 #include "experiments/scenario.h"
+#include "experiments/sweep.h"
+#include "experiments/temporary_folder.h"
 #include "models/training/forecast.h"
+#include "models/training/shared_step.h"
+#include "sim/base/csv.h"
 #include "sim/base/error.h"
 
 namespace lambcast {
@@ -31,8 +37,10 @@ std::optional<World> run(const WhatIf& what_if, Catalog& catalog, CollectiveCost
     return world;
   } catch (const Error& error) {
     if (std::string_view(error.what()).empty()) FAIL("an error without a sentence");
-    return std::nullopt;
+  } catch (const std::exception& error) {
+    FAIL_CHECK(error.what());  // ours: the other worlds are looked at all the same
   }
+  return std::nullopt;
 }
 
 std::optional<World> run(const WhatIf& what_if, Catalog& catalog) {
@@ -88,17 +96,49 @@ void check_floors(const World& world) {
   CHECK(held >= world.forecast.memory.peak.value() * (1 - 1e-9));
 }
 
-// The same numbers as text.
-void check_row(const World& world) {
+// The bytes of a run are those of its steps, and what leaves a node its GPUs have sent.
+void check_volume(const World& world) {
+  double sent = 0;
+  for (const StageForecast& stage : world.forecast.stages) {
+    sent += static_cast<double>(stage.steps) * stage.wire_bytes_per_gpu;
+    CHECK(stage.inter_node_bytes_per_node <=
+          world.scenario.training.gpus_per_node * stage.wire_bytes_per_gpu * (1 + 1e-9));
+  }
+  CHECK(world.forecast.run.wire_bytes_per_gpu == Approx(sent).epsilon(1e-9));
+}
+
+// A row, the JSON and the table have the same numbers.
+void check_outputs(const World& world) {
   const std::vector<std::string> row = result_row(world.scenario, world.forecast);
   const auto& columns = result_columns();
   REQUIRE(row.size() == columns.size());
-  const auto cell = [&](const char* column) {
+  const auto cell = [&](const std::string& column) {
     const auto at = std::find(columns.begin(), columns.end(), column);
-    return std::strtod(row[static_cast<std::size_t>(at - columns.begin())].c_str(), nullptr);
+    return row.at(static_cast<std::size_t>(at - columns.begin()));
   };
-  CHECK(cell("run_time_s") == Approx(world.forecast.run.time_s).epsilon(1e-12));
-  CHECK(cell("peak_bytes_per_gpu") == Approx(world.forecast.memory.peak.value()).epsilon(1e-12));
+  const auto json =
+      nlohmann::json::parse(forecast_json(world.scenario, world.forecast, world.scenario.findings));
+  const auto equal = [&](const std::string& column, const nlohmann::json& value, double number) {
+    INFO(column);
+    CHECK(cell(column) == csv::number(number));
+    CHECK(value.get<double>() == number);
+  };
+  const auto& run = json.at("run");
+  equal("run_time_s", run.at("time_s"), world.forecast.run.time_s);
+  equal("speedup_vs_baseline", run.at("speedup_vs_baseline"),
+        world.forecast.run.speedup_vs_baseline);
+  equal("peak_bytes_per_gpu", json.at("memory").at("peak_bytes_per_gpu"),
+        world.forecast.memory.peak.value());
+  std::size_t at = 0;
+  for (const StageForecast& stage : world.forecast.stages) {
+    const auto& told = json.at("stages").at(at++);
+    const std::string name = told.at("name");
+    if (name == "refresh") continue;  // has no columns
+    equal(name + "_step_time_us", told.at("step_time_us"), stage.step_time_us);
+    equal(name + "_samples_per_s", told.at("samples_per_s"), stage.samples_per_s);
+  }
+  CHECK_THAT(forecast_table(world.scenario, world.forecast, world.scenario.findings),
+             Catch::Contains(run_time_text(world.forecast.run.time_s)));
 }
 
 double run_time(const World& world) { return world.forecast.run.time_s; }
@@ -143,6 +183,29 @@ void check_symmetry(const World& world, Catalog& catalog) {
   CHECK(run_time(*full) == Approx(run_time(world)).epsilon(1e-6));
 }
 
+// The step on one shared network is as long as in streams where ranks of one kind call alone, as
+// many on each node: where a node has fewer, its links have room that the others lack.
+void check_shared(const World& world) {
+  TrainingPlan training = world.scenario.training;
+  if (!training.parallelism || training.gpus > 256) return;
+  const parallel::ParallelLayout& layout = training.parallelism->layout;
+  const int node = training.gpus_per_node;
+  if (training.gpus > node && training.gpus % node != 0) return;
+  if (layout.pp > 1 || (layout.tp > 1) + (layout.cp > 1) + (layout.dp > 1) > 1 || layout.ep > 1)
+    return;
+  training.network = NetworkModel::flow;
+  CollectiveCosts costs;
+  for (const StageForecast& stage : world.forecast.stages) {
+    const StepPlan plan = plan_step(training, {stage.kind, training.seq_len, 1});
+    const std::vector<Price> prices = price(plan, training, costs);
+    const auto lasts = [](const Execution& execution) {
+      return execution.timeline.end.since_start().s();
+    };
+    const Execution shared = execute_shared(plan, prices, training, costs);
+    CHECK(lasts(shared) == Approx(lasts(execute(plan, prices))).epsilon(1e-4));
+  }
+}
+
 // More samples at once are more memory; as many in more, smaller steps are not.
 void check_memory(const World& world, Catalog& catalog) {
   WhatIf larger = world.what_if;
@@ -167,7 +230,9 @@ int check_worlds(std::uint64_t first, int count) {
     ++legal;
     Dice dice{seed ^ 0x5eed};
     check_floors(*world);
-    check_row(*world);
+    check_volume(*world);
+    check_outputs(*world);
+    check_shared(*world);
     check_costs_remembered(*world, catalog, shared);
     check_inputs(*world, dice);
     check_symmetry(*world, catalog);
@@ -179,6 +244,30 @@ int check_worlds(std::uint64_t first, int count) {
 TEST_CASE("worlds: what must hold in every one") {
   // Most of what is drawn can run, so that the checks above look at something.
   CHECK(check_worlds(1, 300) > 150);
+}
+
+// As one sweep of as many parts.
+SweepPlan sweep_of_worlds(std::uint64_t first, int count) {
+  std::string text = "name = \"worlds\"\n";
+  for (int i = 0; i < count; ++i) {
+    text += "[[part]]\n[part.base]\n";
+    for (const auto& [key, value] : draw_world(first + static_cast<std::uint64_t>(i)))
+      text += fmt::format("\"{}\" = '{}'\n", key, value);
+  }
+  return plan_sweep(text, "worlds.toml", {});
+}
+
+TEST_CASE("worlds: the same rows by one thread and by many") {
+  const SweepPlan plan = sweep_of_worlds(1, 200);
+  const TemporaryFolder folder;
+  const auto rows = [&](int jobs) {
+    const auto out = folder.path() / std::to_string(jobs);
+    run_sweep(plan, {.out = out, .jobs = jobs});
+    return text_of(out / "results.csv");
+  };
+  const std::string one = rows(1);
+  CHECK(std::count(one.begin(), one.end(), '\n') == 201);
+  for (const int jobs : {2, 7}) CHECK(rows(jobs) == one);
 }
 
 TEST_CASE("worlds: the long form", "[.long]") {

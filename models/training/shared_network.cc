@@ -12,6 +12,13 @@ bool fits(const ProcessGroup& group, const Place& place, int nodes, int gpus_per
   return last < gpus_per_node && place.node + group.node_span() <= nodes;
 }
 
+// What of a group lies on a machine at a place. Where the ranks of a stage straddle nodes (pipeline
+// stages of 6 on nodes of 8) some of its siblings lie on the next ones.
+ProcessGroup laid_of(ProcessGroup group, const Place& place, int nodes, int gpus_per_node) {
+  while (group.siblings > 1 && !fits(group, place, nodes, gpus_per_node)) --group.siblings;
+  return group;
+}
+
 // Paths shared by the rounds of a program stay shared.
 using Scaled = std::map<const FlowSet*, std::shared_ptr<const FlowSet>>;
 
@@ -48,7 +55,7 @@ SharedNetwork::Laid SharedNetwork::lay(const Call& call, const CollectiveCost& a
   CollectiveRequest request;
   request.op = call.op;
   request.size = call.bytes;
-  request.group = call.group;
+  request.group = laid_of(call.group, place, nodes_, gpus_per_node_);
   request.library = library.library;
   request.algorithm = alone.algorithm;
   request.protocol = alone.protocol;

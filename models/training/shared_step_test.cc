@@ -157,6 +157,15 @@ TEST_CASE("shared step: passes that communicate get slower beside gradients, nev
   CHECK(both.shared.timeline.end > both.streams.timeline.end);
 }
 
+// Stages of 6 ranks over nodes of 8: the six pairs of ranks that pass activations from the first
+// stage to the second do not all lie on the first node.
+TEST_CASE("shared step: stages that straddle nodes are written out") {
+  const BothForms both = both_forms(flow_training({.dp = 6, .pp = 8}));
+  const Duration shared = both.shared.timeline.end.since_start();
+  const Duration streams = both.streams.timeline.end.since_start();
+  CHECK(shared.s() == Approx(streams.s()).epsilon(0.05));
+}
+
 TEST_CASE("shared step: what is too large runs in streams, and says so") {
   TrainingPlan training = flow_training({.tp = 8, .dp = 512});
   CollectiveCosts costs;
