@@ -20,14 +20,14 @@
 //
 // Kernels for each expert by itself (several streams: Transformer Engine's GroupedLinear until
 // 2026, DeepSpeed's loop) are started by a host that has just waited for the counts of tokens, so
-// that none of the starts hides: per expert forward 2 products, backward 4, their casts in 8 and 4
-// bits and what a framework does around each, `expert_launches` of the device's framework_launch.
-// One kernel for all of them, in a captured graph, costs nothing of it.
+// that none of the starts hides: per expert 2 products forward, 4 backward, and in 8 and 4 bits
+// casts and re-ordered scales: `expert_launches` of the device's framework_launch, in 16 bits the
+// products' part. One kernel for all of them, in a captured graph, costs nothing of it.
 //
 // Overlapped (Megatron-LM --overlap-moe-expert-parallel-comm): the exchanges of one micro batch's
-// forward pass run beside the backward pass of another and the other way round; what is left is
-// what computing does not cover, and the multiprocessors that the exchange keeps. Unless a graph
-// captured it, the host starts so many pieces one by one that a block lasts at least
+// forward pass run beside the backward pass of another and the other way round (unpaired_passes.h);
+// what is left is what computing does not cover, and the multiprocessors that the exchange keeps.
+// Unless a graph captured it, the host starts so many pieces one by one that a block lasts at least
 // `overlapped_launches`.
 // Sources: DeepSpeed moe/sharded_moe.py; Megatron-LM core/transformer/moe/token_dispatcher.py.
 #pragma once

@@ -5,6 +5,8 @@
 #include "models/training/layout_contents.h"
 #include "models/training/memory.h"
 #include "models/training/training_case.h"
+#include "models/training/unpaired_passes.h"
+#include "models/training/weight_stream.h"
 
 namespace lambcast {
 namespace {
@@ -135,6 +137,55 @@ TEST_CASE("experts: hidden exchanges cost less, late ranks more, more starts mor
   CHECK(time({.capacity_factor = 2}) > plain);
   // Started by the host piece by piece, small micro batches gain nothing from the overlap.
   CHECK(time({.overlapped = true}) > time({.overlapped = true, .kernels = ExpertKernels::grouped}));
+}
+
+// In 16 bits the host starts the six products of an expert alone, in 8 their casts too.
+TEST_CASE("experts: fewer bits are more kernels to start") {
+  const auto launches = [](MatrixFormat format, int ep) {
+    TrainingPlan training = expert_training({.ep = ep});
+    training.parallelism->format = format;
+    return expert_plan(training, block_work_of(training, 1000))->launches;
+  };
+  CHECK(launches(MatrixFormat::half, 8) ==
+        Approx(launches(MatrixFormat::fp8, 8) * 6 / 22).epsilon(1e-12));
+  CHECK(launches(MatrixFormat::half, 4) == Approx(2 * launches(MatrixFormat::half, 8)));
+}
+
+TEST_CASE("experts: passes of the warm-up and the cool-down have no partner") {
+  using parallel::PipelineSchedule;
+  CHECK(unpaired_share({PipelineSchedule::one_f_one_b, 1, 1, 7}) == Approx(1 / 7.));
+  CHECK(unpaired_share({PipelineSchedule::one_f_one_b, 5, 1, 7}) == Approx(5 / 7.));
+  CHECK(unpaired_share({PipelineSchedule::interleaved, 3, 5, 12}) ==
+        Approx((2 * 2 + 4 * 3 + 1) / 60.));
+  CHECK(unpaired_share({PipelineSchedule::gpipe, 3, 1, 12}) == 1);
+}
+
+TEST_CASE("experts: overlap hides less of a short step's exchanges") {
+  const auto gain = [](std::int64_t micro_batches) {
+    const auto time = [&](bool overlapped) {
+      return step_of({.ep = 16,
+                      .dp = 16,
+                      .use = {.overlapped = overlapped, .kernels = ExpertKernels::grouped},
+                      .micro_batches = micro_batches})
+          .step_time.s();
+    };
+    return (time(false) - time(true)) / static_cast<double>(micro_batches);
+  };
+  CHECK(gain(1) == Approx(0).margin(1e-12));
+  CHECK(gain(2) == Approx(gain(8) * (1 - 1 / 2.) / (1 - 1 / 8.)).epsilon(1e-6));
+}
+
+// Three blocks of 10 us. Gathers of 4 hide but for the first; of 14 every one waits for the last;
+// scatters of 4 leave the last one.
+TEST_CASE("sharded weights: what a pass waits for on their stream") {
+  const auto us = [](double value) { return Duration::microseconds(value); };
+  const auto exposed = [&](double gather, double scatter, double first = 0, double last = 0) {
+    return exposed_on_stream({us(gather), us(scatter), us(first), us(last)}, 3, us(30)).us();
+  };
+  CHECK(exposed(4, 0) == Approx(4));
+  CHECK(exposed(14, 0) == Approx(3 * 14 + 10 - 30));
+  CHECK(exposed(0, 4) == Approx(4));
+  CHECK(exposed(4, 4, 5, 3) == Approx(5 + 4 + 4 + 3));
 }
 
 TEST_CASE("experts: ranks hold their experts, and share states with those that hold the same") {

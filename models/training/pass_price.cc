@@ -5,6 +5,8 @@
 
 #include "models/training/beside_collectives.h"
 #include "models/training/slowest_rank.h"
+#include "models/training/unpaired_passes.h"
+#include "models/training/weight_stream.h"
 #include "sim/base/check.h"
 
 namespace lambcast {
@@ -43,6 +45,7 @@ class PipelinePricer {
              : end == End::compute_high ? std::exp(compute_width)
                                         : 1),
         rates_(rates_of(training, off_)),
+        unpaired_(plan.experts && plan.experts->overlapped ? unpaired_share(plan.pipeline) : 0),
         dense_(kernels_of(plan.block, nullptr, rates_)) {
     if (plan.experts) experts_.emplace(kernels_of(plan.experts->block, &*plan.experts, rates_));
   }
@@ -113,10 +116,6 @@ class PipelinePricer {
     const Duration behind = product.scaled(1 - 1 / t);
     const Duration rest = collective > behind ? collective - behind : Duration();
     return std::max(collective.scaled(1 / t), rest);
-  }
-
-  Duration slowdown(const Call& call, Duration hidden) const {
-    return hidden.scaled(lost_to_collectives(call.group, rates_));
   }
 
   static Duration beyond(Duration collective, Duration cover) {
@@ -201,7 +200,8 @@ class PipelinePricer {
     const Duration inside = cost_of(plan.inside, 2), between = cost_of(plan.between, 2);
     const Duration exchanges = plan.at_once ? std::max(inside, between) : inside + between;
     if (!plan.overlapped) return rows + exchanges;
-    return rows + std::max(beyond(exchanges, other), exchanges.scaled(exchange_share));
+    const Duration beside = std::max(beyond(exchanges, other), exchanges.scaled(exchange_share));
+    return rows + beside + (exchanges - beside).scaled(unpaired_);
   }
 
   // Repeating a block up to its last product repeats the collectives between its products too.
@@ -344,52 +344,49 @@ class PipelinePricer {
   void share_weights(const ChunkContent& content, ChunkPrice& chunk) {
     if (content.layers == 0) return;
     const bool outside = content.embedding || content.head;
-    const Duration gather = gather_of_block(plan_.weights_gather, content.layers) +
-                            cost_of_experts(plan_.expert_weights_gather, content);
     const Duration outer = outside ? cost_of(plan_.outer_weights_gather) : Duration();
-    stream(chunk.forward, content.layers, gather, Duration(), outer, Duration());
-    const Duration again = gather_of_block(plan_.weights_gather_again, content.layers) +
-                           cost_of_experts(plan_.expert_weights_gather, content);
+    stream(chunk.forward, content.layers,
+           {.gather = gather_of_block(plan_.weights_gather, content.layers), .outer_gather = outer},
+           {.gather = cost_of_experts(plan_.expert_weights_gather, content)});
     Duration reduce =
         plan_.gradients_reduce.empty() ? Duration() : handling_of_block(plan_.gradients_quantized);
     for (const Call& call : plan_.gradients_reduce) reduce += cost_of_block(call, content.layers);
-    reduce += cost_of_experts(plan_.expert_gradients_scatter, content);
     PassPrice both{chunk.input_gradient.compute + chunk.weight_gradient.compute,
                    chunk.input_gradient.exposed, chunk.input_gradient.communication};
-    stream(both, content.layers, again, reduce, Duration(),
-           outside ? cost_of(plan_.outer_gradients_reduce) : Duration());
+    stream(both, content.layers,
+           {.gather = gather_of_block(plan_.weights_gather_again, content.layers),
+            .scatter = reduce,
+            .outer_scatter = outside ? cost_of(plan_.outer_gradients_reduce) : Duration()},
+           {.gather = cost_of_experts(plan_.expert_weights_gather, content),
+            .scatter = cost_of_experts(plan_.expert_gradients_scatter, content)});
     chunk.input_gradient.exposed = both.exposed;
     chunk.input_gradient.communication = both.communication;
   }
 
-  const Call& sharing_call() const {
-    return plan_.weights_gather ? *plan_.weights_gather : plan_.gradients_reduce.front();
+  // What computation loses while `dense` and `experts` are on the wire, each to its own group.
+  double lost_to(Duration dense, Duration experts) const {
+    const auto& first =
+        plan_.weights_gather ? *plan_.weights_gather : plan_.gradients_reduce.front();
+    const double lost = lost_to_collectives(first.group, rates_);
+    if (experts == Duration()) return lost;
+    const Call& of_experts = *plan_.expert_gradients_scatter;
+    return lost +
+           experts / (dense + experts) * (lost_to_collectives(of_experts.group, rates_) - lost);
   }
 
-  // Adds to `pass` what its blocks wait for on a stream beside them: a block's weights gathered
-  // while the one before computes, gradients scattered after each. `outer` comes first (weights) or
-  // last (gradients) and hides behind nothing.
-  void stream(PassPrice& pass, int blocks, Duration gather, Duration scatter, Duration outer_gather,
-              Duration outer_scatter) const {
-    const Duration all = (gather + scatter) * blocks + outer_gather + outer_scatter;
+  // Adds to `pass` what its blocks wait for on the stream of sharded weights beside them.
+  void stream(PassPrice& pass, int blocks, const WeightStream& dense,
+              const WeightStream& experts) const {
+    const Duration all = dense.of(blocks) + experts.of(blocks);
     pass.communication += all;
     if (!plan_.hides_sharding) {
       pass.exposed += all;
       return;
     }
-    const Duration block = pass.time().scaled(1.0 / blocks);
-    Duration computed, wire = outer_gather + gather, gathered = wire;
-    for (int i = 0; i < blocks; ++i) {
-      const Duration start = std::max(computed, gathered);
-      computed = start + block;
-      if (i + 1 < blocks) gathered = wire = std::max(wire, start) + gather;
-      if (scatter > Duration()) wire = std::max(wire, computed) + scatter;
-    }
-    const Duration end =
-        (scatter > Duration() ? std::max(computed, wire) : computed) + outer_scatter;
-    const Duration exposed = end - block * blocks;
+    const Duration exposed = exposed_on_stream(dense + experts, blocks, pass.time());
     pass.exposed += exposed;
-    if (all > exposed) pass.exposed += slowdown(sharing_call(), all - exposed);
+    if (all > exposed)
+      pass.exposed += (all - exposed).scaled(lost_to(dense.of(blocks), experts.of(blocks)));
   }
 
   // --- the step ---
@@ -424,6 +421,7 @@ class PipelinePricer {
   End end_;
   double off_;  // times of kernels, over the expected ones
   GpuRates rates_;
+  double unpaired_;  // share of passes without one of the other direction beside them
   BlockKernels dense_;
   std::optional<BlockKernels> experts_;
   Wire wire_;

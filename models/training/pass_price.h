@@ -8,12 +8,10 @@
 //   forward, chunk by chunk        max(C / t, C - G (1 - 1/t))     TensorOverlap::all
 //   ring of context parallelism    max(0, C - attention beside it), (c - 1) / c of it
 //
-// Sharded weights are gathered ahead on a stream of their own, block after block, at most one block
-// beyond the one that computes; gradients are scattered behind the backward pass on the same
-// stream. A block waits for its own weights:
+// Sharded weights travel on a stream of their own (weight_stream.h).
 //
-//   gathered(i) = max(gathered(i - 1), start of block i - 1) + gather;   start(i) = max(end(i - 1),
-//   gathered(i))
+// Exchanges of tokens that run beside the pass of another micro batch have no such pass at the
+// pipeline's ends (unpaired_passes.h).
 //
 // NCCL's kernels run on the multiprocessors that compute: what a collective hides behind is longer
 // by a share of the hidden time,
@@ -21,9 +19,11 @@
 //   min(32, 4 x ranks on a node) blocks / multiprocessors
 //
 // as a channel takes one and a node has four for each GPU that takes part (assumed: NCCL opens two
-// to four for each NIC, at most 32). So for gradients and sharded weights; not where chunks travel
-// by copy engines (TensorOverlap::all, a ring of keys and values), nor for tensor parallelism
-// beside weight gradients, where published runs show none of it (Korthikanti et al. 2022, table 5).
+// to four for each NIC, at most 32). So for gradients and for sharded weights, where those of
+// experts go round groups of their own with fewer ranks on a node, each by as long as it is on the
+// stream; not where chunks travel by copy engines (TensorOverlap::all, a ring of keys and values),
+// nor for tensor parallelism beside weight gradients, where published runs show none of it
+// (Korthikanti et al. 2022, table 5).
 #pragma once
 
 #include <vector>

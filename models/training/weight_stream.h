@@ -1,0 +1,29 @@
+// When the blocks of a pass have their sharded weights, on a stream of collectives of its own.
+//
+// Weights are gathered ahead, block after block, at most one block beyond the one that computes;
+// gradients are scattered behind the backward pass on the same stream. A block waits for its own
+// weights:
+//
+//   gathered(i) = max(gathered(i - 1), start of block i - 1) + gather
+//   start(i)    = max(end(i - 1), gathered(i))
+//
+// What lies outside the blocks (embedding, head) comes first, weights, or last, gradients, and
+// hides behind nothing. Sources: PyTorch FSDP's notes on prefetching (BACKWARD_PRE,
+// limit_all_gathers); DeepSpeed runtime/zero/partitioned_param_coordinator.py.
+#pragma once
+
+#include "sim/base/units.h"
+
+namespace lambcast {
+
+// Of one block, and once for what lies outside the blocks.
+struct WeightStream {
+  Duration gather{}, scatter{}, outer_gather{}, outer_scatter{};
+  Duration of(int blocks) const;
+};
+WeightStream operator+(const WeightStream& a, const WeightStream& b);
+
+// What a pass of `blocks` blocks that lasts `pass` by itself is longer for waiting.
+Duration exposed_on_stream(const WeightStream& stream, int blocks, Duration pass);
+
+}  // namespace lambcast
