@@ -41,6 +41,11 @@ steps = 1000
 gpus = [2, 4]
 END
 
+awk 'BEGIN {
+  print "step,layer,norm,elements"
+  for (k = 10; k <= 2000; k += 10) printf "%d,all,%.17g,9000\n", k, 1 + 5 * 0.98 ^ k
+}' >losses.csv
+
 # A pipe whose reader has gone, for certain.
 exec 7> >(:)
 wait $!
@@ -54,6 +59,14 @@ every() {
   check "$lambcast" simulate "${what[@]}" --steps 1000
   check "$lambcast" simulate "${what[@]}" --steps 1000 --format json
   check "$lambcast" advise "${what[@]}" --steps 10000
+  check "$lambcast" compare --model bert-large --gpus 4 --optimizer lamb --micro-batch 8 --steps 1000 --clusters commodity-10gbe,commodity-25gbe
+  check "$lambcast" sensitivity "${what[@]}" --steps 1000
+  check "$lambcast" plan --model gpt2 --cluster dgx-a100-80g --gpus 8 --optimizer adamw --global-batch 64
+  check "$lambcast" solve freeze_step --for speedup=0.7 "${what[@]}" --steps 1000
+  check "$lambcast" freeze losses.csv --beta2 0.99
+  check "$lambcast" sweep sweep.toml --dry-run
+  check "$lambcast" sweep "${what[@]}" --steps 1000 --list seq_len=128,256
+  check "$lambcast" help keys
   check "$lambcast" collective --cluster commodity-10gbe --gpus 4
   check "$lambcast" calibrate --cluster commodity-10gbe --force -o fitted.toml table.csv
   check "$lambcast" validate --cluster commodity-10gbe --against table.csv
