@@ -1,8 +1,6 @@
 # lambcast_test(NAME LIBRARIES lib... SOURCES file...): one Catch2 program whose test cases ctest
 # runs one by one. All programs share one compiled Catch2 main.
 if(LAMBCAST_TESTS)
-  # Coverage (tools/test --coverage) is of what tests reach, not of the tests.
-  set(lambcast_not_measured $<$<CONFIG:Coverage>:-fno-profile-arcs> $<$<CONFIG:Coverage>:-fno-test-coverage>)
   enable_testing()
   find_package(Catch2 2 REQUIRED)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/catch_main.cc @ONLY
@@ -20,7 +18,7 @@ function(lambcast_test name)
   add_executable(${name} ${arg_SOURCES} $<TARGET_OBJECTS:lambcast_catch_main>)
   target_link_libraries(${name} PRIVATE lambcast_options Catch2::Catch2 ${arg_LIBRARIES})
   # What is tested is optimized, what tests it need not be.
-  target_compile_options(${name} PRIVATE -O0 ${lambcast_not_measured})
+  target_compile_options(${name} PRIVATE -O0)
   target_precompile_headers(${name} REUSE_FROM lambcast_test_headers)
   if(LAMBCAST_SANITIZE MATCHES thread)
     # As one test: the thousands of fibers of an emulated device take this sanitizer a second.
