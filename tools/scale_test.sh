@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# A million GPUs, models of thousands of layers: each question is answered in little memory, or refused in
+# one line with the reason. Sweeps: report_test.sh reports 50,000 points, sweep_stop_test.sh plans ten
+# million in 500 MB.
+#
+#   scale_test.sh LAMBCAST
+# shellcheck source=tools/expect.sh
+. "$(dirname "$(readlink -f "$0")")/expect.sh"
+# Its shadow takes terabytes of addresses where the program is sanitized.
+[ -n "${SANITIZED:-}" ] || ulimit -v 1000000
+
+bert=(--model bert-large --cluster commodity-10gbe --gpus 1000000 --micro-batch 4 --steps 10)
+gpt=(--model gpt3-175b --cluster hgx-h100-ndr --gpus 1048576 --optimizer adamw)
+expect 0 '1000000 GPUs' "$lambcast" simulate "${bert[@]}" --optimizer lamb
+expect 0 '1000000 GPUs' "$lambcast" simulate "${bert[@]}" --optimizer onebit_lamb --network flow
+# One of the exchanges that are compared has ranks that are not alike.
+expect 2 'too large to write out: up to 65536 ranks' "$lambcast" advise "${bert[@]}" --optimizer lamb
+expect 0 '60000 GPUs|^(Yes|No)' "$lambcast" advise "${bert[@]/1000000/60000}" --optimizer lamb
+expect 2 'too large to write out: up to 65536 ranks' "$lambcast" simulate "${bert[@]}" --optimizer onebit_lamb --symmetry off
+expect 0 '1048576 GPUs' "$lambcast" simulate "${gpt[@]}" --tp 8 --pp 16 --micro-batch 1 --grad-accum 16 --steps 10
+expect 0 '1048576 GPUs' "$lambcast" plan "${gpt[@]}" --global-batch 1048576
+expect 2 'gpus' "$lambcast" simulate "${bert[@]/1000000/1000000000000}" --optimizer lamb
+for op in all_reduce all_gather all_to_all broadcast compressed_allreduce; do
+  expect 0 '1048576 ranks' "$lambcast" collective --cluster hgx-h100-ndr --gpus 1048576 --op $op -b 1G -e 1G
+done
+expect 0 '1048576 ranks' "$lambcast" collective --cluster hgx-h100-ndr --gpus 1048576 -b 1M -e 1M --network flow
+expect 2 '1048577 is out of range \(allowed: 1 to 1048576\)' "$lambcast" collective --cluster hgx-h100-ndr --gpus 1048577
+
+deep=(--model gpt2-xl --cluster hgx-h100-ndr --gpus 64 --optimizer adamw --micro-batch 1 --steps 10)
+expect 0 '64 GPUs' "$lambcast" simulate "${deep[@]}" --grad-accum 1 --set model.layers=10000
+expect 0 '64 GPUs' "$lambcast" simulate "${deep[@]}" --pp 8 --grad-accum 1000 --set model.layers=10000
+expect 0 '64 GPUs' "$lambcast" simulate "${deep[@]}" --zero-stage 3 --grad-accum 4 --set model.layers=10000
+expect 2 'model.layers: 100000 is out of range \(allowed: 1 to 10000\)' \
+  "$lambcast" simulate "${deep[@]}" --grad-accum 1 --set model.layers=100000
+expect 2 '100000001 points|more than|ten million' "$lambcast" sweep "${deep[@]}" --grad-accum 1 --scan seq_len=1:1024:1 --scan freeze_step=1:100000:1 --dry-run
+summary
