@@ -5,31 +5,18 @@
 #include <algorithm>
 #include <cmath>
 
+#include "experiments/break_even.h"
 #include "experiments/words.h"
 
 namespace lambcast {
 namespace {
 
-using deepspeed::OptimizerType;
-
 // A speed-up that somebody would change a run for.
 constexpr double worth_it = 1.05;
 
-constexpr double lowest_bit_per_s = 1e8, highest_bit_per_s = 1e13;
-
-struct Choice {
-  const char* name;
-  const char* backend;
-  const char* cuda_aware;
-};
-constexpr Choice choices[] = {{"nccl", "nccl", "false"},
-                              {"mpi (host-staged)", "mpi", "false"},
-                              {"mpi (cuda_aware)", "mpi", "true"},
-                              {"compressed", "compressed", "false"}};
-
-WhatIf with(WhatIf what_if, const Choice& choice) {
-  what_if["backend"] = choice.backend;
-  what_if["cuda_aware"] = choice.cuda_aware;
+WhatIf with(WhatIf what_if, const BackendTraits& backend) {
+  what_if["backend"] = backend.word;
+  what_if["cuda_aware"] = backend.cuda_aware ? "true" : "false";
   return what_if;
 }
 
@@ -44,24 +31,23 @@ struct Asked {
 // The plain optimizer of the family that is named.
 WhatIf with_plain_kin(WhatIf what_if) {
   if (const auto type = Words(what_if).choice("optimizer"))
-    what_if["optimizer"] =
-        std::string(deepspeed::name_of(baseline_of(static_cast<OptimizerType>(*type))));
+    what_if["optimizer"] = std::string(name_of(baseline_of(static_cast<OptimizerType>(*type))));
   return what_if;
 }
 
 Asked compressed(const WhatIf& what_if, Catalog& catalog) {
   const bool says_zero = what_if.contains("zero_stage") && what_if.at("zero_stage") != "0";
   const WhatIf plain = says_zero ? with_plain_kin(what_if) : what_if;
-  const TrainingPlan training = resolve(plain, catalog).training;
-  const deepspeed::OptimizerConfig& optimizer = *training.config.optimizer;
+  const Scenario scenario = resolve(plain, catalog);
+  const OptimizerType type = scenario.training.optimizer();
   Asked asked{what_if, std::nullopt, false};
-  if (training.config.zero.stage.value > 0) {
+  if (scenario.training.recipe.zero.stage > 0) {
     asked.zero = plain;
     asked.what_if["zero_stage"] = "0";
   }
-  if (deepspeed::is_onebit(optimizer.type) || what_if != plain) return asked;
-  asked.what_if["optimizer"] = std::string(name_of(onebit_of(optimizer.type)));
-  asked.warmup_assumed = !optimizer.freeze_step.given;
+  if (is_onebit(type) || what_if != plain) return asked;
+  asked.what_if["optimizer"] = std::string(name_of(onebit_of(type)));
+  asked.warmup_assumed = !scenario.config.optimizer->freeze_step.given;
   if (asked.warmup_assumed) asked.what_if["freeze_step"] = assumed_warmup;
   return asked;
 }
@@ -90,47 +76,15 @@ RatioInterval speedup_of(const Forecast& forecast, const std::optional<Forecast>
   return zero ? ratio_of(zero->time, forecast.time) : *forecast.run.speedup;
 }
 
-class BreakEvenSearch {
- public:
-  BreakEvenSearch(const WhatIf& compressed, const std::optional<WhatIf>& zero, Catalog& catalog)
-      : compressed_(compressed), zero_(zero), catalog_(catalog) {}
-
-  // Where `end` of the speed-up is 1.
-  std::optional<Bandwidth> where(double RatioInterval::*end) {
-    double low = lowest_bit_per_s, high = highest_bit_per_s;
-    const bool pays_low = pays(low, end);
-    if (pays_low == pays(high, end)) return std::nullopt;
-    while (high / low > 1.001) {
-      const double middle = std::sqrt(low * high);
-      (pays(middle, end) == pays_low ? low : high) = middle;
-    }
-    return Bandwidth(std::sqrt(low * high) / 8);
-  }
-  bool pays(double bit_per_s, double RatioInterval::*end = &RatioInterval::value) {
-    const auto at = [&](WhatIf what_if) {
-      what_if["cluster.nic.bandwidth"] = fmt::format("{} bit/s", bit_per_s);
-      return forecast(resolve(what_if, catalog_).training, costs_);
-    };
-    return speedup_of(at(compressed_), zero_ ? std::optional(at(*zero_)) : std::nullopt).*end > 1;
-  }
-
- private:
-  const WhatIf& compressed_;
-  const std::optional<WhatIf>& zero_;
-  Catalog& catalog_;
-  CollectiveCosts costs_;
-};
-
 // Every backend, the fastest in full.
 Answer answer_to(const WhatIf& asked, const std::optional<Forecast>& zero, Catalog& catalog) {
   Answer answer;
   CollectiveCosts costs;
-  std::vector<Scenario> kept;  // costs are remembered by the address of their cluster
-  for (const Choice& choice : choices) {
-    kept.push_back(resolve(with(asked, choice), catalog));
-    const Forecast of_choice = forecast(kept.back().training, costs);
-    answer.backends.push_back({choice.name, of_choice.run.time_s, speedup_of(of_choice, zero),
-                               of_choice.memory.peak, of_choice.memory.fits, with(asked, choice)});
+  for (const BackendTraits& backend : backend_traits()) {
+    const Forecast of_choice = forecast(resolve(with(asked, backend), catalog).training, costs);
+    answer.backends.push_back({std::string(backend.label), of_choice.run.time_s,
+                               speedup_of(of_choice, zero), of_choice.memory.peak,
+                               of_choice.memory.fits, with(asked, backend)});
   }
   std::ranges::stable_sort(answer.backends, {}, &BackendAdvice::time_s);
   answer.scenario = resolve(answer.backends.front().asked, catalog);
@@ -148,10 +102,19 @@ void compare(const Forecast& plain, const std::optional<WhatIf>& zero, Catalog& 
   if (answer.compressed_share < least_compressed_share) return;
   if (plain.run.cost_usd) answer.cost_usd = *plain.run.cost_usd / answer.speedup().value;
   if (answer.scenario.training.nodes() == 1) return;
-  BreakEvenSearch search(answer.backends.front().asked, zero, catalog);
-  answer.break_even = {search.where(&RatioInterval::value), search.where(&RatioInterval::low),
-                       search.where(&RatioInterval::high)};
-  answer.pays_at_any_bandwidth = !answer.break_even.at && search.pays(lowest_bit_per_s);
+  CollectiveCosts costs;
+  const auto where = [&](double RatioInterval::*end) {
+    return break_even([&](Bandwidth nic) {
+      const auto at = [&](const WhatIf& what_if) {
+        return forecast(resolve(at_bandwidth(what_if, nic), catalog).training, costs);
+      };
+      const Forecast compressed = at(answer.backends.front().asked);
+      return speedup_of(compressed, zero ? std::optional(at(*zero)) : std::nullopt).*end > 1;
+    });
+  };
+  const PayingBandwidth expected = where(&RatioInterval::value);
+  answer.break_even = {expected.at, where(&RatioInterval::low).at, where(&RatioInterval::high).at};
+  answer.pays_at_any_bandwidth = expected.pays_at_any_bandwidth;
 }
 
 }  // namespace
@@ -174,7 +137,7 @@ Verdict Answer::verdict() const {
 Advice advise(const WhatIf& what_if, Catalog& catalog) {
   const auto [asked, zero, warmup_assumed] = compressed(what_if, catalog);
   CollectiveCosts costs;
-  std::optional<Scenario> zero_scenario;  // costs are remembered by the address of its cluster
+  std::optional<Scenario> zero_scenario;
   std::optional<Forecast> of_zero;
   if (zero) {
     zero_scenario = resolve(*zero, catalog);
@@ -194,11 +157,11 @@ Advice advise(const WhatIf& what_if, Catalog& catalog) {
                     std::back_inserter(advice.findings));
 
   const TrainingPlan plain = zero ? zero_scenario->training : plain_run(scenario.training);
-  advice.optimizer = deepspeed::name_of(scenario.training.optimizer());
-  advice.baseline = deepspeed::name_of(plain.optimizer());
+  advice.optimizer = name_of(scenario.training.optimizer());
+  advice.baseline = name_of(plain.optimizer());
   if (zero) {
     advice.optimizer += " without ZeRO";
-    advice.baseline += fmt::format(" with ZeRO stage {}", plain.config.zero.stage.value);
+    advice.baseline += fmt::format(" with ZeRO stage {}", plain.recipe.zero.stage);
   }
   const Forecast of_plain = zero ? *of_zero : forecast(plain, costs);
   const StageForecast& step = of_plain.stages.front();
@@ -211,7 +174,7 @@ Advice advise(const WhatIf& what_if, Catalog& catalog) {
   if (advice.judged()) advice.baseline_cost_usd = of_plain.run.cost_usd;
   compare(of_plain, zero, catalog, advice.answer);
   if (advice.fused) compare(of_plain, zero, catalog, *advice.fused);
-  const std::string plain_optimizer(deepspeed::name_of(plain.optimizer()));
+  const std::string plain_optimizer(name_of(plain.optimizer()));
   advice.exchanges = advise_exchanges(plain_question(zero ? *zero : asked, plain_optimizer),
                                       advice.answer.backends.front().asked, catalog);
   return advice;

@@ -1,7 +1,8 @@
-// The NIC bandwidth at which a run takes as long as the plain one that it is held against: found by
-// bisection of cluster.nic.bandwidth, to a tenth of a percent.
+// The NIC bandwidth at which a run begins or ceases to pay: found by bisection to a tenth of a
+// percent, of whatever "pays" means to who asks.
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "experiments/catalog.h"
@@ -16,7 +17,13 @@ struct PayingBandwidth {
   bool pays_at_any_bandwidth = false;  // meaningful without one
 };
 
-// Of RunForecast::speedup_vs_baseline, which is of the plain optimizer with an all-reduce.
+// `pays` tells of a bandwidth, and changes once at most.
+PayingBandwidth break_even(const std::function<bool(Bandwidth)>& pays);
+
+// By RunForecast::speedup_vs_baseline, which is of the plain optimizer with an all-reduce.
 PayingBandwidth break_even(const WhatIf& what_if, Catalog& catalog);
+
+// The same question on NICs of another bandwidth.
+WhatIf at_bandwidth(WhatIf what_if, Bandwidth nic);
 
 }  // namespace lambcast

@@ -90,14 +90,14 @@ CompressionPays compression_of(const Contestant& contestant, Catalog& catalog,
           fmt::format("only {:.3g} % of the steps compress", 100 * compressed_share(forecast));
   };
   pays.optimizer = name_of(onebit_of(training.optimizer()));
-  if (deepspeed::is_onebit(training.optimizer())) {
+  if (is_onebit(training.optimizer())) {
     judge(contestant.forecast);
     return pays;
   }
   WhatIf kin = contestant.scenario.asked;
   kin["optimizer"] = pays.optimizer;
   kin.erase("exchange");
-  pays.warmup_assumed = !training.config.optimizer->freeze_step.given;
+  pays.warmup_assumed = !contestant.scenario.config.optimizer->freeze_step.given;
   if (pays.warmup_assumed) kin["freeze_step"] = assumed_warmup;
   try {
     const Scenario scenario = resolve(kin, catalog);

@@ -135,7 +135,7 @@ Json contestant_json(const Comparison& comparison, const Contestant& contestant)
   json.update(
       {{"status", forecast.memory.fits ? "ok" : "infeasible: memory"},
        {"cluster", training.cluster->name},
-       {"optimizer", std::string(deepspeed::name_of(training.optimizer()))},
+       {"optimizer", std::string(name_of(training.optimizer()))},
        {"exchange", name_of(training.exchange)},
        {"gpus", training.gpus},
        {"run_time_s", forecast.run.time_s},

@@ -8,7 +8,7 @@ using Catch::Contains;
 TEST_CASE("scenario: one release of DeepSpeed, however it is said") {
   const auto release = [](const WhatIf& more) {
     WhatIf asked = with(more);
-    return resolved(asked).training.config.release.value;
+    return resolved(asked).config.release.value;
   };
   const WhatIf newest{{"cluster", "commodity-10gbe"}};
   CHECK(release(newest) == deepspeed::release::newest);

@@ -23,8 +23,8 @@ ExchangeAdvice advice_of(std::string name, const WhatIf& asked, Catalog& catalog
   advice.speedup = of.run.speedup_vs_baseline;
   advice.peak = of.memory.peak;
   advice.fits = of.memory.fits;
-  const bool plain = scenario.training.exchange == Exchange{} &&
-                     !deepspeed::is_onebit(scenario.training.optimizer());
+  const bool plain =
+      scenario.training.exchange == Exchange{} && !is_onebit(scenario.training.optimizer());
   if (scenario.training.nodes() > 1 && !plain) advice.pays = break_even(asked, catalog);
   return advice;
 }

@@ -16,11 +16,11 @@ const Sourced<double> even_by_loss{
 // 1-bit optimizers compress the momentum of all parameters over all data-parallel ranks, with no
 // word for experts (DeepSpeed runtime/fp16/onebit, runtime/comm/nccl.py).
 void refuse_mixing(const TrainingPlan& training) {
-  if (deepspeed::is_onebit(training.optimizer()))
+  if (is_onebit(training.optimizer()))
     fail_input(flag("optimizer"),
                fmt::format("{} exchanges every parameter over all data-parallel ranks and would "
                            "average different experts",
-                           deepspeed::name_of(training.optimizer())),
+                           name_of(training.optimizer())),
                "optimizers that do not compress");
 }
 

@@ -42,9 +42,8 @@ std::string describe(const HostCopy& work) {
 }
 
 std::string describe(const Call& call) {
-  constexpr std::string_view channels[] = {"nccl", "mpi on device buffers", "mpi on host buffers"};
   return fmt::format("{} of {} over {} ranks by {}{}{}", name_of(call.op), to_text(call.bytes),
-                     call.group.ranks, channels[static_cast<std::size_t>(call.channel)],
+                     call.group.ranks, traits_of(call.backend).in_words,
                      call.algorithm.empty() ? "" : ", ", call.algorithm);
 }
 

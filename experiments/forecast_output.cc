@@ -99,7 +99,7 @@ std::string layout_text(const Parallelism& how) {
 
 Json inputs_json(const Scenario& scenario) {
   const TrainingPlan& training = scenario.training;
-  const auto& optimizer = *training.config.optimizer;
+  const auto& optimizer = *scenario.config.optimizer;
   const Cluster& cluster = *training.cluster;
   const auto freeze_step = freeze_step_of(training);
   const auto asked = scenario.asked.find("device");
@@ -110,8 +110,8 @@ Json inputs_json(const Scenario& scenario) {
       {"optimized_parameters", optimized_parameters(*training.model)},
       {"cluster", cluster.name},
       {"device", training.device->name},
-      {"optimizer", std::string(deepspeed::name_of(optimizer.type))},
-      {"backend", std::string(deepspeed::name_of(optimizer.comm_backend_name.value))},
+      {"optimizer", std::string(name_of(optimizer.type))},
+      {"backend", optimizer.comm_backend_name.value},
       {"cuda_aware", optimizer.cuda_aware.value},
       {"nodes", training.nodes()},
       {"gpus", training.gpus},
@@ -122,18 +122,18 @@ Json inputs_json(const Scenario& scenario) {
       {"seq_len", training.seq_len},
       {"steps", training.steps},
       {"freeze_step", freeze_step ? Json(*freeze_step) : Json(nullptr)},
-      {"fp16", training.config.fp16.enabled.value},
-      {"bf16", training.config.bf16_enabled.value},
+      {"fp16", training.recipe.precision.weights == DataType::fp16},
+      {"bf16", training.recipe.precision.weights == DataType::bf16},
       {"gradient_bytes_per_element",
        training.parallelism ? training.parallelism->gradient_bytes() : gradient_bytes(training)},
-      {"gradient_clipping", training.config.gradient_clipping.value},
-      {"zero_stage", training.config.zero.stage.value},
+      {"gradient_clipping", training.recipe.gradient_clipping},
+      {"zero_stage", training.recipe.zero.stage},
       {"nic_bandwidth_bytes_per_s", cluster.nic_bandwidth.value.value()},
       {"network", training.network == NetworkModel::flow ? "flow" : "analytic"},
       {"symmetry", training.expand ? "off" : "auto"},
       {"overlap", std::string(overlap_of(training))},
       {"exchange", name_of(training.exchange)},
-      {"deepspeed_version", text_of(training.config.release.value)},
+      {"deepspeed_version", text_of(scenario.config.release.value)},
       {"kernels", std::string(kernels_of(training))}};
   add_origin(inputs, "model", scenario.asked.at("model"),
              [](const std::string& name) { return std::string(model_preset_text(name)); });
@@ -143,9 +143,9 @@ Json inputs_json(const Scenario& scenario) {
   inputs["overrides"] = Json::object();
   for (const auto& [key, value] : scenario.asked)
     if (key.find('.') != std::string::npos) inputs["overrides"][key] = value;
-  if (!training.config.file.empty()) {
-    inputs["config"] = training.config.file;
-    inputs["config_hash"] = file_hash(training.config.file);
+  if (!scenario.config.file.empty()) {
+    inputs["config"] = scenario.config.file;
+    inputs["config_hash"] = file_hash(scenario.config.file);
   }
   return inputs;
 }
@@ -214,7 +214,7 @@ LanguageRates language_rates(const TrainingPlan& training, const Forecast& forec
   if (training.seq_len == 0) return rates;
   rates.tokens_per_s = tokens / forecast.run.time_s;
   const double peak = training.device->peak_half.value.value() * 1e-12;
-  const bool half = training.config.fp16.enabled.value || training.config.bf16_enabled.value;
+  const bool half = training.recipe.precision.is_half();
   if (half && peak > 0) rates.mfu = rates.tflops_per_gpu / peak;
   return rates;
 }
@@ -244,7 +244,7 @@ std::string interval_text(const TrainingPlan& training, const Forecast& forecast
   if (!calibrated && calibration)
     out += fmt::format("  {} was {} on {} for {}\n", training.cluster->name,
                        calibration->another_machine ? "fitted to another machine" : "calibrated",
-                       calibration->mpi ? "MPI" : "NCCL", describe(*calibration));
+                       is_mpi(calibration->backend) ? "MPI" : "NCCL", describe(*calibration));
   return out;
 }
 
@@ -313,21 +313,17 @@ std::string forecast_json(const Scenario& scenario, const Forecast& forecast,
 std::string forecast_table(const Scenario& scenario, const Forecast& forecast,
                            const std::vector<Finding>& findings) {
   const TrainingPlan& training = scenario.training;
-  const auto& optimizer = *training.config.optimizer;
-  std::string out = fmt::format(
-      "{} with {} on {}: {} GPUs ({} node(s)), batch {} = {} x {} x {}", training.model->name,
-      deepspeed::name_of(optimizer.type), training.cluster->name, training.gpus, training.nodes(),
-      training.batch.train, training.batch.micro, training.batch.gas,
-      training.parallelism ? fmt::format("{} replicas", training.data_parallel())
-                           : fmt::format("{} GPUs", training.gpus));
+  const OptimizerType type = training.optimizer();
+  std::string out =
+      fmt::format("{} with {} on {}: {} GPUs ({} node(s)), batch {} = {} x {} x {}",
+                  training.model->name, name_of(type), training.cluster->name, training.gpus,
+                  training.nodes(), training.batch.train, training.batch.micro, training.batch.gas,
+                  training.parallelism ? fmt::format("{} replicas", training.data_parallel())
+                                       : fmt::format("{} GPUs", training.gpus));
   if (training.seq_len > 0) out += fmt::format(", sequence {}", training.seq_len);
   if (training.parallelism) out += fmt::format("\n{}", layout_text(*training.parallelism));
-  if (deepspeed::is_onebit(optimizer.type))
-    out += fmt::format("\nbackend {}{}, {} compression kernels",
-                       deepspeed::name_of(optimizer.comm_backend_name.value),
-                       optimizer.comm_backend_name.value != deepspeed::CommBackend::mpi ? ""
-                       : optimizer.cuda_aware.value ? " (cuda_aware)"
-                                                    : " (host-staged)",
+  if (is_onebit(type))
+    out += fmt::format("\nbackend {}, {} compression kernels", traits_of(training.backend()).label,
                        training.kernels == Kernels::fused ? "fused" : "DeepSpeed's unfused");
   out += "\n\n" + stage_table(training, forecast);
   out += interval_text(training, forecast);
@@ -336,7 +332,7 @@ std::string forecast_table(const Scenario& scenario, const Forecast& forecast,
                      run_time_text(run.time_s), run.samples_per_s, run.gpu_hours);
   if (run.cost_usd) out += fmt::format(", {:.0f} USD", *run.cost_usd);
   out += language_text(training, forecast);
-  if (deepspeed::is_onebit(optimizer.type))
+  if (is_onebit(type))
     out += fmt::format("\nagainst {}: {} as fast, {:.2f}x fewer bytes", run.baseline_optimizer,
                        ratio_text(*run.speedup), run.volume_reduction);
   out += fmt::format("\nmemory: {} of {} a GPU{}\n  {}\n", to_text(forecast.memory.peak),

@@ -10,7 +10,6 @@
 namespace lambcast {
 namespace {
 
-using deepspeed::CommBackend;
 using parallel::PipelineSchedule;
 using parallel::Sharding;
 
@@ -46,7 +45,7 @@ constexpr const char* layout_keys[] = {"tp",
                                        "expert_kernels"};
 
 bool asks_for_layout(const Words& words, const TrainingPlan& training) {
-  if (training.config.zero.stage.value == 3) return true;
+  if (training.recipe.zero.stage == 3) return true;
   for (const char* key : layout_keys) {
     const std::string* value = words.find(key);
     const bool is_size = std::string_view(key).size() == 2;
@@ -147,7 +146,7 @@ MatrixFormat choose_format(const Words& words, const TrainingPlan& training) {
   constexpr MatrixFormat formats[] = {MatrixFormat::half, MatrixFormat::half,  MatrixFormat::single,
                                       MatrixFormat::fp8,  MatrixFormat::mxfp8, MatrixFormat::nvfp4};
   if (const auto precision = words.choice("precision")) return formats[*precision];
-  const bool half = training.config.fp16.enabled.value || training.config.bf16_enabled.value;
+  const bool half = training.recipe.precision.is_half();
   return half ? MatrixFormat::half : MatrixFormat::single;
 }
 
@@ -177,7 +176,7 @@ void choose_less_traffic(const Words& words, Parallelism& how) {
 }
 
 void choose_sharding(const Words& words, const TrainingPlan& training, Parallelism& how) {
-  how.sharding = static_cast<Sharding>(training.config.zero.stage.value);
+  how.sharding = static_cast<Sharding>(training.recipe.zero.stage);
   const int replicas = how.replicas();
   how.shard_ranks = how.sharding == Sharding::none ? 1 : replicas;
   const auto ranks = words.whole("shard_ranks", 1, most_ranks);
@@ -203,13 +202,11 @@ void refuse_impossible(const TrainingPlan& training, const Parallelism& how) {
   if (how.framework.name == "deepspeed" && how.layout.pp > 1 && how.sharding > Sharding::optimizer)
     fail_input(flag("zero_stage"), "DeepSpeed runs no pipeline with ZeRO stage 2 or 3",
                "0, 1, or another --framework");
-  if (!deepspeed::is_onebit(training.optimizer())) return;
+  if (!is_onebit(training.optimizer())) return;
   if (how.sharding != Sharding::none)
     fail_input(flag("zero_stage"),
-               fmt::format("{} does not run with ZeRO", deepspeed::name_of(training.optimizer())),
-               "0");
-  if (training.config.optimizer->comm_backend_name.value == CommBackend::mpi &&
-      how.layout.tp * how.layout.pp > 1)
+               fmt::format("{} does not run with ZeRO", name_of(training.optimizer())), "0");
+  if (is_mpi(training.backend()) && how.layout.tp * how.layout.pp > 1)
     fail_input(flag("backend"),
                "DeepSpeed's mpi backend exchanges over all ranks, which tensor and pipeline "
                "parallelism do not allow",
@@ -259,8 +256,7 @@ std::vector<Finding> check_parallelism(const TrainingPlan& training) {
   use.exchanges_heads = how.framework.exchanges_heads;
   std::vector<Finding> findings = parallel::check(how.layout, *training.model, use);
   refuse_errors(findings);
-  if (deepspeed::is_onebit(training.optimizer()) && deepspeed::is_lamb(training.optimizer()) &&
-      how.layout.tp > 1)
+  if (is_onebit(training.optimizer()) && is_lamb(training.optimizer()) && how.layout.tp > 1)
     findings.push_back(
         {Severity::warning, "lamb-per-shard",
          "with tensor parallelism DeepSpeed's LAMB takes trust ratios of each rank's part of "

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "experiments/words.h"
+#include "models/finding.h"
 #include "models/training/training_plan.h"
 
 namespace lambcast {

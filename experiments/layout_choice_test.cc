@@ -57,8 +57,7 @@ TEST_CASE("layout choice: ranks that share optimizer states may sum all gradient
   CHECK(resolved(apex).training.parallelism->full_all_reduce);
   CHECK_THAT(refusal(layout({{"zero_stage", "3"}, {"full_all_reduce", "true"}})),
              Contains("--zero-stage 1"));
-  CHECK(resolved(layout({{"optimizer", "lars"}})).training.optimizer() ==
-        deepspeed::OptimizerType::lars);
+  CHECK(resolved(layout({{"optimizer", "lars"}})).training.optimizer() == OptimizerType::lars);
 }
 
 TEST_CASE("layout choice: what cannot be is refused with its rule, in one line") {

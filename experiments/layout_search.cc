@@ -16,8 +16,6 @@
 namespace lambcast {
 namespace {
 
-using deepspeed::OptimizerType;
-
 constexpr std::int64_t most_micro_batches = 65536;
 
 // Reasons that are not codes of layout_rules.h.
@@ -35,7 +33,7 @@ struct Judgement {
 
 // The step that a search compares.
 Stage compared_stage(const TrainingPlan& training) {
-  const bool compresses = deepspeed::is_onebit(training.optimizer());
+  const bool compresses = is_onebit(training.optimizer());
   return {compresses ? StepKind::compression : StepKind::uniform, training.seq_len, 1};
 }
 
@@ -341,7 +339,7 @@ LayoutSearch search_layouts(const WhatIf& asked, const SearchOptions& options,
   LayoutSearch result;
   result.space = layout_space(asked, catalog);
   const LayoutSpace& space = result.space;
-  result.optimizer = deepspeed::name_of(space.base.optimizer());
+  result.optimizer = name_of(space.base.optimizer());
   const std::vector<LayoutCandidate> candidates = layout_candidates(space);
   result.candidates = candidates.size();
   Search search(space, candidates, options, texts);

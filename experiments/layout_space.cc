@@ -134,7 +134,7 @@ class Enumeration {
   void states() {
     const auto& stages = at_.pp > 1 ? offer_.zero_stages_in_pipelines : offer_.zero_stages;
     std::vector<int> allowed = stages;
-    if (deepspeed::is_onebit(space_.base.optimizer())) allowed = {0};
+    if (is_onebit(space_.base.optimizer())) allowed = {0};
     for (const int stage : sizes("zero_stage", {allowed.begin(), allowed.end()})) {
       at_.zero_stage = stage;
       for (const std::string& recompute : named("recompute", offer_.recompute)) {
@@ -158,9 +158,9 @@ constexpr const char* searched[] = {"tp",          "cp",         "pp",        "e
                                     "interleave",  "zero_stage", "recompute", "sequence_parallel",
                                     "micro_batch", "grad_accum", "etp"};
 
-std::int64_t global_batch_of(const Words& words, const TrainingPlan& base) {
+std::int64_t global_batch_of(const Words& words, const deepspeed::DeepSpeedConfig& base) {
   if (const auto given = words.whole("global_batch", 1, deepspeed::max_batch)) return *given;
-  if (base.config.batch.train) return *base.config.batch.train;
+  if (base.batch.train) return *base.batch.train;
   fail_input(flag("global_batch"), "is missing: layouts are compared over the same samples a step");
 }
 
@@ -182,8 +182,9 @@ LayoutSpace layout_space(const WhatIf& asked, Catalog& catalog) {
   plain.insert_or_assign("micro_batch", "1");
   plain.insert_or_assign("grad_accum", "1");
   if (!space.asked.contains("config")) plain.emplace("zero_stage", "0");
-  space.base = resolve(plain, catalog).training;
-  space.global_batch = global_batch_of(Words(space.asked), space.base);
+  const Scenario base = resolve(plain, catalog);
+  space.base = base.training;
+  space.global_batch = global_batch_of(Words(space.asked), base.config);
   return space;
 }
 

@@ -119,10 +119,9 @@ TrainingPlan small_training(std::shared_ptr<const Cluster> cluster,
   training.model = std::move(model);
   training.cluster = std::move(cluster);
   training.device = std::move(device);
-  training.config.optimizer.emplace();
-  training.config.optimizer->type = deepspeed::OptimizerType::onebit_lamb;
-  training.config.optimizer->freeze_step.value = 10;
-  training.config.fp16.enabled.value = true;
+  training.recipe.optimizer = OptimizerType::onebit_lamb;
+  training.recipe.onebit.freeze_step = 10;
+  training.recipe.precision.weights = DataType::fp16;
   training.gpus_per_node = training.cluster->gpus_per_node;
   training.gpus = 2 * training.gpus_per_node;
   training.batch = {training.gpus, 1, 1};

@@ -130,7 +130,7 @@ void add_library(Inputs& inputs, const std::string& name, const LibrarySpec& spe
         [ get, member ](auto& cluster, auto&) -> auto& { return get(cluster).*member; });
   };
   share("nic_efficiency", &LibrarySpec::nic_efficiency);
-  if (spec.library == Library::nccl) share("link_efficiency", &LibrarySpec::link_efficiency);
+  if (spec.rules == DecisionRules::nccl) share("link_efficiency", &LibrarySpec::link_efficiency);
   share("single_gpu_efficiency", &LibrarySpec::single_gpu_efficiency);
   share("tree_efficiency", &LibrarySpec::tree_efficiency);
   share("queue_ahead", &LibrarySpec::queue_ahead);

@@ -28,7 +28,7 @@ void refuse_unmodelled(Plugin plugin, OptimizerType type) {
 }
 
 void check_layout(Plugin plugin, const TrainingPlan& training) {
-  const std::int64_t stage = training.config.zero.stage.value;
+  const std::int64_t stage = training.recipe.zero.stage;
   const parallel::ParallelLayout& layout = training.parallelism->layout;
   const bool divided = layout.tp * layout.pp * layout.cp > 1;
   if (plugin == Plugin::hybrid_parallel) {
@@ -87,7 +87,7 @@ std::vector<Finding> check_plugin(const Words& words, const TrainingPlan& traini
                "without a tensor parallel group {} sums its column statistics over all ranks "
                "in every step and never divides them: they grow",
                model_of(type).label)});
-    else if (training.config.zero.stage.value > 0)
+    else if (training.recipe.zero.stage > 0)
       findings.push_back(
           {Severity::warning, "columns-not-averaged",
            fmt::format("with ZeRO {} takes column statistics of each rank's rows alone: not the "

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "experiments/words.h"
+#include "models/finding.h"
 #include "models/training/training_plan.h"
 
 namespace lambcast {

@@ -76,12 +76,12 @@ const std::vector<std::string>& result_columns() {
 
 std::vector<std::string> result_row(const Scenario& scenario, const Forecast& forecast) {
   const TrainingPlan& training = scenario.training;
-  const auto& optimizer = *training.config.optimizer;
+  const auto& optimizer = *scenario.config.optimizer;
   const auto freeze_step = freeze_step_of(training);
   std::vector<std::string> row{training.model->name,
                                training.cluster->name,
-                               std::string(deepspeed::name_of(optimizer.type)),
-                               std::string(deepspeed::name_of(optimizer.comm_backend_name.value)),
+                               std::string(name_of(optimizer.type)),
+                               optimizer.comm_backend_name.value,
                                whole(training.nodes()),
                                whole(training.gpus),
                                whole(training.batch.micro),
@@ -134,7 +134,7 @@ std::vector<std::string> result_row(const Scenario& scenario, const Forecast& fo
   row.insert(
       row.end(),
       {std::string(name_of(basis)), training.device->name, whole(training.gpus_per_node),
-       std::string(precision_of(training)), whole(training.config.zero.stage.value),
+       std::string(precision_of(training)), whole(training.recipe.zero.stage),
        std::string(overlap_of(training)), training.expand ? "off" : "auto",
        settings_of(scenario.asked), csv::number(run.time_low_s), csv::number(run.time_high_s),
        number_or_none(run.cost_at(run.time_low_s)), number_or_none(run.cost_at(run.time_high_s)),

@@ -13,25 +13,24 @@
 namespace lambcast {
 namespace {
 
-using deepspeed::OptimizerType;
-
 constexpr std::int64_t shortest_assumed = 1000;
 
 // The step that is given to freeze at, by the flag or the file; not a share of the run.
-std::optional<std::int64_t> freeze_step_given(const Words& words, const TrainingPlan& training) {
-  const auto& optimizer = *training.config.optimizer;
+std::optional<std::int64_t> freeze_step_given(const Words& words,
+                                              const deepspeed::DeepSpeedConfig& config) {
+  const auto& optimizer = *config.optimizer;
   if (const std::string* value = words.find("freeze_step"))
     return value->ends_with('%') ? std::nullopt : words.whole("freeze_step", 0, max_steps);
   const auto& setting = optimizer.type == OptimizerType::zero_one_adam ? optimizer.var_freeze_step
                                                                        : optimizer.freeze_step;
-  if (!setting.given || !deepspeed::is_onebit(optimizer.type)) return std::nullopt;
+  if (!setting.given || !is_onebit(optimizer.type)) return std::nullopt;
   return setting.value;
 }
 
-std::int64_t assumed_steps(const Words& words, const TrainingPlan& training,
+std::int64_t assumed_steps(const Words& words, const deepspeed::DeepSpeedConfig& config,
                            std::vector<Finding>& findings) {
-  const double share = published_warmup_share(training.optimizer());
-  const auto freeze = freeze_step_given(words, training);
+  const double share = published_warmup_share(config.optimizer->type);
+  const auto freeze = freeze_step_given(words, config);
   const double derived = freeze ? std::ceil(static_cast<double>(*freeze) / share - 1e-6) : 0;
   if (derived <= shortest_assumed) {
     findings.push_back({Severity::note, "steps-assumed",
@@ -55,10 +54,11 @@ double published_warmup_share(OptimizerType type) {
 }
 
 std::int64_t choose_steps(const Words& words, const TrainingPlan& training,
+                          const deepspeed::DeepSpeedConfig& config,
                           std::vector<Finding>& findings) {
   const auto given = words.whole("steps", 1, max_steps);
   const auto samples = words.whole("samples", 1, std::int64_t{1} << 53);
-  if (!samples) return given ? *given : assumed_steps(words, training, findings);
+  if (!samples) return given ? *given : assumed_steps(words, config, findings);
   const std::int64_t steps = (*samples + training.batch.train - 1) / training.batch.train;
   if (given && *given != steps)
     fail_input(flag("samples"), fmt::format("{} samples are {} steps of {}, not {} (--steps)",
@@ -79,10 +79,11 @@ std::int64_t choose_steps_done(const Words& words, const TrainingPlan& training)
   return done;
 }
 
-void choose_freeze_step(const Words& words, TrainingPlan& training) {
+void choose_freeze_step(const Words& words, const TrainingPlan& training,
+                        deepspeed::DeepSpeedConfig& config) {
   const std::string* value = words.find("freeze_step");
   if (value == nullptr) return;
-  auto& optimizer = *training.config.optimizer;
+  auto& optimizer = *config.optimizer;
   std::int64_t step = 0;
   if (value->ends_with('%')) {
     double percent = 0;
@@ -95,7 +96,7 @@ void choose_freeze_step(const Words& words, TrainingPlan& training) {
       });
     // So many warm-up updates; with fp16 the first one is lost to the dry run.
     const auto updates = std::llround(percent / 100 * static_cast<double>(training.steps));
-    step = training.steps_done + updates + (training.config.fp16.enabled.value ? 1 : 0);
+    step = training.steps_done + updates + (config.fp16.enabled.value ? 1 : 0);
   } else {
     step = *words.whole("freeze_step", 0, max_steps);
   }

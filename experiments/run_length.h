@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "experiments/words.h"
+#include "models/deepspeed/config.h"
 #include "models/finding.h"
 #include "models/training/training_plan.h"
 
@@ -16,19 +17,20 @@ inline constexpr std::int64_t max_steps = 1'000'000'000;
 //   1-bit LAMB  1,000 of 5,993 steps (BERT-Large, batch 65,536, the run of the 1-bit LAMB paper)
 //   1-bit Adam  15 % (DeepSpeed's 1-bit Adam blog: 1 / (w + (1 - w) / 16) of the volume, w = 15 %)
 //   0/1 Adam    variance updated for 12,500 of 150,000 steps (DeepSpeedExamples, bing_bert)
-double published_warmup_share(deepspeed::OptimizerType type);
+double published_warmup_share(OptimizerType type);
 
 // --steps, or --samples over the batch. Where neither says, the run of which the freeze step given
 // is the published share, at least 1000 steps: as long as freeze_step itself, nothing would be
 // compressed. The finding `steps-assumed` says so.
 std::int64_t choose_steps(const Words& words, const TrainingPlan& training,
-                          std::vector<Finding>& findings);
+                          const deepspeed::DeepSpeedConfig& config, std::vector<Finding>& findings);
 
 // The steps before the checkpoint that the run goes on from; none of 0/1 Adam, whose policy starts
 // anew when a checkpoint is loaded.
 std::int64_t choose_steps_done(const Words& words, const TrainingPlan& training);
 
 // --freeze-step, a step or a share of training.steps, into the configuration.
-void choose_freeze_step(const Words& words, TrainingPlan& training);
+void choose_freeze_step(const Words& words, const TrainingPlan& training,
+                        deepspeed::DeepSpeedConfig& config);
 
 }  // namespace lambcast

@@ -43,10 +43,9 @@ WhatIf changed(const WhatIf& before, const std::string& keys) {
 
 // Steps done in vain, and how long they take: all but the update and the exchange of momentum.
 void add_skipped(RunPhase& phase) {
-  const deepspeed::Fp16Config& fp16 = phase.scenario.training.config.fp16;
-  if (!fp16.enabled.value || fp16.loss_scale.value != 0) return;
-  const double each =
-      1 / static_cast<double>(std::max<std::int64_t>(1, fp16.loss_scale_window.value));
+  const auto window = phase.scenario.training.recipe.precision.loss_scale_window;
+  if (!window) return;
+  const double each = 1 / static_cast<double>(std::max<std::int64_t>(1, *window));
   for (const StageForecast& stage : phase.forecast.stages) {
     const double steps = static_cast<double>(stage.steps) * each;
     const bool sums = stage.kind == StepKind::uniform || stage.kind == StepKind::warmup;
@@ -100,7 +99,7 @@ double baseline_s(const RunPhase& phase, const std::optional<Failures>& failures
 
 void find_masks(const RunPhase& phase, std::size_t number, PhasedRun& run) {
   const TrainingPlan& training = phase.scenario.training;
-  if (!deepspeed::is_onebit(training.optimizer())) return;
+  if (!is_onebit(training.optimizer())) return;
   const ModelShape& model = *training.model;
   const bool positions = std::any_of(model.groups.begin(), model.groups.end(),
                                      [](const std::string& group) { return group == "position"; });
@@ -128,8 +127,8 @@ void find_masks(const RunPhase& phase, std::size_t number, PhasedRun& run) {
 
 void find_restarts(PhasedRun& run) {
   const TrainingPlan& training = run.phases.back().scenario.training;
-  if (run.failures < 0.5 || !deepspeed::is_onebit(training.optimizer())) return;
-  const bool policy = training.optimizer() == deepspeed::OptimizerType::zero_one_adam;
+  if (run.failures < 0.5 || !is_onebit(training.optimizer())) return;
+  const bool policy = training.optimizer() == OptimizerType::zero_one_adam;
   run.findings.push_back(
       {Severity::warning, "errors-reset-by-failures",
        fmt::format("{:.0f} restarts are expected, and each drops the errors of compression: "
@@ -179,7 +178,7 @@ PhasedRun forecast_phases(const WhatIf& first, const std::vector<std::string>& t
   for (const std::string& keys : then) {
     const TrainingPlan& before = run.phases.back().scenario.training;
     what_if = changed(what_if, keys);
-    if (before.optimizer() != deepspeed::OptimizerType::zero_one_adam)
+    if (before.optimizer() != OptimizerType::zero_one_adam)
       what_if.insert_or_assign("steps_done", fmt::format("{}", before.steps_done + before.steps));
     run.phases.push_back(forecast_phase(what_if, catalog, costs));
   }

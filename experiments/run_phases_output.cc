@@ -23,9 +23,9 @@ Json findings_json(const std::vector<Finding>& findings) {
 
 std::string phased_run_table(const PhasedRun& run) {
   const TrainingPlan& first = run.phases.front().scenario.training;
-  std::string out = fmt::format("{} with {} on {}: {} GPUs, {} phase(s)\n\n", first.model->name,
-                                deepspeed::name_of(first.optimizer()), first.cluster->name,
-                                first.gpus, run.phases.size());
+  std::string out =
+      fmt::format("{} with {} on {}: {} GPUs, {} phase(s)\n\n", first.model->name,
+                  name_of(first.optimizer()), first.cluster->name, first.gpus, run.phases.size());
   out += fmt::format("{:>5} {:>8} {:>8}  {:<12} {:>9} {:>12} {:>12}\n", "phase", "sequence",
                      "batch", "stage", "steps", "step (ms)", "time");
   for (std::size_t i = 0; i < run.phases.size(); ++i) {
@@ -47,7 +47,7 @@ std::string phased_run_table(const PhasedRun& run) {
                      run_time_text(run.time_s), run.gpu_hours);
   if (run.cost_usd) out += fmt::format(", {:.0f} USD", *run.cost_usd);
   const std::string& plain = run.phases.front().forecast.run.baseline_optimizer;
-  if (plain != deepspeed::name_of(first.optimizer()))
+  if (plain != name_of(first.optimizer()))
     out += fmt::format("; {:.2f}x as fast as {}", run.speedup_vs_baseline, plain);
   out += "\n";
   for (std::size_t i = 0; i < run.phases.size(); ++i) {

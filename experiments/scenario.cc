@@ -12,6 +12,7 @@
 #include "experiments/run_length.h"
 #include "experiments/words.h"
 #include "models/deepspeed/precision.h"
+#include "models/deepspeed/recipe.h"
 #include "models/deepspeed/rules.h"
 #include "models/deepspeed/versions.h"
 #include "models/training/gradient_reduction.h"
@@ -19,9 +20,6 @@
 
 namespace lambcast {
 namespace {
-
-using deepspeed::CommBackend;
-using deepspeed::OptimizerType;
 using deepspeed::Setting;
 
 // Alike, they are folded; where they are not, collectives have limits of their own.
@@ -86,22 +84,19 @@ void choose_backend(const Words& words, const Cluster& cluster, deepspeed::DeepS
                     std::vector<Finding>& findings) {
   auto& backend = config.optimizer->comm_backend_name;
   if (const auto chosen = words.choice("backend")) {
-    constexpr CommBackend values[] = {CommBackend::nccl, CommBackend::mpi, CommBackend::compressed};
-    backend = {values[*chosen], true, 0};
-  } else if (!backend.given && !cluster.stack.backend.empty() &&
-             deepspeed::is_onebit(config.optimizer->type)) {
-    backend.value = cluster.stack.backend == "mpi"    ? CommBackend::mpi
-                    : cluster.stack.backend == "nccl" ? CommBackend::nccl
-                                                      : CommBackend::compressed;
-    config.optimizer->cuda_aware.value = cluster.stack.cuda_aware;
+    backend = {backend_words()[*chosen], true, 0};
+  } else if (!backend.given && cluster.stack.backend && is_onebit(config.optimizer->type)) {
+    const BackendTraits& of_cluster = traits_of(*cluster.stack.backend);
+    backend.value = of_cluster.word;
+    config.optimizer->cuda_aware.value = of_cluster.cuda_aware;
     findings.push_back(
         {Severity::note, "backend-of-cluster",
-         fmt::format("no backend given: {}{}, as 1-bit optimizers ran on {}", cluster.stack.backend,
-                     cluster.stack.cuda_aware ? " with cuda_aware" : "", cluster.name)});
+         fmt::format("no backend given: {}{}, as 1-bit optimizers ran on {}", of_cluster.word,
+                     of_cluster.cuda_aware ? " with cuda_aware" : "", cluster.name)});
   }
-  if (backend.value == CommBackend::hccl)
+  if (!backend_of(*config.optimizer))
     fail_input({config.file, backend.line, "comm_backend_name"}, "hccl is not modelled",
-               "nccl, mpi, compressed");
+               fmt::format("{}", fmt::join(backend_words(), ", ")));
   if (const auto aware = words.choice("cuda_aware"))
     config.optimizer->cuda_aware = {*aware == 1, true, 0};
 }
@@ -109,8 +104,8 @@ void choose_backend(const Words& words, const Cluster& cluster, deepspeed::DeepS
 // Flags first, then what the file or its elasticity adds, until two of the three numbers are known:
 // a flag that changes one number keeps the file's others as far as they can be kept. Two flags
 // leave elasticity nothing to say, as if it were off.
-deepspeed::Batch choose_batch(const Words& words, TrainingPlan& training,
-                              std::vector<Finding>& findings) {
+Batch choose_batch(const Words& words, const TrainingPlan& training,
+                   deepspeed::DeepSpeedConfig& config, std::vector<Finding>& findings) {
   deepspeed::BatchNumbers given{words.whole("global_batch", 1, deepspeed::max_batch),
                                 words.whole("micro_batch", 1, deepspeed::max_batch),
                                 words.whole("grad_accum", 1, deepspeed::max_batch)};
@@ -118,10 +113,10 @@ deepspeed::Batch choose_batch(const Words& words, TrainingPlan& training,
     return given.train.has_value() + given.micro.has_value() + given.gas.has_value();
   };
   const bool any_flag = known() > 0;
-  deepspeed::BatchNumbers from_file = training.config.batch;
-  Where where{any_flag ? "" : training.config.file, 0, {}};
-  auto& elasticity = training.config.elasticity;
-  std::optional<deepspeed::Batch> elastic;
+  deepspeed::BatchNumbers from_file = config.batch;
+  Where where{any_flag ? "" : config.file, 0, {}};
+  auto& elasticity = config.elasticity;
+  std::optional<Batch> elastic;
   if (elasticity && known() < 2) {
     where = elasticity->where;
     deepspeed::ElasticBatch of_world =
@@ -131,15 +126,15 @@ deepspeed::Batch choose_batch(const Words& words, TrainingPlan& training,
     findings.insert(findings.end(), of_world.findings.begin(), of_world.findings.end());
   }
   const auto resolve = [&](const deepspeed::BatchNumbers& numbers) {
-    if (!numbers.train && !numbers.micro && training.config.auto_batch)
+    if (!numbers.train && !numbers.micro && config.auto_batch)
       fail_input(
-          *training.config.auto_batch,
+          *config.auto_batch,
           "\"auto\" is filled in by the Trainer of Hugging Face from its own arguments: give "
           "two of --global-batch, --micro-batch and --grad-accum");
     return deepspeed::resolve_batch(numbers, training.data_parallel(), where);
   };
   if (!any_flag) {
-    if (!from_file.train && !from_file.micro && training.config.file.empty())
+    if (!from_file.train && !from_file.micro && config.file.empty())
       fail_input(flag("global_batch"),
                  "is missing: give two of --global-batch, --micro-batch and --grad-accum");
     return resolve(from_file);
@@ -147,7 +142,7 @@ deepspeed::Batch choose_batch(const Words& words, TrainingPlan& training,
   if (!given.train && known() < 2) given.train = from_file.train;
   if (!given.micro && known() < 2) given.micro = from_file.micro;
   if (!given.gas && known() < 2) given.gas = from_file.gas;
-  const deepspeed::Batch batch = resolve(given);
+  const Batch batch = resolve(given);
   if (elasticity && batch != elastic)
     findings.push_back(
         {Severity::warning, "elasticity-overridden",
@@ -182,11 +177,12 @@ deepspeed::Versions choose_versions(const Words& words, const Cluster& cluster,
   return versions;
 }
 
-void choose_overlap(const Words& words, TrainingPlan& training) {
+void choose_overlap(const Words& words, TrainingPlan& training,
+                    deepspeed::DeepSpeedConfig& config) {
   const auto choice = words.choice("overlap");
   if (!choice) return;
   const bool ddp = *choice == 1, zero = *choice == 2;
-  if (training.config.zero.stage.value == 0) {
+  if (config.zero.stage.value == 0) {
     if (zero)
       fail_input(flag("overlap"), "zero is ZeRO's overlap_comm, and ZeRO is off at stage 0",
                  "none, ddp");
@@ -196,7 +192,7 @@ void choose_overlap(const Words& words, TrainingPlan& training) {
   if (ddp)
     fail_input(flag("overlap"), "ddp is how PyTorch sums gradients, which ZeRO does in its own way",
                "none, zero");
-  training.config.zero.overlap_comm = {zero, true, 0};
+  config.zero.overlap_comm = {zero, true, 0};
 }
 
 // Ranks that share states must be all that an exchange is between.
@@ -217,22 +213,21 @@ void choose_exchange(const Words& words, TrainingPlan& training, std::vector<Fin
   if (text == nullptr) return;
   training.exchange = parse_exchange(*text, flag("exchange"));
   if (training.exchange == Exchange{}) return;
-  if (deepspeed::is_onebit(training.optimizer())) {
+  if (is_onebit(training.optimizer())) {
     if (training.exchange.kind != Exchange::Kind::onebit)
-      fail_input(
-          flag("exchange"),
-          fmt::format("{} brings its own exchange", deepspeed::name_of(training.optimizer())),
-          "onebit, or plain optimizers");
+      fail_input(flag("exchange"),
+                 fmt::format("{} brings its own exchange", name_of(training.optimizer())),
+                 "onebit, or plain optimizers");
     training.exchange = {};
     return;
   }
-  const std::int64_t stage = training.config.zero.stage.value;
+  const std::int64_t stage = training.recipe.zero.stage;
   if (const std::string why = refused_with_zero(training.exchange, stage); !why.empty())
     fail_input(flag("exchange"), why,
                stage == 0   ? "with --zero-stage 1, 2 or 3"
                : stage == 3 ? "all_reduce, qgz"
                             : "all_reduce, or with --zero-stage 0");
-  if (!training.parallelism && training.wrapper() == deepspeed::Wrapper::bf16)
+  if (!training.parallelism && training.wrapper() == Wrapper::bf16)
     fail_input(flag("exchange"),
                "DeepSpeed's BF16_Optimizer sums whole fp32 buffers, and in no other way",
                "fp16 or fp32, or --deepspeed-version 0.17.6 and later");
@@ -270,6 +265,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   add_plugin_defaults(scenario.asked);
   const Words words(scenario.asked);
   TrainingPlan& training = scenario.training;
+  deepspeed::DeepSpeedConfig& config = scenario.config;
   training.model =
       catalog.model(words.text("model", "a preset's name or a file"), words.below("model."));
   training.cluster =
@@ -277,24 +273,24 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   const std::string* device = words.find("device");
   training.device = catalog.device(device != nullptr ? *device : training.cluster->device);
   if (const std::string* path = words.find("config")) {
-    training.config = *catalog.config(*path);
+    config = *catalog.config(*path);
   } else {
-    training.config.fp16.enabled.value = true;  // what users of these optimizers run
+    config.fp16.enabled.value = true;  // what users of these optimizers run
   }
   place_on_cluster(words, training);
-  const deepspeed::Versions versions =
-      choose_versions(words, *training.cluster, training.config.release);
-  choose_optimizer(words, training.config, scenario.findings);
-  choose_backend(words, *training.cluster, training.config, scenario.findings);
+  const deepspeed::Versions versions = choose_versions(words, *training.cluster, config.release);
+  choose_optimizer(words, config, scenario.findings);
+  choose_backend(words, *training.cluster, config, scenario.findings);
+  training.recipe = deepspeed::recipe_of(config);
   training.parallelism = choose_parallelism(words, training);
   const std::vector<Finding> of_plugin = check_plugin(words, training);
   scenario.findings.insert(scenario.findings.end(), of_plugin.begin(), of_plugin.end());
-  training.batch = choose_batch(words, training, scenario.findings);
+  training.batch = choose_batch(words, training, config, scenario.findings);
   training.seq_len =
       resolve_seq_len(*training.model, words.whole("seq_len", 1, 1 << 20), flag("seq_len"));
-  training.steps = choose_steps(words, training, scenario.findings);
+  training.steps = choose_steps(words, training, config, scenario.findings);
   training.steps_done = choose_steps_done(words, training);
-  choose_freeze_step(words, training);
+  choose_freeze_step(words, training, config);
   training.kernels = stack_kernels(training.cluster->stack, training.optimizer());
   if (words.choice("kernels") == 1) training.kernels = Kernels::fused;
   if (training.parallelism) {
@@ -302,8 +298,9 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
     scenario.findings.insert(scenario.findings.end(), of_layout.begin(), of_layout.end());
     if (training.parallelism->framework.name != "deepspeed") training.kernels = Kernels::nvidia;
   } else {
-    choose_overlap(words, training);
+    choose_overlap(words, training, config);
   }
+  training.recipe = deepspeed::recipe_of(config);  // with what flags say of steps and overlap
   choose_exchange(words, training, scenario.findings);
   if (words.choice("network") == 1) training.network = NetworkModel::flow;
   training.expand = training.per_block = words.choice("symmetry") == 1;
@@ -311,15 +308,15 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   find_experts(training, scenario.findings);
   // Other frameworks run what DeepSpeed refuses, such as LAMB with shared states or in bf16.
   if (!training.parallelism || training.parallelism->framework.name == "deepspeed") {
-    const auto of_config = deepspeed::check_config(training.config);
+    const auto of_config = deepspeed::check_config(config);
     refuse_errors(of_config);
     scenario.findings.insert(scenario.findings.end(), of_config.begin(), of_config.end());
   }
-  const auto of_run = deepspeed::check_run(training.config, training.steps_done + training.steps);
+  const auto of_run = deepspeed::check_run(config, training.steps_done + training.steps);
   scenario.findings.insert(scenario.findings.end(), of_run.begin(), of_run.end());
   if (!training.parallelism || training.parallelism->framework.name == "deepspeed") {
     const auto of_versions =
-        deepspeed::check_versions(versions, training.config, training.gpus, training.batch.gas);
+        deepspeed::check_versions(versions, config, training.gpus, training.batch.gas);
     refuse_errors(of_versions);
     scenario.findings.insert(scenario.findings.end(), of_versions.begin(), of_versions.end());
   }
@@ -337,15 +334,14 @@ std::string_view overlap_of(const TrainingPlan& training) {
 }
 
 std::string_view precision_of(const TrainingPlan& training) {
-  if (training.config.fp16.enabled.value) return "fp16";
-  return training.config.bf16_enabled.value ? "bf16" : "fp32";
+  return name_of(training.recipe.precision.weights);
 }
 
 std::optional<std::int64_t> freeze_step_of(const TrainingPlan& training) {
-  const auto& optimizer = *training.config.optimizer;
-  if (!deepspeed::is_onebit(optimizer.type)) return std::nullopt;
-  return optimizer.type == OptimizerType::zero_one_adam ? optimizer.var_freeze_step.value
-                                                        : optimizer.freeze_step.value;
+  const Recipe& recipe = training.recipe;
+  if (!is_onebit(recipe.optimizer)) return std::nullopt;
+  return recipe.optimizer == OptimizerType::zero_one_adam ? recipe.onebit.var_freeze_step
+                                                          : recipe.onebit.freeze_step;
 }
 
 }  // namespace lambcast

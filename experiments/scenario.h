@@ -8,6 +8,7 @@
 
 #include "experiments/catalog.h"
 #include "experiments/what_if.h"
+#include "models/deepspeed/config.h"
 #include "models/finding.h"
 #include "models/training/training_plan.h"
 
@@ -15,6 +16,9 @@ namespace lambcast {
 
 struct Scenario {
   TrainingPlan training;
+  // The DeepSpeed file, if there is one, with what flags say written into it: where
+  // training.recipe comes from, and what messages and outputs name. `optimizer` is present.
+  deepspeed::DeepSpeedConfig config;
   std::vector<Finding> findings;
   WhatIf asked;  // what it was resolved from, with what files of other programs say
 };

@@ -10,15 +10,15 @@ using Catch::Matchers::Contains;
 using Catch::Matchers::Equals;
 
 TEST_CASE("scenario: any two of the three batch numbers give the third") {
-  const deepspeed::Batch expected{65536, 16, 64};  // 16 * 64 * 64 GPUs
+  const Batch expected{65536, 16, 64};  // 16 * 64 * 64 GPUs
   const WhatIf numbers{{"global_batch", "65536"}, {"micro_batch", "16"}, {"grad_accum", "64"}};
   const std::vector<std::string> keys{"global_batch", "micro_batch", "grad_accum"};
   CHECK(resolved(with(numbers)).training.batch == expected);
   for (const std::string& left_out : keys)
     CHECK(resolved(without({left_out}, numbers)).training.batch == expected);
   // One number alone: no accumulation.
-  CHECK(resolved(without({"micro_batch"})).training.batch == deepspeed::Batch{65536, 1024, 1});
-  CHECK(resolved(without({"global_batch"})).training.batch == deepspeed::Batch{1024, 16, 1});
+  CHECK(resolved(without({"micro_batch"})).training.batch == Batch{65536, 1024, 1});
+  CHECK(resolved(without({"global_batch"})).training.batch == Batch{1024, 16, 1});
   CHECK_THAT(refusal(with({{"global_batch", "65537"}})), Contains("65537 != 16 * 64 * 64"));
   CHECK_THAT(refusal(with({{"global_batch", "64"}})),
              Contains("Gradient accumulation steps: 0 has to be greater than 0"));
@@ -47,24 +47,24 @@ TEST_CASE("scenario: elasticity gives the batch of every GPU count, two flags ov
     return codes;
   };
   const Scenario as_written = resolved(at("64"));
-  CHECK(as_written.training.batch == deepspeed::Batch{9792, 17, 9});
+  CHECK(as_written.training.batch == Batch{9792, 17, 9});
   CHECK(said(as_written) == std::vector<std::string>{"batch-from-elasticity"});
-  CHECK(resolved(at("32")).training.batch == deepspeed::Batch{9792, 17, 18});
-  CHECK(resolved(at("48")).training.batch == deepspeed::Batch{9792, 17, 12});
+  CHECK(resolved(at("32")).training.batch == Batch{9792, 17, 18});
+  CHECK(resolved(at("48")).training.batch == Batch{9792, 17, 12});
   const std::string section = fmt::format("{}:3: elasticity: ", file);
   CHECK_THAT(refusal(at("128")),
              Contains(section + "World size (128) is not valid with the current list"));
 
   // One flag keeps what it can of the elastic batch.
   const Scenario same = resolved(at("64", {{"micro_batch", "17"}}));
-  CHECK(same.training.batch == deepspeed::Batch{9792, 17, 9});
+  CHECK(same.training.batch == Batch{9792, 17, 9});
   CHECK(said(same) == std::vector<std::string>{"batch-from-elasticity"});
   const std::vector<std::string> contradicted{"batch-from-elasticity", "elasticity-overridden"};
   const Scenario micro = resolved(at("64", {{"micro_batch", "51"}}));
-  CHECK(micro.training.batch == deepspeed::Batch{9792, 51, 3});
+  CHECK(micro.training.batch == Batch{9792, 51, 3});
   CHECK(said(micro) == contradicted);
   const Scenario global = resolved(at("64", {{"global_batch", "4352"}}));
-  CHECK(global.training.batch == deepspeed::Batch{4352, 17, 4});
+  CHECK(global.training.batch == Batch{4352, 17, 4});
   CHECK(said(global) == contradicted);
   CHECK_THAT(global.findings[1].message,
              Contains(section + "overridden by the command line: train_batch_size 4352 = 17 * 4 * "
@@ -77,7 +77,7 @@ TEST_CASE("scenario: elasticity gives the batch of every GPU count, two flags ov
   // Two leave it nothing to say: neither for the GPU count nor for the numbers beside it.
   const WhatIf two{{"global_batch", "8192"}, {"micro_batch", "16"}};
   const Scenario free = resolved(at("128", two));
-  CHECK(free.training.batch == deepspeed::Batch{8192, 16, 4});
+  CHECK(free.training.batch == Batch{8192, 16, 4});
   CHECK(said(free) == std::vector<std::string>{"elasticity-overridden"});
   const std::string beside = with_section("beside.json", R"({ "train_batch_size": 64,)");
   CHECK_THAT(refusal(at("64", {{"config", beside}})),
@@ -104,7 +104,7 @@ TEST_CASE("scenario: a batch left to the Trainer of Hugging Face is asked for by
   CHECK_THAT(refusal(base), Equals(asked));
   CHECK_THAT(refusal(with({{"grad_accum", "4"}}, base)), Equals(asked));
   const WhatIf two = with({{"grad_accum", "4"}, {"micro_batch", "16"}}, base);
-  CHECK(resolved(two).training.batch == deepspeed::Batch{512, 16, 4});
+  CHECK(resolved(two).training.batch == Batch{512, 16, 4});
 }
 
 }  // namespace

@@ -15,8 +15,6 @@ namespace {
 
 using Catch::Matchers::Contains;
 using Catch::Matchers::Equals;
-using deepspeed::CommBackend;
-using deepspeed::OptimizerType;
 
 std::string message_of(const Scenario& scenario, std::string_view code) {
   for (const Finding& finding : scenario.findings)
@@ -33,11 +31,11 @@ TEST_CASE("scenario: what is said arrives") {
   CHECK(training.gpus_per_node == 4);
   CHECK(training.nodes() == 16);
   CHECK(training.optimizer() == OptimizerType::onebit_lamb);
-  CHECK(training.batch == deepspeed::Batch{65536, 16, 64});
+  CHECK(training.batch == Batch{65536, 16, 64});
   CHECK(training.seq_len == 128);
   CHECK(training.steps == 5993);
-  CHECK(training.config.optimizer->freeze_step.value == 1001);
-  CHECK(training.config.fp16.enabled.value);
+  CHECK(training.recipe.onebit.freeze_step == 1001);
+  CHECK(training.recipe.precision.weights == DataType::fp16);
   CHECK(training.kernels == Kernels::deepspeed);
   CHECK(training.overlap == Overlap::none);
   CHECK(training.network == NetworkModel::analytic);
@@ -58,13 +56,12 @@ TEST_CASE("scenario: what is said arrives") {
                                             {"pp", "1"},
                                             {"ep", "1"}}))
                                  .training;
-  CHECK(other.config.optimizer->comm_backend_name.value == CommBackend::mpi);
-  CHECK(other.config.optimizer->cuda_aware.value);
+  CHECK(other.recipe.backend == Backend::mpi_device);
   CHECK(other.kernels == Kernels::fused);
   CHECK(other.overlap == Overlap::ddp);
   CHECK(other.network == NetworkModel::flow);
   CHECK(other.expand);
-  CHECK_FALSE(other.config.fp16.enabled.value);
+  CHECK(other.recipe.precision.weights == DataType::fp32);
   CHECK(other.device->name == "v100-32g");
   CHECK(other.seq_len == 512);
   CHECK(other.cluster->nic_bandwidth.value.value() == 1.25e9);
@@ -194,7 +191,7 @@ TEST_CASE("scenario: a freeze_step may be a share of the run") {
   for (const Row& row : rows) {
     const auto training =
         resolved(with({{"freeze_step", row.share}, {"precision", row.precision}})).training;
-    CHECK(training.config.optimizer->freeze_step.value == row.expected);
+    CHECK(training.recipe.onebit.freeze_step == row.expected);
   }
   for (const std::string value :
        {"101%", "-1%", "nan%", "inf%", "%", "1e3%", "16.7 %", "a%", "1%%"})
@@ -204,7 +201,7 @@ TEST_CASE("scenario: a freeze_step may be a share of the run") {
   // The plain optimizers have none, so that a sweep may share the key; 0/1 Adam has another name.
   CHECK(refusal(with({{"optimizer", "lamb"}, {"freeze_step", "10%"}})).empty());
   CHECK(resolved(with({{"optimizer", "zero_one_adam"}, {"freeze_step", "1000"}}))
-            .training.config.optimizer->var_freeze_step.value == 1000);
+            .training.recipe.onebit.var_freeze_step == 1000);
 }
 
 TEST_CASE("scenario: GPUs and nodes agree, or are refused") {
@@ -265,24 +262,21 @@ TEST_CASE("scenario: flags override the DeepSpeed file") {
   const auto overridden = [&](const WhatIf& flags) { return resolved(with(flags, bare)).training; };
   const TrainingPlan as_written = overridden({});
   CHECK(as_written.optimizer() == OptimizerType::onebit_lamb);
-  CHECK(as_written.batch == deepspeed::Batch{65536, 64, 16});
-  CHECK(as_written.config.optimizer->freeze_step.value == 1000);
-  CHECK(as_written.config.optimizer->comm_backend_name.value == CommBackend::mpi);
-  CHECK(as_written.config.optimizer->cuda_aware.value);
+  CHECK(as_written.batch == Batch{65536, 64, 16});
+  CHECK(as_written.recipe.onebit.freeze_step == 1000);
+  CHECK(as_written.recipe.backend == Backend::mpi_device);
   CHECK(as_written.steps == 5993);  // published for its freeze_step, and said so
 
   CHECK(overridden({{"optimizer", "onebit_adam"}}).optimizer() == OptimizerType::onebit_adam);
-  CHECK(overridden({{"backend", "nccl"}}).config.optimizer->comm_backend_name.value ==
-        CommBackend::nccl);
-  CHECK_FALSE(overridden({{"cuda_aware", "false"}}).config.optimizer->cuda_aware.value);
-  CHECK(overridden({{"freeze_step", "23000"}}).config.optimizer->freeze_step.value == 23000);
-  CHECK_FALSE(overridden({{"precision", "fp32"}}).config.fp16.enabled.value);
+  CHECK(overridden({{"backend", "nccl"}}).recipe.backend == Backend::nccl);
+  CHECK(overridden({{"cuda_aware", "false"}}).recipe.backend == Backend::mpi_host);
+  CHECK(overridden({{"freeze_step", "23000"}}).recipe.onebit.freeze_step == 23000);
+  CHECK(overridden({{"precision", "fp32"}}).recipe.precision.weights == DataType::fp32);
   // A batch flag keeps as much of the file as the equation allows: the global batch first.
-  CHECK(overridden({{"micro_batch", "16"}}).batch == deepspeed::Batch{65536, 16, 64});
-  CHECK(overridden({{"grad_accum", "8"}}).batch == deepspeed::Batch{65536, 128, 8});
-  CHECK(overridden({{"global_batch", "8192"}}).batch == deepspeed::Batch{8192, 64, 2});
-  CHECK(overridden({{"micro_batch", "8"}, {"grad_accum", "2"}}).batch ==
-        deepspeed::Batch{1024, 8, 2});
+  CHECK(overridden({{"micro_batch", "16"}}).batch == Batch{65536, 16, 64});
+  CHECK(overridden({{"grad_accum", "8"}}).batch == Batch{65536, 128, 8});
+  CHECK(overridden({{"global_batch", "8192"}}).batch == Batch{8192, 64, 2});
+  CHECK(overridden({{"micro_batch", "8"}, {"grad_accum", "2"}}).batch == Batch{1024, 8, 2});
   // The file's own mistakes keep their place.
   const std::string bad = folder.file("bad.json", "{\n \"train_batch_size\": \"many\"\n}");
   CHECK_THAT(refusal(with({{"config", bad}}, bare)),
@@ -319,8 +313,8 @@ TEST_CASE("scenario: each stage of ZeRO overlaps in its own way, and refuses the
     CHECK_THAT(refusal(at(stage, "ddp")),
                Equals("--overlap: ddp is how PyTorch sums gradients, which ZeRO does in its own "
                       "way (allowed: none, zero)"));
-    CHECK(resolved(at(stage, "zero")).training.config.zero.overlap_comm.value == true);
-    CHECK(resolved(at(stage, "none")).training.config.zero.overlap_comm.value == false);
+    CHECK(resolved(at(stage, "zero")).training.recipe.zero.overlap == true);
+    CHECK(resolved(at(stage, "none")).training.recipe.zero.overlap == false);
   }
   // A flag speaks louder than the file.
   const TemporaryFolder folder;
@@ -329,9 +323,8 @@ TEST_CASE("scenario: each stage of ZeRO overlaps in its own way, and refuses the
     "zero_optimization": {"stage": 2, "overlap_comm": true}})");
   const WhatIf base{
       {"model", "bert-large"}, {"cluster", "paper-eth40-v100"}, {"gpus", "8"}, {"config", file}};
-  CHECK(resolved(base).training.config.zero.overlap_comm.value == true);
-  CHECK(resolved(with({{"overlap", "none"}}, base)).training.config.zero.overlap_comm.value ==
-        false);
+  CHECK(resolved(base).training.recipe.zero.overlap == true);
+  CHECK(resolved(with({{"overlap", "none"}}, base)).training.recipe.zero.overlap == false);
 }
 
 TEST_CASE("scenario: steps from samples, rounded up; assumed ones are said") {

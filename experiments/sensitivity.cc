@@ -17,7 +17,6 @@ struct Outcome {
 };
 
 Outcome outcome_of(double x, const TrainingPlan& training) {
-  // Costs are remembered by the address of their cluster, which does not outlive this.
   CollectiveCosts costs;
   const RunForecast run = forecast(training, costs).run;
   return {x, run.time_s, run.speedup_vs_baseline};
@@ -79,7 +78,7 @@ void add_choices(Sensitivity& result, Catalog& catalog) {
     const auto high = moved > value ? outcome_with(base, key, moved, catalog) : std::nullopt;
     if (low || high)
       result.effects.push_back(effect(key, said->second,
-                                      deepspeed::is_onebit(result.scenario.training.optimizer()),
+                                      is_onebit(result.scenario.training.optimizer()),
                                       low.value_or(here), high.value_or(here)));
     else
       result.fixed.emplace_back(key);
@@ -103,7 +102,7 @@ Sensitivity sensitivity_of(const WhatIf& what_if, double by, Catalog& catalog) {
   const TrainingPlan& training = result.scenario.training;
   CollectiveCosts costs;
   result.forecast = forecast(training, costs);
-  const bool compresses = deepspeed::is_onebit(training.optimizer());
+  const bool compresses = is_onebit(training.optimizer());
   for (const NumericInput& input : numeric_inputs(training)) {
     result.effects.push_back(effect(input.key, input.value, compresses,
                                     outcome_of(1 - by, scaled(training, input, 1 - by)),

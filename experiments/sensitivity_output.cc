@@ -67,7 +67,7 @@ std::string sensitivity_table(const Sensitivity& sensitivity, bool all) {
     width = std::max(width, effect.key.size());
     strongest = std::max(strongest, std::abs(effect.time_elasticity));
   }
-  const bool compresses = deepspeed::is_onebit(sensitivity.scenario.training.optimizer());
+  const bool compresses = is_onebit(sensitivity.scenario.training.optimizer());
   out += fmt::format("\n{:<{}} {:>14} {:<9} {:>9} {:>9}\n", "input", width, "value", "kind",
                      "of time", compresses ? "speed-up" : "");
   for (const InputEffect& effect : sensitivity.effects) {

@@ -22,10 +22,10 @@
 #include <string>
 #include <vector>
 
-#include "experiments/durable_file.h"
 #include "experiments/folder_lock.h"
 #include "experiments/sweep_executor.h"
 #include "experiments/sweep_plan.h"
+#include "sim/base/durable_file.h"
 
 namespace lambcast {
 

@@ -15,19 +15,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Of the training framework's collectives: which library, on whose buffers.
-std::string_view name_of(Channel channel) {
-  switch (channel) {
-    case Channel::nccl:
-      return "nccl";
-    case Channel::mpi_device:
-      return "mpi on device buffers";
-    case Channel::mpi_host:
-      return "mpi on host buffers";
-  }
-  return {};
-}
-
 std::string group_text(const ProcessGroup& group) {
   std::string text = fmt::format("{} ranks, {} on each of {} nodes", group.ranks,
                                  std::min(group.ranks, group.per_node), group.nodes());
@@ -71,11 +58,11 @@ class WorkArgs {
   Json args(const Call& call) const {
     const CollectiveCost& cost =
         costs_.cost({training_.cluster, call.group, training_.network, training_.expand},
-                    call.channel, call.op, call.bytes, call.algorithm);
+                    call.backend, call.op, call.bytes, call.algorithm);
     return {{"op", std::string(lambcast::name_of(call.op))},
             {"bytes", call.bytes.value()},
             {"group", group_text(call.group)},
-            {"library", std::string(name_of(call.channel))},
+            {"library", std::string(traits_of(call.backend).in_words)},
             {"algorithm", cost.algorithm},
             {"protocol", cost.protocol},
             {"calibrated", cost.interval.calibrated}};

@@ -34,7 +34,7 @@ std::vector<WhatIfKey> description_keys() {
 std::vector<WhatIfKey> optimizer_keys() {
   return {
       {"optimizer", "", optimizer_names()},
-      {"backend", "", {"nccl", "mpi", "compressed"}},
+      {"backend", "", backend_words()},
       {"cuda_aware", "the mpi backend passes device buffers to MPI", {"false", "true"}, true},
       {"kernels", "compression kernels: deepspeed (unfused) or fused", {"deepspeed", "fused"}},
       {"exchange",

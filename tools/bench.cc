@@ -16,11 +16,11 @@ using namespace lambcast;
 void ring(benchmark::State& state, bool expand) {
   const Cluster cluster = load_cluster("azure-ndv2", {});
   const int ranks = static_cast<int>(state.range(0));
-  const Transport transport = transport_of(cluster, cluster.nccl, Endpoint::gpu);
+  const Transport transport = transport_of(cluster, Backend::nccl);
   Duration time;
   for (auto _ : state) {
-    Machines machines = machines_of(cluster, cluster.nccl, {ranks, 8});
-    const CollectiveRequest request{Op::all_reduce, Bytes(680e6), {ranks, 8}, Library::nccl,
+    Machines machines = machines_of(cluster, Backend::nccl, {ranks, 8});
+    const CollectiveRequest request{Op::all_reduce, Bytes(680e6), {ranks, 8}, DecisionRules::nccl,
                                     "ring",         "Simple",     expand};
     time = simulate(plan_collective(request, machines, transport), NetworkModel::flow);
   }
@@ -38,10 +38,11 @@ BENCHMARK_CAPTURE(ring, folded, false)->Arg(1024)->Arg(65536)->Unit(benchmark::k
 void routes(benchmark::State& state, Op op, const char* algorithm) {
   const Cluster cluster = load_cluster("hgx-h100-ndr", {});
   const int ranks = static_cast<int>(state.range(0));
-  const Transport transport = transport_of(cluster, cluster.nccl, Endpoint::gpu);
+  const Transport transport = transport_of(cluster, Backend::nccl);
   for (auto _ : state) {
-    Machines machines = machines_of(cluster, cluster.nccl, {ranks, 8});
-    const CollectiveRequest request{op, Bytes(1e9), {ranks, 8}, Library::nccl, algorithm, "", true};
+    Machines machines = machines_of(cluster, Backend::nccl, {ranks, 8});
+    const CollectiveRequest request{op,        Bytes(1e9), {ranks, 8}, DecisionRules::nccl,
+                                    algorithm, "",         true};
     benchmark::DoNotOptimize(plan_collective(request, machines, transport).time);
   }
 }

@@ -45,7 +45,7 @@ std::string sources_of(const std::vector<validate::Measurement>& tables) {
 }
 
 // Whose collectives the tables are, as they and the user say; NCCL's where nobody does.
-bool of_mpi(const std::vector<validate::Measurement>& tables, const std::string& asked) {
+Backend whose(const std::vector<validate::Measurement>& tables, const std::string& asked) {
   std::string backend = asked;
   for (const validate::Measurement& table : tables) {
     if (!table.backend) continue;
@@ -55,7 +55,7 @@ bool of_mpi(const std::vector<validate::Measurement>& tables, const std::string&
                              *table.backend, backend));
     backend = *table.backend;
   }
-  return backend == "mpi";
+  return backend.empty() ? Backend::nccl : backend_of(backend);
 }
 
 // As one word of a shell.
@@ -70,7 +70,7 @@ std::string quoted(const std::string& text) {
 
 // Forecasts what the largest table is of; messages between two ranks as send_recv.
 std::string next_command(const std::string& description,
-                         const std::vector<validate::Measurement>& tables, bool mpi) {
+                         const std::vector<validate::Measurement>& tables, Backend backend) {
   const validate::Measurement& largest =
       *std::max_element(tables.begin(), tables.end(),
                         [](const auto& one, const auto& other) { return one.ranks < other.ranks; });
@@ -79,7 +79,8 @@ std::string next_command(const std::string& description,
   return fmt::format("lambcast collective --cluster {} --op {} --gpus {} --gpus-per-node {}{}",
                      quoted(is_path(description) ? description : "./" + description),
                      pair ? "send_recv" : validate::name_of(largest.operation), largest.ranks,
-                     largest.ranks / validate::nodes_of(largest), mpi ? " --backend mpi" : "");
+                     largest.ranks / validate::nodes_of(largest),
+                     is_mpi(backend) ? " --backend mpi" : "");
 }
 
 // On a terminal only: a calibration of a few tables takes seconds, one of hundreds of rows minutes.
@@ -105,11 +106,12 @@ int calibrate_command(const Options& options) {
     for (validate::Measurement& table :
          validate::import_measurements(read_file(file), file, options.hints))
       tables.push_back(std::move(table));
-  const bool mpi = of_mpi(tables, options.backend);
+  const Backend backend = whose(tables, options.backend);
   // Where no terminal shows how far it is.
   std::optional<Patience> patience;
   if (isatty(STDERR_FILENO) == 0) patience.emplace("fitting");
-  validate::FitSummary summary = validate::calibrate(base, base_name, tables, mpi, show_progress);
+  validate::FitSummary summary =
+      validate::calibrate(base, base_name, tables, backend, show_progress);
   clear_progress();
   if (summary.calibration) summary.calibration->another_machine = options.another_machine;
   const std::string name = options.name.empty() ? file_stem(options.output) : options.name;
@@ -117,7 +119,7 @@ int calibrate_command(const Options& options) {
   const std::string text = validate::calibrated_cluster(base, base_name, name, summary, source);
   write_output(options.output, "-o", text);
   fmt::print("{}\nWritten to {}; forecast with: {}\n", validate::brief_report(summary),
-             options.output, next_command(options.output, tables, mpi));
+             options.output, next_command(options.output, tables, backend));
   return 0;
 }
 

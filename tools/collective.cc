@@ -16,6 +16,7 @@
 #include "tools/size.h"
 #include "topologies/collective_forecast.h"
 #include "topologies/collective_jobs.h"
+#include "validate/measurement.h"
 
 namespace lambcast {
 namespace {
@@ -50,14 +51,6 @@ constexpr double models_part = 0.02;
 
 bool models_part_on(const Row& row) { return std::abs(row.flow_time / row.time - 1) > models_part; }
 
-// Bus bandwidth over algorithm bandwidth, as nccl-tests defines it.
-double busbw_factor(const std::string& op, int ranks) {
-  const double n = ranks;
-  // compressed_allreduce is held against the all_reduce it replaces.
-  if (op == "all_reduce" || op == "compressed_allreduce") return 2 * (n - 1) / n;
-  return op == "broadcast" || op == "send_recv" ? 1 : (n - 1) / n;
-}
-
 Overrides parse_settings(const std::vector<std::string>& settings) {
   Overrides overrides;
   for (const std::string& setting : settings) {
@@ -87,8 +80,8 @@ void add_collective(Row& row, const Collective& collective, const Options& optio
   row.time += time;
   row.flow_time +=
       !flow && shares_are_unlike(collective) ? simulate(collective, NetworkModel::flow) : time;
-  const auto interval =
-      interval_of(cluster, options.backend == "mpi", collective.op, collective.size, group, time);
+  const auto interval = interval_of(cluster, backend_of(options.backend), collective.op,
+                                    collective.size, group, time);
   row.interval.low += interval.low;
   row.interval.high += interval.high;
   row.interval.calibrated &= interval.calibrated;
@@ -119,7 +112,7 @@ std::vector<Row> forecast_rows(const Options& options, const Cluster& cluster,
                                const ProcessGroup& group) {
   CollectiveSetting setting;
   setting.group = group;
-  setting.mpi = options.backend == "mpi";
+  setting.backend = backend_of(options.backend);
   if (options.algorithm != "auto") setting.algorithm = options.algorithm;
   if (options.protocol != "auto") setting.protocol = options.protocol;
   setting.expand = options.symmetry == "off";
@@ -163,7 +156,7 @@ void print_nccl_tests(const Options& options, const Cluster& cluster, double fac
                       const std::vector<Row>& rows) {
   fmt::print("# lambcast forecast of {} on {}, {} ranks{}\n", options.op, cluster.name,
              options.gpus, lie(options));
-  const bool known = cluster.calibration && cluster.calibration->mpi == (options.backend == "mpi");
+  const bool known = is_calibrated(cluster, backend_of(options.backend));
   if (known)
     fmt::print("# {} {}\n",
                cluster.calibration->another_machine ? "preset of another machine, measured:"
@@ -173,7 +166,9 @@ void print_nccl_tests(const Options& options, const Cluster& cluster, double fac
              "type", "redop", "root", "time", "algbw", "busbw", "#wrong");
   fmt::print("#{:>13} {:>13} {:>9} {:>7} {:>6} {:>11} {:>9} {:>9} {:>7}\n", "(B)", "(elements)", "",
              "", "", "(us)", "(GB/s)", "(GB/s)", "");
-  const bool reduces = options.op == "all_reduce" || options.op == "reduce_scatter";
+  const bool reduces =
+      options.op == "all_reduce" || options.op == "reduce_scatter" || options.op == "reduce";
+  const bool is_rooted = options.op == "broadcast" || options.op == "reduce";
   const bool per_rank =
       options.op == "all_gather" || options.op == "reduce_scatter" || options.op == "all_to_all";
   std::string running;
@@ -198,8 +193,8 @@ void print_nccl_tests(const Options& options, const Cluster& cluster, double fac
     const double algbw = row.time.ps() == 0 ? 0 : row.size / row.time.s() * 1e-9;
     fmt::print(" {:>13.0f} {:>13.0f} {:>9} {:>7} {:>6} {:>11.2f} {:>9} {:>9} {:>7}\n", row.size,
                std::floor(row.size / 4 / (per_rank ? options.gpus : 1)), "float",
-               reduces ? "sum" : "none", options.op == "broadcast" ? 0 : -1, row.time.us(),
-               rate(algbw), rate(algbw * factor), "N/A");
+               reduces ? "sum" : "none", is_rooted ? 0 : -1, row.time.us(), rate(algbw),
+               rate(algbw * factor), "N/A");
   }
 }
 
@@ -260,7 +255,7 @@ ProcessGroup group_of(const Options& options, const Cluster& cluster) {
 void print_jobs(const Options& options, const Cluster& cluster,
                 const std::vector<CollectiveJob>& jobs) {
   const std::vector<JobForecast> forecasts =
-      forecast_jobs(cluster, jobs, options.backend == "mpi", options.symmetry == "off");
+      forecast_jobs(cluster, jobs, backend_of(options.backend), options.symmetry == "off");
   Json json{{"schema_version", 1}, {"cluster", cluster.name}, {"jobs", Json::array()}};
   if (options.format == "csv")
     fmt::print("job,op,gpus,size_bytes,algorithm,protocol,alone_us,together_us\n");
@@ -307,7 +302,8 @@ int collective_command(const Options& options) {
   }
   const ProcessGroup group = group_of(options, cluster);
   const std::vector<Row> rows = forecast_rows(options, cluster, group);
-  const double factor = busbw_factor(options.op, options.gpus);
+  const double factor =
+      validate::bus_factor(validate::parse_operation(options.op, {"", 0, "--op"}), options.gpus);
   if (options.format == "json") {
     print_json(options, cluster, group, factor, rows);
   } else if (options.format == "csv") {

@@ -32,7 +32,7 @@ std::string output_of(const std::string& arguments) {
 // Bus over algorithm bandwidth for 16 ranks, as nccl-tests defines it (doc/PERFORMANCE.md there).
 double factor(const std::string& op) {
   if (op == "all_reduce") return 2 * 15. / 16;
-  return op == "broadcast" || op == "send_recv" ? 1 : 15. / 16;
+  return op == "broadcast" || op == "send_recv" || op == "reduce" ? 1 : 15. / 16;
 }
 
 TEST_CASE("collective: JSON has every promised key, and its bandwidths are those of nccl-tests") {

@@ -10,7 +10,7 @@ root=$(readlink -f "$1")
 check() {
   (cd "$1" && find sim kernels topologies models experiments validate tools -type f \
     \( -name '*.h' -o -name '*.cc' -o -name '*.cu' -o -name '*.cuh' \) -print0 | sort -z |
-    xargs -0 awk '
+    xargs -0 awk -v decoders='^models/(deepspeed|huggingface|megatron|torchtitan)/' '
       function floor_of(path) {
         if (path ~ /^sim\/base\//) return 0
         if (path ~ /^(sim|kernels)\//) return 1
@@ -34,6 +34,10 @@ check() {
           print FILENAME ":" FNR ": " target " lies on a floor above"
         else if (FILENAME ~ /^topologies\// && target ~ /^models\//)
           print FILENAME ":" FNR ": clusters know nothing of models: " target
+        else if (FILENAME ~ /^models\/(training|recipe)\// && target ~ decoders)
+          print FILENAME ":" FNR ": plans know nothing of how files say it: " target
+        else if (FILENAME ~ decoders && target ~ /^models\/training\//)
+          print FILENAME ":" FNR ": files are decoded into models/recipe or what-ifs: " target
         else if (FILENAME ~ /^sim\// && target ~ /^kernels\//)
           print FILENAME ":" FNR ": the simulator knows nothing of kernels: " target
         else if (FILENAME ~ /^kernels\// && target ~ /^sim\// && to > 0)
@@ -45,7 +49,7 @@ check() {
 if [ "${2:-}" = --canary ]; then
   folder=$(mktemp -d)
   trap 'rm -rf "$folder"' EXIT
-  mkdir -p "$folder"/{sim/base,kernels,topologies,models,experiments,validate,tools}
+  mkdir -p "$folder"/{sim/base,kernels,topologies,models/{training,recipe,deepspeed},experiments,validate,tools}
   cp "$root"/sim/base/*.h "$folder/sim/base"
   [ -z "$(check "$folder" 2>/dev/null)" ] || { echo "FAILED: the copy is not clean"; exit 1; }
   # Each line is an arrow that points up, or past its floor.
@@ -62,6 +66,10 @@ kernels/canary.cu sim/engine/engine.h
 kernels/canary.cc models/finding.h
 topologies/canary.cc models/shape/shape.h
 models/canary.h experiments/sweep.h
+models/training/canary.cc models/deepspeed/config.h
+models/training/canary_test.cc models/megatron/arguments.h
+models/recipe/canary.h models/deepspeed/release.h
+models/deepspeed/canary.cc models/training/training_plan.h
 experiments/canary.cc validate/replay/replay.h
 validate/canary.cc tools/commands.h
 models/canary.cc finding.h

@@ -59,7 +59,7 @@ NodeSpec node_of(int gpus) {
 double one_collective(Op op, const char* algorithm, double bytes, int ranks, const Fabric& fabric) {
   Machines machines(node_of(1), ranks, fabric, 0);
   const Collective collective = plan_collective(
-      {op, Bytes(bytes), {ranks, 1}, Library::nccl, algorithm, "", true}, machines, bare());
+      {op, Bytes(bytes), {ranks, 1}, DecisionRules::nccl, algorithm, "", true}, machines, bare());
   return simulate(collective, NetworkModel::flow).s();
 }
 
@@ -71,7 +71,7 @@ double several_rings(int nodes) {
     CollectiveRequest request{Op::all_reduce,
                               Bytes(ring_bytes(ring)),
                               {nodes, 1, rings},
-                              Library::nccl,
+                              DecisionRules::nccl,
                               "ring",
                               "",
                               true};

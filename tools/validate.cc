@@ -24,11 +24,11 @@ struct Options {
 // A log of the user's on a cluster of theirs.
 std::vector<CollectiveCase> cases_from_log(const Options& options) {
   std::vector<CollectiveCase> cases;
-  std::optional<bool> mpi;
-  if (!options.backend.empty()) mpi = options.backend == "mpi";
+  std::optional<Backend> backend;
+  if (!options.backend.empty()) backend = backend_of(options.backend);
   for (validate::Measurement& table :
        validate::import_measurements(read_file(options.against), options.against, options.hints))
-    cases.push_back({options.against, options.cluster, false, std::move(table), mpi});
+    cases.push_back({options.against, options.cluster, false, std::move(table), backend});
   return cases;
 }
 

@@ -87,7 +87,8 @@ std::optional<Calibration> decode_calibration(const Table& table) {
     calibration.another_machine = table.choice("machine", {"this", "another"}) == 1;
   if (auto preset = decode_calibration(table.table("preset")))
     calibration.preset = std::make_shared<const Calibration>(std::move(*preset));
-  calibration.mpi = table.choice("library", {"nccl", "mpi"}) == 1;
+  calibration.backend =
+      table.choice("library", {"nccl", "mpi"}) == 1 ? Backend::mpi_host : Backend::nccl;
   const auto& names = op_names();
   for (const std::string& name : table.get<std::vector<std::string>>("operations")) {
     const auto found = std::find(names.begin(), names.end(), name);

@@ -63,7 +63,7 @@
 #include <memory>
 #include "sim/base/table.h"
 #include "sim/base/units.h"
-#include "sim/collectives/choice.h"
+#include "sim/collectives/backend.h"
 
 #include "sim/collectives/schedule.h"
 #include "topologies/priors.h"
@@ -74,27 +74,32 @@ struct Calibration {
   struct Range {
     double low = 1;
     double high = 1;
+    bool operator==(const Range&) const = default;
   };
   // How many nodes were measured with so many GPUs of each in use.
   struct MeasuredNodes {
     int gpus_per_node = 1;
     Range nodes;
+    bool operator==(const MeasuredNodes&) const = default;
   };
   struct Band {
     Bytes below;  // sizes from the band before up to this one
     double low = 1;
     double high = 1;
+    bool operator==(const Band&) const = default;
   };
   std::string source;  // the tables
   // They are of another machine of the same hardware, not of the user's: what presets ship.
   bool another_machine = false;
   // What the description knew of another machine before the user's tables were added to it.
   std::shared_ptr<const Calibration> preset{};
-  bool mpi = false;  // of the MPI library, else of NCCL
+  Backend backend = Backend::nccl;  // over whose library, and on which buffers
   std::vector<Op> operations;
   Range sizes;                         // bytes
   std::vector<MeasuredNodes> layouts;  // by GPUs per node
   std::vector<Band> bands;             // by size, the last one open
+
+  bool operator==(const Calibration&) const = default;
 };
 
 // Where size bands end: below 64 KiB latency rules, above 4 MiB bandwidth.

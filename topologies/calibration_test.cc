@@ -173,13 +173,13 @@ TEST_CASE("calibration: a description is read, and one that cannot be is refused
   const auto whole = read(whole_calibration);
   REQUIRE(whole);
   CHECK(describe(*whole) == "all_reduce; 1.024 kB to 1.049 MB; 4 GPUs a node on 1 to 8 nodes");
-  CHECK_FALSE(whole->mpi);
+  CHECK(whole->backend == Backend::nccl);
   CHECK_FALSE(whole->another_machine);
   REQUIRE(whole->bands.size() == 2);
   CHECK(whole->bands[0].below.value() == 65536);
   CHECK(whole->bands[1].high == 1.1);
   CHECK(read(with("\"nccl\"", "\"mpi\"\nmachine = \"another\""))->another_machine);
-  CHECK(read(with("\"nccl\"", "\"mpi\""))->mpi);
+  CHECK(read(with("\"nccl\"", "\"mpi\""))->backend == Backend::mpi_host);
   CHECK_FALSE(read(""));
   struct Row {
     const char *was, *is, *refused;

@@ -88,9 +88,10 @@ StackSpec decode_stack(const Table& table) {
   }
   if (const auto release = table.find<Sourced<std::string>>("deepspeed"))
     spec.deepspeed = {parse_version(release->value, table.where("deepspeed")), release->provenance};
-  const std::vector<std::string> backends{"nccl", "mpi", "compressed"};
-  if (table.has("backend")) spec.backend = backends[table.choice("backend", backends)];
-  spec.cuda_aware = table.get_or<bool>("cuda_aware", false);
+  const bool cuda_aware = table.get_or<bool>("cuda_aware", false);
+  if (table.has("backend"))
+    spec.backend =
+        backend_of(backend_words()[table.choice("backend", backend_words())], cuda_aware);
   return spec;
 }
 
@@ -109,7 +110,7 @@ void raise_name_plate(Table& table, const Overrides& overrides) {
 }
 
 // Whether forecasts of the library that was measured are the same without this override.
-bool leaves_calibration(std::string_view key, bool mpi) {
+bool leaves_calibration(std::string_view key, Backend measured) {
   const auto concerns = [&](std::string_view part) {
     return key == part || (key.starts_with(part) && key[part.size()] == '.');
   };
@@ -118,7 +119,8 @@ bool leaves_calibration(std::string_view key, bool mpi) {
       "max_nodes", "stack",       "calibration", "nic.nominal"};
   static constexpr std::string_view of_mpi[] = {"mpi", "host_copy", "node.host_link"};
   return std::any_of(std::begin(elsewhere), std::end(elsewhere), concerns) ||
-         (mpi ? concerns("nccl") : std::any_of(std::begin(of_mpi), std::end(of_mpi), concerns));
+         (is_mpi(measured) ? concerns("nccl")
+                           : std::any_of(std::begin(of_mpi), std::end(of_mpi), concerns));
 }
 
 }  // namespace
@@ -159,8 +161,8 @@ Cluster decode_cluster(const Table& root, const std::string& origin, const Prior
   const Surroundings around{network, pcie_peers, link == Kind::measured || link == Kind::fitted,
                             nic_rate_of(cluster), priors};
   cluster.network = network;
-  cluster.nccl = decode_library(root.table("nccl"), Library::nccl, around);
-  cluster.mpi = decode_library(root.table("mpi"), Library::openmpi_4_1, around);
+  cluster.nccl = decode_library(root.table("nccl"), DecisionRules::nccl, around);
+  cluster.mpi = decode_library(root.table("mpi"), DecisionRules::openmpi_4_1, around);
   const Table copy = root.table("host_copy");
   cluster.host_copy = {find_within(copy, "pageable_to_host", any_bandwidth),
                        find_within(copy, "pageable_to_device", any_bandwidth),
@@ -208,14 +210,20 @@ Cluster load_cluster(Table table, const std::string& name_or_path, const Overrid
       decode_overridden(preset, flags, [&] { return decode_cluster(table, name_or_path); });
   if (!cluster.calibration) return cluster;
   for (const auto& [key, value] : overrides)
-    if (!leaves_calibration(key, cluster.calibration->mpi)) cluster.uncalibrated_by.push_back(key);
+    if (!leaves_calibration(key, cluster.calibration->backend))
+      cluster.uncalibrated_by.push_back(key);
   if (!cluster.uncalibrated_by.empty()) cluster.calibration.reset();
   return cluster;
 }
 
-Transport transport_of(const Cluster& cluster, const LibrarySpec& library, Endpoint endpoint) {
+const LibrarySpec& library_of(const Cluster& cluster, Backend backend) {
+  return is_mpi(backend) ? cluster.mpi : cluster.nccl;
+}
+
+Transport transport_of(const Cluster& cluster, Backend backend) {
+  const LibrarySpec& library = library_of(cluster, backend);
   Transport transport;
-  transport.endpoint = endpoint;
+  transport.endpoint = traits_of(backend).endpoint;
   transport.message_overhead = library.message_overhead.value;
   transport.queue_ahead = library.queue_ahead.value;
   transport.burst = cluster.nic_burst.value / cluster.nic_bandwidth.value;
@@ -224,7 +232,7 @@ Transport transport_of(const Cluster& cluster, const LibrarySpec& library, Endpo
   if (library.slice) transport.slice = library.slice->value;
   if (library.flow_cap) transport.flow_cap = library.flow_cap->value;
   transport.connections = library.connections;
-  if (library.library == Library::nccl) transport.tuning = nccl_machine(cluster);
+  if (library.rules == DecisionRules::nccl) transport.tuning = nccl_machine(cluster);
   for (const ProtocolSpec& spec : library.protocols) {
     Protocol protocol{
         spec.name,
@@ -253,12 +261,16 @@ NicRate nic_rate_of(const Cluster& cluster) {
   return known ? NicRate::effective : NicRate::nominal;
 }
 
-CalibratedInterval interval_of(const Cluster& cluster, bool mpi, Op op, Bytes size,
+bool is_calibrated(const Cluster& cluster, Backend backend) {
+  return cluster.calibration && is_mpi(cluster.calibration->backend) == is_mpi(backend);
+}
+
+CalibratedInterval interval_of(const Cluster& cluster, Backend backend, Op op, Bytes size,
                                const ProcessGroup& group, Duration forecast) {
-  const Typical typical = mpi                                    ? Typical::none
+  const Typical typical = is_mpi(backend)                        ? Typical::none
                           : cluster.network == NetworkKind::rdma ? Typical::rdma
                                                                  : Typical::socket;
-  if (!cluster.calibration || cluster.calibration->mpi != mpi || group.siblings > 1)
+  if (!is_calibrated(cluster, backend) || group.siblings > 1)
     return uncalibrated_interval(size, group.ranks, nic_rate_of(cluster), typical, forecast);
   return interval_of(*cluster.calibration, op, size, group.ranks, group.nodes(),
                      nic_rate_of(cluster), typical, forecast);
@@ -277,7 +289,7 @@ Bandwidth reached_nic_rate(const Cluster& cluster, const LibrarySpec& library,
                            const ProcessGroup& group) {
   const Bandwidth rate = cluster.nic_bandwidth.value;
   const double fitted = library.nic_efficiency.value;
-  if (library.library != Library::nccl) return rate * fitted;
+  if (library.rules != DecisionRules::nccl) return rate * fitted;
   const NcclChannels channels = nccl_channels(nccl_machine(cluster), group.slots());
   if (channels.used == channels.standard) return rate * fitted;
   const double share = channels.used > channels.standard ? std::max(fitted, most_of_nic) : fitted;
@@ -285,8 +297,8 @@ Bandwidth reached_nic_rate(const Cluster& cluster, const LibrarySpec& library,
   return std::min(rate * share, channel_rate * per_nic);
 }
 
-Machines machines_of(const Cluster& cluster, const LibrarySpec& library,
-                     const ProcessGroup& group) {
+Machines machines_of(const Cluster& cluster, Backend backend, const ProcessGroup& group) {
+  const LibrarySpec& library = library_of(cluster, backend);
   Bandwidth gpu_link = cluster.gpu_link.value;
   if (cluster.gpu_peers == GpuPeers::nvlink_mesh && cluster.gpus_per_node > 1)
     gpu_link = gpu_link * (std::max(1.0, group.per_node - 1.0) / (cluster.gpus_per_node - 1));

@@ -34,6 +34,7 @@ enum class GpuPeers { pcie, nvlink, nvlink_mesh };
 struct PortQueueSpec {
   Sourced<Bytes> depth;
   Sourced<Duration> rto_min;
+  bool operator==(const PortQueueSpec&) const = default;
 };
 
 enum class FabricKind { single_switch, fat_tree, rail_optimised, torus, dragonfly };
@@ -44,6 +45,7 @@ struct FabricSpec {
   Sourced<double> oversubscription;  // leaf downlinks over uplinks; 1 blocks nothing
   std::vector<int> dimensions;       // torus
   int routers_per_group = 0;         // dragonfly
+  bool operator==(const FabricSpec&) const = default;
 };
 
 // What a library adds to the wires; see sim/collectives/transport.h for the equation.
@@ -56,16 +58,18 @@ struct ProtocolSpec {
   int slices = 1;
   std::optional<Sourced<Duration>> alone_base, alone_local_hop;  // inside one node
   std::optional<Sourced<Bandwidth>> node_cap;
+  bool operator==(const ProtocolSpec&) const = default;
 };
 
 // All-reduce inside the NVLink switch, which Hopper and later have.
 struct NvlsSpec {
   Sourced<Duration> base, network_hop;
   Sourced<double> efficiency;  // share of node.gpu_link
+  bool operator==(const NvlsSpec&) const = default;
 };
 
 struct LibrarySpec {
-  Library library = Library::nccl;
+  DecisionRules rules = DecisionRules::nccl;
   Sourced<double> link_efficiency;  // share of node.gpu_link; NCCL only
   Sourced<double> nic_efficiency;
   // A further share where one GPU of a node is in use: its rings come in and go out through the
@@ -86,6 +90,7 @@ struct LibrarySpec {
   Bytes tree_threshold{};
   std::vector<ProtocolSpec> protocols;
   std::optional<NvlsSpec> nvls;
+  bool operator==(const LibrarySpec&) const = default;
 };
 
 // How fast the machine copies between GPU and host memory on behalf of MPI, where the description
@@ -94,6 +99,7 @@ struct HostCopySpec {
   std::optional<Sourced<Bandwidth>> pageable_to_host,
       pageable_to_device;                           // numpy buffers of mpi.py
   std::optional<Sourced<Bandwidth>> staged_by_mpi;  // device buffers that MPI stages (no GPUDirect)
+  bool operator==(const HostCopySpec&) const = default;
 };
 
 // What the software on this machine made of its devices, relative to the device profile.
@@ -109,9 +115,9 @@ struct StackSpec {
   Provenance unfused_adam_from;
   // The release of DeepSpeed that ran there; else the newest is forecast.
   std::optional<Sourced<Version>> deepspeed;
-  // What 1-bit optimizers used there when nothing else is asked for; empty: DeepSpeed's default.
-  std::string backend;
-  bool cuda_aware = false;
+  // What 1-bit optimizers used there when nothing else is asked for; absent: DeepSpeed's default.
+  std::optional<Backend> backend;
+  bool operator==(const StackSpec&) const = default;
 };
 
 struct Cluster {
@@ -137,6 +143,7 @@ struct Cluster {
   std::optional<Calibration> calibration;
   // Keys that overrides changed in what the description's calibration stood on: it has none then.
   std::vector<std::string> uncalibrated_by;
+  bool operator==(const Cluster&) const = default;
 };
 
 using Overrides = std::vector<std::pair<std::string, std::string>>;
@@ -164,15 +171,21 @@ std::vector<std::string> cluster_names();
 // The text of a preset; throws Error when there is none of that name.
 std::string cluster_text(const std::string& name);
 
-// The transport of a library, from the point of view of device or host buffers.
-Transport transport_of(const Cluster& cluster, const LibrarySpec& library, Endpoint endpoint);
+// Of the two libraries that a description has, the backend's.
+const LibrarySpec& library_of(const Cluster& cluster, Backend backend);
+
+// The transport of its library, from the point of view of its buffers.
+Transport transport_of(const Cluster& cluster, Backend backend);
 
 // Effective where somebody measured, published or fitted a rate below the nominal one.
 NicRate nic_rate_of(const Cluster& cluster);
 
+// Whether the cluster has a calibration, and of the backend's library.
+bool is_calibrated(const Cluster& cluster, Backend backend);
+
 // By the calibration of that library, if the cluster has one (calibration.h). Tables are of one
 // group at a time, so with siblings nothing is calibrated.
-CalibratedInterval interval_of(const Cluster& cluster, bool mpi, Op op, Bytes size,
+CalibratedInterval interval_of(const Cluster& cluster, Backend backend, Op op, Bytes size,
                                const ProcessGroup& group, Duration forecast);
 
 // "not calibrated", and which keys took the calibration away, if any did.
@@ -180,7 +193,7 @@ std::string without_calibration(const Cluster& cluster);
 
 // The machine that a library sees with a group and its siblings on it; their slots must fit a node.
 // GPUs bring their share of the node's NICs, at least one.
-Machines machines_of(const Cluster& cluster, const LibrarySpec& library, const ProcessGroup& group);
+Machines machines_of(const Cluster& cluster, Backend backend, const ProcessGroup& group);
 int nics_in_use(const Cluster& cluster, int gpus_per_node);
 // What a library gets of each NIC in use: its share, which is that of as many channels as NCCL
 // takes by itself, or what fewer or more channels carry.

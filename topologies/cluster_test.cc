@@ -116,7 +116,7 @@ TEST_CASE("clusters: what a --set lacks beside it names the flag, not a line of 
 TEST_CASE("cluster: calibrated are the layouts that were measured") {
   const Cluster h100 = load_cluster("hgx-h100-ndr", {});
   const auto calibrated = [&](int ranks, int gpus_per_node) {
-    return interval_of(h100, false, Op::all_reduce, Bytes(1 << 26), {ranks, gpus_per_node},
+    return interval_of(h100, Backend::nccl, Op::all_reduce, Bytes(1 << 26), {ranks, gpus_per_node},
                        Duration::microseconds(100))
                .ground == Ground::same_hardware;
   };
@@ -165,11 +165,12 @@ TEST_CASE("cluster: a calibration does not outlive an override of what was measu
     const Cluster changed = load_cluster("perlmutter-a100", {{"name", "other"}, {key, value}});
     CHECK(changed.uncalibrated_by == std::vector{key});
     CHECK(without_calibration(changed) == "not calibrated (--set changed " + key + ")");
-    const CalibratedInterval interval = interval_of(changed, false, Op::all_reduce, size, group, t);
+    const CalibratedInterval interval =
+        interval_of(changed, Backend::nccl, Op::all_reduce, size, group, t);
     CHECK_FALSE(interval.calibrated);
-    CHECK(interval.high ==
-          interval_of(load_cluster("paper-edr100-v100", {}), false, Op::all_reduce, size, group, t)
-              .high);
+    CHECK(interval.high == interval_of(load_cluster("paper-edr100-v100", {}), Backend::nccl,
+                                       Op::all_reduce, size, group, t)
+                               .high);
   }
   // Nothing of this is communication over NCCL.
   CHECK(standing("perlmutter-a100", {{"name", "mine"},
@@ -195,7 +196,7 @@ TEST_CASE("cluster: a calibration does not outlive an override of what was measu
 TEST_CASE("clusters: the queue of a switch port, where TCP can overflow it") {
   const auto transport = [](const Overrides& overrides) {
     const Cluster cluster = load_cluster("paper-eth40-v100", overrides);
-    return transport_of(cluster, cluster.mpi, Endpoint::host);
+    return transport_of(cluster, Backend::mpi_host);
   };
   CHECK_FALSE(transport({}).port_queue);
   const Transport shallow = transport({{"nic.port_queue", "64 KiB"}});
@@ -259,7 +260,7 @@ TEST_CASE("clusters: libraries with few protocols, one GPU a node, reduction in 
   const Cluster h100 = load_cluster("hgx-h100-ndr", {});
   CHECK(h100.nccl.nvls);
   CHECK_FALSE(cluster.nccl.nvls);
-  CHECK(transport_of(h100, h100.nccl, Endpoint::gpu).protocols.back().in_switch.has_value());
+  CHECK(transport_of(h100, Backend::nccl).protocols.back().in_switch.has_value());
 }
 
 TEST_CASE("clusters: groups of one GPU per node have NICs of their own, or share them") {
@@ -279,7 +280,7 @@ TEST_CASE("clusters: groups of one GPU per node have NICs of their own, or share
   CHECK(seconds(8, "1", "0.5") == seconds(8, "1", "1"));
   const Cluster h100 = load_cluster("hgx-h100-ndr", {});
   const auto calibrated = [&](int siblings) {
-    return interval_of(h100, false, Op::all_reduce, Bytes(1 << 26), {16, 8, 1, 1, siblings},
+    return interval_of(h100, Backend::nccl, Op::all_reduce, Bytes(1 << 26), {16, 8, 1, 1, siblings},
                        Duration::microseconds(100))
                .ground == Ground::same_hardware;
   };
@@ -296,10 +297,10 @@ double flow_seconds(Op op, const char* algorithm, const Overrides& overrides, in
                 {"nccl.link_efficiency", "1"}};
   all.insert(all.end(), overrides.begin(), overrides.end());
   const Cluster cluster = load_cluster("h200-ndr", all);
-  Machines machines = machines_of(cluster, cluster.nccl, {8 * nodes, 8});
-  const Collective collective =
-      plan_collective({op, Bytes(100e6), {8 * nodes, 8}, Library::nccl, algorithm, "Simple", false},
-                      machines, transport_of(cluster, cluster.nccl, Endpoint::gpu));
+  Machines machines = machines_of(cluster, Backend::nccl, {8 * nodes, 8});
+  const Collective collective = plan_collective(
+      {op, Bytes(100e6), {8 * nodes, 8}, DecisionRules::nccl, algorithm, "Simple", false}, machines,
+      transport_of(cluster, Backend::nccl));
   const double flow = simulate(collective, NetworkModel::flow).s();
   CHECK(flow <= collective.time.s() * (1 + 1e-6));
   return flow;
@@ -353,12 +354,12 @@ TEST_CASE("fabrics: leaves and spines at an oversubscription of 1 block no excha
 
 TEST_CASE("collectives: the exchange of compressed_allreduce sends what the source sends") {
   const Cluster cluster = load_cluster("paper-eth40-v100", {});
-  for (const bool mpi : {false, true}) {
+  for (const Backend backend : {Backend::nccl, Backend::mpi_host}) {
     for (const int ranks : {4, 8, 6}) {
       CollectiveSetting setting;
       setting.group.ranks = ranks;
       setting.group.per_node = std::min(ranks, 4);
-      setting.mpi = mpi;
+      setting.backend = backend;
       double sent = 0;
       for (const Collective& part : compressed_exchange(cluster, setting, Bytes(4 * 1000)))
         sent += part.traffic.sent_per_rank.value();

@@ -8,19 +8,19 @@
 namespace lambcast {
 
 CollectiveSeries prepare(const Cluster& cluster, const CollectiveSetting& setting) {
-  const LibrarySpec& library = setting.mpi ? cluster.mpi : cluster.nccl;
+  const LibrarySpec& library = library_of(cluster, setting.backend);
   CollectiveSeries series;
   CollectiveRequest& request = series.request;
   request.op = setting.op;
   request.group = setting.group;
-  request.library = library.library;
+  request.rules = library.rules;
   request.algorithm = setting.algorithm;
   if (request.algorithm.empty() && setting.op == Op::all_reduce && request.group.nodes() > 1)
     request.algorithm = library.all_reduce;
   request.protocol = setting.protocol;
   request.expand = setting.expand;
-  series.machines = machines_of(cluster, library, request.group);
-  series.transport = transport_of(cluster, library, setting.mpi ? Endpoint::host : Endpoint::gpu);
+  series.machines = machines_of(cluster, setting.backend, request.group);
+  series.transport = transport_of(cluster, setting.backend);
   return series;
 }
 
@@ -39,7 +39,7 @@ std::vector<Collective> compressed_exchange(const Cluster& cluster, CollectiveSe
   const auto elements = static_cast<std::size_t>(size.value() / 4);
   const ChunkLayout chunks = chunk_layout(elements, setting.group.ranks);
   const CompressedExchange exchange =
-      compressed_exchange(static_cast<double>(chunks.padded), setting.group.ranks, setting.mpi);
+      compressed_exchange(static_cast<double>(chunks.padded), setting.group.ranks, setting.backend);
   std::vector<Collective> collectives;
   for (const ExchangeMessage& message : exchange.messages()) {
     setting.op = message.op;

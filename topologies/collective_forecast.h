@@ -12,7 +12,7 @@ namespace lambcast {
 struct CollectiveSetting {
   Op op = Op::all_reduce;
   ProcessGroup group;
-  bool mpi = false;       // MPI over host buffers, else NCCL over device buffers
+  Backend backend = Backend::nccl;
   std::string algorithm;  // empty: what the cluster forces, else as the library chooses
   std::string protocol;   // empty: the cheapest
   bool expand = false;    // every rank and every round on its own

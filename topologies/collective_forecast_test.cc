@@ -26,8 +26,8 @@ TEST_CASE("collective curve: every size costs what planning it costs") {
       CollectiveSetting setting;
       setting.group.per_node = cluster.gpus_per_node;
       setting.group.ranks = nodes * cluster.gpus_per_node;
-      for (const bool mpi : {false, true}) {
-        setting.mpi = mpi;
+      for (const Backend backend : {Backend::nccl, Backend::mpi_host}) {
+        setting.backend = backend;
         for (std::size_t op = 0; op < op_names().size(); ++op) {
           setting.op = static_cast<Op>(op);
           setting.algorithm.clear();

@@ -78,20 +78,20 @@ std::vector<CollectiveJob> decode_jobs(const Table& root, const Cluster& cluster
 }
 
 std::vector<JobForecast> forecast_jobs(const Cluster& cluster,
-                                       const std::vector<CollectiveJob>& jobs, bool mpi,
+                                       const std::vector<CollectiveJob>& jobs, Backend backend,
                                        bool expand) {
-  const LibrarySpec& library = mpi ? cluster.mpi : cluster.nccl;
+  const LibrarySpec& library = library_of(cluster, backend);
   int nodes = 1;
   for (const CollectiveJob& job : jobs)
     nodes = std::max(nodes, job.place.node + job.group.node_span());
   const int gpus = cluster.gpus_per_node;
-  Machines machines = machines_of(cluster, library, {nodes * gpus, gpus});
-  const Transport transport = transport_of(cluster, library, mpi ? Endpoint::host : Endpoint::gpu);
+  Machines machines = machines_of(cluster, backend, {nodes * gpus, gpus});
+  const Transport transport = transport_of(cluster, backend);
   std::vector<JobForecast> forecasts;
   std::vector<Collective> planned;
   Queue together;
   for (const CollectiveJob& job : jobs) {
-    CollectiveRequest request{job.op,        job.size,     job.group, library.library,
+    CollectiveRequest request{job.op,        job.size,     job.group, library.rules,
                               job.algorithm, job.protocol, expand};
     if (request.algorithm.empty() && job.op == Op::all_reduce && job.group.nodes() > 1)
       request.algorithm = library.all_reduce;

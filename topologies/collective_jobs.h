@@ -40,9 +40,9 @@ struct JobForecast {
 
 std::vector<CollectiveJob> decode_jobs(const Table& root, const Cluster& cluster);
 
-// Over NCCL or MPI; with `expand` every round is an event of its own.
+// With `expand` every round is an event of its own.
 std::vector<JobForecast> forecast_jobs(const Cluster& cluster,
-                                       const std::vector<CollectiveJob>& jobs, bool mpi,
+                                       const std::vector<CollectiveJob>& jobs, Backend backend,
                                        bool expand);
 
 }  // namespace lambcast

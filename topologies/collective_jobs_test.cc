@@ -38,14 +38,14 @@ TEST_CASE("jobs: what shares NICs takes its share, what shares nothing takes no 
   const double alone = 2 * 3. / 4 * 0.8;
   for (const bool expand : {false, true}) {
     for (const JobForecast& job :
-         forecast_jobs(cluster, {ring(0), ring(1), ring(2)}, false, expand)) {
+         forecast_jobs(cluster, {ring(0), ring(1), ring(2)}, Backend::nccl, expand)) {
       CHECK(job.alone.s() == Approx(alone).epsilon(1e-4));
       CHECK(job.together.s() == Approx(3 * alone).epsilon(1e-4));
     }
   }
   CollectiveJob elsewhere = ring(0);
   elsewhere.place.node = 4;
-  for (const JobForecast& job : forecast_jobs(cluster, {ring(0), elsewhere}, false, false))
+  for (const JobForecast& job : forecast_jobs(cluster, {ring(0), elsewhere}, Backend::nccl, false))
     CHECK(job.together == job.alone);
 }
 
@@ -54,13 +54,13 @@ TEST_CASE("jobs: the later one takes from the earlier only while both run") {
   // has 0.6 s left then: 0.6 + 1.2, and 1.2 + 0.6 from its start at 0.6.
   std::vector<CollectiveJob> jobs{ring(0), ring(1)};
   jobs[1].start = Duration::seconds(0.6);
-  const auto forecasts = forecast_jobs(cluster_of(), jobs, false, false);
+  const auto forecasts = forecast_jobs(cluster_of(), jobs, Backend::nccl, false);
   CHECK(forecasts[0].together.s() == Approx(1.8).epsilon(1e-4));
   CHECK(forecasts[1].together.s() == Approx(1.8).epsilon(1e-4));
   // Twice in a row takes twice as long.
   jobs = {ring(0)};
   jobs[0].times = 2;
-  CHECK(forecast_jobs(cluster_of(), jobs, false, false)[0].together.s() ==
+  CHECK(forecast_jobs(cluster_of(), jobs, Backend::nccl, false)[0].together.s() ==
         Approx(2.4).epsilon(1e-4));
 }
 
@@ -69,8 +69,8 @@ TEST_CASE("jobs: siblings are as many jobs") {
   for (int slot = 0; slot < 8; ++slot) apart.push_back(ring(slot));
   CollectiveJob joint = ring(0);
   joint.group.siblings = 8;
-  const Duration together = forecast_jobs(cluster_of(), {joint}, false, true)[0].together;
-  for (const JobForecast& job : forecast_jobs(cluster_of(), apart, false, true))
+  const Duration together = forecast_jobs(cluster_of(), {joint}, Backend::nccl, true)[0].together;
+  for (const JobForecast& job : forecast_jobs(cluster_of(), apart, Backend::nccl, true))
     CHECK(job.together.s() == Approx(together.s()).epsilon(1e-8));
 }
 

@@ -52,6 +52,7 @@ struct Case {
 TEST_CASE("fabrics: a full leaf stands for all, whatever its uplinks carry") {
   const std::vector<Case> cases{{"ring", Op::all_reduce},
                                 {"ring", Op::broadcast},
+                                {"ring", Op::reduce},
                                 {"tree", Op::all_reduce},
                                 {"hierarchical", Op::all_reduce},
                                 {"recursive_doubling", Op::all_reduce},
@@ -75,8 +76,9 @@ TEST_CASE("fabrics: a full leaf stands for all, whatever its uplinks carry") {
         const int nodes = group.node_span();
         const auto plan = [&](const Case& c, int alike) {
           Machines machines(node, nodes, make_fabric(spec), alike);
-          return plan_collective({c.op, Bytes(32e6), group, Library::nccl, c.algorithm, "", false},
-                                 machines, transport);
+          return plan_collective(
+              {c.op, Bytes(32e6), group, DecisionRules::nccl, c.algorithm, "", false}, machines,
+              transport);
         };
         for (const Case& c : cases) {
           if (!supports(c.algorithm, c.op, group)) continue;

@@ -10,7 +10,7 @@ FUZZ_TARGET(jobs, text) {
     if (jobs.size() > 4 || job.group.ranks > 32 || job.times > 3 ||
         job.place.node + job.group.node_span() > 64)
       return;
-  for (const JobForecast& job : forecast_jobs(cluster, jobs, false, false))
+  for (const JobForecast& job : forecast_jobs(cluster, jobs, Backend::nccl, false))
     if (job.together.ps() < 0 || job.alone.ps() < 0)
       throw std::logic_error("a job before its start");
 }

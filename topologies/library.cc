@@ -115,14 +115,14 @@ Sourced<double> factor(const Table& table, std::string_view key, const Range<dou
   return get_within(table, key, range, {otherwise, {Kind::assumed, "default"}});
 }
 
-LibrarySpec decode_library(const Table& table, Library standard, const Surroundings& around) {
+LibrarySpec decode_library(const Table& table, DecisionRules standard, const Surroundings& around) {
   const auto& [network, pcie_peers, link_known, nic_rate, priors] = around;
   LibrarySpec spec;
-  spec.library = standard;
-  if (standard != Library::nccl && table.has("library"))
-    spec.library =
-        static_cast<Library>(1 + table.choice("library", {"openmpi-4.0", "openmpi-4.1"}));
-  const bool nccl = standard == Library::nccl;
+  spec.rules = standard;
+  if (standard != DecisionRules::nccl && table.has("library"))
+    spec.rules =
+        static_cast<DecisionRules>(1 + table.choice("library", {"openmpi-4.0", "openmpi-4.1"}));
+  const bool nccl = standard == DecisionRules::nccl;
   constexpr Range<double> of_nic{1e-4, 100}, of_link{1e-4, 2};
   spec.nic_efficiency = factor(table, "nic_efficiency", of_nic);
   spec.link_efficiency = {1, {Kind::assumed, "default"}};
@@ -145,7 +145,7 @@ LibrarySpec decode_library(const Table& table, Library standard, const Surroundi
   if (nccl && !spec.slice && typical.of.contains("slice"))
     spec.slice = {Bytes(0x1p20) * typical.typical("slice"),
                   {Kind::assumed, source_of(priors, network)}};
-  if (standard != Library::nccl)
+  if (standard != DecisionRules::nccl)
     spec.queue_ahead =
         get_within(table, "queue_ahead", Range<Bytes>{Bytes(0), Bytes(1e12)}, queue_ahead(network));
   spec.message_overhead = get_within(
@@ -166,14 +166,14 @@ LibrarySpec decode_library(const Table& table, Library standard, const Surroundi
   spec.protocols = nccl ? nccl_protocols(network, pcie_peers, priors) : mpi_protocols(network);
   const bool has_ll128 = std::any_of(spec.protocols.begin(), spec.protocols.end(),
                                      [](const ProtocolSpec& one) { return one.name == "LL128"; });
-  if (standard == Library::nccl && !has_ll128 && table.has("LL128"))
+  if (standard == DecisionRules::nccl && !has_ll128 && table.has("LL128"))
     fail_input(table.where("LL128"),
                "NCCL has LL128 over NVLink and RDMA only: what was found with them says nothing of "
                "this machine, start from a preset that is more like it");
   choose_protocols(table, spec.protocols);
   for (ProtocolSpec& protocol : spec.protocols)
     override_protocol(table.table(protocol.name), protocol);
-  if (standard == Library::nccl) spec.nvls = decode_nvls(table.table("nvls"), priors);
+  if (standard == DecisionRules::nccl) spec.nvls = decode_nvls(table.table("nvls"), priors);
   return spec;
 }
 

@@ -21,6 +21,6 @@ Sourced<double> factor(const Table& table, std::string_view key, const Range<dou
                        double otherwise = 1);
 
 // Throws Error (usage) with file, line and key for what cannot be.
-LibrarySpec decode_library(const Table& table, Library standard, const Surroundings& around);
+LibrarySpec decode_library(const Table& table, DecisionRules standard, const Surroundings& around);
 
 }  // namespace lambcast

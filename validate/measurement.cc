@@ -16,13 +16,14 @@ struct Name {
   std::string_view bare;  // lower case without underscores, as other tools spell it
 };
 
-constexpr std::array<Name, 9> kNames{{
+constexpr std::array<Name, 10> kNames{{
     {Operation::all_reduce, "all_reduce", "allreduce"},
     {Operation::all_gather, "all_gather", "allgather"},
     {Operation::reduce_scatter, "reduce_scatter", "reducescatter"},
     {Operation::all_to_all, "all_to_all", "alltoall"},
     {Operation::broadcast, "broadcast", "broadcast"},
     {Operation::send_recv, "send_recv", "sendrecv"},
+    {Operation::reduce, "reduce", "reduce"},
     {Operation::compressed_allreduce, "compressed_allreduce", "compressedallreduce"},
     {Operation::ping_pong, "ping_pong", "pingpong"},
     {Operation::stream, "stream", "stream"},
@@ -74,6 +75,7 @@ double bus_factor(Operation operation, int ranks) {
       return (n - 1) / n;
     case Operation::broadcast:
     case Operation::send_recv:
+    case Operation::reduce:
     case Operation::ping_pong:
     case Operation::stream:
       return 1;

@@ -13,6 +13,7 @@
 //   all_to_all                 n blocks, what each rank sends in total    (n-1)/n
 //   broadcast                  the vector                                 1
 //   send_recv                  each rank to the next, all at once         1
+//   reduce                     the vector, equal on every rank            1
 //   compressed_allreduce       the fp32 vector before compression         2(n-1)/n
 //   ping_pong                  one message, t is half a round trip        1
 //   stream                     messages in flight back to back, t = S/bw  1
@@ -42,6 +43,7 @@ enum class Operation {
   all_to_all,
   broadcast,
   send_recv,
+  reduce,
   compressed_allreduce,
   ping_pong,
   stream,

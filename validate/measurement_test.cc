@@ -41,6 +41,7 @@ TEST_CASE("bus factors follow nccl-tests") {
   CHECK(bus_factor(Operation::all_to_all, 8) == 0.875);
   CHECK(bus_factor(Operation::broadcast, 8) == 1);
   CHECK(bus_factor(Operation::send_recv, 8) == 1);
+  CHECK(bus_factor(Operation::reduce, 8) == 1);
   CHECK(bus_factor(Operation::all_reduce, 1) == 0);
 }
 

@@ -18,6 +18,7 @@
 
 #include "experiments/convergence/curves.h"
 #include "experiments/convergence/figures.h"
+#include "sim/base/durable_file.h"
 #include "sim/base/error.h"
 #include "sim/base/file.h"
 
@@ -63,7 +64,7 @@ void train_missing(const Recipe& recipe, const std::string& path, int threads,
       std::vector<Curve> all;
       for (const Run& run : study_runs(recipe))
         if (trained.contains(run.name())) all.push_back(trained.at(run.name()));
-      report::write_file(path, curves_csv(all));
+      replace_file(path, curves_csv(all));
       fmt::print(stderr, "{}: {:.4f}\n", missing[i].name(), final_loss(curve));
     }
   };
@@ -77,7 +78,7 @@ void report_on(const std::string& path, const std::string& folder) {
                                    judge(curves, false, level_above)};
   report::Paths written;
   report::draw(figures(studies), folder, written);
-  report::write_file(folder + "/summary.csv", study_csv(studies));
+  replace_file(folder + "/summary.csv", study_csv(studies));
   for (const std::string& message : written.messages) fmt::print(stderr, "{}\n", message);
 }
 

@@ -1,12 +1,9 @@
 #include "experiments/report/drawing.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
-
-#include <cerrno>
 
 #include "experiments/report/gnuplot.h"
+#include "sim/base/durable_file.h"
 #include "sim/base/error.h"
 
 namespace fs = std::filesystem;
@@ -28,8 +25,8 @@ void draw_one(const Figure& figure, Plots& plots, Paths& paths) {
     paths.messages.push_back(fmt::format("no figure '{}': {}", figure.title, figure.left_out));
     return;
   }
-  write_file(file(".dat"), figure.data);
-  write_file(file(".gp"), figure.script);
+  replace_file(file(".dat"), figure.data);
+  replace_file(file(".gp"), figure.script);
   paths.plots.insert(paths.plots.end(), {file(".gp"), file(".dat")});
   if (!plots.can_draw) return;
   const GnuplotRun run = run_gnuplot(plots.folder, figure.name, plots.limits);
@@ -45,23 +42,6 @@ void draw_one(const Figure& figure, Plots& plots, Paths& paths) {
   for (const char* ending : {".svg", ".png"}) fs::remove(file(ending));
   paths.messages.push_back(fmt::format("no picture '{}': {}", figure.title,
                                        run.message.empty() ? "gnuplot left none" : run.message));
-}
-
-// A file on disk, whole, before its name is.
-void write_whole(const fs::path& path, std::string_view text) {
-  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  bool whole = file >= 0;
-  while (whole && !text.empty()) {
-    const ssize_t count = write(file, text.data(), text.size());
-    whole = count >= 0 || errno == EINTR;
-    text.remove_prefix(count > 0 ? static_cast<std::size_t>(count) : 0);
-  }
-  whole = whole && fsync(file) == 0;
-  if (file >= 0 && (close(file) != 0 || !whole)) {
-    fs::remove(path);
-    whole = false;
-  }
-  if (!whole) throw Error(Exit::failure, fmt::format("cannot write {}", path.string()));
 }
 
 }  // namespace
@@ -84,17 +64,6 @@ void draw(const std::vector<Figure>& figures, const fs::path& results_dir, Paths
   for (const Figure& figure : figures) {
     if (paths.stopped) break;
     draw_one(figure, plots, paths);
-  }
-}
-
-void write_file(const fs::path& path, const std::string& text) {
-  const fs::path part = path.string() + ".part";
-  write_whole(part, text);
-  std::error_code error;
-  fs::rename(part, path, error);
-  if (error) {
-    fs::remove(part);
-    throw Error(Exit::failure, fmt::format("cannot write {}: {}", path.string(), error.message()));
   }
 }
 

@@ -44,8 +44,4 @@ std::string missing_gnuplot();
 void draw(const std::vector<Figure>& figures, const std::filesystem::path& results_dir,
           Paths& paths, const DrawingLimits& limits = {});
 
-// Under another name first, so that a kill or a power cut leaves the old text or the new one.
-// Throws Error (failure) naming the file when it cannot be written.
-void write_file(const std::filesystem::path& path, const std::string& text);
-
 }  // namespace lambcast::report

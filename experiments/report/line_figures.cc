@@ -309,7 +309,7 @@ Figure freeze_figure(const std::vector<Point>& points, const std::string& optimi
   chart.log_x = false;
   const bool published = optimizer == "onebit_lamb" && slice.points.front()->model == "bert-large";
   if (published) {
-    chart.mark_x = 100 * published_freeze_share;
+    chart.mark_x = 100 * published_freeze_share();
     chart.mark_label = "published";
   }
   figure.caption = fmt::format(
@@ -322,7 +322,7 @@ Figure freeze_figure(const std::vector<Point>& points, const std::string& optimi
                 : "",
       published ? fmt::format(" The dotted upright marks the share of the published run ({:.1f} %, "
                               "1-bit LAMB paper).",
-                              100 * published_freeze_share)
+                              100 * published_freeze_share())
                 : "");
   finish(figure, chart, slice);
   return figure;

@@ -9,20 +9,16 @@
 #include <vector>
 
 #include "experiments/report/name.h"
+#include "models/training/step_parts.h"
 
 namespace lambcast::report {
 
 inline constexpr double absent = std::numeric_limits<double>::quiet_NaN();
 
-// The parts of a step that follow one another, as in the columns S_forward_us, ...: communication
-// counts only where it is exposed, since the rest hides behind the backward pass.
-inline constexpr std::array<std::string_view, 7> part_names = {
-    "forward", "backward", "exposed_comm", "compress", "decompress", "optimizer", "bubble"};
-
 struct Stage {
   std::string_view name;  // uniform, warmup, compression or silent
   double step_time_us = absent;
-  std::array<double, part_names.size()> parts_us{};  // an empty field counts as 0
+  std::array<double, step_parts.size()> parts_us{};  // an empty field counts as 0
 };
 
 struct Point {

@@ -9,6 +9,7 @@
 #include "experiments/report/page.h"
 #include "experiments/report/palette.h"
 #include "experiments/report/verdict.h"
+#include "sim/base/durable_file.h"
 #include "sim/base/error.h"
 #include "sim/base/file.h"
 
@@ -64,7 +65,7 @@ Paths write_report(const Results& results, const fs::path& results_dir,
     if (plot.extension() != ".dat" && plot.extension() != ".gp")
       facts.plots.push_back(plot.filename().string());
   paths.page = results_dir / "report.html";
-  write_file(paths.page, page_html(results, facts));
+  replace_file(paths.page, page_html(results, facts));
   return paths;
 }
 

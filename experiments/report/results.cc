@@ -85,7 +85,7 @@ class RowReader {
       numbers_.push_back(column(field.title, field.late));
     for (const char* stage : stage_names) {
       stages_.push_back(file.column(fmt::format("{}_step_time_us", stage)));
-      for (const std::string_view part : part_names)
+      for (const std::string_view part : step_parts)
         stages_.push_back(file.column(fmt::format("{}_{}_us", stage, part)));
       ends_.push_back({file.find(fmt::format("{}_step_time_low_us", stage)),
                        file.find(fmt::format("{}_step_time_high_us", stage))});
@@ -125,7 +125,7 @@ class RowReader {
       const bool zero = number_fields[i].field == &Point::freeze_step;
       if (numbers_[i]) p.*number_fields[i].field = number(*numbers_[i], zero);
     }
-    constexpr std::size_t columns = part_names.size() + 1;
+    constexpr std::size_t columns = step_parts.size() + 1;
     for (std::size_t s = 0; s < std::size(stage_names); ++s) {
       const std::size_t* column = &stages_[s * columns];
       if (file_.text(*column).empty()) continue;

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "models/optimizer/optimizer_model.h"
 #include "sim/base/csv.h"
 
 namespace lambcast::report {
@@ -108,6 +109,10 @@ constexpr Axis axes[] = {{"kernel costs", &Point::kernels},
 std::string percent(double share) { return fmt::format("{:.3g} %", 100 * share); }
 
 }  // namespace
+
+double published_freeze_share() {
+  return model_of(OptimizerType::onebit_lamb).published_freeze_share;
+}
 
 Points select(const Points& points, const std::function<bool(const Point&)>& wanted) {
   Points kept;
@@ -211,7 +216,7 @@ void keep_usual_backend(Slice& slice) {
 
 void keep_published_freeze(Slice& slice) {
   const auto run = [](const Point& p) { return fmt::format("{} {}", p.optimizer, p.steps); };
-  const auto distance = [](double share) { return std::abs(share - published_freeze_share); };
+  const auto distance = [](double share) { return std::abs(share - published_freeze_share()); };
   std::map<std::string, double> nearest;  // freeze share of each run
   for (const Point* p : slice.points) {
     const double share = p->freeze_share();

@@ -11,9 +11,9 @@
 
 namespace lambcast::report {
 
-// The warm-up of the published 1-bit LAMB BERT-Large run at 64K batch: 1000 of 5993 steps
-// (1-bit LAMB paper, arXiv 2104.06069, sequence length 128).
-inline constexpr double published_freeze_share = 1000.0 / 5993.0;
+// The warm-up of the published 1-bit LAMB run (models/optimizer/onebit_lamb.cc), which figures of
+// every optimizer have in common.
+double published_freeze_share();
 
 using Points = std::vector<const Point*>;
 

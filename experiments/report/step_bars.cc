@@ -15,6 +15,7 @@ namespace {
 
 constexpr int width = 820, panel_px = 335;
 constexpr std::size_t first_part_column = 6;
+static_assert(part_looks.size() == step_parts.size() + 1);  // and other
 
 std::string stage_label(const Point& point, std::string_view stage) {
   if (stage == "uniform") return display_name(point.optimizer.text());
@@ -135,7 +136,7 @@ std::string bar_data(const std::vector<BarPanel>& panels, const std::vector<std:
     if (i > 0) text += "\n\n";
     text += comment(panels[i].title);
     text += comment(fmt::format("place stage gpus global_batch step_time_us {}_us other_us label",
-                                fmt::join(part_names, "_us ")));
+                                fmt::join(step_parts, "_us ")));
     const std::vector<double> xs = places(panels[i].bars);
     for (std::size_t b = 0; b < xs.size(); ++b) {
       const Bar& bar = panels[i].bars[b];

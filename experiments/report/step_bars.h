@@ -18,7 +18,7 @@ namespace lambcast::report {
 struct Bar {
   std::string label;  // "LAMB", "warm-up", "compressed"
   double gpus = absent, global_batch = absent, step_time_us = absent;
-  std::array<double, part_names.size() + 1> parts_us{};  // part_names, then other
+  std::array<double, step_parts.size() + 1> parts_us{};  // step_parts, then other
 };
 
 struct BarPanel {

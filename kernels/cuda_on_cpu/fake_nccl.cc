@@ -13,7 +13,7 @@ struct ncclComm {
 namespace lambcast::cuda_on_cpu {
 namespace {
 
-enum class Kind { send, receive, all_reduce, all_gather, reduce_scatter, broadcast };
+enum class Kind { send, receive, all_reduce, all_gather, reduce_scatter, broadcast, reduce };
 
 struct Call {
   Kind kind;
@@ -22,7 +22,7 @@ struct Call {
   char* to;
   std::size_t count;
   ncclDataType_t type;
-  int peer;        // of send and receive; the root of broadcast
+  int peer;        // of send and receive; the root of broadcast and reduce
   ncclRedOp_t op;  // of what reduces
 
   std::size_t bytes() const;
@@ -80,8 +80,10 @@ ncclResult_t collective(std::vector<Call> calls) {
   }
   for (const Call& call : calls) {
     const auto rank = static_cast<std::size_t>(call.comm->rank);
-    if (call.kind == Kind::all_reduce || call.kind == Kind::reduce_scatter) {
-      const std::size_t begin = call.kind == Kind::all_reduce ? 0 : rank * call.count;
+    const bool has_sum = call.kind == Kind::all_reduce || call.kind == Kind::reduce_scatter ||
+                         (call.kind == Kind::reduce && call.peer == call.comm->rank);
+    if (has_sum) {
+      const std::size_t begin = call.kind == Kind::reduce_scatter ? rank * call.count : 0;
       call.type == ncclFloat64 ? reduce<double>(call, calls, begin)
                                : reduce<float>(call, calls, begin);
     }
@@ -188,6 +190,10 @@ cuda::NcclApi fake_nccl(FakeFault fault) {
   api.ncclBroadcast = [](const void* from, void* to, std::size_t count, ncclDataType_t type,
                          int root, ncclComm_t comm, cudaStream_t) {
     return enqueue(Kind::broadcast, from, to, count, type, root, ncclSum, comm);
+  };
+  api.ncclReduce = [](const void* from, void* to, std::size_t count, ncclDataType_t type,
+                      ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t) {
+    return enqueue(Kind::reduce, from, to, count, type, root, op, comm);
   };
   api.ncclSend = [](const void* from, std::size_t count, ncclDataType_t type, int peer,
                     ncclComm_t comm, cudaStream_t) {

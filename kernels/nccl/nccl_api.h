@@ -28,6 +28,7 @@ namespace lambcast::cuda {
   F(ncclAllGather)                 \
   F(ncclReduceScatter)             \
   F(ncclBroadcast)                 \
+  F(ncclReduce)                    \
   F(ncclSend)                      \
   F(ncclRecv)
 

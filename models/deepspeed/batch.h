@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "models/recipe/batch.h"
 #include "sim/base/error.h"
 
 namespace lambcast::deepspeed {
@@ -19,13 +20,6 @@ struct BatchNumbers {
   std::optional<std::int64_t> train;  // train_batch_size
   std::optional<std::int64_t> micro;  // train_micro_batch_size_per_gpu
   std::optional<std::int64_t> gas;    // gradient_accumulation_steps
-};
-
-struct Batch {
-  std::int64_t train = 0;
-  std::int64_t micro = 0;
-  std::int64_t gas = 0;
-  friend bool operator==(const Batch&, const Batch&) = default;
 };
 
 // More than this in any of the numbers, or in their product, is taken for a slip.

@@ -210,14 +210,14 @@ void read_schedule(const Section& block, const std::string& type, Curriculum& cu
   if (!schedule)
     fail_input(where_of(block, "schedule_config", block.object.line), "null is not an object");
   find_unknown_keys(*schedule, schedule_keys());
-  if (curriculum.schedule == Schedule::fixed_discrete) {
+  if (curriculum.schedule == CurriculumSchedule::fixed_discrete) {
     read_discrete(*schedule, sentence, curriculum);
     return;
   }
   curriculum.total_step =
       read_required(*schedule, "total_curriculum_step", sentence, Whole{1} << 53);
   curriculum.difficulty_step = read_required(*schedule, "difficulty_step", sentence, max_seq_len);
-  if (curriculum.schedule == Schedule::fixed_root) {
+  if (curriculum.schedule == CurriculumSchedule::fixed_root) {
     require(*schedule, "root_degree", sentence);
     Setting<double> degree{1};
     read(*schedule, "root_degree", degree, 1e-3, 1e3);
@@ -251,11 +251,11 @@ std::optional<Curriculum> read_curriculum(const Section& root) {
   if (name == "custom")
     fail_input(where, "a custom schedule is a Python function, which lambcast cannot see", allowed);
   if (name == "fixed_linear") {
-    curriculum.schedule = Schedule::fixed_linear;
+    curriculum.schedule = CurriculumSchedule::fixed_linear;
   } else if (name == "fixed_root") {
-    curriculum.schedule = Schedule::fixed_root;
+    curriculum.schedule = CurriculumSchedule::fixed_root;
   } else if (name == "fixed_discrete") {
-    curriculum.schedule = Schedule::fixed_discrete;
+    curriculum.schedule = CurriculumSchedule::fixed_discrete;
   } else {
     fail_input(where, "Unsupported curriculum schedule type", allowed);
   }
@@ -264,24 +264,6 @@ std::optional<Curriculum> read_curriculum(const Section& root) {
 }
 
 }  // namespace
-
-std::string_view name_of(DataType type) {
-  switch (type) {
-    case DataType::fp16:
-      return "fp16";
-    case DataType::bf16:
-      return "bf16";
-    case DataType::fp32:
-      return "fp32";
-  }
-  return "";
-}
-
-DataType gradient_data_type(const DeepSpeedConfig& config) {
-  if (config.communication_data_type.value) return *config.communication_data_type.value;
-  if (config.fp16.enabled.value) return DataType::fp16;
-  return config.bf16_enabled.value ? DataType::bf16 : DataType::fp32;
-}
 
 DeepSpeedConfig parse_config(std::string_view text, const std::string& file) {
   const Value tree = hjson::parse(text, file);

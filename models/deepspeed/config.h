@@ -13,18 +13,15 @@
 #include <vector>
 
 #include "models/deepspeed/batch.h"
-#include "models/deepspeed/curriculum.h"
 #include "models/deepspeed/elasticity.h"
 #include "models/deepspeed/optimizer.h"
 #include "models/deepspeed/release.h"
 #include "models/deepspeed/section.h"
 #include "models/finding.h"
+#include "models/recipe/curriculum.h"
+#include "models/recipe/precision.h"
 
 namespace lambcast::deepspeed {
-
-enum class DataType { fp16, bf16, fp32 };
-
-std::string_view name_of(DataType type);
 
 struct Fp16Config {
   Setting<bool> enabled{false};
@@ -72,9 +69,6 @@ struct DeepSpeedConfig {
   std::vector<std::pair<std::string, std::string>> layout;
   std::vector<Finding> findings;  // about the text: unknown keys, "auto", not modelled
 };
-
-// The data type of the gradient all-reduce: communication_data_type, else the training precision.
-DataType gradient_data_type(const DeepSpeedConfig& config);
 
 // Throws Error (file:line:key) for text that is no HJSON, a value of the wrong type or out of
 // range, an optimizer or backend there is no model of, and an incomplete curriculum or elasticity.

@@ -7,7 +7,7 @@ FUZZ_TARGET(hjson, text) {
   const DeepSpeedConfig config = parse_config(text, "fuzz.json");
   check_config(config);
   check_run(config, 1000);
-  if (config.curriculum) phases(*config.curriculum, 1000);
+  if (config.curriculum) length_phases(*config.curriculum, 1000);
   if (config.elasticity) elastic_batch(*config.elasticity, 8);
   resolve_batch(config.batch, 8);
 }

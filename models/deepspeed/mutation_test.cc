@@ -113,7 +113,8 @@ TEST_CASE("mutation: only Error escapes, and what was read can be checked") {
       check_run(config, 1000);
       if (config.curriculum) {
         std::int64_t steps = 0;
-        for (const SeqLenPhase& phase : phases(*config.curriculum, 1000)) steps += phase.steps;
+        for (const SeqLenPhase& phase : length_phases(*config.curriculum, 1000))
+          steps += phase.steps;
         REQUIRE(steps == 1000);
       }
       const Batch batch = resolve_batch(config.batch, 8);

@@ -30,8 +30,10 @@ constexpr std::array<std::string_view, 17> unmodelled_types{
     "adagrad", "muadam", "muadamw", "musgd", "lion",  "muon",  "sgd",       "rmsprop",   "adadelta",
     "adamax",  "radam",  "nadam",   "asgd",  "rprop", "lbfgs", "adafactor", "sparseadam"};
 
-constexpr std::array<CommBackend, 4> backends{CommBackend::nccl, CommBackend::mpi,
-                                              CommBackend::hccl, CommBackend::compressed};
+const std::vector<std::string>& known_backends() {
+  static const std::vector<std::string> names{"nccl", "mpi", "hccl", "compressed"};
+  return names;
+}
 
 std::string lower(std::string_view text) {
   std::string result(text);
@@ -59,19 +61,15 @@ OptimizerType parse_type(const Where& where, const std::string& text) {
   fail_input(where, what, allowed);
 }
 
-void read_backend(const Section& params, Setting<CommBackend>& setting) {
+void read_backend(const Section& params, Setting<std::string>& setting) {
   Setting<std::optional<std::string>> name;
   read(params, "comm_backend_name", name);
   if (!name.given) return;
-  for (const CommBackend backend : backends) {
-    if (name_of(backend) != *name.value) continue;
-    setting = {backend, true, name.line};
-    return;
-  }
-  std::vector<std::string> known;
-  for (const CommBackend backend : backends) known.emplace_back(name_of(backend));
-  fail_unknown(where_of(params, "comm_backend_name", name.line), "communication backend",
-               *name.value, known);
+  const std::vector<std::string>& known = known_backends();
+  if (std::find(known.begin(), known.end(), *name.value) == known.end())
+    fail_unknown(where_of(params, "comm_backend_name", name.line), "communication backend",
+                 *name.value, known);
+  setting = {*name.value, true, name.line};
 }
 
 // The keyword arguments of the constructor that DeepSpeed hands the params to.
@@ -150,18 +148,9 @@ void check_amsgrad(const Section& params, const OptimizerConfig& config) {
 
 }  // namespace
 
-std::string_view name_of(CommBackend backend) {
-  switch (backend) {
-    case CommBackend::nccl:
-      return "nccl";
-    case CommBackend::mpi:
-      return "mpi";
-    case CommBackend::hccl:
-      return "hccl";
-    case CommBackend::compressed:
-      return "compressed";
-  }
-  return "";
+std::optional<Backend> backend_of(const OptimizerConfig& config) {
+  if (config.comm_backend_name.value == "hccl") return std::nullopt;
+  return backend_of(config.comm_backend_name.value, config.cuda_aware.value);
 }
 
 std::optional<OptimizerConfig> read_optimizer(const Section& root) {

@@ -7,22 +7,16 @@
 
 #include <array>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "models/deepspeed/section.h"
 #include "models/optimizer/optimizer_model.h"
+#include "sim/collectives/backend.h"
 
 namespace lambcast::deepspeed {
 
-using lambcast::OptimizerType;
-
-inline bool is_onebit(OptimizerType type) { return model_of(type).onebit; }
-inline bool is_lamb(OptimizerType type) { return model_of(type).is_lamb; }
-using lambcast::name_of;
-
-enum class CommBackend { nccl, mpi, hccl, compressed };
-
-std::string_view name_of(CommBackend backend);
+using lambcast::backend_of;
 
 // One structure for all types: a hyper-parameter that the type does not have keeps its default.
 struct OptimizerConfig {
@@ -44,8 +38,8 @@ struct OptimizerConfig {
   Setting<double> min_coeff{0.01};
 
   Setting<Whole> freeze_step{100000};  // onebit_adam, onebit_lamb: the step compression starts at
-  Setting<CommBackend> comm_backend_name{CommBackend::nccl};
-  Setting<bool> cuda_aware{false};  // only the mpi backend looks at it
+  Setting<std::string> comm_backend_name{"nccl"};  // or hccl, which lambcast has no model of
+  Setting<bool> cuda_aware{false};                 // only the mpi backend looks at it
 
   Setting<double> coeff_beta{0.9};
   Setting<double> factor_max{4.0};
@@ -57,6 +51,9 @@ struct OptimizerConfig {
   Setting<Whole> local_step_scaler{32678};  // sic, not 32768
   Setting<Whole> local_step_clipper{16};    // H
 };
+
+// Nothing for hccl.
+std::optional<Backend> backend_of(const OptimizerConfig& config);
 
 // Reads the `optimizer` block of `root`, or nothing where it is absent or names no type, which
 // means that the training script brings its own.

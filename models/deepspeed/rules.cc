@@ -6,7 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "models/deepspeed/wrapper.h"
+#include "models/deepspeed/recipe.h"
+#include "models/recipe/wrapper.h"
 #include "sim/base/check.h"
 
 namespace lambcast::deepspeed {
@@ -48,8 +49,8 @@ std::string_view torch_name_of(DataType type) {
 }
 
 void check_accumulation(Findings& out) {
-  const DataType weights = weight_data_type(out.config);
-  const DataType sums = accumulation_data_type(out.config);
+  const DataType weights = recipe_of(out.config).precision.weights;
+  const DataType sums = accumulation_data_type(recipe_of(out.config));
   if (out.config.zero.stage.value > 0) return;
   const bool is_bf16 = weights == DataType::bf16;
   const Version& release = out.config.release.value;
@@ -96,7 +97,7 @@ void check_zero(Findings& out) {
     out.add(Severity::warning, "not-modelled", "zero_optimization", zero.offload_line,
             "lambcast has no model of offloading; the forecast is of a run without it");
   }
-  const bool is_zero = wrapper_of(out.config) == Wrapper::zero;
+  const bool is_zero = wrapper_of(recipe_of(out.config)) == Wrapper::zero;
   const std::string_view why =
       zero.stage.value == 0 ? "it belongs to ZeRO, which is off at stage 0"
                             : "with fp32 gradient accumulation BF16_Optimizer takes ZeRO's place";
@@ -159,7 +160,7 @@ void check_onebit(Findings& out, const OptimizerConfig& optimizer) {
     out.add(Severity::error, "onebit-with-zero", "zero_optimization.stage",
             out.config.zero.stage.line, fmt::format("{} is not compatible with ZeRO", subject));
   }
-  if (wrapper_of(out.config) == Wrapper::bf16 && !is_lamb(type)) {
+  if (wrapper_of(recipe_of(out.config)) == Wrapper::bf16 && !is_lamb(type)) {
     out.add(Severity::warning, "onebit-with-bf16", "bf16.enabled", out.config.bf16_enabled.line,
             fmt::format("under bf16 DeepSpeed partitions the optimizer state, so {} averages "
                         "different parameters of different ranks, and every step gathers the "
@@ -170,7 +171,7 @@ void check_onebit(Findings& out, const OptimizerConfig& optimizer) {
     out.add(Severity::warning, "onebit-without-fp16", "optimizer.type", optimizer.line,
             fmt::format("Currently the convergence of {} is only verified under FP16", name));
   }
-  if (optimizer.cuda_aware.value && optimizer.comm_backend_name.value != CommBackend::mpi)
+  if (optimizer.cuda_aware.value && optimizer.comm_backend_name.value != "mpi")
     out.no_effect("optimizer.params.cuda_aware", optimizer.cuda_aware.line,
                   "only the mpi backend looks at it");
   if (optimizer.bias_correction.given && optimizer.bias_correction.value)
@@ -208,7 +209,7 @@ void check_curriculum(Findings& out) {
   if (!out.config.curriculum) return;
   const Curriculum& c = *out.config.curriculum;
   constexpr std::string_view key = "curriculum_learning";
-  if (c.schedule == Schedule::fixed_discrete) return;
+  if (c.schedule == CurriculumSchedule::fixed_discrete) return;
   if (seq_len_at(c, 1) == 0) {
     out.add(Severity::error, "curriculum-zero-length", key, 0,
             fmt::format("starts with sequences of 0 tokens: min_difficulty {} is rounded down to a "
@@ -251,7 +252,7 @@ void check_elasticity(Findings& out) {
 void check_freeze(Findings& out, const OptimizerConfig& optimizer, std::int64_t total_steps) {
   constexpr std::string_view key = "optimizer.params.freeze_step";
   const Setting<Whole>& freeze = optimizer.freeze_step;
-  const std::int64_t warmup = warmup_steps(out.config);
+  const std::int64_t warmup = warmup_steps(recipe_of(out.config));
   if (warmup >= total_steps) {
     out.add(Severity::warning, "never-compressed", key, freeze.line,
             fmt::format("{} warm-up steps in a run of {}: compression never starts", warmup,
@@ -292,12 +293,6 @@ std::vector<Finding> check_config(const DeepSpeedConfig& config) {
   check_curriculum(out);
   check_elasticity(out);
   return std::move(out.list);
-}
-
-std::int64_t warmup_steps(const DeepSpeedConfig& config) {
-  LAMBCAST_CHECK(config.optimizer.has_value(), "warm-up steps of no optimizer");
-  const std::int64_t freeze = std::max<std::int64_t>(config.optimizer->freeze_step.value, 2);
-  return wrapper_of(config) == Wrapper::none ? freeze : freeze - 1;
 }
 
 std::vector<Finding> check_run(const DeepSpeedConfig& config, std::int64_t total_steps) {

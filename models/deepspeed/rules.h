@@ -26,11 +26,4 @@ std::vector<Finding> check_config(const DeepSpeedConfig& config);
 // Findings that need to know how many optimizer steps the run has (> 0).
 std::vector<Finding> check_run(const DeepSpeedConfig& config, std::int64_t total_steps);
 
-// The optimizer steps before the first compressed one, for onebit_adam and onebit_lamb.
-//
-// With fp16 or bf16 the wrapper's constructor makes a dry run that counts as a step, so the freeze
-// falls after step freeze_step - 1; without a wrapper the dry run eats the first real gradient and
-// the freeze falls after step freeze_step. 0 and 1 act as 2.
-std::int64_t warmup_steps(const DeepSpeedConfig& config);
-
 }  // namespace lambcast::deepspeed

@@ -1,4 +1,5 @@
 #include "models/deepspeed/rules.h"
+#include "models/deepspeed/recipe.h"
 
 #include <fmt/format.h>
 
@@ -261,10 +262,10 @@ TEST_CASE("rules: a curriculum that starts with empty sequences is refused") {
 
 TEST_CASE("rules: warm-up steps, with and without the dry run of the fp16 wrapper") {
   // With the wrapper real step k is counted as k + 1, so the freeze falls after step F - 1.
-  CHECK(warmup_steps(of("OneBitAdam", "freeze_step: 1000")) == 999);
-  CHECK(warmup_steps(of("OneBitAdam", "freeze_step: 1000", "")) == 1000);
+  CHECK(warmup_steps(recipe_of(of("OneBitAdam", "freeze_step: 1000"))) == 999);
+  CHECK(warmup_steps(recipe_of(of("OneBitAdam", "freeze_step: 1000", ""))) == 1000);
   for (const char* freeze : {"freeze_step: 0", "freeze_step: 1", "freeze_step: 2"})
-    CHECK(warmup_steps(of("OneBitLamb", freeze)) == 1);
+    CHECK(warmup_steps(recipe_of(of("OneBitLamb", freeze))) == 1);
 }
 
 TEST_CASE("rules: a freeze step against the length of the run") {

@@ -4,7 +4,8 @@
 
 #include <string>
 
-#include "models/deepspeed/wrapper.h"
+#include "models/deepspeed/recipe.h"
+#include "models/recipe/wrapper.h"
 
 namespace lambcast::deepspeed {
 namespace {
@@ -23,7 +24,7 @@ constexpr const char* release_key = "--deepspeed-version";
 
 void check_libraries(Findings& out, const Versions& versions, const DeepSpeedConfig& config,
                      std::int64_t gpus) {
-  if (config.optimizer->comm_backend_name.value != CommBackend::nccl) return;
+  if (config.optimizer->comm_backend_name.value != "nccl") return;
   if (versions.torch && *versions.torch < least_torch)
     out.add(Severity::error, "torch-too-old", "--versions",
             fmt::format("the nccl backend needs PyTorch 1.8, not {}: it, or --backend mpi",
@@ -65,13 +66,14 @@ void check_onebit_release(Findings& out, const DeepSpeedConfig& config, std::int
 
 void check_wrapper(Findings& out, const DeepSpeedConfig& config, std::int64_t gpus) {
   const Version& of = config.release.value;
-  if (wrapper_of(config) == Wrapper::fp16 && config.fp16.enabled.value &&
+  if (wrapper_of(recipe_of(config)) == Wrapper::fp16 && config.fp16.enabled.value &&
       of >= release::updates_nothing && of < release::updates_again)
     out.add(Severity::warning, "nothing-updated", release_key,
             fmt::format("under fp16 and without ZeRO FP16_Optimizer of {} returns before it has "
                         "updated anything; 0.18.2 steps again",
                         text_of(of)));
-  const bool in_bf16 = weight_data_type(config) == DataType::bf16 && config.zero.stage.value == 0;
+  const bool in_bf16 =
+      recipe_of(config).precision.weights == DataType::bf16 && config.zero.stage.value == 0;
   if (!in_bf16 || gpus == 1 || config.release.given) return;
   constexpr const char* whole =
       "holds all states on every GPU and sums gradients in bf16, as since 0.17.6; earlier releases "

@@ -7,7 +7,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-DeepSpeedConfig config(OptimizerType type, CommBackend backend = CommBackend::nccl) {
+DeepSpeedConfig config(OptimizerType type, const char* backend = "nccl") {
   DeepSpeedConfig made;
   made.optimizer.emplace();
   made.optimizer->type = type;
@@ -36,7 +36,7 @@ TEST_CASE("versions: what the tutorials ask of PyTorch and NCCL") {
   CHECK(old_torch[0].severity == Severity::error);
   CHECK(old_torch[0].code == "torch-too-old");
   CHECK(check("torch=1.8", onebit).empty());
-  CHECK(check("torch=1.7", config(OptimizerType::onebit_lamb, CommBackend::mpi)).empty());
+  CHECK(check("torch=1.7", config(OptimizerType::onebit_lamb, "mpi")).empty());
   const auto old_nccl = check("nccl=2.8.2", onebit);
   REQUIRE(old_nccl.size() == 1);
   CHECK(old_nccl[0].code == "nccl-too-old");

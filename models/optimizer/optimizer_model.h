@@ -60,6 +60,8 @@ struct OptimizerModel {
 
 const OptimizerModel& model_of(OptimizerType type);
 inline std::string_view name_of(OptimizerType type) { return model_of(type).name; }
+inline bool is_onebit(OptimizerType type) { return model_of(type).onebit; }
+inline bool is_lamb(OptimizerType type) { return model_of(type).is_lamb; }
 
 // What to ask of in its place by who asks whether compression pays: itself where it compresses.
 OptimizerType onebit_of(OptimizerType type);

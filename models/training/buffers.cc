@@ -3,8 +3,6 @@
 
 namespace lambcast {
 
-using deepspeed::OptimizerType;
-
 std::vector<std::int64_t> compressed_buffers(const TrainingPlan& training) {
   const auto padded = [&](std::int64_t elements) {
     return static_cast<std::int64_t>(
@@ -14,7 +12,7 @@ std::vector<std::int64_t> compressed_buffers(const TrainingPlan& training) {
   if (training.optimizer() == OptimizerType::onebit_lamb)
     return {padded(optimized_parameters(model))};
   std::vector<std::int64_t> buffers;
-  if (deepspeed::is_flat(training.wrapper())) {
+  if (is_flat(training.wrapper())) {
     for (const std::int64_t elements : flat_groups(training))
       buffers.push_back(padded(elements / training.shards()));
   } else {
@@ -26,7 +24,7 @@ std::vector<std::int64_t> compressed_buffers(const TrainingPlan& training) {
 
 std::vector<std::int64_t> flat_groups(const TrainingPlan& training) {
   // Both sharding wrappers align to 2 n elements, so that shards begin at multiples of 4 bytes.
-  const std::int64_t alignment = deepspeed::is_sharded(training.wrapper()) ? 2 * training.gpus : 1;
+  const std::int64_t alignment = is_sharded(training.wrapper()) ? 2 * training.gpus : 1;
   std::vector<std::int64_t> groups;
   for (const GroupSize& group : optimizer_groups(*training.model))
     groups.push_back((group.elements + alignment - 1) / alignment * alignment);

@@ -9,9 +9,6 @@
 namespace lambcast {
 namespace {
 
-using deepspeed::DataType;
-using deepspeed::OptimizerType;
-
 std::int64_t sum(const std::vector<std::int64_t>& values) {
   return std::accumulate(values.begin(), values.end(), std::int64_t{0});
 }
@@ -47,14 +44,13 @@ TEST_CASE("buffers: the 1-bit Adams pad each group with fp16 and each tensor wit
     // 20404.25.. -> 20405, 21.8 -> 22 and 32 of them.
     CHECK(compressed_buffers(training) ==
           std::vector<std::int64_t>{20405 * 16384, 22 * 16384, 32 * 16384});
-    training.config.fp16.enabled.value = false;
-    training.config.bf16_enabled.value = true;
+    training.recipe.precision.weights = DataType::bf16;
     CHECK(compressed_buffers(training)[0] == 20405 * 16384);
     // BF16_Optimizer of DeepSpeed before 0.17.6 gives a rank 1/128 of each group, aligned to 256:
     // 2,611,744 -> 160 x 16384, 2,792 and 4,096.
-    training.config.release.value = {0, 17, 5};
+    training.recipe.engine.wraps_bf16_as_fp16 = false;
     CHECK(compressed_buffers(training) == std::vector<std::int64_t>{160 * 16384, 16384, 16384});
-    training.config.bf16_enabled.value = false;
+    training.recipe.precision.weights = DataType::fp32;
     const std::vector<std::int64_t> buffers = compressed_buffers(training);
     CHECK(buffers.size() == 398);
     // A LayerNorm bias of 1024 elements travels as 16384.
@@ -84,11 +80,11 @@ TEST_CASE("buffers: gradient buckets close once they exceed 5e8 elements") {
 
 TEST_CASE("buffers: ZeRO closes a bucket before it would exceed reduce_bucket_size") {
   TrainingPlan training = training_of({OptimizerType::adam, 8});
-  training.config.zero.stage.value = 2;
+  training.recipe.zero.stage = 2;
   // What the optimizer is given, without the pooler.
   CHECK(gradient_reduction(training).buckets == std::vector<std::int64_t>{335'184'706});
   for (const std::int64_t limit : {50'000'000, 5'000'000, 1, 0}) {
-    training.config.zero.reduce_bucket_size.value = limit;
+    training.recipe.zero.bucket = limit;
     const std::vector<std::int64_t> buckets = gradient_reduction(training).buckets;
     CHECK(sum(buckets) == 335'184'706);
     // The word embedding, registered first, is larger than most buckets and comes last.
@@ -96,21 +92,20 @@ TEST_CASE("buffers: ZeRO closes a bucket before it would exceed reduce_bucket_si
     for (const std::int64_t bucket : buckets) CHECK(bucket <= largest);
     if (limit < 2) CHECK(buckets.size() == optimized_tensor_count(*training.model));
   }
-  training.config.zero.reduce_bucket_size.value = 5'000'000;
+  training.recipe.zero.bucket = 5'000'000;
   const std::vector<std::int64_t> backwards = gradient_reduction(training).buckets;
   CHECK(backwards.back() == 31'260'672);
   // Stage 1 without overlap goes through the parameters in order.
-  training.config.zero.stage.value = 1;
+  training.recipe.zero.stage = 1;
   CHECK(gradient_reduction(training).buckets.front() == 31'260'672);
-  training.config.zero.overlap_comm.value = true;
+  training.recipe.zero.overlap = true;
   CHECK(gradient_reduction(training).buckets == backwards);
 }
 
 TEST_CASE("buffers: bf16 without ZeRO summed fp32 buffers of whole groups before 0.17.6") {
   TrainingPlan training = training_of({OptimizerType::adamw, 64, "dgx-a100-80g", "llama2-7b"});
-  training.config.release.value = {0, 17, 5};
-  training.config.fp16.enabled.value = false;
-  training.config.bf16_enabled.value = true;
+  training.recipe.engine.wraps_bf16_as_fp16 = false;
+  training.recipe.precision.weights = DataType::bf16;
   CHECK(gradient_reduction(training).buckets == flat_groups(training));
   CHECK(gradient_bytes(training) == 2);
 }
@@ -119,7 +114,7 @@ TEST_CASE("buffers: DDP's buckets hold 25 MiB from the last layer backwards") {
   TrainingPlan training = training_of({OptimizerType::lamb});
   training.overlap = Overlap::ddp;
   for (const bool fp16 : {true, false}) {
-    training.config.fp16.enabled.value = fp16;
+    training.recipe.precision.weights = fp16 ? DataType::fp16 : DataType::fp32;
     const double limit = 25 * 1024 * 1024 / (fp16 ? 2. : 4.);
     const std::vector<std::int64_t> buckets = gradient_reduction(training).buckets;
     CHECK(sum(buckets) == 336'234'306);
@@ -133,12 +128,12 @@ TEST_CASE("buffers: DDP's buckets hold 25 MiB from the last layer backwards") {
 TEST_CASE("buffers: gradients travel as communication_data_type, else in the training precision") {
   TrainingPlan training = training_of({});
   CHECK(gradient_bytes(training) == 2);
-  training.config.communication_data_type.value = DataType::fp32;
+  training.recipe.precision.gradients = DataType::fp32;
   CHECK(gradient_bytes(training) == 4);
-  training.config.communication_data_type.value = {};
-  training.config.fp16.enabled.value = false;
+  training.recipe.precision.gradients = {};
+  training.recipe.precision.weights = DataType::fp32;
   CHECK(gradient_bytes(training) == 4);
-  training.config.bf16_enabled.value = true;
+  training.recipe.precision.weights = DataType::bf16;
   CHECK(gradient_bytes(training) == 2);
 }
 

@@ -1,5 +1,8 @@
 #include "models/training/collective_costs.h"
 
+#include <algorithm>
+#include <functional>
+
 #include "models/training/shared_network.h"
 
 namespace lambcast {
@@ -7,56 +10,76 @@ namespace {
 
 // Some 20 and 40 MB; machines written out in full are few and large.
 constexpr std::size_t most_costs = 65536, most_shapes = 2048, most_shared = 4;
+// Some 5 kB each.
+constexpr std::size_t most_clusters = 4096;
+
+// Of what sweeps change.
+std::size_t hash_of(const Cluster& cluster) {
+  std::size_t hash = std::hash<std::string>()(cluster.name);
+  for (const double value : {cluster.nic_bandwidth.value.value(), cluster.gpu_link.value.value(),
+                             cluster.nccl.nic_efficiency.value, cluster.mpi.nic_efficiency.value,
+                             cluster.fabric.oversubscription.value})
+    hash = hash * 31 + std::hash<double>()(value);
+  return hash;
+}
 
 }  // namespace
-
-const LibrarySpec& library_of(const Cluster& cluster, Channel channel) {
-  return channel == Channel::nccl ? cluster.nccl : cluster.mpi;
-}
-
-Endpoint endpoint_of(Channel channel) {
-  return channel == Channel::mpi_host ? Endpoint::host : Endpoint::gpu;
-}
 
 void CollectiveCosts::forget_where_full() {
   if (costs_.size() >= most_costs) costs_.clear();
   if (shapes_.size() >= most_shapes) shapes_.clear();
+  if (seen_.size() < most_clusters) return;
+  costs_.clear();
+  shapes_.clear();
+  seen_.clear();
+  firsts_.clear();
+}
+
+const CollectiveCosts::ClusterPtr& CollectiveCosts::first_equal(const ClusterPtr& cluster) {
+  const auto [known, is_new] = seen_.try_emplace(cluster);
+  if (!is_new) return known->second;
+  const std::size_t hash = hash_of(*cluster);
+  const auto [begin, end] = firsts_.equal_range(hash);
+  const auto equal =
+      std::find_if(begin, end, [&](const auto& first) { return *first.second == *cluster; });
+  if (equal == end) firsts_.emplace(hash, cluster);
+  return known->second = equal == end ? cluster : equal->second;
 }
 
 SharedNetwork& CollectiveCosts::shared_network(const std::shared_ptr<const Cluster>& cluster,
                                                int nodes, int gpus_per_node) {
-  const std::tuple key(cluster, nodes, gpus_per_node);
+  const std::tuple key(first_equal(cluster), nodes, gpus_per_node);
   if (const auto known = shared_.find(key); known != shared_.end()) return *known->second;
   if (shared_.size() >= most_shared) shared_.clear();
   return *(shared_[key] = std::make_shared<SharedNetwork>(cluster, nodes, gpus_per_node));
 }
 
-CollectiveCosts::Shape& CollectiveCosts::shape(const Setting& setting, Channel channel) {
-  std::unique_ptr<Shape>& shape = shapes_[{setting, channel}];
+CollectiveCosts::Shape& CollectiveCosts::shape(const Setting& setting, Backend backend) {
+  std::unique_ptr<Shape>& shape = shapes_[{setting, backend}];
   if (shape == nullptr) {
-    const LibrarySpec& library = library_of(*setting.cluster, channel);
     shape = std::make_unique<Shape>();
-    shape->machines = machines_of(*setting.cluster, library, setting.group);
-    shape->transport = transport_of(*setting.cluster, library, endpoint_of(channel));
+    shape->machines = machines_of(*setting.cluster, backend, setting.group);
+    shape->transport = transport_of(*setting.cluster, backend);
   }
   return *shape;
 }
 
-const CollectiveCost& CollectiveCosts::cost(const Setting& setting, Channel channel, Op op,
+const CollectiveCost& CollectiveCosts::cost(const Setting& asked, Backend backend, Op op,
                                             Bytes size, const std::string& algorithm) {
   forget_where_full();
-  const auto [entry, is_new] = costs_.try_emplace({setting, channel, op, size.value(), algorithm});
+  const Setting setting{first_equal(asked.cluster), asked.group, asked.network, asked.expand};
+  const auto [entry, is_new] = costs_.try_emplace({setting, backend, op, size.value(), algorithm});
   CollectiveCost& cost = entry->second;
   ++counts_.asked;
   if (!is_new) return cost;
   ++counts_.planned;
-  const LibrarySpec& library = library_of(*setting.cluster, channel);
-  Shape& on = shape(setting, channel);
+  const LibrarySpec& library = library_of(*setting.cluster, backend);
+  Shape& on = shape(setting, backend);
   CollectiveRequest request;
   request.op = op;
   request.size = size;
   request.group = setting.group;
-  request.library = library.library;
+  request.rules = library.rules;
   request.algorithm = algorithm;
   // A file that forces an algorithm for all_reduce means the ones that can use it.
   if (algorithm.empty() && op == Op::all_reduce && request.group.nodes() > 1)
@@ -65,8 +88,7 @@ const CollectiveCost& CollectiveCosts::cost(const Setting& setting, Channel chan
   const Collective collective = plan_collective(request, on.machines, on.transport);
   const bool analytic = setting.network == NetworkModel::analytic && !setting.expand;
   const Duration time = analytic ? collective.time : simulate(collective, setting.network);
-  cost = {time,
-          interval_of(*setting.cluster, channel != Channel::nccl, op, size, request.group, time),
+  cost = {time, interval_of(*setting.cluster, backend, op, size, request.group, time),
           collective.traffic, collective.algorithm, collective.protocol};
   return cost;
 }

@@ -9,14 +9,12 @@
 #include <memory>
 #include <string>
 #include <tuple>
+#include <unordered_map>
 
 #include "sim/collectives/collective.h"
 #include "topologies/cluster.h"
 
 namespace lambcast {
-
-// Which library moves which buffers.
-enum class Channel { nccl, mpi_device, mpi_host };
 
 struct CollectiveCost {
   Duration time;
@@ -25,18 +23,15 @@ struct CollectiveCost {
   std::string algorithm, protocol;
 };
 
-const LibrarySpec& library_of(const Cluster& cluster, Channel channel);
-Endpoint endpoint_of(Channel channel);
-
 class SharedNetwork;
 
-// One per thread. Remembers by the address of the cluster, and keeps it alive, so that no other one
-// comes to stand there. Forgets all where it has remembered a lot, so that a sweep over thousands
-// of clusters does not fill the memory.
+// One per thread. Remembers by what a cluster is, whoever read it and how often: of clusters that
+// are equal the first stands for all. Forgets all where it has remembered a lot, so that a sweep
+// over thousands of clusters does not fill the memory.
 class CollectiveCosts {
  public:
   struct Setting {
-    std::shared_ptr<const Cluster> cluster;
+    std::shared_ptr<const Cluster> cluster;  // not empty
     ProcessGroup group;
     NetworkModel network;
     bool expand;
@@ -44,7 +39,7 @@ class CollectiveCosts {
   };
   // `algorithm` empty: the cluster's forced one for all_reduce, else the library's choice. Valid
   // until the next call.
-  const CollectiveCost& cost(const Setting& setting, Channel channel, Op op, Bytes size,
+  const CollectiveCost& cost(const Setting& setting, Backend backend, Op op, Bytes size,
                              const std::string& algorithm = {});
 
   // The machine that collectives of one step share (shared_network.h).
@@ -62,10 +57,16 @@ class CollectiveCosts {
     Machines machines;
     Transport transport;
   };
-  Shape& shape(const Setting& setting, Channel channel);
+  using ClusterPtr = std::shared_ptr<const Cluster>;
+  // The one that stands for all that are equal to it; what was seen is kept alive, so that no other
+  // cluster comes to stand at its address.
+  const ClusterPtr& first_equal(const ClusterPtr& cluster);
+  Shape& shape(const Setting& setting, Backend backend);
   void forget_where_full();
-  std::map<std::pair<Setting, Channel>, std::unique_ptr<Shape>> shapes_;
-  std::map<std::tuple<Setting, Channel, Op, double, std::string>, CollectiveCost> costs_;
+  std::map<ClusterPtr, ClusterPtr> seen_;                    // to the first that is equal
+  std::unordered_multimap<std::size_t, ClusterPtr> firsts_;  // by what mostly tells them apart
+  std::map<std::pair<Setting, Backend>, std::unique_ptr<Shape>> shapes_;
+  std::map<std::tuple<Setting, Backend, Op, double, std::string>, CollectiveCost> costs_;
   std::map<std::tuple<std::shared_ptr<const Cluster>, int, int>, std::shared_ptr<SharedNetwork>>
       shared_;
   Counts counts_;

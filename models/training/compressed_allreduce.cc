@@ -5,26 +5,21 @@
 namespace lambcast {
 namespace {
 
-using deepspeed::CommBackend;
-
 class ExchangeWriter {
  public:
   ExchangeWriter(const TrainingPlan& training, const ProcessGroup& group, double padded)
-      : mpi_(training.config.optimizer->comm_backend_name.value == CommBackend::mpi),
-        cuda_aware_(training.config.optimizer->cuda_aware.value),
-        group_(group),
-        padded_(padded) {}
+      : backend_(traits_of(training.backend()).carrier), group_(group), padded_(padded) {}
 
   std::vector<ExchangePart> write(const CompressionPasses& passes) {
     const double n = group_.ranks, signs = padded_ / 8;
-    const CompressedExchange exchange = compressed_exchange(padded_, group_.ranks, mpi_);
+    const CompressedExchange exchange = compressed_exchange(padded_, group_.ranks, backend_);
     kernels("compress", Category::compress, passes.worker);
     stage_through_host(signs, 2 * signs, 2 * n + 5);
     send(exchange.scatter);
     kernels("average and compress", Category::compress, passes.server);
     stage_through_host(signs + signs / n, signs + signs / n, 8);
     send(exchange.gather);
-    if (mpi_ && !cuda_aware_) barrier();
+    if (backend_ == Backend::mpi_host) barrier();
     kernels("decompress", Category::decompress, passes.decode);
     return std::move(parts_);
   }
@@ -38,31 +33,26 @@ class ExchangeWriter {
     for (const ExchangeMessage& message : {phase.signs, phase.scales})
       parts_.push_back(
           {std::string(message.name), Category::gradient_comm,
-           Call{group_, channel(), message.op, message.bytes, std::string(message.algorithm)}});
+           Call{group_, backend_, message.op, message.bytes, std::string(message.algorithm)}});
   }
 
   // Nobody's bytes; all_reduces of so few take as many rounds.
   void barrier() {
     parts_.push_back(
-        {"barrier", Category::gradient_comm, Call{group_, channel(), Op::all_reduce, Bytes(0)}});
+        {"barrier", Category::gradient_comm, Call{group_, backend_, Op::all_reduce, Bytes(0)}});
   }
 
   // numpy arrays when not cuda_aware (`down` and `up` bytes in so many copies, each waited for), or
   // MPI's own staging of what every rank sends in a phase, down and up again.
   void stage_through_host(double down, double up, double copies) {
-    if (!mpi_) return;
+    if (!is_mpi(backend_)) return;
     const double sent = padded_ / 8 * (group_.ranks - 1) / group_.ranks;
-    parts_.push_back(
-        {"copy through host", Category::gradient_comm,
-         cuda_aware_ ? HostCopy{sent, sent, 0, true} : HostCopy{down, up, copies, false}});
+    parts_.push_back({"copy through host", Category::gradient_comm,
+                      backend_ == Backend::mpi_device ? HostCopy{sent, sent, 0, true}
+                                                      : HostCopy{down, up, copies, false}});
   }
 
-  Channel channel() const {
-    if (!mpi_) return Channel::nccl;
-    return cuda_aware_ ? Channel::mpi_device : Channel::mpi_host;
-  }
-
-  bool mpi_, cuda_aware_;
+  Backend backend_;
   ProcessGroup group_;
   double padded_;
   std::vector<ExchangePart> parts_;
@@ -73,9 +63,8 @@ class ExchangeWriter {
 std::vector<ExchangePart> compressed_allreduce(const TrainingPlan& training,
                                                const ProcessGroup& group, std::int64_t padded) {
   return ExchangeWriter(training, group, static_cast<double>(padded))
-      .write(compression_passes(training.optimizer(),
-                                training.config.optimizer->comm_backend_name.value,
-                                training.kernels, group.ranks));
+      .write(compression_passes(training.optimizer(), training.backend(), training.kernels,
+                                group.ranks));
 }
 
 }  // namespace lambcast

@@ -9,23 +9,23 @@
 namespace lambcast {
 namespace {
 
-constexpr std::size_t implementations = 4, operations = 6, channels = 3;
+constexpr std::size_t implementations = 4, operations = op_count, carriers = 3;
 
 // Numbers of sources: single ones, then one for each implementation and collective.
 constexpr std::size_t passes = 0, gradient_copies = 1, host_copies = 2, exchange_kernels = 3;
 constexpr std::size_t plain_kernels = 4, onebit_kernels = plain_kernels + implementations;
 constexpr std::size_t collectives = onebit_kernels + implementations;
-static_assert(collectives + channels * operations == error_sources);
+static_assert(collectives + carriers * operations == error_sources);
 
 std::size_t of_call(const Call& call) {
-  return collectives + static_cast<std::size_t>(call.channel) * operations +
+  return collectives + static_cast<std::size_t>(call.backend) * operations +
          static_cast<std::size_t>(call.op);
 }
 
 // A 1-bit optimizer's update and its compression are written in the same way, the one as the other.
 std::size_t of_kernels(const TrainingPlan& training, Category part) {
   const auto implementation = static_cast<std::size_t>(training.kernels);
-  if (deepspeed::is_onebit(training.optimizer())) return onebit_kernels + implementation;
+  if (is_onebit(training.optimizer())) return onebit_kernels + implementation;
   return part == Category::optimizer ? plain_kernels + implementation : exchange_kernels;
 }
 
@@ -50,7 +50,6 @@ double in_streams(const StepPlan& plan, const std::vector<Price>& prices) {
   return execute(plan, prices, Intervals::left_out).timeline.end.since_start().s();
 }
 
-const char* const channel_names[channels] = {"nccl", "mpi (cuda_aware)", "mpi"};
 const char* const kernel_names[implementations] = {"DeepSpeed's", "DeepSpeed's unfused", "NVIDIA's",
                                                    "the fused"};
 
@@ -132,8 +131,9 @@ std::string name_of_source(std::size_t source) {
   if (source < collectives)
     return fmt::format("{} kernels of the 1-bit optimizer", kernel_names[source - onebit_kernels]);
   const std::size_t call = source - collectives;
-  return fmt::format("{} over {}", name_of(static_cast<Op>(call % operations)),
-                     channel_names[call / operations]);
+  const BackendTraits& by = backend_traits()[call / operations];
+  return fmt::format("{} over {}{}", name_of(static_cast<Op>(call % operations)), by.word,
+                     by.cuda_aware ? " (cuda_aware)" : "");
 }
 
 std::string measurement_of(std::size_t source) {
@@ -142,7 +142,7 @@ std::string measurement_of(std::size_t source) {
   if (source < collectives) return name_of_source(source) + " (lambcast profile on its GPU)";
   const std::size_t call = source - collectives;
   return fmt::format("{} (lambcast measure --backend {} --op {}, then lambcast calibrate)",
-                     name_of_source(source), call / operations == 0 ? "nccl" : "mpi",
+                     name_of_source(source), backend_traits()[call / operations].word,
                      name_of(static_cast<Op>(call % operations)));
 }
 

@@ -10,8 +10,6 @@
 namespace lambcast {
 namespace {
 
-using deepspeed::OptimizerType;
-
 Forecast forecast_of(const TrainingPlan& training) {
   CollectiveCosts costs;
   return forecast(training, costs);

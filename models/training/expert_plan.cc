@@ -20,7 +20,7 @@ constexpr double expert_launches_16_bit = 6.0 / 22;
 constexpr double overlapped_launches_16_bit = 0.8;
 
 Call exchange(const ProcessGroup& group, double bytes) {
-  return {group, Channel::nccl, Op::all_to_all, Bytes(bytes)};
+  return {group, Backend::nccl, Op::all_to_all, Bytes(bytes)};
 }
 
 // The members of a group on one node, and those that lie alike on its nodes.
@@ -113,8 +113,8 @@ std::optional<ExpertPlan> expert_plan(const TrainingPlan& training, const BlockW
   if (etp > 1) {
     const ProcessGroup inner = parallel::group(grid, {Axis::tp});
     const double bytes = 2 * plan.block.experts->rows * h;
-    plan.rows_gather = Call{inner, Channel::nccl, Op::all_gather, Bytes(bytes)};
-    plan.rows_scatter = Call{inner, Channel::nccl, Op::reduce_scatter, Bytes(bytes)};
+    plan.rows_gather = Call{inner, Backend::nccl, Op::all_gather, Bytes(bytes)};
+    plan.rows_scatter = Call{inner, Backend::nccl, Op::reduce_scatter, Bytes(bytes)};
   }
   if (group.ranks == 1) return plan;
   const double copies = visits(how.experts, model.experts_per_token);

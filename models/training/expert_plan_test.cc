@@ -10,8 +10,6 @@
 
 namespace lambcast {
 namespace {
-
-using deepspeed::OptimizerType;
 using parallel::Sharding;
 
 // Qwen3-30B-A3B (48 layers, hidden 2048, 128 experts of 768 columns, 8 a token) on DGX A100s, whose

@@ -9,12 +9,10 @@
 #include "models/training/compressed_share.h"
 #include "models/training/memory_remedy.h"
 #include "models/training/shared_network.h"
+#include "models/training/step_parts.h"
 
 namespace lambcast {
 namespace {
-
-using deepspeed::CommBackend;
-using deepspeed::OptimizerType;
 
 constexpr StageFigure figures[] = {
     {"step_time_us", &StageForecast::step_time_us,
@@ -138,10 +136,9 @@ constexpr double roomy = 4;
 std::optional<Finding> incast(const TrainingPlan& training) {
   const Cluster& cluster = *training.cluster;
   if (!cluster.port_queue) return std::nullopt;
-  const bool mpi = training.config.optimizer->comm_backend_name.value == CommBackend::mpi;
   const int nics = std::min(nics_in_use(cluster, training.gpus_per_node), training.gpus_per_node);
   const double flows = flows_at_port({{training.gpus, training.gpus_per_node}, nics},
-                                     mpi ? cluster.mpi.connections : cluster.nccl.connections);
+                                     library_of(cluster, training.backend()).connections);
   const double packets = cluster.port_queue->depth.value / full_packet;
   if (packets >= roomy * flows) return std::nullopt;
   return Finding{
@@ -156,6 +153,12 @@ std::optional<Finding> incast(const TrainingPlan& training) {
 
 }  // namespace
 
+static_assert(std::ranges::all_of(step_parts, [](std::string_view part) {
+  return std::ranges::any_of(figures, [&](const StageFigure& figure) {
+    return figure.name.starts_with(part) && figure.name.substr(part.size()) == "_us";
+  });
+}));
+
 std::span<const StageFigure> stage_figures() { return figures; }
 
 OptimizerType baseline_of(OptimizerType type) { return model_of(type).plain; }
@@ -165,7 +168,7 @@ TrainingPlan plain_run(const TrainingPlan& training) {
   plain.exchange = {};
   if (plain.parallelism && training.exchange.kind == Exchange::Kind::qgz)
     plain.parallelism->quantized_gradients = false;
-  plain.config.optimizer->type = baseline_of(training.optimizer());
+  plain.recipe.optimizer = baseline_of(training.optimizer());
   plain.kernels = stack_kernels(plain.cluster->stack, plain.optimizer());
   return plain;
 }
@@ -178,7 +181,7 @@ Forecast forecast(const TrainingPlan& training, CollectiveCosts& costs) {
   result.run = sum_up(training, result.stages);
   result.memory = forecast_memory(training);
   const OptimizerType baseline = baseline_of(training.optimizer());
-  result.run.baseline_optimizer = deepspeed::name_of(baseline);
+  result.run.baseline_optimizer = name_of(baseline);
   if (baseline != training.optimizer() || training.exchange != Exchange{}) {
     const TrainingPlan plain = plain_run(training);
     const RunForecast other = sum_up(plain, forecast_stages(plain, costs, result.plain_time));
@@ -207,7 +210,7 @@ std::vector<Finding> judge(const TrainingPlan& training, const Forecast& forecas
              "the flow model shares links among the collectives of a step of up to {} GPUs; "
              "in this one each runs as if alone",
              SharedNetwork::most_ranks)});
-  if (!deepspeed::is_onebit(training.optimizer())) return findings;
+  if (!is_onebit(training.optimizer())) return findings;
   double padded = 0;
   for (const std::int64_t buffer : compressed_buffers(training))
     padded += static_cast<double>(buffer);
@@ -230,7 +233,7 @@ std::vector<Finding> judge(const TrainingPlan& training, const Forecast& forecas
         {Severity::warning, "compression-loses",
          fmt::format("{} takes {:.3g} times as long as {} here: compression costs more than the "
                      "bytes it saves",
-                     deepspeed::name_of(training.optimizer()), 1 / forecast.run.speedup_vs_baseline,
+                     name_of(training.optimizer()), 1 / forecast.run.speedup_vs_baseline,
                      forecast.run.baseline_optimizer)});
   }
   return findings;

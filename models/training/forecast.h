@@ -80,6 +80,6 @@ std::vector<Finding> judge(const TrainingPlan& training, const Forecast& forecas
 TrainingPlan plain_run(const TrainingPlan& training);
 
 // The plain optimizer a 1-bit optimizer is compared with; itself for a plain one.
-deepspeed::OptimizerType baseline_of(deepspeed::OptimizerType type);
+OptimizerType baseline_of(OptimizerType type);
 
 }  // namespace lambcast

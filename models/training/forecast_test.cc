@@ -9,7 +9,6 @@ namespace lambcast {
 namespace {
 
 using Catch::Matchers::Contains;
-using deepspeed::OptimizerType;
 
 Forecast forecast_of(const TrainingPlan& training) {
   CollectiveCosts costs;
@@ -52,7 +51,7 @@ TEST_CASE("forecast: a run is its stages") {
   for (const auto type : {OptimizerType::lamb, OptimizerType::onebit_lamb,
                           OptimizerType::onebit_adam, OptimizerType::zero_one_adam}) {
     TrainingPlan training = training_of({type, 16});
-    training.config.optimizer->var_freeze_step.value = 1000;
+    training.recipe.onebit.var_freeze_step = 1000;
     const Forecast result = forecast_of(training);
     double time_us = 0, bytes = 0;
     std::int64_t steps = 0;
@@ -110,7 +109,7 @@ TEST_CASE("forecast: less warm-up means less time where compression pays") {
   double last = 0;
   for (const std::int64_t freeze_step : {2, 500, 1000, 3000, 5993, 6000}) {
     TrainingPlan training = training_of({OptimizerType::onebit_lamb, 64});
-    training.config.optimizer->freeze_step.value = freeze_step;
+    training.recipe.onebit.freeze_step = freeze_step;
     const double now = forecast_of(training).run.time_s;
     CHECK(now > last);
     last = now;
@@ -120,12 +119,12 @@ TEST_CASE("forecast: less warm-up means less time where compression pays") {
 TEST_CASE("forecast: a length curriculum changes compute and not communication") {
   TrainingPlan constant = training_of({OptimizerType::onebit_lamb, 16});
   TrainingPlan growing = constant;
-  deepspeed::Curriculum curriculum;
+  Curriculum curriculum;
   curriculum.min_difficulty = 32;
   curriculum.max_difficulty = 128;
   curriculum.total_step = 3000;
   curriculum.difficulty_step = 32;
-  growing.config.curriculum = curriculum;
+  growing.recipe.curriculum = curriculum;
   const Forecast full = forecast_of(constant), shorter = forecast_of(growing);
   REQUIRE(shorter.stages.size() == full.stages.size());
   for (std::size_t i = 0; i < full.stages.size(); ++i) {
@@ -224,7 +223,7 @@ TEST_CASE("forecast: a shallow queue of the switch costs compressed steps a time
   shallow.settings = {{"nic.port_queue", "64 KiB"}, {"nic.rto_min", "150 ms"}};
   const auto with_mpi = [](const TrainingCase& of) {
     TrainingPlan training = training_of(of);
-    training.config.optimizer->comm_backend_name.value = deepspeed::CommBackend::mpi;
+    training.recipe.backend = Backend::mpi_host;
     return forecast_of(training);
   };
   const Forecast without = with_mpi(deep), with = with_mpi(shallow);
@@ -242,7 +241,7 @@ TEST_CASE("forecast: a shallow queue of the switch costs compressed steps a time
     TrainingCase of{OptimizerType::onebit_lamb, gpus};
     of.settings = {{"nic.port_queue", port_queue}};
     TrainingPlan training = training_of(of);
-    training.config.optimizer->comm_backend_name.value = deepspeed::CommBackend::mpi;
+    training.recipe.backend = Backend::mpi_host;
     for (const Finding& finding : judge(training, forecast_of(training)))
       if (finding.code == "incast") return finding.message;
     return std::string();
@@ -296,7 +295,7 @@ TEST_CASE("judge: what does not fit, what loses and what has nobody to talk to")
 
   // 4096 ranks pad each of 398 tensors to a multiple of 4096 * 4096.
   training = training_of({OptimizerType::onebit_adam, 4096});
-  training.config.fp16.enabled.value = false;
+  training.recipe.precision.weights = DataType::fp32;
   CHECK_THAT(codes(judge(training, forecast_of(training))),
              Catch::Matchers::VectorContains(std::string("padding-dominates")));
 }

@@ -99,10 +99,10 @@ class Writer {
     const double n = group_.ranks;
     const auto padded =
         static_cast<double>(chunk_layout(static_cast<std::size_t>(elements_), group_.ranks).padded);
-    const CompressionPasses passes = compression_passes(
-        training_.optimizer(), deepspeed::CommBackend::nccl, training_.kernels, group_.ranks);
+    const CompressionPasses passes =
+        compression_passes(training_.optimizer(), Backend::nccl, training_.kernels, group_.ranks);
     const bool fused = training_.kernels == Kernels::fused;
-    const CompressedExchange exchange = compressed_exchange(padded, group_.ranks, false);
+    const CompressedExchange exchange = compressed_exchange(padded, group_.ranks, Backend::nccl);
     const auto send_phase = [&](const ExchangePhase& phase) {
       for (const ExchangeMessage& message : {phase.signs, phase.scales})
         send(std::string(message.name), message.op, message.bytes.value());

@@ -77,7 +77,7 @@ double wire_bytes(TrainingPlan training, const std::string& exchange) {
 TEST_CASE("exchange: where ranks share states nothing is gathered but the weights") {
   TrainingPlan training = training_of({OptimizerType::adam, 32});
   training.batch = {32 * 16 * 4, 16, 4};
-  training.config.zero.stage.value = 1;
+  training.recipe.zero.stage = 1;
   const auto all = static_cast<std::size_t>(parameters(*training.model));
   const double gathered = 2 * 31. / 32 * static_cast<double>(optimized_parameters(*training.model));
   const auto sums = [&](const char* exchange) { return wire_bytes(training, exchange) - gathered; };
@@ -90,7 +90,7 @@ TEST_CASE("exchange: where ranks share states nothing is gathered but the weight
   const auto qgz = static_cast<double>(hierarchical_reduce_scatter_bytes(all, 8, 4, int4, int4));
   CHECK(sums("qgz") == Approx(qgz).epsilon(1e-4));
   // At stage 2 after each of the four micro batches.
-  training.config.zero.stage.value = 2;
+  training.recipe.zero.stage = 2;
   CHECK(sums("fp8") == Approx(4 * fp8).epsilon(1e-5));
   CHECK(sums("qgz") == Approx(4 * qgz).epsilon(1e-4));
 }

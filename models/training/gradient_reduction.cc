@@ -7,8 +7,6 @@
 namespace lambcast {
 namespace {
 
-using deepspeed::Wrapper;
-
 // Buckets that close once they exceed `limit` elements.
 std::vector<std::int64_t> filled_over(const std::vector<std::int64_t>& pieces, double limit) {
   std::vector<std::int64_t> buckets;
@@ -73,22 +71,21 @@ GradientReduction of_bf16_optimizer(const TrainingPlan& training) {
 }
 
 GradientReduction of_zero(const TrainingPlan& training) {
-  const deepspeed::ZeroConfig& zero = training.config.zero;
-  const double held = bytes_of(deepspeed::weight_data_type(training.config));
+  const Zero& zero = training.recipe.zero;
+  const double held = bytes_of(training.recipe.precision.weights);
   const double sent = gradient_bytes(training);
   const double share = 1.0 / training.gpus;
   GradientReduction reduction;
-  reduction.each_micro_batch = zero.stage.value >= 2;
-  reduction.overlapped = reduction.double_buffered = zero.overlap_comm.value.value_or(false);
+  reduction.each_micro_batch = zero.stage >= 2;
+  reduction.overlapped = reduction.double_buffered = zero.overlap;
   // Hooks fill the buckets as the backward pass goes; stage 1 without overlap does so afterwards.
   const bool backwards = reduction.each_micro_batch || reduction.overlapped;
-  reduction.buckets =
-      filled_up_to(tensor_sizes(*training.model, true, backwards), zero.reduce_bucket_size.value);
+  reduction.buckets = filled_up_to(tensor_sizes(*training.model, true, backwards), zero.bucket);
   reduction.fill_bytes = 2 * held;
   // Averaged, and the rank's share moved to the gradients of its shard; with reduce_scatter the
   // bucket is flattened before, and the share copied back after.
   reduction.scale_bytes = 2 * held + 2 * conversion(held, sent) + 2 * held * share;
-  if (zero.reduce_scatter.value) reduction.scale_bytes += 2 * held + 2 * held * share;
+  if (zero.reduce_scatter) reduction.scale_bytes += 2 * held + 2 * held * share;
   return reduction;
 }
 
@@ -104,7 +101,7 @@ GradientReduction of_engine(const TrainingPlan& training) {
 }  // namespace
 
 double gradient_bytes(const TrainingPlan& training) {
-  return bytes_of(deepspeed::gradient_data_type(training.config));
+  return bytes_of(training.recipe.precision.on_wire());
 }
 
 GradientReduction gradient_reduction(const TrainingPlan& training) {

@@ -10,8 +10,6 @@
 namespace lambcast {
 namespace {
 
-using deepspeed::OptimizerType;
-
 TEST_CASE("gradient reduction: DDP hides communication behind the backward pass") {
   for (const char* cluster : {"paper-eth40-v100", "paper-edr100-v100", "azure-ndv2"}) {
     for (const int gpus : {2, 8, 16, 32}) {
@@ -48,7 +46,7 @@ TEST_CASE("gradient reduction: ZeRO all-reduces gradients, updates a share and g
   TrainingPlan training = training_of({OptimizerType::adam, 8, "paper-edr100-v100"});
   const StepMetrics plain = metrics_of(training, StepKind::uniform);
   for (const std::int64_t stage : {1, 2}) {
-    training.config.zero.stage.value = stage;
+    training.recipe.zero.stage = stage;
     const StepMetrics sharded = metrics_of(training, StepKind::uniform);
     // 2(n-1)/n 2N of gradients, (n-1)/n 2N of weights.
     CHECK(sharded.wire_bytes_per_gpu.value() ==
@@ -58,15 +56,14 @@ TEST_CASE("gradient reduction: ZeRO all-reduces gradients, updates a share and g
     CHECK(sharded.optimizer < plain.optimizer);
   }
   // Weights and gradients of an fp32 run are 4 bytes each.
-  training.config.fp16.enabled.value = false;
+  training.recipe.precision.weights = DataType::fp32;
   CHECK(metrics_of(training, StepKind::uniform).wire_bytes_per_gpu.value() ==
         Approx(7. / 8 * 4 * (2 * summed + gathered)).epsilon(1e-12));
 }
 
 TEST_CASE("gradient reduction: what an element moves around its collective, byte by byte") {
-  using deepspeed::DataType;
   TrainingPlan training = training_of({OptimizerType::adam, 8, "paper-edr100-v100"});
-  deepspeed::DeepSpeedConfig& config = training.config;
+  Recipe& recipe = training.recipe;
   const auto moved = [&] {
     const GradientReduction reduction = gradient_reduction(training);
     return std::pair(reduction.fill_bytes, reduction.scale_bytes);
@@ -74,29 +71,29 @@ TEST_CASE("gradient reduction: what an element moves around its collective, byte
   const double held = 2, share = 1. / 8;
   // Copied into the flat buffer and divided; out of it again.
   CHECK(moved() == std::pair(2 * held, 4 * held));
-  config.zero.stage.value = 2;
+  recipe.zero.stage = 2;
   // Averaged, flattened, and an eighth moved to the shard and back.
   CHECK(moved() == std::pair(2 * held, 2 * held + 2 * held + 4 * held * share));
-  config.zero.reduce_scatter.value = false;
+  recipe.zero.reduce_scatter = false;
   const double plain = 2 * held + 2 * held * share;
   CHECK(moved() == std::pair(2 * held, plain));
   // Sent as fp32, each of the two ways reads one type and writes the other.
-  config.communication_data_type.value = DataType::fp32;
+  recipe.precision.gradients = DataType::fp32;
   CHECK(moved() == std::pair(2 * held, plain + 2 * (2 + 4)));
   // Weights in fp32 sent as fp16, and as they are.
-  config.fp16.enabled.value = false;
-  config.communication_data_type.value = DataType::fp16;
+  recipe.precision.weights = DataType::fp32;
+  recipe.precision.gradients = DataType::fp16;
   CHECK(moved() == std::pair(8., 2 * plain + 2 * (4 + 2)));
-  config.communication_data_type.value = DataType::fp32;
+  recipe.precision.gradients = DataType::fp32;
   CHECK(moved() == std::pair(8., 2 * plain));
 }
 
 TEST_CASE("gradient reduction: BF16_Optimizer sends its fp32 sums in another type") {
   TrainingPlan training = bf16_of({OptimizerType::adamw, 8, "paper-edr100-v100"});
-  training.config.release.value = {0, 17, 5};
+  training.recipe.engine.wraps_bf16_as_fp16 = false;
   // Divided as bf16, turned from fp32 and back, added to the sums in fp32.
   CHECK(gradient_reduction(training).scale_bytes == 2 * 2 + 2 * (4 + 2) + 4 + 4);
-  training.config.communication_data_type.value = deepspeed::DataType::fp32;
+  training.recipe.precision.gradients = DataType::fp32;
   CHECK(gradient_reduction(training).scale_bytes == 2 * 4 + 4 + 4);
 }
 
@@ -108,11 +105,11 @@ TEST_CASE(
     TrainingPlan training = training_of({OptimizerType::adam, 8, "paper-edr100-v100"});
     training.batch = {16 * 8 * gas, 16, gas};
     training.per_block = per_block;
-    training.config.zero.stage.value = 1;
+    training.recipe.zero.stage = 1;
     const StepMetrics once = metrics_of(training, StepKind::uniform);
     CHECK(once.wire_bytes_per_gpu.value() ==
           Approx(7. / 8 * 2 * (2 * summed + gathered)).epsilon(1e-12));
-    training.config.zero.stage.value = 2;
+    training.recipe.zero.stage = 2;
     const StepMetrics each = metrics_of(training, StepKind::uniform);
     CHECK(each.wire_bytes_per_gpu.value() ==
           Approx(7. / 8 * 2 * (gas * 2 * summed + gathered)).epsilon(1e-12));
@@ -122,16 +119,16 @@ TEST_CASE(
     // Without accumulation the stages differ in nothing that takes time.
     training.batch = {16 * 8, 16, 1};
     const StepMetrics two = metrics_of(training, StepKind::uniform);
-    training.config.zero.stage.value = 1;
+    training.recipe.zero.stage = 1;
     CHECK(two.step_time == metrics_of(training, StepKind::uniform).step_time);
   }
 }
 
 TEST_CASE("gradient reduction: without reduce_scatter ZeRO sends the same and copies less") {
   TrainingPlan training = training_of({OptimizerType::adam, 8, "paper-edr100-v100"});
-  training.config.zero.stage.value = 2;
+  training.recipe.zero.stage = 2;
   const StepMetrics scattered = metrics_of(training, StepKind::uniform);
-  training.config.zero.reduce_scatter.value = false;
+  training.recipe.zero.reduce_scatter = false;
   const StepMetrics whole = metrics_of(training, StepKind::uniform);
   CHECK(whole.wire_bytes_per_gpu == scattered.wire_bytes_per_gpu);
   // Flattening reads and writes 2 bytes an element, the rank's eighth is copied back.
@@ -147,11 +144,11 @@ TEST_CASE(
     for (const bool per_block : {false, true}) {
       TrainingPlan training = training_of({OptimizerType::adam, 16, "paper-edr100-v100"});
       training.per_block = per_block;
-      training.config.zero.stage.value = stage;
-      training.config.zero.reduce_bucket_size.value = 20'000'000;
+      training.recipe.zero.stage = stage;
+      training.recipe.zero.bucket = 20'000'000;
       const auto with = [&](bool overlap, std::int64_t gas) {
         training.batch = {16 * 16 * gas, 16, gas};
-        training.config.zero.overlap_comm.value = overlap;
+        training.recipe.zero.overlap = overlap;
         return metrics_of(training, StepKind::uniform);
       };
       const StepMetrics serial = with(false, 4), hidden = with(true, 4), one = with(true, 1);
@@ -181,13 +178,13 @@ TEST_CASE(
     "gradient reduction: with one bucket there is nothing to overlap, with two a pass waits for "
     "the first") {
   TrainingPlan training = training_of({OptimizerType::adam, 16, "paper-eth40-v100"});
-  training.config.zero.stage.value = 2;
+  training.recipe.zero.stage = 2;
   const StepMetrics serial = metrics_of(training, StepKind::uniform);
-  training.config.zero.overlap_comm.value = true;
+  training.recipe.zero.overlap = true;
   // 5e8 elements hold all of BERT-Large.
   CHECK(metrics_of(training, StepKind::uniform).step_time == serial.step_time);
   // Where the wire is far slower than the pass, all but the first part of it is paid for.
-  training.config.zero.reduce_bucket_size.value = 40'000'000;
+  training.recipe.zero.bucket = 40'000'000;
   CollectiveCosts costs;
   const StepRun run = run_step(training, {StepKind::uniform, 128, 1}, costs);
   const auto& tasks = run.execution.graph.tasks();
@@ -208,7 +205,7 @@ TEST_CASE(
     "gradient reduction: bf16 without ZeRO updated a shard and gathered the weights after every "
     "step before 0.17.6") {
   TrainingPlan training = bf16_of({OptimizerType::onebit_adam, 8, "paper-edr100-v100"});
-  training.config.release.value = {0, 17, 5};
+  training.recipe.engine.wraps_bf16_as_fp16 = false;
   for (const StepKind kind : {StepKind::warmup, StepKind::compression}) {
     const StepMetrics step = metrics_of(training, kind);
     // Gradients, or what the rank owns of each group in signs and scales.

@@ -71,7 +71,7 @@ double sharded_buffers(const TrainingPlan& training, const RankParameters& held,
 double bucket_bytes(const TrainingPlan& training, const RankParameters& held) {
   const Parallelism& how = *training.parallelism;
   if (how.framework.name != "deepspeed") return 0;
-  const auto bucket = static_cast<double>(training.config.zero.reduce_bucket_size.value);
+  const auto bucket = static_cast<double>(training.recipe.zero.bucket);
   return 2 * how.gradient_bytes() * std::min(bucket, held.total());
 }
 

@@ -356,9 +356,9 @@ class LayoutWriter {
   }
 
   // Under a pipeline bf16 keeps BF16_Optimizer, whose passes are about ZeRO's.
-  deepspeed::Wrapper wrapper() const {
-    const bool other = how_.layout.pp > 1 && !training_.config.fp16.enabled.value;
-    return other ? deepspeed::Wrapper::zero : training_.wrapper();
+  Wrapper wrapper() const {
+    const bool other = how_.layout.pp > 1 && training_.recipe.precision.weights != DataType::fp16;
+    return other ? Wrapper::zero : training_.wrapper();
   }
 
   void finish(int stage) {
@@ -374,7 +374,7 @@ class LayoutWriter {
            KernelWork{passes, elements, tensors});
     };
     pass("unscale, clip and copy",
-         wrapper_passes(wrapper(), training_.optimizer(), kernels, training_.config.release.value));
+         wrapper_passes(wrapper(), training_.optimizer(), kernels, training_.recipe.engine));
     // Weights' and updates' norms of tensors that lie on several ranks.
     if (model_of(training_.optimizer()).layerwise)
       if (const auto norms = some(call(shards_.shard, Op::all_reduce, 2 * 4 * tensors));

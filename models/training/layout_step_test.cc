@@ -14,8 +14,6 @@
 
 namespace lambcast {
 namespace {
-
-using deepspeed::OptimizerType;
 using parallel::PipelineSchedule;
 using parallel::Sharding;
 
@@ -146,7 +144,7 @@ TEST_CASE(
 TEST_CASE("layout step: distributed LAMB sums over all ranks and shares its update in the node") {
   LayoutCase of{.dp = 16, .micro_batches = 1, .sharding = Sharding::optimizer};
   TrainingPlan training = layout_training(of);
-  training.config.optimizer->type = OptimizerType::lamb;
+  training.recipe.optimizer = OptimizerType::lamb;
   training.parallelism->shard_ranks = 8;
   training.parallelism->framework.overlaps_gradients = false;
   training.parallelism->framework.overlaps_weights = false;
@@ -195,7 +193,7 @@ TEST_CASE("layout step: a step computes as long as its slowest rank") {
 TEST_CASE("layout step: LARS is LAMB with less to hold and to move") {
   TrainingPlan training = layout_training({.dp = 8});
   const auto with = [&](OptimizerType type) {
-    training.config.optimizer->type = type;
+    training.recipe.optimizer = type;
     CollectiveCosts costs;
     return run_step(training, {StepKind::uniform, 1024, 1}, costs).metrics.optimizer;
   };

@@ -6,19 +6,17 @@
 
 namespace lambcast {
 
-using deepspeed::OptimizerType;
-
 MemoryForecast forecast_memory(const TrainingPlan& training) {
   if (training.parallelism) return forecast_layout_memory(training);
   const ModelShape& model = *training.model;
   const auto all = static_cast<double>(parameters(model));
   const auto optimized = static_cast<double>(optimized_parameters(model));
-  const deepspeed::Wrapper wrapper = training.wrapper();
-  const double weight = bytes_of(deepspeed::weight_data_type(training.config));
-  const double sum = bytes_of(deepspeed::accumulation_data_type(training.config));
+  const Wrapper wrapper = training.wrapper();
+  const double weight = bytes_of(training.recipe.precision.weights);
+  const double sum = bytes_of(accumulation_data_type(training.recipe));
   const double shards = training.shards();
-  const bool bf16 = wrapper == deepspeed::Wrapper::bf16;
-  const bool shards_gradients = training.config.zero.stage.value >= 2;
+  const bool bf16 = wrapper == Wrapper::bf16;
+  const bool shards_gradients = training.recipe.zero.stage >= 2;
 
   MemoryForecast memory;
   const auto add = [&](const char* part, double bytes) {
@@ -27,12 +25,12 @@ MemoryForecast forecast_memory(const TrainingPlan& training) {
   add("weights", all * weight);
   add("gradients", bf16 ? all * weight : all * sum / (shards_gradients ? shards : 1));
   if (bf16) add("gradient_sums", optimized * sum);
-  if (wrapper == deepspeed::Wrapper::zero) {
-    const deepspeed::ZeroConfig& zero = training.config.zero;
-    const double buckets = zero.overlap_comm.value.value_or(false) ? 2 : 1;
-    add("gradient_buckets", buckets * static_cast<double>(zero.reduce_bucket_size.value) * weight);
+  if (wrapper == Wrapper::zero) {
+    const Zero& zero = training.recipe.zero;
+    const double buckets = zero.overlap ? 2 : 1;
+    add("gradient_buckets", buckets * static_cast<double>(zero.bucket) * weight);
   }
-  if (wrapper != deepspeed::Wrapper::none) add("master_weights", optimized * 4 / shards);
+  if (wrapper != Wrapper::none) add("master_weights", optimized * 4 / shards);
   const auto of_state = model_of(training.optimizer()).state_bytes;
   if (of_state == one_moment || of_state == two_moments) {
     add("momentum", optimized * 4 / shards);
@@ -41,7 +39,7 @@ MemoryForecast forecast_memory(const TrainingPlan& training) {
     add("optimizer_states",
         optimized * state_bytes_per_element(training.optimizer(), model) / shards);
   }
-  if (deepspeed::is_onebit(training.optimizer())) {
+  if (is_onebit(training.optimizer())) {
     double padded = 0;
     for (const std::int64_t buffer : compressed_buffers(training))
       padded += static_cast<double>(buffer);

@@ -54,9 +54,8 @@ std::string with_peak(const std::string& flags, const TrainingPlan& training) {
 }
 
 bool has_zero(const TrainingPlan& training) {
-  const bool untested = deepspeed::is_lamb(training.optimizer()) &&
-                        !training.config.zero_allow_untested_optimizer.value;
-  return !untested && !deepspeed::is_onebit(training.optimizer());
+  const bool untested = is_lamb(training.optimizer()) && !training.recipe.zero.any_optimizer;
+  return !untested && !is_onebit(training.optimizer());
 }
 
 // The first higher stage that is enough by itself, else the first with a smaller micro batch.
@@ -64,7 +63,7 @@ std::optional<std::string> higher_stage(const TrainingPlan& training) {
   if (!has_zero(training)) return std::nullopt;
   for (const bool smaller : {false, true}) {
     TrainingPlan divided = training;
-    for (deepspeed::Whole& stage = divided.config.zero.stage.value; ++stage <= 2;) {
+    for (int& stage = divided.recipe.zero.stage; ++stage <= 2;) {
       const std::string flag = fmt::format("--zero-stage {}", stage);
       if (forecast_memory(divided).fits) return with_peak(flag, divided);
       if (!smaller) continue;
@@ -107,7 +106,7 @@ std::optional<std::string> more_recomputation(const TrainingPlan& training) {
 }
 
 std::optional<std::string> more_sharing(const TrainingPlan& training) {
-  if (deepspeed::is_onebit(training.optimizer())) return std::nullopt;
+  if (is_onebit(training.optimizer())) return std::nullopt;
   TrainingPlan with = training;
   Parallelism& how = *with.parallelism;
   const bool pipeline = how.framework.name == "deepspeed" && how.layout.pp > 1;
@@ -169,7 +168,7 @@ std::vector<std::string> memory_remedies(const TrainingPlan& training) {
     if (auto device = larger_device(training)) remedies.push_back(std::move(*device));
     return remedies;
   }
-  if (deepspeed::is_onebit(training.optimizer()) && training.kernels != Kernels::fused) {
+  if (is_onebit(training.optimizer()) && training.kernels != Kernels::fused) {
     TrainingPlan fused = training;
     fused.kernels = Kernels::fused;
     if (forecast_memory(fused).fits) remedies.push_back(with_peak("--kernels fused", fused));
@@ -191,12 +190,11 @@ std::string how_to_fit(const TrainingPlan& training) {
         to_text(one.peak), to_text(one.peak - activations),
         has_zero(training) ? ""
                            : fmt::format(", which DeepSpeed cannot divide among ranks with {}",
-                                         deepspeed::name_of(training.optimizer())));
+                                         name_of(training.optimizer())));
   const std::vector<std::string> remedies = memory_remedies(training);
   if (remedies.empty())
     return text + "it takes weights divided among GPUs: " +
-           (deepspeed::is_onebit(training.optimizer()) ? "--tp or --pp"
-                                                       : "--zero-stage 3, --tp or --pp");
+           (is_onebit(training.optimizer()) ? "--tp or --pp" : "--zero-stage 3, --tp or --pp");
   return fmt::format("{}what fits: {}", text, fmt::join(remedies, ", or "));
 }
 

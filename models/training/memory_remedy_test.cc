@@ -11,7 +11,6 @@ namespace {
 using Catch::Matchers::Contains;
 using Catch::Matchers::Equals;
 using Catch::Matchers::StartsWith;
-using deepspeed::OptimizerType;
 
 TrainingPlan too_large(OptimizerType type, const char* model, std::int64_t micro,
                        std::int64_t gas) {
@@ -52,14 +51,14 @@ TEST_CASE("memory remedy: every flag named was forecast to fit") {
   const std::vector<std::string> remedies = memory_remedies(training);
   REQUIRE_FALSE(remedies.empty());
   CHECK_THAT(remedies[0], StartsWith("--zero-stage "));
-  training.config.zero.stage.value = after(remedies[0], "--zero-stage");
+  training.recipe.zero.stage = after(remedies[0], "--zero-stage");
   CHECK(forecast_memory(training).fits);
 
   // A stage that is not enough by itself comes with a micro batch.
   training = too_large(OptimizerType::adamw, "llama2-7b", 1024, 1);
-  training.config.zero.stage.value = 0;
+  training.recipe.zero.stage = 0;
   const std::string both = memory_remedies(training).at(0);
-  training.config.zero.stage.value = after(both, "--zero-stage");
+  training.recipe.zero.stage = after(both, "--zero-stage");
   CHECK_FALSE(forecast_memory(training).fits);
   training.batch.micro = after(both, "--micro-batch");
   CHECK(forecast_memory(training).fits);

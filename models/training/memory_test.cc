@@ -8,8 +8,6 @@
 namespace lambcast {
 namespace {
 
-using deepspeed::OptimizerType;
-
 constexpr double all = 336'234'306;        // parameters of BERT-Large
 constexpr double optimized = 335'184'706;  // without the pooler
 constexpr double padded_32 = 335'184'896;  // to a multiple of 32 * lcm(32, 8)
@@ -48,7 +46,7 @@ TEST_CASE("memory: fp16 LAMB holds 16 bytes a parameter") {
 
 TEST_CASE("memory: fp32 needs no master copy") {
   TrainingPlan training = training_of({OptimizerType::lamb, 32});
-  training.config.fp16.enabled.value = false;
+  training.recipe.precision.weights = DataType::fp32;
   const auto parts = parts_of(training);
   CHECK(parts.at("weights") == 4 * all);
   CHECK(parts.at("gradients") == 4 * all);
@@ -84,7 +82,7 @@ TEST_CASE("memory: ZeRO shards the optimizer, and from stage 2 the gradients") {
   TrainingPlan training = training_of({OptimizerType::adam, 32});
   const auto whole = parts_of(training);
   for (const std::int64_t stage : {1, 2}) {
-    training.config.zero.stage.value = stage;
+    training.recipe.zero.stage = stage;
     const auto parts = parts_of(training);
     for (const char* part : {"master_weights", "momentum", "variance"})
       CHECK(parts.at(part) == Approx(whole.at(part) / 32));
@@ -92,11 +90,11 @@ TEST_CASE("memory: ZeRO shards the optimizer, and from stage 2 the gradients") {
     CHECK(parts.at("gradients") == Approx(whole.at("gradients") / (stage == 2 ? 32 : 1)));
     // The whole bucket is allocated, whatever the model; a second one with overlap_comm.
     CHECK(parts.at("gradient_buckets") == 2 * 500e6);
-    training.config.zero.reduce_bucket_size.value = 200'000'000;
+    training.recipe.zero.bucket = 200'000'000;
     CHECK(parts_of(training).at("gradient_buckets") == 2 * 200e6);
-    training.config.zero.overlap_comm.value = true;
+    training.recipe.zero.overlap = true;
     CHECK(parts_of(training).at("gradient_buckets") == 2 * 2 * 200e6);
-    training.config.zero = {};
+    training.recipe.zero = {};
   }
 }
 
@@ -108,9 +106,8 @@ TEST_CASE("memory: bf16 without ZeRO is held as fp16 since DeepSpeed 0.17.6") {
 
 TEST_CASE("memory: bf16 without ZeRO sharded the optimizer and held gradients twice before") {
   TrainingPlan training = training_of({OptimizerType::adamw, 32, "dgx-a100-80g"});
-  training.config.release.value = {0, 17, 5};
-  training.config.fp16.enabled.value = false;
-  training.config.bf16_enabled.value = true;
+  training.recipe.engine.wraps_bf16_as_fp16 = false;
+  training.recipe.precision.weights = DataType::bf16;
   const auto parts = parts_of(training);
   CHECK(parts.at("weights") == 2 * all);
   CHECK(parts.at("gradients") == 2 * all);
@@ -118,19 +115,18 @@ TEST_CASE("memory: bf16 without ZeRO sharded the optimizer and held gradients tw
   for (const char* part : {"master_weights", "momentum", "variance"})
     CHECK(parts.at(part) == Approx(4 * optimized / 32));
   // Under ZeRO they add up as bf16, unless data_types.grad_accum_dtype says fp32.
-  training.config.zero.stage.value = 1;
+  training.recipe.zero.stage = 1;
   CHECK_FALSE(parts_of(training).contains("gradient_sums"));
-  training.config.grad_accum_dtype.value = deepspeed::DataType::fp32;
+  training.recipe.precision.sums = DataType::fp32;
   CHECK(parts_of(training) == parts);
-  training.config.zero.stage.value = 2;
+  training.recipe.zero.stage = 2;
   CHECK(parts_of(training).at("gradients") == Approx(4 * all / 32));
 
   // 8 bytes a parameter and 12 / 64 of 6.7 G parameters: DeepSpeed trains this on 80 GB.
   TrainingPlan llama = training_of({OptimizerType::adamw, 64, "dgx-a100-80g", "llama2-7b"});
   llama.batch = {64, 1, 1};
-  llama.config.fp16.enabled.value = false;
-  llama.config.bf16_enabled.value = true;
-  llama.config.release.value = {0, 17, 5};
+  llama.recipe.precision.weights = DataType::bf16;
+  llama.recipe.engine.wraps_bf16_as_fp16 = false;
   CHECK(without_activations(llama) ==
         Approx((8 + 12 / 64.) * static_cast<double>(parameters(*llama.model))));
 }

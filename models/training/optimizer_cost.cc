@@ -3,32 +3,28 @@
 #include "kernels/deepspeed_traffic.h"
 
 namespace lambcast {
-using deepspeed::CommBackend;
-using deepspeed::Wrapper;
 
 Kernels stack_kernels(const StackSpec& stack, OptimizerType type) {
-  if (deepspeed::is_onebit(type)) return Kernels::deepspeed;
+  if (is_onebit(type)) return Kernels::deepspeed;
   if (stack.implementation == "nvidia") return Kernels::nvidia;
-  return stack.unfused_adam && !deepspeed::is_lamb(type) ? Kernels::unfused_adam
-                                                         : Kernels::deepspeed;
+  return stack.unfused_adam && !is_lamb(type) ? Kernels::unfused_adam : Kernels::deepspeed;
 }
 
 bool asks_all_for_overflow(Wrapper wrapper, OptimizerType type, Kernels kernels,
-                           const Version& release) {
+                           const Engine& engine) {
   if (kernels == Kernels::fused || kernels == Kernels::nvidia) return false;
   return (wrapper == Wrapper::fp16_unfused && type == OptimizerType::lamb) ||
-         (wrapper == Wrapper::fp16 && release < deepspeed::release::checks_every_tensor);
+         (wrapper == Wrapper::fp16 && !engine.checks_every_tensor);
 }
 
-Passes wrapper_passes(Wrapper wrapper, OptimizerType type, Kernels kernels,
-                      const Version& release) {
+Passes wrapper_passes(Wrapper wrapper, OptimizerType type, Kernels kernels, const Engine& engine) {
   // Our kernels: norm from fp16 2, unscale and clip into fp32 6.
   if (kernels == Kernels::fused) return {8, 3, 0, 1, 0};
   // Apex: norm of the fp16 gradients, everything else inside the optimizer's kernels.
   if (kernels == Kernels::nvidia) return {2, 4, 0, 1, 0};
   // Overflow check 10 (float() and sum()), fp32 copy 6, norm 4, unscale 8, fp16 copy 6.
-  if (!deepspeed::is_fp16(wrapper) || !model_of(type).of_deepspeed) return {34, 20, 1, 2, 0};
-  if (asks_all_for_overflow(wrapper, type, kernels, release)) {
+  if (!is_fp16(wrapper) || !model_of(type).of_deepspeed) return {34, 20, 1, 2, 0};
+  if (asks_all_for_overflow(wrapper, type, kernels, engine)) {
     // FP16_Optimizer of 0.3.0 without the check 10. LAMB flattens twice 8 and takes the norm 10 of
     // fp16 gradients, which its kernel unscales; fp16 copy 6. Waits: two a group, and the flag's.
     return wrapper == Wrapper::fp16 ? Passes{deepspeed_fp16_wrapper_bytes - 10, 20, 2, 5, 0}
@@ -53,7 +49,7 @@ Passes update_passes(OptimizerType type, StepKind step, Kernels kernels) {
   return model_of(type).update(step, kernels);
 }
 
-CompressionPasses compression_passes(OptimizerType type, CommBackend backend, Kernels kernels,
+CompressionPasses compression_passes(OptimizerType type, Backend backend, Kernels kernels,
                                      int ranks) {
   const double n = ranks;
   if (kernels == Kernels::fused) {
@@ -63,7 +59,7 @@ CompressionPasses compression_passes(OptimizerType type, CommBackend backend, Ke
             {0.125 + 8.125 / n, 2, 0, 0, 0, ranks == 8 ? "onebit_server_n8" : ""},
             decode};
   }
-  const double saved = backend == CommBackend::compressed ? 4 : 0;
+  const double saved = traits_of(backend).packs_at_once ? 4 : 0;
   return {{100 - saved, 12, 0, 1, 0}, {34 + 100 / n, 20, 0, 1, 0}, {38 - saved, 8, 0, 0, 0}};
 }
 

@@ -5,7 +5,7 @@
 // (kernels/deepspeed_traffic.h), the others from its source, 0.15.4.
 #pragma once
 
-#include "models/deepspeed/wrapper.h"
+#include "models/recipe/wrapper.h"
 #include "topologies/cluster.h"
 
 namespace lambcast {
@@ -14,13 +14,12 @@ namespace lambcast {
 Kernels stack_kernels(const StackSpec& stack, OptimizerType type);
 
 // The wrapper around the optimizer, per element that the rank updates, and per tensor of the model.
-Passes wrapper_passes(deepspeed::Wrapper wrapper, OptimizerType type, Kernels kernels,
-                      const Version& release);
+Passes wrapper_passes(Wrapper wrapper, OptimizerType type, Kernels kernels, const Engine& engine);
 
 // Whether the wrapper finds overflow in norms and asks all ranks for it in every step, with a
 // barrier behind: plain LAMB's, and every one before release 0.3.1.
-bool asks_all_for_overflow(deepspeed::Wrapper wrapper, OptimizerType type, Kernels kernels,
-                           const Version& release);
+bool asks_all_for_overflow(Wrapper wrapper, OptimizerType type, Kernels kernels,
+                           const Engine& engine);
 
 // BF16_Optimizer instead handles the gradients of the whole model, whatever the rank's share: after
 // each backward pass, and before each step (clipping as if every step needed it). The weights are
@@ -42,7 +41,7 @@ Passes update_passes(OptimizerType type, StepKind step, Kernels kernels);
 struct CompressionPasses {
   Passes worker, server, decode;
 };
-CompressionPasses compression_passes(OptimizerType type, deepspeed::CommBackend backend,
-                                     Kernels kernels, int ranks);
+CompressionPasses compression_passes(OptimizerType type, Backend backend, Kernels kernels,
+                                     int ranks);
 
 }  // namespace lambcast

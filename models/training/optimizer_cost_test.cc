@@ -7,15 +7,11 @@
 namespace lambcast {
 namespace {
 
-using deepspeed::CommBackend;
-using deepspeed::OptimizerType;
-
 double waits(const Passes& passes, int tensors) {
   return passes.syncs + passes.syncs_per_tensor * tensors;
 }
 
 TEST_CASE("optimizer cost: DeepSpeed moves and waits for what was counted on its own steps") {
-  using deepspeed::Wrapper;
   const auto step = [](OptimizerType type, StepKind kind) {
     return update_passes(type, kind, Kernels::deepspeed);
   };
@@ -27,10 +23,10 @@ TEST_CASE("optimizer cost: DeepSpeed moves and waits for what was counted on its
   CHECK(waits(compression, 46) == 2 * 46);  // with weight decay
   CHECK(step(OptimizerType::zero_one_adam, StepKind::round).bytes_per_element == 88);
   CHECK(step(OptimizerType::zero_one_adam, StepKind::compression).bytes_per_element == 232);
-  const auto wrapped = [](Wrapper wrapper, OptimizerType type, const Version& release) {
-    return wrapper_passes(wrapper, type, Kernels::deepspeed, release);
+  const auto wrapped = [](Wrapper wrapper, OptimizerType type, const Engine& engine) {
+    return wrapper_passes(wrapper, type, Kernels::deepspeed, engine);
   };
-  const Version newest = deepspeed::release::newest, oldest{0, 3, 0};
+  const Engine newest, oldest{false, false};
   const Passes adam = wrapped(Wrapper::fp16, OptimizerType::adam, newest);
   CHECK(adam.bytes_per_element == 41.9);
   CHECK(waits(adam, 46) == 51);
@@ -39,8 +35,8 @@ TEST_CASE("optimizer cost: DeepSpeed moves and waits for what was counted on its
   CHECK(before.bytes_per_element == Approx(31.9));
   CHECK(waits(before, 46) == 5);
   for (const int ranks : {2, 8, 64}) {
-    const CompressionPasses parts = compression_passes(
-        OptimizerType::onebit_adam, CommBackend::nccl, Kernels::deepspeed, ranks);
+    const CompressionPasses parts =
+        compression_passes(OptimizerType::onebit_adam, Backend::nccl, Kernels::deepspeed, ranks);
     CHECK(parts.worker.bytes_per_element + parts.server.bytes_per_element +
               parts.decode.bytes_per_element ==
           Approx(172 + 100.0 / ranks));
@@ -48,28 +44,27 @@ TEST_CASE("optimizer cost: DeepSpeed moves and waits for what was counted on its
 }
 
 TEST_CASE("optimizer cost: who asks all ranks for overflow, and with a barrier behind") {
-  const auto collectives = [](OptimizerType type, const Version& release) {
+  const auto collectives = [](OptimizerType type, const Engine& engine) {
     TrainingPlan training = training_of({type, 16});
-    training.config.release.value = release;
+    training.recipe.engine = engine;
     return metrics_of(training, StepKind::uniform).num_collectives;
   };
-  const Version newest = deepspeed::release::newest;
+  const Engine newest;
   CHECK(collectives(OptimizerType::adam, newest) == 1);
   CHECK(collectives(OptimizerType::lamb, newest) == 3);  // the flag and its barrier
-  CHECK(collectives(OptimizerType::adam, {0, 3, 0}) == 3);
+  CHECK(collectives(OptimizerType::adam, {false, false}) == 3);
   TrainingPlan fused = training_of({OptimizerType::lamb, 16});
   fused.kernels = Kernels::fused;
   CHECK(metrics_of(fused, StepKind::uniform).num_collectives == 1);
   // MPI on the host: a barrier behind each of the three buffers.
   TrainingPlan mpi = training_of({OptimizerType::onebit_adam, 16});
-  const auto of_backend = [&](CommBackend backend, bool cuda_aware) {
-    mpi.config.optimizer->comm_backend_name.value = backend;
-    mpi.config.optimizer->cuda_aware.value = cuda_aware;
+  const auto of_backend = [&](Backend backend) {
+    mpi.recipe.backend = backend;
     return metrics_of(mpi, StepKind::compression).num_collectives;
   };
-  CHECK(of_backend(CommBackend::nccl, false) == 13);
-  CHECK(of_backend(CommBackend::mpi, true) == 13);
-  CHECK(of_backend(CommBackend::mpi, false) == 16);
+  CHECK(of_backend(Backend::nccl) == 13);
+  CHECK(of_backend(Backend::mpi_device) == 13);
+  CHECK(of_backend(Backend::mpi_host) == 16);
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ class PipelinePricer {
   Duration cost_of(const Call& call, std::int64_t times = 1) {
     const CollectiveCost& cost =
         costs_.cost({training_.cluster, call.group, training_.network, training_.expand},
-                    call.channel, call.op, call.bytes, call.algorithm);
+                    call.backend, call.op, call.bytes, call.algorithm);
     const auto count = static_cast<double>(times);
     wire_.per_gpu += cost.traffic.sent_per_rank * count;
     wire_.per_node += cost.traffic.network_sent_per_node * count;

@@ -51,7 +51,7 @@ Passage passage(const TrainingPlan& training, std::int64_t seq_len) {
   const MicroBatchTime time = micro_batch_time(device, *training.model, stack.implementation,
                                                training.batch.micro, seq_len);
   // Curves are of half-precision training; fp32 products run at their own peak.
-  const bool half = training.config.fp16.enabled.value || training.config.bf16_enabled.value;
+  const bool half = training.recipe.precision.is_half();
   const double scale = stack.compute_scale.value * slowest_over_mean(training) *
                        (half ? 1 : device.peak_half.value / device.peak_single.value);
   const Basis basis = !half ? Basis::rate
@@ -129,15 +129,16 @@ class Pricer {
   // What a collective's time is made of (transport_of, machines_of).
   void note(const Call& call) const {
     if (sources_ == nullptr) return;
-    const bool mpi = call.channel != Channel::nccl;
-    const LibrarySpec& library = mpi ? cluster_.mpi : cluster_.nccl;
+    const bool mpi = is_mpi(call.backend);
+    const bool host = traits_of(call.backend).endpoint == Endpoint::host;
+    const LibrarySpec& library = library_of(cluster_, call.backend);
     const bool between_nodes = call.group.nodes() > 1;
-    if (call.channel == Channel::mpi_host)
+    if (host)
       note("host_link", cluster_.host_link.provenance);
     else
       note("gpu_link", cluster_.gpu_link.provenance);
     if (between_nodes) {
-      if (call.channel != Channel::mpi_host) note("gpu_nic", cluster_.gpu_nic.provenance);
+      if (!host) note("gpu_nic", cluster_.gpu_nic.provenance);
       note("nic_bandwidth", cluster_.nic_bandwidth.provenance);
       note("fabric_oversubscription", cluster_.fabric.oversubscription.provenance);
       note(mpi ? "mpi_nic_efficiency" : "nccl_nic_efficiency", library.nic_efficiency.provenance);
@@ -316,13 +317,12 @@ class Pricer {
     note(call);
     const CollectiveCost& cost =
         costs_.cost({training_.cluster, call.group, training_.network, training_.expand},
-                    call.channel, call.op, call.bytes, call.algorithm);
+                    call.backend, call.op, call.bytes, call.algorithm);
     const auto count = static_cast<double>(op.times);
     Price price = of(cost.time * op.times);
     price.wires = {cost.interval.low * op.times, cost.interval.high * op.times};
     price.calibrated = cost.interval.calibrated;
-    const auto& calibration = cluster_.calibration;
-    if (!calibration || calibration->mpi != (call.channel != Channel::nccl)) price.coverage.reset();
+    if (!is_calibrated(cluster_, call.backend)) price.coverage.reset();
     price.wire_bytes_per_gpu = cost.traffic.sent_per_rank * count;
     price.network_bytes_per_node = cost.traffic.network_sent_per_node * count;
     price.num_collectives = count;
@@ -334,7 +334,7 @@ class Pricer {
   Price price(const PlanOp& op, const Slowdown& work) {
     const CollectiveCost& cost =
         costs_.cost({training_.cluster, work.beside.group, training_.network, training_.expand},
-                    work.beside.channel, work.beside.op, work.beside.bytes, work.beside.algorithm);
+                    work.beside.backend, work.beside.op, work.beside.bytes, work.beside.algorithm);
     note(work.beside);
     if (sources_ != nullptr)
       note("lost_to_collectives",

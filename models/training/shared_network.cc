@@ -39,7 +39,7 @@ SharedNetwork::SharedNetwork(std::shared_ptr<const Cluster> cluster, int nodes, 
     : cluster_(std::move(cluster)),
       nodes_(nodes),
       gpus_per_node_(gpus_per_node),
-      machines_(machines_of(*cluster_, cluster_->nccl, {nodes * gpus_per_node, gpus_per_node})) {}
+      machines_(machines_of(*cluster_, Backend::nccl, {nodes * gpus_per_node, gpus_per_node})) {}
 
 const Topology& SharedNetwork::topology() { return machines_.full().machine->topology; }
 
@@ -47,21 +47,21 @@ SharedNetwork::Laid SharedNetwork::lay(const Call& call, const CollectiveCost& a
   const Place place = fits(call.group, call.place, nodes_, gpus_per_node_) ? call.place : Place();
   if (laid_.size() >= most_laid) laid_.clear();
   const auto [at, is_new] =
-      laid_.try_emplace({call.group, place.node, place.slot, call.channel, call.op,
+      laid_.try_emplace({call.group, place.node, place.slot, call.backend, call.op,
                          call.bytes.value(), alone.algorithm, alone.protocol});
   Laid& laid = at->second;
   if (!is_new) return laid;
-  const LibrarySpec& library = library_of(*cluster_, call.channel);
+  const LibrarySpec& library = library_of(*cluster_, call.backend);
   CollectiveRequest request;
   request.op = call.op;
   request.size = call.bytes;
   request.group = laid_of(call.group, place, nodes_, gpus_per_node_);
-  request.library = library.library;
+  request.rules = library.rules;
   request.algorithm = alone.algorithm;
   request.protocol = alone.protocol;
   request.beside = place;
-  const Collective collective = plan_collective(
-      request, machines_, transport_of(*cluster_, library, endpoint_of(call.channel)));
+  const Collective collective =
+      plan_collective(request, machines_, transport_of(*cluster_, call.backend));
   laid.program = collective.program;
   laid.alone = simulate(collective, NetworkModel::flow);
   std::set<const FlowSet*> sets;

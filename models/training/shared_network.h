@@ -40,7 +40,7 @@ class SharedNetwork {
   std::shared_ptr<const Cluster> cluster_;
   int nodes_, gpus_per_node_;
   Machines machines_;
-  std::map<std::tuple<ProcessGroup, int, int, Channel, Op, double, std::string, std::string>, Laid>
+  std::map<std::tuple<ProcessGroup, int, int, Backend, Op, double, std::string, std::string>, Laid>
       laid_;
 };
 

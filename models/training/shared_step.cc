@@ -75,7 +75,7 @@ class SharedStep {
 
   const CollectiveCost& cost_of(const Call& call) {
     return costs_.cost({training_.cluster, call.group, training_.network, training_.expand},
-                       call.channel, call.op, call.bytes, call.algorithm);
+                       call.backend, call.op, call.bytes, call.algorithm);
   }
 
   SharedNetwork::Laid lay(const Call& call) {

@@ -7,8 +7,6 @@
 
 namespace lambcast {
 namespace {
-
-using deepspeed::OptimizerType;
 using parallel::Axis;
 
 // gpt2-xl with the flow model on DGX A100s, whose eight GPUs have eight NICs unless told otherwise.

@@ -1,18 +1,14 @@
 #include <algorithm>
 
-#include "models/deepspeed/rules.h"
 #include "models/optimizer/galore.h"
 #include "models/training/stages.h"
 
 namespace lambcast {
 namespace {
 
-using deepspeed::OptimizerType;
-
 // Without a wrapper the first step of a 1-bit optimizer is its dry run.
 bool begins_with_dry_run(const TrainingPlan& training) {
-  return deepspeed::is_onebit(training.optimizer()) &&
-         training.wrapper() == deepspeed::Wrapper::none;
+  return is_onebit(training.optimizer()) && training.wrapper() == Wrapper::none;
 }
 
 // The kinds in the order they occur; lengths as if there were no curriculum.
@@ -26,13 +22,13 @@ std::vector<Stage> kinds_of(const TrainingPlan& training) {
     case OptimizerType::onebit_lamb: {
       // One rank has nobody to talk to, but its stages still differ in what they compute.
       const std::int64_t warmup = std::clamp<std::int64_t>(
-          deepspeed::warmup_steps(training.config) - training.steps_done - dry, 0, steps - dry);
+          warmup_steps(training.recipe) - training.steps_done - dry, 0, steps - dry);
       return {{StepKind::dry_run, 0, dry},
               {StepKind::warmup, 0, warmup},
               {StepKind::compression, 0, steps - dry - warmup}};
     }
     case OptimizerType::zero_one_adam: {
-      const ZeroOneSteps counts = zero_one_steps(*training.config.optimizer, steps - dry);
+      const ZeroOneSteps counts = zero_one_steps(training.recipe.onebit, steps - dry);
       return {{StepKind::dry_run, 0, dry},
               {StepKind::warmup, 0, counts.full},
               {StepKind::round, 0, counts.rounds},
@@ -52,13 +48,13 @@ std::vector<Stage> kinds_of(const TrainingPlan& training) {
 
 // Interval by interval, since a run may have 10^9 steps: of those after `from` up to `to`,
 // to / interval - from / interval are multiples of the interval. The dry run was step 1.
-ZeroOneSteps zero_one_steps(const deepspeed::OptimizerConfig& optimizer, std::int64_t steps) {
+ZeroOneSteps zero_one_steps(const OnebitSchedule& schedule, std::int64_t steps) {
   ZeroOneSteps counts;
   // Frozen at the end of the first step beyond var_freeze_step, of which the dry run is none.
   const std::int64_t last = steps + 1;
   const std::int64_t frozen =
-      std::min(steps, std::max<std::int64_t>(1, optimizer.var_freeze_step.value)) + 1;
-  const std::int64_t updates = optimizer.var_update_scaler.value;  // at each interval
+      std::min(steps, std::max<std::int64_t>(1, schedule.var_freeze_step)) + 1;
+  const std::int64_t updates = schedule.var_update_scaler;  // at each interval
   std::int64_t from = 1;
   for (std::int64_t interval = 1; from < frozen; interval *= 2) {
     const std::int64_t met = from / interval;
@@ -69,8 +65,8 @@ ZeroOneSteps zero_one_steps(const deepspeed::OptimizerConfig& optimizer, std::in
     counts.rounds += to - from - full;
     from = to;
   }
-  const std::int64_t most = optimizer.local_step_clipper.value;
-  const std::int64_t lasts = optimizer.local_step_scaler.value;
+  const std::int64_t most = schedule.local_step_clipper;
+  const std::int64_t lasts = schedule.local_step_scaler;
   for (std::int64_t interval = 1; from < last;) {
     // The longest interval, or one that no step meets, lasts to the end.
     const bool to_the_end = interval == most || interval > last || lasts >= last - from;
@@ -85,9 +81,9 @@ ZeroOneSteps zero_one_steps(const deepspeed::OptimizerConfig& optimizer, std::in
 }
 
 std::vector<Stage> stages_of(const TrainingPlan& training) {
-  std::vector<deepspeed::SeqLenPhase> lengths{{training.seq_len, training.steps}};
-  if (training.config.curriculum)
-    lengths = deepspeed::phases(*training.config.curriculum, training.steps);
+  std::vector<SeqLenPhase> lengths{{training.seq_len, training.steps}};
+  if (training.recipe.curriculum)
+    lengths = length_phases(*training.recipe.curriculum, training.steps);
   std::vector<Stage> stages;
   // Both lists cover the run; walk them side by side. 0/1 Adam interleaves its kinds, so with a
   // curriculum its kinds are taken in turn, which only shifts steps between lengths.

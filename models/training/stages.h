@@ -19,7 +19,7 @@ struct Stage {
 // The distinct steps of the run and how often each occurs; they add up to training.steps.
 //
 //   adam, lamb         uniform
-//   onebit_adam, _lamb warmup: freeze_step - 1 updates with fp16 (deepspeed::warmup_steps), those
+//   onebit_adam, _lamb warmup: freeze_step - 1 updates with fp16 (warmup_steps), those
 //                      before a checkpoint among them, then compression
 //   zero_one_adam      warmup (full-precision), rounds (1-bit, before the freeze), compression
 //                      (synchronisations after it) and silent steps, counted by replaying the
@@ -33,6 +33,6 @@ std::vector<Stage> stages_of(const TrainingPlan& training);
 struct ZeroOneSteps {
   std::int64_t full = 0, rounds = 0, onebit = 0, silent = 0;
 };
-ZeroOneSteps zero_one_steps(const deepspeed::OptimizerConfig& optimizer, std::int64_t steps);
+ZeroOneSteps zero_one_steps(const OnebitSchedule& schedule, std::int64_t steps);
 
 }  // namespace lambcast

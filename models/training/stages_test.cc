@@ -6,8 +6,6 @@
 namespace lambcast {
 namespace {
 
-using deepspeed::OptimizerType;
-
 struct Counts {
   std::int64_t uniform = 0, warmup = 0, compression = 0, silent = 0;
   friend bool operator==(const Counts&, const Counts&) = default;
@@ -63,9 +61,9 @@ TEST_CASE("stages: freeze_step F gives F - 1 warm-up updates with fp16 and F wit
     for (const Row& row : rows) {
       INFO("freeze_step " << row.freeze_step);
       TrainingPlan training = training_of({type});
-      training.config.optimizer->freeze_step.value = row.freeze_step;
+      training.recipe.onebit.freeze_step = row.freeze_step;
       CHECK(counts_of(training) == Counts{0, row.with_fp16, 5993 - row.with_fp16});
-      training.config.fp16.enabled.value = false;
+      training.recipe.precision.weights = DataType::fp32;
       CHECK(counts_of(training) == Counts{0, row.without, 5993 - row.without});
     }
   }
@@ -77,7 +75,7 @@ TEST_CASE("stages: without a wrapper the first step is a dry run") {
     TrainingPlan training = training_of({type});
     training.steps = 100;
     CHECK(stages_of(training).front().kind != StepKind::dry_run);
-    training.config.fp16.enabled.value = false;
+    training.recipe.precision.weights = DataType::fp32;
     const std::vector<Stage> stages = stages_of(training);
     CHECK(stages[0].kind == StepKind::dry_run);
     CHECK(stages[0].steps == 1);
@@ -87,7 +85,8 @@ TEST_CASE("stages: without a wrapper the first step is a dry run") {
     CHECK(dry.optimizer == Duration());
     CHECK(dry.compress > Duration());
     CHECK(dry.wire_bytes_per_gpu > warmup.wire_bytes_per_gpu);
-    training.config.bf16_enabled.value = true;  // in its constructor, the wrapper of 0.19 makes it
+    training.recipe.precision.weights =
+        DataType::bf16;  // in its constructor, the wrapper of 0.19 makes it
     CHECK(stages_of(training).front().kind == StepKind::warmup);
   }
 }
@@ -95,7 +94,7 @@ TEST_CASE("stages: without a wrapper the first step is a dry run") {
 TEST_CASE("stages: a run of one step is a warm-up step") {
   TrainingPlan training = training_of({});
   training.steps = 1;
-  training.config.optimizer->freeze_step.value = 0;
+  training.recipe.onebit.freeze_step = 0;
   CHECK(counts_of(training) == Counts{0, 1});
 }
 
@@ -121,8 +120,8 @@ TEST_CASE("stages: 0/1 Adam's policy replayed") {
   for (const Row& row : rows) {
     TrainingPlan training = training_of({OptimizerType::zero_one_adam});
     training.steps = row.steps;
-    training.config.optimizer->var_freeze_step.value = row.var_freeze_step;
-    training.config.optimizer->local_step_scaler.value = row.local_step_scaler;
+    training.recipe.onebit.var_freeze_step = row.var_freeze_step;
+    training.recipe.onebit.local_step_scaler = row.local_step_scaler;
     const Counts counts = counts_of(training);
     INFO(row.steps << " steps: " << counts.warmup << " " << counts.compression << " "
                    << counts.silent);
@@ -131,7 +130,7 @@ TEST_CASE("stages: 0/1 Adam's policy replayed") {
 }
 
 // zoadam.py's policy as it stands there, step by step; the dry run was the first.
-ZeroOneSteps replayed(const deepspeed::OptimizerConfig& optimizer, std::int64_t steps) {
+ZeroOneSteps replayed(const OnebitSchedule& schedule, std::int64_t steps) {
   ZeroOneSteps counts;
   std::int64_t var_interval = 1, var_counter = 0, local_interval = 1, local_counter = 0;
   bool frozen = false;
@@ -139,35 +138,35 @@ ZeroOneSteps replayed(const deepspeed::OptimizerConfig& optimizer, std::int64_t 
     if (!frozen) {
       const bool full = step % var_interval == 0;
       ++(full ? counts.full : counts.rounds);
-      if (full && ++var_counter == optimizer.var_update_scaler.value) {
+      if (full && ++var_counter == schedule.var_update_scaler) {
         var_counter = 0;
         var_interval *= 2;
       }
-      frozen = step > optimizer.var_freeze_step.value;
+      frozen = step > schedule.var_freeze_step;
       continue;
     }
     ++(step % local_interval == 0 ? counts.onebit : counts.silent);
-    if (++local_counter == optimizer.local_step_scaler.value) {
+    if (++local_counter == schedule.local_step_scaler) {
       local_counter = 0;
-      local_interval = std::min(optimizer.local_step_clipper.value, local_interval * 2);
+      local_interval = std::min(schedule.local_step_clipper, local_interval * 2);
     }
   }
   return counts;
 }
 
 TEST_CASE("stages: counted by intervals, 0/1 Adam's steps are those of the replay") {
-  deepspeed::OptimizerConfig optimizer;
+  OnebitSchedule schedule;
   for (const std::int64_t steps : {1, 2, 17, 100, 1023, 5000}) {
     for (const std::int64_t frozen : {0, 1, 5, 64, 1000, 100'000}) {
       for (const std::int64_t updates : {1, 2, 3, 16, 5000}) {
         for (const std::int64_t lasts : {1, 2, 7, 100, 32678}) {
           for (const std::int64_t most : {1, 2, 3, 16, 100, 1 << 20}) {
-            optimizer.var_freeze_step.value = frozen;
-            optimizer.var_update_scaler.value = updates;
-            optimizer.local_step_scaler.value = lasts;
-            optimizer.local_step_clipper.value = most;
-            const ZeroOneSteps want = replayed(optimizer, steps);
-            const ZeroOneSteps got = zero_one_steps(optimizer, steps);
+            schedule.var_freeze_step = frozen;
+            schedule.var_update_scaler = updates;
+            schedule.local_step_scaler = lasts;
+            schedule.local_step_clipper = most;
+            const ZeroOneSteps want = replayed(schedule, steps);
+            const ZeroOneSteps got = zero_one_steps(schedule, steps);
             if (got.full != want.full || got.rounds != want.rounds || got.onebit != want.onebit ||
                 got.silent != want.silent)
               FAIL(steps << " steps, frozen at " << frozen << ", " << updates << " updates, "
@@ -182,9 +181,9 @@ TEST_CASE("stages: counted by intervals, 0/1 Adam's steps are those of the repla
 TEST_CASE("stages: an interval that may double without end leaves only silent steps") {
   TrainingPlan training = training_of({OptimizerType::zero_one_adam});
   training.steps = 1000;
-  training.config.optimizer->var_freeze_step.value = 0;
-  training.config.optimizer->local_step_scaler.value = 1;
-  training.config.optimizer->local_step_clipper.value = std::numeric_limits<std::int64_t>::max();
+  training.recipe.onebit.var_freeze_step = 0;
+  training.recipe.onebit.local_step_scaler = 1;
+  training.recipe.onebit.local_step_clipper = std::numeric_limits<std::int64_t>::max();
   // The dry run is step 1 and the first update step 2; step s meets interval 2^(s - 3), which
   // divides it at 3 and 4 alone.
   CHECK(counts_of(training) == Counts{0, 1, 2, 997});
@@ -192,14 +191,14 @@ TEST_CASE("stages: an interval that may double without end leaves only silent st
 
 TEST_CASE("stages: a length curriculum splits them and loses no step") {
   TrainingPlan training = training_of({});
-  training.config.optimizer->freeze_step.value = 51;
+  training.recipe.onebit.freeze_step = 51;
   training.steps = 300;
-  deepspeed::Curriculum curriculum;
+  Curriculum curriculum;
   curriculum.min_difficulty = 32;
   curriculum.max_difficulty = 128;
   curriculum.total_step = 100;
   curriculum.difficulty_step = 32;
-  training.config.curriculum = curriculum;
+  training.recipe.curriculum = curriculum;
   CHECK(counts_of(training) == Counts{0, 50, 250});
   // t/100 * 96 + 32, rounded down to a multiple of 32: 64 from t = 34 (33.3), 96 from t = 67, 128
   // from t = 100. The freeze after step 50 cuts the phase of 64.

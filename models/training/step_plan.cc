@@ -18,8 +18,6 @@
 namespace lambcast {
 namespace {
 
-using deepspeed::Wrapper;
-
 // Tasks of the forward passes of a step that is written out; more take minutes and gigabytes.
 constexpr std::int64_t max_unrolled_tasks = 1'000'000;
 
@@ -182,14 +180,14 @@ class StepWriter {
   }
 
   Call sum_of(double elements) const {
-    return {all_ranks(training_), Channel::nccl, Op::all_reduce,
+    return {all_ranks(training_), Backend::nccl, Op::all_reduce,
             Bytes(elements * gradient_bytes(training_))};
   }
 
   void gather_weights() {
-    const double element = deepspeed::bytes_of(deepspeed::weight_data_type(training_.config));
+    const double element = bytes_of(training_.recipe.precision.weights);
     for (const std::int64_t elements : flat_groups(training_))
-      on_wire("all_gather weights", {all_ranks(training_), Channel::nccl, Op::all_gather,
+      on_wire("all_gather weights", {all_ranks(training_), Backend::nccl, Op::all_gather,
                                      Bytes(static_cast<double>(elements) * element)});
   }
 
@@ -202,12 +200,12 @@ class StepWriter {
   // Of ranks whose gradients are their own, and where the wrapper asks all of them anyway.
   void overflow_flag() {
     const Wrapper wrapper = training_.wrapper();
-    if (training_.gpus == 1 || !deepspeed::is_fp16(wrapper)) return;
+    if (training_.gpus == 1 || !is_fp16(wrapper)) return;
     const auto ask = [&](const char* name, double bytes) {
       on_wire(name, call(all_ranks(training_), Op::all_reduce, bytes));
     };
     if (asks_all_for_overflow(wrapper, training_.optimizer(), training_.kernels,
-                              training_.config.release.value)) {
+                              training_.recipe.engine)) {
       ask("all_reduce overflow flag", 4);
       ask("barrier", 0);
     } else if (!sums_gradients()) {
@@ -220,19 +218,17 @@ class StepWriter {
     const auto tensors = static_cast<double>(optimized_tensor_count(*training_.model));
     const Wrapper wrapper = training_.wrapper();
     const double elements = all / training_.shards();
-    const double seen = deepspeed::is_flat(wrapper)
-                            ? static_cast<double>(optimizer_groups(*training_.model).size())
-                            : tensors;
+    const double seen =
+        is_flat(wrapper) ? static_cast<double>(optimizer_groups(*training_.model).size()) : tensors;
     const Kernels kernels = training_.kernels;
     if (wrapper == Wrapper::bf16) {
-      const bool clips = training_.config.gradient_clipping.value > 0;
+      const bool clips = training_.recipe.gradient_clipping > 0;
       optimizer_pass("norm, clip and clear gradients", bf16_gradient_passes(clips), all, tensors);
       optimizer_pass("copy weights", bf16_weight_passes(), elements, seen);
     } else if (wrapper != Wrapper::none) {
       const Passes passes =
-          wrapper_passes(wrapper, training_.optimizer(), kernels, training_.config.release.value);
-      optimizer_pass("unscale, clip and copy", passes, elements,
-                     deepspeed::is_fp16(wrapper) ? tensors : seen);
+          wrapper_passes(wrapper, training_.optimizer(), kernels, training_.recipe.engine);
+      optimizer_pass("unscale, clip and copy", passes, elements, is_fp16(wrapper) ? tensors : seen);
     }
     optimizer_pass("optimizer", update_passes(training_.optimizer(), stage_.kind, kernels),
                    elements, seen);
@@ -242,7 +238,7 @@ class StepWriter {
       then("products of the optimizer", Category::optimizer, Stream::compute, product, 1);
     if (extras.calls > 0)
       on_wire("all_reduce statistics of tensors",
-              {all_ranks(training_), Channel::nccl, Op::all_reduce, extras.bytes_per_call},
+              {all_ranks(training_), Backend::nccl, Op::all_reduce, extras.bytes_per_call},
               static_cast<std::int64_t>(extras.calls));
   }
 

@@ -11,7 +11,7 @@
 //                     (Adam, fp16; bf16: of the rank's share of it) or per tensor (Adam, fp32)
 //   silent            no communication (0/1 Adam between its sync points)
 //
-// Where the wrapper shards the optimizer (models/deepspeed/wrapper.h), weights are all_gathered
+// Where the wrapper shards the optimizer (models/recipe/wrapper.h), weights are all_gathered
 // after every step, group by group. No part of DeepSpeed's stage 0 overlaps another.
 #pragma once
 

@@ -9,15 +9,12 @@
 namespace lambcast {
 namespace {
 
-using deepspeed::CommBackend;
-using deepspeed::OptimizerType;
-
 constexpr OptimizerType all_types[] = {OptimizerType::adam, OptimizerType::lamb,
                                        OptimizerType::onebit_adam, OptimizerType::onebit_lamb,
                                        OptimizerType::zero_one_adam};
 
 std::vector<StepKind> kinds_of(OptimizerType type) {
-  if (!deepspeed::is_onebit(type)) return {StepKind::uniform};
+  if (!is_onebit(type)) return {StepKind::uniform};
   std::vector<StepKind> kinds{StepKind::warmup, StepKind::compression};
   if (type == OptimizerType::zero_one_adam) kinds.push_back(StepKind::silent);
   return kinds;
@@ -83,7 +80,7 @@ TEST_CASE("step interval: figures of the machine narrow it, single precision wid
        "bert-large",
        {{"stack.compute_scale", R"({value = 1.16, kind = "assumed", source = "test"})"}}});
   TrainingPlan single = own;
-  single.config.fp16.enabled.value = false;
+  single.recipe.precision.weights = DataType::fp32;
   const StepMetrics of_own = metrics_of(own, StepKind::uniform);
   const StepMetrics of_others = metrics_of(others, StepKind::uniform);
   CHECK(of_own.basis == Basis::this_machine);
@@ -148,12 +145,12 @@ TEST_CASE("step: collectives per step are those of DeepSpeed") {
       {OptimizerType::zero_one_adam, true, 3}, {OptimizerType::zero_one_adam, false, 398},
   };
   for (const Row& row : rows) {
-    for (const auto backend : {CommBackend::nccl, CommBackend::mpi, CommBackend::compressed}) {
+    for (const auto backend : {Backend::nccl, Backend::mpi_host, Backend::compressed}) {
       TrainingPlan training = training_of({row.type, 16});
-      training.config.fp16.enabled.value = row.fp16;
-      training.config.optimizer->comm_backend_name.value = backend;
-      INFO(name_of(row.type) << " fp16 " << row.fp16 << " " << name_of(backend));
-      const std::int64_t each = backend == CommBackend::mpi ? 5 : 4;
+      training.recipe.precision.weights = row.fp16 ? DataType::fp16 : DataType::fp32;
+      training.recipe.backend = backend;
+      INFO(name_of(row.type) << " fp16 " << row.fp16 << " " << traits_of(backend).label);
+      const std::int64_t each = backend == Backend::mpi_host ? 5 : 4;
       CHECK(metrics_of(training, StepKind::compression).num_collectives ==
             static_cast<double>(row.buffers * each + row.fp16));
       // One bucket holds all gradients of BERT-Large.
@@ -163,7 +160,7 @@ TEST_CASE("step: collectives per step are those of DeepSpeed") {
   // Between its sync points 0/1 Adam sends no gradients, only the flag.
   TrainingPlan silent = training_of({OptimizerType::zero_one_adam, 16});
   CHECK(metrics_of(silent, StepKind::silent).num_collectives == 1);
-  silent.config.fp16.enabled.value = false;
+  silent.recipe.precision.weights = DataType::fp32;
   const StepMetrics nothing = metrics_of(silent, StepKind::silent);
   CHECK(nothing.num_collectives == 0);
   CHECK(nothing.wire_bytes_per_gpu == Bytes());
@@ -197,16 +194,17 @@ TEST_CASE("step: every rank, round and micro step on its own takes the same time
     for (const char* cluster : {"paper-eth40-v100", "blog-qdr40-v100"}) {
       for (const OptimizerType type : all_types) {
         for (const StepKind kind : kinds_of(type)) {
-          for (const auto backend : {CommBackend::nccl, CommBackend::mpi}) {
+          for (const auto backend : {Backend::nccl, Backend::mpi_host}) {
             TrainingPlan training =
                 training_of({type, shape.gpus, cluster, "bert-large", {}, shape.gpus_per_node});
-            training.config.optimizer->comm_backend_name.value = backend;
+            training.recipe.backend = backend;
             training.batch = {shape.gpus * 16 * 3, 16, 3};
             const StepMetrics collapsed = metrics_of(training, kind);
             training.expand = training.per_block = true;
             const StepMetrics unrolled = metrics_of(training, kind);
             INFO(cluster << " " << shape.gpus << " GPUs, " << shape.gpus_per_node << " a node, "
-                         << name_of(type) << " " << name_of(kind) << " " << name_of(backend));
+                         << name_of(type) << " " << name_of(kind) << " "
+                         << traits_of(backend).label);
             CHECK(unrolled.step_time.s() == Approx(collapsed.step_time.s()).epsilon(1e-9));
             CHECK(unrolled.gradient_comm.s() == Approx(collapsed.gradient_comm.s()).epsilon(1e-9));
             CHECK(unrolled.forward == collapsed.forward);
@@ -288,7 +286,7 @@ TEST_CASE("step: time falls with bandwidth and grows with bytes") {
   // Twice the bytes of a gradient never travel faster.
   TrainingPlan fp16 = training_of({OptimizerType::lamb, 64});
   TrainingPlan fp32 = fp16;
-  fp32.config.communication_data_type.value = deepspeed::DataType::fp32;
+  fp32.recipe.precision.gradients = DataType::fp32;
   const StepMetrics half = metrics_of(fp16, StepKind::uniform);
   const StepMetrics full = metrics_of(fp32, StepKind::uniform);
   CHECK(full.gradient_comm > half.gradient_comm);
@@ -319,9 +317,9 @@ TEST_CASE("step: a ring over more nodes takes longer") {
 
 TEST_CASE("step: the mpi backend pays for copies through the host, less when cuda_aware") {
   TrainingPlan training = training_of({OptimizerType::onebit_lamb, 32});
-  training.config.optimizer->comm_backend_name.value = CommBackend::mpi;
+  training.recipe.backend = Backend::mpi_host;
   const StepMetrics staged = metrics_of(training, StepKind::compression);
-  training.config.optimizer->cuda_aware.value = true;
+  training.recipe.backend = Backend::mpi_device;
   const StepMetrics aware = metrics_of(training, StepKind::compression);
   CHECK(staged.gradient_comm > aware.gradient_comm);
   // Host-staged: at least 2 Np/8 + Np/8n down and 3 Np/8 + Np/8n up at 2 GB/s.
@@ -336,18 +334,17 @@ TEST_CASE("step: each direction of a copy through the host takes its own rate") 
   // and 3 Np/8 + Np/8n up.
   const double signs = 335'184'896 / 8.;
   TrainingPlan training = training_of({OptimizerType::onebit_lamb, 32, "hgx-h100-ndr"});
-  training.config.optimizer->comm_backend_name.value = CommBackend::mpi;
   struct Direction {
-    bool cuda_aware;
+    Backend backend;
     Sourced<Bandwidth> Device::*rate;
     double bytes;
   };
-  for (const auto& [cuda_aware, rate, bytes] :
-       {Direction{true, &Device::pinned_d2h, 2 * signs * 31 / 32},
-        Direction{true, &Device::pinned_h2d, 2 * signs * 31 / 32},
-        Direction{false, &Device::pageable_d2h, 2 * signs + signs / 32},
-        Direction{false, &Device::pageable_h2d, 3 * signs + signs / 32}}) {
-    training.config.optimizer->cuda_aware.value = cuda_aware;
+  for (const auto& [backend, rate, bytes] :
+       {Direction{Backend::mpi_device, &Device::pinned_d2h, 2 * signs * 31 / 32},
+        Direction{Backend::mpi_device, &Device::pinned_h2d, 2 * signs * 31 / 32},
+        Direction{Backend::mpi_host, &Device::pageable_d2h, 2 * signs + signs / 32},
+        Direction{Backend::mpi_host, &Device::pageable_h2d, 3 * signs + signs / 32}}) {
+    training.recipe.backend = backend;
     Device device = load_device(training.cluster->device);
     training.device = std::make_shared<const Device>(device);
     const StepMetrics before = metrics_of(training, StepKind::compression);
@@ -368,7 +365,7 @@ TEST_CASE("step: fused kernels and the compressed backend compress in less time"
                          training.cluster->stack.optimizer_scale.value;
   const double syncs = 2 * training.device->sync_overhead.value.s();
   CHECK((unfused.compress + unfused.decompress).s() == Approx(seconds + syncs).epsilon(1e-6));
-  training.config.optimizer->comm_backend_name.value = CommBackend::compressed;
+  training.recipe.backend = Backend::compressed;
   const StepMetrics compressed = metrics_of(training, StepKind::compression);
   CHECK(compressed.compress < unfused.compress);
   CHECK(compressed.gradient_comm == unfused.gradient_comm);
@@ -380,14 +377,14 @@ TEST_CASE("step: fused kernels and the compressed backend compress in less time"
 TEST_CASE("step: a wrapper that flattens launches no kernel per tensor") {
   TrainingPlan fp16 = training_of({OptimizerType::adam, 8, "paper-edr100-v100"});
   TrainingPlan bf16 = bf16_of({OptimizerType::adam, 8, "paper-edr100-v100"});
-  bf16.config.release.value = {0, 17, 5};
+  bf16.recipe.engine.wraps_bf16_as_fp16 = false;
   for (const std::int64_t stage : {1, 2}) {
-    fp16.config.zero.stage.value = bf16.config.zero.stage.value = stage;
+    fp16.recipe.zero.stage = bf16.recipe.zero.stage = stage;
     CHECK(metrics_of(bf16, StepKind::uniform).optimizer ==
           metrics_of(fp16, StepKind::uniform).optimizer);
   }
   // BF16_Optimizer adds up gradients after every micro batch, 18 bytes an element.
-  bf16.config.zero.stage.value = 0;
+  bf16.recipe.zero.stage = 0;
   const Duration once = metrics_of(bf16, StepKind::uniform).optimizer;
   bf16.batch = {16 * 8 * 4, 16, 4};
   const Duration four = metrics_of(bf16, StepKind::uniform).optimizer;

@@ -5,7 +5,6 @@
 #include <memory>
 #include <string>
 
-#include "models/deepspeed/rules.h"
 #include "models/shape/load.h"
 #include "models/training/step.h"
 #include "models/training/training_plan.h"
@@ -13,7 +12,7 @@
 namespace lambcast {
 
 struct TrainingCase {
-  deepspeed::OptimizerType optimizer = deepspeed::OptimizerType::onebit_lamb;
+  OptimizerType optimizer = OptimizerType::onebit_lamb;
   int gpus = 8;
   std::string cluster = "paper-eth40-v100";
   std::string model = "bert-large";
@@ -28,10 +27,9 @@ inline TrainingPlan training_of(const TrainingCase& of) {
   training.model = std::make_shared<const ModelShape>(load_model(of.model));
   training.cluster = std::make_shared<const Cluster>(load_cluster(of.cluster, of.settings));
   training.device = std::make_shared<const Device>(load_device(training.cluster->device));
-  training.config.optimizer.emplace();
-  training.config.optimizer->type = of.optimizer;
-  training.config.optimizer->freeze_step.value = 1001;  // the first update goes to the dry run
-  training.config.fp16.enabled.value = true;
+  training.recipe.optimizer = of.optimizer;
+  training.recipe.onebit.freeze_step = 1001;  // the first update goes to the dry run
+  training.recipe.precision.weights = DataType::fp16;
   training.gpus = of.gpus;
   training.gpus_per_node =
       std::min(of.gpus, of.gpus_per_node > 0 ? of.gpus_per_node : training.cluster->gpus_per_node);
@@ -43,8 +41,7 @@ inline TrainingPlan training_of(const TrainingCase& of) {
 
 inline TrainingPlan bf16_of(const TrainingCase& of) {
   TrainingPlan training = training_of(of);
-  training.config.fp16.enabled.value = false;
-  training.config.bf16_enabled.value = true;
+  training.recipe.precision.weights = DataType::bf16;
   return training;
 }
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "models/deepspeed/config.h"
-#include "models/deepspeed/wrapper.h"
 #include "models/device/device.h"
+#include "models/recipe/batch.h"
+#include "models/recipe/wrapper.h"
 #include "models/shape/shape.h"
 #include "models/training/exchange.h"
 #include "models/training/optimizer_cost.h"
@@ -21,7 +21,7 @@ namespace lambcast {
 
 // How gradients meet the network in steps that do not compress.
 enum class Overlap {
-  none,  // as DeepSpeed does: after the backward pass, or as ZeRO's overlap_comm says
+  none,  // after the backward pass, or as ZeRO does it
   ddp,   // in buckets of 25 MB during the last backward pass, as PyTorch DDP does
 };
 
@@ -29,10 +29,8 @@ struct TrainingPlan {
   std::shared_ptr<const ModelShape> model;
   std::shared_ptr<const Cluster> cluster;
   std::shared_ptr<const Device> device;
-  // Optimizer, precision, clipping, ZeRO: as a DeepSpeed configuration says it; flags have been
-  // written into it. `optimizer` is present.
-  deepspeed::DeepSpeedConfig config;
-  deepspeed::Batch batch;  // train = micro * gas * data_parallel()
+  Recipe recipe;
+  Batch batch;  // train = micro * gas * data_parallel()
   int gpus = 1;
   int gpus_per_node = 1;
   std::int64_t seq_len = 0;
@@ -50,10 +48,11 @@ struct TrainingPlan {
   // not; the batch's `gpus` are then the layout's dp.
   std::optional<Parallelism> parallelism;
 
-  deepspeed::OptimizerType optimizer() const { return config.optimizer->type; }
-  deepspeed::Wrapper wrapper() const { return deepspeed::wrapper_of(config); }
+  OptimizerType optimizer() const { return recipe.optimizer; }
+  Backend backend() const { return recipe.backend; }
+  Wrapper wrapper() const { return wrapper_of(recipe); }
   // Ranks among which the optimizer's state is divided.
-  int shards() const { return deepspeed::is_sharded(wrapper()) ? gpus : 1; }
+  int shards() const { return is_sharded(wrapper()) ? gpus : 1; }
   // Ranks that see different samples.
   int data_parallel() const { return parallelism ? parallelism->layout.dp : gpus; }
   int nodes() const { return (gpus + gpus_per_node - 1) / gpus_per_node; }

@@ -48,7 +48,7 @@ struct HostCopy {
 // One collective.
 struct Call {
   ProcessGroup group;
-  Channel channel = Channel::nccl;
+  Backend backend = Backend::nccl;  // its carrier (backend.h)
   Op op = Op::all_reduce;
   Bytes bytes;
   std::string algorithm = {};  // empty: as the cluster or the library chooses
@@ -57,7 +57,7 @@ struct Call {
 
 // Over NCCL, as the library chooses.
 inline Call call(const ProcessGroup& group, Op op, double bytes) {
-  return {group, Channel::nccl, op, Bytes(bytes)};
+  return {group, Backend::nccl, op, Bytes(bytes)};
 }
 
 // A call over one rank is none.

@@ -27,12 +27,14 @@ constexpr std::string_view name_of(Kind kind) {
 struct Provenance {
   Kind kind = Kind::assumed;
   std::string source;
+  bool operator==(const Provenance&) const = default;
 };
 
 template <typename T>
 struct Sourced {
   T value{};
   Provenance provenance;
+  bool operator==(const Sourced&) const = default;
 };
 
 }  // namespace lambcast

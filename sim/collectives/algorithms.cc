@@ -16,7 +16,7 @@ bool is_power_of_two(int n) { return std::has_single_bit(static_cast<unsigned>(n
 
 struct Algorithm {
   std::string_view name;
-  std::array<bool, 6> ops;  // by Op
+  std::array<bool, op_count> ops;  // by Op
   void (*build)(Schedule&, Bytes, const Placement&);
   bool (*fits)(const ProcessGroup&);       // beyond the operation
   bool (*symmetric)(const ProcessGroup&);  // node 0 stands for every node
@@ -29,23 +29,23 @@ constexpr auto powers_of_two = [](const ProcessGroup& group) {
   return is_power_of_two(group.ranks) && is_power_of_two(group.per_node);
 };
 
-//                               AR     AG     RS     A2A    BC     SR
+//                               AR     AG     RS     A2A    BC     SR     RE
 constexpr std::array<Algorithm, 14> table{{
-    {"ring", {true, true, true, false, true, false}, builders::ring, any_group, any_group},
+    {"ring", {true, true, true, false, true, false, true}, builders::ring, any_group, any_group},
     {"tree",
-     {true, false, false, false, false, false},
+     {true, false, false, false, false, false, false},
      builders::tree,
      [](const ProcessGroup& group) { return group.nodes() > 1; },
      any_group,
      false},
     {"nvls",
-     {true, false, false, false, false, false},
+     {true, false, false, false, false, false, false},
      builders::in_switch,
      [](const ProcessGroup& group) { return group.nodes() == 1 && group.per_node > 1; },
      any_group,
      false},
     {"nvls_tree",
-     {true, false, false, false, false, false},
+     {true, false, false, false, false, false, false},
      builders::in_switch,
      [](const ProcessGroup& group) {
        return group.nodes() > 1 && group.uniform() && group.per_node > 1;
@@ -53,43 +53,55 @@ constexpr std::array<Algorithm, 14> table{{
      any_group,
      false},
     {"hierarchical",
-     {true, false, false, false, false, false},
+     {true, false, false, false, false, false, false},
      builders::hierarchical,
      [](const ProcessGroup& group) { return group.uniform(); },
      any_group},
     {"recursive_doubling",
-     {true, true, false, false, false, false},
+     {true, true, false, false, false, false, false},
      builders::recursive_doubling,
      any_group,
      powers_of_two},
     {"halving_doubling",
-     {true, false, true, false, false, false},
+     {true, false, true, false, false, false, false},
      builders::halving_doubling,
      any_group,
      powers_of_two},
     {"neighbor_exchange",
-     {false, true, false, false, false, false},
+     {false, true, false, false, false, false, false},
      builders::neighbor_exchange,
      [](const ProcessGroup& group) { return group.ranks % 2 == 0; },
      [](const ProcessGroup& group) { return group.per_node % 2 == 0; }},
     {"pairwise",
-     {false, false, false, true, false, false},
+     {false, false, false, true, false, false, false},
      builders::pairwise,
      any_group,
      any_group},
-    {"linear", {false, false, false, true, false, false}, builders::linear, any_group, any_group},
-    {"bruck", {false, false, false, true, false, false}, builders::bruck, any_group, any_group},
+    {"linear",
+     {false, false, false, true, false, false, false},
+     builders::linear,
+     any_group,
+     any_group},
+    {"bruck",
+     {false, false, false, true, false, false, false},
+     builders::bruck,
+     any_group,
+     any_group},
     {"deepspeed_gather",
-     {false, false, false, true, false, false},
+     {false, false, false, true, false, false, false},
      builders::deepspeed_gather,
      any_group,
      any_group},
     {"binomial",
-     {false, false, false, false, true, false},
+     {false, false, false, false, true, false, true},
      builders::binomial,
      any_group,
      no_group},
-    {"shift", {false, false, false, false, false, true}, builders::shift, any_group, any_group},
+    {"shift",
+     {false, false, false, false, false, true, false},
+     builders::shift,
+     any_group,
+     any_group},
 }};
 
 const Algorithm& find(std::string_view name) {

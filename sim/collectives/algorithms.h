@@ -2,7 +2,8 @@
 // placement in, rounds out. n ranks on N nodes, S as in schedule.h, alpha a hop, B a link:
 //
 //   ring                all_reduce 2(n-1) rounds of S/n: 2(n-1)(alpha + S/(nB)) on an ideal switch;
-//                       all_gather and reduce_scatter n-1 rounds; broadcast a pipelined chain. One
+//                       all_gather and reduce_scatter n-1 rounds; broadcast and reduce a
+//                       pipelined chain (NCCL src/device/{broadcast,reduce}.h). One
 //                       ring per NIC; a message leaves its node 2(N-1) times, so only that many
 //                       rounds pay a network hop (NCCL src/graph/tuning.cc, src/graph/rings.cc).
 //   tree                all_reduce: double binary tree over nodes, chain inside a node, each tree
@@ -27,7 +28,8 @@
 //   deepspeed_gather    all_to_all as deepspeed/runtime/comm/mpi.py writes it: for every root all
 //                       others send their chunk and then their 4-byte scale, one wait for
 //                       everything: linear with 4(n-1) requests per rank.
-//   binomial            broadcast: ceil(log2 n) rounds of S.
+//   binomial            broadcast and reduce: ceil(log2 n) rounds of S, the one from the root down,
+//                       the other up to it (Open MPI coll_base_{bcast,reduce}.c).
 //   shift               send_recv: one round, every rank sends S to the next.
 #pragma once
 

@@ -62,6 +62,7 @@ std::string openmpi_4_0(Op op, int n, double size) {
     case Op::reduce_scatter:
       return is_power_of_two(n) && size <= 12 * kib ? "halving_doubling" : "ring";
     case Op::broadcast:
+    case Op::reduce:
       return "binomial";
     case Op::send_recv:
       return "shift";
@@ -80,6 +81,7 @@ std::string openmpi_4_1(Op op, int n, double size) {
     case Op::reduce_scatter:
       return n >= 4 && size < 256 * kib ? "halving_doubling" : "ring";
     case Op::broadcast:
+    case Op::reduce:
       return "binomial";
     case Op::send_recv:
       return "shift";
@@ -99,15 +101,10 @@ std::vector<std::string> nccl_candidates(Op op, const ProcessGroup& group, bool 
 
 }  // namespace
 
-const std::vector<std::string>& library_names() {
-  static const std::vector<std::string> names{"nccl", "openmpi-4.0", "openmpi-4.1"};
-  return names;
-}
-
-std::vector<std::string> candidates(Library library, Op op, Bytes size, const ProcessGroup& group,
-                                    bool in_switch) {
-  if (library == Library::nccl) return nccl_candidates(op, group, in_switch);
-  const std::string rule = library == Library::openmpi_4_0
+std::vector<std::string> candidates(DecisionRules rules, Op op, Bytes size,
+                                    const ProcessGroup& group, bool in_switch) {
+  if (rules == DecisionRules::nccl) return nccl_candidates(op, group, in_switch);
+  const std::string rule = rules == DecisionRules::openmpi_4_0
                                ? openmpi_4_0(op, group.ranks, size.value())
                                : openmpi_4_1(op, group.ranks, size.value());
   if (supports(rule, op, group)) return {rule};

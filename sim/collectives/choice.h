@@ -1,4 +1,5 @@
-// Which algorithm a communication library would run.
+// Which algorithm a communication library would run: a release decides by rules of its own, whoever
+// calls it (Backend, backend.h).
 //
 //   nccl         offers several and takes the one its cost model finds cheapest; so do we, with our
 //                own costs: all candidates are returned.
@@ -14,14 +15,11 @@
 
 namespace lambcast {
 
-enum class Library { nccl, openmpi_4_0, openmpi_4_1 };
-
-// Library words as files and flags spell them: "nccl", "openmpi-4.0", "openmpi-4.1".
-const std::vector<std::string>& library_names();
+enum class DecisionRules { nccl, openmpi_4_0, openmpi_4_1 };
 
 // Non-empty; every entry supports the operation over this group. `size` as in schedule.h.
 // With `in_switch`, NCCL also has its NVLink switch reduce.
-std::vector<std::string> candidates(Library library, Op op, Bytes size, const ProcessGroup& group,
-                                    bool in_switch = false);
+std::vector<std::string> candidates(DecisionRules rules, Op op, Bytes size,
+                                    const ProcessGroup& group, bool in_switch = false);
 
 }  // namespace lambcast

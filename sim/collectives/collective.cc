@@ -37,7 +37,7 @@ Machines::Wired wired(std::shared_ptr<const Machine> machine) {
 // What the library would run: the algorithm that NCCL takes, or where its rule is not known those
 // of which the cheapest is.
 std::vector<std::string> chosen(const CollectiveRequest& request, const Transport& transport) {
-  if (request.library == Library::nccl && transport.tuning) {
+  if (request.rules == DecisionRules::nccl && transport.tuning) {
     NcclTuning tuning = *transport.tuning;
     if (!request.protocol.empty()) {
       tuning.ll = request.protocol == "LL";
@@ -55,7 +55,7 @@ std::vector<std::string> chosen(const CollectiveRequest& request, const Transpor
                               group.nodes()));
   }
   return candidates(
-      request.library, request.op, request.size, request.group,
+      request.rules, request.op, request.size, request.group,
       std::any_of(transport.protocols.begin(), transport.protocols.end(), reduces_in_switch));
 }
 

@@ -44,7 +44,7 @@ struct CollectiveRequest {
   Op op = Op::all_reduce;
   Bytes size;
   ProcessGroup group;
-  Library library = Library::nccl;
+  DecisionRules rules = DecisionRules::nccl;
   std::string algorithm;  // empty: as the library chooses
   std::string protocol;   // empty: the cheapest
   bool expand = false;    // --symmetry off: every rank and every round on its own

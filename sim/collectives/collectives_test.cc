@@ -28,8 +28,8 @@ Machines machines(const NodeSpec& node, int nodes, bool fold) {
 Collective plan(std::string algorithm, Op op, double size, int ranks, const NodeSpec& node,
                 Machines& on, const Transport& transport, bool expand = false) {
   return plan_collective(
-      {op, Bytes(size), {ranks, node.gpus}, Library::nccl, std::move(algorithm), "", expand}, on,
-      transport);
+      {op, Bytes(size), {ranks, node.gpus}, DecisionRules::nccl, std::move(algorithm), "", expand},
+      on, transport);
 }
 
 // One GPU per node on an ideal switch of bandwidth B: the textbook setting.
@@ -50,6 +50,7 @@ TEST_CASE("collectives: closed forms on an ideal switch") {
     CHECK(on_ideal_switch("ring", Op::reduce_scatter, S, n) == Approx((n - 1) * (a + S / n / B)));
     // A streaming chain: every edge carries S, the last rank is n-1 hops away.
     CHECK(on_ideal_switch("ring", Op::broadcast, S, n) == Approx((n - 1) * a + S / B));
+    CHECK(on_ideal_switch("ring", Op::reduce, S, n) == Approx((n - 1) * a + S / B));
     // log2 n rounds, each of the whole buffer.
     CHECK(on_ideal_switch("recursive_doubling", Op::all_reduce, S, n) == Approx(log * (a + S / B)));
     // S/2 + S/4 + ... = S(n-1)/n, twice.
@@ -64,7 +65,8 @@ TEST_CASE("collectives: closed forms on an ideal switch") {
     CHECK(on_ideal_switch("linear", Op::all_to_all, S, n) == Approx(a + (n - 1) * S / n / B));
     // Half of all blocks travel in each of log2 n rounds.
     CHECK(on_ideal_switch("bruck", Op::all_to_all, S, n) == Approx(log * (a + S / 2 / B)));
-    CHECK(on_ideal_switch("binomial", Op::broadcast, S, n) == Approx(log * (a + S / B)));
+    for (const Op op : {Op::broadcast, Op::reduce})
+      CHECK(on_ideal_switch("binomial", op, S, n) == Approx(log * (a + S / B)));
     // All at once, each over links of its own.
     CHECK(on_ideal_switch("shift", Op::send_recv, S, n) == Approx(a + S / B));
   }
@@ -125,6 +127,23 @@ TEST_CASE("collectives: bytes on the wires are conserved") {
   }
 }
 
+// Whatever n: every rank but the root sends its sum once, after all that it waits for has come.
+TEST_CASE("collectives: a reduce gathers every rank's part at the root, once") {
+  for (const int n : {2, 3, 5, 8, 13, 16}) {
+    const Placement placement{{n, n}, 1, 1, false, 1};
+    const Schedule schedule = make_schedule("binomial", Op::reduce, Bytes(8), placement);
+    std::vector<int> holds(static_cast<std::size_t>(n), 1);
+    for (const Round& round : schedule.rounds) {
+      for (const Send& send : schedule.send_sets[round.sends]) {
+        holds[static_cast<std::size_t>(send.to)] += holds[static_cast<std::size_t>(send.from)];
+        holds[static_cast<std::size_t>(send.from)] = 0;
+      }
+    }
+    CHECK(holds.front() == n);
+    CHECK(schedule.traffic.sent_per_rank.value() == Approx(8 * (n - 1.0) / n));
+  }
+}
+
 TEST_CASE("collectives: folded and full machines, both network models, give the same time") {
   struct Case {
     const char* algorithm;
@@ -133,6 +152,7 @@ TEST_CASE("collectives: folded and full machines, both network models, give the 
   const std::vector<Case> cases{{"ring", Op::all_reduce},
                                 {"ring", Op::all_gather},
                                 {"ring", Op::broadcast},
+                                {"ring", Op::reduce},
                                 {"tree", Op::all_reduce},
                                 {"hierarchical", Op::all_reduce},
                                 {"recursive_doubling", Op::all_reduce},
@@ -261,12 +281,12 @@ struct Limit {
   const char* from_there;
 };
 
-void check_limits(Library library, const std::vector<Limit>& limits) {
+void check_limits(DecisionRules rules, const std::vector<Limit>& limits) {
   for (const Limit& limit : limits) {
     const bool whole = limit.op == Op::all_reduce || limit.op == Op::reduce_scatter;
     const double unit = whole ? 1 : limit.ranks;
     const auto chosen = [&](double bytes) {
-      return candidates(library, limit.op, Bytes(bytes * unit), {limit.ranks, 1});
+      return candidates(rules, limit.op, Bytes(bytes * unit), {limit.ranks, 1});
     };
     INFO(name_of(limit.op) << ", " << limit.ranks << " ranks, " << limit.bytes << " bytes");
     CHECK(chosen(limit.bytes - 1) == std::vector<std::string>{limit.below});
@@ -279,58 +299,58 @@ constexpr const char *doubling = "recursive_doubling", *halving = "halving_doubl
                      *linear = "linear", *pairwise = "pairwise";
 
 TEST_CASE("collectives: Open MPI 4.1 changes algorithm with size and ranks as its rules say") {
-  check_limits(Library::openmpi_4_1, {{Op::all_reduce, 3, 65536, doubling, ring},
-                                      {Op::all_reduce, 3, 262144, ring, halving},
-                                      {Op::all_reduce, 4, 8192, doubling, halving},
-                                      {Op::all_reduce, 15, 8192, doubling, halving},
-                                      {Op::all_reduce, 16, 4096, doubling, halving},
-                                      {Op::all_reduce, 31, 4096, doubling, halving},
-                                      {Op::all_reduce, 32, 128, doubling, halving},
-                                      {Op::all_reduce, 63, 128, doubling, halving},
-                                      {Op::all_reduce, 64, 262144, doubling, halving},
-                                      {Op::all_reduce, 255, 262144, doubling, halving},
-                                      {Op::all_reduce, 256, 4096, doubling, halving},
-                                      {Op::all_reduce, 511, 4096, doubling, halving},
-                                      {Op::all_reduce, 512, 16384, doubling, halving}});
-  check_limits(Library::openmpi_4_1, {{Op::all_gather, 16, 1e9, doubling, doubling},
-                                      {Op::all_gather, 32, 1024, doubling, neighbors},
-                                      {Op::all_gather, 62, 65536, neighbors, ring},
-                                      {Op::all_gather, 64, 512, doubling, neighbors},
-                                      {Op::all_gather, 126, 65536, neighbors, ring},
-                                      {Op::all_gather, 128, 512, doubling, neighbors},
-                                      {Op::all_gather, 510, 131072, neighbors, ring},
-                                      {Op::all_gather, 512, 4096, doubling, neighbors}});
-  check_limits(Library::openmpi_4_1, {{Op::all_to_all, 15, 512, linear, linear},
-                                      {Op::all_to_all, 16, 512, bruck, linear},
-                                      {Op::all_to_all, 63, 512, bruck, linear},
-                                      {Op::all_to_all, 64, 1024, bruck, linear},
-                                      {Op::all_to_all, 255, 262144, linear, pairwise},
-                                      {Op::all_to_all, 256, 1024, bruck, linear},
-                                      {Op::all_to_all, 256, 32768, linear, pairwise}});
-  check_limits(Library::openmpi_4_1, {{Op::reduce_scatter, 3, 262144, ring, ring},
-                                      {Op::reduce_scatter, 4, 262144, halving, ring}});
+  check_limits(DecisionRules::openmpi_4_1, {{Op::all_reduce, 3, 65536, doubling, ring},
+                                            {Op::all_reduce, 3, 262144, ring, halving},
+                                            {Op::all_reduce, 4, 8192, doubling, halving},
+                                            {Op::all_reduce, 15, 8192, doubling, halving},
+                                            {Op::all_reduce, 16, 4096, doubling, halving},
+                                            {Op::all_reduce, 31, 4096, doubling, halving},
+                                            {Op::all_reduce, 32, 128, doubling, halving},
+                                            {Op::all_reduce, 63, 128, doubling, halving},
+                                            {Op::all_reduce, 64, 262144, doubling, halving},
+                                            {Op::all_reduce, 255, 262144, doubling, halving},
+                                            {Op::all_reduce, 256, 4096, doubling, halving},
+                                            {Op::all_reduce, 511, 4096, doubling, halving},
+                                            {Op::all_reduce, 512, 16384, doubling, halving}});
+  check_limits(DecisionRules::openmpi_4_1, {{Op::all_gather, 16, 1e9, doubling, doubling},
+                                            {Op::all_gather, 32, 1024, doubling, neighbors},
+                                            {Op::all_gather, 62, 65536, neighbors, ring},
+                                            {Op::all_gather, 64, 512, doubling, neighbors},
+                                            {Op::all_gather, 126, 65536, neighbors, ring},
+                                            {Op::all_gather, 128, 512, doubling, neighbors},
+                                            {Op::all_gather, 510, 131072, neighbors, ring},
+                                            {Op::all_gather, 512, 4096, doubling, neighbors}});
+  check_limits(DecisionRules::openmpi_4_1, {{Op::all_to_all, 15, 512, linear, linear},
+                                            {Op::all_to_all, 16, 512, bruck, linear},
+                                            {Op::all_to_all, 63, 512, bruck, linear},
+                                            {Op::all_to_all, 64, 1024, bruck, linear},
+                                            {Op::all_to_all, 255, 262144, linear, pairwise},
+                                            {Op::all_to_all, 256, 1024, bruck, linear},
+                                            {Op::all_to_all, 256, 32768, linear, pairwise}});
+  check_limits(DecisionRules::openmpi_4_1, {{Op::reduce_scatter, 3, 262144, ring, ring},
+                                            {Op::reduce_scatter, 4, 262144, halving, ring}});
 }
 
 TEST_CASE("collectives: Open MPI 4.0 changes algorithm with size and ranks as its rules say") {
-  check_limits(Library::openmpi_4_0, {{Op::all_reduce, 8, 10000, doubling, ring},
-                                      // Below 50 kB in all.
-                                      {Op::all_gather, 8, 6250, doubling, neighbors},
-                                      {Op::all_gather, 5, 10000, ring, ring},
-                                      {Op::all_to_all, 12, 200, linear, linear},
-                                      {Op::all_to_all, 13, 200, bruck, linear},
-                                      {Op::all_to_all, 13, 3000, linear, pairwise},
-                                      // Up to 12 KiB.
-                                      {Op::reduce_scatter, 8, 12289, halving, ring},
-                                      {Op::reduce_scatter, 6, 12289, ring, ring}});
-  for (const Library library : {Library::openmpi_4_0, Library::openmpi_4_1}) {
-    CHECK(candidates(library, Op::broadcast, Bytes(1e6), {8, 4}).front() == "binomial");
-    CHECK(candidates(library, Op::send_recv, Bytes(1e6), {8, 4}).front() == "shift");
+  check_limits(DecisionRules::openmpi_4_0, {{Op::all_reduce, 8, 10000, doubling, ring},
+                                            // Below 50 kB in all.
+                                            {Op::all_gather, 8, 6250, doubling, neighbors},
+                                            {Op::all_gather, 5, 10000, ring, ring},
+                                            {Op::all_to_all, 12, 200, linear, linear},
+                                            {Op::all_to_all, 13, 200, bruck, linear},
+                                            {Op::all_to_all, 13, 3000, linear, pairwise},
+                                            // Up to 12 KiB.
+                                            {Op::reduce_scatter, 8, 12289, halving, ring},
+                                            {Op::reduce_scatter, 6, 12289, ring, ring}});
+  for (const DecisionRules rules : {DecisionRules::openmpi_4_0, DecisionRules::openmpi_4_1}) {
+    CHECK(candidates(rules, Op::broadcast, Bytes(1e6), {8, 4}).front() == "binomial");
+    CHECK(candidates(rules, Op::send_recv, Bytes(1e6), {8, 4}).front() == "shift");
   }
 }
 
 TEST_CASE("collectives: NCCL weighs trees between nodes and its switch where there is one") {
   const auto names = [](Op op, ProcessGroup group, bool in_switch) {
-    return candidates(Library::nccl, op, Bytes(1e6), group, in_switch);
+    return candidates(DecisionRules::nccl, op, Bytes(1e6), group, in_switch);
   };
   using Names = std::vector<std::string>;
   CHECK(names(Op::all_reduce, {8, 8}, false) == Names{"ring"});

@@ -15,6 +15,7 @@
 
 #include <array>
 
+#include "sim/collectives/backend.h"
 #include "sim/collectives/schedule.h"
 
 namespace lambcast {
@@ -39,6 +40,6 @@ struct CompressedExchange {
 };
 
 // `padded` elements over `ranks`.
-CompressedExchange compressed_exchange(double padded, int ranks, bool mpi);
+CompressedExchange compressed_exchange(double padded, int ranks, Backend backend);
 
 }  // namespace lambcast

@@ -100,7 +100,7 @@ class Model {
         scale_(static_cast<std::size_t>(std::min(nodes, 3) - 1)),
         gpu_(static_cast<std::size_t>(tuning.gpu)) {
     const int passes = reduces_all_ ? 2 : 1;
-    steps_ = op == Op::broadcast ? ranks_ : passes * (ranks_ - 1);
+    steps_ = op == Op::broadcast || op == Op::reduce ? ranks_ : passes * (ranks_ - 1);
     network_steps_ = passes * (nodes - 1);
     if (tuning.minor < 23 && reduces_all_ && nodes > 1) network_steps_ = 2 * nodes;
     inside_ = tuning.link_GBps;

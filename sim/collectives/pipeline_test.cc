@@ -39,8 +39,8 @@ Collective plan(const Setting& s, const char* algorithm, Op op, double size, boo
                       Bandwidth(1e13), Bandwidth(s.nic), Bandwidth(1e10)};
   Machines machines(node, s.nodes, single_switch, fold ? 1 : 0);
   return plan_collective(
-      {op, Bytes(size), {s.gpus * s.nodes, s.gpus}, Library::nccl, algorithm, "", expand}, machines,
-      s.transport);
+      {op, Bytes(size), {s.gpus * s.nodes, s.gpus}, DecisionRules::nccl, algorithm, "", expand},
+      machines, s.transport);
 }
 
 double seconds(const Setting& s, const char* algorithm, Op op, double size) {

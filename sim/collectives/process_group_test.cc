@@ -32,7 +32,7 @@ Machines machines(int gpus, int nics, int nodes) {
 Collective plan(const ProcessGroup& group, const char* algorithm, Op op, double size, int nics,
                 bool expand = false) {
   Machines on = machines(group.slots(), nics, group.node_span());
-  return plan_collective({op, Bytes(size), group, Library::nccl, algorithm, "", expand}, on,
+  return plan_collective({op, Bytes(size), group, DecisionRules::nccl, algorithm, "", expand}, on,
                          one_protocol());
 }
 

@@ -113,11 +113,15 @@ void binomial(Schedule& schedule, Bytes size, const Placement& placement) {
   const int n = placement.ranks;
   int top = 1;
   while (top < n) top *= 2;
-  for (int distance = top / 2; distance >= 1; distance /= 2) {
+  // What a broadcast does last, a reduce does first, the other way.
+  const bool reduces = schedule.op == Op::reduce;
+  for (int step = 1; step < top; step *= 2) {
+    const int distance = reduces ? step : top / 2 / step;
     std::vector<Send> sends;
     bool crosses = false;
     for (int rank = 0; rank + distance < n; rank += 2 * distance) {
-      sends.push_back({rank, rank + distance, size});
+      const int near = rank, far = rank + distance;
+      sends.push_back(reduces ? Send{far, near, size} : Send{near, far, size});
       crosses |= placement.node_of(rank) != placement.node_of(rank + distance);
     }
     schedule.rounds.push_back(

@@ -36,9 +36,9 @@ void ring(Schedule& schedule, Bytes size, const Placement& placement) {
   const int n = placement.ranks;
   const int nodes = placement.nodes();
   const int lanes = nodes > 1 ? rails(placement) : placement.per_node;
-  if (schedule.op == Op::broadcast) {
-    // A chain through all ranks that streams: every edge carries S, the last rank waits for all
-    // hops.
+  if (schedule.op == Op::broadcast || schedule.op == Op::reduce) {
+    // A chain through all ranks that streams, from the root or to it: every edge carries S, the
+    // last rank waits for all hops.
     const std::size_t sends = add_sends(schedule, ring_sends(size, placement));
     schedule.rounds.push_back({sends, 1, n - nodes, nodes - 1, 0, Pace::streaming, size / lanes});
     schedule.traffic = {size * (n - 1.0) / n, size * (nodes - 1.0) / nodes};  // a chain, not a loop

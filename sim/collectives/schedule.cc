@@ -6,7 +6,8 @@ namespace lambcast {
 
 const std::vector<std::string>& op_names() {
   static const std::vector<std::string> names{"all_reduce", "all_gather", "reduce_scatter",
-                                              "all_to_all", "broadcast",  "send_recv"};
+                                              "all_to_all", "broadcast",  "send_recv",
+                                              "reduce"};
   return names;
 }
 

@@ -1,8 +1,8 @@
 // Collectives as schedules: rounds of sends between ranks, free of any bandwidth or latency value.
 //
-// Sizes follow nccl-tests: S is the whole buffer for all_reduce, broadcast and send_recv (every
-// rank to the next, all at once), n times the block of a rank for all_gather, reduce_scatter and
-// all_to_all.
+// Sizes follow nccl-tests: S is the whole buffer for all_reduce, broadcast, reduce and send_recv
+// (every rank to the next, all at once), n times the block of a rank for all_gather, reduce_scatter
+// and all_to_all.
 //
 // The rounds of a schedule run one after another; a round ends when its last send has arrived. Two
 // kinds of algorithm do not wait for that, see Pace.
@@ -18,7 +18,8 @@
 
 namespace lambcast {
 
-enum class Op { all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send_recv };
+enum class Op { all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send_recv, reduce };
+inline constexpr std::size_t op_count = 7;
 
 std::string_view name_of(Op op);
 const std::vector<std::string>& op_names();

@@ -46,6 +46,7 @@
 #include <vector>
 
 #include "sim/base/units.h"
+#include "sim/collectives/backend.h"
 #include "sim/collectives/incast.h"
 #include "sim/collectives/nccl_tuning.h"
 
@@ -77,9 +78,6 @@ struct Protocol {
   int slices = 1;              // least number a ring's block is cut into
   std::optional<InSwitch> in_switch{};
 };
-
-// Where the buffers lie that the library moves.
-enum class Endpoint { gpu, host };
 
 struct Transport {
   std::vector<Protocol> protocols;

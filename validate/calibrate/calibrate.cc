@@ -32,12 +32,12 @@ struct Point {
 class Model {
  public:
   Model(const std::string& base, const std::string& name, std::span<const Measurement> tables,
-        const std::vector<Parameter>& parameters, bool mpi)
+        const std::vector<Parameter>& parameters, Backend backend)
       : base_(Table::parse(base, name)),
         name_(name),
         tables_(tables),
         parameters_(parameters),
-        mpi_(mpi) {}
+        backend_(backend) {}
 
   // log(forecast / measured)
   VectorXd residuals(const VectorXd& x, const std::vector<Point>& points) const {
@@ -48,7 +48,7 @@ class Model {
     for (std::size_t i = 0; i < points.size(); ++i) {
       if (points[i].table != of) {
         of = points[i].table;
-        series = series_of(tables_[of], cluster, mpi_);
+        series = series_of(tables_[of], cluster, backend_);
       }
       const double seconds = std::max(1e-12, forecast_time(series, points[i].size).s());
       r[static_cast<Eigen::Index>(i)] = std::log(seconds) - points[i].log_measured;
@@ -76,7 +76,7 @@ class Model {
   const std::string& name_;
   std::span<const Measurement> tables_;
   const std::vector<Parameter>& parameters_;
-  bool mpi_;
+  Backend backend_;
 };
 
 LeastSquares problem_of(const Model& model, const std::vector<Parameter>& parameters,
@@ -196,13 +196,13 @@ Calibration::Band band_of(const SizeBand& band, const std::vector<double>& error
 
 // Of the tables of the library; the points are those that were forecast without having been seen.
 std::optional<Calibration> calibration_of(std::span<const Measurement> tables,
-                                          const Cluster& cluster, bool mpi,
+                                          const Cluster& cluster, Backend backend,
                                           const std::vector<Point>& points,
                                           const VectorXd& residuals) {
   const auto of_library = [](const Measurement& table) { return !table.streams; };
   if (std::none_of(tables.begin(), tables.end(), of_library)) return {};
   Calibration calibration;
-  calibration.mpi = mpi;
+  calibration.backend = backend;
   calibration.sizes = {no_limit, 0};
   std::map<int, Calibration::Range> nodes;  // by GPUs per node
   const auto widen = [](Calibration::Range& range, double value) {
@@ -210,7 +210,7 @@ std::optional<Calibration> calibration_of(std::span<const Measurement> tables,
   };
   for (const Measurement& table : tables) {
     if (!of_library(table)) continue;
-    const MeasuredSeries series = series_of(table, cluster, mpi);
+    const MeasuredSeries series = series_of(table, cluster, backend);
     const auto covers = [&](Op op) {
       if (std::find(calibration.operations.begin(), calibration.operations.end(), op) ==
           calibration.operations.end())
@@ -255,12 +255,12 @@ std::vector<FittedParameter> fitted_parameters(const std::vector<Parameter>& par
 }
 
 std::vector<KeptLatency> kept_latencies(const Cluster& base, std::span<const Measurement> tables,
-                                        bool mpi) {
+                                        Backend backend) {
   std::vector<KeptLatency> kept;
   const auto on_one_node = [&](const Measurement& table) { return nodes_of(table, base) == 1; };
   if (std::any_of(tables.begin(), tables.end(), on_one_node)) return kept;
-  for (const ProtocolSpec& protocol : (mpi ? base.mpi : base.nccl).protocols) {
-    const std::string name = fmt::format("{}.{}.", mpi ? "mpi" : "nccl", protocol.name);
+  for (const ProtocolSpec& protocol : library_of(base, backend).protocols) {
+    const std::string name = fmt::format("{}.{}.", traits_of(backend).word, protocol.name);
     kept.push_back({name + "alone_base", protocol.alone_base.value_or(protocol.base)});
     kept.push_back(
         {name + "alone_local_hop", protocol.alone_local_hop.value_or(protocol.local_hop)});
@@ -289,12 +289,12 @@ struct Fit {
 
 // The held-out error first, then everything.
 Fit fitted(const std::string& base, const std::string& name, std::span<const Measurement> tables,
-           const std::vector<Parameter>& parameters, const std::vector<Point>& points, bool mpi,
-           const std::function<void()>& begun) {
+           const std::vector<Parameter>& parameters, const std::vector<Point>& points,
+           Backend backend, const std::function<void()>& begun) {
   const Cluster cluster = decode_cluster(Table::parse(base, name), name);
-  const Model model(base, name, tables, parameters, mpi);
+  const Model model(base, name, tables, parameters, backend);
   FitSummary summary;
-  summary.mpi = mpi;
+  summary.backend = backend;
   summary.tables = static_cast<int>(tables.size());
   summary.rows = static_cast<int>(points.size());
   const std::size_t held_table = table_to_hold_out(tables);
@@ -328,9 +328,9 @@ Fit fitted(const std::string& base, const std::string& name, std::span<const Mea
   if (blind) firsts.push_back(*blind);
   const LeastSquaresFit all = best_fit(problem, firsts, begun);
   summary.parameters = fitted_parameters(parameters, all);
-  summary.kept = kept_latencies(cluster, tables, mpi);
+  summary.kept = kept_latencies(cluster, tables, backend);
   summary.fitted = band_errors(points, all.residuals);
-  summary.calibration = calibration_of(tables, cluster, mpi, judged, errors);
+  summary.calibration = calibration_of(tables, cluster, backend, judged, errors);
   return {summary, all.cost};
 }
 
@@ -360,14 +360,14 @@ std::vector<BandError> errors_by_band(std::span<const double> sizes,
 }
 
 FitSummary calibrate(const std::string& base, const std::string& name,
-                     std::span<const Measurement> tables, bool mpi,
+                     std::span<const Measurement> tables, Backend backend,
                      const CalibrationProgress& progress) {
   const auto began = std::chrono::steady_clock::now();
   const Cluster cluster = decode_cluster(Table::parse(base, name), name);
-  for (const Measurement& table : tables) series_of(table, cluster, mpi);
+  for (const Measurement& table : tables) series_of(table, cluster, backend);
   const std::vector<Point> points = points_of(tables);
   if (points.empty()) fail_input({"", 0, {}}, "nothing to calibrate on: no row with a time");
-  const std::vector<Parameter> parameters = parameters_for(cluster, tables, mpi);
+  const std::vector<Parameter> parameters = parameters_for(cluster, tables, backend);
   std::vector<Parameter> needed;
   std::copy_if(parameters.begin(), parameters.end(), std::back_inserter(needed),
                [](const Parameter& parameter) { return !parameter.optional; });
@@ -377,13 +377,13 @@ FitSummary calibrate(const std::string& base, const std::string& name,
     if (progress) progress(searches, searches_per_fit * (twice ? 2 : 1));
     ++searches;
   };
-  Fit fit = fitted(base, name, tables, needed, points, mpi, begun);
+  Fit fit = fitted(base, name, tables, needed, points, backend, begun);
   if (twice) {
-    Fit limited = fitted(base, name, tables, parameters, points, mpi, begun);
+    Fit limited = fitted(base, name, tables, parameters, points, backend, begun);
     if (limited.cost < fit.cost * worth_a_limit) fit = std::move(limited);
   }
   FitSummary summary = std::move(fit.summary);
-  summary.suspicions = suspicions_of(cluster, tables, mpi);
+  summary.suspicions = suspicions_of(cluster, tables, backend);
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   return summary;
 }

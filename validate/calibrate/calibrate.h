@@ -53,7 +53,7 @@ struct BandError {
 };
 
 struct FitSummary {
-  bool mpi = false;
+  Backend backend = Backend::nccl;
   int tables = 0;
   int rows = 0;
   std::vector<FittedParameter> parameters;
@@ -75,7 +75,7 @@ using CalibrationProgress = std::function<void(int done, int all)>;
 // `base` is the text of a description; `name` stands for it in messages. Throws Error for tables
 // that cannot be placed on the cluster or hold an operation that is no collective of ours.
 FitSummary calibrate(const std::string& base, const std::string& name,
-                     std::span<const Measurement> tables, bool mpi = false,
+                     std::span<const Measurement> tables, Backend backend = Backend::nccl,
                      const CalibrationProgress& progress = {});
 
 // A screenful for people: parameters, intervals, residuals by size band, what was not identified.

@@ -60,7 +60,7 @@ Measurement made_up(Operation operation, int nodes, int per_node, double noise, 
   table.ranks = nodes * per_node;
   table.nodes = nodes;
   table.provenance = {Kind::measured, "made-up"};
-  MeasuredSeries series = series_of(table, true_cluster(), false);
+  MeasuredSeries series = series_of(table, true_cluster(), Backend::nccl);
   std::mt19937 random(seed);
   for (double size = from; size <= to; size *= 2) {
     // A sum of twelve uniform numbers is close to normal, and the same on every platform.
@@ -258,7 +258,7 @@ TEST_CASE("calibrate: hosts of one NVLink domain are one node, as a log does not
   const auto layout = [&](int ranks, int nodes) {
     table.ranks = ranks;
     table.nodes = nodes;
-    const MeasuredSeries series = series_of(table, rack, false);
+    const MeasuredSeries series = series_of(table, rack, Backend::nccl);
     return std::pair{series.nodes, series.gpus_per_node};
   };
   CHECK(layout(8, 2) == std::pair{1, 8});     // two trays
@@ -280,7 +280,7 @@ TEST_CASE("calibrate: DeepSpeed's exchange over MPI is its three collectives") {
   description.set("mpi.message_overhead", "0 us", "test");
   description.set("node.host_link", "1000 GB/s", "test");
   const Cluster cluster = decode_cluster(description, "base.toml");
-  MeasuredSeries series = series_of(table, cluster, true);
+  MeasuredSeries series = series_of(table, cluster, Backend::mpi_host);
   // Signs of 1 GB of fp32: 31.25 MB. In the gather each of 4 ranks sends 4 of 8 chunks to the other
   // node over its own 20 GB/s; the ring over 4 rails passes 7/8 of it on, each rail a quarter.
   const double signs = 1e9 / 32, scales = 4 * 8;
@@ -293,14 +293,15 @@ TEST_CASE("calibrate: DeepSpeed's exchange over MPI is its three collectives") {
   description.set("nic.network", "socket", "test");
   const auto time_with = [&](const char* burst) {
     description.set("nic.burst", burst, "test");
-    MeasuredSeries socket = series_of(table, decode_cluster(description, "base.toml"), true);
+    MeasuredSeries socket =
+        series_of(table, decode_cluster(description, "base.toml"), Backend::mpi_host);
     return forecast_time(socket, Bytes(1e9)).s();
   };
   const double gather = signs * 12 / 16 / 20e9, late = gather * 2 / 3 * 131072 / (signs / 16);
   const double without = gather + 15. / 16 * (signs + 4 * 16) / 80e9;
   CHECK(time_with("0 B") == Approx(without + late).epsilon(1e-4));
   CHECK(time_with("1 GB") == Approx(without).epsilon(1e-4));
-  CHECK_THROWS_WITH(series_of(table, cluster, false),
+  CHECK_THROWS_WITH(series_of(table, cluster, Backend::nccl),
                     Contains("compressed_allreduce is not forecast here from NCCL tables"));
 }
 
@@ -319,10 +320,11 @@ TEST_CASE("calibrate: one connection and several tell the rate of a NIC and of a
   // Eight fill the NIC, one does not.
   const std::vector tables{wire(1, 2.5), wire(8, 11)};
   std::vector<int> over;
-  const FitSummary summary = calibrate(base, "base.toml", tables, false, [&](int done, int all) {
-    CHECK(all == 20);
-    over.push_back(done);
-  });
+  const FitSummary summary =
+      calibrate(base, "base.toml", tables, Backend::nccl, [&](int done, int all) {
+        CHECK(all == 20);
+        over.push_back(done);
+      });
   // Progress counts every search, of the fit without the limit and of the one with it; of tables
   // with one row each, one half leaves nothing to fit.
   REQUIRE(over.size() == 18);
@@ -358,7 +360,7 @@ TEST_CASE("calibrate: messages between two ranks tell the latency and the cost o
     table.ranks = 2;
     table.nodes = nodes;
     table.provenance = {Kind::measured, "OSU"};
-    MeasuredSeries series = series_of(table, cluster, true);
+    MeasuredSeries series = series_of(table, cluster, Backend::mpi_host);
     for (double size = 8; size < 1e8; size *= 4)
       table.rows.push_back({Bytes(size), forecast_time(series, Bytes(size)), {}});
     tables.push_back(table);
@@ -368,7 +370,7 @@ TEST_CASE("calibrate: messages between two ranks tell the latency and the cost o
   CHECK(tables[1].rows.front().time.us() == Approx(3));
   CHECK(tables[1].rows.back().time.s() ==
         Approx(tables[1].rows.back().size.value() / (0.3 * 20e9)));
-  const FitSummary summary = calibrate(base, "base.toml", tables, true);
+  const FitSummary summary = calibrate(base, "base.toml", tables, Backend::mpi_host);
   for (const auto& [key, value] : std::vector<std::pair<const char*, double>>{
            {"mpi.message_overhead", 3}, {"mpi.nic_efficiency", 0.3}, {"node.host_link", 18}}) {
     INFO(key);
@@ -395,7 +397,7 @@ TEST_CASE("calibrate: copies through host memory, from tables with and without")
     table.nodes = 2;
     if (staged) table.staging = "memcpy";
     table.provenance = {Kind::measured, "made-up"};
-    MeasuredSeries series = series_of(table, cluster, true);
+    MeasuredSeries series = series_of(table, cluster, Backend::mpi_host);
     for (double size = 1 << 16; size < 1e9; size *= 4)
       table.rows.push_back({Bytes(size), forecast_time(series, Bytes(size)), {}});
     tables.push_back(table);
@@ -404,7 +406,7 @@ TEST_CASE("calibrate: copies through host memory, from tables with and without")
   const double signs = tables[1].rows.back().size.value() / 32;
   CHECK((tables[1].rows.back().time - tables[0].rows.back().time).s() ==
         Approx(5.25 * signs / 3e9).epsilon(0.001));
-  const FitSummary summary = calibrate(base, "base.toml", tables, true);
+  const FitSummary summary = calibrate(base, "base.toml", tables, Backend::mpi_host);
   CHECK(found(summary, "host_copy.pageable_to_host").identified);
   CHECK(found(summary, "host_copy.pageable_to_host").value == Approx(3).epsilon(0.03));
   const std::string text = calibrated_cluster(base, "base.toml", "mine", summary, "made-up");

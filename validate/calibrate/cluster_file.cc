@@ -64,7 +64,7 @@ toml::table section(const Calibration& calibration, const std::string& source) {
   toml::table table;
   table.insert("source", source);
   if (calibration.another_machine) table.insert("machine", "another");
-  table.insert("library", calibration.mpi ? "mpi" : "nccl");
+  table.insert("library", std::string(traits_of(calibration.backend).word));
   toml::array operations;
   for (const Op op : calibration.operations) operations.push_back(std::string(name_of(op)));
   table.insert("operations", std::move(operations));

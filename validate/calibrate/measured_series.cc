@@ -40,24 +40,24 @@ void add_part(MeasuredSeries& series, const Cluster& cluster, CollectiveSetting 
   series.parts.push_back({op, curve_of(cluster, setting), share, fixed});
 }
 
-Op collective_of(const Measurement& table, bool mpi, const Where& where) {
+Op collective_of(const Measurement& table, Backend backend, const Where& where) {
   const auto& names = op_names();
   const auto found = std::find(names.begin(), names.end(), name_of(table.operation));
   if (found == names.end())
     fail_input(where,
                fmt::format("{} is not forecast here from {} tables", name_of(table.operation),
-                           mpi ? "MPI" : "NCCL"),
+                           is_mpi(backend) ? "MPI" : "NCCL"),
                fmt::format("{}", fmt::join(names, ", ")));
   return static_cast<Op>(found - names.begin());
 }
 
-Bandwidth wire_rate(const Measurement& table, const Cluster& cluster, bool mpi,
+Bandwidth wire_rate(const Measurement& table, const Cluster& cluster, Backend backend,
                     const Where& where) {
   if (table.operation != Operation::stream)
     fail_input(where,
                "a latency without a library says little of one: give tables of NCCL or MPI, "
                "or the bandwidth test");
-  const LibrarySpec& library = mpi ? cluster.mpi : cluster.nccl;
+  const LibrarySpec& library = library_of(cluster, backend);
   const Bandwidth nics = cluster.nic_bandwidth.value;
   return library.flow_cap ? std::min(nics, library.flow_cap->value * *table.streams) : nics;
 }
@@ -95,7 +95,7 @@ int nodes_of(const Measurement& table, const Cluster& cluster) {
   return hosts ? (table.ranks + most - 1) / most : nodes;
 }
 
-MeasuredSeries series_of(const Measurement& table, const Cluster& cluster, bool mpi) {
+MeasuredSeries series_of(const Measurement& table, const Cluster& cluster, Backend backend) {
   const Where where{table.provenance.source, 0, {}};
   MeasuredSeries series;
   const int nodes = checked_nodes(table, cluster, where);
@@ -103,14 +103,14 @@ MeasuredSeries series_of(const Measurement& table, const Cluster& cluster, bool 
   series.nodes = nodes;
   series.gpus_per_node = table.ranks / nodes;
   if (table.streams) {
-    series.wire = wire_rate(table, cluster, mpi, where);
+    series.wire = wire_rate(table, cluster, backend, where);
     return series;
   }
   CollectiveSetting setting;
   setting.group.ranks = table.ranks;
   setting.group.per_node = series.gpus_per_node;
-  setting.mpi = mpi;
-  if (table.operation == Operation::compressed_allreduce && mpi) {
+  setting.backend = backend;
+  if (table.operation == Operation::compressed_allreduce && is_mpi(backend)) {
     // The table names the algorithm of its all-gather, where one was forced.
     const bool ring = table.algorithm.value_or("").find("ring") != std::string::npos;
     const char* gather = ring ? "ring" : nullptr;
@@ -120,10 +120,10 @@ MeasuredSeries series_of(const Measurement& table, const Cluster& cluster, bool 
     if (table.staging) series.copies = host_copies(cluster, load_device(cluster.device));
     return series;
   }
-  if (is_pair(table.operation) && !mpi)
+  if (is_pair(table.operation) && !is_mpi(backend))
     fail_input(where, fmt::format("a {} of MPI says nothing of NCCL: calibrate with --backend mpi",
                                   name_of(table.operation)));
-  const Op op = is_pair(table.operation) ? Op::send_recv : collective_of(table, mpi, where);
+  const Op op = is_pair(table.operation) ? Op::send_recv : collective_of(table, backend, where);
   setting.algorithm = table.algorithm.value_or("");
   setting.protocol = table.protocol.value_or("");
   if (table.operation == Operation::stream) {

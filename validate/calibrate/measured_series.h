@@ -52,7 +52,7 @@ int nodes_of(const Measurement& table, const Cluster& cluster);
 
 // Throws Error when the table holds nothing of the above, does not say over how many nodes its
 // ranks lie, does not fit the cluster, or is on one rank.
-MeasuredSeries series_of(const Measurement& table, const Cluster& cluster, bool mpi);
+MeasuredSeries series_of(const Measurement& table, const Cluster& cluster, Backend backend);
 
 Duration forecast_time(MeasuredSeries& series, Bytes size);
 

@@ -148,10 +148,11 @@ void add_protocol(Listing& list, const ProtocolSpec& protocol, const Coverage& c
 }  // namespace
 
 std::vector<Parameter> parameters_for(const Cluster& base, std::span<const Measurement> tables,
-                                      bool mpi) {
-  const LibrarySpec& library = mpi ? base.mpi : base.nccl;
+                                      Backend backend) {
+  const LibrarySpec& library = library_of(base, backend);
+  const bool mpi = is_mpi(backend);
   const Coverage covers = coverage_of(tables, base, library.nvls.has_value());
-  Listing list(mpi ? "mpi" : "nccl", shipped_priors().on(base.network));
+  Listing list(std::string(traits_of(backend).word), shipped_priors().on(base.network));
   if (!mpi && (covers.one_node || covers.nodes_of_gpus))
     list.share("link_efficiency", library.link_efficiency, 0.2, 2);
   // Between processes of a node, and out of one process where a NIC is as fast. An assumed one

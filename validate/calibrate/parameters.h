@@ -26,7 +26,7 @@ struct Parameter {
 };
 
 std::vector<Parameter> parameters_for(const Cluster& base, std::span<const Measurement> tables,
-                                      bool mpi);
+                                      Backend backend);
 
 // "12.3 us", "17.4 GB/s", "262144 B", "0.83": as a description writes it.
 std::string value_text(Unit unit, double value);

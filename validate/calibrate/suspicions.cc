@@ -44,17 +44,17 @@ struct Misfit {
 double cost_of(double z) { return student_freedom * std::log1p(z * z / student_freedom); }
 
 // Absent where the table cannot be read like that.
-std::optional<Misfit> misfit_of(const Reading& reading, const Cluster& before, bool mpi) {
+std::optional<Misfit> misfit_of(const Reading& reading, const Cluster& before, Backend backend) {
   std::array<std::vector<double>, 3> offsets, widths;
   try {
-    MeasuredSeries series = series_of(reading.table, before, mpi);
+    MeasuredSeries series = series_of(reading.table, before, backend);
     const Op op = series.message ? series.message->request.op : series.parts.front().op;
     const ProcessGroup group{series.ranks, series.gpus_per_node};
     for (const Row& row : reading.table.rows) {
       if (!counts(reading.table, row)) continue;
       const Bytes size = row.size * reading.sizes;
       const Duration forecast = std::max(forecast_time(series, size), Duration::picoseconds(1));
-      const CalibratedInterval interval = interval_of(before, mpi, op, size, group, forecast);
+      const CalibratedInterval interval = interval_of(before, backend, op, size, group, forecast);
       const std::size_t band = size.value() < small_below ? 0 : size.value() < medium_below ? 1 : 2;
       offsets[band].push_back(std::log(row.time.s() * reading.times / forecast.s()));
       widths[band].push_back(std::log(interval.high.s() / interval.low.s()) / 2 / normal_90);
@@ -198,8 +198,8 @@ std::string how_far(const Misfit& misfit) {
 // What explains a table best that is not what such a machine measures: another reading, or that its
 // large messages alone are slow or fast.
 std::optional<std::string> unlike_the_machine(const Measurement& table, const Cluster& before,
-                                              bool mpi) {
-  const auto as_it_stands = misfit_of({table, 1, 1, 0, {}}, before, mpi);
+                                              Backend backend) {
+  const auto as_it_stands = misfit_of({table, 1, 1, 0, {}}, before, backend);
   if (!as_it_stands) return std::nullopt;
   const bool off = as_it_stands->z[large] && std::abs(*as_it_stands->z[large]) > of_one_in_200;
   double least = std::min(fits, as_it_stands->cost - decisive);
@@ -209,7 +209,7 @@ std::optional<std::string> unlike_the_machine(const Measurement& table, const Cl
   std::string found;
   if (least > 0) {
     for (const Reading& reading : other_readings(table)) {
-      const auto misfit = misfit_of(reading, before, mpi);
+      const auto misfit = misfit_of(reading, before, backend);
       if (!misfit || misfit->cost + reading.rare > least) continue;
       least = misfit->cost + reading.rare;
       found = reading.words;
@@ -227,7 +227,7 @@ std::optional<std::string> unlike_the_machine(const Measurement& table, const Cl
 }  // namespace
 
 std::vector<std::string> suspicions_of(const Cluster& before, std::span<const Measurement> tables,
-                                       bool mpi) {
+                                       Backend backend) {
   std::vector<std::string> suspicions;
   for (const Measurement& table : tables) {
     if (table.streams) continue;
@@ -245,7 +245,7 @@ std::vector<std::string> suspicions_of(const Cluster& before, std::span<const Me
     say(columns_apart(table));
     say(too_little(rows));
     if (in_disorder(rows)) say("its times do not grow with its sizes: rows are mixed up");
-    say(unlike_the_machine(table, before, mpi));
+    say(unlike_the_machine(table, before, backend));
   }
   return suspicions;
 }

@@ -38,6 +38,6 @@
 namespace lambcast::validate {
 
 std::vector<std::string> suspicions_of(const Cluster& before, std::span<const Measurement> tables,
-                                       bool mpi);
+                                       Backend backend);
 
 }  // namespace lambcast::validate

@@ -60,8 +60,10 @@ TEST_CASE("OSU over NCCL reads as over MPI, and an unknown benchmark is named") 
   CHECK(all[0].ranks == 16);
   REQUIRE(all[0].rows.size() == 3);
   CHECK(all[0].rows[2].time.us() == Approx(8120.77));
-  CHECK_THAT(refusal(import_measurements, with(text, "Allreduce", "Reduce")),
-             Catch::StartsWith("f:10: 'OSU NCCL-CUDA Reduce Latency Test v7.5' is not modelled"));
+  CHECK(import_measurements(with(text, "Allreduce", "Reduce"), "f")[0].operation ==
+        Operation::reduce);
+  CHECK_THAT(refusal(import_measurements, with(text, "Allreduce", "Gather")),
+             Catch::StartsWith("f:10: 'OSU NCCL-CUDA Gather Latency Test v7.5' is not modelled"));
 }
 
 TEST_CASE("OSU pairs: latency is a ping-pong, bandwidth a stream of 1e6 bytes per second") {

@@ -183,6 +183,9 @@ TEST_CASE("broken rows are refused with their line") {
   CHECK_THAT(refusal(with(good, "time   algbw", "cputime algbw")), Catch::Contains("CPU time"));
   CHECK_THAT(refusal(with(good, "Rank  3 Group  0", "Rank  x Group  0")),
              Catch::Contains("log:9: this device line does not read"));
+  // Reduced by a name that others hold too.
+  CHECK(one(with(fixture("nccl_broadcast_iterations.txt"), "broadcast_perf", "reduce_perf"), "log")
+            .operation == Operation::reduce);
   CHECK(refusal(with(good, "all_reduce_perf", "hypercube_perf")).substr(0, 73) ==
         "log:2: hypercube_perf measures a collective that is not modelled (allowed");
   ImportHints in_place;

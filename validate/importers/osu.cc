@@ -17,12 +17,13 @@ struct Test {
   bool bandwidth;      // MB/s (1e6 bytes) instead of us
 };
 
-constexpr std::array<Test, 7> kTests{{
+constexpr std::array<Test, 8> kTests{{
     {" Allreduce Latency Test", Operation::all_reduce, false, false},
     {" Allgather Latency Test", Operation::all_gather, true, false},
     {" All-to-All Personalized Exchange Latency Test", Operation::all_to_all, true, false},
     {" Broadcast Latency Test", Operation::broadcast, false, false},
     {" Reduce_scatter Latency Test", Operation::reduce_scatter, false, false},
+    {" Reduce Latency Test", Operation::reduce, false, false},
     {" Latency Test", Operation::ping_pong, false, false},
     {" Bandwidth Test", Operation::stream, false, true},
 }};
@@ -71,7 +72,7 @@ class Reader {
     }
     if (test_ == nullptr) {
       fail(fmt::format("'{}' is not modelled (known: allreduce, allgather, alltoall, bcast, "
-                       "reduce_scatter, latency, bw)",
+                       "reduce, reduce_scatter, latency, bw)",
                        trimmed(line.substr(1))),
            number);
     }

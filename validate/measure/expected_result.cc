@@ -13,6 +13,8 @@ float ExpectedResult::at(int rank, std::uint64_t i) const {
       return pattern_float(static_cast<int>(i / block), i % block);
     case Operation::all_to_all:
       return pattern_float(static_cast<int>(i / block), mine + i % block);
+    case Operation::reduce:
+      return rank == root ? sums[pattern_residue(i)] : kUnset;
     case Operation::broadcast:
       return pattern_float(root, i);
     case Operation::send_recv:

@@ -23,7 +23,7 @@ inline float pattern_of_next_rank(float value) {
 struct ExpectedResult {
   Operation operation;
   int ranks;
-  int root;             // of a broadcast
+  int root;             // of a broadcast or a reduce
   std::uint64_t block;  // elements that a rank contributes to, or receives of, each other
   std::array<float, kPatternValues> sums = pattern_sums(ranks);
 

@@ -62,6 +62,9 @@ class MpiCollective final : public TimedCollective {
         MPI_Sendrecv(from, count_, MPI_FLOAT, (rank_ + 1) % ranks_, 0, to, count_, MPI_FLOAT,
                      (rank_ + ranks_ - 1) % ranks_, 0, world, MPI_STATUS_IGNORE);
         return;
+      case Operation::reduce:
+        MPI_Reduce(from, to, count_, MPI_FLOAT, MPI_SUM, root_, world);
+        return;
       case Operation::ping_pong:
         return ping_pong();
       case Operation::compressed_allreduce:

@@ -12,6 +12,7 @@ namespace lambcast::validate {
 //   all_reduce MPI_Allreduce            reduce_scatter MPI_Reduce_scatter_block
 //   all_gather MPI_Allgather            all_to_all     MPI_Alltoall
 //   broadcast  MPI_Bcast                send_recv      MPI_Sendrecv, each rank to the next
+//   reduce     MPI_Reduce
 //   ping_pong  MPI_Send and MPI_Recv between the first and the last rank (a whole round trip)
 // With MPI_IN_PLACE there are the first four, broadcast being in place by nature; none is returned
 // for the others.

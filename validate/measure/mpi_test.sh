@@ -17,7 +17,7 @@ run() {  # RANKS FLAGS...
 
 fail() { echo "FAILED: $1"; exit 1; }
 
-for op in all_reduce all_gather reduce_scatter all_to_all broadcast send_recv ping_pong \
+for op in all_reduce all_gather reduce_scatter all_to_all broadcast send_recv reduce ping_pong \
   compressed_allreduce; do
   out=$(run 4 --op $op -b 1K -e 256K -f 16 -n 3 -r 1)
   grep -q '# Out of bounds values : 0 OK' <<< "$out" || fail "$op has wrong results: $out"

@@ -90,6 +90,9 @@ class NcclCollective final : public TimedCollective {
       case Operation::broadcast:
         return check(nccl_.ncclBroadcast(from, to, count_, type, root_, comm, gpu.stream),
                      "ncclBroadcast");
+      case Operation::reduce:
+        return check(nccl_.ncclReduce(from, to, count_, type, ncclSum, root_, comm, gpu.stream),
+                     "ncclReduce");
       case Operation::all_to_all:
         for (int peer = 0; peer < gpu.ranks; ++peer) {
           const std::uint64_t at = static_cast<std::uint64_t>(peer) * count_ * sizeof(float);
@@ -130,9 +133,11 @@ class NcclCollective final : public TimedCollective {
 
 std::unique_ptr<TimedCollective> nccl_collective(const MeasureOptions& options, const Gpus& gpus,
                                                  std::uint64_t size, Placement placement) {
-  const bool messages =
-      options.operation == Operation::all_to_all || options.operation == Operation::send_recv;
-  if (messages && placement == Placement::in_place) return nullptr;
+  const Operation op = options.operation;
+  // In place a reduce leaves what each rank holds where a check would look for nothing.
+  const bool apart =
+      op == Operation::all_to_all || op == Operation::send_recv || op == Operation::reduce;
+  if (apart && placement == Placement::in_place) return nullptr;
   return std::make_unique<NcclCollective>(options, gpus, size, placement);
 }
 

@@ -12,10 +12,10 @@ using namespace lambcast::cuda_on_cpu;
 
 namespace {
 
-constexpr Operation kOperations[] = {Operation::all_reduce,          Operation::all_gather,
-                                     Operation::reduce_scatter,      Operation::all_to_all,
-                                     Operation::broadcast,           Operation::send_recv,
-                                     Operation::compressed_allreduce};
+constexpr Operation kOperations[] = {Operation::all_reduce,     Operation::all_gather,
+                                     Operation::reduce_scatter, Operation::all_to_all,
+                                     Operation::broadcast,      Operation::send_recv,
+                                     Operation::reduce,         Operation::compressed_allreduce};
 
 struct Outcome {
   int code;

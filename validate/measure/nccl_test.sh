@@ -22,7 +22,7 @@ if [ $code = 4 ]; then
 fi
 [ $code = 0 ] || fail "two ranks on one GPU exit with $code: $(cat "$errors")"
 
-for op in all_reduce all_gather reduce_scatter all_to_all broadcast send_recv compressed_allreduce; do
+for op in all_reduce all_gather reduce_scatter all_to_all broadcast send_recv reduce compressed_allreduce; do
   for ranks in 2 3; do
     out=$(run -g $ranks --op $op -b 24 -e 1M -f 16 -n 3 -r 1) || fail "$op on $ranks ranks: $?"
     grep -q '^# sharing: ranks share a GPU: one process' <<< "$out" || fail "$op is not labelled: $out"

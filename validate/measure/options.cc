@@ -154,7 +154,7 @@ std::string_view measure_help() {
   --backend nccl|mpi   -b MIN -e MAX -f FACTOR -i STEP
   -n ITERATIONS -w WARM-UP -c CHECKS   -a 0|1|2|3
   --op all_reduce|all_gather|reduce_scatter|all_to_all|broadcast|send_recv|
-       compressed_allreduce|ping_pong
+       reduce|compressed_allreduce|ping_pong
   --format nccl-tests|json|csv   --manifest FILE   --statistic mean|median
   --seconds-per-size S   --staging none|memcpy   --share-gpu yes|no   -g GPUS
   -r ROOT   --algorithm TEXT   --network TEXT

@@ -27,12 +27,15 @@ std::uint64_t count_of(const MeasuredTable& table, const MeasuredRow& row) {
 }
 
 const char* reduction(Operation operation) {
-  const bool sums = operation == Operation::all_reduce || operation == Operation::reduce_scatter;
+  const bool sums = operation == Operation::all_reduce || operation == Operation::reduce_scatter ||
+                    operation == Operation::reduce;
   return sums ? "sum" : "none";
 }
 
 int root_of(const MeasuredTable& table) {
-  return table.options.operation == Operation::broadcast ? table.options.root : -1;
+  const Operation operation = table.options.operation;
+  const bool rooted = operation == Operation::broadcast || operation == Operation::reduce;
+  return rooted ? table.options.root : -1;
 }
 
 std::uint64_t wrong_in(const MeasuredTable& table) {

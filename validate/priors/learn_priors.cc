@@ -112,7 +112,7 @@ std::vector<double> residuals_of(const LearningFabric& fabric, const Priors& pri
   for (const Point& point : points) {
     if (point.table != of) {
       of = point.table;
-      series = series_of(fabric.tables[of], cluster, false);
+      series = series_of(fabric.tables[of], cluster, Backend::nccl);
     }
     const double seconds = std::max(1e-12, forecast_time(series, point.size).s());
     residuals.push_back(std::log(seconds) - point.log_measured);

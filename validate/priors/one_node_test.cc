@@ -29,7 +29,7 @@ std::string fitted_to(const std::string& base, const std::vector<Measurement>& t
 // The median of |forecast / measured - 1|.
 double error_on(const std::string& description, const Measurement& table) {
   const Cluster cluster = decode_cluster(Table::parse(description, base_file), base_file);
-  MeasuredSeries series = series_of(table, cluster, false);
+  MeasuredSeries series = series_of(table, cluster, Backend::nccl);
   std::vector<double> errors;
   for (const Row& row : table.rows)
     errors.push_back(std::abs(forecast_time(series, row.size) / row.time - 1));

@@ -34,16 +34,16 @@ std::string fabric_of(const std::string& cluster, int nodes) {
 }
 
 CollectiveResult replay_one(const CollectiveCase& replayed, const Cluster& cluster) {
-  const bool of_calibration = cluster.calibration && cluster.calibration->mpi;
-  const bool of_table =
-      replayed.measured.backend ? replayed.measured.backend == "mpi" : of_calibration;
-  const bool mpi = replayed.mpi.value_or(of_table);
-  validate::MeasuredSeries series = validate::series_of(replayed.measured, cluster, mpi);
+  const Backend of_calibration = cluster.calibration ? cluster.calibration->backend : Backend::nccl;
+  const Backend of_table =
+      replayed.measured.backend ? backend_of(*replayed.measured.backend) : of_calibration;
+  const Backend backend = replayed.backend.value_or(of_table);
+  validate::MeasuredSeries series = validate::series_of(replayed.measured, cluster, backend);
   if (series.wire.value() > 0)
     fail_input({replayed.name, 0, {}}, "no library moved these bytes: calibrate on it instead");
   const Op op = series.message ? series.message->request.op : series.parts.front().op;
   const ProcessGroup group{series.ranks, series.gpus_per_node};
-  const bool has_own = !mpi && op != Op::all_to_all && op != Op::send_recv;
+  const bool has_own = !is_mpi(backend) && op != Op::all_to_all && op != Op::send_recv;
   const NcclTuning own = nccl_machine(cluster);
   CollectiveResult result;
   result.of = replayed;
@@ -53,7 +53,7 @@ CollectiveResult replay_one(const CollectiveCase& replayed, const Cluster& clust
     const validate::Row& row = replayed.measured.rows[i];
     result.forecast.push_back(forecast_time(series, row.size));
     result.interval.push_back(
-        interval_of(cluster, mpi, op, row.size, group, result.forecast.back()));
+        interval_of(cluster, backend, op, row.size, group, result.forecast.back()));
     sizes.push_back(row.size.value());
     errors.push_back(error_of(result, i));
     absolute.push_back(std::abs(errors.back()));

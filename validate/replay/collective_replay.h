@@ -24,7 +24,7 @@ struct CollectiveCase {
   std::string cluster;  // preset or file
   bool fitted = false;  // the cluster was fitted to it, else the table was not seen
   validate::Measurement measured;
-  std::optional<bool> mpi{};  // of the MPI library; absent: as the table says, else the calibration
+  std::optional<Backend> backend{};  // absent: as the table says, else the calibration
 };
 
 struct CollectiveResult {

@@ -31,7 +31,7 @@ bool measured_later(const IncastRow& row) { return row.hosts % 2 == 1 || row.hos
 Duration forecast_of(const validate::Measurement& table, Overrides overrides, Bytes size) {
   overrides.insert(overrides.end(), {{"nic.burst", "3 KiB"}, {"mpi.nic_efficiency", "0.875"}});
   validate::MeasuredSeries series =
-      series_of(table, load_cluster("emulated-ethernet-100mbit", overrides), true);
+      series_of(table, load_cluster("emulated-ethernet-100mbit", overrides), Backend::mpi_host);
   return forecast_time(series, size);
 }
 

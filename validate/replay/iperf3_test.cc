@@ -23,9 +23,9 @@ TEST_CASE("iperf3 with one stream and with eight forecasts exchanges and rings o
   const std::string base = cluster_text("emulated-ethernet-100mbit");
   const TemporaryFolder folder;
   const std::string file = folder.file(
-      "fitted.toml",
-      validate::calibrated_cluster(base, "base", "fitted",
-                                   validate::calibrate(base, "base", seen, true), "iperf3"));
+      "fitted.toml", validate::calibrated_cluster(
+                         base, "base", "fitted",
+                         validate::calibrate(base, "base", seen, Backend::mpi_host), "iperf3"));
   std::vector<CollectiveCase> unseen;
   for (const char* name : {"all_reduce", "all_gather", "all_to_all_linear", "all_to_all_pairwise",
                            "compressed_allreduce"})

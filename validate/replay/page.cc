@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "experiments/report/html.h"
+#include "sim/base/durable_file.h"
 #include "sim/base/error.h"
 #include "validate/replay/figures.h"
 
@@ -212,17 +213,16 @@ report::Paths write_validation(const Validation& validation, const std::filesyst
   std::error_code failed;
   std::filesystem::create_directories(dir, failed);
   if (failed) fail_input({dir.string(), 0, {}}, failed.message());
-  if (validation.training)
-    report::write_file(dir / "training.csv", replay_csv(*validation.training));
+  if (validation.training) replace_file(dir / "training.csv", replay_csv(*validation.training));
   if (validation.collectives)
-    report::write_file(dir / "collectives.csv", collective_replay_csv(*validation.collectives));
+    replace_file(dir / "collectives.csv", collective_replay_csv(*validation.collectives));
   if (validation.sources)
-    report::write_file(dir / "sources.csv", source_results_csv(*validation.sources));
+    replace_file(dir / "sources.csv", source_results_csv(*validation.sources));
   report::Paths paths;
   const std::vector<report::Figure> figures = validation_figures(validation);
   report::draw(figures, dir, paths);
   paths.page = dir / "report.html";
-  report::write_file(paths.page, validation_page(validation, figures));
+  replace_file(paths.page, validation_page(validation, figures));
   return paths;
 }
 

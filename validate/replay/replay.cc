@@ -103,12 +103,10 @@ ReplaySummary replay(const std::vector<ReplayCase>& cases) {
   Catalog catalog;
   CollectiveCosts costs;
   std::vector<double> errors;
-  // Scenarios stay alive: costs are remembered by the address of their cluster.
-  std::vector<Scenario> scenarios;
   summary.within = true;
   for (const ReplayCase& replayed : cases) {
-    scenarios.push_back(scenario_of(replayed, catalog));
-    ReplayResult result = result_of(forecast(scenarios.back().training, costs), replayed);
+    ReplayResult result =
+        result_of(forecast(scenario_of(replayed, catalog).training, costs), replayed);
     result.error = result.forecast / replayed.measured - 1;
     result.within = std::abs(result.error) <= replayed.max_error;
     summary.within = summary.within && result.within;

@@ -1,11 +1,11 @@
-#include "models/deepspeed/curriculum.h"
+#include "models/recipe/curriculum.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "sim/base/check.h"
 
-namespace lambcast::deepspeed {
+namespace lambcast {
 namespace {
 
 std::int64_t discrete_difficulty(const Curriculum& c, std::int64_t step) {
@@ -17,8 +17,8 @@ std::int64_t discrete_difficulty(const Curriculum& c, std::int64_t step) {
 
 // What the schedule says at `step`, whatever came before.
 std::int64_t scheduled(const Curriculum& c, std::int64_t step) {
-  if (c.schedule == Schedule::fixed_discrete) return discrete_difficulty(c, step);
-  const double degree = c.schedule == Schedule::fixed_root ? c.root_degree : 1.0;
+  if (c.schedule == CurriculumSchedule::fixed_discrete) return discrete_difficulty(c, step);
+  const double degree = c.schedule == CurriculumSchedule::fixed_root ? c.root_degree : 1.0;
   const double share =
       std::pow(static_cast<double>(step) / static_cast<double>(c.total_step), 1.0 / degree);
   const double span = static_cast<double>(c.max_difficulty - c.min_difficulty);
@@ -31,7 +31,7 @@ std::int64_t scheduled(const Curriculum& c, std::int64_t step) {
 // The last step up to `total` that has the difficulty of `step`, which the schedule keeps from
 // there on (it never falls between two boundaries of a discrete one, and never at all otherwise).
 std::int64_t last_alike(const Curriculum& c, std::int64_t step, std::int64_t total) {
-  if (c.schedule == Schedule::fixed_discrete) {
+  if (c.schedule == CurriculumSchedule::fixed_discrete) {
     std::int64_t last = total;
     for (const std::int64_t limit : c.max_step)
       if (limit >= step) last = std::min(last, limit);
@@ -50,7 +50,7 @@ std::int64_t last_alike(const Curriculum& c, std::int64_t step, std::int64_t tot
 
 }  // namespace
 
-std::vector<SeqLenPhase> phases(const Curriculum& c, std::int64_t total_steps) {
+std::vector<SeqLenPhase> length_phases(const Curriculum& c, std::int64_t total_steps) {
   LAMBCAST_CHECK(total_steps >= 0, "{} steps", total_steps);
   std::vector<SeqLenPhase> result;
   const auto append = [&](std::int64_t seq_len, std::int64_t steps) {
@@ -75,7 +75,7 @@ std::vector<SeqLenPhase> phases(const Curriculum& c, std::int64_t total_steps) {
 
 std::int64_t seq_len_at(const Curriculum& c, std::int64_t step) {
   LAMBCAST_CHECK(step >= 1, "step {}", step);
-  return phases(c, step).back().seq_len;
+  return length_phases(c, step).back().seq_len;
 }
 
-}  // namespace lambcast::deepspeed
+}  // namespace lambcast

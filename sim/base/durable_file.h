@@ -1,4 +1,5 @@
-// Files that outlive a kill and a power cut: a sweep of hours must find its rows again.
+// Files that outlive a kill and a power cut: a sweep of hours must find its rows again, and whoever
+// opens a page or a table finds all of it.
 #pragma once
 
 #include <cstdint>

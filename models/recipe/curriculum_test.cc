@@ -1,13 +1,13 @@
-#include "models/deepspeed/curriculum.h"
+#include "models/recipe/curriculum.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 
-namespace lambcast::deepspeed {
+namespace lambcast {
 namespace {
 
 Curriculum linear(std::int64_t min, std::int64_t max, std::int64_t total, std::int64_t step) {
-  return {Schedule::fixed_linear, min, max, total, step, 1, {}, {}};
+  return {CurriculumSchedule::fixed_linear, min, max, total, step, 1, {}, {}};
 }
 
 // The loop of an engine that asks the scheduler before every step, written out.
@@ -16,7 +16,7 @@ std::vector<std::int64_t> replay(const Curriculum& c, std::int64_t steps) {
   std::int64_t current = c.min_difficulty;
   for (std::int64_t t = 1; t <= steps; ++t) {
     if (current < c.max_difficulty) {
-      if (c.schedule == Schedule::fixed_discrete) {
+      if (c.schedule == CurriculumSchedule::fixed_discrete) {
         std::size_t i = 0;
         while (i < c.max_step.size() && t > c.max_step[i]) ++i;
         current = c.difficulty[i];
@@ -37,7 +37,7 @@ std::vector<std::int64_t> replay(const Curriculum& c, std::int64_t steps) {
 void check_against_replay(const Curriculum& c, std::int64_t steps) {
   std::vector<std::int64_t> unrolled;
   std::int64_t previous = -1;
-  for (const SeqLenPhase& phase : phases(c, steps)) {
+  for (const SeqLenPhase& phase : length_phases(c, steps)) {
     CHECK(phase.steps > 0);
     CHECK(phase.seq_len != previous);
     previous = phase.seq_len;
@@ -54,7 +54,7 @@ TEST_CASE("curriculum: the tutorial's 8 to 1024 over 15000 steps") {
   CHECK(seq_len_at(c, 14999) == 1016);
   CHECK(seq_len_at(c, 15000) == 1024);
   CHECK(seq_len_at(c, 1'000'000) == 1024);
-  CHECK(phases(c, 20000).size() == 128);  // 8, 16, ..., 1024
+  CHECK(length_phases(c, 20000).size() == 128);  // 8, 16, ..., 1024
   check_against_replay(c, 20000);
 }
 
@@ -74,7 +74,7 @@ TEST_CASE("curriculum: phases are the replayed steps, whatever the schedule") {
       check_against_replay(linear(64, 1000, total, step), 1200);
       for (const double degree : {0.5, 1.0, 2.0, 3.0}) {
         Curriculum root = linear(16, 512, total, step);
-        root.schedule = Schedule::fixed_root;
+        root.schedule = CurriculumSchedule::fixed_root;
         root.root_degree = degree;
         check_against_replay(root, 1100);
       }
@@ -83,33 +83,33 @@ TEST_CASE("curriculum: phases are the replayed steps, whatever the schedule") {
 
 TEST_CASE("curriculum: a square root reaches half way in a quarter of the steps") {
   Curriculum c = linear(8, 1032, 400, 8);
-  c.schedule = Schedule::fixed_root;
+  c.schedule = CurriculumSchedule::fixed_root;
   c.root_degree = 2;
   // sqrt(100 / 400) * 1024 + 8 = 520
   CHECK(seq_len_at(c, 100) == 520);
 }
 
 TEST_CASE("curriculum: discrete steps are inclusive and may fall until the maximum is met") {
-  Curriculum c{Schedule::fixed_discrete, 128, 512, 0, 0, 1, {128, 256, 512}, {5, 10}};
-  CHECK(phases(c, 20) == std::vector<SeqLenPhase>{{128, 5}, {256, 5}, {512, 10}});
-  CHECK(phases(c, 5) == std::vector<SeqLenPhase>{{128, 5}});
+  Curriculum c{CurriculumSchedule::fixed_discrete, 128, 512, 0, 0, 1, {128, 256, 512}, {5, 10}};
+  CHECK(length_phases(c, 20) == std::vector<SeqLenPhase>{{128, 5}, {256, 5}, {512, 10}});
+  CHECK(length_phases(c, 5) == std::vector<SeqLenPhase>{{128, 5}});
   check_against_replay(c, 20);
   c.difficulty = {256, 128, 512};
-  CHECK(phases(c, 12) == std::vector<SeqLenPhase>{{256, 5}, {128, 5}, {512, 2}});
+  CHECK(length_phases(c, 12) == std::vector<SeqLenPhase>{{256, 5}, {128, 5}, {512, 2}});
   c.difficulty = {512, 128, 256};  // the maximum is met at once, and never left
-  CHECK(phases(c, 12) == std::vector<SeqLenPhase>{{512, 12}});
+  CHECK(length_phases(c, 12) == std::vector<SeqLenPhase>{{512, 12}});
   check_against_replay(c, 12);
 }
 
 TEST_CASE("curriculum: a minimum at or above the maximum stays for good") {
-  CHECK(phases(linear(512, 512, 100, 8), 50) == std::vector<SeqLenPhase>{{512, 50}});
-  CHECK(phases(linear(513, 512, 100, 8), 50) == std::vector<SeqLenPhase>{{513, 50}});
-  CHECK(phases(linear(8, 512, 100, 8), 0).empty());
+  CHECK(length_phases(linear(512, 512, 100, 8), 50) == std::vector<SeqLenPhase>{{512, 50}});
+  CHECK(length_phases(linear(513, 512, 100, 8), 50) == std::vector<SeqLenPhase>{{513, 50}});
+  CHECK(length_phases(linear(8, 512, 100, 8), 0).empty());
 }
 
 TEST_CASE("curriculum: a run of 10^15 steps costs no more than its phases") {
   const std::int64_t steps = 1'000'000'000'000'000;
-  const std::vector<SeqLenPhase> all = phases(linear(8, 1024, steps / 2, 8), steps);
+  const std::vector<SeqLenPhase> all = length_phases(linear(8, 1024, steps / 2, 8), steps);
   CHECK(all.size() == 128);
   std::int64_t sum = 0;
   for (const SeqLenPhase& phase : all) sum += phase.steps;
@@ -117,4 +117,4 @@ TEST_CASE("curriculum: a run of 10^15 steps costs no more than its phases") {
 }
 
 }  // namespace
-}  // namespace lambcast::deepspeed
+}  // namespace lambcast

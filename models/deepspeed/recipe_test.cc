@@ -1,6 +1,8 @@
-#include "models/deepspeed/wrapper.h"
+#include "models/deepspeed/recipe.h"
 
 #include <catch2/catch.hpp>
+
+#include "models/recipe/wrapper.h"
 
 namespace lambcast::deepspeed {
 namespace {
@@ -9,10 +11,10 @@ Wrapper of(OptimizerType type, const char* text, const Version& release = releas
   DeepSpeedConfig config = parse_config(text, "ds.json");
   config.release.value = release;
   config.optimizer.emplace().type = type;
-  return wrapper_of(config);
+  return wrapper_of(recipe_of(config));
 }
 
-TEST_CASE("wrapper: precision, ZeRO stage and optimizer choose it, as the engine does") {
+TEST_CASE("recipe: precision, ZeRO stage and optimizer choose it, as the engine does") {
   const auto adam = OptimizerType::adamw, onebit = OptimizerType::onebit_adam;
   for (const auto type : {adam, onebit, OptimizerType::zero_one_adam})
     CHECK(of(type, "fp16: {enabled: true}") == Wrapper::fp16);
@@ -43,11 +45,11 @@ TEST_CASE("wrapper: precision, ZeRO stage and optimizer choose it, as the engine
 }
 
 TEST_CASE(
-    "wrapper: gradients add up in the weights' type, before 0.17.6 bf16 without ZeRO in fp32") {
+    "recipe: gradients add up in the weights' type, before 0.17.6 bf16 without ZeRO in fp32") {
   const auto sums = [](const char* text, const Version& release = release::newest) {
     DeepSpeedConfig config = parse_config(text, "ds.json");
     config.release.value = release;
-    return accumulation_data_type(config);
+    return accumulation_data_type(recipe_of(config));
   };
   CHECK(sums("fp16: {enabled: true}") == DataType::fp16);
   CHECK(sums("") == DataType::fp32);

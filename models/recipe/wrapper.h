@@ -18,13 +18,13 @@
 // runtime/zero/stage_1_and_2.py.
 #pragma once
 
-#include "models/deepspeed/config.h"
+#include "models/recipe/recipe.h"
 
-namespace lambcast::deepspeed {
+namespace lambcast {
 
 enum class Wrapper { none, fp16, fp16_unfused, bf16, zero };
 
-Wrapper wrapper_of(const DeepSpeedConfig& config);
+Wrapper wrapper_of(const Recipe& recipe);
 
 // Whether the optimizer sees each parameter group as one flat tensor.
 constexpr bool is_flat(Wrapper wrapper) {
@@ -41,12 +41,8 @@ constexpr bool is_fp16(Wrapper wrapper) {
   return wrapper == Wrapper::fp16 || wrapper == Wrapper::fp16_unfused;
 }
 
-// The precision of the weights and that in which micro batches add up their gradients:
-// data_types.grad_accum_dtype, else before release 0.17.6 fp32 for bf16 without ZeRO, else the
-// weights'.
-DataType weight_data_type(const DeepSpeedConfig& config);
-DataType accumulation_data_type(const DeepSpeedConfig& config);
+// The type in which micro batches add up their gradients: as the recipe says, else before release
+// 0.17.6 fp32 for bf16 without ZeRO, else the weights'.
+DataType accumulation_data_type(const Recipe& recipe);
 
-constexpr double bytes_of(DataType type) { return type == DataType::fp32 ? 4 : 2; }
-
-}  // namespace lambcast::deepspeed
+}  // namespace lambcast

@@ -1,10 +1,11 @@
-#include "experiments/durable_file.h"
+#include "sim/base/durable_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 
 #include "sim/base/error.h"
@@ -37,12 +38,20 @@ void sync_to_disk(int file, const fs::path& path) {
 
 void replace_file(const fs::path& path, std::string_view text) {
   const fs::path part = path.string() + ".part";
-  {
+  try {
     AppendedFile file(part, 0);
     file.append(text);
     file.sync();
+  } catch (...) {
+    std::remove(part.c_str());
+    throw;
   }
-  if (std::rename(part.c_str(), path.c_str()) != 0) fail(path);
+  if (std::rename(part.c_str(), path.c_str()) != 0) {
+    const int error = errno;
+    std::remove(part.c_str());
+    errno = error;
+    fail(path);
+  }
   const int folder = open((path.parent_path() / ".").c_str(), O_RDONLY | O_CLOEXEC);
   if (folder < 0) return;
   fsync(folder);  // the new name; where it fails the old text stands there after a power cut

@@ -17,12 +17,12 @@
 #include <cstdint>
 #include <vector>
 
-namespace lambcast::deepspeed {
+namespace lambcast {
 
-enum class Schedule { fixed_linear, fixed_root, fixed_discrete };
+enum class CurriculumSchedule { fixed_linear, fixed_root, fixed_discrete };
 
 struct Curriculum {
-  Schedule schedule = Schedule::fixed_linear;
+  CurriculumSchedule schedule = CurriculumSchedule::fixed_linear;
   std::int64_t min_difficulty = 0;  // > 0
   std::int64_t max_difficulty = 0;  // at most max_seq_len
   // fixed_linear and fixed_root
@@ -46,9 +46,9 @@ struct SeqLenPhase {
 
 // The phases of steps 1..total_steps in order: none of zero steps, neighbours of different length,
 // steps adding up to total_steps.
-std::vector<SeqLenPhase> phases(const Curriculum& curriculum, std::int64_t total_steps);
+std::vector<SeqLenPhase> length_phases(const Curriculum& curriculum, std::int64_t total_steps);
 
 // The sequence length of step `step` >= 1, that is of the last phase of a run of so many steps.
 std::int64_t seq_len_at(const Curriculum& curriculum, std::int64_t step);
 
-}  // namespace lambcast::deepspeed
+}  // namespace lambcast

@@ -1,0 +1,44 @@
+#include "models/deepspeed/recipe.h"
+
+namespace lambcast::deepspeed {
+namespace {
+
+Precision precision_of(const DeepSpeedConfig& config) {
+  Precision precision;
+  if (config.fp16.enabled.value)
+    precision.weights = DataType::fp16;
+  else if (config.bf16_enabled.value)
+    precision.weights = DataType::bf16;
+  precision.gradients = config.communication_data_type.value;
+  precision.sums = config.grad_accum_dtype.value;
+  if (config.fp16.enabled.value && config.fp16.loss_scale.value == 0)
+    precision.loss_scale_window = config.fp16.loss_scale_window.value;
+  return precision;
+}
+
+}  // namespace
+
+Engine engine_of(const Version& release) {
+  return {release >= release::checks_every_tensor, release >= release::wraps_bf16_as_fp16};
+}
+
+Recipe recipe_of(const DeepSpeedConfig& config) {
+  Recipe recipe;
+  recipe.precision = precision_of(config);
+  recipe.zero = {static_cast<int>(config.zero.stage.value),
+                 config.zero.overlap_comm.value.value_or(false), config.zero.reduce_scatter.value,
+                 config.zero.reduce_bucket_size.value, config.zero_allow_untested_optimizer.value};
+  recipe.gradient_clipping = config.gradient_clipping.value;
+  recipe.curriculum = config.curriculum;
+  recipe.engine = engine_of(config.release.value);
+  if (!config.optimizer) return recipe;
+  const OptimizerConfig& optimizer = *config.optimizer;
+  recipe.optimizer = optimizer.type;
+  recipe.backend = backend_of(optimizer).value_or(Backend::nccl);
+  recipe.onebit = {optimizer.freeze_step.value, optimizer.var_freeze_step.value,
+                   optimizer.var_update_scaler.value, optimizer.local_step_scaler.value,
+                   optimizer.local_step_clipper.value};
+  return recipe;
+}
+
+}  // namespace lambcast::deepspeed

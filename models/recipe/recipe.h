@@ -1,0 +1,61 @@
+// How a run trains, whatever file or flag said so: optimizer, precision, what ranks share, who
+// exchanges compressed momenta and from which step on. Neutral values; the decoders of frameworks'
+// files (models/deepspeed/recipe.h) fill them in, the plan of a step (models/training) reads them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "models/optimizer/optimizer_model.h"
+#include "models/recipe/curriculum.h"
+#include "models/recipe/precision.h"
+#include "sim/collectives/backend.h"
+
+namespace lambcast {
+
+// ZeRO (arXiv:1910.02054): what data-parallel ranks share of optimizer states (stage 1), gradients
+// (2) and weights (3), and how gradients are reduced then.
+struct Zero {
+  int stage = 0;
+  bool overlap = false;               // buckets are reduced while the backward pass goes on
+  bool reduce_scatter = true;         // a bucket is flattened, and the rank's share copied back
+  std::int64_t bucket = 500'000'000;  // elements
+  bool any_optimizer = false;         // taken though nobody tested it with ZeRO
+};
+
+// When an optimizer of 1-bit momenta leaves full precision.
+struct OnebitSchedule {
+  std::int64_t freeze_step = 100'000;  // 1-bit Adam and LAMB: the step compression starts at
+  // 0/1 Adam (arXiv:2202.06009): the step its variance freezes at, and how the steps between
+  // updates and between exchanges grow until then and after.
+  std::int64_t var_freeze_step = 100'000;
+  std::int64_t var_update_scaler = 16;     // kappa
+  std::int64_t local_step_scaler = 32678;  // sic, as DeepSpeed has it
+  std::int64_t local_step_clipper = 16;    // H
+};
+
+// What differs among releases of the engine that runs the optimizer.
+struct Engine {
+  bool checks_every_tensor = true;  // for overflow, one by one; else the norm tells
+  bool wraps_bf16_as_fp16 = true;   // without ZeRO; else it shards states and sums in fp32
+};
+
+struct Recipe {
+  OptimizerType optimizer = OptimizerType::adam;
+  Precision precision;
+  Zero zero;
+  Backend backend = Backend::nccl;  // of compressed momenta
+  OnebitSchedule onebit;
+  double gradient_clipping = 0;          // 0: off
+  std::optional<Curriculum> curriculum;  // of the sequence length
+  Engine engine;
+};
+
+// The optimizer steps before the first compressed one, for onebit_adam and onebit_lamb.
+//
+// With fp16 or bf16 the wrapper's constructor makes a dry run that counts as a step, so the freeze
+// falls after step freeze_step - 1; without a wrapper the dry run eats the first real gradient and
+// the freeze falls after step freeze_step. 0 and 1 act as 2.
+std::int64_t warmup_steps(const Recipe& recipe);
+
+}  // namespace lambcast

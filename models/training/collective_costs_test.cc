@@ -1,0 +1,46 @@
+#include "models/training/collective_costs.h"
+
+#include <catch2/catch.hpp>
+
+namespace lambcast {
+namespace {
+
+std::shared_ptr<const Cluster> cluster_of(const Overrides& overrides) {
+  return std::make_shared<const Cluster>(load_cluster("dgx-a100-80g", overrides));
+}
+
+Duration time_on(CollectiveCosts& costs, const std::shared_ptr<const Cluster>& cluster) {
+  return costs
+      .cost({cluster, {16, 8}, NetworkModel::analytic, false}, Backend::nccl, Op::all_reduce,
+            Bytes(1e8))
+      .time;
+}
+
+TEST_CASE("collective costs: clusters that are equal share them, whoever read them") {
+  CollectiveCosts costs;
+  const Duration first = time_on(costs, cluster_of({}));  // gone behind the call
+  CHECK(time_on(costs, cluster_of({})) == first);
+  CHECK(costs.counts().asked == 2);
+  CHECK(costs.counts().planned == 1);
+  CHECK(time_on(costs, cluster_of({{"nic.bandwidth", "100 Gbit/s"}})) > first);
+  CHECK(costs.counts().planned == 2);
+  CHECK(time_on(costs, cluster_of({{"nic.bandwidth", "100 Gbit/s"}})) > first);
+  CHECK(costs.counts().planned == 2);
+}
+
+TEST_CASE("collective costs: thousands of clusters come and go, each with its own") {
+  CollectiveCosts costs;
+  Cluster changing = load_cluster("dgx-a100-80g", {});
+  const double rate = changing.nic_bandwidth.value.value();
+  const auto at = [&](int i) {
+    changing.nic_bandwidth.value = Bandwidth(rate / (1 + i * 1e-3));
+    return time_on(costs, std::make_shared<const Cluster>(changing));
+  };
+  const Duration first = at(0), second = at(1);
+  for (int i = 2; i < 5000; ++i) CHECK(at(i) > second);
+  CHECK(at(0) == first);
+  CHECK(at(1) == second);
+}
+
+}  // namespace
+}  // namespace lambcast

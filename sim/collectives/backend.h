@@ -1,0 +1,53 @@
+// Who carries a collective of a training run: the one vocabulary that configurations, plans,
+// prices, calibrations and results share.
+//
+//   backend      spelt                 library  buffers  compressed_allreduce packs bits
+//   nccl         nccl                  NCCL     device   through a bool and a byte tensor
+//   mpi_host     mpi                   MPI      host     as nccl; numpy arrays, pageable memory
+//   mpi_device   mpi with cuda_aware   MPI      device   as nccl; MPI stages through pinned memory
+//   compressed   compressed            NCCL     device   in one operation
+//
+// Which algorithm a library takes is another question, of its release: DecisionRules (choice.h).
+//
+// Source: deepspeed/runtime/comm/{nccl,mpi,compressed}.py.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lambcast {
+
+enum class Backend { nccl, mpi_host, mpi_device, compressed };
+
+// Where the library finds the bytes that it moves.
+enum class Endpoint { gpu, host };
+
+struct BackendTraits {
+  Backend backend;
+  std::string_view word;      // of flags, files and results
+  bool cuda_aware;            // said beside the word
+  std::string_view label;     // both, for people
+  std::string_view in_words;  // which library on whose buffers
+  bool mpi;                   // of the MPI library, else of NCCL
+  Endpoint endpoint;
+  bool packs_at_once;  // compressed_allreduce packs bits in one operation
+  Backend carrier;     // who makes its collectives: compressed is nccl with other kernels
+};
+
+// By Backend.
+std::span<const BackendTraits> backend_traits();
+
+inline const BackendTraits& traits_of(Backend backend) {
+  return backend_traits()[static_cast<std::size_t>(backend)];
+}
+inline bool is_mpi(Backend backend) { return traits_of(backend).mpi; }
+
+// "nccl", "mpi", "compressed": each word once.
+const std::vector<std::string>& backend_words();
+
+// `word` is one of them. cuda_aware says something of mpi alone.
+Backend backend_of(std::string_view word, bool cuda_aware = false);
+
+}  // namespace lambcast
