@@ -23,6 +23,7 @@ const std::vector<std::string> kFixtures{
     "osu_pairs.txt",
     "osu_alltoall.txt",
     "osu_nccl_allreduce.txt",
+    "imb_allreduce.txt",
     "iperf3_single.json",
     "perftest_write_bw.txt",
     "perftest_write_lat.txt",
@@ -99,7 +100,7 @@ bool is_sound(const Measurement& m) {
 int feed_all(const std::string& text, const ImportHints& hints) {
   int accepted = 0;
   for (const auto importer : {import_nccl_tests_text, import_nccl_tests_json, import_osu,
-                              import_iperf3, import_perftest, import_measurements}) {
+                              import_imb, import_iperf3, import_perftest, import_measurements}) {
     try {
       const std::vector<Measurement> all = importer(text, "fuzz", hints);
       ++accepted;

@@ -74,6 +74,7 @@ std::vector<Measurement> import_measurements(std::string_view text, std::string_
   if (json) check_is_iperf3(text, std::string(name));
   const auto other = json                                   ? import_iperf3
                      : contains(text, "# OSU ")             ? import_osu
+                     : contains(text, "# Benchmarking ")    ? import_imb
                      : contains(text, "#bytes")             ? import_perftest
                      : contains(text, "size_bytes,time_us") ? import_csv
                                                             : nullptr;

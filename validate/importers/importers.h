@@ -46,6 +46,13 @@ std::vector<Measurement> import_nccl_tests_json(std::string_view text, std::stri
 std::vector<Measurement> import_osu(std::string_view text, std::string_view name,
                                     const ImportHints& hints = {});
 
+// Intel MPI Benchmarks (IMB-MPI1): Allreduce, Allgather, Alltoall, Bcast, Reduce, Reduce_scatter,
+// Sendrecv, PingPong; a log holds many, and the others are passed over, as is what one process does
+// alone. t_avg, between t_min and t_max over the processes. Of Allgather and Alltoall the block of
+// a rank is printed, as OSU does.
+std::vector<Measurement> import_imb(std::string_view text, std::string_view name,
+                                    const ImportHints& hints = {});
+
 // iperf3 -J over TCP: one row, what the receiver got in the whole time, and over how many streams.
 // Like perftest, it runs between two nodes whatever the hint says of other tables.
 std::vector<Measurement> import_iperf3(std::string_view text, std::string_view name,

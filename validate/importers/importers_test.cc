@@ -66,6 +66,45 @@ TEST_CASE("OSU over NCCL reads as over MPI, and an unknown benchmark is named") 
              Catch::StartsWith("f:10: 'OSU NCCL-CUDA Gather Latency Test v7.5' is not modelled"));
 }
 
+TEST_CASE("IMB: every table of a log is one of so many processes, size 0 is left out") {
+  const std::string text = fixture("imb_allreduce.txt");
+  const auto one = import_measurements(text, "f");
+  REQUIRE(one.size() == 1);
+  CHECK(one[0].operation == Operation::all_reduce);
+  CHECK(one[0].ranks == 144);
+  CHECK(one[0].backend == "mpi");
+  REQUIRE(one[0].rows.size() == 4);
+  CHECK(one[0].rows[3].size.value() == 4096);
+  CHECK(one[0].rows[3].time.us() == Approx(19.67));
+  CHECK(one[0].rows[3].spread->low.us() == Approx(12.02));
+  CHECK(one[0].rows[3].spread->high.us() == Approx(27.01));
+
+  const auto two =
+      import_imb(text + with(with(text, "Allreduce\n# #", "Alltoall\n# #"), "= 144", "= 16"), "f");
+  REQUIRE(two.size() == 2);
+  CHECK(two[1].operation == Operation::all_to_all);
+  CHECK(two[1].rows[0].size.value() == 8 * 16);  // a block printed, n of them sent
+  // What is not modelled stands beside what is; alone it is no table of ours.
+  const std::string other = with(text, "Allreduce\n# #", "Exchange\n# #");
+  CHECK(import_imb(other + text, "f").size() == 1);
+  CHECK_THAT(refusal(import_imb, other), Catch::StartsWith("f: holds no table"));
+  CHECK_THAT(refusal(import_imb, with(text, "processes = 144", "processes = 1")),
+             Catch::StartsWith("f: holds no table"));
+}
+
+TEST_CASE("IMB: what contradicts the log, or is none, is refused with its line") {
+  const std::string text = fixture("imb_allreduce.txt");
+  CHECK(refusal(import_imb, text, ranks(8)) == "f:22: is a table of 144 processes, not of 8");
+  CHECK(refusal(import_imb, with(text, "8.73        20.20", "28.73        20.20")) ==
+        "f:29: t_min is above t_max");
+  CHECK(refusal(import_imb, with(text, "27.01", "x")) ==
+        "f:30: does not read 'bytes repetitions time ...'");
+  CHECK(refusal(import_imb, with(text, "t_avg[usec]", "t_mean[usec]")) ==
+        "f:25: has neither t_avg nor t");
+  CHECK(refusal(import_imb, with(text, "# #processes = 144\n", "")) ==
+        "f:22: this table does not say its #processes");
+}
+
 TEST_CASE("OSU pairs: latency is a ping-pong, bandwidth a stream of 1e6 bytes per second") {
   const auto all = import_osu(fixture("osu_pairs.txt"), "f");
   REQUIRE(all.size() == 2);
