@@ -102,6 +102,11 @@ const std::string& DescriptionTexts::config(const std::string& path) {
   return once("config " + path, [&] { return read_file(path, 16); });
 }
 
+std::map<std::string, std::string> DescriptionTexts::texts() const {
+  const std::lock_guard lock(mutex_);
+  return texts_;
+}
+
 std::map<std::string, std::string> DescriptionTexts::hashes() const {
   const std::lock_guard lock(mutex_);
   std::map<std::string, std::string> hashes;

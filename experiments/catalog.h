@@ -24,6 +24,10 @@ namespace lambcast {
 // Threads may share one.
 class DescriptionTexts {
  public:
+  // With what was read elsewhere.
+  explicit DescriptionTexts(std::map<std::string, std::string> texts = {})
+      : texts_(std::move(texts)) {}
+
   // Throws Error (usage) for what cannot be read, and for an unknown preset.
   const std::string& cluster(const std::string& name);
   const std::string& model(const std::string& name);
@@ -32,6 +36,7 @@ class DescriptionTexts {
 
   // "fnv1a64:..." of all that were read so far.
   std::map<std::string, std::string> hashes() const;
+  std::map<std::string, std::string> texts() const;
 
  private:
   template <typename Read>

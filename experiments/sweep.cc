@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <map>
 #include <new>
+#include <optional>
 
 #include "experiments/result_row.h"
 #include "experiments/sweep_check.h"
 #include "experiments/sweep_folder.h"
+#include "experiments/sweep_ranks.h"
 #include "models/training/forecast.h"
 #include "sim/base/csv.h"
 #include "sim/base/error.h"
@@ -89,7 +91,11 @@ SweepSummary run_sweep(const SweepPlan& plan, const SweepOptions& options) {
   SweepSummary summary;
   summary.points = plan.points.size();
   const std::size_t first = folder.rows();
-  SweepExecutor executor(plan.points, first, std::max(1, options.jobs), texts, options.row_of);
+  const int jobs = std::max(1, options.jobs);
+  std::optional<SweepRanks> others;
+  if (options.ranks != nullptr) others.emplace(*options.ranks, plan, *texts, jobs);
+  SweepExecutor executor(plan.points, first, jobs, texts, options.row_of,
+                         others ? &*others : nullptr);
   Warnings warnings;
   while (folder.rows() < summary.points) {
     const std::vector<SweepRow> rows = executor.next(patience);

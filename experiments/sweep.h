@@ -11,6 +11,7 @@
 #include <functional>
 #include <string>
 
+#include "experiments/ranks.h"
 #include "experiments/sweep_executor.h"
 #include "experiments/sweep_plan.h"
 
@@ -25,7 +26,8 @@ SweepRow sweep_row(const WhatIf& point, Catalog& catalog, CollectiveCosts& costs
 
 struct SweepOptions {
   std::filesystem::path out = {};
-  int jobs = 1;
+  int jobs = 1;            // threads, of every rank where there are several
+  Ranks* ranks = nullptr;  // this being rank 0, which alone writes (sweep_ranks.h)
   bool resume = false;
   // Called several times a second with rows done and rows in all; returning false stops the sweep
   // within a second, even in the middle of points that take minutes: their threads are left behind

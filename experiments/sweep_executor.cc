@@ -2,83 +2,87 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <exception>
 #include <mutex>
 #include <optional>
-#include <thread>
+
+#include "experiments/sweep_ranks.h"
 
 namespace lambcast {
 namespace {
 
-constexpr std::size_t chunk_points = 32;
-// How far threads may run ahead of the first row that is missing.
-constexpr std::size_t window = 4096;
+constexpr std::size_t most_points = 32;  // of a chunk
+// How far all may run ahead of the first row that is missing, in chunks of each of them.
+constexpr std::size_t chunks_ahead = 8;
+constexpr std::size_t least_window = 4096;
+// How often messages of ranks are looked for while nothing comes.
+constexpr std::chrono::microseconds shortest_pause{100}, longest_pause{5'000};
 
 }  // namespace
 
-struct SweepExecutor::State {
-  SweepPoints points;
-  std::shared_ptr<DescriptionTexts> texts;
-  RowOf row_of;
+// The points that somebody computes, and the rows that wait for one before them.
+struct SweepExecutor::Window : SweepQueue {
+  Window(std::size_t count, std::size_t first, std::size_t everybody)
+      : rows(std::max(least_window, chunks_ahead * most_points * everybody)),
+        points(count),
+        workers(everybody),
+        taken(first),
+        written(first) {}
+
   std::mutex mutex;
-  std::condition_variable done, free, ended;
-  std::vector<std::optional<SweepRow>> rows = std::vector<std::optional<SweepRow>>(window);
-  std::size_t taken = 0;    // the next point that no thread has
-  std::size_t written = 0;  // the next row for the caller
+  std::condition_variable done, free;
+  std::vector<std::optional<SweepRow>> rows;
+  std::size_t points;
+  std::size_t workers;
+  std::size_t taken;    // the next point that nobody has
+  std::size_t written;  // the next row for the caller
   std::exception_ptr failure;
   bool stop = false;
-  int running = 0;
-  std::vector<std::thread> threads;
 
-  std::optional<SweepRow>& row(std::size_t point) { return rows[point % window]; }
+  std::optional<SweepRow>& row(std::size_t point) { return rows[point % rows.size()]; }
 
-  // The next points, as [begin, end); empty when there is nothing more to do.
-  std::pair<std::size_t, std::size_t> take() {
-    std::unique_lock lock(mutex);
-    free.wait(lock, [&] { return stop || taken + chunk_points <= written + window; });
+  bool has_room() const { return taken + most_points <= written + rows.size(); }
+
+  // Chunks become smaller towards the end, so that all have something until then.
+  SweepChunk next_chunk() {
     const std::size_t begin = taken;
-    if (!stop) taken = std::min(taken + chunk_points, points.size());
+    if (!stop)
+      taken += std::min(points - taken,
+                        std::clamp((points - taken) / (4 * workers), std::size_t{1}, most_points));
     return {begin, taken};
   }
 
-  // Hands over a row; false when no more are wanted. The caller of next() wakes for whole chunks: a
-  // slow one it finds when it looks by itself.
-  bool give(std::size_t point, SweepRow fresh, bool last_of_chunk) {
+  SweepChunk take() override {
+    std::unique_lock lock(mutex);
+    free.wait(lock, [&] { return stop || has_room(); });
+    return next_chunk();
+  }
+
+  SweepChunk take_now() {
+    const std::lock_guard lock(mutex);
+    return has_room() ? next_chunk() : SweepChunk{};
+  }
+
+  // The caller of next() wakes for whole chunks: a slow one it finds when it looks by itself.
+  bool give(std::size_t point, SweepRow fresh, bool last_of_chunk) override {
     const std::lock_guard lock(mutex);
     row(point) = std::move(fresh);
     if (last_of_chunk) done.notify_one();
     return !stop;
   }
 
-  // Whether the next chunk of rows is there.
-  bool chunk_is_done() {
-    const std::size_t end = std::min(written + chunk_points, points.size());
-    return end > written && row(written) && row(end - 1);
-  }
-
-  void compute() {
-    Catalog catalog(texts);
-    CollectiveCosts costs;
-    while (true) {
-      const auto [begin, end] = take();
-      if (begin == end) return;
-      for (std::size_t i = begin; i < end; ++i)
-        if (!give(i, row_of(points[i], catalog, costs), i + 1 == end)) return;
-    }
-  }
-
-  void work() {
-    std::exception_ptr thrown;
-    try {
-      compute();
-    } catch (...) {
-      thrown = std::current_exception();
-    }
+  void fail(std::exception_ptr thrown) override {
     const std::lock_guard lock(mutex);
-    if (thrown) failure = thrown;
-    --running;
+    failure = thrown;
     done.notify_one();
-    ended.notify_one();
+  }
+
+  // Whether there is a chunk of rows, or nothing more to wait for.
+  bool is_due() {
+    if (failure != nullptr) return true;
+    const std::size_t end = std::min(written + most_points, points);
+    for (std::size_t i = written; i < end; ++i)
+      if (!row(i)) return false;
+    return end > written;
   }
 
   void ask_to_stop() {
@@ -88,44 +92,54 @@ struct SweepExecutor::State {
   }
 };
 
-SweepExecutor::SweepExecutor(SweepPoints points, std::size_t first, int jobs,
-                             std::shared_ptr<DescriptionTexts> texts, RowOf row_of)
-    : state_(std::make_shared<State>()) {
-  state_->points = std::move(points);
-  state_->texts = std::move(texts);
-  state_->row_of = std::move(row_of);
-  state_->taken = state_->written = first;
-  state_->running = jobs;
-  for (int i = 0; i < jobs; ++i) state_->threads.emplace_back([state = state_] { state->work(); });
-}
+SweepExecutor::SweepExecutor(const SweepPoints& points, std::size_t first, int jobs,
+                             std::shared_ptr<DescriptionTexts> texts, RowOf row_of,
+                             SweepRanks* ranks)
+    : window_(std::make_shared<Window>(
+          points.size(), first,
+          static_cast<std::size_t>(jobs + (ranks != nullptr ? ranks->threads() : 0)))),
+      ranks_(ranks),
+      threads_(jobs, points, std::move(texts), std::move(row_of), window_) {}
 
-SweepExecutor::~SweepExecutor() {
-  state_->ask_to_stop();
-  for (std::thread& thread : state_->threads) thread.join();
-}
+SweepExecutor::~SweepExecutor() { window_->ask_to_stop(); }
 
 void SweepExecutor::leave() {
-  state_->ask_to_stop();
-  std::unique_lock lock(state_->mutex);
-  const bool all = state_->ended.wait_for(lock, std::chrono::milliseconds(250),
-                                          [&] { return state_->running == 0; });
-  if (all) return;
-  for (std::thread& thread : state_->threads) thread.detach();
-  state_->threads.clear();
+  window_->ask_to_stop();
+  threads_.leave();
+}
+
+// True where rows came or points went.
+bool SweepExecutor::exchange() {
+  try {
+    return ranks_->exchange(
+        [&] { return window_->take_now(); },
+        [&](std::size_t point, SweepRow row) { window_->give(point, std::move(row), false); });
+  } catch (...) {
+    window_->fail(std::current_exception());
+    return true;
+  }
 }
 
 std::vector<SweepRow> SweepExecutor::next(std::chrono::milliseconds patience) {
-  State& state = *state_;
-  std::vector<SweepRow> rows;
-  std::unique_lock lock(state.mutex);
-  state.done.wait_for(lock, patience,
-                      [&] { return state.chunk_is_done() || state.failure != nullptr; });
-  while (rows.size() < chunk_points && state.row(state.written)) {
-    rows.push_back(std::move(*state.row(state.written)));
-    state.row(state.written++).reset();
+  using Clock = std::chrono::steady_clock;
+  Window& window = *window_;
+  const Clock::time_point until = Clock::now() + patience;
+  std::chrono::microseconds pause = shortest_pause;
+  bool due = false;
+  while (!due && Clock::now() < until) {
+    if (ranks_ != nullptr) pause = exchange() ? shortest_pause : std::min(2 * pause, longest_pause);
+    std::unique_lock lock(window.mutex);
+    due = window.done.wait_until(lock, ranks_ != nullptr ? Clock::now() + pause : until,
+                                 [&] { return window.is_due(); });
   }
-  if (rows.empty() && state.failure != nullptr) std::rethrow_exception(state.failure);
-  if (!rows.empty()) state.free.notify_all();
+  const std::lock_guard lock(window.mutex);
+  std::vector<SweepRow> rows;
+  while (rows.size() < most_points && window.row(window.written)) {
+    rows.push_back(std::move(*window.row(window.written)));
+    window.row(window.written++).reset();
+  }
+  if (rows.empty() && window.failure != nullptr) std::rethrow_exception(window.failure);
+  if (!rows.empty()) window.free.notify_all();
   return rows;
 }
 

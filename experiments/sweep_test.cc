@@ -326,7 +326,7 @@ TEST_CASE("sweep: a stop does not wait for a point that takes minutes") {
   const SweepSummary summary =
       run_sweep(sweep, {.out = folder.path(), .jobs = 2, .progress = stop, .row_of = row_of});
   CHECK(std::chrono::steady_clock::now() - begun < std::chrono::seconds(5));
-  // The 20 points of LAMB are on disk, though 12 of a chunk of 32 were not done.
+  // The 20 points of LAMB are on disk, though others of the last one's chunk were not done.
   CHECK(summary.written == 20);
   CHECK_FALSE(summary.complete);
   const std::string so_far = results_of(folder.path());

@@ -12,6 +12,7 @@
 #include "sim/base/error.h"
 #include "sim/base/printable.h"
 #include "tools/commands.h"
+#include "tools/launched_ranks.h"
 #include "tools/standard_streams.h"
 #include "tools/terminal.h"
 
@@ -88,6 +89,15 @@ std::string unknown_words(const CLI::App& app, const std::string& otherwise) {
                      word.starts_with('-') ? "flag" : "command", word, guess);
 }
 
+// What all processes of a sweep would say, one of them says.
+bool is_to_speak(const CLI::App& app) { return !app.got_subcommand("sweep") || speaks_for_all(); }
+
+int refuse(const CLI::App& app, const std::string& why) {
+  if (is_to_speak(app))
+    fmt::print(stderr, "lambcast: {}\nlambcast: see lambcast --help\n", printable(why));
+  return static_cast<int>(Exit::usage);
+}
+
 int timed(const Command& command) {
   const auto start = std::chrono::steady_clock::now();
   const int code = command();
@@ -121,17 +131,14 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", wrapped(app.help(), help_width));
+    if (is_to_speak(app)) fmt::print("{}", wrapped(app.help(), help_width));
     return 0;
   } catch (const CLI::ExtrasError& error) {
-    fmt::print(stderr, "lambcast: {}\nlambcast: see lambcast --help\n",
-               printable(unknown_words(app, error.what())));
-    return static_cast<int>(Exit::usage);
+    return refuse(app, unknown_words(app, error.what()));
   } catch (const CLI::ParseError& error) {
     // Version is no error; everything else is one line.
     if (error.get_exit_code() == 0) return app.exit(error);
-    fmt::print(stderr, "lambcast: {}\nlambcast: see lambcast --help\n", printable(error.what()));
-    return static_cast<int>(Exit::usage);
+    return refuse(app, error.what());
   }
   for (const auto& [parsed, command] : commands)
     if (parsed->parsed()) return timed(command);

@@ -1,19 +1,28 @@
 #include "experiments/sweep.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
+
+#include <csignal>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <thread>
+#include <utility>
 
 #include "experiments/report/report.h"
 #include "experiments/result_row.h"
 #include "experiments/sweep_check.h"
 #include "experiments/sweep_file.h"
+#include "experiments/sweep_ranks.h"
 #include "experiments/sweep_table.h"
 #include "sim/base/csv.h"
+#include "sim/base/error.h"
 #include "sim/base/file.h"
+#include "sim/base/printable.h"
 #include "tools/commands.h"
+#include "tools/launched_ranks.h"
 #include "tools/output_file.h"
 #include "tools/progress.h"
 #include "tools/stop_signal.h"
@@ -37,7 +46,18 @@ struct Options {
   int jobs = 0;
   WhatIf what_if;
   std::vector<std::string> scans, lists;
+  Ranks* ranks = nullptr;  // that compute as well, until they are told that it is over
 };
+
+// How long other ranks may take to hear that it is over, and where a signal asks for it.
+constexpr std::chrono::seconds end_patience{5};
+constexpr std::chrono::milliseconds stop_patience{250};
+
+// The other ranks end. False where they are there and do not answer.
+bool end_others(Options& options, int code, std::chrono::milliseconds patience) {
+  Ranks* const ranks = std::exchange(options.ranks, nullptr);
+  return ranks == nullptr || end_ranks(*ranks, code, patience);
+}
 
 std::string read_sweep(const std::string& name) {
   if (const std::string study = study_text(name); !study.empty()) return study;
@@ -47,14 +67,14 @@ std::string read_sweep(const std::string& name) {
   return read_file(name);
 }
 
+// At once: a thread may be in the middle of a point that takes minutes.
+[[noreturn]] void stop(Options& options) {
+  std::fflush(stderr);
+  end_others(options, 128 + stop_signal(), stop_patience);
+  std::_Exit(128 + stop_signal());
+}
+
 int finish(const SweepSummary& summary, const Options& options) {
-  if (!summary.complete) {
-    fmt::print(stderr, "lambcast: stopped with {} rows more on disk; go on with --resume\n",
-               summary.written);
-    std::fflush(stderr);
-    // At once: a thread may be in the middle of a point that takes minutes.
-    std::_Exit(128 + stop_signal());
-  }
   const auto print_counts = [&] {
     fmt::print("{} points ({} infeasible) in {}\n", summary.points, summary.infeasible,
                (std::filesystem::path(options.out) / "results.csv").string());
@@ -104,12 +124,19 @@ Asked asked_by(const Options& options) {
 }
 
 int jobs_of(const Options& options) {
-  return options.jobs > 0 ? options.jobs
-                          : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  if (options.jobs > 0) return options.jobs;
+  if (options.ranks != nullptr) return 1;  // there is one for every core
+  return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+}
+
+std::string workers_of(const Options& options) {
+  const std::string threads = fmt::format("{} thread(s)", jobs_of(options));
+  return options.ranks == nullptr ? threads
+                                  : fmt::format("{} ranks of {}", options.ranks->count(), threads);
 }
 
 // Nothing is written: the rows go to stdout.
-int print_sweep(const SweepPlan& plan, const Options& options,
+int print_sweep(const SweepPlan& plan, Options& options,
                 const std::shared_ptr<DescriptionTexts>& texts) {
   if (plan.points.size() > most_printed)
     throw Error(Exit::usage, fmt::format("{} points are too many to print (up to {}): give --out "
@@ -118,15 +145,17 @@ int print_sweep(const SweepPlan& plan, const Options& options,
   catch_stop_signals();
   Progress progress("points");
   std::vector<std::string> rows;
-  SweepExecutor executor(plan.points, 0, jobs_of(options), texts, sweep_row);
+  std::optional<SweepRanks> others;
+  if (options.ranks != nullptr) others.emplace(*options.ranks, plan, *texts, jobs_of(options));
+  SweepExecutor executor(plan.points, 0, jobs_of(options), texts, sweep_row,
+                         others ? &*others : nullptr);
   while (rows.size() < plan.points.size()) {
     for (SweepRow& row : executor.next(std::chrono::milliseconds(250)))
       rows.push_back(std::move(row.text));
     if (!progress(rows.size(), plan.points.size())) {
       executor.leave();
       say("stopped");
-      std::fflush(stderr);
-      std::_Exit(128 + stop_signal());
+      stop(options);
     }
   }
   if (options.format == "table") {
@@ -148,7 +177,7 @@ void show_rows(const SweepPlan& plan, const Options& options) {
   print_text(sweep_table(plan.points, rows) + "\n");
 }
 
-int sweep_command(Options options) {
+int sweep(Options& options) {
   const Asked asked = asked_by(options);
   const SweepPlan plan = plan_sweep(asked.text, asked.name, asked.axes);
   for (const std::string& note : plan.notes) say(note);
@@ -168,8 +197,8 @@ int sweep_command(Options options) {
   if (options.out.empty()) options.out = "results";
   if (options.dry_run) {
     check();
-    fmt::print("{}: {} points on {} thread(s), into {}\n", plan.name, plan.points.size(),
-               jobs_of(options), prints ? "stdout" : options.out);
+    fmt::print("{}: {} points on {}, into {}\n", plan.name, plan.points.size(), workers_of(options),
+               prints ? "stdout" : options.out);
     return 0;
   }
   if (prints) {
@@ -181,11 +210,61 @@ int sweep_command(Options options) {
   Progress progress("points");
   const SweepSummary summary = run_sweep(plan, {.out = options.out,
                                                 .jobs = jobs_of(options),
+                                                .ranks = options.ranks,
                                                 .resume = options.resume,
                                                 .progress = std::ref(progress),
                                                 .note = say});
-  if (summary.complete) show_rows(plan, options);
+  if (!summary.complete) {
+    fmt::print(stderr, "lambcast: stopped with {} rows more on disk; go on with --resume\n",
+               summary.written);
+    stop(options);
+  }
+  end_others(options, 0, end_patience);
+  show_rows(plan, options);
   return finish(summary, options);
+}
+
+// What broke here ends the other ranks, which would wait for ever.
+void give_up(Options& options, Exit code, const char* what) {
+  Ranks* const ranks = options.ranks;
+  if (end_others(options, static_cast<int>(code), end_patience)) return;
+  fmt::print(stderr, "lambcast: {}\n", printable(what));
+  std::fflush(stderr);
+  ranks->abort(static_cast<int>(code));
+}
+
+// Rank 0 reads, writes and prints.
+int sweep_at_rank_0(Options& options) {
+  try {
+    const int code = sweep(options);
+    end_others(options, code, end_patience);
+    return code;
+  } catch (const Error& error) {
+    give_up(options, error.code(), error.what());
+    throw;
+  } catch (const std::exception& error) {
+    give_up(options, Exit::failure, error.what());
+    throw;
+  }
+}
+
+// mpirun kills all ranks as soon as one has ended by the signal that all got, and rank 0 has yet to
+// say what is on disk: the others leave it that time.
+void outlive_rank_0() {
+  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, [](int) { alarm(5); });
+}
+
+int sweep_command(Options options) {
+  try {
+    options.ranks = launched_ranks();
+  } catch (const Error& error) {
+    if (speaks_for_all()) throw;
+    return static_cast<int>(error.code());
+  }
+  if (options.ranks == nullptr || options.ranks->rank() == 0) return sweep_at_rank_0(options);
+  outlive_rank_0();
+  // At once: a thread that was left behind ends with the process.
+  std::_Exit(serve_sweep(*options.ranks, sweep_row));
 }
 
 }  // namespace
@@ -205,7 +284,9 @@ Command add_sweep(CLI::App& app) {
   command->add_option("--format", options->format, "table or csv, where nothing is written")
       ->check(CLI::IsMember({"table", "csv"}));
   command->add_flag("--resume", options->resume, "go on where a stopped sweep ended");
-  command->add_option("--jobs", options->jobs, "threads (default: all cores)")
+  command
+      ->add_option("--jobs", options->jobs,
+                   "threads (default: all cores; of each rank under mpirun: 1)")
       ->check(CLI::Range(1, 1024));
   command
       ->add_option("--scan", options->scans,
@@ -219,6 +300,7 @@ Command add_sweep(CLI::App& app) {
   lambcast sweep --model bert-large --cluster commodity-10gbe --optimizer onebit_lamb --micro-batch 64 \
     --steps 5993 --freeze-step 1000 --list global_batch=4096,16384,65536 --scan gpus=8..64
   lambcast sweep bert_large --out results
+  mpirun -n 64 lambcast sweep bert_large --out results
   lambcast sweep sweep.toml --out results --scan gpus=8:256:x2 --list optimizer=lamb,onebit_lamb)");
   return [options] { return sweep_command(*options); };
 }

@@ -17,12 +17,17 @@ namespace {
 
 constexpr std::size_t narrowest = 40, help_column = 30;
 
+// The mpirun of Open MPI hands every rank a terminal, whatever its own stdout is.
+bool is_on_terminal() {
+  return isatty(STDOUT_FILENO) == 1 && std::getenv("OMPI_COMM_WORLD_RANK") == nullptr;
+}
+
 bool wants_color() {
   if (terminal_settings().color != Color::automatic)
     return terminal_settings().color == Color::always;
   const char* none = std::getenv("NO_COLOR");
   const char* term = std::getenv("TERM");
-  return isatty(STDOUT_FILENO) == 1 && (none == nullptr || *none == '\0') &&
+  return is_on_terminal() && (none == nullptr || *none == '\0') &&
          !(term != nullptr && std::string_view(term) == "dumb");
 }
 
@@ -132,7 +137,7 @@ std::string painted(std::string_view text) {
 
 void print_text(std::string_view text) {
   std::string out(text);
-  if (isatty(STDOUT_FILENO) == 1) out = wrapped(out, terminal_width());
+  if (is_on_terminal()) out = wrapped(out, terminal_width());
   if (wants_color()) out = painted(out);
   fmt::print("{}", out);
 }

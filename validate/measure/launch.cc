@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <cstdlib>
+#include <span>
 
 #include "sim/base/error.h"
 
@@ -112,6 +113,15 @@ Launch launch_of(const Environment& environment) {
                "MPI or MVAPICH");
   }
   return launch;
+}
+
+MpiLaunch mpi_launch_of(const Environment& environment) {
+  for (const Launcher& launcher : std::span(kLaunchers).subspan<1>()) {
+    const auto rank = number_in(environment(launcher.rank).value_or(""), 0, kMany);
+    const auto processes = number_in(environment(launcher.processes).value_or(""), 1, kMany);
+    if (rank && processes && *rank < *processes) return {*rank, *processes};
+  }
+  return {};
 }
 
 bool is_first(const Environment& environment) {

@@ -31,6 +31,14 @@ Environment process_environment();
 // 256 bytes.
 Launch launch_of(const Environment& environment);
 
+// Which of how many processes this is that a launcher of MPI programs started, one of those above
+// but torchrun; the first of one where none did.
+struct MpiLaunch {
+  int rank = 0;
+  int processes = 1;
+};
+MpiLaunch mpi_launch_of(const Environment& environment);
+
 // Whether this process is to say what all of its launch would: rank 0, or alone, or one whose own
 // variables make no sense.
 bool is_first(const Environment& environment);

@@ -46,6 +46,27 @@ TEST_CASE("without a launcher a process is alone") {
   CHECK(launch.rank == 0);
 }
 
+TEST_CASE("MPI programs are told by the variables of their launchers, not by those of torchrun") {
+  const auto place = [](std::map<std::string, std::string> values) {
+    const MpiLaunch launch = mpi_launch_of(environment(std::move(values)));
+    return std::pair(launch.rank, launch.processes);
+  };
+  const std::pair alone(0, 1);
+  CHECK(place({}) == alone);
+  CHECK(place({{"RANK", "1"}, {"WORLD_SIZE", "4"}, {"LOCAL_RANK", "1"}}) == alone);
+  CHECK(place({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}}) == alone);  // a batch script
+  CHECK(place({{"OMPI_COMM_WORLD_RANK", "4"}, {"OMPI_COMM_WORLD_SIZE", "4"}}) == alone);
+  CHECK(place({{"OMPI_COMM_WORLD_RANK", "x"}, {"OMPI_COMM_WORLD_SIZE", "4"}}) == alone);
+  CHECK(place({{"OMPI_COMM_WORLD_RANK", "3"}, {"OMPI_COMM_WORLD_SIZE", "4"}}) == std::pair(3, 4));
+  CHECK(place({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}}) == std::pair(1, 2));
+  CHECK(place({{"SLURM_PROCID", "5"}, {"SLURM_STEP_NUM_TASKS", "64"}}) == std::pair(5, 64));
+  // mpirun within a step of Slurm
+  CHECK(place({{"OMPI_COMM_WORLD_RANK", "3"},
+               {"OMPI_COMM_WORLD_SIZE", "4"},
+               {"SLURM_PROCID", "0"},
+               {"SLURM_STEP_NUM_TASKS", "2"}}) == std::pair(3, 4));
+}
+
 TEST_CASE("torchrun, mpirun and srun are told by their variables") {
   const Launch torch = launch_of(environment({{"RANK", "5"},
                                               {"WORLD_SIZE", "8"},

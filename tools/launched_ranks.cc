@@ -1,0 +1,43 @@
+#include "tools/launched_ranks.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include "sim/base/error.h"
+#include "validate/measure/launch.h"
+
+namespace lambcast {
+namespace {
+
+// Built beside the program, installed below lib: the program's run path knows both.
+constexpr const char* library = "lambcast-mpi.so";
+
+validate::MpiLaunch launch() { return validate::mpi_launch_of(validate::process_environment()); }
+
+}  // namespace
+
+bool speaks_for_all() { return launch().rank == 0; }
+
+Ranks* launched_ranks() {
+  const int processes = launch().processes;
+  if (processes == 1) return nullptr;
+  // The libraries that MPI loads look for its symbols among all.
+  void* const loaded = dlopen(library, RTLD_NOW | RTLD_GLOBAL);
+  if (loaded == nullptr)
+    throw Error(Exit::missing,
+                fmt::format("{} processes were started, and this lambcast has no MPI ({}): install "
+                            "one (Debian: libopenmpi-dev) and build again, or start one process",
+                            processes, dlerror()));
+  const auto start = reinterpret_cast<MpiRanksFunction*>(dlsym(loaded, mpi_ranks_function));
+  Ranks* const ranks = start != nullptr ? start() : nullptr;
+  if (ranks == nullptr) throw Error(Exit::missing, fmt::format("{}: {}", library, dlerror()));
+  if (ranks->count() != processes)
+    throw Error(
+        Exit::missing,
+        fmt::format("{} processes were started, and MPI sees {}: start them with the mpirun "
+                    "of the MPI that lambcast was built with, or srun --mpi=pmix",
+                    processes, ranks->count()));
+  return ranks;
+}
+
+}  // namespace lambcast

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# A sweep on several hosts, made of network namespaces, with real TCP between them. Exit code 77
+# (skipped, with the reason) without root, network namespaces, mpirun or MPI in the program.
+#
+#   sweep_hosts_test.sh LAMBCAST ETHERNET YIELD_SLEEP
+set -uo pipefail
+lambcast=$(readlink -f "$1")
+ethernet=$(readlink -f "$2")
+RANK_PRELOAD=$(readlink -f "$3")
+export RANK_PRELOAD
+
+reason=$("$ethernet" check 2>&1) || { echo "skipped: $reason"; exit 77; }
+command -v mpirun >/dev/null || { echo "skipped: there is no mpirun"; exit 77; }
+[ -e "$(dirname "$lambcast")/lambcast-mpi.so" ] || { echo "skipped: built without MPI"; exit 77; }
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+
+fail() {
+  echo "FAILED: $*"
+  exit 1
+}
+
+sweep=(sweep bert_large --no-report)
+"$lambcast" "${sweep[@]}" --out whole >out 2>err || fail "$(cat err)"
+rows() {
+  local lines
+  lines=$(wc -l 2>/dev/null <"$1/results.csv") || lines=0
+  echo $((lines > 0 ? lines - 1 : 0))
+}
+
+"$ethernet" with 3 1gbit "$lambcast" "${sweep[@]}" --out three >out 2>err || fail "3 hosts: $(cat err)"
+cmp whole/results.csv three/results.csv || fail "3 hosts write other rows"
+cmp whole/manifest.json three/manifest.json || fail "3 hosts write another manifest"
+
+# A host whose rank is killed ends the sweep; two go on with it.
+# shellcheck disable=SC2016
+"$ethernet" with 3 1gbit sh -c 'echo $$ >pid.$OMPI_COMM_WORLD_RANK; exec "$@"' rank \
+  "$lambcast" "${sweep[@]}" --out killed >out 2>err &
+network=$!
+for _ in $(seq 3000); do
+  [ "$(rows killed)" -gt 200 ] && break
+  sleep 0.01
+done
+kill -9 "$(cat pid.2)" || fail "the sweep was over before it could be killed: $(cat err)"
+wait $network && fail "a killed rank: exit code 0"
+# Over TCP the other ranks see the connection end, and Open MPI ends them before they can speak: it
+# is mpirun that names the rank.
+grep -q 'process rank 2 .* exited on signal 9' err || fail "nobody names the rank: $(cat err)"
+[ "$(grep -c '^lambcast: ' err)" -le 1 ] || fail "said more than once: $(cat err)"
+[ "$(rows killed)" -lt "$(rows whole)" ] || fail "the sweep was complete before the kill"
+"$ethernet" with 2 1gbit "$lambcast" "${sweep[@]}" --resume --out killed >out 2>err || fail "--resume: $(cat err)"
+cmp whole/results.csv killed/results.csv || fail "resumed on other hosts: other rows"
+cmp whole/manifest.json killed/manifest.json || fail "resumed on other hosts: another manifest"
+echo "$(rows whole) rows on 3 hosts, one of them killed, are those of one process"
