@@ -7,6 +7,7 @@
 
 #include "embedded/schemas.h"
 #include "experiments/metric.h"
+#include "experiments/result_parts.h"
 #include "experiments/result_row.h"
 #include "experiments/what_if.h"
 #include "models/device/device.h"
@@ -101,7 +102,13 @@ std::vector<Section> columns() {
   Section section{"Columns of results.csv", "One row a point; empty: does not apply.", {}};
   for (const std::string& column : result_columns())
     section.entries.push_back({column, unit_of(column), ""});
-  return {section};
+  Section parts{"Columns of parts.csv",
+                "`lambcast report DIR --parts`: a row for every part of a step of every stage; the "
+                "parts of a stage add up to its step_time_us.",
+                {}};
+  for (const std::string& column : part_columns())
+    parts.entries.push_back({column, unit_of(column), ""});
+  return {section, parts};
 }
 
 void add_fields(const nlohmann::ordered_json& schema, const std::string& path, Section& section) {

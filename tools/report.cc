@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "experiments/result_parts.h"
 #include "tools/commands.h"
 #include "tools/stop_signal.h"
 #include "tools/terminal.h"
@@ -12,13 +13,22 @@ namespace lambcast {
 
 Command add_report(CLI::App& app) {
   auto folder = std::make_shared<std::string>();
+  auto parts = std::make_shared<bool>(false);
   CLI::App* command =
       app.add_subcommand("report", "one HTML page and plot files from a results folder");
   command->add_option("DIR", *folder, "what sweep --out wrote")->required();
+  command->add_flag(
+      "--parts", *parts,
+      "write parts.csv alone, results.csv in long form: a row for every part of a step");
   command->footer(R"(Example
   lambcast sweep bert_large --out results --no-report
-  lambcast report results)");
-  return [folder] {
+  lambcast report results
+  lambcast report results --parts)");
+  return [folder, parts] {
+    if (*parts) {
+      fmt::print("{}\n", write_parts(*folder).string());
+      return 0;
+    }
     report::refuse_foreign_page(*folder);
     const report::Results results = report::read_results(*folder);
     catch_stop_signals();

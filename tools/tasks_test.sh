@@ -86,6 +86,7 @@ expect 0 'moves it most: 10 % more of it makes the run' "$lambcast" sensitivity 
 # 12. results.csv in pandas and gnuplot without reading the manual.
 expect 0 'points' "$lambcast" sweep bert_large --out results --no-report --list optimizer=onebit_lamb
 expect 0 '^  speedup_vs_baseline$' "$lambcast" help columns
+expect 0 'results/parts.csv' "$lambcast" report results --parts
 if python3 -c 'import csv' 2>/dev/null; then
   python3 - <<'END' || fail '12: python reads other rows'
 import csv
@@ -93,6 +94,13 @@ rows = [row for row in csv.DictReader(open("results/results.csv")) if row["statu
 best = max(rows, key=lambda row: float(row["speedup_vs_baseline"]))
 assert float(best["speedup_low"]) <= float(best["speedup_vs_baseline"]) <= float(best["speedup_high"])
 assert len(rows) > 100
+# A pivot: part by part the mean step of a point, which adds up to the step.
+pivot = {}
+for part in csv.DictReader(open("results/parts.csv")):
+    at = pivot.setdefault((part["row"], part["stage"]), {})
+    at[part["part"]] = float(part["time_us"])
+step = float(next(csv.DictReader(open("results/results.csv")))["compression_step_time_us"])
+assert abs(sum(pivot["1", "compression"].values()) - step) < 1e-6 * step
 END
 fi
 

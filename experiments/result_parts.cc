@@ -1,0 +1,105 @@
+#include "experiments/result_parts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "experiments/durable_file.h"
+#include "experiments/result_row.h"
+#include "experiments/what_if.h"
+#include "sim/base/csv.h"
+#include "sim/base/csv_reader.h"
+#include "sim/base/error.h"
+
+namespace lambcast {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* parts[] = {"forward",    "backward",  "exposed_comm", "compress",
+                                 "decompress", "optimizer", "bubble"};
+constexpr std::size_t written_at_once = std::size_t{1} << 20;
+
+const std::vector<std::string>& keys() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const std::string& column : result_columns())
+      if (column == "settings" ||
+          std::any_of(what_if_table().begin(), what_if_table().end(),
+                      [&](const WhatIfKey& key) { return key.name == column; }))
+        all.push_back(column);
+    return all;
+  }();
+  return names;
+}
+
+struct StageColumns {
+  std::string stage;
+  std::size_t steps;
+  std::vector<std::size_t> parts;
+};
+
+std::vector<StageColumns> stage_columns(const csv::Reader& results) {
+  constexpr std::string_view step_time = "_step_time_us";
+  std::vector<StageColumns> all;
+  for (const std::string& column : result_columns()) {
+    if (!column.ends_with(step_time)) continue;
+    const std::string stage = column.substr(0, column.size() - step_time.size());
+    all.push_back({stage, results.column(stage + "_steps"), {}});
+    for (const char* part : parts)
+      all.back().parts.push_back(results.column(fmt::format("{}_{}_us", stage, part)));
+  }
+  return all;
+}
+
+void refuse_foreign(const fs::path& path) {
+  if (fs::exists(path) && csv::Reader::of_file(path).header() != part_columns())
+    fail_input({path.string(), 0, {}}, "is none of lambcast and is not overwritten",
+               "another folder, or move it away");
+}
+
+}  // namespace
+
+const std::vector<std::string>& part_columns() {
+  static const std::vector<std::string> columns = [] {
+    std::vector<std::string> all{"row"};
+    all.insert(all.end(), keys().begin(), keys().end());
+    for (const char* name : {"stage", "steps_of_stage", "part", "time_us"}) all.emplace_back(name);
+    return all;
+  }();
+  return columns;
+}
+
+fs::path write_parts(const fs::path& folder) {
+  csv::Reader results = csv::Reader::of_file(folder / "results.csv");
+  std::vector<std::size_t> key_columns;
+  for (const std::string& key : keys()) key_columns.push_back(results.column(key));
+  const std::vector<StageColumns> of_stages = stage_columns(results);
+  const fs::path path = folder / "parts.csv", fresh = folder / "parts.csv.part";
+  refuse_foreign(path);
+  {
+    AppendedFile file(fresh, 0);
+    std::string text = csv::row(part_columns()) + "\n";
+    for (std::size_t row = 1; results.next(); ++row) {
+      std::string point = fmt::format("{}", row);
+      for (const std::size_t column : key_columns) {
+        point += ',';
+        point += csv::field(results.text(column));
+      }
+      for (const StageColumns& stage : of_stages) {
+        if (results.text(stage.steps).empty()) continue;
+        for (std::size_t i = 0; i < std::size(parts); ++i)
+          text += fmt::format("{},{},{},{},{}\n", point, stage.stage, results.text(stage.steps),
+                              parts[i], results.text(stage.parts[i]));
+      }
+      if (text.size() < written_at_once) continue;
+      file.append(text);
+      text.clear();
+    }
+    file.append(text);
+  }
+  fs::rename(fresh, path);
+  return path;
+}
+
+}  // namespace lambcast
