@@ -30,6 +30,11 @@ check() {
     grep -q '^Yes: ' || fail "no forecast from $at"
   (cd "$root" && env -i "$at/usr/bin/lambcast" sweep "$at"/usr/share/doc/lambcast/examples/bert_large/sweep.toml \
     --dry-run) | grep -q 'points' || fail "the example does not run from $at"
+  # Of two processes that no MPI connects, where there is one it says so.
+  [ ! -e "$build/lambcast-mpi.so" ] ||
+    { cd "$root" && env -i PATH="$PATH" HOME="$root" OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 \
+      "$at/usr/bin/lambcast" sweep bert_large --dry-run 2>&1 || true; } | grep -q 'MPI sees 1' ||
+    fail "$at/usr/bin/lambcast does not find lambcast-mpi.so"
   ! command -v python3 >/dev/null ||
     (cd "$root" && env -i PYTHONPATH="$at/usr/lib/python3/dist-packages" "$(command -v python3)" -Bc \
       'import lambcast; print("version", lambcast.__version__)') | grep -qx "version $version" ||
