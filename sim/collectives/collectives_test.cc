@@ -1,4 +1,6 @@
 #include <catch2/catch.hpp>
+#include <map>
+#include <set>
 
 #include "sim/base/error.h"
 #include "sim/collectives/algorithms.h"
@@ -51,6 +53,9 @@ TEST_CASE("collectives: closed forms on an ideal switch") {
     // A streaming chain: every edge carries S, the last rank is n-1 hops away.
     CHECK(on_ideal_switch("ring", Op::broadcast, S, n) == Approx((n - 1) * a + S / B));
     CHECK(on_ideal_switch("ring", Op::reduce, S, n) == Approx((n - 1) * a + S / B));
+    // One GPU per node has nothing to sum before.
+    CHECK(on_ideal_switch("hierarchical", Op::all_reduce, S, n) ==
+          Approx(2 * (n - 1) * (a + S / n / B)));
     // log2 n rounds, each of the whole buffer.
     CHECK(on_ideal_switch("recursive_doubling", Op::all_reduce, S, n) == Approx(log * (a + S / B)));
     // S/2 + S/4 + ... = S(n-1)/n, twice.
@@ -89,6 +94,40 @@ TEST_CASE("collectives: ranks beyond a power of two hand over before and get the
     // Back comes the rank's own part alone.
     CHECK(on_ideal_switch("halving_doubling", Op::reduce_scatter, S, n) ==
           Approx(halving + a + S / B + a + S / n / B));
+  }
+}
+
+// Whose data each rank has after the rounds, where a send passes on all that its rank had before.
+std::vector<std::set<int>> held_after(const Schedule& schedule, int ranks) {
+  std::vector<std::set<int>> held(static_cast<std::size_t>(ranks));
+  for (int rank = 0; rank < ranks; ++rank) held[static_cast<std::size_t>(rank)] = {rank};
+  for (const Round& round : schedule.rounds) {
+    REQUIRE(round.times == 1);
+    const auto before = held;
+    for (const Send& send : schedule.send_sets[round.sends])
+      held[static_cast<std::size_t>(send.to)].insert(
+          before[static_cast<std::size_t>(send.from)].begin(),
+          before[static_cast<std::size_t>(send.from)].end());
+  }
+  return held;
+}
+
+TEST_CASE("collectives: every rank ends with something of every other") {
+  for (const int n : {2, 3, 5, 6, 8, 12, 15, 16}) {
+    const auto after = [&](const char* algorithm, Op op) {
+      return held_after(make_schedule(algorithm, op, Bytes(mb), {{n, 1}, 1, 1, false, n}), n);
+    };
+    INFO("n = " << n);
+    for (const auto& held : after("recursive_doubling", Op::all_reduce))
+      CHECK(held.size() == static_cast<std::size_t>(n));
+    for (const auto& held : after("halving_doubling", Op::all_reduce))
+      CHECK(held.size() == static_cast<std::size_t>(n));
+    for (const auto& held : after("halving_doubling", Op::reduce_scatter))
+      CHECK(held.size() == static_cast<std::size_t>(n));
+    for (const auto& held : after("binomial", Op::broadcast)) CHECK(held.contains(0));
+    if (n == 2 || n == 8 || n == 16)
+      for (const auto& held : after("recursive_doubling", Op::all_gather))
+        CHECK(held.size() == static_cast<std::size_t>(n));
   }
 }
 
@@ -245,6 +284,11 @@ TEST_CASE("collectives: several NICs share a ring, two-node trees pass their rat
   };
   CHECK(time(one, "ring") == Approx(2 * 15. / 16 * S / 10e9));
   CHECK(time(four, "ring") == Approx(2 * 15. / 16 * S / 40e9));
+  // More NICs than GPUs are a bundle for each, as wide as all of its own.
+  const NodeSpec bundled = node_of(1, 4, 200e9, 10e9);
+  Machines bundles = machines(bundled, 2, true);
+  CHECK(plan("ring", Op::all_reduce, S, 2, bundled, bundles, transport).time.s() ==
+        Approx(S / 40e9));
   // The tree sends S each way, so its busbw is 2(n-1)/n times the NICs' rate.
   CHECK(time(four, "tree") == Approx(S / 40e9));
 }
@@ -270,6 +314,41 @@ TEST_CASE("collectives: what does not exist is refused") {
   Machines one_node = machines(node, 1, true);
   CHECK_THROWS_WITH(plan("tree", Op::all_reduce, 1, 4, node, one_node, transport),
                     Contains("1 node(s)"));
+}
+
+TEST_CASE("collectives: an algorithm does its operations and no other") {
+  const std::map<std::string, std::vector<Op>> does{
+      {"ring", {Op::all_reduce, Op::all_gather, Op::reduce_scatter, Op::broadcast}},
+      {"tree", {Op::all_reduce}},
+      {"nvls_tree", {Op::all_reduce}},
+      {"hierarchical", {Op::all_reduce}},
+      {"recursive_doubling", {Op::all_reduce, Op::all_gather}},
+      {"halving_doubling", {Op::all_reduce, Op::reduce_scatter}},
+      {"neighbor_exchange", {Op::all_gather}},
+      {"pairwise", {Op::all_to_all}},
+      {"linear", {Op::all_to_all}},
+      {"bruck", {Op::all_to_all}},
+      {"deepspeed_gather", {Op::all_to_all}},
+      {"binomial", {Op::broadcast}},
+      {"shift", {Op::send_recv}}};
+  for (const std::string& algorithm : algorithm_names()) {
+    if (algorithm == "nvls") continue;  // within one node alone
+    for (std::size_t op = 0; op < op_names().size(); ++op) {
+      INFO(algorithm << " " << op_names()[op]);
+      const std::vector<Op>& listed = does.at(algorithm);
+      CHECK(supports(algorithm, static_cast<Op>(op), {16, 4}) ==
+            (std::find(listed.begin(), listed.end(), static_cast<Op>(op)) != listed.end()));
+    }
+  }
+  CHECK(supports("nvls", Op::all_reduce, {4, 4}));
+  CHECK_FALSE(supports("nvls", Op::all_gather, {4, 4}));
+  CHECK_FALSE(supports("nvls", Op::all_reduce, {1, 1}));
+  CHECK_FALSE(supports("nvls", Op::all_reduce, {16, 4}));
+  CHECK_FALSE(supports("nvls_tree", Op::all_reduce, {14, 4}));
+  CHECK_FALSE(supports("nvls_tree", Op::all_reduce, {4, 1}));
+  CHECK_FALSE(supports("tree", Op::all_reduce, {4, 4}));
+  CHECK_FALSE(supports("hierarchical", Op::all_reduce, {14, 4}));
+  CHECK_FALSE(supports("neighbor_exchange", Op::all_gather, {15, 4}));
 }
 
 // Of coll_tuned_decision_fixed.c: below a number of bytes one algorithm, from there on another.

@@ -3,6 +3,7 @@
 #include "sim/collectives/nccl_tuning.h"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 
 namespace lambcast {
 namespace {
@@ -158,6 +159,101 @@ TEST_CASE("NCCL's tree") {
   // Hops of 28 us in 2.19.
   CHECK(time(with(Only::simple, {.minor = 19}), big) ==
         sum(2 * (7 * 28 + 2 * 28) + at(bus / 2, big)));
+}
+
+TEST_CASE("NCCL's tables as tuning.cc and search.cc print them") {
+  // What a tree reaches of its rate from 64 bytes on, each time of twice as many.
+  const std::vector<std::vector<double>> shares{
+      {1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1},
+      {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1},
+      {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9}};
+  const double slow = 1e-3;  // GB/s of links, so that latency hardly counts
+  const double reached[] = {.92 * slow / 3.8, .92 * slow * .9375, .92 * slow};
+  for (const Only protocol : {Only::ll, Only::ll128, Only::simple}) {
+    const auto row = static_cast<std::size_t>(protocol);
+    const NcclTuning tuning = with(protocol, {.link_GBps = slow});
+    const double latency = us_of({tuning, "tree", 1e-9, 4, 8});
+    for (std::size_t i = 0; i < 23; ++i) {
+      INFO("protocol " << row << ", 64 B times 2^" << i);
+      const double size = 64 * std::exp2(static_cast<double>(i));
+      CHECK(us_of({tuning, "tree", size, 4, 8}) - latency ==
+            Approx(at(reached[row] / 2 * shares[row][i], size)).epsilon(1e-4));
+    }
+  }
+  // The steps that a NIC's rate is taken down to.
+  const auto check_steps = [](Gpu gpu, const std::vector<double>& steps) {
+    for (const double step : steps) {
+      const auto of = [&](double nic) {
+        const NcclTuning tuning = with(Only::simple, {.gpu = gpu, .nic_GBps = nic});
+        return us_of({tuning, "ring", S, 2, 8}) - us_of({tuning, "ring", 1e-3, 2, 8});
+      };
+      INFO(step << " GB/s");
+      // A thousandth too little is enough.
+      const double latency = (gpu == Gpu::volta ? .9 : .4) * (8.4 + 28 * 3.4 + 2 * 14);
+      CHECK(of(step * 1.0001) - latency == Approx(at(step * 16. / 30, S)).epsilon(1e-4));
+      CHECK(of(step * 0.9995) - latency == Approx(at(step * 16. / 30, S)).epsilon(1e-4));
+    }
+  };
+  check_steps(Gpu::ampere,
+              {48, 30, 28, 24, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3, 2.4, 1.2, .24, .12});
+  check_steps(Gpu::hopper,
+              {48, 45, 42, 40, 30, 24, 22, 20, 17.5, 15, 12, 6, 3, 2.4, 1.2, .24, .12});
+  check_steps(Gpu::blackwell,
+              {96, 48, 45.1, 42, 40, 30, 24, 22, 20, 17.5, 15, 12, 6, 3, 2.4, 1.2, .24, .12});
+}
+
+TEST_CASE("NCCL's latencies from version to version") {
+  // Of a message that takes no time: what a tree over four nodes of eight starts with, and its 14
+  // hops over NVLink or PCIe and four between nodes.
+  struct Tree {
+    int from, to;
+    Only protocol;
+    double base, nvlink, pcie, network;
+  };
+  const std::vector<Tree> trees{
+      {12, 17, Only::ll, 4.4, .52, 1.0, 5.0},   {12, 17, Only::ll128, 4.4, 1.25, -1, 8.5},
+      {12, 17, Only::simple, 0, 28, 28, 28},    {18, 18, Only::ll, 6.8, .6, 1.0, 5.0},
+      {18, 18, Only::ll128, 14, 1.25, -1, 8.5}, {18, 18, Only::simple, 0, 4, 6, 14},
+      {19, 22, Only::ll, 6.8, .6, 1.0, 5.0},    {19, 22, Only::ll128, 14, 1.25, -1, 8.5},
+      {19, 22, Only::simple, 0, 28, 28, 28},    {23, 28, Only::ll, 6.8, .6, 1.0, 5.0},
+      {23, 28, Only::ll128, 14, 1.25, -1, 8.5}, {23, 28, Only::simple, 8.4, 4, 4, 14}};
+  const auto start = [](std::string_view algorithm, Only protocol, int minor, bool nvlink,
+                        int nodes) {
+    const Case of{with(protocol, {.minor = minor, .nvlink = nvlink}), algorithm, 1e-3, nodes, 8};
+    return us_of(of);
+  };
+  for (const Tree& tree : trees) {
+    for (int minor = tree.from; minor <= tree.to; ++minor) {
+      INFO("2." << minor << ", protocol " << static_cast<int>(tree.protocol));
+      CHECK(start("tree", tree.protocol, minor, true, 4) ==
+            sum(tree.base + 14 * tree.nvlink + 4 * tree.network));
+      if (tree.pcie > 0)
+        CHECK(start("tree", tree.protocol, minor, false, 4) ==
+              sum(tree.base + 14 * tree.pcie + 4 * tree.network));
+    }
+  }
+  // A ring over two nodes: 26 hops inside and four between, before messages had to be posted.
+  for (int minor = 12; minor < 18; ++minor) {
+    INFO("2." << minor);
+    const double network = minor < 14 ? 28 : 9.6;
+    CHECK(start("ring", Only::simple, minor, true, 2) == sum(8.4 + 26 * 3.4 + 4 * network));
+    CHECK(start("ring", Only::simple, minor, false, 2) == sum(8.4 + 26 * 5.7 + 4 * network));
+    CHECK(start("ring", Only::ll128, minor, true, 2) == sum(10 + 26 * 1.9 + 4 * 4.0));
+    CHECK(start("ring", Only::ll, minor, false, 2) == sum(3.6 + 26 * 1.8 * 1.0 + 4 * 2.7));
+  }
+  for (int minor = 18; minor < 29; ++minor) {
+    INFO("2." << minor);
+    const int between = minor < 23 ? 4 : 2;
+    CHECK(start("ring", Only::simple, minor, false, 2) ==
+          sum(8.4 + (30 - between) * 5.7 + between * 14));
+    CHECK(start("ring", Only::ll128, minor, true, 2) ==
+          sum(14 + (30 - between) * 1.9 + between * 4.0));
+  }
+  // Of a ring's rate LL has a quarter, and half from 2.21.
+  for (const int minor : {19, 20, 21, 22})
+    CHECK(us_of({with(Only::ll, {.minor = minor}), "ring", S, 2, 8}) -
+              us_of({with(Only::ll, {.minor = minor}), "ring", s, 2, 8}) ==
+          sum(at(24 * (minor < 21 ? .25 : .5) * 16 / 30, S - s)));
 }
 
 TEST_CASE("NCCL's NVLink switch") {
