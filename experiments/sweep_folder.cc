@@ -49,11 +49,18 @@ std::optional<Json> read_manifest(const fs::path& path) {
   return json;
 }
 
+// As one word of a shell: names of files may hold quotes.
+std::string shell_word(std::string_view text) {
+  std::string word = "'";
+  for (const char letter : text) word += letter == '\'' ? "'\\''" : std::string(1, letter);
+  return word + "'";
+}
+
 // With the text of `sweep` as the file.
 std::string command_of(const SweepPlan& plan) {
   std::string command = "lambcast sweep sweep.toml";
   for (const auto& [key, values] : plan.flags)
-    command += fmt::format(" --list '{}={}'", key, fmt::join(values, ","));
+    command += " --list " + shell_word(fmt::format("{}={}", key, fmt::join(values, ",")));
   return command;
 }
 
@@ -130,7 +137,9 @@ std::pair<std::string, bool> read_start(const fs::path& path, std::size_t bytes)
 fs::path created(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error) throw Error(Exit::usage, fmt::format("{}: {}", folder.string(), error.message()));
+  if (error)
+    throw Error(is_of_disk(error.value()) ? Exit::failure : Exit::usage,
+                fmt::format("{}: {}", folder.string(), error.message()));
   return folder;
 }
 

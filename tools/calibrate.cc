@@ -9,6 +9,7 @@
 
 #include "sim/base/error.h"
 #include "sim/base/file.h"
+#include "sim/base/printable.h"
 #include "tools/commands.h"
 #include "tools/import_flags.h"
 #include "tools/output_file.h"
@@ -114,8 +115,10 @@ int calibrate_command(const Options& options) {
       validate::calibrate(base, base_name, tables, backend, show_progress);
   clear_progress();
   if (summary.calibration) summary.calibration->another_machine = options.another_machine;
-  const std::string name = options.name.empty() ? file_stem(options.output) : options.name;
-  const std::string source = options.source.empty() ? sources_of(tables) : options.source;
+  const std::string name =
+      printable(options.name.empty() ? file_stem(options.output) : options.name);
+  const std::string source =
+      printable(options.source.empty() ? sources_of(tables) : options.source);
   const std::string text = validate::calibrated_cluster(base, base_name, name, summary, source);
   write_output(options.output, "-o", text);
   fmt::print("{}\nWritten to {}; forecast with: {}\n", validate::brief_report(summary),

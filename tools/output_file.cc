@@ -2,19 +2,47 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 
+#include "experiments/durable_file.h"
 #include "sim/base/error.h"
 
 namespace lambcast {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Whether there is something to lose: a regular file with bytes in it.
+bool holds_text(const fs::path& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error) && fs::file_size(path, error) > 0 && !error;
+}
+
+// The old text stays until the new one is on disk, under the same name and rights.
+void replace_text(const fs::path& path, std::string_view text) {
+  const fs::path file = fs::canonical(path);
+  const fs::perms rights = fs::status(file).permissions();
+  replace_file(file, text);
+  std::error_code error;
+  fs::permissions(file, rights, error);
+}
+
+}  // namespace
 
 void write_output(const std::string& path, std::string_view flag, std::string_view text) {
   if (path == "-") {
     fmt::print("{}", text);
     return;
   }
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  const bool replaces = holds_text(path);
+  std::ofstream file(path, std::ios::binary | (replaces ? std::ios::app : std::ios::trunc));
+  if (!file && is_of_disk(errno))
+    throw Error(Exit::failure, fmt::format("{}: {}: {}", path, flag, std::strerror(errno)));
   if (!file) fail_input({path, 0, std::string(flag)}, "cannot be opened for writing");
+  if (replaces) return replace_text(path, text);
   file << text;
   file.close();
   if (!file) throw Error(Exit::failure, fmt::format("{}: {}: cannot be written whole", path, flag));

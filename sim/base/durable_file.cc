@@ -31,10 +31,12 @@ void write_whole(int file, std::string_view text, const fs::path& path) {
 
 // Some file systems, and folders on some, cannot be synchronised: no error of the user's.
 void sync_to_disk(int file, const fs::path& path) {
-  if (fsync(file) != 0 && (errno == EIO || errno == ENOSPC || errno == EDQUOT)) fail(path);
+  if (fsync(file) != 0 && is_of_disk(errno)) fail(path);
 }
 
 }  // namespace
+
+bool is_of_disk(int error) { return error == EIO || error == ENOSPC || error == EDQUOT; }
 
 void replace_file(const fs::path& path, std::string_view text) {
   const fs::path part = path.string() + ".part";

@@ -9,6 +9,9 @@
 
 namespace lambcast {
 
+// Whether an error number is of a disk that is full or at fault, and not of a path that is wrong.
+bool is_of_disk(int error);
+
 // Through a second file that is renamed once it is on disk, so that a reader finds the old text or
 // the new one. Throws Error (failure) where that cannot be done.
 void replace_file(const std::filesystem::path& path, std::string_view text);
