@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <cerrno>
 #include <chrono>
 #include <map>
 #include <thread>
@@ -286,6 +287,24 @@ std::thread start_root(Meeting& meeting, int port, int timeout_s = 20, int patie
 }
 
 }  // namespace
+
+TEST_CASE("rank 0 listens on the address that it was told and on no other") {
+  const int port = free_port();
+  Meeting meeting;
+  std::thread root = start_root(meeting, port);
+  REQUIRE(Peer(port).connected());
+  const int other = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);  // 127.0.0.2 is this machine as well
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  CHECK(connect(other, reinterpret_cast<const sockaddr*>(&address), sizeof address) == -1);
+  CHECK(errno == ECONNREFUSED);
+  close(other);
+  CHECK(meet_over_tcp({1, 2, 1, "127.0.0.1", port, "ours"}, 10)->exchange("rank 1").size() == 2);
+  root.join();
+  CHECK(meeting.failure.empty());
+}
 
 TEST_CASE("strangers neither get in nor hold the others up") {
   const int port = free_port();
