@@ -4,11 +4,12 @@
 
 #include <algorithm>
 
-#include "experiments/durable_file.h"
 #include "experiments/result_row.h"
 #include "experiments/what_if.h"
+#include "models/training/step_parts.h"
 #include "sim/base/csv.h"
 #include "sim/base/csv_reader.h"
+#include "sim/base/durable_file.h"
 #include "sim/base/error.h"
 
 namespace lambcast {
@@ -16,8 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* parts[] = {"forward",    "backward",  "exposed_comm", "compress",
-                                 "decompress", "optimizer", "bubble"};
 constexpr std::size_t written_at_once = std::size_t{1} << 20;
 
 const std::vector<std::string>& keys() {
@@ -46,7 +45,7 @@ std::vector<StageColumns> stage_columns(const csv::Reader& results) {
     if (!column.ends_with(step_time)) continue;
     const std::string stage = column.substr(0, column.size() - step_time.size());
     all.push_back({stage, results.column(stage + "_steps"), {}});
-    for (const char* part : parts)
+    for (const std::string_view part : step_parts)
       all.back().parts.push_back(results.column(fmt::format("{}_{}_us", stage, part)));
   }
   return all;
@@ -88,9 +87,9 @@ fs::path write_parts(const fs::path& folder) {
       }
       for (const StageColumns& stage : of_stages) {
         if (results.text(stage.steps).empty()) continue;
-        for (std::size_t i = 0; i < std::size(parts); ++i)
+        for (std::size_t i = 0; i < step_parts.size(); ++i)
           text += fmt::format("{},{},{},{},{}\n", point, stage.stage, results.text(stage.steps),
-                              parts[i], results.text(stage.parts[i]));
+                              step_parts[i], results.text(stage.parts[i]));
       }
       if (text.size() < written_at_once) continue;
       file.append(text);

@@ -71,7 +71,7 @@ void rings_at_once(benchmark::State& state, bool contend) {
     jobs[i].times = 10;
   }
   for (auto _ : state)
-    benchmark::DoNotOptimize(forecast_jobs(cluster, jobs, false, true).back().together);
+    benchmark::DoNotOptimize(forecast_jobs(cluster, jobs, Backend::nccl, true).back().together);
 }
 BENCHMARK_CAPTURE(rings_at_once, apart, false)->Arg(1)->Arg(256)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(rings_at_once, contending, true)->Arg(16)->Unit(benchmark::kMillisecond);

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "experiments/durable_file.h"
+#include "sim/base/durable_file.h"
 #include "sim/base/error.h"
 
 namespace lambcast {

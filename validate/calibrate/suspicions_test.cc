@@ -172,12 +172,12 @@ TEST_CASE("suspicions: wrong tables are noticed, and why") {
   REQUIRE(wrong.size() >= 20);
   for (const Spoiled& spoiled : wrong) {
     const std::span<const Measurement> table(&spoiled.table, 1);
-    const auto suspicions = suspicions_of(preset(spoiled.cluster), table, false);
+    const auto suspicions = suspicions_of(preset(spoiled.cluster), table, Backend::nccl);
     const std::string text = fmt::format("{}", fmt::join(suspicions, " "));
     const bool names = text.find(spoiled.named) != std::string::npos;
     noticed += suspicions.empty() ? 0 : 1;
     named += names ? 1 : 0;
-    const auto before = suspicions_of(plain(spoiled.cluster), table, false);
+    const auto before = suspicions_of(plain(spoiled.cluster), table, Backend::nccl);
     noticed_plain += before.empty() ? 0 : 1;
   }
   fmt::print("wrong tables noticed: {} of {}, of {} the reason; from descriptions alone {}\n",
@@ -197,8 +197,8 @@ TEST_CASE("suspicions: good tables raise none") {
     const std::span<const Measurement> one(&table, 1);
     INFO(name);
     ++tables;
-    const auto of_preset = suspicions_of(preset(cluster), one, false);
-    const auto of_plain = suspicions_of(plain(cluster), one, false);
+    const auto of_preset = suspicions_of(preset(cluster), one, Backend::nccl);
+    const auto of_plain = suspicions_of(plain(cluster), one, Backend::nccl);
     alarms += of_preset.empty() ? 0 : 1;
     alarms_plain += of_plain.empty() ? 0 : 1;
     for (const auto& text : of_preset) UNSCOPED_INFO(text);
