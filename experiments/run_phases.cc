@@ -81,6 +81,12 @@ RunPhase forecast_phase(const WhatIf& what_if, Catalog& catalog, CollectiveCosts
   return phase;
 }
 
+// What `work_s` of steps of a phase takes with failures, or without any.
+double with_failures(const std::optional<Failures>& failures, double work_s, std::int64_t steps) {
+  if (!failures) return work_s;
+  return work_s + lost_to(*failures, work_s, work_s / static_cast<double>(steps)).seconds;
+}
+
 void add_failures(const Failures& failures, RunPhase& phase) {
   const double work = phase.forecast.run.time_s + phase.skipped_s;
   const Lost lost =
@@ -89,12 +95,54 @@ void add_failures(const Failures& failures, RunPhase& phase) {
   phase.failures_s = lost.seconds;
 }
 
-// The same phases with the plain optimizer.
-double baseline_s(const RunPhase& phase, const std::optional<Failures>& failures) {
-  const double work = phase.forecast.run.time_s * phase.forecast.run.speedup_vs_baseline;
-  const auto steps = static_cast<double>(phase.scenario.training.steps);
-  const double all = work + phase.skipped_s;
-  return all + (failures ? lost_to(*failures, all, all / steps).seconds : 0);
+// A phase whose steps take `time`, with what is thrown away and lost, at each end.
+TimeAtEnds whole_phase(const RunPhase& phase, TimeAtEnds time,
+                       const std::optional<Failures>& failures) {
+  const TimeAtEnds& own = phase.forecast.time;
+  const double skipped_share = phase.skipped_s / own.s;
+  const auto whole = [&](double& steps_s, double own_s) {
+    steps_s =
+        with_failures(failures, steps_s + skipped_share * own_s, phase.scenario.training.steps);
+  };
+  for (std::size_t i = 0; i < error_sources; ++i) {
+    whole(time.at[i].low_s, own.at[i].low_s);
+    whole(time.at[i].high_s, own.at[i].high_s);
+  }
+  whole(time.s, own.s);
+  return time;
+}
+
+// The run so far and the same phases with the plain optimizer.
+struct BothRuns {
+  TimeAtEnds run, plain;
+  bool differ = false;
+  void add(const RunPhase& phase, const std::optional<Failures>& failures) {
+    const Forecast& forecast = phase.forecast;
+    differ = differ || forecast.run.speedup.has_value();
+    run.add(whole_phase(phase, forecast.time, failures), 1);
+    plain.add(
+        whole_phase(phase, forecast.run.speedup ? forecast.plain_time : forecast.time, failures),
+        1);
+  }
+};
+
+// Adds a phase's time and cost at the ends of its interval.
+void add_interval(const RunPhase& phase, const std::optional<Failures>& failures, PhasedRun& run) {
+  const RunForecast& steps = phase.forecast.run;
+  const double skipped = 1 + phase.skipped_s / steps.time_s;
+  const TrainingPlan& training = phase.scenario.training;
+  const double low = with_failures(failures, steps.time_low_s * skipped, training.steps);
+  const double high = with_failures(failures, steps.time_high_s * skipped, training.steps);
+  run.time_low_s += low;
+  run.time_high_s += high;
+  const auto& price = training.cluster->usd_per_gpu_hour;
+  const auto add_cost = [&](std::optional<double>& cost, double seconds) {
+    cost = cost && price ? std::optional(*cost + seconds / 3600 * training.gpus * price->value)
+                         : std::nullopt;
+  };
+  add_cost(run.cost_usd, phase.time_s());
+  add_cost(run.cost_low_usd, low);
+  add_cost(run.cost_high_usd, high);
 }
 
 void find_masks(const RunPhase& phase, std::size_t number, PhasedRun& run) {
@@ -139,8 +187,8 @@ void find_restarts(PhasedRun& run) {
 }
 
 void sum_up(const std::optional<Failures>& failures, PhasedRun& run) {
-  double plain = 0;
-  run.cost_usd = 0;
+  BothRuns runs;
+  run.cost_usd = run.cost_low_usd = run.cost_high_usd = 0;
   for (std::size_t i = 0; i < run.phases.size(); ++i) {
     RunPhase& phase = run.phases[i];
     if (failures) add_failures(*failures, phase);
@@ -150,12 +198,9 @@ void sum_up(const std::optional<Failures>& failures, PhasedRun& run) {
     run.skipped_s += phase.skipped_s;
     run.failures_s += phase.failures_s;
     run.failures += phase.failures;
-    const double hours = phase.time_s() / 3600 * training.gpus;
-    run.gpu_hours += hours;
-    const auto& price = training.cluster->usd_per_gpu_hour;
-    run.cost_usd =
-        run.cost_usd && price ? std::optional(*run.cost_usd + hours * price->value) : std::nullopt;
-    plain += baseline_s(phase, failures);
+    run.gpu_hours += phase.time_s() / 3600 * training.gpus;
+    add_interval(phase, failures, run);
+    runs.add(phase, failures);
     for (const Finding& finding : phase.scenario.findings) {
       const bool known = std::any_of(run.findings.begin(), run.findings.end(),
                                      [&](const auto& f) { return f.message == finding.message; });
@@ -163,7 +208,10 @@ void sum_up(const std::optional<Failures>& failures, PhasedRun& run) {
     }
     find_masks(phase, i + 1, run);
   }
-  run.speedup_vs_baseline = plain / run.time_s;
+  if (runs.differ) {
+    run.speedup = ratio_of(runs.plain, runs.run);
+    run.speedup_vs_baseline = run.speedup->value;
+  }
   find_restarts(run);
 }
 

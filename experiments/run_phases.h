@@ -14,6 +14,10 @@
 //             in the mean (Young 1974, Daly 2006, first order): half an interval is lost each time.
 //             Of 1-bit optimizers each loads a checkpoint, drops the errors, and is in the stage
 //             that the step count says.
+//   interval  the ends of a run add up those of its phases, since what errs in one errs in all. So
+//             does each source of error on its own (models/training/error_source.h), and the
+//             speed-up is the ratio of two such sums: what moves both runs alike cancels. Steps
+//             thrown away err as those that count.
 //   skipped   dynamic loss scaling doubles the scale after a window of good steps; in steady state
 //             the doubled one overflows, and that step is done in vain, its forward and backward
 //             passes and what sums gradients (assumed: once a window).
@@ -48,9 +52,12 @@ struct PhasedRun {
   std::vector<RunPhase> phases;
   std::int64_t steps = 0;
   double time_s = 0, skipped_s = 0, failures_s = 0, failures = 0, gpu_hours = 0;
-  std::optional<double> cost_usd;
-  // The same phases with the plain optimizer of the same family, failures included.
+  double time_low_s = 0, time_high_s = 0;
+  std::optional<double> cost_usd, cost_low_usd, cost_high_usd;
+  // The same phases with the plain optimizer of the same family, failures included; where they all
+  // run it anyway there is no interval.
   double speedup_vs_baseline = 1;
+  std::optional<RatioInterval> speedup;
   std::vector<Finding> findings;
 };
 

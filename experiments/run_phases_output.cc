@@ -10,6 +10,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+Json optional(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
+
 Json findings_json(const std::vector<Finding>& findings) {
   Json list = Json::array();
   for (const Finding& finding : findings)
@@ -43,12 +45,15 @@ std::string phased_run_table(const PhasedRun& run) {
       out += fmt::format("{:>5} {:>8} {:>8}  {:<12} {:>9.2f} {:>12} {:>12}\n", "", "", "",
                          "failures", phase.failures, "", run_time_text(phase.failures_s));
   }
-  out += fmt::format("\nrun: {} steps in {}, {:.1f} GPU-hours", run.steps,
-                     run_time_text(run.time_s), run.gpu_hours);
-  if (run.cost_usd) out += fmt::format(", {:.0f} USD", *run.cost_usd);
-  const std::string& plain = run.phases.front().forecast.run.baseline_optimizer;
-  if (plain != name_of(first.optimizer()))
-    out += fmt::format("; {:.2f}x as fast as {}", run.speedup_vs_baseline, plain);
+  out += fmt::format("\nrun: {} steps in {} ({} to {}), {:.1f} GPU-hours", run.steps,
+                     run_time_text(run.time_s), run_time_text(run.time_low_s),
+                     run_time_text(run.time_high_s), run.gpu_hours);
+  if (run.cost_usd)
+    out += fmt::format(", {:.0f} USD ({:.0f} to {:.0f})", *run.cost_usd, *run.cost_low_usd,
+                       *run.cost_high_usd);
+  if (run.speedup)
+    out += fmt::format("; {} as fast as {}", ratio_text(*run.speedup),
+                       run.phases.front().forecast.run.baseline_optimizer);
   out += "\n";
   for (std::size_t i = 0; i < run.phases.size(); ++i) {
     const MemoryForecast& memory = run.phases[i].forecast.memory;
@@ -80,9 +85,15 @@ std::string phased_run_json(const PhasedRun& run) {
                  {"failures", run.failures},
                  {"failures_s", run.failures_s},
                  {"gpu_hours", run.gpu_hours},
-                 {"cost_usd", run.cost_usd ? Json(*run.cost_usd) : Json(nullptr)},
+                 {"cost_usd", optional(run.cost_usd)},
                  {"speedup_vs_baseline", run.speedup_vs_baseline},
-                 {"baseline_optimizer", run.phases.front().forecast.run.baseline_optimizer}};
+                 {"baseline_optimizer", run.phases.front().forecast.run.baseline_optimizer},
+                 {"time_low_s", run.time_low_s},
+                 {"time_high_s", run.time_high_s},
+                 {"cost_low_usd", optional(run.cost_low_usd)},
+                 {"cost_high_usd", optional(run.cost_high_usd)},
+                 {"speedup_low", run.speedup ? Json(run.speedup->low) : Json(nullptr)},
+                 {"speedup_high", run.speedup ? Json(run.speedup->high) : Json(nullptr)}};
   json["findings"] = findings_json(run.findings);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

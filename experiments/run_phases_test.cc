@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 
+#include "experiments/forecast_output.h"
 #include "experiments/scenario_case.h"
 
 namespace lambcast {
@@ -69,6 +71,60 @@ TEST_CASE("run phases: the run is the sum of its phases") {
   CHECK(run.speedup_vs_baseline > 1);
 }
 
+TEST_CASE("run phases: what errs in one phase errs in all, and cancels against the plain run") {
+  const PhasedRun run = two_phases();
+  double low = 0, high = 0, independent = 0;
+  TimeAtEnds time, plain;
+  for (const RunPhase& phase : run.phases) {
+    const RunForecast& of = phase.forecast.run;
+    const double skipped = 1 + phase.skipped_s / of.time_s;
+    low += of.time_low_s * skipped;
+    high += of.time_high_s * skipped;
+    independent += std::pow((of.time_high_s - of.time_s) * skipped, 2);
+    time.add(phase.forecast.time, 1);
+    plain.add(phase.forecast.plain_time, 1);
+  }
+  CHECK(run.time_low_s == Approx(low).epsilon(1e-12));
+  CHECK(run.time_high_s == Approx(high).epsilon(1e-12));
+  CHECK(run.time_high_s - run.time_s > 1.05 * std::sqrt(independent));
+  REQUIRE(run.speedup);
+  CHECK(run.speedup->value == run.speedup_vs_baseline);
+  // Steps thrown away are a thousandth of the run.
+  const RatioInterval joint = ratio_of(plain, time);
+  CHECK(run.speedup->low == Approx(joint.low).epsilon(2e-3));
+  CHECK(run.speedup->high == Approx(joint.high).epsilon(2e-3));
+  // On two machines, which share no error, it would be wider.
+  const RatioInterval apart = ratio_of(plain, time, false);
+  CHECK(run.speedup->high < apart.high);
+  CHECK(run.speedup->low > apart.low);
+}
+
+TEST_CASE("run phases: the same phase twice errs as one of twice the steps") {
+  Catalog catalog;
+  WhatIf twice = with({{"steps", "2000"}, {"optimizer", "lamb"}}, first_phase());
+  twice.erase("freeze_step");
+  WhatIf once = twice;
+  once["steps"] = "4000";
+  const PhasedRun two = forecast_phases(twice, {"steps=2000"}, {}, catalog);
+  const PhasedRun one = forecast_phases(once, {}, {}, catalog);
+  CHECK(two.time_low_s == Approx(one.time_low_s).epsilon(1e-9));
+  CHECK(two.time_high_s == Approx(one.time_high_s).epsilon(1e-9));
+  CHECK_FALSE(two.speedup);
+  CHECK(two.speedup_vs_baseline == 1);
+}
+
+TEST_CASE("run phases: failures stretch the ends of the interval too") {
+  const Failures failures{Duration::seconds(36000), 100, Duration::seconds(5),
+                          Duration::seconds(600)};
+  const PhasedRun without = two_phases(), run = two_phases(failures);
+  CHECK(run.time_low_s > without.time_low_s);
+  CHECK(run.time_high_s > without.time_high_s);
+  CHECK(run.time_low_s < run.time_s);
+  CHECK(run.time_high_s > run.time_s);
+  CHECK(run.speedup->low < run.speedup->value);
+  CHECK(run.speedup->high > run.speedup->value);
+}
+
 TEST_CASE("run phases: fp16 throws a step of a thousand away, other precisions none") {
   const PhasedRun run = two_phases();
   CHECK(run.phases[0].skipped_steps == Approx(5993 / 1000.0));
@@ -121,6 +177,7 @@ TEST_CASE("run phases: what is no phase is an error of the flag") {
 TEST_CASE("run phases: table and JSON say the same") {
   const PhasedRun run = two_phases();
   CHECK_THAT(phased_run_table(run), Contains("128 GPUs, 2 phase(s)"));
+  CHECK_THAT(phased_run_table(run), Contains(ratio_text(*run.speedup) + " as fast as lamb"));
   CHECK_THAT(phased_run_json(run), Contains("\"phases\": ["));
   CHECK_THAT(phased_run_json(run), Contains("\"errors-reset\""));
 }
