@@ -23,6 +23,11 @@ std::string group_text(const ProcessGroup& group) {
   return text;
 }
 
+// Whole 1,024ths of a microsecond, which viewers add and subtract without rounding: what overlaps
+// the next slice by the last bit is drawn as a call within this one.
+constexpr double parts_of_us = 1024;
+double on_grid(Duration time) { return std::round(time.us() * parts_of_us) / parts_of_us; }
+
 // What an operation does, as args; how long the pieces of a step take is priced again from what
 // `costs` remembers.
 class WorkArgs {
@@ -151,8 +156,8 @@ class StepTrace {
                        {"tid", slice.thread},
                        {"name", std::move(slice.name)},
                        {"cat", std::move(slice.category)},
-                       {"ts", slice.begin.us()},
-                       {"dur", (slice.end - slice.begin).us()},
+                       {"ts", on_grid(slice.begin)},
+                       {"dur", on_grid(slice.end) - on_grid(slice.begin)},
                        {"args", std::move(slice.args)}});
     slices_.push_back({slice.thread, slice.begin, slice.end});
     return static_cast<int>(slices_.size()) - 1;
@@ -171,8 +176,10 @@ class StepTrace {
       if (*phase == 'f') event["bp"] = "e";
       events_.push_back(std::move(event));
     };
-    end("s", source, (source.begin + (source.end - source.begin).scaled(0.999)).us());
-    end("f", target, target.begin.us());
+    const double length = on_grid(source.end) - on_grid(source.begin);
+    end("s", source,
+        on_grid(source.begin) + std::floor(0.999 * length * parts_of_us) / parts_of_us);
+    end("f", target, on_grid(target.begin));
   }
 
   // The slices that an operation waits for, through those that take no time.
