@@ -1,12 +1,13 @@
 // Drives a report's page in a browser (tools/page_test.sh appends it to the page) and checks it
 // against results.csv, which stands in `resultsCsv`. What it found goes into <pre id=checks>, a line
 // each, beginning with "ok" or "FAILED".
+/* global resultsCsv */
 "use strict";
 
 (function () {
   const lines = [];
-  function check(what, holds, found) {
-    lines.push((holds ? "ok " : "FAILED ") + what + (holds ? "" : ": " + JSON.stringify(found)));
+  function check(what, passes, found) {
+    lines.push((passes ? "ok " : "FAILED ") + what + (passes ? "" : ": " + JSON.stringify(found)));
   }
   function same(what, found, wanted) {
     const a = JSON.stringify(found), b = JSON.stringify(wanted);

@@ -62,7 +62,7 @@
   };
 
   function range(axis, room) {
-    let low = axis.low, high = axis.high;
+    const low = axis.low, high = axis.high;
     if (axis.log) {
       const by = Math.pow(high / low, room) * (high === low ? 1.5 : 1);
       return [low / by, high * by];

@@ -5,9 +5,9 @@
 (function () {
   const rows = document.getElementById("rows-data");
   if (rows) {
-    const said = JSON.parse(rows.textContent);
-    const data = new lambcast.Rows(said);
-    data.thinning = said.thinning || "";
+    const sweep = JSON.parse(rows.textContent);
+    const data = new lambcast.Rows(sweep);
+    data.thinning = sweep.thinning || "";
     lambcast.explorer = new lambcast.Explorer(data, document.getElementById("explorer"));
   }
   function said(axis, value) {
