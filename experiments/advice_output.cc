@@ -79,7 +79,8 @@ const char* losing_part(const StepChange& change) {
 }
 
 std::string change_sentence(const Advice& advice, const Answer& answer) {
-  std::string out = fmt::format("Against a {} step, the mean step of the run has", advice.baseline);
+  std::string out =
+      fmt::format("Against a step of {}, the mean step of the run has", advice.baseline);
   const char* separator = " ";
   for (const auto& [part, us] : parts_of(answer.change)) {
     out += fmt::format("{}{} {:.2f} ms {}", separator, part, std::abs(us) * 1e-3,
@@ -248,7 +249,7 @@ std::string advice_text(const Advice& advice) {
   const TrainingPlan& training = answer.scenario.training;
   std::string out = judgement(advice, answer);
   out += fmt::format(
-      "{:.0f}% of the {} step is exposed communication: no compression can win more than "
+      "{:.0f}% of a step of {} is exposed communication: no compression can win more than "
       "{:.2f}x.\n",
       advice.exposed_share * 100, advice.baseline, advice.most_speedup);
   if (advice.fused && advice.judged())

@@ -6,12 +6,16 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/forecast_output.h"
+#include "experiments/interval_axis.h"
 #include "sim/base/csv.h"
 
 namespace lambcast {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+// So that rows fit 80 columns; longer names have a line of their own.
+constexpr std::size_t widest_name = 14;
 
 // Against the first one named, which may not run.
 std::optional<RatioInterval> speedup_of(const Comparison& comparison,
@@ -93,12 +97,27 @@ std::string line_of(const Comparison& comparison, const Contestant& contestant, 
   const auto times = [](const std::optional<RatioInterval>& ratio) {
     return ratio ? fmt::format("{:.2f}x", ratio->value) : std::string("-");
   };
-  return fmt::format("{:<{}} {:>9} {:>7} {:>8} {:>8}{} {:>6} {:>5} {} {:.0f}%\n", contestant.name,
-                     width, run_time_text(forecast.run.time_s), times(against),
+  const std::string name = contestant.name.size() <= width
+                               ? contestant.name
+                               : fmt::format("{}\n{:{}}", contestant.name, "", width);
+  return fmt::format("{:<{}} {:>9} {:>7} {:>8} {:>8}{} {:>6} {:>5} {} {:.0f}%\n", name, width,
+                     run_time_text(forecast.run.time_s), times(against),
                      to_text(Bytes(step.wire_bytes_per_gpu)), to_text(forecast.memory.peak),
                      forecast.memory.fits ? " " : "!",
                      forecast.run.cost_usd ? fmt::format("{:.0f}", *forecast.run.cost_usd) : "-",
                      times(contestant.compression.speedup), loss, 100 * share);
+}
+
+std::string axis_of(const Comparison& comparison) {
+  std::vector<AxisEntry> entries;
+  double longest_s = 0;
+  for (const Contestant& contestant : comparison.ranked) {
+    if (!contestant.refused.empty()) continue;
+    const RunForecast& run = contestant.forecast.run;
+    entries.push_back({contestant.name, run.time_low_s, run.time_s, run.time_high_s});
+    longest_s = std::max(longest_s, run.time_high_s);
+  }
+  return interval_axis("run", entries, "0 s", run_time_text(longest_s));
 }
 
 std::string notes_of(const Comparison& comparison) {
@@ -183,7 +202,7 @@ std::string answer_of(const Comparison& comparison) {
 std::string comparison_table(const Comparison& comparison) {
   std::size_t width = 10;
   for (const Contestant& contestant : comparison.ranked)
-    width = std::max(width, contestant.name.size());
+    width = std::max(width, std::min(contestant.name.size(), widest_name));
   std::string out = answer_of(comparison);
   if (comparison.ranked.front().refused.empty())
     out += fmt::format("\n{:<{}} {:>9} {:>7} {:>8} {:>8}  {:>6} {:>5} {}\n", "best first", width,
@@ -191,6 +210,7 @@ std::string comparison_table(const Comparison& comparison) {
   for (const Contestant& contestant : comparison.ranked)
     if (contestant.refused.empty()) out += line_of(comparison, contestant, width);
   out += notes_of(comparison);
+  out += fmt::format("\n{}", axis_of(comparison));
   return out + fmt::format(
                    "\nspeed: against {}. wire: bytes that a GPU sends a step. 1-bit: what a 1-bit "
                    "optimizer makes of "

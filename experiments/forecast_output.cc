@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -156,22 +157,64 @@ std::string_view in_words(Basis basis) {
   return words[static_cast<std::size_t>(basis)];
 }
 
-// Fits 80 columns; of a pipeline the bubble takes the place of the rate, which the run has too.
+struct StageColumn {
+  const char* title;
+  int width, digits;
+  double value;
+};
+
+// Milliseconds; of a layout the bubble takes the place of the rate, which the run has too.
+std::vector<StageColumn> stage_columns(const StageForecast& stage, bool layout) {
+  const auto ms = [](double us) { return us * 1e-3; };
+  std::vector<StageColumn> columns{{"forward", 8, 2, ms(stage.forward_us)},
+                                   {"backward", 8, 2, ms(stage.backward_us)},
+                                   {"exposed", 8, 2, ms(stage.exposed_comm_us)}};
+  if (layout) columns.push_back({"bubble", 7, 2, ms(stage.bubble_us)});
+  columns.push_back({"compress", 8, 2, ms(stage.compress_us + stage.decompress_us)});
+  columns.push_back({"update", 7, 2, ms(stage.optimizer_us)});
+  if (!layout) columns.push_back({"samp./s", 7, 1, stage.samples_per_s});
+  return columns;
+}
+
+// Fits 80 columns.
 std::string stage_table(const TrainingPlan& training, const Forecast& forecast) {
   const bool layout = training.parallelism.has_value();
-  std::string out =
-      fmt::format("{:<11} {:>6} {:>9} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}\n", "stage", "steps",
-                  "step (ms)", "forward", "backward", "exposed", layout ? "bubble" : "compress",
-                  "update", layout ? "compress" : "samp./s");
+  std::string out = fmt::format("{:<11} {:>6} {:>9}", "stage", "steps", "step (ms)");
+  for (const StageColumn& column : stage_columns({}, layout))
+    out += fmt::format(" {:>{}}", column.title, column.width);
+  out += "\n";
   for (const StageForecast& stage : forecast.stages) {
-    const double compression_us = stage.compress_us + stage.decompress_us;
-    out +=
-        fmt::format("{:<11} {:>6} {:>9.2f} {:>8.2f} {:>8.2f} {:>8.2f} {:>8.2f} {:>8.2f} {:>8.1f}\n",
-                    name_of(stage.kind), stage.steps, stage.step_time_us * 1e-3,
-                    stage.forward_us * 1e-3, stage.backward_us * 1e-3, stage.exposed_comm_us * 1e-3,
-                    (layout ? stage.bubble_us : compression_us) * 1e-3, stage.optimizer_us * 1e-3,
-                    layout ? compression_us * 1e-3 : stage.samples_per_s);
+    out += fmt::format("{:<11} {:>6} {:>9.2f}", name_of(stage.kind), stage.steps,
+                       stage.step_time_us * 1e-3);
+    for (const StageColumn& column : stage_columns(stage, layout))
+      out += fmt::format(" {:>{}.{}f}", column.value, column.width, column.digits);
+    out += "\n";
   }
+  return out;
+}
+
+// Four digits, and commas where there are thousands: "485,900".
+std::string rate_text(double rate) {
+  if (rate < 1000) return fmt::format("{:.4g}", rate);
+  const double unit = std::pow(10, std::floor(std::log10(rate)) - 3);
+  const std::string digits = fmt::format("{:.0f}", std::round(rate / unit) * unit);
+  std::string out;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) out += ',';
+    out += digits[i];
+  }
+  return out;
+}
+
+// How long the run takes and what it costs, with their intervals.
+std::string run_text(const RunForecast& run) {
+  std::string out =
+      fmt::format("run: {} steps in {} ({} to {}), {:.1f} samples/s, {:.1f} GPU-hours", run.steps,
+                  run_time_text(run.time_s), run_time_text(run.time_low_s),
+                  run_time_text(run.time_high_s), run.samples_per_s, run.gpu_hours);
+  if (run.cost_usd)
+    out += fmt::format(", {:.0f} USD ({:.0f} to {:.0f})", *run.cost_usd,
+                       *run.cost_at(run.time_low_s), *run.cost_at(run.time_high_s));
   return out;
 }
 
@@ -179,8 +222,8 @@ std::string stage_table(const TrainingPlan& training, const Forecast& forecast) 
 std::string language_text(const TrainingPlan& training, const Forecast& forecast) {
   const LanguageRates rates = language_rates(training, forecast);
   if (!rates.tokens_per_s) return "";
-  std::string out = fmt::format("\ntokens: {:.4g} a second, {:.1f} TFLOP/s a GPU",
-                                *rates.tokens_per_s, rates.tflops_per_gpu);
+  std::string out = fmt::format("\ntokens: {} a second, {:.1f} TFLOP/s a GPU",
+                                rate_text(*rates.tokens_per_s), rates.tflops_per_gpu);
   if (rates.mfu) out += fmt::format(" (MFU {:.1f} %)", 100 * *rates.mfu);
   const double hours = 1e9 / *rates.tokens_per_s / 3600;
   out += fmt::format("; a billion take {}", run_time_text(hours * 3600));
@@ -194,9 +237,14 @@ std::string parts_text(const MemoryForecast& memory) {
   std::ranges::stable_sort(parts, std::ranges::greater(),
                            [](const auto& part) { return part.second; });
   std::string out;
-  for (const auto& [part, bytes] : parts)
+  Bytes others;
+  for (const auto& [part, bytes] : parts) {
     if (bytes > memory.peak * 0.02)
       out += fmt::format("{}{} {}", out.empty() ? "" : ", ", part, to_text(bytes));
+    else
+      others += bytes;
+  }
+  if (others > memory.peak * 0.001) out += fmt::format(", others {}", to_text(others));
   return out;
 }
 
@@ -325,19 +373,18 @@ std::string forecast_table(const Scenario& scenario, const Forecast& forecast,
   if (is_onebit(type))
     out += fmt::format("\nbackend {}, {} compression kernels", traits_of(training.backend()).label,
                        training.kernels == Kernels::fused ? "fused" : "DeepSpeed's unfused");
-  out += "\n\n" + stage_table(training, forecast);
-  out += interval_text(training, forecast);
   const RunForecast& run = forecast.run;
-  out += fmt::format("\nrun: {} steps in {}, {:.1f} samples/s, {:.1f} GPU-hours", run.steps,
-                     run_time_text(run.time_s), run.samples_per_s, run.gpu_hours);
-  if (run.cost_usd) out += fmt::format(", {:.0f} USD", *run.cost_usd);
-  out += language_text(training, forecast);
-  if (is_onebit(type))
-    out += fmt::format("\nagainst {}: {} as fast, {:.2f}x fewer bytes", run.baseline_optimizer,
+  out += "\n\n";
+  out += run_text(run) + language_text(training, forecast);
+  if (run.speedup)
+    out += fmt::format("\nagainst {}{}: {} as fast, {:.2f}x fewer bytes", run.baseline_optimizer,
+                       training.exchange == Exchange{} ? "" : " and all_reduce",
                        ratio_text(*run.speedup), run.volume_reduction);
   out += fmt::format("\nmemory: {} of {} a GPU{}\n  {}\n", to_text(forecast.memory.peak),
                      to_text(training.device->memory_capacity),
                      forecast.memory.fits ? "" : ": DOES NOT FIT", parts_text(forecast.memory));
+  out += '\n';
+  out += stage_table(training, forecast) + interval_text(training, forecast);
   out += "\nrests on\n";
   for (const CostSource& source : forecast.sources)
     out += fmt::format("  {:<27} {:<9} {}\n", source.cost, name_of(source.provenance.kind),

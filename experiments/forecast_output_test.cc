@@ -239,7 +239,7 @@ TEST_CASE("table: a run of years is as long as the JSON says") {
   const double hours = run.json().at("run").at("time_s").get<double>() / 3600;
   REQUIRE(hours > 3000);
   CHECK_THAT(forecast_table(run.scenario, run.result, run.findings),
-             Contains(fmt::format("run: 100000000 steps in {:.0f} h, ", hours)));
+             Contains(fmt::format("run: 100000000 steps in {:.0f} h (", hours)));
 }
 
 TEST_CASE("table: one line says how far the step may be off, and what that rests on") {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "experiments/forecast_output.h"
 #include "experiments/freeze_log.h"
 #include "sim/base/csv.h"
 
@@ -94,7 +95,10 @@ std::string freeze_json(const FreezeChoice& choice) {
          {"settled", layer.settled},
          {"settled_since", layer.settled ? Json(layer.settled_since) : Json(nullptr)}});
   }
-  const Json json = {{"freeze_step", choice.step != 0 ? Json(choice.step) : Json(nullptr)},
+  const Json json = {{"schema_version", 1},
+                     {"tool", "lambcast"},
+                     {"version", tool_version},
+                     {"freeze_step", choice.step != 0 ? Json(choice.step) : Json(nullptr)},
                      {"judged", choice.losses ? "loss" : "variance"},
                      {"judged_at", choice.judged_at},
                      {"settled_share", choice.share},

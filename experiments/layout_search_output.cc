@@ -32,44 +32,92 @@ std::string simulate_line(const WhatIf& what_if) {
   return line;
 }
 
+// The first word of a refusal: "memory".
+std::string reason_of(const std::string& refused) { return refused.substr(0, refused.find(':')); }
+
 std::string compression_text(const std::optional<CompressedLayout>& compressed) {
   if (!compressed) return "";
-  const std::string& why_not = compressed->refused;
-  if (!compressed->step_time_us)
-    return fmt::format("no ({})", why_not.substr(0, why_not.find(':')));
+  if (!compressed->step_time_us) return fmt::format("no ({})", reason_of(compressed->refused));
   return fmt::format("{:.2f}x", compressed->speedup);
 }
 
-bool any_quantized(const LayoutSearch& search) {
-  return std::any_of(search.best.begin(), search.best.end(),
-                     [](const FoundLayout& found) { return found.quantized.has_value(); });
+// "tp 2, pp 16 in 5 chunks, dp 4": what is divided at all.
+std::string layout_words(const FoundLayout& found) {
+  const LayoutCandidate& layout = found.layout;
+  std::string out;
+  const auto add = [&](const char* name, int ranks) {
+    if (ranks > 1) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", name, ranks);
+  };
+  add("tp", layout.tp);
+  add("cp", layout.cp);
+  add("pp", layout.pp);
+  if (layout.interleave > 1) out += fmt::format(" in {} chunks", layout.interleave);
+  add("ep", layout.ep);
+  add("dp", found.dp);
+  return out.empty() ? "one GPU" : out;
 }
 
-std::string head_line(const LayoutSearch& search) {
-  std::string line = fmt::format(
-      "{:>2} {:>3} {:>3} {:>3} {:>3} {:>3} {:>5} {:>11} {:>5} {:>10} {:>12} {:>10} "
-      "{:>12} {:>6}  {:<17}",
-      "#", "tp", "cp", "pp", "v", "ep", "dp", "micro batch", "ZeRO", "recompute", "step (ms)",
-      "memory", "tokens/s/GPU", "MFU", "largest loss");
-  if (!search.best.empty() && search.best.front().compressed)
-    line += fmt::format(" with {}", search.best.front().compressed->optimizer);
-  if (any_quantized(search)) line += "  ZeRO++";
-  line += '\n';
-  return line;
+std::string answer_of(const LayoutSearch& search) {
+  if (search.best.empty()) return "no layout runs\n";
+  const FoundLayout& best = search.best.front();
+  const auto [loss, share] = best.shares.largest_loss();
+  std::string out = fmt::format(
+      "Fastest of {} layouts that run: {}, micro batch {}, ZeRO stage {}, recompute {}: "
+      "{:.2f} ms a step ({:.2f} to {:.2f}), {} of memory. Most of what it loses is {} ({:.0f} %).",
+      search.forecast, layout_words(best), best.layout.micro_batch, best.layout.zero_stage,
+      best.layout.recompute, best.step.step_time.us() * 1e-3, best.step.step_time_low.us() * 1e-3,
+      best.step.step_time_high.us() * 1e-3, to_text(best.peak), loss, 100 * share);
+  if (best.compressed)
+    out += best.compressed->step_time_us
+               ? fmt::format(" With {} it is {:.2f}x as fast.", best.compressed->optimizer,
+                             best.compressed->speedup)
+               : fmt::format(" It does not run with {}: {}.", best.compressed->optimizer,
+                             reason_of(best.compressed->refused));
+  return out + "\n";
+}
+
+std::string head_line() {
+  return fmt::format(
+      "{:>2} {:>3} {:>2} {:>3} {:>2} {:>3} {:>4} {:>8} {:>4} {:>9} {:>9} {:>8} "
+      "{:>6} {:>4}\n",
+      "#", "tp", "cp", "pp", "v", "ep", "dp", "batch", "ZeRO", "recompute", "step (ms)", "memory",
+      "tok/s", "MFU");
 }
 
 std::string layout_line(std::size_t rank, const FoundLayout& found, int gpus) {
   const LayoutCandidate& layout = found.layout;
-  const auto [loss, share] = found.shares.largest_loss();
+  const double tokens_per_s = found.tokens_per_s / gpus;
   return fmt::format(
-      "{:>2} {:>3} {:>3} {:>3} {:>3} {:>3} {:>5} {:>11} {:>5} {:>10} {:>12.2f} {:>10} {:>12.1f} "
-      "{:>5.1f}%  {:<17} {}{}\n",
+      "{:>2} {:>3} {:>2} {:>3} {:>2} {:>3} {:>4} {:>8} {:>4} {:>9} {:>9.2f} {:>8} {:>6.{}f} "
+      "{:>3.0f}%\n",
       rank, layout.tp, layout.cp, layout.pp, layout.interleave, layout.ep, found.dp,
-      fmt::format("{} x {}", layout.micro_batch, found.micro_batches), layout.zero_stage,
-      layout.recompute, found.step.step_time.us() * 1e-3, to_text(found.peak),
-      found.tokens_per_s / gpus, 100 * found.utilization,
-      fmt::format("{} {:.0f} %", loss, 100 * share), compression_text(found.compressed),
-      found.quantized ? "  " + compression_text(found.quantized) : "");
+      fmt::format("{}x{}", layout.micro_batch, found.micro_batches), layout.zero_stage,
+      layout.recompute, found.step.step_time.us() * 1e-3, to_text(found.peak), tokens_per_s,
+      tokens_per_s < 1000 ? 1 : 0, 100 * found.utilization);
+}
+
+// What each loses, and what compression makes of it.
+std::string compression_table(const std::vector<FoundLayout>& best) {
+  const auto any = [&](auto member) {
+    return std::ranges::any_of(best,
+                               [&](const auto& found) { return (found.*member).has_value(); });
+  };
+  const bool compresses = any(&FoundLayout::compressed), quantizes = any(&FoundLayout::quantized);
+  std::string out = fmt::format("{:>2}  largest loss    ", "#");
+  if (compresses)
+    out += fmt::format("  {:>20}", best.front().compressed
+                                       ? fmt::format("with {}", best.front().compressed->optimizer)
+                                       : "compressed");
+  if (quantizes) out += fmt::format("  {:>12}", "with ZeRO++");
+  out += '\n';
+  for (std::size_t i = 0; i < best.size(); ++i) {
+    const auto [loss, share] = best[i].shares.largest_loss();
+    out += fmt::format("{:>2}  {:<11} {:>3.0f}%", i + 1, loss, 100 * share);
+    if (compresses) out += fmt::format("  {:>20}", compression_text(best[i].compressed));
+    if (quantizes) out += fmt::format("  {:>12}", compression_text(best[i].quantized));
+    out += '\n';
+  }
+  return out;
 }
 
 std::string counts_text(const LayoutSearch& search) {
@@ -136,11 +184,12 @@ std::string layout_search_table(const LayoutSearch& search) {
       "{} with {} on {}: {} GPUs ({} node(s)), batch {}, sequence {}, as {} does it\n\n",
       base.model->name, search.optimizer, base.cluster->name, base.gpus, base.nodes(),
       search.space.global_batch, base.seq_len, base.parallelism->framework.name);
-  if (!search.best.empty()) out += head_line(search);
+  out += fmt::format("{}\n", answer_of(search));
+  if (!search.best.empty()) out += head_line();
   for (std::size_t i = 0; i < search.best.size(); ++i)
     out += layout_line(i + 1, search.best[i], base.gpus);
-  if (search.best.empty()) out += "no layout runs\n";
-  out += fmt::format("\n{}", counts_text(search));
+  if (!search.best.empty()) out += fmt::format("\n{}\n", compression_table(search.best));
+  out += counts_text(search);
   if (search.best_compressed) {
     const FoundLayout& found = *search.best_compressed;
     out +=
@@ -156,8 +205,9 @@ std::string layout_search_table(const LayoutSearch& search) {
   }
   if (search.best.empty()) return out;
   out +=
-      "\nMFU: model FLOPs over the peak of the format computed in. Memory leaves out what the "
-      "allocator wastes.\nThe first one alone: " +
+      "\nv: chunks of a stage. batch: samples of a micro batch x how many. tok/s: of a GPU. MFU: "
+      "model FLOPs over the peak of the format computed in. Memory leaves out what the allocator "
+      "wastes.\nThe first one alone: " +
       simulate_line(search.best.front().what_if) + "\n";
   return out;
 }

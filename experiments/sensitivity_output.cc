@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double longest_bar = 20;
+constexpr std::size_t page_width = 80, longest_bar = 20, widest_key = 36;
 
 std::string kind_of(const InputEffect& effect) {
   return effect.provenance ? std::string(name_of(effect.provenance->kind)) : "chosen";
@@ -46,9 +46,9 @@ std::string answer_of(const Sensitivity& sensitivity) {
                      first->key == strongest->key ? "" : "; " + what_ten_percent_does(*first));
 }
 
-// '<' for what shortens the run, '>' for what makes it longer.
-std::string bar_of(double elasticity, double strongest) {
-  const double length = longest_bar * std::abs(elasticity) / strongest;
+// '<' for what shortens the run, '>' for what makes it longer; `share` of the longest one.
+std::string bar_of(double elasticity, double share, std::size_t longest) {
+  const double length = static_cast<double>(longest) * share;
   return std::string(static_cast<std::size_t>(std::lround(std::ceil(length))),
                      elasticity < 0 ? '<' : '>');
 }
@@ -57,32 +57,43 @@ std::string bar_of(double elasticity, double strongest) {
 
 std::string sensitivity_table(const Sensitivity& sensitivity, bool all) {
   std::string out = answer_of(sensitivity);
-  std::size_t width = 10, hidden = 0;
+  std::size_t key_width = 10, value_width = 5, hidden = 0;
   double strongest = no_effect;
   for (const InputEffect& effect : sensitivity.effects) {
     if (!all && !moves(effect)) {
       ++hidden;
       continue;
     }
-    width = std::max(width, effect.key.size());
+    // Longer ones, of curves that hardly anybody moves, stick out.
+    key_width = std::max(key_width, std::min(effect.key.size(), widest_key));
+    value_width = std::max(value_width, effect.value.size());
     strongest = std::max(strongest, std::abs(effect.time_elasticity));
   }
   const bool compresses = is_onebit(sensitivity.scenario.training.optimizer());
-  out += fmt::format("\n{:<{}} {:>14} {:<9} {:>9} {:>9}\n", "input", width, "value", "kind",
-                     "of time", compresses ? "speed-up" : "");
+  const auto line = [&](const std::string& key, const std::string& value, const std::string& kind,
+                        const std::string& time, const std::string& speedup) {
+    return fmt::format("{:<{}} {:>{}} {:<9} {:>7} {:>8}", key, key_width, value, value_width, kind,
+                       time, speedup);
+  };
+  const std::string head = line("input", "value", "kind", "of time", compresses ? "speed-up" : "");
+  // The bars take what is left of the page.
+  const std::size_t longest =
+      head.size() + 1 < page_width ? std::min(page_width - head.size() - 1, longest_bar) : 0;
+  out += "\n" + head + "\n";
   for (const InputEffect& effect : sensitivity.effects) {
     if (!all && !moves(effect)) continue;
+    const double share = std::abs(effect.time_elasticity) / strongest;
     out += fmt::format(
-        "{:<{}} {:>14} {:<9} {:>+9.4f} {:>9} {}\n", effect.key, width, effect.value,
-        kind_of(effect), effect.time_elasticity,
-        effect.speedup_elasticity ? fmt::format("{:+.4f}", *effect.speedup_elasticity) : "",
-        bar_of(effect.time_elasticity, strongest));
+        "{} {}\n",
+        line(effect.key, effect.value, kind_of(effect),
+             fmt::format("{:+.4f}", effect.time_elasticity),
+             effect.speedup_elasticity ? fmt::format("{:+.4f}", *effect.speedup_elasticity) : ""),
+        bar_of(effect.time_elasticity, share, longest));
   }
   out += fmt::format(
       "\nof time: per cent that 1 % more of the input adds to the run's time; numbers move by "
-      "{:.3g} % to both sides,\nchoices double and halve (GPUs and micro batch with the global "
-      "batch "
-      "as it is).\nEach moves alone; --set also moves the defaults that follow from it.\n",
+      "{:.3g} % to both sides, choices double and halve (GPUs and micro batch with the global "
+      "batch as it is). Each moves alone; --set also moves the defaults that follow from it.\n",
       100 * sensitivity.by);
   for (const std::string& key : sensitivity.fixed)
     out += fmt::format("{}: neither twice nor half of it runs\n", key);

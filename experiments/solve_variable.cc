@@ -151,6 +151,9 @@ Variable variable_of(const std::string& key, const WhatIf& what_if,
       fail_input({"", 0, key}, "is not a number", "a numeric key");
     variable = of_what_if(*row, what_if, catalog);
   } else {
+    // Before anything is said of the rest of the question.
+    if (key.find('.') == std::string::npos)
+      fail_unknown({"", 0, "KEY"}, "key", key, what_if_keys());
     const TrainingPlan training = resolve(what_if, catalog).training;
     std::vector<std::string> known = what_if_keys();
     for (const NumericInput& candidate : numeric_inputs(training)) {

@@ -86,34 +86,61 @@ std::string or_dash(double value, const std::string& text) {
   return std::isnan(value) ? "-" : text;
 }
 
+// "nic.bandwidth": whose it is, its name says.
+std::string heading_of(const std::string& key) {
+  for (const char* whose : {"cluster.", "model.", "device."})
+    if (key.starts_with(whose)) return key.substr(key.find('.') + 1);
+  return key;
+}
+
+// What all points lack takes no room: speed-ups of plain optimizers, costs without a price.
+struct Shown {
+  bool speedups = false, costs = false;
+};
+
+std::string head_line(const Shown& shown) {
+  std::string out = fmt::format("{:>9} {:>9}", "run", "samples/s");
+  if (shown.speedups) out += fmt::format(" {:>8} {:>12}", "speed-up", "within");
+  if (shown.costs) out += fmt::format(" {:>6}", "USD");
+  return out + fmt::format(" {:>8}\n", "memory");
+}
+
+std::string figures_of(const Line& line, const Shown& shown) {
+  std::string out = fmt::format("{:>9} {:>9.4g}", run_time_text(line.time_s), line.samples_per_s);
+  if (shown.speedups)
+    out += fmt::format(" {:>8} {:>12}", or_dash(line.speedup, fmt::format("{:.2f}x", line.speedup)),
+                       or_dash(line.speedup, fmt::format("{:.2f} to {:.2f}", line.speedup_low,
+                                                         line.speedup_high)));
+  if (shown.costs)
+    out += fmt::format(" {:>6}", or_dash(line.cost, fmt::format("{:.0f}", line.cost)));
+  return out +
+         fmt::format(" {:>8}{}\n", to_text(Bytes(line.memory)), line.ok() ? "" : " does not fit");
+}
+
 }  // namespace
 
 std::string sweep_table(const SweepPoints& points, const std::vector<std::string>& rows) {
   const std::vector<Axis> axes = axes_of(points);
   const std::vector<Line> lines = lines_of(points, axes, rows);
-  std::string out = answer_of(axes, lines) + "\n";
+  std::string out = fmt::format("{}\n", answer_of(axes, lines));
+  Shown shown;
+  for (const Line& line : lines) {
+    shown.speedups = shown.speedups || !std::isnan(line.speedup);
+    shown.costs = shown.costs || !std::isnan(line.cost);
+  }
   std::vector<std::size_t> widths;
   for (std::size_t a = 0; a < axes.size(); ++a) {
-    std::size_t width = axes[a].first.size();
+    const std::string heading = heading_of(axes[a].first);
+    std::size_t width = heading.size();
     for (const Line& line : lines) width = std::max(width, line.varied[a].size());
     widths.push_back(width);
-    out += fmt::format("{:<{}} ", axes[a].first, width);
+    out += fmt::format("{:<{}} ", heading, width);
   }
-  out += fmt::format("{:>9} {:>10} {:>8} {:>14} {:>9} {:>9}\n", "run", "samples/s", "speed-up",
-                     "within", "USD", "memory");
+  out += head_line(shown);
   for (const Line& line : lines) {
     for (std::size_t a = 0; a < axes.size(); ++a)
       out += fmt::format("{:<{}} ", line.varied[a], widths[a]);
-    if (std::isnan(line.time_s)) {
-      out += line.status + "\n";
-      continue;
-    }
-    out += fmt::format(
-        "{:>9} {:>10.4g} {:>8} {:>14} {:>9} {:>9}{}\n", run_time_text(line.time_s),
-        line.samples_per_s, or_dash(line.speedup, fmt::format("{:.2f}x", line.speedup)),
-        or_dash(line.speedup, fmt::format("{:.2f} to {:.2f}", line.speedup_low, line.speedup_high)),
-        or_dash(line.cost, fmt::format("{:.0f}", line.cost)), to_text(Bytes(line.memory)),
-        line.ok() ? "" : " does not fit");
+    out += std::isnan(line.time_s) ? line.status + "\n" : figures_of(line, shown);
   }
   return out;
 }

@@ -27,25 +27,27 @@ std::vector<WhatIfKey> description_keys() {
       {"device", "device profile or TOML file (default: the cluster's)"},
       {"gpus", "number of GPUs", whole},
       {"nodes", "number of whole nodes, instead of --gpus", whole},
-      {"gpus_per_node", "GPUs used of each node", whole},
+      {"gpus_per_node", "GPUs used of each node (default: all)", whole},
   };
 }
 
 std::vector<WhatIfKey> optimizer_keys() {
   return {
       {"optimizer", "", optimizer_names()},
-      {"backend", "", backend_words()},
+      {"backend", "nccl (the default), mpi, compressed", backend_words()},
       {"cuda_aware", "the mpi backend passes device buffers to MPI", {"false", "true"}, true},
-      {"kernels", "compression kernels: deepspeed (unfused) or fused", {"deepspeed", "fused"}},
+      {"kernels",
+       "compression kernels: deepspeed (unfused, the default) or fused",
+       {"deepspeed", "fused"}},
       {"exchange",
        "how gradients are averaged: all_reduce, onebit, fp8, int8, int4, qgz, powersgd:RANK, "
-       "topk:SHARE%, randomk:SHARE%, local:STEPS"},
+       "topk:SHARE%, randomk:SHARE%, local:STEPS (default: all_reduce)"},
       {"precision",
-       "fp16, bf16, fp32; products in fp8, mxfp8, nvfp4",
+       "fp16, bf16, fp32; products in fp8, mxfp8, nvfp4 (default: fp16)",
        {"fp16", "bf16", "fp32", "fp8", "mxfp8", "nvfp4"}},
-      {"zero_stage", "0, 1, 2, 3 (weights sharded)", whole},
+      {"zero_stage", "0, 1, 2, 3 (weights sharded); default: 0", whole},
       {"overlap",
-       "none, ddp (PyTorch's buckets during backward), zero (overlap_comm)",
+       "none, ddp (PyTorch's buckets during backward), zero (overlap_comm); default: none",
        {"none", "ddp", "zero"}},
       {"deepspeed_version",
        "release whose ways are forecast, such as 0.15.4 (default: the newest)"},
@@ -60,10 +62,14 @@ std::vector<WhatIfKey> run_keys() {
       {"micro_batch", "samples per GPU and micro step", whole},
       {"grad_accum", "micro steps per optimizer step", whole},
       {"global_batch", "samples per optimizer step", whole},
-      {"seq_len", "tokens per sample", whole},
-      {"steps", "optimizer steps of the run", whole},
+      {"seq_len", "tokens per sample (default: the model's)", whole},
+      {"steps",
+       "optimizer steps of the run (default: 1000; advise: as freeze_step is published for)",
+       whole},
       {"samples", "samples of the run, instead of --steps", whole},
-      {"freeze_step", "step at which compression starts, or a share of the run (16.7%)",
+      {"freeze_step",
+       "step at which compression starts, or a share of the run (16.7%); default: DeepSpeed's "
+       "100000",
        share_or_whole},
       {"steps_done", "steps before the checkpoint that the run goes on from", whole},
   };
@@ -71,18 +77,18 @@ std::vector<WhatIfKey> run_keys() {
 
 std::vector<WhatIfKey> simulation_keys() {
   return {
-      {"network", "analytic or flow", {"analytic", "flow"}},
-      {"symmetry", "auto, or off to simulate every rank on its own", {"auto", "off"}},
+      {"network", "analytic (the default) or flow", {"analytic", "flow"}},
+      {"symmetry", "auto (the default), or off to simulate every rank on its own", {"auto", "off"}},
   };
 }
 
 // Of the layout (experiments/layout_choice.h).
 std::vector<WhatIfKey> layout_keys() {
   return {
-      {"tp", "tensor parallel size", whole},
-      {"cp", "context parallel size", whole},
-      {"pp", "pipeline parallel size", whole},
-      {"ep", "expert parallel size: ranks that divide the experts among them", whole},
+      {"tp", "tensor parallel size (default: 1)", whole},
+      {"cp", "context parallel size (default: 1)", whole},
+      {"pp", "pipeline parallel size (default: 1)", whole},
+      {"ep", "expert parallel size: ranks that divide the experts among them (default: 1)", whole},
       {"etp", "tensor parallel size inside an expert (default: tp)", whole},
       {"expert_dispatch",
        "how tokens reach experts: all_to_all, hierarchical, deduplicated (DeepEP, HybridEP)",
@@ -96,16 +102,18 @@ std::vector<WhatIfKey> layout_keys() {
       {"expert_overlap",
        "true: exchanges of tokens run beside the pass of another micro batch",
        {"false", "true"}},
-      {"interleave", "chunks of layers per pipeline stage", whole},
+      {"interleave", "chunks of layers per pipeline stage (default: 1)", whole},
       {"order", "axes from the innermost, as tp-cp-ep-dp-pp (default: the framework's)"},
       {"sequence_parallel",
-       "true: activations between products divided over tensor parallelism too",
+       "true: activations between products divided over tensor parallelism too (default: false)",
        {"false", "true"}},
       {"pipeline_schedule", "", parallel::pipeline_schedule_names()},
       {"recompute",
-       "none, selective (attention core), alternate (every second product), full, experts",
+       "none (the default), selective (attention core), alternate (every second product), full, "
+       "experts",
        {"none", "selective", "alternate", "full", "experts"}},
-      {"framework", "whose defaults: deepspeed, megatron, torchtitan, colossalai",
+      {"framework",
+       "whose defaults: deepspeed (unless another is named), megatron, torchtitan, colossalai",
        framework_names()},
       {"plugin",
        "of Colossal-AI, checked: hybrid_parallel, low_level_zero, torch_ddp, gemini, moe_hybrid",

@@ -34,6 +34,20 @@ expect 3 '^None of them fits in memory' "$lambcast" compare dgx-a100-80g aws-p4d
   --optimizer adam --global-batch 8 --micro-batch 1 --steps 10
 grep -q '^lambcast: none of 2 runs in the memory there is$' err || fail "no word of it: $(cat err)"
 
+# Results folders
+many=(--model bert-large --cluster commodity-10gbe --gpus 32 --micro-batch 16 --steps 5993 --list global_batch=4096,65536)
+expect 0 'points' "$lambcast" sweep "${many[@]}" --optimizer lamb --out of_lamb --no-report
+expect 0 'points' "$lambcast" sweep "${many[@]}" --optimizer onebit_lamb --freeze-step 1000 --out of_onebit --no-report
+expect 0 '^Fastest: of_onebit, [0-9.]+ (min|h) \(.* to .*\) a run with ' "$lambcast" compare of_lamb of_onebit
+grep -qE '^of_onebit takes 0\.[0-9]+ times as long as of_lamb in the median of the 2 points that are alike' out ||
+  fail "like points are not compared: $(cat out)"
+[ "$(grep -c '^of_.*\[-*o-*\]$' out)" -eq 2 ] || fail "not two on one axis: $(cat out)"
+expect 0 '^of_lamb,2,2,' "$lambcast" compare of_lamb of_onebit --format csv --export compared.json
+grep -q '"answer": "Fastest: of_onebit' compared.json || fail 'no JSON beside CSV'
+expect 2 'commodity-10gbe: is no folder with results' "$lambcast" compare of_lamb commodity-10gbe
+expect 2 'without flags of what-ifs' "$lambcast" compare of_lamb of_onebit --gpus 8
+expect 2 'two or more folders' "$lambcast" compare of_lamb
+
 # Sensitivity
 asked=(sensitivity --cluster commodity-10gbe "${run[@]}" --optimizer onebit_lamb --freeze-step 200)
 expect 0 '^To measure first: ' "$lambcast" "${asked[@]}"
@@ -62,6 +76,7 @@ head -1 solved.csv | grep -qx 'key,value,metric,metric_value,metric_low,metric_h
 grep -q '^run_time is at most 70 min up to freeze_step ' solved.txt || fail "no table beside JSON: $(cat solved.txt)"
 expect 3 '^speedup of at least 50.000x is not reached anywhere from gpus ' "$lambcast" "${asked[@]}" gpus --for speedup=50 \
   --grad-accum 4 "${onebit[@]}" --to 256
+expect 2 "KEY: unknown key 'gpu', did you mean 'gpus'" "$lambcast" "${asked[@]}" gpu --for speedup=1 --optimizer lamb
 expect 2 "did you mean 'speedup'" "$lambcast" "${asked[@]}" gpus --for speed=1 --grad-accum 4 "${onebit[@]}"
 expect 2 'is not METRIC=VALUE' "$lambcast" "${asked[@]}" gpus --for speedup --grad-accum 4 "${onebit[@]}"
 expect 2 'does not say its format' "$lambcast" "${asked[@]}" gpus --for speedup=1 --export solved.xls

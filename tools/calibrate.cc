@@ -14,6 +14,7 @@
 #include "tools/import_flags.h"
 #include "tools/output_file.h"
 #include "tools/patience.h"
+#include "tools/terminal.h"
 #include "topologies/cluster.h"
 #include "validate/calibrate/calibrate.h"
 #include "validate/calibrate/measured_series.h"
@@ -115,14 +116,19 @@ int calibrate_command(const Options& options) {
       validate::calibrate(base, base_name, tables, backend, show_progress);
   clear_progress();
   if (summary.calibration) summary.calibration->another_machine = options.another_machine;
-  const std::string name =
-      printable(options.name.empty() ? file_stem(options.output) : options.name);
+  std::string name = options.name;
+  if (name.empty()) name = options.output == "-" ? "calibrated" : file_stem(options.output);
+  name = printable(name);
   const std::string source =
       printable(options.source.empty() ? sources_of(tables) : options.source);
   const std::string text = validate::calibrated_cluster(base, base_name, name, summary, source);
   write_output(options.output, "-o", text);
-  fmt::print("{}\nWritten to {}; forecast with: {}\n", validate::brief_report(summary),
-             options.output, next_command(options.output, tables, backend));
+  const std::string report = validate::brief_report(summary);
+  if (options.output == "-")
+    fmt::print(stderr, "{}", report);
+  else
+    print_text(fmt::format("{}\nWritten to {}; forecast with:\n  {}\n", report, options.output,
+                           next_command(options.output, tables, backend)));
   return 0;
 }
 
@@ -135,7 +141,10 @@ Command add_calibrate(CLI::App& app) {
   command
       ->add_option("--cluster", options->cluster, "the description to start from: preset or file")
       ->required();
-  command->add_option("-o,--output", options->output, "the fitted description to write (.toml)")
+  command
+      ->add_option(
+          "-o,--output", options->output,
+          "the fitted description to write (.toml; -: to stdout, with the report on stderr)")
       ->required();
   command->add_flag("--force", options->force, "replace the file of -o where there is one");
   command

@@ -85,8 +85,8 @@ expect 0 '^model,cluster,optimizer,backend,' "$lambcast" advise "${run[@]}" --fo
 expect 0 'traceEvents' bash -c '"$@" --trace a.json >log && cat a.json' - "$lambcast" advise "${run[@]}"
 
 # presets
-expect 0 '^  bert-large +336\.2 M parameters, 400 tensors$' "$lambcast" presets list
-for name in models clusters devices; do grep -qx "$name" out || fail "presets list has no $name"; done
+expect 0 '^  bert-large +336\.2 M +400$' "$lambcast" presets list
+for name in models clusters devices; do grep -q "^$name  " out || fail "presets list has no $name"; done
 mapfile -t presets < <(awk '/^  /{print $1}' out)
 [ "${#presets[@]}" -ge 37 ] || fail "only ${#presets[@]} presets"
 for name in "${presets[@]}"; do
@@ -108,7 +108,7 @@ cmp -s preset.csv <(sed 's:,cluster=./mine.toml,:,,:' file.csv) || fail "a prese
 expect 0 'within limits' "$lambcast" validate
 grep -q 'unseen figures lie inside the interval of their forecast' out || fail "validate counts no training intervals"
 expect 3 'canary .*PAST ITS LIMIT' "$lambcast" validate --canary
-expect 0 '^over all tables' "$lambcast" validate --out validation
+expect 0 '^over all [0-9]+ tables, [0-9]+ rows' "$lambcast" validate --out validation
 grep -qx 'report: validation/report.html' out || fail "validate --out does not say where its page is"
 for file in report.html training.csv collectives.csv plots/training.gp plots/collectives.dat; do
   [ -s "validation/$file" ] || fail "validate --out leaves no $file"
@@ -161,7 +161,17 @@ expect 0 '^megatron_tensor_parallel,1,1B tp 1 dgx2_v100,step_time_s,1.121,.*,(ye
 head -1 out | grep -qx 'source,row,case,quantity,measured,forecast,error,low,high,inside,status' ||
   fail "validate --as prints other columns than promised"
 grep -q "^megatron_tensor_parallel,2,.*clusters have no 'dgx9'" out || fail "validate --as hides a row without a forecast"
-grep -q '1 rows forecast, 1 not; |error| median' err || fail "validate --as has no summary"
+grep -q '1 rows forecast, 1 not; |error| median' err || fail "validate --as has no # - is stdout, and then nothing else goes there.
+printf '# collective: all_gather\n# ranks: 2\n# nodes: 2\nsize_bytes,time_us\n1024,30\n1048576,900\n67108864,54000\n' >table.csv
+"$lambcast" calibrate --cluster commodity-10gbe -o - table.csv 2>report | "$lambcast" simulate --cluster - --model bert-large \
+  --gpus 4 --optimizer lamb --micro-batch 8 --grad-accum 1 --steps 10 >piped || fail 'a description through a pipe'
+grep -q '^run: 10 steps in ' piped || fail "nothing forecast of a fitted cluster from stdin: $(cat piped)"
+grep -q 'parameters from 3 rows' report || fail "no report on stderr: $(cat report)"
+expect 0 '^table,cluster,role,operation,' "$lambcast" validate --cluster commodity-10gbe --against table.csv --rows -
+grep -v '^table\|^[^,]*table.csv,' out && fail 'more than rows on stdout'
+expect 0 '^  commodity-10gbe ' "$lambcast" presets
+
+summary"
 expect 0 '^all rows  *1  *1 ' "$lambcast" validate --against more_rows.csv --as megatron_tensor_parallel
 expect 3 ',ok$' "$lambcast" validate --against more_rows.csv --as megatron_tensor_parallel --format csv --max-error 0.0001
 expect 2 "unknown source 'megatron', did you mean" "$lambcast" validate --against more_rows.csv --as megatron
@@ -325,9 +335,9 @@ expect 2 'a table of mpi, not of nccl' "$lambcast" calibrate --cluster commodity
 
 # The command it closes with works as it stands, on what was fitted.
 follow() {  # WORDS TABLE OUTPUT BASE
-  expect 0 '; forecast with: lambcast collective --cluster ' \
+  expect 0 '^  lambcast collective --cluster ' \
     "$lambcast" calibrate --cluster "$4" --force -o "$3" "$2"
-  sed -n 's/.*; forecast with: lambcast //p' out >next
+  sed -n '/; forecast with:$/,$s/^  lambcast //p' out >next
   grep -qF -- "$1" next || fail "no '$1' in: $(cat next)"
   expect 0 "$5" bash -c "\"\$0\" $(cat next)" "$lambcast"
 }

@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "experiments/comparison_output.h"
+#include "experiments/folder_comparison.h"
 #include "sim/base/error.h"
 #include "tools/commands.h"
 #include "tools/patience.h"
@@ -34,7 +36,27 @@ ComparisonAxes axes_of(const Options& options) {
   return axes;
 }
 
+// What sweeps wrote speaks for itself: no flag asks it anything.
+int compare_folders_command(const Options& options) {
+  for (const std::string& name : options.named)
+    if (!is_results_folder(name))
+      fail_input({name, 0, ""}, "is no folder with results, as the others are",
+                 "clusters or results folders");
+  if (!options.what_if.empty() || !options.axes.clusters.empty() ||
+      !options.axes.optimizers.empty() || !options.axes.exchanges.empty())
+    throw Error(Exit::usage, "results folders are compared as they are: without flags of what-ifs");
+  const FolderComparison comparison = compare_folders(options.named);
+  print_result(options.result, {[&] { return folder_comparison_table(comparison); },
+                                [&] { return folder_comparison_json(comparison); },
+                                [&] { return folder_comparison_csv(comparison); }});
+  const bool any =
+      std::ranges::any_of(comparison.folders, [](const auto& of) { return of.ran > 0; });
+  return static_cast<int>(any ? Exit::done : Exit::limit);
+}
+
 int compare_command(const Options& options) {
+  if (std::ranges::any_of(options.named, is_results_folder))
+    return compare_folders_command(options);
   const Patience patience("comparing");
   Catalog catalog;
   const Comparison comparison = compare(options.what_if, axes_of(options), catalog);
@@ -51,10 +73,12 @@ int compare_command(const Options& options) {
 
 Command add_compare(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand(
-      "compare", "clusters, optimizers or exchanges of gradients side by side, best first");
+  CLI::App* command = app.add_subcommand("compare",
+                                         "clusters, optimizers or exchanges of gradients side by "
+                                         "side, best first; or results folders");
   add_what_if_flags(*command, options->what_if);
-  command->add_option("CLUSTERS", options->named, "clusters, as --clusters");
+  command->add_option("NAMES", options->named,
+                      "clusters, as --clusters; or folders that sweep wrote");
   command->add_option("--clusters", options->axes.clusters, "presets or files: A,B,C")
       ->delimiter(',');
   command->add_option("--optimizers", options->axes.optimizers, "lamb,onebit_lamb")->delimiter(',');
@@ -71,6 +95,7 @@ Examples
   lambcast compare --cluster commodity-10gbe --model bert-large --gpus 32 --optimizers lamb,onebit_lamb \
     --exchanges all_reduce,fp8,powersgd:4,topk:1%,local:16 --global-batch 65536 --micro-batch 16 --steps 5993 \
     --freeze-step 1000 --format csv
+  lambcast compare results-of-lamb results-of-adam
 Exit codes: 0 the best one runs and fits, 2 bad usage or input, 3 none does.)");
   return [options] { return compare_command(*options); };
 }

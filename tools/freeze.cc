@@ -1,11 +1,10 @@
-#include <fmt/format.h>
-
 #include <memory>
 
 #include "experiments/freeze_log.h"
 #include "sim/base/error.h"
 #include "sim/base/file.h"
 #include "tools/commands.h"
+#include "tools/result_flags.h"
 
 namespace lambcast {
 namespace {
@@ -15,16 +14,16 @@ struct Options {
   reference::FreezeOptions freeze;
   std::vector<std::string> columns;
   bool losses = false;
-  std::string format = "table";
+  ResultFlags result;
 };
 
 int freeze_command(const Options& options) {
   const FreezeLog log =
       parse_freeze_log(read_file(options.log), options.log, options.columns, options.losses);
   const FreezeChoice choice = choose_freeze_step(log, options.freeze);
-  fmt::print("{}", options.format == "json"  ? freeze_json(choice)
-                   : options.format == "csv" ? freeze_csv(choice)
-                                             : freeze_table(choice));
+  print_result(options.result,
+               {[&] { return freeze_table(choice); }, [&] { return freeze_json(choice); },
+                [&] { return freeze_csv(choice); }});
   return static_cast<int>(choice.step != 0 ? Exit::done : Exit::limit);
 }
 
@@ -50,11 +49,9 @@ Command add_freeze(CLI::App& app) {
       ->add_option("--earliest", options->freeze.earliest,
                    "step: where the learning rate's warm-up ends")
       ->check(CLI::Range(1, 1000000000));
-  command->add_option("--format", options->format, "table, json or csv")
-      ->check(CLI::IsMember({"table", "json", "csv"}));
+  add_result_flags(*command, options->result);
   command->footer(
-      R"(A log has the columns step and one per layer, or step, layer, norm and, where layers differ in size,
-elements; or lines of numbers, the step first. The norm is sum |v| of a layer's exp_avg_sq.
+      R"(A log has the columns step and one per layer, or step, layer, norm and, where layers differ in size, elements; or lines of numbers, the step first. The norm is sum |v| of a layer's exp_avg_sq.
 Example
   lambcast freeze variance.csv --beta2 0.999 --earliest 450
 Exit codes: 0 a step was found, 2 bad usage or input, 3 the variance has not settled.)");

@@ -89,12 +89,19 @@ std::string unknown_words(const CLI::App& app, const std::string& otherwise) {
                      word.starts_with('-') ? "flag" : "command", word, guess);
 }
 
+// Whose flags they are.
+std::string help_command(const CLI::App& app) {
+  const auto parsed = app.get_subcommands();
+  return parsed.empty() ? "lambcast --help"
+                        : fmt::format("lambcast {} --help", parsed.front()->get_name());
+}
+
 // What all processes of a sweep would say, one of them says.
 bool is_to_speak(const CLI::App& app) { return !app.got_subcommand("sweep") || speaks_for_all(); }
 
 int refuse(const CLI::App& app, const std::string& why) {
   if (is_to_speak(app))
-    fmt::print(stderr, "lambcast: {}\nlambcast: see lambcast --help\n", printable(why));
+    fmt::print(stderr, "lambcast: {}\nlambcast: see {}\n", printable(why), help_command(app));
   return static_cast<int>(Exit::usage);
 }
 

@@ -7,33 +7,40 @@
 #include "models/shape/load.h"
 #include "sim/base/error.h"
 #include "tools/commands.h"
+#include "tools/terminal.h"
 #include "topologies/cluster.h"
 
 namespace lambcast {
 namespace {
 
-int list_presets() {
-  fmt::print("models\n");
+std::string preset_list() {
+  std::string out = fmt::format("{:<26} {:>14} {:>8}\n", "models", "parameters", "tensors");
   for (const std::string& name : model_presets()) {
     const ModelShape model = load_model(name);
-    fmt::print("  {:<18} {:>9.1f} M parameters, {} tensors\n", name,
-               static_cast<double>(parameters(model)) * 1e-6, tensor_count(model));
+    out += fmt::format("  {:<24} {:>12.1f} M {:>8}\n", name,
+                       static_cast<double>(parameters(model)) * 1e-6, tensor_count(model));
   }
-  fmt::print("\nclusters\n");
+  out += fmt::format("\n{:<25} {:>13} {:>15} {:>11} {:<9}\n", "clusters", "a node", "NICs a node",
+                     "effective", "which is");
   for (const std::string& name : cluster_names()) {
     const Cluster cluster = load_cluster(name, {});
-    fmt::print("  {:<18} {:>2} x {:<9} {:>2} NIC(s) of {:>12}, effective {:>12} ({})\n", name,
-               cluster.gpus_per_node, cluster.device, cluster.nics,
-               to_text_bits(cluster.nic_nominal.value), to_text_bits(cluster.nic_bandwidth.value),
-               name_of(cluster.nic_bandwidth.provenance.kind));
+    out += fmt::format(
+        "  {:<25} {:>2} x {:<8} {:>2} x {:>10} {:>11} {}\n", name, cluster.gpus_per_node,
+        cluster.device, cluster.nics, to_text_bits(cluster.nic_nominal.value),
+        to_text_bits(cluster.nic_bandwidth.value), name_of(cluster.nic_bandwidth.provenance.kind));
   }
-  fmt::print("\ndevices\n");
+  out += fmt::format("\n{:<26} {:>10} {:>12} {}\n", "devices", "memory", "copies at", "which is");
   for (const std::string& name : device_names()) {
     const Device device = load_device(name);
-    fmt::print("  {:<18} {:>8}, copies at {:>9} ({})\n", name, to_text(device.memory_capacity),
-               to_text_bytes(device.copy_bandwidth.value),
-               name_of(device.copy_bandwidth.provenance.kind));
+    out += fmt::format("  {:<24} {:>10} {:>12} {}\n", name, to_text(device.memory_capacity),
+                       to_text_bytes(device.copy_bandwidth.value),
+                       name_of(device.copy_bandwidth.provenance.kind));
   }
+  return out;
+}
+
+int list_presets() {
+  print_text(preset_list());
   return 0;
 }
 
@@ -64,11 +71,11 @@ Command add_presets(CLI::App& app) {
   auto name = std::make_shared<std::string>();
   CLI::App* command =
       app.add_subcommand("presets", "models, clusters and devices that ship inside, with sources");
-  command->require_subcommand(1);
+  command->require_subcommand(0, 1);
   command->footer(R"(Examples
   lambcast presets list
   lambcast presets show commodity-25gbe > my-cluster.toml)");
-  command->add_subcommand("list", "one line each");
+  command->add_subcommand("list", "one line each; also without a word");
   CLI::App* show = command->add_subcommand("show", "a description whole, ready to copy and change");
   show->add_option("NAME", *name, "a name from the list")->required();
   return [name, show] { return show->parsed() ? show_preset(*name) : list_presets(); };

@@ -27,7 +27,7 @@ int profile_command(Options options) {
   if (isatty(STDERR_FILENO) != 0)
     options.profile.progress = [](std::string_view line) { fmt::print(stderr, "{}\n", line); };
   const std::string profile = profile_device(options.profile);
-  if (options.out.empty()) {
+  if (options.out.empty() || options.out == "-") {
     fmt::print("{}", profile);
     return 0;
   }

@@ -4,9 +4,11 @@
     schemas_test.py LAMBCAST SCHEMAS
 """
 import json
+import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 try:
     import jsonschema
@@ -36,26 +38,48 @@ COMMANDS = {
     "advise": [
         f"advise {RUN} {TENGBE} {ONEBIT}",
         f"advise {RUN} --cluster aws-p4d --optimizer lamb",
+        f"advise {RUN} --cluster hgx-h100-ndr {ONEBIT}",
+        f"advise {RUN} --cluster emulated-ethernet-100mbit {ONEBIT}",
         f"advise {RUN} {TENGBE} --optimizer onebit_lamb --freeze-step 5990 --kernels fused",
     ],
-    "advise_list": [f"advise {RUN} {TENGBE} {ONEBIT} --list seq_len=128,512,many".replace(",many", "")],
+    "advise_list": [
+        f"advise {RUN} {TENGBE} {ONEBIT} --list seq_len=128,512",
+        f"advise {RUN} --cluster hgx-h100-ndr {ONEBIT} --list seq_len=128,512",
+    ],
     "compare": [
         f"compare aws-p4d commodity-10gbe {RUN} --optimizer lamb",
         "compare --clusters dgx-a100-80g,commodity-10gbe --model gpt3-175b --gpus 8 --optimizer adam "
         "--global-batch 8 --micro-batch 1 --steps 10",
     ],
+    "compare_folders": ["compare of_lamb of_onebit", "compare of_lamb nothing"],
+    "freeze": ["freeze variance.csv --beta2 0.99", "freeze variance.csv --beta2 0.99 --share 1 --losses"],
     "sensitivity": [f"sensitivity {RUN} {TENGBE} {ONEBIT}", f"sensitivity {RUN} {TENGBE} --optimizer lamb"],
     "solve": [
         f"solve freeze_step --for run_time=70min {RUN} {TENGBE} --optimizer onebit_lamb",
         f"solve grad_accum --for efficiency=50% --model bert-large --gpus 32 --micro-batch 16 {TENGBE} "
         "--optimizer lamb",
     ],
-    "plan": ["plan --model llama2-7b --cluster hgx-h100-ndr --gpus 16 --global-batch 64 --framework megatron"],
+    "plan": ["plan --model gpt2-xl --cluster dgx-a100-80g --gpus 8 --global-batch 64 --precision bf16",
+             "plan --model llama2-7b --cluster hgx-h100-ndr --gpus 16 --global-batch 64 --framework megatron"],
     "collective": [
         "collective --op all_reduce --cluster hgx-h100-ndr --gpus 16 -b 1M -e 16M -f 4",
         "collective --op all_to_all --cluster commodity-10gbe --gpus 4 -b 1M -e 1M",
     ],
 }
+
+
+def prepare(program):
+    """What commands read: a log of variances, two results folders and one of which nothing runs."""
+    rows = "".join(f"{step},{1 + 5 * 0.98**step},{1 + 5 * 0.998**step}\n" for step in range(10, 2001, 10))
+    pathlib.Path("variance.csv").write_text("step,embedding,head\n" + rows)
+    for name, flags in (
+        ("of_lamb", f"{RUN} --cluster hgx-h100-ndr --optimizer lamb"),
+        ("of_onebit", f"{RUN} {TENGBE} {ONEBIT}"),
+        ("nothing", "--model gpt3-175b --cluster commodity-10gbe --gpus 8 --optimizer adam --global-batch 8 "
+         "--micro-batch 1 --steps 10"),
+    ):
+        command = f"sweep {flags} --list seq_len=128,512 --no-report --out {name}"
+        subprocess.run([program] + command.split(), capture_output=True, check=True)
 
 
 def strict(schema):
@@ -68,6 +92,16 @@ def strict(schema):
     return schema
 
 
+def never_said(schema, path):
+    """Fields of which the schema knows null alone: nobody has said what they are when they are there."""
+    found = [path] if schema.get("type") == "null" else []
+    for name, below in schema.get("properties", {}).items():
+        found += never_said(below, f"{path}/{name}")
+    if isinstance(schema.get("items"), dict):
+        found += never_said(schema["items"], path + "[]")
+    return found
+
+
 def output_of(program, command):
     arguments = command.split() + ["--format", "json"]
     done = subprocess.run([program] + arguments, capture_output=True, text=True, check=False)
@@ -76,15 +110,19 @@ def output_of(program, command):
     return json.loads(done.stdout)
 
 
-def main():
-    program, folder = sys.argv[1], pathlib.Path(sys.argv[2])
+def main(scratch):
+    program, folder = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
     files = {path.name.removesuffix(".schema.json"): path for path in folder.glob("*.schema.json")}
     if set(files) != set(COMMANDS):
         sys.exit(f"FAILED: schemas {sorted(files)} and commands {sorted(COMMANDS)} differ")
+    os.chdir(scratch)
+    prepare(program)
     checks = 0
     for name, commands in COMMANDS.items():
         schema = json.loads(files[name].read_text())
         jsonschema.Draft202012Validator.check_schema(schema)
+        if never_said(schema, name):
+            sys.exit(f"FAILED: null alone: {never_said(schema, name)}")
         if not schema.get("required"):
             sys.exit(f"FAILED: the schema of {name} requires nothing")
         validator = jsonschema.Draft202012Validator(strict(schema))
@@ -101,4 +139,6 @@ def main():
     print(f"{checks} outputs are what {len(files)} schemas say")
 
 
-main()
+with tempfile.TemporaryDirectory() as scratch_folder:
+    main(scratch_folder)
+    os.chdir("/")

@@ -49,9 +49,10 @@ expect 0 'communication calibrated|calibrated' "$lambcast" simulate --cluster mi
 # 5. GPT-2 XL and Llama 7B with ZeRO-2 on 64 H100: tokens/s, MFU, memory; ZeRO or 1-bit?
 for model in gpt2-xl llama2-7b; do
   h100=(--model "$model" --cluster hgx-h100-ndr --gpus 64 --zero-stage 2 --micro-batch 2 --grad-accum 4 --steps 10000)
-  expect 0 '^tokens: [0-9.e+]+ a second, [0-9.]+ TFLOP/s a GPU \(MFU [0-9.]+ %\); a billion take ' "$lambcast" simulate "${h100[@]}" \
+  expect 0 '^tokens: [0-9,.]+ a second, [0-9.]+ TFLOP/s a GPU \(MFU [0-9.]+ %\); a billion take ' "$lambcast" simulate "${h100[@]}" \
     --optimizer adamw --precision bf16
   grep -qE '^memory: [0-9.]+ GB of 85.9 GB a GPU' out || fail "5: no memory of $model"
+  [ "$(grep -m1 -oE '^(run|stage)' out)" = run ] || fail "5: a table before the answer"
   expect 0 '^(Yes|No|Hardly|Cannot tell): onebit_adam without ZeRO .* adam(w)? with ZeRO stage 2' "$lambcast" advise "${h100[@]}" \
     --optimizer adamw --precision fp16
 done
@@ -70,7 +71,7 @@ expect 0 'a billion take [0-9.]+ (s|min|h) and [0-9.]+ USD' "$lambcast" simulate
   --zero-stage 1 --optimizer adamw --precision bf16 --micro-batch 4 --grad-accum 4 --steps 10000 --set cluster.usd_per_gpu_hour=2
 
 # 9. What limits me: the parts, the timeline.
-expect 0 '^Against a lamb step, .* wire .* compression .* optimizer' "$lambcast" advise --model bert-large --cluster commodity-10gbe \
+expect 0 '^Against a step of lamb, .* wire .* compression .* optimizer' "$lambcast" advise --model bert-large --cluster commodity-10gbe \
   --gpus 32 --optimizer onebit_lamb --global-batch 4096 --micro-batch 16 --steps 5993 --freeze-step 1000 --trace step.json
 grep -q '"traceEvents"' step.json || fail '9: no trace'
 

@@ -15,7 +15,7 @@
 namespace lambcast {
 namespace {
 
-constexpr std::size_t narrowest = 40, help_column = 30;
+constexpr std::size_t narrowest = 40;
 
 // The mpirun of Open MPI hands every rank a terminal, whatever its own stdout is.
 bool is_on_terminal() {
@@ -42,10 +42,10 @@ std::size_t indent_of(std::string_view line) {
   return std::min(line.find_first_not_of(' '), line.size());
 }
 
-// Where the text behind a flag or in a column begins; nothing for a sentence.
+// Where the text behind a flag or in the last column begins; nothing for a sentence.
 std::size_t column_of(std::string_view line) {
-  const std::size_t gap = line.find("  ", indent_of(line));
-  return gap == std::string_view::npos ? gap : line.find_first_not_of(' ', gap);
+  const std::size_t gap = line.rfind("  ", line.find_last_not_of(' '));
+  return gap == std::string_view::npos || gap < indent_of(line) ? std::string_view::npos : gap + 2;
 }
 
 void append_wrapped(std::string& out, std::string_view line, std::size_t width, std::size_t hang,
@@ -98,7 +98,7 @@ std::string wrapped(std::string_view text, std::size_t width) {
       const std::size_t column = column_of(line);
       if (column == std::string_view::npos)
         append_wrapped(out, line, width, indent_of(line), "");
-      else if (column <= help_column && line.find("  ", column) == std::string_view::npos)
+      else if (column <= width / 2)
         append_wrapped(out, line, width, column, "");
       else
         out += line;
@@ -119,16 +119,32 @@ std::string painted(std::string_view text) {
        {"warning:", "\033[33m"},
        {"error:", "\033[31m"},
        {"note:", "\033[36m"}}};
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 5> anywhere{
+      {{"PAST ITS LIMIT", "\033[1;31m"},
+       {"PAST LIMITS", "\033[1;31m"},
+       {"DOES NOT FIT", "\033[1;31m"},
+       {"does not fit", "\033[31m"},
+       {"within limits", "\033[1;32m"}}};
   std::string out;
+  const auto paint = [&](std::string_view& line, std::string_view word, std::string_view color) {
+    out += fmt::format("{}{}\033[0m", color, word);
+    line.remove_prefix(word.size());
+  };
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
     std::string_view line = text.substr(0, end);
     text.remove_prefix(end);
     for (const auto& [word, color] : words) {
       if (!line.starts_with(word)) continue;
-      out += fmt::format("{}{}\033[0m", color, word);
-      line.remove_prefix(word.size());
+      paint(line, word, color);
       break;
+    }
+    for (const auto& [word, color] : anywhere) {
+      const std::size_t at = line.find(word);
+      if (at == std::string_view::npos) continue;
+      out += line.substr(0, at);
+      line.remove_prefix(at);
+      paint(line, word, color);
     }
     out += line;
   }

@@ -27,10 +27,12 @@ void print_text(std::string_view text);
 void say(std::string_view message);
 
 // Lines longer than `width` broken at spaces. Sentences go on under their own beginning, the help
-// of a flag under itself, a command with a backslash; lines of a table stay whole.
+// of a flag and text in a table's last column under itself, a command with a backslash; lines of
+// figures stay whole.
 std::string wrapped(std::string_view text, std::size_t width);
 
-// Words that carry the verdict in colour: "Yes" green, "No" red, "warning:" yellow.
+// Words that carry the verdict in colour: "Yes" green, "No" red, "warning:" yellow, at the
+// beginning of a line; "PAST ITS LIMIT" and the like anywhere.
 std::string painted(std::string_view text);
 
 }  // namespace lambcast

@@ -14,6 +14,7 @@ expect 2 "unknown flag '--micro-bacth', did you mean '--micro-batch'" "$lambcast
 expect 2 "unknown command 'simulat', did you mean 'simulate'" "$lambcast" simulat
 expect 2 "unknown command 'sensitivty', did you mean 'sensitivity'" "$lambcast" sensitivty --gpus 4
 expect 2 "unknown flag '--colour', did you mean '--color'" "$lambcast" simulate "${run[@]}" --colour always
+expect 2 "nic.bandwidth: unknown key: .*cluster.nic.bandwidth" "$lambcast" simulate "${run[@]}" --set nic.bandwidth=1Gbit/s
 expect 2 "--color" "$lambcast" simulate "${run[@]}" --color sometimes
 
 # Colour: none to a file, some where it is asked for or on a terminal, none with NO_COLOR
@@ -27,9 +28,25 @@ if command -v script >/dev/null; then
   grep -q "^$escape\\[1;32mYes" seen || fail "no colour on a terminal: $(head -2 seen)"
   NO_COLOR=1 on_terminal "$lambcast" advise "${run[@]}" >seen
   grep -q "$escape" seen && fail 'colour in spite of NO_COLOR'
-  [ "$(awk '{ if (length($0) > 80) print }' seen | wc -l)" -eq 0 ] || fail "wider than the terminal: $(awk 'length($0) > 80' seen)"
-  checks=$((checks + 3))
+  checks=$((checks + 2))
+  # Every answer fits the terminal.
+  awk 'BEGIN { print "step,loss"; for (k = 10; k <= 20000; k += 10) printf "%d,%.17g\n", k, 1 + 5 * 0.98 ^ k }' >losses.csv
+  for answer in "advise ${run[*]}" "simulate ${run[*]}" "simulate ${run[*]} --then seq_len=512" \
+    'simulate --model gpt2-xl --cluster dgx-a100-80g --gpus 16 --pp 4 --grad-accum 8 --micro-batch 1 --optimizer adamw' \
+    "sensitivity ${run[*]}" "solve freeze_step --for run_time=70min ${run[*]:0:14}" \
+    "sweep ${run[*]} --list seq_len=128,512 --list cluster.nic.bandwidth=1Gbit/s,10Gbit/s" \
+    "advise ${run[*]} --list seq_len=128,512" 'presets list' validate 'freeze losses.csv --losses' \
+    'compare dgx-a100-80g emulated-ethernet-100mbit --model bert-large --gpus 8 --optimizer lamb --micro-batch 16 --grad-accum 4' \
+    'plan --model gpt2-xl --cluster dgx-a100-80g --gpus 16 --global-batch 64 --framework megatron --precision bf16'; do
+    NO_COLOR=1 on_terminal "$lambcast" -q "$answer" | sed 's/.*\r//' >seen
+    [ -s seen ] || fail "nothing from: $answer"
+    awk 'length($0) > 80 { print; exit }' seen >wide
+    [ ! -s wide ] || fail "wider than the terminal: $answer"$'\n'"$(cat wide)"
+    checks=$((checks + 1))
+  done
 fi
+# What misses its limit is seen, wherever it stands in the line.
+expect 3 "$escape\\[1;31mPAST ITS LIMIT" "$lambcast" --color always validate --canary
 # To a file sentences stay whole.
 expect 0 '^Yes: .*kernels\.$' "$lambcast" advise "${run[@]}"
 
@@ -108,5 +125,31 @@ expect 0 '^\.TH LAMBCAST 1' "$lambcast" help man
 expect 0 '^complete -o filenames -F _lambcast lambcast$' "$lambcast" help bash
 bash -n out || fail 'the completion of bash is no bash'
 expect 0 '^#compdef lambcast' "$lambcast" help zsh
+# A shell of its own, and what it makes of these words and a tab.
+if command -v zsh >/dev/null; then
+  mkdir -p functions
+  mv out functions/_lambcast
+  cat >complete.zsh <<'END'
+zmodload zsh/zpty
+zpty shell zsh -f -i
+zpty -w shell "PS1= PS2= RPS1=; stty -echo; fpath=($PWD/functions \$fpath); autoload -Uz compinit; compinit -u -D
+show() { print -r -- \"<<\$BUFFER>>\" }; zle -N show; bindkey '^X' show; print READY"
+zpty -r shell got '*READY*'
+zpty -w -n shell "$1"$'\t\x18'
+zpty -r shell got '*<<*>>*'
+print -r -- "$got"
+END
+  completes() { # WORDS WANTED
+    timeout 60 zsh -f complete.zsh "$1" >completed 2>&1
+    grep -qF -- "$2" completed || fail "zsh makes of '$1' another thing than '$2': $(tail -3 completed)"
+    checks=$((checks + 1))
+  }
+  completes 'lambcast sol' '<<lambcast solve >>'
+  completes 'lambcast advise --clus' '<<lambcast advise --cluster >>'
+  completes 'lambcast advise --cluster commodity-25' '<<lambcast advise --cluster commodity-25gbe >>'
+  completes 'lambcast simulate --cluster commodity-10' 'commodity-100gbe'
+else
+  echo "left out, there is no zsh: its completion"
+fi
 
 summary

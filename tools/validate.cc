@@ -8,6 +8,7 @@
 #include "tools/commands.h"
 #include "tools/import_flags.h"
 #include "tools/output_file.h"
+#include "tools/terminal.h"
 #include "validate/replay/fabric_scores.h"
 #include "validate/replay/page.h"
 
@@ -61,7 +62,8 @@ int replay_source(const Options& options) {
       replay_rows(read_file(options.against), options.against, options.source);
   const std::string rows = source_results_csv(summary);
   if (!options.rows.empty()) write_output(options.rows, "--rows", rows);
-  fmt::print("{}", options.format == "csv" ? rows : source_table(summary));
+  if (options.format == "csv" && options.rows != "-") fmt::print("{}", rows);
+  if (options.format != "csv" && options.rows != "-") print_text(source_table(summary));
   fmt::print(stderr, "{}", source_brief(summary));
   const bool past = options.max_error && summary.all.median > *options.max_error;
   return static_cast<int>(past ? Exit::limit : Exit::done);
@@ -84,13 +86,15 @@ int validate_command(const Options& options) {
     for (const std::string& message : paths.messages) fmt::print(stderr, "lambcast: {}\n", message);
     page = fmt::format("report: {}\n", paths.page.string());
   }
-  if (training) fmt::print("{}\n", replay_table(*training));
-  if (sources) fmt::print("{}\n", source_table(*sources));
+  const int code = static_cast<int>(within(validation) ? Exit::done : Exit::limit);
+  if (options.rows == "-") return code;  // they are the result
+  if (training) print_text(replay_table(*training) + "\n");
+  if (sources) print_text(source_table(*sources) + "\n");
   if (collectives)
-    fmt::print("{}\n{}", fabric_score_table(collectives->results),
+    print_text(fabric_score_table(collectives->results) + "\n" +
                collective_replay_table(*collectives));
-  fmt::print("{}", page);
-  return static_cast<int>(within(validation) ? Exit::done : Exit::limit);
+  print_text(page);
+  return code;
 }
 
 }  // namespace
@@ -132,7 +136,8 @@ Command add_validate(CLI::App& app) {
   for (CLI::Option* const option : of_log) option->needs(cluster);
   command->add_option("--out", options->out,
                       "folder for a page with scatter plots, the plots, and the rows as CSV");
-  command->add_option("--rows", options->rows, "write every measured and forecast row as CSV");
+  command->add_option("--rows", options->rows,
+                      "write every measured and forecast row as CSV (-: to stdout, alone)");
   command
       ->add_flag("--canary", options->canary,
                  "add cases that are wrong on purpose: must exit with 3")

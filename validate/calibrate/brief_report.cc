@@ -10,9 +10,8 @@ namespace {
 std::string error_lines(const char* title, const std::vector<BandError>& bands) {
   std::string out;
   for (const BandError& band : bands)
-    out +=
-        fmt::format("  {:<10} {:<16} {:>5} rows   median {:>5.1f} %   90th percentile {:>5.1f} %\n",
-                    title, band.band, band.rows, band.median * 100, band.p90 * 100);
+    out += fmt::format("  {:<8} {:<15} {:>5} rows, median {:>5.1f} %, 90th percentile {:>5.1f} %\n",
+                       title, band.band, band.rows, band.median * 100, band.p90 * 100);
   return out;
 }
 
@@ -26,15 +25,15 @@ std::string brief_report(const FitSummary& summary) {
   std::string out =
       fmt::format("{} parameters from {} rows of {} tables in {:.1f} s\n\n",
                   summary.parameters.size(), summary.rows, summary.tables, summary.seconds);
-  out += fmt::format("  {:<32} {:>14}   {}\n", "parameter", "value", "95 % interval");
+  out += fmt::format("  {:<31} {:>12}  {}\n", "parameter", "value", "95 % interval");
   std::string loose;
   for (const FittedParameter& parameter : summary.parameters) {
     const Unit unit = parameter.of.unit;
-    out += fmt::format("  {:<32} {:>14}   ", parameter.of.key,
-                       number_with_unit(unit, parameter.value));
+    out +=
+        fmt::format("  {:<31} {:>12}  ", parameter.of.key, number_with_unit(unit, parameter.value));
     out += parameter.identified ? fmt::format("{} to {}\n", number_with_unit(unit, parameter.low),
                                               number_with_unit(unit, parameter.high))
-                                : "not identified by these tables\n";
+                                : "not identified\n";
     if (!parameter.identified) loose += (loose.empty() ? "" : ", ") + parameter.of.key;
   }
   out += "\n|forecast / measured - 1|\n" + error_lines("fitted", summary.fitted) +
@@ -58,7 +57,7 @@ std::string brief_report(const FitSummary& summary) {
     out += "\nNothing is identified: these tables say no more than was assumed before.\n";
   if (!loose.empty())
     out += fmt::format(
-        "\nNot identified, so assumed: {}.\nMore tables (other sizes, numbers of nodes "
+        "\nNot identified, so assumed: {}. More tables (other sizes, numbers of nodes "
         "or GPUs per node) would tell.\n",
         loose);
   return out;

@@ -121,8 +121,8 @@ std::string band_columns(const std::vector<validate::BandError>& bands) {
   for (const std::string_view name : band_names) {
     const auto found =
         std::find_if(bands.begin(), bands.end(), [&](const auto& of) { return of.band == name; });
-    out += found == bands.end() ? fmt::format(" {:>9}", "")
-                                : fmt::format(" {:>8.1f}%", found->median * 100);
+    out += found == bands.end() ? fmt::format(" {:>6}", "")
+                                : fmt::format(" {:>5.1f}%", found->median * 100);
   }
   return out;
 }
@@ -259,27 +259,36 @@ std::vector<RoleErrors> errors_by_role(const CollectiveSummary& summary) {
 }
 
 std::string collective_replay_table(const CollectiveSummary& summary) {
-  std::string out =
-      fmt::format("{:<44} {:<25} {:>6} {:>9} {:>9} {:>9} {:>8} {:>10}\n", "table", "cluster",
-                  "role", "<64 KiB", "to 4 MiB", "above", "median", "NCCL's own");
+  std::string out = fmt::format("{:<45} {:>6} {:>6} {:>6} {:>6} {:>6}\n", "", "below", "64 KiB",
+                                "above", "", "NCCL's");
+  out += fmt::format("{:<45} {:>6} {:>6} {:>6} {:>6} {:>6}\n", "table", "64 KiB", "-4 MiB", "4 MiB",
+                     "median", "own");
   int worse = 0, compared = 0;
-  for (const CollectiveResult& result : summary.results) {
+  // Under the cluster and role that tables share.
+  std::vector<const CollectiveResult*> results;
+  for (const CollectiveResult& result : summary.results) results.push_back(&result);
+  const auto heading = [](const CollectiveResult* result) {
+    return fmt::format("{}, {}", result->of.cluster, role_of(result->of));
+  };
+  std::ranges::stable_sort(results, {}, heading);
+  std::string of;
+  for (const CollectiveResult* result : results) {
     std::string own;
-    if (result.nccl_median) {
+    if (result->nccl_median) {
       ++compared;
-      own = fmt::format("{:.1f}%", *result.nccl_median * 100);
-      if (*result.nccl_median < result.median_error) ++worse, own += " *";
+      own = fmt::format("{:>5.1f}%", *result->nccl_median * 100);
+      if (*result->nccl_median < result->median_error) ++worse, own += "*";
     }
-    std::string name = result.of.name.substr(0, result.of.name.rfind('.'));
-    out +=
-        fmt::format("{:<44} {:<25} {:>6}{} {:>7.1f}% {:>10}\n", name, result.of.cluster,
-                    role_of(result.of), band_columns(result.bands), result.median_error * 100, own);
+    if (heading(result) != of) out += (of = heading(result)) + "\n";
+    out += fmt::format(" {:<44}{} {:>5.1f}% {:>6}\n",
+                       result->of.name.substr(0, result->of.name.rfind('.')),
+                       band_columns(result->bands), result->median_error * 100, own);
   }
-  for (const RoleErrors& of : errors_by_role(summary))
-    out += fmt::format("{:<44} {:<25} {:>6}{} {:>7.1f}%\n",
-                       of.role.empty() ? "over all tables" : "over all " + of.role + " tables",
-                       fmt::format("{} tables, {} rows", of.tables, of.rows), of.role,
-                       band_columns(of.bands), of.median * 100);
+  for (const RoleErrors& errors : errors_by_role(summary))
+    out += fmt::format("{:<45}{} {:>5.1f}%\n",
+                       fmt::format("over all {} {}tables, {} rows", errors.tables,
+                                   errors.role.empty() ? "" : errors.role + " ", errors.rows),
+                       band_columns(errors.bands), errors.median * 100);
   for (const char* role : {"fitted", "unseen"}) {
     const Coverage covered = coverage_of(summary.results, role);
     if (covered.rows > 0)
@@ -288,17 +297,17 @@ std::string collective_replay_table(const CollectiveSummary& summary) {
   }
   out += fmt::format(
       "Medians of |forecast / measured - 1|. Better than NCCL's own model, "
-      "uncalibrated, on {} of {} tables.\n\n",
+      "uncalibrated, on {} of {} tables (*: not on this one).\n\n",
       compared - worse, compared);
+  if (!summary.limits.empty())
+    out += fmt::format("{:<25} {:<6} {:<16} {:>4} {:>6} {:>5} {:>6} {:>5}\n", "limits", "role",
+                       "sizes", "rows", "median", "limit", "90th", "limit");
   for (const LimitResult& checked : summary.limits) {
-    std::string p90 =
-        checked.of.max_p90 ? fmt::format(" (limit {:.0f}%)", *checked.of.max_p90 * 100) : "";
-    out += fmt::format(
-        "{:<25} {:<6} {:<18} {:>4} rows: median {:>4.1f}% (limit {:.0f}%), 90th "
-        "percentile {:>4.1f}%{}{}\n",
-        checked.cluster, checked.of.role, range_text(checked.of), checked.rows,
-        checked.median * 100, checked.of.max_median * 100, checked.p90 * 100, p90,
-        checked.within ? "" : "  PAST ITS LIMIT");
+    out += fmt::format("{:<25} {:<6} {:<16} {:>4} {:>5.1f}% {:>4.0f}% {:>5.1f}% {:>5}{}\n",
+                       checked.cluster, checked.of.role, range_text(checked.of), checked.rows,
+                       checked.median * 100, checked.of.max_median * 100, checked.p90 * 100,
+                       checked.of.max_p90 ? fmt::format("{:.0f}%", *checked.of.max_p90 * 100) : "",
+                       checked.within ? "" : "  PAST ITS LIMIT");
   }
   out += fmt::format("{} tables: {}\n", summary.results.size(),
                      summary.within ? "within limits" : "PAST LIMITS");

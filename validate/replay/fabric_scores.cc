@@ -26,15 +26,25 @@ BandScore score_of(const Rows& rows) {
           rows.inside / count, rows.score / count};
 }
 
-std::string line_of(const FabricScore& score) {
-  std::string line =
-      fmt::format("{:<26} {:<6} {:>5}", score.cluster.empty() ? "over fabrics" : score.cluster,
-                  score.role, score.rows);
-  for (const std::optional<BandScore>& band : score.bands)
-    line += band ? fmt::format("  {:>5.1f}% {:>6.1f}% {:>4.0f}% {:>5.2f}", band->median * 100,
-                               band->p90 * 100, band->inside * 100, band->score)
-                 : fmt::format("{:>28}", "");
-  return line + "\n";
+// One table of two figures a band: errors, or what intervals hold.
+std::string table_of(const std::vector<FabricScore>& scores, const char* title,
+                     const std::array<const char*, 2>& figures,
+                     std::string (*shown)(const BandScore& band)) {
+  std::string out = fmt::format("{:<25} {:<6} {:>4}", "fabrics, each alike", "", "");
+  for (const char* name : {"below 64 KiB", "to 4 MiB", "above"})
+    out += fmt::format(" {:>13}", name);
+  out += fmt::format("\n{:<25} {:<6} {:>4}", title, "role", "rows");
+  for (std::size_t band = 0; band < band_names.size(); ++band)
+    out += fmt::format(" {:>6} {:>6}", figures[0], figures[1]);
+  out += "\n";
+  for (const FabricScore& score : scores) {
+    out += fmt::format("{:<25} {:<6} {:>4}", score.cluster.empty() ? "over fabrics" : score.cluster,
+                       score.role, score.rows);
+    for (const std::optional<BandScore>& band : score.bands)
+      out += fmt::format(" {:>13}", band ? shown(*band) : "");
+    out += "\n";
+  }
+  return out;
 }
 
 }  // namespace
@@ -87,19 +97,20 @@ FabricScore over_fabrics(const std::vector<FabricScore>& fabrics, const std::str
 }
 
 std::string fabric_score_table(const std::vector<CollectiveResult>& results) {
-  const std::vector<FabricScore> fabrics = scores_by_fabric(results);
-  std::string out = fmt::format("{:<26} {:<6} {:>5}", "fabrics, each alike", "role", "rows");
-  for (const std::string_view name : band_names) out += fmt::format("  {:<26}", name);
-  out += fmt::format("\n{:<39}", "");
-  for (std::size_t band = 0; band < band_names.size(); ++band)
-    out += fmt::format("  {:>6} {:>7} {:>5} {:>5}", "median", "90th", "in", "score");
-  out += "\n";
-  for (const FabricScore& fabric : fabrics) out += line_of(fabric);
+  std::vector<FabricScore> scores = scores_by_fabric(results);
+  const std::vector<FabricScore> fabrics = scores;
   for (const char* role : {"fitted", "unseen"}) {
     const FabricScore over = over_fabrics(fabrics, role);
-    if (over.rows > 0) out += line_of(over);
+    if (over.rows > 0) scores.push_back(over);
   }
-  return out;
+  return table_of(scores, "|forecast / measured - 1|", {"median", "90th"},
+                  [](const BandScore& band) {
+                    return fmt::format("{:>5.1f}% {:>5.1f}%", band.median * 100, band.p90 * 100);
+                  }) +
+         "\n" +
+         table_of(scores, "intervals of 90 %", {"inside", "score"}, [](const BandScore& band) {
+           return fmt::format("{:>5.0f}% {:>6.2f}", band.inside * 100, band.score);
+         });
 }
 
 }  // namespace lambcast

@@ -149,15 +149,16 @@ double median_interval(const ReplaySummary& summary) {
 }
 
 std::string replay_table(const ReplaySummary& summary) {
-  std::string out =
-      fmt::format("{:<24} {:<28} {:<14} {:>10} {:>10} {:>8} {:>7}  {}\n", "table", "case",
-                  "quantity", "measured", "forecast", "error", "limit", "role");
+  std::string out = fmt::format("{:<28} {:<13} {:>8} {:>8} {:>6} {:>5} role\n", "case", "quantity",
+                                "measured", "forecast", "error", "limit");
+  std::string table;
   for (const ReplayResult& result : summary.results) {
+    if (result.of.table != table) out += (table = result.of.table) + "\n";
     out +=
-        fmt::format("{:<24} {:<28} {:<14} {:>10.1f} {:>10.1f} {:>+7.1f}% {:>6.0f}%  {}{}{}\n",
-                    result.of.table, result.of.id, result.of.quantity, result.of.measured,
-                    result.forecast, result.error * 100, result.of.max_error * 100,
-                    result.of.fitted ? "fitted" : "unseen", result.within ? "" : "  PAST ITS LIMIT",
+        fmt::format("  {:<26} {:<13} {:>8.1f} {:>8.1f} {:>+5.1f}% {:>4.0f}% {}{}{}\n", result.of.id,
+                    result.of.quantity, result.of.measured, result.forecast, result.error * 100,
+                    result.of.max_error * 100, result.of.fitted ? "fitted" : "unseen",
+                    result.within ? "" : "  PAST ITS LIMIT",
                     inside_interval(result) ? "" : "  outside its interval");
   }
   out += fmt::format("\n{} cases: median {:.1f}% (limit {:.0f}%), worst {:.1f}%: {}\n",

@@ -153,8 +153,9 @@ void average_intervals(SourceSummary& summary) {
 std::string percent_of(double share) { return fmt::format("{:.1f}%", share * 100); }
 
 std::string inside_text(const ErrorScore& score) {
-  return score.with_interval == 0 ? std::string("-")
-                                  : fmt::format("{}/{}", score.inside, score.with_interval);
+  return score.with_interval == 0
+             ? std::string("-")
+             : fmt::format("{:.0f}%", 100.0 * score.inside / score.with_interval);
 }
 
 }  // namespace
@@ -267,19 +268,20 @@ std::string source_results_csv(const SourceSummary& summary) {
 }
 
 std::string source_table(const SourceSummary& summary) {
-  std::string out = fmt::format(
-      "{:<28} {:>5} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>9} {:>6}\n", "source", "rows",
-      "refused", "median", "limit", "p90", "limit", "fitted", "unseen", "inside", "score");
+  std::string out =
+      fmt::format("{:<24} {:>4} {:>3} {:>5} {:>3} {:>5} {:>3} {:>5} {:>6} {:>6} {:>5}\n", "source",
+                  "rows", "ref", "med.", "lim", "p90", "lim", "fit", "unseen", "inside", "score");
   const auto line = [&](const std::string& name, const ErrorScore& score,
                         const std::optional<ErrorLimit>& limit, const std::string& fitted,
                         const std::string& unseen) {
     const auto shown = [&](double share) {
       return score.rows > 0 ? percent_of(share) : std::string("-");
     };
-    out += fmt::format("{:<28} {:>5} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>9} {:>6}{}\n",
+    const auto whole = [](double share) { return fmt::format("{:.0f}%", 100 * share); };
+    out += fmt::format("{:<24} {:>4} {:>3} {:>5} {:>3} {:>5} {:>3} {:>5} {:>6} {:>6} {:>5}{}\n",
                        name, score.rows, score.refused, shown(score.median),
-                       limit ? percent_of(limit->median) : "", shown(score.p90),
-                       limit ? percent_of(limit->p90) : "", fitted, unseen, inside_text(score),
+                       limit ? whole(limit->median) : "", shown(score.p90),
+                       limit ? whole(limit->p90) : "", fitted, unseen, inside_text(score),
                        score.with_interval > 0 ? fmt::format("{:.2f}", score.interval_score) : "",
                        past(score, limit) ? "  PAST ITS LIMIT" : "");
   };
@@ -291,9 +293,13 @@ std::string source_table(const SourceSummary& summary) {
       line(source.source, source.time, source.time_limit, median(source.fitted),
            median(source.unseen));
     if (source.memory.rows + source.memory.refused > 0)
-      line(source.source + " (memory)", source.memory, source.memory_limit, "", "");
+      line(source.source + ", GB", source.memory, source.memory_limit, "", "");
   }
   line("all rows", summary.all, std::nullopt, "", "");
+  out +=
+      "ref: refused, with the reason. med., p90: of |forecast / measured - 1|, and their limits; "
+      "fit, unseen: its median over rows that set a parameter, and over the others. GB: of memory. "
+      "score: of the intervals; lower is better.\n";
   return out + fmt::format(
                    "sources, each alike: median of their medians {}, {} inside their "
                    "intervals, interval score {:.2f}: {}\n",

@@ -1,0 +1,169 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "experiments/folder_comparison.h"
+#include "experiments/forecast_output.h"
+#include "experiments/interval_axis.h"
+#include "sim/base/csv.h"
+#include "sim/base/units.h"
+
+namespace lambcast {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string settings_text(const FolderPoint& point) {
+  std::string out;
+  for (const auto& [key, value] : point.settings)
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", key, value);
+  return out;
+}
+
+std::string time_text(const FolderPoint& point) {
+  std::string out = run_time_text(point.run_time_s);
+  if (point.run_time_low_s && point.run_time_high_s)
+    out += fmt::format(" ({} to {})", run_time_text(*point.run_time_low_s),
+                       run_time_text(*point.run_time_high_s));
+  return out;
+}
+
+// The folder whose point has the least of `figure`.
+template <typename Figure>
+const ResultsFolder* best_by(const FolderComparison& comparison,
+                             std::optional<FolderPoint> ResultsFolder::*point, Figure figure) {
+  const ResultsFolder* best = nullptr;
+  for (const ResultsFolder& folder : comparison.folders)
+    if ((folder.*point) && (best == nullptr || figure(*(folder.*point)) < figure(*(best->*point))))
+      best = &folder;
+  return best;
+}
+
+std::string answer_of(const FolderComparison& comparison) {
+  const ResultsFolder* fastest = best_by(comparison, &ResultsFolder::fastest,
+                                         [](const FolderPoint& at) { return at.run_time_s; });
+  if (fastest == nullptr) return "No point of them runs.\n";
+  std::string out = fmt::format("Fastest: {}, {} a run with {}.\n", fastest->name,
+                                time_text(*fastest->fastest), settings_text(*fastest->fastest));
+  const ResultsFolder* cheapest = best_by(comparison, &ResultsFolder::cheapest,
+                                          [](const FolderPoint& at) { return *at.cost_usd; });
+  out += cheapest == nullptr
+             ? "Cost: no price is known.\n"
+             : fmt::format("Cheapest: {}, {:.0f} USD a run with {}.\n", cheapest->name,
+                           *cheapest->cheapest->cost_usd, settings_text(*cheapest->cheapest));
+  for (const ResultsFolder& folder : comparison.folders) {
+    if (&folder == &comparison.folders.front()) continue;
+    const std::string& first = comparison.folders.front().name;
+    out += folder.against_first
+               ? fmt::format(
+                     "{} takes {:.2f} times as long as {} in the median of the {} points "
+                     "that are alike ({:.2f} to {:.2f}).\n",
+                     folder.name, folder.against_first->median, first, folder.against_first->points,
+                     folder.against_first->least, folder.against_first->most)
+               : fmt::format("{} and {} have no points alike.\n", folder.name, first);
+  }
+  return out;
+}
+
+std::string line_of(const ResultsFolder& folder, std::size_t width) {
+  const auto& fastest = folder.fastest;
+  const auto& pays = folder.pays_most;
+  const auto number = [](const auto& point, auto member) {
+    return point && (*point).*member ? fmt::format("{:.0f}", *((*point).*member)) : "-";
+  };
+  return fmt::format(
+      "{:<{}} {:>6} {:>7} {:>9} {:>8} {:>6} {:>6} {:>12}\n", folder.name, width, folder.points,
+      folder.points - folder.ran, fastest ? run_time_text(fastest->run_time_s) : "-",
+      fastest ? to_text(Bytes(fastest->peak_bytes_per_gpu)) : "-",
+      number(folder.cheapest, &FolderPoint::cost_usd),
+      pays ? fmt::format("{:.2f}x", *pays->speedup) : "-",
+      pays ? fmt::format("{:.2f} to {:.2f}", *pays->speedup_low, *pays->speedup_high) : "-");
+}
+
+Json point_json(const std::optional<FolderPoint>& point) {
+  if (!point) return nullptr;
+  const auto optional = [](const std::optional<double>& value) {
+    return value ? Json(*value) : Json(nullptr);
+  };
+  Json settings = Json::object();
+  for (const auto& [key, value] : point->settings) settings[key] = value;
+  return {{"settings", settings},
+          {"run_time_s", point->run_time_s},
+          {"run_time_low_s", optional(point->run_time_low_s)},
+          {"run_time_high_s", optional(point->run_time_high_s)},
+          {"cost_usd", optional(point->cost_usd)},
+          {"speedup_vs_baseline", optional(point->speedup)},
+          {"speedup_low", optional(point->speedup_low)},
+          {"speedup_high", optional(point->speedup_high)},
+          {"peak_bytes_per_gpu", point->peak_bytes_per_gpu}};
+}
+
+}  // namespace
+
+std::string folder_comparison_table(const FolderComparison& comparison) {
+  std::size_t width = 6;
+  std::vector<AxisEntry> axis;
+  double longest_s = 0;
+  for (const ResultsFolder& folder : comparison.folders) {
+    width = std::max(width, folder.name.size());
+    if (!folder.fastest) continue;
+    const FolderPoint& point = *folder.fastest;
+    axis.push_back({folder.name, point.run_time_low_s.value_or(point.run_time_s), point.run_time_s,
+                    point.run_time_high_s.value_or(point.run_time_s)});
+    longest_s = std::max(longest_s, axis.back().high);
+  }
+  std::string out = answer_of(comparison);
+  out += fmt::format("\n{:<{}} {:>6} {:>7} {:>9} {:>8} {:>6} {:>6} {:>12}\n", "folder", width,
+                     "points", "not run", "fastest", "memory", "USD", "1-bit", "within");
+  for (const ResultsFolder& folder : comparison.folders) out += line_of(folder, width);
+  out += fmt::format("\n{}", interval_axis("fastest", axis, "0 s", run_time_text(longest_s)));
+  if (!comparison.differ.empty())
+    out += fmt::format("\nWhat differs: {}.\n", fmt::join(comparison.differ, ", "));
+  return out +
+         "\nnot run: what does not fit or is refused. memory: of the fastest. USD: of the "
+         "cheapest. "
+         "1-bit: the most that compression makes of a run. Points are alike that agree in every "
+         "key of which the folders share values; of those the fastest counts.\n";
+}
+
+std::string folder_comparison_json(const FolderComparison& comparison) {
+  Json json{{"schema_version", 1},         {"tool", "lambcast"},
+            {"version", tool_version},     {"answer", answer_of(comparison)},
+            {"differ", comparison.differ}, {"folders", Json::array()}};
+  for (const ResultsFolder& folder : comparison.folders) {
+    Json one{{"name", folder.name},
+             {"points", folder.points},
+             {"ran", folder.ran},
+             {"fastest", point_json(folder.fastest)},
+             {"cheapest", point_json(folder.cheapest)},
+             {"pays_most", point_json(folder.pays_most)},
+             {"against_first", nullptr}};
+    if (const auto& like = folder.against_first)
+      one["against_first"] = {{"points", like->points},
+                              {"least", like->least},
+                              {"median", like->median},
+                              {"most", like->most}};
+    json["folders"].push_back(std::move(one));
+  }
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string folder_comparison_csv(const FolderComparison& comparison) {
+  std::string out = csv::row({"folder", "points", "ran", "fastest_run_time_s", "cheapest_cost_usd",
+                              "most_speedup", "like_points", "median_times_as_long"}) +
+                    "\n";
+  for (const ResultsFolder& folder : comparison.folders) {
+    const auto& like = folder.against_first;
+    out += csv::row({folder.name, fmt::format("{}", folder.points), fmt::format("{}", folder.ran),
+                     folder.fastest ? csv::number(folder.fastest->run_time_s) : "",
+                     folder.cheapest ? csv::number(*folder.cheapest->cost_usd) : "",
+                     folder.pays_most ? csv::number(*folder.pays_most->speedup) : "",
+                     like ? fmt::format("{}", like->points) : "",
+                     like ? csv::number(like->median) : ""}) +
+           "\n";
+  }
+  return out;
+}
+
+}  // namespace lambcast
