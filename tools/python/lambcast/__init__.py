@@ -136,7 +136,7 @@ def _run(*arguments):
         raise Error(f"{_program()}: {error.strerror}: install lambcast, or set LAMBCAST to the program",
                     4) from None
     said = [line[len("lambcast: "):] for line in done.stderr.splitlines()
-            if line.startswith("lambcast: ") and line != "lambcast: see lambcast --help"]
+            if line.startswith("lambcast: ") and not line.startswith("lambcast: see lambcast ")]
     if done.returncode != 0:
         message = "\n".join(said) or f"lambcast ended with {done.returncode}"
         raise (UsageError if done.returncode == 2 else Error)(message, done.returncode)
