@@ -161,5 +161,38 @@ TEST_CASE("advice: one GPU has nothing to compress") {
   CHECK_THAT(advice_json(advice), Contains("\"break_even_nic_bandwidth_Gbps\": null"));
 }
 
+TEST_CASE("advice: the verdict is what the whole interval says") {
+  struct Row {
+    double low, value, high;
+    Verdict verdict;
+    bool fits = true;
+    double share = 1;
+  };
+  const std::vector<Row> rows{
+      {1.5, 2, 3, Verdict::does_not_fit, false, 0},
+      {1.5, 2, 3, Verdict::not_judged, true, least_compressed_share * 0.99},
+      {1.5, 2, 3, Verdict::yes, true, least_compressed_share},
+      {0.5, 0.9, 0.999, Verdict::no},
+      {0.5, 0.9, 1, Verdict::cannot_tell},
+      {1, 1.2, 1.3, Verdict::cannot_tell},
+      {1.001, 1.06, 1.1, Verdict::yes},
+      {1.001, 1.05, 1.1, Verdict::yes},
+      // Sure, and not worth a change; unsure which way, and small both ways.
+      {1.001, 1.049, 1.1, Verdict::hardly},
+      {0.96, 1, 1.04, Verdict::hardly},
+      {0.96, 1, 1.051, Verdict::cannot_tell},
+      {0.95, 1, 1.04, Verdict::cannot_tell},
+  };
+  for (const Row& row : rows) {
+    INFO(row.low << " to " << row.high);
+    Answer answer;
+    answer.backends.resize(1);
+    answer.backends.front().fits = row.fits;
+    answer.backends.front().speedup = {row.value, row.low, row.high, {}};
+    answer.compressed_share = row.share;
+    CHECK(name_of(answer.verdict()) == name_of(row.verdict));
+  }
+}
+
 }  // namespace
 }  // namespace lambcast

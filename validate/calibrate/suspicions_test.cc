@@ -187,6 +187,31 @@ TEST_CASE("suspicions: wrong tables are noticed, and why") {
   CHECK(noticed_plain * 10 >= static_cast<int>(wrong.size()) * 7);
 }
 
+TEST_CASE("suspicions: bandwidths that contradict sizes and times say which of them is wrong") {
+  struct Row {
+    double bus_over_alg, alg_over_own;
+    const char* said;
+  };
+  // An all_gather over 16 ranks: busbw is 15/16 of algbw.
+  const double factor = 15. / 16;
+  const std::vector<Row> rows{
+      {factor, 1e3, "its algbw is 1e+03 times its sizes over its times: its times are not micro"},
+      {factor, 1e-3, "its times are not microseconds"},
+      {factor, 16, "its sizes are those of one rank, not totals"},
+      {factor, 1. / 16, "its sizes are totals times the number of ranks"},
+      {factor, 3, "its columns do not belong together"},
+      {1 / factor, 1, "where all_gather over 16 ranks has 0.938: the operation"},
+  };
+  for (const Row& row : rows) {
+    Measurement table = carried(a3_mega);
+    table.printed = {row.bus_over_alg, row.alg_over_own};
+    INFO(row.said);
+    const auto said = suspicions_of(preset("gcp-a3-mega"), std::span(&table, 1), false);
+    REQUIRE_FALSE(said.empty());
+    CHECK_THAT(said.front(), Catch::Contains(row.said));
+  }
+}
+
 TEST_CASE("suspicions: good tables raise none") {
   const csv::Table list = csv::parse(read_file(folder + "tables.csv"), "tables.csv");
   int tables = 0, alarms = 0, alarms_plain = 0;
