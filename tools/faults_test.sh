@@ -1,0 +1,156 @@
+#!/usr/bin/env bash
+# A disk that fails, or a kill, at each single call that changes a file (faulty_disk.cc): an error is
+# one line and exit code 1, nothing that was finished is lost, and what goes on ends in the same bytes.
+#
+#   faults_test.sh LAMBCAST FAULTY_DISK
+shim=$(readlink -f "$2")
+# shellcheck source=tools/expect.sh
+. "$(dirname "$(readlink -f "$0")")/expect.sh"
+mkdir disk
+bytes=  # of a call that is torn; empty: half of them
+
+# with_fault CALL FAULT COMMAND...: sets `got`, and `met` where the command came so far.
+with_fault() {
+  local call=$1 fault=$2
+  shift 2
+  rm -f mark
+  got=0 met=
+  { timeout -k 5 60 env FAULT_FOLDER="$folder/disk" FAULT_MARK="$folder/mark" FAULT_CALL="$call" FAULT="$fault" \
+    FAULT_BYTES="$bytes" ASAN_OPTIONS=verify_asan_link_order=0 LD_PRELOAD="$shim" "$@" >out 2>err </dev/null || got=$?; } 2>/dev/null  # no word of a kill
+  [ ! -e mark ] || met=yes
+}
+
+# As a user should see it.
+told() { # FAULT WHAT
+  checks=$((checks + 1))
+  case $1 in
+    kill | tear) [ "$got" -eq 137 ] || fail "exit code $got after a $1: $2" ;;
+    EROFS) [ "$got" -eq 1 ] || [ "$got" -eq 2 ] || fail "exit code $got: $2: $(cat err)" ;;
+    *) [ "$got" -eq 1 ] || fail "exit code $got, not 1: $2: $(cat err)" ;;
+  esac
+  case $1 in
+    kill | tear) ;;
+    *)
+      [ "$(wc -l <err)" -eq 1 ] && grep -q '^lambcast: ' err || fail "not one line: $2: $(cat err)"
+      grep -q 'internal error' err && fail "an error of ours: $2: $(cat err)"
+      grep -qE 'No space left|quota exceeded|Read-only|Input/output|cannot be (written|opened)|cannot (write|make)' err ||
+        fail "does not say why: $2: $(cat err)"
+      ;;
+  esac
+}
+
+# Sweeps: 12 points, of which one cannot run.
+cat >sweep.toml <<'END'
+name = "small"
+[base]
+model = "bert-large"
+cluster = "paper-eth40-v100"
+micro_batch = 16
+steps = 1000
+[grid]
+gpus = [4, 8]
+optimizer = ["lamb", "onebit_lamb"]
+seq_len = [128, 256, 1024]
+END
+sweep() { "$lambcast" -q sweep sweep.toml --no-report --jobs 1 --out "$@"; }
+sweep whole >/dev/null || fail "no sweep"
+# What cannot be synchronised after the last name is in place is none of the user's errors.
+is_whole() {
+  [ "$got" -eq 0 ] && [ ! -s err ] && cmp -s whole/results.csv disk/out/results.csv && cmp -s whole/manifest.json disk/out/manifest.json
+}
+is_prefix() { cmp -s <(head -c "$(stat -c %s "$1")" whole/results.csv) "$1"; }
+goes_on() { # WHAT
+  sweep disk/out --resume >out 2>err || fail "--resume after $1: $(cat err)"
+  cmp -s whole/results.csv disk/out/results.csv || fail "other rows after $1"
+  cmp -s whole/manifest.json disk/out/manifest.json || fail "another manifest after $1"
+}
+rows_call=
+for fault in kill tear ENOSPC EDQUOT EROFS; do
+  for ((call = 1; call < 100; ++call)); do
+    rm -rf disk/out
+    with_fault $call $fault "$lambcast" -q sweep sweep.toml --no-report --jobs 1 --out disk/out
+    [ -n "$met" ] || break
+    is_whole || told $fault "call $call of a sweep"
+    if [ -e disk/out/results.csv ]; then
+      is_prefix disk/out/results.csv || fail "$fault at call $call: no prefix of the results"
+      [ $fault = tear ] && [ -z "$rows_call" ] && [ "$(wc -l <disk/out/results.csv)" -gt 1 ] && rows_call=$call
+    fi
+    goes_on "$fault at call $call"
+  done
+  [ "$call" -gt 15 ] && [ "$call" -lt 100 ] || fail "$fault met only $((call - 1)) calls"
+done
+# Killed at every row: at its end and in its middle.
+[ -n "$rows_call" ] || fail "no call writes rows"
+header=$(head -1 whole/results.csv | wc -c)
+end=$header
+for ((row = 2; row <= 13; ++row)); do
+  start=$end
+  end=$(head -$row whole/results.csv | wc -c)
+  for bytes in $((end - header)) $(((start + end) / 2 - header)); do
+    rm -rf disk/out
+    with_fault "$rows_call" tear "$lambcast" -q sweep sweep.toml --no-report --jobs 1 --out disk/out
+    told tear "row $row"
+    [ "$(stat -c %s disk/out/results.csv)" -eq $((header + bytes)) ] || fail "row $row was not torn"
+    goes_on "a kill at row $row"
+  done
+done
+bytes=
+# A resumed sweep fails as well, and loses nothing of what was there.
+for ((call = 1; call < 100; ++call)); do
+  rm -rf disk/out
+  mkdir disk/out
+  cp whole/results.sums whole/manifest.json disk/out
+  head -8 whole/results.csv >disk/out/results.csv
+  with_fault $call ENOSPC "$lambcast" -q sweep sweep.toml --no-report --jobs 1 --out disk/out --resume
+  [ -n "$met" ] || break
+  is_whole || told ENOSPC "call $call of a sweep that goes on"
+  is_prefix disk/out/results.csv && [ "$(wc -l <disk/out/results.csv)" -ge 8 ] || fail "rows lost at call $call"
+  goes_on "ENOSPC at call $call of a sweep that goes on"
+done
+
+# each KEPT COMMAND...: at each call; the file KEPT is there as it was or as it shall be.
+each() {
+  local kept=$1 fault call
+  shift
+  cp "$kept" before
+  "$@" >out 2>err || fail "$*: $(cat err)"
+  cp "$kept" after
+  for fault in kill tear ENOSPC; do
+    for ((call = 1; call < 200; ++call)); do
+      cp before "$kept"
+      with_fault $call $fault "$@"
+      [ -n "$met" ] || break
+      { [ "$got" -eq 0 ] && cmp -s after "$kept"; } || told $fault "call $call of $*"
+      cmp -s before "$kept" || cmp -s after "$kept" || fail "$fault at call $call: $kept is lost: $*"
+    done
+    [ "$call" -gt 1 ] || fail "no fault met: $*"
+  done
+  "$@" >out 2>err || fail "after all: $*: $(cat err)"
+}
+# Pictures by a stand-in: each is drawn some hundred times.
+mkdir bin
+printf '#!/bin/sh\nfor script; do :; done\necho "<svg/>" >"${script%%.gp}.svg"\necho >"${script%%.gp}.png"\n' >bin/gnuplot
+chmod +x bin/gnuplot
+export PATH="$folder/bin:$PATH"
+cp -r whole disk/report
+"$lambcast" report disk/report >/dev/null 2>&1 || fail "no report"
+printf '# collective: all_gather\n# ranks: 2\n# nodes: 2\nsize_bytes,time_us\n1024,30\n1048576,900\n67108864,54000\n' >table.csv
+"$lambcast" calibrate --cluster commodity-10gbe -o disk/mine.toml --name older table.csv >/dev/null || fail "no calibration"
+run=(--model bert-large --cluster paper-eth40-v100 --gpus 8 --optimizer onebit_lamb --micro-batch 16 --steps 1000)
+echo '{}' >disk/trace.json
+echo 'name = "older"' >disk/written.toml
+each disk/report/report.html "$lambcast" report disk/report
+cmp -s whole/results.csv disk/report/results.csv || fail "a report touches the results"
+each disk/mine.toml "$lambcast" calibrate --cluster commodity-10gbe --force -o disk/mine.toml table.csv
+chmod 600 disk/mine.toml
+"$lambcast" calibrate --cluster commodity-10gbe --force -o disk/mine.toml table.csv >/dev/null
+[ "$(stat -c %a disk/mine.toml)" = 600 ] || fail "the rights of a file that is replaced: $(stat -c %a disk/mine.toml)"
+each disk/trace.json "$lambcast" simulate "${run[@]}" --trace disk/trace.json
+each disk/written.toml "$lambcast" -q sweep "${run[@]}" --list seq_len=128,256 --write-sweep disk/written.toml
+find disk -name '*.part' | grep -q . && fail "left behind: $(find disk -name '*.part')"
+
+# The clock of the day runs backwards: nothing but dates comes from it.
+CLOCK_BACKWARDS=1 ASAN_OPTIONS=verify_asan_link_order=0 LD_PRELOAD=$shim "$lambcast" -q sweep sweep.toml --no-report --out backwards >out 2>err ||
+  fail "a clock that runs backwards: $(cat err)"
+cmp -s whole/results.csv backwards/results.csv || fail "the clock is in the results"
+summary

@@ -1,0 +1,198 @@
+// Preloaded into a program under test: from the FAULT_CALL-th call on that changes something below
+// the folder FAULT_FOLDER, the disk is at fault. FAULT says how:
+//
+//   ENOSPC EDQUOT EROFS EIO   that call and all after it fail so; of a text half is written before
+//   kill                      the process is killed (SIGKILL) before the call
+//   tear                      ... in the middle of it, where it writes, or once FAULT_BYTES bytes
+//                             are written; after it, where it does not write
+//
+// The file FAULT_MARK is there once the fault has come. Calls are those by which our programs and
+// the C++ library change files: open, fopen, mkdir, write, writev, ftruncate, fsync, rename.
+// Programs that are started in turn have a sound disk.
+//
+// CLOCK_BACKWARDS set: the time of day is an hour earlier each time somebody asks for it.
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <string>
+
+namespace {
+
+template <typename Function>
+Function* next(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+}
+
+std::string setting(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? std::string() : value;
+}
+
+bool concerns(std::string path) {
+  static const std::string folder = setting("FAULT_FOLDER");
+  if (folder.empty()) return false;
+  if (!path.starts_with('/')) {
+    char here[4096];
+    path = (getcwd(here, sizeof here) == nullptr ? std::string() : here) + ("/" + path);
+  }
+  return path.starts_with(folder);
+}
+
+bool concerns(int file) {
+  char path[4096];
+  const std::string link = "/proc/self/fd/" + std::to_string(file);
+  const ssize_t length = readlink(link.c_str(), path, sizeof path);
+  return length > 0 && concerns(std::string(path, static_cast<std::size_t>(length)));
+}
+
+// Whether this call meets the fault; `first` where it is the one that is named.
+struct Meeting {
+  bool fault, first;
+};
+Meeting meet(bool concerned) {
+  static std::atomic<long> calls{0};
+  static const long wanted = std::atol(setting("FAULT_CALL").c_str());
+  if (!concerned || wanted == 0) return {false, false};
+  const long call = ++calls;
+  if (call == wanted) close(creat(setting("FAULT_MARK").c_str(), 0600));
+  return {call >= wanted, call == wanted};
+}
+
+[[noreturn]] void die() {
+  kill(getpid(), SIGKILL);
+  _exit(137);
+}
+
+int error_of(const std::string& fault) {
+  if (fault == "ENOSPC") return ENOSPC;
+  if (fault == "EDQUOT") return EDQUOT;
+  return fault == "EROFS" ? EROFS : EIO;
+}
+
+const std::string& fault() {
+  static const std::string text = setting("FAULT");
+  return text;
+}
+
+// For what is done whole or not at all: `act` does it and `fails` is what it returns if not.
+template <typename Act, typename Result>
+Result whole(bool concerned, const Act& act, Result fails) {
+  const Meeting meeting = meet(concerned);
+  if (!meeting.fault) return act();
+  if (fault() == "kill") die();
+  if (fault() == "tear") {
+    act();
+    die();
+  }
+  errno = error_of(fault());
+  return fails;
+}
+
+ssize_t write_some(int file, const void* text, std::size_t bytes) {
+  static auto* const real = next<ssize_t(int, const void*, std::size_t)>("write");
+  const Meeting meeting = meet(concerns(file));
+  if (!meeting.fault) return real(file, text, bytes);
+  if (fault() == "kill") die();
+  if (fault() == "tear" || (meeting.first && bytes > 1 && fault() != "EROFS")) {
+    static const std::string asked = setting("FAULT_BYTES");
+    const std::size_t part = asked.empty() ? bytes / 2 : std::min(bytes, std::stoul(asked));
+    const ssize_t half = real(file, text, part);
+    if (fault() == "tear") die();
+    return half;
+  }
+  errno = error_of(fault());
+  return -1;
+}
+
+[[gnu::constructor]] void spare_children() { unsetenv("LD_PRELOAD"); }
+
+bool changes(const char* mode) { return std::strpbrk(mode, "wa+") != nullptr; }
+
+}  // namespace
+
+extern "C" {
+
+ssize_t write(int file, const void* text, std::size_t bytes) {
+  return write_some(file, text, bytes);
+}
+
+ssize_t writev(int file, const iovec* parts, int count) {
+  std::string text;
+  for (int i = 0; i < count; ++i)
+    text.append(static_cast<const char*>(parts[i].iov_base), parts[i].iov_len);
+  return write_some(file, text.data(), text.size());
+}
+
+int fsync(int file) {
+  static auto* const real = next<int(int)>("fsync");
+  return whole(
+      concerns(file), [&] { return real(file); }, -1);
+}
+
+int ftruncate(int file, off_t size) noexcept {
+  static auto* const real = next<int(int, off_t)>("ftruncate");
+  return whole(
+      concerns(file), [&] { return real(file, size); }, -1);
+}
+
+int rename(const char* from, const char* to) noexcept {
+  static auto* const real = next<int(const char*, const char*)>("rename");
+  return whole(
+      concerns(std::string(to)), [&] { return real(from, to); }, -1);
+}
+
+int mkdir(const char* path, mode_t mode) noexcept {
+  static auto* const real = next<int(const char*, mode_t)>("mkdir");
+  return whole(
+      concerns(std::string(path)), [&] { return real(path, mode); }, -1);
+}
+
+int open(const char* path, int flags, ...) {
+  static auto* const real = next<int(const char*, int, ...)>("open");
+  va_list more;
+  va_start(more, flags);
+  const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(more, mode_t) : 0;
+  va_end(more);
+  const bool changing = (flags & (O_WRONLY | O_RDWR)) != 0;
+  return whole(
+      changing && concerns(std::string(path)), [&] { return real(path, flags, mode); }, -1);
+}
+
+std::FILE* fopen(const char* path, const char* mode) {
+  static auto* const real = next<std::FILE*(const char*, const char*)>("fopen");
+  return whole(
+      changes(mode) && concerns(std::string(path)), [&] { return real(path, mode); },
+      static_cast<std::FILE*>(nullptr));
+}
+
+std::FILE* fopen64(const char* path, const char* mode) { return fopen(path, mode); }
+
+int clock_gettime(clockid_t clock, timespec* now) noexcept {
+  static auto* const real = next<int(clockid_t, timespec*)>("clock_gettime");
+  static const bool backwards = std::getenv("CLOCK_BACKWARDS") != nullptr;
+  static std::atomic<long> hours{0};
+  const int result = real(clock, now);
+  if (backwards && clock == CLOCK_REALTIME) now->tv_sec -= 3600 * ++hours;
+  return result;
+}
+
+std::time_t time(std::time_t* result) noexcept {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  if (result != nullptr) *result = now.tv_sec;
+  return now.tv_sec;
+}
+
+}  // extern "C"
