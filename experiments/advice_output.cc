@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "experiments/forecast_output.h"
+#include "models/training/stream_limit.h"
 
 namespace lambcast {
 namespace {
@@ -103,9 +104,15 @@ std::string break_even_sentence(const Answer& answer) {
         to_text_bits(*at.at), at.low ? to_text_bits(*at.low) : "below 100 Mbit/s",
         at.high ? to_text_bits(*at.high) : "above 10 Tbit/s", to_text_bits(nic.value),
         name_of(nic.provenance.kind));
-  return answer.pays_at_any_bandwidth ? "It pays at any NIC bandwidth: something else in the node "
-                                        "holds the plain optimizer back."
-                                      : "It pays at no NIC bandwidth from 100 Mbit/s to 10 Tbit/s.";
+  if (!answer.pays_at_any_bandwidth)
+    return "It pays at no NIC bandwidth from 100 Mbit/s to 10 Tbit/s.";
+  const auto limit = stream_limit(*training.cluster);
+  return limit ? fmt::format(
+                     "It pays at any NIC bandwidth: beyond {} NCCL's TCP streams hold the "
+                     "plain optimizer back (nccl.connections).",
+                     to_text_bits(*limit))
+               : "It pays at any NIC bandwidth: something else in the node holds the plain "
+                 "optimizer back.";
 }
 
 std::string judgement(const Advice& advice, const Answer& answer) {

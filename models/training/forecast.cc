@@ -10,6 +10,7 @@
 #include "models/training/memory_remedy.h"
 #include "models/training/shared_network.h"
 #include "models/training/step_parts.h"
+#include "models/training/stream_limit.h"
 
 namespace lambcast {
 namespace {
@@ -210,6 +211,8 @@ std::vector<Finding> judge(const TrainingPlan& training, const Forecast& forecas
              "the flow model shares links among the collectives of a step of up to {} GPUs; "
              "in this one each runs as if alone",
              SharedNetwork::most_ranks)});
+  if (const auto finding = find_stream_limit(*training.cluster, training.nodes()))
+    findings.push_back(*finding);
   if (!is_onebit(training.optimizer())) return findings;
   double padded = 0;
   for (const std::int64_t buffer : compressed_buffers(training))

@@ -254,6 +254,28 @@ TEST_CASE("forecast: a shallow queue of the switch costs compressed steps a time
   CHECK(incast("64 KiB", 8).empty());  // two nodes
 }
 
+// A prior says what one TCP stream carries. A NIC beyond it is without effect, which is said; more
+// streams make it count.
+TEST_CASE("judge: streams that stop before the NIC does are named, and more of them help") {
+  const auto run = [](const char* connections, const char* nic) {
+    TrainingPlan training = training_of({OptimizerType::lamb, 64});
+    training.cluster = std::make_shared<const Cluster>(
+        load_cluster("commodity-100gbe", {{"nccl.connections", connections},
+                                          {"nic.bandwidth", nic},
+                                          {"nic.nominal", "200 Gbit/s"}}));
+    const Forecast forecast = forecast_of(training);
+    for (const Finding& finding : judge(training, forecast))
+      if (finding.code == "stream-limit") return std::pair(forecast.run.time_s, finding.message);
+    return std::pair(forecast.run.time_s, std::string());
+  };
+  const auto [one, said] = run("1", "100 Gbit/s");
+  CHECK_THAT(said, Contains("100 Gbit/s up to 14.48 Gbit/s, what 1 TCP stream to a peer carries"));
+  CHECK(run("1", "200 Gbit/s").first == one);
+  CHECK(run("4", "100 Gbit/s").first < one);
+  CHECK(run("16", "200 Gbit/s").second.empty());
+  CHECK(run("16", "50 Gbit/s").first < run("16", "25 Gbit/s").first);  // beyond, PCIe limits
+}
+
 TEST_CASE("judge: what does not fit, what loses and what has nobody to talk to") {
   TrainingPlan training = training_of({OptimizerType::onebit_lamb, 8, "paper-edr100-v100"});
   const std::vector<Finding> losing = judge(training, forecast_of(training));

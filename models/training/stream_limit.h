@@ -1,0 +1,26 @@
+// What NCCL's TCP streams carry where a NIC could carry more.
+//
+// Over sockets each connection between two nodes is one stream that NCCL's proxy thread fills,
+// unless NCCL_SOCKET_NTHREADS x NCCL_NSOCKS_PERTHREAD asks for more (by default 2 x 8 on AWS, 4 x 1
+// on Google Cloud; src/transport/net_socket.cc): `nccl.connections` of a description. A stream
+// stops at `nccl.flow_cap`, so a faster NIC is without effect beyond
+//
+//   connections x flow_cap
+//
+// which has to be said, since most descriptions do not know the cap and take what is typical.
+#pragma once
+
+#include <optional>
+
+#include "models/finding.h"
+#include "topologies/cluster.h"
+
+namespace lambcast {
+
+// Of a NIC; nothing where its rate is reached.
+std::optional<Bandwidth> stream_limit(const Cluster& cluster);
+
+// The same as a note, for a run over so many nodes.
+std::optional<Finding> find_stream_limit(const Cluster& cluster, int nodes);
+
+}  // namespace lambcast
