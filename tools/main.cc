@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -160,6 +161,8 @@ int exit_code_of(int argc, char** argv) {
     return static_cast<int>(error.code());
   } catch (const InternalError& error) {
     fmt::print(stderr, "lambcast: internal error, please report it: {}\n", printable(error.what()));
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "lambcast: there is not enough memory for this\n");
   } catch (const std::exception& error) {
     // Where stdout is the reason, main() says so.
     if (std::ferror(stdout) == 0) fmt::print(stderr, "lambcast: {}\n", printable(error.what()));
