@@ -67,11 +67,25 @@ constexpr std::array onebit_round{
     TensorOperation{"p.add_(...)", in_place_with},
 };
 
+// Gradients and weights in fp16, 2 bytes, beside their fp32 copies.
+constexpr double widened = 6, norm = 4, narrowed = 6;
+
+constexpr std::array unfused_wrapper{
+    TensorOperation{"overflow: grad.float()", widened},
+    TensorOperation{".sum()", sum},
+    TensorOperation{"norm: grad.float()", widened},
+    TensorOperation{".norm()", norm},
+    TensorOperation{"fp32 grad = grad.to(float)", widened},
+    TensorOperation{"fp32 grad.mul_(1 / scale)", in_place},
+    TensorOperation{"weight.copy_(fp32 weight)", narrowed},
+};
+
 }  // namespace
 
 std::span<const TensorOperation> deepspeed_onebit_lamb_warm_up() { return warm_up; }
 std::span<const TensorOperation> deepspeed_onebit_lamb_compression() { return compression; }
 std::span<const TensorOperation> deepspeed_zero_one_onebit_round() { return onebit_round; }
+std::span<const TensorOperation> deepspeed_fp16_unfused_wrapper() { return unfused_wrapper; }
 
 double bytes_per_element(std::span<const TensorOperation> operations) {
   double bytes = 0;

@@ -8,6 +8,7 @@ TEST_CASE("the operations in DeepSpeed's source add up to what a dispatch mode c
   CHECK(bytes_per_element(deepspeed_onebit_lamb_warm_up()) == 132);
   CHECK(bytes_per_element(deepspeed_onebit_lamb_compression()) == 216);
   CHECK(bytes_per_element(deepspeed_zero_one_onebit_round()) == 88);
+  CHECK(bytes_per_element(deepspeed_fp16_unfused_wrapper()) == deepspeed_lamb_wrapper_bytes);
   // A synchronisation is a local step, which also adds to u (20), and rewinds, rescales and moves.
   CHECK(deepspeed_zero_one_synchronisation_bytes >
         bytes_per_element(deepspeed_zero_one_onebit_round()) + 20 + 20 + 28 + 20 + 40);
