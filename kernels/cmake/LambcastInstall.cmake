@@ -26,7 +26,8 @@ install(EXPORT lambcast FILE lambcastTargets.cmake NAMESPACE lambcast:: DESTINAT
 
 install(FILES ${CMAKE_SOURCE_DIR}/sim/base/check.h ${CMAKE_SOURCE_DIR}/sim/base/error.h
   DESTINATION ${include}/sim/base COMPONENT kernels)
-install(FILES bias_correction.h deepspeed_traffic.h exchange_bytes.h layout.h options.h staging.h DESTINATION ${include}/kernels COMPONENT kernels)
+install(FILES bias_correction.h deepspeed_traffic.h exchange_bytes.h layout.h options.h staging.h step.h
+  zero_one_policy.h DESTINATION ${include}/kernels COMPONENT kernels)
 install(DIRECTORY ${headers} DESTINATION ${include}/kernels COMPONENT kernels
   FILES_MATCHING PATTERN "*.h" PATTERN "*_test.h" EXCLUDE PATTERN "one_device_world.h" EXCLUDE)
 

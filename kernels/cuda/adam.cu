@@ -1,5 +1,7 @@
 #include "kernels/cuda/adam.h"
 
+#include <type_traits>
+
 #include "kernels/bias_correction.h"
 #include "kernels/cuda/device.cuh"
 
@@ -23,6 +25,11 @@ struct Constants {
         bias(bias_factors(o.bias_correction ? BiasCorrection::in_moments : BiasCorrection::none,
                           o.beta1, o.beta2, step)) {}
 
+  __device__ void read_rate(const double* from) {
+    if (from == nullptr) return;
+    exact_lr = *from;
+    lr = static_cast<float>(exact_lr);
+  }
   __device__ void enter(const ParameterGroup& group) {
     lr = static_cast<float>(exact_lr * group.lr_scale);
     wd = static_cast<float>(group.weight_decay);
@@ -104,6 +111,11 @@ struct GroupCursor {
 template <typename Operation>
 __global__ void __launch_bounds__(threads) elementwise(AdamState s, const float* g, Constants c) {
   constexpr unsigned reads = Operation::reads, writes = Operation::writes;
+  constexpr bool ends_sync = std::is_same_v<Operation, SyncEnd>;
+  c.read_rate(ends_sync ? s.lrs : s.lr);
+  if (std::is_same_v<Operation, LocalStep> && s.lrs && blockIdx.x == 0 && threadIdx.x == 0) {
+    *s.lrs += c.exact_lr;
+  }
   GroupCursor cursor{s.runs};
   for_each_quad(s.elements, [&](std::size_t e, std::size_t limit) {
     Quad p{}, m{}, v{}, u{}, gradient{};
@@ -168,7 +180,9 @@ cudaError_t zero_one_sync_end(const AdamState& state, double lrs, const AdamOpti
   Constants c(options);
   c.lr = static_cast<float>(lrs);
   c.exact_lr = lrs;
-  return launch<SyncEnd>(state, nullptr, c, stream);
+  const auto e = launch<SyncEnd>(state, nullptr, c, stream);
+  if (e != cudaSuccess || state.lrs == nullptr) return e;
+  return cudaMemsetAsync(state.lrs, 0, sizeof(double), stream);
 }
 
 }  // namespace lambcast::cuda

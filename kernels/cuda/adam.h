@@ -9,6 +9,10 @@
 // Where tensors belong to groups of their own, `runs` cuts the buffers into stretches of one group:
 // still one launch.
 //
+// The learning rate may lie in device memory, so that a CUDA graph that replays a step takes the
+// one of the day: `lr`, and for 0/1 Adam `lrs`, its sum since the last synchronisation, to which
+// zero_one_local_step adds and which zero_one_sync_end sets to 0.
+//
 // `half_p`, where not null, receives the fp16 copy of the weights. Bytes per element (with it, 2
 // more): adam_step 28, adam_apply 16, zero_one_onebit_step 24, zero_one_local_step 32,
 // zero_one_sync_begin 20, zero_one_sync_end 24.
@@ -43,7 +47,9 @@ struct AdamState {
   __half* half_p = nullptr;
   std::size_t elements = 0;
   const GroupRun* runs =
-      nullptr;  // device memory, up to `elements`; null: the options hold for all
+      nullptr;                 // device memory, up to `elements`; null: the options hold for all
+  const double* lr = nullptr;  // device memory; null: as the options say
+  double* lrs = nullptr;       // device memory; null: as the argument says
 };
 
 cudaError_t adam_step(const AdamState& state, const float* g, const AdamOptions& options, int step,

@@ -58,6 +58,32 @@ TEST_CASE("Adam steps on the GPU are the reference's, with and without bias corr
   }
 }
 
+TEST_CASE("a learning rate in device memory holds from one launch of the same step to the next") {
+  NEED_GPUS(1);
+  Both both{few};
+  DeviceBuffer<double> lr(1), lrs(1);
+  AdamState state = both.state();
+  state.lr = lr.data();
+  state.lrs = lrs.data();
+  double sum = 0;
+  for (const double rate : {0.03, 0.0, 0.005}) {
+    require(cudaMemcpy(lr.data(), &rate, sizeof rate, cudaMemcpyHostToDevice), "cudaMemcpy");
+    AdamOptions now = options;
+    now.lr = rate;
+    reference::adam_step(both.p, both.m, both.v, both.g, now, 1);
+    require(adam_step(state, both.dg.data(), options, 1, nullptr), "adam_step");
+    reference::zero_one_local_step(both.p, both.m, both.v, both.u, both.g, now);
+    require(zero_one_local_step(state, both.dg.data(), options, nullptr), "local_step");
+    sum += rate;
+    CHECK(lrs.to_host()[0] == sum);
+  }
+  both.check();
+  reference::zero_one_sync_end(both.p, both.m, both.v, both.u, sum, options);
+  require(zero_one_sync_end(state, 1e9, options, nullptr), "sync_end");
+  both.check();
+  CHECK(lrs.to_host()[0] == 0);
+}
+
 TEST_CASE("the compression stage of 1-bit Adam on the GPU is the reference's") {
   NEED_GPUS(1);
   Both both{few};

@@ -45,12 +45,6 @@ __device__ void for_each_tile(std::size_t n, std::size_t regular, F f) {
 // Where this lane's quad of either half begins, in the tile.
 __device__ std::size_t lane_offset(int half) { return half * 128 + 4 * (threadIdx.x % 32); }
 
-__device__ double square_sum(const Quad& c) {
-  double sum = 0;
-  for (int i = 0; i < 4; ++i) sum += static_cast<double>(c.at[i]) * c.at[i];
-  return sum;
-}
-
 // The tensor that holds element e < offsets[tensors]; empty tensors are passed over.
 __device__ int tensor_of(const std::size_t* offsets, int tensors, std::size_t e) {
   int low = 0, high = tensors;
@@ -103,7 +97,7 @@ __device__ Quad compensate(Quad x, const Quad& c, float old_scale, int counted) 
 template <bool momentum>
 __global__ void __launch_bounds__(threads) worker_kernel(WorkerPhase a) {
   const float old_scale = *a.error.scale;
-  double sum = 0;
+  RunningSum sum;
   for_each_tile(a.padded, min(a.elements, a.counted), [&](std::size_t begin, bool whole) {
     Quad c[2], x[2], g[2] = {};
     for (int half = 0; half < 2; ++half) {
@@ -118,10 +112,11 @@ __global__ void __launch_bounds__(threads) worker_kernel(WorkerPhase a) {
       c[half] = compensate(x[half], c[half], old_scale, whole ? 4 : quad_part(e, a.counted));
       store_quad(a.error.compensated, e, whole ? e + 4 : a.padded, c[half]);
     }
-    sum += square_sum(c[0]) + square_sum(c[1]);
+    add_squares(sum, c[0]);
+    add_squares(sum, c[1]);
     store_signs(a.signs, begin, a.padded, whole, nibble_of(c[0]), nibble_of(c[1]));
   });
-  const double total = block_sum(sum);
+  const double total = block_sum(sum.total());
   if (threadIdx.x == 0) a.workspace[blockIdx.x] = total;
 }
 
@@ -159,38 +154,47 @@ __device__ void add_votes(unsigned bytes, float sum, Quad (&mean)[2]) {
   }
 }
 
+// Reads the signs of `together` ranks at once, 8, 16 or 32: so many bytes of each thread are in
+// flight, beside 32 of errors while it reads the first of them.
+template <int together>
 __global__ void __launch_bounds__(threads) server_kernel(ServerPhase a) {
   const float share = static_cast<float>(1.0 / a.ranks);
   const float old_scale = *a.error.scale;
   const std::size_t chunk_bytes = a.chunk / 8;
   const int lane = threadIdx.x % 32;
   const float first_sums[2] = {vote_sum(a, share, 0), vote_sum(a, share, 4)};
-  double sum = 0;
+  RunningSum sum;
   for_each_tile(a.chunk, a.counted, [&](std::size_t begin, bool whole) {
     Quad c[2], mean[2] = {};
     for (int half = 0; half < 2; ++half) {
       const std::size_t e = begin + lane_offset(half);
       c[half] = load_quad(a.error.compensated, e, whole ? e + 4 : a.chunk);
     }
-    // The signs of eight ranks are on the way together, with no condition between them: in the
+    // The signs of all these ranks are on the way together, with no condition between them: in the
     // place of a rank that does not exist the last one is read again, and weighs nothing; a lane
     // without elements reads the last byte, and its result is not used.
     const std::size_t mine = begin / 8 + lane;
     const std::uint8_t* signs = a.received + (whole ? mine : min(mine, chunk_bytes - 1));
-    for (int first = 0; first < a.ranks; first += 8) {
-      unsigned bytes[2] = {};
-      const auto read_eight = [&](bool all) {
-        for (int r = 0; r < 8; ++r) {
-          bytes[r / 4] |= static_cast<unsigned>(__ldg(signs)) << (8 * (r % 4));
+    for (int first = 0; first < a.ranks; first += together) {
+      unsigned one[together], bytes[together / 4] = {};
+      const auto read_signs = [&](bool all) {
+#pragma unroll
+        for (int r = 0; r < together; ++r) {
+          one[r] = __ldcs(signs);
           if (all || first + r + 1 < a.ranks) signs += chunk_bytes;
         }
       };
-      if (first + 8 <= a.ranks)
-        read_eight(true);
+      if (first + together <= a.ranks)
+        read_signs(true);
       else
-        read_eight(false);
-      for (int four = 0; four < 2; ++four) {
-        const float vote = first == 0 ? first_sums[four] : vote_sum(a, share, first + 4 * four);
+        read_signs(false);
+#pragma unroll
+      for (int r = 0; r < together; ++r) bytes[r / 4] |= one[r] << (8 * (r % 4));
+#pragma unroll
+      for (int four = 0; four < together / 4; ++four) {
+        if (four > 1 && first + 4 * four >= a.ranks) break;
+        const bool known = first == 0 && four < 2;
+        const float vote = known ? first_sums[four % 2] : vote_sum(a, share, first + 4 * four);
         add_votes(bytes[four], vote, mean);
       }
     }
@@ -199,10 +203,11 @@ __global__ void __launch_bounds__(threads) server_kernel(ServerPhase a) {
       c[half] = compensate(mean[half], c[half], old_scale, whole ? 4 : quad_part(e, a.counted));
       store_quad(a.error.compensated, e, whole ? e + 4 : a.chunk, c[half]);
     }
-    sum += square_sum(c[0]) + square_sum(c[1]);
+    add_squares(sum, c[0]);
+    add_squares(sum, c[1]);
     store_signs(a.signs, begin, a.chunk, whole, nibble_of(c[0]), nibble_of(c[1]));
   });
-  const double total = block_sum(sum);
+  const double total = block_sum(sum.total());
   if (threadIdx.x == 0) a.workspace[blockIdx.x] = total;
 }
 
@@ -321,8 +326,11 @@ cudaError_t worker_phase(const WorkerPhase& phase, cudaStream_t stream) {
 cudaError_t server_phase(const ServerPhase& a, cudaStream_t stream) {
   if (const auto e = check_aligned(a.error.compensated)) return e;
   unsigned blocks = 0;
-  if (const auto e = grid_size(server_kernel, tiles_of(a.chunk), blocks)) return e;
-  launch(server_kernel, blocks, threads, stream, a);
+  const auto kernel = a.ranks < 16   ? server_kernel<8>
+                      : a.ranks < 32 ? server_kernel<16>
+                                     : server_kernel<32>;
+  if (const auto e = grid_size(kernel, tiles_of(a.chunk), blocks)) return e;
+  launch(kernel, blocks, threads, stream, a);
   launch(finish_scale, 1, finish_threads, stream, a.workspace, blocks, a.counted, a.error.scale);
   return cudaGetLastError();
 }

@@ -79,6 +79,42 @@ TEST_CASE("compressed_allreduce over many passes agrees with the emulated world"
   agrees_with_emulated_world(many_passes, 3, Padding::excluded);
 }
 
+TEST_CASE("the server phase of 1 to 64 ranks, on chunks of odd sizes, is the reference's") {
+  NEED_GPUS(1);
+  for (int n = 1; n <= 64; ++n) {
+    const std::size_t chunk = n % 3 == 0 ? 8 : n % 3 == 1 ? 264 : 1304;
+    const std::size_t real = chunk - std::size_t(n) % 8, bytes = chunk / 8;
+    std::vector<std::uint8_t> received;
+    for (const float x : random_values(std::size_t(n) * bytes, unsigned(n), 0.5)) {
+      received.push_back(std::uint8_t(256 * x));
+    }
+    const auto scales = random_values(std::size_t(n), unsigned(n) + 100, 1.0);
+    const auto on_device = upload(received);
+    const auto scales_on_device = upload(scales);
+    const DeviceBuffer<float> c(chunk), scale(1);
+    const DeviceBuffer<std::uint8_t> served(bytes);
+    const DeviceBuffer<double> workspace(reduction_slots);
+    std::vector<float> error(chunk);
+    std::vector<std::uint8_t> signs(bytes);
+    for (int call = 0; call < 2; ++call) {
+      require(server_phase({on_device.data(),
+                            scales_on_device.data(),
+                            n,
+                            chunk,
+                            real,
+                            {c.data(), scale.data()},
+                            served.data(),
+                            workspace.data()},
+                           nullptr),
+              "server_phase");
+      const float expected =
+          reference::server_phase(received, scales, error, signs, real, Padding::excluded);
+      CHECK(scale.to_host()[0] == Approx(expected).epsilon(1.6e-7));
+      CHECK(served.to_host() == signs);
+    }
+  }
+}
+
 TEST_CASE("the unresolved error is the owed error of the reference") {
   NEED_GPUS(1);
   constexpr std::size_t elements = 4096;

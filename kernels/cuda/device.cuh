@@ -1,8 +1,9 @@
 // Device code shared by the kernels: 16-byte accesses, signs, deterministic sums, grid size.
 //
-// All kernels are persistent: a grid that fills the device once strides over the work. Sums are
-// kept per thread in double, reduced per block in a fixed order and written to one slot per block;
-// a second kernel adds the slots in a fixed order. The same device gives the same bits every time.
+// All kernels are persistent: a grid that fills the device once strides over the work. A thread
+// keeps its sum as two floats (RunningSum), a block adds those of its threads in double in a fixed
+// order and writes one slot; a second kernel adds the slots in a fixed order. The same device gives
+// the same bits every time.
 //
 // Everything is compiled without contraction to fused multiply-add, so that elementwise results
 // are the bits of the CPU reference; the kernels wait for memory, not for arithmetic.
@@ -28,6 +29,49 @@ constexpr unsigned all_lanes = 0xffffffffu;
 struct Quad {
   float at[4];
 };
+
+// The sum of a thread: a float and what its rounding has lost (Knuth's two-sum), because GPUs that
+// have two double units or fewer per multiprocessor and clock (B300, T4) would wait for a sum in
+// double rather than for memory. Operations per element: four of single precision (1.75 to square
+// a quad, 0.5 to sort it, 1.75 to add it), none in double, where a sum in double takes three; per
+// thread three in double. Each quad's squares are rounded three times, so that a sum is within
+// 3 2^-24 = 1.8e-7 of itself and its root within 9e-8; the additions lose nothing that counts.
+//
+// What squares to less than 2^-80 or more than 2^80, or is no number, goes to `rest` in double:
+// there the squares of finite floats neither vanish nor overflow.
+struct RunningSum {
+  float high = 0, low = 0;
+  double rest = 0;
+
+  __device__ void add(float x) {
+    const float sum = high + x, part = sum - high;
+    low += (high - (sum - part)) + (x - part);
+    high = sum;
+  }
+  __device__ double total() const {
+    return static_cast<double>(high) + static_cast<double>(low) + rest;
+  }
+};
+
+__device__ inline bool is_ordinary(float sum) { return sum > 0x1p-80f && sum < 0x1p80f; }
+__device__ inline bool is_zero(const Quad& q) {
+  return q.at[0] == 0 && q.at[1] == 0 && q.at[2] == 0 && q.at[3] == 0;
+}
+__device__ inline void add_squares(RunningSum& sum, const Quad& q) {
+  const float squares =
+      (q.at[0] * q.at[0] + q.at[1] * q.at[1]) + (q.at[2] * q.at[2] + q.at[3] * q.at[3]);
+  if (is_ordinary(squares))
+    sum.add(squares);
+  else if (!is_zero(q))
+    for (int i = 0; i < 4; ++i) sum.rest += static_cast<double>(q.at[i]) * q.at[i];
+}
+__device__ inline void add_sizes(RunningSum& sum, const Quad& q) {
+  const float sizes = (fabsf(q.at[0]) + fabsf(q.at[1])) + (fabsf(q.at[2]) + fabsf(q.at[3]));
+  if (is_ordinary(sizes))
+    sum.add(sizes);
+  else if (!is_zero(q))
+    for (int i = 0; i < 4; ++i) sum.rest += fabs(static_cast<double>(q.at[i]));
+}
 
 // How many of the four elements from e on lie below n.
 __device__ inline int quad_part(std::size_t e, std::size_t n) {

@@ -33,11 +33,7 @@ class DeviceBuffer {
     require(cudaMemset(data_, 0, count * sizeof(T)), "cudaMemset");
     require(cudaStreamSynchronize(nullptr), "cudaMemset");
   }
-  explicit DeviceBuffer(std::span<const T> host) : DeviceBuffer(host.size()) {
-    require(cudaMemcpy(data_, host.data(), host.size_bytes(), cudaMemcpyHostToDevice),
-            "cudaMemcpy");
-    require(cudaStreamSynchronize(nullptr), "cudaMemcpy");
-  }
+  explicit DeviceBuffer(std::span<const T> host) : DeviceBuffer(host.size()) { fill(host); }
   DeviceBuffer(DeviceBuffer&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), count_(std::exchange(other.count_, 0)) {}
   DeviceBuffer& operator=(DeviceBuffer&& other) noexcept {
@@ -57,8 +53,20 @@ class DeviceBuffer {
             "cudaMemcpy");
     return host;
   }
+  // New values, as many as there are, in the same place. Waits for the device before and after.
+  void assign(std::span<const T> host) {
+    require(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    fill(host);
+  }
 
  private:
+  void fill(std::span<const T> host) {
+    if (count_ == 0) return;
+    require(cudaMemcpy(data_, host.data(), host.size_bytes(), cudaMemcpyHostToDevice),
+            "cudaMemcpy");
+    require(cudaStreamSynchronize(nullptr), "cudaMemcpy");
+  }
+
   void* data_ = nullptr;
   std::size_t count_ = 0;
 };

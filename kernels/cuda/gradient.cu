@@ -5,17 +5,15 @@
 namespace lambcast::cuda {
 namespace {
 
-// Finite in double for finite floats: it would take 1e231 of the largest to overflow.
 template <typename T>
 __global__ void __launch_bounds__(threads)
     square_kernel(const T* g, std::size_t elements, double* slots) {
-  double sum = 0;
+  RunningSum sum;
   const auto load = [&](std::size_t e, std::size_t limit) { return load_quad(g, e, limit); };
-  for_each_loaded_quad(elements, load, [&](std::size_t, std::size_t, const Quad& q) {
-    for (int i = 0; i < 4; ++i) sum += static_cast<double>(q.at[i]) * q.at[i];
-  });
-  sum = block_sum(sum);
-  if (threadIdx.x == 0) slots[blockIdx.x] = sum;
+  for_each_loaded_quad(elements, load,
+                       [&](std::size_t, std::size_t, const Quad& q) { add_squares(sum, q); });
+  const double total = block_sum(sum.total());
+  if (threadIdx.x == 0) slots[blockIdx.x] = total;
 }
 
 __global__ void __launch_bounds__(finish_threads)

@@ -71,6 +71,33 @@ TEST_CASE("an infinity or NaN anywhere is an overflow") {
   }
 }
 
+TEST_CASE("a squared norm is within 1.8e-7 of its exact value, whatever the sizes, every time") {
+  NEED_GPUS(1);
+  constexpr std::size_t elements = 20'011;
+  DeviceBuffer<double> squared_norm(1);
+  DeviceBuffer<double> workspace(reduction_slots);
+  // Ordinary values, tiny and huge ones whose squares no float holds, and all of them mixed with
+  // zeros.
+  for (const float size : {1.0f, 1e-30f, 1e30f, 0.0f}) {
+    auto g = random_values(elements, 7);
+    double exact = 0;
+    for (std::size_t e = 0; e < elements; ++e) {
+      g[e] *= size > 0 ? size : e % 5 == 0 ? 1e-3f : e % 5 == 1 ? 1e12f : e % 5 == 2 ? 1e-25f : 0;
+      exact += double(g[e]) * double(g[e]);
+    }
+    const auto device = upload(g);
+    std::vector<double> sums;
+    for (int time = 0; time < 2; ++time) {
+      require(
+          measure_gradient(device.data(), elements, squared_norm.data(), workspace.data(), nullptr),
+          "measure");
+      sums.push_back(squared_norm.to_host()[0]);
+    }
+    CHECK(std::fabs(sums[0] / exact - 1) < 1.8e-7);
+    CHECK(sums[0] == sums[1]);
+  }
+}
+
 TEST_CASE("the largest floats do not overflow, and their norm is right") {
   NEED_GPUS(1);
   // 1000 elements of 3e38: the squared norm is 9e79, beyond any float.

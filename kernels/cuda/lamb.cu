@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(threads)
   for (int k = blockIdx.x; k < s.piece_count; k += gridDim.x) {
     const Piece piece = s.pieces[k];
     const Constants c = all.of(s, piece.tensor);
-    double weights = 0, updates = 0;
+    RunningSum weights, updates;
     for_each(piece, [&](std::size_t e, int width) {
       const Quad p = read(s.p, e, width), gradient = read(g, e, width);
       Quad m = read(s.m, e, width), v = read(s.v, e, width), upd{};
@@ -48,14 +48,13 @@ __global__ void __launch_bounds__(threads)
       }
       store_quad(s.m, e, e + width, m);
       store_quad(s.v, e, e + width, v);
-      add_squares(weights, p, width);
-      add_squares(updates, upd, width);
+      add_squares(weights, p);
+      add_squares(updates, upd);
     });
-    weights = block_sum(weights);
-    updates = block_sum(updates);
+    const double of_weights = block_sum(weights.total()), of_updates = block_sum(updates.total());
     if (threadIdx.x == 0) {
-      s.workspace[3 * k] = weights;
-      s.workspace[3 * k + 1] = updates;
+      s.workspace[3 * k] = of_weights;
+      s.workspace[3 * k + 1] = of_updates;
     }
   }
 }
@@ -68,6 +67,7 @@ __device__ double clamp(double x, double high, double low) {
 
 // The learning rate of tensor t.
 __device__ double rate_of(const LambState& s, double lr, int t) {
+  if (s.lr) lr = *s.lr;
   return s.groups ? lr * s.groups[t].lr_scale : lr;
 }
 
@@ -156,7 +156,7 @@ __global__ void __launch_bounds__(threads)
     const Piece piece = s.pieces[k];
     const Constants c = all.of(s, piece.tensor);
     const MagnitudeCursor cursor(x, piece);
-    double momenta = 0, updates = 0;
+    RunningSum momenta, updates;
     float factor = 0;
     for_each(piece, [&](std::size_t e, int width) {
       Quad m = read(s.m, e, width), fresh = read(x.fresh_v, e, width), pre{}, upd{}, p{};
@@ -180,15 +180,14 @@ __global__ void __launch_bounds__(threads)
       }
       store_quad(s.m, e, e + width, m);
       store_quad(x.fresh_v, e, e + width, fresh);
-      add_squares(momenta, pre, width);
-      add_squares(updates, upd, width);
+      add_squares(momenta, pre);
+      add_squares(updates, upd);
     });
-    momenta = block_sum(momenta);
-    updates = block_sum(updates);
+    const double of_momenta = block_sum(momenta.total()), of_updates = block_sum(updates.total());
     factor = block_max(factor);
     if (threadIdx.x == 0) {
-      s.workspace[3 * k] = momenta;
-      s.workspace[3 * k + 1] = updates;
+      s.workspace[3 * k] = of_momenta;
+      s.workspace[3 * k + 1] = of_updates;
       s.workspace[3 * k + 2] = factor;
     }
   }
@@ -237,23 +236,20 @@ constexpr int norm_blocks = 6;
 #endif
 __global__ void __launch_bounds__(threads, norm_blocks) momentum_norm_kernel(LambState s) {
   for (int k = blockIdx.x; k < s.piece_count; k += gridDim.x) {
-    double sum = 0;
+    RunningSum sum;
     for_each(s.pieces[k],
-             [&](std::size_t e, int width) { add_squares(sum, read(s.m, e, width), width); });
-    sum = block_sum(sum);
-    if (threadIdx.x == 0) s.workspace[3 * k] = sum;
+             [&](std::size_t e, int width) { add_squares(sum, read(s.m, e, width)); });
+    const double total = block_sum(sum.total());
+    if (threadIdx.x == 0) s.workspace[3 * k] = total;
   }
 }
 
 __global__ void __launch_bounds__(threads, norm_blocks) variance_kernel(LambState s) {
   for (int k = blockIdx.x; k < s.piece_count; k += gridDim.x) {
-    double sum = 0;
-    for_each(s.pieces[k], [&](std::size_t e, int width) {
-      const Quad v = read(s.v, e, width);
-      for (int i = 0; i < width; ++i) sum += fabsf(v.at[i]);
-    });
-    sum = block_sum(sum);
-    if (threadIdx.x == 0) s.workspace[3 * k] = sum;
+    RunningSum sum;
+    for_each(s.pieces[k], [&](std::size_t e, int width) { add_sizes(sum, read(s.v, e, width)); });
+    const double total = block_sum(sum.total());
+    if (threadIdx.x == 0) s.workspace[3 * k] = total;
   }
 }
 __global__ void __launch_bounds__(tensor_threads) finish_variance(LambState s, double* norms) {

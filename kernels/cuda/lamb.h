@@ -61,6 +61,8 @@ struct LambState {
   float* step_length = nullptr;  // per tensor, lr times what the stage multiplies it with
   double* workspace = nullptr;
   const ParameterGroup* groups = nullptr;  // per tensor; null: the options hold for all
+  const double* lr =
+      nullptr;  // device memory, so that a graph can replay a step; null: the options'
 };
 
 struct CompressedLambState {

@@ -31,7 +31,8 @@ struct LambTensors {
         groups(group_of) {}
 
   // Of weights, momentum and variance in device memory, each of tensors.elements() floats.
-  LambState state(float* p, float* m, float* v, __half* half_p = nullptr) const {
+  LambState state(float* p, float* m, float* v, __half* half_p = nullptr,
+                  const double* lr = nullptr) const {
     return {.pieces = pieces.data(),
             .first_piece = first_piece.data(),
             .piece_count = static_cast<int>(table.pieces.size()),
@@ -45,7 +46,8 @@ struct LambTensors {
             .trust_ratio = trust_ratio.data(),
             .step_length = step_length.data(),
             .workspace = workspace.data(),
-            .groups = groups.data()};
+            .groups = groups.data(),
+            .lr = lr};
   }
 };
 

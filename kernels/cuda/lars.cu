@@ -11,17 +11,17 @@ __device__ double decay_of(const LambState& s, const reference::LarsOptions& o, 
 
 __global__ void __launch_bounds__(threads) norms_kernel(LambState s, const float* g) {
   for (int k = blockIdx.x; k < s.piece_count; k += gridDim.x) {
-    double weights = 0, gradients = 0;
+    RunningSum weights, gradients;
     for_each(s.pieces[k], [&](std::size_t e, int width) {
       const Quad p = read(s.p, e, width), gradient = read(g, e, width);
-      add_squares(weights, p, width);
-      add_squares(gradients, gradient, width);
+      add_squares(weights, p);
+      add_squares(gradients, gradient);
     });
-    weights = block_sum(weights);
-    gradients = block_sum(gradients);
+    const double of_weights = block_sum(weights.total());
+    const double of_gradients = block_sum(gradients.total());
     if (threadIdx.x == 0) {
-      s.workspace[3 * k] = weights;
-      s.workspace[3 * k + 1] = gradients;
+      s.workspace[3 * k] = of_weights;
+      s.workspace[3 * k + 1] = of_gradients;
     }
   }
 }
@@ -41,7 +41,8 @@ __global__ void __launch_bounds__(threads)
     const double p = sqrt(squares[2 * t]), g = sqrt(squares[2 * t + 1]);
     const double below = g + decay_of(s, o, t) * p + o.eps;
     const double ratio = p == 0 || g == 0 ? 1.0 : o.trust_coefficient * p / below;
-    const double lr = s.groups ? o.lr * s.groups[t].lr_scale : o.lr;
+    const double base = s.lr ? *s.lr : o.lr;
+    const double lr = s.groups ? base * s.groups[t].lr_scale : base;
     s.step_length[t] = static_cast<float>(lr * ratio);
   }
 }

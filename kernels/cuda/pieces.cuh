@@ -30,10 +30,6 @@ __device__ Quad read(const T* x, std::size_t e, int width) {
   return load_quad(x, e, e + width);
 }
 
-__device__ inline void add_squares(double& sum, const Quad& q, int width) {
-  for (int i = 0; i < width; ++i) sum += static_cast<double>(q.at[i]) * q.at[i];
-}
-
 // Sum of one slot over the pieces of tensor t, in thread 0.
 __device__ inline double tensor_sum(const int* first_piece, const double* slots, int t, int slot) {
   double sum = 0;

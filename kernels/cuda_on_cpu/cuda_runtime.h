@@ -22,6 +22,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
@@ -37,7 +38,9 @@
 
 namespace lambcast::cuda_on_cpu {
 constexpr int multiprocessors = 2, blocks_of_multiprocessor = 2;
-}
+// Set by who plays work that does not end (fake_nccl.h): streams are never ready then.
+inline std::atomic<bool> streams_stall = false;
+}  // namespace lambcast::cuda_on_cpu
 
 enum cudaError_t {
   cudaSuccess = 0,
@@ -82,7 +85,9 @@ inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
 inline cudaError_t cudaStreamCreate(cudaStream_t* stream) { return *stream = nullptr, cudaSuccess; }
 inline cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
 inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
-inline cudaError_t cudaStreamQuery(cudaStream_t) { return cudaSuccess; }
+inline cudaError_t cudaStreamQuery(cudaStream_t) {
+  return lambcast::cuda_on_cpu::streams_stall ? cudaErrorNotReady : cudaSuccess;
+}
 inline cudaError_t cudaDeviceGetPCIBusId(char* address, int length, int) {
   return std::strncpy(address, "0000:00:00.0", static_cast<std::size_t>(length)), cudaSuccess;
 }

@@ -1,8 +1,12 @@
 #include "kernels/cuda_on_cpu/fake_nccl.h"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <vector>
+
+#include "kernels/cuda_on_cpu/cuda_runtime.h"
+#include "kernels/reference/half.h"
 
 // What NCCL's opaque communicator is here.
 struct ncclComm {
@@ -34,6 +38,7 @@ FakeFault current_fault = FakeFault::none;
 FakeCounts counts;
 
 std::size_t size_of(ncclDataType_t type) {
+  if (type == ncclFloat16) return sizeof(std::uint16_t);
   return type == ncclUint8 ? 1 : type == ncclFloat64 ? sizeof(double) : sizeof(float);
 }
 
@@ -63,6 +68,32 @@ void reduce(const Call& to_call, const std::vector<Call>& calls, std::size_t beg
   deliver(to_call, to_call.to, reinterpret_cast<const char*>(result.data()), to_call.bytes());
 }
 
+float rounded(float x) { return reference::from_half(reference::to_half(x)); }
+
+// The same in fp16: every partial sum and the mean are rounded to it.
+void reduce_half(const Call& to_call, const std::vector<Call>& calls, std::size_t begin) {
+  std::vector<std::uint16_t> result(to_call.count);
+  const float share = to_call.op == ncclAvg ? 1.0f / static_cast<float>(calls.size()) : 1.0f;
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    float sum = 0;
+    for (const Call& call : calls) {
+      const auto* const from = reinterpret_cast<const std::uint16_t*>(call.from);
+      sum = rounded(sum + reference::from_half(from[begin + i]));
+    }
+    result[i] = reference::to_half(sum * share);
+  }
+  deliver(to_call, to_call.to, reinterpret_cast<const char*>(result.data()), to_call.bytes());
+}
+
+void reduce_any(const Call& call, const std::vector<Call>& calls, std::size_t begin) {
+  if (call.type == ncclFloat16)
+    reduce_half(call, calls, begin);
+  else if (call.type == ncclFloat64)
+    reduce<double>(call, calls, begin);
+  else
+    reduce<float>(call, calls, begin);
+}
+
 // One collective: the calls of all ranks, by rank.
 ncclResult_t collective(std::vector<Call> calls) {
   for (const Call& call : calls) {
@@ -84,9 +115,9 @@ ncclResult_t collective(std::vector<Call> calls) {
                          (call.kind == Kind::reduce && call.peer == call.comm->rank);
     if (has_sum) {
       const std::size_t begin = call.kind == Kind::reduce_scatter ? rank * call.count : 0;
-      call.type == ncclFloat64 ? reduce<double>(call, calls, begin)
-                               : reduce<float>(call, calls, begin);
+      reduce_any(call, calls, begin);
     }
+    if (call.kind == Kind::all_reduce) counts.all_reduced_bytes += bytes;
     if (call.kind == Kind::broadcast) {
       const auto root = static_cast<std::size_t>(source(call.peer));
       deliver(call, call.to, calls.at(root).from, bytes);
@@ -107,21 +138,30 @@ ncclResult_t match_messages(const std::vector<Call>& calls) {
     receives += call.kind == Kind::receive ? 1 : 0;
   }
   if (sends.size() != receives) return ncclInvalidUsage;
+  // Between two ranks messages arrive in the order they were sent.
   for (const Call& call : calls) {
     if (call.kind != Kind::receive) continue;
-    const Call* match = nullptr;
-    for (const Call& send : sends) {
-      if (send.comm->rank == source(call.peer) && send.peer == call.comm->rank) match = &send;
-    }
-    if (match == nullptr || match->bytes() != call.bytes()) return ncclInvalidUsage;
+    const auto match = std::find_if(sends.begin(), sends.end(), [&](const Call& send) {
+      return send.comm->rank == source(call.peer) && send.peer == call.comm->rank;
+    });
+    if (match == sends.end() || match->bytes() != call.bytes()) return ncclInvalidUsage;
     deliver(call, call.to, match->from, call.bytes());
+    sends.erase(match);
   }
   return ncclSuccess;
+}
+
+bool peer_died() {
+  return current_fault == FakeFault::silent_peer || current_fault == FakeFault::lost_peer;
 }
 
 ncclResult_t run_pending() {
   const std::vector<Call> calls = std::move(pending);
   pending.clear();
+  if (peer_died() && !calls.empty()) {
+    streams_stall = true;
+    return ncclSuccess;
+  }
   counts.groups += calls.empty() ? 0 : 1;
   if (const auto e = match_messages(calls)) return e;
   std::map<int, std::vector<Call>> of_rank;  // collectives, in the order of the rank
@@ -158,6 +198,7 @@ cuda::NcclApi fake_nccl(FakeFault fault) {
   counts = {};
   depth = 0;
   pending.clear();
+  streams_stall = false;
   cuda::NcclApi api;
   api.ncclGetErrorString = [](ncclResult_t) { return "an error of the fake"; };
   api.ncclGetLastError = [](ncclComm_t) { return ""; };
@@ -172,7 +213,16 @@ cuda::NcclApi fake_nccl(FakeFault fault) {
     counts.torn_in_group += depth > 0 ? 1 : 0;
     return delete comm, ncclSuccess;
   };
-  api.ncclCommAbort = api.ncclCommDestroy;
+  api.ncclCommAbort = [](ncclComm_t comm) {
+    ++counts.aborted;
+    counts.torn_in_group += depth > 0 ? 1 : 0;
+    streams_stall = false;
+    return delete comm, ncclSuccess;
+  };
+  api.ncclCommGetAsyncError = [](ncclComm_t, ncclResult_t* error) {
+    const bool seen = current_fault == FakeFault::lost_peer && streams_stall;
+    return *error = seen ? ncclRemoteError : ncclSuccess, ncclSuccess;
+  };
   api.ncclGroupStart = [] { return ++depth, ncclSuccess; };
   api.ncclGroupEnd = [] { return --depth > 0 ? ncclSuccess : run_pending(); };
   api.ncclAllReduce = [](const void* from, void* to, std::size_t count, ncclDataType_t type,

@@ -6,20 +6,12 @@
 #include <vector>
 
 #include "kernels/options.h"
+#include "kernels/step.h"
 
 namespace lambcast::emulated {
 
 // One flat gradient per rank, as its own backward pass left it.
 using Gradients = std::span<const std::vector<float>>;
-
-// What a call of an optimizer's step() did.
-enum class Step {
-  dry_run,  // DeepSpeed's first call, see DryRun
-  skipped,  // a gradient overflowed: no rank moves, no state advances
-  full,     // gradients averaged in full precision
-  onebit,   // one compressed_allreduce
-  silent,   // no communication (0/1 Adam, and DeepSpeed's first step after some resumes)
-};
 
 struct World {
   TensorLayout tensors;

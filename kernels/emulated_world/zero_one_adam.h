@@ -1,10 +1,6 @@
 // 0/1 Adam over n ranks: variance updates at growing intervals with full-precision gradients, 1-bit
 // gradients in between; once the variance is frozen, local steps with a 1-bit synchronisation at
-// growing intervals. The policy, both intervals starting at 1:
-//
-//   not frozen  step % var_interval == 0: full, else 1-bit; every kappa fulls the interval doubles
-//   frozen      step % local_interval == 0: 1-bit, else silent; every local_step_scaler steps the
-//               interval doubles, up to local_step_clipper
+// growing intervals (kernels/zero_one_policy.h).
 //
 // After a synchronisation the replicas agree up to rounding only: each rewinds its own local steps.
 // Where all learning rates since the last one were 0 nothing has moved and nothing is sent; with
@@ -14,21 +10,9 @@
 
 #include "kernels/emulated_world/compressed_allreduce.h"
 #include "kernels/emulated_world/world.h"
+#include "kernels/zero_one_policy.h"
 
 namespace lambcast::emulated {
-
-struct ZeroOnePolicy {
-  int var_interval = 1;
-  int var_counter = 0;
-  int local_interval = 1;
-  int local_counter = 0;
-  bool frozen = false;
-};
-
-// What step `step` does, and the policy after it. `updates` is how many steps moved the weights,
-// this one included; it differs from `step` by DeepSpeed's dry run.
-Step kind_of(const ZeroOnePolicy& policy, int step);
-void advance(ZeroOnePolicy& policy, int step, int updates, const ZeroOneAdamOptions& options);
 
 struct ZeroOneAdam {
   struct Rank {

@@ -47,7 +47,7 @@ int train(int steps, int freeze_step) {
   int count = 0;
   cudaGetDeviceCount(&count);
   const NcclApi& nccl = load_nccl();
-  const LocalGpus gpus(nccl, count);
+  LocalGpus gpus(nccl, count);
 
   const TensorLayout tensors = tensor_layout(std::vector<std::size_t>{4096, 64, 8000});
   std::mt19937 random(1);
@@ -68,10 +68,11 @@ int train(int steps, int freeze_step) {
     std::vector<OnebitLambRank> ranks;
     gpus.on_each([&](int r) {
       OnebitLamb& optimizer = optimizers[static_cast<std::size_t>(r)];
-      optimizer.set_lr(peak_lr * (1 - static_cast<double>(step) / steps));
+      require(optimizer.set_lr(peak_lr * (1 - static_cast<double>(step) / steps), nullptr),
+              "set_lr");
       const auto g = noisy_gradient(to_host(optimizer), target, random);
       gradients.emplace_back(std::span<const float>(g));
-      ranks.push_back({r, &optimizer, gradients.back().data(), gpus.comm(r), nullptr});
+      ranks.push_back({r, &optimizer, gradients.back().data(), gpus.comm_of(r), nullptr});
     });
     if (step % 100 == 0) {
       fmt::print("step {:4}  {:9}  loss {:.6f}\n", step,
@@ -79,7 +80,7 @@ int train(int steps, int freeze_step) {
                  loss(to_host(optimizers[0]), target));
     }
     onebit_lamb_step(nccl, ranks);
-    gpus.on_each([](int) { require(cudaDeviceSynchronize(), "cudaDeviceSynchronize"); });
+    await(nccl, watched(std::span<const OnebitLambRank>(ranks)), 60);
   }
 
   const auto trained = to_host(optimizers[0]);

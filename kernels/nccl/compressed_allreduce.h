@@ -34,6 +34,7 @@ class CompressedAllreduce {
   CompressedAllreduce(std::size_t elements, int ranks, int rank, Padding padding);
 
   const ChunkLayout& layout() const { return layout_; }
+  int rank() const { return rank_; }
 
   // `input` names what is compressed (WorkerPhase from x to x_elements); the rest is filled in.
   cudaError_t compress(WorkerPhase input, cudaStream_t stream);
@@ -45,6 +46,14 @@ class CompressedAllreduce {
 
   // No error is owed any more, as before the first call.
   cudaError_t forget_errors(cudaStream_t stream);
+  // Calls visit(buffer) for all that goes on from call to call (saved_state.h).
+  template <typename Self, typename Visit>
+  static void each_state(Self& self, Visit& visit) {
+    visit(self.worker_error_);
+    visit(self.worker_scale_);
+    visit(self.server_error_);
+    visit(self.server_scale_);
+  }
 
  private:
   ChunkLayout layout_;

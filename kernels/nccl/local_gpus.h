@@ -24,12 +24,16 @@ class LocalGpus {
     require(nccl, group.end(), "ncclGroupEnd of ncclCommInitRank");
   }
   ~LocalGpus() {
-    for (const ncclComm_t comm : comms_) nccl_.ncclCommDestroy(comm);
+    for (const ncclComm_t comm : comms_) {
+      if (comm != nullptr) nccl_.ncclCommDestroy(comm);  // else aborted
+    }
   }
   LocalGpus(const LocalGpus&) = delete;
   LocalGpus& operator=(const LocalGpus&) = delete;
 
   ncclComm_t comm(int rank) const { return comms_[static_cast<std::size_t>(rank)]; }
+  // Where it lies, for who may have to abort it (watch.h).
+  ncclComm_t* comm_of(int rank) { return &comms_[static_cast<std::size_t>(rank)]; }
 
   // f(r) for every rank, its GPU current.
   template <typename F>

@@ -1,60 +1,20 @@
 #include "kernels/nccl/onebit_lamb.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <string>
-#include <vector>
-
-#include "kernels/nccl/group.h"
 
 namespace lambcast::cuda {
 
 namespace {
 
-// The first, or the other, of `tensors` when `behind` of them stand behind the rest.
-TensorLayout front(const TensorLayout& tensors, std::size_t behind) {
-  return {{tensors.offsets.begin(), tensors.offsets.end() - static_cast<std::ptrdiff_t>(behind)}};
-}
-TensorLayout back(const TensorLayout& tensors, std::size_t behind) {
-  return {{tensors.offsets.end() - 1 - static_cast<std::ptrdiff_t>(behind), tensors.offsets.end()}};
-}
-std::span<const ParameterGroup> part(std::span<const ParameterGroup> groups, std::size_t first,
-                                     std::size_t count) {
-  return groups.empty() ? groups : groups.subspan(first, count);
-}
-
-void refuse(const std::string& why) { throw Error(Exit::usage, why); }
-
-void check(const TensorLayout& tensors, std::span<const float> initial,
-           const OnebitLambOptions& options, const Quirks& quirks, const TensorTraits& traits) {
-  if (options.freeze_step < 1) {
-    refuse(fmt::format("freeze_step: {} (allowed: 1 and more)", options.freeze_step));
-  }
-  if (initial.size() != tensors.elements()) {
-    refuse(
-        fmt::format("{} weights for tensors of {} elements", initial.size(), tensors.elements()));
-  }
-  if (!traits.group_of.empty() && traits.group_of.size() != tensors.tensors()) {
-    refuse(fmt::format("{} groups for {} tensors", traits.group_of.size(), tensors.tensors()));
-  }
-  if (!traits.mask.empty() && traits.mask.size() != tensors.elements()) {
-    refuse(fmt::format("a mask of {} elements for tensors of {}", traits.mask.size(),
-                       tensors.elements()));
-  }
-  if (traits.never_freezing > 0 && traits.never_freezing >= tensors.tensors()) {
-    refuse(fmt::format("{} of {} tensors never freeze", traits.never_freezing, tensors.tensors()));
-  }
-  if (traits.never_freezing > 0 && quirks.persistent_tail) {
-    refuse("padding that persists does not go with tensors that never freeze");
-  }
-}
-
 // Before anything is allocated.
 const TensorLayout& checked(const TensorLayout& tensors, std::span<const float> initial,
                             const OnebitLambOptions& options, const Quirks& quirks,
                             const TensorTraits& traits) {
-  check(tensors, initial, options, quirks, traits);
+  check_freeze_step("freeze_step", options.freeze_step);
+  check(tensors, initial, traits);
+  if (traits.never_freezing > 0 && quirks.persistent_tail) {
+    throw Error(Exit::usage, "padding that persists does not go with tensors that never freeze");
+  }
   return tensors;
 }
 
@@ -63,10 +23,11 @@ const TensorLayout& checked(const TensorLayout& tensors, std::span<const float> 
 OnebitLamb::OnebitLamb(const TensorLayout& tensors, std::span<const float> initial, int ranks,
                        int rank, const OnebitLambOptions& options, const Quirks& quirks,
                        const TensorTraits& traits)
-    : compressing_(
-          front(checked(tensors, initial, options, quirks, traits), traits.never_freezing)),
+    : tensors_(checked(tensors, initial, options, quirks, traits)),
+      compressing_(front(tensors, traits.never_freezing)),
       options_(options),
       quirks_(quirks),
+      lr_(options.lamb.lr),
       exchange_(compressing_.elements(), ranks, rank, quirks.padding),
       p_(initial),
       m_(std::max(exchange_.layout().padded, tensors.elements())),
@@ -82,15 +43,33 @@ OnebitLamb::OnebitLamb(const TensorLayout& tensors, std::span<const float> initi
   options_.lamb.bias_correction = BiasCorrection::none;
 }
 
-cudaError_t OnebitLamb::warm_up(const float* mean_gradient, cudaStream_t stream) {
+StateLayout OnebitLamb::layout() const {
+  return {.optimizer = "1-bit LAMB",
+          .ranks = exchange_.layout().ranks,
+          .rank = rank(),
+          .padding = quirks_.padding,
+          .persistent_tail = quirks_.persistent_tail,
+          .tensors = &tensors_,
+          .never_freezing = tensors_.tensors() - compressing_.tensors()};
+}
+
+std::vector<std::byte> OnebitLamb::save() const { return saved(*this, layout()); }
+void OnebitLamb::load(std::span<const std::byte> state) { restore(*this, layout(), state); }
+
+cudaError_t OnebitLamb::full_step(const float* mean_gradient, cudaStream_t stream) {
   const RunningAverage average{options_.coeff_beta, quirks_.coefficient_average};
   for (const LambTensors* tensors : {&per_tensor_, &never_freezing_}) {
     if (const auto e = lamb_step(state(*tensors), mean_gradient, options_.lamb, average, stream)) {
       return e;
     }
   }
+  return finish(stream);
+}
+
+cudaError_t OnebitLamb::finish(cudaStream_t stream) {
+  const bool compressed = compresses();
   ++steps_;
-  return compresses() ? freeze(stream) : cudaSuccess;
+  return compresses() && !compressed ? freeze(stream) : cudaSuccess;
 }
 
 cudaError_t OnebitLamb::begin_compression(cudaStream_t stream) {
@@ -133,57 +112,19 @@ cudaError_t OnebitLamb::apply(const float* gradient, cudaStream_t stream) {
   x.chunk = average.chunk;
   x.elements = compressing_.elements();
   x.tail_end = quirks_.persistent_tail ? m_.size() : 0;
-  ++steps_;
   if (const auto e = cuda::onebit_lamb_step(state(per_tensor_), x, options_,
                                             quirks_.coefficient_average, stream)) {
     return e;
   }
-  return lamb_step(state(never_freezing_), gradient, options_.lamb, {}, stream);
+  if (const auto e = lamb_step(state(never_freezing_), gradient, options_.lamb, {}, stream)) {
+    return e;
+  }
+  return finish(stream);
 }
 
-namespace {
-
-// The mean over the ranks of the gradient's elements from `first` on.
-void average(const NcclApi& nccl, std::span<const OnebitLambRank> ranks, std::size_t first) {
-  const std::size_t count = ranks.front().optimizer->elements() - first;
-  if (count == 0) return;
-  in_group(nccl, ranks, [&](const OnebitLambRank& rank) {
-    float* gradient = rank.gradient + first;
-    require(
-        nccl,
-        nccl.ncclAllReduce(gradient, gradient, count, ncclFloat32, ncclAvg, rank.comm, rank.stream),
-        "mean of the gradients");
-  });
-}
-
-void warm_up(const NcclApi& nccl, std::span<const OnebitLambRank> ranks) {
-  average(nccl, ranks, 0);
-  on_each(ranks, [](const OnebitLambRank& rank) {
-    require(rank.optimizer->warm_up(rank.gradient, rank.stream), "LAMB step");
-  });
-}
-
-void compressed(const NcclApi& nccl, std::span<const OnebitLambRank> ranks) {
-  std::vector<LocalRank> exchange;
-  on_each(ranks, [&](const OnebitLambRank& rank) {
-    require(rank.optimizer->compress(rank.gradient, rank.stream), "worker phase");
-    exchange.push_back({.device = rank.device,
-                        .state = rank.optimizer->exchange(),
-                        .comm = rank.comm,
-                        .stream = rank.stream});
-  });
-  exchange_compressed(nccl, exchange);
-  average(nccl, ranks, ranks.front().optimizer->compressed_elements());
-  on_each(ranks, [](const OnebitLambRank& rank) {
-    require(rank.optimizer->apply(rank.gradient, rank.stream), "1-bit LAMB step");
-  });
-}
-
-}  // namespace
-
-void onebit_lamb_step(const NcclApi& nccl, std::span<const OnebitLambRank> ranks) {
-  if (ranks.empty()) return;
-  ranks.front().optimizer->compresses() ? compressed(nccl, ranks) : warm_up(nccl, ranks);
+Step onebit_lamb_step(const NcclApi& nccl, std::span<const OnebitLambRank> ranks,
+                      const GradientOptions& options) {
+  return step_of(nccl, ranks, options);
 }
 
 }  // namespace lambcast::cuda

@@ -6,11 +6,8 @@
 //   compression    worker phase of the momentum, exchange, server phase, gather, onebit_lamb_step
 //
 // Device memory of a rank, N elements, n ranks: p, m, v and fresh v 16 N, owed errors 4 N + 4 N/n,
-// signs N/4 + N/8n bytes. A step enqueues on the streams of the ranks and returns.
-//
-// The gradients are those the optimizer shall see: check them for overflow, unscale and clip them
-// before (cuda/gradient.h, nccl/shared_norm.h). One rank alone compresses too; DeepSpeed's does
-// not.
+// signs N/4 + N/8n bytes. A step enqueues on the streams of the ranks; where it checks for overflow
+// it waits for them. One rank alone compresses too; DeepSpeed's does not.
 //
 // Tensors may belong to groups with a learning rate and weight decay of their own, momenta may be
 // masked, and the last tensors may never freeze: their gradients are all-reduced in both stages.
@@ -22,16 +19,12 @@
 #include <vector>
 
 #include "kernels/cuda/lamb_tensors.h"
-#include "kernels/nccl/compressed_allreduce.h"
+#include "kernels/nccl/learning_rate.h"
+#include "kernels/nccl/saved_state.h"
+#include "kernels/nccl/step.h"
+#include "kernels/nccl/tensor_traits.h"
 
 namespace lambcast::cuda {
-
-// How tensors differ from each other.
-struct TensorTraits {
-  std::vector<ParameterGroup> group_of;  // of every tensor; empty: the options hold for all
-  std::vector<float> mask;               // of the momenta that are compressed; empty: all ones
-  std::size_t never_freezing = 0;        // so many tensors at the end
-};
 
 class OnebitLamb {
  public:
@@ -43,8 +36,10 @@ class OnebitLamb {
              const TensorTraits& traits = {});
 
   float* weights() const { return p_.data(); }
+  int rank() const { return exchange_.rank(); }
   int steps() const { return steps_; }
   bool compresses() const { return steps_ >= options_.freeze_step; }  // the next step
+  Step next() const { return compresses() ? Step::onebit : Step::full; }
   // What decides when compression may begin (reference/freeze.h): sum |v| of every tensor that will
   // compress, doubles in device memory, the same bits on all ranks. 4 bytes per element.
   cudaError_t variance_norms(double* norms, cudaStream_t stream) const {
@@ -53,45 +48,73 @@ class OnebitLamb {
   // Ends the warm-up after the steps taken so far, whatever freeze_step said. Alike on all ranks;
   // cudaErrorInvalidValue before the first step.
   cudaError_t begin_compression(cudaStream_t stream);
-  // From the next step on. Alike on all ranks.
-  void set_lr(double lr) { options_.lamb.lr = lr; }
+  // From the next step on, also of one that a CUDA graph replays: kernels read it from device
+  // memory. Alike on all ranks.
+  cudaError_t set_lr(double lr, cudaStream_t stream) { return lr_.set(lr, stream); }
+  // To be called for every launch but the first of a CUDA graph that captured a step without the
+  // check of overflow: captured, it was counted. The last step of the warm-up is to be no replay,
+  // for it computes more.
+  cudaError_t count_replayed_step(cudaStream_t stream) { return finish(stream); }
+  // All that the next step depends on, this rank's errors and learning rate included (but no traits
+  // and options); waits for the device. A run that is saved and loaded into another object has the
+  // bits of one that goes on. load() throws Error{Exit::usage} with one line, and changes nothing,
+  // for what another version, optimizer or rank has saved, or for other tensors.
+  std::vector<std::byte> save() const;
+  void load(std::span<const std::byte> state);
 
-  // The pieces of a step, which onebit_lamb_step() below puts around the communication.
+  // The pieces of a step (step.h).
   std::size_t elements() const { return p_.size(); }
   // From here on gradients are averaged in the compression stage too.
   std::size_t compressed_elements() const { return compressing_.elements(); }
-  cudaError_t warm_up(const float* mean_gradient, cudaStream_t stream);
+  const GradientNorm& norm() const { return norm_; }
+  cudaError_t full_step(const float* mean_gradient, cudaStream_t stream);
   cudaError_t compress(const float* gradient, cudaStream_t stream);
-  CompressedAllreduce* exchange() { return &exchange_; }
+  std::span<CompressedAllreduce> exchanges() { return {&exchange_, 1}; }
   // Of `gradient` only what never freezes is read: its mean over the ranks.
   cudaError_t apply(const float* gradient, cudaStream_t stream);
 
- private:
-  cudaError_t freeze(cudaStream_t stream);
-  LambState state(const LambTensors& of) const { return of.state(p_.data(), m_.data(), v_.data()); }
+  template <typename Self, typename Visit>
+  static void each_state(Self& self, Visit& visit) {
+    visit(self.steps_);
+    visit(self.options_.freeze_step);
+    visit(self.lr_.host);
+    for (auto* const buffer :
+         {&self.p_, &self.m_, &self.v_, &self.fresh_v_, &self.scaling_, &self.last_factor_}) {
+      visit(*buffer);
+    }
+    visit(self.lr_.device);
+    for (auto* const tensors : {&self.per_tensor_, &self.never_freezing_}) {
+      visit(tensors->running_average);
+      visit(tensors->running_weight);
+    }
+    CompressedAllreduce::each_state(self.exchange_, visit);
+  }
 
-  TensorLayout compressing_;  // the tensors in front of those that never freeze
+ private:
+  cudaError_t finish(cudaStream_t stream);
+  cudaError_t freeze(cudaStream_t stream);
+  LambState state(const LambTensors& of) const {
+    return of.state(p_.data(), m_.data(), v_.data(), nullptr, lr_.device.data());
+  }
+  StateLayout layout() const;
+
+  TensorLayout tensors_, compressing_;  // all, and those in front of what never freezes
   OnebitLambOptions options_;
   Quirks quirks_;
   int steps_ = 0;
+  LearningRate lr_;
   CompressedAllreduce exchange_;
   DeviceBuffer<float> p_, m_, v_, fresh_v_;  // m with its padding
   DeviceBuffer<float> mask_, scaling_, last_factor_;
   DeviceBuffer<std::size_t> offsets_;
   LambTensors per_tensor_, never_freezing_;
+  GradientNorm norm_;
 };
 
-// What one rank brings to a step.
-struct OnebitLambRank {
-  int device = 0;
-  OnebitLamb* optimizer = nullptr;
-  float* gradient = nullptr;  // device memory; the mean over the ranks afterwards, in warm-up
-  ncclComm_t comm = nullptr;
-  cudaStream_t stream = nullptr;
-};
+using OnebitLambRank = Rank<OnebitLamb>;
 
-// One step of all the ranks that this thread drives; every thread or process takes it for its own
-// ranks. Throws Error{Exit::failure} naming the call that failed.
-void onebit_lamb_step(const NcclApi& nccl, std::span<const OnebitLambRank> ranks);
+// One step. Throws Error{Exit::failure} naming the call or the rank that failed.
+Step onebit_lamb_step(const NcclApi& nccl, std::span<const OnebitLambRank> ranks,
+                      const GradientOptions& options = {});
 
 }  // namespace lambcast::cuda

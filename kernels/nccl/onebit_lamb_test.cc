@@ -1,10 +1,7 @@
 #include "kernels/nccl/onebit_lamb.h"
 
-#include <algorithm>
-
-#include "kernels/cuda/gpu_test.h"
 #include "kernels/emulated_world/onebit_lamb.h"
-#include "kernels/nccl/local_gpus.h"
+#include "kernels/nccl/node_test.h"
 #include "kernels/reference/freeze.h"
 
 using namespace lambcast;
@@ -29,46 +26,7 @@ OnebitLambOptions options_frozen_at(int freeze_step) {
   return options;
 }
 
-// The optimizers of the first n GPUs of this machine.
-struct Node {
-  LocalGpus gpus;
-  std::vector<OnebitLamb> optimizers;
-
-  Node(const emulated::World& of, const OnebitLambOptions& options) : gpus(load_nccl(), of.ranks) {
-    const auto never = std::count(of.non_freeze.begin(), of.non_freeze.end(), true);
-    gpus.on_each([&](int r) {
-      optimizers.emplace_back(of.tensors, of.initial, of.ranks, r, options, of.quirks,
-                              TensorTraits{of.group_of, of.mask, std::size_t(never)});
-    });
-  }
-  void step(const std::vector<std::vector<float>>& gradients) {
-    std::vector<DeviceBuffer<float>> on_device;
-    std::vector<OnebitLambRank> ranks;
-    gpus.on_each([&](int r) {
-      on_device.push_back(upload(gradients[std::size_t(r)]));
-      ranks.push_back(
-          {r, &optimizers[std::size_t(r)], on_device.back().data(), gpus.comm(r), nullptr});
-    });
-    onebit_lamb_step(load_nccl(), ranks);
-    gpus.on_each([](int) { require(cudaDeviceSynchronize(), "cudaDeviceSynchronize"); });
-  }
-  std::vector<float> weights(int rank) const {
-    const OnebitLamb& optimizer = optimizers[std::size_t(rank)];
-    std::vector<float> host(optimizer.elements());
-    require(cudaMemcpy(host.data(), optimizer.weights(), host.size() * sizeof(float),
-                       cudaMemcpyDeviceToHost),
-            "cudaMemcpy");
-    return host;
-  }
-};
-
-std::vector<std::vector<float>> random_gradients(const emulated::World& of, unsigned step) {
-  std::vector<std::vector<float>> gradients;
-  for (int r = 0; r < of.ranks; ++r) {
-    gradients.push_back(random_values(of.tensors.elements(), 10 * step + unsigned(r) + 2, 0.05));
-  }
-  return gradients;
-}
+using LambNode = Node<OnebitLamb>;
 
 }  // namespace
 
@@ -82,7 +40,7 @@ TEST_CASE("1-bit LAMB through NCCL on two GPUs agrees with the emulated world") 
     const emulated::World two = world(2, quirks);
     const OnebitLambOptions options = options_frozen_at(4);
     emulated::OnebitLamb cpu = emulated::onebit_lamb(two, options);
-    Node node(two, options);
+    LambNode node(two, options);
     for (unsigned k = 0; k < 4 + test_steps; ++k) {
       CHECK(node.optimizers[0].compresses() == cpu.frozen);
       node.step(random_gradients(two, k));
@@ -103,7 +61,7 @@ TEST_CASE("groups, the mask and tensors that never freeze agree with the emulate
   two.non_freeze = {false, false, false, false, true};
   const OnebitLambOptions options = options_frozen_at(3);
   emulated::OnebitLamb cpu = emulated::onebit_lamb(two, options);
-  Node node(two, options);
+  LambNode node(two, options);
   CHECK(node.optimizers[0].compressed_elements() == 2750);
   for (unsigned k = 0; k < 3 + test_steps; ++k) {
     node.step(random_gradients(two, k));
@@ -120,7 +78,7 @@ TEST_CASE("a monitor of the variance ends the warm-up on all ranks at the same s
   OnebitLambOptions options = options_frozen_at(1000);
   options.lamb.beta2 = 0.8;  // D = 5
   emulated::OnebitLamb cpu = emulated::onebit_lamb(two, options);
-  Node node(two, options);
+  LambNode node(two, options);
   CHECK(node.optimizers[0].begin_compression(nullptr) == cudaErrorInvalidValue);
   auto monitor = reference::freeze_monitor(two.tensors, {.threshold = 0.9, .beta2 = 0.8});
   int first = 0;
@@ -152,7 +110,7 @@ TEST_CASE(
     "1-bit LAMB through NCCL on one GPU runs both stages, with the learning rate it is told") {
   NEED_GPUS(1);
   const emulated::World one = world(1, {});
-  Node node(one, options_frozen_at(2));
+  LambNode node(one, options_frozen_at(2));
   for (unsigned k = 0; k < 4; ++k) {
     const auto before = node.weights(0);
     node.step(random_gradients(one, k));
@@ -160,7 +118,7 @@ TEST_CASE(
     CHECK(node.optimizers[0].steps() == int(k) + 1);
   }
   CHECK(node.optimizers[0].compresses());
-  node.optimizers[0].set_lr(0);
+  node.set_lr(0);
   const auto before = node.weights(0);
   node.step(random_gradients(one, 4));
   CHECK((node.weights(0) == before));

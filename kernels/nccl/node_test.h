@@ -1,0 +1,95 @@
+// For tests: an optimizer of nccl/ on the first n GPUs of this machine, driven by one thread.
+#pragma once
+
+#include <algorithm>
+
+#include "kernels/cuda/gpu_test.h"
+#include "kernels/emulated_world/world.h"
+#include "kernels/nccl/local_gpus.h"
+#include "kernels/nccl/step.h"
+#include "kernels/nccl/tensor_traits.h"
+
+// The emulated device stands for any number of GPUs.
+#define NEED_RANKS(count) NEED_GPUS(lambcast::cuda::emulated_device ? 1 : (count))
+
+namespace lambcast::cuda {
+
+// Every tensor begins at a multiple of four elements.
+inline emulated::World aligned_world(int ranks) {
+  emulated::World world;
+  world.tensors = tensor_layout(std::vector<std::size_t>{700, 4, 0, 2048, 33});
+  world.ranks = ranks;
+  world.initial = random_values(world.tensors.elements(), 1);
+  return world;
+}
+
+inline std::vector<std::vector<float>> random_gradients(const emulated::World& of, unsigned step) {
+  std::vector<std::vector<float>> gradients;
+  for (int r = 0; r < of.ranks; ++r) {
+    gradients.push_back(random_values(of.tensors.elements(), 10 * step + unsigned(r) + 2, 0.05));
+  }
+  return gradients;
+}
+
+template <typename Optimizer>
+struct Node {
+  LocalGpus gpus;
+  std::vector<Optimizer> optimizers;
+
+  template <typename Options>
+  Node(const emulated::World& of, const Options& options) : gpus(load_nccl(), of.ranks) {
+    const auto never = std::count(of.non_freeze.begin(), of.non_freeze.end(), true);
+    gpus.on_each([&](int r) {
+      optimizers.emplace_back(of.tensors, of.initial, of.ranks, r, options, of.quirks,
+                              TensorTraits{of.group_of, of.mask, std::size_t(never)});
+    });
+  }
+
+  Step step(const std::vector<std::vector<float>>& gradients, const GradientOptions& how = {}) {
+    std::vector<DeviceBuffer<float>> on_device;
+    std::vector<Rank<Optimizer>> ranks;
+    gpus.on_each([&](int r) {
+      on_device.push_back(upload(gradients[std::size_t(r)]));
+      ranks.push_back(rank(r, on_device.back().data()));
+    });
+    return take(ranks, how);
+  }
+  // The same of gradients in fp16.
+  Step step_half(const std::vector<std::vector<std::uint16_t>>& gradients,
+                 const GradientOptions& how) {
+    std::vector<DeviceBuffer<std::uint16_t>> half;
+    std::vector<DeviceBuffer<float>> full;
+    std::vector<Rank<Optimizer>> ranks;
+    gpus.on_each([&](int r) {
+      half.push_back(upload(gradients[std::size_t(r)]));
+      full.emplace_back(half.back().size());
+      ranks.push_back(rank(r, full.back().data()));
+      ranks.back().half_gradient = reinterpret_cast<__half*>(half.back().data());
+    });
+    return take(ranks, how);
+  }
+
+  Rank<Optimizer> rank(int r, float* gradient) {
+    return {r, &optimizers[std::size_t(r)], gradient, gpus.comm_of(r), nullptr};
+  }
+  Step take(const std::vector<Rank<Optimizer>>& ranks, const GradientOptions& how) {
+    const std::span<const Rank<Optimizer>> all(ranks);
+    const Step did = step_of(load_nccl(), all, how);
+    await(load_nccl(), watched(all), 60);
+    return did;
+  }
+
+  void set_lr(double lr) {
+    gpus.on_each([&](int r) { require(optimizers[std::size_t(r)].set_lr(lr, nullptr), "set_lr"); });
+  }
+  std::vector<float> weights(int rank) const {
+    const Optimizer& optimizer = optimizers[std::size_t(rank)];
+    std::vector<float> host(optimizer.elements());
+    require(cudaMemcpy(host.data(), optimizer.weights(), host.size() * sizeof(float),
+                       cudaMemcpyDeviceToHost),
+            "cudaMemcpy");
+    return host;
+  }
+};
+
+}  // namespace lambcast::cuda

@@ -1,0 +1,129 @@
+#include "kernels/nccl/onebit_adam.h"
+
+namespace lambcast::cuda {
+
+namespace {
+
+// Before anything is allocated.
+const TensorLayout& checked(const TensorLayout& tensors, std::span<const float> initial,
+                            const OnebitAdamOptions& options, const TensorTraits& traits) {
+  check_freeze_step("freeze_step", options.freeze_step);
+  check(tensors, initial, traits);
+  check_tensors_aligned(tensors);
+  return tensors;
+}
+
+// The same tensors at the beginning of a buffer.
+TensorLayout at_front(TensorLayout tensors) {
+  const std::size_t first = tensors.offsets.front();
+  for (std::size_t& offset : tensors.offsets) offset -= first;
+  return tensors;
+}
+
+std::vector<GroupRun> runs_of(const TensorLayout& tensors, std::span<const ParameterGroup> groups) {
+  return groups.empty() ? std::vector<GroupRun>() : group_runs(tensors, groups);
+}
+
+}  // namespace
+
+OnebitAdam::OnebitAdam(const TensorLayout& tensors, std::span<const float> initial, int ranks,
+                       int rank, const OnebitAdamOptions& options, const Quirks& quirks,
+                       const TensorTraits& traits)
+    : tensors_(checked(tensors, initial, options, traits)),
+      compressing_(front(tensors, traits.never_freezing)),
+      options_(options),
+      padding_(quirks.padding),
+      ranks_(ranks),
+      rank_(rank),
+      lr_(options.adam.lr),
+      p_(initial),
+      m_(tensors.elements()),
+      v_(tensors.elements()),
+      mask_(std::span<const float>(traits.mask)),
+      runs_(std::span<const GroupRun>(runs_of(tensors, traits.group_of))),
+      runs_behind_(std::span<const GroupRun>(
+          runs_of(at_front(back(tensors, traits.never_freezing)),
+                  part(traits.group_of, compressing_.tensors(), traits.never_freezing)))),
+      per_tensor_(compressing_) {
+  options_.adam.bias_correction = false;
+  for (std::size_t t = 0; t < compressing_.tensors(); ++t) {
+    if (compressing_.size(t) == 0) continue;
+    starts_.push_back(compressing_.offsets[t]);
+    exchanges_.emplace_back(compressing_.size(t), ranks, rank, padding_);
+  }
+}
+
+AdamState OnebitAdam::state(std::size_t first, const DeviceBuffer<GroupRun>& runs,
+                            std::size_t elements) const {
+  return {.p = p_.data() + first,
+          .m = m_.data() + first,
+          .v = v_.data() + first,
+          .elements = elements,
+          .runs = runs.data(),
+          .lr = lr_.device.data()};
+}
+
+StateLayout OnebitAdam::layout() const {
+  return {.optimizer = "1-bit Adam",
+          .ranks = ranks_,
+          .rank = rank_,
+          .padding = padding_,
+          .tensors = &tensors_,
+          .never_freezing = tensors_.tensors() - compressing_.tensors()};
+}
+
+std::vector<std::byte> OnebitAdam::save() const { return saved(*this, layout()); }
+void OnebitAdam::load(std::span<const std::byte> state) { restore(*this, layout(), state); }
+
+cudaError_t OnebitAdam::variance_norms(double* norms, cudaStream_t stream) const {
+  return cuda::variance_norms(per_tensor_.state(p_.data(), m_.data(), v_.data()), norms, stream);
+}
+
+cudaError_t OnebitAdam::begin_compression(cudaStream_t) {
+  if (compresses()) return cudaSuccess;
+  if (steps_ == 0) return cudaErrorInvalidValue;
+  options_.freeze_step = steps_;
+  return cudaSuccess;
+}
+
+cudaError_t OnebitAdam::count_replayed_step(cudaStream_t) {
+  ++steps_;
+  return cudaSuccess;
+}
+
+cudaError_t OnebitAdam::full_step(const float* mean_gradient, cudaStream_t stream) {
+  ++steps_;
+  return adam_step(state(0, runs_, elements()), mean_gradient, options_.adam, steps_, stream);
+}
+
+cudaError_t OnebitAdam::compress(const float* gradient, cudaStream_t stream) {
+  for (std::size_t i = 0; i < exchanges_.size(); ++i) {
+    WorkerPhase input;
+    input.x = m_.data() + starts_[i];
+    input.gradient = gradient + starts_[i];
+    input.beta1 = options_.adam.beta1;
+    if (const auto e = exchanges_[i].compress(input, stream)) return e;
+  }
+  return cudaSuccess;
+}
+
+cudaError_t OnebitAdam::apply(const float* gradient, cudaStream_t stream) {
+  for (std::size_t i = 0; i < exchanges_.size(); ++i) {
+    Decode average = exchanges_[i].decoding(m_.data() + starts_[i]);
+    if (mask_.size() > 0) average.mask = mask_.data() + starts_[i];
+    if (const auto e = decode(average, stream)) return e;
+  }
+  ++steps_;
+  const std::size_t first = compressing_.elements();
+  if (const auto e = adam_apply(state(0, runs_, first), options_.adam, stream)) return e;
+  if (first == elements()) return cudaSuccess;
+  return adam_step(state(first, runs_behind_, elements() - first), gradient + first, options_.adam,
+                   steps_, stream);
+}
+
+Step onebit_adam_step(const NcclApi& nccl, std::span<const OnebitAdamRank> ranks,
+                      const GradientOptions& options) {
+  return step_of(nccl, ranks, options);
+}
+
+}  // namespace lambcast::cuda

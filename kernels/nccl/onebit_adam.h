@@ -1,0 +1,95 @@
+// The whole of 1-bit Adam over real GPUs: the state of one rank, and a step of all ranks that a
+// thread drives. What emulated_world/onebit_adam.h says of the algorithm holds here.
+//
+//   warm-up        all-reduce of the gradient (mean), adam_step
+//   compression    worker phase of the momentum, exchange, server phase and gather for every
+//                  tensor, all in the same two NCCL groups; decode, adam_apply
+//
+// Every tensor that compresses travels alone, with scales of its own: give them as they shall
+// travel, DeepSpeed's fp16 wrapper flattens each parameter group into one. They begin at multiples
+// of four elements. One rank alone compresses too; DeepSpeed's does not.
+//
+// Device memory of a rank, N elements, n ranks: p, m and v 12 N, owed errors 4 N + 4 N/n, signs
+// N/4 + N/8n bytes. A step enqueues on the streams of the ranks; where it checks for overflow it
+// waits for them.
+//
+// Source: DeepSpeed 0.15.4, runtime/fp16/onebit/adam.py; 1-bit Adam, arXiv:2102.02888.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "kernels/cuda/adam.h"
+#include "kernels/cuda/lamb_tensors.h"
+#include "kernels/nccl/learning_rate.h"
+#include "kernels/nccl/saved_state.h"
+#include "kernels/nccl/step.h"
+#include "kernels/nccl/tensor_traits.h"
+
+namespace lambcast::cuda {
+
+class OnebitAdam {
+ public:
+  // Allocates on the current device. Of `quirks`, padding applies. Throws Error for freeze_step < 1
+  // and for weights or traits that do not fit the tensors, or tensors that begin elsewhere.
+  OnebitAdam(const TensorLayout& tensors, std::span<const float> initial, int ranks, int rank,
+             const OnebitAdamOptions& options, const Quirks& quirks = {},
+             const TensorTraits& traits = {});
+
+  float* weights() const { return p_.data(); }
+  int rank() const { return rank_; }
+  int steps() const { return steps_; }
+  bool compresses() const { return steps_ >= options_.freeze_step; }  // the next step
+  Step next() const { return compresses() ? Step::onebit : Step::full; }
+  // What follows is as OnebitLamb says of its own (onebit_lamb.h).
+  cudaError_t variance_norms(double* norms, cudaStream_t stream) const;
+  cudaError_t begin_compression(cudaStream_t stream);
+  cudaError_t set_lr(double lr, cudaStream_t stream) { return lr_.set(lr, stream); }
+  cudaError_t count_replayed_step(cudaStream_t stream);
+  std::vector<std::byte> save() const;
+  void load(std::span<const std::byte> state);
+
+  // The pieces of a step (step.h).
+  std::size_t elements() const { return p_.size(); }
+  std::size_t compressed_elements() const { return compressing_.elements(); }
+  const GradientNorm& norm() const { return norm_; }
+  cudaError_t full_step(const float* mean_gradient, cudaStream_t stream);
+  cudaError_t compress(const float* gradient, cudaStream_t stream);
+  std::span<CompressedAllreduce> exchanges() { return exchanges_; }
+  cudaError_t apply(const float* gradient, cudaStream_t stream);
+
+  template <typename Self, typename Visit>
+  static void each_state(Self& self, Visit& visit) {
+    visit(self.steps_);
+    visit(self.options_.freeze_step);
+    visit(self.lr_.host);
+    for (auto* const buffer : {&self.p_, &self.m_, &self.v_}) visit(*buffer);
+    visit(self.lr_.device);
+    for (auto& exchange : self.exchanges_) CompressedAllreduce::each_state(exchange, visit);
+  }
+
+ private:
+  AdamState state(std::size_t first, const DeviceBuffer<GroupRun>& runs,
+                  std::size_t elements) const;
+  StateLayout layout() const;
+
+  TensorLayout tensors_, compressing_;  // all, and those in front of what never freezes
+  std::vector<std::size_t> starts_;     // of every exchange
+  OnebitAdamOptions options_;
+  Padding padding_;
+  int ranks_, rank_, steps_ = 0;
+  LearningRate lr_;
+  std::vector<CompressedAllreduce> exchanges_;  // of the tensors that have elements
+  DeviceBuffer<float> p_, m_, v_, mask_;
+  DeviceBuffer<GroupRun> runs_, runs_behind_;
+  LambTensors per_tensor_;  // what the norms go through
+  GradientNorm norm_;
+};
+
+using OnebitAdamRank = Rank<OnebitAdam>;
+
+// One step. Throws Error{Exit::failure} naming the call or the rank that failed.
+Step onebit_adam_step(const NcclApi& nccl, std::span<const OnebitAdamRank> ranks,
+                      const GradientOptions& options = {});
+
+}  // namespace lambcast::cuda

@@ -1,0 +1,95 @@
+// A step of all the ranks that a thread drives, whichever the optimizer. Every thread or process
+// takes it for its own ranks:
+//
+//   gradients     averaged where the step wants it, checked, unscaled and clipped (gradients.h)
+//   full step     where next() says full
+//   one bit       compress, exchange_compressed, apply; in between the mean of what never freezes
+//   local step    where next() says silent: 0/1 Adam
+//
+// Everything is enqueued on the streams of the ranks; but for the check of overflow nothing waits.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "kernels/nccl/compressed_allreduce.h"
+#include "kernels/nccl/gradients.h"
+#include "kernels/nccl/group.h"
+#include "kernels/step.h"
+
+namespace lambcast::cuda {
+
+// What one rank brings.
+template <typename Optimizer>
+struct Rank {
+  int device = 0;
+  Optimizer* optimizer = nullptr;
+  float* gradient = nullptr;   // device memory; overwritten, see RankGradient::values
+  ncclComm_t* comm = nullptr;  // null where it points to once aborted
+  cudaStream_t stream = nullptr;
+  __half* half_gradient = nullptr;  // fp16 gradients in place of `gradient`, which takes them
+
+  Watched watched() const { return {optimizer->rank(), device, comm, stream}; }
+};
+
+template <typename Optimizer>
+std::vector<Watched> watched(std::span<const Rank<Optimizer>> ranks) {
+  std::vector<Watched> result;
+  for (const auto& rank : ranks) result.push_back(rank.watched());
+  return result;
+}
+
+template <typename Optimizer>
+std::vector<RankGradient> gradients_of(std::span<const Rank<Optimizer>> ranks) {
+  std::vector<RankGradient> result;
+  for (const auto& rank : ranks) {
+    result.push_back({rank.watched(), rank.optimizer->elements(), rank.half_gradient, rank.gradient,
+                      &rank.optimizer->norm()});
+  }
+  return result;
+}
+
+// All exchanges of all ranks in the same two groups.
+template <typename Optimizer>
+void onebit_step_of(const NcclApi& nccl, std::span<const Rank<Optimizer>> ranks) {
+  std::vector<LocalRank> exchanges;
+  on_each(ranks, [&](const auto& rank) {
+    require(rank.optimizer->compress(rank.gradient, rank.stream), "worker phase");
+    for (CompressedAllreduce& exchange : rank.optimizer->exchanges()) {
+      exchanges.push_back(
+          {.device = rank.device, .state = &exchange, .comm = *rank.comm, .stream = rank.stream});
+    }
+  });
+  exchange_compressed(nccl, exchanges);
+  const auto gradients = gradients_of(ranks);
+  average(nccl, gradients, ranks.front().optimizer->compressed_elements());
+  on_each(ranks, [](const auto& rank) {
+    require(rank.optimizer->apply(rank.gradient, rank.stream), "one-bit step");
+  });
+}
+
+// Throws Error{Exit::failure} naming the call or the rank that failed.
+template <typename Optimizer>
+Step step_of(const NcclApi& nccl, std::span<const Rank<Optimizer>> ranks,
+             const GradientOptions& options) {
+  if (ranks.empty()) return Step::silent;
+  const Step kind = ranks.front().optimizer->next();
+  const auto gradients = gradients_of(ranks);
+  if (!reduce(nccl, gradients, kind == Step::full, options)) return Step::skipped;
+  if (kind == Step::onebit) {
+    onebit_step_of(nccl, ranks);
+    return kind;
+  }
+  on_each(ranks, [&](const auto& rank) {
+    if constexpr (requires { rank.optimizer->local_step(rank.gradient, rank.stream); }) {
+      if (kind == Step::silent) {
+        require(rank.optimizer->local_step(rank.gradient, rank.stream), "local step");
+        return;
+      }
+    }
+    require(rank.optimizer->full_step(rank.gradient, rank.stream), "full step");
+  });
+  return kind;
+}
+
+}  // namespace lambcast::cuda

@@ -1,0 +1,214 @@
+// What steps of all three optimizers share: gradients in fp16, overflow, state that is saved.
+#include "kernels/nccl/step.h"
+
+#include "kernels/emulated_world/onebit_adam.h"
+#include "kernels/nccl/node_test.h"
+#include "kernels/nccl/onebit_adam.h"
+#include "kernels/nccl/onebit_lamb.h"
+#include "kernels/nccl/zero_one_adam.h"
+#include "kernels/reference/half.h"
+
+using namespace lambcast;
+using namespace lambcast::cuda;
+
+namespace {
+
+// Stages that are short enough to meet every kind of step in twelve.
+OnebitLambOptions options_of(OnebitLamb*) {
+  OnebitLambOptions options;
+  options.lamb = {.lr = 0.01, .weight_decay = 0.01};
+  options.freeze_step = 4;
+  return options;
+}
+OnebitAdamOptions options_of(OnebitAdam*) {
+  OnebitAdamOptions options;
+  options.adam = {.lr = 0.01, .weight_decay = 0.01};
+  options.freeze_step = 4;
+  return options;
+}
+ZeroOneAdamOptions options_of(ZeroOneAdam*) {
+  ZeroOneAdamOptions options;
+  options.adam = {.lr = 0.01, .weight_decay = 0.01};
+  options.var_freeze_step = 5;
+  options.var_update_scaler = 2;
+  options.local_step_scaler = 2;
+  options.local_step_clipper = 2;
+  return options;
+}
+template <typename Optimizer>
+Node<Optimizer> node_of(const emulated::World& world) {
+  return Node<Optimizer>(world, options_of(static_cast<Optimizer*>(nullptr)));
+}
+
+// Gradients as fp16 holds them when multiplied by the loss scale.
+std::vector<std::vector<std::uint16_t>> in_half(const std::vector<std::vector<float>>& gradients,
+                                                double loss_scale) {
+  std::vector<std::vector<std::uint16_t>> half;
+  for (const auto& gradient : gradients) {
+    half.emplace_back();
+    for (const float g : gradient) {
+      half.back().push_back(reference::to_half(static_cast<float>(loss_scale * double(g))));
+    }
+  }
+  return half;
+}
+
+template <typename Optimizer>
+void skips_what_overflows() {
+  const emulated::World two = aligned_world(2);
+  auto node = node_of<Optimizer>(two);
+  for (unsigned k = 0; k < 12; ++k) {
+    auto bad = random_gradients(two, k);
+    bad[k % 2][100] = k % 3 == 0 ? NAN : INFINITY;
+    const auto before = node.optimizers[0].save();
+    CHECK(node.step(bad) == Step::skipped);
+    CHECK((node.optimizers[0].save() == before));
+    CHECK(node.optimizers[1].steps() == int(k));
+    CHECK(node.step(random_gradients(two, k)) != Step::skipped);
+  }
+  for (const float p : node.weights(1)) REQUIRE(std::isfinite(p));
+}
+
+template <typename Optimizer>
+void goes_on_from_what_was_saved() {
+  emulated::World two = aligned_world(2);
+  two.mask.assign(two.tensors.elements(), 1.0f);
+  two.mask[7] = 0;
+  auto whole = node_of<Optimizer>(two);
+  for (unsigned stop = 0; stop < 12; stop += 3) {  // in every stage
+    auto other = node_of<Optimizer>(two);
+    other.step(random_gradients(two, 77));  // of which nothing may remain
+    for (std::size_t r = 0; r < 2; ++r) other.optimizers[r].load(whole.optimizers[r].save());
+    CHECK(other.optimizers[0].steps() == int(stop));
+    for (unsigned k = stop; k < stop + 3; ++k) {
+      if (k > stop) {  // the first step goes by the learning rate that was saved
+        whole.set_lr(0.01 / (k + 1));
+        other.set_lr(0.01 / (k + 1));
+      }
+      CHECK(whole.step(random_gradients(two, k)) == other.step(random_gradients(two, k)));
+    }
+    for (std::size_t r = 0; r < 2; ++r) {
+      CHECK((other.optimizers[r].save() == whole.optimizers[r].save()));
+    }
+    CHECK((other.weights(0) == whole.weights(0)));
+  }
+}
+
+std::string refusal(OnebitAdam& optimizer, std::span<const std::byte> state) {
+  const auto before = optimizer.save();
+  std::string why;
+  try {
+    optimizer.load(state);
+  } catch (const Error& error) {
+    CHECK(error.code() == Exit::usage);
+    why = error.what();
+  }
+  CHECK((optimizer.save() == before));
+  return why;
+}
+
+}  // namespace
+
+TEST_CASE("no optimizer moves when any rank's gradient overflows") {
+  NEED_RANKS(2);
+  skips_what_overflows<OnebitLamb>();
+  skips_what_overflows<OnebitAdam>();
+  skips_what_overflows<ZeroOneAdam>();
+}
+
+TEST_CASE("a run that is saved, loaded elsewhere and continued has the bits of one that goes on") {
+  NEED_RANKS(2);
+  goes_on_from_what_was_saved<OnebitLamb>();
+  goes_on_from_what_was_saved<OnebitAdam>();
+  goes_on_from_what_was_saved<ZeroOneAdam>();
+}
+
+TEST_CASE("state of another version, optimizer, rank or layout is refused in one line") {
+  NEED_RANKS(2);
+  emulated::World two = aligned_world(2);
+  auto node = node_of<OnebitAdam>(two);
+  OnebitAdam& optimizer = node.optimizers[0];
+  CHECK(refusal(optimizer, {}) == "saved state: not one of this library");
+  CHECK(refusal(optimizer, node.optimizers[1].save()) ==
+        "saved state: rank 1 of 2, here rank 0 of 2 is wanted");
+  CHECK(refusal(optimizer, node_of<OnebitLamb>(two).optimizers[0].save()) ==
+        "saved state: 1-bit LAMB, here 1-bit Adam is wanted");
+  CHECK(refusal(optimizer, node_of<OnebitAdam>(aligned_world(1)).optimizers[0].save()) ==
+        "saved state: rank 0 of 1, here rank 0 of 2 is wanted");
+  auto state = optimizer.save();
+  const std::string_view text(reinterpret_cast<const char*>(state.data()), 16);
+  CHECK(text == "lambcast state 1");
+  auto newer = state;
+  newer[15] = std::byte('2');
+  CHECK(refusal(optimizer, newer) ==
+        "saved state: lambcast state 2, here lambcast state 1 is wanted");
+  auto damaged = state;
+  damaged[16] = std::byte(7);
+  CHECK(refusal(optimizer, damaged) == "saved state: damaged, here lambcast state 1 is wanted");
+  const std::size_t bytes = state.size();
+  state.pop_back();
+  CHECK(refusal(optimizer, state) == "saved state: " + std::to_string(bytes - 1) + " bytes, here " +
+                                         std::to_string(bytes) + " are wanted");
+  two.tensors = tensor_layout(std::vector<std::size_t>{704, 0, 0, 2048, 33});  // as many elements
+  CHECK(refusal(optimizer, node_of<OnebitAdam>(two).optimizers[0].save())
+            .starts_with("saved state: 5 tensors of 2785 elements, cut as "));
+  two = aligned_world(2);
+  two.quirks.padding = Padding::counted;
+  CHECK(refusal(optimizer, node_of<OnebitAdam>(two).optimizers[0].save()) ==
+        "saved state: padding counted, here padding excluded is wanted");
+}
+
+TEST_CASE("gradients in fp16 are averaged, unscaled and clipped as in the emulated world") {
+  NEED_RANKS(2);
+  constexpr double loss_scale = 1024;
+  for (const double max_norm : {0.0, 5.0}) {
+    emulated::World two = aligned_world(2);
+    two.loss_scale = loss_scale;
+    two.gradient_clipping = max_norm;
+    two.quirks.gradient_sum = GradientSum::half;
+    emulated::OnebitAdam cpu =
+        emulated::onebit_adam(two, options_of(static_cast<OnebitAdam*>(nullptr)));
+    auto node = node_of<OnebitAdam>(two);
+    for (unsigned k = 0; k < 4 + test_steps; ++k) {
+      auto gradients = random_gradients(two, k);
+      const auto half = in_half(gradients, loss_scale);
+      for (std::size_t r = 0; r < 2; ++r) {  // the emulated world sees what fp16 leaves of them
+        for (std::size_t e = 0; e < gradients[r].size(); ++e) {
+          gradients[r][e] = reference::from_half(half[r][e]) / float(loss_scale);
+        }
+      }
+      const Step did = node.step_half(half, {.loss_scale = loss_scale, .max_norm = max_norm});
+      CHECK(did == emulated::step(cpu, gradients));
+      // How NCCL rounds its partial sums in fp16 is its own matter.
+      if (emulated_device && did == Step::full && max_norm == 0) {
+        CHECK((node.weights(0) == cpu.ranks[0].p));
+      }
+    }
+    CHECK(relative_distance(node.weights(0), cpu.ranks[0].p) < (emulated_device ? 1e-5 : 1e-3));
+    CHECK((node.weights(1) == node.weights(0)));
+  }
+}
+
+TEST_CASE("a learning rate that is set between replays of a step is the one that counts") {
+  NEED_GPUS(1);
+  const emulated::World one = aligned_world(1);
+  auto node = node_of<OnebitLamb>(one);
+  const auto gradient = upload(random_gradients(one, 0)[0]);
+  OnebitLamb& optimizer = node.optimizers[0];
+  node.set_lr(0);
+  require(optimizer.full_step(gradient.data(), nullptr), "full step");
+  CHECK((node.weights(0) == one.initial));
+  node.set_lr(0.01);
+  require(optimizer.full_step(gradient.data(), nullptr), "full step");
+  CHECK((node.weights(0) != one.initial));
+  require(optimizer.count_replayed_step(nullptr), "count_replayed_step");
+  CHECK(optimizer.steps() == 3);
+  auto policy = node_of<ZeroOneAdam>(one);
+  ZeroOneAdam& other = policy.optimizers[0];
+  std::vector<Step> kinds;
+  while (!other.variance_is_frozen()) {
+    kinds.push_back(other.next());
+    require(other.count_replayed_step(nullptr), "count_replayed_step");
+  }
+  CHECK(kinds == std::vector{Step::full, Step::full, Step::onebit, Step::full, Step::onebit});
+}

@@ -1,0 +1,105 @@
+// The whole of 0/1 Adam over real GPUs: the state of one rank, and a step of all ranks that a
+// thread drives. What emulated_world/zero_one_adam.h says of the algorithm holds here; the policy
+// that tells one kind of step from another is kernels/zero_one_policy.h.
+//
+//   full       all-reduce of the gradient (mean), adam_step
+//   one bit    before the freeze: the gradient compressed and exchanged, zero_one_onebit_step
+//              after it: zero_one_local_step, sync_begin, u compressed and exchanged, sync_end
+//   silent     zero_one_local_step
+//
+// Tensors travel as those of 1-bit Adam do (onebit_adam.h), and begin at multiples of four
+// elements; none of them never freezes. One rank alone compresses too; DeepSpeed's does not.
+//
+// Device memory of a rank, N elements, n ranks: p, m, v and u 16 N, owed errors 4 N + 4 N/n, signs
+// N/4 + N/8n bytes. A step enqueues on the streams of the ranks; where it checks for overflow it
+// waits for them.
+//
+// Source: DeepSpeed 0.15.4, runtime/fp16/onebit/zoadam.py; 0/1 Adam, arXiv:2202.06009.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "kernels/cuda/adam.h"
+#include "kernels/nccl/learning_rate.h"
+#include "kernels/nccl/saved_state.h"
+#include "kernels/nccl/step.h"
+#include "kernels/nccl/tensor_traits.h"
+#include "kernels/zero_one_policy.h"
+
+namespace lambcast::cuda {
+
+class ZeroOneAdam {
+ public:
+  // Allocates on the current device. Of `quirks`, padding applies. Throws Error for
+  // var_freeze_step < 1 or local_step_clipper < 1, for weights or traits that do not fit the
+  // tensors, tensors that begin elsewhere or shall never freeze.
+  ZeroOneAdam(const TensorLayout& tensors, std::span<const float> initial, int ranks, int rank,
+              const ZeroOneAdamOptions& options, const Quirks& quirks = {},
+              const TensorTraits& traits = {});
+
+  float* weights() const { return p_.data(); }
+  int rank() const { return rank_; }
+  int steps() const { return steps_; }
+  bool variance_is_frozen() const { return policy_.frozen; }
+  Step next() const;
+  // What follows is as OnebitLamb says of its own (onebit_lamb.h).
+  cudaError_t set_lr(double lr, cudaStream_t stream) { return lr_.set(lr, stream); }
+  cudaError_t count_replayed_step(cudaStream_t stream) { return finish(next(), stream); }
+  std::vector<std::byte> save() const;
+  void load(std::span<const std::byte> state);
+
+  // The pieces of a step (step.h).
+  std::size_t elements() const { return p_.size(); }
+  std::size_t compressed_elements() const { return p_.size(); }
+  const GradientNorm& norm() const { return norm_; }
+  cudaError_t full_step(const float* mean_gradient, cudaStream_t stream);
+  cudaError_t compress(const float* gradient, cudaStream_t stream);
+  std::span<CompressedAllreduce> exchanges() { return exchanges_; }
+  // `gradient` is overwritten by what was averaged, where that was the gradient.
+  cudaError_t apply(float* gradient, cudaStream_t stream);
+  cudaError_t local_step(const float* gradient, cudaStream_t stream);
+
+  template <typename Self, typename Visit>
+  static void each_state(Self& self, Visit& visit) {
+    visit(self.steps_);
+    visit(self.policy_.var_interval);
+    visit(self.policy_.var_counter);
+    visit(self.policy_.local_interval);
+    visit(self.policy_.local_counter);
+    visit(self.policy_.frozen);
+    visit(self.lr_.host);
+    visit(self.lrs_);
+    for (auto* const buffer : {&self.p_, &self.m_, &self.v_, &self.u_}) visit(*buffer);
+    visit(self.lr_.device);
+    visit(self.lrs_on_device_);
+    for (auto& exchange : self.exchanges_) CompressedAllreduce::each_state(exchange, visit);
+  }
+
+ private:
+  AdamState state() const;
+  StateLayout layout() const;
+  cudaError_t finish(Step kind, cudaStream_t stream);
+
+  TensorLayout tensors_;
+  std::vector<std::size_t> starts_;  // of every exchange
+  ZeroOneAdamOptions options_;
+  Padding padding_;
+  int ranks_, rank_, steps_ = 0;
+  ZeroOnePolicy policy_;
+  LearningRate lr_;
+  double lrs_ = 0;  // sum of the learning rates since the last synchronisation
+  DeviceBuffer<double> lrs_on_device_{1};
+  std::vector<CompressedAllreduce> exchanges_;  // of the tensors that have elements
+  DeviceBuffer<float> p_, m_, v_, u_, mask_;
+  DeviceBuffer<GroupRun> runs_;
+  GradientNorm norm_;
+};
+
+using ZeroOneAdamRank = Rank<ZeroOneAdam>;
+
+// One step. Throws Error{Exit::failure} naming the call or the rank that failed.
+Step zero_one_adam_step(const NcclApi& nccl, std::span<const ZeroOneAdamRank> ranks,
+                        const GradientOptions& options = {});
+
+}  // namespace lambcast::cuda

@@ -1,0 +1,14 @@
+// What a call of a distributed optimizer's step() did: in the emulated world and through NCCL.
+#pragma once
+
+namespace lambcast {
+
+enum class Step {
+  dry_run,  // DeepSpeed's first call, see DryRun
+  skipped,  // a gradient overflowed: no rank moves, no state advances
+  full,     // gradients averaged in full precision
+  onebit,   // one compressed_allreduce
+  silent,   // no communication (0/1 Adam, and DeepSpeed's first step after some resumes)
+};
+
+}  // namespace lambcast

@@ -1,0 +1,28 @@
+// When 0/1 Adam does what, both intervals starting at 1:
+//
+//   not frozen  step % var_interval == 0: full, else 1-bit; every kappa fulls the interval doubles
+//   frozen      step % local_interval == 0: 1-bit, else silent; every local_step_scaler steps the
+//               interval doubles, up to local_step_clipper
+//
+// Source: DeepSpeed 0.15.4, runtime/fp16/onebit/zoadam.py; 0/1 Adam, arXiv:2202.06009.
+#pragma once
+
+#include "kernels/options.h"
+#include "kernels/step.h"
+
+namespace lambcast {
+
+struct ZeroOnePolicy {
+  int var_interval = 1;
+  int var_counter = 0;
+  int local_interval = 1;
+  int local_counter = 0;
+  bool frozen = false;
+};
+
+// What step `step` does, and the policy after it. `updates` is how many steps moved the weights,
+// this one included; it differs from `step` by DeepSpeed's dry run.
+Step kind_of(const ZeroOnePolicy& policy, int step);
+void advance(ZeroOnePolicy& policy, int step, int updates, const ZeroOneAdamOptions& options);
+
+}  // namespace lambcast
