@@ -43,14 +43,14 @@ Node<Optimizer> node_of(const emulated::World& world) {
 // Gradients as fp16 holds them when multiplied by the loss scale.
 std::vector<std::vector<std::uint16_t>> in_half(const std::vector<std::vector<float>>& gradients,
                                                 double loss_scale) {
-  std::vector<std::vector<std::uint16_t>> half;
+  std::vector<std::vector<std::uint16_t>> sixteen_bit;
   for (const auto& gradient : gradients) {
-    half.emplace_back();
+    sixteen_bit.emplace_back();
     for (const float g : gradient) {
-      half.back().push_back(reference::to_half(static_cast<float>(loss_scale * double(g))));
+      sixteen_bit.back().push_back(reference::to_half(static_cast<float>(loss_scale * double(g))));
     }
   }
-  return half;
+  return sixteen_bit;
 }
 
 template <typename Optimizer>
@@ -171,13 +171,14 @@ TEST_CASE("gradients in fp16 are averaged, unscaled and clipped as in the emulat
     auto node = node_of<OnebitAdam>(two);
     for (unsigned k = 0; k < 4 + test_steps; ++k) {
       auto gradients = random_gradients(two, k);
-      const auto half = in_half(gradients, loss_scale);
+      const auto sixteen_bit = in_half(gradients, loss_scale);
       for (std::size_t r = 0; r < 2; ++r) {  // the emulated world sees what fp16 leaves of them
         for (std::size_t e = 0; e < gradients[r].size(); ++e) {
-          gradients[r][e] = reference::from_half(half[r][e]) / float(loss_scale);
+          gradients[r][e] = reference::from_half(sixteen_bit[r][e]) / float(loss_scale);
         }
       }
-      const Step did = node.step_half(half, {.loss_scale = loss_scale, .max_norm = max_norm});
+      const Step did =
+          node.step_half(sixteen_bit, {.loss_scale = loss_scale, .max_norm = max_norm});
       CHECK(did == emulated::step(cpu, gradients));
       // How NCCL rounds its partial sums in fp16 is its own matter.
       if (emulated_device && did == Step::full && max_norm == 0) {
