@@ -318,7 +318,7 @@ TEST_CASE("collectives: what does not exist is refused") {
 
 TEST_CASE("collectives: an algorithm does its operations and no other") {
   const std::map<std::string, std::vector<Op>> does{
-      {"ring", {Op::all_reduce, Op::all_gather, Op::reduce_scatter, Op::broadcast}},
+      {"ring", {Op::all_reduce, Op::all_gather, Op::reduce_scatter, Op::broadcast, Op::reduce}},
       {"tree", {Op::all_reduce}},
       {"nvls_tree", {Op::all_reduce}},
       {"hierarchical", {Op::all_reduce}},
@@ -329,7 +329,7 @@ TEST_CASE("collectives: an algorithm does its operations and no other") {
       {"linear", {Op::all_to_all}},
       {"bruck", {Op::all_to_all}},
       {"deepspeed_gather", {Op::all_to_all}},
-      {"binomial", {Op::broadcast}},
+      {"binomial", {Op::broadcast, Op::reduce}},
       {"shift", {Op::send_recv}}};
   for (const std::string& algorithm : algorithm_names()) {
     if (algorithm == "nvls") continue;  // within one node alone
