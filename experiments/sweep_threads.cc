@@ -3,6 +3,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <system_error>
 
 namespace lambcast {
 
@@ -43,7 +44,14 @@ SweepThreads::SweepThreads(int jobs, SweepPoints points, std::shared_ptr<Descrip
     : work_(std::make_shared<Work>(std::move(points), std::move(texts), std::move(row_of),
                                    std::move(queue))) {
   work_->running = jobs;
-  for (int i = 0; i < jobs; ++i) threads_.emplace_back([work = work_] { work->run(); });
+  try {
+    for (int i = 0; i < jobs; ++i) threads_.emplace_back([work = work_] { work->run(); });
+  } catch (const std::system_error&) {
+    if (threads_.empty()) throw;
+    // The system gives no more threads: those that there are do the work.
+    const std::lock_guard lock(work_->mutex);
+    work_->running -= jobs - static_cast<int>(threads_.size());
+  }
 }
 
 SweepThreads::~SweepThreads() {

@@ -50,7 +50,9 @@ int source(int rank) {
 
 void deliver(const Call& to_call, char* to, const char* from, std::size_t bytes) {
   std::memmove(to, from, bytes);
-  if (current_fault == FakeFault::flipped_bit && to_call.comm->rank == 0 && bytes > 0) *to ^= 1;
+  const int spoiled = to_call.kind == Kind::reduce ? to_call.peer : 0;  // a root has all there is
+  if (current_fault == FakeFault::flipped_bit && to_call.comm->rank == spoiled && bytes > 0)
+    *to ^= 1;
 }
 
 // The caller's elements, from `begin` on, of the sum or mean over `calls`.
