@@ -192,11 +192,11 @@ TEST_CASE("sweep on ranks: one that says nothing is lost, what came before is ke
   Post post(2);  // nobody reads the mail of rank 1
   MemoryRanks first(post, 0);
   const auto texts = std::make_shared<DescriptionTexts>();
+  const auto begun = std::chrono::steady_clock::now();
   SweepRanks others(first, sweep, *texts, 1, std::chrono::milliseconds(1200));
   SweepExecutor executor(sweep.points, 0, 1, texts, sweep_row, &others);
   std::size_t rows = 0;
   std::string error;
-  const auto begun = std::chrono::steady_clock::now();
   while (error.empty()) try {
       rows += executor.next(std::chrono::milliseconds(100)).size();
     } catch (const Error& thrown) {
