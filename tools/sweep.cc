@@ -224,13 +224,15 @@ int sweep(Options& options) {
   return finish(summary, options);
 }
 
-// What broke here ends the other ranks, which would wait for ever.
-void give_up(Options& options, Exit code, const char* what) {
-  Ranks* const ranks = options.ranks;
-  if (end_others(options, static_cast<int>(code), end_patience)) return;
+// What broke here ends the other ranks, which would wait for ever. It is said before: mpirun kills
+// all as soon as one has failed.
+int give_up(Options& options, Exit code, const char* what) {
   fmt::print(stderr, "lambcast: {}\n", printable(what));
   std::fflush(stderr);
-  ranks->abort(static_cast<int>(code));
+  Ranks* const ranks = options.ranks;
+  if (!end_others(options, static_cast<int>(code), end_patience))
+    ranks->abort(static_cast<int>(code));
+  return static_cast<int>(code);
 }
 
 // Rank 0 reads, writes and prints.
@@ -240,11 +242,11 @@ int sweep_at_rank_0(Options& options) {
     end_others(options, code, end_patience);
     return code;
   } catch (const Error& error) {
-    give_up(options, error.code(), error.what());
-    throw;
+    if (options.ranks == nullptr) throw;
+    return give_up(options, error.code(), error.what());
   } catch (const std::exception& error) {
-    give_up(options, Exit::failure, error.what());
-    throw;
+    if (options.ranks == nullptr) throw;
+    return give_up(options, Exit::failure, error.what());
   }
 }
 

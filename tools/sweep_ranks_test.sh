@@ -22,7 +22,7 @@ fail() {
 launch=(mpirun --allow-run-as-root --oversubscribe --mca mpi_yield_when_idle 1 --mca btl 'self,vader'
   --mca plm_rsh_agent /bin/false -x "LD_PRELOAD=$yield_sleep")
 
-# 64 worlds x 20 lengths x 5 freeze steps x 2 optimizers
+# 64 worlds x 64 lengths x 11 freeze steps x 2 optimizers
 cat >sweep.toml <<'END_OF_SWEEP'
 name = "long"
 [base]
@@ -32,13 +32,13 @@ micro_batch = 16
 steps = 1000
 [grid]
 gpus = "4:256:4"
-seq_len = "24:480:24"
-freeze_step = "0%:100%:25%"
+seq_len = "8:512:8"
+freeze_step = "0%:100%:10%"
 optimizer = ["onebit_lamb", "onebit_adam"]
 END_OF_SWEEP
 "$lambcast" presets show paper-eth40-v100 >mine.toml || fail "no cluster"
-points=12800
-few=(--list gpus=4,16,252 --list 'seq_len=24,240') # 60 points
+points=90112
+few=(--list gpus=4,16,252 --list 'seq_len=24,240') # 132 points
 
 rows() { # whole rows on disk
   local lines
@@ -146,16 +146,20 @@ finish() { # OUT
     fail "--resume: $(cat "$1.err")"
   same whole "$1"
 }
+# mpirun, told to end or left by a rank, gives the others a second, and may drop what they say then.
+at_most_once() { # FILE PATTERN
+  [ -z "$(said "$1")" ] || once "$1" "$2"
+}
 stop_with KILL 2 killed
-once killed.err 'stopped with [0-9]+ rows more on disk; go on with --resume'
+at_most_once killed.err 'stopped with [0-9]+ rows more on disk; go on with --resume'
 stop_with KILL 0 killed --resume
 stop_with KILL all killed --resume
 finish killed
 stop_with TERM mpirun terminated
-once terminated.err 'go on with --resume'
+at_most_once terminated.err 'go on with --resume'
 stop_with TERM 0 terminated --resume
 once terminated.err 'go on with --resume'
 stop_with INT mpirun terminated --resume
-once terminated.err 'go on with --resume'
+at_most_once terminated.err 'go on with --resume'
 finish terminated
 echo "a sweep of $points points on 3 ranks was stopped 6 times and lost nothing"
