@@ -13,9 +13,10 @@ using parallel::Axis;
 // DeepSeek-V3 on B200 (32 experts on a rank) and Qwen3-235B on B300 (overlapped).
 constexpr double expert_launches = 32;        // of one expert
 constexpr double overlapped_launches = 2060;  // of a block cut into pieces
-// Of these, what 16 bits start, counted in Transformer Engine's modules: an expert's 6 products of
-// 22 kernels, without casts of 4 factors and the re-ordering of their scales (12); of a block some
-// 65 kernels of 80, without those of its two other linear layers.
+// Of these, what 16 bits start: an expert's 6 products of 22 kernels, without casts of 4 factors
+// and the re-ordering of their scales (12), counted in Transformer Engine's modules; of a block
+// some 65 of 80, without those of its two other linear layers: a rough count, made with one figure
+// in view (Megatron's model zoo, Qwen3-235B on H100, overlapped), which therefore counts as fitted.
 constexpr double expert_launches_16_bit = 6.0 / 22;
 constexpr double overlapped_launches_16_bit = 0.8;
 
