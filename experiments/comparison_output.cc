@@ -84,8 +84,10 @@ std::string compression_sentence(const Comparison& comparison) {
       most = &contestant;
   if (most == nullptr) return "";
   const CompressionPays& pays = most->compression;
-  return fmt::format("Compression wins most on {}: {} makes a run {} as fast{}.\n", most->name,
-                     pays.optimizer, ratio_text(*pays.speedup),
+  return fmt::format("{} on {}: {} makes a run {} as fast{}.\n",
+                     pays.speedup->value > 1 ? "Compression wins most"
+                                             : "Compression pays on none of them, and loses least",
+                     most->name, pays.optimizer, ratio_text(*pays.speedup),
                      pays.warmup_assumed ? " (with a warm-up of 20 % of the run, assumed)" : "");
 }
 

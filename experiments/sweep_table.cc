@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "experiments/forecast_output.h"
+#include "experiments/report/verdict.h"
 #include "experiments/result_row.h"
 #include "sim/base/csv.h"
 
@@ -19,9 +20,16 @@ constexpr double absent = std::numeric_limits<double>::quiet_NaN();
 struct Line {
   std::vector<std::string> varied;
   double time_s = absent, samples_per_s = absent, speedup = absent, speedup_low = absent,
-         speedup_high = absent, cost = absent, memory = absent;
+         speedup_high = absent, cost = absent, memory = absent, freeze_step = absent,
+         steps = absent;
   std::string status;
   bool ok() const { return status == "ok"; }
+  bool compresses() const { return !std::isnan(speedup); }
+  // Whether a run that compresses would be run like this: it warms up, and not for most of itself.
+  bool judged() const {
+    return compresses() && !(freeze_step <= 1) &&
+           !((freeze_step - 1) / steps > report::longest_warmup_share);
+  }
   std::string name() const { return fmt::format("{}", fmt::join(varied, ", ")); }
 };
 
@@ -53,6 +61,8 @@ std::vector<Line> lines_of(const SweepPoints& points, const std::vector<Axis>& a
     line.speedup_high = number("speedup_high");
     line.cost = number("cost_usd");
     line.memory = number("peak_bytes_per_gpu");
+    line.freeze_step = number("freeze_step");
+    line.steps = number("steps");
     line.status = table.text(i, "status");
     lines.push_back(std::move(line));
   }
@@ -67,18 +77,21 @@ std::string names_of(const std::vector<Axis>& axes) {
 
 std::string answer_of(const std::vector<Axis>& axes, const std::vector<Line>& lines) {
   const Line *fastest = nullptr, *pays = nullptr;
+  const bool any_sound = std::any_of(lines.begin(), lines.end(), [](const Line& line) {
+    return line.ok() && (line.judged() || !line.compresses());
+  });
   for (const Line& line : lines) {
-    if (!line.ok()) continue;
+    if (!line.ok() || (any_sound && line.compresses() && !line.judged())) continue;
     if (fastest == nullptr || line.time_s < fastest->time_s) fastest = &line;
-    if (!std::isnan(line.speedup) && (pays == nullptr || line.speedup > pays->speedup))
-      pays = &line;
+    if (line.judged() && (pays == nullptr || line.speedup > pays->speedup)) pays = &line;
   }
   if (fastest == nullptr) return fmt::format("None of {} points runs.\n", lines.size());
   std::string out = fmt::format("Fastest by {}: {}, {} a run.", names_of(axes), fastest->name(),
                                 run_time_text(fastest->time_s));
   if (pays != nullptr)
-    out += fmt::format(" Compression wins most with {}: {:.2f}x ({:.2f} to {:.2f}x).", pays->name(),
-                       pays->speedup, pays->speedup_low, pays->speedup_high);
+    out += fmt::format(" Compression {} with {}: {:.2f}x ({:.2f} to {:.2f}x).",
+                       pays->speedup > 1 ? "wins most" : "pays nowhere, and loses least",
+                       pays->name(), pays->speedup, pays->speedup_low, pays->speedup_high);
   return out + "\n";
 }
 

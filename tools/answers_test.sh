@@ -92,6 +92,13 @@ swept=(--model bert-large --cluster commodity-10gbe --optimizer onebit_lamb --mi
   --list global_batch=4096,65536 --scan gpus=8..32)
 expect 0 '^Fastest by .*: .* a run\. Compression wins most with ' "$lambcast" sweep "${swept[@]}"
 [ "$(grep -c '^[0-9]* ' out)" -eq 6 ] || fail "not six points: $(cat out)"
+# A run without warm-up is no answer, nor is one that hardly compresses; a loss is no win.
+expect 0 '^Fastest by freeze_step: 1%, .* a run\. Compression wins most with 1%: ' "$lambcast" sweep "${run[@]}" \
+  --cluster commodity-10gbe --optimizer onebit_lamb --list freeze_step=0%,1%,60%
+expect 0 'Compression pays nowhere, and loses least with 8192: 0\.' "$lambcast" sweep --model bert-large --cluster dgx-a100-80g \
+  --gpus 64 --micro-batch 64 --steps 1000 --freeze-step 20% --optimizer onebit_lamb --list global_batch=4096,8192
+expect 0 'Compression pays on none of them, and loses least on dgx-a100-80g' "$lambcast" compare gcp-a3-mega dgx-a100-80g \
+  --model bert-large --gpus 64 --optimizer lamb --micro-batch 64 --steps 1000
 [ -z "$(ls -d results 2>/dev/null)" ] || fail "a sweep without --out has written"
 "$lambcast" sweep "${swept[@]}" --format csv >printed.csv
 expect 0 'points' "$lambcast" sweep "${swept[@]}" --out from_flags --no-report --write-sweep written.toml

@@ -84,7 +84,7 @@ int finish(const SweepSummary& summary, const Options& options) {
     return 0;
   }
   const report::Results results = report::read_results(options.out);
-  fmt::print("{}\n", report::summary_text(results));
+  print_text(report::summary_text(results) + "\n");
   print_counts();
   std::fflush(stdout);  // the results are out, whatever becomes of the pictures
   const report::Paths paths =
