@@ -234,8 +234,8 @@ std::vector<Finding> judge(const TrainingPlan& training, const Forecast& forecas
              compressed_share(forecast) >= least_compressed_share) {
     findings.push_back(
         {Severity::warning, "compression-loses",
-         fmt::format("{} takes {:.3g} times as long as {} here: compression costs more than the "
-                     "bytes it saves",
+         fmt::format("{} takes {:.3g} times as long as {} here: what it compresses and computes "
+                     "costs more than the bytes it saves",
                      name_of(training.optimizer()), 1 / forecast.run.speedup_vs_baseline,
                      forecast.run.baseline_optimizer)});
   }
