@@ -6,7 +6,9 @@ FUZZ_TARGET(flags, text) {
   using namespace lambcast;
   using namespace lambcast::validate;
   std::vector<std::string> flags;
-  each_line(text, [&](std::string_view line) { flags.emplace_back(line); });
+  // As a program is given them: a word ends at its first zero byte.
+  each_line(text,
+            [&](std::string_view line) { flags.emplace_back(line.substr(0, line.find(char{}))); });
   const MeasureOptions options = parse_measure_flags(flags);
   const std::uint64_t block = block_bytes(options.operation, 3);
   std::uint64_t before = 0;
