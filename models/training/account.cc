@@ -39,6 +39,7 @@ StepMetrics account(const StepPlan& plan, const std::vector<Price>& prices,
   StepMetrics metrics;
   metrics.coverage = 1;
   metrics.basis = Basis::this_machine;
+  Duration bubbles;  // of all stages
   const double classes = plan.rank_classes;
   const auto mean = [&](Duration sum) { return classes == 1 ? sum : sum.scaled(1 / classes); };
   for (std::size_t i = 0; i < plan.ops.size(); ++i) {
@@ -49,8 +50,9 @@ StepMetrics account(const StepPlan& plan, const std::vector<Price>& prices,
       metrics.forward += mean(price.passes->forward);
       metrics.backward += mean(price.passes->backward);
       metrics.gradient_comm += mean(price.passes->communication);
-      metrics.bubble += mean(price.passes->bubble);
+      bubbles += price.passes->bubble;
     }
+    if (!execution.waits.empty()) bubbles += execution.waits[i];
     metrics.coverage = weaker(metrics.coverage, price.coverage);
     metrics.calibrated &= price.calibrated;
     metrics.basis = std::max(metrics.basis, price.basis);
@@ -58,6 +60,7 @@ StepMetrics account(const StepPlan& plan, const std::vector<Price>& prices,
     metrics.network_bytes_per_node += price.network_bytes_per_node * (1 / classes);
     metrics.num_collectives += price.num_collectives / classes;
   }
+  metrics.bubble += mean(std::max(Duration(), bubbles));
   metrics.step_time = timeline.end.since_start();
   if (plan.pipeline) {
     // Ranks of several stages run at once: what is left of the step when they neither compute nor

@@ -5,7 +5,8 @@
 namespace lambcast {
 
 TaskGraph graph_of(const StepPlan& plan, const std::vector<Price>& prices, End end,
-                   const std::vector<std::shared_ptr<const CommProgram>>& programs) {
+                   const std::vector<std::shared_ptr<const CommProgram>>& programs,
+                   const std::vector<Duration>& waits) {
   TaskGraph graph;
   std::vector<ResourceId> compute, wire;
   for (int c = 0; c < plan.rank_classes; ++c) {
@@ -20,7 +21,8 @@ TaskGraph graph_of(const StepPlan& plan, const std::vector<Price>& prices, End e
     if (!programs.empty() && programs[i] != nullptr)
       graph.add_communication(op.name, op.part, stream, programs[i].get(), op.after);
     else
-      graph.add_compute(op.name, op.part, stream, prices[i].at(end), op.after);
+      graph.add_compute(op.name, op.part, stream,
+                        prices[i].at(end) + (waits.empty() ? Duration() : waits[i]), op.after);
   }
   return graph;
 }

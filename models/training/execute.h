@@ -20,6 +20,9 @@ struct Execution {
   Interval interval;  // of the step
   // What operations put on a shared network; empty in streams.
   std::vector<std::shared_ptr<const CommProgram>> programs;
+  // By operation, what a stretch of passes waits longer for other stages than its price says, as
+  // theirs are longer on a shared network (shared_step.h); empty in streams.
+  std::vector<Duration> waits;
   bool apart = false;  // in streams though a shared network was asked for
 };
 
@@ -27,9 +30,10 @@ Execution execute(const StepPlan& plan, const std::vector<Price>& prices,
                   Intervals intervals = Intervals::found);
 
 // The operations on the streams of their rank classes, each with its program if it has one, else as
-// long as its price is at that end.
+// long as its price is at that end and it waits longer.
 TaskGraph graph_of(const StepPlan& plan, const std::vector<Price>& prices, End end,
-                   const std::vector<std::shared_ptr<const CommProgram>>& programs = {});
+                   const std::vector<std::shared_ptr<const CommProgram>>& programs = {},
+                   const std::vector<Duration>& waits = {});
 
 // Finds the timeline of the expected times, last, and the interval from the runs at the ends.
 void run_at_ends(Execution& execution, Intervals intervals,

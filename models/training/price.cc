@@ -6,8 +6,8 @@
 #include "models/device/compute.h"
 #include "models/training/beside_collectives.h"
 #include "models/training/buffers.h"
-#include "models/training/pass_price.h"
 #include "models/training/slowest_rank.h"
+#include "models/training/stretches.h"
 
 namespace lambcast {
 namespace {
@@ -78,10 +78,8 @@ class Pricer {
       return;
     }
     plan_ = &*plan.pipeline;
-    const auto& of_device = training.device->rates->held_out;
     passage_.basis = Basis::rate;
-    passage_.width.log = of_device ? of_device->off : held_out::rate.off;
-    if (of_device) passage_.width.coverage = of_device->coverage();
+    passage_.width = rates_width(training.device->rates->held_out);
     for (const End end : all_ends)
       if (end == End::expected || intervals == Intervals::found)
         pipelines_[static_cast<std::size_t>(end)] =
@@ -172,12 +170,11 @@ class Pricer {
     const auto stage = static_cast<std::size_t>(work.stage);
     const int last = plan_->pipeline.chunks + 1;
     const PipelinePrice& expected = pipeline_at(End::expected);
-    Price price = of(lasts(work, expected));
+    Price price = of(stretch_time(*plan_, expected, work));
     if (intervals_ == Intervals::found) {
-      price.wires = {lasts(work, pipeline_at(End::wires_low)),
-                     lasts(work, pipeline_at(End::wires_high))};
-      price.compute = {lasts(work, pipeline_at(End::compute_low)),
-                       lasts(work, pipeline_at(End::compute_high))};
+      const auto at = [&](End end) { return stretch_time(*plan_, pipeline_at(end), work); };
+      price.wires = {at(End::wires_low), at(End::wires_high)};
+      price.compute = {at(End::compute_low), at(End::compute_high)};
     }
     price.coverage = expected.covered ? passage_.width.coverage : std::nullopt;
     price.calibrated = expected.calibrated;
@@ -229,7 +226,7 @@ class Pricer {
   void add_loads(const StageWork& work, Price& price) const {
     const PipelinePrice& expected = pipeline_at(End::expected);
     const parallel::Pipeline& pipeline = plan_->pipeline;
-    const Duration all = boundary(work.stage, plan_->pipeline.chunks + 1, expected);
+    const Duration all = stretches_time(*plan_, expected, work.stage);
     if (price.time == Duration() || all == Duration()) return;
     const double times = pipeline.micro_batches * (price.time / all);
     for (std::size_t position = 0; position < expected.calls.size(); ++position) {
@@ -252,33 +249,6 @@ class Pricer {
 
   const PipelinePrice& pipeline_at(End end) const {
     return pipelines_[static_cast<std::size_t>(end)];
-  }
-
-  Duration lasts(const StageWork& work, const PipelinePrice& pipeline) const {
-    const Duration end = boundary(work.stage, work.segment, pipeline);
-    return work.segment == 0 ? end : end - boundary(work.stage, work.segment - 1, pipeline);
-  }
-
-  // Where a stretch of a stage's passes ends (StageWork), from the start of the step. Stages that
-  // step on their own start when they are ready.
-  Duration boundary(int stage, int segment, const PipelinePrice& price) const {
-    const parallel::Pipeline& pipeline = plan_->pipeline;
-    const parallel::StageTime& of = price.time.stages[static_cast<std::size_t>(stage)];
-    const Duration start = plan_->synchronised ? Duration() : of.first_start;
-    const Duration end = of.last_end - start;
-    Duration first = of.first_start - start;
-    for (int chunk = 0; chunk < pipeline.chunks; ++chunk)
-      first +=
-          price.chunks[static_cast<std::size_t>(pipeline.position(stage, chunk))].forward.time();
-    Duration at = std::min(first, end);
-    for (int i = 0; i < std::min(segment, pipeline.chunks); ++i) {
-      const parallel::SlotTime& slot =
-          of.last_gradient[static_cast<std::size_t>(pipeline.chunks - 1 - i)];
-      const Duration ready =
-          slot.start + (slot.end - slot.start).scaled(plan_->first_bucket) - start;
-      at = std::max(at, std::min(ready, end));
-    }
-    return segment > pipeline.chunks ? end : at;
   }
 
   Price price(const PlanOp& op, const MemoryWork& work) const {

@@ -5,12 +5,16 @@
 #include <map>
 
 #include "models/training/shared_network.h"
+#include "models/training/stretches.h"
 
 namespace lambcast {
 namespace {
 
 // Of a stretch of passes, between which its flows rest.
 constexpr std::int64_t slices = 8;
+
+// Rounding of flow rates makes stretches differ by less.
+constexpr Duration least_felt = Duration::picoseconds(10'000);
 
 int nodes_reached(const Call& call) { return call.place.node + call.group.node_span(); }
 
@@ -52,6 +56,16 @@ class SharedStep {
   std::size_t flows() const { return flows_; }
 
   Timeline run_at(End end, Execution& execution) {
+    execution.waits.assign(plan_.ops.size(), Duration());
+    const Timeline timeline = run_once(end, execution);
+    if (!plan_.pipeline || plan_.pipeline->pipeline.stages == 1 ||
+        !find_waits(end, timeline, execution.waits))
+      return timeline;
+    return run_once(end, execution);
+  }
+
+ private:
+  Timeline run_once(End end, Execution& execution) {
     execution.programs.assign(plan_.ops.size(), nullptr);
     for (OpId op = 0; op < plan_.ops.size(); ++op) {
       const Duration time = prices_[op].at(end);
@@ -60,13 +74,38 @@ class SharedStep {
         execution.programs[op] =
             std::make_shared<const CommProgram>(scaled(*laid_[op].program, time / laid_[op].alone));
       else if (loads_[op].alone > Duration())
-        execution.programs[op] = passes(loads_[op], prices_[op].hidden, time);
+        execution.programs[op] = passes(loads_[op], prices_[op].hidden, time + execution.waits[op]);
     }
-    execution.graph = graph_of(plan_, prices_, end, execution.programs);
+    execution.graph = graph_of(plan_, prices_, end, execution.programs, execution.waits);
     return run(execution.graph, *make_network(NetworkModel::flow, network_.topology()));
   }
 
- private:
+  // What each stretch of passes waits longer for other stages than it was priced with, where the
+  // network made some longer in `timeline`. False where it made none.
+  bool find_waits(End end, const Timeline& timeline, std::vector<Duration>& waits) {
+    const PipelinePlan& pipeline = *plan_.pipeline;
+    std::vector<Duration> longer(static_cast<std::size_t>(pipeline.pipeline.stages));
+    const auto longer_by = [&](OpId op) {
+      return timeline.spans[op].end - timeline.spans[op].begin - prices_[op].at(end);
+    };
+    const auto for_stretches = [&](const auto& visit) {
+      for (OpId op = 0; op < plan_.ops.size(); ++op)
+        if (const StageWork* work = std::get_if<StageWork>(&plan_.ops[op].work)) visit(op, *work);
+    };
+    for_stretches([&](OpId op, const StageWork& work) {
+      longer[static_cast<std::size_t>(work.stage)] += std::max(Duration(), longer_by(op));
+    });
+    if (*std::max_element(longer.begin(), longer.end()) <= least_felt) return false;
+    const double width = rates_width(training_.device->rates->held_out).log;
+    const PipelinePrice alone = price_pipeline(pipeline, training_, costs_, end, width);
+    const PipelinePrice met = replayed(pipeline, alone, longer);
+    for_stretches([&](OpId op, const StageWork& work) {
+      const Duration grew = stretch_time(pipeline, met, work) - stretch_time(pipeline, alone, work);
+      waits[op] = std::max(grew - longer_by(op), Duration() - prices_[op].at(end));
+    });
+    return true;
+  }
+
   // Flows and how long they take alone.
   struct Loads {
     std::shared_ptr<const FlowSet> set;

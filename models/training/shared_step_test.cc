@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
+#include "models/training/stretches.h"
 #include "models/training/training_case.h"
 
 namespace lambcast {
@@ -153,6 +154,41 @@ TEST_CASE("shared step: passes that communicate get slower beside gradients, nev
   of.micro_batches = 32;
   const BothForms both = both_forms(flow_training(of));
   CHECK(both.shared.timeline.end > both.streams.timeline.end);
+}
+
+// Where stages' passes are longer by what they meet, the pipeline fills and empties more slowly
+// too: what they wait is what its replay says.
+TEST_CASE("shared step: other stages wait for passes that contention makes longer") {
+  FlowCase of{.dp = 2, .pp = 8, .nics = 1, .stages_in_node = true, .overlaps_gradients = true};
+  of.micro_batches = 32;
+  const TrainingPlan training = flow_training(of);
+  const BothForms both = both_forms(training);
+  CollectiveCosts costs;
+  const PipelinePlan& pipeline = *both.plan.pipeline;
+  const PipelinePrice alone = price_pipeline(pipeline, training, costs, End::expected, 0);
+  std::vector<Duration> longer(8), ends(8);
+  bool waited = false;
+  for (OpId op = 0; op < both.plan.ops.size(); ++op) {
+    const StageWork* work = std::get_if<StageWork>(&both.plan.ops[op].work);
+    if (work == nullptr) continue;
+    const auto stage = static_cast<std::size_t>(work->stage);
+    const Duration lasts =
+        both.shared.timeline.spans[op].end - both.shared.timeline.spans[op].begin;
+    longer[stage] += lasts - both.prices[op].time - both.shared.waits[op];
+    ends[stage] += lasts;
+    waited |= both.shared.waits[op] != Duration();
+  }
+  CHECK(waited);
+  for (Duration& stage : longer) stage = std::max(Duration(), stage);
+  const PipelinePrice met = replayed(pipeline, alone, longer);
+  for (int stage = 0; stage < 8; ++stage) {
+    const auto s = static_cast<std::size_t>(stage);
+    const double grew = (ends[s] - stretches_time(pipeline, alone, stage)).s();
+    const double replay =
+        (stretches_time(pipeline, met, stage) - stretches_time(pipeline, alone, stage)).s();
+    INFO("stage " << stage << " longer " << longer[s].s());
+    CHECK(grew == Approx(replay).epsilon(0.05).margin(1e-8));
+  }
 }
 
 // Stages of 6 ranks over nodes of 8: the six pairs of ranks that pass activations from the first
