@@ -19,18 +19,18 @@ std::vector<Figure> figures_of(const std::vector<Point>& points);
 
 // Samples per second over GPUs, with the ideal line: the best rate per GPU at the smallest GPU
 // count of the cluster, times GPUs.
-Figure throughput_figure(const std::vector<Point>& points);
+Figure throughput_figure(const Rows& rows);
 // The same as a share of the ideal line.
-Figure efficiency_figure(const std::vector<Point>& points);
+Figure efficiency_figure(const Rows& rows);
 // Speed-up of whole runs over global batch, at the largest GPU count.
-Figure batch_figure(const std::vector<Point>& points);
+Figure batch_figure(const Rows& rows);
 // Speed-up of whole runs over NIC bandwidth and GPUs, with the break-even line; of a scan at one
 // GPU count a line chart.
-Figure map_figure(const std::vector<Point>& points, const std::string& optimizer);
+Figure map_figure(const Rows& rows, const std::string& optimizer);
 // Parts of a step, stage by stage.
-Figure step_figure(const std::vector<Point>& points, const std::string& optimizer);
+Figure step_figure(const Rows& rows, const std::string& optimizer);
 // Time of the whole run over the share of steps before freeze_step, by backend.
-Figure freeze_figure(const std::vector<Point>& points, const std::string& optimizer);
+Figure freeze_figure(const Rows& rows, const std::string& optimizer);
 
 // What map_figure draws, one per cluster, and the slice it shows.
 struct MapStudy {
@@ -38,7 +38,7 @@ struct MapStudy {
   std::vector<SpeedupMap> scans;  // two or more bandwidths at some GPU count
   std::vector<SpeedupMap> maps;   // those of them with two or more GPU counts
 };
-MapStudy map_study(const std::vector<Point>& points, const std::string& optimizer);
+MapStudy map_study(const Rows& rows, const std::string& optimizer);
 
 // The lines of map_figure for one GPU count.
 void draw_scans(Figure& figure, const MapStudy& study, const std::string& optimizer,
@@ -52,8 +52,7 @@ std::string baseline_of(const std::vector<Point>& points, const std::string& opt
 
 // The rows that compare optimizers on equal terms: one model, one batch, the usual backend and
 // bandwidth, the published freeze share. No points where no batch is `enough`.
-Slice common_slice(const std::vector<Point>& points,
-                   const std::function<bool(const Points&)>& enough);
+Slice common_slice(const Rows& rows, const std::function<bool(const Points&)>& enough);
 
 // "freeze_onebit_lamb": an optimizer's figure as a file name, whatever a user calls the optimizer.
 std::string file_stem(std::string_view figure, std::string_view optimizer);

@@ -33,21 +33,21 @@ std::string baseline_of(const std::vector<Point>& points, const std::string& opt
 }
 
 std::vector<Figure> figures_of(const std::vector<Point>& points) {
-  std::vector<Figure> figures = {throughput_figure(points), efficiency_figure(points),
-                                 batch_figure(points)};
+  const Rows rows(points);
+  std::vector<Figure> figures = {throughput_figure(rows), efficiency_figure(rows),
+                                 batch_figure(rows)};
   std::vector<std::string> optimizers = compressed_optimizers(points);
   optimizers.resize(std::min(optimizers.size(), most_optimizers));
   for (const std::string& optimizer : optimizers) {
-    figures.push_back(map_figure(points, optimizer));
-    figures.push_back(step_figure(points, optimizer));
-    figures.push_back(freeze_figure(points, optimizer));
+    figures.push_back(map_figure(rows, optimizer));
+    figures.push_back(step_figure(rows, optimizer));
+    figures.push_back(freeze_figure(rows, optimizer));
   }
   return figures;
 }
 
-Slice common_slice(const std::vector<Point>& points,
-                   const std::function<bool(const Points&)>& enough) {
-  Slice slice = settled(points);
+Slice common_slice(const Rows& rows, const std::function<bool(const Points&)>& enough) {
+  Slice slice = rows.settled;
   keep_usual_nic(slice);
   keep_usual_backend(slice);
   if (!keep_batch_and_steps(slice, enough)) {
@@ -83,8 +83,8 @@ std::vector<std::string> notes_of(const Figure& figure, const Slice& slice) {
   return {figure.title, "slice: " + stated(slice)};
 }
 
-MapStudy map_study(const std::vector<Point>& points, const std::string& optimizer) {
-  MapStudy study{settled(points), {}, {}};
+MapStudy map_study(const Rows& rows, const std::string& optimizer) {
+  MapStudy study{rows.settled, {}, {}};
   Slice& slice = study.slice;
   keep_if(slice, [&](const Point& p) { return p.optimizer == optimizer && p.compressed(); });
   keep_usual_backend(slice);
@@ -105,12 +105,12 @@ MapStudy map_study(const std::vector<Point>& points, const std::string& optimize
   return study;
 }
 
-Figure map_figure(const std::vector<Point>& points, const std::string& optimizer) {
-  const std::string plain = display_name(baseline_of(points, optimizer));
+Figure map_figure(const Rows& rows, const std::string& optimizer) {
+  const std::string plain = display_name(baseline_of(rows.all, optimizer));
   const std::string packed = display_name(optimizer);
   Figure figure;
   figure.name = file_stem("speedup_map", optimizer);
-  const MapStudy study = map_study(points, optimizer);
+  const MapStudy study = map_study(rows, optimizer);
   const bool one_count = study.maps.empty();
   figure.title = fmt::format("Where {} pays: speed-up over {} by NIC bandwidth{}", packed, plain,
                              one_count ? "" : " and GPUs");
@@ -141,13 +141,13 @@ Figure map_figure(const std::vector<Point>& points, const std::string& optimizer
   return figure;
 }
 
-Figure step_figure(const std::vector<Point>& points, const std::string& optimizer) {
-  const std::string baseline = baseline_of(points, optimizer);
+Figure step_figure(const Rows& rows, const std::string& optimizer) {
+  const std::string baseline = baseline_of(rows.all, optimizer);
   Figure figure;
   figure.name = file_stem("step_time", optimizer);
   figure.title = fmt::format("Where the step goes: {} and {}, stage by stage",
                              display_name(baseline), display_name(optimizer));
-  Slice slice = common_slice(points, [&](const Points& some) {
+  Slice slice = common_slice(rows, [&](const Points& some) {
     return !select(some, [&](const Point& p) { return p.optimizer == optimizer; }).empty();
   });
   keep_if(slice, [&](const Point& p) {

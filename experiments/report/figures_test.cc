@@ -59,8 +59,8 @@ std::vector<std::string> rows(const std::string& data) {
 
 TEST_CASE("throughput data holds one row per GPU count and the ideal line") {
   // The best rate per GPU at 8 GPUs is 100 / 8 = 12.5, so ideal is 200 at 16 GPUs.
-  const Figure figure =
-      throughput_figure({plain(8, 80), plain(16, 120), packed(8, 100), packed(16, 190)});
+  const Figure figure = throughput_figure(
+      std::vector<Point>{plain(8, 80), plain(16, 120), packed(8, 100), packed(16, 190)});
   CHECK(rows(figure.data) == std::vector<std::string>{"8 80 100 100", "16 120 190 200"});
   CHECK(contains(figure.data, "# gpus \"LAMB\" \"1-bit LAMB\" \"ideal (linear)\"\n"));
   CHECK(contains(figure.data, "# slice: tiny, seq_len 128, backend nccl, global batch 4096"));
@@ -70,15 +70,16 @@ TEST_CASE("throughput data holds one row per GPU count and the ideal line") {
 }
 
 TEST_CASE("efficiency is throughput as a share of the ideal line") {
-  const Figure figure =
-      efficiency_figure({plain(8, 80), plain(16, 120), packed(8, 100), packed(16, 190)});
+  const Figure figure = efficiency_figure(
+      std::vector<Point>{plain(8, 80), plain(16, 120), packed(8, 100), packed(16, 190)});
   CHECK(rows(figure.data) == std::vector<std::string>{"8 80 100 100", "16 60 95 100"});
 }
 
 TEST_CASE("a point that did not run leaves a gap, not a zero") {
   Point failed = packed(16, 190);
   failed.status = "infeasible: too large";
-  const Figure figure = throughput_figure({plain(8, 80), plain(16, 120), packed(8, 100), failed});
+  const Figure figure =
+      throughput_figure(std::vector<Point>{plain(8, 80), plain(16, 120), packed(8, 100), failed});
   CHECK(rows(figure.data)[1] == "16 120 ? 200");
 }
 
@@ -229,7 +230,8 @@ TEST_CASE("of several numbers of GPUs per node one is drawn, whole nodes or not"
 }
 
 TEST_CASE("a plain run that no row has is not in the legend of the freeze figure") {
-  const Figure figure = freeze_figure({packed(8, 100, 0), packed(8, 50, 500)}, "onebit_lamb");
+  const Figure figure =
+      freeze_figure(std::vector<Point>{packed(8, 100, 0), packed(8, 50, 500)}, "onebit_lamb");
   CHECK(contains(figure.data, "# freeze_percent \"NCCL\"\n"));
   CHECK_FALSE(contains(figure.script, "plain"));
   CHECK_FALSE(contains(figure.caption, "dashed"));
@@ -238,7 +240,8 @@ TEST_CASE("a plain run that no row has is not in the legend of the freeze figure
 TEST_CASE("of rows with the same coordinates the fastest is drawn, and the caption says so") {
   Point other = packed(16, 170);
   other.micro_batch = 8;
-  const Figure figure = throughput_figure({packed(8, 100), packed(16, 190), other});
+  const Figure figure =
+      throughput_figure(std::vector<Point>{packed(8, 100), packed(16, 190), other});
   CHECK(rows(figure.data)[1] == "16 190 200");
   CHECK(contains(figure.caption,
                  "of rows with the same coordinates the fastest (they differ in micro_batch)"));
@@ -338,7 +341,7 @@ TEST_CASE("bars add up to the step time, with the rest as other") {
               {"compression", 280, {10, 20, 30, 40, 50, 60, 70}}};
   Point q = plain(8, 80);
   q.stages = {{"uniform", 100, {40, 60, 0, 0, 0, 0, 0}}};
-  const Figure figure = step_figure({p, q}, "onebit_lamb");
+  const Figure figure = step_figure(std::vector<Point>{p, q}, "onebit_lamb");
   const std::vector<std::string> bars = rows(figure.data);
   REQUIRE(bars.size() == 3);
   CHECK(bars[0] == "0 \"LAMB\" 8 4096 100 40 60 0 0 0 0 0 0 \"100 µs\"");
@@ -350,7 +353,8 @@ TEST_CASE("bars add up to the step time, with the rest as other") {
 TEST_CASE("parts that overlap in time are said in the caption") {
   Point p = packed(8, 100);
   p.stages = {{"warmup", 100, {60, 60, 0, 0, 0, 0, 0}}};
-  CHECK(contains(step_figure({p}, "onebit_lamb").caption, "The parts of 1 bars overlap"));
+  CHECK(contains(step_figure(std::vector<Point>{p}, "onebit_lamb").caption,
+                 "The parts of 1 bars overlap"));
 }
 
 TEST_CASE("of many GPU counts evenly chosen ones become bars") {

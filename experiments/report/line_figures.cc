@@ -45,8 +45,8 @@ double ideal_rate(const Points& points) {
 constexpr const char* needs_gpu_counts =
     "It needs rows that share a batch and a cluster at two or more GPU counts.";
 
-Slice scaling_slice(const std::vector<Point>& points) {
-  Slice slice = common_slice(points, [](const Points& some) {
+Slice scaling_slice(const Rows& rows) {
+  Slice slice = common_slice(rows, [](const Points& some) {
     return any_cluster(some, [](const Points& one) { return vary(one, &Point::gpus); });
   });
   keep_fastest(slice, cluster_optimizer_gpus);
@@ -150,9 +150,9 @@ Panel freeze_panel(const Points& points, const std::vector<std::string>& labels,
 
 }  // namespace
 
-Figure throughput_figure(const std::vector<Point>& points) {
+Figure throughput_figure(const Rows& rows) {
   Figure figure{"throughput", "Throughput against GPUs", {}, {}, {}, {}};
-  Slice slice = scaling_slice(points);
+  Slice slice = scaling_slice(rows);
   if (slice.points.empty()) {
     figure.left_out = needs_gpu_counts;
     return figure;
@@ -170,9 +170,9 @@ Figure throughput_figure(const std::vector<Point>& points) {
   return figure;
 }
 
-Figure efficiency_figure(const std::vector<Point>& points) {
+Figure efficiency_figure(const Rows& rows) {
   Figure figure{"efficiency", "Scaling efficiency against GPUs", {}, {}, {}, {}};
-  Slice slice = scaling_slice(points);
+  Slice slice = scaling_slice(rows);
   if (slice.points.empty()) {
     figure.left_out = needs_gpu_counts;
     return figure;
@@ -189,9 +189,9 @@ Figure efficiency_figure(const std::vector<Point>& points) {
   return figure;
 }
 
-Figure batch_figure(const std::vector<Point>& points) {
+Figure batch_figure(const Rows& rows) {
   Figure figure{"speedup_batch", "Speed-up against global batch", {}, {}, {}, {}};
-  Slice slice = settled(points);
+  Slice slice = rows.settled;
   keep_usual_nic(slice);
   keep_if(slice, [](const Point& p) { return p.compressed() && std::isfinite(p.speedup); });
   keep_usual_backend(slice);
@@ -257,8 +257,8 @@ void draw_scans(Figure& figure, const MapStudy& study, const std::string& optimi
   finish(figure, chart, study.slice);
 }
 
-Figure freeze_figure(const std::vector<Point>& points, const std::string& optimizer) {
-  const std::string baseline = baseline_of(points, optimizer);
+Figure freeze_figure(const Rows& rows, const std::string& optimizer) {
+  const std::string baseline = baseline_of(rows.all, optimizer);
   Figure figure{file_stem("freeze", optimizer),
                 fmt::format("What warm-up costs: run time of {} against freeze_step",
                             display_name(optimizer)),
@@ -266,7 +266,7 @@ Figure freeze_figure(const std::vector<Point>& points, const std::string& optimi
                 {},
                 {},
                 {}};
-  Slice slice = settled(points);
+  Slice slice = rows.settled;
   keep_usual_nic(slice);
   keep_if(slice, [&](const Point& p) {
     return (p.optimizer == optimizer && p.compressed()) || p.optimizer == baseline;

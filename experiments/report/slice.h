@@ -29,6 +29,13 @@ struct Slice {
 // overlap, symmetry and other settings.
 Slice settled(const std::vector<Point>& points);
 
+// The rows of a report with what is settled of them, found once for all its figures.
+struct Rows {
+  Rows(const std::vector<Point>& points) : all(points), settled(report::settled(points)) {}
+  const std::vector<Point>& all;  // to outlive this
+  Slice settled;
+};
+
 void keep_if(Slice& slice, const std::function<bool(const Point&)>& wanted);
 
 // Keeps the rows with the most common value of `field`; the first in the file wins a tie. NaN and

@@ -157,8 +157,9 @@ Verdict verdict_of(const std::vector<Point>& points) {
   }
   if (v.best) v.best_apart = apart(*v.best, points);
   if (v.worst) v.worst_apart = apart(*v.worst, points);
+  const Rows rows(points);
   for (const std::string& optimizer : compressed_optimizers(points)) {
-    const MapStudy study = map_study(points, optimizer);
+    const MapStudy study = map_study(rows, optimizer);
     std::vector<std::string> phrases;
     for (const SpeedupMap& map : study.scans) {
       const std::size_t scan = largest_scan(map);
