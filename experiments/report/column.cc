@@ -87,11 +87,13 @@ bool Column::empty() const {
   return rows_ == 0 || (is_text() ? names_[place_].empty() : std::isnan(number_));
 }
 
+// Rows that follow one another mostly say the same, which is not looked up again.
 std::uint32_t Column::place_of(std::string_view text) {
+  if (last_ < names_.size() && names_[last_] == text) return last_;
   const auto [place, added] =
       known_.try_emplace(std::string(text), static_cast<std::uint32_t>(names_.size()));
   if (added) names_.emplace_back(text);
-  return place->second;
+  return last_ = place->second;
 }
 
 void Column::add(std::uint32_t place) {

@@ -55,6 +55,7 @@ class Column {
   std::vector<std::uint32_t> places_;
   std::vector<float> numbers_;
   std::unordered_map<std::string, std::uint32_t> known_;
+  std::uint32_t last_ = 0;  // of place_of
   std::vector<std::string> names_;
 };
 
