@@ -42,6 +42,30 @@ class Package(unittest.TestCase):
         self.assertEqual(found, json.loads(expected))
         self.assertEqual([row["size_bytes"] for row in found["results"]], [2**20, 2**22, 2**24])
 
+    def test_questions_have_the_fields_of_their_commands(self):
+        plain = [word for word in FLAGS if word not in ("--freeze-step", "20%")]
+        asked = {key: value for key, value in RUN.items() if key != "freeze_step"}
+        clusters = ["commodity-10gbe", "aws-p4d"]
+        of_any = {key: value for key, value in RUN.items() if key != "cluster"}
+        words = [word for word in FLAGS if word not in ("--cluster", "commodity-10gbe")]
+        for found, command in [
+                (lambcast.advise(**RUN), ["advise", *FLAGS]),
+                (lambcast.advise(**RUN, seq_len=[128, 512]), ["advise", *FLAGS, "--list", "seq_len=128,512"]),
+                (lambcast.compare(*clusters, **of_any), ["compare", *clusters, *words]),
+                (lambcast.compare(clusters=clusters, **of_any), ["compare", "--clusters", ",".join(clusters), *words]),
+                (lambcast.sensitivity(**RUN), ["sensitivity", *FLAGS]),
+                (lambcast.solve("freeze_step", "run_time=20min", low=10, high=900, **asked),
+                 ["solve", "freeze_step", "--for", "run_time=20min", "--from", "10", "--to", "900", *plain])]:
+            self.assertEqual(found, json.loads(printed(*command, "--format", "json")))
+
+    def test_that_no_value_gives_it_is_an_answer(self):
+        asked = dict(RUN, global_batch=4096)
+        self.assertEqual(lambcast.solve("cluster.nic.bandwidth", "speedup=100", **asked)["kind"], "never")
+        with self.assertRaisesRegex(lambcast.UsageError, "did you mean"):
+            lambcast.solve("gpus", "speedup=1.1", **dict(asked, model="bert-larg"))
+        with self.assertRaisesRegex(lambcast.UsageError, "is not METRIC=VALUE"):
+            lambcast.solve("gpus", "fast", **asked)
+
     def test_sweep_in_both_forms(self):
         axes = dict(RUN, gpus="4..32", global_batch=[1024, 4096])
         rows = lambcast.sweep(**axes, frame=False)
@@ -114,7 +138,9 @@ class Package(unittest.TestCase):
     def test_examples(self):
         def run(*words):
             return subprocess.run([sys.executable, *words], capture_output=True, text=True, check=True).stdout
-        self.assertRegex(run("which_batch.py"), r"131072 +[0-9.]+x")
+        text = run("which_batch.py")
+        self.assertRegex(text, r"131072 +[0-9.]+x")
+        self.assertRegex(text, r"\n.*grad_accum")
         with tempfile.TemporaryDirectory() as folder:
             lambcast.sweep("bert_large", out=folder + "/results", frame=False, gpus=[16, 64])
             text = run("read_results.py", folder + "/results")

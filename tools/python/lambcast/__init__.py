@@ -6,6 +6,7 @@
                             steps=5993, freeze_step="20%")
     run["run"]["speedup_vs_baseline"]
     lambcast.sweep(model="bert-large", ..., gpus="8..64", global_batch=[4096, 16384])
+    lambcast.compare("aws-p4d", "commodity-10gbe", model="bert-large", ...)["answer"]
 
 Arguments are the flags of the command line with underscores (`lambcast help keys`): True gives a
 switch, and keys with dots are passed as **{"cluster.nic.bandwidth": "10Gbit/s"}. Results have the
@@ -26,7 +27,8 @@ try:
 except ImportError:
     pandas = None
 
-__all__ = ["Error", "UsageError", "collective", "read_results", "simulate", "sweep"]
+__all__ = ["Error", "UsageError", "advise", "collective", "compare", "read_results", "sensitivity", "simulate",
+           "solve", "sweep"]
 
 
 class Error(Exception):
@@ -44,6 +46,39 @@ class UsageError(Error, ValueError):
 def simulate(**flags):
     """The forecast of one configuration: `lambcast simulate --format json` as a dict."""
     return json.loads(_run("simulate", *_arguments(flags), "--format", "json"))
+
+
+def advise(**flags):
+    """Does compression pay here: `lambcast advise --format json` as a dict, its "answer" in words.
+
+    A flag with a list of values or a range is asked for each of them, as in sweep().
+    """
+    return _answer("advise", *_arguments(flags, axes=True))
+
+
+def compare(*names, **flags):
+    """Clusters, or folders that sweep() wrote, side by side: `lambcast compare --format json` as a dict.
+
+    clusters, optimizers and exchanges may be lists: every combination of them.
+    """
+    flags = {key: ",".join(map(_text, value)) if isinstance(value, (list, tuple)) else value
+             for key, value in flags.items()}
+    return _answer("compare", *map(os.fspath, names), *_arguments(flags))
+
+
+def solve(key, wanted, low=None, high=None, **flags):
+    """The value of `key` that gives what is wanted ("efficiency=90%"): `lambcast solve --format json` as a dict.
+
+    low and high bound the values to look at. That none gives it is an answer too.
+    """
+    bounds = [word for flag, value in (("--from", low), ("--to", high)) if value is not None
+              for word in (flag, _text(value))]
+    return _answer("solve", key, "--for", wanted, *bounds, *_arguments(flags))
+
+
+def sensitivity(**flags):
+    """Which inputs move the answer most: `lambcast sensitivity --format json` as a dict."""
+    return _answer("sensitivity", *_arguments(flags))
 
 
 def collective(**flags):
@@ -128,7 +163,11 @@ def _program():
     return beside if os.path.exists(beside) else "lambcast"
 
 
-def _run(*arguments):
+def _answer(*arguments):
+    return json.loads(_run(*arguments, "--format", "json", answers=(0, 3)))
+
+
+def _run(*arguments, answers=(0,)):
     try:
         done = subprocess.run([_program(), *arguments], stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, errors="replace", check=False)
@@ -137,11 +176,11 @@ def _run(*arguments):
                     4) from None
     said = [line[len("lambcast: "):] for line in done.stderr.splitlines()
             if line.startswith("lambcast: ") and not line.startswith("lambcast: see lambcast ")]
-    if done.returncode != 0:
+    if done.returncode not in answers or done.returncode != 0 and not done.stdout:
         message = "\n".join(said) or f"lambcast ended with {done.returncode}"
         raise (UsageError if done.returncode == 2 else Error)(message, done.returncode)
     for line in said:
-        warnings.warn(line, stacklevel=3)
+        warnings.warn(line, stacklevel=4 if 3 in answers else 3)
     return done.stdout
 
 
