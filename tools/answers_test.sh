@@ -80,6 +80,15 @@ expect 2 "KEY: unknown key 'gpu', did you mean 'gpus'" "$lambcast" "${asked[@]}"
 expect 2 "did you mean 'speedup'" "$lambcast" "${asked[@]}" gpus --for speed=1 --grad-accum 4 "${onebit[@]}"
 expect 2 'is not METRIC=VALUE' "$lambcast" "${asked[@]}" gpus --for speedup --grad-accum 4 "${onebit[@]}"
 expect 2 'does not say its format' "$lambcast" "${asked[@]}" gpus --for speedup=1 --export solved.xls
+# - is stdout, once; what else goes there is refused, and files are written beside a trace
+one=(simulate "${run[@]}" --cluster commodity-10gbe --optimizer lamb)
+"$lambcast" "${one[@]}" --format csv >without
+"$lambcast" "${one[@]}" --format csv --export - --export simulated.json >with || fail '--export - is refused'
+cmp with without || fail '--export - prints another answer'
+[ ! -e ./- ] && [ -s simulated.json ] || fail '--export - is a file, or the other is none'
+expect 2 '--trace: - is stdout, where --export - goes' "$lambcast" "${one[@]}" --trace - --export -
+expect 0 traceEvents "$lambcast" "${one[@]}" --trace - --export beside.csv
+[ "$(wc -l <beside.csv)" -eq 2 ] || fail 'a trace on stdout drops --export'
 
 # Intervals and what narrows them
 expect 0 '^(Yes|Hardly|No|Cannot tell): .*x \([0-9.]+ to [0-9.]+x\) as fast as lamb' "$lambcast" advise "${run[@]}" \

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "experiments/trace.h"
@@ -17,20 +18,24 @@ void add_forecast_flags(CLI::App& command, ForecastFlags& flags, const FlagHelp&
   command.add_flag("--strict", flags.strict, "exit with 3 where the run does not fit in memory")
       ->group("Output");
   command.parse_complete_callback([&flags, format] {
-    if (flags.trace == "-" && format->count() > 0)
+    if (flags.trace != "-") return;
+    const bool exports = std::ranges::count(flags.result.exports, "-") > 0;
+    if (format->count() > 0 || exports)
       fail_input({"", 0, "--trace"},
-                 fmt::format("- is stdout, where --format {} goes", flags.result.format), "a file");
+                 fmt::format("- is stdout, where {} goes",
+                             exports ? "--export -" : "--format " + flags.result.format),
+                 "a file");
   });
 }
 
 int print_forecast(const ForecastFlags& flags, const TrainingPlan& training, bool fits,
                    const ResultTexts& texts) {
   const bool to_stdout = flags.trace == "-";
+  if (!flags.trace.empty()) write_output(flags.trace, "--trace", chrome_trace(training));
   if (to_stdout)
-    fmt::print("{}", chrome_trace(training));
-  else if (!flags.trace.empty())
-    write_output(flags.trace, "--trace", chrome_trace(training));
-  if (!to_stdout) print_result(flags.result, texts);
+    write_exports(flags.result, texts);
+  else
+    print_result(flags.result, texts);
   if (fits || !flags.strict) return static_cast<int>(Exit::done);
   std::fputs("lambcast: --strict: the run does not fit in memory\n", stderr);
   return static_cast<int>(Exit::limit);

@@ -16,8 +16,8 @@ std::string ending_of(const std::string& path) {
 
 // As CLI11 asks for it: what is wrong, or nothing.
 std::string fault_of(const std::string& path) {
-  if (!ending_of(path).empty()) return "";
-  return path + " does not say its format (allowed: FILE.json, FILE.csv, FILE.txt)";
+  if (path == "-" || !ending_of(path).empty()) return "";
+  return path + " does not say its format (allowed: FILE.json, FILE.csv, FILE.txt, - for stdout)";
 }
 
 }  // namespace
@@ -30,7 +30,8 @@ CLI::Option* add_result_flags(CLI::App& command, ResultFlags& flags, const std::
   command
       .add_option(
           "--export", flags.exports,
-          "write the answer to a file too, FILE.json, FILE.csv or FILE.txt; may be repeated")
+          "write the answer to a file too, FILE.json, FILE.csv or FILE.txt (-: stdout, where "
+          "--format goes anyway); may be repeated")
       ->allow_extra_args(false)
       ->check(fault_of)
       ->type_name("FILE")
@@ -38,14 +39,19 @@ CLI::Option* add_result_flags(CLI::App& command, ResultFlags& flags, const std::
   return format;
 }
 
-void print_result(const ResultFlags& flags, const ResultTexts& texts) {
+void write_exports(const ResultFlags& flags, const ResultTexts& texts) {
   for (const std::string& path : flags.exports) {
+    if (path == "-") continue;
     const std::string ending = ending_of(path);
     write_output(path, "--export",
                  ending == ".json"  ? texts.json()
                  : ending == ".csv" ? texts.csv()
                                     : texts.table());
   }
+}
+
+void print_result(const ResultFlags& flags, const ResultTexts& texts) {
+  write_exports(flags, texts);
   if (flags.format == "json")
     fmt::print("{}", texts.json());
   else if (flags.format == "csv")

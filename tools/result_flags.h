@@ -22,7 +22,11 @@ struct ResultTexts {
   std::function<std::string()> table, json, csv;
 };
 
-// Throws Error (usage) where a file cannot be opened; nothing is printed then.
+// The files alone: for a command whose stdout carries something else. Throws Error (usage) where a
+// file cannot be opened.
+void write_exports(const ResultFlags& flags, const ResultTexts& texts);
+
+// Nothing is printed where a file cannot be opened.
 void print_result(const ResultFlags& flags, const ResultTexts& texts);
 
 }  // namespace lambcast
