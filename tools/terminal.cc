@@ -70,6 +70,17 @@ void append_wrapped(std::string& out, std::string_view line, std::size_t width, 
   out += line;
 }
 
+std::string without_notes(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n') + 1);
+    if (line.empty()) return out += text;
+    if (!line.starts_with("note: ")) out += line;
+    text.remove_prefix(line.size());
+  }
+  return out;
+}
+
 }  // namespace
 
 TerminalSettings& terminal_settings() {
@@ -152,7 +163,7 @@ std::string painted(std::string_view text) {
 }
 
 void print_text(std::string_view text) {
-  std::string out(text);
+  std::string out = terminal_settings().quiet ? without_notes(text) : std::string(text);
   if (is_on_terminal()) out = wrapped(out, terminal_width());
   if (wants_color()) out = painted(out);
   fmt::print("{}", out);

@@ -20,7 +20,7 @@ struct TerminalSettings {
 // Of this process; main() sets them before a command runs.
 TerminalSettings& terminal_settings();
 
-// A result for people, to stdout.
+// A result for people, to stdout; without its notes with --quiet.
 void print_text(std::string_view text);
 
 // A note on stderr, on a line of its own; nothing with --quiet.
