@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "experiments/cell.h"
 #include "experiments/forecast_output.h"
 #include "models/training/stream_limit.h"
 
@@ -128,8 +129,8 @@ std::string table_of(const Answer& answer) {
   for (const BackendAdvice& backend : answer.backends)
     out +=
         fmt::format("{:<18} {:>10} {:>8.2f}x {:>6.2f} to {:<5.2f} {:>10} {:>5}\n", backend.backend,
-                    run_time_text(backend.time_s), backend.speedup.value, backend.speedup.low,
-                    backend.speedup.high, to_text(backend.peak), backend.fits ? "yes" : "no");
+                    time_cell(backend.time_s), backend.speedup.value, backend.speedup.low,
+                    backend.speedup.high, bytes_cell(backend.peak), backend.fits ? "yes" : "no");
   return out;
 }
 
@@ -151,9 +152,9 @@ std::string exchanges_text(const Advice& advice) {
     out += !of.refused.empty()
                ? fmt::format("{:<11} {}\n", of.name, of.refused)
                : fmt::format("{:<11} {:>8} {:>7.1f} {:>6.1f} {:>7.1f} {:>6.2f}x {:>8}  {}\n",
-                             of.name, to_text(Bytes(of.wire_bytes)), of.wire_us * 1e-3,
-                             of.kernels_us * 1e-3, of.step_us * 1e-3, of.speedup, to_text(of.peak),
-                             of.fits ? break_even_text(of) : "DOES NOT FIT");
+                             of.name, bytes_cell(Bytes(of.wire_bytes)), of.wire_us * 1e-3,
+                             of.kernels_us * 1e-3, of.step_us * 1e-3, of.speedup,
+                             bytes_cell(of.peak), of.fits ? break_even_text(of) : "DOES NOT FIT");
   return out + fmt::format("All but {} with {}; what fewer bits cost in steps is not forecast.\n",
                            advice.optimizer, advice.baseline);
 }
@@ -227,8 +228,8 @@ Json answer_json(const Advice& advice, const Answer& answer) {
 }
 
 std::string money(const RunForecast& run, double usd, double low_s, double high_s) {
-  return fmt::format("{:.0f} USD ({:.0f} to {:.0f})", usd, usd * low_s / run.time_s,
-                     usd * high_s / run.time_s);
+  return fmt::format("{} USD ({} to {})", usd_cell(usd), usd_cell(usd * low_s / run.time_s),
+                     usd_cell(usd * high_s / run.time_s));
 }
 
 // Intervals of both runs, which err alike: who saves is the verdict's matter.

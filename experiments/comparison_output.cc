@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "experiments/cell.h"
 #include "experiments/forecast_output.h"
 #include "experiments/interval_axis.h"
 #include "sim/base/csv.h"
@@ -68,8 +69,8 @@ std::string cost_sentence(const Comparison& comparison) {
   if (cheapest == nullptr) return fmt::format("Cost: no price is known; {}.\n", remedy);
   const Provenance& price = cheapest->scenario.training.cluster->usd_per_gpu_hour->provenance;
   std::string out =
-      fmt::format("Cheapest: {}, {:.2f} USD a run (price {}: {}).", cheapest->name,
-                  *cheapest->forecast.run.cost_usd, name_of(price.kind), price.source);
+      fmt::format("Cheapest: {}, {} USD a run (price {}: {}).", cheapest->name,
+                  usd_cell(*cheapest->forecast.run.cost_usd), name_of(price.kind), price.source);
   if (!without.empty()) out += fmt::format(" Without a price: {}; {}.", without, remedy);
   return out + "\n";
 }
@@ -103,10 +104,10 @@ std::string line_of(const Comparison& comparison, const Contestant& contestant, 
                                ? contestant.name
                                : fmt::format("{}\n{:{}}", contestant.name, "", width);
   return fmt::format("{:<{}} {:>9} {:>7} {:>8} {:>8}{} {:>6} {:>5} {} {:.0f}%\n", name, width,
-                     run_time_text(forecast.run.time_s), times(against),
-                     to_text(Bytes(step.wire_bytes_per_gpu)), to_text(forecast.memory.peak),
+                     time_cell(forecast.run.time_s), times(against),
+                     bytes_cell(Bytes(step.wire_bytes_per_gpu)), bytes_cell(forecast.memory.peak),
                      forecast.memory.fits ? " " : "!",
-                     forecast.run.cost_usd ? fmt::format("{:.0f}", *forecast.run.cost_usd) : "-",
+                     forecast.run.cost_usd ? usd_cell(*forecast.run.cost_usd) : "-",
                      times(contestant.compression.speedup), loss, 100 * share);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "experiments/cell.h"
 #include "experiments/folder_comparison.h"
 #include "experiments/forecast_output.h"
 #include "experiments/interval_axis.h"
@@ -48,10 +49,10 @@ std::string answer_of(const FolderComparison& comparison) {
                                 time_text(*fastest->fastest), settings_text(*fastest->fastest));
   const ResultsFolder* cheapest = best_by(comparison, &ResultsFolder::cheapest,
                                           [](const FolderPoint& at) { return *at.cost_usd; });
-  out += cheapest == nullptr
-             ? "Cost: no price is known.\n"
-             : fmt::format("Cheapest: {}, {:.0f} USD a run with {}.\n", cheapest->name,
-                           *cheapest->cheapest->cost_usd, settings_text(*cheapest->cheapest));
+  out += cheapest == nullptr ? "Cost: no price is known.\n"
+                             : fmt::format("Cheapest: {}, {} USD a run with {}.\n", cheapest->name,
+                                           usd_cell(*cheapest->cheapest->cost_usd),
+                                           settings_text(*cheapest->cheapest));
   for (const ResultsFolder& folder : comparison.folders) {
     if (&folder == &comparison.folders.front()) continue;
     const std::string& first = comparison.folders.front().name;
@@ -70,12 +71,12 @@ std::string line_of(const ResultsFolder& folder, std::size_t width) {
   const auto& fastest = folder.fastest;
   const auto& pays = folder.pays_most;
   const auto number = [](const auto& point, auto member) {
-    return point && (*point).*member ? fmt::format("{:.0f}", *((*point).*member)) : "-";
+    return point && (*point).*member ? usd_cell(*((*point).*member)) : "-";
   };
   return fmt::format(
       "{:<{}} {:>6} {:>7} {:>9} {:>8} {:>6} {:>6} {:>12}\n", folder.name, width, folder.points,
-      folder.points - folder.ran, fastest ? run_time_text(fastest->run_time_s) : "-",
-      fastest ? to_text(Bytes(fastest->peak_bytes_per_gpu)) : "-",
+      folder.points - folder.ran, fastest ? time_cell(fastest->run_time_s) : "-",
+      fastest ? bytes_cell(Bytes(fastest->peak_bytes_per_gpu)) : "-",
       number(folder.cheapest, &FolderPoint::cost_usd),
       pays ? fmt::format("{:.2f}x", *pays->speedup) : "-",
       pays ? fmt::format("{:.2f} to {:.2f}", *pays->speedup_low, *pays->speedup_high) : "-");

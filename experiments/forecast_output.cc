@@ -8,6 +8,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "experiments/cell.h"
 #include "models/shape/load.h"
 #include "models/training/gradient_reduction.h"
 #include "sim/base/file.h"
@@ -213,8 +214,9 @@ std::string run_text(const RunForecast& run) {
                   run_time_text(run.time_s), run_time_text(run.time_low_s),
                   run_time_text(run.time_high_s), run.samples_per_s, run.gpu_hours);
   if (run.cost_usd)
-    out += fmt::format(", {:.0f} USD ({:.0f} to {:.0f})", *run.cost_usd,
-                       *run.cost_at(run.time_low_s), *run.cost_at(run.time_high_s));
+    out += fmt::format(", {} USD ({} to {})", usd_cell(*run.cost_usd),
+                       usd_cell(*run.cost_at(run.time_low_s)),
+                       usd_cell(*run.cost_at(run.time_high_s)));
   return out;
 }
 
@@ -228,7 +230,7 @@ std::string language_text(const TrainingPlan& training, const Forecast& forecast
   const double hours = 1e9 / *rates.tokens_per_s / 3600;
   out += fmt::format("; a billion take {}", run_time_text(hours * 3600));
   if (const auto& cost = forecast.run.cost_usd)
-    out += fmt::format(" and {:.2f} USD", *cost * hours * 3600 / forecast.run.time_s);
+    out += fmt::format(" and {} USD", usd_cell(*cost * hours * 3600 / forecast.run.time_s));
   return out;
 }
 
@@ -240,11 +242,11 @@ std::string parts_text(const MemoryForecast& memory) {
   Bytes others;
   for (const auto& [part, bytes] : parts) {
     if (bytes > memory.peak * 0.02)
-      out += fmt::format("{}{} {}", out.empty() ? "" : ", ", part, to_text(bytes));
+      out += fmt::format("{}{} {}", out.empty() ? "" : ", ", part, bytes_cell(bytes));
     else
       others += bytes;
   }
-  if (others > memory.peak * 0.001) out += fmt::format(", others {}", to_text(others));
+  if (others > memory.peak * 0.001) out += fmt::format(", others {}", bytes_cell(others));
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "experiments/cell.h"
 #include "experiments/forecast_output.h"
 #include "sim/base/csv.h"
 
@@ -92,7 +93,7 @@ std::string layout_line(std::size_t rank, const FoundLayout& found, int gpus) {
       "{:>3.0f}%\n",
       rank, layout.tp, layout.cp, layout.pp, layout.interleave, layout.ep, found.dp,
       fmt::format("{}x{}", layout.micro_batch, found.micro_batches), layout.zero_stage,
-      layout.recompute, found.step.step_time.us() * 1e-3, to_text(found.peak), tokens_per_s,
+      layout.recompute, found.step.step_time.us() * 1e-3, bytes_cell(found.peak), tokens_per_s,
       tokens_per_s < 1000 ? 1 : 0, 100 * found.utilization);
 }
 

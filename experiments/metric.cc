@@ -6,6 +6,7 @@
 #include <charconv>
 #include <vector>
 
+#include "experiments/cell.h"
 #include "experiments/forecast_output.h"
 
 namespace lambcast {
@@ -120,31 +121,36 @@ double parse_memory(std::string_view text, const Where& where) {
   return parse_bytes(text, where).value();
 }
 
-std::string plain_text(double value) { return fmt::format("{:.4g}", value); }
 std::string times_text(double value) { return fmt::format("{:.3f}x", value); }
 std::string percent_text(double value) { return fmt::format("{:.1f} %", 100 * value); }
-std::string usd_text(double value) { return fmt::format("{:.2f} USD", value); }
+std::string usd_text(double value) { return usd_cell(value) + " USD"; }
 std::string bytes_text(double value) { return to_text(Bytes(value)); }
+std::string bytes_cell_of(double value) { return bytes_cell(Bytes(value)); }
 
 constexpr std::array<Metric, 11> all{{
-    {"run_time", "s", "of the whole run", true, run_time, parse_time, run_time_text},
-    {"step_time", "s", "mean over the run's steps", true, step_time, parse_time, run_time_text},
-    {"speedup", "", "against the plain optimizer", false, speedup, parse_plain, times_text},
-    {"cost", "USD", "of the run, where the cluster has a price", true, cost, parse_plain, usd_text},
-    {"gpu_hours", "h", "of the run", true, gpu_hours, parse_plain, plain_text},
-    {"samples_per_s", "1/s", "mean over the run", false, samples_per_s, parse_plain, plain_text},
-    {"tokens_per_s", "1/s", "mean over the run", false, tokens_per_s, parse_plain, plain_text},
+    {"run_time", "s", "of the whole run", true, run_time, parse_time, run_time_text, time_cell},
+    {"step_time", "s", "mean over the run's steps", true, step_time, parse_time, run_time_text,
+     time_cell},
+    {"speedup", "", "against the plain optimizer", false, speedup, parse_plain, times_text,
+     times_text},
+    {"cost", "USD", "of the run, where the cluster has a price", true, cost, parse_plain, usd_text,
+     usd_text},
+    {"gpu_hours", "h", "of the run", true, gpu_hours, parse_plain, number_cell, number_cell},
+    {"samples_per_s", "1/s", "mean over the run", false, samples_per_s, parse_plain, number_cell,
+     number_cell},
+    {"tokens_per_s", "1/s", "mean over the run", false, tokens_per_s, parse_plain, number_cell,
+     number_cell},
     {"efficiency", "",
      "share of the step that is not lost to exposed communication, compression or bubbles", false,
-     efficiency, parse_share, percent_text},
+     efficiency, parse_share, percent_text, percent_text},
     {"exposed", "", "share of the step in which communication is exposed", true, exposed,
-     parse_share, percent_text},
-    {"memory", "B", "peak of a GPU", true, memory, parse_memory, bytes_text},
+     parse_share, percent_text, percent_text},
+    {"memory", "B", "peak of a GPU", true, memory, parse_memory, bytes_text, bytes_cell_of},
     {"wire_bytes", "B", "sent by a GPU over the run", true,
      [](const TrainingPlan&, const Forecast& forecast) -> Value {
        return MetricValue{forecast.run.wire_bytes_per_gpu, {}, {}};
      },
-     parse_memory, bytes_text},
+     parse_memory, bytes_text, bytes_cell_of},
 }};
 
 }  // namespace

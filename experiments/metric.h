@@ -24,7 +24,8 @@ struct Metric {
   // Nothing where the run has none: no price, no compression, no tokens.
   std::optional<MetricValue> (*of)(const TrainingPlan& training, const Forecast& forecast);
   double (*parse)(std::string_view text, const Where& where);
-  std::string (*text)(double value);
+  std::string (*text)(double value);  // in a sentence: "20 min"
+  std::string (*cell)(double value);  // in a column: "20.00 min"
 };
 
 std::span<const Metric> metrics();

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "experiments/cell.h"
 #include "experiments/forecast_output.h"
 #include "experiments/run_phases.h"
 
@@ -34,23 +35,23 @@ std::string phased_run_table(const PhasedRun& run) {
     const RunPhase& phase = run.phases[i];
     const TrainingPlan& training = phase.scenario.training;
     for (const StageForecast& stage : phase.forecast.stages)
-      out += fmt::format(
-          "{:>5} {:>8} {:>8}  {:<12} {:>9} {:>12.2f} {:>12}\n", i + 1, training.seq_len,
-          training.batch.train, name_of(stage.kind), stage.steps, stage.step_time_us * 1e-3,
-          run_time_text(stage.step_time_us * 1e-6 * static_cast<double>(stage.steps)));
+      out += fmt::format("{:>5} {:>8} {:>8}  {:<12} {:>9} {:>12.2f} {:>12}\n", i + 1,
+                         training.seq_len, training.batch.train, name_of(stage.kind), stage.steps,
+                         stage.step_time_us * 1e-3,
+                         time_cell(stage.step_time_us * 1e-6 * static_cast<double>(stage.steps)));
     if (phase.skipped_s > 0)
       out += fmt::format("{:>5} {:>8} {:>8}  {:<12} {:>9.1f} {:>12} {:>12}\n", "", "", "",
-                         "skipped", phase.skipped_steps, "", run_time_text(phase.skipped_s));
+                         "skipped", phase.skipped_steps, "", time_cell(phase.skipped_s));
     if (phase.failures_s > 0)
       out += fmt::format("{:>5} {:>8} {:>8}  {:<12} {:>9.2f} {:>12} {:>12}\n", "", "", "",
-                         "failures", phase.failures, "", run_time_text(phase.failures_s));
+                         "failures", phase.failures, "", time_cell(phase.failures_s));
   }
   out += fmt::format("\nrun: {} steps in {} ({} to {}), {:.1f} GPU-hours", run.steps,
                      run_time_text(run.time_s), run_time_text(run.time_low_s),
                      run_time_text(run.time_high_s), run.gpu_hours);
   if (run.cost_usd)
-    out += fmt::format(", {:.0f} USD ({:.0f} to {:.0f})", *run.cost_usd, *run.cost_low_usd,
-                       *run.cost_high_usd);
+    out += fmt::format(", {} USD ({} to {})", usd_cell(*run.cost_usd), usd_cell(*run.cost_low_usd),
+                       usd_cell(*run.cost_high_usd));
   if (run.speedup)
     out += fmt::format("; {} as fast as {}", ratio_text(*run.speedup),
                        run.phases.front().forecast.run.baseline_optimizer);

@@ -101,9 +101,9 @@ std::string solution_table(const Solution& solution) {
   for (const std::size_t i : shown(solution)) {
     const SolvePoint& point = solution.points[i];
     out += fmt::format("{:>{}} {:>14}  {:<24} {}{}\n", point.text, width,
-                       metric.text(point.metric.value),
-                       point.metric.low ? fmt::format("{} to {}", metric.text(*point.metric.low),
-                                                      metric.text(*point.metric.high))
+                       metric.cell(point.metric.value),
+                       point.metric.low ? fmt::format("{} to {}", metric.cell(*point.metric.low),
+                                                      metric.cell(*point.metric.high))
                                         : "",
                        point.meets ? "yes" : "no", point.fits ? "" : ", does not fit in memory");
   }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "experiments/cell.h"
 #include "experiments/forecast_output.h"
 #include "experiments/report/verdict.h"
 #include "experiments/result_row.h"
@@ -119,15 +120,14 @@ std::string head_line(const Shown& shown) {
 }
 
 std::string figures_of(const Line& line, const Shown& shown) {
-  std::string out = fmt::format("{:>9} {:>9.4g}", run_time_text(line.time_s), line.samples_per_s);
+  std::string out = fmt::format("{:>9} {:>9.4g}", time_cell(line.time_s), line.samples_per_s);
   if (shown.speedups)
     out += fmt::format(" {:>8} {:>12}", or_dash(line.speedup, fmt::format("{:.2f}x", line.speedup)),
                        or_dash(line.speedup, fmt::format("{:.2f} to {:.2f}", line.speedup_low,
                                                          line.speedup_high)));
-  if (shown.costs)
-    out += fmt::format(" {:>6}", or_dash(line.cost, fmt::format("{:.0f}", line.cost)));
-  return out +
-         fmt::format(" {:>8}{}\n", to_text(Bytes(line.memory)), line.ok() ? "" : " does not fit");
+  if (shown.costs) out += fmt::format(" {:>6}", or_dash(line.cost, usd_cell(line.cost)));
+  return out + fmt::format(" {:>8}{}\n", bytes_cell(Bytes(line.memory)),
+                           line.ok() ? "" : " does not fit");
 }
 
 }  // namespace

@@ -86,7 +86,8 @@ expect 0 'traceEvents' bash -c '"$@" --trace a.json >log && cat a.json' - "$lamb
 
 # presets
 expect 0 '^  bert-large +336\.2 M +400$' "$lambcast" presets list
-for name in models clusters devices; do grep -q "^$name  " out || fail "presets list has no $name"; done
+expect 0 '^  aws-p4d +2\.75  published: 21\.96 USD an hour for 8 GPUs \(AWS price list of 2026-09-25' "$lambcast" presets list
+for name in models clusters prices devices; do grep -q "^$name  " out || fail "presets list has no $name"; done
 mapfile -t presets < <(awk '/^  /{print $1}' out)
 [ "${#presets[@]}" -ge 37 ] || fail "only ${#presets[@]} presets"
 for name in "${presets[@]}"; do

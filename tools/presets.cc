@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "experiments/cell.h"
 #include "models/device/device.h"
 #include "models/shape/load.h"
 #include "sim/base/error.h"
@@ -12,6 +13,18 @@
 
 namespace lambcast {
 namespace {
+
+// Of clusters that have one; its source says of which day it is.
+std::string price_list() {
+  std::string out = fmt::format("\n{:<25} {:>7}  {}\n", "prices", "USD/GPU", "an hour, of");
+  for (const std::string& name : cluster_names()) {
+    const Cluster cluster = load_cluster(name, {});
+    if (const auto& price = cluster.usd_per_gpu_hour)
+      out += fmt::format("  {:<23} {:>7.2f}  {}: {}\n", name, price->value,
+                         name_of(price->provenance.kind), price->provenance.source);
+  }
+  return out + "Of another, or yours: --set cluster.usd_per_gpu_hour=USD\n";
+}
 
 std::string preset_list() {
   std::string out = fmt::format("{:<26} {:>14} {:>8}\n", "models", "parameters", "tensors");
@@ -29,10 +42,11 @@ std::string preset_list() {
         cluster.device, cluster.nics, to_text_bits(cluster.nic_nominal.value),
         to_text_bits(cluster.nic_bandwidth.value), name_of(cluster.nic_bandwidth.provenance.kind));
   }
+  out += price_list();
   out += fmt::format("\n{:<26} {:>10} {:>12} {}\n", "devices", "memory", "copies at", "which is");
   for (const std::string& name : device_names()) {
     const Device device = load_device(name);
-    out += fmt::format("  {:<24} {:>10} {:>12} {}\n", name, to_text(device.memory_capacity),
+    out += fmt::format("  {:<24} {:>10} {:>12} {}\n", name, bytes_cell(device.memory_capacity),
                        to_text_bytes(device.copy_bandwidth.value),
                        name_of(device.copy_bandwidth.provenance.kind));
   }

@@ -1,0 +1,21 @@
+// Quantities in the cells of a table: of one length of digits, ending zeros too, so that a column
+// reads as one. In sentences "20 min" stands without them (run_time_text(), to_text()).
+#pragma once
+
+#include <string>
+
+#include "sim/base/units.h"
+
+namespace lambcast {
+
+// Four digits: "20.00 min", "1.340 GB".
+std::string time_cell(double seconds);
+std::string bytes_cell(Bytes bytes);
+
+// As it is where it is long: "5.512", "705600".
+std::string number_cell(double value);
+
+// US dollars with three digits, cents at most: "7.27", "12.3", "1234".
+std::string usd_cell(double usd);
+
+}  // namespace lambcast
