@@ -1,6 +1,7 @@
 #include "kernels/reference/compression.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "sim/base/check.h"
@@ -10,8 +11,13 @@ namespace {
 
 bool positive(float x) { return !(x < 0); }
 float sgn(float x) { return positive(x) ? 1.0f : -1.0f; }
-bool bit(std::span<const std::uint8_t> signs, std::size_t e) {
-  return (signs[e / 8] >> (7 - e % 8)) & 1;
+// 1 for plus.
+std::uint32_t bit(std::span<const std::uint8_t> signs, std::size_t e) {
+  return (std::uint32_t{signs[e / 8]} >> (7 - e % 8)) & 1;
+}
+// Without a branch: which sign comes next nothing foretells.
+float with_sign(float magnitude, std::uint32_t plus) {
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(magnitude) ^ ((plus ^ 1) << 31));
 }
 
 // Turns the compensated values in `c` into signs and owed error. Only the first `counted` take
@@ -33,15 +39,15 @@ void pack_signs(std::span<const float> x, std::span<std::uint8_t> signs, SignRul
                  x.size());
   std::fill(signs.begin(), signs.end(), std::uint8_t{0});
   for (std::size_t e = 0; e < x.size(); ++e) {
-    const bool plus = rule == SignRule::sign_bit ? !std::signbit(x[e]) : positive(x[e]);
-    if (plus) signs[e / 8] = static_cast<std::uint8_t>(signs[e / 8] | (0x80u >> (e % 8)));
+    const unsigned plus = rule == SignRule::sign_bit ? !std::signbit(x[e]) : positive(x[e]);
+    signs[e / 8] = static_cast<std::uint8_t>(signs[e / 8] | (plus << (7 - e % 8)));
   }
 }
 
 void unpack_signs(std::span<const std::uint8_t> signs, std::span<float> x) {
   LAMBCAST_CHECK(signs.size() == (x.size() + 7) / 8, "{} bytes for {} signs", signs.size(),
                  x.size());
-  for (std::size_t e = 0; e < x.size(); ++e) x[e] = bit(signs, e) ? 1.0f : -1.0f;
+  for (std::size_t e = 0; e < x.size(); ++e) x[e] = with_sign(1.0f, bit(signs, e));
 }
 
 float rms(std::span<const float> x, std::size_t count) {
@@ -68,8 +74,7 @@ float server_phase(std::span<const std::uint8_t> received, std::span<const float
   for (std::size_t e = 0; e < error.size(); ++e) {
     float sum = 0, of_four = 0;
     for (std::size_t i = 0; i < n; ++i) {
-      const float scale = worker_scales[i] * share;
-      of_four += bit(received.subspan(i * bytes, bytes), e) ? scale : -scale;
+      of_four += with_sign(worker_scales[i] * share, bit(received.subspan(i * bytes, bytes), e));
       if (i % 4 < 3 && i + 1 < n) continue;
       sum += of_four;
       of_four = 0;
@@ -82,9 +87,10 @@ float server_phase(std::span<const std::uint8_t> received, std::span<const float
 void decode(std::span<const std::uint8_t> signs, std::span<const float> scales, std::size_t chunk,
             std::span<float> x) {
   LAMBCAST_CHECK(x.size() <= signs.size() * 8, "{} elements, {} bytes", x.size(), signs.size());
-  for (std::size_t e = 0; e < x.size(); ++e) {
-    const float scale = scales[e / chunk];
-    x[e] = bit(signs, e) ? scale : -scale;
+  for (std::size_t begin = 0; begin < x.size(); begin += chunk) {
+    const float scale = scales[begin / chunk];
+    const std::size_t end = std::min(begin + chunk, x.size());
+    for (std::size_t e = begin; e < end; ++e) x[e] = with_sign(scale, bit(signs, e));
   }
 }
 
