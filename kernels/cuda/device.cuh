@@ -32,25 +32,37 @@ struct Quad {
 
 // The sum of a thread: a float and what its rounding has lost (Knuth's two-sum), because GPUs that
 // have two double units or fewer per multiprocessor and clock (B300, T4) would wait for a sum in
-// double rather than for memory. Operations per element: four of single precision (1.75 to square
-// a quad, 0.5 to sort it, 1.75 to add it), none in double, where a sum in double takes three; per
-// thread three in double. Each quad's squares are rounded three times, so that a sum is within
-// 3 2^-24 = 1.8e-7 of itself and its root within 9e-8; the additions lose nothing that counts.
-//
-// What squares to less than 2^-80 or more than 2^80, or is no number, goes to `rest` in double:
-// there the squares of finite floats neither vanish nor overflow.
-struct RunningSum {
+// double rather than for memory. Adding loses nothing that counts: what a sum is away from the
+// exact one is what the rounding of its addends brought, at most 2^-24 of their sizes for every
+// operation that an addend went through.
+struct PairSum {
   float high = 0, low = 0;
-  double rest = 0;
 
   __device__ void add(float x) {
     const float sum = high + x, part = sum - high;
     low += (high - (sum - part)) + (x - part);
     high = sum;
   }
-  __device__ double total() const {
-    return static_cast<double>(high) + static_cast<double>(low) + rest;
+  __device__ void add(const PairSum& other) {
+    add(other.high);
+    low += other.low;
   }
+  __device__ double total() const { return static_cast<double>(high) + static_cast<double>(low); }
+};
+
+// The same of squares or sizes of any floats. Operations per element: four of single precision
+// (1.75 to square a quad, 0.5 to sort it, 1.75 to add it), none in double, where a sum in double
+// takes three; per thread three in double. Each quad's squares are rounded three times, so that a
+// sum is within 3 2^-24 = 1.8e-7 of itself and its root within 9e-8.
+//
+// What squares to less than 2^-80 or more than 2^80, or is no number, goes to `rest` in double:
+// there the squares of finite floats neither vanish nor overflow.
+struct RunningSum {
+  PairSum ordinary;
+  double rest = 0;
+
+  __device__ void add(float x) { ordinary.add(x); }
+  __device__ double total() const { return ordinary.total() + rest; }
 };
 
 __device__ inline bool is_ordinary(float sum) { return sum > 0x1p-80f && sum < 0x1p80f; }
@@ -64,6 +76,13 @@ __device__ inline void add_squares(RunningSum& sum, const Quad& q) {
     sum.add(squares);
   else if (!is_zero(q))
     for (int i = 0; i < 4; ++i) sum.rest += static_cast<double>(q.at[i]) * q.at[i];
+}
+__device__ inline void add_square(RunningSum& sum, float x) {
+  const float square = x * x;
+  if (is_ordinary(square))
+    sum.add(square);
+  else if (x != 0)
+    sum.rest += static_cast<double>(x) * x;
 }
 __device__ inline void add_sizes(RunningSum& sum, const Quad& q) {
   const float sizes = (fabsf(q.at[0]) + fabsf(q.at[1])) + (fabsf(q.at[2]) + fabsf(q.at[3]));
@@ -178,7 +197,8 @@ __device__ inline unsigned nibble_at(const std::uint8_t* signs, std::size_t e) {
   return static_cast<unsigned>(__ldg(signs + (e >> 3))) >> ((e & 4) ? 0 : 4);
 }
 
-__device__ inline double warp_sum(double x) {
+template <typename T>
+__device__ T warp_sum(T x) {
   for (int offset = 16; offset > 0; offset /= 2) x += __shfl_down_sync(all_lanes, x, offset);
   return x;
 }

@@ -218,6 +218,39 @@ TEST_CASE("PowerSGD on the GPU agrees with the reference") {
   }
 }
 
+TEST_CASE("entries of PowerSGD's factors are within the rounding that low_rank.h states") {
+  NEED_GPUS(1);
+  constexpr double bit = 0x1p-24;
+  const reference::MatrixShape shape{600, 1500};
+  constexpr int rank = 5;
+  const auto x = random_values(shape.elements(), 1), q = random_values(shape.columns * rank, 2);
+  const auto dx = upload(x), dq = upload(q);
+  const DeviceBuffer<float> owed(x.size()), dp(shape.rows * rank);
+  const DeviceBuffer<double> workspace(low_rank_workspace(shape, rank));
+  const LowRank matrix{shape, rank, dx.data(), owed.data(), dp.data(), dq.data(), workspace.data()};
+  require(project(matrix, nullptr), "project");
+  require(back_project(matrix, nullptr), "back_project");
+  const auto p = dp.to_host(), back = dq.to_host();
+  std::vector<double> sums(p.size()), sizes(p.size()), back_sums(q.size()), back_sizes(q.size());
+  for (std::size_t e = 0; e < x.size(); ++e) {
+    for (std::size_t k = 0; k < rank; ++k) {
+      const std::size_t row = e / shape.columns * rank + k, column = e % shape.columns * rank + k;
+      const double forward = double(x[e]) * q[column], backward = double(x[e]) * p[row];
+      sums[row] += forward;
+      sizes[row] += std::fabs(forward);
+      back_sums[column] += backward;
+      back_sizes[column] += std::fabs(backward);
+    }
+  }
+  for (std::size_t i = 0; i < p.size(); ++i) {
+    REQUIRE(std::fabs(p[i] - sums[i]) <= 3 * bit * sizes[i] + bit * std::fabs(sums[i]));
+  }
+  for (std::size_t i = 0; i < q.size(); ++i) {
+    REQUIRE(std::fabs(back[i] - back_sums[i]) <=
+            3 * bit * back_sizes[i] + bit * std::fabs(back_sums[i]));
+  }
+}
+
 TEST_CASE("the outer step and the average with neighbours are the reference's") {
   NEED_GPUS(1);
   for (const reference::OuterOptions options :

@@ -1,13 +1,28 @@
 #include <algorithm>
 #include <cstdlib>
+#include <map>
+#include <mutex>
+#include <utility>
 
 #include "kernels/cuda/device.cuh"
 
 namespace lambcast::cuda {
+namespace {
 
-cudaError_t grid_of(const void* kernel, std::size_t items, unsigned& blocks) {
-  int device = 0, multiprocessors = 0, resident = 0;
+// Blocks that a device holds of a kernel at once. The driver takes microseconds to answer, as long
+// as a small kernel runs, so that it is asked once.
+cudaError_t full_grid(const void* kernel, std::size_t& full) {
+  static std::mutex guard;
+  static std::map<std::pair<int, const void*>, std::size_t> known;
+  int device = 0;
   if (const auto e = cudaGetDevice(&device)) return e;
+  const std::lock_guard lock(guard);
+  const auto found = known.find({device, kernel});
+  if (found != known.end()) {
+    full = found->second;
+    return cudaSuccess;
+  }
+  int multiprocessors = 0, resident = 0;
   if (const auto e =
           cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device)) {
     return e;
@@ -15,7 +30,16 @@ cudaError_t grid_of(const void* kernel, std::size_t items, unsigned& blocks) {
   if (const auto e = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, threads, 0)) {
     return e;
   }
-  const std::size_t full = static_cast<std::size_t>(multiprocessors) * resident;
+  full = static_cast<std::size_t>(multiprocessors) * resident;
+  known[{device, kernel}] = full;
+  return cudaSuccess;
+}
+
+}  // namespace
+
+cudaError_t grid_of(const void* kernel, std::size_t items, unsigned& blocks) {
+  std::size_t full = 0;
+  if (const auto e = full_grid(kernel, full)) return e;
   // At least one: a kernel that does not fit is refused by its launch.
   std::size_t most = std::clamp<std::size_t>(full, 1, reduction_slots);
   const char* const cap = std::getenv("LAMBCAST_MOST_BLOCKS");

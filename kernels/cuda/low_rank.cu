@@ -6,24 +6,37 @@ namespace lambcast::cuda {
 namespace {
 
 constexpr int together = 4;             // columns of a factor per reading of the matrix
+constexpr int ahead = 4;                // elements of the matrix whose products are added up first
 constexpr std::size_t part_rows = 256;  // that a block of back_project adds up
+
+// x' y of `ahead` elements.
+__device__ float inner(const float (&x)[ahead], const float (&y)[ahead]) {
+  return (x[0] * y[0] + x[1] * y[1]) + (x[2] * y[2] + x[3] * y[3]);
+}
 
 // A block takes a row of the matrix at a time.
 __global__ void __launch_bounds__(threads) project_kernel(LowRank a) {
   const std::size_t columns = a.shape.columns;
   for (std::size_t i = blockIdx.x; i < a.shape.rows; i += gridDim.x) {
     for (int first = 0; first < a.rank; first += together) {
-      double sums[together] = {};
-      for (std::size_t j = threadIdx.x; j < columns; j += threads) {
-        const std::size_t e = i * columns + j;
-        if (first == 0) a.owed[e] += a.x[e];
-        const double m = a.owed[e];
-        for (int k = 0; k < together; ++k) {
-          if (first + k < a.rank) sums[k] += m * a.q[j * a.rank + first + k];
+      PairSum sums[together];
+      for (std::size_t j = threadIdx.x; j < columns; j += ahead * threads) {
+        float m[ahead] = {};
+        for (int s = 0; s < ahead && j + s * threads < columns; ++s) {
+          const std::size_t e = i * columns + j + s * threads;
+          m[s] = first == 0 ? a.owed[e] + a.x[e] : a.owed[e];
+          if (first == 0) a.owed[e] = m[s];
+        }
+        for (int k = 0; k < together && first + k < a.rank; ++k) {
+          float q[ahead] = {};
+          for (int s = 0; s < ahead && j + s * threads < columns; ++s) {
+            q[s] = a.q[(j + s * threads) * a.rank + first + k];
+          }
+          sums[k].add(inner(m, q));
         }
       }
       for (int k = 0; k < together && first + k < a.rank; ++k) {
-        const double sum = block_sum(sums[k]);
+        const double sum = block_sum(sums[k].total());
         if (threadIdx.x == 0) a.p[i * a.rank + first + k] = static_cast<float>(sum);
       }
     }
@@ -34,11 +47,11 @@ __global__ void __launch_bounds__(threads) project_kernel(LowRank a) {
 __global__ void __launch_bounds__(finish_threads) orthonormalise_kernel(LowRank a) {
   __shared__ double shared;
   const auto dot = [&](int x, int y) {
-    double sum = 0;
+    PairSum products;
     for (std::size_t i = threadIdx.x; i < a.shape.rows; i += blockDim.x) {
-      sum += static_cast<double>(a.p[i * a.rank + x]) * a.p[i * a.rank + y];
+      products.add(a.p[i * a.rank + x] * a.p[i * a.rank + y]);
     }
-    sum = block_sum(sum);
+    const double sum = block_sum(products.total());
     if (threadIdx.x == 0) shared = sum;
     __syncthreads();
     return shared;
@@ -46,15 +59,15 @@ __global__ void __launch_bounds__(finish_threads) orthonormalise_kernel(LowRank 
   for (int k = 0; k < a.rank; ++k) {
     const double before = dot(k, k);
     for (int other = 0; other < k; ++other) {
-      const double along = dot(k, other);
+      const float along = static_cast<float>(dot(k, other));
       for (std::size_t i = threadIdx.x; i < a.shape.rows; i += blockDim.x) {
-        a.p[i * a.rank + k] -= static_cast<float>(along * a.p[i * a.rank + other]);
+        a.p[i * a.rank + k] -= along * a.p[i * a.rank + other];
       }
     }
     const double squares = dot(k, k);
-    const double inverse = squares > 1e-10 * before ? 1 / sqrt(squares) : 0.0;
+    const float inverse = squares > 1e-10 * before ? static_cast<float>(1 / sqrt(squares)) : 0.0f;
     for (std::size_t i = threadIdx.x; i < a.shape.rows; i += blockDim.x) {
-      a.p[i * a.rank + k] = static_cast<float>(a.p[i * a.rank + k] * inverse);
+      a.p[i * a.rank + k] *= inverse;
     }
   }
 }
@@ -65,28 +78,36 @@ std::size_t tiles_of(std::size_t columns) { return (columns + 31) / 32; }
 // A block takes 32 columns, a lane each, over the rows of a part, a warp each in turn.
 __global__ void __launch_bounds__(threads)
     back_project_kernel(LowRank a, std::size_t parts, std::size_t tiles) {
-  __shared__ double per_warp[warps][32];
+  __shared__ float high[warps][32], low[warps][32];
   const std::size_t columns = a.shape.columns;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   for (std::size_t b = blockIdx.x; b < parts * tiles; b += gridDim.x) {
     const std::size_t part = b / tiles, j = b % tiles * 32 + lane;
     const std::size_t end = min((part + 1) * part_rows, a.shape.rows);
     for (int first = 0; first < a.rank; first += together) {
-      double sums[together] = {};
-      for (std::size_t i = part * part_rows + warp; i < end && j < columns; i += warps) {
-        const double m = a.owed[i * columns + j];
-        for (int k = 0; k < together; ++k) {
-          if (first + k < a.rank) sums[k] += m * a.p[i * a.rank + first + k];
+      PairSum sums[together];
+      for (std::size_t i = part * part_rows + warp; i < end && j < columns; i += ahead * warps) {
+        float m[ahead] = {};
+        for (int s = 0; s < ahead && i + s * warps < end; ++s) {
+          m[s] = a.owed[(i + s * warps) * columns + j];
+        }
+        for (int k = 0; k < together && first + k < a.rank; ++k) {
+          float p[ahead] = {};
+          for (int s = 0; s < ahead && i + s * warps < end; ++s) {
+            p[s] = a.p[(i + s * warps) * a.rank + first + k];
+          }
+          sums[k].add(inner(m, p));
         }
       }
       for (int k = 0; k < together && first + k < a.rank; ++k) {
         __syncthreads();
-        per_warp[warp][lane] = sums[k];
+        high[warp][lane] = sums[k].high;
+        low[warp][lane] = sums[k].low;
         __syncthreads();
         if (warp != 0 || j >= columns) continue;
-        double sum = 0;
-        for (int w = 0; w < warps; ++w) sum += per_warp[w][lane];
-        a.workspace[(part * columns + j) * a.rank + first + k] = sum;
+        PairSum sum;
+        for (int w = 0; w < warps; ++w) sum.add({high[w][lane], low[w][lane]});
+        a.workspace[(part * columns + j) * a.rank + first + k] = sum.total();
       }
     }
   }

@@ -137,6 +137,45 @@ TEST_CASE("Adafactor's rounds on the GPU agree with the emulated world") {
   }
 }
 
+TEST_CASE(
+    "sums over rows, columns and all elements are within the rounding that factored.h states") {
+  NEED_GPUS(1);
+  // Several parts of rows, several tiles of columns, both ragged; ordinary values, and some whose
+  // squares no float holds beside the added eps.
+  const emulated::ShardedTensor tensor{{700, 301}};
+  const reference::Adafactor rule{};
+  const auto p = random_values(tensor.shape.elements(), 1);
+  const auto world = emulated::sharded(rule, {}, {tensor}, {p});
+  DeviceShard device(world.shards[0][0]);
+  const reference::Part& part = device.part;
+  auto g = random_values(part.size(), 2);
+  for (std::size_t e = 0; e < g.size(); e += 7) g[e] *= 1e-25f;
+  device.g = upload(g);
+  require(adafactor_moment(device.tensor(false), rule, nullptr), "adafactor_moment");
+  std::vector<double> exact(part.whole.rows + part.whole.columns);
+  for (std::size_t e = 0; e < g.size(); ++e) {
+    const double square = double(g[e]) * g[e] + rule.options.eps1;
+    exact[e / part.whole.columns] += square;
+    exact[part.whole.rows + e % part.whole.columns] += square;
+  }
+  const auto sums = device.sums.to_host();
+  for (std::size_t s = 0; s < sums.size(); ++s) {
+    REQUIRE(std::fabs(sums[s] / exact[s] - 1) < (s < part.whole.rows ? 5.4e-7 : 1.2e-7));
+  }
+  require(adafactor_norms(device.tensor(false), rule, 1, nullptr), "adafactor_norms");
+  double weights = 0;
+  for (const float x : p) weights += double(x) * x;
+  CHECK(std::fabs(device.sums.to_host()[1] / weights - 1) < 6e-8);
+
+  g[5 * part.whole.columns + 3] = NAN;
+  device.g = upload(g);
+  require(adafactor_moment(device.tensor(false), rule, nullptr), "adafactor_moment");
+  const auto poisoned = device.sums.to_host();
+  for (std::size_t s = 0; s < poisoned.size(); ++s) {
+    REQUIRE(std::isnan(poisoned[s]) == (s == 5 || s == part.whole.rows + 3));
+  }
+}
+
 TEST_CASE("CAME's rounds on the GPU agree with the emulated world") {
   NEED_GPUS(1);
   for (const auto& [tensor, sharding] : layouts) {

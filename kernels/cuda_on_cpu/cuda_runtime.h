@@ -40,6 +40,9 @@ namespace lambcast::cuda_on_cpu {
 constexpr int multiprocessors = 2, blocks_of_multiprocessor = 2;
 // Set by who plays work that does not end (fake_nccl.h): streams are never ready then.
 inline std::atomic<bool> streams_stall = false;
+inline thread_local int current_device = 0;
+// How often somebody has asked how much of a kernel a device holds.
+inline std::atomic<int> occupancy_questions = 0;
 }  // namespace lambcast::cuda_on_cpu
 
 enum cudaError_t {
@@ -73,8 +76,12 @@ struct cudaDeviceProp {
 inline const char* cudaGetErrorString(cudaError_t) { return "error on the emulated device"; }
 inline cudaError_t cudaGetLastError() { return cudaSuccess; }
 inline cudaError_t cudaGetDeviceCount(int* count) { return *count = 2, cudaSuccess; }
-inline cudaError_t cudaGetDevice(int* device) { return *device = 0, cudaSuccess; }
-inline cudaError_t cudaSetDevice(int) { return cudaSuccess; }
+inline cudaError_t cudaGetDevice(int* device) {
+  return *device = lambcast::cuda_on_cpu::current_device, cudaSuccess;
+}
+inline cudaError_t cudaSetDevice(int device) {
+  return lambcast::cuda_on_cpu::current_device = device, cudaSuccess;
+}
 inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   return *properties = {}, cudaSuccess;
 }
@@ -112,6 +119,7 @@ inline cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
 }
 inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void*, int,
                                                                  std::size_t) {
+  ++lambcast::cuda_on_cpu::occupancy_questions;
   return *blocks = lambcast::cuda_on_cpu::blocks_of_multiprocessor, cudaSuccess;
 }
 // Exact, so that the address sanitizer sees the byte after.

@@ -27,3 +27,16 @@ TEST_CASE("a grid fills the device, and no more than the work or LAMBCAST_MOST_B
   else
     setenv("LAMBCAST_MOST_BLOCKS", before.c_str(), 1);
 }
+
+TEST_CASE("the driver is asked about a kernel once per device, not at every launch") {
+  const int kernel = 0;  // an address of its own
+  unsigned blocks = 0;
+  const int before = lambcast::cuda_on_cpu::occupancy_questions;
+  for (const int device : {0, 0, 1, 1, 0, 1}) {
+    REQUIRE(cudaSetDevice(device) == cudaSuccess);
+    REQUIRE(grid_of(&kernel, 3, blocks) == cudaSuccess);
+    CHECK(blocks <= 3);
+  }
+  REQUIRE(cudaSetDevice(0) == cudaSuccess);
+  CHECK(lambcast::cuda_on_cpu::occupancy_questions == before + 2);
+}
