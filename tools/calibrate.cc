@@ -48,16 +48,17 @@ std::string sources_of(const std::vector<validate::Measurement>& tables) {
 
 // Whose collectives the tables are, as they and the user say; NCCL's where nobody does.
 Backend whose(const std::vector<validate::Measurement>& tables, const std::string& asked) {
-  std::string backend = asked;
+  std::optional<Backend> backend;
+  if (!asked.empty()) backend = backend_of(asked);
   for (const validate::Measurement& table : tables) {
     if (!table.backend) continue;
-    if (!backend.empty() && *table.backend != backend)
+    if (backend && *table.backend != *backend)
       fail_input({table.provenance.source, 0, {}},
                  fmt::format("is a table of {}, not of {}: calibrate each by itself",
-                             *table.backend, backend));
-    backend = *table.backend;
+                             traits_of(*table.backend).word, traits_of(*backend).word));
+    backend = table.backend;
   }
-  return backend.empty() ? Backend::nccl : backend_of(backend);
+  return backend.value_or(Backend::nccl);
 }
 
 // As one word of a shell.

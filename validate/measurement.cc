@@ -6,6 +6,7 @@
 #include <array>
 
 #include "sim/base/check.h"
+#include "sim/base/printable.h"
 
 namespace lambcast::validate {
 namespace {
@@ -60,6 +61,12 @@ Operation parse_operation(std::string_view text, const Where& where,
     allowed.emplace_back(name.ours);
   }
   fail_unknown(where, "collective", text, allowed);
+}
+
+Backend parse_measured_backend(std::string_view word, const Where& where) {
+  for (const Backend backend : {Backend::nccl, Backend::mpi_host})
+    if (traits_of(backend).word == word) return backend;
+  fail_input(where, fmt::format("unknown backend '{}'", printable(word)), "nccl, mpi");
 }
 
 double bus_factor(Operation operation, int ranks) {

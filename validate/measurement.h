@@ -33,6 +33,7 @@
 #include "sim/base/error.h"
 #include "sim/base/provenance.h"
 #include "sim/base/units.h"
+#include "sim/collectives/backend.h"
 
 namespace lambcast::validate {
 
@@ -55,6 +56,9 @@ std::string_view name_of(Operation operation);
 // Error naming `where` and the operations there are; all but `left_out`, where that is given.
 Operation parse_operation(std::string_view text, const Where& where,
                           std::optional<Operation> left_out = {});
+
+// "nccl" or "mpi", whose collectives can be measured. Throws Error naming `where`.
+Backend parse_measured_backend(std::string_view word, const Where& where);
 
 // busbw / algbw, the table above. The number of ranks is at least 1.
 double bus_factor(Operation operation, int ranks);
@@ -85,7 +89,7 @@ struct Measurement {
   std::optional<int> gpus_per_node;
   std::optional<std::string> algorithm;  // when it was forced or logged
   std::optional<std::string> protocol;
-  std::optional<std::string> backend;  // "nccl" or "mpi": whose collective it is, where it is known
+  std::optional<Backend> backend;  // nccl or mpi_host: whose collective it is, where it is known
   // Connections side by side, where no library stands between the wire and the number (iperf3,
   // perftest).
   std::optional<int> streams;

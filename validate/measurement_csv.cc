@@ -50,9 +50,7 @@ void read_header_line(std::string_view comment, int line, std::string_view file,
   } else if (key == "protocol") {
     into.protocol = value;
   } else if (key == "backend") {
-    if (value != "nccl" && value != "mpi")
-      fail_input(where, fmt::format("unknown backend '{}'", value), "nccl, mpi");
-    into.backend = value;
+    into.backend = parse_measured_backend(value, where);
   } else if (key == "streams") {
     into.streams = parse_count(value, where);
   } else if (key == "staging") {
@@ -171,7 +169,7 @@ std::string measurement_csv_comments(const Measurement& m) {
   if (m.gpus_per_node) header("gpus_per_node", std::to_string(*m.gpus_per_node));
   if (m.algorithm) header("algorithm", *m.algorithm);
   if (m.protocol) header("protocol", *m.protocol);
-  if (m.backend) header("backend", *m.backend);
+  if (m.backend) header("backend", traits_of(*m.backend).word);
   if (m.streams) header("streams", std::to_string(*m.streams));
   if (m.staging) header("staging", *m.staging);
   for (const auto& [key, value] : m.notes) header(key, value);

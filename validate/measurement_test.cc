@@ -87,7 +87,7 @@ TEST_CASE("what is written reads back the same") {
   Measurement m = read_measurement_csv(kTable, "t.csv");
   m.algorithm = "ring";
   m.protocol = "LL128";
-  m.backend = "nccl";
+  m.backend = Backend::nccl;
   m.streams = 8;
   m.staging = "memcpy";
   m.provenance.kind = Kind::measured;
@@ -95,7 +95,7 @@ TEST_CASE("what is written reads back the same") {
   const std::string text = write_measurement_csv(m);
   const Measurement again = read_measurement_csv(text, "again.csv");
   CHECK(write_measurement_csv(again) == text);
-  CHECK(again.backend == "nccl");
+  CHECK(again.backend == Backend::nccl);
   CHECK(again.streams == 8);
   CHECK(again.staging == "memcpy");
   CHECK(again.rows[1].time == m.rows[1].time);

@@ -23,7 +23,7 @@ FUZZ_TARGET(calibrate, text) {
   if (rows > 12 || tables.size() > 3) return;
   static const std::string base = cluster_text("commodity-10gbe");
   const Backend backend =
-      !tables.empty() && tables[0].backend ? backend_of(*tables[0].backend) : Backend::nccl;
+      tables.empty() ? Backend::nccl : tables[0].backend.value_or(Backend::nccl);
   const FitSummary summary = calibrate(base, "base.toml", tables, backend);
   for (const FittedParameter& parameter : summary.parameters)
     if (!std::isfinite(parameter.value) || !(parameter.low <= parameter.value) ||

@@ -122,7 +122,7 @@ class Reader {
     m.rows = std::move(rows);
     if (test->size_per_rank)
       for (Row& row : m.rows) row.size = row.size * m.ranks;
-    m.backend = "mpi";
+    m.backend = Backend::mpi_host;
     m.provenance = {Kind::measured, fmt::format("Intel MPI Benchmarks {}, {}", test->name, file_)};
     found_.push_back(std::move(m));
   }

@@ -72,7 +72,7 @@ TEST_CASE("IMB: every table of a log is one of so many processes, size 0 is left
   REQUIRE(one.size() == 1);
   CHECK(one[0].operation == Operation::all_reduce);
   CHECK(one[0].ranks == 144);
-  CHECK(one[0].backend == "mpi");
+  CHECK(one[0].backend == Backend::mpi_host);
   REQUIRE(one[0].rows.size() == 4);
   CHECK(one[0].rows[3].size.value() == 4096);
   CHECK(one[0].rows[3].time.us() == Approx(19.67));

@@ -128,7 +128,7 @@ std::vector<Measurement> import_nccl_tests_json(std::string_view text, std::stri
   if (hints.nodes) m.nodes = hints.nodes;
   if (m.nodes && m.ranks % *m.nodes == 0) m.gpus_per_node = m.ranks / *m.nodes;
   m.provenance = {Kind::measured, fmt::format("nccl-tests JSON {}", file)};
-  m.backend = text_or(json, "backend", "nccl");
+  m.backend = parse_measured_backend(text_or(json, "backend", "nccl"), {file, 0, "backend"});
   if (json.contains("staging")) m.staging = text_or(json, "staging", {});
   if (!devices.gpu.empty()) m.notes.emplace_back("gpu", devices.gpu);
   m.notes.emplace_back("inplace", hints.in_place ? "in-place columns" : "out-of-place columns");

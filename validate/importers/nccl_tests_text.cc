@@ -93,7 +93,7 @@ struct Run {
   std::map<std::int64_t, std::string> hosts;  // by rank
   std::optional<int> logged_ranks;            // "nranks N" in a message of NCCL
   std::string gpu;
-  std::string backend = "nccl";
+  Backend backend = Backend::nccl;
   std::optional<std::string> staging;  // of `lambcast measure`
   bool counts_wrong = true;            // "#wrong" counts elements; the old "error" is a deviation
   bool cpu_time = false;
@@ -173,7 +173,7 @@ class Reader {
       run_.hosts.clear();
     } else if (starts_with(text, "lambcast measure, backend mpi,")) {
       begin_run();
-      run_.backend = "mpi";
+      run_.backend = Backend::mpi_host;
     } else if (words[0] == "staging:") {
       run_.staging = trimmed(text.substr(words[0].size()));
     } else if (words[0] == "Rank") {

@@ -148,7 +148,7 @@ class Reader {
     if (test->size_per_rank) {
       for (Row& row : m.rows) row.size = row.size * m.ranks;
     }
-    m.backend = contains(title_, "OSU MPI") ? "mpi" : "nccl";
+    m.backend = contains(title_, "OSU MPI") ? Backend::mpi_host : Backend::nccl;
     m.provenance = {Kind::measured, fmt::format("{}, {}", title_, file_)};
     found_.push_back(std::move(m));
   }

@@ -100,7 +100,7 @@ std::string manifest_json(const MeasuredTable& table) {
   json["schema_version"] = 1;
   json["tool"] = "lambcast measure";
   json["written"] = utc_now();
-  json["backend"] = table.backend;
+  json["backend"] = traits_of(table.backend).word;
   json["library"] = table.library;
   json["timing"] = table.timing;
   json["options"] = {{"op", name_of(o.operation)},

@@ -187,7 +187,7 @@ int measure_mpi(const MeasureOptions& options, std::ostream& out) {
   table.options = options;
   // The ranks between the two ends of a ping-pong have no time of it.
   if (options.operation == Operation::ping_pong) table.options.rank_time = RankTime::rank0;
-  table.backend = "mpi";
+  table.backend = Backend::mpi_host;
   table.library = library_name();
   table.timing = "each iteration after a barrier";
   if (options.operation == Operation::compressed_allreduce) {

@@ -67,7 +67,7 @@ MeasuredTable head_of(const MeasureOptions& options, const cuda::NcclApi& nccl,
                       GpuSharing sharing) {
   MeasuredTable table;
   table.options = options;
-  table.backend = "nccl";
+  table.backend = Backend::nccl;
   table.library = "NCCL " + version_of(nccl);
   table.timing = "iterations back to back on one stream per GPU";
   if (options.operation == Operation::compressed_allreduce) {

@@ -38,7 +38,7 @@ MeasureOptions small_sizes(Operation operation, int ranks) {
 Outcome measure(const MeasureOptions& options, int ranks, FakeFault fault, Rendezvous& others) {
   MeasuredTable head;
   head.options = options;
-  head.backend = "nccl";
+  head.backend = Backend::nccl;
   head.has_spread = false;
   const cuda::NcclApi nccl = fake_nccl(fault);
   LocalRanks local{nccl, {}, 0, ranks, false};

@@ -105,7 +105,8 @@ std::string one_word(std::string_view name) {
 
 void write_text_head(const MeasuredTable& table, std::ostream& out) {
   const MeasureOptions& o = table.options;
-  fmt::print(out, "# lambcast measure, backend {}, {}\n", table.backend, table.library);
+  fmt::print(out, "# lambcast measure, backend {}, {}\n", traits_of(table.backend).word,
+             table.library);
   fmt::print(out, "# Collective test starting: {}\n", name_of(o.operation));
   fmt::print(out,
              "# nThread 1 nGpus 1 minBytes {} maxBytes {} step: {}(factor) warmup iters: {} "
@@ -191,7 +192,7 @@ void write_json_head(const MeasuredTable& table, std::ostream& out) {
   nlohmann::ordered_json json{{"schema_version", 1},
                               {"tool", "lambcast measure"},
                               {"collective", name_of(table.options.operation)},
-                              {"backend", table.backend},
+                              {"backend", traits_of(table.backend).word},
                               {"library", table.library},
                               {"timing", statistic_words(table)}};
   if (const auto words = staging_words(table)) json["staging"] = *words;
@@ -244,8 +245,9 @@ Measurement to_measurement(const MeasuredTable& table) {
   const int nodes = static_cast<int>(hosts.size());
   measurement.nodes = nodes;
   if (measurement.ranks % nodes == 0) measurement.gpus_per_node = measurement.ranks / nodes;
-  measurement.provenance = {Kind::measured, fmt::format("lambcast measure, backend {}, {}",
-                                                        table.backend, table.library)};
+  measurement.provenance = {
+      Kind::measured, fmt::format("lambcast measure, backend {}, {}", traits_of(table.backend).word,
+                                  table.library)};
   if (!table.options.algorithm.empty()) measurement.algorithm = table.options.algorithm;
   measurement.backend = table.backend;
   measurement.staging = staging_words(table);

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/collectives/backend.h"
 #include "validate/measure/options.h"
 #include "validate/measure/rank_place.h"
 #include "validate/measure/shared_gpu.h"
@@ -34,10 +35,10 @@ struct MeasuredRow {
 
 struct MeasuredTable {
   MeasureOptions options;
-  std::string backend;     // "mpi", "nccl"
-  std::string library;     // "Open MPI 4.1.4", "NCCL 2.28.9"
-  std::string timing;      // what lies between the two readings of the clock, in words
-  bool has_spread = true;  // whether rows have one: all or none
+  Backend backend = Backend::nccl;  // or mpi_host
+  std::string library;              // "Open MPI 4.1.4", "NCCL 2.28.9"
+  std::string timing;               // what lies between the two readings of the clock, in words
+  bool has_spread = true;           // whether rows have one: all or none
   SharingWords sharing;
   std::vector<RankPlace> places;
   std::vector<MeasuredRow> rows;

@@ -16,7 +16,7 @@ namespace {
 MeasuredTable table_of_four(Operation operation) {
   MeasuredTable table;
   table.options.operation = operation;
-  table.backend = "mpi";
+  table.backend = Backend::mpi_host;
   table.library = "Some MPI 1.0";
   table.timing = "each iteration after a barrier";
   for (const char* host : {"a", "a", "b", "b"}) table.places.push_back({host, -1, {}});
@@ -60,7 +60,7 @@ TEST_CASE("text, JSON and CSV read back as the same measurement") {
       CHECK(all[0].operation == operation);
       CHECK(all[0].ranks == 4);
       CHECK(all[0].nodes == 2);
-      CHECK(all[0].backend == "mpi");
+      CHECK(all[0].backend == Backend::mpi_host);
       CHECK(all[0].staging == truth.staging);
       CHECK(all[0].staging.has_value() == (operation == Operation::compressed_allreduce));
       REQUIRE(all[0].rows.size() == 2);

@@ -35,9 +35,8 @@ std::string fabric_of(const std::string& cluster, int nodes) {
 
 CollectiveResult replay_one(const CollectiveCase& replayed, const Cluster& cluster) {
   const Backend of_calibration = cluster.calibration ? cluster.calibration->backend : Backend::nccl;
-  const Backend of_table =
-      replayed.measured.backend ? backend_of(*replayed.measured.backend) : of_calibration;
-  const Backend backend = replayed.backend.value_or(of_table);
+  const Backend backend =
+      replayed.backend.value_or(replayed.measured.backend.value_or(of_calibration));
   validate::MeasuredSeries series = validate::series_of(replayed.measured, cluster, backend);
   if (series.wire.value() > 0)
     fail_input({replayed.name, 0, {}}, "no library moved these bytes: calibrate on it instead");
