@@ -11,6 +11,14 @@ namespace {
 using Picoseconds = std::int64_t;
 constexpr Picoseconds never = -1;
 
+// Throws the Error of a sum of Durations where it passes what they hold.
+Picoseconds sum(Picoseconds a, Picoseconds b) {
+  Picoseconds sum = 0;
+  if (__builtin_add_overflow(a, b, &sum)) [[unlikely]]
+    return (Duration::picoseconds(a) + Duration::picoseconds(b)).ps();
+  return sum;
+}
+
 // Where a stage stands in its order.
 struct Cursor {
   std::vector<PipelineSlot> slots;
@@ -116,7 +124,7 @@ class Replay {
       if (input == never) return;
       const Picoseconds start = std::max(cursor.free_at, input);
       const Picoseconds duration = time_of(slot, times).ps();
-      const Picoseconds end = start + duration;
+      const Picoseconds end = sum(start, duration);
       if (cursor.first_start == never) cursor.first_start = start;
       cursor.busy += duration;
       cursor.free_at = end;
@@ -138,9 +146,9 @@ class Replay {
     const Picoseconds transfer =
         receiver == stage ? 0 : (forward ? times.send_forward : times.send_backward).ps();
     std::vector<Picoseconds>& arrivals = forward ? forward_ : backward_;
-    arrivals[index(target, slot.micro_batch)] = cursor.free_at + transfer;
+    arrivals[index(target, slot.micro_batch)] = sum(cursor.free_at, transfer);
     if (exposed_) {
-      cursor.free_at += transfer;
+      cursor.free_at = sum(cursor.free_at, transfer);
       cursor.sending += transfer;
     }
     wake(receiver, target, slot);

@@ -216,4 +216,12 @@ TEST_CASE("pipeline time: a step of 16 stages, 6 chunks and 1,536 micro batches"
   CHECK(time.makespan.ps() <= 1536 * 180 + 15 * 180 / 6 + 2 * 96 * 2);
 }
 
+TEST_CASE("pipeline time: what passes 106 days is refused, not counted backwards") {
+  const Pipeline pipeline{one_f_one_b, 2, 1, 8};
+  const Duration long_pass = Duration::seconds(1e6);
+  const std::vector<ChunkTimes> times(2, {long_pass, long_pass, long_pass, long_pass, {}, {}});
+  CHECK_THROWS_WITH(pipeline_time(pipeline, times, Transfers::overlapped),
+                    Catch::Contains("106 days"));
+}
+
 }  // namespace lambcast::parallel
