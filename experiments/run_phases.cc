@@ -56,21 +56,26 @@ void add_skipped(RunPhase& phase) {
   }
 }
 
-// What failures add to `work_s` of steps of `step_s`.
+// What checkpoints and failures add to `work_s` of steps of `step_s`.
 struct Lost {
   double count = 0, seconds = 0;
 };
 Lost lost_to(const Failures& failures, double work_s, double step_s) {
   const double interval = step_s * static_cast<double>(failures.checkpoint_steps);
   const double written = work_s * (1 + failures.checkpoint.s() / interval);
+  if (!failures.between) return {0, written - work_s};
   const double each = failures.restart.s() + (interval + failures.checkpoint.s()) / 2;
-  const double share = each / failures.between.s();
+  const double share = each / failures.between->s();
   if (share >= 1)
     fail_input({"", 0, "--mtbf"},
                fmt::format("a failure every {:.4g} s costs {:.4g} s: the run never ends",
-                           failures.between.s(), each));
+                           failures.between->s(), each));
   const double all = written / (1 - share);
-  return {all / failures.between.s(), all - work_s};
+  return {all / failures.between->s(), all - work_s};
+}
+
+double evaluations_in(const Pauses& pauses, std::int64_t steps) {
+  return pauses.evaluation_steps == 0 ? 0 : static_cast<double>(steps / pauses.evaluation_steps);
 }
 
 RunPhase forecast_phase(const WhatIf& what_if, Catalog& catalog, CollectiveCosts& costs) {
@@ -81,28 +86,32 @@ RunPhase forecast_phase(const WhatIf& what_if, Catalog& catalog, CollectiveCosts
   return phase;
 }
 
-// What `work_s` of steps of a phase takes with failures, or without any.
-double with_failures(const std::optional<Failures>& failures, double work_s, std::int64_t steps) {
-  if (!failures) return work_s;
-  return work_s + lost_to(*failures, work_s, work_s / static_cast<double>(steps)).seconds;
+// What `work_s` of steps of a phase takes with all that stands between them.
+double with_pauses(const Pauses& pauses, double work_s, std::int64_t steps) {
+  const double work = work_s + evaluations_in(pauses, steps) * pauses.evaluation.s();
+  const Lost lost =
+      pauses.failures ? lost_to(*pauses.failures, work, work / static_cast<double>(steps)) : Lost{};
+  return pauses.startup.s() + work + lost.seconds;
 }
 
-void add_failures(const Failures& failures, RunPhase& phase) {
-  const double work = phase.forecast.run.time_s + phase.skipped_s;
-  const Lost lost =
-      lost_to(failures, work, work / static_cast<double>(phase.scenario.training.steps));
+void add_pauses(const Pauses& pauses, RunPhase& phase) {
+  const std::int64_t steps = phase.scenario.training.steps;
+  phase.startup_s = pauses.startup.s();
+  phase.evaluations = evaluations_in(pauses, steps);
+  phase.evaluations_s = phase.evaluations * pauses.evaluation.s();
+  if (!pauses.failures) return;
+  const double work = phase.forecast.run.time_s + phase.skipped_s + phase.evaluations_s;
+  const Lost lost = lost_to(*pauses.failures, work, work / static_cast<double>(steps));
   phase.failures = lost.count;
   phase.failures_s = lost.seconds;
 }
 
 // A phase whose steps take `time`, with what is thrown away and lost, at each end.
-TimeAtEnds whole_phase(const RunPhase& phase, TimeAtEnds time,
-                       const std::optional<Failures>& failures) {
+TimeAtEnds whole_phase(const RunPhase& phase, TimeAtEnds time, const Pauses& pauses) {
   const TimeAtEnds& own = phase.forecast.time;
   const double skipped_share = phase.skipped_s / own.s;
   const auto whole = [&](double& steps_s, double own_s) {
-    steps_s =
-        with_failures(failures, steps_s + skipped_share * own_s, phase.scenario.training.steps);
+    steps_s = with_pauses(pauses, steps_s + skipped_share * own_s, phase.scenario.training.steps);
   };
   for (std::size_t i = 0; i < error_sources; ++i) {
     whole(time.at[i].low_s, own.at[i].low_s);
@@ -116,23 +125,22 @@ TimeAtEnds whole_phase(const RunPhase& phase, TimeAtEnds time,
 struct BothRuns {
   TimeAtEnds run, plain;
   bool differ = false;
-  void add(const RunPhase& phase, const std::optional<Failures>& failures) {
+  void add(const RunPhase& phase, const Pauses& pauses) {
     const Forecast& forecast = phase.forecast;
     differ = differ || forecast.run.speedup.has_value();
-    run.add(whole_phase(phase, forecast.time, failures), 1);
+    run.add(whole_phase(phase, forecast.time, pauses), 1);
     plain.add(
-        whole_phase(phase, forecast.run.speedup ? forecast.plain_time : forecast.time, failures),
-        1);
+        whole_phase(phase, forecast.run.speedup ? forecast.plain_time : forecast.time, pauses), 1);
   }
 };
 
 // Adds a phase's time and cost at the ends of its interval.
-void add_interval(const RunPhase& phase, const std::optional<Failures>& failures, PhasedRun& run) {
+void add_interval(const RunPhase& phase, const Pauses& pauses, PhasedRun& run) {
   const RunForecast& steps = phase.forecast.run;
   const double skipped = 1 + phase.skipped_s / steps.time_s;
   const TrainingPlan& training = phase.scenario.training;
-  const double low = with_failures(failures, steps.time_low_s * skipped, training.steps);
-  const double high = with_failures(failures, steps.time_high_s * skipped, training.steps);
+  const double low = with_pauses(pauses, steps.time_low_s * skipped, training.steps);
+  const double high = with_pauses(pauses, steps.time_high_s * skipped, training.steps);
   run.time_low_s += low;
   run.time_high_s += high;
   const auto& price = training.cluster->usd_per_gpu_hour;
@@ -186,21 +194,23 @@ void find_restarts(PhasedRun& run) {
                           : "")});
 }
 
-void sum_up(const std::optional<Failures>& failures, PhasedRun& run) {
+void sum_up(const Pauses& pauses, PhasedRun& run) {
   BothRuns runs;
   run.cost_usd = run.cost_low_usd = run.cost_high_usd = 0;
   for (std::size_t i = 0; i < run.phases.size(); ++i) {
     RunPhase& phase = run.phases[i];
-    if (failures) add_failures(*failures, phase);
+    add_pauses(pauses, phase);
     const TrainingPlan& training = phase.scenario.training;
     run.steps += training.steps;
     run.time_s += phase.time_s();
     run.skipped_s += phase.skipped_s;
+    run.startup_s += phase.startup_s;
+    run.evaluations_s += phase.evaluations_s;
     run.failures_s += phase.failures_s;
     run.failures += phase.failures;
     run.gpu_hours += phase.time_s() / 3600 * training.gpus;
-    add_interval(phase, failures, run);
-    runs.add(phase, failures);
+    add_interval(phase, pauses, run);
+    runs.add(phase, pauses);
     for (const Finding& finding : phase.scenario.findings) {
       const bool known = std::any_of(run.findings.begin(), run.findings.end(),
                                      [&](const auto& f) { return f.message == finding.message; });
@@ -218,7 +228,7 @@ void sum_up(const std::optional<Failures>& failures, PhasedRun& run) {
 }  // namespace
 
 PhasedRun forecast_phases(const WhatIf& first, const std::vector<std::string>& then,
-                          const std::optional<Failures>& failures, Catalog& catalog) {
+                          const Pauses& pauses, Catalog& catalog) {
   PhasedRun run;
   CollectiveCosts costs;
   WhatIf what_if = first;
@@ -230,7 +240,7 @@ PhasedRun forecast_phases(const WhatIf& first, const std::vector<std::string>& t
       what_if.insert_or_assign("steps_done", fmt::format("{}", before.steps_done + before.steps));
     run.phases.push_back(forecast_phase(what_if, catalog, costs));
   }
-  sum_up(failures, run);
+  sum_up(pauses, run);
   return run;
 }
 

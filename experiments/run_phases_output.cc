@@ -42,9 +42,15 @@ std::string phased_run_table(const PhasedRun& run) {
     if (phase.skipped_s > 0)
       out += fmt::format("{:>5} {:>8} {:>8}  {:<12} {:>9.1f} {:>12} {:>12}\n", "", "", "",
                          "skipped", phase.skipped_steps, "", time_cell(phase.skipped_s));
-    if (phase.failures_s > 0)
-      out += fmt::format("{:>5} {:>8} {:>8}  {:<12} {:>9.2f} {:>12} {:>12}\n", "", "", "",
-                         "failures", phase.failures, "", time_cell(phase.failures_s));
+    const auto pause = [&](const char* name, const std::string& times, double seconds) {
+      if (seconds > 0)
+        out += fmt::format("{:>5} {:>8} {:>8}  {:<12} {:>9} {:>12} {:>12}\n", "", "", "", name,
+                           times, "", time_cell(seconds));
+    };
+    pause("start-up", "1", phase.startup_s);
+    pause("evaluation", fmt::format("{:.0f}", phase.evaluations), phase.evaluations_s);
+    pause(phase.failures > 0 ? "failures" : "checkpoints",
+          phase.failures > 0 ? fmt::format("{:.2f}", phase.failures) : "", phase.failures_s);
   }
   out += fmt::format("\nrun: {} steps in {} ({} to {}), {:.1f} GPU-hours", run.steps,
                      run_time_text(run.time_s), run_time_text(run.time_low_s),
@@ -76,6 +82,8 @@ std::string phased_run_json(const PhasedRun& run) {
     Json one = Json::parse(forecast_json(phase.scenario, phase.forecast, phase.scenario.findings));
     for (const char* key : {"schema_version", "tool", "version"}) one.erase(key);
     one["skipped"] = {{"steps", phase.skipped_steps}, {"time_s", phase.skipped_s}};
+    one["startup_s"] = phase.startup_s;
+    one["evaluations"] = {{"count", phase.evaluations}, {"time_s", phase.evaluations_s}};
     one["failures"] = {{"expected", phase.failures}, {"time_s", phase.failures_s}};
     one["time_s"] = phase.time_s();
     json["phases"].push_back(std::move(one));
@@ -83,6 +91,8 @@ std::string phased_run_json(const PhasedRun& run) {
   json["run"] = {{"steps", run.steps},
                  {"time_s", run.time_s},
                  {"skipped_s", run.skipped_s},
+                 {"startup_s", run.startup_s},
+                 {"evaluations_s", run.evaluations_s},
                  {"failures", run.failures},
                  {"failures_s", run.failures_s},
                  {"gpu_hours", run.gpu_hours},

@@ -26,9 +26,9 @@ bool has(const PhasedRun& run, std::string_view code) {
                      [&](const Finding& finding) { return finding.code == code; });
 }
 
-PhasedRun two_phases(const std::optional<Failures>& failures = {}) {
+PhasedRun two_phases(const Pauses& pauses = {}) {
   Catalog catalog;
-  return forecast_phases(first_phase(), {second_phase}, failures, catalog);
+  return forecast_phases(first_phase(), {second_phase}, pauses, catalog);
 }
 
 TEST_CASE("run phases: a phase's freeze step counts from the first step of the run") {
@@ -116,7 +116,7 @@ TEST_CASE("run phases: the same phase twice errs as one of twice the steps") {
 TEST_CASE("run phases: failures stretch the ends of the interval too") {
   const Failures failures{Duration::seconds(36000), 100, Duration::seconds(5),
                           Duration::seconds(600)};
-  const PhasedRun without = two_phases(), run = two_phases(failures);
+  const PhasedRun without = two_phases(), run = two_phases({.failures = failures});
   CHECK(run.time_low_s > without.time_low_s);
   CHECK(run.time_high_s > without.time_high_s);
   CHECK(run.time_low_s < run.time_s);
@@ -141,7 +141,7 @@ TEST_CASE("run phases: fp16 throws a step of a thousand away, other precisions n
 TEST_CASE("run phases: failures cost half an interval and a restart each") {
   const Failures failures{Duration::seconds(36000), 100, Duration::seconds(5),
                           Duration::seconds(600)};
-  const PhasedRun without = two_phases(), run = two_phases(failures);
+  const PhasedRun without = two_phases(), run = two_phases({.failures = failures});
   double all = 0;
   for (const RunPhase& phase : without.phases) {
     const double work = phase.time_s();
@@ -151,13 +151,37 @@ TEST_CASE("run phases: failures cost half an interval and a restart each") {
   CHECK(run.time_s == Approx(all).epsilon(1e-9));
   CHECK(run.failures == Approx(all / 36000).epsilon(1e-9));
   CHECK(run.failures_s == Approx(all - without.time_s).epsilon(1e-9));
-  const PhasedRun rarer =
-      two_phases(Failures{Duration::seconds(360000), 100, Duration(), Duration::seconds(600)});
+  const PhasedRun rarer = two_phases(
+      {.failures = Failures{Duration::seconds(360000), 100, Duration(), Duration::seconds(600)}});
   CHECK(rarer.time_s < run.time_s);
   CHECK(has(run, "errors-reset-by-failures"));
-  CHECK_THROWS_WITH(
-      two_phases(Failures{Duration::seconds(500), 100, Duration(), Duration::seconds(600)}),
-      Contains("the run never ends"));
+  CHECK_THROWS_WITH(two_phases({.failures = Failures{Duration::seconds(500), 100, Duration(),
+                                                     Duration::seconds(600)}}),
+                    Contains("the run never ends"));
+}
+
+TEST_CASE("run phases: start-up and evaluations stand between the steps of both runs") {
+  Pauses pauses{Duration::seconds(90), 1000, Duration::seconds(6), {}};
+  const PhasedRun without = two_phases(), run = two_phases(pauses);
+  // 5 evaluations in 5,993 steps, none in 782.
+  CHECK(run.phases[0].evaluations == 5);
+  CHECK(run.phases[1].evaluations == 0);
+  CHECK(run.startup_s == Approx(2 * 90));
+  CHECK(run.evaluations_s == Approx(5 * 6));
+  CHECK(run.time_s == Approx(without.time_s + 210).epsilon(1e-12));
+  CHECK(run.time_low_s == Approx(without.time_low_s + 210).epsilon(1e-12));
+  const double plain = without.speedup_vs_baseline * without.time_s;
+  CHECK(run.speedup_vs_baseline == Approx((plain + 210) / (without.time_s + 210)).epsilon(1e-9));
+  CHECK_THAT(phased_run_table(run), Contains("start-up"));
+  CHECK_THAT(phased_run_table(run), Contains("evaluation"));
+
+  // Checkpoints alone, where nothing fails: 59 intervals of 100 steps and a rest, and 7 and a rest.
+  pauses = {};
+  pauses.failures = Failures{{}, 100, Duration::seconds(5), {}};
+  const PhasedRun saved = two_phases(pauses);
+  CHECK(saved.failures == 0);
+  CHECK(saved.time_s == Approx(without.time_s + 5 * (5993 + 782) / 100.).epsilon(1e-9));
+  CHECK_THAT(phased_run_table(saved), Contains("checkpoints"));
 }
 
 TEST_CASE("run phases: what is no phase is an error of the flag") {

@@ -85,6 +85,9 @@ expect 0 '"failures_s": ' "$lambcast" "${recipe[@]}" --then "$second" --mtbf "12
 expect 2 "--then: '512' is not KEY=VALUE" "$lambcast" "${recipe[@]}" --then 512
 expect 2 '--checkpoint-every: is missing' "$lambcast" "${recipe[@]}" --mtbf "12 h"
 expect 2 '--mtbf' "$lambcast" "${recipe[@]}" --mtbf 12 --checkpoint-every 500
+expect 2 'has no effect without --mtbf or a --checkpoint-time' "$lambcast" "${recipe[@]}" --checkpoint-every 500
+expect 2 'has no effect without an --evaluation-time' "$lambcast" "${recipe[@]}" --evaluate-every 500
+expect 0 '"startup_s": 90' "$lambcast" "${recipe[@]}" --startup-time "90 s" --evaluate-every 500 --evaluation-time "6 s" --format json
 expect 2 'the run never ends' "$lambcast" "${recipe[@]}" --mtbf "1 s" --checkpoint-every 500
 expect 2 '--versions: the nccl backend needs PyTorch 1.8' "$lambcast" "${recipe[@]}" --backend nccl --versions torch=1.7
 

@@ -20,24 +20,41 @@ namespace {
 struct RunFlags {
   std::vector<std::string> then;
   std::string mtbf, checkpoint_time = "0 s", restart_time = "10 min";
-  std::int64_t checkpoint_every = 0;
+  std::string startup_time = "0 s", evaluation_time = "0 s";
+  std::int64_t checkpoint_every = 0, evaluate_every = 0;
 
-  bool any() const { return !then.empty() || !mtbf.empty(); }
+  bool any() const {
+    return !then.empty() || !mtbf.empty() || checkpoint_every > 0 || evaluate_every > 0 ||
+           startup_time != "0 s";
+  }
 };
 
 std::optional<Failures> failures_of(const RunFlags& flags) {
-  if (flags.mtbf.empty()) {
-    if (flags.checkpoint_every > 0)
-      fail_input({"", 0, "--checkpoint-every"}, "has no effect without --mtbf");
-    return std::nullopt;
-  }
+  if (flags.mtbf.empty() && flags.checkpoint_every == 0) return std::nullopt;
   if (flags.checkpoint_every == 0)
     fail_input({"", 0, "--checkpoint-every"}, "is missing: the steps that a failure can undo");
-  const Duration between = parse_duration(flags.mtbf, {"", 0, "--mtbf"});
-  if (between <= Duration()) fail_input({"", 0, "--mtbf"}, "is not above zero");
-  return Failures{between, flags.checkpoint_every,
-                  parse_duration(flags.checkpoint_time, {"", 0, "--checkpoint-time"}),
-                  parse_duration(flags.restart_time, {"", 0, "--restart-time"})};
+  Failures failures{{},
+                    flags.checkpoint_every,
+                    parse_duration(flags.checkpoint_time, {"", 0, "--checkpoint-time"}),
+                    parse_duration(flags.restart_time, {"", 0, "--restart-time"})};
+  if (flags.mtbf.empty()) {
+    if (failures.checkpoint == Duration())
+      fail_input({"", 0, "--checkpoint-every"},
+                 "has no effect without --mtbf or a --checkpoint-time");
+    return failures;
+  }
+  failures.between = parse_duration(flags.mtbf, {"", 0, "--mtbf"});
+  if (*failures.between <= Duration()) fail_input({"", 0, "--mtbf"}, "is not above zero");
+  return failures;
+}
+
+Pauses pauses_of(const RunFlags& flags) {
+  const Pauses pauses{
+      parse_duration(flags.startup_time, {"", 0, "--startup-time"}), flags.evaluate_every,
+      parse_duration(flags.evaluation_time, {"", 0, "--evaluation-time"}), failures_of(flags)};
+  if (flags.evaluate_every > 0 && pauses.evaluation == Duration())
+    fail_input({"", 0, "--evaluate-every"}, "has no effect without an --evaluation-time");
+  return pauses;
 }
 
 int simulate_run(const ForecastFlags& flags, const RunFlags& run_flags) {
@@ -47,7 +64,7 @@ int simulate_run(const ForecastFlags& flags, const RunFlags& run_flags) {
                "no --explain, --trace, --export or --format csv");
   Catalog catalog;
   const PhasedRun run =
-      forecast_phases(flags.what_if, run_flags.then, failures_of(run_flags), catalog);
+      forecast_phases(flags.what_if, run_flags.then, pauses_of(run_flags), catalog);
   if (flags.result.format == "json")
     fmt::print("{}", phased_run_json(run));
   else
@@ -61,7 +78,7 @@ int simulate_run(const ForecastFlags& flags, const RunFlags& run_flags) {
 
 int simulate_command(const ForecastFlags& flags, const RunFlags& run_flags) {
   const Patience patience("simulating");
-  if (run_flags.any() || run_flags.checkpoint_every > 0) return simulate_run(flags, run_flags);
+  if (run_flags.any()) return simulate_run(flags, run_flags);
   Catalog catalog;
   const Scenario scenario = resolve(flags.what_if, catalog);
   if (!flags.explain.empty()) {
@@ -112,6 +129,13 @@ Command add_simulate(CLI::App& app) {
                       "to write a checkpoint (default: 0 s, beside the run)");
   command->add_option("--restart-time", run->restart_time,
                       "from a failure to the next step (default: 10 min, assumed)");
+  command->add_option("--startup-time", run->startup_time,
+                      "from the start of the job, or of a phase, to its first step (default: 0 s)");
+  command
+      ->add_option("--evaluate-every", run->evaluate_every,
+                   "steps from evaluation to evaluation (default: none)")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
+  command->add_option("--evaluation-time", run->evaluation_time, "of one evaluation");
   command->footer(R"(Examples
   lambcast simulate --model bert-large --cluster paper-eth40-v100 --gpus 64 --optimizer onebit_lamb \
     --global-batch 65536 --micro-batch 16 --steps 5993 --freeze-step 1000
