@@ -14,6 +14,10 @@ namespace {
 constexpr std::int64_t slices = 8;
 
 // Rounding of flow rates makes stretches differ by less.
+// Of finding what stages wait for; the step changes by some thousandths after the third.
+constexpr int most_rounds = 4;
+constexpr double least_change = 1e-3;
+
 constexpr Duration least_felt = Duration::picoseconds(10'000);
 
 int nodes_reached(const Call& call) { return call.place.node + call.group.node_span(); }
@@ -57,11 +61,15 @@ class SharedStep {
 
   Timeline run_at(End end, Execution& execution) {
     execution.waits.assign(plan_.ops.size(), Duration());
-    const Timeline timeline = run_once(end, execution);
-    if (!plan_.pipeline || plan_.pipeline->pipeline.stages == 1 ||
-        !find_waits(end, timeline, execution.waits))
-      return timeline;
-    return run_once(end, execution);
+    Timeline timeline = run_once(end, execution);
+    if (!plan_.pipeline || plan_.pipeline->pipeline.stages == 1) return timeline;
+    for (int round = 0; round < most_rounds; ++round) {
+      const Duration change = find_waits(end, timeline, round, execution.waits);
+      if (change == Duration()) break;
+      timeline = run_once(end, execution);
+      if (change < timeline.end.since_start().scaled(least_change)) break;
+    }
+    return timeline;
   }
 
  private:
@@ -81,12 +89,13 @@ class SharedStep {
   }
 
   // What each stretch of passes waits longer for other stages than it was priced with, where the
-  // network made some longer in `timeline`. False where it made none.
-  bool find_waits(End end, const Timeline& timeline, std::vector<Duration>& waits) {
+  // network made some longer in `timeline`: at first as replayed, then half way there, as each
+  // round overshoots. Returns the largest change.
+  Duration find_waits(End end, const Timeline& timeline, int round, std::vector<Duration>& waits) {
     const PipelinePlan& pipeline = *plan_.pipeline;
     std::vector<Duration> longer(static_cast<std::size_t>(pipeline.pipeline.stages));
     const auto longer_by = [&](OpId op) {
-      return timeline.spans[op].end - timeline.spans[op].begin - prices_[op].at(end);
+      return timeline.spans[op].end - timeline.spans[op].begin - prices_[op].at(end) - waits[op];
     };
     const auto for_stretches = [&](const auto& visit) {
       for (OpId op = 0; op < plan_.ops.size(); ++op)
@@ -95,15 +104,19 @@ class SharedStep {
     for_stretches([&](OpId op, const StageWork& work) {
       longer[static_cast<std::size_t>(work.stage)] += std::max(Duration(), longer_by(op));
     });
-    if (*std::max_element(longer.begin(), longer.end()) <= least_felt) return false;
+    if (*std::max_element(longer.begin(), longer.end()) <= least_felt) return {};
     const double width = rates_width(training_.device->rates->held_out).log;
     const PipelinePrice alone = price_pipeline(pipeline, training_, costs_, end, width);
     const PipelinePrice met = replayed(pipeline, alone, longer);
+    Duration most;
     for_stretches([&](OpId op, const StageWork& work) {
       const Duration grew = stretch_time(pipeline, met, work) - stretch_time(pipeline, alone, work);
-      waits[op] = std::max(grew - longer_by(op), Duration() - prices_[op].at(end));
+      const Duration whole = grew - longer_by(op) - waits[op];
+      const Duration change = Duration::picoseconds(whole.ps() / (round == 0 ? 1 : 2));
+      waits[op] = std::max(waits[op] + change, Duration() - prices_[op].at(end));
+      most = std::max({most, change, Duration() - change});
     });
-    return true;
+    return most;
   }
 
   // Flows and how long they take alone.

@@ -12,13 +12,13 @@
 // so that slower flows make it longer as far as nothing hides them (Phase in task_graph.h).
 //
 // What makes a stage's passes longer makes other stages wait, or fills a bubble of its own. So
-// where a first run finds the passes of stages longer by e_s, the pipeline is replayed with them
+// where a run finds the passes of stages longer by e_s, the pipeline is replayed with them
 // (stretches.h), and run again with each stretch longer or shorter by
 //
 //   replayed stretch - stretch - its part of e_s
 //
-// which is what its wait for other stages grew by. Once: the second run's e_s differ from the
-// first's by what flows that are spread over longer stretches meet less.
+// which is what its wait for other stages grew by. Flows that are spread over longer stretches meet
+// less, so that is done until little changes.
 //
 // Where no two collectives are under way at once, this is the first form: without a layout a rank
 // makes one call at a time.
