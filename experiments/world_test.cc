@@ -230,8 +230,11 @@ void check_memory(const World& world, Catalog& catalog) {
   larger["micro_batch"] = std::to_string(2 * world.scenario.training.batch.micro);
   if (const auto other = run(larger, catalog)) {
     CHECK(other->forecast.memory.peak >= world.forecast.memory.peak);
-    // And take longer.
-    CHECK(run_time(*other) >= run_time(world) * 0.999);
+    // And take longer; on a shared network as exactly as slices of passes tell who meets whom.
+    const TrainingPlan& training = world.scenario.training;
+    const bool meets = training.network == NetworkModel::flow && training.parallelism &&
+                       training.parallelism->layout.pp > 1;
+    CHECK(run_time(*other) >= run_time(world) * (meets ? 0.98 : 0.999));
   }
 }
 
@@ -276,8 +279,9 @@ SweepPlan sweep_of_worlds(std::uint64_t first, int count) {
 }
 
 TEST_CASE("worlds: those in which something did not hold once") {
-  // A pipeline's replay passed 106 days; twice the samples were faster, as stages met less.
-  for (const std::uint64_t seed : {1'044'873, 1'060'971}) check_worlds(seed, 1);
+  // A pipeline's replay passed 106 days; twice the samples were faster, as stages met less; passes
+  // and gradients were on one NIC at once, faster than it is.
+  for (const std::uint64_t seed : {1'044'873, 1'060'971, 1'075'900}) check_worlds(seed, 1);
 }
 
 TEST_CASE("worlds: the same rows by one thread and by many") {

@@ -285,9 +285,7 @@ class Pricer {
 
   Price price(const PlanOp& op, const Call& call) {
     note(call);
-    const CollectiveCost& cost =
-        costs_.cost({training_.cluster, call.group, training_.network, training_.expand},
-                    call.backend, call.op, call.bytes, call.algorithm);
+    const CollectiveCost& cost = cost_of(call);
     const auto count = static_cast<double>(op.times);
     Price price = of(cost.time * op.times);
     price.wires = {cost.interval.low * op.times, cost.interval.high * op.times};
@@ -301,20 +299,46 @@ class Pricer {
 
   Price price(const PlanOp&, const Wait&) const { return {}; }
 
+  // The share of a stage's passes that stand still for collectives between nodes: a collective that
+  // leaves the node beside them takes turns with those. On a shared network they meet by
+  // themselves.
+  double turns_on_nics(const PlanOp& op, const Call& beside) {
+    if (beside.group.nodes() == 1 || training_.network == NetworkModel::flow) return 0;
+    const PipelinePrice& expected = pipeline_at(End::expected);
+    Duration all, between_nodes;
+    for (std::size_t position = 0; position < expected.calls.size(); ++position) {
+      if (plan_->pipeline.stage_at(static_cast<int>(position)) != op.rank_class) continue;
+      for (const CallsMade& made : expected.calls[position]) {
+        const Duration time = cost_of(*made.call).time * made.times;
+        all += time;
+        if (made.call->group.nodes() > 1) between_nodes += time;
+      }
+    }
+    if (all == Duration()) return 0;
+    const auto stage = static_cast<std::size_t>(op.rank_class);
+    const Duration exposed = expected.exposed[stage];
+    return exposed / (expected.forward[stage] + expected.backward[stage] + exposed) *
+           (between_nodes / all);
+  }
+
   Price price(const PlanOp& op, const Slowdown& work) {
-    const CollectiveCost& cost =
-        costs_.cost({training_.cluster, work.beside.group, training_.network, training_.expand},
-                    work.beside.backend, work.beside.op, work.beside.bytes, work.beside.algorithm);
+    const CollectiveCost& cost = cost_of(work.beside);
     note(work.beside);
     if (sources_ != nullptr)
       note("lost_to_collectives",
            {Kind::assumed, "blocks of NCCL on the multiprocessors that compute"});
-    const double share = lost_to_collectives(work.beside.group, *device_.rates);
+    const double share =
+        lost_to_collectives(work.beside.group, *device_.rates) + turns_on_nics(op, work.beside);
     Price price = computation((cost.time * op.times).scaled(share), memory_width);
     price.wires = {(cost.interval.low * op.times).scaled(share),
                    (cost.interval.high * op.times).scaled(share)};
     price.coverage.reset();
     return price;
+  }
+
+  const CollectiveCost& cost_of(const Call& call) {
+    return costs_.cost({training_.cluster, call.group, training_.network, training_.expand},
+                       call.backend, call.op, call.bytes, call.algorithm);
   }
 
   Duration memory_time(double bytes) const { return Bytes(bytes) / device_.copy_bandwidth.value; }
