@@ -118,8 +118,10 @@ enum class LossScaling {
 // How the engine adds up gradients before the optimizer sees them.
 enum class GradientSum {
   full_precision,  // right
-  half             // DeepSpeed under fp16: the scaled gradient, every partial sum and the mean are
-};                 // rounded to fp16
+  half,            // DeepSpeed under fp16: the scaled gradient, every partial sum and the mean are
+                   // rounded to fp16
+  bfloat16         // the same in bf16
+};
 
 struct Quirks {
   Padding padding = Padding::excluded;

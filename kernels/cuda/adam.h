@@ -13,8 +13,8 @@
 // one of the day: `lr`, and for 0/1 Adam `lrs`, its sum since the last synchronisation, to which
 // zero_one_local_step adds and which zero_one_sync_end sets to 0.
 //
-// `half_p`, where not null, receives the fp16 copy of the weights. Bytes per element (with it, 2
-// more): adam_step 28, adam_apply 16, zero_one_onebit_step 24, zero_one_local_step 32,
+// `half_p`, where not null, receives the fp16 or bf16 copy of the weights. Bytes per element (with
+// it, 2 more): adam_step 28, adam_apply 16, zero_one_onebit_step 24, zero_one_local_step 32,
 // zero_one_sync_begin 20, zero_one_sync_end 24.
 #pragma once
 
@@ -24,9 +24,8 @@
 #include <span>
 #include <vector>
 
+#include "kernels/cuda/half_precision.h"
 #include "kernels/options.h"
-
-struct __half;
 
 namespace lambcast::cuda {
 
@@ -44,7 +43,7 @@ struct AdamState {
   float* m = nullptr;
   float* v = nullptr;
   float* u = nullptr;  // 0/1 Adam only
-  __half* half_p = nullptr;
+  HalfPointer half_p;
   std::size_t elements = 0;
   const GroupRun* runs =
       nullptr;                 // device memory, up to `elements`; null: the options hold for all

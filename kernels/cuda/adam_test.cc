@@ -17,6 +17,7 @@ constexpr std::size_t few = emulated_device ? 9003 : 100003;  // not a multiple 
 // results must be the same bits.
 struct Both {
   std::size_t elements;
+  HalfFormat format = HalfFormat::fp16;  // of the copy of the weights
   std::vector<float> p = random_values(elements, 1), m = random_values(elements, 2);
   std::vector<float> v = random_values(elements, 3, 0.6), u = random_values(elements, 4);
   std::vector<float> g = random_values(elements, 5);
@@ -25,8 +26,7 @@ struct Both {
   DeviceBuffer<std::uint16_t> half{elements};
 
   AdamState state() const {
-    return {dp.data(), dm.data(), dv.data(), du.data(), reinterpret_cast<__half*>(half.data()),
-            elements};
+    return {dp.data(), dm.data(), dv.data(), du.data(), {half.data(), format}, elements};
   }
   void check() const {
     CHECK((dp.to_host() == p));
@@ -35,7 +35,9 @@ struct Both {
     CHECK((du.to_host() == u));
     const auto copy = half.to_host();
     std::size_t other = 0;
-    for (std::size_t e = 0; e < elements; ++e) other += copy[e] != reference::to_half(p[e]);
+    for (std::size_t e = 0; e < elements; ++e) {
+      other += copy[e] != reference::to_half(p[e], format);
+    }
     CHECK(other == 0);
   }
 };
@@ -114,6 +116,7 @@ void every_kind_of_step(Both both) {
 TEST_CASE("every kind of 0/1 Adam step on the GPU is the reference's") {
   NEED_GPUS(1);
   every_kind_of_step({few});
+  every_kind_of_step({few, HalfFormat::bf16});
 }
 
 TEST_CASE("every kind of 0/1 Adam step over many passes is the reference's", "[large]") {

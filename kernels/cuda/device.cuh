@@ -9,6 +9,7 @@
 // are the bits of the CPU reference; the kernels wait for memory, not for arithmetic.
 #pragma once
 
+#include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
@@ -16,6 +17,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "kernels/cuda/half_precision.h"
 #include "kernels/cuda/reduction.h"
 
 namespace lambcast::cuda {
@@ -110,23 +112,37 @@ __device__ inline Quad load_quad(const float* x, std::size_t e, std::size_t n) {
   }
   return q;
 }
-// Four fp16 values, one 8-byte access.
+// What both formats of 16 bits are called in CUDA.
+__device__ inline float to_float(__half x) { return __half2float(x); }
+__device__ inline float to_float(__nv_bfloat16 x) { return __bfloat162float(x); }
+__device__ inline float2 to_floats(__half2 x) { return __half22float2(x); }
+__device__ inline float2 to_floats(__nv_bfloat162 x) { return __bfloat1622float2(x); }
+
+// Four values of 16 bits, one 8-byte access; Two is __half2 or __nv_bfloat162.
+template <typename Two>
 struct HalfQuad {
-  __half2 low, high;
+  Two low, high;
 };
 
-__device__ inline Quad load_quad(const __half* x, std::size_t e, std::size_t n) {
+template <typename Two, typename Half>
+__device__ Quad load_half_quad(const Half* x, std::size_t e, std::size_t n) {
   Quad q{};
   if (e + 4 <= n) {
     const uint2 bits = __ldcs(reinterpret_cast<const uint2*>(x + e));
-    HalfQuad half;
+    HalfQuad<Two> half;
     std::memcpy(&half, &bits, sizeof half);
-    const float2 low = __half22float2(half.low), high = __half22float2(half.high);
+    const float2 low = to_floats(half.low), high = to_floats(half.high);
     q = {{low.x, low.y, high.x, high.y}};
   } else {
-    for (int i = 0; i < 4; ++i) q.at[i] = e + i < n ? __half2float(x[e + i]) : 0.0f;
+    for (int i = 0; i < 4; ++i) q.at[i] = e + i < n ? to_float(x[e + i]) : 0.0f;
   }
   return q;
+}
+__device__ inline Quad load_quad(const __half* x, std::size_t e, std::size_t n) {
+  return load_half_quad<__half2>(x, e, n);
+}
+__device__ inline Quad load_quad(const __nv_bfloat16* x, std::size_t e, std::size_t n) {
+  return load_half_quad<__nv_bfloat162>(x, e, n);
 }
 __device__ inline void store_quad(float* x, std::size_t e, std::size_t n, const Quad& q) {
   if (e + 4 <= n) {
@@ -135,17 +151,30 @@ __device__ inline void store_quad(float* x, std::size_t e, std::size_t n, const 
     for (int i = 0; i < 4 && e + i < n; ++i) x[e + i] = q.at[i];
   }
 }
-// A null pointer means that no fp16 copy is wanted.
-__device__ inline void store_quad(__half* x, std::size_t e, std::size_t n, const Quad& q) {
-  if (x == nullptr) return;
-  if (e + 4 <= n) {
-    const HalfQuad half = {__floats2half2_rn(q.at[0], q.at[1]),
-                           __floats2half2_rn(q.at[2], q.at[3])};
-    uint2 bits;
+// The quad in 16 bits each.
+__device__ inline uint2 rounded(const Quad& q, HalfFormat format) {
+  uint2 bits;
+  if (format == HalfFormat::bf16) {
+    const HalfQuad<__nv_bfloat162> half = {__floats2bfloat162_rn(q.at[0], q.at[1]),
+                                           __floats2bfloat162_rn(q.at[2], q.at[3])};
     std::memcpy(&bits, &half, sizeof bits);
-    __stcs(reinterpret_cast<uint2*>(x + e), bits);
   } else {
-    for (int i = 0; i < 4 && e + i < n; ++i) x[e + i] = __float2half_rn(q.at[i]);
+    const HalfQuad<__half2> half = {__floats2half2_rn(q.at[0], q.at[1]),
+                                    __floats2half2_rn(q.at[2], q.at[3])};
+    std::memcpy(&bits, &half, sizeof bits);
+  }
+  return bits;
+}
+// Null: no copy is wanted.
+__device__ inline void store_quad(HalfPointer x, std::size_t e, std::size_t n, const Quad& q) {
+  if (x.bits == nullptr) return;
+  const uint2 bits = rounded(q, x.format);
+  if (e + 4 <= n) {
+    __stcs(reinterpret_cast<uint2*>(x.bits + e), bits);
+  } else {
+    std::uint16_t each[4];
+    std::memcpy(each, &bits, sizeof each);
+    for (int i = 0; i < 4 && e + i < n; ++i) x.bits[e + i] = each[i];
   }
 }
 
@@ -260,11 +289,14 @@ inline std::size_t quads_of(std::size_t elements) {
   return (elements + 4 * threads - 1) / (4 * threads);
 }
 
-// Turns "is every pointer 16-byte aligned" into the error a caller gets.
+// What a quad is read and written by: 16 bytes, of 16-bit elements 8.
+inline bool is_aligned(const void* x) { return reinterpret_cast<std::uintptr_t>(x) % 16 == 0; }
+inline bool is_aligned(HalfPointer x) { return reinterpret_cast<std::uintptr_t>(x.bits) % 8 == 0; }
+
+// Turns "is every pointer aligned" into the error a caller gets.
 template <typename... Pointers>
 cudaError_t check_aligned(Pointers... pointers) {
-  const bool aligned = ((reinterpret_cast<std::uintptr_t>(pointers) % 16 == 0) && ...);
-  return aligned ? cudaSuccess : cudaErrorMisalignedAddress;
+  return (is_aligned(pointers) && ...) ? cudaSuccess : cudaErrorMisalignedAddress;
 }
 
 }  // namespace lambcast::cuda

@@ -46,10 +46,16 @@ __global__ void __launch_bounds__(threads)
   });
 }
 
+// f(pointer) of the format's own type.
+template <typename F>
+cudaError_t as_format(HalfPointer x, F f) {
+  return x.format == HalfFormat::bf16 ? f(reinterpret_cast<const __nv_bfloat16*>(x.bits))
+                                      : f(reinterpret_cast<const __half*>(x.bits));
+}
+
 template <typename T>
 cudaError_t measure(const T* g, std::size_t elements, double* squared_norm, double* workspace,
                     cudaStream_t stream) {
-  if (const auto e = check_aligned(g)) return e;
   unsigned blocks = 0;
   if (const auto e = grid_size(square_kernel<T>, quads_of(elements), blocks)) return e;
   launch(square_kernel<T>, blocks, threads, stream, g, elements, workspace);
@@ -60,7 +66,6 @@ cudaError_t measure(const T* g, std::size_t elements, double* squared_norm, doub
 template <typename T>
 cudaError_t unscale(const T* from, float* to, std::size_t elements, const double* squared_norm,
                     double loss_scale, double limit, cudaStream_t stream) {
-  if (const auto e = check_aligned(from, to)) return e;
   unsigned blocks = 0;
   if (const auto e = grid_size(unscale_kernel<T>, quads_of(elements), blocks)) return e;
   launch(unscale_kernel<T>, blocks, threads, stream, from, to, elements, squared_norm, loss_scale,
@@ -70,22 +75,30 @@ cudaError_t unscale(const T* from, float* to, std::size_t elements, const double
 
 }  // namespace
 
-cudaError_t measure_gradient(const __half* g, std::size_t elements, double* squared_norm,
+cudaError_t measure_gradient(HalfPointer g, std::size_t elements, double* squared_norm,
                              double* workspace, cudaStream_t stream) {
-  return measure(g, elements, squared_norm, workspace, stream);
+  if (const auto e = check_aligned(g)) return e;
+  return as_format(g, [&](const auto* values) {
+    return measure(values, elements, squared_norm, workspace, stream);
+  });
 }
 cudaError_t measure_gradient(const float* g, std::size_t elements, double* squared_norm,
                              double* workspace, cudaStream_t stream) {
+  if (const auto e = check_aligned(g)) return e;
   return measure(g, elements, squared_norm, workspace, stream);
 }
 
-cudaError_t unscale_and_clip(const __half* half_g, float* g, std::size_t elements,
+cudaError_t unscale_and_clip(HalfPointer half_g, float* g, std::size_t elements,
                              const double* squared_norm, double loss_scale, double limit,
                              cudaStream_t stream) {
-  return unscale(half_g, g, elements, squared_norm, loss_scale, limit, stream);
+  if (const auto e = check_aligned(half_g, g)) return e;
+  return as_format(half_g, [&](const auto* values) {
+    return unscale(values, g, elements, squared_norm, loss_scale, limit, stream);
+  });
 }
 cudaError_t unscale_and_clip(float* g, std::size_t elements, const double* squared_norm,
                              double loss_scale, double limit, cudaStream_t stream) {
+  if (const auto e = check_aligned(g)) return e;
   return unscale(g, g, elements, squared_norm, loss_scale, limit, stream);
 }
 

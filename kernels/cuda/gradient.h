@@ -12,7 +12,8 @@
 // of the norms, ClipNorm::shared, and each sees an overflow of any. Without that each clips by its
 // own norm, ClipNorm::local, and knows of its own overflow only.
 //
-// Bytes per element: measure_gradient 2 (fp16) or 4; unscale_and_clip 6 from fp16, 8 in place.
+// Bytes per element: measure_gradient 2 (fp16, bf16) or 4; unscale_and_clip 6 from these, 8 in
+// place.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -20,21 +21,20 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cuda/half_precision.h"
 #include "kernels/cuda/reduction.h"
-
-struct __half;
 
 namespace lambcast::cuda {
 
 // *squared_norm = ||g||^2, still multiplied by the square of the loss scale.
-cudaError_t measure_gradient(const __half* g, std::size_t elements, double* squared_norm,
+cudaError_t measure_gradient(HalfPointer g, std::size_t elements, double* squared_norm,
                              double* workspace, cudaStream_t stream);
 cudaError_t measure_gradient(const float* g, std::size_t elements, double* squared_norm,
                              double* workspace, cudaStream_t stream);
 
 // g = half_g * factor, or g *= factor, with factor = 1 / (loss_scale * max(clip, 1)) and
 // clip = (sqrt(*squared_norm) / loss_scale + 1e-6) / limit; limit 0 only unscales.
-cudaError_t unscale_and_clip(const __half* half_g, float* g, std::size_t elements,
+cudaError_t unscale_and_clip(HalfPointer half_g, float* g, std::size_t elements,
                              const double* squared_norm, double loss_scale, double limit,
                              cudaStream_t stream);
 cudaError_t unscale_and_clip(float* g, std::size_t elements, const double* squared_norm,

@@ -12,24 +12,26 @@ using namespace lambcast::cuda;
 
 namespace {
 
-void agrees_with_reference(std::size_t elements) {
+void agrees_with_reference(std::size_t elements, HalfFormat format) {
   std::vector<std::uint16_t> half_g;
-  for (const float x : random_values(elements, 1)) half_g.push_back(reference::to_half(100 * x));
+  for (const float x : random_values(elements, 1)) {
+    half_g.push_back(reference::to_half(100 * x, format));
+  }
   const auto device_half = upload(half_g);
-  const auto* raw = reinterpret_cast<const __half*>(device_half.data());
+  const HalfPointer raw(device_half.data(), format);
   DeviceBuffer<float> g(elements);
   DeviceBuffer<double> squared_norm(1);
   DeviceBuffer<double> workspace(reduction_slots);
   require(measure_gradient(raw, elements, squared_norm.data(), workspace.data(), nullptr),
           "measure");
-  const float norm = reference::gradient_norm(half_g);
+  const float norm = reference::gradient_norm(half_g, format);
   CHECK(std::sqrt(squared_norm.to_host()[0]) == Approx(norm).epsilon(1e-6));
 
   for (const double limit : {0.0, 1.0, 1e9}) {
     require(unscale_and_clip(raw, g.data(), elements, squared_norm.data(), 1024, limit, nullptr),
             "unscale_and_clip");
     std::vector<float> expected(elements);
-    reference::unscale(half_g, expected, reference::clip_factor(norm, 1024, limit));
+    reference::unscale(half_g, expected, reference::clip_factor(norm, 1024, limit), format);
     CHECK(relative_distance(g.to_host(), expected) < 1e-6);
   }
   require(measure_gradient(g.data(), elements, squared_norm.data(), workspace.data(), nullptr),
@@ -45,16 +47,36 @@ void agrees_with_reference(std::size_t elements) {
 TEST_CASE("norm, overflow, unscale and clip agree with the reference") {
   NEED_GPUS(1);
   for (const std::size_t elements : {1, 1003, emulated_device ? 10001 : 1000001}) {
-    agrees_with_reference(elements);
+    agrees_with_reference(elements, HalfFormat::fp16);
+    agrees_with_reference(elements, HalfFormat::bf16);
   }
 }
 
 TEST_CASE("norm, unscale and clip over many passes agree with the reference", "[large]") {
   NEED_GPUS(1);
-  agrees_with_reference(many_passes);
+  agrees_with_reference(many_passes, HalfFormat::fp16);
 }
 
-TEST_CASE("an infinity or NaN anywhere is an overflow") {
+TEST_CASE("weights in 16 bits are the reference's rounding, to the bit, whatever the weight") {
+  NEED_GPUS(1);
+  auto weights = random_values(9003, 1);
+  const std::vector<float> edges{0.0f,     -0.0f,       65519.996f, 65520.0f, 3.39e38f,
+                                 -3.4e38f, INFINITY,    6e-8f,      3e-8f,    1e-40f,
+                                 NAN,      1.00390625f, 1.01171875f};
+  std::copy(edges.begin(), edges.end(), weights.begin() + 5);
+  const auto from = upload(weights);
+  for (const HalfFormat format : {HalfFormat::fp16, HalfFormat::bf16}) {
+    const DeviceBuffer<std::uint16_t> to(weights.size());
+    require(round_to({to.data(), format}, from.data(), weights.size(), nullptr), "round_to");
+    const auto rounded = to.to_host();
+    for (std::size_t e = 0; e < weights.size(); ++e) {
+      REQUIRE(rounded[e] == reference::to_half(weights[e], format));
+    }
+    CHECK(round_to({to.data() + 1, format}, from.data(), 4, nullptr) == cudaErrorMisalignedAddress);
+  }
+}
+
+TEST_CASE("an infinity or NaN anywhere is an overflow, in 16 bits too") {
   NEED_GPUS(1);
   for (const float bad : {INFINITY, -INFINITY, NAN}) {
     for (const std::size_t at : {std::size_t{0}, std::size_t{5000}, std::size_t{9998}}) {
@@ -67,6 +89,16 @@ TEST_CASE("an infinity or NaN anywhere is an overflow") {
           measure_gradient(device.data(), g.size(), squared_norm.data(), workspace.data(), nullptr),
           "measure");
       CHECK_FALSE(std::isfinite(squared_norm.to_host()[0]));
+      for (const HalfFormat format : {HalfFormat::fp16, HalfFormat::bf16}) {
+        std::vector<std::uint16_t> half_g;
+        for (const float x : g) half_g.push_back(reference::to_half(x, format));
+        const auto half = upload(half_g);
+        require(measure_gradient(HalfPointer(half.data(), format), g.size(), squared_norm.data(),
+                                 workspace.data(), nullptr),
+                "measure");
+        CHECK_FALSE(std::isfinite(squared_norm.to_host()[0]));
+        CHECK(reference::overflows(half_g, format));
+      }
     }
   }
 }

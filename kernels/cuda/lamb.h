@@ -7,7 +7,7 @@
 //   phase      warm-up (lamb_step)                       compression (onebit_lamb_step)
 //   moments    read p m v g, write m v          24       read signs m v vf p, write m vf    24.125
 //   ratio      one block per tensor: norms to step       norms and largest ratio to step
-//   apply      read p m v, write p (and fp16)   16 (18)  the same                           16 (18)
+//   apply      read p m v, write p (and half_p) 16 (18)  the same                           16 (18)
 //
 // Bytes are per element; without weight decay the compression stage does not read p (20.125), a
 // mask adds 4. Pointers to float must be 16-byte aligned.
@@ -19,9 +19,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/cuda/half_precision.h"
 #include "kernels/options.h"
-
-struct __half;
 
 namespace lambcast::cuda {
 
@@ -53,7 +52,7 @@ struct LambState {
   float* p = nullptr;
   float* m = nullptr;
   float* v = nullptr;
-  __half* half_p = nullptr;  // null: no fp16 copy
+  HalfPointer half_p;  // null: no copy of the weights in 16 bits
 
   float* running_average = nullptr;  // per tensor, of the trust ratio; null for plain LAMB
   float* running_weight = nullptr;

@@ -31,7 +31,7 @@ struct LambTensors {
         groups(group_of) {}
 
   // Of weights, momentum and variance in device memory, each of tensors.elements() floats.
-  LambState state(float* p, float* m, float* v, __half* half_p = nullptr,
+  LambState state(float* p, float* m, float* v, HalfPointer half_p = {},
                   const double* lr = nullptr) const {
     return {.pieces = pieces.data(),
             .first_piece = first_piece.data(),

@@ -29,8 +29,7 @@ struct Tensor {
   }
 
   AdamState state(const Rank& rank) const {
-    return {rank.p.data(), rank.m.data(), rank.v.data(),
-            nullptr,       nullptr,       exchange.layout.elements};
+    return {rank.p.data(), rank.m.data(), rank.v.data(), nullptr, {}, exchange.layout.elements};
   }
 
   // Warm-up, and both stages where the tensor never freezes.

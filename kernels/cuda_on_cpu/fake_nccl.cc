@@ -38,7 +38,7 @@ FakeFault current_fault = FakeFault::none;
 FakeCounts counts;
 
 std::size_t size_of(ncclDataType_t type) {
-  if (type == ncclFloat16) return sizeof(std::uint16_t);
+  if (type == ncclFloat16 || type == ncclBfloat16) return sizeof(std::uint16_t);
   return type == ncclUint8 ? 1 : type == ncclFloat64 ? sizeof(double) : sizeof(float);
 }
 
@@ -70,25 +70,26 @@ void reduce(const Call& to_call, const std::vector<Call>& calls, std::size_t beg
   deliver(to_call, to_call.to, reinterpret_cast<const char*>(result.data()), to_call.bytes());
 }
 
-float rounded(float x) { return reference::from_half(reference::to_half(x)); }
-
-// The same in fp16: every partial sum and the mean are rounded to it.
+// The same in 16 bits: every partial sum and the mean are rounded to them.
 void reduce_half(const Call& to_call, const std::vector<Call>& calls, std::size_t begin) {
+  using reference::from_half, reference::to_half;
+  const auto format =
+      to_call.type == ncclBfloat16 ? reference::HalfFormat::bf16 : reference::HalfFormat::fp16;
   std::vector<std::uint16_t> result(to_call.count);
   const float share = to_call.op == ncclAvg ? 1.0f / static_cast<float>(calls.size()) : 1.0f;
   for (std::size_t i = 0; i < result.size(); ++i) {
     float sum = 0;
     for (const Call& call : calls) {
       const auto* const from = reinterpret_cast<const std::uint16_t*>(call.from);
-      sum = rounded(sum + reference::from_half(from[begin + i]));
+      sum = from_half(to_half(sum + from_half(from[begin + i], format), format), format);
     }
-    result[i] = reference::to_half(sum * share);
+    result[i] = to_half(sum * share, format);
   }
   deliver(to_call, to_call.to, reinterpret_cast<const char*>(result.data()), to_call.bytes());
 }
 
 void reduce_any(const Call& call, const std::vector<Call>& calls, std::size_t begin) {
-  if (call.type == ncclFloat16)
+  if (call.type == ncclFloat16 || call.type == ncclBfloat16)
     reduce_half(call, calls, begin);
   else if (call.type == ncclFloat64)
     reduce<double>(call, calls, begin);

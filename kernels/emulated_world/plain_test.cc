@@ -100,7 +100,7 @@ TEST_CASE("groups of 0/1 Adam hold through local steps and synchronisations") {
   }
 }
 
-TEST_CASE("an fp16 engine's sum of gradients drifts from the exact one") {
+TEST_CASE("the sum of gradients of an engine in 16 bits drifts from the exact one") {
   // fp16 has 11 bits: 1 + 0.0003 rounds to 1, three times over.
   World world = world_of(iris::network(), 4);
   std::vector<std::vector<float>> g(4, std::vector<float>(world.tensors.elements()));
@@ -114,4 +114,11 @@ TEST_CASE("an fp16 engine's sum of gradients drifts from the exact one") {
   CHECK((*reduce(world, g, true))[0][0] == 0);
   world.loss_scale = 65536;
   CHECK((*reduce(world, g, true))[0][0] == Approx(1e-8).epsilon(1e-3));
+  // bf16 has the range of fp32 and 8 bits: 1 + 0.003 rounds to 1.
+  world.loss_scale = 1;
+  world.quirks.gradient_sum = GradientSum::bfloat16;
+  CHECK((*reduce(world, g, true))[0][0] == Approx(1e-8).epsilon(1e-2));
+  g[0][0] = 1;
+  g[1][0] = g[2][0] = g[3][0] = 0.003f;
+  CHECK((*reduce(world, g, true))[2][0] == 0.25f);
 }

@@ -52,9 +52,9 @@ std::vector<float> mean(Gradients gradients) {
   return result;
 }
 
-std::vector<float> half_mean(Gradients gradients, double loss_scale) {
-  const auto rounded = [](double x) {
-    return reference::from_half(reference::to_half(static_cast<float>(x)));
+std::vector<float> half_mean(Gradients gradients, double loss_scale, reference::HalfFormat format) {
+  const auto rounded = [&](double x) {
+    return reference::from_half(reference::to_half(static_cast<float>(x), format), format);
   };
   const float share = static_cast<float>(1.0 / static_cast<double>(gradients.size()));
   std::vector<float> result(gradients[0].size());
@@ -102,8 +102,12 @@ std::optional<std::vector<std::vector<float>>> reduce(const World& world, Gradie
   if (overflow && !world.quirks.overflow_poisons) return std::nullopt;
   std::vector<std::vector<float>> seen(gradients.begin(), gradients.end());
   if (engine_allreduce) {
-    const bool half = world.quirks.gradient_sum == GradientSum::half;
-    seen.assign(world.size(), half ? half_mean(gradients, world.loss_scale) : mean(gradients));
+    const GradientSum how = world.quirks.gradient_sum;
+    const auto format =
+        how == GradientSum::bfloat16 ? reference::HalfFormat::bf16 : reference::HalfFormat::fp16;
+    seen.assign(world.size(), how == GradientSum::full_precision
+                                  ? mean(gradients)
+                                  : half_mean(gradients, world.loss_scale, format));
   }
   misscale(world, engine_allreduce, seen);
   clip(world, seen);

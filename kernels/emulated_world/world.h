@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/options.h"
+#include "kernels/reference/half.h"
 #include "kernels/step.h"
 
 namespace lambcast::emulated {
@@ -37,8 +38,9 @@ void check_freeze_step(const char* key, int value, DryRun dry_run);
 
 // The mean over the ranks, summed in double.
 std::vector<float> mean(Gradients gradients);
-// The mean as an fp16 engine takes it (GradientSum::half), of gradients without their loss scale.
-std::vector<float> half_mean(Gradients gradients, double loss_scale);
+// The mean as an engine in 16 bits takes it (GradientSum::half and bfloat16), of gradients without
+// their loss scale.
+std::vector<float> half_mean(Gradients gradients, double loss_scale, reference::HalfFormat format);
 
 // The gradients as the optimizer sees them, clipped: all equal to the mean where the engine
 // averages them (`engine_allreduce`), else each rank's own. Nothing when a gradient overflowed and

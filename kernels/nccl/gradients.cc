@@ -20,7 +20,8 @@ void all_reduce(const NcclApi& nccl, const RankGradient& g, void* data, std::siz
 void average_whole(const NcclApi& nccl, std::span<const RankGradient> ranks) {
   in_group(nccl, ranks, [&](const RankGradient& g) {
     if (g.half)
-      all_reduce(nccl, g, g.half, g.elements, ncclFloat16);
+      all_reduce(nccl, g, g.half.bits, g.elements,
+                 g.half.format == HalfFormat::bf16 ? ncclBfloat16 : ncclFloat16);
     else
       all_reduce(nccl, g, g.values, g.elements, ncclFloat32);
   });
@@ -86,7 +87,7 @@ bool reduce(const NcclApi& nccl, std::span<const RankGradient> ranks, bool avera
   if (options.check_overflow || options.max_norm > 0) measure(nccl, ranks);
   if (options.check_overflow && overflowed(nccl, ranks, options.timeout_s)) return false;
   const bool any_half =
-      std::any_of(ranks.begin(), ranks.end(), [](const auto& g) { return g.half; });
+      std::any_of(ranks.begin(), ranks.end(), [](const auto& g) { return bool(g.half); });
   if (any_half || options.loss_scale != 1 || options.max_norm > 0) unscale(ranks, options);
   return true;
 }

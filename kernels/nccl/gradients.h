@@ -1,25 +1,23 @@
 // From the gradients that backward passes leave to those that an optimizer may see, for all ranks
 // of a thread, before any state moves:
 //
-//   mean        over the ranks, where the step asks for it: in 16 bits where they are fp16, half
-//   the
-//               bytes of fp32, as DeepSpeed sends them
+//   mean        over the ranks, where the step asks for it: in 16 bits where they are fp16 or bf16,
+//               half the bytes of fp32, as DeepSpeed sends them
 //   norm        measure_gradient on every rank, and its mean over the ranks: an all-reduce of 8
 //               bytes (shared_norm.h). It is not finite where any rank's gradient is not, which is
 //               the one flag that all ranks go by: the host waits for it, and the step is skipped
-//   unscale     by the loss scale, and clip by the shared norm; fp16 becomes fp32
+//   unscale     by the loss scale, and clip by the shared norm; 16 bits become fp32
 //
 // Where neither overflow, clipping nor a loss scale is asked for, fp32 gradients are only averaged,
-// and nothing waits. bf16 gradients are not read by these kernels.
+// and nothing waits.
 #pragma once
 
 #include <span>
 #include <vector>
 
+#include "kernels/cuda/half_precision.h"
 #include "kernels/cuda/reduction.h"
 #include "kernels/nccl/watch.h"
-
-struct __half;
 
 namespace lambcast::cuda {
 
@@ -38,7 +36,7 @@ struct GradientNorm {
 
 struct RankGradient : Watched {
   std::size_t elements = 0;
-  __half* half = nullptr;   // fp16 gradients, or null; overwritten by their mean
+  HalfPointer half;         // gradients in 16 bits, or null; overwritten by their mean
   float* values = nullptr;  // what the optimizer sees; the gradient itself where half is null
   const GradientNorm* norm = nullptr;
 };

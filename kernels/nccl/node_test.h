@@ -54,9 +54,9 @@ struct Node {
     });
     return take(ranks, how);
   }
-  // The same of gradients in fp16.
+  // The same of gradients in 16 bits.
   Step step_half(const std::vector<std::vector<std::uint16_t>>& gradients,
-                 const GradientOptions& how) {
+                 const GradientOptions& how, HalfFormat format = HalfFormat::fp16) {
     std::vector<DeviceBuffer<std::uint16_t>> half;
     std::vector<DeviceBuffer<float>> full;
     std::vector<Rank<Optimizer>> ranks;
@@ -64,7 +64,7 @@ struct Node {
       half.push_back(upload(gradients[std::size_t(r)]));
       full.emplace_back(half.back().size());
       ranks.push_back(rank(r, full.back().data()));
-      ranks.back().half_gradient = reinterpret_cast<__half*>(half.back().data());
+      ranks.back().half_gradient = {half.back().data(), format};
     });
     return take(ranks, how);
   }

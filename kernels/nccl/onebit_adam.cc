@@ -29,14 +29,11 @@ std::vector<GroupRun> runs_of(const TensorLayout& tensors, std::span<const Param
 OnebitAdam::OnebitAdam(const TensorLayout& tensors, std::span<const float> initial, int ranks,
                        int rank, const OnebitAdamOptions& options, const Quirks& quirks,
                        const TensorTraits& traits)
-    : tensors_(checked(tensors, initial, options, traits)),
+    : Replica(checked(tensors, initial, options, traits), initial, ranks, rank, quirks.padding,
+              options.adam.lr),
       compressing_(front(tensors, traits.never_freezing)),
       options_(options),
-      padding_(quirks.padding),
-      ranks_(ranks),
-      rank_(rank),
-      lr_(options.adam.lr),
-      p_(initial),
+      exchanges_(compressing_, ranks, rank, quirks.padding),
       m_(tensors.elements()),
       v_(tensors.elements()),
       mask_(std::span<const float>(traits.mask)),
@@ -46,11 +43,6 @@ OnebitAdam::OnebitAdam(const TensorLayout& tensors, std::span<const float> initi
                   part(traits.group_of, compressing_.tensors(), traits.never_freezing)))),
       per_tensor_(compressing_) {
   options_.adam.bias_correction = false;
-  for (std::size_t t = 0; t < compressing_.tensors(); ++t) {
-    if (compressing_.size(t) == 0) continue;
-    starts_.push_back(compressing_.offsets[t]);
-    exchanges_.emplace_back(compressing_.size(t), ranks, rank, padding_);
-  }
 }
 
 AdamState OnebitAdam::state(std::size_t first, const DeviceBuffer<GroupRun>& runs,
@@ -58,18 +50,16 @@ AdamState OnebitAdam::state(std::size_t first, const DeviceBuffer<GroupRun>& run
   return {.p = p_.data() + first,
           .m = m_.data() + first,
           .v = v_.data() + first,
+          .half_p = copy_.behind(first),
           .elements = elements,
           .runs = runs.data(),
           .lr = lr_.device.data()};
 }
 
 StateLayout OnebitAdam::layout() const {
-  return {.optimizer = "1-bit Adam",
-          .ranks = ranks_,
-          .rank = rank_,
-          .padding = padding_,
-          .tensors = &tensors_,
-          .never_freezing = tensors_.tensors() - compressing_.tensors()};
+  StateLayout own = Replica::layout("1-bit Adam");
+  own.never_freezing = tensors_.tensors() - compressing_.tensors();
+  return own;
 }
 
 std::vector<std::byte> OnebitAdam::save() const { return saved(*this, layout()); }
@@ -97,22 +87,15 @@ cudaError_t OnebitAdam::full_step(const float* mean_gradient, cudaStream_t strea
 }
 
 cudaError_t OnebitAdam::compress(const float* gradient, cudaStream_t stream) {
-  for (std::size_t i = 0; i < exchanges_.size(); ++i) {
-    WorkerPhase input;
-    input.x = m_.data() + starts_[i];
-    input.gradient = gradient + starts_[i];
-    input.beta1 = options_.adam.beta1;
-    if (const auto e = exchanges_[i].compress(input, stream)) return e;
-  }
-  return cudaSuccess;
+  WorkerPhase input;
+  input.x = m_.data();
+  input.gradient = gradient;
+  input.beta1 = options_.adam.beta1;
+  return exchanges_.compress(input, stream);
 }
 
 cudaError_t OnebitAdam::apply(const float* gradient, cudaStream_t stream) {
-  for (std::size_t i = 0; i < exchanges_.size(); ++i) {
-    Decode average = exchanges_[i].decoding(m_.data() + starts_[i]);
-    if (mask_.size() > 0) average.mask = mask_.data() + starts_[i];
-    if (const auto e = decode(average, stream)) return e;
-  }
+  if (const auto e = exchanges_.decode_into(m_.data(), mask_.data(), stream)) return e;
   ++steps_;
   const std::size_t first = compressing_.elements();
   if (const auto e = adam_apply(state(0, runs_, first), options_.adam, stream)) return e;

@@ -21,14 +21,14 @@
 
 #include "kernels/cuda/adam.h"
 #include "kernels/cuda/lamb_tensors.h"
-#include "kernels/nccl/learning_rate.h"
-#include "kernels/nccl/saved_state.h"
+#include "kernels/nccl/replica.h"
 #include "kernels/nccl/step.h"
+#include "kernels/nccl/tensor_exchanges.h"
 #include "kernels/nccl/tensor_traits.h"
 
 namespace lambcast::cuda {
 
-class OnebitAdam {
+class OnebitAdam : public Replica {
  public:
   // Allocates on the current device. Of `quirks`, padding applies. Throws Error for freeze_step < 1
   // and for weights or traits that do not fit the tensors, or tensors that begin elsewhere.
@@ -36,26 +36,20 @@ class OnebitAdam {
              const OnebitAdamOptions& options, const Quirks& quirks = {},
              const TensorTraits& traits = {});
 
-  float* weights() const { return p_.data(); }
-  int rank() const { return rank_; }
-  int steps() const { return steps_; }
   bool compresses() const { return steps_ >= options_.freeze_step; }  // the next step
   Step next() const { return compresses() ? Step::onebit : Step::full; }
   // What follows is as OnebitLamb says of its own (onebit_lamb.h).
   cudaError_t variance_norms(double* norms, cudaStream_t stream) const;
   cudaError_t begin_compression(cudaStream_t stream);
-  cudaError_t set_lr(double lr, cudaStream_t stream) { return lr_.set(lr, stream); }
   cudaError_t count_replayed_step(cudaStream_t stream);
   std::vector<std::byte> save() const;
   void load(std::span<const std::byte> state);
 
   // The pieces of a step (step.h).
-  std::size_t elements() const { return p_.size(); }
   std::size_t compressed_elements() const { return compressing_.elements(); }
-  const GradientNorm& norm() const { return norm_; }
   cudaError_t full_step(const float* mean_gradient, cudaStream_t stream);
   cudaError_t compress(const float* gradient, cudaStream_t stream);
-  std::span<CompressedAllreduce> exchanges() { return exchanges_; }
+  std::span<CompressedAllreduce> exchanges() { return exchanges_.all(); }
   cudaError_t apply(const float* gradient, cudaStream_t stream);
 
   template <typename Self, typename Visit>
@@ -65,7 +59,7 @@ class OnebitAdam {
     visit(self.lr_.host);
     for (auto* const buffer : {&self.p_, &self.m_, &self.v_}) visit(*buffer);
     visit(self.lr_.device);
-    for (auto& exchange : self.exchanges_) CompressedAllreduce::each_state(exchange, visit);
+    TensorExchanges::each_state(self.exchanges_, visit);
   }
 
  private:
@@ -73,17 +67,12 @@ class OnebitAdam {
                   std::size_t elements) const;
   StateLayout layout() const;
 
-  TensorLayout tensors_, compressing_;  // all, and those in front of what never freezes
-  std::vector<std::size_t> starts_;     // of every exchange
+  TensorLayout compressing_;  // the tensors in front of what never freezes
   OnebitAdamOptions options_;
-  Padding padding_;
-  int ranks_, rank_, steps_ = 0;
-  LearningRate lr_;
-  std::vector<CompressedAllreduce> exchanges_;  // of the tensors that have elements
-  DeviceBuffer<float> p_, m_, v_, mask_;
+  TensorExchanges exchanges_;
+  DeviceBuffer<float> m_, v_, mask_;
   DeviceBuffer<GroupRun> runs_, runs_behind_;
   LambTensors per_tensor_;  // what the norms go through
-  GradientNorm norm_;
 };
 
 using OnebitAdamRank = Rank<OnebitAdam>;

@@ -23,13 +23,12 @@ const TensorLayout& checked(const TensorLayout& tensors, std::span<const float> 
 OnebitLamb::OnebitLamb(const TensorLayout& tensors, std::span<const float> initial, int ranks,
                        int rank, const OnebitLambOptions& options, const Quirks& quirks,
                        const TensorTraits& traits)
-    : tensors_(checked(tensors, initial, options, quirks, traits)),
+    : Replica(checked(tensors, initial, options, quirks, traits), initial, ranks, rank,
+              quirks.padding, options.lamb.lr),
       compressing_(front(tensors, traits.never_freezing)),
       options_(options),
       quirks_(quirks),
-      lr_(options.lamb.lr),
       exchange_(compressing_.elements(), ranks, rank, quirks.padding),
-      p_(initial),
       m_(std::max(exchange_.layout().padded, tensors.elements())),
       v_(tensors.elements()),
       fresh_v_(compressing_.elements()),
@@ -44,13 +43,10 @@ OnebitLamb::OnebitLamb(const TensorLayout& tensors, std::span<const float> initi
 }
 
 StateLayout OnebitLamb::layout() const {
-  return {.optimizer = "1-bit LAMB",
-          .ranks = exchange_.layout().ranks,
-          .rank = rank(),
-          .padding = quirks_.padding,
-          .persistent_tail = quirks_.persistent_tail,
-          .tensors = &tensors_,
-          .never_freezing = tensors_.tensors() - compressing_.tensors()};
+  StateLayout own = Replica::layout("1-bit LAMB");
+  own.persistent_tail = quirks_.persistent_tail;
+  own.never_freezing = tensors_.tensors() - compressing_.tensors();
+  return own;
 }
 
 std::vector<std::byte> OnebitLamb::save() const { return saved(*this, layout()); }

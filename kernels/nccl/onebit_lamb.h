@@ -19,14 +19,13 @@
 #include <vector>
 
 #include "kernels/cuda/lamb_tensors.h"
-#include "kernels/nccl/learning_rate.h"
-#include "kernels/nccl/saved_state.h"
+#include "kernels/nccl/replica.h"
 #include "kernels/nccl/step.h"
 #include "kernels/nccl/tensor_traits.h"
 
 namespace lambcast::cuda {
 
-class OnebitLamb {
+class OnebitLamb : public Replica {
  public:
   // Allocates on the current device. Of `quirks`, padding, persistent_tail and coefficient_average
   // apply, padding that persists only where all tensors freeze. Throws Error for freeze_step < 1
@@ -35,9 +34,6 @@ class OnebitLamb {
              const OnebitLambOptions& options, const Quirks& quirks = {},
              const TensorTraits& traits = {});
 
-  float* weights() const { return p_.data(); }
-  int rank() const { return exchange_.rank(); }
-  int steps() const { return steps_; }
   bool compresses() const { return steps_ >= options_.freeze_step; }  // the next step
   Step next() const { return compresses() ? Step::onebit : Step::full; }
   // What decides when compression may begin (reference/freeze.h): sum |v| of every tensor that will
@@ -48,9 +44,6 @@ class OnebitLamb {
   // Ends the warm-up after the steps taken so far, whatever freeze_step said. Alike on all ranks;
   // cudaErrorInvalidValue before the first step.
   cudaError_t begin_compression(cudaStream_t stream);
-  // From the next step on, also of one that a CUDA graph replays: kernels read it from device
-  // memory. Alike on all ranks.
-  cudaError_t set_lr(double lr, cudaStream_t stream) { return lr_.set(lr, stream); }
   // To be called for every launch but the first of a CUDA graph that captured a step without the
   // check of overflow: captured, it was counted. The last step of the warm-up is to be no replay,
   // for it computes more.
@@ -63,10 +56,8 @@ class OnebitLamb {
   void load(std::span<const std::byte> state);
 
   // The pieces of a step (step.h).
-  std::size_t elements() const { return p_.size(); }
   // From here on gradients are averaged in the compression stage too.
   std::size_t compressed_elements() const { return compressing_.elements(); }
-  const GradientNorm& norm() const { return norm_; }
   cudaError_t full_step(const float* mean_gradient, cudaStream_t stream);
   cudaError_t compress(const float* gradient, cudaStream_t stream);
   std::span<CompressedAllreduce> exchanges() { return {&exchange_, 1}; }
@@ -94,21 +85,18 @@ class OnebitLamb {
   cudaError_t finish(cudaStream_t stream);
   cudaError_t freeze(cudaStream_t stream);
   LambState state(const LambTensors& of) const {
-    return of.state(p_.data(), m_.data(), v_.data(), nullptr, lr_.device.data());
+    return of.state(p_.data(), m_.data(), v_.data(), copy_, lr_.device.data());
   }
   StateLayout layout() const;
 
-  TensorLayout tensors_, compressing_;  // all, and those in front of what never freezes
+  TensorLayout compressing_;  // the tensors in front of what never freezes
   OnebitLambOptions options_;
   Quirks quirks_;
-  int steps_ = 0;
-  LearningRate lr_;
   CompressedAllreduce exchange_;
-  DeviceBuffer<float> p_, m_, v_, fresh_v_;  // m with its padding
+  DeviceBuffer<float> m_, v_, fresh_v_;  // m with its padding
   DeviceBuffer<float> mask_, scaling_, last_factor_;
   DeviceBuffer<std::size_t> offsets_;
   LambTensors per_tensor_, never_freezing_;
-  GradientNorm norm_;
 };
 
 using OnebitLambRank = Rank<OnebitLamb>;

@@ -27,7 +27,7 @@ struct Rank {
   float* gradient = nullptr;   // device memory; overwritten, see RankGradient::values
   ncclComm_t* comm = nullptr;  // null where it points to once aborted
   cudaStream_t stream = nullptr;
-  __half* half_gradient = nullptr;  // fp16 gradients in place of `gradient`, which takes them
+  HalfPointer half_gradient = {};  // fp16 or bf16 in place of `gradient`, which takes them
 
   Watched watched() const { return {optimizer->rank(), device, comm, stream}; }
 };

@@ -40,14 +40,15 @@ Node<Optimizer> node_of(const emulated::World& world) {
   return Node<Optimizer>(world, options_of(static_cast<Optimizer*>(nullptr)));
 }
 
-// Gradients as fp16 holds them when multiplied by the loss scale.
+// Gradients as 16 bits hold them when multiplied by the loss scale.
 std::vector<std::vector<std::uint16_t>> in_half(const std::vector<std::vector<float>>& gradients,
-                                                double loss_scale) {
+                                                double loss_scale, HalfFormat format) {
   std::vector<std::vector<std::uint16_t>> sixteen_bit;
   for (const auto& gradient : gradients) {
     sixteen_bit.emplace_back();
     for (const float g : gradient) {
-      sixteen_bit.back().push_back(reference::to_half(static_cast<float>(loss_scale * double(g))));
+      sixteen_bit.back().push_back(
+          reference::to_half(static_cast<float>(loss_scale * double(g)), format));
     }
   }
   return sixteen_bit;
@@ -158,35 +159,78 @@ TEST_CASE("state of another version, optimizer, rank or layout is refused in one
         "saved state: padding counted, here padding excluded is wanted");
 }
 
-TEST_CASE("gradients in fp16 are averaged, unscaled and clipped as in the emulated world") {
-  NEED_RANKS(2);
-  constexpr double loss_scale = 1024;
-  for (const double max_norm : {0.0, 5.0}) {
-    emulated::World two = aligned_world(2);
-    two.loss_scale = loss_scale;
-    two.gradient_clipping = max_norm;
-    two.quirks.gradient_sum = GradientSum::half;
-    emulated::OnebitAdam cpu =
-        emulated::onebit_adam(two, options_of(static_cast<OnebitAdam*>(nullptr)));
-    auto node = node_of<OnebitAdam>(two);
-    for (unsigned k = 0; k < 4 + test_steps; ++k) {
-      auto gradients = random_gradients(two, k);
-      const auto sixteen_bit = in_half(gradients, loss_scale);
-      for (std::size_t r = 0; r < 2; ++r) {  // the emulated world sees what fp16 leaves of them
-        for (std::size_t e = 0; e < gradients[r].size(); ++e) {
-          gradients[r][e] = reference::from_half(sixteen_bit[r][e]) / float(loss_scale);
-        }
-      }
-      const Step did =
-          node.step_half(sixteen_bit, {.loss_scale = loss_scale, .max_norm = max_norm});
-      CHECK(did == emulated::step(cpu, gradients));
-      // How NCCL rounds its partial sums in fp16 is its own matter.
-      if (emulated_device && did == Step::full && max_norm == 0) {
-        CHECK((node.weights(0) == cpu.ranks[0].p));
+namespace {
+
+void sixteen_bits_agree(HalfFormat format, double loss_scale, double max_norm) {
+  emulated::World two = aligned_world(2);
+  two.loss_scale = loss_scale;
+  two.gradient_clipping = max_norm;
+  two.quirks.gradient_sum = format == HalfFormat::bf16 ? GradientSum::bfloat16 : GradientSum::half;
+  emulated::OnebitAdam cpu =
+      emulated::onebit_adam(two, options_of(static_cast<OnebitAdam*>(nullptr)));
+  auto node = node_of<OnebitAdam>(two);
+  for (unsigned k = 0; k < 4 + test_steps; ++k) {
+    auto gradients = random_gradients(two, k);
+    const auto sixteen_bit = in_half(gradients, loss_scale, format);
+    for (std::size_t r = 0; r < 2; ++r) {  // the emulated world sees what they leave of them
+      for (std::size_t e = 0; e < gradients[r].size(); ++e) {
+        gradients[r][e] = reference::from_half(sixteen_bit[r][e], format) / float(loss_scale);
       }
     }
-    CHECK(relative_distance(node.weights(0), cpu.ranks[0].p) < (emulated_device ? 1e-5 : 1e-3));
-    CHECK((node.weights(1) == node.weights(0)));
+    const Step did =
+        node.step_half(sixteen_bit, {.loss_scale = loss_scale, .max_norm = max_norm}, format);
+    CHECK(did == emulated::step(cpu, gradients));
+    // How NCCL rounds its partial sums in 16 bits is its own matter.
+    if (emulated_device && did == Step::full && max_norm == 0) {
+      CHECK((node.weights(0) == cpu.ranks[0].p));
+    }
+  }
+  const double apart = emulated_device ? 1e-5 : format == HalfFormat::bf16 ? 1e-2 : 1e-3;
+  CHECK(relative_distance(node.weights(0), cpu.ranks[0].p) < apart);
+  CHECK((node.weights(1) == node.weights(0)));
+}
+
+// The copy of the weights is, after every kind of step, what the masters round to.
+template <typename Optimizer>
+void keeps_a_copy(HalfFormat format) {
+  const emulated::World two = aligned_world(2);
+  auto node = node_of<Optimizer>(two);
+  std::vector<DeviceBuffer<std::uint16_t>> copies;
+  node.gpus.on_each([&](int r) {
+    copies.emplace_back(two.tensors.elements());
+    require(node.optimizers[std::size_t(r)].keep_copy({copies.back().data(), format}, nullptr),
+            "keep_copy");
+  });
+  for (unsigned k = 0; k < 12; ++k) {
+    for (std::size_t r = 0; r < 2; ++r) {
+      const auto copy = copies[r].to_host();
+      const auto masters = node.weights(int(r));
+      for (std::size_t e = 0; e < copy.size(); ++e) {
+        REQUIRE(copy[e] == reference::to_half(masters[e], format));
+      }
+    }
+    node.step(random_gradients(two, k));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("gradients in fp16 are averaged, unscaled and clipped as in the emulated world") {
+  NEED_RANKS(2);
+  for (const double max_norm : {0.0, 5.0}) sixteen_bits_agree(HalfFormat::fp16, 1024, max_norm);
+}
+
+TEST_CASE("gradients in bf16 are averaged, unscaled and clipped as in the emulated world") {
+  NEED_RANKS(2);
+  for (const double max_norm : {0.0, 5.0}) sixteen_bits_agree(HalfFormat::bf16, 1, max_norm);
+}
+
+TEST_CASE("weights in 16 bits follow their fp32 masters through every kind of step") {
+  NEED_RANKS(2);
+  for (const HalfFormat format : {HalfFormat::fp16, HalfFormat::bf16}) {
+    keeps_a_copy<OnebitLamb>(format);
+    keeps_a_copy<OnebitAdam>(format);
+    keeps_a_copy<ZeroOneAdam>(format);
   }
 }
 

@@ -22,13 +22,10 @@ const TensorLayout& checked(const TensorLayout& tensors, std::span<const float> 
 ZeroOneAdam::ZeroOneAdam(const TensorLayout& tensors, std::span<const float> initial, int ranks,
                          int rank, const ZeroOneAdamOptions& options, const Quirks& quirks,
                          const TensorTraits& traits)
-    : tensors_(checked(tensors, initial, options, traits)),
+    : Replica(checked(tensors, initial, options, traits), initial, ranks, rank, quirks.padding,
+              options.adam.lr),
       options_(options),
-      padding_(quirks.padding),
-      ranks_(ranks),
-      rank_(rank),
-      lr_(options.adam.lr),
-      p_(initial),
+      exchanges_(tensors, ranks, rank, quirks.padding),
       m_(tensors.elements()),
       v_(tensors.elements()),
       u_(tensors.elements()),
@@ -37,34 +34,24 @@ ZeroOneAdam::ZeroOneAdam(const TensorLayout& tensors, std::span<const float> ini
                                           ? std::vector<GroupRun>()
                                           : group_runs(tensors, traits.group_of))) {
   options_.adam.bias_correction = false;
-  for (std::size_t t = 0; t < tensors.tensors(); ++t) {
-    if (tensors.size(t) == 0) continue;
-    starts_.push_back(tensors.offsets[t]);
-    exchanges_.emplace_back(tensors.size(t), ranks, rank, padding_);
-  }
 }
 
-AdamState ZeroOneAdam::state() const {
+AdamState ZeroOneAdam::state(HalfPointer copy) const {
   return {.p = p_.data(),
           .m = m_.data(),
           .v = v_.data(),
           .u = u_.data(),
+          .half_p = copy,
           .elements = elements(),
           .runs = runs_.data(),
           .lr = lr_.device.data(),
           .lrs = lrs_on_device_.data()};
 }
 
-StateLayout ZeroOneAdam::layout() const {
-  return {.optimizer = "0/1 Adam",
-          .ranks = ranks_,
-          .rank = rank_,
-          .padding = padding_,
-          .tensors = &tensors_};
+std::vector<std::byte> ZeroOneAdam::save() const { return saved(*this, layout("0/1 Adam")); }
+void ZeroOneAdam::load(std::span<const std::byte> state) {
+  restore(*this, layout("0/1 Adam"), state);
 }
-
-std::vector<std::byte> ZeroOneAdam::save() const { return saved(*this, layout()); }
-void ZeroOneAdam::load(std::span<const std::byte> state) { restore(*this, layout(), state); }
 
 Step ZeroOneAdam::next() const {
   const Step kind = kind_of(policy_, steps_ + 1);
@@ -79,48 +66,38 @@ cudaError_t ZeroOneAdam::finish(Step kind, cudaStream_t stream) {
   advance(policy_, steps_, steps_, options_);
   if (was_frozen || !policy_.frozen) return cudaSuccess;
   // What was owed of gradients is no debt of u.
-  for (CompressedAllreduce& exchange : exchanges_) {
-    if (const auto e = exchange.forget_errors(stream)) return e;
-  }
-  return cudaSuccess;
+  return exchanges_.forget_errors(stream);
 }
 
 cudaError_t ZeroOneAdam::full_step(const float* mean_gradient, cudaStream_t stream) {
-  if (const auto e = adam_step(state(), mean_gradient, options_.adam, steps_ + 1, stream)) return e;
+  if (const auto e = adam_step(state(copy_), mean_gradient, options_.adam, steps_ + 1, stream))
+    return e;
   return finish(Step::full, stream);
 }
 
 cudaError_t ZeroOneAdam::compress(const float* gradient, cudaStream_t stream) {
   if (policy_.frozen) {
-    if (const auto e = zero_one_local_step(state(), gradient, options_.adam, stream)) return e;
-    if (const auto e = zero_one_sync_begin(state(), options_.adam, stream)) return e;
+    if (const auto e = zero_one_local_step(state({}), gradient, options_.adam, stream)) return e;
+    if (const auto e = zero_one_sync_begin(state({}), options_.adam, stream)) return e;
   }
-  const float* const sent = policy_.frozen ? u_.data() : gradient;
-  for (std::size_t i = 0; i < exchanges_.size(); ++i) {
-    WorkerPhase input;
-    input.x = sent + starts_[i];
-    if (const auto e = exchanges_[i].compress(input, stream)) return e;
-  }
-  return cudaSuccess;
+  WorkerPhase input;
+  input.x = policy_.frozen ? u_.data() : gradient;
+  return exchanges_.compress(input, stream);
 }
 
 cudaError_t ZeroOneAdam::apply(float* gradient, cudaStream_t stream) {
   float* const averaged = policy_.frozen ? u_.data() : gradient;
-  for (std::size_t i = 0; i < exchanges_.size(); ++i) {
-    Decode average = exchanges_[i].decoding(averaged + starts_[i]);
-    if (mask_.size() > 0) average.mask = mask_.data() + starts_[i];
-    if (const auto e = decode(average, stream)) return e;
-  }
+  if (const auto e = exchanges_.decode_into(averaged, mask_.data(), stream)) return e;
   if (const auto e = policy_.frozen
-                         ? zero_one_sync_end(state(), lrs_ + lr_.host, options_.adam, stream)
-                         : zero_one_onebit_step(state(), gradient, options_.adam, stream)) {
+                         ? zero_one_sync_end(state(copy_), lrs_ + lr_.host, options_.adam, stream)
+                         : zero_one_onebit_step(state(copy_), gradient, options_.adam, stream)) {
     return e;
   }
   return finish(Step::onebit, stream);
 }
 
 cudaError_t ZeroOneAdam::local_step(const float* gradient, cudaStream_t stream) {
-  if (const auto e = zero_one_local_step(state(), gradient, options_.adam, stream)) return e;
+  if (const auto e = zero_one_local_step(state(copy_), gradient, options_.adam, stream)) return e;
   return finish(Step::silent, stream);
 }
 

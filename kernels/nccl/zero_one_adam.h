@@ -21,15 +21,15 @@
 #include <vector>
 
 #include "kernels/cuda/adam.h"
-#include "kernels/nccl/learning_rate.h"
-#include "kernels/nccl/saved_state.h"
+#include "kernels/nccl/replica.h"
 #include "kernels/nccl/step.h"
+#include "kernels/nccl/tensor_exchanges.h"
 #include "kernels/nccl/tensor_traits.h"
 #include "kernels/zero_one_policy.h"
 
 namespace lambcast::cuda {
 
-class ZeroOneAdam {
+class ZeroOneAdam : public Replica {
  public:
   // Allocates on the current device. Of `quirks`, padding applies. Throws Error for
   // var_freeze_step < 1 or local_step_clipper < 1, for weights or traits that do not fit the
@@ -38,24 +38,18 @@ class ZeroOneAdam {
               const ZeroOneAdamOptions& options, const Quirks& quirks = {},
               const TensorTraits& traits = {});
 
-  float* weights() const { return p_.data(); }
-  int rank() const { return rank_; }
-  int steps() const { return steps_; }
   bool variance_is_frozen() const { return policy_.frozen; }
   Step next() const;
   // What follows is as OnebitLamb says of its own (onebit_lamb.h).
-  cudaError_t set_lr(double lr, cudaStream_t stream) { return lr_.set(lr, stream); }
   cudaError_t count_replayed_step(cudaStream_t stream) { return finish(next(), stream); }
   std::vector<std::byte> save() const;
   void load(std::span<const std::byte> state);
 
   // The pieces of a step (step.h).
-  std::size_t elements() const { return p_.size(); }
   std::size_t compressed_elements() const { return p_.size(); }
-  const GradientNorm& norm() const { return norm_; }
   cudaError_t full_step(const float* mean_gradient, cudaStream_t stream);
   cudaError_t compress(const float* gradient, cudaStream_t stream);
-  std::span<CompressedAllreduce> exchanges() { return exchanges_; }
+  std::span<CompressedAllreduce> exchanges() { return exchanges_.all(); }
   // `gradient` is overwritten by what was averaged, where that was the gradient.
   cudaError_t apply(float* gradient, cudaStream_t stream);
   cudaError_t local_step(const float* gradient, cudaStream_t stream);
@@ -73,27 +67,21 @@ class ZeroOneAdam {
     for (auto* const buffer : {&self.p_, &self.m_, &self.v_, &self.u_}) visit(*buffer);
     visit(self.lr_.device);
     visit(self.lrs_on_device_);
-    for (auto& exchange : self.exchanges_) CompressedAllreduce::each_state(exchange, visit);
+    TensorExchanges::each_state(self.exchanges_, visit);
   }
 
  private:
-  AdamState state() const;
-  StateLayout layout() const;
+  // Weights that move on before the step ends need no copy.
+  AdamState state(HalfPointer copy) const;
   cudaError_t finish(Step kind, cudaStream_t stream);
 
-  TensorLayout tensors_;
-  std::vector<std::size_t> starts_;  // of every exchange
   ZeroOneAdamOptions options_;
-  Padding padding_;
-  int ranks_, rank_, steps_ = 0;
   ZeroOnePolicy policy_;
-  LearningRate lr_;
   double lrs_ = 0;  // sum of the learning rates since the last synchronisation
   DeviceBuffer<double> lrs_on_device_{1};
-  std::vector<CompressedAllreduce> exchanges_;  // of the tensors that have elements
-  DeviceBuffer<float> p_, m_, v_, u_, mask_;
+  TensorExchanges exchanges_;
+  DeviceBuffer<float> m_, v_, u_, mask_;
   DeviceBuffer<GroupRun> runs_;
-  GradientNorm norm_;
 };
 
 using ZeroOneAdamRank = Rank<ZeroOneAdam>;

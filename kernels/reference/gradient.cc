@@ -1,26 +1,20 @@
 #include "kernels/reference/gradient.h"
 
+#include <algorithm>
 #include <cmath>
 
-#include "kernels/reference/half.h"
 #include "sim/base/check.h"
 
 namespace lambcast::reference {
 namespace {
 
-float as_float(float g) { return g; }
-float as_float(std::uint16_t g) { return from_half(g); }
-
-template <typename T>
-bool any_non_finite(std::span<const T> g) {
-  for (const T value : g) {
-    if (!std::isfinite(as_float(value))) return true;
-  }
-  return false;
+template <typename T, typename AsFloat>
+bool any_non_finite(std::span<const T> g, AsFloat as_float) {
+  return std::any_of(g.begin(), g.end(), [&](T x) { return !std::isfinite(as_float(x)); });
 }
 
-template <typename T>
-float norm_of(std::span<const T> g) {
+template <typename T, typename AsFloat>
+float norm_of(std::span<const T> g, AsFloat as_float) {
   double sum = 0;
   for (const T element : g) {
     const double value = as_float(element);
@@ -29,13 +23,24 @@ float norm_of(std::span<const T> g) {
   return static_cast<float>(std::sqrt(sum));
 }
 
+float itself(float g) { return g; }
+
+struct Reader {
+  HalfFormat format;
+  float operator()(std::uint16_t g) const { return from_half(g, format); }
+};
+
 }  // namespace
 
-bool overflows(std::span<const float> g) { return any_non_finite(g); }
-bool overflows(std::span<const std::uint16_t> half_g) { return any_non_finite(half_g); }
+bool overflows(std::span<const float> g) { return any_non_finite(g, itself); }
+bool overflows(std::span<const std::uint16_t> half_g, HalfFormat format) {
+  return any_non_finite(half_g, Reader{format});
+}
 
-float gradient_norm(std::span<const float> g) { return norm_of(g); }
-float gradient_norm(std::span<const std::uint16_t> half_g) { return norm_of(half_g); }
+float gradient_norm(std::span<const float> g) { return norm_of(g, itself); }
+float gradient_norm(std::span<const std::uint16_t> half_g, HalfFormat format) {
+  return norm_of(half_g, Reader{format});
+}
 
 float clip_factor(double norm, double loss_scale, double limit) {
   double combined = loss_scale;
@@ -46,9 +51,10 @@ float clip_factor(double norm, double loss_scale, double limit) {
   return static_cast<float>(1.0 / combined);
 }
 
-void unscale(std::span<const std::uint16_t> half_g, std::span<float> g, float factor) {
+void unscale(std::span<const std::uint16_t> half_g, std::span<float> g, float factor,
+             HalfFormat format) {
   LAMBCAST_CHECK(half_g.size() == g.size(), "{} and {} elements", half_g.size(), g.size());
-  for (std::size_t e = 0; e < g.size(); ++e) g[e] = from_half(half_g[e]) * factor;
+  for (std::size_t e = 0; e < g.size(); ++e) g[e] = from_half(half_g[e], format) * factor;
 }
 
 void unscale(std::span<float> g, float factor) {

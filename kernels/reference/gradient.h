@@ -10,23 +10,25 @@
 #include <span>
 
 #include "kernels/options.h"
+#include "kernels/reference/half.h"
 
 namespace lambcast::reference {
 
 // True when any element is infinite or NaN.
 bool overflows(std::span<const float> g);
-bool overflows(std::span<const std::uint16_t> half_g);
+bool overflows(std::span<const std::uint16_t> half_g, HalfFormat format = HalfFormat::fp16);
 
 // ||g||_2, summed in double.
 float gradient_norm(std::span<const float> g);
-float gradient_norm(std::span<const std::uint16_t> half_g);
+float gradient_norm(std::span<const std::uint16_t> half_g, HalfFormat format = HalfFormat::fp16);
 
 // 1 / (S * max(clip, 1)); limit 0 means no clipping. `norm` is of the gradient as it is, still
 // multiplied by the loss scale.
 float clip_factor(double norm, double loss_scale, double limit);
 
 // g = factor * half_g, or in place.
-void unscale(std::span<const std::uint16_t> half_g, std::span<float> g, float factor);
+void unscale(std::span<const std::uint16_t> half_g, std::span<float> g, float factor,
+             HalfFormat format = HalfFormat::fp16);
 void unscale(std::span<float> g, float factor);
 
 // The factor by which gradients reach the optimizer wrongly scaled; 1 when right.

@@ -33,6 +33,21 @@ TEST_CASE("binary16 rounds to nearest, ties to even") {
   CHECK(to_half(-0.0f) == 0x8000);
 }
 
+TEST_CASE("bf16 is the upper half of a float, rounded to nearest, ties to even") {
+  const auto bf16 = [](float x) { return to_half(x, HalfFormat::bf16); };
+  for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const float value = from_half(static_cast<std::uint16_t>(bits), HalfFormat::bf16);
+    const std::uint32_t back = bf16(value);
+    if (std::isnan(value) ? back != 0x7fff : back != bits) FAIL(bits << " came back as " << back);
+  }
+  CHECK(bf16(1.0f + 0x1p-8f) == 0x3f80);      // halfway between 1 and 1 + 2^-7: even is 1
+  CHECK(bf16(1.0f + 3 * 0x1p-8f) == 0x3f82);  // halfway, even is 1 + 2^-6
+  CHECK(bf16(1.0f + 0x1.1p-8f) == 0x3f81);
+  CHECK(bf16(3.4e38f) == 0x7f80);  // beyond the midpoint above the largest, 3.3895e38
+  CHECK(bf16(-0.0f) == 0x8000);
+  CHECK(bf16(0x1.4p-133f) == 1);  // of the smallest subnormals, 2^-133
+}
+
 TEST_CASE("overflow is any infinity or NaN, and nothing else") {
   std::vector<float> g(100, 3e38f);
   CHECK_FALSE(overflows(g));
@@ -43,6 +58,9 @@ TEST_CASE("overflow is any infinity or NaN, and nothing else") {
   const std::vector<std::uint16_t> largest(4, 0x7bff), infinite(4, 0xfc00);
   CHECK_FALSE(overflows(largest));
   CHECK(overflows(infinite));
+  const std::vector<std::uint16_t> wide(4, 0x7f7f), beyond(4, 0xff80);
+  CHECK_FALSE(overflows(wide, HalfFormat::bf16));
+  CHECK(overflows(beyond, HalfFormat::bf16));
 }
 
 TEST_CASE("gradients are clipped by the norm of the unscaled gradient") {
@@ -55,6 +73,10 @@ TEST_CASE("gradients are clipped by the norm of the unscaled gradient") {
   CHECK(factor == Approx(1 / 5.0).epsilon(1e-6));
   std::vector<float> g(2);
   unscale(half_g, g, factor);
+  CHECK(gradient_norm(g) == Approx(1).epsilon(1e-6));
+  const std::vector<std::uint16_t> in_bf16{to_half(3, HalfFormat::bf16), 0x4080};  // 4
+  CHECK(gradient_norm(in_bf16, HalfFormat::bf16) == 5.0f);
+  unscale(in_bf16, g, factor, HalfFormat::bf16);
   CHECK(gradient_norm(g) == Approx(1).epsilon(1e-6));
   // Below the limit, and without a limit, only the loss scale goes.
   CHECK(clip_factor(norm, 2, 10) == 0.5f);

@@ -1,12 +1,16 @@
-// IEEE binary16 as 16 raw bits, for the fp16 gradients and the fp16 copy of the weights.
+// The two formats of 16 bits, as raw bits, for the gradients and the copy of the weights beside
+// fp32 masters: fp16, IEEE binary16 (11 bits of mantissa, up to 65504), and bf16, the upper half of
+// a float (8 bits, the range of fp32). Both round to nearest, ties to even, overflow to infinity,
+// and have one NaN, as CUDA's conversions do.
 #pragma once
 
 #include <cstdint>
 
 namespace lambcast::reference {
 
-// Rounds to nearest, ties to even; overflows to infinity as __float2half_rn does.
-std::uint16_t to_half(float value);
-float from_half(std::uint16_t bits);
+enum class HalfFormat { fp16, bf16 };
+
+std::uint16_t to_half(float value, HalfFormat format = HalfFormat::fp16);
+float from_half(std::uint16_t bits, HalfFormat format = HalfFormat::fp16);
 
 }  // namespace lambcast::reference

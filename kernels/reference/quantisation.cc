@@ -58,13 +58,15 @@ std::size_t block_of(const Quantiser& q, std::size_t elements) {
   return q.block == 0 ? std::max<std::size_t>(elements, 1) : q.block;
 }
 
+HalfFormat half_format(WireFormat plain) {
+  return plain == WireFormat::bf16 ? HalfFormat::bf16 : HalfFormat::fp16;
+}
+
 Message plain(std::span<const float> x, WireFormat format) {
   Message message;
   for (const float value : x) {
     const std::uint32_t bits = format == WireFormat::fp32 ? std::bit_cast<std::uint32_t>(value)
-                               : format == WireFormat::fp16
-                                   ? to_half(value)
-                                   : std::bit_cast<std::uint32_t>(round_to_bf16(value)) >> 16;
+                                                          : to_half(value, half_format(format));
     for (std::size_t byte = 0; byte < payload_bytes(format, 1); ++byte) {
       message.payload.push_back(static_cast<std::uint8_t>(bits >> (8 * byte)));
     }
@@ -78,9 +80,9 @@ void from_plain(const Message& message, WireFormat format, std::span<float> x) {
     for (std::size_t byte = 0; byte < width; ++byte) {
       bits |= static_cast<std::uint32_t>(message.payload[e * width + byte]) << (8 * byte);
     }
-    x[e] = format == WireFormat::fp32   ? std::bit_cast<float>(bits)
-           : format == WireFormat::fp16 ? from_half(static_cast<std::uint16_t>(bits))
-                                        : std::bit_cast<float>(bits << 16);
+    x[e] = format == WireFormat::fp32
+               ? std::bit_cast<float>(bits)
+               : from_half(static_cast<std::uint16_t>(bits), half_format(format));
   }
 }
 
@@ -113,12 +115,6 @@ float from_fp8(std::uint8_t bits, WireFormat format) {
                     : std::ldexp(static_cast<float>(mantissa + (1 << f.mantissa_bits)),
                                  exponent - f.bias - f.mantissa_bits);
   return bits & 0x80 ? -magnitude : magnitude;
-}
-
-float round_to_bf16(float value) {
-  if (std::isnan(value)) return value;
-  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
-  return std::bit_cast<float>((bits + 0x7fff + ((bits >> 16) & 1)) & 0xffff0000u);
 }
 
 Message quantise(std::span<const float> x, const Quantiser& q) {

@@ -21,7 +21,6 @@ namespace lambcast::reference {
 
 std::uint8_t to_fp8(float value, WireFormat format);  // saturates at the largest
 float from_fp8(std::uint8_t bits, WireFormat format);
-float round_to_bf16(float value);
 
 struct Message {
   std::vector<std::uint8_t> payload;

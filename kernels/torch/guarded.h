@@ -5,6 +5,7 @@
 #include <string>
 
 #include "kernels/options.h"
+#include "kernels/reference/half.h"
 #include "kernels/torch/operations.h"
 
 namespace lambcast::torch {
@@ -25,6 +26,9 @@ int guarded(F f) {
   }
 }
 
+inline reference::HalfFormat half_format(int format) {
+  return format == LAMBCAST_BF16 ? reference::HalfFormat::bf16 : reference::HalfFormat::fp16;
+}
 inline AdamOptions adam_options(const lambcast_options& o) {
   return {.lr = o.lr,
           .beta1 = o.beta1,

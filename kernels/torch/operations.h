@@ -6,10 +6,11 @@
 //   liblambcast_torch_cuda.so   operations_cuda.cc, on the kernels: pointers are device memory
 //                               aligned to 16 bytes, work is enqueued on `stream`, nothing waits
 //
-// Both return 0, or another number after which lambcast_error() says why, in one line. The state
-// lies in the caller's flat fp32 buffers; n elements, C the chunk that a rank serves. What is owed
-// after a phase is known to lambcast_owed() alone: the kernels keep it unresolved
-// (cuda/compression.h). Workspaces are LAMBCAST_WORKSPACE doubles.
+// operations.cc is in both. They return 0, or another number after which lambcast_error() says why,
+// in one line. The state lies in the caller's flat fp32 buffers, beside which gradients may come in
+// 16 bits and a copy of the weights in 16 bits may be kept; n elements, C the chunk that a rank
+// serves. What is owed after a phase is known to lambcast_owed() alone: the kernels keep it
+// unresolved (cuda/compression.h). Workspaces are LAMBCAST_WORKSPACE doubles.
 #pragma once
 
 #include <stddef.h>
@@ -27,15 +28,29 @@ struct lambcast_options {
   double max_coeff, min_coeff, coeff_beta, factor_max, factor_min, factor_threshold;  // LAMB's
 };
 
+// Formats.
+#define LAMBCAST_FP32 0
+#define LAMBCAST_FP16 1
+#define LAMBCAST_BF16 2
+
+// The weights, fp32, and where their copy in 16 bits goes, which a step writes too; null: nowhere.
+struct lambcast_weights {
+  float* p;
+  void* copy;
+  int copy_format;
+};
+
 const char* lambcast_error(void);
 // Np of kernels/layout.h; 0 for fewer than one rank.
 size_t lambcast_padded(size_t n, int ranks);
 
 // Gradients: *squared = sum g^2, infinite or NaN exactly when an element is; then
-// g /= loss_scale * max(1, (sqrt(*squared) / loss_scale + 1e-6) / limit), limit 0 is none.
-int lambcast_measure(const float* g, size_t n, double* squared, double* workspace, void* stream);
-int lambcast_unscale_and_clip(float* g, size_t n, const double* squared, double loss_scale,
-                              double limit, void* stream);
+// g = from / (loss_scale * max(1, (sqrt(*squared) / loss_scale + 1e-6) / limit)), limit 0 is none;
+// `from` is g itself where it is fp32.
+int lambcast_measure(const void* g, int format, size_t n, double* squared, double* workspace,
+                     void* stream);
+int lambcast_unscale_and_clip(const void* from, int format, float* g, size_t n,
+                              const double* squared, double loss_scale, double limit, void* stream);
 
 // The tensors of a buffer and what LAMB keeps about them.
 struct lambcast_tensors;
@@ -63,28 +78,45 @@ int lambcast_decode(const uint8_t* signs, const float* scales, size_t chunk, siz
 int lambcast_owed(const float* error, const float* scale, size_t n, float* owed, void* stream);
 
 // reference/adam.h
-int lambcast_adam_step(float* p, float* m, float* v, const float* g, size_t n,
-                       const struct lambcast_options* options, void* stream);
-int lambcast_adam_apply(float* p, const float* m, const float* v, size_t n,
-                        const struct lambcast_options* options, void* stream);
-int lambcast_zero_one_onebit_step(float* p, float* m, const float* v, const float* averaged,
-                                  size_t n, const struct lambcast_options* options, void* stream);
-int lambcast_zero_one_local_step(float* p, float* m, const float* v, float* u, const float* g,
-                                 size_t n, const struct lambcast_options* options, void* stream);
-int lambcast_zero_one_sync_begin(float* p, const float* v, float* u, size_t n,
+int lambcast_adam_step(const struct lambcast_weights* weights, float* m, float* v, const float* g,
+                       size_t n, const struct lambcast_options* options, void* stream);
+int lambcast_adam_apply(const struct lambcast_weights* weights, const float* m, const float* v,
+                        size_t n, const struct lambcast_options* options, void* stream);
+int lambcast_zero_one_onebit_step(const struct lambcast_weights* weights, float* m, const float* v,
+                                  const float* averaged, size_t n,
+                                  const struct lambcast_options* options, void* stream);
+int lambcast_zero_one_local_step(const struct lambcast_weights* weights, float* m, const float* v,
+                                 float* u, const float* g, size_t n,
                                  const struct lambcast_options* options, void* stream);
-int lambcast_zero_one_sync_end(float* p, float* m, const float* v, float* u, size_t n, double lrs,
+int lambcast_zero_one_sync_begin(const struct lambcast_weights* weights, const float* v, float* u,
+                                 size_t n, const struct lambcast_options* options, void* stream);
+int lambcast_zero_one_sync_end(const struct lambcast_weights* weights, float* m, const float* v,
+                               float* u, size_t n, double lrs,
                                const struct lambcast_options* options, void* stream);
+
+// zero_one_policy.h: what step `step` does, and the policy after it. Zero counters, intervals of 1
+// and no freeze at first; `frozen` is 0 or 1.
+#define LAMBCAST_FULL 0
+#define LAMBCAST_ONEBIT 1
+#define LAMBCAST_SILENT 2
+struct lambcast_zero_one_policy {
+  int var_interval, var_counter, local_interval, local_counter, frozen;
+};
+int lambcast_zero_one_kind(const struct lambcast_zero_one_policy* policy, int step);
+void lambcast_zero_one_advance(struct lambcast_zero_one_policy* policy, int step,
+                               int var_freeze_step, int var_update_scaler, int local_step_scaler,
+                               int local_step_clipper);
 
 // reference/lamb.h; learning rate and weight decay are those of the tensors, those of `options` are
 // not read. Arrays of one float per tensor: the running average of the trust ratio and its weight
 // (zero at first), scaling, last_factor (one at first).
-int lambcast_lamb_step(struct lambcast_tensors* tensors, float* p, float* m, float* v,
-                       const float* g, float* running_average, float* running_weight,
-                       const struct lambcast_options* options, void* stream);
+int lambcast_lamb_step(struct lambcast_tensors* tensors, const struct lambcast_weights* weights,
+                       float* m, float* v, const float* g, float* running_average,
+                       float* running_weight, const struct lambcast_options* options, void* stream);
 int lambcast_scaling(struct lambcast_tensors* tensors, const float* m, float* scaling,
                      void* stream);
-int lambcast_onebit_lamb_step(struct lambcast_tensors* tensors, float* p, float* m, const float* v,
+int lambcast_onebit_lamb_step(struct lambcast_tensors* tensors,
+                              const struct lambcast_weights* weights, float* m, const float* v,
                               float* fresh_v, const uint8_t* signs, const float* scales,
                               size_t chunk, const float* mask, const float* scaling,
                               const float* running_average, const float* running_weight,

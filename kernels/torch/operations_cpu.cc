@@ -22,29 +22,45 @@ namespace {
 
 constexpr CoefficientAverage average = CoefficientAverage::bias_corrected;
 
+// f(weights), and the copy of what they are then.
+template <typename F>
+int moved(const lambcast_weights& weights, std::size_t n, F f) {
+  return guarded([&] {
+    f(std::span(weights.p, n));
+    if (weights.copy == nullptr) return;
+    const auto format = lambcast::torch::half_format(weights.copy_format);
+    auto* const copy = static_cast<std::uint16_t*>(weights.copy);
+    for (std::size_t e = 0; e < n; ++e) copy[e] = reference::to_half(weights.p[e], format);
+  });
+}
+
 std::span<const float> mask_of(const float* mask, std::size_t n) {
   return mask == nullptr ? std::span<const float>() : std::span(mask, n);
 }
 
 }  // namespace
 
-const char* lambcast_error(void) { return lambcast::torch::last_error().c_str(); }
-
-size_t lambcast_padded(size_t n, int ranks) {
-  return ranks < 1 ? 0 : chunk_layout(n, ranks).padded;
-}
-
-int lambcast_measure(const float* g, size_t n, double* squared, double*, void*) {
+int lambcast_measure(const void* g, int format, size_t n, double* squared, double*, void*) {
   double sum = 0;
-  for (std::size_t e = 0; e < n; ++e) sum += static_cast<double>(g[e]) * g[e];
+  for (std::size_t e = 0; e < n; ++e) {
+    const double x = format == LAMBCAST_FP32
+                         ? static_cast<const float*>(g)[e]
+                         : reference::from_half(static_cast<const std::uint16_t*>(g)[e],
+                                                lambcast::torch::half_format(format));
+    sum += x * x;
+  }
   *squared = sum;
   return 0;
 }
 
-int lambcast_unscale_and_clip(float* g, size_t n, const double* squared, double loss_scale,
-                              double limit, void*) {
-  reference::unscale(std::span(g, n),
-                     reference::clip_factor(std::sqrt(*squared), loss_scale, limit));
+int lambcast_unscale_and_clip(const void* from, int format, float* g, size_t n,
+                              const double* squared, double loss_scale, double limit, void*) {
+  const float factor = reference::clip_factor(std::sqrt(*squared), loss_scale, limit);
+  if (format == LAMBCAST_FP32)
+    reference::unscale(std::span(g, n), factor);
+  else
+    reference::unscale(std::span(static_cast<const std::uint16_t*>(from), n), std::span(g, n),
+                       factor, lambcast::torch::half_format(format));
   return 0;
 }
 
@@ -108,66 +124,65 @@ int lambcast_owed(const float* error, const float*, size_t n, float* owed, void*
   return 0;
 }
 
-int lambcast_adam_step(float* p, float* m, float* v, const float* g, size_t n,
-                       const lambcast_options* options, void*) {
-  return guarded([&] {
-    reference::adam_step(std::span(p, n), std::span(m, n), std::span(v, n), std::span(g, n),
+int lambcast_adam_step(const lambcast_weights* weights, float* m, float* v, const float* g,
+                       size_t n, const lambcast_options* options, void*) {
+  return moved(*weights, n, [&](std::span<float> p) {
+    reference::adam_step(p, std::span(m, n), std::span(v, n), std::span(g, n),
                          adam_options(*options), 1);
   });
 }
 
-int lambcast_adam_apply(float* p, const float* m, const float* v, size_t n,
+int lambcast_adam_apply(const lambcast_weights* weights, const float* m, const float* v, size_t n,
                         const lambcast_options* options, void*) {
-  return guarded([&] {
-    reference::adam_apply(std::span(p, n), std::span(m, n), std::span(v, n),
-                          adam_options(*options));
+  return moved(*weights, n, [&](std::span<float> p) {
+    reference::adam_apply(p, std::span(m, n), std::span(v, n), adam_options(*options));
   });
 }
 
-int lambcast_zero_one_onebit_step(float* p, float* m, const float* v, const float* averaged,
-                                  size_t n, const lambcast_options* options, void*) {
-  return guarded([&] {
-    reference::zero_one_onebit_step(std::span(p, n), std::span(m, n), std::span(v, n),
-                                    std::span(averaged, n), adam_options(*options));
+int lambcast_zero_one_onebit_step(const lambcast_weights* weights, float* m, const float* v,
+                                  const float* averaged, size_t n, const lambcast_options* options,
+                                  void*) {
+  return moved(*weights, n, [&](std::span<float> p) {
+    reference::zero_one_onebit_step(p, std::span(m, n), std::span(v, n), std::span(averaged, n),
+                                    adam_options(*options));
   });
 }
 
-int lambcast_zero_one_local_step(float* p, float* m, const float* v, float* u, const float* g,
-                                 size_t n, const lambcast_options* options, void*) {
-  return guarded([&] {
-    reference::zero_one_local_step(std::span(p, n), std::span(m, n), std::span(v, n),
-                                   std::span(u, n), std::span(g, n), adam_options(*options));
-  });
-}
-
-int lambcast_zero_one_sync_begin(float* p, const float* v, float* u, size_t n,
+int lambcast_zero_one_local_step(const lambcast_weights* weights, float* m, const float* v,
+                                 float* u, const float* g, size_t n,
                                  const lambcast_options* options, void*) {
-  return guarded([&] {
-    reference::zero_one_sync_begin(std::span(p, n), std::span(v, n), std::span(u, n),
-                                   adam_options(*options));
+  return moved(*weights, n, [&](std::span<float> p) {
+    reference::zero_one_local_step(p, std::span(m, n), std::span(v, n), std::span(u, n),
+                                   std::span(g, n), adam_options(*options));
   });
 }
 
-int lambcast_zero_one_sync_end(float* p, float* m, const float* v, float* u, size_t n, double lrs,
-                               const lambcast_options* options, void*) {
-  return guarded([&] {
-    reference::zero_one_sync_end(std::span(p, n), std::span(m, n), std::span(v, n), std::span(u, n),
-                                 lrs, adam_options(*options));
+int lambcast_zero_one_sync_begin(const lambcast_weights* weights, const float* v, float* u,
+                                 size_t n, const lambcast_options* options, void*) {
+  return moved(*weights, n, [&](std::span<float> p) {
+    reference::zero_one_sync_begin(p, std::span(v, n), std::span(u, n), adam_options(*options));
   });
 }
 
-int lambcast_lamb_step(lambcast_tensors* tensors, float* p, float* m, float* v, const float* g,
-                       float* running_average, float* running_weight,
+int lambcast_zero_one_sync_end(const lambcast_weights* weights, float* m, const float* v, float* u,
+                               size_t n, double lrs, const lambcast_options* options, void*) {
+  return moved(*weights, n, [&](std::span<float> p) {
+    reference::zero_one_sync_end(p, std::span(m, n), std::span(v, n), std::span(u, n), lrs,
+                                 adam_options(*options));
+  });
+}
+
+int lambcast_lamb_step(lambcast_tensors* tensors, const lambcast_weights* weights, float* m,
+                       float* v, const float* g, float* running_average, float* running_weight,
                        const lambcast_options* options, void*) {
-  return guarded([&] {
-    const TensorLayout& layout = tensors->layout;
-    const std::size_t n = layout.elements();
+  const TensorLayout& layout = tensors->layout;
+  const std::size_t n = layout.elements();
+  return moved(*weights, n, [&](std::span<float> p) {
     const OnebitLambOptions all = lamb_options(*options);
     for (std::size_t t = 0; t < layout.tensors(); ++t) {
-      const auto ratio =
-          reference::lamb_step(layout.view(std::span(p, n), t), layout.view(std::span(m, n), t),
-                               layout.view(std::span(v, n), t), layout.view(std::span(g, n), t),
-                               in_group(all.lamb, tensors->groups, t));
+      const auto ratio = reference::lamb_step(
+          layout.view(p, t), layout.view(std::span(m, n), t), layout.view(std::span(v, n), t),
+          layout.view(std::span(g, n), t), in_group(all.lamb, tensors->groups, t));
       reference::RunningCoefficient running{running_average[t], running_weight[t]};
       reference::add(running, ratio, all.coeff_beta, average);
       running_average[t] = running.average;
@@ -184,14 +199,15 @@ int lambcast_scaling(lambcast_tensors* tensors, const float* m, float* scaling, 
   });
 }
 
-int lambcast_onebit_lamb_step(lambcast_tensors* tensors, float* p, float* m, const float* v,
-                              float* fresh_v, const uint8_t* signs, const float* scales,
-                              size_t chunk, const float* mask, const float* scaling,
-                              const float* running_average, const float* running_weight,
-                              float* last_factor, const lambcast_options* options, void* stream) {
-  return guarded([&] {
-    const TensorLayout& layout = tensors->layout;
-    const std::size_t n = layout.elements();
+int lambcast_onebit_lamb_step(lambcast_tensors* tensors, const lambcast_weights* weights, float* m,
+                              const float* v, float* fresh_v, const uint8_t* signs,
+                              const float* scales, size_t chunk, const float* mask,
+                              const float* scaling, const float* running_average,
+                              const float* running_weight, float* last_factor,
+                              const lambcast_options* options, void* stream) {
+  const TensorLayout& layout = tensors->layout;
+  const std::size_t n = layout.elements();
+  return moved(*weights, n, [&](std::span<float> p) {
     std::vector<float> decoded(n);
     lambcast_decode(signs, scales, chunk, n, nullptr, decoded.data(), stream);
     for (std::size_t t = 0; t < layout.tensors(); ++t) {
@@ -199,9 +215,8 @@ int lambcast_onebit_lamb_step(lambcast_tensors* tensors, float* p, float* m, con
       own.lamb = in_group(own.lamb, tensors->groups, t);
       const std::size_t size = layout.size(t);
       reference::onebit_lamb_step(
-          layout.view(std::span(p, n), t), layout.view(std::span(m, n), t),
-          layout.view(std::span(v, n), t), layout.view(std::span(fresh_v, n), t),
-          layout.view(std::span<const float>(decoded), t),
+          layout.view(p, t), layout.view(std::span(m, n), t), layout.view(std::span(v, n), t),
+          layout.view(std::span(fresh_v, n), t), layout.view(std::span<const float>(decoded), t),
           mask_of(mask == nullptr ? nullptr : mask + layout.offsets[t], size), scaling[t],
           reference::frozen_coefficient({running_average[t], running_weight[t]}, average),
           last_factor[t], own);

@@ -14,6 +14,14 @@ using lambcast::torch::lamb_options;
 
 static_assert(LAMBCAST_WORKSPACE == cuda::reduction_slots);
 
+namespace {
+
+cuda::HalfPointer half(const void* x, int format) {
+  return {static_cast<std::uint16_t*>(const_cast<void*>(x)), lambcast::torch::half_format(format)};
+}
+
+}  // namespace
+
 struct lambcast_tensors {
   TensorLayout layout;
   cuda::LambTensors kept;
@@ -24,7 +32,9 @@ struct lambcast_tensors {
         kept(of, std::vector<ParameterGroup>(of.tensors())),
         offsets(std::span<const std::size_t>(of.offsets)) {}
 
-  cuda::LambState state(float* p, float* m, float* v) const { return kept.state(p, m, v); }
+  cuda::LambState state(const lambcast_weights& weights, float* m, float* v) const {
+    return kept.state(weights.p, m, v, half(weights.copy, weights.copy_format));
+  }
 };
 
 namespace {
@@ -36,14 +46,14 @@ cudaStream_t on(void* stream) { return static_cast<cudaStream_t>(stream); }
 // The kernels read where the interface says so, but their state has one type for both.
 float* unwritten(const float* x) { return const_cast<float*>(x); }
 
-cuda::AdamState adam_state(float* p, const float* m, const float* v, float* u, std::size_t n) {
-  return {.p = p,
+cuda::AdamState adam_state(const lambcast_weights& weights, const float* m, const float* v,
+                           float* u, std::size_t n) {
+  return {.p = weights.p,
           .m = unwritten(m),
           .v = unwritten(v),
           .u = u,
-          .half_p = nullptr,
-          .elements = n,
-          .runs = nullptr};
+          .half_p = half(weights.copy, weights.copy_format),
+          .elements = n};
 }
 
 int reported(cudaError_t status, const char* what) {
@@ -52,19 +62,22 @@ int reported(cudaError_t status, const char* what) {
 
 }  // namespace
 
-const char* lambcast_error(void) { return lambcast::torch::last_error().c_str(); }
-
-size_t lambcast_padded(size_t n, int ranks) {
-  return ranks < 1 ? 0 : chunk_layout(n, ranks).padded;
+int lambcast_measure(const void* g, int format, size_t n, double* squared, double* workspace,
+                     void* stream) {
+  return reported(
+      format == LAMBCAST_FP32
+          ? cuda::measure_gradient(static_cast<const float*>(g), n, squared, workspace, on(stream))
+          : cuda::measure_gradient(half(g, format), n, squared, workspace, on(stream)),
+      "gradient norm");
 }
 
-int lambcast_measure(const float* g, size_t n, double* squared, double* workspace, void* stream) {
-  return reported(cuda::measure_gradient(g, n, squared, workspace, on(stream)), "gradient norm");
-}
-
-int lambcast_unscale_and_clip(float* g, size_t n, const double* squared, double loss_scale,
-                              double limit, void* stream) {
-  return reported(cuda::unscale_and_clip(g, n, squared, loss_scale, limit, on(stream)),
+int lambcast_unscale_and_clip(const void* from, int format, float* g, size_t n,
+                              const double* squared, double loss_scale, double limit,
+                              void* stream) {
+  return reported(format == LAMBCAST_FP32
+                      ? cuda::unscale_and_clip(g, n, squared, loss_scale, limit, on(stream))
+                      : cuda::unscale_and_clip(half(from, format), g, n, squared, loss_scale, limit,
+                                               on(stream)),
                   "unscale and clip");
 }
 
@@ -136,52 +149,55 @@ int lambcast_owed(const float* error, const float* scale, size_t n, float* owed,
                   "owed errors");
 }
 
-int lambcast_adam_step(float* p, float* m, float* v, const float* g, size_t n,
-                       const lambcast_options* options, void* stream) {
-  return reported(
-      cuda::adam_step(adam_state(p, m, v, nullptr, n), g, adam_options(*options), 1, on(stream)),
-      "Adam step");
+int lambcast_adam_step(const lambcast_weights* weights, float* m, float* v, const float* g,
+                       size_t n, const lambcast_options* options, void* stream) {
+  return reported(cuda::adam_step(adam_state(*weights, m, v, nullptr, n), g, adam_options(*options),
+                                  1, on(stream)),
+                  "Adam step");
 }
 
-int lambcast_adam_apply(float* p, const float* m, const float* v, size_t n,
+int lambcast_adam_apply(const lambcast_weights* weights, const float* m, const float* v, size_t n,
                         const lambcast_options* options, void* stream) {
   return reported(
-      cuda::adam_apply(adam_state(p, m, v, nullptr, n), adam_options(*options), on(stream)),
+      cuda::adam_apply(adam_state(*weights, m, v, nullptr, n), adam_options(*options), on(stream)),
       "1-bit Adam step");
 }
 
-int lambcast_zero_one_onebit_step(float* p, float* m, const float* v, const float* averaged,
-                                  size_t n, const lambcast_options* options, void* stream) {
-  return reported(cuda::zero_one_onebit_step(adam_state(p, m, v, nullptr, n), averaged,
+int lambcast_zero_one_onebit_step(const lambcast_weights* weights, float* m, const float* v,
+                                  const float* averaged, size_t n, const lambcast_options* options,
+                                  void* stream) {
+  return reported(cuda::zero_one_onebit_step(adam_state(*weights, m, v, nullptr, n), averaged,
                                              adam_options(*options), on(stream)),
                   "1-bit step of 0/1 Adam");
 }
 
-int lambcast_zero_one_local_step(float* p, float* m, const float* v, float* u, const float* g,
-                                 size_t n, const lambcast_options* options, void* stream) {
-  return reported(
-      cuda::zero_one_local_step(adam_state(p, m, v, u, n), g, adam_options(*options), on(stream)),
-      "local step of 0/1 Adam");
+int lambcast_zero_one_local_step(const lambcast_weights* weights, float* m, const float* v,
+                                 float* u, const float* g, size_t n,
+                                 const lambcast_options* options, void* stream) {
+  return reported(cuda::zero_one_local_step(adam_state(*weights, m, v, u, n), g,
+                                            adam_options(*options), on(stream)),
+                  "local step of 0/1 Adam");
 }
 
-int lambcast_zero_one_sync_begin(float* p, const float* v, float* u, size_t n,
-                                 const lambcast_options* options, void* stream) {
-  return reported(cuda::zero_one_sync_begin(adam_state(p, nullptr, v, u, n), adam_options(*options),
-                                            on(stream)),
+int lambcast_zero_one_sync_begin(const lambcast_weights* weights, const float* v, float* u,
+                                 size_t n, const lambcast_options* options, void* stream) {
+  return reported(cuda::zero_one_sync_begin(adam_state(*weights, nullptr, v, u, n),
+                                            adam_options(*options), on(stream)),
                   "synchronisation of 0/1 Adam");
 }
 
-int lambcast_zero_one_sync_end(float* p, float* m, const float* v, float* u, size_t n, double lrs,
-                               const lambcast_options* options, void* stream) {
-  return reported(
-      cuda::zero_one_sync_end(adam_state(p, m, v, u, n), lrs, adam_options(*options), on(stream)),
-      "synchronisation of 0/1 Adam");
+int lambcast_zero_one_sync_end(const lambcast_weights* weights, float* m, const float* v, float* u,
+                               size_t n, double lrs, const lambcast_options* options,
+                               void* stream) {
+  return reported(cuda::zero_one_sync_end(adam_state(*weights, m, v, u, n), lrs,
+                                          adam_options(*options), on(stream)),
+                  "synchronisation of 0/1 Adam");
 }
 
-int lambcast_lamb_step(lambcast_tensors* tensors, float* p, float* m, float* v, const float* g,
-                       float* running_average, float* running_weight,
+int lambcast_lamb_step(lambcast_tensors* tensors, const lambcast_weights* weights, float* m,
+                       float* v, const float* g, float* running_average, float* running_weight,
                        const lambcast_options* options, void* stream) {
-  cuda::LambState state = tensors->state(p, m, v);
+  cuda::LambState state = tensors->state(*weights, m, v);
   state.running_average = running_average;
   state.running_weight = running_weight;
   const OnebitLambOptions all = lamb_options(*options);
@@ -190,17 +206,18 @@ int lambcast_lamb_step(lambcast_tensors* tensors, float* p, float* m, float* v, 
 }
 
 int lambcast_scaling(lambcast_tensors* tensors, const float* m, float* scaling, void* stream) {
-  return reported(cuda::scaling_coefficients(tensors->state(nullptr, unwritten(m), nullptr),
-                                             scaling, on(stream)),
-                  "scaling of the tensors");
+  return reported(
+      cuda::scaling_coefficients(tensors->state({}, unwritten(m), nullptr), scaling, on(stream)),
+      "scaling of the tensors");
 }
 
-int lambcast_onebit_lamb_step(lambcast_tensors* tensors, float* p, float* m, const float* v,
-                              float* fresh_v, const uint8_t* signs, const float* scales,
-                              size_t chunk, const float* mask, const float* scaling,
-                              const float* running_average, const float* running_weight,
-                              float* last_factor, const lambcast_options* options, void* stream) {
-  cuda::LambState state = tensors->state(p, m, unwritten(v));
+int lambcast_onebit_lamb_step(lambcast_tensors* tensors, const lambcast_weights* weights, float* m,
+                              const float* v, float* fresh_v, const uint8_t* signs,
+                              const float* scales, size_t chunk, const float* mask,
+                              const float* scaling, const float* running_average,
+                              const float* running_weight, float* last_factor,
+                              const lambcast_options* options, void* stream) {
+  cuda::LambState state = tensors->state(*weights, m, unwritten(v));
   state.running_average = unwritten(running_average);
   state.running_weight = unwritten(running_weight);
   cuda::CompressedLambState compressed;

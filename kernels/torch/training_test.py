@@ -38,7 +38,15 @@ CASES = {
     "1-bit LAMB with a mask and tensors that never freeze": {**LAMB, "mask": 1, "non_freeze": 1},
     "1-bit LAMB, clipped, loss scaled": {**LAMB, "max_grad_norm": 0.3, "loss_scale": 1024.0},
     "1-bit LAMB through a checkpoint": {**LAMB, "resume_at": 20},
-    "1-bit LAMB in bf16, gradients that overflow": {**LAMB, "bf16": 1, "overflow": (4, 17)},
+    "1-bit LAMB in bf16, gradients that overflow": {
+        **LAMB, "sixteen": "bfloat16", "overflow": (4, 17)},
+    "1-bit LAMB in fp16 with scaled loss, clipped, gradients that overflow": {
+        **LAMB, "sixteen": "float16", "loss_scale": 1024.0, "max_grad_norm": 0.3,
+        "overflow": (4, 17)},
+    "1-bit LAMB of a model part fp32, part bf16, through a checkpoint": {
+        **LAMB, "sixteen": "bfloat16", "mixed": 1, "resume_at": 20},
+    "1-bit Adam in fp16 under a GradScaler": {**ADAM, "sixteen": "float16", "scaler": 1024.0,
+                                              "overflow": (4, 19)},
     "1-bit Adam with a mask and a group that never freezes": {**ADAM, "mask": 1, "non_freeze": 1},
     "1-bit Adam through a checkpoint, gradients that overflow": {
         **ADAM, "resume_at": 17, "overflow": (4, 19)},
@@ -46,7 +54,7 @@ CASES = {
     "0/1 Adam": ZERO_ONE,
     "0/1 Adam with a mask": {**ZERO_ONE, "mask": 1},
     "0/1 Adam in bf16 through a checkpoint between two synchronisations": {
-        **ZERO_ONE, "bf16": 1, "resume_at": 23},
+        **ZERO_ONE, "sixteen": "bfloat16", "resume_at": 23},
 }
 
 
@@ -59,10 +67,21 @@ def flowers():
             torch.tensor([names.index(row["species"]) for row in rows]))
 
 
+class InFloat(torch.nn.Linear):
+    """Weights in 16 bits, products in fp32: PyTorch 1.13 has no products of fp16 on a CPU."""
+
+    def forward(self, x):
+        return torch.nn.functional.linear(x, self.weight.float(), self.bias.float())
+
+
 def network(case):
     torch.manual_seed(1936)
-    model = torch.nn.Sequential(torch.nn.Linear(4, 16), torch.nn.Tanh(), torch.nn.Linear(16, 3))
-    return model.bfloat16() if "bf16" in case else model
+    model = torch.nn.Sequential(InFloat(4, 16), torch.nn.Tanh(), InFloat(16, 3))
+    if "sixteen" in case:
+        model.to(getattr(torch, case["sixteen"]))
+    if "mixed" in case:  # as where LayerNorm stays in fp32
+        model[0].bias.data = model[0].bias.data.float()
+    return model
 
 
 def groups_of(case, model):
@@ -89,9 +108,23 @@ def build(case, model):
     return optimizer
 
 
+def loss_scale(case):
+    return case.get("scaler", case.get("loss_scale", 1.0))
+
+
+def step(optimizer, case):
+    """Under a GradScaler: what its step() does around that of an optimizer that leaves it to it."""
+    if "scaler" not in case:
+        return optimizer.step()
+    assert optimizer._step_supports_amp_scaling
+    optimizer.grad_scale, optimizer.found_inf = torch.tensor(case["scaler"]), torch.zeros(1)
+    optimizer.step()
+    del optimizer.grad_scale, optimizer.found_inf
+
+
 def in_parallel(optimizer, model, case):
     import lambcast.torch as lambcast
-    if "bf16" in case:  # gloo of PyTorch 1.13 does not add bf16
+    if "sixteen" in case:  # gloo of PyTorch 1.13 does not add bf16, and rounds fp16 its own way
         return model
     parallel = torch.nn.parallel.DistributedDataParallel(model)
     parallel.register_comm_hook(optimizer, lambcast.averaging_hook)
@@ -134,18 +167,19 @@ def train(case, folder):
         for group, times in zip(optimizer.param_groups, lr_scales(case)):
             group["lr"] = rate * times
         optimizer.zero_grad()
-        loss = torch.nn.functional.cross_entropy(
-            parallel(lengths.to(order[0].dtype)).float(), species)
-        (loss * optimizer.loss_scale).backward()
+        loss = torch.nn.functional.cross_entropy(parallel(lengths), species)
+        (loss * loss_scale(case)).backward()
         if parallel is model and optimizer.averages_gradients:
             average_by_hand(optimizer, model)
         if k in case.get("overflow", ()) and (rank == 1 or optimizer.averages_gradients):
             order[0].grad[0] = float("inf")
-        gradients.append(flat([p.grad for p in order]) / optimizer.loss_scale)
-        optimizer.step()
+        gradients.append(flat([p.grad for p in order]) / loss_scale(case))
+        step(optimizer, case)
         assert optimizer.overflow == (k in case.get("overflow", ())), f"step {k}"
         weights.append(torch.cat([f.p for f in optimizer.flats]).clone())
-        assert torch.equal(flat(order), weights[-1].to(order[0].dtype).float()), f"step {k}"
+        read, masters = flat(order), weights[-1].split([p.numel() for p in order])
+        rounded = torch.cat([m.to(p.dtype).float() for m, p in zip(masters, order)])
+        assert torch.equal(read, rounded), f"step {k}"
         rates.append(rate)
     for name, steps in (("gradients", gradients), ("own", weights)):
         torch.stack(steps).numpy().tofile(f"{folder}/{name}{rank}.f32")
@@ -203,6 +237,11 @@ def refusals():
             raise AssertionError(f"accepted, but {say}")
     refused("freeze_step: 0 (allowed", lambda: lambcast.OneBitLamb([p], freeze_step=0))
     refused("var_freeze_step: 0", lambda: lambcast.ZeroOneAdam([p], var_freeze_step=0))
+    other = torch.nn.Parameter(torch.ones(3, dtype=torch.float64))
+    refused("parameters of torch.float64 (allowed: torch.float32, and one of",
+            lambda: lambcast.OneBitAdam([other]))
+    both = [torch.nn.Parameter(torch.ones(3, dtype=d)) for d in (torch.float16, torch.bfloat16)]
+    refused("parameters of torch.bfloat16, torch.float16 (allowed", lambda: lambcast.OneBitLamb(both))
     refused("AMSGrad", lambda: lambcast.OneBitAdam([p], amsgrad=True))
     refused("allowed per group", lambda: lambcast.OneBitAdam([dict(params=[p], eps=1e-3),
                                                               dict(params=[q])]))

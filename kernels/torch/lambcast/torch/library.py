@@ -8,6 +8,29 @@ import torch
 WORKSPACE = 4096  # LAMBCAST_WORKSPACE
 
 
+FULL, ONEBIT, SILENT = range(3)  # LAMBCAST_FULL and so on
+FORMATS = {torch.float32: 0, torch.float16: 1, torch.bfloat16: 2}  # LAMBCAST_FP32 and so on
+
+
+class Weights(ctypes.Structure):
+    """lambcast_weights: fp32 masters, and the copy in 16 bits or None. Both must outlive it."""
+    _fields_ = [("p", ctypes.c_void_p), ("copy", ctypes.c_void_p), ("copy_format", ctypes.c_int)]
+
+    def __init__(self, masters, copy):
+        kept = copy is not None
+        super().__init__(masters.data_ptr(), copy.data_ptr() if kept else None,
+                         FORMATS[copy.dtype] if kept else 0)
+
+
+class ZeroOnePolicy(ctypes.Structure):
+    """lambcast_zero_one_policy"""
+    _fields_ = [(name, ctypes.c_int) for name in (
+        "var_interval", "var_counter", "local_interval", "local_counter", "frozen")]
+
+    def values(self):
+        return {name: getattr(self, name) for name, _ in self._fields_}
+
+
 class Options(ctypes.Structure):
     _fields_ = [(name, ctypes.c_double) for name in (
         "lr", "beta1", "beta2", "eps", "weight_decay", "max_coeff", "min_coeff", "coeff_beta",
@@ -36,7 +59,7 @@ class Library:
             if not value.is_contiguous() or value.device.type != self.device.type:
                 raise ValueError(f"lambcast: a tensor on {value.device} in strides {value.stride()}")
             return ctypes.c_void_p(value.data_ptr())
-        if isinstance(value, Options):
+        if isinstance(value, (Options, Weights)):
             return ctypes.byref(value)
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             return value
@@ -52,6 +75,16 @@ class Library:
 
     def padded(self, elements, ranks):
         return self._functions.lambcast_padded(ctypes.c_size_t(elements), ctypes.c_int(ranks))
+
+    def format_of(self, tensor):
+        return ctypes.c_int(FORMATS[tensor.dtype])
+
+    def zero_one_kind(self, policy, step):
+        return self._functions.lambcast_zero_one_kind(ctypes.byref(policy), ctypes.c_int(step))
+
+    def zero_one_advance(self, policy, step, *settings):
+        self._functions.lambcast_zero_one_advance(ctypes.byref(policy), ctypes.c_int(step),
+                                                  *map(ctypes.c_int, settings))
 
     def tensors(self, sizes):
         return Tensors(self, sizes)

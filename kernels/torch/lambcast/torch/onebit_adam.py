@@ -35,7 +35,7 @@ class OneBitAdam(OneBitOptimizer):
             if warm_up or exchange is None:
                 if not warm_up:
                     self._average_gradient(flat)
-                call("adam_step", flat.p, m, v, flat.g, flat.elements, options)
+                call("adam_step", flat.weights, m, v, flat.g, flat.elements, options)
                 continue
             if self.ranks == 1:
                 m.mul_(options.beta1).add_(flat.g, alpha=1 - options.beta1)
@@ -44,7 +44,7 @@ class OneBitAdam(OneBitOptimizer):
             else:
                 exchange.average(m, flat.g, options.beta1)
                 exchange.decode(m, flat.mask)
-            call("adam_apply", flat.p, m, v, flat.elements, options)
+            call("adam_apply", flat.weights, m, v, flat.elements, options)
 
     def _stage(self):
         return {"freeze_step": self.freeze_step}

@@ -56,7 +56,7 @@ class OneBitLamb(OneBitOptimizer):
                 if not warm_up:
                     self._average_gradient(flat)
                 s = flat.state
-                self.library.call("lamb_step", tensors.handle, flat.p, s["exp_avg"],
+                self.library.call("lamb_step", tensors.handle, flat.weights, s["exp_avg"],
                                   s["exp_avg_sq"], flat.g, s["running_average"],
                                   s["running_weight"], self._options(flat))
                 if self.steps == self.freeze_step:
@@ -72,7 +72,7 @@ class OneBitLamb(OneBitOptimizer):
     def _compressed(self, flat, exchange, tensors):
         s, options = flat.state, self._options(flat)
         exchange.average(s["exp_avg"], flat.g, options.beta1, tensors.handle, s["scaling_coeff"])
-        self.library.call("onebit_lamb_step", tensors.handle, flat.p, s["exp_avg"],
+        self.library.call("onebit_lamb_step", tensors.handle, flat.weights, s["exp_avg"],
                           s["exp_avg_sq"], s["exp_avg_sq_fresh"], exchange.signs, exchange.scales,
                           exchange.chunk, flat.mask, s["scaling_coeff"], s["running_average"],
                           s["running_weight"], s["last_factor"], options)

@@ -86,8 +86,6 @@ class OneBitOptimizer(torch.optim.Optimizer):
             return loss
         self.steps += 1
         self._update()
-        for flat in self.flats:
-            flat.hand_out_weights()
         if self._engine is not None:
             self._engine.enable_backward_allreduce = self.averages_gradients
         return loss
@@ -96,7 +94,8 @@ class OneBitOptimizer(torch.optim.Optimizer):
         """False where a gradient of any rank is not finite."""
         total = torch.zeros_like(self._squared)
         for flat in self.flats:
-            self.library.call("measure", flat.g, flat.elements, self._squared, self._workspace)
+            self.library.call("measure", flat.arrived, self.library.format_of(flat.arrived),
+                              flat.elements, self._squared, self._workspace)
             total += self._squared
         if not self.averages_gradients and self.ranks > 1:
             # The norm by which all clip alike: the root mean square over the ranks.
@@ -105,11 +104,21 @@ class OneBitOptimizer(torch.optim.Optimizer):
         if not torch.isfinite(total).item():
             return False
         limit = float(self.param_groups[0]["max_grad_norm"])
-        if self.loss_scale != 1.0 or limit > 0:
-            for flat in self.flats:
-                self.library.call("unscale_and_clip", flat.g, flat.elements, total,
-                                  float(self.loss_scale), limit)
+        loss_scale = self._loss_scale()
+        for flat in self.flats:
+            if flat.arrived is not flat.g or loss_scale != 1.0 or limit > 0:
+                self.library.call("unscale_and_clip", flat.arrived,
+                                  self.library.format_of(flat.arrived), flat.g, flat.elements,
+                                  total, loss_scale, limit)
         return True
+
+    # A GradScaler leaves unscaling and the check for overflow, which is one over all ranks, to
+    # step(), and sets grad_scale (None: unscaled already) for its time.
+    _step_supports_amp_scaling = True
+
+    def _loss_scale(self):
+        scale = getattr(self, "grad_scale", None)
+        return float(self.loss_scale if scale is None else scale)
 
     def _average_gradient(self, flat):
         """In full precision, of a stretch that never freezes."""
@@ -160,10 +169,8 @@ class OneBitOptimizer(torch.optim.Optimizer):
                 for key, buffer in flat.state.items():
                     part = flat.views(buffer)[t] if buffer.numel() == flat.elements else buffer[t]
                     part.copy_(entries[key])
-                if "master" in entries:
-                    flat.views(flat.p)[t].copy_(entries["master"])
-                elif parameter.dtype != torch.float32:
-                    flat.views(flat.p)[t].copy_(parameter.data)
+            flat.load_masters([saved["state"][numbers[id(p)]].get("master")
+                               for p in flat.parameters])
         self.steps = own["steps"]
         self._set_stage(own["stage"])
         self._load_owed(own)

@@ -2,6 +2,7 @@
 gradients in between; once the variance is frozen, local steps with a 1-bit synchronisation at
 growing intervals. emulated_world/zero_one_adam.h has the policy."""
 
+from .library import FULL, SILENT, ZeroOnePolicy
 from .optimizer import OneBitOptimizer
 
 
@@ -26,8 +27,7 @@ class ZeroOneAdam(OneBitOptimizer):
             raise ValueError("lambcast: 0/1 Adam has no groups that never freeze")
         self.var_freeze_step, self.var_update_scaler = var_freeze_step, var_update_scaler
         self.local_step_scaler, self.local_step_clipper = local_step_scaler, local_step_clipper
-        self.policy = {"var_interval": 1, "var_counter": 0, "local_interval": 1,
-                       "local_counter": 0, "frozen": False}
+        self.policy = ZeroOnePolicy(var_interval=1, local_interval=1)
         self.lrs = [0.0] * len(self.flats)  # learning rates since the last synchronisation, summed
         for flat in self.flats:
             flat.state["momentum_accumulator"] = flat.zeros()
@@ -38,27 +38,33 @@ class ZeroOneAdam(OneBitOptimizer):
     @property
     def averages_gradients(self):
         """Of the next step."""
-        return not self.policy["frozen"] and (self.steps + 1) % self.policy["var_interval"] == 0
+        return self.library.zero_one_kind(self.policy, self.steps + 1) == FULL
 
     def _update(self):
-        policy = self.policy
-        if policy["frozen"]:
-            self._local_step(synchronise=self.steps % policy["local_interval"] == 0)
-        elif self.steps % policy["var_interval"] == 0:
+        kind = self.library.zero_one_kind(self.policy, self.steps)
+        if self.policy.frozen:
+            self._local_step(synchronise=kind != SILENT)
+        elif kind == FULL:
             for flat in self.flats:
-                self.library.call("adam_step", flat.p, flat.state["exp_avg"],
+                self.library.call("adam_step", flat.weights, flat.state["exp_avg"],
                                   flat.state["exp_avg_sq"], flat.g, flat.elements,
                                   self._options(flat))
         else:
             self._onebit_gradient_step()
-        self._advance()
+        was_frozen = self.policy.frozen
+        self.library.zero_one_advance(self.policy, self.steps, self.var_freeze_step,
+                                      self.var_update_scaler, self.local_step_scaler,
+                                      self.local_step_clipper)
+        if self.policy.frozen and not was_frozen:  # what was owed of gradients is no debt of u
+            for exchange in self.exchanges:
+                exchange.forget()
 
     def _onebit_gradient_step(self):
         for flat, exchange in zip(self.flats, self.exchanges):
             if self.ranks > 1:
                 exchange.average(flat.g)
                 exchange.decode(flat.g, flat.mask)
-            self.library.call("zero_one_onebit_step", flat.p, flat.state["exp_avg"],
+            self.library.call("zero_one_onebit_step", flat.weights, flat.state["exp_avg"],
                               flat.state["exp_avg_sq"], flat.g, flat.elements,
                               self._options(flat))
 
@@ -67,38 +73,19 @@ class ZeroOneAdam(OneBitOptimizer):
             m, v, u = (flat.state[key] for key in ("exp_avg", "exp_avg_sq",
                                                    "momentum_accumulator"))
             options, call = self._options(flat), self.library.call
-            call("zero_one_local_step", flat.p, m, v, u, flat.g, flat.elements, options)
+            call("zero_one_local_step", flat.weights, m, v, u, flat.g, flat.elements, options)
             self.lrs[i] += options.lr
             if not synchronise or self.lrs[i] == 0:
                 continue
-            call("zero_one_sync_begin", flat.p, v, u, flat.elements, options)
+            call("zero_one_sync_begin", flat.weights, v, u, flat.elements, options)
             if self.ranks > 1:
                 exchange.average(u)
                 exchange.decode(u, flat.mask)
-            call("zero_one_sync_end", flat.p, m, v, u, flat.elements, self.lrs[i], options)
+            call("zero_one_sync_end", flat.weights, m, v, u, flat.elements, self.lrs[i], options)
             self.lrs[i] = 0.0
 
-    def _advance(self):
-        policy = self.policy
-        if policy["frozen"]:
-            policy["local_counter"] += 1
-            if policy["local_counter"] == self.local_step_scaler:
-                policy["local_counter"] = 0
-                policy["local_interval"] = min(2 * policy["local_interval"],
-                                               self.local_step_clipper)
-            return
-        if self.steps % policy["var_interval"] == 0:
-            policy["var_counter"] += 1
-            if policy["var_counter"] == self.var_update_scaler:
-                policy["var_counter"] = 0
-                policy["var_interval"] *= 2
-        if self.steps >= self.var_freeze_step:
-            policy["frozen"] = True
-            for exchange in self.exchanges:
-                exchange.forget()
-
     def _stage(self):
-        return {"policy": dict(self.policy), "lrs": list(self.lrs)}
+        return {"policy": self.policy.values(), "lrs": list(self.lrs)}
 
     def _set_stage(self, stage):
-        self.policy, self.lrs = dict(stage["policy"]), list(stage["lrs"])
+        self.policy, self.lrs = ZeroOnePolicy(**stage["policy"]), list(stage["lrs"])

@@ -1,0 +1,35 @@
+// Tensors of flat buffers that travel each alone, with scales of their own, as 1-bit Adam and 0/1
+// Adam send them. A tensor begins at a multiple of four elements; one of no elements does not
+// travel.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "kernels/nccl/compressed_allreduce.h"
+
+namespace lambcast::cuda {
+
+class TensorExchanges {
+ public:
+  // Allocates on the current device.
+  TensorExchanges(const TensorLayout& tensors, int ranks, int rank, Padding padding);
+
+  std::span<CompressedAllreduce> all() { return exchanges_; }
+  // The worker phases. x and, where given, the gradient of `input` are whole buffers.
+  cudaError_t compress(const WorkerPhase& input, cudaStream_t stream);
+  // What all ranks have agreed on, into the whole buffer x; `mask` may be null.
+  cudaError_t decode_into(float* x, const float* mask, cudaStream_t stream) const;
+  cudaError_t forget_errors(cudaStream_t stream);
+
+  template <typename Self, typename Visit>
+  static void each_state(Self& self, Visit& visit) {
+    for (auto& exchange : self.exchanges_) CompressedAllreduce::each_state(exchange, visit);
+  }
+
+ private:
+  std::vector<std::size_t> starts_;
+  std::vector<CompressedAllreduce> exchanges_;
+};
+
+}  // namespace lambcast::cuda
