@@ -71,7 +71,8 @@ TEST_CASE("folder comparison: fastest, cheapest, what compression wins, and like
 
   const std::string table = folder_comparison_table(found);
   CHECK_THAT(table, Catch::StartsWith("Fastest: " + adam + ", 40 s (20 s to 80 s) a run with "));
-  CHECK_THAT(table, Contains("Cheapest: " + adam + ", 4 USD a run with optimizer adam, gpus 8."));
+  CHECK_THAT(table,
+             Contains("Cheapest: " + adam + ", 4.00 USD a run with optimizer adam, gpus 8."));
   CHECK_THAT(table, Contains("What differs: optimizer."));
   const auto json = nlohmann::json::parse(folder_comparison_json(found));
   CHECK(json.at("folders").at(1).at("against_first").at("median") == 1);

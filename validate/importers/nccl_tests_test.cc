@@ -228,7 +228,7 @@ TEST_CASE("broken JSON is refused with line or key") {
   CHECK(refused(with(good, "\"nwrong\": 0.0", "\"nwrong\": 2.0")) ==
         "j: results[0].out_of_place.nwrong: counts wrong elements in the result");
   CHECK(refused(with(good, "\"results\"", "\"backend\": \"gloo\", \"results\"")) ==
-        "j: backend: unknown backend 'gloo' (nccl, mpi)");
+        "j: backend: unknown backend 'gloo' (allowed: nccl, mpi)");
   CHECK_THAT(refused(with(good, "\"size\": 1048576", "\"size\": 2097152")),
              Catch::Contains("is not size / time"));
 }
