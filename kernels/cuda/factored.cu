@@ -63,7 +63,7 @@ __device__ float update_as_it_is(const FactoredTensor& a, std::size_t k) {
 
 // What thread 0 works out in double for all of its block; once in a kernel.
 template <typename F>
-__device__ float of_block(F f) {
+__device__ float block_value(F f) {
   __shared__ float result;
   if (threadIdx.x == 0) result = static_cast<float>(f());
   __syncthreads();
@@ -72,26 +72,30 @@ __device__ float of_block(F f) {
 
 struct SquaredGradient {
   float eps;
-  __device__ void begin(const FactoredTensor&) {}
+  __device__ SquaredGradient of_block(const FactoredTensor&) const { return *this; }
   __device__ float operator()(const FactoredTensor& a, std::size_t k) const {
     return a.g[k] * a.g[k] + eps;
   }
 };
 SquaredGradient squared_gradient(double eps) { return {static_cast<float>(eps)}; }
 
-// Moves CAME's momentum; the square of how far the update lies from it.
-struct Residual {
-  float b1, one_minus_b1, eps;
-  double elements, clip_threshold;
-  float clip = 1;
+// Moves CAME's momentum; the square of how far the update, clipped, lies from it.
+struct ClippedResidual {
+  float b1, one_minus_b1, eps, clip;
 
-  __device__ void begin(const FactoredTensor& a) {
-    clip = of_block([&] { return 1 / max(sqrt(*a.sums / elements) / clip_threshold, 1.0); });
-  }
   __device__ float operator()(const FactoredTensor& a, std::size_t k) const {
     const float u = update_as_it_is(a, k) * clip;
     const float m = a.m[k] = b1 * a.m[k] + one_minus_b1 * u;
     return (u - m) * (u - m) + eps;
+  }
+};
+struct Residual {
+  float b1, one_minus_b1, eps;
+  double elements, clip_threshold;
+
+  __device__ ClippedResidual of_block(const FactoredTensor& a) const {
+    const auto clip = [&] { return 1 / max(sqrt(*a.sums / elements) / clip_threshold, 1.0); };
+    return {b1, one_minus_b1, eps, block_value(clip)};
   }
 };
 
@@ -100,12 +104,12 @@ struct Residual {
 // as its values and a row's, which a tree adds in single precision, within 7 2^-24 of theirs.
 // Slots: columns by parts of rows, then rows by tiles of columns.
 template <typename Value>
-__global__ void __launch_bounds__(threads)
-    sums_kernel(FactoredTensor a, const Rectangle r, Value value) {
+__global__ void __launch_bounds__(threads, 4)  // else the compiler spills for a fifth block
+    sums_kernel(FactoredTensor a, const Rectangle r, const Value of_all) {
   __shared__ float high[warps][tile_columns], low[warps][tile_columns];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   double* const row_slots = a.workspace + r.parts * r.columns;
-  value.begin(a);
+  const auto value = of_all.of_block(a);
   for (std::size_t b = blockIdx.x; b < r.parts * r.tiles; b += gridDim.x) {
     const std::size_t part = b / r.tiles, tile = b % r.tiles, first = tile * tile_columns;
     const std::size_t end = min((part + 1) * part_rows, r.rows);
@@ -223,8 +227,8 @@ __global__ void __launch_bounds__(threads) adafactor_kernel(FactoredTensor a, Ad
     return r.scaled ? r.base * max(r.eps2, rms) : r.base;
   };
   const auto clip = [&] { return max(sqrt(a.sums[0] / r.elements) / r.clip_threshold, 1.0); };
-  const float length = of_block([&] { return lr() / clip(); });
-  const float decay = of_block([&] { return lr() * r.decay; });
+  const float length = block_value([&] { return lr() / clip(); });
+  const float decay = block_value([&] { return lr() * r.decay; });
   for_each_element(a.part.end - a.part.begin, [&](std::size_t k) {
     float move = length * update_as_it_is(a, k);
     if (a.m) move = a.m[k] = r.b1 * a.m[k] + r.one_minus_b1 * move;
@@ -233,8 +237,9 @@ __global__ void __launch_bounds__(threads) adafactor_kernel(FactoredTensor a, Ad
   });
 }
 
-__global__ void __launch_bounds__(threads) vector_momentum(FactoredTensor a, Residual moved) {
-  moved.begin(a);
+__global__ void __launch_bounds__(threads)
+    vector_momentum(FactoredTensor a, const Residual residual) {
+  const auto moved = residual.of_block(a);
   for_each_element(a.part.end - a.part.begin, [&](std::size_t k) { moved(a, k); });
 }
 

@@ -85,7 +85,7 @@ TEST_CASE("0/1 Adam whose learning rate is 0 has nothing to synchronise") {
   CHECK(node.step(random_gradients(two, 2)) == Step::onebit);
 }
 
-TEST_CASE("0/1 Adam refuses stages of no steps and tensors that never freeze") {
+TEST_CASE("0/1 Adam refuses stages of no steps, tensors that never freeze or begin inside a quad") {
   NEED_GPUS(1);
   const emulated::World one = aligned_world(1);
   ZeroOneAdamOptions options = short_options();
@@ -97,4 +97,7 @@ TEST_CASE("0/1 Adam refuses stages of no steps and tensors that never freeze") {
   options.var_freeze_step = 0;
   CHECK_THROWS_WITH(ZeroOneAdam(one.tensors, one.initial, 1, 0, options),
                     "var_freeze_step: 0 (allowed: 1 and more)");
+  const TensorLayout odd = tensor_layout(std::vector<std::size_t>{7, 8});
+  CHECK_THROWS_WITH(ZeroOneAdam(odd, random_values(15, 1), 1, 0, short_options()),
+                    "tensor 1 begins at element 7 (allowed: multiples of 4)");
 }
