@@ -92,8 +92,8 @@ TEST_CASE("an infinity or NaN anywhere is an overflow, in 16 bits too") {
       for (const HalfFormat format : {HalfFormat::fp16, HalfFormat::bf16}) {
         std::vector<std::uint16_t> half_g;
         for (const float x : g) half_g.push_back(reference::to_half(x, format));
-        const auto half = upload(half_g);
-        require(measure_gradient(HalfPointer(half.data(), format), g.size(), squared_norm.data(),
+        const auto bits = upload(half_g);
+        require(measure_gradient(HalfPointer(bits.data(), format), g.size(), squared_norm.data(),
                                  workspace.data(), nullptr),
                 "measure");
         CHECK_FALSE(std::isfinite(squared_norm.to_host()[0]));

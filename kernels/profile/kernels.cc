@@ -110,7 +110,7 @@ cudaError_t Workbench::refill(cudaStream_t stream) const {
 std::map<std::string, double> Workbench::squared_norms() const {
   const Memory& b = *memory_;
   std::map<std::string, double> norms;
-  const auto measure = [&](const char* name, const auto* x) {
+  const auto measure = [&](const char* name, auto* x) {
     require(
         measure_gradient(x, b.layout.padded, b.squared_norm.data(), b.workspace.data(), nullptr),
         "measure_gradient");
