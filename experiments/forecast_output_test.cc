@@ -311,7 +311,48 @@ TEST_CASE("csv: the columns promised, in the order promised") {
                   "run_tokens_per_s",
                   "tflops_per_gpu",
                   "mfu"};
-  CHECK(Keys(columns.end() - static_cast<long>(last.size()), columns.end()) == last);
+  const auto from = columns.begin() + place(last.front());
+  CHECK(Keys(from, from + static_cast<long>(last.size())) == last);
+  // Behind them the stages that came later, whole.
+  at = static_cast<std::size_t>(place("mfu")) + 1;
+  for (const std::string stage : {"refresh", "round", "dry_run"}) {
+    for (const std::string& key : stage_keys)
+      if (key != "name") CHECK(columns.at(at++) == stage + "_" + key);
+    for (const char* end : {"time_low_us", "time_high_us", "time_coverage"})
+      CHECK(columns.at(at++) == stage + "_step_" + end);
+  }
+  CHECK(at == columns.size());
+}
+
+TEST_CASE("csv: the steps of all stages are those of the run, whatever the stages are") {
+  for (const WhatIf& asked : {WhatIf{{"optimizer", "galore_adamw8bit"}, {"exchange", "all_reduce"}},
+                              WhatIf{{"optimizer", "adam"}, {"exchange", "local:16"}},
+                              WhatIf{{"optimizer", "zero_one_adam"}, {"precision", "fp32"}}}) {
+    WhatIf what_if{{"model", "bert-large"},
+                   {"cluster", "hgx-h100-ndr"},
+                   {"gpus", "16"},
+                   {"micro_batch", "16"},
+                   {"steps", "1000"}};
+    what_if.insert(asked.begin(), asked.end());
+    Catalog catalog;
+    CollectiveCosts costs;
+    const Scenario scenario = resolve(what_if, catalog);
+    const std::vector<std::string> row = result_row(scenario, forecast(scenario.training, costs));
+    int steps = 0;
+    double seconds = 0;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::string& column = result_columns()[i];
+      if (!column.ends_with("_steps") || row[i].empty()) continue;
+      const std::string time = column.substr(0, column.size() - 1) + "_time_us";
+      const auto at = std::find(result_columns().begin(), result_columns().end(), time);
+      steps += std::stoi(row[i]);
+      seconds +=
+          std::stod(row[i]) * std::stod(row[std::size_t(at - result_columns().begin())]) * 1e-6;
+    }
+    INFO(what_if.at("optimizer"));
+    CHECK(steps == 1000);
+    CHECK(seconds == Approx(forecast(scenario.training, costs).run.time_s).epsilon(1e-6));
+  }
 }
 
 TEST_CASE("csv: every key that can be asked for can be read from its row") {

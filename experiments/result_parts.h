@@ -1,11 +1,13 @@
 // results.csv in long form, which spreadsheets and data frames pivot without knowing its columns:
 // parts.csv has a row for every part of every kind of step of every point that was forecast.
 //
-//   row       of results.csv, from 1
-//   ...       the keys of the point: the columns of results.csv that a what-if has too, and
-//   settings stage     uniform, warmup, compression or silent steps_of_stage part      forward,
-//   backward, exposed_comm, compress, decompress, optimizer or bubble time_us   of one step of the
-//   stage, as results.csv has it
+//   row             of results.csv, from 1
+//   ...             the keys of the point: the columns of results.csv that a what-if has too, and
+//                   settings
+//   stage           uniform, warmup, compression, silent, refresh, round or dry_run
+//   steps_of_stage
+//   part            forward, backward, exposed_comm, compress, decompress, optimizer or bubble
+//   time_us         of one step of the stage, as results.csv has it
 //
 // The parts of a stage add up to its step_time_us.
 #pragma once

@@ -15,6 +15,9 @@ namespace {
 
 constexpr std::array<StepKind, 4> kinds{StepKind::uniform, StepKind::warmup, StepKind::compression,
                                         StepKind::silent};
+// Those that came later stand behind all other columns.
+constexpr std::array<StepKind, 3> later_kinds{StepKind::refresh, StepKind::round,
+                                              StepKind::dry_run};
 
 const StageForecast* find_stage(const Forecast& forecast, StepKind kind) {
   const auto found = std::find_if(forecast.stages.begin(), forecast.stages.end(),
@@ -26,6 +29,26 @@ std::string whole(std::int64_t value) { return fmt::format("{}", value); }
 
 std::string number_or_none(const std::optional<double>& value) {
   return value ? csv::number(*value) : "";
+}
+
+void add_figure_columns(StepKind kind, std::vector<std::string>& columns) {
+  columns.push_back(fmt::format("{}_steps", name_of(kind)));
+  for (const StageFigure& figure : stage_figures())
+    columns.push_back(fmt::format("{}_{}", name_of(kind), figure.name));
+}
+
+// Null: the run has no such stage.
+void add_figures(const StageForecast* stage, std::vector<std::string>& row) {
+  row.push_back(stage != nullptr ? whole(stage->steps) : "");
+  for (const StageFigure& figure : stage_figures())
+    row.push_back(stage != nullptr ? csv::number(stage->*figure.value) : "");
+}
+void add_interval(const StageForecast* stage, std::vector<std::string>& row) {
+  row.push_back(stage != nullptr ? csv::number(stage->step_time_low_us) : "");
+  row.push_back(stage != nullptr ? csv::number(stage->step_time_high_us) : "");
+}
+std::string coverage_of(const StageForecast* stage) {
+  return stage != nullptr && stage->coverage ? csv::number(*stage->coverage) : "";
 }
 
 // What was asked and no other column shows: "cluster.node.gpu_link=25GB/s; device=mine.toml".
@@ -46,11 +69,7 @@ const std::vector<std::string>& result_columns() {
     std::vector<std::string> all{"model",        "cluster", "optimizer",   "backend",
                                  "nodes",        "gpus",    "micro_batch", "grad_accum",
                                  "global_batch", "seq_len", "steps",       "freeze_step"};
-    for (const StepKind kind : kinds) {
-      all.push_back(fmt::format("{}_steps", name_of(kind)));
-      for (const StageFigure& figure : stage_figures())
-        all.push_back(fmt::format("{}_{}", name_of(kind), figure.name));
-    }
+    for (const StepKind kind : kinds) add_figure_columns(kind, all);
     for (const char* name :
          {"run_time_s", "run_samples_per_s", "gpu_hours", "cost_usd", "run_wire_bytes_per_gpu",
           "volume_reduction", "speedup_vs_baseline", "baseline_optimizer", "peak_bytes_per_gpu",
@@ -69,6 +88,11 @@ const std::vector<std::string>& result_columns() {
           "run_time_low_s", "run_time_high_s", "cost_low_usd", "cost_high_usd", "speedup_low",
           "speedup_high", "run_tokens_per_s", "tflops_per_gpu", "mfu"})
       all.emplace_back(name);
+    for (const StepKind kind : later_kinds) {
+      add_figure_columns(kind, all);
+      for (const char* end : {"time_low_us", "time_high_us", "time_coverage"})
+        all.push_back(fmt::format("{}_step_{}", name_of(kind), end));
+    }
     return all;
   }();
   return columns;
@@ -91,13 +115,7 @@ std::vector<std::string> result_row(const Scenario& scenario, const Forecast& fo
                                whole(training.steps),
                                freeze_step ? whole(*freeze_step) : ""};
   row.reserve(result_columns().size());
-  for (const StepKind kind : kinds) {
-    const StageForecast* stage = find_stage(forecast, kind);
-    const bool present = stage != nullptr;
-    row.push_back(present ? whole(stage->steps) : "");
-    for (const StageFigure& figure : stage_figures())
-      row.push_back(present ? csv::number((*stage).*figure.value) : "");
-  }
+  for (const StepKind kind : kinds) add_figures(find_stage(forecast, kind), row);
   const RunForecast& run = forecast.run;
   row.insert(
       row.end(),
@@ -118,19 +136,13 @@ std::vector<std::string> result_row(const Scenario& scenario, const Forecast& fo
   const LanguageRates rates = language_rates(training, forecast);
   bool calibrated = true;
   Basis basis = Basis::this_machine;
-  for (const StepKind kind : kinds) {
-    const StageForecast* stage = find_stage(forecast, kind);
-    row.push_back(stage != nullptr ? csv::number(stage->step_time_low_us) : "");
-    row.push_back(stage != nullptr ? csv::number(stage->step_time_high_us) : "");
-    if (stage == nullptr) continue;
-    calibrated &= stage->calibrated;
-    basis = std::max(basis, stage->basis);
+  for (const StepKind kind : kinds) add_interval(find_stage(forecast, kind), row);
+  for (const StageForecast& stage : forecast.stages) {
+    calibrated &= stage.calibrated;
+    basis = std::max(basis, stage.basis);
   }
   row.emplace_back(calibrated ? "true" : "false");
-  for (const StepKind kind : kinds) {
-    const StageForecast* stage = find_stage(forecast, kind);
-    row.push_back(stage != nullptr && stage->coverage ? csv::number(*stage->coverage) : "");
-  }
+  for (const StepKind kind : kinds) row.push_back(coverage_of(find_stage(forecast, kind)));
   row.insert(
       row.end(),
       {std::string(name_of(basis)), training.device->name, whole(training.gpus_per_node),
@@ -141,6 +153,12 @@ std::vector<std::string> result_row(const Scenario& scenario, const Forecast& fo
        run.speedup ? csv::number(run.speedup->low) : "",
        run.speedup ? csv::number(run.speedup->high) : "", number_or_none(rates.tokens_per_s),
        csv::number(rates.tflops_per_gpu), number_or_none(rates.mfu)});
+  for (const StepKind kind : later_kinds) {
+    const StageForecast* stage = find_stage(forecast, kind);
+    add_figures(stage, row);
+    add_interval(stage, row);
+    row.push_back(coverage_of(stage));
+  }
   return row;
 }
 
