@@ -97,7 +97,11 @@ void join_ring(const Writer& w, const RankSizes& size) {
   if (blocks == 1 || w.work.ring == Ring::fused) return;
   const bool backward = w.pass == Pass::input_gradient;
   const std::int64_t width = backward ? 3 * size.query_width() : size.context_width();
-  w.memory("join ring", count(size.tokens, width), (backward ? 18 : 45) * blocks, 6 * blocks);
+  const double elements = count(size.tokens, width);
+  if (w.work.ring == Ring::traced)
+    w.memory("join ring", elements, 10 * (backward ? blocks + 1 : blocks), 2 * blocks);
+  else
+    w.memory("join ring", elements, (backward ? 18 : 45) * blocks, 6 * blocks);
 }
 
 void attention_core(const Writer& w, const RankSizes& size) {
@@ -124,12 +128,19 @@ struct Linear {
 };
 
 std::vector<Linear> query_key_value(const BlockWork& work, const RankSizes& size) {
-  if (!work.latent) return {{"query-key-value", work.hidden, size.qkv_width()}};
+  constexpr std::string_view name = "query-key-value";
+  if (!work.latent && work.separate_products) {
+    const std::int64_t kv_width = size.kv_heads * size.head_size;
+    return {{name, work.hidden, size.query_width()},
+            {name, work.hidden, kv_width},
+            {name, work.hidden, kv_width}};
+  }
+  if (!work.latent) return {{name, work.hidden, size.qkv_width()}};
   const LatentAttention& latent = *work.latent;
   const std::int64_t plain = size.head_size - latent.rope_size;
   return {{"query down", work.hidden, latent.query_rank},
           {"key-value down", work.hidden, latent.key_rank + latent.rope_size},
-          {"query-key-value", latent.query_rank, size.query_width()},
+          {name, latent.query_rank, size.query_width()},
           {"key-value up", latent.key_rank, size.heads * (plain + size.value_size)}};
 }
 
@@ -178,7 +189,11 @@ void forward_pass(const BlockWork& work, const GpuRates& rates, Pass pass,
     residual(feed_forward, size);
     return;
   }
-  linear(feed_forward, "up", h, alternate ? size.ffn : size.up);
+  const bool once = alternate || size.up == size.ffn;
+  if (once || !work.separate_products)
+    linear(feed_forward, "up", h, once ? size.ffn : size.up);
+  else
+    for (int half = 0; half < 2; ++half) linear(feed_forward, "up", h, size.ffn);
   activation(feed_forward, size);
   if (alternate || (pass == Pass::recompute && work.repeated == Repeated::until_last_product))
     return;
@@ -216,7 +231,13 @@ void activation_backward(const Writer& w, const RankSizes& size) {
 void feed_forward_backward(const Writer& w, const RankSizes& size) {
   linear_backward(w, "down", size, size.ffn, w.work.hidden, w.work.format);
   activation_backward(w, size);
-  linear_backward(w, "up", size, w.work.hidden, size.up, w.work.format);
+  if (!w.work.separate_products || size.up == size.ffn) {
+    linear_backward(w, "up", size, w.work.hidden, size.up, w.work.format);
+    return;
+  }
+  for (int half = 0; half < 2; ++half)
+    linear_backward(w, "up", size, w.work.hidden, size.ffn, w.work.format);
+  w.memory("sum of input gradients", count(size.tokens, w.work.hidden), 6);
 }
 
 // Of experts and those that every token visits.
@@ -309,6 +330,8 @@ std::vector<Piece> block_backward(const BlockWork& work, const GpuRates& rates) 
   std::vector<Linear> products = query_key_value(work, size);
   for (auto product = products.rbegin(); product != products.rend(); ++product)
     linear_backward(attention, product->name, size, product->in, product->out, work.format);
+  if (work.separate_products && !work.latent)
+    attention.memory("sum of input gradients", count(size.tokens, work.hidden), 8);
   norm_backward(attention, size);
   return pieces;
 }

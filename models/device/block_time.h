@@ -88,8 +88,9 @@ enum class Repeated {
 // beside the next block's products (fused, Transformer Engine), or tensor by tensor in fp32 after
 // them, 45 c bytes an element of the context forward and 18 c of the three gradients backward, of
 // keys and values repeated for every head (eager: PyTorch torch/distributed/tensor/experimental/
-// _attention.py, _SDPAMerger; torchtitan models/llama/model.py, repeat_kv).
-enum class Ring { fused, eager };
+// _attention.py, _SDPAMerger; torchtitan models/llama/model.py, repeat_kv), or the same compiled:
+// one kernel a block, 10 c bytes forward and 10 (c + 1) backward (traced).
+enum class Ring { fused, eager, traced };
 
 std::string_view name_of(Fusion fusion);
 std::string_view name_of(Repeated repeated);
@@ -125,6 +126,9 @@ struct BlockWork {
   Repeated repeated = Repeated::nothing;
   Ring ring = Ring::fused;
   bool exchanges_heads = false;  // context parallelism: all tokens of heads / c
+  // Queries, keys, values, and both halves of a gated feed-forward, are products of their own whose
+  // input gradients are added up, 8 and 6 bytes an element.
+  bool separate_products = false;
   bool fp32_gradients = false;  // weight gradients are added to fp32 buffers, by the product itself
 };
 

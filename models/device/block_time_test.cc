@@ -246,8 +246,8 @@ TEST_CASE("block time: context parallelism shares queries, keys stay whole") {
   CHECK(4 * flops(block_forward(work, h100)) == Approx(alone));
 }
 
-// A ring kernel by kernel adds 45 bytes of each of c partial contexts, 18 of each gradient; heads
-// exchanged for tokens leave one part and the same operations.
+// A ring kernel by kernel adds 45 bytes of each of c partial contexts, 18 of each gradient, and
+// compiled 10 c and 10 (c + 1); heads exchanged for tokens leave one part and the same operations.
 TEST_CASE("block time: partial attention is joined, exchanged heads are not") {
   const GpuRates h100 = rates_of("h100");
   BlockWork work = block_work(load_model("llama2-7b"), 1, 4096);
@@ -258,9 +258,35 @@ TEST_CASE("block time: partial attention is joined, exchanged heads are not") {
   work.ring = Ring::eager;
   CHECK(bytes_of(block_forward(work, h100), "join ring") == 4 * 45 * 1024. * 4096);
   CHECK(bytes_of(block_backward(work, h100), "join ring") == 4 * 18 * 1024. * 3 * 4096);
+  work.ring = Ring::traced;
+  CHECK(bytes_of(block_forward(work, h100), "join ring") == 4 * 10 * 1024. * 4096);
+  CHECK(bytes_of(block_backward(work, h100), "join ring") == 5 * 10 * 1024. * 3 * 4096);
   work.exchanges_heads = true;
   CHECK(bytes_of(block_forward(work, h100), "join ring") == 0);
   CHECK(4 * flops(block_forward(work, h100)) == Approx(alone));
+}
+
+// Three products that read the same input add up three gradients of it (r r r w), two halves of a
+// gated feed-forward two (r r w); what is multiplied stays the same.
+TEST_CASE("block time: products apart read their input each, and add up its gradients") {
+  const GpuRates h100 = rates_of("h100");
+  BlockWork work = block_work(load_model("llama3-8b"), 1, 4096);
+  const auto called = [](const std::vector<Piece>& pieces, std::string_view name) {
+    return std::count_if(pieces.begin(), pieces.end(),
+                         [&](const Piece& piece) { return piece.name == name; });
+  };
+  const std::vector<Piece> joined = block_forward(work, h100);
+  const double backward = flops(block_backward(work, h100));
+  CHECK(bytes_of(block_backward(work, h100), "sum of input gradients") == 0);
+  work.separate_products = true;
+  const std::vector<Piece> apart = block_forward(work, h100);
+  CHECK(called(joined, "query-key-value") == 1);
+  CHECK(called(apart, "query-key-value") == 3);
+  CHECK(called(apart, "up") == 2);
+  CHECK(flops(apart) == Approx(flops(joined)));
+  CHECK(flops(block_backward(work, h100)) == Approx(backward));
+  CHECK(bytes_of(apart, "up") > bytes_of(joined, "up"));
+  CHECK(bytes_of(block_backward(work, h100), "sum of input gradients") == (8 + 6) * 4096. * 4096);
 }
 
 TEST_CASE("block time: norms of queries and keys, biases of experts") {

@@ -37,6 +37,8 @@ const std::vector<Framework>& frameworks() {
                                             .unused_memory = 0.03,
                                             .least_bucket = 25e6,
                                             .fusion = Fusion::compiled,
+                                            .dtensor = true,
+                                            .separate_products = true,
                                             .ring = Ring::eager},
                                            {.name = "colossalai",
                                             .order = data_outside,

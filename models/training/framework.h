@@ -74,6 +74,10 @@ struct Framework {
   double bucket_per_rank = 0;
   Fusion fusion = Fusion::fused;
   bool eager_loss = false;  // of a compiled model
+  // Tensor parallelism as DTensor writes it (pipeline_plan.h), not Megatron-LM's layers.
+  bool dtensor = false;
+  // Queries, keys, values and both halves of a gated feed-forward are products of their own.
+  bool separate_products = false;
   // Context parallelism: a ring of keys and values, as block_time.h says it, or an exchange of
   // heads for tokens before and after attention (DeepSpeed-Ulysses, arXiv 2309.14509).
   Ring ring = Ring::fused;

@@ -23,10 +23,13 @@ BlockWork block_work_of(const TrainingPlan& training, std::int64_t seq_len) {
   work.attention = how.attention;
   work.fusion = how.framework.fusion;
   work.eager_loss = how.framework.eager_loss;
-  work.ring = how.framework.ring;
+  const bool traced = how.framework.ring == Ring::eager && work.fusion == Fusion::compiled;
+  work.ring = traced ? Ring::traced : how.framework.ring;
   work.exchanges_heads = how.framework.exchanges_heads;
   work.repeated = how.repeated;
   work.dropout = training.model->dropout;
+  // GPT's and MPT's queries, keys and values are one product everywhere.
+  work.separate_products = how.framework.separate_products && work.gated;
   work.fp32_gradients = how.framework.fp32_gradients;
   return work;
 }

@@ -69,7 +69,7 @@ class LayoutWriter {
     plan.block = block_work_of(training_, stage_.seq_len);
     plan.experts = expert_plan(training_, plan.block);
     plan.tensor_overlap = how_.framework.tensor_overlap;
-    plan.context_rounds = layout.cp - 1;
+    plan.dtensor = how_.framework.dtensor;
     const ModelShape& model = *training_.model;
     const auto tokens = static_cast<double>(training_.batch.micro * stage_.seq_len) / layout.cp;
     const double activation = 2 * tokens * static_cast<double>(model.hidden);
@@ -78,6 +78,7 @@ class LayoutWriter {
       plan.activations_gather =
           some(call(tensor, Op::all_gather, activation * gathered_share(how_.format)));
       plan.activations_scatter = some(call(tensor, Op::reduce_scatter, activation));
+      if (plan.dtensor && layout.tp > 1) plan.activations_copied = Bytes(2 * activation);
     } else {
       plan.activations_sum = some(call(tensor, Op::all_reduce, activation));
     }
@@ -102,15 +103,19 @@ class LayoutWriter {
     const double kv_heads = std::max(1.0, static_cast<double>(model.kv_heads) / t);
     const double each = 2 * tokens * width;
     if (how_.framework.exchanges_heads) {
-      plan.context_rounds = 0;
       plan.queries_exchange = call(context, Op::all_to_all, each * heads);
       // Fewer than ranks are repeated.
       plan.keys_exchange =
           call(context, Op::all_to_all, each * std::max<double>(kv_heads, how_.layout.cp));
       return;
     }
-    const double sent = how_.framework.ring == Ring::eager ? heads : kv_heads;
-    plan.keys_values = call(context, Op::send_recv, 2 * each * sent);
+    plan.context_rounds = how_.layout.cp - 1;
+    if (plan.block.ring == Ring::fused) {
+      plan.keys_values = call(context, Op::send_recv, 2 * each * kv_heads);
+      return;
+    }
+    plan.keys_values = call(context, Op::all_gather, 2 * each * heads * how_.layout.cp);
+    plan.keys_gradients = call(context, Op::send_recv, 2 * 2 * each * heads);
   }
 
   void add_sends(PipelinePlan& plan, const ProcessGroup& tensor, double activation) const {

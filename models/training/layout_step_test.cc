@@ -87,6 +87,65 @@ TEST_CASE("layout step: heads exchanged for tokens, and a ring") {
   CHECK(ring.keys_values->bytes.value() == 2 * part);
 }
 
+// PyTorch gathers keys and values of all heads once, and passes their gradients round in fp32; what
+// a compiler traced waits for each of them, what runs eagerly computes on what it has.
+TEST_CASE("layout step: keys and values gathered, and a compiler that waits for them") {
+  const auto training_with = [](Fusion fusion) {
+    TrainingPlan training = layout_training({.cp = 5, .framework = "torchtitan"});
+    training.parallelism->framework.fusion = fusion;
+    return training;
+  };
+  const auto plan_of = [&](Fusion fusion) {
+    return plan_layout_step(training_with(fusion), {StepKind::uniform, 1000, 1}).pipeline.value();
+  };
+  const PipelinePlan compiled = plan_of(Fusion::compiled);
+  CHECK(compiled.block.ring == Ring::traced);
+  CHECK(plan_of(Fusion::eager).block.ring == Ring::eager);
+  const double part = 2 * 200. * 1600;
+  CHECK(compiled.keys_values->op == Op::all_gather);
+  CHECK(compiled.keys_values->bytes.value() == 5 * 2 * part);
+  CHECK(compiled.keys_gradients->op == Op::send_recv);
+  CHECK(compiled.keys_gradients->bytes.value() == 2 * 2 * part);
+  CollectiveCosts costs;
+  const auto exposed = [&](Fusion fusion) {
+    return run_step(training_with(fusion), {StepKind::uniform, 1000, 1}, costs)
+        .metrics.exposed_comm;
+  };
+  CHECK(exposed(Fusion::compiled) > exposed(Fusion::eager));
+}
+
+// Of x = 2 s b h bytes each way a block: Megatron-LM gathers its two inputs again for their weight
+// gradients, which DTensor keeps. Where the block is computed again, DTensor has them from there,
+// and stops before it scatters the last product's output: 4 + 4 + 6 against 4 + 3 + 4.
+TEST_CASE("layout step: DTensor gathers no input again, and copies what it gathers") {
+  const auto training_with = [](const char* framework, Repeated repeated) {
+    TrainingPlan training = layout_training(
+        {.tp = 5, .micro_batches = 1, .framework = framework, .sequence_parallel = true});
+    training.parallelism->repeated = repeated;
+    return training;
+  };
+  CollectiveCosts costs;
+  const auto run = [&](const TrainingPlan& training) {
+    return run_step(training, {StepKind::uniform, 1000, 1}, costs).metrics;
+  };
+  const auto sent = [&](const char* framework, Repeated repeated) {
+    return run(training_with(framework, repeated)).wire_bytes_per_gpu.value();
+  };
+  const double one = 48 * 4. / 5 * 2 * 1000 * 1600;
+  CHECK(sent("megatron", Repeated::nothing) - sent("torchtitan", Repeated::nothing) ==
+        Approx(2 * one).epsilon(1e-6));
+  CHECK(sent("megatron", Repeated::block) - sent("torchtitan", Repeated::until_last_product) ==
+        Approx(3 * one).epsilon(1e-6));
+  // Gradients of the inputs of several products are added up before they are scattered, so that
+  // no overlap of products and collectives hides that scatter.
+  const auto exposed = [&](const char* framework) {
+    TrainingPlan training = training_with(framework, Repeated::nothing);
+    training.parallelism->framework.tensor_overlap = TensorOverlap::all;
+    return run(training).exposed_comm;
+  };
+  CHECK(exposed("torchtitan") > exposed("megatron"));
+}
+
 // Of a pipeline that hardly communicates, all times are as far off as its kernels, and so is what
 // its stages wait for one another: w off, each stretch lasts exp(-+w) as long.
 TEST_CASE("layout step: a pipeline is replayed at either end of its interval") {

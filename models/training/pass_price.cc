@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "models/training/beside_collectives.h"
+#include "models/training/block_kernels.h"
 #include "models/training/slowest_rank.h"
 #include "models/training/unpaired_passes.h"
 #include "models/training/weight_stream.h"
@@ -22,17 +23,6 @@ constexpr double exchange_share = 0.2;
 // Of the kernels that the host starts for a block with experts, those of the forward pass: assumed.
 constexpr double forward_launch_share = 0.35;
 
-// The kernels of blocks that are alike.
-struct BlockKernels {
-  const BlockWork& work;
-  const ExpertPlan* experts = nullptr;  // of blocks that have them
-  std::vector<Piece> forward, backward;
-};
-
-BlockKernels kernels_of(const BlockWork& work, const ExpertPlan* experts, const GpuRates& rates) {
-  return {work, experts, block_forward(work, rates), block_backward(work, rates)};
-}
-
 class PipelinePricer {
  public:
   PipelinePricer(const PipelinePlan& plan, const TrainingPlan& training, CollectiveCosts& costs,
@@ -46,8 +36,8 @@ class PipelinePricer {
                                         : 1),
         rates_(rates_of(training, off_)),
         unpaired_(plan.experts && plan.experts->overlapped ? unpaired_share(plan.pipeline) : 0),
-        dense_(kernels_of(plan.block, nullptr, rates_)) {
-    if (plan.experts) experts_.emplace(kernels_of(plan.experts->block, &*plan.experts, rates_));
+        dense_(plan.block, nullptr, rates_) {
+    if (plan.experts) experts_.emplace(plan.experts->block, &*plan.experts, rates_);
   }
 
   PipelinePrice price() {
@@ -122,45 +112,23 @@ class PipelinePricer {
     return collective > cover ? collective - cover : Duration();
   }
 
-  Duration piece(const std::vector<Piece>& pieces, std::string_view name, Pass pass) const {
-    Duration sum;
-    for (const Piece& piece : pieces)
-      if (piece.name == name && piece.pass == pass) sum += piece.duration;
-    return sum;
-  }
-
-  Duration attention_core(const std::vector<Piece>& pieces, Pass pass) const {
-    Duration sum;
-    for (const Piece& piece : pieces)
-      if (piece.kind == PieceKind::attention && piece.pass == pass) sum += piece.duration;
-    return sum;
-  }
-
   // --- one block, one micro batch ---
-
-  // Pairs of products with tensor parallelism's collectives before the first and after the last.
-  static std::vector<std::pair<const char*, const char*>> pairs_of(const BlockKernels& block) {
-    std::vector<std::pair<const char*, const char*>> pairs{{"query-key-value", "projection"}};
-    if (!block.experts || block.work.experts->shared_ffn > 0) pairs.emplace_back("up", "down");
-    return pairs;
-  }
 
   // A forward pass, in its own place or repeated before the backward pass (`pass`).
   Duration exposed_forward(const BlockKernels& block, Pass pass) {
-    const std::vector<Piece>& pieces = pass == Pass::recompute ? block.backward : block.forward;
     Duration exposed;
     const bool chunked = plan_.tensor_overlap == TensorOverlap::all;
-    for (const auto& [first, last] : pairs_of(block)) {
+    for (const auto& [first, last] : block.pairs()) {
       const auto after = [&](const std::optional<Call>& call, const char* product) {
         const Duration collective = cost_of(call);
-        exposed += chunked ? beyond_chunks(collective, piece(pieces, product, pass)) : collective;
+        exposed += chunked ? beyond_chunks(collective, block.product(product, pass))
+                           : collective + copy_of(call);
       };
       after(plan_.activations_gather, first);
-      after(plan_.activations_scatter, last);
+      if (!(plan_.dtensor && block.ends_before(last, pass))) after(plan_.activations_scatter, last);
       exposed += cost_of(plan_.activations_sum);
     }
-    exposed +=
-        beyond_ring(cost_of(plan_.keys_values, plan_.context_rounds), attention_core(pieces, pass));
+    exposed += exposed_keys(block.attention_core(pass));
     exposed += cost_of(plan_.queries_exchange, 2) + cost_of(plan_.keys_exchange, 2);
     return exposed + exposed_exchanges(block, total_time(block.backward));
   }
@@ -168,25 +136,24 @@ class PipelinePricer {
   Duration exposed_input_gradient(const BlockKernels& block) {
     Duration exposed;
     const TensorOverlap overlap = plan_.tensor_overlap;
-    const std::vector<Piece>& backward = block.backward;
-    for (const auto& [first, last] : pairs_of(block)) {
-      const Duration weight = piece(backward, first, Pass::weight_gradient);
-      const Duration input = piece(backward, first, Pass::input_gradient);
+    for (const auto& [first, last] : block.pairs()) {
+      const Duration weight = block.product(first, Pass::weight_gradient);
+      const Duration input = block.product(first, Pass::input_gradient);
       const auto hidden = [&](const std::optional<Call>& call, Duration product) {
-        const Duration collective = cost_of(call);
-        return overlap == TensorOverlap::none ? collective : beyond(collective, product);
+        const Duration collective = cost_of(call) + copy_of(call);
+        const bool alone = overlap == TensorOverlap::none || plan_.dtensor;
+        return alone ? collective : beyond(collective, product);
       };
       exposed += hidden(plan_.activations_sum, weight);
       exposed += hidden(plan_.activations_scatter, weight);
-      exposed += hidden(plan_.activations_gather, input);
+      if (gathers_inputs_again(block)) exposed += hidden(plan_.activations_gather, input);
       // The gradient of the last product's output is gathered before anything can start.
       const Duration gathered = cost_of(plan_.activations_gather);
       exposed += overlap == TensorOverlap::all
-                     ? beyond_chunks(gathered, piece(backward, last, Pass::input_gradient))
-                     : gathered;
+                     ? beyond_chunks(gathered, block.product(last, Pass::input_gradient))
+                     : gathered + copy_of(plan_.activations_gather);
     }
-    exposed += beyond_ring(cost_of(plan_.keys_values, 2 * plan_.context_rounds),
-                           attention_core(backward, Pass::input_gradient));
+    exposed += exposed_keys_backward(block.attention_core(Pass::input_gradient));
     exposed += cost_of(plan_.queries_exchange, 2) + cost_of(plan_.keys_exchange, 2);
     return exposed + exposed_exchanges(block, total_time(block.forward));
   }
@@ -204,15 +171,36 @@ class PipelinePricer {
     return rows + beside + (exchanges - beside).scaled(unpaired_);
   }
 
-  // Repeating a block up to its last product repeats the collectives between its products too.
-  bool repeats_collectives() const {
-    return plan_.block.repeated == Repeated::block ||
-           plan_.block.repeated == Repeated::until_last_product;
+  // Of what sequence parallelism gathers or scatters, into the order of dimensions.
+  Duration copy_of(const std::optional<Call>& call) const {
+    if (!call) return {};
+    return memory_cost(plan_.activations_copied, 1, rates_).duration;
   }
 
-  Duration beyond_ring(Duration ring, Duration attention) const {
+  bool gathers_inputs_again(const BlockKernels& block) const {
+    return !plan_.dtensor || block.work.repeated == Repeated::alternate_products;
+  }
+
+  // Exchanges of keys and values, and of their gradients, beyond the attention of one pass.
+  Duration exposed_keys(Duration attention) {
+    const Ring ring = plan_.block.ring;
     const double c = plan_.context_rounds + 1;
-    return beyond(ring, attention.scaled((c - 1) / c));
+    if (ring == Ring::fused)
+      return beyond(cost_of(plan_.keys_values, plan_.context_rounds),
+                    attention.scaled((c - 1) / c));
+    const Duration gathered = cost_of(plan_.keys_values);
+    return ring == Ring::traced ? gathered : beyond(gathered, attention.scaled(1 / c));
+  }
+
+  Duration exposed_keys_backward(Duration attention) {
+    const double c = plan_.context_rounds + 1;
+    const Duration beside = attention.scaled((c - 1) / c);
+    if (plan_.block.ring == Ring::fused)
+      return beyond(cost_of(plan_.keys_values, 2 * plan_.context_rounds), beside);
+    const Duration gathered = exposed_keys(attention);
+    const Duration sent = cost_of(plan_.keys_gradients, plan_.context_rounds);
+    const Duration last = cost_of(plan_.keys_gradients);
+    return gathered + last + (plan_.block.ring == Ring::traced ? sent : beyond(sent, beside));
   }
 
   // --- a chunk ---
@@ -260,7 +248,7 @@ class PipelinePricer {
                [&] { return exposed_forward(block, Pass::forward); });
     add_blocks(chunk.input_gradient, layers, input, [&] {
       Duration exposed = exposed_input_gradient(block);
-      if (repeats_collectives()) exposed += exposed_forward(block, Pass::forward);
+      if (block.repeats_collectives()) exposed += exposed_forward(block, Pass::recompute);
       if (block.work.repeated == Repeated::experts)
         exposed += exposed_exchanges(block, total_time(block.forward));
       return exposed;

@@ -7,6 +7,7 @@
 //   backward, behind a product     max(0, C - G)
 //   forward, chunk by chunk        max(C / t, C - G (1 - 1/t))     TensorOverlap::all
 //   ring of context parallelism    max(0, C - attention beside it), (c - 1) / c of it
+//   keys and values gathered       max(0, C - attention beside it), 1 / c of it
 //
 // Sharded weights travel on a stream of their own (weight_stream.h).
 //

@@ -9,10 +9,20 @@
 //   tensor parallel           forward 2 all_reduce x, backward 2 all_reduce x
 //   and sequence parallel     2 all_gather + 2 reduce_scatter x each way, and backward 2 all_gather
 //                             of inputs more
-//   context parallel, ring    c - 1 exchanges of keys and values beside attention, twice backward
+//   context parallel, ring    c - 1 exchanges of keys and values beside attention, twice backward;
+//                             PyTorch's: keys and values gathered beside the first of c blocks, and
+//                             c exchanges of their gradients in fp32, the last beside nothing; as a
+//                             compiler traces it (Ring::traced), all of them beside nothing
 //   context parallel, heads   all_to_all of queries, keys, values and context, both ways
 //   weights sharded           all_gather of the block's weights, forward and backward; gradients
 //                             reduce_scattered after its backward pass
+//
+// DTensor's tensor parallelism (PyTorch torch/distributed/tensor; torchtitan) differs: gathered
+// inputs stay for the weight gradient unless they are recomputed, so none is gathered again; tokens
+// are the second dimension, so what is gathered or scattered is copied into order, read and written
+// once; input gradients of several products are added up before they are scattered, which therefore
+// hides behind none of them (torch/_inductor/fx_passes/micro_pipeline_tp.py fuses a product and a
+// collective next to each other).
 //
 // and outside the blocks: the embedding's rows summed over t, the head's input gradient summed over
 // t.
@@ -47,9 +57,12 @@ struct PipelinePlan {
   TensorOverlap tensor_overlap = TensorOverlap::none;
   std::optional<Call> activations_sum;  // over t, without sequence parallelism
   std::optional<Call> activations_gather, activations_scatter;  // over t, with it
-  std::optional<Call> loss_sum;     // one of the three of the loss, over t
-  std::optional<Call> keys_values;  // one exchange of a ring over c
-  int context_rounds = 0;           // c - 1
+  Bytes activations_copied;            // read and written to order what is gathered or scattered
+  bool dtensor = false;                // tensor parallelism as PyTorch's DTensor writes it
+  std::optional<Call> loss_sum;        // one of the three of the loss, over t
+  std::optional<Call> keys_values;     // over c: one exchange of a ring, or all of them gathered
+  std::optional<Call> keys_gradients;  // one exchange of a ring, where they are gathered
+  int context_rounds = 0;              // c - 1 of a ring; 0: none
   // Over c: of queries or of what attention puts out, of keys or of values.
   std::optional<Call> queries_exchange, keys_exchange;
   std::optional<Call> send;          // an activation, to the next stage

@@ -1,0 +1,36 @@
+// The kernels of blocks that are alike, on one rank, and what a pass asks about them to put
+// collectives between and beside them (pass_price.h).
+#pragma once
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "models/device/block_time.h"
+#include "models/training/expert_plan.h"
+
+namespace lambcast {
+
+struct BlockKernels {
+  BlockKernels(const BlockWork& work, const ExpertPlan* experts, const GpuRates& rates);
+
+  const BlockWork& work;
+  const ExpertPlan* experts = nullptr;  // of blocks that have them
+  std::vector<Piece> forward, backward;
+
+  // The pieces among which those of `pass` are: a repeated forward pass is part of the backward.
+  const std::vector<Piece>& pieces_of(Pass pass) const {
+    return pass == Pass::forward ? forward : backward;
+  }
+  Duration product(std::string_view name, Pass pass) const;
+  Duration attention_core(Pass pass) const;
+
+  // Pairs of products with tensor parallelism's collectives before the first and after the last.
+  std::vector<std::pair<const char*, const char*>> pairs() const;
+  // Repeating a block up to its last product repeats the collectives between its products too.
+  bool repeats_collectives() const;
+  // Whether `pass` is a repeated one that need not come to this product.
+  bool ends_before(std::string_view product, Pass pass) const;
+};
+
+}  // namespace lambcast
