@@ -6,13 +6,11 @@
 #include <cmath>
 
 #include "experiments/break_even.h"
+#include "experiments/judgement.h"
 #include "experiments/words.h"
 
 namespace lambcast {
 namespace {
-
-// A speed-up that somebody would change a run for.
-constexpr double worth_it = 1.05;
 
 WhatIf with(WhatIf what_if, const BackendTraits& backend) {
   what_if["backend"] = backend.word;
@@ -119,19 +117,8 @@ void compare(const Forecast& plain, const std::optional<WhatIf>& zero, Catalog& 
 
 }  // namespace
 
-std::string_view name_of(Verdict verdict) {
-  constexpr std::string_view names[] = {"does_not_fit", "not_judged", "yes",
-                                        "hardly",       "no",         "cannot_tell"};
-  return names[static_cast<std::size_t>(verdict)];
-}
-
 Verdict Answer::verdict() const {
-  if (!backends.front().fits) return Verdict::does_not_fit;
-  if (compressed_share < least_compressed_share) return Verdict::not_judged;
-  const RatioInterval& ratio = speedup();
-  if (ratio.high < 1) return Verdict::no;
-  if (ratio.low > 1) return ratio.value < worth_it ? Verdict::hardly : Verdict::yes;
-  return ratio.low > 1 / worth_it && ratio.high < worth_it ? Verdict::hardly : Verdict::cannot_tell;
+  return verdict_of(speedup_in(speedup()), compressed_share, backends.front().fits);
 }
 
 Advice advise(const WhatIf& what_if, Catalog& catalog) {
@@ -152,9 +139,7 @@ Advice advise(const WhatIf& what_if, Catalog& catalog) {
     advice.fused = answer_to(fused, of_zero, catalog);
   }
   const Scenario& scenario = advice.answer.scenario;
-  advice.findings = scenario.findings;
-  std::ranges::copy(judge(scenario.training, advice.answer.forecast),
-                    std::back_inserter(advice.findings));
+  advice.findings = judgement_of(scenario, advice.answer.forecast).findings;
 
   const TrainingPlan plain = zero ? zero_scenario->training : plain_run(scenario.training);
   advice.optimizer = name_of(scenario.training.optimizer());

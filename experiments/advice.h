@@ -7,14 +7,10 @@
 // be faster than t / (t - e) (Amdahl). The break-even bandwidth is where the whole run takes as
 // long either way; it is found by bisection over cluster.nic.bandwidth, and so are the bandwidths
 // where either end of the speed-up's interval (models/training/error_source.h) is 1. The verdict is
-// yes or no where the whole interval is on one side of 1, else that it cannot be told, and what to
-// measure first: the source of error that alone makes the interval widest.
+// that of verdict.h.
 //
 // Who runs a plain optimizer has no freeze_step yet: then a warm-up of 20 % of the run is assumed,
 // from the middle of the 15 to 25 % that DeepSpeed's tutorials advise, and the verdict says so.
-// A run that compresses less than 5 % of its steps says nothing about compression: it is not
-// judged.
-//
 // 1-bit optimizers refuse ZeRO. Who shards states with it is told whether compression without ZeRO
 // would be faster, if it fits.
 //
@@ -30,6 +26,7 @@
 
 #include "experiments/exchange_advice.h"
 #include "experiments/scenario.h"
+#include "experiments/verdict.h"
 #include "models/training/compressed_share.h"
 #include "models/training/forecast.h"
 
@@ -50,9 +47,6 @@ struct StepChange {
   double compression_us = 0;  // compressing and decompressing
   double optimizer_us = 0;
 };
-
-enum class Verdict { does_not_fit, not_judged, yes, hardly, no, cannot_tell };
-std::string_view name_of(Verdict verdict);  // "yes", "cannot_tell"
 
 // The bandwidth of the NIC where the run takes as long with compression as without, and where the
 // low and the high end of the speed-up say so. None: not between 100 Mbit/s and 10 Tbit/s.

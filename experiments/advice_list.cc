@@ -31,9 +31,29 @@ std::string verdict_of(const AdvicePoint& point, bool fused) {
   return words;
 }
 
+WarmUp warm_up_at(const AdvicePoint& point) {
+  if (!point.advice) return WarmUp::usual;
+  const TrainingPlan& training = point.advice->answer.scenario.training;
+  const auto freeze_step = freeze_step_of(training);
+  return freeze_step ? warm_up_of(static_cast<double>(*freeze_step - training.steps_done),
+                                  static_cast<double>(training.steps))
+                     : WarmUp::usual;
+}
+
+std::size_t points_with(const AdviceList& list, WarmUp warm_up) {
+  return static_cast<std::size_t>(std::ranges::count(
+      list.points, warm_up, [](const auto& point) { return warm_up_at(point); }));
+}
+
+// Points with a share of warm-up that nobody runs with tell nothing, unless all are such.
+bool counts(const AdviceList& list, const AdvicePoint& point) {
+  return warm_up_at(point) == WarmUp::usual || points_with(list, WarmUp::usual) == 0;
+}
+
 std::string stretches_of(const AdviceList& list, bool fused) {
   std::vector<Stretch> stretches;
   for (std::size_t i = 0; i < list.points.size(); ++i) {
+    if (!counts(list, list.points[i])) continue;
     const std::string verdict = verdict_of(list.points[i], fused);
     if (stretches.empty() || stretches.back().verdict != verdict)
       stretches.push_back({verdict, i, i});
@@ -62,6 +82,11 @@ std::string answer_of(const AdviceList& list) {
                                 stretches_of(list, false));
   if (first->advice->fused)
     out += fmt::format("With the fused kernels that ship here: {}.\n", stretches_of(list, true));
+  const std::string rest = points_with(list, WarmUp::usual) == 0
+                               ? ""
+                               : left_out_text(points_with(list, WarmUp::none),
+                                               points_with(list, WarmUp::most_of_the_run));
+  if (!rest.empty()) out += fmt::format("Left out of these: {}.\n", rest);
   return out;
 }
 
@@ -69,7 +94,8 @@ std::string answer_of(const AdviceList& list) {
 std::string measure_first(const AdviceList& list) {
   std::vector<std::size_t> votes(error_sources);
   for (const AdvicePoint& point : list.points)
-    if (point.advice && point.advice->answer.verdict() == Verdict::cannot_tell &&
+    if (point.advice && counts(list, point) &&
+        point.advice->answer.verdict() == Verdict::cannot_tell &&
         !point.advice->answer.speedup().shares.empty())
       ++votes[point.advice->answer.speedup().shares.front().source];
   const auto most = std::ranges::max_element(votes);

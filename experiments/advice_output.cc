@@ -45,9 +45,8 @@ std::string verdict(const Advice& advice, const Answer& answer) {
                          to_text(advice.baseline_peak));
     case Verdict::not_judged:
       return fmt::format(
-          "Not judged: only {:.3g} % of the {} steps compress, too few to say anything of "
-          "compression; give --steps of a longer run, or a usual warm-up with --freeze-step {}.",
-          100 * answer.compressed_share, answer.forecast.run.steps, assumed_warmup);
+          "Not judged: {}.",
+          why_not_judged(answer.compressed_share, static_cast<double>(answer.forecast.run.steps)));
     case Verdict::no:
       return fmt::format(
           "No: {} takes {:.2f} times as long as {} ({:.2f} to {:.2f}), with its best backend {}.",

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <set>
 
 #include "experiments/advice.h"
+#include "experiments/forecast_output.h"
 #include "experiments/invalid_value.h"
 #include "experiments/words.h"
 #include "models/optimizer/optimizer_model.h"
@@ -78,20 +80,27 @@ std::vector<Asked> questions_of(const WhatIf& what_if, const ComparisonAxes& axe
   return all;
 }
 
+void judge_compression(const Scenario& scenario, const Forecast& forecast, CollectiveCosts& costs,
+                       CompressionPays& pays) {
+  const Judgement judgement = judgement_of(scenario, forecast);
+  if (!judgement.verdict || judgement.compressed_share < least_compressed_share) {
+    pays.why_not =
+        fmt::format("only {:.3g} % of the steps compress", 100 * judgement.compressed_share);
+    return;
+  }
+  pays.speedup = *forecast.run.speedup;
+  pays.verdict = *judgement.verdict;
+  pays.measure_first = judgement.measure_first;
+  pays.fused = fused_speedup(scenario, forecast, costs);
+}
+
 CompressionPays compression_of(const Contestant& contestant, Catalog& catalog,
                                CollectiveCosts& costs) {
   const TrainingPlan& training = contestant.scenario.training;
   CompressionPays pays;
-  const auto judge = [&](const Forecast& forecast) {
-    if (compressed_share(forecast) >= least_compressed_share)
-      pays.speedup = *forecast.run.speedup;
-    else
-      pays.why_not =
-          fmt::format("only {:.3g} % of the steps compress", 100 * compressed_share(forecast));
-  };
   pays.optimizer = name_of(onebit_of(training.optimizer()));
   if (is_onebit(training.optimizer())) {
-    judge(contestant.forecast);
+    judge_compression(contestant.scenario, contestant.forecast, costs, pays);
     return pays;
   }
   WhatIf kin = contestant.scenario.asked;
@@ -101,7 +110,7 @@ CompressionPays compression_of(const Contestant& contestant, Catalog& catalog,
   if (pays.warmup_assumed) kin["freeze_step"] = assumed_warmup;
   try {
     const Scenario scenario = resolve(kin, catalog);
-    judge(forecast(scenario.training, costs));
+    judge_compression(scenario, forecast(scenario.training, costs), costs, pays);
   } catch (const Error& error) {
     pays.why_not = error.what();
   }
@@ -124,6 +133,17 @@ Contestant forecast_of(const Asked& asked, Catalog& catalog, CollectiveCosts& co
   contestant.step = mean_step(contestant.forecast);
   contestant.compression = compression_of(contestant, catalog, costs);
   return contestant;
+}
+
+struct Trained {
+  double samples, tokens;
+};
+Trained trained_in(const Contestant& contestant) {
+  const RunForecast& run = contestant.forecast.run;
+  const auto tokens_per_s =
+      language_rates(contestant.scenario.training, contestant.forecast).tokens_per_s;
+  return {run.samples_per_s * run.time_s,
+          tokens_per_s.value_or(std::numeric_limits<double>::quiet_NaN()) * run.time_s};
 }
 
 // 0 fits, 1 does not, 2 cannot run.
@@ -165,7 +185,19 @@ std::optional<RatioInterval> Comparison::ratio(const Contestant& slower,
   if (!slower.refused.empty() || !faster.refused.empty()) return std::nullopt;
   const bool same_machine =
       slower.scenario.asked.at("cluster") == faster.scenario.asked.at("cluster");
-  return ratio_of(slower.forecast.time, faster.forecast.time, same_machine);
+  RatioInterval ratio = ratio_of(slower.forecast.time, faster.forecast.time, same_machine);
+  const double factor = share(slower) / share(faster);
+  for (double* end : {&ratio.value, &ratio.low, &ratio.high}) *end *= factor;
+  for (ErrorShare& source : ratio.shares) {
+    source.low *= factor;
+    source.high *= factor;
+  }
+  return ratio;
+}
+
+double Comparison::share(const Contestant& contestant) const {
+  const Trained of = trained_in(contestant);
+  return work.share(of.samples, of.tokens);
 }
 
 bool Comparison::answered() const { return class_of(ranked.front()) == 0; }
@@ -180,10 +212,17 @@ Comparison compare(const WhatIf& what_if, const ComparisonAxes& axes, Catalog& c
   CollectiveCosts costs;
   for (const Asked& asked : questions)
     comparison.ranked.push_back(forecast_of(asked, catalog, costs));
-  std::ranges::stable_sort(comparison.ranked, [](const Contestant& a, const Contestant& b) {
-    return std::pair(class_of(a), a.forecast.run.time_s) <
-           std::pair(class_of(b), b.forecast.run.time_s);
-  });
+  for (const Contestant& contestant : comparison.ranked) {
+    if (!contestant.refused.empty()) continue;
+    const Trained of = trained_in(contestant);
+    comparison.work.add(of.samples, of.tokens);
+  }
+  const auto rank = [&](const Contestant& contestant) {
+    const int of = class_of(contestant);
+    return std::pair(of,
+                     of == 2 ? 0 : contestant.forecast.run.time_s * comparison.share(contestant));
+  };
+  std::ranges::stable_sort(comparison.ranked, {}, rank);
   const auto named =
       std::ranges::find(comparison.ranked, questions.front().name, &Contestant::name);
   comparison.first_named = static_cast<std::size_t>(named - comparison.ranked.begin());

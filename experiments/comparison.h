@@ -3,15 +3,18 @@
 // makes of each, and which part of a step loses most.
 //
 // Each is forecast as `simulate` forecasts it. Best first means: those that fit in memory before
-// those that do not, each by the time of the run; last what cannot run, with the reason. Ratios are
-// against the first one named. 1-bit optimizers bring an exchange of their own, so they stand once
-// beside the exchanges of plain ones.
+// those that do not, each by the time of the run, or for equal work where they train on unequal
+// numbers of samples (equal_work.h); last what cannot run, with the reason. Ratios are against the
+// first one named, for equal work too. 1-bit optimizers bring an exchange of their own, so they
+// stand once beside the exchanges of plain ones.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "experiments/equal_work.h"
+#include "experiments/judgement.h"
 #include "experiments/scenario.h"
 #include "models/training/forecast.h"
 
@@ -42,6 +45,9 @@ struct CompressionPays {
   std::optional<RatioInterval> speedup;  // nothing: refused, or hardly any step compresses
   std::string why_not;
   bool warmup_assumed = false;  // as in advice.h
+  Verdict verdict = Verdict::not_judged;
+  std::string measure_first;
+  std::optional<Speedup> fused;  // with the fused kernels, where nobody chose kernels
 };
 
 struct Contestant {
@@ -57,6 +63,9 @@ struct Comparison {
   std::vector<Contestant> ranked;
   std::size_t first_named = 0;  // its place among `ranked`
   bool clusters_differ = false;
+  EqualWork work;
+  // What makes of a contestant's time, or cost, that of the work compared.
+  double share(const Contestant& contestant) const;
   const Contestant& reference() const { return ranked[first_named]; }
   // How many times as long `slower` takes; nothing where one of them cannot run. Errors that both
   // share cancel on one cluster and add up between two (models/training/error_source.h).

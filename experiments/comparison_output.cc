@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "experiments/advice.h"
 #include "experiments/cell.h"
 #include "experiments/forecast_output.h"
 #include "experiments/interval_axis.h"
@@ -34,16 +35,22 @@ std::string fastest_sentence(const Comparison& comparison) {
   if (!comparison.answered())
     return fmt::format("None of them fits in memory: {} would be the fastest and needs {} a GPU.\n",
                        best.name, to_text(best.forecast.memory.peak));
+  const RunForecast& run = best.forecast.run;
   std::string out =
-      fmt::format("Fastest: {}, {} a run", best.name, run_time_text(best.forecast.run.time_s));
+      fmt::format("Fastest: {}, {} ({} to {}) a run", best.name, run_time_text(run.time_s),
+                  run_time_text(run.time_low_s), run_time_text(run.time_high_s));
+  if (!comparison.work.is_a_run())
+    out += fmt::format(", {} a {}", run_time_text(run.time_s * comparison.share(best)),
+                       comparison.work.name());
   const Contestant& next = comparison.ranked[1];
   if (comparison.first_named != 0 && speedup_of(comparison, best))
     out += fmt::format(", {} as fast as {}", ratio_text(*speedup_of(comparison, best)),
                        comparison.reference().name);
   else if (runs_and_fits(next))
     out += fmt::format("; the next, {}, takes {:.2f} times as long", next.name,
-                       next.forecast.run.time_s / best.forecast.run.time_s);
+                       comparison.ratio(next, best)->value);
   out += ".";
+  if (!comparison.work.is_a_run()) out += fmt::format(" {}", comparison.work.reason());
   if (!runs_and_fits(next)) return out + "\n";
   const RatioInterval between = *comparison.ratio(next, best);
   if (between.low > 1 || between.shares.empty()) return out + "\n";
@@ -54,42 +61,55 @@ std::string fastest_sentence(const Comparison& comparison) {
                    measurement_of(between.shares.front().source));
 }
 
+double cost_of(const Comparison& comparison, const Contestant& contestant) {
+  return *contestant.forecast.run.cost_usd * comparison.share(contestant);
+}
+
 std::string cost_sentence(const Comparison& comparison) {
   const Contestant* cheapest = nullptr;
   std::string without;
   for (const Contestant& contestant : comparison.ranked) {
     if (!contestant.refused.empty() || !contestant.forecast.memory.fits) continue;
-    const std::optional<double>& cost = contestant.forecast.run.cost_usd;
-    if (!cost)
+    if (!contestant.forecast.run.cost_usd)
       without += (without.empty() ? "" : "; ") + contestant.name;
-    else if (cheapest == nullptr || *cost < *cheapest->forecast.run.cost_usd)
+    else if (cheapest == nullptr ||
+             cost_of(comparison, contestant) < cost_of(comparison, *cheapest))
       cheapest = &contestant;
   }
   const std::string remedy = "--set cluster.usd_per_gpu_hour=USD gives one";
   if (cheapest == nullptr) return fmt::format("Cost: no price is known; {}.\n", remedy);
+  const RunForecast& run = cheapest->forecast.run;
   const Provenance& price = cheapest->scenario.training.cluster->usd_per_gpu_hour->provenance;
   std::string out =
-      fmt::format("Cheapest: {}, {} USD a run (price {}: {}).", cheapest->name,
-                  usd_cell(*cheapest->forecast.run.cost_usd), name_of(price.kind), price.source);
+      fmt::format("Cheapest: {}, {} USD a run ({} to {}", cheapest->name, usd_cell(*run.cost_usd),
+                  usd_cell(*run.cost_at(run.time_low_s)), usd_cell(*run.cost_at(run.time_high_s)));
+  if (!comparison.work.is_a_run())
+    out +=
+        fmt::format("; {} a {}", usd_cell(cost_of(comparison, *cheapest)), comparison.work.name());
+  out += fmt::format("; price {}: {}).", name_of(price.kind), price.source);
   if (!without.empty()) out += fmt::format(" Without a price: {}; {}.", without, remedy);
   return out + "\n";
 }
 
+// The verdicts of those that were judged.
 std::string compression_sentence(const Comparison& comparison) {
   if (!comparison.clusters_differ) return "";
-  const Contestant* most = nullptr;
-  for (const Contestant& contestant : comparison.ranked)
-    if (contestant.compression.speedup &&
-        (most == nullptr ||
-         contestant.compression.speedup->value > most->compression.speedup->value))
-      most = &contestant;
-  if (most == nullptr) return "";
-  const CompressionPays& pays = most->compression;
-  return fmt::format("{} on {}: {} makes a run {} as fast{}.\n",
-                     pays.speedup->value > 1 ? "Compression wins most"
-                                             : "Compression pays on none of them, and loses least",
-                     most->name, pays.optimizer, ratio_text(*pays.speedup),
-                     pays.warmup_assumed ? " (with a warm-up of 20 % of the run, assumed)" : "");
+  VerdictCounts own, fused;
+  bool assumed = false;
+  for (std::size_t i = 0; i < comparison.ranked.size(); ++i) {
+    const CompressionPays& pays = comparison.ranked[i].compression;
+    if (!pays.speedup) continue;
+    own.add(i, speedup_in(*pays.speedup), pays.verdict, pays.measure_first);
+    if (pays.fused) fused.add(i, *pays.fused, verdict_of(*pays.fused, 1, true), "");
+    assumed = assumed || pays.warmup_assumed;
+  }
+  const std::string verdict =
+      in_words(own, fused, [&](std::size_t i) { return comparison.ranked[i].name; });
+  if (verdict.empty()) return "";
+  return fmt::format(
+      "Does {} pay{}? {}\n", comparison.ranked[own.best_at].compression.optimizer,
+      assumed ? fmt::format(", with a warm-up of {} of the run (assumed)", assumed_warmup) : "",
+      verdict);
 }
 
 std::string line_of(const Comparison& comparison, const Contestant& contestant, std::size_t width) {
@@ -117,10 +137,13 @@ std::string axis_of(const Comparison& comparison) {
   for (const Contestant& contestant : comparison.ranked) {
     if (!contestant.refused.empty()) continue;
     const RunForecast& run = contestant.forecast.run;
-    entries.push_back({contestant.name, run.time_low_s, run.time_s, run.time_high_s});
-    longest_s = std::max(longest_s, run.time_high_s);
+    const double share = comparison.share(contestant);
+    entries.push_back(
+        {contestant.name, share * run.time_low_s, share * run.time_s, share * run.time_high_s});
+    longest_s = std::max(longest_s, entries.back().high);
   }
-  return interval_axis("run", entries, "0 s", run_time_text(longest_s));
+  return interval_axis(std::string(comparison.work.name()), entries, "0 s",
+                       run_time_text(longest_s));
 }
 
 std::string notes_of(const Comparison& comparison) {
@@ -135,6 +158,10 @@ std::string notes_of(const Comparison& comparison) {
                          to_text(contestant.scenario.training.device->memory_capacity));
   }
   return out;
+}
+
+Json end_of(const std::optional<Speedup>& speedup, double Speedup::*member) {
+  return speedup ? Json((*speedup).*member) : Json(nullptr);
 }
 
 Json contestant_json(const Comparison& comparison, const Contestant& contestant) {
@@ -187,7 +214,15 @@ Json contestant_json(const Comparison& comparison, const Contestant& contestant)
        {"cost_low_usd", optional(forecast.run.cost_at(forecast.run.time_low_s))},
        {"cost_high_usd", optional(forecast.run.cost_at(forecast.run.time_high_s))},
        {"compression_speedup_low", end(contestant.compression.speedup, &RatioInterval::low)},
-       {"compression_speedup_high", end(contestant.compression.speedup, &RatioInterval::high)}});
+       {"compression_speedup_high", end(contestant.compression.speedup, &RatioInterval::high)},
+       {"compression_verdict", std::string(name_of(contestant.compression.verdict))},
+       {"fused_speedup", end_of(contestant.compression.fused, &Speedup::value)},
+       {"fused_speedup_low", end_of(contestant.compression.fused, &Speedup::low)},
+       {"fused_speedup_high", end_of(contestant.compression.fused, &Speedup::high)},
+       {"equal_work", std::string(comparison.work.name())},
+       {"equal_work_time_s", forecast.run.time_s * comparison.share(contestant)},
+       {"equal_work_cost_usd",
+        forecast.run.cost_usd ? Json(cost_of(comparison, contestant)) : Json(nullptr)}});
   if (const auto& price = training.cluster->usd_per_gpu_hour)
     json["price_source"] =
         fmt::format("{}: {}", name_of(price->provenance.kind), price->provenance.source);
@@ -266,7 +301,14 @@ std::string comparison_csv(const Comparison& comparison) {
                                          "cost_low_usd",
                                          "cost_high_usd",
                                          "compression_speedup_low",
-                                         "compression_speedup_high"};
+                                         "compression_speedup_high",
+                                         "compression_verdict",
+                                         "fused_speedup",
+                                         "fused_speedup_low",
+                                         "fused_speedup_high",
+                                         "equal_work",
+                                         "equal_work_time_s",
+                                         "equal_work_cost_usd"};
   std::string out = csv::row(columns) + "\n";
   for (const Contestant& contestant : comparison.ranked) {
     const Json json = contestant_json(comparison, contestant);

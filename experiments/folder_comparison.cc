@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <set>
 
+#include "experiments/run_row.h"
 #include "sim/base/csv.h"
 #include "sim/base/error.h"
 #include "sim/base/file.h"
@@ -26,20 +28,15 @@ const std::vector<std::string> keys{
 struct Rows {
   std::string folder;
   csv::Table table;
+  std::vector<RunRow> runs = {};
 
   std::string text(std::size_t row, const std::string& column) const {
     return table.has(column) ? table.text(row, column) : "";
   }
-  std::optional<double> number(std::size_t row, const std::string& column) const {
-    const std::string field = text(row, column);
-    if (field.empty()) return std::nullopt;
-    return table.number(row, column);
-  }
-  bool ran(std::size_t row) const { return table.text(row, "status") == "ok"; }
   std::set<std::string> values(const std::string& key) const {
     std::set<std::string> found;
     for (std::size_t row = 0; row < table.rows.size(); ++row)
-      if (ran(row)) found.insert(text(row, key));
+      if (runs[row].ok()) found.insert(text(row, key));
     return found;
   }
 };
@@ -69,48 +66,58 @@ std::vector<std::string> varied_keys(const std::vector<Rows>& all) {
   return varied;
 }
 
-FolderPoint point_of(const Rows& rows, std::size_t row, const std::vector<std::string>& varied) {
+std::optional<double> optional(double value) {
+  return std::isnan(value) ? std::nullopt : std::optional(value);
+}
+
+FolderPoint point_of(const Rows& rows, std::size_t row, const std::vector<std::string>& varied,
+                     const EqualWork& work) {
+  const RunRow& run = rows.runs[row];
   FolderPoint point;
   for (const std::string& key : varied)
     if (const std::string value = rows.text(row, key); !value.empty())
       point.settings.emplace_back(key, value);
-  point.run_time_s = rows.table.number(row, "run_time_s");
-  point.run_time_low_s = rows.number(row, "run_time_low_s");
-  point.run_time_high_s = rows.number(row, "run_time_high_s");
-  point.cost_usd = rows.number(row, "cost_usd");
-  // Of plain optimizers there is nothing to compare.
-  point.speedup_low = rows.number(row, "speedup_low");
-  point.speedup_high = rows.number(row, "speedup_high");
-  if (point.speedup_low) point.speedup = rows.number(row, "speedup_vs_baseline");
-  point.peak_bytes_per_gpu = rows.table.number(row, "peak_bytes_per_gpu");
+  point.run_time_s = run.time_s;
+  point.run_time_low_s = optional(run.time_low_s);
+  point.run_time_high_s = optional(run.time_high_s);
+  point.cost_usd = optional(run.cost_usd);
+  point.cost_low_usd = optional(run.cost_low_usd);
+  point.cost_high_usd = optional(run.cost_high_usd);
+  point.speedup = run.speedup;
+  point.peak_bytes_per_gpu = run.memory;
+  point.share = work.share(run.samples, run.tokens);
   return point;
 }
 
-ResultsFolder summary_of(const Rows& rows, const std::vector<std::string>& varied) {
+ResultsFolder summary_of(const Rows& rows, const std::vector<std::string>& varied,
+                         const EqualWork& work) {
   ResultsFolder folder;
   folder.name = rows.folder;
-  folder.points = rows.table.rows.size();
-  for (std::size_t row = 0; row < folder.points; ++row) {
-    if (!rows.ran(row)) continue;
-    ++folder.ran;
-    const FolderPoint point = point_of(rows, row, varied);
-    if (!folder.fastest || point.run_time_s < folder.fastest->run_time_s) folder.fastest = point;
-    if (point.cost_usd && (!folder.cheapest || *point.cost_usd < *folder.cheapest->cost_usd))
-      folder.cheapest = point;
-    if (point.speedup && (!folder.pays_most || *point.speedup > *folder.pays_most->speedup))
-      folder.pays_most = point;
+  folder.points = rows.runs.size();
+  folder.ran = static_cast<std::size_t>(std::ranges::count_if(rows.runs, &RunRow::ok));
+  const auto point = [&](std::size_t row) { return point_of(rows, row, varied, work); };
+  for (const RunRow* run : sound_rows(rows.runs)) {
+    const FolderPoint here = point(static_cast<std::size_t>(run - rows.runs.data()));
+    if (!folder.fastest || here.time_s() < folder.fastest->time_s()) folder.fastest = here;
+    if (here.cost_usd && (!folder.cheapest || here.usd() < folder.cheapest->usd()))
+      folder.cheapest = here;
   }
+  const RowVerdicts verdicts = verdicts_of(rows.runs);
+  if (verdicts.own.judged() > 0) folder.pays_most = point(verdicts.own.best_at);
+  folder.verdict = in_words(verdicts.own, verdicts.fused,
+                            [&](std::size_t row) { return settings_text(point(row)); });
   return folder;
 }
 
 // By the values of these keys the time of the fastest point.
-std::map<std::string, double> times_by(const Rows& rows, const std::vector<std::string>& shared) {
+std::map<std::string, double> times_by(const Rows& rows, const std::vector<std::string>& shared,
+                                       const EqualWork& work) {
   std::map<std::string, double> times;
-  for (std::size_t row = 0; row < rows.table.rows.size(); ++row) {
-    if (!rows.ran(row)) continue;
+  for (const RunRow* run : sound_rows(rows.runs)) {
     std::vector<std::string> values;
-    for (const std::string& key : shared) values.push_back(rows.text(row, key));
-    const double time_s = rows.table.number(row, "run_time_s");
+    for (const std::string& key : shared)
+      values.push_back(rows.text(static_cast<std::size_t>(run - rows.runs.data()), key));
+    const double time_s = run->time_s * work.share(run->samples, run->tokens);
     const auto [known, fresh] = times.emplace(csv::row(values), time_s);
     if (!fresh) known->second = std::min(known->second, time_s);
   }
@@ -133,6 +140,13 @@ std::optional<LikePoints> like_points(const std::map<std::string, double>& first
 
 }  // namespace
 
+std::string settings_text(const FolderPoint& point) {
+  std::string out;
+  for (const auto& [key, value] : point.settings)
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", key, value);
+  return out;
+}
+
 bool is_results_folder(const std::string& name) {
   std::error_code error;
   return std::filesystem::is_regular_file(file_of(name), error);
@@ -140,6 +154,7 @@ bool is_results_folder(const std::string& name) {
 
 FolderComparison compare_folders(const std::vector<std::string>& names) {
   if (names.size() < 2) throw Error(Exit::usage, "compare needs two or more folders");
+  FolderComparison comparison;
   std::vector<Rows> all;
   for (const std::string& name : names) {
     if (std::ranges::count(names, name) > 1)
@@ -147,17 +162,22 @@ FolderComparison compare_folders(const std::vector<std::string>& names) {
     if (!is_results_folder(name))
       fail_input({name, 0, ""}, "is no folder with results: there is no results.csv in it");
     all.push_back({name, csv::parse(read_file(file_of(name)), file_of(name))});
+    Rows& rows = all.back();
+    for (std::size_t row = 0; row < rows.table.rows.size(); ++row) {
+      const RunRow& run = rows.runs.emplace_back(run_row_of(rows.table, row));
+      if (run.ok()) comparison.work.add(run.samples, run.tokens);
+    }
   }
-  FolderComparison comparison;
   std::vector<std::string> shared;
   for (const std::string& key : keys)
     (share_values(all, key) ? shared : comparison.differ).push_back(key);
   const std::vector<std::string> varied = varied_keys(all);
-  const std::map<std::string, double> first = times_by(all.front(), shared);
+  const std::map<std::string, double> first = times_by(all.front(), shared, comparison.work);
   for (const Rows& rows : all) {
-    comparison.folders.push_back(summary_of(rows, varied));
+    comparison.folders.push_back(summary_of(rows, varied, comparison.work));
     if (&rows != &all.front())
-      comparison.folders.back().against_first = like_points(first, times_by(rows, shared));
+      comparison.folders.back().against_first =
+          like_points(first, times_by(rows, shared, comparison.work));
   }
   return comparison;
 }

@@ -15,13 +15,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string settings_text(const FolderPoint& point) {
-  std::string out;
-  for (const auto& [key, value] : point.settings)
-    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", key, value);
-  return out;
-}
-
 std::string time_text(const FolderPoint& point) {
   std::string out = run_time_text(point.run_time_s);
   if (point.run_time_low_s && point.run_time_high_s)
@@ -41,18 +34,35 @@ const ResultsFolder* best_by(const FolderComparison& comparison,
   return best;
 }
 
+std::string cheapest_sentence(const FolderComparison& comparison) {
+  const ResultsFolder* cheapest =
+      best_by(comparison, &ResultsFolder::cheapest, [](const FolderPoint& at) { return at.usd(); });
+  if (cheapest == nullptr) return "Cost: no price is known.\n";
+  const FolderPoint& point = *cheapest->cheapest;
+  std::string out =
+      fmt::format("Cheapest: {}, {} USD a run", cheapest->name, usd_cell(*point.cost_usd));
+  if (point.cost_low_usd && point.cost_high_usd)
+    out +=
+        fmt::format(" ({} to {})", usd_cell(*point.cost_low_usd), usd_cell(*point.cost_high_usd));
+  if (!comparison.work.is_a_run())
+    out += fmt::format(", {} USD a {},", usd_cell(point.usd()), comparison.work.name());
+  return out + fmt::format(" with {}.\n", settings_text(point));
+}
+
 std::string answer_of(const FolderComparison& comparison) {
   const ResultsFolder* fastest = best_by(comparison, &ResultsFolder::fastest,
-                                         [](const FolderPoint& at) { return at.run_time_s; });
+                                         [](const FolderPoint& at) { return at.time_s(); });
   if (fastest == nullptr) return "No point of them runs.\n";
-  std::string out = fmt::format("Fastest: {}, {} a run with {}.\n", fastest->name,
-                                time_text(*fastest->fastest), settings_text(*fastest->fastest));
-  const ResultsFolder* cheapest = best_by(comparison, &ResultsFolder::cheapest,
-                                          [](const FolderPoint& at) { return *at.cost_usd; });
-  out += cheapest == nullptr ? "Cost: no price is known.\n"
-                             : fmt::format("Cheapest: {}, {} USD a run with {}.\n", cheapest->name,
-                                           usd_cell(*cheapest->cheapest->cost_usd),
-                                           settings_text(*cheapest->cheapest));
+  const EqualWork& work = comparison.work;
+  const FolderPoint& best = *fastest->fastest;
+  std::string out = fmt::format(
+      "Fastest: {}, {} a run{} with {}.", fastest->name, time_text(best),
+      work.is_a_run() ? "" : fmt::format(", {} a {},", run_time_text(best.time_s()), work.name()),
+      settings_text(best));
+  if (!work.is_a_run()) out += fmt::format(" {}", work.reason());
+  out += fmt::format("\n{}", cheapest_sentence(comparison));
+  for (const ResultsFolder& folder : comparison.folders)
+    if (!folder.verdict.empty()) out += fmt::format("{}: {}\n", folder.name, folder.verdict);
   for (const ResultsFolder& folder : comparison.folders) {
     if (&folder == &comparison.folders.front()) continue;
     const std::string& first = comparison.folders.front().name;
@@ -78,14 +88,17 @@ std::string line_of(const ResultsFolder& folder, std::size_t width) {
       folder.points - folder.ran, fastest ? time_cell(fastest->run_time_s) : "-",
       fastest ? bytes_cell(Bytes(fastest->peak_bytes_per_gpu)) : "-",
       number(folder.cheapest, &FolderPoint::cost_usd),
-      pays ? fmt::format("{:.2f}x", *pays->speedup) : "-",
-      pays ? fmt::format("{:.2f} to {:.2f}", *pays->speedup_low, *pays->speedup_high) : "-");
+      pays ? fmt::format("{:.2f}x", pays->speedup->value) : "-",
+      pays ? fmt::format("{:.2f} to {:.2f}", pays->speedup->low, pays->speedup->high) : "-");
 }
 
 Json point_json(const std::optional<FolderPoint>& point) {
   if (!point) return nullptr;
   const auto optional = [](const std::optional<double>& value) {
     return value ? Json(*value) : Json(nullptr);
+  };
+  const auto end = [&](double Speedup::*member) {
+    return point->speedup ? Json((*point->speedup).*member) : Json(nullptr);
   };
   Json settings = Json::object();
   for (const auto& [key, value] : point->settings) settings[key] = value;
@@ -94,10 +107,13 @@ Json point_json(const std::optional<FolderPoint>& point) {
           {"run_time_low_s", optional(point->run_time_low_s)},
           {"run_time_high_s", optional(point->run_time_high_s)},
           {"cost_usd", optional(point->cost_usd)},
-          {"speedup_vs_baseline", optional(point->speedup)},
-          {"speedup_low", optional(point->speedup_low)},
-          {"speedup_high", optional(point->speedup_high)},
-          {"peak_bytes_per_gpu", point->peak_bytes_per_gpu}};
+          {"speedup_vs_baseline", end(&Speedup::value)},
+          {"speedup_low", end(&Speedup::low)},
+          {"speedup_high", end(&Speedup::high)},
+          {"peak_bytes_per_gpu", point->peak_bytes_per_gpu},
+          {"cost_low_usd", optional(point->cost_low_usd)},
+          {"cost_high_usd", optional(point->cost_high_usd)},
+          {"equal_work_time_s", point->time_s()}};
 }
 
 }  // namespace
@@ -110,15 +126,17 @@ std::string folder_comparison_table(const FolderComparison& comparison) {
     width = std::max(width, folder.name.size());
     if (!folder.fastest) continue;
     const FolderPoint& point = *folder.fastest;
-    axis.push_back({folder.name, point.run_time_low_s.value_or(point.run_time_s), point.run_time_s,
-                    point.run_time_high_s.value_or(point.run_time_s)});
+    axis.push_back({folder.name, point.share * point.run_time_low_s.value_or(point.run_time_s),
+                    point.time_s(),
+                    point.share * point.run_time_high_s.value_or(point.run_time_s)});
     longest_s = std::max(longest_s, axis.back().high);
   }
   std::string out = answer_of(comparison);
   out += fmt::format("\n{:<{}} {:>6} {:>7} {:>9} {:>8} {:>6} {:>6} {:>12}\n", "folder", width,
                      "points", "not run", "fastest", "memory", "USD", "1-bit", "within");
   for (const ResultsFolder& folder : comparison.folders) out += line_of(folder, width);
-  out += fmt::format("\n{}", interval_axis("fastest", axis, "0 s", run_time_text(longest_s)));
+  out += fmt::format("\n{}", interval_axis(std::string(comparison.work.name()), axis, "0 s",
+                                           run_time_text(longest_s)));
   if (!comparison.differ.empty())
     out += fmt::format("\nWhat differs: {}.\n", fmt::join(comparison.differ, ", "));
   return out +
@@ -131,7 +149,8 @@ std::string folder_comparison_table(const FolderComparison& comparison) {
 std::string folder_comparison_json(const FolderComparison& comparison) {
   Json json{{"schema_version", 1},         {"tool", "lambcast"},
             {"version", tool_version},     {"answer", answer_of(comparison)},
-            {"differ", comparison.differ}, {"folders", Json::array()}};
+            {"differ", comparison.differ}, {"equal_work", std::string(comparison.work.name())},
+            {"folders", Json::array()}};
   for (const ResultsFolder& folder : comparison.folders) {
     Json one{{"name", folder.name},
              {"points", folder.points},
@@ -139,6 +158,7 @@ std::string folder_comparison_json(const FolderComparison& comparison) {
              {"fastest", point_json(folder.fastest)},
              {"cheapest", point_json(folder.cheapest)},
              {"pays_most", point_json(folder.pays_most)},
+             {"verdict", folder.verdict},
              {"against_first", nullptr}};
     if (const auto& like = folder.against_first)
       one["against_first"] = {{"points", like->points},
@@ -159,7 +179,7 @@ std::string folder_comparison_csv(const FolderComparison& comparison) {
     out += csv::row({folder.name, fmt::format("{}", folder.points), fmt::format("{}", folder.ran),
                      folder.fastest ? csv::number(folder.fastest->run_time_s) : "",
                      folder.cheapest ? csv::number(*folder.cheapest->cost_usd) : "",
-                     folder.pays_most ? csv::number(*folder.pays_most->speedup) : "",
+                     folder.pays_most ? csv::number(folder.pays_most->speedup->value) : "",
                      like ? fmt::format("{}", like->points) : "",
                      like ? csv::number(like->median) : ""}) +
            "\n";

@@ -58,7 +58,7 @@ TEST_CASE("folder comparison: fastest, cheapest, what compression wins, and like
   CHECK(first.ran == 3);
   CHECK(first.fastest->run_time_s == 60);
   CHECK(first.cheapest->cost_usd == 8);
-  CHECK(first.pays_most->speedup == 1.25);
+  CHECK(first.pays_most->speedup->value == 1.25);
   CHECK_FALSE(first.against_first);
   const ResultsFolder& second = found.folders[1];
   CHECK_FALSE(second.pays_most);

@@ -234,6 +234,25 @@ std::string language_text(const TrainingPlan& training, const Forecast& forecast
   return out;
 }
 
+// Against the plain run, and what that comes to.
+std::string pays_text(const TrainingPlan& training, const RunForecast& run,
+                      const Judgement& judgement) {
+  const std::string against = fmt::format("\nagainst {}{}: ", run.baseline_optimizer,
+                                          training.exchange == Exchange{} ? "" : " and all_reduce");
+  if (judgement.verdict == Verdict::not_judged)
+    return against + fmt::format("not judged: {}", why_not_judged(judgement.compressed_share,
+                                                                  static_cast<double>(run.steps)));
+  std::string out = against + fmt::format("{} as fast, {:.2f}x fewer bytes",
+                                          ratio_text(*run.speedup), run.volume_reduction);
+  if (judgement.verdict == Verdict::cannot_tell && !judgement.measure_first.empty())
+    out += fmt::format("\n  whether it pays cannot be told; measure first: {}",
+                       judgement.measure_first);
+  if (judgement.fused)
+    out += fmt::format("\n  with the fused kernels that ship here (--kernels fused): {}",
+                       to_text(*judgement.fused));
+  return out;
+}
+
 std::string parts_text(const MemoryForecast& memory) {
   auto parts = memory.parts;
   std::ranges::stable_sort(parts, std::ranges::greater(),
@@ -318,38 +337,47 @@ std::string run_time_text(double seconds) {
 }
 
 std::string forecast_json(const Scenario& scenario, const Forecast& forecast,
-                          const std::vector<Finding>& findings) {
+                          const Judgement& judgement) {
   Json json{{"schema_version", 1}, {"tool", "lambcast"}, {"version", tool_version}};
   json["inputs"] = inputs_json(scenario);
   json["stages"] = Json::array();
   for (const StageForecast& stage : forecast.stages) json["stages"].push_back(stage_json(stage));
   const RunForecast& run = forecast.run;
+  const auto& fused = judgement.fused;
   const LanguageRates rates = language_rates(scenario.training, forecast);
-  json["run"] = {{"steps", run.steps},
-                 {"time_s", run.time_s},
-                 {"samples_per_s", run.samples_per_s},
-                 {"gpu_hours", run.gpu_hours},
-                 {"cost_usd", optional(run.cost_usd)},
-                 {"wire_bytes_per_gpu", run.wire_bytes_per_gpu},
-                 {"volume_reduction", run.volume_reduction},
-                 {"speedup_vs_baseline", run.speedup_vs_baseline},
-                 {"baseline_optimizer", run.baseline_optimizer},
-                 {"time_low_s", run.time_low_s},
-                 {"time_high_s", run.time_high_s},
-                 {"cost_low_usd", optional(run.cost_at(run.time_low_s))},
-                 {"cost_high_usd", optional(run.cost_at(run.time_high_s))},
-                 {"speedup_low", run.speedup ? Json(run.speedup->low) : Json(nullptr)},
-                 {"speedup_high", run.speedup ? Json(run.speedup->high) : Json(nullptr)},
-                 {"tokens_per_s", optional(rates.tokens_per_s)},
-                 {"tflops_per_gpu", rates.tflops_per_gpu},
-                 {"mfu", optional(rates.mfu)}};
+  json["run"] = {
+      {"steps", run.steps},
+      {"time_s", run.time_s},
+      {"samples_per_s", run.samples_per_s},
+      {"gpu_hours", run.gpu_hours},
+      {"cost_usd", optional(run.cost_usd)},
+      {"wire_bytes_per_gpu", run.wire_bytes_per_gpu},
+      {"volume_reduction", run.volume_reduction},
+      {"speedup_vs_baseline", run.speedup_vs_baseline},
+      {"baseline_optimizer", run.baseline_optimizer},
+      {"time_low_s", run.time_low_s},
+      {"time_high_s", run.time_high_s},
+      {"cost_low_usd", optional(run.cost_at(run.time_low_s))},
+      {"cost_high_usd", optional(run.cost_at(run.time_high_s))},
+      {"speedup_low", run.speedup ? Json(run.speedup->low) : Json(nullptr)},
+      {"speedup_high", run.speedup ? Json(run.speedup->high) : Json(nullptr)},
+      {"tokens_per_s", optional(rates.tokens_per_s)},
+      {"tflops_per_gpu", rates.tflops_per_gpu},
+      {"mfu", optional(rates.mfu)},
+      {"verdict", judgement.verdict ? Json(std::string(lambcast::name_of(*judgement.verdict)))
+                                    : Json(nullptr)},
+      {"measure_first",
+       judgement.measure_first.empty() ? Json(nullptr) : Json(judgement.measure_first)},
+      {"fused_speedup", fused ? Json(fused->value) : Json(nullptr)},
+      {"fused_speedup_low", fused ? Json(fused->low) : Json(nullptr)},
+      {"fused_speedup_high", fused ? Json(fused->high) : Json(nullptr)}};
   json["memory"] = {{"peak_bytes_per_gpu", forecast.memory.peak.value()},
                     {"fits", forecast.memory.fits},
                     {"parts", Json::object()}};
   for (const auto& [part, bytes] : forecast.memory.parts)
     json["memory"]["parts"][part] = bytes.value();
   json["findings"] = Json::array();
-  for (const Finding& finding : findings)
+  for (const Finding& finding : judgement.findings)
     json["findings"].push_back({{"severity", std::string(name_of(finding.severity))},
                                 {"code", finding.code},
                                 {"message", finding.message}});
@@ -361,7 +389,7 @@ std::string forecast_json(const Scenario& scenario, const Forecast& forecast,
 }
 
 std::string forecast_table(const Scenario& scenario, const Forecast& forecast,
-                           const std::vector<Finding>& findings) {
+                           const Judgement& judgement) {
   const TrainingPlan& training = scenario.training;
   const OptimizerType type = training.optimizer();
   std::string out =
@@ -378,10 +406,7 @@ std::string forecast_table(const Scenario& scenario, const Forecast& forecast,
   const RunForecast& run = forecast.run;
   out += "\n\n";
   out += run_text(run) + language_text(training, forecast);
-  if (run.speedup)
-    out += fmt::format("\nagainst {}{}: {} as fast, {:.2f}x fewer bytes", run.baseline_optimizer,
-                       training.exchange == Exchange{} ? "" : " and all_reduce",
-                       ratio_text(*run.speedup), run.volume_reduction);
+  if (run.speedup) out += pays_text(training, run, judgement);
   out += fmt::format("\nmemory: {} of {} a GPU{}\n  {}\n", to_text(forecast.memory.peak),
                      to_text(training.device->memory_capacity),
                      forecast.memory.fits ? "" : ": DOES NOT FIT", parts_text(forecast.memory));
@@ -391,7 +416,7 @@ std::string forecast_table(const Scenario& scenario, const Forecast& forecast,
   for (const CostSource& source : forecast.sources)
     out += fmt::format("  {:<27} {:<9} {}\n", source.cost, name_of(source.provenance.kind),
                        source.provenance.source);
-  for (const Finding& finding : findings)
+  for (const Finding& finding : judgement.findings)
     out += fmt::format("{}: {} [{}]\n", name_of(finding.severity), finding.message, finding.code);
   return out;
 }

@@ -5,16 +5,16 @@
 #include <string>
 #include <vector>
 
+#include "experiments/judgement.h"
 #include "experiments/scenario.h"
 #include "models/training/forecast.h"
 
 namespace lambcast {
 
-// `findings` are all there are to show: the scenario's and those of judge().
 std::string forecast_json(const Scenario& scenario, const Forecast& forecast,
-                          const std::vector<Finding>& findings);
+                          const Judgement& judgement);
 std::string forecast_table(const Scenario& scenario, const Forecast& forecast,
-                           const std::vector<Finding>& findings);
+                           const Judgement& judgement);
 
 // FNV-1a over the bytes, as 16 hex digits: tells whether two results used the same file.
 std::string hash_of(std::string_view bytes);

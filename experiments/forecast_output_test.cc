@@ -27,15 +27,17 @@ struct Run {
   CollectiveCosts costs;
   Scenario scenario;
   Forecast result;
-  std::vector<Finding> findings;
+  Judgement judgement;
 
   explicit Run(WhatIf what_if, const WhatIf& changes = {}) {
     for (const auto& [key, value] : changes) what_if.insert_or_assign(key, value);
     scenario = resolve(what_if, catalog);
     result = forecast(scenario.training, costs);
-    findings = judge(scenario.training, result);
+    judgement = judgement_of(scenario, result);
+    judgement.findings = judge(scenario.training, result);
+    judgement.fused = fused_speedup(scenario, result, costs);
   }
-  Json json() const { return Json::parse(forecast_json(scenario, result, findings)); }
+  Json json() const { return Json::parse(forecast_json(scenario, result, judgement)); }
 };
 
 Keys keys_of(const Json& object) {
@@ -87,7 +89,12 @@ const Keys run_keys{"steps",
                     "speedup_high",
                     "tokens_per_s",
                     "tflops_per_gpu",
-                    "mfu"};
+                    "mfu",
+                    "verdict",
+                    "measure_first",
+                    "fused_speedup",
+                    "fused_speedup_low",
+                    "fused_speedup_high"};
 
 TEST_CASE("json: every promised key, with its type") {
   const Json json = Run(onebit).json();
@@ -221,7 +228,7 @@ TEST_CASE("json: freeze_step is where compression starts, and the kernels are th
 
 TEST_CASE("table: says what ran, how fast, against what and from where") {
   const Run run(onebit);
-  const std::string table = forecast_table(run.scenario, run.result, run.findings);
+  const std::string table = forecast_table(run.scenario, run.result, run.judgement);
   for (const char* text :
        {"bert-large with onebit_lamb on paper-eth40-v100: 64 GPUs (16 node(s)), batch 65536 = 16 x "
         "64 x 64 GPUs, sequence 128",
@@ -238,14 +245,14 @@ TEST_CASE("table: a run of years is as long as the JSON says") {
   const Run run(onebit, {{"steps", "100000000"}, {"freeze_step", "1000"}});
   const double hours = run.json().at("run").at("time_s").get<double>() / 3600;
   REQUIRE(hours > 3000);
-  CHECK_THAT(forecast_table(run.scenario, run.result, run.findings),
+  CHECK_THAT(forecast_table(run.scenario, run.result, run.judgement),
              Contains(fmt::format("run: 100000000 steps in {:.0f} h (", hours)));
 }
 
 TEST_CASE("table: one line says how far the step may be off, and what that rests on") {
   const auto line = [](const WhatIf& changes) {
     const Run run(onebit, changes);
-    const std::string table = forecast_table(run.scenario, run.result, run.findings);
+    const std::string table = forecast_table(run.scenario, run.result, run.judgement);
     const std::size_t at = table.find("step within ");
     return table.substr(at, table.find('\n', at) - at);
   };
@@ -310,11 +317,17 @@ TEST_CASE("csv: the columns promised, in the order promised") {
                   "speedup_high",
                   "run_tokens_per_s",
                   "tflops_per_gpu",
-                  "mfu"};
+                  "mfu",
+                  "verdict",
+                  "measure_first",
+                  "fused_speedup",
+                  "fused_speedup_low",
+                  "fused_speedup_high",
+                  "findings"};
   const auto from = columns.begin() + place(last.front());
   CHECK(Keys(from, from + static_cast<long>(last.size())) == last);
   // Behind them the stages that came later, whole.
-  at = static_cast<std::size_t>(place("mfu")) + 1;
+  at = static_cast<std::size_t>(place("findings")) + 1;
   for (const std::string stage : {"refresh", "round", "dry_run"}) {
     for (const std::string& key : stage_keys)
       if (key != "name") CHECK(columns.at(at++) == stage + "_" + key);
@@ -368,7 +381,7 @@ TEST_CASE("csv: every key that can be asked for can be read from its row") {
   for (const auto& [key, value] : asked) {
     INFO(key << "=" << value);
     const Run run(onebit, {{"optimizer", "adam"}, {key, value}});
-    const std::vector<std::string> row = result_row(run.scenario, run.result);
+    const std::vector<std::string> row = result_row(run.scenario, run.result, run.judgement);
     const bool shown = std::any_of(row.begin(), row.end(), [&](const std::string& field) {
       return field == value || field == fmt::format("{}={}", key, value);
     });
@@ -382,8 +395,9 @@ TEST_CASE("csv: every key that can be asked for can be read from its row") {
   const Run two(onebit, {{"model.ffn", "2048"}, {"cluster.node.gpu_link", "20GB/s"}});
   const auto settings = std::find(result_columns().begin(), result_columns().end(), "settings") -
                         result_columns().begin();
-  CHECK(result_row(two.scenario, two.result).at(static_cast<std::size_t>(settings)) ==
-        "cluster.node.gpu_link=20GB/s; model.ffn=2048");
+  CHECK(
+      result_row(two.scenario, two.result, two.judgement).at(static_cast<std::size_t>(settings)) ==
+      "cluster.node.gpu_link=20GB/s; model.ffn=2048");
   CHECK(Run(onebit).scenario.asked == onebit);
 }
 
@@ -396,9 +410,10 @@ TEST_CASE("csv: a row says what the JSON says") {
         std::pair(WhatIf{{"optimizer", "lamb"}, {"cluster", "dgx-a100-80g"}}, "published")}) {
     const Run run(onebit, changes);
     const Json json = run.json();
-    const csv::Table table = csv::parse(
-        csv::row(result_columns()) + "\n" + csv::row(result_row(run.scenario, run.result)) + "\n",
-        "row");
+    const csv::Table table =
+        csv::parse(csv::row(result_columns()) + "\n" +
+                       csv::row(result_row(run.scenario, run.result, run.judgement)) + "\n",
+                   "row");
     std::size_t present = 0;
     for (const Json& stage : json.at("stages")) {
       const std::string prefix = stage.at("name").get<std::string>() + "_";

@@ -62,6 +62,19 @@ std::string settings_of(const WhatIf& what_if) {
   return settings;
 }
 
+std::vector<std::string> with(const Judgement& judgement, std::vector<std::string> row) {
+  std::vector<std::string> codes;
+  for (const Finding& finding : judgement.findings)
+    if (std::ranges::find(codes, finding.code) == codes.end()) codes.push_back(finding.code);
+  const auto& fused = judgement.fused;
+  row.insert(
+      row.end(),
+      {judgement.verdict ? std::string(name_of(*judgement.verdict)) : "", judgement.measure_first,
+       fused ? csv::number(fused->value) : "", fused ? csv::number(fused->low) : "",
+       fused ? csv::number(fused->high) : "", fmt::format("{}", fmt::join(codes, " "))});
+  return row;
+}
+
 }  // namespace
 
 const std::vector<std::string>& result_columns() {
@@ -83,10 +96,14 @@ const std::vector<std::string>& result_columns() {
     for (const StepKind kind : kinds)
       all.push_back(fmt::format("{}_step_time_coverage", name_of(kind)));
     all.emplace_back("compute_basis");
-    for (const char* name :
-         {"device", "gpus_per_node", "precision", "zero_stage", "overlap", "symmetry", "settings",
-          "run_time_low_s", "run_time_high_s", "cost_low_usd", "cost_high_usd", "speedup_low",
-          "speedup_high", "run_tokens_per_s", "tflops_per_gpu", "mfu"})
+    for (const char* name : {"device",        "gpus_per_node",     "precision",
+                             "zero_stage",    "overlap",           "symmetry",
+                             "settings",      "run_time_low_s",    "run_time_high_s",
+                             "cost_low_usd",  "cost_high_usd",     "speedup_low",
+                             "speedup_high",  "run_tokens_per_s",  "tflops_per_gpu",
+                             "mfu",           "verdict",           "measure_first",
+                             "fused_speedup", "fused_speedup_low", "fused_speedup_high",
+                             "findings"})
       all.emplace_back(name);
     for (const StepKind kind : later_kinds) {
       add_figure_columns(kind, all);
@@ -98,7 +115,8 @@ const std::vector<std::string>& result_columns() {
   return columns;
 }
 
-std::vector<std::string> result_row(const Scenario& scenario, const Forecast& forecast) {
+std::vector<std::string> result_row(const Scenario& scenario, const Forecast& forecast,
+                                    const Judgement& judgement) {
   const TrainingPlan& training = scenario.training;
   const auto& optimizer = *scenario.config.optimizer;
   const auto freeze_step = freeze_step_of(training);
@@ -153,6 +171,7 @@ std::vector<std::string> result_row(const Scenario& scenario, const Forecast& fo
        run.speedup ? csv::number(run.speedup->low) : "",
        run.speedup ? csv::number(run.speedup->high) : "", number_or_none(rates.tokens_per_s),
        csv::number(rates.tflops_per_gpu), number_or_none(rates.mfu)});
+  row = with(judgement, std::move(row));
   for (const StepKind kind : later_kinds) {
     const StageForecast* stage = find_stage(forecast, kind);
     add_figures(stage, row);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "experiments/judgement.h"
 #include "experiments/scenario.h"
 #include "models/training/forecast.h"
 
@@ -14,7 +15,8 @@ namespace lambcast {
 const std::vector<std::string>& result_columns();
 
 // A point that was forecast; `status` is "ok", or "infeasible: ..." when it does not fit in memory.
-std::vector<std::string> result_row(const Scenario& scenario, const Forecast& forecast);
+std::vector<std::string> result_row(const Scenario& scenario, const Forecast& forecast,
+                                    const Judgement& judgement);
 
 // A point that cannot run: what was asked for, and why not.
 std::vector<std::string> infeasible_row(const WhatIf& what_if, const std::string& reason);

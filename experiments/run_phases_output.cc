@@ -79,7 +79,9 @@ std::string phased_run_json(const PhasedRun& run) {
             {"version", tool_version},
             {"phases", Json::array()}};
   for (const RunPhase& phase : run.phases) {
-    Json one = Json::parse(forecast_json(phase.scenario, phase.forecast, phase.scenario.findings));
+    Judgement judgement = judgement_of(phase.scenario, phase.forecast);
+    judgement.findings = phase.scenario.findings;
+    Json one = Json::parse(forecast_json(phase.scenario, phase.forecast, judgement));
     for (const char* key : {"schema_version", "tool", "version"}) one.erase(key);
     one["skipped"] = {{"steps", phase.skipped_steps}, {"time_s", phase.skipped_s}};
     one["startup_s"] = phase.startup_s;

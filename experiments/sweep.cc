@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <new>
 #include <optional>
 
+#include "experiments/finding_tally.h"
+#include "experiments/judgement.h"
 #include "experiments/result_row.h"
 #include "experiments/sweep_check.h"
 #include "experiments/sweep_folder.h"
@@ -20,35 +21,6 @@ namespace {
 
 // How long a row may take before the caller hears that nothing happened.
 constexpr std::chrono::milliseconds patience{250};
-
-// What most points were warned of, each kind once: a row has no place for it. What fewer were is
-// what the sweep varies, such as a freeze_step that is too early.
-class Warnings {
- public:
-  void add(const std::vector<SweepRow>& rows) {
-    rows_ += rows.size();
-    for (const SweepRow& row : rows)
-      for (const Finding& warning : row.warnings) {
-        Kind& kind = kinds_[warning.code];
-        if (kind.points++ == 0) kind.first = warning.message;
-      }
-  }
-
-  void say(const std::function<void(const std::string&)>& note) const {
-    for (const auto& [code, kind] : kinds_)
-      if (2 * kind.points > rows_)
-        note(fmt::format("warning of {} point{}: {} [{}]", kind.points, kind.points > 1 ? "s" : "",
-                         kind.first, code));
-  }
-
- private:
-  struct Kind {
-    std::size_t points = 0;
-    std::string first;
-  };
-  std::map<std::string, Kind> kinds_;
-  std::size_t rows_ = 0;
-};
 
 }  // namespace
 
@@ -73,10 +45,10 @@ SweepRow sweep_row(const WhatIf& point, Catalog& catalog, CollectiveCosts& costs
   return row_or_reason(point, [&] {
     const Scenario scenario = resolve(point, catalog);
     const Forecast result = forecast(scenario.training, costs);
-    SweepRow row{csv::row(result_row(scenario, result)), result.memory.fits};
-    for (const Finding& finding : scenario.findings)
-      if (finding.severity == Severity::warning) row.warnings.push_back(finding);
-    return row;
+    Judgement judgement = judgement_of(scenario, result);
+    judgement.fused = fused_speedup(scenario, result, costs);
+    return SweepRow{csv::row(result_row(scenario, result, judgement)), result.memory.fits,
+                    std::move(judgement.findings)};
   });
 }
 
@@ -96,10 +68,10 @@ SweepSummary run_sweep(const SweepPlan& plan, const SweepOptions& options) {
   if (options.ranks != nullptr) others.emplace(*options.ranks, plan, *texts, jobs);
   SweepExecutor executor(plan.points, first, jobs, texts, options.row_of,
                          others ? &*others : nullptr);
-  Warnings warnings;
+  FindingTally findings;
   while (folder.rows() < summary.points) {
     const std::vector<SweepRow> rows = executor.next(patience);
-    warnings.add(rows);
+    for (std::size_t i = 0; i < rows.size(); ++i) findings.add(folder.rows() + i, rows[i].findings);
     folder.append(rows);
     if (options.progress && !options.progress(folder.rows(), summary.points)) {
       executor.leave();
@@ -107,7 +79,11 @@ SweepSummary run_sweep(const SweepPlan& plan, const SweepOptions& options) {
     }
   }
   folder.finish();
-  if (options.note) warnings.say(options.note);
+  const std::vector<Axis> axes = axes_of(plan.points);
+  if (options.note)
+    for (const std::string& sentence : findings.sentences(
+             [&](std::size_t point) { return point_name(plan.points[point], axes); }))
+      options.note(sentence);
   summary.written = folder.rows() - first;
   summary.infeasible = folder.infeasible();
   summary.complete = folder.rows() == summary.points;

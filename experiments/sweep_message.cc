@@ -43,8 +43,11 @@ std::uint64_t SweepMessageReader::number() {
 
 void add_row(SweepMessage& message, const NumberedRow& row) {
   message.add(row.point).add(row.last_of_chunk ? 1 : 0).add(row.row.ok ? 1 : 0).add(row.row.text);
-  message.add(row.row.warnings.size());
-  for (const Finding& warning : row.row.warnings) message.add(warning.code).add(warning.message);
+  message.add(row.row.findings.size());
+  for (const Finding& finding : row.row.findings)
+    message.add(static_cast<std::uint64_t>(finding.severity))
+        .add(finding.code)
+        .add(finding.message);
 }
 
 NumberedRow read_row(SweepMessageReader& message) {
@@ -54,9 +57,11 @@ NumberedRow read_row(SweepMessageReader& message) {
   row.row.ok = message.number() != 0;
   row.row.text = message.text();
   for (std::uint64_t left = message.number(); left > 0; --left) {
-    Finding warning{Severity::warning, std::string(message.text()), {}};
-    warning.message = message.text();
-    row.row.warnings.push_back(std::move(warning));
+    Finding finding;
+    finding.severity = static_cast<Severity>(message.number());
+    finding.code = message.text();
+    finding.message = message.text();
+    row.row.findings.push_back(std::move(finding));
   }
   return row;
 }

@@ -80,4 +80,17 @@ std::vector<Axis> axes_of(const SweepPoints& points) {
   return axes;
 }
 
+std::vector<std::string> values_of(const WhatIf& point, const std::vector<Axis>& axes) {
+  std::vector<std::string> values;
+  for (const auto& [key, all] : axes) {
+    const auto said = point.find(key);
+    values.push_back(said == point.end() ? "-" : said->second);
+  }
+  return values;
+}
+
+std::string point_name(const WhatIf& point, const std::vector<Axis>& axes) {
+  return fmt::format("{}", fmt::join(values_of(point, axes), ", "));
+}
+
 }  // namespace lambcast

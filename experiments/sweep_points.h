@@ -64,4 +64,8 @@ class SweepPoints {
 // that some points lack takes no value there.
 std::vector<Axis> axes_of(const SweepPoints& points);
 
+// The values of these keys: "65536, 32"; - for one that it lacks.
+std::vector<std::string> values_of(const WhatIf& point, const std::vector<Axis>& axes);
+std::string point_name(const WhatIf& point, const std::vector<Axis>& axes);
+
 }  // namespace lambcast

@@ -162,7 +162,7 @@ TEST_CASE("sweep on ranks: warnings of all are told") {
                       notes.push_back(note);
                     }});
   REQUIRE(notes.size() == 1);
-  CHECK_THAT(notes[0], Contains("warning of 32 points: every GPU holds"));
+  CHECK_THAT(notes[0], Contains("warning: all 32 points: every GPU holds"));
 }
 
 TEST_CASE("sweep on ranks: one that cannot go on is named, behind the rows that are there") {
@@ -261,9 +261,9 @@ TEST_CASE("sweep on ranks: any bytes arrive as they were sent, others are refuse
   CHECK(read.last_of_chunk);
   CHECK(read.row.ok);
   CHECK(read.row.text == row.row.text);
-  REQUIRE(read.row.warnings.size() == 1);
-  CHECK(read.row.warnings[0].code == "code");
-  CHECK(read.row.warnings[0].message == "9:\n");
+  REQUIRE(read.row.findings.size() == 1);
+  CHECK(read.row.findings[0].code == "code");
+  CHECK(read.row.findings[0].message == "9:\n");
   CHECK(read_row(reader).point == 8);
   CHECK(reader.empty());
   for (const char* wrong : {"", "r5:abc", "r:", "rabc", "r99999999999999999999:a", "r-1:a"})

@@ -3,101 +3,101 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <limits>
 
 #include "experiments/cell.h"
+#include "experiments/equal_work.h"
 #include "experiments/forecast_output.h"
-#include "experiments/report/verdict.h"
 #include "experiments/result_row.h"
+#include "experiments/run_row.h"
 #include "sim/base/csv.h"
 
 namespace lambcast {
 namespace {
 
-constexpr double absent = std::numeric_limits<double>::quiet_NaN();
+constexpr std::size_t page_width = 80;
 
-struct Line {
-  std::vector<std::string> varied;
-  double time_s = absent, samples_per_s = absent, speedup = absent, speedup_low = absent,
-         speedup_high = absent, cost = absent, memory = absent, freeze_step = absent,
-         steps = absent;
-  std::string status;
-  bool ok() const { return status == "ok"; }
-  bool compresses() const { return !std::isnan(speedup); }
-  // Whether a run that compresses would be run like this: it warms up, and not for most of itself.
-  bool judged() const {
-    return compresses() && !(freeze_step <= 1) &&
-           !((freeze_step - 1) / steps > report::longest_warmup_share);
+struct Sweep {
+  const SweepPoints& points;
+  std::vector<Axis> axes;
+  std::vector<RunRow> rows;
+  EqualWork work;
+
+  std::string name(std::size_t point) const { return point_name(points[point], axes); }
+  std::string name(const RunRow& row) const {
+    return name(static_cast<std::size_t>(&row - rows.data()));
   }
-  std::string name() const { return fmt::format("{}", fmt::join(varied, ", ")); }
 };
 
-double number_of(const std::string& text) {
-  double number = absent;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
-
-std::vector<Line> lines_of(const SweepPoints& points, const std::vector<Axis>& axes,
-                           const std::vector<std::string>& rows) {
+Sweep sweep_of(const SweepPoints& points, const std::vector<std::string>& lines) {
   std::string text = csv::row(result_columns()) + "\n";
-  for (const std::string& row : rows) text += row + "\n";
+  for (const std::string& line : lines) text += line + "\n";
   const csv::Table table = csv::parse(text, "the sweep");
-  std::vector<Line> lines;
+  Sweep sweep{points, axes_of(points), {}, {}};
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
-    const auto number = [&](const char* column) { return number_of(table.text(i, column)); };
-    Line line;
-    const WhatIf point = points[i];
-    for (const auto& [key, values] : axes) {
-      const auto said = point.find(key);
-      line.varied.push_back(said == point.end() ? "-" : said->second);
-    }
-    line.time_s = number("run_time_s");
-    line.samples_per_s = number("run_samples_per_s");
-    // Of plain optimizers there is nothing to compare.
-    if (!table.text(i, "speedup_low").empty()) line.speedup = number("speedup_vs_baseline");
-    line.speedup_low = number("speedup_low");
-    line.speedup_high = number("speedup_high");
-    line.cost = number("cost_usd");
-    line.memory = number("peak_bytes_per_gpu");
-    line.freeze_step = number("freeze_step");
-    line.steps = number("steps");
-    line.status = table.text(i, "status");
-    lines.push_back(std::move(line));
+    sweep.rows.push_back(run_row_of(table, i));
+    const RunRow& row = sweep.rows.back();
+    if (row.ok()) sweep.work.add(row.samples, row.tokens);
   }
-  return lines;
+  return sweep;
 }
 
-std::string names_of(const std::vector<Axis>& axes) {
-  std::string out;
-  for (const auto& [key, values] : axes) out += (out.empty() ? "" : ", ") + key;
+// Of the work that is compared.
+double time_s(const Sweep& sweep, const RunRow& row) {
+  return row.time_s * sweep.work.share(row.samples, row.tokens);
+}
+double cost_usd(const Sweep& sweep, const RunRow& row) {
+  return row.cost_usd * sweep.work.share(row.samples, row.tokens);
+}
+
+std::string time_text(double s, double low_s, double high_s) {
+  return fmt::format("{} ({} to {})", run_time_text(s), run_time_text(low_s),
+                     run_time_text(high_s));
+}
+
+std::string fastest_sentence(const Sweep& sweep, const std::vector<const RunRow*>& rows,
+                             const std::string& keys) {
+  const RunRow& best =
+      **std::ranges::min_element(rows, {}, [&](const RunRow* row) { return time_s(sweep, *row); });
+  std::string out = fmt::format("Fastest{}: {}, {} a run", keys.empty() ? "" : " by " + keys,
+                                keys.empty() ? "the one point" : sweep.name(best),
+                                time_text(best.time_s, best.time_low_s, best.time_high_s));
+  if (!sweep.work.is_a_run())
+    out += fmt::format(", {} a {}", run_time_text(time_s(sweep, best)), sweep.work.name());
+  return out + ".";
+}
+
+// Nothing where no price is known.
+std::string cheapest_sentence(const Sweep& sweep, const std::vector<const RunRow*>& rows) {
+  const RunRow* best = nullptr;
+  for (const RunRow* row : rows)
+    if (!std::isnan(row->cost_usd) &&
+        (best == nullptr || cost_usd(sweep, *row) < cost_usd(sweep, *best)))
+      best = row;
+  if (best == nullptr || rows.size() < 2) return "";
+  std::string out = fmt::format("Cheapest: {}, {} USD a run ({} to {})", sweep.name(*best),
+                                usd_cell(best->cost_usd), usd_cell(best->cost_low_usd),
+                                usd_cell(best->cost_high_usd));
+  if (!sweep.work.is_a_run())
+    out += fmt::format(", {} USD a {}", usd_cell(cost_usd(sweep, *best)), sweep.work.name());
+  return out + ".\n";
+}
+
+std::string answer_of(const Sweep& sweep) {
+  const std::vector<const RunRow*> rows = sound_rows(sweep.rows);
+  if (rows.empty()) return fmt::format("None of {} points runs.\n", sweep.rows.size());
+  std::string keys;
+  for (const auto& [key, values] : sweep.axes) keys += (keys.empty() ? "" : ", ") + key;
+  std::string out = fastest_sentence(sweep, rows, keys);
+  if (!sweep.work.is_a_run()) out += fmt::format(" {}", sweep.work.reason());
+  out += fmt::format("\n{}", cheapest_sentence(sweep, rows));
+  const RowVerdicts verdicts = verdicts_of(sweep.rows);
+  const std::string pays =
+      in_words(verdicts.own, verdicts.fused, [&](std::size_t point) { return sweep.name(point); });
+  if (!pays.empty()) out += pays + "\n";
+  const std::string rest = left_out_text(verdicts.no_warmup, verdicts.mostly_warmup);
+  if (!rest.empty()) out += fmt::format("Left out of these: {}.\n", rest);
   return out;
-}
-
-std::string answer_of(const std::vector<Axis>& axes, const std::vector<Line>& lines) {
-  const Line *fastest = nullptr, *pays = nullptr;
-  const bool any_sound = std::any_of(lines.begin(), lines.end(), [](const Line& line) {
-    return line.ok() && (line.judged() || !line.compresses());
-  });
-  for (const Line& line : lines) {
-    if (!line.ok() || (any_sound && line.compresses() && !line.judged())) continue;
-    if (fastest == nullptr || line.time_s < fastest->time_s) fastest = &line;
-    if (line.judged() && (pays == nullptr || line.speedup > pays->speedup)) pays = &line;
-  }
-  if (fastest == nullptr) return fmt::format("None of {} points runs.\n", lines.size());
-  std::string out = fmt::format("Fastest by {}: {}, {} a run.", names_of(axes), fastest->name(),
-                                run_time_text(fastest->time_s));
-  if (pays != nullptr)
-    out += fmt::format(" Compression {} with {}: {:.2f}x ({:.2f} to {:.2f}x).",
-                       pays->speedup > 1 ? "wins most" : "pays nowhere, and loses least",
-                       pays->name(), pays->speedup, pays->speedup_low, pays->speedup_high);
-  return out + "\n";
-}
-
-std::string or_dash(double value, const std::string& text) {
-  return std::isnan(value) ? "-" : text;
 }
 
 // "nic.bandwidth": whose it is, its name says.
@@ -107,54 +107,94 @@ std::string heading_of(const std::string& key) {
   return key;
 }
 
-// What all points lack takes no room: speed-ups of plain optimizers, costs without a price.
-struct Shown {
-  bool speedups = false, costs = false;
+struct Column {
+  std::string title;
+  std::size_t width;
+  std::string (*text)(const RunRow& row);
 };
 
-std::string head_line(const Shown& shown) {
-  std::string out = fmt::format("{:>9} {:>9}", "run", "samples/s");
-  if (shown.speedups) out += fmt::format(" {:>8} {:>12}", "speed-up", "within");
-  if (shown.costs) out += fmt::format(" {:>6}", "USD");
-  return out + fmt::format(" {:>8}\n", "memory");
+std::string or_dash(double value, const std::string& text) {
+  return std::isnan(value) ? "-" : text;
 }
 
-std::string figures_of(const Line& line, const Shown& shown) {
-  std::string out = fmt::format("{:>9} {:>9.4g}", time_cell(line.time_s), line.samples_per_s);
-  if (shown.speedups)
-    out += fmt::format(" {:>8} {:>12}", or_dash(line.speedup, fmt::format("{:.2f}x", line.speedup)),
-                       or_dash(line.speedup, fmt::format("{:.2f} to {:.2f}", line.speedup_low,
-                                                         line.speedup_high)));
-  if (shown.costs) out += fmt::format(" {:>6}", or_dash(line.cost, usd_cell(line.cost)));
-  return out + fmt::format(" {:>8}{}\n", bytes_cell(Bytes(line.memory)),
-                           line.ok() ? "" : " does not fit");
+// In the order of the table; the ends of run and cost only where there is room.
+std::vector<Column> columns_of(const std::vector<RunRow>& rows, std::size_t room) {
+  const auto any = [&](auto has) { return std::ranges::any_of(rows, has); };
+  const Column run{"run", 9, [](const RunRow& row) { return time_cell(row.time_s); }};
+  const Column run_within{"within", 22, [](const RunRow& row) {
+                            return fmt::format("{} to {}", time_cell(row.time_low_s),
+                                               time_cell(row.time_high_s));
+                          }};
+  std::vector<Column> columns{run, {"samples/s", 9, [](const RunRow& row) {
+                                      return fmt::format("{:.4g}", row.samples / row.time_s);
+                                    }}};
+  if (any([](const RunRow& row) { return row.speedup.has_value(); })) {
+    columns.push_back({"speed-up", 8, [](const RunRow& row) {
+                         return row.speedup ? fmt::format("{:.2f}x", row.speedup->value)
+                                            : std::string("-");
+                       }});
+    columns.push_back({"within", 12, [](const RunRow& row) {
+                         return row.speedup ? fmt::format("{:.2f} to {:.2f}", row.speedup->low,
+                                                          row.speedup->high)
+                                            : std::string("-");
+                       }});
+  }
+  if (any([](const RunRow& row) { return !std::isnan(row.cost_usd); }))
+    columns.push_back({"USD", 6, [](const RunRow& row) {
+                         return or_dash(row.cost_usd, usd_cell(row.cost_usd));
+                       }});
+  columns.push_back({"memory", 8, [](const RunRow& row) { return bytes_cell(Bytes(row.memory)); }});
+  std::size_t width = 0;
+  for (const Column& column : columns) width += column.width + 1;
+  if (width + run_within.width + 1 <= room) columns.insert(columns.begin() + 1, run_within);
+  return columns;
+}
+
+std::string table_of(const Sweep& sweep) {
+  std::vector<std::size_t> widths;
+  std::string out;
+  std::vector<std::vector<std::string>> varied;
+  for (std::size_t i = 0; i < sweep.rows.size(); ++i)
+    varied.push_back(values_of(sweep.points[i], sweep.axes));
+  for (std::size_t a = 0; a < sweep.axes.size(); ++a) {
+    const std::string heading = heading_of(sweep.axes[a].first);
+    std::size_t width = heading.size();
+    for (const auto& values : varied) width = std::max(width, values[a].size());
+    widths.push_back(width);
+    out += fmt::format("{:<{}} ", heading, width);
+  }
+  const std::vector<Column> columns =
+      columns_of(sweep.rows, page_width - std::min(page_width, out.size()) + 1);
+  for (const Column& column : columns)
+    out +=
+        fmt::format("{}{:>{}}", &column == &columns.front() ? "" : " ", column.title, column.width);
+  out += "\n";
+  for (std::size_t i = 0; i < sweep.rows.size(); ++i) {
+    const RunRow& row = sweep.rows[i];
+    for (std::size_t a = 0; a < sweep.axes.size(); ++a)
+      out += fmt::format("{:<{}} ", varied[i][a], widths[a]);
+    if (std::isnan(row.time_s)) {
+      out += row.status + "\n";
+      continue;
+    }
+    for (const Column& column : columns)
+      out += fmt::format("{}{:>{}}", &column == &columns.front() ? "" : " ", column.text(row),
+                         column.width);
+    out += row.ok() ? "\n" : " does not fit\n";
+  }
+  return out;
 }
 
 }  // namespace
 
-std::string sweep_table(const SweepPoints& points, const std::vector<std::string>& rows) {
-  const std::vector<Axis> axes = axes_of(points);
-  const std::vector<Line> lines = lines_of(points, axes, rows);
-  std::string out = fmt::format("{}\n", answer_of(axes, lines));
-  Shown shown;
-  for (const Line& line : lines) {
-    shown.speedups = shown.speedups || !std::isnan(line.speedup);
-    shown.costs = shown.costs || !std::isnan(line.cost);
-  }
-  std::vector<std::size_t> widths;
-  for (std::size_t a = 0; a < axes.size(); ++a) {
-    const std::string heading = heading_of(axes[a].first);
-    std::size_t width = heading.size();
-    for (const Line& line : lines) width = std::max(width, line.varied[a].size());
-    widths.push_back(width);
-    out += fmt::format("{:<{}} ", heading, width);
-  }
-  out += head_line(shown);
-  for (const Line& line : lines) {
-    for (std::size_t a = 0; a < axes.size(); ++a)
-      out += fmt::format("{:<{}} ", line.varied[a], widths[a]);
-    out += std::isnan(line.time_s) ? line.status + "\n" : figures_of(line, shown);
-  }
+std::string sweep_table(const SweepPoints& points, const std::vector<std::string>& rows,
+                        const FindingTally& findings) {
+  const Sweep sweep = sweep_of(points, rows);
+  std::string out = answer_of(sweep) + "\n" + table_of(sweep);
+  const std::vector<std::string> found =
+      findings.sentences([&](std::size_t point) { return sweep.name(point); });
+  if (!found.empty()) out += "\n";
+  for (const std::string& sentence : found) out += sentence + "\n";
   return out;
 }
 

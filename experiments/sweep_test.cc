@@ -129,8 +129,8 @@ TEST_CASE("sweep: what simulate warns of is said once, with the number of points
                  "[grid]\ngpus = [64, 128]"),
             options);
   REQUIRE(notes.size() == 1);
-  CHECK_THAT(notes[0],
-             Contains("warning of 2 points: every GPU holds") && Contains("[experts-replicated]"));
+  CHECK_THAT(notes[0], Contains("warning: all 2 points: every GPU holds") &&
+                           Contains("[experts-replicated]"));
 }
 
 TEST_CASE("sweep: an elastic batch follows the GPU count of each point") {

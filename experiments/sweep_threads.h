@@ -19,7 +19,7 @@ namespace lambcast {
 struct SweepRow {
   std::string text;  // one line, without its end
   bool ok = false;   // its status
-  std::vector<Finding> warnings = {};
+  std::vector<Finding> findings = {};
 };
 
 using RowOf = std::function<SweepRow(const WhatIf&, Catalog&, CollectiveCosts&)>;

@@ -109,15 +109,16 @@ void check_volume(const World& world) {
 
 // A row, the JSON and the table have the same numbers.
 void check_outputs(const World& world) {
-  const std::vector<std::string> row = result_row(world.scenario, world.forecast);
+  const std::vector<std::string> row =
+      result_row(world.scenario, world.forecast, {world.scenario.findings});
   const auto& columns = result_columns();
   REQUIRE(row.size() == columns.size());
   const auto cell = [&](const std::string& column) {
     const auto at = std::find(columns.begin(), columns.end(), column);
     return row.at(static_cast<std::size_t>(at - columns.begin()));
   };
-  const auto json =
-      nlohmann::json::parse(forecast_json(world.scenario, world.forecast, world.scenario.findings));
+  const auto json = nlohmann::json::parse(
+      forecast_json(world.scenario, world.forecast, {world.scenario.findings}));
   const auto equal = [&](const std::string& column, const nlohmann::json& value, double number) {
     INFO(column);
     CHECK(cell(column) == csv::number(number));
@@ -137,7 +138,7 @@ void check_outputs(const World& world) {
     equal(name + "_step_time_us", told.at("step_time_us"), stage.step_time_us);
     equal(name + "_samples_per_s", told.at("samples_per_s"), stage.samples_per_s);
   }
-  CHECK_THAT(forecast_table(world.scenario, world.forecast, world.scenario.findings),
+  CHECK_THAT(forecast_table(world.scenario, world.forecast, {world.scenario.findings}),
              Catch::Contains(run_time_text(world.forecast.run.time_s)));
 }
 

@@ -11,7 +11,7 @@ run=(--model bert-large --gpus 32 --global-batch 4096 --micro-batch 16 --steps 1
 expect 0 '^Fastest: hgx-h100-ndr, .*x\) as fast as commodity-10gbe' "$lambcast" compare commodity-10gbe hgx-h100-ndr \
   --optimizer lamb "${run[@]}"
 mv out named
-expect 0 '^Cheapest: hgx-h100-ndr, .* USD a run \(price published: ' "$lambcast" compare \
+expect 0 '^Cheapest: hgx-h100-ndr, [0-9.]+ USD a run \([0-9.]+ to [0-9.]+; price published: ' "$lambcast" compare \
   --clusters commodity-10gbe,hgx-h100-ndr --optimizer lamb "${run[@]}"
 cmp named out || fail "two ways to name clusters differ"
 expect 0 '^name,cluster,optimizer,exchange,gpus,run_time_s,' "$lambcast" compare commodity-10gbe hgx-h100-ndr \
@@ -38,7 +38,7 @@ grep -q '^lambcast: none of 2 runs in the memory there is$' err || fail "no word
 many=(--model bert-large --cluster commodity-10gbe --gpus 32 --micro-batch 16 --steps 5993 --list global_batch=4096,65536)
 expect 0 'points' "$lambcast" sweep "${many[@]}" --optimizer lamb --out of_lamb --no-report
 expect 0 'points' "$lambcast" sweep "${many[@]}" --optimizer onebit_lamb --freeze-step 1000 --out of_onebit --no-report
-expect 0 '^Fastest: of_onebit, [0-9.]+ (min|h) \(.* to .*\) a run with ' "$lambcast" compare of_lamb of_onebit
+expect 0 '^Fastest: of_onebit, [0-9.]+ (min|h) \(.* to .*\) a run, [0-9.]+ s a million samples, with ' "$lambcast" compare of_lamb of_onebit
 grep -qE '^of_onebit takes 0\.[0-9]+ times as long as of_lamb in the median of the 2 points that are alike' out ||
   fail "like points are not compared: $(cat out)"
 [ "$(grep -c '^of_.*\[-*o-*\]$' out)" -eq 2 ] || fail "not two on one axis: $(cat out)"
@@ -52,12 +52,20 @@ expect 2 'two or more folders' "$lambcast" compare of_lamb
 asked=(sensitivity --cluster commodity-10gbe "${run[@]}" --optimizer onebit_lamb --freeze-step 200)
 expect 0 '^To measure first: ' "$lambcast" "${asked[@]}"
 grep -qE '^cluster.nic.bandwidth +[0-9.]+ GB/s (measured|published|fitted|assumed) +-0\.' out || fail "no NIC: $(cat out)"
-expect 0 '^key,value,kind,time_elasticity,speedup_elasticity,source$' "$lambcast" "${asked[@]}" --format csv
+expect 0 '^key,value,kind,time_elasticity,speedup_elasticity,source,interval_share,measure$' "$lambcast" "${asked[@]}" --format csv
 mv out first
 expect 0 '^cluster.nic.bandwidth,' "$lambcast" "${asked[@]}" --format csv
 cmp first out || fail "twice the same question, not the same bytes"
 expect 0 '"time_elasticity": ' "$lambcast" "${asked[@]}" --format json --by 1
 expect 2 '--by' "$lambcast" "${asked[@]}" --by 60
+if command -v gnuplot >/dev/null; then
+  expect 0 '^To measure first: ' "$lambcast" "${asked[@]}" --export tornado.svg --export tornado.png
+  grep -q 'cluster.nic.bandwidth' tornado.svg || fail 'no NIC in the picture'
+  head -c 8 tornado.png | cmp - <(printf '\211PNG\r\n\032\n') || fail 'no PNG'
+fi
+mkdir empty
+expect 4 'gnuplot is not installed' env PATH="$PWD/empty" "$lambcast" "${asked[@]}" --export tornado.svg
+expect 2 'is a picture, and this answer has none' "$lambcast" compare aws-p4d aws-p5 "${run[@]}" --optimizer lamb --export x.svg
 expect 2 '--gpus: is missing' "$lambcast" sensitivity --cluster commodity-10gbe --model bert-large --optimizer lamb \
   --global-batch 64 --micro-batch 1
 
@@ -99,14 +107,15 @@ expect 0 '"measure": "all_reduce over nccl \(lambcast measure --backend nccl --o
 # Sweeps from flags: the table is printed and nothing written; the file that is written does the same.
 swept=(--model bert-large --cluster commodity-10gbe --optimizer onebit_lamb --micro-batch 16 --steps 5993 --freeze-step 1000
   --list global_batch=4096,65536 --scan gpus=8..32)
-expect 0 '^Fastest by .*: .* a run\. Compression wins most with ' "$lambcast" sweep "${swept[@]}"
+expect 0 '^(Yes: compression pays in all 6 points|In part: compression pays in [1-5] of 6 points), most with ' "$lambcast" sweep "${swept[@]}"
 [ "$(grep -c '^[0-9]* ' out)" -eq 6 ] || fail "not six points: $(cat out)"
 # A run without warm-up is no answer, nor is one that hardly compresses; a loss is no win.
-expect 0 '^Fastest by freeze_step: 1%, .* a run\. Compression wins most with 1%: ' "$lambcast" sweep "${run[@]}" \
+expect 0 '^Yes: compression pays in 1 point, most with 1%: ' "$lambcast" sweep "${run[@]}" \
   --cluster commodity-10gbe --optimizer onebit_lamb --list freeze_step=0%,1%,60%
-expect 0 'Compression pays nowhere, and loses least with 8192: 0\.' "$lambcast" sweep --model bert-large --cluster dgx-a100-80g \
+head -1 out | grep -qE '^Fastest by freeze_step: 1%, [0-9.]+ [a-z]+ \([0-9.]+ [a-z]+ to .*\) a run' || fail "another wins: $(cat out)"
+expect 0 'No: compression pays nowhere, and loses least with 8192: 0\.' "$lambcast" sweep --model bert-large --cluster dgx-a100-80g \
   --gpus 64 --micro-batch 64 --steps 1000 --freeze-step 20% --optimizer onebit_lamb --list global_batch=4096,8192
-expect 0 'Compression pays on none of them, and loses least on dgx-a100-80g' "$lambcast" compare gcp-a3-mega dgx-a100-80g \
+expect 0 'No: compression pays nowhere, and loses least with dgx-a100-80g: 0\.' "$lambcast" compare gcp-a3-mega dgx-a100-80g \
   --model bert-large --gpus 64 --optimizer lamb --micro-batch 64 --steps 1000
 [ -z "$(ls -d results 2>/dev/null)" ] || fail "a sweep without --out has written"
 "$lambcast" sweep "${swept[@]}" --format csv >printed.csv

@@ -87,15 +87,14 @@ int simulate_command(const ForecastFlags& flags, const RunFlags& run_flags) {
   }
   CollectiveCosts costs;
   const Forecast result = forecast(scenario.training, costs);
-  std::vector<Finding> findings = scenario.findings;
-  const auto judged = judge(scenario.training, result);
-  findings.insert(findings.end(), judged.begin(), judged.end());
+  Judgement judgement = judgement_of(scenario, result);
+  judgement.fused = fused_speedup(scenario, result, costs);
   return print_forecast(flags, scenario.training, result.memory.fits,
-                        {[&] { return forecast_table(scenario, result, findings); },
-                         [&] { return forecast_json(scenario, result, findings); },
+                        {[&] { return forecast_table(scenario, result, judgement); },
+                         [&] { return forecast_json(scenario, result, judgement); },
                          [&] {
                            return fmt::format("{}\n{}\n", csv::row(result_columns()),
-                                              csv::row(result_row(scenario, result)));
+                                              csv::row(result_row(scenario, result, judgement)));
                          }});
 }
 

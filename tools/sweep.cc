@@ -145,13 +145,16 @@ int print_sweep(const SweepPlan& plan, Options& options,
   catch_stop_signals();
   Progress progress("points");
   std::vector<std::string> rows;
+  FindingTally findings;
   std::optional<SweepRanks> others;
   if (options.ranks != nullptr) others.emplace(*options.ranks, plan, *texts, jobs_of(options));
   SweepExecutor executor(plan.points, 0, jobs_of(options), texts, sweep_row,
                          others ? &*others : nullptr);
   while (rows.size() < plan.points.size()) {
-    for (SweepRow& row : executor.next(std::chrono::milliseconds(250)))
+    for (SweepRow& row : executor.next(std::chrono::milliseconds(250))) {
+      findings.add(rows.size(), row.findings);
       rows.push_back(std::move(row.text));
+    }
     if (!progress(rows.size(), plan.points.size())) {
       executor.leave();
       say("stopped");
@@ -159,7 +162,7 @@ int print_sweep(const SweepPlan& plan, Options& options,
     }
   }
   if (options.format == "table") {
-    print_text(sweep_table(plan.points, rows));
+    print_text(sweep_table(plan.points, rows, findings));
     return 0;
   }
   fmt::print("{}\n", csv::row(result_columns()));

@@ -46,55 +46,60 @@ double median(std::vector<float> values) {
   return *middle;
 }
 
-const Point* extreme(const std::vector<Point>& points, double Point::*field, bool largest) {
+// Whether somebody would run it so.
+bool is_sound(const Point& p) {
+  return p.ok() && (!p.compressed() || warm_up_of(p.freeze_step, p.steps) == WarmUp::usual);
+}
+
+double time_of(const Point& p, const EqualWork& work) {
+  return p.run_time_s * work.share(p.samples_per_s * p.run_time_s, p.tokens_per_s * p.run_time_s);
+}
+
+// Of those that anybody would run so, else of all that ran.
+const Point* fastest_of(const std::vector<Point>& points, const EqualWork& work) {
+  const bool any_sound = std::ranges::any_of(points, is_sound);
   const Point* found = nullptr;
-  for (const Point& p : points) {
-    if (!p.ok() || std::isnan(p.*field)) continue;
-    if (!found || (largest ? p.*field > found->*field : p.*field < found->*field)) found = &p;
-  }
+  for (const Point& p : points)
+    if (p.ok() && (is_sound(p) || !any_sound) &&
+        (!found || time_of(p, work) < time_of(*found, work)))
+      found = &p;
   return found;
 }
 
-KeyNumber shortest_run(const Point& p) {
-  return {hours(p.run_time_s),
-          fmt::format("shortest run: {} on {}", display_name(p.optimizer.text()), place(p))};
+KeyNumber shortest_run(const Point& p, const EqualWork& work) {
+  const std::string of = fmt::format("{} on {}", display_name(p.optimizer.text()), place(p));
+  return {hours(time_of(p, work)), work.is_a_run()
+                                       ? fmt::format("shortest run: {}", of)
+                                       : fmt::format("fastest, a {}: {}", work.name(), of)};
 }
 
-std::string compared_headline(const Verdict& v) {
-  if (v.faster == 0)
-    return fmt::format("Compression pays in none of {} compared points: at best {:.2f}x.",
-                       grouped(static_cast<double>(v.compared)), v.best->speedup);
-  if (v.faster == v.compared)
-    return fmt::format("Compression pays in all {} compared points: {:.2f}x to {:.2f}x.",
-                       grouped(static_cast<double>(v.compared)), v.worst->speedup, v.best->speedup);
-  return fmt::format("Compression pays in {} of {} compared points, by up to {:.2f}x.",
-                     grouped(static_cast<double>(v.faster)),
-                     grouped(static_cast<double>(v.compared)), v.best->speedup);
+// "best, 1.59 to 3.20x: ..."
+KeyNumber extreme_number(const char* which, const Point& p) {
+  const Speedup speedup = speedup_of(p);
+  const std::string within = speedup.low < speedup.high
+                                 ? fmt::format(", {:.2f} to {:.2f}x", speedup.low, speedup.high)
+                                 : "";
+  return {fmt::format("{:.2f}x", speedup.value),
+          fmt::format("{}{}: {} over {}, {}", which, within, display_name(p.optimizer.text()),
+                      display_name(p.baseline.text()), place(p))};
 }
 
-void add_compared(Answer& answer, const Results& results, const Verdict& v) {
-  answer.headline = compared_headline(v);
+void add_compared(Answer& answer, const Results& results, const Summary& v) {
+  answer.headline = in_words(v.verdicts, v.fused, [](std::size_t) { return std::string(); });
   const auto pair = [](const auto& of) {
     return fmt::format("{} over {}", display_name(std::string_view(of.optimizer)),
                        display_name(std::string_view(of.baseline)));
   };
-  const auto point_pair = [](const Point& p) {
-    return fmt::format("{} over {}", display_name(p.optimizer.text()),
-                       display_name(p.baseline.text()));
-  };
-  answer.numbers.push_back({fmt::format("{:.2f}x", v.best->speedup),
-                            fmt::format("best: {}, {}", point_pair(*v.best), place(*v.best))});
-  if (v.best != v.worst)
-    answer.numbers.push_back({fmt::format("{:.2f}x", v.worst->speedup),
-                              fmt::format("worst: {}, {}", point_pair(*v.worst), place(*v.worst))});
+  answer.numbers.push_back(extreme_number("best", *v.best));
+  if (v.best != v.worst) answer.numbers.push_back(extreme_number("worst", *v.worst));
   if (!v.crossings.empty()) {
     const BreakEven& even = v.crossings.front();
     answer.numbers.push_back(
         {fmt::format("{} Gbit/s", rounded(even.nic_Gbps)),
          fmt::format("break-even: {} pays {}, on {}, {} GPUs", pair(even),
                      even.falling ? "below" : "above", even.cluster, even.gpus)});
-  } else if (const Point* p = extreme(results.points, &Point::run_time_s, false)) {
-    answer.numbers.push_back(shortest_run(*p));
+  } else if (const Point* p = fastest_of(results.points, v.work)) {
+    answer.numbers.push_back(shortest_run(*p, v.work));
   }
   answer.picture = "Speed-up of the whole run over the plain optimizer: least, median and most";
   answer.level = 1;
@@ -103,8 +108,10 @@ void add_compared(Answer& answer, const Results& results, const Verdict& v) {
         {fmt::format("{} on {}", pair(s), s.cluster), s.least, s.median, s.most});
 }
 
-void add_plain(Answer& answer, const Results& results, const Verdict& v) {
-  const Point* fastest = extreme(results.points, &Point::samples_per_s, true);
+void add_plain(Answer& answer, const Results& results, const Summary& v) {
+  const Point* fastest = nullptr;
+  for (const Point& p : results.points)
+    if (p.ok() && (!fastest || p.samples_per_s > fastest->samples_per_s)) fastest = &p;
   if (!fastest) {
     answer.headline = v.points == 0 ? "There are no points."
                                     : fmt::format("None of {} points can run.",
@@ -118,7 +125,7 @@ void add_plain(Answer& answer, const Results& results, const Verdict& v) {
   answer.numbers.push_back({fmt::format("{} /s", rounded(fastest->samples_per_s)),
                             fmt::format("most samples: {} on {}",
                                         display_name(fastest->optimizer.text()), place(*fastest))});
-  answer.numbers.push_back(shortest_run(*extreme(results.points, &Point::run_time_s, false)));
+  answer.numbers.push_back(shortest_run(*fastest_of(results.points, v.work), v.work));
   const Point* best = nullptr;
   const auto rate = [](const Point& p) { return p.samples_per_s / p.gpus; };
   for (const Point& p : results.points)
@@ -203,12 +210,12 @@ std::string range_html(const Range& range, const Scale& scale, double level) {
 
 }  // namespace
 
-Answer answer_of(const Results& results, const Verdict& verdict) {
+Answer answer_of(const Results& results, const Summary& summary) {
   Answer answer;
-  if (verdict.compared > 0)
-    add_compared(answer, results, verdict);
+  if (summary.best)
+    add_compared(answer, results, summary);
   else
-    add_plain(answer, results, verdict);
+    add_plain(answer, results, summary);
   answer.rests_on = rests_on(results);
   return answer;
 }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "experiments/report/results.h"
-#include "experiments/report/verdict.h"
+#include "experiments/report/summary.h"
 
 namespace lambcast::report {
 
@@ -32,7 +32,7 @@ struct Answer {
 // More ranges are left out, and the picture says so.
 inline constexpr std::size_t most_ranges = 12;
 
-Answer answer_of(const Results& results, const Verdict& verdict);
+Answer answer_of(const Results& results, const Summary& summary);
 
 std::string answer_html(const Answer& answer);
 

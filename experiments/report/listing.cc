@@ -42,6 +42,7 @@ constexpr Heading headings[] = {
     {"network", "network", Kind::key},
     {"symmetry", "symmetry", Kind::key},
     {"speed-up", "speedup_vs_baseline", Kind::figure, 1},
+    {"speed-up, fused kernels", "fused_speedup", Kind::figure, 1},
     {"samples/s", "run_samples_per_s", Kind::figure, 1},
     {"tokens/s", "run_tokens_per_s", Kind::figure, 1},
     {"TFLOP/s per GPU", "tflops_per_gpu", Kind::figure, 1},
@@ -56,6 +57,8 @@ constexpr Heading headings[] = {
     {"GB sent per GPU", "run_wire_bytes_per_gpu", Kind::figure, 1e9},
     {"peak GiB per GPU", "peak_bytes_per_gpu", Kind::figure, 1073741824.0},
     {"compared with", "baseline_optimizer", Kind::fact},
+    {"compression pays", "verdict", Kind::fact},
+    {"findings", "findings", Kind::fact},
     {"costs are", "cost_source", Kind::fact},
     {"compute rests on", "compute_basis", Kind::fact},
     {"communication calibrated", "communication_calibrated", Kind::fact},
@@ -81,7 +84,8 @@ constexpr Detail details[] = {{"steps", 1},
 // The ends of what a whole run may be.
 constexpr Detail run_ends[] = {{"run_time_low_s", 3600}, {"run_time_high_s", 3600},
                                {"cost_low_usd", 1},      {"cost_high_usd", 1},
-                               {"speedup_low", 1},       {"speedup_high", 1}};
+                               {"speedup_low", 1},       {"speedup_high", 1},
+                               {"fused_speedup_low", 1}, {"fused_speedup_high", 1}};
 
 constexpr const char* warmup_label = "warm-up (% of steps)";
 

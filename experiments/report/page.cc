@@ -8,7 +8,7 @@
 
 #include "experiments/report/answer.h"
 #include "experiments/report/html.h"
-#include "experiments/report/verdict.h"
+#include "experiments/report/summary.h"
 #include "sim/base/error.h"
 
 namespace lambcast::report {
@@ -111,18 +111,17 @@ std::vector<std::string> swept_keys(std::string_view manifest) {
 }
 
 std::string page_html(const Results& results, const PageFacts& facts) {
-  const Verdict verdict = verdict_of(results.points);
-  const bool compares = verdict.compared + verdict.no_warmup + verdict.long_warmup > 0;
-  std::string page =
-      page_start("lambcast report", compares ? "lambcast: does compressed training pay here?"
-                                             : "lambcast: a sweep of training runs");
-  page += answer_html(answer_of(results, verdict));
+  const Summary summary = summary_of(results.points);
+  std::string page = page_start("lambcast report",
+                                compares(summary) ? "lambcast: does compressed training pay here?"
+                                                  : "lambcast: a sweep of training runs");
+  page += answer_html(answer_of(results, summary));
   page +=
       "<div id=explorer></div>\n<noscript><p class=note>Pictures and rows need the page's script; "
       "without it, read results.csv and plots/ beside this page.</p></noscript>\n"
       "<script type=\"application/json\" id=rows-data>";
   append_rows(page, results.listing, facts.swept);
-  page += "</script>\n<section><h2>In words</h2>\n" + verdict_box(in_words(verdict)) +
+  page += "</script>\n<section><h2>In words</h2>\n" + verdict_box(in_words(summary)) +
           "</section>\n<section><h2>Provenance</h2>\n" + cost_sources(results.points) +
           facts.provenance + "</section>\n" + plots_section(facts.plots) + page_end();
   return page;

@@ -29,9 +29,13 @@ struct Point {
          grad_accum = absent, global_batch = absent, seq_len = absent, steps = absent,
          freeze_step = absent, nic_Gbps = absent;
   std::vector<Stage> stages;
-  double run_time_s = absent, samples_per_s = absent, speedup = absent;
+  double run_time_s = absent, samples_per_s = absent, tokens_per_s = absent, speedup = absent,
+         speedup_low = absent, speedup_high = absent, warmup_steps = absent;
+  double fused_speedup = absent, fused_low = absent, fused_high = absent;  // with fused kernels
   Name baseline;  // the plain optimizer that `speedup` compares with
   Name status, cost_source;
+  Name measure_first;  // what would narrow the speed-up's interval most
+  Name findings;       // codes, with spaces between
 
   bool ok() const { return status == "ok"; }
   bool compressed() const { return !baseline.empty() && baseline != optimizer; }

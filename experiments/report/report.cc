@@ -8,7 +8,7 @@
 #include "experiments/report/figure.h"
 #include "experiments/report/page.h"
 #include "experiments/report/palette.h"
-#include "experiments/report/verdict.h"
+#include "experiments/report/summary.h"
 #include "sim/base/durable_file.h"
 #include "sim/base/error.h"
 #include "sim/base/file.h"
@@ -70,21 +70,21 @@ Paths write_report(const Results& results, const fs::path& results_dir,
 }
 
 std::string summary_text(const Results& results) {
-  const Verdict verdict = verdict_of(results.points);
-  std::string text = fmt::format("{}\n", fmt::join(in_words(verdict), "\n"));
-  if (verdict.spreads.empty()) return text;
+  const Summary summary = summary_of(results.points);
+  std::string text = fmt::format("{}\n", fmt::join(in_words(summary), "\n"));
+  if (summary.spreads.empty()) return text;
   std::size_t cluster = 7, pair = 9;
   const auto pair_of = [](const Spread& s) {
     return fmt::format("{} / {}", display_name(s.optimizer), display_name(s.baseline));
   };
-  for (const Spread& s : verdict.spreads) {
+  for (const Spread& s : summary.spreads) {
     cluster = std::max(cluster, s.cluster.size());
     pair = std::max(pair, pair_of(s).size());
   }
   text += "\nSpeed-up of the whole run over the plain optimizer:\n";
   text += fmt::format("  {:{}}  {:{}}  {:>6}  {:>6}  {:>6}  {:>6}\n", "cluster", cluster,
                       "optimizer", pair, "points", "least", "median", "most");
-  for (const Spread& s : verdict.spreads) {
+  for (const Spread& s : summary.spreads) {
     text += fmt::format("  {:{}}  {:{}}  {:>6}  {:>6.2f}  {:>6.2f}  {:>6.2f}\n", s.cluster, cluster,
                         pair_of(s), pair, s.count, s.least, s.median, s.most);
   }

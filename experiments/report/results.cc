@@ -38,7 +38,9 @@ constexpr TextField text_fields[] = {{"model", &Point::model},
                                      {"zero_stage", &Point::zero_stage, true},
                                      {"overlap", &Point::overlap, true},
                                      {"symmetry", &Point::symmetry, true},
-                                     {"settings", &Point::settings, true}};
+                                     {"settings", &Point::settings, true},
+                                     {"measure_first", &Point::measure_first, true},
+                                     {"findings", &Point::findings, true}};
 
 struct NumberField {
   const char* title;
@@ -57,7 +59,14 @@ constexpr NumberField number_fields[] = {{"nodes", &Point::nodes},
                                          {"run_samples_per_s", &Point::samples_per_s},
                                          {"speedup_vs_baseline", &Point::speedup},
                                          {"gpus_per_node", &Point::gpus_per_node, true},
-                                         {"nic_bandwidth_Gbps", &Point::nic_Gbps, true}};
+                                         {"nic_bandwidth_Gbps", &Point::nic_Gbps, true},
+                                         {"run_tokens_per_s", &Point::tokens_per_s, true},
+                                         {"speedup_low", &Point::speedup_low, true},
+                                         {"speedup_high", &Point::speedup_high, true},
+                                         {"warmup_steps", &Point::warmup_steps, true},
+                                         {"fused_speedup", &Point::fused_speedup, true},
+                                         {"fused_speedup_low", &Point::fused_low, true},
+                                         {"fused_speedup_high", &Point::fused_high, true}};
 
 constexpr const char* stage_names[] = {"uniform", "warmup", "compression", "silent"};
 
@@ -122,7 +131,8 @@ class RowReader {
     if (!p.ok()) return p;
     for (std::size_t i = 0; i < std::size(number_fields); ++i) {
       // A run may compress from its first step.
-      const bool zero = number_fields[i].field == &Point::freeze_step;
+      const bool zero = number_fields[i].field == &Point::freeze_step ||
+                        number_fields[i].field == &Point::warmup_steps;
       if (numbers_[i]) p.*number_fields[i].field = number(*numbers_[i], zero);
     }
     constexpr std::size_t columns = step_parts.size() + 1;

@@ -174,23 +174,27 @@ TrainingPlan plain_run(const TrainingPlan& training) {
   return plain;
 }
 
-Forecast forecast(const TrainingPlan& training, CollectiveCosts& costs) {
+Forecast forecast_alone(const TrainingPlan& training, CollectiveCosts& costs) {
   Forecast result;
   CostSources sources;
   result.stages = forecast_stages(training, costs, result.time, &sources);
   result.sources = sources.shares();
   result.run = sum_up(training, result.stages);
   result.memory = forecast_memory(training);
-  const OptimizerType baseline = baseline_of(training.optimizer());
-  result.run.baseline_optimizer = name_of(baseline);
-  if (baseline != training.optimizer() || training.exchange != Exchange{}) {
-    const TrainingPlan plain = plain_run(training);
-    const RunForecast other = sum_up(plain, forecast_stages(plain, costs, result.plain_time));
-    result.run.speedup = ratio_of(result.plain_time, result.time);
-    result.run.speedup_vs_baseline = other.time_s / result.run.time_s;
-    if (result.run.wire_bytes_per_gpu > 0)
-      result.run.volume_reduction = other.wire_bytes_per_gpu / result.run.wire_bytes_per_gpu;
-  }
+  result.run.baseline_optimizer = name_of(baseline_of(training.optimizer()));
+  return result;
+}
+
+Forecast forecast(const TrainingPlan& training, CollectiveCosts& costs) {
+  Forecast result = forecast_alone(training, costs);
+  if (baseline_of(training.optimizer()) == training.optimizer() && training.exchange == Exchange{})
+    return result;
+  const TrainingPlan plain = plain_run(training);
+  const RunForecast other = sum_up(plain, forecast_stages(plain, costs, result.plain_time));
+  result.run.speedup = ratio_of(result.plain_time, result.time);
+  result.run.speedup_vs_baseline = other.time_s / result.run.time_s;
+  if (result.run.wire_bytes_per_gpu > 0)
+    result.run.volume_reduction = other.wire_bytes_per_gpu / result.run.wire_bytes_per_gpu;
   return result;
 }
 

@@ -70,6 +70,9 @@ struct Forecast {
 
 Forecast forecast(const TrainingPlan& training, CollectiveCosts& costs);
 
+// The same of the run alone: without the plain run, and what only a comparison with it tells.
+Forecast forecast_alone(const TrainingPlan& training, CollectiveCosts& costs);
+
 // What the run itself gives to think about, beyond its configuration: it does not fit,
 // communication is hardly exposed so that compression cannot help, compression loses, its exchange
 // overflows the switch.

@@ -218,7 +218,8 @@ const lambcast = {};
     ownEnds(figure) {
       const ends = { run_time_s: ["run_time_low_s", "run_time_high_s"],
         cost_usd: ["cost_low_usd", "cost_high_usd"],
-        speedup_vs_baseline: ["speedup_low", "speedup_high"] }[figure.key] || [];
+        speedup_vs_baseline: ["speedup_low", "speedup_high"],
+        fused_speedup: ["fused_speedup_low", "fused_speedup_high"] }[figure.key] || [];
       const found = ends.map((key) => this.column(key));
       return found.length === 2 && found[0] && found[1] ? found : null;
     }

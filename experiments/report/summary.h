@@ -2,10 +2,13 @@
 // least, and from which bandwidth on it stops to pay.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
+#include "experiments/equal_work.h"
 #include "experiments/report/point.h"
+#include "experiments/verdict.h"
 
 namespace lambcast::report {
 
@@ -14,12 +17,6 @@ struct Reason {
   std::string example;
   std::size_t count = 0;
 };
-
-// A run that compresses from its first step on has no variance to freeze, and one that warms up for
-// more than half of its steps is hardly a compressed one. Both stand in the figures over
-// freeze_step but are no advice: counts, best, worst and spreads leave them out, and the verdict
-// says how many. The published run warms up for 17 % (published_freeze_share in slice.h).
-inline constexpr double longest_warmup_share = 0.5;
 
 // Spread of the whole-run speed-up over the rows of one optimizer on one cluster.
 struct Spread {
@@ -36,11 +33,16 @@ struct BreakEven {
 };
 
 // Points into the points that it was made of.
-struct Verdict {
+struct Summary {
   std::size_t points = 0, ran = 0;
   std::vector<Reason> reasons;  // the most frequent first
-  // Rows with a baseline that are judged; of them, with a speed-up over 1; those that are not.
-  std::size_t compared = 0, faster = 0, no_warmup = 0, long_warmup = 0;
+  // Of the rows that compress, but for those with a share of warm-up that nobody runs with
+  // (experiments/verdict.h), which are counted apart; the published run warms up for 17 %
+  // (published_freeze_share in slice.h).
+  VerdictCounts verdicts, fused;
+  std::size_t no_warmup = 0, long_warmup = 0;
+  EqualWork work;                               // of the rows that ran
+  std::map<std::string, std::size_t> findings;  // rows of each code
   const Point* best = nullptr;
   const Point* worst = nullptr;
   std::vector<std::string> best_apart, worst_apart;  // what tells them apart, as "precision fp16"
@@ -49,9 +51,15 @@ struct Verdict {
   std::vector<BreakEven> crossings;     // of scans that cross 1 once
 };
 
-Verdict verdict_of(const std::vector<Point>& points);
+Summary summary_of(const std::vector<Point>& points);
+
+// Of a row that compresses.
+Speedup speedup_of(const Point& point);
+
+// Whether any row compares a compressed optimizer with its plain one.
+bool compares(const Summary& summary);
 
 // Sentences that together make one paragraph.
-std::vector<std::string> in_words(const Verdict& verdict);
+std::vector<std::string> in_words(const Summary& summary);
 
 }  // namespace lambcast::report

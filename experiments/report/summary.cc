@@ -1,9 +1,10 @@
-#include "experiments/report/verdict.h"
+#include "experiments/report/summary.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 #include <unordered_map>
 
 #include "experiments/report/figure.h"
@@ -45,13 +46,26 @@ std::vector<Reason> reasons_of(const std::vector<Point>& points) {
 
 bool compared(const Point& p) { return p.ok() && p.compressed() && std::isfinite(p.speedup); }
 
-// Optimizers without a freeze_step have neither.
-bool has_no_warmup(const Point& p) { return p.freeze_step <= 1; }
-// The step of a freeze_step compresses already: 50 % of N steps are freeze_step N / 2 + 1.
-bool has_long_warmup(const Point& p) {
-  return (p.freeze_step - 1) / p.steps > longest_warmup_share;
+bool judged(const Point& p) {
+  return compared(p) && warm_up_of(p.freeze_step, p.steps) == WarmUp::usual;
 }
-bool judged(const Point& p) { return compared(p) && !has_no_warmup(p) && !has_long_warmup(p); }
+
+Speedup with_ends(double value, double low, double high) {
+  return std::isnan(low) ? Speedup{value, value, value} : Speedup{value, low, high};
+}
+
+double compressed_share(const Point& p) {
+  return std::isnan(p.warmup_steps) ? 1 : 1 - p.warmup_steps / p.steps;
+}
+
+// The verdict on one row, with either implementation of the kernels.
+void add_verdicts(const Point& p, std::size_t at, Summary& s) {
+  const Speedup own = speedup_of(p);
+  s.verdicts.add(at, own, verdict_of(own, compressed_share(p), true), p.measure_first.text());
+  if (std::isnan(p.fused_speedup)) return;
+  const Speedup fused = with_ends(p.fused_speedup, p.fused_low, p.fused_high);
+  s.fused.add(at, fused, verdict_of(fused, compressed_share(p), true), "");
+}
 
 std::vector<Spread> spreads_of(const std::vector<Point>& points) {
   Points all;
@@ -97,10 +111,10 @@ std::string break_even_phrase(const SpeedupMap& map, std::size_t scan) {
 }
 
 std::string conditions(const Point& p, const std::vector<std::string>& apart) {
-  std::string text =
-      fmt::format("{:.2f}x for {} over {} ({} on {}, {} GPUs, global batch {}, {}", p.speedup,
-                  display_name(p.optimizer.text()), display_name(p.baseline.text()), p.model,
-                  p.cluster, p.gpus, p.global_batch, p.backend);
+  std::string text = fmt::format("{} for {} over {} ({} on {}, {} GPUs, global batch {}, {}",
+                                 to_text(speedup_of(p)), display_name(p.optimizer.text()),
+                                 display_name(p.baseline.text()), p.model, p.cluster, p.gpus,
+                                 p.global_batch, p.backend);
   if (!std::isnan(p.freeze_share())) {
     text += fmt::format(", freeze_step {} of {}", p.freeze_step, p.steps);
   }
@@ -109,19 +123,33 @@ std::string conditions(const Point& p, const std::vector<std::string>& apart) {
   return text + ")";
 }
 
-std::string left_out(const Verdict& v) {
-  std::vector<std::string> said;
-  if (v.no_warmup > 0)
-    said.push_back(fmt::format(
-        "{} without warm-up (freeze_step 0 or 1), which have no variance to freeze", v.no_warmup));
-  if (v.long_warmup > 0)
-    said.push_back(fmt::format("{} that warm up for more than {:.0f} % of their steps",
-                               v.long_warmup, 100 * longest_warmup_share));
-  if (said.empty()) return {};
-  return fmt::format("Left out of counts, best, worst and medians: {}.", fmt::join(said, "; "));
+std::string left_out(const Summary& v) {
+  const std::string said = left_out_text(v.no_warmup, v.long_warmup);
+  return said.empty() ? said
+                      : fmt::format("Left out of counts, best, worst and medians: {}.", said);
 }
 
-std::string counts(const Verdict& v) {
+// Rows that follow one another mostly have the same.
+std::map<std::string, std::size_t> findings_of(const std::vector<Point>& points) {
+  std::unordered_map<Name, std::size_t> rows;
+  for (const Point& p : points)
+    if (p.ok()) ++rows[p.findings];
+  std::map<std::string, std::size_t> codes;
+  for (const auto& [all, count] : rows) {
+    std::istringstream words(all.text());
+    for (std::string code; words >> code;) codes[code] += count;
+  }
+  return codes;
+}
+
+std::string findings_sentence(const Summary& v) {
+  std::vector<std::string> said;
+  for (const auto& [code, count] : v.findings)
+    said.push_back(fmt::format("{} in {} row{}", code, count, count == 1 ? "" : "s"));
+  return fmt::format("Found (lambcast help findings): {}.", fmt::join(said, ", "));
+}
+
+std::string counts(const Summary& v) {
   std::string text = fmt::format("Of {} points {} ran", v.points, v.ran);
   if (v.reasons.empty()) return text + ".";
   std::vector<std::string> said;
@@ -139,19 +167,22 @@ std::string counts(const Verdict& v) {
 
 }  // namespace
 
-Verdict verdict_of(const std::vector<Point>& points) {
-  Verdict v;
+Summary summary_of(const std::vector<Point>& points) {
+  Summary v;
   v.points = points.size();
   v.reasons = reasons_of(points);
   v.spreads = spreads_of(points);
+  v.findings = findings_of(points);
   for (const Point& p : points) {
-    if (p.ok()) ++v.ran;
+    if (!p.ok()) continue;
+    ++v.ran;
+    v.work.add(p.samples_per_s * p.run_time_s, p.tokens_per_s * p.run_time_s);
     if (!compared(p)) continue;
-    if (has_no_warmup(p)) ++v.no_warmup;
-    if (has_long_warmup(p)) ++v.long_warmup;
-    if (!judged(p)) continue;
-    ++v.compared;
-    if (p.speedup > 1) ++v.faster;
+    const WarmUp warm_up = warm_up_of(p.freeze_step, p.steps);
+    if (warm_up == WarmUp::none) ++v.no_warmup;
+    if (warm_up == WarmUp::most_of_the_run) ++v.long_warmup;
+    if (warm_up != WarmUp::usual) continue;
+    add_verdicts(p, static_cast<std::size_t>(&p - points.data()), v);
     if (!v.best || p.speedup > v.best->speedup) v.best = &p;
     if (!v.worst || p.speedup < v.worst->speedup) v.worst = &p;
   }
@@ -180,16 +211,19 @@ Verdict verdict_of(const std::vector<Point>& points) {
   return v;
 }
 
-std::vector<std::string> in_words(const Verdict& v) {
+Speedup speedup_of(const Point& p) { return with_ends(p.speedup, p.speedup_low, p.speedup_high); }
+
+bool compares(const Summary& v) { return v.best || v.no_warmup + v.long_warmup > 0; }
+
+std::vector<std::string> in_words(const Summary& v) {
   std::vector<std::string> said = {counts(v)};
-  if (v.compared + v.no_warmup + v.long_warmup == 0) {
+  if (!compares(v)) {
     said.push_back("No row compares a compressed optimizer with its plain baseline.");
+    if (!v.findings.empty()) said.push_back(findings_sentence(v));
     return said;
   }
-  if (v.compared > 0) {
-    said.push_back(
-        fmt::format("Compression makes the whole run faster in {} of {} compared points.", v.faster,
-                    v.compared));
+  if (v.best) {
+    said.push_back(in_words(v.verdicts, v.fused, [](std::size_t) { return std::string(); }));
     said.push_back(fmt::format("Best: {}.", conditions(*v.best, v.best_apart)));
     said.push_back(fmt::format("Worst: {}.", conditions(*v.worst, v.worst_apart)));
   }
@@ -198,6 +232,7 @@ std::vector<std::string> in_words(const Verdict& v) {
   if (v.break_even.empty()) {
     said.push_back("No scan over NIC bandwidth, so no break-even bandwidth.");
   }
+  if (!v.findings.empty()) said.push_back(findings_sentence(v));
   return said;
 }
 

@@ -1,4 +1,4 @@
-#include "experiments/report/verdict.h"
+#include "experiments/report/summary.h"
 
 #include <fmt/format.h>
 
@@ -15,8 +15,8 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-std::string words(const Verdict& verdict) {
-  return fmt::format("{}", fmt::join(in_words(verdict), " "));
+std::string words(const Summary& summary) {
+  return fmt::format("{}", fmt::join(in_words(summary), " "));
 }
 
 Point compared(double nic_Gbps, double gpus, double speedup) {
@@ -39,13 +39,13 @@ Point compared(double nic_Gbps, double gpus, double speedup) {
 
 }  // namespace
 
-TEST_CASE("the verdict names best, worst and break-even with their conditions") {
+TEST_CASE("the summary names best, worst and break-even with their conditions") {
   // At 16 GPUs: 4 at 1 Gbit/s, 1/4 at 100 Gbit/s, so 1 at 10 Gbit/s.
   const std::vector<Point> points = {compared(1, 8, 2), compared(100, 8, 0.5), compared(1, 16, 4),
                                      compared(100, 16, 0.25)};
-  const std::string text = words(verdict_of(points));
+  const std::string text = words(summary_of(points));
   CHECK(contains(text, "Of 4 points 4 ran."));
-  CHECK(contains(text, "faster in 2 of 4 compared points"));
+  CHECK(contains(text, "In part: compression pays in 2 of 4 points, most: 4.00x; it loses in 2."));
   CHECK(contains(text,
                  "Best: 4.00x for 1-bit Adam over Adam (tiny on box, 16 GPUs, global batch "
                  "4096, nccl, freeze_step 100 of 1000, 1 Gbit/s NIC)"));
@@ -53,22 +53,49 @@ TEST_CASE("the verdict names best, worst and break-even with their conditions") 
   CHECK(contains(text, "1-bit Adam over Adam pays below 10 Gbit/s on box (16 GPUs)."));
 }
 
+TEST_CASE("the summary judges by whole intervals and names the shipped kernels that turn it") {
+  std::vector<Point> points(2, compared(10, 8, 1.1));
+  for (Point& p : points) {
+    p.speedup_low = 0.9;
+    p.speedup_high = 1.3;
+    p.measure_first = "all_reduce over nccl";
+    p.fused_speedup = 2;
+    p.fused_low = 1.5;
+    p.fused_high = 2.5;
+    p.findings = "incast stream-limit";
+  }
+  points[1].findings = "stream-limit";
+  const std::string text = words(summary_of(points));
+  CHECK(contains(text,
+                 "Cannot tell in 2 of 2 points: at best compression makes the run 1.10x (0.90 to "
+                 "1.30x) as fast. Measure first: all_reduce over nccl. With the fused kernels that "
+                 "ship here (--kernels fused): yes: compression pays in all 2 points, most: 2.00x "
+                 "(1.50 to 2.50x)."));
+  CHECK(contains(text, "Best: 1.10x (0.90 to 1.30x) for 1-bit Adam"));
+  CHECK(contains(text, "Found (lambcast help findings): incast in 1 row, stream-limit in 2 rows."));
+  points[0].steps = 1000;
+  points[0].freeze_step = 500;
+  points[0].warmup_steps = 960;  // of a policy of its own
+  CHECK(
+      contains(words(summary_of(points)), "Cannot tell: at best compression makes the run 1.10x"));
+}
+
 TEST_CASE("break-even outside the scan is said as such") {
   std::vector<Point> points = {compared(1, 8, 2), compared(100, 8, 1.5), compared(1, 16, 4),
                                compared(100, 16, 1.25)};
-  CHECK(contains(words(verdict_of(points)), "pays at every bandwidth scanned (1 to 100 Gbit/s)"));
+  CHECK(contains(words(summary_of(points)), "pays at every bandwidth scanned (1 to 100 Gbit/s)"));
   for (Point& p : points) p.speedup = 0.5;
-  CHECK(contains(words(verdict_of(points)), "pays at no bandwidth scanned"));
+  CHECK(contains(words(summary_of(points)), "pays at no bandwidth scanned"));
   points.resize(1);
-  CHECK(contains(words(verdict_of(points)), "so no break-even bandwidth"));
+  CHECK(contains(words(summary_of(points)), "so no break-even bandwidth"));
 }
 
 TEST_CASE("break-even is found in a scan at one GPU count, the largest that has one") {
   // From 4 at 1 Gbit/s to 1/4 at 100 Gbit/s: 1 at 10 Gbit/s.
   std::vector<Point> points = {compared(1, 8, 4), compared(100, 8, 0.25)};
-  CHECK(contains(words(verdict_of(points)), "pays below 10 Gbit/s on box (8 GPUs)"));
+  CHECK(contains(words(summary_of(points)), "pays below 10 Gbit/s on box (8 GPUs)"));
   points.push_back(compared(100, 16, 0.1));  // no scan
-  CHECK(contains(words(verdict_of(points)), "pays below 10 Gbit/s on box (8 GPUs)"));
+  CHECK(contains(words(summary_of(points)), "pays below 10 Gbit/s on box (8 GPUs)"));
 }
 
 TEST_CASE("runs without warm-up, and those that mostly warm up, are left out, and it is said") {
@@ -84,19 +111,19 @@ TEST_CASE("runs without warm-up, and those that mostly warm up, are left out, an
   points[4].speedup = 1.2;
   points[4].freeze_step = 2;
   points[5].freeze_step = absent;  // an optimizer without one
-  const Verdict verdict = verdict_of(points);
-  const std::string text = words(verdict);
-  CHECK(contains(text, "faster in 3 of 3 compared points"));
+  const Summary summary = summary_of(points);
+  const std::string text = words(summary);
+  CHECK(contains(text, "Yes: compression pays in all 3 points, most: 2.00x."));
   CHECK(contains(text, "Best: 2.00x"));
   CHECK(contains(text, "Worst: 1.20x"));
   CHECK(contains(text, "2 without warm-up (freeze_step 0 or 1)"));
   CHECK(contains(text, "1 that warm up for more than 50 % of their steps"));
-  REQUIRE(verdict.spreads.size() == 1);
-  CHECK(verdict.spreads[0].median == 1.5);
-  CHECK(verdict.spreads[0].count == 3);
+  REQUIRE(summary.spreads.size() == 1);
+  CHECK(summary.spreads[0].median == 1.5);
+  CHECK(summary.spreads[0].count == 3);
   points.resize(2);
-  CHECK(contains(words(verdict_of(points)), "Left out"));
-  CHECK_FALSE(contains(words(verdict_of(points)), "Best"));
+  CHECK(contains(words(summary_of(points)), "Left out"));
+  CHECK_FALSE(contains(words(summary_of(points)), "Best"));
 }
 
 TEST_CASE("reasons that differ in their numbers alone are counted together") {
@@ -104,10 +131,10 @@ TEST_CASE("reasons that differ in their numbers alone are counted together") {
   points[0].status = "infeasible: needs 17.5 GiB of 16 GiB";
   points[1].status = "infeasible: needs 180 GiB of 16 GiB";
   points[2].status = "infeasible: no such backend";
-  const Verdict verdict = verdict_of(points);
-  REQUIRE(verdict.reasons.size() == 2);
-  CHECK(verdict.reasons[0].count == 2);
-  CHECK(contains(words(verdict),
+  const Summary summary = summary_of(points);
+  REQUIRE(summary.reasons.size() == 2);
+  CHECK(summary.reasons[0].count == 2);
+  CHECK(contains(words(summary),
                  "Of 5 points 2 ran and 3 cannot (2 x infeasible: needs 17.5 GiB of 16 GiB; "
                  "1 x infeasible: no such backend)."));
 }
@@ -115,8 +142,8 @@ TEST_CASE("reasons that differ in their numbers alone are counted together") {
 TEST_CASE("results without a comparison say so") {
   Point p = compared(1, 8, 1);
   p.optimizer = "adam";
-  CHECK(contains(words(verdict_of({p})), "No row compares"));
-  CHECK(contains(words(verdict_of({})), "Of 0 points 0 ran."));
+  CHECK(contains(words(summary_of({p})), "No row compares"));
+  CHECK(contains(words(summary_of({})), "Of 0 points 0 ran."));
 }
 
 TEST_CASE("the summary lists the spread of speed-ups by cluster and optimizer") {
@@ -133,10 +160,10 @@ TEST_CASE("the summary lists the spread of speed-ups by cluster and optimizer") 
 
 TEST_CASE("the best and the worst point say on which value of a swept key they stand") {
   std::vector<Point> points = {compared(10, 8, 3), compared(10, 8, 0.5)};
-  CHECK_FALSE(contains(words(verdict_of(points)), "precision"));
+  CHECK_FALSE(contains(words(summary_of(points)), "precision"));
   points[0].precision = "fp16";
   points[1].precision = "bf16";
-  const std::string said = words(verdict_of(points));
+  const std::string said = words(summary_of(points));
   CHECK(contains(said, "10 Gbit/s NIC, precision fp16)"));
   CHECK(contains(said, "10 Gbit/s NIC, precision bf16)"));
 }

@@ -1,0 +1,47 @@
+#include "experiments/finding_tally.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string_view>
+
+namespace lambcast {
+namespace {
+
+// The row has a status and a speed-up.
+constexpr std::array<std::string_view, 2> said_by_rows{"out-of-memory", "compression-loses"};
+
+}  // namespace
+
+void FindingTally::add(std::size_t point, const std::vector<Finding>& findings) {
+  ++points_;
+  std::set<std::string_view> seen;
+  for (const Finding& finding : findings) {
+    if (std::ranges::find(said_by_rows, finding.code) != said_by_rows.end()) continue;
+    const auto [kind, fresh] = kinds_.try_emplace(finding.code, Kind{finding, 0, point});
+    if (seen.insert(kind->first).second) ++kind->second.points;
+  }
+}
+
+std::vector<std::string> FindingTally::sentences(
+    const std::function<std::string(std::size_t)>& name) const {
+  std::vector<const Kind*> kinds;
+  for (const auto& [code, kind] : kinds_) kinds.push_back(&kind);
+  std::ranges::stable_sort(kinds, {}, [](const Kind* kind) { return kind->first.severity; });
+  std::vector<std::string> out;
+  for (const Kind* kind : kinds) {
+    std::string where = "";
+    if (points_ > 1 && kind->points == points_)
+      where = fmt::format("all {} points: ", points_);
+    else if (points_ > 1)
+      where = fmt::format("{} of {} points, first of {}: ", kind->points, points_,
+                          name(kind->first_point));
+    out.push_back(fmt::format("{}: {}{} [{}]", name_of(kind->first.severity), where,
+                              kind->first.message, kind->first.code));
+  }
+  return out;
+}
+
+}  // namespace lambcast

@@ -1,0 +1,40 @@
+#include "experiments/judgement.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "models/training/compressed_share.h"
+
+namespace lambcast {
+
+Speedup speedup_in(const RatioInterval& ratio) { return {ratio.value, ratio.low, ratio.high}; }
+
+Judgement judgement_of(const Scenario& scenario, const Forecast& forecast) {
+  Judgement judgement;
+  judgement.findings = scenario.findings;
+  std::ranges::copy(judge(scenario.training, forecast), std::back_inserter(judgement.findings));
+  if (!forecast.run.speedup) return judgement;
+  const RatioInterval& ratio = *forecast.run.speedup;
+  // A plain optimizer with another exchange uses it from its first step on.
+  if (is_onebit(scenario.training.optimizer()))
+    judgement.compressed_share = compressed_share(forecast);
+  judgement.verdict =
+      verdict_of(speedup_in(ratio), judgement.compressed_share, forecast.memory.fits);
+  if (!ratio.shares.empty()) judgement.measure_first = measurement_of(ratio.shares.front().source);
+  return judgement;
+}
+
+std::optional<Speedup> fused_speedup(const Scenario& scenario, const Forecast& forecast,
+                                     CollectiveCosts& costs) {
+  const TrainingPlan& training = scenario.training;
+  if (!is_onebit(training.optimizer()) || training.kernels != Kernels::deepspeed ||
+      scenario.asked.contains("kernels") || compressed_share(forecast) < least_compressed_share)
+    return std::nullopt;
+  TrainingPlan fused = training;
+  fused.kernels = Kernels::fused;
+  const Forecast other = forecast_alone(fused, costs);
+  if (!other.memory.fits) return std::nullopt;
+  return speedup_in(ratio_of(forecast.plain_time, other.time));
+}
+
+}  // namespace lambcast
