@@ -16,6 +16,7 @@ namespace {
 constexpr double closest = 1.001;         // of two values of a number
 constexpr int grid = 48;                  // values over the range of a number
 constexpr double whole_ratio = 1.189207;  // from one whole number to the next: four to a doubling
+constexpr int probes = 3;                 // between two values with the target between
 constexpr int tries = 256;                // for one that runs between two whole numbers
 
 using End = std::optional<double> MetricValue::*;
@@ -34,11 +35,8 @@ class Search {
   // The values that run between which the metric, or an end of its interval, passes the target,
   // narrowed.
   std::vector<std::pair<double, double>> passes(End end) {
-    std::vector<std::pair<double, double>> places;
-    for (auto after = found_.begin(); after != found_.end(); ++after)
-      if (after != found_.begin() &&
-          meets(std::prev(after)->second, end) != meets(after->second, end))
-        places.emplace_back(std::prev(after)->first, after->first);
+    for (const auto& [low, high] : places_between(end)) probe(low, high);
+    std::vector<std::pair<double, double>> places = places_between(end);
     for (auto& [low, high] : places) narrow(low, high, end);
     return places;
   }
@@ -64,6 +62,26 @@ class Search {
       all.insert(x * variable_.unit);
     for (double x = 1; x <= variable_.high; x *= 2) all.insert(x * variable_.unit);
     return all;
+  }
+
+  // Of the values found, those that follow one another with the target between.
+  std::vector<std::pair<double, double>> places_between(End end) const {
+    std::vector<std::pair<double, double>> places;
+    for (auto after = found_.begin(); after != found_.end(); ++after)
+      if (after != found_.begin() &&
+          meets(std::prev(after)->second, end) != meets(after->second, end))
+        places.emplace_back(std::prev(after)->first, after->first);
+    return places;
+  }
+
+  void probe(double low, double high) {
+    for (int i = 1; i <= probes; ++i) {
+      const double share = static_cast<double>(i) / (probes + 1);
+      const double unit = variable_.unit;
+      const double x = variable_.whole ? std::round((low + (high - low) * share) / unit) * unit
+                                       : low * std::pow(high / low, share);
+      if (x > low && x < high) evaluate(x);
+    }
   }
 
   bool meets(const SolvePoint& point, End end) const {
@@ -135,6 +153,28 @@ std::optional<double> place_of(Search& search, End end) {
   return places.size() == 1 ? std::optional(places.front().first) : std::nullopt;
 }
 
+// The extremes between a rise and a fall that rounding and the grid of values do not make.
+std::vector<std::size_t> turns_of(const std::vector<SolvePoint>& points) {
+  const auto [least, most] = std::ranges::minmax_element(
+      points, {}, [](const SolvePoint& point) { return point.metric.value; });
+  const double noise =
+      std::max(0.005 * (most->metric.value - least->metric.value), 1e-3 * most->metric.value);
+  std::vector<std::size_t> turns;
+  std::size_t extreme = 0;
+  int direction = 0;  // 1: rising
+  for (std::size_t i = 1; i < points.size(); ++i) {
+    const double change = points[i].metric.value - points[extreme].metric.value;
+    if (direction * change >= 0 && direction != 0) {
+      extreme = i;
+    } else if (std::abs(change) > noise) {
+      if (direction != 0) turns.push_back(extreme);
+      direction = change > 0 ? 1 : -1;
+      extreme = i;
+    }
+  }
+  return turns;
+}
+
 }  // namespace
 
 Solution::Kind Solution::kind() const {
@@ -176,6 +216,7 @@ Solution solve(const SolveQuestion& question, Catalog& catalog) {
     if (passed) solution.passes.push_back(solution.points.size());
     solution.points.push_back(point);
   }
+  solution.turns = turns_of(solution.points);
   solution.cannot_run = search.refused();
   solution.why_not = search.why_not();
   return solution;

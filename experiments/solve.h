@@ -3,8 +3,11 @@
 //
 // The metric (metric.h) is forecast at values spread evenly in logarithms over the range of the
 // key. Where it passes the target once, the place is narrowed: whole numbers until no other one
-// that runs lies between, others to a tenth of a per cent. Where it passes more than once the
-// metric is not monotone, and every place is shown; values that cannot run are left out.
+// that runs lies between, others to a tenth of a per cent. Three more values are forecast between
+// the two that it passes at first, so that it does not pass there thrice unseen. Where it passes
+// more than once the metric is not monotone, and every place is shown; where it turns without
+// passing, that is said too, since the answer holds for the values forecast alone. Values that
+// cannot run are left out.
 //
 // A key is one of a what-if (what_if.h), or a number of the cluster or the device
 // (numeric_inputs.h): one of the cluster is changed as --set changes it, one of the device alone.
@@ -42,6 +45,7 @@ struct Solution {
   std::string key;
   std::vector<SolvePoint> points;   // that run, by their value
   std::vector<std::size_t> passes;  // places of the points before which the target was passed
+  std::vector<std::size_t> turns;   // of those at which the metric begins to fall, or to rise
   std::size_t cannot_run = 0;
   std::string why_not;  // the first that cannot
   // Where the low and the high end of the metric pass the target, the smaller value first; a side

@@ -39,7 +39,23 @@ std::string places_text(const Solution& solution) {
   return out;
 }
 
-std::string answer_of(const Solution& solution) {
+// Where it passes more than once, the answer says so already.
+std::string turns_text(const Solution& solution) {
+  constexpr std::size_t most = 4;
+  if (solution.turns.empty() || solution.passes.size() > 1) return "";
+  std::vector<std::string> places;
+  for (const std::size_t turn : solution.turns)
+    if (places.size() < most)
+      places.push_back(fmt::format("{} ({})", solution.points[turn].text,
+                                   solution.metric->text(solution.points[turn].metric.value)));
+  if (solution.turns.size() > most)
+    places.push_back(fmt::format("{} more", solution.turns.size() - most));
+  return fmt::format(
+      " It is not monotone: it turns at {} {}, and may pass {} between the values forecast too.",
+      solution.key, fmt::join(places, ", "), target_text(solution));
+}
+
+std::string sentence_of(const Solution& solution) {
   const Metric& metric = *solution.metric;
   const std::vector<SolvePoint>& points = solution.points;
   const auto [least, most] = std::ranges::minmax_element(
@@ -70,6 +86,10 @@ std::string answer_of(const Solution& solution) {
       metric.text(before.metric.value), side(solution, after.meets), after.text,
       metric.text(after.metric.value), within_text(solution),
       meets.fits ? "" : fmt::format(" At {} it does not fit in memory.", meets.text));
+}
+
+std::string answer_of(const Solution& solution) {
+  return sentence_of(solution) + turns_text(solution);
 }
 
 // The points near where the target is passed; a few over the whole range where it is not.
@@ -127,7 +147,8 @@ std::string solution_json(const Solution& solution) {
             {"target", solution.target},
             {"brackets", Json::array()},
             {"points", Json::array()},
-            {"cannot_run", solution.cannot_run}};
+            {"cannot_run", solution.cannot_run},
+            {"turns", Json::array()}};
   const auto point_json = [](const SolvePoint& point) {
     return Json{{"value", point.x},
                 {"text", point.text},
@@ -140,6 +161,8 @@ std::string solution_json(const Solution& solution) {
   for (const std::size_t place : solution.passes)
     json["brackets"].push_back({{"below", point_json(solution.points[place - 1])},
                                 {"above", point_json(solution.points[place])}});
+  for (const std::size_t turn : solution.turns)
+    json["turns"].push_back(point_json(solution.points[turn]));
   for (const SolvePoint& point : solution.points) json["points"].push_back(point_json(point));
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

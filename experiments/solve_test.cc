@@ -92,6 +92,27 @@ TEST_CASE("solve: GPUs that cannot run are left out and counted") {
   CHECK(after.metric.value < 0.5);
 }
 
+TEST_CASE("solve: a curve that turns is said to, whether or not it passes the target there") {
+  WhatIf what_if = question();
+  for (const char* key : {"gpus", "freeze_step", "global_batch"}) what_if.erase(key);
+  what_if["optimizer"] = "lamb";
+  what_if["cluster"] = "commodity-100gbe";
+  what_if["grad_accum"] = "1";
+  // The all-reduce begins as a tree and goes on as a ring, which is slower here.
+  const Solution solution = solved({what_if, "gpus", "efficiency", "1%", "8", "1024"});
+  REQUIRE_FALSE(solution.turns.empty());
+  for (const std::size_t turn : solution.turns) {
+    REQUIRE(turn > 0);
+    REQUIRE(turn + 1 < solution.points.size());
+  }
+  CHECK_THAT(solution_table(solution), Contains("is not monotone: it turns at gpus "));
+  const auto json = nlohmann::json::parse(solution_json(solution));
+  CHECK(json["turns"].size() == solution.turns.size());
+  const Solution straight = solved({question(), "freeze_step", "run_time", "1 h", {}, {}});
+  CHECK(straight.turns.empty());
+  CHECK_THAT(solution_table(straight), !Contains("monotone"));
+}
+
 TEST_CASE("solve: numbers of the device move alone, those of a description by their plain value") {
   const Solution device =
       solved({question(), "device.copy_bandwidth", "run_time", "1000 h", "100 GB/s", "2 TB/s"});
