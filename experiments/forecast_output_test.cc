@@ -350,7 +350,8 @@ TEST_CASE("csv: the steps of all stages are those of the run, whatever the stage
     Catalog catalog;
     CollectiveCosts costs;
     const Scenario scenario = resolve(what_if, catalog);
-    const std::vector<std::string> row = result_row(scenario, forecast(scenario.training, costs));
+    const Forecast result = forecast(scenario.training, costs);
+    const std::vector<std::string> row = result_row(scenario, result, {});
     int steps = 0;
     double seconds = 0;
     for (std::size_t i = 0; i < row.size(); ++i) {
@@ -364,7 +365,7 @@ TEST_CASE("csv: the steps of all stages are those of the run, whatever the stage
     }
     INFO(what_if.at("optimizer"));
     CHECK(steps == 1000);
-    CHECK(seconds == Approx(forecast(scenario.training, costs).run.time_s).epsilon(1e-6));
+    CHECK(seconds == Approx(result.run.time_s).epsilon(1e-6));
   }
 }
 

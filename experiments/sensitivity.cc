@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "experiments/numeric_inputs.h"
@@ -14,21 +15,67 @@ namespace {
 struct Outcome {
   double x = 0;  // of the input, or its factor
   double time_s = 0, speedup = 1;
+  std::array<double, error_sources> width_s = {};  // of the run and of the plain one
 };
+
+Outcome outcome_of(double x, const Forecast& forecast) {
+  Outcome outcome{x, forecast.run.time_s, forecast.run.speedup_vs_baseline};
+  for (const TimeAtEnds* time : {&forecast.time, &forecast.plain_time})
+    for (std::size_t i = 0; i < error_sources; ++i)
+      outcome.width_s[i] += time->at[i].high_s - time->at[i].low_s;
+  return outcome;
+}
 
 Outcome outcome_of(double x, const TrainingPlan& training) {
   CollectiveCosts costs;
-  const RunForecast run = forecast(training, costs).run;
-  return {x, run.time_s, run.speedup_vs_baseline};
+  return outcome_of(x, forecast(training, costs));
 }
 
-InputEffect effect(std::string key, std::string value, bool compresses, const Outcome& low,
+InputEffect effect(std::string key, std::string value, bool judged, const Outcome& low,
                    const Outcome& high) {
   const double distance = std::log(high.x / low.x);
-  InputEffect effect{std::move(key), std::move(value), {}, 0, {}};
+  InputEffect effect{std::move(key), std::move(value), {}, 0, {}, {}, {}};
   effect.time_elasticity = std::log(high.time_s / low.time_s) / distance;
-  if (compresses) effect.speedup_elasticity = std::log(high.speedup / low.speedup) / distance;
+  if (judged) effect.speedup_elasticity = std::log(high.speedup / low.speedup) / distance;
   return effect;
+}
+
+// The source of error whose width differs most.
+std::optional<std::size_t> source_between(const Outcome& low, const Outcome& high) {
+  std::size_t widest = 0;
+  const auto change = [&](std::size_t i) { return std::abs(high.width_s[i] - low.width_s[i]); };
+  for (std::size_t i = 1; i < error_sources; ++i)
+    if (change(i) > change(widest)) widest = i;
+  return change(widest) > no_effect * low.time_s ? std::optional(widest) : std::nullopt;
+}
+
+// Shares of what adds up in squares of logarithms.
+std::vector<IntervalPart> parts_of(const Forecast& forecast) {
+  std::array<IntervalPart, error_sources> all;
+  for (std::size_t i = 0; i < error_sources; ++i) {
+    const TimeAtEnds::Ends& ends = forecast.time.at[i];
+    all[i].source = i;
+    all[i].time_low_s = std::min(ends.low_s, ends.high_s);
+    all[i].time_high_s = std::max(ends.low_s, ends.high_s);
+    all[i].time_share = std::pow(std::log(all[i].time_high_s / all[i].time_low_s), 2);
+  }
+  if (forecast.run.speedup)
+    for (const ErrorShare& of : forecast.run.speedup->shares) {
+      IntervalPart& part = all[of.source];
+      part.speedup_low = of.low;
+      part.speedup_high = of.high;
+      part.speedup_share = std::pow(std::log(of.high / of.low), 2);
+    }
+  std::vector<IntervalPart> parts;
+  for (double IntervalPart::*share : {&IntervalPart::time_share, &IntervalPart::speedup_share}) {
+    double sum = 0;
+    for (const IntervalPart& part : all) sum += part.*share;
+    if (sum > 0)
+      for (IntervalPart& part : all) part.*share /= sum;
+  }
+  for (const IntervalPart& part : all)
+    if (part.time_share > 0 || part.speedup_share > 0) parts.push_back(part);
+  return parts;
 }
 
 // The question with every number that the choices below change said outright.
@@ -62,7 +109,6 @@ std::optional<Outcome> outcome_with(const WhatIf& base, const std::string& key, 
 
 void add_choices(Sensitivity& result, Catalog& catalog) {
   const WhatIf base = spelled_out(result.scenario);
-  const RunForecast& run = result.forecast.run;
   for (const char* key : {"gpus", "global_batch", "micro_batch", "seq_len", "freeze_step"}) {
     const auto said = base.find(key);
     if (said == base.end()) continue;
@@ -72,27 +118,44 @@ void add_choices(Sensitivity& result, Catalog& catalog) {
     const auto moved = static_cast<std::int64_t>(
         std::llround(static_cast<double>(value) * (fine ? 1 + result.by : 2.0)));
     const std::int64_t lower = fine ? 2 * value - moved : value / 2;
-    const Outcome here{static_cast<double>(value), run.time_s, run.speedup_vs_baseline};
+    const Outcome here = outcome_of(static_cast<double>(value), result.forecast);
     const auto low = lower > 0 && (fine || value % 2 == 0) ? outcome_with(base, key, lower, catalog)
                                                            : std::nullopt;
     const auto high = moved > value ? outcome_with(base, key, moved, catalog) : std::nullopt;
     if (low || high)
-      result.effects.push_back(effect(key, said->second,
-                                      is_onebit(result.scenario.training.optimizer()),
-                                      low.value_or(here), high.value_or(here)));
+      result.effects.push_back(
+          effect(key, said->second, result.of_speedup(), low.value_or(here), high.value_or(here)));
     else
       result.fixed.emplace_back(key);
   }
 }
 
+void share_intervals(Sensitivity& result) {
+  const auto weight = [&](const InputEffect& effect) {
+    return std::abs(effect.speedup_elasticity.value_or(effect.time_elasticity));
+  };
+  for (const IntervalPart& part : result.parts) {
+    double all = 0;
+    for (const InputEffect& effect : result.effects)
+      if (effect.source == part.source) all += weight(effect);
+    for (InputEffect& effect : result.effects)
+      if (effect.source == part.source && all > 0)
+        effect.interval_share = result.share(part) * weight(effect) / all;
+  }
+}
+
 }  // namespace
 
-const InputEffect* Sensitivity::to_measure() const {
-  const auto unmeasured = std::ranges::find_if(effects, [](const InputEffect& effect) {
-    return effect.provenance && effect.provenance->kind != Kind::measured &&
-           std::abs(effect.time_elasticity) > no_effect;
-  });
-  return unmeasured == effects.end() ? nullptr : &*unmeasured;
+bool Sensitivity::of_speedup() const {
+  return judgement.verdict && judgement.verdict != Verdict::not_judged;
+}
+
+double Sensitivity::share(const IntervalPart& part) const {
+  return of_speedup() ? part.speedup_share : part.time_share;
+}
+
+const IntervalPart* Sensitivity::to_measure() const {
+  return parts.empty() ? nullptr : &parts.front();
 }
 
 Sensitivity sensitivity_of(const WhatIf& what_if, double by, Catalog& catalog) {
@@ -102,13 +165,19 @@ Sensitivity sensitivity_of(const WhatIf& what_if, double by, Catalog& catalog) {
   const TrainingPlan& training = result.scenario.training;
   CollectiveCosts costs;
   result.forecast = forecast(training, costs);
-  const bool compresses = is_onebit(training.optimizer());
+  result.judgement = judgement_of(result.scenario, result.forecast);
+  result.parts = parts_of(result.forecast);
+  std::ranges::stable_sort(result.parts, std::ranges::greater(),
+                           [&](const IntervalPart& part) { return result.share(part); });
   for (const NumericInput& input : numeric_inputs(training)) {
-    result.effects.push_back(effect(input.key, input.value, compresses,
-                                    outcome_of(1 - by, scaled(training, input, 1 - by)),
-                                    outcome_of(1 + by, scaled(training, input, 1 + by))));
-    result.effects.back().provenance = input.provenance;
+    const Outcome low = outcome_of(1 - by, scaled(training, input, 1 - by));
+    const Outcome high = outcome_of(1 + by, scaled(training, input, 1 + by));
+    InputEffect& of =
+        result.effects.emplace_back(effect(input.key, input.value, result.of_speedup(), low, high));
+    of.provenance = input.provenance;
+    of.source = source_between(low, high);
   }
+  share_intervals(result);
   add_choices(result, catalog);
   std::ranges::stable_sort(result.effects, std::ranges::greater(), [](const InputEffect& effect) {
     return std::abs(effect.time_elasticity);

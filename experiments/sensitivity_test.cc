@@ -9,6 +9,7 @@
 #include <set>
 
 #include "experiments/numeric_inputs.h"
+#include "experiments/sensitivity_figure.h"
 #include "experiments/sensitivity_output.h"
 
 namespace lambcast {
@@ -49,11 +50,73 @@ TEST_CASE(
   CHECK(effect_of(sensitivity, "global_batch").time_elasticity > 0);
   CHECK(effect_of(sensitivity, "global_batch").time_elasticity < 1);
   CHECK_FALSE(effect_of(sensitivity, "gpus").provenance.has_value());
-  REQUIRE(sensitivity.to_measure() != nullptr);
-  CHECK(sensitivity.to_measure()->provenance->kind != Kind::measured);
   CHECK_THAT(
       sensitivity_table(sensitivity, false),
       Contains("moves it most: 10 % more of it makes the run") && Contains("To measure first: "));
+}
+
+TEST_CASE("sensitivity: what to measure is what a user can, and its share is of the interval") {
+  Catalog catalog;
+  for (const char* optimizer : {"lamb", "onebit_lamb"}) {
+    WhatIf asked = question();
+    asked["optimizer"] = optimizer;
+    asked["freeze_step"] = "20%";
+    const Sensitivity sensitivity = sensitivity_of(asked, 0.05, catalog);
+    CHECK(sensitivity.of_speedup() == (std::string_view(optimizer) == "onebit_lamb"));
+    REQUIRE(sensitivity.to_measure() != nullptr);
+    double sum = 0, logs = 0;
+    for (const IntervalPart& part : sensitivity.parts) {
+      sum += sensitivity.share(part);
+      CHECK(sensitivity.share(part) <= sensitivity.share(*sensitivity.to_measure()));
+      if (sensitivity.of_speedup() && part.speedup_share > 0)
+        logs += std::pow(std::log(part.speedup_high / part.speedup_low), 2);
+    }
+    CHECK(sum == Approx(1));
+    const IntervalPart& first = *sensitivity.to_measure();
+    if (sensitivity.of_speedup())
+      CHECK(sensitivity.share(first) ==
+            Approx(std::pow(std::log(first.speedup_high / first.speedup_low), 2) / logs));
+    CHECK_THAT(measurement_of(first.source), Contains("lambcast "));
+    // The NIC carries the all-reduce, and prices nothing else of a plain run.
+    const InputEffect& nic = effect_of(sensitivity, "cluster.nic.bandwidth");
+    REQUIRE(nic.source.has_value());
+    CHECK_THAT(name_of_source(*nic.source), Contains(" over nccl"));
+    CHECK(effect_of(sensitivity, "device.peak_half").source !=
+          effect_of(sensitivity, "cluster.nic.bandwidth").source);
+    CHECK_FALSE(effect_of(sensitivity, "gpus").source.has_value());
+    double of_inputs = 0;
+    for (const InputEffect& effect : sensitivity.effects)
+      of_inputs += effect.interval_share.value_or(0);
+    CHECK(of_inputs > 0.9);
+    CHECK(of_inputs < 1 + 1e-9);
+    CHECK(*nic.interval_share >
+          *effect_of(sensitivity, "cluster.nccl.Simple.network_hop").interval_share);
+  }
+}
+
+TEST_CASE("sensitivity: of a run that hardly compresses the speed-up is not judged") {
+  Catalog catalog;
+  WhatIf asked = question();
+  asked["optimizer"] = "onebit_lamb";
+  asked["freeze_step"] = "990";
+  const Sensitivity sensitivity = sensitivity_of(asked, 0.05, catalog);
+  CHECK_FALSE(sensitivity.of_speedup());
+  for (const InputEffect& effect : sensitivity.effects)
+    CHECK_FALSE(effect.speedup_elasticity.has_value());
+  CHECK_THAT(sensitivity_table(sensitivity, false),
+             Contains("Its speed-up is not judged: only ") && Contains("--freeze-step 20%"));
+}
+
+TEST_CASE("sensitivity: the picture has a bar for each input of the table") {
+  Catalog catalog;
+  const Sensitivity sensitivity = sensitivity_of(question(), 0.05, catalog);
+  const report::Figure figure = sensitivity_figure(sensitivity);
+  CHECK(figure.left_out.empty());
+  CHECK_THAT(figure.data, Contains("0 \"" + sensitivity.effects.front().key + "\" "));
+  CHECK_THAT(figure.script, Contains("'cluster.nic.bandwidth' ") && Contains("boxxyerror"));
+  Sensitivity none = sensitivity;
+  none.effects.clear();
+  CHECK_FALSE(sensitivity_figure(none).left_out.empty());
 }
 
 TEST_CASE("sensitivity: compression makes a run depend less on the NIC, and its speed-up more") {

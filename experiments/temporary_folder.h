@@ -1,4 +1,4 @@
-// A folder for a test that disappears with it.
+// A folder that disappears with its object: of a test, of a picture that is drawn.
 #pragma once
 
 #include <stdlib.h>

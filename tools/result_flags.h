@@ -14,12 +14,14 @@ struct ResultFlags {
   std::vector<std::string> exports;
 };
 
-// Returns --format.
+// Returns --format. With `pictures` a file may be FILE.svg or FILE.png too.
 CLI::Option* add_result_flags(CLI::App& command, ResultFlags& flags,
-                              const std::string& help = "table, json or csv");
+                              const std::string& help = "table, json or csv",
+                              bool pictures = false);
 
 struct ResultTexts {
   std::function<std::string()> table, json, csv;
+  std::function<std::string(const std::string& ending)> picture = {};
 };
 
 // The files alone: for a command whose stdout carries something else. Throws Error (usage) where a

@@ -1,5 +1,6 @@
 #include <memory>
 
+#include "experiments/sensitivity_figure.h"
 #include "experiments/sensitivity_output.h"
 #include "sim/base/error.h"
 #include "tools/commands.h"
@@ -23,7 +24,10 @@ int sensitivity_command(const Options& options) {
   const Sensitivity found = sensitivity_of(options.what_if, options.by_percent / 100, catalog);
   print_result(options.result,
                {[&] { return sensitivity_table(found, options.all); },
-                [&] { return sensitivity_json(found); }, [&] { return sensitivity_csv(found); }});
+                [&] { return sensitivity_json(found); }, [&] { return sensitivity_csv(found); },
+                [&](const std::string& ending) {
+                  return report::picture_of(sensitivity_figure(found), ending);
+                }});
   return static_cast<int>(Exit::done);
 }
 
@@ -39,10 +43,10 @@ Command add_sensitivity(CLI::App& app) {
                    "per cent that numbers are moved by, to both sides (default: 5)")
       ->check(CLI::Range(0.1, 50.0));
   command->add_flag("--all", options->all, "inputs that move nothing too");
-  add_result_flags(*command, options->result);
+  add_result_flags(*command, options->result, "table, json or csv", true);
   command->footer(R"(Examples
   lambcast sensitivity --model bert-large --cluster commodity-10gbe --gpus 32 --optimizer onebit_lamb \
-    --global-batch 65536 --micro-batch 16 --steps 5993 --freeze-step 1000
+    --global-batch 65536 --micro-batch 16 --steps 5993 --freeze-step 1000 --export tornado.svg
   lambcast sensitivity --model llama2-7b --cluster hgx-h100-ndr --gpus 64 --zero-stage 3 --framework torchtitan \
     --precision bf16 --global-batch 256 --micro-batch 1 --optimizer adamw --steps 100 --format csv
 Exit codes: 0 done, 2 bad usage or input.)");

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "experiments/report/gnuplot.h"
+#include "experiments/temporary_folder.h"
 #include "sim/base/durable_file.h"
 #include "sim/base/error.h"
 
@@ -65,6 +66,24 @@ void draw(const std::vector<Figure>& figures, const fs::path& results_dir, Paths
     if (paths.stopped) break;
     draw_one(figure, plots, paths);
   }
+}
+
+std::string picture_of(const Figure& figure, const std::string& ending) {
+  if (!figure.left_out.empty())
+    throw Error(Exit::failure, fmt::format("no picture: {}", figure.left_out));
+  if (!gnuplot_found())
+    throw Error(Exit::missing,
+                "no picture: gnuplot is not installed (Debian, Ubuntu: apt install gnuplot-nox)");
+  const TemporaryFolder folder;
+  folder.file(figure.name + ".dat", figure.data);
+  folder.file(figure.name + ".gp", figure.script);
+  const GnuplotRun run = run_gnuplot(folder.path(), figure.name, {});
+  std::string picture = text_of(folder.path() / (figure.name + ending));
+  if (run.end != GnuplotRun::End::done || picture.empty())
+    throw Error(
+        Exit::failure,
+        fmt::format("no picture: {}", run.message.empty() ? "gnuplot left none" : run.message));
+  return picture;
 }
 
 }  // namespace lambcast::report

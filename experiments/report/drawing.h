@@ -44,4 +44,8 @@ std::string missing_gnuplot();
 void draw(const std::vector<Figure>& figures, const std::filesystem::path& results_dir,
           Paths& paths, const DrawingLimits& limits = {});
 
+// The bytes of one picture alone, of `ending` .svg or .png. Throws Error: missing where gnuplot is
+// not installed, failure where it draws none.
+std::string picture_of(const Figure& figure, const std::string& ending);
+
 }  // namespace lambcast::report

@@ -141,9 +141,10 @@ std::string measurement_of(std::size_t source) {
     return "a step of this model on one of its GPUs (lambcast profile times its layers)";
   if (source < collectives) return name_of_source(source) + " (lambcast profile on its GPU)";
   const std::size_t call = source - collectives;
-  return fmt::format("{} (lambcast measure --backend {} --op {}, then lambcast calibrate)",
-                     name_of_source(source), backend_traits()[call / operations].word,
-                     name_of(static_cast<Op>(call % operations)));
+  const std::string_view backend = backend_traits()[call / operations].word;
+  return fmt::format("{} (lambcast measure --backend {} --op {}{}, then lambcast calibrate)",
+                     name_of_source(source), backend, name_of(static_cast<Op>(call % operations)),
+                     backend == "nccl" ? " or a table of nccl-tests" : "");
 }
 
 }  // namespace lambcast
