@@ -290,10 +290,13 @@ Bandwidth reached_nic_rate(const Cluster& cluster, const LibrarySpec& library,
   const Bandwidth rate = cluster.nic_bandwidth.value;
   const double fitted = library.nic_efficiency.value;
   if (library.rules != DecisionRules::nccl) return rate * fitted;
-  const NcclChannels channels = nccl_channels(nccl_machine(cluster), group.slots());
+  const NcclTuning machine = nccl_machine(cluster);
+  // What NCCL takes by itself is what was measured, also where its own limit binds: a rack of 72.
+  if (machine.min_ctas == 1 && machine.max_ctas == NcclTuning::most_channels) return rate * fitted;
+  const NcclChannels channels = nccl_channels(machine, group.per_node);
   if (channels.used == channels.standard) return rate * fitted;
   const double share = channels.used > channels.standard ? std::max(fitted, most_of_nic) : fitted;
-  const double per_nic = static_cast<double>(channels.used) / nics_in_use(cluster, group.slots());
+  const double per_nic = static_cast<double>(channels.used) / nics_in_use(cluster, group.per_node);
   return std::min(rate * share, channel_rate * per_nic);
 }
 

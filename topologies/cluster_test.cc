@@ -242,6 +242,7 @@ TEST_CASE("clusters: libraries with few protocols, one GPU a node, reduction in 
   const Cluster cluster = load_cluster("perlmutter-a100", {});
   REQUIRE(cluster.nccl.protocols.size() == 2);
   CHECK(cluster.nccl.protocols[0].name == "LL");
+  CHECK(load_cluster("hgx-h100-ndr", {{"nccl.protocols", "Simple"}}).nccl.protocols.size() == 1);
   CHECK_THROWS_WITH(load_cluster("perlmutter-a100", {{"nccl.protocols", "[\"LL\", \"Simpel\"]"}}),
                     Contains("unknown protocol 'Simpel', did you mean 'Simple'?"));
   CHECK_THROWS_WITH(load_cluster("perlmutter-a100", {{"nccl.protocols", "[]"}}),

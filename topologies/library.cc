@@ -170,9 +170,9 @@ LibrarySpec decode_library(const Table& table, DecisionRules standard, const Sur
     fail_input(table.where("LL128"),
                "NCCL has LL128 over NVLink and RDMA only: what was found with them says nothing of "
                "this machine, start from a preset that is more like it");
-  choose_protocols(table, spec.protocols);
   for (ProtocolSpec& protocol : spec.protocols)
     override_protocol(table.table(protocol.name), protocol);
+  choose_protocols(table, spec.protocols);
   if (standard == DecisionRules::nccl) spec.nvls = decode_nvls(table.table("nvls"), priors);
   return spec;
 }

@@ -90,6 +90,10 @@ TEST_CASE("NCCL's channels change the share of the NIC that is reached") {
   CHECK(rate({{"nccl.min_ctas", "16"}}) == Approx(321));
   CHECK(rate({{"nccl.min_ctas", "24"}}) == Approx(391));
   CHECK(rate({{"nccl.max_ctas", "8"}}) == Approx(321. / 2));
+  // A rack of 72 NICs has more than the 64 channels of NCCL's limit, which nobody set.
+  const Cluster rack = load_cluster("gb200-nvl72", {});
+  CHECK(reached_nic_rate(rack, rack.nccl, {144, 72}).value() ==
+        Approx(rack.nic_bandwidth.value.value() * rack.nccl.nic_efficiency.value));
   const NcclTuning half = nccl_machine(load_cluster("hgx-h100-ndr", {{"nccl.max_ctas", "8"}}));
   CHECK(nccl_channels(half, 8).standard == 16);
   CHECK(nccl_channels(half, 8).used == 8);

@@ -21,6 +21,7 @@ struct Table::Document {
   toml::table root;
   std::string file;
   std::map<const toml::node*, std::string> origins;  // values that came from --set
+  std::map<const toml::node*, std::string> texts;    // as they were written there
   std::unordered_map<const toml::node*, int> lines;  // of a copy, whose nodes forget theirs
 };
 
@@ -226,7 +227,7 @@ Table Table::copy() const {
   const Document& parsed = *node_->document;
   LAMBCAST_CHECK(parsed.origins.empty(), "{} has values that were set", parsed.file);
   auto node = std::make_shared<Node>();
-  node->document = std::make_shared<Document>(Document{parsed.root, parsed.file, {}, {}});
+  node->document = std::make_shared<Document>(Document{parsed.root, parsed.file, {}, {}, {}});
   note_lines(parsed.root, node->document->root, node->document->lines);
   node->table = &node->document->root;
   return Table(node);
@@ -244,7 +245,10 @@ void Table::set(std::string_view dotted_key, std::string_view value, std::string
                  fmt::format("'{}' is not a table", head));
     dotted_key.remove_prefix(dot + 1);
   }
-  if (const toml::node* replaced = table->get(dotted_key)) node_->document->origins.erase(replaced);
+  if (const toml::node* replaced = table->get(dotted_key)) {
+    node_->document->origins.erase(replaced);
+    node_->document->texts.erase(replaced);
+  }
   try {
     toml::table parsed = toml::parse(fmt::format("x = {}", value));
     if (parsed.size() != 1) fail_input({std::string(origin), 0, {}}, "takes one value");
@@ -253,6 +257,7 @@ void Table::set(std::string_view dotted_key, std::string_view value, std::string
     table->insert_or_assign(dotted_key, std::string(value));
   }
   node_->document->origins[table->get(dotted_key)] = std::string(origin);
+  node_->document->texts[table->get(dotted_key)] = std::string(value);
 }
 
 Where Table::where(std::string_view key) const {
@@ -287,7 +292,18 @@ template <typename T>
 std::optional<T> Table::find(std::string_view key) const {
   note(node_->path, key, [&] { return Reader<T>::words(); });
   if (!has(key)) return std::nullopt;
-  return Reader<T>::read(*node_->table->get(key), where(key));
+  const toml::node& node = *node_->table->get(key);
+  // A flag needs no quotes: 2.19 is a version where text is wanted, and a word a list of one.
+  if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, std::vector<std::string>>) {
+    const auto text = node_->document->texts.find(&node);
+    if (text != node_->document->texts.end() && !node.is_string() && !node.is_array() &&
+        !node.is_table())
+      return T{text->second};
+    if constexpr (std::is_same_v<T, std::vector<std::string>>)
+      if (text != node_->document->texts.end() && node.is_string())
+        return T{*node.value_exact<std::string>()};
+  }
+  return Reader<T>::read(node, where(key));
 }
 
 template <typename T>

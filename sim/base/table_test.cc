@@ -81,6 +81,20 @@ TEST_CASE("table: --set replaces a value and is its source") {
   CHECK_THROWS_WITH(root.finish(), Contains("--set: nic.typo: unknown key 'typo'"));
 }
 
+TEST_CASE("table: --set needs no quotes where text is wanted") {
+  Table root = Table::parse("[nccl]\nversion = \"2.28\"\n", "c.toml");
+  root.set("nccl.version", "2.19", "--set");
+  root.set("nccl.algorithms", "ring", "--set");
+  root.set("nccl.protocols", "[\"LL\", \"Simple\"]", "--set");
+  const Table nccl = root.table("nccl");
+  CHECK(nccl.get<std::string>("version") == "2.19");
+  CHECK(nccl.get<std::vector<std::string>>("algorithms") == std::vector<std::string>{"ring"});
+  CHECK(nccl.get<std::vector<std::string>>("protocols") ==
+        std::vector<std::string>{"LL", "Simple"});
+  CHECK_THROWS_WITH(Table::parse("version = 2.19", "c.toml").get<std::string>("version"),
+                    Contains("is not a string"));
+}
+
 TEST_CASE("table: can be changed and read again") {
   Table root = Table::parse("[nic]\ncount = 2\n", "c.toml");
   for (const char* count : {"3", "4"}) {

@@ -234,6 +234,9 @@ std::optional<Calibration> calibration_of(std::span<const Measurement> tables,
         errors.push_back(-residuals[static_cast<Eigen::Index>(i)]);
     if (!errors.empty()) calibration.bands.push_back(band_of(band, errors, points.size()));
   }
+  // Of one row there is nothing to hold out.
+  if (calibration.bands.empty())
+    calibration.bands.push_back(band_of(*std::rbegin(size_bands), {}, points.size()));
   return calibration;
 }
 
