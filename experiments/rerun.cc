@@ -17,7 +17,7 @@ Recorded read_recorded(const std::filesystem::path& folder) {
                ? json.at(key).get<std::string>()
                : std::string();
   };
-  Recorded recorded{text("sweep"), {}, {}, text("version"), text("commit"), false};
+  Recorded recorded{text("sweep"), {}, text("command"), {}, text("version"), text("commit"), false};
   if (text("tool") != "lambcast" || recorded.sweep.empty())
     fail_input({path, 0, {}}, "does not hold its sweep: it is of an older program, or of another");
   try {

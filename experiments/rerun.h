@@ -15,6 +15,7 @@ namespace lambcast {
 struct Recorded {
   std::string sweep;                          // the file's text
   std::vector<Axis> flags;                    // what narrowed or widened it
+  std::string command;                        // that asked for it
   std::map<std::string, std::string> inputs;  // hashes
   std::string version, commit;
   bool complete = false;

@@ -49,21 +49,6 @@ std::optional<Json> read_manifest(const fs::path& path) {
   return json;
 }
 
-// As one word of a shell: names of files may hold quotes.
-std::string shell_word(std::string_view text) {
-  std::string word = "'";
-  for (const char letter : text) word += letter == '\'' ? "'\\''" : std::string(1, letter);
-  return word + "'";
-}
-
-// With the text of `sweep` as the file.
-std::string command_of(const SweepPlan& plan) {
-  std::string command = "lambcast sweep sweep.toml";
-  for (const auto& [key, values] : plan.flags)
-    command += " --list " + shell_word(fmt::format("{}={}", key, fmt::join(values, ",")));
-  return command;
-}
-
 std::string manifest_text(const SweepPlan& plan, const std::map<std::string, std::string>& inputs,
                           std::optional<std::size_t> infeasible, bool complete) {
   Json json{{"schema_version", 1},
@@ -80,7 +65,7 @@ std::string manifest_text(const SweepPlan& plan, const std::map<std::string, std
   json["axes"] = Json::object();
   for (const auto& [key, values] : axes_of(plan.points)) json["axes"][key] = values;
   json["columns"] = result_columns();
-  json["command"] = command_of(plan);
+  json["command"] = plan.command;
   json["sweep"] = plan.text;
   json["flags"] = Json::array();  // a key and its values each
   for (const auto& [key, values] : plan.flags) {

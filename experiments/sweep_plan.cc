@@ -113,6 +113,18 @@ void replace(PointBlock& block, const Axis& axis) {
   set_axis(block.axes, axis);
 }
 
+// The listed values that no part has, where one has a list to choose from.
+std::string new_values(const std::vector<NamedBlock>& blocks, const Axis& axis,
+                       const std::set<std::string>& known) {
+  const bool lists = std::ranges::any_of(
+      blocks, [&](const NamedBlock& part) { return part.block.values(axis.first).size() > 1; });
+  std::string added;
+  for (const std::string& value : axis.second)
+    if (lists && !known.contains(without_spaces(value)))
+      added += (added.empty() ? "" : ",") + value;
+  return added;
+}
+
 // The rule of sweep_plan.h.
 void choose(std::vector<NamedBlock>& blocks, const Axis& axis, std::vector<std::string>& notes) {
   const auto& [key, listed] = axis;
@@ -127,6 +139,9 @@ void choose(std::vector<NamedBlock>& blocks, const Axis& axis, std::vector<std::
   const bool nowhere = std::none_of(blocks.begin(), blocks.end(), has_key);
   std::set<std::string> known;
   for (const NamedBlock& part : blocks) known.merge(own_values(part.block));
+  if (const std::string added = new_values(blocks, axis, known); !added.empty())
+    notes.push_back(fmt::format("{}={} is in no list of the file: every part with {} runs it", key,
+                                added, key));
   std::vector<NamedBlock> kept;
   for (NamedBlock& part : blocks) {
     if (nowhere || has_key(part)) {

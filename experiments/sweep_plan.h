@@ -15,7 +15,8 @@
 // where it has some) keeps of the listed values those that it has itself, in base, grid or variant;
 // one that is left with none is dropped, with a note; one without the key stays as it is. So
 // `--list optimizer=lamb,onebit_lamb` runs each optimizer in the parts made for it. A listed value
-// that no part has is new: it joins every part that has the key. A key that no part has joins all.
+// that no part has is new: it joins every part that has the key, with a note where they have lists.
+// A key that no part has joins all.
 // Values are the same when they differ in spaces alone ("1 Gbit/s", "1Gbit/s").
 #pragma once
 
@@ -36,6 +37,7 @@ struct SweepPlan {
   std::string text;         // of the file
   std::vector<Axis> flags;  // what `--scan` and `--list` said
   std::string text_hash;    // of both
+  std::string command;      // for the manifest (sweep_command.h); the caller knows it
   SweepPoints points;
   std::vector<std::string> notes;  // what the flags left out, for people
 };

@@ -185,6 +185,9 @@ TEST_CASE("plan: a flag's values go to the parts that have them") {
   const SweepPlan more = plan(text, {parse_list("gpus=32,8"), parse_list("seq_len=128")});
   CHECK(column(more, "gpus") == Values{"32", "8", "32", "8", "32", "8", "32", "8", "-"});
   CHECK(column(more, "seq_len") == Values(9, "128"));
+  CHECK(more.notes == Values{"gpus=32 is in no list of the file: every part with gpus runs it"});
+  CHECK(plan(text, {parse_list("gpus=8")}).notes.empty());
+  CHECK(plan(text, {parse_list("cluster.nic.bandwidth=2Gbit/s")}).notes.empty());
 
   // The same value in other words.
   const SweepPlan rate = plan(text, {parse_list("cluster.nic.bandwidth=1Gbit/s")});

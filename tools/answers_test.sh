@@ -123,7 +123,17 @@ expect 0 'points' "$lambcast" sweep "${swept[@]}" --out from_flags --no-report -
 expect 0 'points' "$lambcast" sweep written.toml --out from_file --no-report
 cmp printed.csv from_flags/results.csv || fail 'printed and written rows differ'
 cmp from_flags/results.csv from_file/results.csv || fail 'the file that is written is another sweep'
-cmp from_flags/manifest.json from_file/manifest.json || fail 'manifests of flags and file differ'
+cmp <(grep -v '"command"' from_flags/manifest.json) <(grep -v '"command"' from_file/manifest.json) ||
+  fail 'manifests of flags and file differ'
+# The command of a manifest asks for the same sweep, whatever asked for it.
+of_manifest() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["command"])' "$1/manifest.json"; }
+expect 0 'points' "$lambcast" sweep bert_large --list gpus=16 --list optimizer=lamb --out from_study --no-report
+for made in from_flags from_file from_study; do
+  eval "set -- $(of_manifest $made)"
+  expect 0 'points' "$lambcast" "${@:2}" --out "$made.command" --no-report
+  cmp $made/manifest.json $made.command/manifest.json || fail "its command makes another manifest of $made: $*"
+  cmp $made/results.csv $made.command/results.csv || fail "its command makes other rows of $made: $*"
+done
 expect 0 '^gpus = \["?8"?, ' "$lambcast" sweep "${swept[@]}" --write-sweep -
 expect 2 "'many' is not a whole number" "$lambcast" sweep "${swept[@]}" --list seq_len=128,many --write-sweep wrong.toml --out wrong
 [ ! -e wrong.toml ] && [ ! -e wrong ] || fail 'a usage error comes after something was written'
@@ -134,7 +144,13 @@ expect 0 '^Does onebit_lamb pay, by seq_len\? ' "$lambcast" advise "${run[@]}" -
   --optimizer onebit_lamb --freeze-step 200 --list seq_len=128,512
 
 # The same rows again, and why not
+expect 0 '^The same bytes: results.csv in from_flags and made again' "$lambcast" rerun from_flags
+[ ! -e from_flags.again ] || fail "rerun leaves $(ls from_flags.again) behind"
+mkdir from_flags.again && echo mine >from_flags.again/notes
 expect 0 '^The same bytes: ' "$lambcast" rerun from_flags
+[ "$(ls from_flags.again)" = notes ] || fail "rerun removes what is not its own: $(ls from_flags.again)"
+rm -r from_flags.again
+expect 0 '^The same bytes: results.csv in from_flags and in from_flags.again' "$lambcast" rerun from_flags --out from_flags.again
 cmp from_flags/results.csv from_flags.again/results.csv || fail 'rerun lies'
 cmp from_flags/manifest.json from_flags.again/manifest.json || fail 'rerun writes another manifest'
 "$lambcast" presets show commodity-10gbe >mine.toml

@@ -35,13 +35,22 @@ void refuse_changed(const Recorded& recorded, const SweepPlan& plan, const std::
   if (!changed.empty()) throw Error(Exit::usage, fmt::format("{}: {}", folder, changed.front()));
 }
 
-// 0 where the rows are the same, byte by byte.
-int compare_rows(const Options& options) {
+// What the rerun wrote, and the folder where nothing else is in it.
+void remove_rows(const fs::path& folder) {
+  for (const char* name : {"results.csv", "results.sums", "manifest.json"})
+    fs::remove(folder / name);
+  if (fs::is_empty(folder)) fs::remove(folder);
+}
+
+// 0 where the rows are the same, byte by byte: then they are there once, unless --out asked for
+// them.
+int compare_rows(const Options& options, bool keep) {
   const std::string then = read_file((fs::path(options.folder) / "results.csv").string());
   const std::string now = read_file((fs::path(options.out) / "results.csv").string());
   if (then == now) {
-    print_text(fmt::format("The same bytes: {} in {} and in {}.\n", "results.csv", options.folder,
-                           options.out));
+    if (!keep) remove_rows(options.out);
+    print_text(fmt::format("The same bytes: results.csv in {} and {}.\n", options.folder,
+                           keep ? "in " + options.out : "made again"));
     return static_cast<int>(Exit::done);
   }
   const auto [a, b] = std::ranges::mismatch(then, now);
@@ -52,12 +61,13 @@ int compare_rows(const Options& options) {
 
 int rerun_command(Options options) {
   while (options.folder.size() > 1 && options.folder.ends_with('/')) options.folder.pop_back();
-  if (options.out.empty()) options.out = options.folder + ".again";
+  const bool keep = !options.out.empty();
+  if (!keep) options.out = options.folder + ".again";
   const Recorded recorded = read_recorded(options.folder);
   if (!recorded.complete)
     fail_input({options.folder, 0, {}}, "is of a sweep that did not end", "sweep --resume ends it");
-  const SweepPlan plan =
-      plan_sweep(recorded.sweep, options.folder + "/manifest.json", recorded.flags);
+  SweepPlan plan = plan_sweep(recorded.sweep, options.folder + "/manifest.json", recorded.flags);
+  plan.command = recorded.command;
   refuse_changed(recorded, plan, options.folder);
   if (recorded.version != tool_version || recorded.commit != tool_commit)
     say(fmt::format("{} was made by {} ({}), this is {} ({})", options.folder, recorded.version,
@@ -77,7 +87,7 @@ int rerun_command(Options options) {
     std::fflush(stderr);
     std::_Exit(128 + stop_signal());
   }
-  return compare_rows(options);
+  return compare_rows(options, keep);
 }
 
 }  // namespace
@@ -87,7 +97,9 @@ Command add_rerun(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("rerun", "make the rows of a results folder again, and compare them");
   command->add_option("DIR", options->folder, "what sweep --out wrote")->required();
-  command->add_option("--out", options->out, "folder for the new results (default: DIR.again)");
+  command->add_option(
+      "--out", options->out,
+      "folder for the new results (default: DIR.again, which goes where they are the same)");
   command->add_option("--jobs", options->jobs, "threads (default: all cores)")
       ->check(CLI::Range(1, 1024));
   command->footer(R"(Refused where a file that the sweep named is not what it was.

@@ -14,6 +14,7 @@
 #include "experiments/report/report.h"
 #include "experiments/result_row.h"
 #include "experiments/sweep_check.h"
+#include "experiments/sweep_command.h"
 #include "experiments/sweep_file.h"
 #include "experiments/sweep_ranks.h"
 #include "experiments/sweep_table.h"
@@ -109,6 +110,7 @@ std::vector<Axis> axes_said(const Options& options) {
 struct Asked {
   std::string text, name;
   std::vector<Axis> axes;
+  std::string command;
 };
 Asked asked_by(const Options& options) {
   std::vector<Axis> axes = axes_said(options);
@@ -117,10 +119,12 @@ Asked asked_by(const Options& options) {
       throw Error(Exit::usage,
                   "FILE is missing: give a sweep file, or a model, a cluster and so on "
                   "with --list and --scan");
-    return {sweep_file(options.what_if, axes), "the flags", {}};
+    return {
+        sweep_file(options.what_if, axes), "the flags", {}, sweep_command(options.what_if, axes)};
   }
   for (const auto& [key, value] : options.what_if) axes.push_back({key, {value}});
-  return {read_sweep(options.file), options.file, std::move(axes)};
+  std::string command = sweep_command(options.file, axes);
+  return {read_sweep(options.file), options.file, std::move(axes), std::move(command)};
 }
 
 int jobs_of(const Options& options) {
@@ -182,32 +186,26 @@ void show_rows(const SweepPlan& plan, const Options& options) {
 
 int sweep(Options& options) {
   const Asked asked = asked_by(options);
-  const SweepPlan plan = plan_sweep(asked.text, asked.name, asked.axes);
-  for (const std::string& note : plan.notes) say(note);
+  SweepPlan plan = plan_sweep(asked.text, asked.name, asked.axes);
+  plan.command = asked.command;
   const auto texts = std::make_shared<DescriptionTexts>();
-  const auto check = [&] {
-    Catalog catalog(texts);
-    check_values(plan.points, catalog);
-  };
+  Catalog catalog(texts);
+  check_values(plan.points, catalog);
+  for (const std::string& note : plan.notes) say(note);
   if (!options.write_sweep.empty()) {
     if (!options.file.empty())
       fail_input({"", 0, "--write-sweep"}, "writes what flags alone say, and FILE is given");
-    check();
     write_output(options.write_sweep, "--write-sweep", asked.text);
     if (options.write_sweep == "-") return 0;
   }
   const bool prints = options.file.empty() && options.out.empty();
   if (options.out.empty()) options.out = "results";
   if (options.dry_run) {
-    check();
     fmt::print("{}: {} points on {}, into {}\n", plan.name, plan.points.size(), workers_of(options),
                prints ? "stdout" : options.out);
     return 0;
   }
-  if (prints) {
-    check();
-    return print_sweep(plan, options, texts);
-  }
+  if (prints) return print_sweep(plan, options, texts);
   if (!options.no_report) report::refuse_foreign_page(options.out);
   catch_stop_signals();
   Progress progress("points");
@@ -230,7 +228,7 @@ int sweep(Options& options) {
 // What broke here ends the other ranks, which would wait for ever. It is said before: mpirun kills
 // all as soon as one has failed.
 int give_up(Options& options, Exit code, const char* what) {
-  fmt::print(stderr, "lambcast: {}\n", printable(what));
+  complain(what);
   std::fflush(stderr);
   Ranks* const ranks = options.ranks;
   if (!end_others(options, static_cast<int>(code), end_patience))

@@ -1,0 +1,48 @@
+#include "experiments/sweep_command.h"
+
+#include <fmt/format.h>
+
+#include "experiments/words.h"
+
+namespace lambcast {
+namespace {
+
+std::string shell_word(std::string_view text) {
+  constexpr std::string_view plain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+./=,:%@";
+  if (!text.empty() && text.find_first_not_of(plain) == std::string_view::npos)
+    return std::string(text);
+  std::string word = "'";
+  for (const char letter : text) word += letter == '\'' ? "'\\''" : std::string(1, letter);
+  return word + "'";
+}
+
+std::string lists_of(const std::vector<Axis>& axes) {
+  std::string words;
+  for (const auto& [key, values] : axes)
+    words +=
+        fmt::format(" --list {}", shell_word(fmt::format("{}={}", key, fmt::join(values, ","))));
+  return words;
+}
+
+}  // namespace
+
+std::string sweep_command(const std::string& file, const std::vector<Axis>& axes) {
+  return fmt::format("lambcast sweep {}{}", shell_word(file), lists_of(axes));
+}
+
+std::string sweep_command(const WhatIf& base, const std::vector<Axis>& axes) {
+  std::string command = "lambcast sweep";
+  for (const auto& [key, value] : base) {
+    const WhatIfKey* row = find_key(key);
+    if (row == nullptr)
+      command += fmt::format(" --set {}", shell_word(fmt::format("{}={}", key, value)));
+    else if (row->is_switch)
+      command += fmt::format(" {}", flag(key).key);
+    else
+      command += fmt::format(" {} {}", flag(key).key, shell_word(value));
+  }
+  return command + lists_of(axes);
+}
+
+}  // namespace lambcast
