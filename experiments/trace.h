@@ -3,13 +3,14 @@
 //
 //   process    a kind of step: "warmup step (99 of the run)"
 //   thread     a stream of a rank class: "compute", under a pipeline "stage 0: compute"; and one of
-//              the micro batches, where the step goes through them one by one
+//              the micro batches, where the step goes through them one by one. Passes under a
+//              layout have more, for their layers, collectives and sends (pipeline_trace.h)
 //   slice      an operation; its category is the part of the step that it counts to. args say what
 //              it moves or computes: bytes, op, group, algorithm, how far its time may be off
 //   arrow      an operation of another thread that it waits for
 //
 // A step is written out micro batch by micro batch and layer by layer, in the order that they run;
-// under a pipeline slot by slot. Where that is too much for viewers, equal ones stand together.
+// under a layout slot by slot. Where that is too much for viewers, equal ones stand together.
 #pragma once
 
 #include <cstddef>

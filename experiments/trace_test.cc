@@ -213,6 +213,104 @@ TEST_CASE("trace: a lane for each pipeline stage, with its slots and the layers 
   CHECK(of.at("stage 1: compute")[0].at("name") == "forward 0");
 }
 
+TEST_CASE("trace: a stage's layers in their order, and the collectives of its tensor parallelism") {
+  const Json trace = trace_of(pipeline);
+  const auto of = lanes(trace, 0);
+  for (int stage = 0; stage < 4; ++stage) {
+    const std::vector<Json>& layers = of.at(fmt::format("stage {}: layers", stage));
+    const std::vector<Json>& compute = of.at(fmt::format("stage {}: compute", stage));
+    for (int i = 0; i < 18; ++i)
+      CHECK_THAT(layers.at(static_cast<std::size_t>(i)).at("name").get<std::string>(),
+                 Contains("forward ") && Contains(fmt::format("block {}", 18 * stage + i)));
+    CHECK(layers.front().at("ts") == compute.front().at("ts"));
+    CHECK(end_of(layers.at(17)) == end_of(compute.front()));
+    CHECK(layers.size() == 2 * 16 * 18);
+    const auto backward = std::find_if(layers.begin(), layers.end(), [](const Json& slice) {
+      return slice.at("cat") == "backward";
+    });
+    CHECK_THAT(backward->at("name").get<std::string>(),
+               Contains(fmt::format("block {}", 18 * stage + 17)));
+    // Two all-reduces of a block each way; the embedding's rows and the head's input gradient are
+    // summed too, and three figures of the loss (Shoeybi et al. 2019).
+    std::int64_t calls = 0;
+    for (const Json& slice : of.at(fmt::format("stage {}: collectives of passes", stage))) {
+      const Json& args = slice.at("args");
+      calls += args.at("times").get<std::int64_t>();
+      CHECK(args.at("op") == "all_reduce");
+      CHECK_THAT(args.at("group").get<std::string>(), Contains("8 ranks, 8 on each of 1 nodes"));
+      CHECK_FALSE(args.at("algorithm").get<std::string>().empty());
+      if (slice.at("name") == "all_reduce activations") CHECK(args.at("bytes") == 2 * 1024 * 3072);
+      CHECK(slice.at("dur").get<double>() ==
+            Approx(args.at("time_us").get<double>()).epsilon(0.001).margin(0.01));
+    }
+    CHECK(calls == 16 * (18 * 4 + (stage == 0 ? 1 : 0) + (stage == 3 ? 4 : 0)));
+  }
+}
+
+TEST_CASE("trace: what stages send to one another, with arrows through it") {
+  const Json trace = trace_of(pipeline);
+  const auto of = lanes(trace, 0);
+  for (int stage = 0; stage < 4; ++stage) {
+    const bool first = stage == 0, last = stage == 3;
+    for (const auto& [lane, sends] :
+         {std::pair("sent activations", !last), std::pair("received activations", !first),
+          std::pair("sent gradients", !first), std::pair("received gradients", !last)}) {
+      const auto found = of.find(fmt::format("stage {}: {}", stage, lane));
+      CHECK((found != of.end()) == sends);
+      if (found == of.end()) continue;
+      CHECK(found->second.size() == 16);
+      for (const Json& send : found->second) {
+        CHECK(send.at("args").at("op") == "send_recv");
+        // DeepSpeed sends each rank's part and gathers them there.
+        CHECK(send.at("args").at("bytes") == 2 * 1024 * 3072 / 8);
+        CHECK(send.at("args").at("then") == "all_gather over 8 ranks");
+        CHECK_THAT(send.at("args").at("group").get<std::string>(), Contains("2 ranks"));
+      }
+    }
+  }
+  const Json& slot = of.at("stage 0: compute").front();
+  const Json& send = of.at("stage 0: sent activations").front();
+  const Json& receive = of.at("stage 1: received activations").front();
+  CHECK(send.at("name") == "send activations 0");
+  CHECK(send.at("args").at("to") == "stage 1");
+  CHECK(receive.at("name") == "receive activations 0");
+  CHECK(receive.at("args").at("from") == "stage 0");
+  CHECK(send.at("ts") == end_of(slot));
+  CHECK(receive.at("ts") == send.at("ts"));
+  CHECK(end_of(send) == of.at("stage 1: compute").front().at("ts"));
+  // From the slot to the send, from there to the slot that waited.
+  std::map<std::string, Json> begun;
+  for (const Json& arrow : events(trace, "s")) begun[arrow.at("id")] = arrow;
+  int arrows = 0;
+  for (const Json& arrow : events(trace, "f")) {
+    const Json& from = begun.at(arrow.at("id").get<std::string>());
+    const bool to_send = arrow.at("tid") == send.at("tid") && arrow.at("ts") == send.at("ts");
+    const bool from_send = from.at("tid") == send.at("tid") && from.at("ts") < end_of(send);
+    arrows += to_send && from.at("tid") == slot.at("tid") ? 1 : 0;
+    arrows += from_send && arrow.at("ts") == end_of(send) ? 1 : 0;
+  }
+  CHECK(arrows == 2);
+}
+
+TEST_CASE("trace: bytes are whole") {
+  for (const WhatIf& what_if : {complete(), pipeline,
+                                with({{"zero_stage", "3"},
+                                      {"framework", "torchtitan"},
+                                      {"tp", "1"},
+                                      {"pp", "1"},
+                                      {"global_batch", "64"}},
+                                     pipeline)}) {
+    int found = 0;
+    for (const Json& slice : events(trace_of(what_if), "X"))
+      for (const auto& [key, value] : slice.at("args").items()) {
+        if (key.find("bytes") == std::string::npos) continue;
+        CHECK(value.is_number_integer());
+        ++found;
+      }
+    CHECK(found > 5);
+  }
+}
+
 TEST_CASE("trace: what is too much for viewers stands together") {
   // 4,194,304 samples on 64 GPUs by 16: 4096 micro batches of 24 layers.
   const Json trace = trace_of(with({{"global_batch", "4194304"}}));

@@ -9,6 +9,9 @@ namespace {
 
 using parallel::Axis;
 
+// Of the kernels that the host starts for a block with experts, those of the forward pass: assumed.
+constexpr double forward_launch_share = 0.35;
+
 // Launches of both passes in 8 and 4 bits, fitted: Megatron-Bridge performance summary 26.02,
 // DeepSeek-V3 on B200 (32 experts on a rank) and Qwen3-235B on B300 (overlapped).
 constexpr double expert_launches = 32;        // of one expert
@@ -133,6 +136,12 @@ std::optional<ExpertPlan> expert_plan(const TrainingPlan& training, const BlockW
   plan.between = exchange(across_nodes(group), bytes_to(nodes));
   if (group.per_node > 1) plan.inside = exchange(on_node(group), bytes_to(group.ranks));
   return plan;
+}
+
+HostTime host_time(const ExpertPlan& plan, Duration launch) {
+  const Duration shown = launch.scaled(plan.launches), least = launch.scaled(plan.least_launches);
+  const double f = forward_launch_share;
+  return {shown.scaled(f), shown.scaled(1 - f), least.scaled(f), least.scaled(1 - f)};
 }
 
 }  // namespace lambcast

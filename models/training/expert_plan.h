@@ -81,6 +81,13 @@ struct ExpertPlan {
   int predicted_layers = 0;  // blocks of this kind behind the last, each with a head
 };
 
+// Starts of kernels that a block with experts waits for, and that its passes cannot be shorter
+// than.
+struct HostTime {
+  Duration forward, backward, least_forward, least_backward;
+};
+HostTime host_time(const ExpertPlan& plan, Duration launch);
+
 // Nothing for models without experts. `dense` is the block without them.
 std::optional<ExpertPlan> expert_plan(const TrainingPlan& training, const BlockWork& dense);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "models/training/beside_collectives.h"
 #include "models/training/block_kernels.h"
@@ -19,9 +20,6 @@ using parallel::ChunkContent;
 // DeepEP's 20 to 24 and HybridEP's 16 to 32 of an H100's or B200's; assumed, chosen among these
 // with published steps in view.
 constexpr double exchange_share = 0.2;
-
-// Of the kernels that the host starts for a block with experts, those of the forward pass: assumed.
-constexpr double forward_launch_share = 0.35;
 
 class PipelinePricer {
  public:
@@ -226,23 +224,11 @@ class PipelinePricer {
     return chunk;
   }
 
-  // Starts of kernels that a block with experts waits for (expert_plan.h).
-  struct HostTime {
-    Duration forward, backward, least_forward, least_backward;
-  };
-  HostTime host_time(const BlockKernels& block) const {
-    if (!block.experts) return {};
-    const Duration launch = training_.device->framework_launch.value.scaled(off_);
-    const Duration shown = launch.scaled(block.experts->launches);
-    const Duration least = launch.scaled(block.experts->least_launches);
-    const double f = forward_launch_share;
-    return {shown.scaled(f), shown.scaled(1 - f), least.scaled(f), least.scaled(1 - f)};
-  }
-
   void add_blocks(ChunkPrice& chunk, const BlockKernels& block, int layers) {
     const Duration recompute = total_time(block.backward, {}, Pass::recompute);
     const Duration input = total_time(block.backward, {}, Pass::input_gradient) + recompute;
-    const HostTime host = host_time(block);
+    const Duration launch = training_.device->framework_launch.value.scaled(off_);
+    const HostTime host = block.experts ? host_time(*block.experts, launch) : HostTime{};
     add_blocks(chunk.forward, layers,
                std::max(total_time(block.forward) + host.forward, host.least_forward),
                [&] { return exposed_forward(block, Pass::forward); });
@@ -259,13 +245,26 @@ class PipelinePricer {
     chunk.input_gradient.compute += idle * layers;
   }
 
+  // What `make` calls belongs to the pass.
+  template <typename Make>
+  void of_pass(PassPrice& pass, Make make) {
+    std::vector<CallsMade> chunk = std::exchange(calls_, {});
+    make();
+    for (const CallsMade& made : calls_) {
+      add(pass.calls, *made.call, made.times);
+      add(chunk, *made.call, made.times);
+    }
+    calls_ = std::move(chunk);
+  }
+
   template <typename Exposed>
   void add_blocks(PassPrice& pass, int layers, Duration compute, Exposed exposed_of_one) {
     if (layers == 0) return;
     const Wire before = wire_;
     wire_ = {};
     repeats_ = layers;
-    const Duration exposed = exposed_of_one();
+    Duration exposed;
+    of_pass(pass, [&] { exposed = exposed_of_one(); });
     repeats_ = 1;
     Wire one = wire_;
     wire_ = before;
@@ -296,7 +295,8 @@ class PipelinePricer {
   }
 
   void add_exposed(PassPrice& pass, const std::optional<Call>& call, std::int64_t times = 1) {
-    const Duration time = cost_of(call, times);
+    Duration time;
+    of_pass(pass, [&] { time = cost_of(call, times); });
     pass.exposed += time;
     pass.communication += time;
   }
@@ -332,15 +332,24 @@ class PipelinePricer {
   void share_weights(const ChunkContent& content, ChunkPrice& chunk) {
     if (content.layers == 0) return;
     const bool outside = content.embedding || content.head;
-    const Duration outer = outside ? cost_of(plan_.outer_weights_gather) : Duration();
-    stream(chunk.forward, content.layers,
-           {.gather = gather_of_block(plan_.weights_gather, content.layers), .outer_gather = outer},
-           {.gather = cost_of_experts(plan_.expert_weights_gather, content)});
+    of_pass(chunk.forward, [&] {
+      const Duration outer = outside ? cost_of(plan_.outer_weights_gather) : Duration();
+      stream(
+          chunk.forward, content.layers,
+          {.gather = gather_of_block(plan_.weights_gather, content.layers), .outer_gather = outer},
+          {.gather = cost_of_experts(plan_.expert_weights_gather, content)});
+    });
+    of_pass(chunk.input_gradient, [&] { share_backward(content, chunk, outside); });
+  }
+
+  void share_backward(const ChunkContent& content, ChunkPrice& chunk, bool outside) {
     Duration reduce =
         plan_.gradients_reduce.empty() ? Duration() : handling_of_block(plan_.gradients_quantized);
     for (const Call& call : plan_.gradients_reduce) reduce += cost_of_block(call, content.layers);
     PassPrice both{chunk.input_gradient.compute + chunk.weight_gradient.compute,
-                   chunk.input_gradient.exposed, chunk.input_gradient.communication};
+                   chunk.input_gradient.exposed,
+                   chunk.input_gradient.communication,
+                   {}};
     stream(both, content.layers,
            {.gather = gather_of_block(plan_.weights_gather_again, content.layers),
             .scatter = reduce,
@@ -423,14 +432,6 @@ class PipelinePricer {
 PipelinePrice price_pipeline(const PipelinePlan& plan, const TrainingPlan& training,
                              CollectiveCosts& costs, End end, double compute_width) {
   return PipelinePricer(plan, training, costs, end, compute_width).price();
-}
-
-std::vector<std::vector<parallel::SlotTime>> slot_times(const PipelinePlan& plan,
-                                                        const PipelinePrice& price) {
-  std::vector<parallel::ChunkTimes> times;
-  for (const ChunkPrice& chunk : price.chunks) times.push_back(chunk.times());
-  constexpr auto detail = parallel::Detail::slots;
-  return parallel::pipeline_time(plan.pipeline, times, plan.transfers, detail).slots;
 }
 
 }  // namespace lambcast

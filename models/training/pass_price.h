@@ -44,6 +44,7 @@ struct PassPrice {
   Duration compute;  // kernels
   Duration exposed;  // collectives that nothing hides
   Duration communication;
+  std::vector<CallsMade> calls;  // through all blocks of the chunk, without sends
   Duration time() const { return compute + exposed; }
 };
 
@@ -73,9 +74,5 @@ struct PipelinePrice {
 // that of computations, in logarithms.
 PipelinePrice price_pipeline(const PipelinePlan& plan, const TrainingPlan& training,
                              CollectiveCosts& costs, End end, double compute_width);
-
-// When each slot of each stage runs, as in pipeline_slots(): what `price.time` sums up.
-std::vector<std::vector<parallel::SlotTime>> slot_times(const PipelinePlan& plan,
-                                                        const PipelinePrice& price);
 
 }  // namespace lambcast

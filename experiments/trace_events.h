@@ -1,0 +1,75 @@
+// Slices on threads of one process and arrows between them, as events of the Trace Event Format
+// (trace.h).
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "sim/base/units.h"
+
+namespace lambcast {
+
+// What a thread shows of a rank class; in the order of threads.
+enum class Lane {
+  compute,
+  layers,
+  collectives,
+  communication,
+  activations_sent,
+  activations_received,
+  gradients_sent,
+  gradients_received
+};
+
+// A slice as it is drawn; times from the start of the step.
+struct Slice {
+  std::string name;
+  std::string category;
+  std::size_t thread = 0;
+  Duration begin, end;
+  nlohmann::ordered_json args;
+};
+
+class TraceEvents {
+ public:
+  // `classes` of ranks: one is not named.
+  TraceEvents(int process, const std::string& name, std::size_t classes,
+              nlohmann::ordered_json& events);
+
+  // Of a rank class, named where it is first asked for.
+  std::size_t thread(Lane lane, std::size_t rank_class);
+  // The first of all.
+  std::size_t thread_of_micro_batches();
+
+  // Its number, for arrows from it and to it.
+  int add(Slice slice);
+  std::size_t thread_of(int slice) const {
+    return slices_.at(static_cast<std::size_t>(slice)).thread;
+  }
+  // When the last slice of a thread ends.
+  Duration end_of(std::size_t thread) const { return ends_.at(thread); }
+
+  // From within the slice that ends, as viewers bind arrows to the slice around them. None where
+  // the other begins before: stages that step on their own begin each at nought.
+  void arrow(int from, int to);
+
+ private:
+  void metadata(const char* what, std::size_t thread, nlohmann::ordered_json args);
+  void name_thread(std::size_t thread, const std::string& name);
+
+  struct Drawn {
+    std::size_t thread;
+    Duration begin, end;
+  };
+  int process_;
+  std::size_t classes_;
+  nlohmann::ordered_json& events_;
+  std::map<std::size_t, Duration> ends_;  // of the named threads
+  std::vector<Drawn> slices_;
+  int arrows_ = 0;
+};
+
+}  // namespace lambcast
