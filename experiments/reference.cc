@@ -7,6 +7,7 @@
 
 #include "embedded/schemas.h"
 #include "experiments/metric.h"
+#include "experiments/reference_words.h"
 #include "experiments/result_parts.h"
 #include "experiments/result_row.h"
 #include "experiments/what_if.h"
@@ -17,6 +18,8 @@
 
 namespace lambcast {
 namespace {
+
+constexpr std::size_t name_width = 28;
 
 struct Entry {
   std::string name, type, help;
@@ -35,8 +38,8 @@ std::string words_of_type(const WhatIfKey& key) {
       return "number";
     case ValueType::share_or_whole:
       return "whole number or per cent";
-    case ValueType::words:
-      return fmt::format("{}", fmt::join(key.words, ", "));
+    case ValueType::words:  // which its help names
+      return key.words.size() == 2 && key.words.back() == "true" ? "true or false" : "word";
     case ValueType::text:
       break;
   }
@@ -48,8 +51,7 @@ std::vector<Section> keys() {
   for (const WhatIfKey& key : what_if_table()) {
     if (sections.empty() || sections.back().title != key.group)
       sections.push_back({std::string(key.group), "", {}});
-    sections.back().entries.push_back({std::string(key.name), words_of_type(key),
-                                       key.words.empty() ? help_of(key) : std::string(key.help)});
+    sections.back().entries.push_back({std::string(key.name), words_of_type(key), help_of(key)});
   }
   sections.front().words =
       "Keys of what-ifs: flags (--micro-batch), sweep files (micro_batch), --list, --scan, solve; "
@@ -66,21 +68,32 @@ std::vector<Section> keys() {
   return sections;
 }
 
+// Keys of the descriptions of one kind, and not those of other files that are read with them.
 template <typename Load>
-Section description(const std::string& title, const std::vector<std::string>& presets, Load load) {
+Section description(const std::string& title, const std::string& kind,
+                    const std::vector<std::string>& presets, Load load,
+                    const std::vector<std::string>& others = {}) {
+  // Nothing else may be read meanwhile: it would be heard too.
+  const auto keys = [&] {
+    const AskedKeys asked;
+    for (const std::string& name : presets) load(name);
+    return asked.keys();
+  }();
   Section section{title, "", {}};
-  const AskedKeys asked;
-  for (const std::string& name : presets) load(name);
-  for (const auto& [key, what] : asked.keys()) section.entries.push_back({key, what, ""});
+  for (const auto& [key, what] : keys)
+    if (std::ranges::find(others, key.substr(0, key.find('.'))) == others.end())
+      section.entries.push_back({key, what, meaning_of(kind, key)});
   return section;
 }
 
 std::vector<Section> descriptions() {
   std::vector<Section> sections{
-      description("Clusters", cluster_names(),
-                  [](const std::string& name) { load_cluster(name, {}); }),
-      description("Devices", device_names(), [](const std::string& name) { load_device(name); }),
-      description("Models", model_presets(), [](const std::string& name) { load_model(name); })};
+      description("Clusters", "cluster", cluster_names(),
+                  [](const std::string& name) { load_cluster(name, {}); }, {"rdma", "socket"}),
+      description("Devices", "device", device_names(),
+                  [](const std::string& name) { load_device(name); }, {"model"}),
+      description("Models", "model", model_presets(),
+                  [](const std::string& name) { load_model(name); })};
   sections.front().words =
       "Keys of descriptions, as their readers ask for them; a number with its evidence is { value "
       "= "
@@ -88,26 +101,29 @@ std::vector<Section> descriptions() {
   return sections;
 }
 
-// From the suffix that carries the unit.
-std::string unit_of(const std::string& column) {
-  for (const auto& [suffix, unit] :
-       {std::pair("_per_s", "1/s"), std::pair("_us", "microseconds"), std::pair("_s", "seconds"),
-        std::pair("_usd", "USD"), std::pair("_Gbps", "Gbit/s"), std::pair("_hours", "hours"),
-        std::pair("bytes_per_gpu", "bytes"), std::pair("bytes_per_node", "bytes")})
-    if (column.ends_with(suffix)) return unit;
-  return "";
+// Of steps of one kind, "warmup_step_time_us", or of the run.
+std::string meaning_of_column(const std::string& column) {
+  for (const StepKind kind :
+       {StepKind::uniform, StepKind::warmup, StepKind::compression, StepKind::silent}) {
+    const std::string prefix = fmt::format("{}_", name_of(kind));
+    if (column.starts_with(prefix)) return meaning_of("stage", column.substr(prefix.size()));
+  }
+  return meaning_of("column", column);
 }
 
 std::vector<Section> columns() {
-  Section section{"Columns of results.csv", "One row a point; empty: does not apply.", {}};
+  Section section{"Columns of results.csv",
+                  "One row a point; empty: does not apply. uniform_, warmup_, compression_ and "
+                  "silent_ begin the columns of steps of that kind.",
+                  {}};
   for (const std::string& column : result_columns())
-    section.entries.push_back({column, unit_of(column), ""});
+    section.entries.push_back({column, "", meaning_of_column(column)});
   Section parts{"Columns of parts.csv",
                 "`lambcast report DIR --parts`: a row for every part of a step of every stage; the "
                 "parts of a stage add up to its step_time_us.",
                 {}};
   for (const std::string& column : part_columns())
-    parts.entries.push_back({column, unit_of(column), ""});
+    parts.entries.push_back({column, "", meaning_of_column(column)});
   return {section, parts};
 }
 
@@ -138,8 +154,12 @@ std::vector<Section> fields() {
 }
 
 std::vector<Section> findings() {
-  Section section{"Codes of findings", "In \"findings\" of JSON, in [] behind messages.", {}};
-  for (const std::string& code : finding_codes()) section.entries.push_back({code, "", ""});
+  Section section{
+      "Codes of findings",
+      "In \"findings\" of JSON, in [] behind messages: what each means, and what to do.",
+      {}};
+  for (const std::string& code : finding_codes())
+    section.entries.push_back({code, "", meaning_of("finding", code)});
   return {section};
 }
 
@@ -179,8 +199,10 @@ std::string reference_text(std::string_view name) {
     for (const Entry& entry : section.entries) {
       std::string help = entry.type;
       if (!entry.help.empty()) help += (help.empty() ? "" : "; ") + entry.help;
-      out += help.empty() ? fmt::format("  {}\n", entry.name)
-                          : fmt::format("  {:<26}  {}\n", entry.name, help);
+      // A name that is longer than the column stands on a line of its own.
+      const bool fits = entry.name.size() <= name_width;
+      out += fmt::format("  {:<{}}{}{}\n", entry.name, name_width,
+                         fits ? "  " : fmt::format("\n{:{}}", "", name_width + 4), help);
     }
     out += "\n";
   }

@@ -2,6 +2,7 @@
 // itself goes by: keys of what-ifs (what_if.h), keys that the readers of descriptions ask for
 // (sim/base/asked_keys.h), columns of CSV (result_row.h), fields of JSON (the schemas that ship),
 // codes of findings (collected from the sources when the program is built), metrics (metric.h).
+// What names of columns, descriptions and findings mean is in reference_words.h.
 #pragma once
 
 #include <string>

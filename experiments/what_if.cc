@@ -33,9 +33,10 @@ std::vector<WhatIfKey> description_keys() {
 
 std::vector<WhatIfKey> optimizer_keys() {
   return {
-      {"optimizer", "", optimizer_names()},
-      {"backend", "nccl (the default), mpi, compressed", backend_words()},
-      {"cuda_aware", "the mpi backend passes device buffers to MPI", {"false", "true"}, true},
+      {"optimizer", "what updates the weights", optimizer_names()},
+      {"backend", "carries compressed exchanges: nccl (the default), mpi, compressed",
+       backend_words()},
+      {"cuda_aware", "true: the mpi backend passes device buffers to MPI", {"false", "true"}, true},
       {"kernels",
        "compression kernels: deepspeed (unfused, the default) or fused",
        {"deepspeed", "fused"}},
@@ -43,11 +44,13 @@ std::vector<WhatIfKey> optimizer_keys() {
        "how gradients are averaged: all_reduce, onebit, fp8, int8, int4, qgz, powersgd:RANK, "
        "topk:SHARE%, randomk:SHARE%, local:STEPS (default: all_reduce)"},
       {"precision",
-       "fp16, bf16, fp32; products in fp8, mxfp8, nvfp4 (default: fp16)",
+       "of weights: fp16 (the default), bf16, fp32; of products: fp8, mxfp8, nvfp4",
        {"fp16", "bf16", "fp32", "fp8", "mxfp8", "nvfp4"}},
-      {"zero_stage", "0, 1, 2, 3 (weights sharded); default: 0", whole},
+      {"zero_stage", "what ZeRO shards: 0 nothing (the default), 1 states, 2 gradients, 3 weights",
+       whole},
       {"overlap",
-       "none, ddp (PyTorch's buckets during backward), zero (overlap_comm); default: none",
+       "of gradients with the backward pass: none (the default), ddp (PyTorch's buckets), zero "
+       "(overlap_comm)",
        {"none", "ddp", "zero"}},
       {"deepspeed_version",
        "release whose ways are forecast, such as 0.15.4 (default: the newest)"},
@@ -77,8 +80,12 @@ std::vector<WhatIfKey> run_keys() {
 
 std::vector<WhatIfKey> simulation_keys() {
   return {
-      {"network", "analytic (the default) or flow", {"analytic", "flow"}},
-      {"symmetry", "auto (the default), or off to simulate every rank on its own", {"auto", "off"}},
+      {"network",
+       "how messages meet: analytic (formulas, the default) or flow (links shared among all)",
+       {"analytic", "flow"}},
+      {"symmetry",
+       "auto (ranks alike once, the default), or off to simulate every rank on its own",
+       {"auto", "off"}},
   };
 }
 
@@ -107,9 +114,10 @@ std::vector<WhatIfKey> layout_keys() {
       {"sequence_parallel",
        "true: activations between products divided over tensor parallelism too (default: false)",
        {"false", "true"}},
-      {"pipeline_schedule", "", parallel::pipeline_schedule_names()},
+      {"pipeline_schedule", "order of passes in a pipeline", parallel::pipeline_schedule_names()},
       {"recompute",
-       "none (the default), selective (attention core), alternate (every second product), full, "
+       "activations computed again: none (the default), selective (attention core), alternate "
+       "(every second product), full, "
        "experts",
        {"none", "selective", "alternate", "full", "experts"}},
       {"framework",
@@ -119,13 +127,13 @@ std::vector<WhatIfKey> layout_keys() {
        "of Colossal-AI, checked: hybrid_parallel, low_level_zero, torch_ddp, gemini, moe_hybrid",
        plugin_names()},
       {"attention",
-       "unfused, flash1, flash2, flash3 (default: the GPU's newest)",
+       "its kernels: unfused, flash1, flash2, flash3 (default: the GPU's newest)",
        {"unfused", "flash1", "flash2", "flash3"}},
       {"tensor_overlap", "collectives of tensor parallelism behind products: none, backward, all",
        tensor_overlap_names()},
       {"fp32_gradients", "true: gradients added up and sent in fp32", {"false", "true"}},
       {"fusion",
-       "eager, fused or compiled: which elementwise kernels are one (default: as the framework)",
+       "elementwise kernels: eager (each), fused or compiled (default: as the framework)",
        {"eager", "fused", "compiled"}},
       {"eager_loss", "true: the loss apart from what is compiled", {"false", "true"}},
       {"split", "layers over stages: even, count_ends, spread, fill"},
@@ -192,7 +200,11 @@ const std::vector<std::string>& words_of(std::string_view key) {
 }
 
 std::string help_of(const WhatIfKey& key) {
-  return key.help.empty() ? fmt::format("{}", fmt::join(key.words, ", ")) : std::string(key.help);
+  const bool named = std::ranges::any_of(key.words, [&](const std::string& word) {
+    return key.help.find(word) != std::string_view::npos;
+  });
+  return key.words.empty() || named ? std::string(key.help)
+                                    : fmt::format("{}: {}", key.help, fmt::join(key.words, ", "));
 }
 
 }  // namespace lambcast

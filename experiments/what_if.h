@@ -57,7 +57,7 @@ const WhatIfKey* find_key(std::string_view name);
 // What stands behind the flag in --help: "N", "X", "TEXT".
 std::string_view name_of(ValueType type);
 
-// As --help has it: its words first, where it has a list of them.
+// As --help has it: with its words behind, where it does not name them itself.
 std::string help_of(const WhatIfKey& key);
 
 }  // namespace lambcast
