@@ -71,12 +71,12 @@ std::string exchanges(const ExpertPlan& plan) {
 }
 
 std::string plan_table(const StepPlan& plan) {
-  std::string out = fmt::format("{:>4} {:>8}  {:<13} {:<13} {:<30} {:>6}  {}\n", "op", "after",
-                                "stream", "part", "name", "times", "what");
+  std::string out = fmt::format("{:>4} {:>8} {:>6}  {:<13} {}\n{:>22}{}\n", "op", "after", "times",
+                                "stream", "part", "", "name: what");
   for (std::size_t i = 0; i < plan.ops.size(); ++i) {
     const PlanOp& op = plan.ops[i];
-    out += fmt::format("{:>4} {:>8}  {:<13} {:<13} {:<30} {:>6}  {}\n", i, waits_for(op, i),
-                       name_of(op.stream), name_of(op.part), op.name, op.times,
+    out += fmt::format("{:>4} {:>8} {:>6}  {:<13} {}\n{:>22}{}: {}\n", i, waits_for(op, i),
+                       op.times, name_of(op.stream), name_of(op.part), "", op.name,
                        std::visit([](const auto& work) { return describe(work); }, op.work));
   }
   if (plan.pipeline && plan.pipeline->experts) out += exchanges(*plan.pipeline->experts);
@@ -98,16 +98,16 @@ std::string rests_on(const StepPlan& plan, const PlanOp& op, const TrainingPlan&
 
 std::string price_table(const StepRun& step, const TrainingPlan& training, CollectiveCosts& costs) {
   std::string out =
-      fmt::format("{:>4}  {:<30} {:>14} {:>14} {:>14} {:>12} {:>12}  {}\n", "op", "name", "time_us",
-                  "low_us", "high_us", "begin_us", "wire_bytes", "rests on");
+      fmt::format("{:>4} {:>14} {:>14} {:>14} {:>14} {:>14}\n{:>6}{}\n", "op", "time_us", "low_us",
+                  "high_us", "begin_us", "wire_bytes", "", "name: what its price rests on");
   for (std::size_t i = 0; i < step.plan.ops.size(); ++i) {
     const Price& price = step.prices[i];
     const Interval interval = interval_of(price.time, price.wires, price.compute);
-    out += fmt::format(
-        "{:>4}  {:<30} {:>14.3f} {:>14.3f} {:>14.3f} {:>12.3f} {:>12.0f}  {}\n", i,
-        step.plan.ops[i].name, price.time.us(), interval.low.us(), interval.high.us(),
-        step.execution.timeline.spans[i].begin.since_start().us(), price.wire_bytes_per_gpu.value(),
-        rests_on(step.plan, step.plan.ops[i], training, costs));
+    out += fmt::format("{:>4} {:>14.3f} {:>14.3f} {:>14.3f} {:>14.3f} {:>14.0f}\n{:>6}{}: {}\n", i,
+                       price.time.us(), interval.low.us(), interval.high.us(),
+                       step.execution.timeline.spans[i].begin.since_start().us(),
+                       price.wire_bytes_per_gpu.value(), "", step.plan.ops[i].name,
+                       rests_on(step.plan, step.plan.ops[i], training, costs));
   }
   return out + fmt::format("step {:.3f} us, interval {:.3f} to {:.3f} us\n",
                            step.metrics.step_time.us(), step.metrics.step_time_low.us(),

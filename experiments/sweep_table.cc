@@ -150,29 +150,40 @@ std::vector<Column> columns_of(const std::vector<RunRow>& rows, std::size_t room
   return columns;
 }
 
+// Values of what is varied stand before the figures, or on a line of their own above them where
+// both do not fit.
 std::string table_of(const Sweep& sweep) {
-  std::vector<std::size_t> widths;
-  std::string out;
-  std::vector<std::vector<std::string>> varied;
+  std::vector<std::vector<std::string>> varied(1);  // headings first
+  for (const auto& [key, values] : sweep.axes) varied.front().push_back(heading_of(key));
   for (std::size_t i = 0; i < sweep.rows.size(); ++i)
     varied.push_back(values_of(sweep.points[i], sweep.axes));
-  for (std::size_t a = 0; a < sweep.axes.size(); ++a) {
-    const std::string heading = heading_of(sweep.axes[a].first);
-    std::size_t width = heading.size();
-    for (const auto& values : varied) width = std::max(width, values[a].size());
-    widths.push_back(width);
-    out += fmt::format("{:<{}} ", heading, width);
+  std::vector<std::size_t> widths(sweep.axes.size());
+  std::size_t before = 0;
+  for (std::size_t a = 0; a < widths.size(); ++a) {
+    for (const auto& values : varied) widths[a] = std::max(widths[a], values[a].size());
+    before += widths[a] + 1;
   }
   const std::vector<Column> columns =
-      columns_of(sweep.rows, page_width - std::min(page_width, out.size()) + 1);
+      columns_of(sweep.rows, page_width - std::min(page_width, before) + 1);
+  const bool all_fit = std::ranges::all_of(sweep.rows, [](const RunRow& row) { return row.ok(); });
+  std::size_t figures = all_fit ? 0 : std::string_view(" does not fit").size();
+  for (const Column& column : columns) figures += column.width + 1;
+  const bool beside = before + figures - 1 <= page_width;
+  const auto begin = [&](const std::vector<std::string>& values) {
+    if (!beside) return fmt::format("{}\n    ", fmt::join(values, ", "));
+    std::string cells;
+    for (std::size_t a = 0; a < values.size(); ++a)
+      cells += fmt::format("{:<{}} ", values[a], widths[a]);
+    return cells;
+  };
+  std::string out = begin(varied.front());
   for (const Column& column : columns)
     out +=
         fmt::format("{}{:>{}}", &column == &columns.front() ? "" : " ", column.title, column.width);
   out += "\n";
   for (std::size_t i = 0; i < sweep.rows.size(); ++i) {
     const RunRow& row = sweep.rows[i];
-    for (std::size_t a = 0; a < sweep.axes.size(); ++a)
-      out += fmt::format("{:<{}} ", varied[i][a], widths[a]);
+    out += begin(varied[i + 1]);
     if (std::isnan(row.time_s)) {
       out += row.status + "\n";
       continue;

@@ -11,7 +11,6 @@
 #include "experiments/forecast_output.h"
 #include "sim/base/check.h"
 #include "sim/base/error.h"
-#include "sim/base/printable.h"
 #include "tools/commands.h"
 #include "tools/launched_ranks.h"
 #include "tools/standard_streams.h"
@@ -101,8 +100,10 @@ std::string help_command(const CLI::App& app) {
 bool is_to_speak(const CLI::App& app) { return !app.got_subcommand("sweep") || speaks_for_all(); }
 
 int refuse(const CLI::App& app, const std::string& why) {
-  if (is_to_speak(app))
-    fmt::print(stderr, "lambcast: {}\nlambcast: see {}\n", printable(why), help_command(app));
+  if (is_to_speak(app)) {
+    complain(why);
+    complain("see " + help_command(app));
+  }
   return static_cast<int>(Exit::usage);
 }
 
@@ -157,15 +158,15 @@ int exit_code_of(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const Error& error) {
-    fmt::print(stderr, "lambcast: {}\n", printable(error.what()));
+    complain(error.what());
     return static_cast<int>(error.code());
   } catch (const InternalError& error) {
-    fmt::print(stderr, "lambcast: internal error, please report it: {}\n", printable(error.what()));
+    complain(fmt::format("internal error, please report it: {}", error.what()));
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "lambcast: there is not enough memory for this\n");
+    complain("there is not enough memory for this");
   } catch (const std::exception& error) {
     // Where stdout is the reason, main() says so.
-    if (std::ferror(stdout) == 0) fmt::print(stderr, "lambcast: {}\n", printable(error.what()));
+    if (std::ferror(stdout) == 0) complain(error.what());
   }
   return static_cast<int>(Exit::failure);
 }

@@ -82,7 +82,7 @@ int simulate_command(const ForecastFlags& flags, const RunFlags& run_flags) {
   Catalog catalog;
   const Scenario scenario = resolve(flags.what_if, catalog);
   if (!flags.explain.empty()) {
-    fmt::print("{}", explain(scenario.training, flags.explain));
+    print_text(explain(scenario.training, flags.explain));
     return static_cast<int>(Exit::done);
   }
   CollectiveCosts costs;

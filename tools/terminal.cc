@@ -18,8 +18,8 @@ namespace {
 constexpr std::size_t narrowest = 40;
 
 // The mpirun of Open MPI hands every rank a terminal, whatever its own stdout is.
-bool is_on_terminal() {
-  return isatty(STDOUT_FILENO) == 1 && std::getenv("OMPI_COMM_WORLD_RANK") == nullptr;
+bool is_on_terminal(int stream) {
+  return isatty(stream) == 1 && std::getenv("OMPI_COMM_WORLD_RANK") == nullptr;
 }
 
 bool wants_color() {
@@ -27,19 +27,27 @@ bool wants_color() {
     return terminal_settings().color == Color::always;
   const char* none = std::getenv("NO_COLOR");
   const char* term = std::getenv("TERM");
-  return is_on_terminal() && (none == nullptr || *none == '\0') &&
+  return is_on_terminal(STDOUT_FILENO) && (none == nullptr || *none == '\0') &&
          !(term != nullptr && std::string_view(term) == "dumb");
 }
 
-std::size_t terminal_width() {
+std::size_t width_of(int terminal) {
   winsize size{};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+  if (ioctl(terminal, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
     return std::max<std::size_t>(narrowest, size.ws_col);
   return 80;
 }
 
 std::size_t indent_of(std::string_view line) {
   return std::min(line.find_first_not_of(' '), line.size());
+}
+
+// An example, by itself or behind a launcher and variables: "mpirun -n 8 lambcast measure".
+bool is_command(std::string_view line) {
+  const std::string_view text = line.substr(indent_of(line));
+  const std::string_view first = text.substr(0, text.find(' '));
+  const bool launches = first == "mpirun" || first == "srun" || first.find('=') != first.npos;
+  return first == "lambcast" || (launches && text.find(" lambcast ") != text.npos);
 }
 
 // Where the text behind a flag or in the last column begins; nothing for a sentence.
@@ -103,16 +111,14 @@ std::string wrapped(std::string_view text, std::size_t width) {
       if (goes_on) continue;
       append_wrapped(out, command, width, indent_of(command) + 2, " \\");
       command.clear();
-    } else if (line.substr(indent_of(line)).starts_with("lambcast ")) {
+    } else if (is_command(line)) {
       append_wrapped(out, line, width, indent_of(line) + 2, " \\");
     } else {
       const std::size_t column = column_of(line);
       if (column == std::string_view::npos)
         append_wrapped(out, line, width, indent_of(line), "");
-      else if (column <= width / 2)
-        append_wrapped(out, line, width, column, "");
       else
-        out += line;
+        append_wrapped(out, line, width, column <= width / 2 ? column : indent_of(line) + 4, "");
     }
     out += '\n';
   }
@@ -165,13 +171,21 @@ std::string painted(std::string_view text) {
 
 void print_text(std::string_view text) {
   std::string out = terminal_settings().quiet ? without_notes(text) : std::string(text);
-  if (is_on_terminal()) out = wrapped(out, terminal_width());
+  if (is_on_terminal(STDOUT_FILENO)) out = wrapped(out, width_of(STDOUT_FILENO));
   if (wants_color()) out = painted(out);
   fmt::print("{}", out);
 }
 
+void complain(std::string_view message) {
+  std::string line = "lambcast: ";
+  for (const char c : message) line += c == '\n' ? std::string("; ") : std::string(1, c);
+  line = printable(line) + "\n";
+  if (is_on_terminal(STDERR_FILENO)) line = wrapped(line, width_of(STDERR_FILENO));
+  fmt::print(stderr, "{}", line);
+}
+
 void say(std::string_view message) {
-  if (!terminal_settings().quiet) fmt::print(stderr, "lambcast: {}\n", printable(message));
+  if (!terminal_settings().quiet) complain(message);
 }
 
 }  // namespace lambcast

@@ -23,12 +23,16 @@ TerminalSettings& terminal_settings();
 // A result for people, to stdout; without its notes with --quiet.
 void print_text(std::string_view text);
 
-// A note on stderr, on a line of its own; nothing with --quiet.
+// What is wrong, to stderr: one line, wrapped on a terminal; what is wrong at several places behind
+// semicolons.
+void complain(std::string_view message);
+
+// A note on stderr in the same way; nothing with --quiet.
 void say(std::string_view message);
 
 // Lines longer than `width` broken at spaces. Sentences go on under their own beginning, the help
-// of a flag and text in a table's last column under itself, a command with a backslash; lines of
-// figures stay whole.
+// of a flag and text in a table's last column under itself, a command with a backslash, and a row of
+// figures that is wider than the terminal further in.
 std::string wrapped(std::string_view text, std::size_t width);
 
 // Words that carry the verdict in colour: "Yes" green, "No" red, "warning:" yellow, at the

@@ -36,6 +36,11 @@ if command -v script >/dev/null; then
     "sensitivity ${run[*]}" "solve freeze_step --for run_time=70min ${run[*]:0:14}" \
     "sweep ${run[*]} --list seq_len=128,512 --list cluster.nic.bandwidth=1Gbit/s,10Gbit/s" \
     "advise ${run[*]} --list seq_len=128,512" 'presets list' validate 'freeze losses.csv --losses' \
+    "simulate ${run[*]} --explain plan" "simulate ${run[*]} --explain prices" "simulate ${run[*]} --explain stats" \
+    "sweep ${run[*]:0:10} --optimizer onebit_lamb --list freeze_step=1000,2000 --list kernels=deepspeed,fused --list cluster.nic.bandwidth=1Gbit/s,10Gbit/s --list cluster.node.gpu_link=5GB/s,10GB/s" \
+    'help keys' 'help descriptions' 'help columns' 'help fields' 'help findings' 'help metrics' 'measure --help' \
+    'simulate --model gpt2-xl --cluster dgx-a100-80g --gpus 16 --pp 4 --grad-accum 8 --micro-batch 1 --optimizer adamw --framework megatron --zero-stage 1 --explain prices' \
+    'presets show of' 'simulate --model gpt2-xl --cluster dgx-a100-80g --gpus 6 --tp 2 --pp 4 --micro-batch 1 --optimizer adamw' \
     'compare dgx-a100-80g emulated-ethernet-100mbit --model bert-large --gpus 8 --optimizer lamb --micro-batch 16 --grad-accum 4' \
     'plan --model gpt2-xl --cluster dgx-a100-80g --gpus 16 --global-batch 64 --framework megatron --precision bf16'; do
     NO_COLOR=1 on_terminal "$lambcast" -q "$answer" | sed 's/.*\r//' >seen
@@ -117,12 +122,13 @@ for preset in $("$lambcast" presets list | awk '/^  /{print $1}'); do
     /^[a-z0-9_]+ *=/ { sub(/ *=.*/, ""); print table $0 }' | sort -u
 done | sort -u >present
 while read -r key; do
-  grep -qF -- "  $key " descriptions || fail "help descriptions lacks $key"
+  awk -v key="$key" '$1 == key { found = 1 } END { exit !found }' descriptions || fail "help descriptions lacks $key"
 done <present
 [ "$(wc -l <present)" -gt 60 ] || fail "only $(wc -l <present) keys in presets"
 expect 0 '^  speedup_low' "$lambcast" help columns
 expect 0 '^  run.time_low_s' "$lambcast" help fields
-expect 0 '^  out-of-memory$' "$lambcast" help findings
+expect 0 '^  out-of-memory +the run does not fit' "$lambcast" help findings
+expect 0 '^  warmup_step_time_us +a whole optimizer step, gradient accumulation' "$lambcast" help columns
 expect 0 '^  efficiency ' "$lambcast" help metrics
 expect 0 '^\| `speedup_low` \|' "$lambcast" help reference
 expect 2 "did you mean 'keys'" "$lambcast" help key
