@@ -116,6 +116,7 @@ TEST_CASE("sweep folder: rows that are not what was written are computed again")
     CHECK(summary.complete);
     CHECK(summary.written == 29);
     CHECK(test.results() == whole);
+    INFO(fmt::format("{}", fmt::join(test.notes, "\n")));
     REQUIRE(test.notes.size() == 1);
     CHECK_THAT(test.notes[0], Contains(fmt::format("results.csv: row 12 is not what was written: "
                                                    "{} rows are computed again",

@@ -31,8 +31,8 @@ void complain(std::string_view message);
 void say(std::string_view message);
 
 // Lines longer than `width` broken at spaces. Sentences go on under their own beginning, the help
-// of a flag and text in a table's last column under itself, a command with a backslash, and a row of
-// figures that is wider than the terminal further in.
+// of a flag and text in a table's last column under itself, a command with a backslash, and a row
+// of figures that is wider than the terminal further in.
 std::string wrapped(std::string_view text, std::size_t width);
 
 // Words that carry the verdict in colour: "Yes" green, "No" red, "warning:" yellow, at the
