@@ -64,6 +64,8 @@ TEST_CASE("sweep table: a finding is said once, with how many points it concerns
       table_of(with(onebit, {{"optimizer", "lamb"}}),
                {{"cluster.nic.bandwidth", {"10Gbit/s", "100Gbit/s", "200Gbit/s"}}});
   CHECK_THAT(text, Contains("note: 2 of 3 points, first of 100Gbit/s: "));
+  CHECK_THAT(text, StartsWith("Fastest by cluster.nic.bandwidth: 100Gbit/s, ") &&
+                       Contains(" a run; 1 other takes as long."));
   const std::size_t first = text.find("[stream-limit]");
   REQUIRE(first != std::string::npos);
   CHECK(text.find("[stream-limit]", first + 1) == std::string::npos);

@@ -28,8 +28,7 @@ std::string others(const VerdictCounts& counts, bool losses, bool untold) {
   return out;
 }
 
-std::string sentence(const VerdictCounts& counts,
-                     const std::function<std::string(std::size_t)>& name) {
+std::string sentence(const VerdictCounts& counts, const RunName& name) {
   const std::size_t all = counts.judged();
   const std::string named = name(counts.best_at);
   const std::string with = named.empty() ? "" : " with " + named;
@@ -53,7 +52,7 @@ std::string sentence(const VerdictCounts& counts,
 std::string measure_sentence(const VerdictCounts& counts) {
   const auto most = std::ranges::max_element(counts.measure, {},
                                              [](const auto& measure) { return measure.second; });
-  return most == counts.measure.end() ? "" : fmt::format(" Measure first: {}.", most->first);
+  return most == counts.measure.end() ? "" : fmt::format("Measure first: {}.", most->first);
 }
 
 bool alike(const VerdictCounts& a, const VerdictCounts& b) {
@@ -118,16 +117,23 @@ void VerdictCounts::add(std::size_t run, const Speedup& speedup, Verdict verdict
   ++(known == measure.end() ? measure.emplace(first, 0).first : known)->second;
 }
 
-std::string in_words(const VerdictCounts& counts, const VerdictCounts& fused,
-                     const std::function<std::string(std::size_t)>& name) {
-  if (counts.judged() == 0 && fused.judged() == 0) return "";
-  std::string out;
-  if (counts.judged() > 0) out = sentence(counts, name) + measure_sentence(counts);
+std::string headline_of(const VerdictCounts& counts, const RunName& name) {
+  return counts.judged() == 0 ? "" : sentence(counts, name);
+}
+
+std::string detail_of(const VerdictCounts& counts, const VerdictCounts& fused,
+                      const RunName& name) {
+  std::string out = measure_sentence(counts);
   if (fused.judged() == 0 || alike(counts, fused)) return out;
   std::string other = sentence(fused, name);
   other.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(other.front())));
   return out + fmt::format("{}With the fused kernels that ship here (--kernels fused): {}",
                            out.empty() ? "" : " ", other);
+}
+
+std::string in_words(const VerdictCounts& counts, const VerdictCounts& fused, const RunName& name) {
+  const std::string headline = headline_of(counts, name), detail = detail_of(counts, fused, name);
+  return fmt::format("{}{}{}", headline, headline.empty() || detail.empty() ? "" : " ", detail);
 }
 
 std::string to_text(const Speedup& speedup) {

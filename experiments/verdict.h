@@ -55,10 +55,15 @@ struct VerdictCounts {
   std::size_t judged() const { return yes + hardly + no + cannot_tell; }
 };
 
-// "Yes: compression pays in all 12 points, most with 65536: 2.34x (1.59 to 3.20x)." And where other
-// kernels change that, the same of them. `name` says which run a number is, or nothing.
-std::string in_words(const VerdictCounts& counts, const VerdictCounts& fused,
-                     const std::function<std::string(std::size_t)>& name);
+// Which run a number is, or nothing.
+using RunName = std::function<std::string(std::size_t)>;
+
+// "Yes: compression pays in all 12 points, most with 65536: 2.34x (1.59 to 3.20x)."
+std::string headline_of(const VerdictCounts& counts, const RunName& name);
+// What to measure first; and where other kernels change the headline, the same of them.
+std::string detail_of(const VerdictCounts& counts, const VerdictCounts& fused, const RunName& name);
+// Both.
+std::string in_words(const VerdictCounts& counts, const VerdictCounts& fused, const RunName& name);
 
 // "2.34x (1.59 to 3.20x)"; without an interval the value.
 std::string to_text(const Speedup& speedup);

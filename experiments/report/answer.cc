@@ -85,7 +85,11 @@ KeyNumber extreme_number(const char* which, const Point& p) {
 }
 
 void add_compared(Answer& answer, const Results& results, const Summary& v) {
-  answer.headline = in_words(v.verdicts, v.fused, [](std::size_t) { return std::string(); });
+  const auto unnamed = [](std::size_t) { return std::string(); };
+  answer.headline = headline_of(v.verdicts, unnamed);
+  answer.detail = detail_of(v.verdicts, v.fused, unnamed);
+  if (answer.headline.empty())
+    answer.headline = "No run compresses enough of its steps to be judged.";
   const auto pair = [](const auto& of) {
     return fmt::format("{} over {}", display_name(std::string_view(of.optimizer)),
                        display_name(std::string_view(of.baseline)));
@@ -223,6 +227,8 @@ Answer answer_of(const Results& results, const Summary& summary) {
 std::string answer_html(const Answer& answer) {
   std::string text =
       fmt::format("<section class=answer>\n<p class=headline>{}</p>\n", escaped(answer.headline));
+  if (!answer.detail.empty())
+    text += fmt::format("<p class=detail>{}</p>\n", escaped(answer.detail));
   if (!answer.numbers.empty()) {
     text += "<div class=numbers>";
     for (const KeyNumber& number : answer.numbers)

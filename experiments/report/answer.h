@@ -22,6 +22,7 @@ struct Range {
 
 struct Answer {
   std::string headline;
+  std::string detail;  // what to measure first, and what other kernels make of it
   std::vector<KeyNumber> numbers;
   std::string picture;  // what the ranges are of
   std::vector<Range> ranges;

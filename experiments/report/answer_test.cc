@@ -23,6 +23,7 @@ TEST_CASE("answer: a study of compression says where it pays, and from which ban
   const Answer answer = answer_of(results, summary);
   CHECK_THAT(answer.headline,
              Catch::StartsWith("In part: compression pays in ") && Contains(" points, most: "));
+  CHECK_THAT(answer.headline, !Contains("Measure first") && !Contains("fused"));
   REQUIRE(answer.numbers.size() == 3);
   CHECK(answer.numbers[0].value == fmt::format("{:.2f}x", summary.best->speedup));
   CHECK(answer.numbers[1].value == fmt::format("{:.2f}x", summary.worst->speedup));

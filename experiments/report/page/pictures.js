@@ -135,6 +135,14 @@
     });
   }
 
+  // Of how many points the interval holds the level, so that their side of it cannot be told.
+  function untold(series, level) {
+    const held = series.points.filter(function (p) {
+      return p.low !== null && p.low !== undefined && p.low <= level && p.high >= level;
+    }).length;
+    return held === 0 ? "" : " (at " + held + " of " + series.points.length + " points it cannot be told)";
+  }
+
   function addBreakEven(spec, level, notes) {
     spec.guides.push({ x1: spec.x.low / 10, y1: level, x2: spec.x.high * 10, y2: level,
       kind: "dashes" });
@@ -153,8 +161,8 @@
         return s.name + " breaks even at " + found.map(function (c) {
           return lambcast.number(Number(c.x.toPrecision(3))) + " (pays " +
             (c.falling ? "below" : "above") + ")";
-        }).join(" and ");
-      return s.name + (pays === s.points.length ? " pays everywhere" : " pays nowhere");
+        }).join(" and ") + untold(s, level);
+      return s.name + (pays === s.points.length ? " pays everywhere" : " pays nowhere") + untold(s, level);
     });
     notes.unshift(said.join("; ") + ". Below the dashed line at 1.0 compression loses.");
   }

@@ -155,7 +155,7 @@ const lambcast = {};
     // sides of 1, then most places, then most rows; of shares of warm-up the one nearest to the
     // published run, of other numbers the largest.
     settle(rows, keys, along, figure) {
-      const slice = {};
+      const slice = {}, steps = this.column("steps");
       keys.forEach((column) => {
         const places = new Map();
         rows.forEach(function (row) {
@@ -173,7 +173,9 @@ const lambcast = {};
         const widest = Math.max.apply(null, Array.from(places.values(), (one) => one.spots.size));
         column.order.filter(function (p) { return places.has(p); }).forEach((place) => {
           const one = places.get(place), number = column.numbers ? column.numbers[place] : null;
-          const liking = column.key === "warmup_percent" ? -Math.abs(number - lambcast.publishedWarmup)
+          const warmup = column.key === "warmup_percent" ? number
+            : column.key === "freeze_step" && steps ? 100 * (number - 1) / steps.at(rows[0]) : null;
+          const liking = warmup !== null ? -Math.abs(warmup - lambcast.publishedWarmup)
             : number !== null ? number : -place;
           const score = [one.spots.size > 0.7 * widest ? 1 : 0, one.above * one.below > 0 ? 1 : 0,
             one.spots.size, one.rows, liking];
