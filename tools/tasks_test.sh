@@ -33,6 +33,9 @@ expect 0 '^Fastest by cluster.nic.bandwidth: [0-9.]+Gbit/s, .* a run' "$lambcast
   --gpus 32 --optimizer lamb --global-batch 16384 --micro-batch 64 --steps 5993 --set cluster.usd_per_gpu_hour=1.5 \
   --list cluster.nic.bandwidth=9.4Gbit/s,23Gbit/s,94Gbit/s,100Gbit/s
 grep -qE '^9.4Gbit/s +[0-9.]+ (h|min) .* [0-9]+ +[0-9.]+ GB' out || fail "2: no hours and dollars: $(cat out)"
+grep -qE '^Cheapest: [0-9.]+Gbit/s, [0-9.]+ USD a run \([0-9.]+ to [0-9.]+\)' out || fail "2: nothing is cheapest: $(cat out)"
+grep -qE '^note: 3 of 4 points, first of 23Gbit/s: .*a faster NIC changes nothing.* \[stream-limit\]$' out ||
+  fail "2: not why faster ones do nothing: $(cat out)"
 
 # 3. Which freeze_step, and what does each share cost?
 expect 0 '^Fastest by freeze_step: 5%, ' "$lambcast" sweep --model bert-large --cluster paper-eth40-v100 --gpus 64 \
@@ -83,10 +86,12 @@ grep -q '^Cheapest: ' out || fail '10: nothing is the cheapest'
 # 11. Which number matters most?
 expect 0 'moves it most: 10 % more of it makes the run' "$lambcast" sensitivity --model bert-large --cluster commodity-10gbe --gpus 32 \
   --optimizer onebit_lamb --global-batch 65536 --micro-batch 16 --steps 5993 --freeze-step 1000
+grep -qE '^To measure first: .*lambcast (measure|profile).* It makes [0-9]+ % of the interval of the speed-up' out ||
+  fail "11: nothing to measure: $(cat out)"
 
 # 12. results.csv in pandas and gnuplot without reading the manual.
 expect 0 'points' "$lambcast" sweep bert_large --out results --no-report --list optimizer=onebit_lamb
-expect 0 '^  speedup_vs_baseline$' "$lambcast" help columns
+expect 0 '^  speedup_vs_baseline +[^ ]' "$lambcast" help columns
 expect 0 'results/parts.csv' "$lambcast" report results --parts
 if python3 -c 'import csv' 2>/dev/null; then
   python3 - <<'END' || fail '12: python reads other rows'
