@@ -103,8 +103,7 @@ std::vector<Section> descriptions() {
 
 // Of steps of one kind, "warmup_step_time_us", or of the run.
 std::string meaning_of_column(const std::string& column) {
-  for (const StepKind kind :
-       {StepKind::uniform, StepKind::warmup, StepKind::compression, StepKind::silent}) {
+  for (const StepKind kind : step_kinds) {
     const std::string prefix = fmt::format("{}_", name_of(kind));
     if (column.starts_with(prefix)) return meaning_of("stage", column.substr(prefix.size()));
   }
@@ -113,8 +112,8 @@ std::string meaning_of_column(const std::string& column) {
 
 std::vector<Section> columns() {
   Section section{"Columns of results.csv",
-                  "One row a point; empty: does not apply. uniform_, warmup_, compression_ and "
-                  "silent_ begin the columns of steps of that kind.",
+                  "One row a point; empty: does not apply. uniform_, warmup_, compression_, "
+                  "silent_, refresh_, round_ and dry_run_ begin the columns of steps of that kind.",
                   {}};
   for (const std::string& column : result_columns())
     section.entries.push_back({column, "", meaning_of_column(column)});

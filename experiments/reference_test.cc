@@ -82,12 +82,13 @@ TEST_CASE("reference: no explanation without a name") {
   Names columns = result_columns(), of_run, of_steps;
   columns.insert(columns.end(), part_columns().begin(), part_columns().end());
   for (const std::string& column : columns) {
-    const std::size_t end = column.find('_');
-    const std::string kind = column.substr(0, end);
-    const bool step =
-        kind == "uniform" || kind == "warmup" || kind == "compression" || kind == "silent";
-    (step && end != std::string::npos ? of_steps : of_run)
-        .push_back(step && end != std::string::npos ? column.substr(end + 1) : column);
+    const auto kind = std::ranges::find_if(step_kinds, [&](StepKind one) {
+      return column.starts_with(fmt::format("{}_", name_of(one)));
+    });
+    if (kind == std::end(step_kinds))
+      of_run.push_back(column);
+    else
+      of_steps.push_back(column.substr(name_of(*kind).size() + 1));
   }
   CHECK(unused("column", of_run).empty());
   CHECK(unused("stage", of_steps).empty());

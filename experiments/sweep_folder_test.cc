@@ -116,8 +116,11 @@ TEST_CASE("sweep folder: rows that are not what was written are computed again")
     CHECK(summary.complete);
     CHECK(summary.written == 29);
     CHECK(test.results() == whole);
-    INFO(fmt::format("{}", fmt::join(test.notes, "\n")));
-    REQUIRE(test.notes.size() == 1);
+    // Behind it stands what is found of the points.
+    REQUIRE_FALSE(test.notes.empty());
+    CHECK(std::count_if(test.notes.begin(), test.notes.end(), [](const std::string& note) {
+            return note.find("is not what was written") != std::string::npos;
+          }) == 1);
     CHECK_THAT(test.notes[0], Contains(fmt::format("results.csv: row 12 is not what was written: "
                                                    "{} rows are computed again",
                                                    row.again)));

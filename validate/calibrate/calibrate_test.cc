@@ -175,8 +175,7 @@ TEST_CASE("calibrate: what the tables do not exercise is left alone or called un
   // The file that it writes can be read, and knows no more than without the row.
   const std::string text = calibrated_cluster(base, "base.toml", "mine", summary, "one row");
   const Cluster cluster = decode_cluster(Table::parse(text, "mine.toml"), "mine.toml");
-  REQUIRE(cluster.calibration);
-  CHECK(cluster.calibration->bands.back().high == Approx(std::exp(0.8)).epsilon(0.01));
+  CHECK(cluster.calibration.value().bands.back().high == Approx(std::exp(0.8)).epsilon(0.01));
 }
 
 TEST_CASE("calibrate: the file it writes forecasts as it fitted, and says inside and outside") {
