@@ -101,19 +101,21 @@ std::vector<Section> descriptions() {
   return sections;
 }
 
-// Of steps of one kind, "warmup_step_time_us", or of the run.
+// Of steps of one kind ("warmup_step_time_us"), or of the run.
 std::string meaning_of_column(const std::string& column) {
-  for (const StepKind kind : step_kinds) {
-    const std::string prefix = fmt::format("{}_", name_of(kind));
-    if (column.starts_with(prefix)) return meaning_of("stage", column.substr(prefix.size()));
+  constexpr std::string_view step_time = "step_time_us";
+  for (const std::string& of_kind : result_columns()) {
+    if (!of_kind.ends_with(step_time)) continue;
+    const std::string kind = of_kind.substr(0, of_kind.size() - step_time.size());
+    if (column.starts_with(kind)) return meaning_of("stage", column.substr(kind.size()));
   }
   return meaning_of("column", column);
 }
 
 std::vector<Section> columns() {
   Section section{"Columns of results.csv",
-                  "One row a point; empty: does not apply. uniform_, warmup_, compression_, "
-                  "silent_, refresh_, round_ and dry_run_ begin the columns of steps of that kind.",
+                  "One row a point; empty: does not apply. Columns of steps of one kind begin with "
+                  "it, as warmup_.",
                   {}};
   for (const std::string& column : result_columns())
     section.entries.push_back({column, "", meaning_of_column(column)});
