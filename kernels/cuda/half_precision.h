@@ -22,6 +22,7 @@ struct HalfPointer {
   HalfFormat format = HalfFormat::fp16;
 
   HalfPointer() = default;
+  HalfPointer(std::nullptr_t) {}
   HalfPointer(std::uint16_t* raw, HalfFormat as) : bits(raw), format(as) {}
   HalfPointer(__half* x) : bits(reinterpret_cast<std::uint16_t*>(x)) {}
   HalfPointer(__nv_bfloat16* x)
