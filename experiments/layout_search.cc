@@ -277,13 +277,13 @@ CompressedLayout compressed(const LayoutSpace& space, const FoundLayout& plain, 
   return result;
 }
 
-// The same layout with weights gathered in int8 and gradients exchanged in int4 (ZeRO++).
-CompressedLayout quantized(const FoundLayout& plain, const std::string& optimizer, Judge& judge) {
+// The same layout with other messages.
+CompressedLayout sending(WhatIf messages, const FoundLayout& plain, const std::string& optimizer,
+                         Judge& judge) {
   CompressedLayout result;
   result.optimizer = optimizer;
-  WhatIf what_if = plain.what_if;
-  what_if.insert_or_assign("quantized_weights", "true");
-  what_if.insert_or_assign("quantized_gradients", "true");
+  WhatIf what_if = std::move(messages);
+  what_if.insert(plain.what_if.begin(), plain.what_if.end());
   try {
     const TrainingPlan training = resolve(what_if, judge.catalog()).training;
     result.step_time_us = judge.step(training, Intervals::left_out).metrics.step_time.us();
@@ -349,10 +349,16 @@ LayoutSearch search_layouts(const WhatIf& asked, const SearchOptions& options,
   result.forecast = search.forecast();
   for (const std::size_t place : search.best())
     result.best.push_back(found(space, candidates[place], judge));
+  const bool sums = !is_onebit(space.base.optimizer()) && !asked.contains("exchange");
   if (options.compression)
-    for (FoundLayout& layout : result.best)
+    for (FoundLayout& layout : result.best) {
+      // ZeRO++: weights gathered in int8, gradients exchanged in int4.
       if (layout.layout.zero_stage == 3)
-        layout.quantized = quantized(layout, result.optimizer, judge);
+        layout.quantized = sending({{"quantized_weights", "true"}, {"quantized_gradients", "true"}},
+                                   layout, result.optimizer, judge);
+      if (sums && layout.dp > 1)
+        layout.fp8 = sending({{"exchange", "fp8"}}, layout, result.optimizer, judge);
+    }
   result.refused = search.refused(judge);
   if (options.compression) add_compression(asked, options, texts, result);
   return result;

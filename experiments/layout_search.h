@@ -16,7 +16,8 @@
 // optimizers a second search adds their 1-bit kin: for each layout found what the same layout would
 // take with it, and which layout is the best for it. Compression changes which layout is best: what
 // it saves is data-parallel traffic, so it favours many replicas. Layouts that share weights
-// are also forecast with ZeRO++'s messages: weights in int8, gradients in int4.
+// are also forecast with ZeRO++'s messages: weights in int8, gradients in int4; those that sum
+// gradients over several replicas, with their exchange in fp8 (gradient_exchange.h).
 #pragma once
 
 #include <cstddef>
@@ -64,6 +65,7 @@ struct FoundLayout {
   double utilization = 0;  // of the peak of the format that products compute in
   std::optional<CompressedLayout> compressed;
   std::optional<CompressedLayout> quantized;  // ZeRO++, where weights are shared
+  std::optional<CompressedLayout> fp8;        // gradients exchanged in 8 bits
 };
 
 struct RefusedLayouts {

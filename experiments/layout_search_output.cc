@@ -104,18 +104,21 @@ std::string compression_table(const std::vector<FoundLayout>& best) {
                                [&](const auto& found) { return (found.*member).has_value(); });
   };
   const bool compresses = any(&FoundLayout::compressed), quantizes = any(&FoundLayout::quantized);
+  const bool in_fp8 = any(&FoundLayout::fp8);
   std::string out = fmt::format("{:>2}  largest loss    ", "#");
   if (compresses)
     out += fmt::format("  {:>20}", best.front().compressed
                                        ? fmt::format("with {}", best.front().compressed->optimizer)
                                        : "compressed");
   if (quantizes) out += fmt::format("  {:>12}", "with ZeRO++");
+  if (in_fp8) out += fmt::format("  {:>12}", "fp8 exchange");
   out += '\n';
   for (std::size_t i = 0; i < best.size(); ++i) {
     const auto [loss, share] = best[i].shares.largest_loss();
     out += fmt::format("{:>2}  {:<11} {:>3.0f}%", i + 1, loss, 100 * share);
     if (compresses) out += fmt::format("  {:>20}", compression_text(best[i].compressed));
     if (quantizes) out += fmt::format("  {:>12}", compression_text(best[i].quantized));
+    if (in_fp8) out += fmt::format("  {:>12}", compression_text(best[i].fp8));
     out += '\n';
   }
   return out;
@@ -173,6 +176,7 @@ Json layout_json(const FoundLayout& found) {
             {"largest_loss_share", share},
             {"compressed", compressed_json(found.compressed)},
             {"quantized", compressed_json(found.quantized)},
+            {"fp8", compressed_json(found.fp8)},
             {"simulate", simulate_line(found.what_if)}};
   return json;
 }
@@ -269,7 +273,9 @@ const std::vector<std::string> csv_columns{"rank",
                                            "compressed_speedup",
                                            "compressed_refused",
                                            "quantized_step_time_us",
-                                           "quantized_speedup"};
+                                           "quantized_speedup",
+                                           "fp8_step_time_us",
+                                           "fp8_speedup"};
 
 }  // namespace
 
@@ -284,6 +290,7 @@ std::string layout_search_csv(const LayoutSearch& search) {
     const bool runs = compressed.step_time_us.has_value();
     const CompressedLayout quantized = found.quantized.value_or(CompressedLayout());
     const bool quantizes = quantized.step_time_us.has_value();
+    const CompressedLayout fp8 = found.fp8.value_or(CompressedLayout());
     out += csv::row({whole(static_cast<std::int64_t>(i) + 1),
                      whole(layout.tp),
                      whole(layout.cp),
@@ -311,7 +318,9 @@ std::string layout_search_csv(const LayoutSearch& search) {
                      runs ? csv::number(compressed.speedup) : "",
                      compressed.refused,
                      quantizes ? csv::number(*quantized.step_time_us) : "",
-                     quantizes ? csv::number(quantized.speedup) : ""}) +
+                     quantizes ? csv::number(quantized.speedup) : "",
+                     fp8.step_time_us ? csv::number(*fp8.step_time_us) : "",
+                     fp8.step_time_us ? csv::number(fp8.speedup) : ""}) +
            "\n";
   }
   return out;

@@ -179,6 +179,24 @@ TEST_CASE("layout search: shared weights are forecast in int8 too, their gradien
   CHECK_THAT(layout_search_table(search), Contains("ZeRO++"));
 }
 
+// Eight bits instead of sixteen on a wire that the step waits for.
+TEST_CASE("layout search: gradients are forecast in fp8 too, unless another exchange is asked") {
+  const WhatIf asked = question({{"cluster", "commodity-10gbe"}, {"tp", "1"}, {"pp", "1"}});
+  const FoundLayout best = searched(asked).best.at(0);
+  REQUIRE(best.dp > 1);
+  REQUIRE(best.fp8);
+  INFO(best.fp8->refused);
+  REQUIRE(best.fp8->step_time_us);
+  CHECK(best.fp8->speedup > 1);
+  CHECK(best.fp8->speedup < 4);
+  WhatIf alone = best.what_if;
+  alone["exchange"] = "fp8";
+  CHECK(simulated_us(alone) == Approx(*best.fp8->step_time_us));
+  WhatIf other = asked;
+  other["exchange"] = "int8";
+  CHECK_FALSE(searched(other).best.at(0).fp8);
+}
+
 TEST_CASE("layout search: what makes no run in any layout is an error at once") {
   WhatIf asked = question();
   asked.erase("global_batch");
