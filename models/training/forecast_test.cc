@@ -116,6 +116,61 @@ TEST_CASE("forecast: less warm-up means less time where compression pays") {
   }
 }
 
+// A step of a curriculum is that of a run with its length, whatever divides the model.
+TEST_CASE("forecast: a curriculum's steps are those of runs of their lengths, in every layout") {
+  Curriculum curriculum;
+  curriculum.schedule = CurriculumSchedule::fixed_discrete;
+  curriculum.difficulty = {256, 1024};
+  curriculum.max_step = {60};
+  curriculum.min_difficulty = 256;
+  curriculum.max_difficulty = 1024;
+  struct Layout {
+    const char* framework;
+    int tp, cp, dp, pp, chunks;
+    parallel::Sharding sharding;
+    bool sequence_parallel;
+  };
+  const auto plan_of = [](const Layout& of, std::int64_t seq_len, std::int64_t steps) {
+    TrainingPlan training =
+        training_of({OptimizerType::adamw, of.tp * of.cp * of.dp * of.pp, "dgx-a100-80g"});
+    training.model = std::make_shared<const ModelShape>(load_model("llama2-7b", {}));
+    training.seq_len = seq_len;
+    training.steps = steps;
+    training.batch = {of.dp * std::int64_t{8}, 1, 8};
+    Parallelism how;
+    how.layout = {of.tp, of.cp, 1, of.dp, of.pp, of.chunks, 8, parallel::default_order};
+    how.schedule = of.chunks > 1 ? parallel::PipelineSchedule::interleaved
+                                 : parallel::PipelineSchedule::one_f_one_b;
+    how.framework = framework_of(of.framework);
+    how.sharding = of.sharding;
+    how.shard_ranks = of.sharding == parallel::Sharding::none ? 1 : how.replicas();
+    how.sequence_parallel = of.sequence_parallel;
+    training.parallelism = how;
+    return training;
+  };
+  using parallel::Sharding;
+  for (const Layout& of : {Layout{"deepspeed", 4, 1, 2, 1, 1, Sharding::none, false},
+                           Layout{"megatron", 4, 1, 2, 1, 1, Sharding::optimizer, true},
+                           Layout{"deepspeed", 1, 1, 2, 4, 1, Sharding::none, false},
+                           Layout{"megatron", 1, 1, 2, 4, 2, Sharding::none, false},
+                           Layout{"deepspeed", 1, 4, 2, 1, 1, Sharding::none, false},
+                           Layout{"megatron", 1, 4, 2, 1, 1, Sharding::none, false},
+                           Layout{"torchtitan", 1, 4, 2, 1, 1, Sharding::weights, false},
+                           Layout{"deepspeed", 1, 1, 8, 1, 1, Sharding::weights, false},
+                           Layout{"megatron", 2, 2, 2, 2, 1, Sharding::optimizer, true}}) {
+    INFO(of.framework << " tp " << of.tp << " cp " << of.cp << " pp " << of.pp);
+    CollectiveCosts costs;
+    const auto time_s = [&](const TrainingPlan& training) {
+      return forecast(training, costs).run.time_s;
+    };
+    TrainingPlan growing = plan_of(of, 1024, 100);
+    growing.recipe.curriculum = curriculum;
+    const double both = time_s(plan_of(of, 256, 60)) + time_s(plan_of(of, 1024, 40));
+    CHECK(time_s(growing) == Approx(both).epsilon(1e-9));
+    CHECK(time_s(growing) < time_s(plan_of(of, 1024, 100)));
+  }
+}
+
 TEST_CASE("forecast: a length curriculum changes compute and not communication") {
   TrainingPlan constant = training_of({OptimizerType::onebit_lamb, 16});
   TrainingPlan growing = constant;
