@@ -19,9 +19,6 @@ namespace lambcast {
 // `dry_run`: the first step of a 1-bit optimizer that no wrapper has tried before, which sums
 // gradients, exchanges an empty momentum and updates nothing.
 enum class StepKind { uniform, warmup, compression, silent, refresh, round, dry_run };
-constexpr StepKind step_kinds[] = {StepKind::uniform, StepKind::warmup,  StepKind::compression,
-                                   StepKind::silent,  StepKind::refresh, StepKind::round,
-                                   StepKind::dry_run};
 
 std::string_view name_of(StepKind kind);
 
