@@ -2,7 +2,8 @@
 # The sizes and the form that keep the sources readable. A function of more than 70 lines or a file
 # of more than 450 does several things; a header opens with why it exists; what x.h declares x.cc
 # defines, but for the headers named below, each of which has several files or a choice of them
-# behind it.
+# behind it. The README of a top-level folder says on 20 lines what is where; what is longer is a page
+# beside it.
 #
 #   shape_test.sh ROOT            checks the sources below ROOT
 #   shape_test.sh ROOT --canary   plants one fault of each kind, which must be found
@@ -54,7 +55,11 @@ check() {
         begun = 0
       }
       begun && /;$/ && FNR == begun { begun = 0 }
-      END { finish() }')
+      END { finish() }'
+    for readme in */README.md; do
+      lines=$(wc -l <"$readme")
+      [ "$lines" -le 20 ] || echo "$readme: $lines lines are more than 20"
+    done)
 }
 
 if [ "${2:-}" = --canary ]; then
@@ -71,8 +76,11 @@ if [ "${2:-}" = --canary ]; then
   printf '// Why.\n#pragma once\nint nowhere(int a);\n' >"$folder/sim/nowhere.h"
   printf '// Why.\n#pragma once\nint here(int a);\n' >"$folder/sim/here.h"
   printf 'int here(int a) {\n  return a;\n}\n' >"$folder/sim/here.cc"
+  seq 21 >"$folder/sim/README.md"
+  seq 20 >"$folder/models/README.md"
   found=$(check "$folder")
-  expected='sim/long_file.cc: 451 lines are more than 450
+  expected='sim/README.md: 21 lines are more than 20
+sim/long_file.cc: 451 lines are more than 450
 sim/long_function.cc:1: a function of 72 lines
 sim/nowhere.h:3: no sim/nowhere.cc defines what it declares
 sim/silent.h:1: a header opens with why it exists'

@@ -10,7 +10,7 @@ if(LAMBCAST_CUDA)
   check_language(CUDA)
 endif()
 if(LAMBCAST_CUDA AND CMAKE_CUDA_COMPILER)
-  # A short list for a quick build: Ampere, Hopper, and PTX for what comes after. README.md has the
+  # A short list for a quick build: Ampere, Hopper, and PTX for what comes after. guide.md has the
   # list of all for -DCMAKE_CUDA_ARCHITECTURES.
   if(NOT CMAKE_CUDA_ARCHITECTURES)
     set(CMAKE_CUDA_ARCHITECTURES "80-real;90" CACHE STRING "GPU architectures" FORCE)
