@@ -1,8 +1,5 @@
 #include "models/training/collective_costs.h"
 
-#include <algorithm>
-#include <functional>
-
 #include "models/training/shared_network.h"
 
 namespace lambcast {
@@ -12,16 +9,6 @@ namespace {
 constexpr std::size_t most_costs = 65536, most_shapes = 2048, most_shared = 4;
 // Some 5 kB each.
 constexpr std::size_t most_clusters = 4096;
-
-// Of what sweeps change.
-std::size_t hash_of(const Cluster& cluster) {
-  std::size_t hash = std::hash<std::string>()(cluster.name);
-  for (const double value : {cluster.nic_bandwidth.value.value(), cluster.gpu_link.value.value(),
-                             cluster.nccl.nic_efficiency.value, cluster.mpi.nic_efficiency.value,
-                             cluster.fabric.oversubscription.value})
-    hash = hash * 31 + std::hash<double>()(value);
-  return hash;
-}
 
 }  // namespace
 
@@ -35,20 +22,15 @@ void CollectiveCosts::forget_where_full() {
   firsts_.clear();
 }
 
-const CollectiveCosts::ClusterPtr& CollectiveCosts::first_equal(const ClusterPtr& cluster) {
+const CollectiveCosts::ClusterPtr& CollectiveCosts::representative(const ClusterPtr& cluster) {
   const auto [known, is_new] = seen_.try_emplace(cluster);
   if (!is_new) return known->second;
-  const std::size_t hash = hash_of(*cluster);
-  const auto [begin, end] = firsts_.equal_range(hash);
-  const auto equal =
-      std::find_if(begin, end, [&](const auto& first) { return *first.second == *cluster; });
-  if (equal == end) firsts_.emplace(hash, cluster);
-  return known->second = equal == end ? cluster : equal->second;
+  return known->second = *firsts_.insert(cluster).first;
 }
 
 SharedNetwork& CollectiveCosts::shared_network(const std::shared_ptr<const Cluster>& cluster,
                                                int nodes, int gpus_per_node) {
-  const std::tuple key(first_equal(cluster), nodes, gpus_per_node);
+  const std::tuple key(representative(cluster), nodes, gpus_per_node);
   if (const auto known = shared_.find(key); known != shared_.end()) return *known->second;
   if (shared_.size() >= most_shared) shared_.clear();
   return *(shared_[key] = std::make_shared<SharedNetwork>(cluster, nodes, gpus_per_node));
@@ -67,7 +49,7 @@ CollectiveCosts::Shape& CollectiveCosts::shape(const Setting& setting, Backend b
 const CollectiveCost& CollectiveCosts::cost(const Setting& asked, Backend backend, Op op,
                                             Bytes size, const std::string& algorithm) {
   forget_where_full();
-  const Setting setting{first_equal(asked.cluster), asked.group, asked.network, asked.expand};
+  const Setting setting{representative(asked.cluster), asked.group, asked.network, asked.expand};
   const auto [entry, is_new] = costs_.try_emplace({setting, backend, op, size.value(), algorithm});
   CollectiveCost& cost = entry->second;
   ++counts_.asked;

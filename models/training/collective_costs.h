@@ -1,7 +1,8 @@
 // Times and traffic of collectives, remembered: a sweep asks for the same few thousands of times.
 //
-// Collectives of one training step never run at the same time (DeepSpeed blocks on each), so each
-// is planned and timed alone, by either network model.
+// Each is planned and timed alone on an idle network, by either network model. Where collectives of
+// a step run at the same time on the same wires, execute.cc starts from these and shared_network.h
+// has the machine that they share.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +10,10 @@
 #include <memory>
 #include <string>
 #include <tuple>
-#include <unordered_map>
+#include <unordered_set>
 
 #include "sim/collectives/collective.h"
-#include "topologies/cluster.h"
+#include "topologies/communication_key.h"
 
 namespace lambcast {
 
@@ -25,8 +26,9 @@ struct CollectiveCost {
 
 class SharedNetwork;
 
-// One per thread. Remembers by what a cluster is, whoever read it and how often: of clusters that
-// are equal the first stands for all. Forgets all where it has remembered a lot, so that a sweep
+// One per thread. Remembers by what a cluster is to collectives, whoever read it and how often: of
+// clusters that they cannot tell apart (communication_key.h), be it for their names and prices, the
+// first stands for all. Forgets all where it has remembered a lot, so that a sweep
 // over thousands of clusters does not fill the memory.
 class CollectiveCosts {
  public:
@@ -58,13 +60,13 @@ class CollectiveCosts {
     Transport transport;
   };
   using ClusterPtr = std::shared_ptr<const Cluster>;
-  // The one that stands for all that are equal to it; what was seen is kept alive, so that no other
-  // cluster comes to stand at its address.
-  const ClusterPtr& first_equal(const ClusterPtr& cluster);
+  // The one that stands for all with the same communication; what was seen is kept alive, so that
+  // no other cluster comes to stand at its address.
+  const ClusterPtr& representative(const ClusterPtr& cluster);
   Shape& shape(const Setting& setting, Backend backend);
   void forget_where_full();
-  std::map<ClusterPtr, ClusterPtr> seen_;                    // to the first that is equal
-  std::unordered_multimap<std::size_t, ClusterPtr> firsts_;  // by what mostly tells them apart
+  std::map<ClusterPtr, ClusterPtr> seen_;  // to the first with the same communication
+  std::unordered_set<ClusterPtr, HashOfCommunication, SameCommunication> firsts_;
   std::map<std::pair<Setting, Backend>, std::unique_ptr<Shape>> shapes_;
   std::map<std::tuple<Setting, Backend, Op, double, std::string>, CollectiveCost> costs_;
   std::map<std::tuple<std::shared_ptr<const Cluster>, int, int>, std::shared_ptr<SharedNetwork>>

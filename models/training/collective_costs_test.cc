@@ -28,6 +28,16 @@ TEST_CASE("collective costs: clusters that are equal share them, whoever read th
   CHECK(costs.counts().planned == 2);
 }
 
+TEST_CASE("collective costs: clusters that differ in names and prices alone share them") {
+  CollectiveCosts costs;
+  const Duration first = time_on(costs, cluster_of({}));
+  for (int cents = 100; cents < 200; ++cents)
+    CHECK(time_on(costs, cluster_of({{"usd_per_gpu_hour", std::to_string(cents * 0.01)},
+                                     {"name", "a" + std::to_string(cents)}})) == first);
+  CHECK(costs.counts().asked == 101);
+  CHECK(costs.counts().planned == 1);
+}
+
 TEST_CASE("collective costs: thousands of clusters come and go, each with its own") {
   CollectiveCosts costs;
   Cluster changing = load_cluster("dgx-a100-80g", {});
