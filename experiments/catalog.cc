@@ -14,8 +14,9 @@
 namespace lambcast {
 namespace {
 
-// Of each kind; a cluster takes some ten kilobytes.
-constexpr std::size_t most_remembered = 1024;
+// How many are remembered of each kind. A cluster takes some ten kilobytes; a model grows with its
+// layers, so all of them together have so many tensors and those of one more.
+constexpr std::size_t most_remembered = 1024, most_tensors = 100'000;
 
 std::string key_of(const std::string& name, const Overrides& overrides) {
   std::string key = name;
@@ -29,6 +30,12 @@ std::shared_ptr<const T> once(std::map<std::string, std::shared_ptr<const T>>& r
   if (const auto known = remembered.find(key); known != remembered.end()) return known->second;
   if (remembered.size() >= most_remembered) remembered.clear();
   return remembered[key] = std::make_shared<const T>(load());
+}
+
+std::size_t tensors_of(const std::map<std::string, std::shared_ptr<const ModelShape>>& models) {
+  std::size_t tensors = 0;
+  for (const auto& [key, model] : models) tensors += model->tensors.size();
+  return tensors;
 }
 
 // Presets are named in messages by the file that they were compiled from.
@@ -137,6 +144,7 @@ std::shared_ptr<const ModelShape> Catalog::model(const std::string& name,
                                                  const Overrides& overrides) {
   const auto load = [&](const Overrides& changes) {
     return once(models_, key_of(name, changes), [&] {
+      if (tensors_of(models_) > most_tensors) models_.clear();
       std::vector<ModelOverride> of_model;
       for (const auto& [key, value] : changes) of_model.push_back({"model." + key, value});
       return load_model(parsed_model(parsed_, texts_->model(name), name).copy(), name, of_model);
