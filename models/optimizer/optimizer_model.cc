@@ -1,5 +1,7 @@
 #include "models/optimizer/optimizer_model.h"
 
+#include <iterator>
+
 #include "sim/base/check.h"
 
 namespace lambcast {
@@ -10,6 +12,7 @@ constexpr const OptimizerModel* table[] = {
     &onebit_lamb_model, &zero_one_adam_model, &lars_model,   &distributed_lamb_model,
     &adafactor_model,   &came_model,          &galore_model,
 };
+static_assert(std::size(table) == optimizer_count, "an OptimizerType has no row");
 
 }  // namespace
 

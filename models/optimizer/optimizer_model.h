@@ -3,6 +3,7 @@
 // one is to write its file and to add its row (.github/CONTRIBUTING.md).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -26,7 +27,9 @@ enum class OptimizerType {
   adafactor,
   came,
   galore_adamw8bit,
+  count,  // none: how many there are
 };
+inline constexpr auto optimizer_count = static_cast<std::size_t>(OptimizerType::count);
 
 // One tensor of a model, as factored and projected states depend on it.
 struct StateTensor {
