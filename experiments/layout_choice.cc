@@ -15,41 +15,13 @@ using parallel::Sharding;
 
 constexpr std::int64_t most_ranks = 65536;
 
-constexpr const char* layout_keys[] = {"tp",
-                                       "cp",
-                                       "pp",
-                                       "ep",
-                                       "interleave",
-                                       "order",
-                                       "sequence_parallel",
-                                       "recompute",
-                                       "tensor_overlap",
-                                       "fp32_gradients",
-                                       "fusion",
-                                       "eager_loss",
-                                       "split",
-                                       "shard_ranks",
-                                       "full_all_reduce",
-                                       "shard_handling_us",
-                                       "secondary_ranks",
-                                       "quantized_weights",
-                                       "quantized_gradients",
-                                       "pipeline_schedule",
-                                       "framework",
-                                       "attention",
-                                       "etp",
-                                       "expert_dispatch",
-                                       "capacity_factor",
-                                       "imbalance",
-                                       "expert_overlap",
-                                       "expert_kernels"};
-
 bool asks_for_layout(const Words& words, const TrainingPlan& training) {
   if (training.recipe.zero.stage == 3) return true;
-  for (const char* key : layout_keys) {
-    const std::string* value = words.find(key);
-    const bool is_size = std::string_view(key).size() == 2;
-    if (value != nullptr && !(is_size && *value == "1")) return true;
+  for (const WhatIfKey& key : what_if_table()) {
+    if (key.group != layout_group) continue;
+    const std::string* value = words.find(key.name);
+    const bool is_axis = key.name.size() == 2;  // tp, cp, pp, ep
+    if (value != nullptr && !(is_axis && *value == "1")) return true;
   }
   const std::string* precision = words.find("precision");
   return precision != nullptr && (precision->ends_with("fp8") || *precision == "nvfp4");

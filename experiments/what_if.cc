@@ -166,7 +166,7 @@ std::span<const WhatIfKey> what_if_table() {
     add("What runs where", description_keys());
     add("Optimizer", optimizer_keys());
     add("Batch and length of the run", run_keys());
-    add("Layout", layout_keys());
+    add(layout_group, layout_keys());
     add("Simulation", simulation_keys());
     return all;
   }();

@@ -41,6 +41,8 @@ struct WhatIfKey {
   bool is_switch = false;            // the flag alone says "true"
   std::string_view group{};          // the heading it stands under
 };
+// The group whose keys ask for a layout (layout_choice.h) where they are said.
+inline constexpr std::string_view layout_group = "Layout";
 
 // In the order of help texts.
 std::span<const WhatIfKey> what_if_table();
