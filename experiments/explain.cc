@@ -2,86 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
-
+#include "experiments/step_plan_text.h"
 #include "models/training/step.h"
 #include "sim/base/error.h"
+#include "sim/network/effort.h"
 
 namespace lambcast {
 namespace {
-
-std::string describe(const PassWork& work) {
-  if (work.from == 0 && work.to == 1) return "a micro batch";
-  return fmt::format("{:.4g} to {:.4g} of a micro batch", work.from, work.to);
-}
-
-std::string describe(const StageWork& work) {
-  return fmt::format("stage {}, stretch {} of its micro batches", work.stage, work.segment);
-}
-
-std::string describe(const MemoryWork& work) {
-  return fmt::format("{} of GPU memory", to_text(Bytes(work.bytes)));
-}
-
-std::string describe(const KernelWork& work) {
-  const Passes& passes = work.passes;
-  return fmt::format("{:.0f} elements x {:.4g} B, {:.0f} launches, {:.0f} waits", work.elements,
-                     passes.bytes_per_element,
-                     passes.launches + passes.launches_per_tensor * work.tensors,
-                     passes.syncs + passes.syncs_per_tensor * work.tensors);
-}
-
-std::string describe(const ProductWork& work) {
-  return fmt::format("{:.4g} TFLOP at {:.0f} % of the peak", work.flops / 1e12,
-                     100 * work.share_of_peak.value);
-}
-
-std::string describe(const HostCopy& work) {
-  return fmt::format("{} down, {} up, {}", to_text(Bytes(work.down_bytes)),
-                     to_text(Bytes(work.up_bytes)), work.pinned ? "pinned" : "pageable");
-}
-
-std::string describe(const Call& call) {
-  return fmt::format("{} of {} over {} ranks by {}{}{}", name_of(call.op), to_text(call.bytes),
-                     call.group.ranks, traits_of(call.backend).in_words,
-                     call.algorithm.empty() ? "" : ", ", call.algorithm);
-}
-
-std::string describe(const Wait&) { return "order only"; }
-
-std::string describe(const Slowdown& work) {
-  return fmt::format("lost to: {}", describe(work.beside));
-}
-
-std::string waits_for(const PlanOp& op, std::size_t index) {
-  if (op.after.empty()) return "-";
-  if (op.after.size() == 1 && op.after[0] + 1 == index) return "^";
-  return fmt::format("{}", fmt::join(op.after, " "));
-}
-
-// What stands in the passes of blocks with experts, twice forward and twice backward.
-std::string exchanges(const ExpertPlan& plan) {
-  std::string text;
-  for (const auto& [name, call] : {std::pair{"tokens to experts and back", &plan.inside},
-                                   std::pair{"and between nodes", &plan.between},
-                                   std::pair{"rows gathered inside experts", &plan.rows_gather},
-                                   std::pair{"rows scattered", &plan.rows_scatter}})
-    if (*call) text += fmt::format("     each pass of a block: {}, {}\n", name, describe(**call));
-  return text;
-}
-
-std::string plan_table(const StepPlan& plan) {
-  std::string out = fmt::format("{:>4} {:>8} {:>6}  {:<13} {}\n{:>22}{}\n", "op", "after", "times",
-                                "stream", "part", "", "name: what");
-  for (std::size_t i = 0; i < plan.ops.size(); ++i) {
-    const PlanOp& op = plan.ops[i];
-    out += fmt::format("{:>4} {:>8} {:>6}  {:<13} {}\n{:>22}{}: {}\n", i, waits_for(op, i),
-                       op.times, name_of(op.stream), name_of(op.part), "", op.name,
-                       std::visit([](const auto& work) { return describe(work); }, op.work));
-  }
-  if (plan.pipeline && plan.pipeline->experts) out += exchanges(*plan.pipeline->experts);
-  return out;
-}
 
 // The costs with the kind of their numbers, as "nic_bandwidth (published)".
 std::string rests_on(const StepPlan& plan, const PlanOp& op, const TrainingPlan& training,
@@ -114,9 +41,19 @@ std::string price_table(const StepRun& step, const TrainingPlan& training, Colle
                            step.metrics.step_time_high.us());
 }
 
-double microseconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start)
-      .count();
+// What a step asked for and what finding it took.
+std::string stats(const StepRun& step, const CollectiveCosts::Counts& prices, const Effort& done) {
+  const auto us = [](std::chrono::nanoseconds time) {
+    return std::chrono::duration<double, std::micro>(time).count();
+  };
+  const StepRun::Spent& spent = step.spent;
+  return fmt::format(
+      "operations {}, collectives {}; prices asked {}, found in the cache {}\n"
+      "events {}, flows started {}, max-min solves {}\n"
+      "took: plan {:.0f} us, price {:.0f} us, execute {:.0f} us, account {:.0f} us\n",
+      step.plan.ops.size(), step.metrics.num_collectives, prices.asked,
+      prices.asked - prices.planned, done.events, done.flows, done.solves, us(spent.plan),
+      us(spent.price), us(spent.execute), us(spent.account));
 }
 
 }  // namespace
@@ -134,23 +71,19 @@ std::string explain(const TrainingPlan& training, std::string_view what) {
   for (const Stage& stage : stages_of(training)) {
     if (stage.steps == 0) continue;
     const CollectiveCosts::Counts before = costs.counts();
-    const auto start = std::chrono::steady_clock::now();
+    const Effort done_before = effort();
     const StepRun step = run_step(training, stage, costs);
-    const double took_us = microseconds_since(start);
+    const Effort done = effort() - done_before;
     out += fmt::format("{}{} step, {} times{}\n", out.empty() ? "" : "\n", name_of(stage.kind),
                        stage.steps,
                        stage.seq_len > 0 ? fmt::format(", sequences of {}", stage.seq_len) : "");
     if (what == "plan") {
-      out += plan_table(step.plan);
+      out += step_plan_text(step.plan);
     } else if (what == "prices") {
       out += price_table(step, training, costs);
     } else {
       const CollectiveCosts::Counts& now = costs.counts();
-      out += fmt::format(
-          "operations {}, collectives in the step {}, prices asked {}, found in the cache {}\n"
-          "planned, priced and executed in {:.0f} us\n",
-          step.plan.ops.size(), step.metrics.num_collectives, now.asked - before.asked,
-          now.asked - before.asked - (now.planned - before.planned), took_us);
+      out += stats(step, {now.asked - before.asked, now.planned - before.planned}, done);
     }
   }
   return out;

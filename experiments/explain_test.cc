@@ -43,8 +43,44 @@ TEST_CASE("explain: prices add up to the step where nothing overlaps, and say wh
 }
 
 TEST_CASE("explain: stats count what was asked and found; other words are refused") {
-  CHECK_THAT(explain(onebit_lamb(), "stats"), Catch::Contains("found in the cache"));
+  const std::string stats = explain(onebit_lamb(), "stats");
+  CHECK_THAT(stats, Catch::Contains("found in the cache") && Catch::Contains("took: plan ") &&
+                        Catch::Contains(" us, price ") && Catch::Contains(" us, execute ") &&
+                        Catch::Contains(" us, account "));
   CHECK_THROWS_WITH(explain(onebit_lamb(), "price"), Catch::Contains("did you mean 'prices'"));
+}
+
+TrainingPlan divided() {
+  Catalog catalog;
+  return resolve({{"model", "llama2-7b"},
+                  {"cluster", "hgx-h100-ndr"},
+                  {"gpus", "64"},
+                  {"tp", "4"},
+                  {"pp", "4"},
+                  {"network", "flow"},
+                  {"optimizer", "adamw"},
+                  {"micro_batch", "1"},
+                  {"grad_accum", "8"},
+                  {"steps", "10"}},
+                 catalog)
+      .training;
+}
+
+TEST_CASE("explain: stats count events, flows and solves of a network where calls meet") {
+  const std::string stats = explain(divided(), "stats");
+  CHECK_THAT(stats, !Catch::Contains("events 0,"));
+  CHECK_THAT(stats, !Catch::Contains("flows started 0,"));
+}
+
+TEST_CASE(
+    "explain: a plan says whose stage an operation is, its group, and what is inside passes") {
+  const std::string plan = explain(divided(), "plan");
+  // 2 bytes x 4096 tokens x 4096.
+  for (const char* words :
+       {" stage ", "tensor parallel, activations summed, all_reduce of 33.55 MB over 4 ranks",
+        "(4 per node", "stride 4", "stage 0: 8 blocks, embedding", "stages 1 to 2, each: 8 blocks",
+        "stage 3: 8 blocks, head", "to the next stage"})
+    CHECK_THAT(plan, Catch::Contains(words));
 }
 
 TEST_CASE("explain: a plan with experts says what carries their tokens") {

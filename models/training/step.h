@@ -2,16 +2,21 @@
 // for (account.h).
 #pragma once
 
+#include <chrono>
+
 #include "models/training/account.h"
 
 namespace lambcast {
 
-// What was planned and what ran, for traces and explanations.
+// What was planned and what ran, for traces and explanations, and what the program took for each.
 struct StepRun {
   StepPlan plan;
   std::vector<Price> prices;
   Execution execution;
   StepMetrics metrics;
+  struct Spent {
+    std::chrono::nanoseconds plan{}, price{}, execute{}, account{};
+  } spent;
 };
 
 StepRun run_step(const TrainingPlan& training, const Stage& stage, CollectiveCosts& costs,

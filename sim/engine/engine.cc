@@ -8,6 +8,7 @@
 
 #include "sim/base/check.h"
 #include "sim/engine/event_queue.h"
+#include "sim/network/effort.h"
 
 namespace lambcast {
 namespace {
@@ -51,6 +52,7 @@ class Run {
     }
     if (ended_ < waiting_for_.size()) fail_stuck();
     timeline_.end = now_;
+    effort().events += static_cast<std::int64_t>(timeline_.events);
     return std::move(timeline_);
   }
 
@@ -91,6 +93,7 @@ class Run {
     }
     const Phase& phase = program.phases[at.phase];
     at.began = now_;
+    effort().flows += static_cast<std::int64_t>(phase.flows->size());
     network_.start(id, *phase.flows, program.expand ? 1 : phase.times, now_);
   }
 

@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "sim/network/effort.h"
+
 namespace lambcast {
 namespace {
 
@@ -38,6 +40,24 @@ TEST_CASE_METHOD(Fixture, "engine: rounds pay their latency each, repetitions co
   const Timeline expanded = run(graph, *network);
   CHECK(expanded.end.since_start() == us(13));
   CHECK(expanded.events > 5);
+}
+
+TEST_CASE("engine: the effort of a run is its events, the flows it started and the rates solved") {
+  Topology topology;
+  const LinkId link = topology.add_link(topology.add_vertex(Vertex{}),
+                                        topology.add_vertex(Vertex{}), Bandwidth(1e9), LinkKind{});
+  const auto network = make_network(NetworkModel::flow, topology);
+  const auto two = std::make_shared<const FlowSet>(std::vector<std::vector<LinkId>>{{link}, {link}},
+                                                   std::vector<Flow>{{Bytes(1e3)}, {Bytes(4e3)}});
+  const CommProgram program{us(0), {{two, us(0), 3}}, false};
+  TaskGraph graph;
+  graph.add_communication("c", Category::gradient_comm, graph.add_resource("stream"), &program);
+  const Effort before = effort();
+  const Timeline timeline = run(graph, *network);
+  const Effort spent = effort() - before;
+  CHECK(spent.events == static_cast<std::int64_t>(timeline.events));
+  CHECK(spent.flows == 2);
+  CHECK(spent.solves == 2);  // both, then the longer one alone
 }
 
 TEST_CASE_METHOD(Fixture, "engine: exposed communication is what computation does not cover") {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "sim/base/check.h"
+#include "sim/network/effort.h"
 #include "sim/network/fair_share.h"
 
 namespace lambcast {
@@ -244,6 +245,7 @@ void FlowNetwork::settle() {
       flow.remaining = std::max(0.0, flow.remaining - flow.rate * (now_ - flow.updated).s());
       flow.updated = now_;
     }
+    ++effort().solves;
     solve(group.flows);
     group.next_end = latest;
     for (Active& flow : group.flows) {

@@ -1,0 +1,14 @@
+// The plan of a step as text: its operations with the stage of the pipeline they belong to, what
+// they wait for and what they do; and under a layout the calls inside the passes of a micro batch,
+// stage by stage, stages alike together.
+#pragma once
+
+#include <string>
+
+#include "models/training/step_plan.h"
+
+namespace lambcast {
+
+std::string step_plan_text(const StepPlan& plan);
+
+}  // namespace lambcast
