@@ -88,6 +88,12 @@ TEST_CASE("sweep folder: another version is refused, and a manifest that says no
   CHECK_THROWS_WITH(test.run(true), Contains("manifest.json: is missing or damaged"));
 }
 
+std::ptrdiff_t notes_of_damage(const Case& test) {
+  return std::count_if(test.notes.begin(), test.notes.end(), [](const std::string& note) {
+    return note.find("is not what was written") != std::string::npos;
+  });
+}
+
 TEST_CASE("sweep folder: rows that are not what was written are computed again") {
   Case test;
   test.run();
@@ -118,9 +124,7 @@ TEST_CASE("sweep folder: rows that are not what was written are computed again")
     CHECK(test.results() == whole);
     // Behind it stands what is found of the points.
     REQUIRE_FALSE(test.notes.empty());
-    CHECK(std::count_if(test.notes.begin(), test.notes.end(), [](const std::string& note) {
-            return note.find("is not what was written") != std::string::npos;
-          }) == 1);
+    CHECK(notes_of_damage(test) == 1);
     CHECK_THAT(test.notes[0], Contains(fmt::format("results.csv: row 12 is not what was written: "
                                                    "{} rows are computed again",
                                                    row.again)));
@@ -128,7 +132,7 @@ TEST_CASE("sweep folder: rows that are not what was written are computed again")
   // A row that is missing at the end is no damage: the sweep was stopped there.
   test.damage(whole.substr(0, lines[20]));
   CHECK(test.run(true).written == 21);
-  CHECK(test.notes.empty());
+  CHECK(notes_of_damage(test) == 0);
   CHECK(test.results() == whole);
 }
 
