@@ -76,7 +76,8 @@ sweep whole >out 2>err || fail "$(cat err)"
 [ "$(rows whole)" -eq "$points" ] || fail "$(rows whole) rows, not $points"
 grep -q "^$points points" out || fail "no summary on stdout"
 # Where there is no terminal there is a line every ten seconds, and no bar; then what is found of the points, once each.
-grep -vE 'points, [0-9]+ s left$|^lambcast: (note|warning): ([0-9]+ of|all) [0-9]+ points' err && fail "more than progress on stderr: $(cat err)"
+beside() { grep -vE 'points, [0-9]+ s left$|^lambcast: (note|warning): ([0-9]+ of|all) [0-9]+ points' "$1"; }
+beside err && fail "more than progress on stderr: $(cat err)"
 
 # Nothing can be caught: twice in a row, then to the end.
 stop_with KILL killed 137
@@ -106,14 +107,14 @@ finish killed
 # A row that somebody changed is found, and all from there on computed again.
 sed -i '6001s/onebit/onebut/' killed/results.csv
 finish killed
-[ "$(grep -v 's left$' killed.err)" = "lambcast: killed/results.csv: row 6000 is not what was written: 6801 rows are computed again" ] ||
+[ "$(beside killed.err)" = "lambcast: killed/results.csv: row 6000 is not what was written: 6801 rows are computed again" ] ||
   fail "a changed row: $(cat killed.err)"
 
 # A disk that is full after 1 MiB: files may not grow further, and the signal for it is ignored.
 got=0
 (trap '' XFSZ; ulimit -f 1024; sweep full >out 2>err) || got=$?
 [ "$got" -eq 1 ] || fail "exit code $got on a full disk, not 1"
-[ "$(grep -v 's left$' err)" = "lambcast: full/results.csv: cannot be written: File too large" ] || fail "on a full disk: $(cat err)"
+[ "$(beside err)" = "lambcast: full/results.csv: cannot be written: File too large" ] || fail "on a full disk: $(cat err)"
 finish full
 
 # On a terminal there is a bar.
