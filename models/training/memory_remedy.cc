@@ -74,21 +74,30 @@ std::optional<std::string> higher_stage(const TrainingPlan& training) {
   return std::nullopt;
 }
 
+struct DeviceMemory {
+  std::string name;
+  Bytes capacity;
+};
+
+// Of the devices that ship, the smallest first. Read once: every point of a sweep that does not fit
+// asks.
+const std::vector<DeviceMemory>& device_memories() {
+  static const std::vector<DeviceMemory> memories = [] {
+    std::vector<DeviceMemory> all;
+    for (const std::string& name : device_names())
+      all.push_back({name, load_device(name).memory_capacity});
+    std::ranges::stable_sort(all, {}, &DeviceMemory::capacity);
+    return all;
+  }();
+  return memories;
+}
+
 std::optional<std::string> larger_device(const TrainingPlan& training) {
   const Bytes peak = forecast_memory(training).peak;
-  std::optional<Device> smallest;
-  std::string name;
-  for (const std::string& preset : device_names()) {
-    const Device device = load_device(preset);
-    if (device.memory_capacity < peak ||
-        (smallest && smallest->memory_capacity <= device.memory_capacity))
-      continue;
-    smallest = device;
-    name = preset;
-  }
-  if (!smallest) return std::nullopt;
-  return fmt::format("--device {} ({} of {})", name, to_text(peak),
-                     to_text(smallest->memory_capacity));
+  for (const auto& [name, capacity] : device_memories())
+    if (capacity >= peak)
+      return fmt::format("--device {} ({} of {})", name, to_text(peak), to_text(capacity));
+  return std::nullopt;
 }
 
 // --- under a layout ---
