@@ -74,16 +74,23 @@ RatioInterval speedup_of(const Forecast& forecast, const std::optional<Forecast>
   return zero ? ratio_of(zero->time, forecast.time) : *forecast.run.speedup;
 }
 
-// Every backend, the fastest in full.
+// Every backend, the fastest in full. Throws what the first one is refused for, where all are.
 Answer answer_to(const WhatIf& asked, const std::optional<Forecast>& zero, Catalog& catalog) {
   Answer answer;
   CollectiveCosts costs;
+  std::optional<Error> first;
   for (const BackendTraits& backend : backend_traits()) {
-    const Forecast of_choice = forecast(resolve(with(asked, backend), catalog).training, costs);
-    answer.backends.push_back({std::string(backend.label), of_choice.run.time_s,
-                               speedup_of(of_choice, zero), of_choice.memory.peak,
-                               of_choice.memory.fits, with(asked, backend)});
+    try {
+      const Forecast of_choice = forecast(resolve(with(asked, backend), catalog).training, costs);
+      answer.backends.push_back({std::string(backend.label), of_choice.run.time_s,
+                                 speedup_of(of_choice, zero), of_choice.memory.peak,
+                                 of_choice.memory.fits, with(asked, backend)});
+    } catch (const Error& error) {
+      if (!first) first = error;
+      answer.refused[error.what()].emplace_back(backend.label);
+    }
   }
+  if (answer.backends.empty()) throw *first;
   std::ranges::stable_sort(answer.backends, {}, &BackendAdvice::time_s);
   answer.scenario = resolve(answer.backends.front().asked, catalog);
   answer.forecast = forecast(answer.scenario.training, costs);

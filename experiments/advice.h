@@ -20,6 +20,7 @@
 // judged, and the fused ones of kernels/ beside them.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -59,10 +60,12 @@ struct Answer {
   Scenario scenario;                    // with the 1-bit optimizer and its fastest backend
   Forecast forecast;                    // of that
   std::vector<BackendAdvice> backends;  // fastest first
-  StepChange change;                    // of the fastest
-  double compressed_share = 0;          // of the steps, silent ones included
-  BreakEven break_even;                 // for the fastest backend
-  bool pays_at_any_bandwidth = false;   // meaningful without a break-even
+  // Backends that cannot do it, by reason: "DeepSpeed's mpi backend exchanges over all ranks, ...".
+  std::map<std::string, std::vector<std::string>> refused;
+  StepChange change;                   // of the fastest
+  double compressed_share = 0;         // of the steps, silent ones included
+  BreakEven break_even;                // for the fastest backend
+  bool pays_at_any_bandwidth = false;  // meaningful without a break-even
   std::optional<double> cost_usd;
 
   Verdict verdict() const;

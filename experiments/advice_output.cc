@@ -130,6 +130,8 @@ std::string table_of(const Answer& answer) {
         fmt::format("{:<18} {:>10} {:>8.2f}x {:>6.2f} to {:<5.2f} {:>10} {:>5}\n", backend.backend,
                     time_cell(backend.time_s), backend.speedup.value, backend.speedup.low,
                     backend.speedup.high, bytes_cell(backend.peak), backend.fits ? "yes" : "no");
+  for (const auto& [reason, backends] : answer.refused)
+    out += fmt::format("{}: not here: {}\n", fmt::join(backends, ", "), reason);
   return out;
 }
 

@@ -121,6 +121,19 @@ TEST_CASE("advice: both implementations of the kernels, unless one is chosen") {
                                     Contains("With the fused kernels that ship here"));
 }
 
+TEST_CASE("advice: a backend that a layout rules out is named, and the others answer") {
+  Catalog catalog;
+  WhatIf asked = question("commodity-25gbe", "32", "onebit_adam");
+  asked["model"] = "gpt2-xl";
+  asked["pp"] = "4";
+  const Advice advice = advise(asked, catalog);
+  CHECK(advice.answer.backends.size() == 2);
+  CHECK_THAT(advice_text(advice), Contains("mpi (host-staged)") && Contains("not here") &&
+                                      Contains("exchanges over all ranks"));
+  asked["pp"] = "7";
+  CHECK_THROWS_AS(advise(asked, catalog), Error);
+}
+
 TEST_CASE("advice: the changes of the parts add up to that of the step, and the loser is named") {
   Catalog catalog;
   for (const char* cluster : {"commodity-10gbe", "hgx-h100-ndr"}) {

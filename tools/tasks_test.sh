@@ -64,6 +64,8 @@ done
 expect 0 '^tensor 8 x context 1 x data 2 x pipeline 4' "$lambcast" simulate --model llama2-70b --cluster hgx-h100-ndr --gpus 64 \
   --tp 8 --pp 4 --framework megatron --precision bf16 --global-batch 256 --micro-batch 1 --optimizer adamw --steps 1000
 grep -q '^tokens: ' out || fail '6: no tokens'
+expect 0 '^(Yes|Hardly|No|Cannot tell): onebit_adam' "$lambcast" advise --model gpt2-xl --cluster commodity-25gbe --gpus 32 --pp 4 \
+  --grad-accum 16 --micro-batch 2 --optimizer onebit_adam --steps 1000 --freeze-step 15%
 
 # 7. A mixture of experts with expert parallelism.
 expect 0 'MFU' "$lambcast" simulate --model mixtral-8x7b --cluster hgx-h100-ndr --gpus 64 --ep 8 --pp 2 --framework megatron \
