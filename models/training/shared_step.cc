@@ -13,11 +13,11 @@ namespace {
 // Of a stretch of passes, between which its flows rest.
 constexpr std::int64_t slices = 8;
 
-// Rounding of flow rates makes stretches differ by less.
-// Of finding what stages wait for; the step changes by some thousandths after the third.
+// Rounds of finding what stages wait for, and the change, as a share of the step, that ends them.
 constexpr int most_rounds = 4;
 constexpr double least_change = 1e-3;
 
+// Rounding of flow rates makes stretches differ by less.
 constexpr Duration least_felt = Duration::picoseconds(10'000);
 
 int nodes_reached(const Call& call) { return call.place.node + call.group.node_span(); }
