@@ -212,7 +212,7 @@ Solution solve(const SolveQuestion& question, Catalog& catalog) {
   }
   for (const auto& [x, point] : search.found()) {
     const bool passed =
-        std::ranges::any_of(passes, [&](const auto& place) { return place.second == x; });
+        std::ranges::any_of(passes, [&, x = x](const auto& place) { return place.second == x; });
     if (passed) solution.passes.push_back(solution.points.size());
     solution.points.push_back(point);
   }
