@@ -1,4 +1,6 @@
 // What `solve` is asked, "KEY METRIC VALUE FROM TO" per line; "-" stands for what is not given.
+#include <cmath>
+
 #include "experiments/metric.h"
 #include "experiments/solve_variable.h"
 #include "sim/base/fuzz_target.h"

@@ -127,7 +127,8 @@ std::string new_values(const std::vector<NamedBlock>& blocks, const Axis& axis,
 
 // The rule of sweep_plan.h.
 void choose(std::vector<NamedBlock>& blocks, const Axis& axis, std::vector<std::string>& notes) {
-  const auto& [key, listed] = axis;
+  const std::string& key = axis.first;
+  const auto& listed = axis.second;
   const auto own_values = [&](const PointBlock& block) {
     std::set<std::string> values;
     for (const std::string& value : block.values(key)) values.insert(without_spaces(value));

@@ -41,8 +41,7 @@ struct SweepThreads::Work {
 
 SweepThreads::SweepThreads(int jobs, SweepPoints points, std::shared_ptr<DescriptionTexts> texts,
                            RowOf row_of, std::shared_ptr<SweepQueue> queue)
-    : work_(std::make_shared<Work>(std::move(points), std::move(texts), std::move(row_of),
-                                   std::move(queue))) {
+    : work_(new Work{std::move(points), std::move(texts), std::move(row_of), std::move(queue)}) {
   work_->running = jobs;
   try {
     for (int i = 0; i < jobs; ++i) threads_.emplace_back([work = work_] { work->run(); });

@@ -2,6 +2,8 @@
 // cluster that ships. What comes out is a description that reads back.
 #include "validate/calibrate/calibrate.h"
 
+#include <cmath>
+
 #include "sim/base/fuzz_target.h"
 #include "validate/importers/importers.h"
 
