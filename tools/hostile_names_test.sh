@@ -89,6 +89,9 @@ fi
 harmless "a report" swept/report.html
 # What the page tells to type is what was typed, quoted for a shell.
 cp m1.toml "m'\$(touch pwned)'.toml"
+# A zero byte ends no message.
+printf '[base]\nmodel = "no\\u0000such"\n' >zero.toml
+expect 2 "unknown model 'no such'" "$lambcast" sweep zero.toml --dry-run
 printf 'name = "q"\n[base]\ncluster = "./c0.toml"\ngpus = 8\noptimizer = "lamb"\nmicro_batch = 16\nsteps = 10\n[grid]\nmodel = ["./m0.toml"]\n' >q.toml
 "$lambcast" sweep q.toml --list "model=./m0.toml,./m'\$(touch pwned)'.toml" --out quoted --no-report >out 2>err || fail "a quoted sweep: $(cat err)"
 command=$(python3 -c 'import json; print(json.load(open("quoted/manifest.json"))["command"])')

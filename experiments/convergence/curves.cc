@@ -1,10 +1,14 @@
 #include "experiments/convergence/curves.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "sim/base/check.h"
 #include "sim/base/csv.h"
+#include "sim/base/error.h"
 
 namespace lambcast::convergence {
 
@@ -21,6 +25,18 @@ std::string curves_csv(const std::vector<Curve>& curves) {
   return out;
 }
 
+namespace {
+
+int step_at(const csv::Table& table, std::size_t row, const char* column) {
+  const double step = table.number(row, column);
+  if (step < 0 || step > std::numeric_limits<int>::max() || step != std::floor(step))
+    fail_input({table.name, table.lines.at(row), column},
+               fmt::format("'{}' is no step of a run", table.text(row, column)));
+  return static_cast<int>(step);
+}
+
+}  // namespace
+
 std::vector<Curve> parse_curves(std::string_view text, std::string_view name,
                                 const std::vector<Run>& runs) {
   const csv::Table table = csv::parse(text, name);
@@ -29,10 +45,10 @@ std::vector<Curve> parse_curves(std::string_view text, std::string_view name,
     Curve curve{.run = run, .frozen_at = 0, .points = {}};
     for (std::size_t r = 0; r < table.rows.size(); ++r) {
       if (table.text(r, "run") != run.name()) continue;
-      curve.frozen_at = static_cast<int>(table.number(r, "frozen_at"));
+      curve.frozen_at = step_at(table, r, "frozen_at");
       const bool looked = !table.text(r, "held_out_loss").empty();
       curve.points.push_back(
-          {static_cast<int>(table.number(r, "step")), table.number(r, "loss"),
+          {step_at(table, r, "step"), table.number(r, "loss"),
            looked ? table.number(r, "held_out_loss") : std::numeric_limits<double>::quiet_NaN()});
     }
     if (!curve.points.empty()) curves.push_back(std::move(curve));

@@ -39,6 +39,8 @@ std::string describe(const Where& where, std::string_view what, std::string_view
   if (!where.key.empty()) text += where.key + ": ";
   text += what;
   if (!allowed.empty()) text += fmt::format(" (allowed: {})", allowed);
+  // TOML and JSON write "\u0000" in names; what() would end there.
+  std::ranges::replace(text, '\0', ' ');
   return text;
 }
 
