@@ -65,18 +65,23 @@ class PipelinePricer {
 
   // --- collectives ---
 
+  const CollectiveCost& alone(const Call& call) const {
+    return costs_.cost({training_.cluster, call.group, training_.network, training_.expand},
+                       call.backend, call.op, call.bytes, call.algorithm);
+  }
+
+  Duration at_end(const CollectiveCost& cost) const {
+    if (end_ == End::wires_low) return cost.interval.low;
+    return end_ == End::wires_high ? cost.interval.high : cost.time;
+  }
+
   Duration cost_of(const Call& call, std::int64_t times = 1) {
-    const CollectiveCost& cost =
-        costs_.cost({training_.cluster, call.group, training_.network, training_.expand},
-                    call.backend, call.op, call.bytes, call.algorithm);
+    const CollectiveCost& cost = alone(call);
     const auto count = static_cast<double>(times);
     wire_.per_gpu += cost.traffic.sent_per_rank * count;
     wire_.per_node += cost.traffic.network_sent_per_node * count;
     wire_.collectives += times;
-    const Duration time = (end_ == End::wires_low    ? cost.interval.low
-                           : end_ == End::wires_high ? cost.interval.high
-                                                     : cost.time) *
-                          times;
+    const Duration time = at_end(cost) * times;
     wire_.communication += time;
     add(calls_, call, times * repeats_);
     calibrated_ &= cost.interval.calibrated;
@@ -311,7 +316,7 @@ class PipelinePricer {
     }
   }
 
-  // What the host and the kernels that quantize add to a collective over sharded pieces.
+  // What the host and kernels that quantize add to a collective over sharded pieces.
   Duration handling_of_block(Bytes quantized) const {
     const Duration one = plan_.shard_handling + memory_cost(quantized, 1, rates_).duration;
     return one * plan_.weight_pieces;
@@ -347,9 +352,8 @@ class PipelinePricer {
         plan_.gradients_reduce.empty() ? Duration() : handling_of_block(plan_.gradients_quantized);
     for (const Call& call : plan_.gradients_reduce) reduce += cost_of_block(call, content.layers);
     PassPrice both{chunk.input_gradient.compute + chunk.weight_gradient.compute,
-                   chunk.input_gradient.exposed,
-                   chunk.input_gradient.communication,
-                   {}};
+                   chunk.input_gradient.exposed, chunk.input_gradient.communication,
+                   chunk.input_gradient.calls};
     stream(both, content.layers,
            {.gather = gather_of_block(plan_.weights_gather_again, content.layers),
             .scatter = reduce,
@@ -371,7 +375,14 @@ class PipelinePricer {
            experts / (dense + experts) * (lost_to_collectives(of_experts.group, rates_) - lost);
   }
 
-  // Adds to `pass` what its blocks wait for on the stream of sharded weights beside them.
+  Duration between_nodes(const std::vector<CallsMade>& calls) const {
+    Duration sum;
+    for (const auto& [call, times] : calls)
+      if (call->group.nodes() > 1) sum += at_end(alone(*call)) * times;
+    return sum;
+  }
+
+  // Adds what `pass` waits for on the stream of sharded weights, `calls_`: both share the NICs.
   void stream(PassPrice& pass, int blocks, const WeightStream& dense,
               const WeightStream& experts) const {
     const Duration all = dense.of(blocks) + experts.of(blocks);
@@ -380,7 +391,9 @@ class PipelinePricer {
       pass.exposed += all;
       return;
     }
-    const Duration exposed = exposed_on_stream(dense + experts, blocks, pass.time());
+    const Duration on_nics = between_nodes(pass.calls) + between_nodes(calls_);
+    const Duration exposed = std::max(exposed_on_stream(dense + experts, blocks, pass.time()),
+                                      beyond(on_nics, pass.time()));
     pass.exposed += exposed;
     if (all > exposed)
       pass.exposed += (all - exposed).scaled(lost_to(dense.of(blocks), experts.of(blocks)));

@@ -9,7 +9,9 @@
 //   ring of context parallelism    max(0, C - attention beside it), (c - 1) / c of it
 //   keys and values gathered       max(0, C - attention beside it), 1 / c of it
 //
-// Sharded weights travel on a stream of their own (weight_stream.h).
+// Sharded weights travel on a stream of their own (weight_stream.h). Where both leave the node,
+// they and the pass's own collectives cannot be on a NIC at once: a pass lasts at least the sum of
+// them.
 //
 // Exchanges of tokens that run beside the pass of another micro batch have no such pass at the
 // pipeline's ends (unpaired_passes.h).
