@@ -125,6 +125,20 @@ TEST_CASE("buffers: DDP's buckets hold 25 MiB from the last layer backwards") {
   }
 }
 
+TEST_CASE("buffers: DDP's bucket of 25 MiB is full to the element") {
+  TrainingPlan training = training_of({OptimizerType::lamb});
+  training.overlap = Overlap::ddp;
+  ModelShape model = *training.model;
+  const auto buckets = [&](std::int64_t last) {
+    model.tensors = {{"first", 1, -1, {}}, {"last", last, -1, {}}};
+    training.model = std::make_shared<const ModelShape>(model);
+    return gradient_reduction(training).buckets;
+  };
+  const std::int64_t full = 25 * 1024 * 1024 / 2;  // fp16
+  CHECK(buckets(full) == std::vector<std::int64_t>{full + 1});
+  CHECK(buckets(full + 1) == std::vector<std::int64_t>{full + 1, 1});
+}
+
 TEST_CASE("buffers: gradients travel as communication_data_type, else in the training precision") {
   TrainingPlan training = training_of({});
   CHECK(gradient_bytes(training) == 2);

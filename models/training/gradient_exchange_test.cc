@@ -21,6 +21,15 @@ double wire_bytes(const std::string& exchange) {
   return metrics_of(with(exchange), StepKind::uniform).wire_bytes_per_gpu.value();
 }
 
+TEST_CASE("exchange: the server's error of 1-bit is divided over the ranks, and kept by no shard") {
+  const Exchange onebit{Exchange::Kind::onebit, 0};
+  for (const int ranks : {1, 8, 64})
+    CHECK(exchange_state_bytes(onebit, ranks, false) ==
+          exchange_state_bytes(onebit, ranks, true) + 4.0 / ranks);
+  const Exchange int8{Exchange::Kind::int8, 0};
+  CHECK(exchange_state_bytes(int8, 8, false) == exchange_state_bytes(int8, 8, true));
+}
+
 TEST_CASE("exchange: as it is written, and back") {
   for (const char* text : {"all_reduce", "onebit", "fp8", "int8", "int4", "qgz", "powersgd:4",
                            "topk:1%", "randomk:0.1%", "local:16"})
@@ -93,6 +102,31 @@ TEST_CASE("exchange: where ranks share states nothing is gathered but the weight
   training.recipe.zero.stage = 2;
   CHECK(sums("fp8") == Approx(4 * fp8).epsilon(1e-5));
   CHECK(sums("qgz") == Approx(4 * qgz).epsilon(1e-4));
+}
+
+TEST_CASE("exchange: what an element moves through qgZ's kernels, and the average of a shard") {
+  TrainingPlan training = training_of({OptimizerType::adam, 32});
+  training.recipe.zero.stage = 1;
+  const auto passes = [&](const char* exchange, const char* kernel) {
+    training.exchange = parse_exchange(exchange, {});
+    for (const PlanOp& op : plan_step(training, {StepKind::uniform, 128, 1}).ops)
+      if (op.name == kernel) return std::get<KernelWork>(op.work).passes;
+    FAIL(kernel << " is in no step");
+    return Passes{};
+  };
+  // Of int4: half a byte of each element in, and as much of a quarter, that of one of four, out.
+  CHECK(passes("qgz", "sum and quantize").bytes_per_element == 0.5 + 0.5 / 4);
+  training.kernels = Kernels::fused;
+  const Passes fused = passes("onebit", "average");
+  CHECK(fused.bytes_per_element == 0.125 + 4. / 32);
+  CHECK(fused.launches == 1);
+  CHECK(fused.launches_per_tensor + fused.syncs + fused.syncs_per_tensor == 0);
+  training.kernels = Kernels::deepspeed;
+  const Passes whole = passes("onebit", "average");
+  CHECK(whole.bytes_per_element == 34);
+  CHECK(whole.launches == 20);
+  CHECK(whole.syncs == 1);
+  CHECK(whole.launches_per_tensor + whole.syncs_per_tensor == 0);
 }
 
 TEST_CASE("exchange: in a layout between the ranks that hold the same parameters") {

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "models/training/layout_case.h"
 #include "models/training/layout_contents.h"
 #include "models/training/layout_plan.h"
 #include "models/training/memory.h"
@@ -16,33 +17,6 @@ namespace lambcast {
 namespace {
 using parallel::PipelineSchedule;
 using parallel::Sharding;
-
-// gpt2-xl (48 blocks, hidden 1600, 25 heads) in 16 bits on DGX A100s.
-struct LayoutCase {
-  int tp = 1, cp = 1, dp = 1, pp = 1, chunks = 1;
-  std::int64_t micro = 1, micro_batches = 8;
-  Sharding sharding = Sharding::none;
-  const char* framework = "megatron";
-  bool sequence_parallel = false;
-};
-
-TrainingPlan layout_training(const LayoutCase& of) {
-  TrainingPlan training =
-      training_of({OptimizerType::adamw, of.tp * of.cp * of.dp * of.pp, "dgx-a100-80g"});
-  training.model = std::make_shared<const ModelShape>(load_model("gpt2-xl", {}));
-  training.seq_len = 1024;
-  training.batch = {of.micro * of.micro_batches * of.dp, of.micro, of.micro_batches};
-  Parallelism how;
-  how.layout = {of.tp, of.cp, 1, of.dp, of.pp, of.chunks, 8, parallel::default_order};
-  how.schedule = of.chunks > 1 ? PipelineSchedule::interleaved : PipelineSchedule::one_f_one_b;
-  how.framework = framework_of(of.framework);
-  how.sharding = of.sharding;
-  how.shard_ranks = of.sharding == Sharding::none ? 1 : how.replicas();
-  how.sequence_parallel = of.sequence_parallel;
-  training.parallelism = how;
-  training.kernels = Kernels::nvidia;
-  return training;
-}
 
 StepRun step_of(const LayoutCase& of) {
   CollectiveCosts costs;
@@ -372,8 +346,12 @@ TEST_CASE("layout step: parts of memory add up, and show what only a framework h
   const auto zero = parts({.dp = 8, .sharding = Sharding::weights, .framework = "deepspeed"});
   CHECK(zero.at("weights") == Approx(2 * model / 8));
   CHECK(zero.at("buffers") > fsdp.at("buffers"));  // a billion elements live, and two buckets
-  const auto pipeline = parts({.tp = 5, .dp = 2, .pp = 2});
-  CHECK(pipeline.at("runtime") > parts({}).at("runtime"));
+  // A CUDA context of 1.5 GiB and half of one for each communicator: the world; tensor and data
+  // parallel and four of the pipeline; context parallel, whose ranks share the gradients too.
+  const double half = 0.5 * 1024 * 1024 * 1024;
+  CHECK(parts({}).at("runtime") == 4 * half);
+  CHECK(parts({.tp = 5, .dp = 2, .pp = 2}).at("runtime") == 10 * half);
+  CHECK(parts({.cp = 2}).at("runtime") == 6 * half);
 }
 
 TEST_CASE("layout step: unrolled over every rank as folded by symmetry") {

@@ -45,6 +45,14 @@ TEST_CASE("memory remedy: the largest micro batch that fits, and the batch stays
   }
 }
 
+TEST_CASE("memory remedy: a micro batch of one sample less, where it fits") {
+  TrainingPlan training = training_of({OptimizerType::lamb, 64, "dgx-a100-80g", "bert-large"});
+  while (forecast_memory(training).fits) ++training.batch.micro;
+  const std::int64_t fits = training.batch.micro - 1;
+  training.batch.gas = fits;
+  CHECK(after(memory_remedies(training).at(0), "--micro-batch") == fits);
+}
+
 TEST_CASE("memory remedy: every flag named was forecast to fit") {
   // Weights and state alone are too much: only dividing them helps.
   TrainingPlan training = too_large(OptimizerType::adamw, "llama2-7b", 1, 4);

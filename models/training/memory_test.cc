@@ -131,6 +131,17 @@ TEST_CASE("memory: bf16 without ZeRO sharded the optimizer and held gradients tw
         Approx((8 + 12 / 64.) * static_cast<double>(parameters(*llama.model))));
 }
 
+TEST_CASE("memory: what fills the GPU to the byte fits") {
+  TrainingPlan training = training_of({OptimizerType::lamb, 32});
+  Device device = *training.device;
+  device.memory_capacity = forecast_memory(training).peak;
+  training.device = std::make_shared<const Device>(device);
+  CHECK(forecast_memory(training).fits);
+  device.memory_capacity = Bytes(device.memory_capacity.value() - 1);
+  training.device = std::make_shared<const Device>(device);
+  CHECK_FALSE(forecast_memory(training).fits);
+}
+
 TEST_CASE("memory: activations grow with the micro batch until the GPU is full") {
   TrainingPlan training = training_of({OptimizerType::lamb, 32});
   CHECK(forecast_memory(training).fits);

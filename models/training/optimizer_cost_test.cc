@@ -43,6 +43,13 @@ TEST_CASE("optimizer cost: DeepSpeed moves and waits for what was counted on its
   }
 }
 
+TEST_CASE("optimizer cost: clipping bf16 gradients reads and writes them, in a launch a tensor") {
+  const Passes clips = bf16_gradient_passes(true), keeps = bf16_gradient_passes(false);
+  CHECK(clips.bytes_per_element - keeps.bytes_per_element == 8);
+  CHECK(keeps.launches_per_tensor == 1);
+  CHECK(clips.launches_per_tensor == 2);
+}
+
 TEST_CASE("optimizer cost: who asks all ranks for overflow, and with a barrier behind") {
   const auto collectives = [](OptimizerType type, const Engine& engine) {
     TrainingPlan training = training_of({type, 16});

@@ -293,6 +293,17 @@ TEST_CASE("collectives: several NICs share a ring, two-node trees pass their rat
   CHECK(time(four, "tree") == Approx(S / 40e9));
 }
 
+TEST_CASE("collectives: what crosses the network crosses the way to the NIC too") {
+  NodeSpec node = node_of(1, 1, 1e12, 10e9);
+  node.gpu_nic = Bandwidth(1e9);
+  const Transport transport = one_protocol(alpha, alpha);
+  for (const int n : {2, 4}) {
+    Machines both = machines(node, n, true);
+    CHECK(plan("recursive_doubling", Op::all_reduce, 64 * mb, n, node, both, transport).time.s() ==
+          Approx(std::log2(n) * (alpha.s() + 64 * mb / 1e9)));
+  }
+}
+
 TEST_CASE("collectives: protocols trade latency for bandwidth and the cheapest wins") {
   Transport transport = one_protocol(alpha, alpha);
   transport.protocols.push_back(
