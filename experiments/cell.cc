@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "experiments/forecast_output.h"
+#include "sim/base/check.h"
 
 namespace lambcast {
 namespace {
@@ -23,9 +25,45 @@ std::string with_zeros(const std::string& quantity) {
   return number_cell(std::stod(quantity.substr(0, end))) + quantity.substr(end);
 }
 
+// "20.00" as "20".
+std::string without_zeros(std::string number) {
+  if (number.find('.') == std::string::npos) return number;
+  number.erase(number.find_last_not_of('0') + 1);
+  if (number.back() == '.') number.pop_back();
+  return number;
+}
+
+struct TimeUnit {
+  std::string_view name;
+  double s;
+};
+
+// In which a time stands by itself.
+TimeUnit unit_beside(double seconds) {
+  const std::string text = run_time_text(seconds);
+  constexpr TimeUnit units[] = {{"h", 3600},  {"min", 60},  {"s", 1},     {"ms", 1e-3},
+                                {"us", 1e-6}, {"ns", 1e-9}, {"ps", 1e-12}};
+  const auto* unit = std::ranges::find(units, text.substr(text.find(' ') + 1), &TimeUnit::name);
+  LAMBCAST_CHECK(unit != std::end(units), "no unit of time in {}", text);
+  return *unit;
+}
+
 }  // namespace
 
 std::string time_cell(double seconds) { return with_zeros(run_time_text(seconds)); }
+
+std::string time_range(double seconds, double low_s, double high_s) {
+  const TimeUnit unit = unit_beside(seconds);
+  return fmt::format("{} to {} {}", number_cell(low_s / unit.s), number_cell(high_s / unit.s),
+                     unit.name);
+}
+
+std::string time_and_range(double seconds, double low_s, double high_s) {
+  const TimeUnit unit = unit_beside(seconds);
+  return fmt::format("{} ({} to {} {})", run_time_text(seconds),
+                     without_zeros(number_cell(low_s / unit.s)),
+                     without_zeros(number_cell(high_s / unit.s)), unit.name);
+}
 
 std::string bytes_cell(Bytes bytes) { return with_zeros(to_text(bytes)); }
 

@@ -12,6 +12,11 @@ namespace lambcast {
 std::string time_cell(double seconds);
 std::string bytes_cell(Bytes bytes);
 
+// An interval in the unit in which `seconds` stands beside it: "269.3 to 714.6 s".
+std::string time_range(double seconds, double low_s, double high_s);
+// Both, for sentences: "431.9 s (269.3 to 714.6 s)".
+std::string time_and_range(double seconds, double low_s, double high_s);
+
 // As it is where it is long: "5.512", "705600".
 std::string number_cell(double value);
 

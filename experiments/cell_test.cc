@@ -13,6 +13,11 @@ TEST_CASE("cell: as many digits in every row") {
   CHECK(time_cell(36000) == "10.00 h");
   CHECK(time_cell(1072386000) == "297885 h");
   CHECK(time_cell(0) == "0 s");
+  // One unit on both ends, however far they lie apart.
+  CHECK(time_range(431.9, 269.3, 714.6) == "269.3 to 714.6 s");
+  CHECK(time_range(36000, 1800, 72000) == "0.5000 to 20.00 h");
+  CHECK(time_range(0.002, 0.0005, 1.5) == "0.5000 to 1500 ms");
+  CHECK(time_and_range(1200, 590, 7200) == "20 min (9.833 to 120 min)");
   CHECK(bytes_cell(Bytes(3.1e9)) == "3.100 GB");
   CHECK(bytes_cell(Bytes(672468612)) == "672.5 MB");
   CHECK(bytes_cell(Bytes(8e9)) == "8.000 GB");

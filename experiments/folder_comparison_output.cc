@@ -16,11 +16,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 std::string time_text(const FolderPoint& point) {
-  std::string out = run_time_text(point.run_time_s);
   if (point.run_time_low_s && point.run_time_high_s)
-    out += fmt::format(" ({} to {})", run_time_text(*point.run_time_low_s),
-                       run_time_text(*point.run_time_high_s));
-  return out;
+    return time_and_range(point.run_time_s, *point.run_time_low_s, *point.run_time_high_s);
+  return run_time_text(point.run_time_s);
 }
 
 // The folder whose point has the least of `figure`.

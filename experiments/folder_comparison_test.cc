@@ -70,7 +70,7 @@ TEST_CASE("folder comparison: fastest, cheapest, what compression wins, and like
   CHECK(second.against_first->median == 1);
 
   const std::string table = folder_comparison_table(found);
-  CHECK_THAT(table, Catch::StartsWith("Fastest: " + adam + ", 40 s (20 s to 80 s) a run with "));
+  CHECK_THAT(table, Catch::StartsWith("Fastest: " + adam + ", 40 s (20 to 80 s) a run with "));
   CHECK_THAT(table,
              Contains("Cheapest: " + adam + ", 4.00 USD a run with optimizer adam, gpus 8."));
   CHECK_THAT(table, Contains("What differs: optimizer."));

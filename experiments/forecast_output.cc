@@ -210,9 +210,9 @@ std::string rate_text(double rate) {
 // How long the run takes and what it costs, with their intervals.
 std::string run_text(const RunForecast& run) {
   std::string out =
-      fmt::format("run: {} steps in {} ({} to {}), {:.1f} samples/s, {:.1f} GPU-hours", run.steps,
-                  run_time_text(run.time_s), run_time_text(run.time_low_s),
-                  run_time_text(run.time_high_s), run.samples_per_s, run.gpu_hours);
+      fmt::format("run: {} steps in {}, {:.1f} samples/s, {:.1f} GPU-hours", run.steps,
+                  time_and_range(run.time_s, run.time_low_s, run.time_high_s), run.samples_per_s,
+                  run.gpu_hours);
   if (run.cost_usd)
     out += fmt::format(", {} USD ({} to {})", usd_cell(*run.cost_usd),
                        usd_cell(*run.cost_at(run.time_low_s)),
@@ -224,9 +224,16 @@ std::string run_text(const RunForecast& run) {
 std::string language_text(const TrainingPlan& training, const Forecast& forecast) {
   const LanguageRates rates = language_rates(training, forecast);
   if (!rates.tokens_per_s) return "";
-  std::string out = fmt::format("\ntokens: {} a second, {:.1f} TFLOP/s a GPU",
-                                rate_text(*rates.tokens_per_s), rates.tflops_per_gpu);
-  if (rates.mfu) out += fmt::format(" (MFU {:.1f} %)", 100 * *rates.mfu);
+  // As many tokens and FLOPs in the time at either end.
+  const RunForecast& run = forecast.run;
+  const double most = run.time_s / run.time_low_s, least = run.time_s / run.time_high_s;
+  std::string out =
+      fmt::format("\ntokens: {} a second ({} to {}), {:.1f} TFLOP/s a GPU",
+                  rate_text(*rates.tokens_per_s), rate_text(*rates.tokens_per_s * least),
+                  rate_text(*rates.tokens_per_s * most), rates.tflops_per_gpu);
+  if (rates.mfu)
+    out += fmt::format(" (MFU {:.1f} %, {:.1f} to {:.1f})", 100 * *rates.mfu,
+                       100 * *rates.mfu * least, 100 * *rates.mfu * most);
   const double hours = 1e9 / *rates.tokens_per_s / 3600;
   out += fmt::format("; a billion take {}", run_time_text(hours * 3600));
   if (const auto& cost = forecast.run.cost_usd)

@@ -52,9 +52,8 @@ std::string phased_run_table(const PhasedRun& run) {
     pause(phase.failures > 0 ? "failures" : "checkpoints",
           phase.failures > 0 ? fmt::format("{:.2f}", phase.failures) : "", phase.failures_s);
   }
-  out += fmt::format("\nrun: {} steps in {} ({} to {}), {:.1f} GPU-hours", run.steps,
-                     run_time_text(run.time_s), run_time_text(run.time_low_s),
-                     run_time_text(run.time_high_s), run.gpu_hours);
+  out += fmt::format("\nrun: {} steps in {}, {:.1f} GPU-hours", run.steps,
+                     time_and_range(run.time_s, run.time_low_s, run.time_high_s), run.gpu_hours);
   if (run.cost_usd)
     out += fmt::format(", {} USD ({} to {})", usd_cell(*run.cost_usd), usd_cell(*run.cost_low_usd),
                        usd_cell(*run.cost_high_usd));

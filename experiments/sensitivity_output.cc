@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "experiments/cell.h"
 #include "experiments/forecast_output.h"
 #include "sim/base/csv.h"
 
@@ -33,8 +34,7 @@ std::string interval_name(const Sensitivity& sensitivity) {
   const RunForecast& run = sensitivity.forecast.run;
   return sensitivity.of_speedup()
              ? fmt::format("the speed-up, {:.2f} to {:.2f}x", run.speedup->low, run.speedup->high)
-             : fmt::format("the run's time, {} to {}", run_time_text(run.time_low_s),
-                           run_time_text(run.time_high_s));
+             : "the run's time, " + time_range(run.time_s, run.time_low_s, run.time_high_s);
 }
 
 // The speed-up and its verdict; that of a run that is not judged, why.
@@ -68,8 +68,9 @@ std::string answer_of(const Sensitivity& sensitivity) {
   const auto strongest = std::ranges::find_if(sensitivity.effects, [](const InputEffect& effect) {
     return effect.provenance && moves(effect);
   });
-  std::string out =
-      fmt::format("The run takes {}. ", run_time_text(sensitivity.forecast.run.time_s));
+  const RunForecast& run = sensitivity.forecast.run;
+  std::string out = fmt::format("The run takes {}. ",
+                                time_and_range(run.time_s, run.time_low_s, run.time_high_s));
   if (strongest == sensitivity.effects.end())
     return out + "No number of the cluster or device moves it.\n";
   out += fmt::format("Of all numbers {} ({}, {}) moves it most: {}.\n", strongest->key,
