@@ -8,6 +8,7 @@
 #include "experiments/break_even.h"
 #include "experiments/judgement.h"
 #include "experiments/words.h"
+#include "models/training/stream_limit.h"
 
 namespace lambcast {
 namespace {
@@ -69,21 +70,42 @@ StepChange mean_step(const Forecast& forecast) {
   return mean;
 }
 
+// The plain run that shards its states: with it, all is compared.
+struct ZeroRun {
+  WhatIf asked;
+  TrainingPlan training;
+  Forecast forecast;
+  std::string name;
+};
+
+ZeroRun zero_run(const WhatIf& asked, Catalog& catalog) {
+  CollectiveCosts costs;
+  const TrainingPlan training = resolve(asked, catalog).training;
+  return {asked, training, forecast(training, costs),
+          fmt::format("{} with ZeRO stage {}", name_of(training.optimizer()),
+                      training.recipe.zero.stage)};
+}
+
 // Against the plain run, or the one with ZeRO.
-RatioInterval speedup_of(const Forecast& forecast, const std::optional<Forecast>& zero) {
-  return zero ? ratio_of(zero->time, forecast.time) : *forecast.run.speedup;
+Forecast forecast_against(const std::optional<ZeroRun>& zero, const TrainingPlan& training,
+                          CollectiveCosts& costs) {
+  if (!zero) return forecast(training, costs);
+  Forecast of = forecast_alone(training, costs);
+  compare_with(zero->forecast, zero->name, of);
+  return of;
 }
 
 // Every backend, the fastest in full. Throws what the first one is refused for, where all are.
-Answer answer_to(const WhatIf& asked, const std::optional<Forecast>& zero, Catalog& catalog) {
+Answer answer_to(const WhatIf& asked, const std::optional<ZeroRun>& zero, Catalog& catalog) {
   Answer answer;
   CollectiveCosts costs;
   std::optional<Error> first;
   for (const BackendTraits& backend : backend_traits()) {
     try {
-      const Forecast of_choice = forecast(resolve(with(asked, backend), catalog).training, costs);
+      const Forecast of_choice =
+          forecast_against(zero, resolve(with(asked, backend), catalog).training, costs);
       answer.backends.push_back({std::string(backend.label), of_choice.run.time_s,
-                                 speedup_of(of_choice, zero), of_choice.memory.peak,
+                                 *of_choice.run.speedup, of_choice.memory.peak,
                                  of_choice.memory.fits, with(asked, backend)});
     } catch (const Error& error) {
       if (!first) first = error;
@@ -93,33 +115,65 @@ Answer answer_to(const WhatIf& asked, const std::optional<Forecast>& zero, Catal
   if (answer.backends.empty()) throw *first;
   std::ranges::stable_sort(answer.backends, {}, &BackendAdvice::time_s);
   answer.scenario = resolve(answer.backends.front().asked, catalog);
-  answer.forecast = forecast(answer.scenario.training, costs);
+  answer.forecast = forecast_against(zero, answer.scenario.training, costs);
   answer.compressed_share = compressed_share(answer.forecast);
   return answer;
 }
 
-// What only a comparison with the plain run tells; of a run that is not judged, nothing.
-void compare(const Forecast& plain, const std::optional<WhatIf>& zero, Catalog& catalog,
+// The bandwidths at which the answer's best backend begins or ceases to pay.
+BreakEven break_even_of(const Answer& answer, const std::optional<ZeroRun>& zero,
+                        Catalog& catalog) {
+  CollectiveCosts costs;
+  const auto where = [&](double RatioInterval::*end) {
+    return break_even([&](Bandwidth nic) {
+      const WhatIf compressed = at_bandwidth(answer.backends.front().asked, nic);
+      const auto against =
+          zero ? std::optional(zero_run(at_bandwidth(zero->asked, nic), catalog)) : std::nullopt;
+      const Forecast of = forecast_against(against, resolve(compressed, catalog).training, costs);
+      return (*of.run.speedup).*end > 1;
+    });
+  };
+  const PayingBandwidth expected = where(&RatioInterval::value);
+  BreakEven even{
+      expected.at,         where(&RatioInterval::low).at,  where(&RatioInterval::high).at,
+      expected.pays_above, expected.pays_at_any_bandwidth, {}};
+  // As bandwidths are set here: a description's own may be what somebody measured of a NIC.
+  const WhatIf fastest = at_bandwidth(answer.backends.front().asked, Bandwidth(1e12));
+  if (const auto limit = stream_limit(*resolve(fastest, catalog).training.cluster))
+    even.streams = limit->nic;
+  return even;
+}
+
+// What only a comparison with the plain run tells; of a run that is not judged or does not fit,
+// only how its steps differ.
+void compare(const Forecast& plain, const std::optional<ZeroRun>& zero, Catalog& catalog,
              Answer& answer) {
   const StepChange before = mean_step(plain), after = mean_step(answer.forecast);
   answer.change = {after.wire_us - before.wire_us, after.compression_us - before.compression_us,
                    after.optimizer_us - before.optimizer_us};
-  if (answer.compressed_share < least_compressed_share) return;
+  if (answer.compressed_share < least_compressed_share || !answer.backends.front().fits) return;
   if (plain.run.cost_usd) answer.cost_usd = *plain.run.cost_usd / answer.speedup().value;
-  if (answer.scenario.training.nodes() == 1) return;
+  if (answer.scenario.training.nodes() > 1)
+    answer.break_even = break_even_of(answer, zero, catalog);
+}
+
+WithoutZero without_zero(const ZeroRun& zero, Catalog& catalog) {
+  WhatIf asked = zero.asked;
+  asked["zero_stage"] = "0";
   CollectiveCosts costs;
-  const auto where = [&](double RatioInterval::*end) {
-    return break_even([&](Bandwidth nic) {
-      const auto at = [&](const WhatIf& what_if) {
-        return forecast(resolve(at_bandwidth(what_if, nic), catalog).training, costs);
-      };
-      const Forecast compressed = at(answer.backends.front().asked);
-      return speedup_of(compressed, zero ? std::optional(at(*zero)) : std::nullopt).*end > 1;
-    });
-  };
-  const PayingBandwidth expected = where(&RatioInterval::value);
-  answer.break_even = {expected.at, where(&RatioInterval::low).at, where(&RatioInterval::high).at};
-  answer.pays_at_any_bandwidth = expected.pays_at_any_bandwidth;
+  Forecast of = forecast_alone(resolve(asked, catalog).training, costs);
+  compare_with(zero.forecast, zero.name, of);
+  return {of.run.time_s, *of.run.speedup, of.memory.peak, of.memory.fits};
+}
+
+// The answer as a row beside the exchanges of the plain optimizer.
+ExchangeAdvice row_of(const Answer& answer) {
+  ExchangeAdvice row = exchange_advice_of(
+      std::string(name_of(answer.scenario.training.optimizer())), answer.forecast);
+  if (answer.break_even)
+    row.pays = {answer.break_even->at, answer.break_even->pays_above,
+                answer.break_even->pays_at_any_bandwidth};
+  return row;
 }
 
 }  // namespace
@@ -131,12 +185,7 @@ Verdict Answer::verdict() const {
 Advice advise(const WhatIf& what_if, Catalog& catalog) {
   const auto [asked, zero, warmup_assumed] = compressed(what_if, catalog);
   CollectiveCosts costs;
-  std::optional<Scenario> zero_scenario;
-  std::optional<Forecast> of_zero;
-  if (zero) {
-    zero_scenario = resolve(*zero, catalog);
-    of_zero = forecast(zero_scenario->training, costs);
-  }
+  const auto of_zero = zero ? std::optional(zero_run(*zero, catalog)) : std::nullopt;
   Advice advice;
   advice.warmup_assumed = warmup_assumed;
   advice.answer = answer_to(asked, of_zero, catalog);
@@ -148,14 +197,15 @@ Advice advise(const WhatIf& what_if, Catalog& catalog) {
   const Scenario& scenario = advice.answer.scenario;
   advice.findings = judgement_of(scenario, advice.answer.forecast).findings;
 
-  const TrainingPlan plain = zero ? zero_scenario->training : plain_run(scenario.training);
+  const TrainingPlan plain = of_zero ? of_zero->training : plain_run(scenario.training);
   advice.optimizer = name_of(scenario.training.optimizer());
-  advice.baseline = name_of(plain.optimizer());
-  if (zero) {
+  advice.plain_optimizer = advice.baseline = name_of(plain.optimizer());
+  if (of_zero) {
     advice.optimizer += " without ZeRO";
-    advice.baseline += fmt::format(" with ZeRO stage {}", plain.recipe.zero.stage);
+    advice.baseline = of_zero->name;
+    advice.without_zero = without_zero(*of_zero, catalog);
   }
-  const Forecast of_plain = zero ? *of_zero : forecast(plain, costs);
+  const Forecast of_plain = of_zero ? of_zero->forecast : forecast(plain, costs);
   const StageForecast& step = of_plain.stages.front();
   advice.baseline_time_s = of_plain.run.time_s;
   advice.baseline_time_low_s = of_plain.run.time_low_s;
@@ -164,11 +214,10 @@ Advice advise(const WhatIf& what_if, Catalog& catalog) {
   advice.exposed_share = step.exposed_comm_us / step.step_time_us;
   advice.most_speedup = 1 / (1 - advice.exposed_share);
   if (advice.judged()) advice.baseline_cost_usd = of_plain.run.cost_usd;
-  compare(of_plain, zero, catalog, advice.answer);
-  if (advice.fused) compare(of_plain, zero, catalog, *advice.fused);
-  const std::string plain_optimizer(name_of(plain.optimizer()));
-  advice.exchanges = advise_exchanges(plain_question(zero ? *zero : asked, plain_optimizer),
-                                      advice.answer.backends.front().asked, catalog);
+  compare(of_plain, of_zero, catalog, advice.answer);
+  if (advice.fused) compare(of_plain, of_zero, catalog, *advice.fused);
+  advice.exchanges = advise_exchanges(plain_question(zero ? *zero : asked, advice.plain_optimizer),
+                                      row_of(advice.answer), catalog);
   return advice;
 }
 

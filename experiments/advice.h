@@ -12,7 +12,10 @@
 // Who runs a plain optimizer has no freeze_step yet: then a warm-up of 20 % of the run is assumed,
 // from the middle of the 15 to 25 % that DeepSpeed's tutorials advise, and the verdict says so.
 // 1-bit optimizers refuse ZeRO. Who shards states with it is told whether compression without ZeRO
-// would be faster, if it fits.
+// would be faster, if it fits; and beside it what the plain optimizer without ZeRO does, since what
+// leaving ZeRO wins is no merit of compression. All of the answer is against the run with ZeRO.
+//
+// A run that does not fit in memory has no break-even and no price.
 //
 // Other ways of sending less, which the plain optimizer can run, stand beside (exchange_advice.h).
 //
@@ -53,6 +56,9 @@ struct StepChange {
 // low and the high end of the speed-up say so. None: not between 100 Mbit/s and 10 Tbit/s.
 struct BreakEven {
   std::optional<Bandwidth> at, low, high;
+  bool pays_above = false;             // else below
+  bool pays_at_any_bandwidth = false;  // meaningful where it was asked for, and there is none
+  std::optional<Bandwidth> streams;  // beyond it NCCL's TCP streams are the limit (stream_limit.h)
 };
 
 // The answer with one implementation of the kernels.
@@ -62,14 +68,21 @@ struct Answer {
   std::vector<BackendAdvice> backends;  // fastest first
   // Backends that cannot do it, by reason: "DeepSpeed's mpi backend exchanges over all ranks, ...".
   std::map<std::string, std::vector<std::string>> refused;
-  StepChange change;                   // of the fastest
-  double compressed_share = 0;         // of the steps, silent ones included
-  BreakEven break_even;                // for the fastest backend
-  bool pays_at_any_bandwidth = false;  // meaningful without a break-even
+  StepChange change;                    // of the fastest
+  double compressed_share = 0;          // of the steps, silent ones included
+  std::optional<BreakEven> break_even;  // for the fastest backend; nothing on one node
   std::optional<double> cost_usd;
 
   Verdict verdict() const;
   const RatioInterval& speedup() const { return backends.front().speedup; }
+};
+
+// The plain optimizer without ZeRO, against the run with it.
+struct WithoutZero {
+  double time_s = 0;
+  RatioInterval speedup;
+  Bytes peak;
+  bool fits = false;
 };
 
 struct Advice {
@@ -84,6 +97,8 @@ struct Advice {
   double exposed_share = 0;  // of the plain step
   double most_speedup = 1;   // bound for any compression
   std::optional<double> baseline_cost_usd;
+  std::optional<WithoutZero> without_zero;  // of a run that shards states
+  std::string plain_optimizer;              // without what it runs with: "adam"
 
   // Whether the run compresses often enough to say anything.
   bool judged() const { return answer.compressed_share >= least_compressed_share; }

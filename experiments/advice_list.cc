@@ -50,6 +50,12 @@ bool counts(const AdviceList& list, const AdvicePoint& point) {
   return warm_up_at(point) == WarmUp::usual || points_with(list, WarmUp::usual) == 0;
 }
 
+// A row that counts nowhere says why in place of a verdict.
+std::string verdict_cell(const AdviceList& list, const AdvicePoint& point) {
+  if (counts(list, point)) return verdict_of(point, false);
+  return warm_up_at(point) == WarmUp::none ? "no warm-up" : "long warm-up";
+}
+
 std::string stretches_of(const AdviceList& list, bool fused) {
   std::vector<Stretch> stretches;
   for (std::size_t i = 0; i < list.points.size(); ++i) {
@@ -109,8 +115,9 @@ std::string speedup_text(const Answer& answer) {
                      answer.speedup().high);
 }
 
-std::string break_even_text(const BreakEven& at) {
-  return at.at ? to_text_bits(*at.at) : std::string("none");
+std::string break_even_text(const std::optional<BreakEven>& at) {
+  if (!at) return "";
+  return at->at ? to_text_bits(*at->at) : std::string("none");
 }
 
 }  // namespace
@@ -152,7 +159,7 @@ std::string advice_list_text(const AdviceList& list) {
       continue;
     }
     const Answer& answer = point.advice->answer;
-    out += fmt::format("{:<12} {:<16} {:<16} {}\n", verdict_of(point, false), speedup_text(answer),
+    out += fmt::format("{:<12} {:<16} {:<16} {}\n", verdict_cell(list, point), speedup_text(answer),
                        point.advice->fused ? speedup_text(*point.advice->fused) : "-",
                        break_even_text(answer.break_even));
   }
@@ -193,7 +200,9 @@ std::string advice_list_csv(const AdviceList& list) {
         {std::string(kernels_of(answer.scenario.training)), std::string(name_of(answer.verdict())),
          csv::number(speedup.value), csv::number(speedup.low), csv::number(speedup.high),
          answer.backends.front().backend,
-         answer.break_even.at ? csv::number(answer.break_even.at->value() * 8e-9) : "",
+         answer.break_even && answer.break_even->at
+             ? csv::number(answer.break_even->at->value() * 8e-9)
+             : "",
          speedup.shares.empty() ? "" : measurement_of(speedup.shares.front().source), "ok"});
     out += csv::row(row) + "\n";
   };

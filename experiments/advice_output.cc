@@ -10,7 +10,6 @@
 
 #include "experiments/cell.h"
 #include "experiments/forecast_output.h"
-#include "models/training/stream_limit.h"
 
 namespace lambcast {
 namespace {
@@ -96,28 +95,25 @@ std::string break_even_sentence(const Answer& answer) {
   const TrainingPlan& training = answer.scenario.training;
   if (training.nodes() == 1) return "One node: the NIC plays no part.";
   const Sourced<Bandwidth>& nic = training.cluster->nic_bandwidth;
-  const BreakEven& at = answer.break_even;
+  const BreakEven& at = *answer.break_even;
   if (at.at)
-    return fmt::format(
-        "It stops paying above a NIC bandwidth of {} ({} to {}); this cluster has {} "
-        "({}).",
-        to_text_bits(*at.at), at.low ? to_text_bits(*at.low) : "below 100 Mbit/s",
-        at.high ? to_text_bits(*at.high) : "above 10 Tbit/s", to_text_bits(nic.value),
-        name_of(nic.provenance.kind));
-  if (!answer.pays_at_any_bandwidth)
-    return "It pays at no NIC bandwidth from 100 Mbit/s to 10 Tbit/s.";
-  const auto limit = stream_limit(*training.cluster);
-  return limit ? fmt::format(
-                     "It pays at any NIC bandwidth: beyond {} NCCL's TCP streams hold the "
-                     "plain optimizer back (nccl.connections).",
-                     to_text_bits(*limit))
-               : "It pays at any NIC bandwidth: something else in the node holds the plain "
-                 "optimizer back.";
+    return fmt::format("It {} above a NIC bandwidth of {} ({} to {}); this cluster has {} ({}).",
+                       at.pays_above ? "pays only" : "stops paying", to_text_bits(*at.at),
+                       at.low ? to_text_bits(*at.low) : "below 100 Mbit/s",
+                       at.high ? to_text_bits(*at.high) : "above 10 Tbit/s",
+                       to_text_bits(nic.value), name_of(nic.provenance.kind));
+  if (!at.pays_at_any_bandwidth) return "It pays at no NIC bandwidth from 100 Mbit/s to 10 Tbit/s.";
+  return at.streams ? fmt::format(
+                          "It pays at any NIC bandwidth: beyond {} NCCL's TCP streams hold the "
+                          "plain optimizer back (nccl.connections).",
+                          to_text_bits(*at.streams))
+                    : "It pays at any NIC bandwidth: something else in the node holds the plain "
+                      "optimizer back.";
 }
 
 std::string judgement(const Advice& advice, const Answer& answer) {
   std::string out = verdict(advice, answer) + "\n";
-  if (!advice.judged()) return out;
+  if (!advice.judged() || !answer.backends.front().fits) return out;
   return out + change_sentence(advice, answer) + "\n" + break_even_sentence(answer) + "\n";
 }
 
@@ -156,8 +152,10 @@ std::string exchanges_text(const Advice& advice) {
                              of.name, bytes_cell(Bytes(of.wire_bytes)), of.wire_us * 1e-3,
                              of.kernels_us * 1e-3, of.step_us * 1e-3, of.speedup,
                              bytes_cell(of.peak), of.fits ? break_even_text(of) : "DOES NOT FIT");
-  return out + fmt::format("All but {} with {}; what fewer bits cost in steps is not forecast.\n",
-                           advice.optimizer, advice.baseline);
+  return out + fmt::format(
+                   "All but {} with {}; speed-ups are against {} with all_reduce. What fewer bits "
+                   "cost in steps is not forecast.\n",
+                   advice.optimizer, advice.baseline, advice.baseline);
 }
 
 Json exchanges_json(const Advice& advice) {
@@ -192,6 +190,7 @@ Json gigabits(const std::optional<Bandwidth>& rate) {
 
 Json answer_json(const Advice& advice, const Answer& answer) {
   const char* loses = losing_part(answer.change);
+  const BreakEven at = answer.break_even.value_or(BreakEven());
   Json json{{"kernels", std::string(kernels_of(answer.scenario.training))},
             {"verdict", verdict(advice, answer)},
             {"compressed_steps_share", answer.compressed_share},
@@ -199,16 +198,16 @@ Json answer_json(const Advice& advice, const Answer& answer) {
             {"compression_change_us", answer.change.compression_us},
             {"optimizer_change_us", answer.change.optimizer_us},
             {"losing_part", loses == nullptr ? Json(nullptr) : Json(loses)},
-            {"break_even_nic_bandwidth_Gbps", gigabits(answer.break_even.at)},
-            {"pays_at_any_bandwidth", answer.pays_at_any_bandwidth},
+            {"break_even_nic_bandwidth_Gbps", gigabits(at.at)},
+            {"pays_at_any_bandwidth", at.pays_at_any_bandwidth},
             {"cost_usd", answer.cost_usd ? Json(*answer.cost_usd) : Json(nullptr)},
             {"backends", Json::array()},
             {"answer", std::string(name_of(answer.verdict()))},
             {"speedup", answer.speedup().value},
             {"speedup_low", answer.speedup().low},
             {"speedup_high", answer.speedup().high},
-            {"break_even_low_Gbps", gigabits(answer.break_even.low)},
-            {"break_even_high_Gbps", gigabits(answer.break_even.high)},
+            {"break_even_low_Gbps", gigabits(at.low)},
+            {"break_even_high_Gbps", gigabits(at.high)},
             {"run_time_low_s", answer.forecast.run.time_low_s},
             {"run_time_high_s", answer.forecast.run.time_high_s},
             {"errors", Json::array()}};
@@ -226,6 +225,35 @@ Json answer_json(const Advice& advice, const Answer& answer) {
                                 {"peak_bytes_per_gpu", backend.peak.value()},
                                 {"fits", backend.fits}});
   return json;
+}
+
+// What leaving ZeRO does by itself, and which of the three is fastest.
+std::string without_zero_text(const Advice& advice) {
+  if (!advice.without_zero) return "";
+  const WithoutZero& plain = *advice.without_zero;
+  const std::string name = advice.plain_optimizer + " without ZeRO";
+  std::string out =
+      fmt::format("{} is {} as fast as {}", name, ratio_text(plain.speedup), advice.baseline);
+  if (!plain.fits)
+    return out + fmt::format(", but needs {} a GPU, more than there is.\n", to_text(plain.peak));
+  const BackendAdvice& onebit = advice.answer.backends.front();
+  const double fastest_s = std::min(plain.time_s, advice.baseline_time_s);
+  std::string fastest = plain.time_s < advice.baseline_time_s ? name : advice.baseline;
+  if (onebit.fits && onebit.time_s < fastest_s) fastest = advice.optimizer;
+  return out + fmt::format(" and fits, in {} a GPU: the fastest of the three that fits is {}.\n",
+                           to_text(plain.peak), fastest);
+}
+
+Json without_zero_json(const Advice& advice) {
+  if (!advice.without_zero) return nullptr;
+  const WithoutZero& plain = *advice.without_zero;
+  return {{"optimizer", advice.plain_optimizer},
+          {"run_time_s", plain.time_s},
+          {"speedup_vs_baseline", plain.speedup.value},
+          {"speedup_low", plain.speedup.low},
+          {"speedup_high", plain.speedup.high},
+          {"peak_bytes_per_gpu", plain.peak.value()},
+          {"fits", plain.fits}};
 }
 
 std::string money(const RunForecast& run, double usd, double low_s, double high_s) {
@@ -261,6 +289,7 @@ std::string advice_text(const Advice& advice) {
       "{:.0f}% of a step of {} is exposed communication: no compression can win more than "
       "{:.2f}x.\n",
       advice.exposed_share * 100, advice.baseline, advice.most_speedup);
+  out += without_zero_text(advice);
   if (advice.fused && advice.judged())
     out += fmt::format("\nWith the fused kernels that ship here (--kernels fused):\n{}",
                        judgement(advice, *advice.fused));
@@ -294,6 +323,7 @@ std::string advice_json(const Advice& advice) {
             {"baseline_cost_usd", optional(advice.baseline_cost_usd)}};
   json.update(answer_json(advice, advice.answer));
   json["fused_kernels"] = advice.fused ? answer_json(advice, *advice.fused) : Json(nullptr);
+  json["without_zero"] = without_zero_json(advice);
   json["exchanges"] = exchanges_json(advice);
   json["stages"] = Json::array();
   for (const StageForecast& stage : advice.answer.forecast.stages)

@@ -1,3 +1,4 @@
+#include "experiments/advice_list.h"
 #include "experiments/advice_output.h"
 
 #include <fmt/format.h>
@@ -29,10 +30,11 @@ TEST_CASE("advice: on a slow Ethernet compression pays, and a faster NIC ends th
   CHECK(advice.answer.speedup().value < advice.most_speedup);
   // At the break-even bandwidth both runs take equally long, by a forecast of its own.
   const Advice lamb = advise(question("paper-edr100-v100", "64", "lamb"), catalog);
-  REQUIRE(lamb.answer.break_even.at.has_value());
+  REQUIRE(lamb.answer.break_even.has_value());
+  REQUIRE(lamb.answer.break_even->at.has_value());
   WhatIf at = question("paper-edr100-v100", "64", "onebit_lamb");
   at["backend"] = lamb.answer.backends.front().backend;
-  at["cluster.nic.bandwidth"] = fmt::format("{} bit/s", lamb.answer.break_even.at->value() * 8);
+  at["cluster.nic.bandwidth"] = fmt::format("{} bit/s", lamb.answer.break_even->at->value() * 8);
   CollectiveCosts costs;
   const Scenario scenario = resolve(at, catalog);
   CHECK(forecast(scenario.training, costs).run.speedup_vs_baseline == Approx(1).epsilon(1e-3));
@@ -101,6 +103,73 @@ TEST_CASE(
   CHECK(advise(said, catalog).answer.speedup().value == advice.answer.speedup().value);
 }
 
+TEST_CASE(
+    "advice: of a run with ZeRO all is against that run, and plain without ZeRO is a choice") {
+  Catalog catalog;
+  WhatIf asked = question("commodity-100gbe", "32", "adam");
+  asked["grad_accum"] = "8";
+  asked["zero_stage"] = "1";
+  const Advice advice = advise(asked, catalog);
+  INFO(advice_text(advice));
+  CHECK(advice.baseline == "adam with ZeRO stage 1");
+  const auto row = std::ranges::find(advice.exchanges, "onebit_adam", &ExchangeAdvice::name);
+  REQUIRE(row != advice.exchanges.end());
+  CHECK(row->speedup == Approx(advice.answer.speedup().value).epsilon(1e-12));
+  CHECK(row->run_s == advice.answer.backends.front().time_s);
+  REQUIRE(row->pays.has_value());
+  CHECK(row->pays->at.has_value() == advice.answer.break_even->at.has_value());
+  REQUIRE(advice.without_zero.has_value());
+  WhatIf plain = asked;
+  plain["zero_stage"] = "0";
+  CollectiveCosts costs;
+  const Forecast of_plain = forecast(resolve(plain, catalog).training, costs);
+  CHECK(advice.without_zero->time_s == of_plain.run.time_s);
+  CHECK(advice.without_zero->speedup.value ==
+        Approx(advice.baseline_time_s / of_plain.run.time_s).epsilon(1e-12));
+  CHECK_THAT(advice_text(advice),
+             Contains("adam without ZeRO is ") &&
+                 Contains("the fastest of the three that fits is onebit_adam without ZeRO.") &&
+                 Contains("speed-ups are against adam with ZeRO stage 1 with all_reduce"));
+
+  // Where compression wins against ZeRO what leaving ZeRO wins already, no warning says it loses.
+  asked["cluster"] = "dgx-a100-80g";
+  asked["kernels"] = "deepspeed";
+  const Advice fast = advise(asked, catalog);
+  INFO(advice_text(fast));
+  const bool warned = std::ranges::any_of(
+      fast.findings, [](const Finding& finding) { return finding.code == "compression-loses"; });
+  CHECK(warned == (fast.answer.speedup().value < 1));
+}
+
+TEST_CASE("advice: where streams hold the plain run back a faster NIC is without effect") {
+  Catalog catalog;
+  const Advice advice = advise(question("commodity-100gbe", "64", "lamb"), catalog);
+  REQUIRE(advice.answer.break_even.has_value());
+  REQUIRE(advice.answer.break_even->streams.has_value());
+  const Bandwidth streams = *advice.answer.break_even->streams;
+  const auto run_s = [&](Bandwidth nic) {
+    CollectiveCosts costs;
+    const WhatIf asked = at_bandwidth(question("commodity-100gbe", "64", "lamb"), nic);
+    return forecast(resolve(asked, catalog).training, costs).run.time_s;
+  };
+  CHECK(run_s(streams * 1.001) == run_s(streams * 4));
+  CHECK(run_s(streams * 0.99) > run_s(streams * 4));
+}
+
+TEST_CASE("advice: of what does not fit nothing is said that only a run has") {
+  Catalog catalog;
+  WhatIf asked = question("commodity-10gbe", "32", "onebit_adam");
+  asked["model"] = "gpt2-xl";
+  asked["micro_batch"] = "4";
+  const Advice advice = advise(asked, catalog);
+  const std::string text = advice_text(advice);
+  INFO(text);
+  CHECK_THAT(text, Catch::StartsWith("No: onebit_adam needs ") && !Contains("It pays") &&
+                       !Contains("stops paying") && !Contains("Against a step"));
+  CHECK_FALSE(advice.answer.break_even.has_value());
+  CHECK_THAT(advice_json(advice), Contains("\"break_even_nic_bandwidth_Gbps\": null"));
+}
+
 TEST_CASE("advice: both implementations of the kernels, unless one is chosen") {
   Catalog catalog;
   const WhatIf asked = question("paper-eth40-v100", "16", "onebit_lamb");
@@ -164,12 +233,22 @@ TEST_CASE("advice: says what the run itself gives to think about") {
   CHECK_THAT(advice_json(advise(shallow, catalog)), Contains("step_time_high_us"));
 }
 
+TEST_CASE("advice list: a row with a share of warm-up that nobody runs with has no verdict") {
+  Catalog catalog;
+  WhatIf asked = question("commodity-10gbe", "32", "onebit_lamb");
+  asked.erase("freeze_step");
+  const AdviceList list = advise_all(asked, {{"freeze_step", {"0", "1000", "5000"}}}, catalog);
+  const std::string text = advice_list_text(list);
+  CHECK_THAT(text, Contains("\n0           no warm-up ") && Contains("\n1000        yes ") &&
+                       Contains("\n5000        long warm-up "));
+}
+
 TEST_CASE("advice: one GPU has nothing to compress") {
   Catalog catalog;
   const Advice advice = advise(question("paper-eth40-v100", "1", "onebit_lamb"), catalog);
   CHECK(advice.exposed_share == 0);
   CHECK(advice.most_speedup == 1);
-  CHECK_FALSE(advice.answer.break_even.at.has_value());
+  CHECK_FALSE(advice.answer.break_even.has_value());
   CHECK_THAT(advice_text(advice), Contains("No: onebit_lamb takes"));
   CHECK_THAT(advice_json(advice), Contains("\"break_even_nic_bandwidth_Gbps\": null"));
 }

@@ -25,13 +25,18 @@ struct ExchangeAdvice {
   double speedup = 1;  // of the run
   Bytes peak{};
   bool fits = false;
-  std::optional<PayingBandwidth> pays = {};  // nothing: one node, or the all-reduce itself
+  // Nothing: one node, the all-reduce itself, or what does not fit.
+  std::optional<PayingBandwidth> pays = {};
 };
 
-// What `what_if` asks, with each of usual_exchanges(); then, where given, with the 1-bit optimizer
-// of `onebit`. Fastest first, refused ones last. Throws Error (usage) where not even the all-reduce
-// can run.
+// What a forecast says of itself; where it pays is left open.
+ExchangeAdvice exchange_advice_of(std::string name, const Forecast& forecast);
+
+// What `what_if` asks, with each of usual_exchanges(), and the row of a 1-bit optimizer, where
+// given, among them. Fastest first, refused ones last. Throws Error (usage) where not even the
+// all-reduce can run.
 std::vector<ExchangeAdvice> advise_exchanges(const WhatIf& what_if,
-                                             const std::optional<WhatIf>& onebit, Catalog& catalog);
+                                             const std::optional<ExchangeAdvice>& onebit,
+                                             Catalog& catalog);
 
 }  // namespace lambcast

@@ -28,7 +28,11 @@ const ExchangeAdvice& named(const std::vector<ExchangeAdvice>& all, const std::s
 TEST_CASE("exchange advice: all of them on one cluster, fastest first") {
   Catalog catalog;
   WhatIf onebit = question({{"optimizer", "onebit_adam"}, {"freeze_step", "15%"}});
-  const auto all = advise_exchanges(question(), onebit, catalog);
+  CollectiveCosts costs;
+  const auto all = advise_exchanges(
+      question(),
+      exchange_advice_of("onebit_adam", forecast(resolve(onebit, catalog).training, costs)),
+      catalog);
   CHECK(all.size() == usual_exchanges().size() + 1);
   std::set<std::string> names;
   for (std::size_t i = 0; i < all.size(); ++i) {

@@ -39,6 +39,7 @@ COMMANDS = {
         f"advise {RUN} {TENGBE} {ONEBIT}",
         f"advise {RUN} --cluster aws-p4d --optimizer lamb",
         f"advise {RUN} --cluster hgx-h100-ndr {ONEBIT}",
+        f"advise {RUN} --cluster dgx-a100-80g --optimizer adam --zero-stage 1",
         f"advise {RUN} --cluster emulated-ethernet-100mbit {ONEBIT}",
         f"advise {RUN} {TENGBE} --optimizer onebit_lamb --freeze-step 5990 --kernels fused",
     ],

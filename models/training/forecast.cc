@@ -190,12 +190,20 @@ Forecast forecast(const TrainingPlan& training, CollectiveCosts& costs) {
   if (baseline_of(training.optimizer()) == training.optimizer() && training.exchange == Exchange{})
     return result;
   const TrainingPlan plain = plain_run(training);
-  const RunForecast other = sum_up(plain, forecast_stages(plain, costs, result.plain_time));
-  result.run.speedup = ratio_of(result.plain_time, result.time);
-  result.run.speedup_vs_baseline = other.time_s / result.run.time_s;
-  if (result.run.wire_bytes_per_gpu > 0)
-    result.run.volume_reduction = other.wire_bytes_per_gpu / result.run.wire_bytes_per_gpu;
+  Forecast other;
+  other.run = sum_up(plain, forecast_stages(plain, costs, other.time));
+  compare_with(other, result.run.baseline_optimizer, result);
   return result;
+}
+
+void compare_with(const Forecast& other, const std::string& name, Forecast& forecast) {
+  RunForecast& run = forecast.run;
+  forecast.plain_time = other.time;
+  run.baseline_optimizer = name;
+  run.speedup = ratio_of(other.time, forecast.time);
+  run.speedup_vs_baseline = other.run.time_s / run.time_s;
+  if (run.wire_bytes_per_gpu > 0)
+    run.volume_reduction = other.run.wire_bytes_per_gpu / run.wire_bytes_per_gpu;
 }
 
 std::vector<Finding> judge(const TrainingPlan& training, const Forecast& forecast) {

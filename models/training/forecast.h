@@ -73,6 +73,9 @@ Forecast forecast(const TrainingPlan& training, CollectiveCosts& costs);
 // The same of the run alone: without the plain run, and what only a comparison with it tells.
 Forecast forecast_alone(const TrainingPlan& training, CollectiveCosts& costs);
 
+// Sets what only a comparison tells against another run of the same work, which is called `name`.
+void compare_with(const Forecast& other, const std::string& name, Forecast& forecast);
+
 // What the run itself gives to think about, beyond its configuration: it does not fit,
 // communication is hardly exposed so that compression cannot help, compression loses, its exchange
 // overflows the switch.

@@ -5,9 +5,10 @@
 // on Google Cloud; src/transport/net_socket.cc): `nccl.connections` of a description. A stream
 // stops at `nccl.flow_cap`, so a faster NIC is without effect beyond
 //
-//   connections x flow_cap
+//   connections x flow_cap / nic_efficiency
 //
-// which has to be said, since most descriptions do not know the cap and take what is typical.
+// of the NIC's own bandwidth, of which NCCL gets a share. That has to be said, since most
+// descriptions do not know the cap and take what is typical.
 #pragma once
 
 #include <optional>
@@ -17,8 +18,13 @@
 
 namespace lambcast {
 
+struct StreamLimit {
+  Bandwidth carried;  // by the streams
+  Bandwidth nic;      // the NIC of which NCCL gets as much: a faster one carries no more
+};
+
 // Of a NIC; nothing where its rate is reached.
-std::optional<Bandwidth> stream_limit(const Cluster& cluster);
+std::optional<StreamLimit> stream_limit(const Cluster& cluster);
 
 // The same as a note, for a run over so many nodes.
 std::optional<Finding> find_stream_limit(const Cluster& cluster, int nodes);
