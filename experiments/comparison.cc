@@ -183,9 +183,9 @@ MeanStep mean_step(const Forecast& forecast) {
 std::optional<RatioInterval> Comparison::ratio(const Contestant& slower,
                                                const Contestant& faster) const {
   if (!slower.refused.empty() || !faster.refused.empty()) return std::nullopt;
-  const bool same_machine =
-      slower.scenario.asked.at("cluster") == faster.scenario.asked.at("cluster");
-  RatioInterval ratio = ratio_of(slower.forecast.time, faster.forecast.time, same_machine);
+  RatioInterval ratio =
+      ratio_of(slower.forecast.time, faster.forecast.time,
+               common_sources(slower.scenario.training, faster.scenario.training));
   const double factor = share(slower) / share(faster);
   for (double* end : {&ratio.value, &ratio.low, &ratio.high}) *end *= factor;
   for (ErrorShare& source : ratio.shares) {

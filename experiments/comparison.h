@@ -68,7 +68,7 @@ struct Comparison {
   double share(const Contestant& contestant) const;
   const Contestant& reference() const { return ranked[first_named]; }
   // How many times as long `slower` takes; nothing where one of them cannot run. Errors that both
-  // share cancel on one cluster and add up between two (models/training/error_source.h).
+  // share cancel, others add up (models/training/error_source.h).
   std::optional<RatioInterval> ratio(const Contestant& slower, const Contestant& faster) const;
   // Whether the best one runs and fits.
   bool answered() const;

@@ -29,6 +29,12 @@ bool runs_and_fits(const Contestant& contestant) {
   return contestant.refused.empty() && contestant.forecast.memory.fits;
 }
 
+// "1.24 (1.10 to 1.40) times as long"
+std::string longer_text(const RatioInterval& ratio) {
+  if (ratio.value == 1 && ratio.shares.empty()) return "exactly as long";
+  return fmt::format("{:.2f} ({:.2f} to {:.2f}) times as long", ratio.value, ratio.low, ratio.high);
+}
+
 std::string fastest_sentence(const Comparison& comparison) {
   const Contestant& best = comparison.ranked.front();
   if (!best.refused.empty()) return "None of them runs.\n";
@@ -36,9 +42,8 @@ std::string fastest_sentence(const Comparison& comparison) {
     return fmt::format("None of them fits in memory: {} would be the fastest and needs {} a GPU.\n",
                        best.name, to_text(best.forecast.memory.peak));
   const RunForecast& run = best.forecast.run;
-  std::string out =
-      fmt::format("Fastest: {}, {} ({} to {}) a run", best.name, run_time_text(run.time_s),
-                  run_time_text(run.time_low_s), run_time_text(run.time_high_s));
+  std::string out = fmt::format("Fastest: {}, {} a run", best.name,
+                                time_and_range(run.time_s, run.time_low_s, run.time_high_s));
   if (!comparison.work.is_a_run())
     out += fmt::format(", {} a {}", run_time_text(run.time_s * comparison.share(best)),
                        comparison.work.name());
@@ -47,22 +52,38 @@ std::string fastest_sentence(const Comparison& comparison) {
     out += fmt::format(", {} as fast as {}", ratio_text(*speedup_of(comparison, best)),
                        comparison.reference().name);
   else if (runs_and_fits(next))
-    out += fmt::format("; the next, {}, takes {:.2f} times as long", next.name,
-                       comparison.ratio(next, best)->value);
+    out += fmt::format("; the next, {}, takes {}", next.name,
+                       longer_text(*comparison.ratio(next, best)));
   out += ".";
   if (!comparison.work.is_a_run()) out += fmt::format(" {}", comparison.work.reason());
   if (!runs_and_fits(next)) return out + "\n";
   const RatioInterval between = *comparison.ratio(next, best);
   if (between.low > 1 || between.shares.empty()) return out + "\n";
-  return out + fmt::format(
-                   " Between it and {} it cannot be told: {:.2f} to {:.2f} times as long. Measure "
-                   "first: {}.\n",
-                   next.name, between.low, between.high,
-                   measurement_of(between.shares.front().source));
+  return out + fmt::format(" Between it and {} it cannot be told: {}. Measure first: {}.\n",
+                           next.name, longer_text(between),
+                           measurement_of(between.shares.front().source));
 }
 
 double cost_of(const Comparison& comparison, const Contestant& contestant) {
   return *contestant.forecast.run.cost_usd * comparison.share(contestant);
+}
+
+// How much more the next one costs: prices are taken as they are said.
+std::string second_cheapest(const Comparison& comparison, const Contestant& cheapest) {
+  const Contestant* next = nullptr;
+  for (const Contestant& contestant : comparison.ranked) {
+    if (&contestant == &cheapest || !runs_and_fits(contestant) || !contestant.forecast.run.cost_usd)
+      continue;
+    if (next == nullptr || cost_of(comparison, contestant) < cost_of(comparison, *next))
+      next = &contestant;
+  }
+  if (next == nullptr) return "";
+  const RatioInterval time = *comparison.ratio(*next, cheapest);
+  const double price = cost_of(comparison, *next) / cost_of(comparison, cheapest) / time.value;
+  return fmt::format(
+      " The next, {}, costs {:.2f} times as much ({:.2f} to {:.2f}){}.", next->name,
+      price * time.value, price * time.low, price * time.high,
+      price * time.low > 1 || time.shares.empty() ? "" : ": which is cheaper cannot be told");
 }
 
 std::string cost_sentence(const Comparison& comparison) {
@@ -87,6 +108,7 @@ std::string cost_sentence(const Comparison& comparison) {
     out +=
         fmt::format("; {} a {}", usd_cell(cost_of(comparison, *cheapest)), comparison.work.name());
   out += fmt::format("; price {}: {}).", name_of(price.kind), price.source);
+  out += second_cheapest(comparison, *cheapest);
   if (!without.empty()) out += fmt::format(" Without a price: {}; {}.", without, remedy);
   return out + "\n";
 }
@@ -229,6 +251,18 @@ Json contestant_json(const Comparison& comparison, const Contestant& contestant)
   return json;
 }
 
+// " (aws-p5 3.10 to 4.22x; ...)"
+std::string speeds_within(const Comparison& comparison) {
+  std::string out;
+  for (const Contestant& contestant : comparison.ranked) {
+    const auto speed = speedup_of(comparison, contestant);
+    if (!speed || speed->shares.empty()) continue;
+    out += fmt::format("{}{} {:.2f} to {:.2f}x", out.empty() ? "" : "; ", contestant.name,
+                       speed->low, speed->high);
+  }
+  return out.empty() ? out : fmt::format(" ({})", out);
+}
+
 std::string answer_of(const Comparison& comparison) {
   std::string out = fastest_sentence(comparison);
   if (comparison.answered()) out += cost_sentence(comparison);
@@ -249,13 +283,14 @@ std::string comparison_table(const Comparison& comparison) {
     if (contestant.refused.empty()) out += line_of(comparison, contestant, width);
   out += notes_of(comparison);
   out += fmt::format("\n{}", axis_of(comparison));
-  return out + fmt::format(
-                   "\nspeed: against {}. wire: bytes that a GPU sends a step. 1-bit: what a 1-bit "
-                   "optimizer makes of "
-                   "the run. most lost: the largest part of the step beside compute. USD -: no "
-                   "price is known. !: does not "
-                   "fit. Time only: convergence is not forecast.\n",
-                   comparison.reference().name);
+  return out +
+         fmt::format(
+             "\nspeed: against {}{}. wire: bytes that a GPU sends a step. 1-bit: what a 1-bit "
+             "optimizer makes of "
+             "the run. most lost: the largest part of the step beside compute. USD -: no "
+             "price is known. !: does not "
+             "fit. Time only: convergence is not forecast.\n",
+             comparison.reference().name, speeds_within(comparison));
 }
 
 std::string comparison_json(const Comparison& comparison) {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/comparison_output.h"
+#include "experiments/temporary_folder.h"
 
 namespace lambcast {
 namespace {
@@ -50,6 +51,46 @@ TEST_CASE("comparison: clusters stand fastest first, each as it is forecast alon
                  Contains("x) as fast as commodity-10gbe") && Contains("Cheapest: ") &&
                  Contains("price published: ") && Contains("Without a price: commodity-10gbe") &&
                  Contains("Does onebit_lamb pay, with a warm-up of 20% of the run (assumed)? "));
+}
+
+TEST_CASE("comparison: what two clusters are described alike in errs alike") {
+  Catalog catalog;
+  const TemporaryFolder folder;
+  for (const char* preset : {"commodity-100gbe", "perlmutter-a100"}) {
+    const std::string text = cluster_text(preset);
+    const std::string one = folder.file("one.toml", text), copy = folder.file("copy.toml", text);
+    const Comparison same = compare(question(), {{one, copy}, {}, {}}, catalog);
+    const RatioInterval ratio = *same.ratio(same.ranked[0], same.ranked[1]);
+    INFO(preset);
+    CHECK(ratio.value == 1);
+    CHECK(ratio.low == 1);
+    CHECK(ratio.high == 1);
+    CHECK_THAT(comparison_table(same), Contains("takes exactly as long"));
+  }
+  // Of the same machines with other NICs it can be told, though neither run is known well.
+  const Comparison nics = compare(
+      question(), {{"commodity-10gbe", "commodity-25gbe", "commodity-100gbe"}, {}, {}}, catalog);
+  const Contestant &fast = nics.ranked[0], &slow = nics.ranked[2];
+  REQUIRE(slow.name == "commodity-10gbe");
+  const RatioInterval ratio = *nics.ratio(slow, fast);
+  CHECK(ratio.low > 1);
+  CHECK(nics.ratio(slow, nics.ranked[1])->low > 1);
+  const auto relative = [](const Contestant& of) {
+    return of.forecast.run.time_high_s / of.forecast.run.time_low_s;
+  };
+  CHECK(ratio.high / ratio.low < std::min(relative(fast), relative(slow)));
+  // Of another network the wires err apart, of another GPU all does.
+  const Comparison others =
+      compare(question(), {{"commodity-100gbe", "dgx-a100-80g", "hgx-h100-ndr"}, {}, {}}, catalog);
+  const auto common = [&](const char* a, const char* b) {
+    const auto plan = [&](const char* name) -> const TrainingPlan& {
+      return std::ranges::find(others.ranked, name, &Contestant::name)->scenario.training;
+    };
+    return common_sources(plan(a), plan(b)).count();
+  };
+  CHECK(common("dgx-a100-80g", "dgx-a100-80g") == error_sources);
+  CHECK(common("dgx-a100-80g", "hgx-h100-ndr") == 0);
+  CHECK(common("commodity-100gbe", "dgx-a100-80g") == 0);  // 40 GB and 80 GB are unlike
 }
 
 TEST_CASE("comparison: the parts of a mean step add up to it") {

@@ -94,7 +94,7 @@ TEST_CASE("run phases: what errs in one phase errs in all, and cancels against t
   CHECK(run.speedup->low == Approx(joint.low).epsilon(2e-3));
   CHECK(run.speedup->high == Approx(joint.high).epsilon(2e-3));
   // On two machines, which share no error, it would be wider.
-  const RatioInterval apart = ratio_of(plain, time, false);
+  const RatioInterval apart = ratio_of(plain, time, ErrorSources());
   CHECK(run.speedup->high < apart.high);
   CHECK(run.speedup->low > apart.low);
 }

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <type_traits>
 
+#include "topologies/communication_key.h"
+
 namespace lambcast {
 namespace {
 
@@ -48,6 +50,28 @@ Interval ends_of(const Price& price) { return interval_of(price.time, price.wire
 
 double in_streams(const StepPlan& plan, const std::vector<Price>& prices) {
   return execute(plan, prices, Intervals::left_out).timeline.end.since_start().s();
+}
+
+bool same_tables(const Calibration* a, const Calibration* b) {
+  if (a == nullptr || b == nullptr) return a == b;
+  Calibration other = *b;
+  other.preset = a->preset;
+  return *a == other && same_tables(a->preset.get(), b->preset.get());
+}
+
+// Whether collectives rest on the same tables and constants on both, whoever read them.
+bool alike_but_for_nics(const Cluster& a, const Cluster& b) {
+  if (!same_tables(a.calibration ? &*a.calibration : nullptr,
+                   b.calibration ? &*b.calibration : nullptr))
+    return false;
+  Cluster other = b;
+  other.calibration = a.calibration;
+  other.nic_nominal = a.nic_nominal;
+  other.nic_bandwidth = a.nic_bandwidth;
+  // A library's share of the rate, which depends on what the description says of it.
+  other.nccl.nic_efficiency = a.nccl.nic_efficiency;
+  other.mpi.nic_efficiency = a.mpi.nic_efficiency;
+  return same_communication(a, other);
 }
 
 const char* const kernel_names[implementations] = {"DeepSpeed's", "DeepSpeed's unfused", "NVIDIA's",
@@ -95,7 +119,19 @@ TimeAtEnds time_at_ends(const StepRun& step, const TrainingPlan& training) {
   return time;
 }
 
-RatioInterval ratio_of(const TimeAtEnds& a, const TimeAtEnds& b, bool same_machine) {
+ErrorSources common_sources(const TrainingPlan& a, const TrainingPlan& b) {
+  const Cluster &one = *a.cluster, &other = *b.cluster;
+  const bool kernels = a.device == b.device && one.stack == other.stack;
+  const bool copies =
+      kernels && one.host_copy == other.host_copy && one.host_link == other.host_link;
+  const bool wires = alike_but_for_nics(one, other);
+  ErrorSources common;
+  for (std::size_t i = 0; i < error_sources; ++i)
+    common[i] = i == host_copies ? copies : i < collectives ? kernels : wires;
+  return common;
+}
+
+RatioInterval ratio_of(const TimeAtEnds& a, const TimeAtEnds& b, const ErrorSources& common) {
   RatioInterval ratio;
   ratio.value = a.s / b.s;
   double below = 0, above = 0;
@@ -107,7 +143,7 @@ RatioInterval ratio_of(const TimeAtEnds& a, const TimeAtEnds& b, bool same_machi
     if (high > low) ratio.shares.push_back({source, low, high});
   };
   for (std::size_t i = 0; i < error_sources; ++i) {
-    if (same_machine) {
+    if (common[i]) {
       add(i, a.at[i].low_s / b.at[i].low_s, a.at[i].high_s / b.at[i].high_s);
     } else {
       add(i, a.at[i].low_s / b.s, a.at[i].high_s / b.s);
@@ -119,6 +155,14 @@ RatioInterval ratio_of(const TimeAtEnds& a, const TimeAtEnds& b, bool same_machi
   std::ranges::stable_sort(ratio.shares, std::ranges::greater(),
                            [](const ErrorShare& share) { return share.high / share.low; });
   return ratio;
+}
+
+ErrorOf what_errs(std::size_t source) {
+  if (source == passes) return ErrorOf::passes;
+  if (source == gradient_copies) return ErrorOf::copies;
+  if (source == exchange_kernels) return ErrorOf::exchange_kernels;
+  if (source == host_copies || source >= collectives) return ErrorOf::wires;
+  return source < onebit_kernels ? ErrorOf::plain_kernels : ErrorOf::onebit_kernels;
 }
 
 std::string name_of_source(std::size_t source) {

@@ -11,13 +11,16 @@
 //   interval of the ratio = exp(r -+ sqrt(sum over s of (r(s) - r)^2)),
 //
 // the shortfalls below and the excesses above each summed by themselves. What moves both runs alike
-// cancels. Two runs on different machines share no source: each run's errors stand alone.
+// cancels. Of runs on different machines that is a source which rests on the same knowledge:
+// kernels on one description of a GPU under the same software, collectives on descriptions that
+// differ in the rate of their NICs at most. Other sources move each run by itself.
 //
 // Whether one library errs in two collectives alike is not known; taking them apart makes intervals
 // of ratios wider than they are when it does. A run's own interval takes them together (step.h).
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <string>
 #include <vector>
 
@@ -41,6 +44,10 @@ struct TimeAtEnds {
 
 TimeAtEnds time_at_ends(const StepRun& step, const TrainingPlan& training);
 
+// What a source moves.
+enum class ErrorOf { passes, copies, plain_kernels, exchange_kernels, onebit_kernels, wires };
+ErrorOf what_errs(std::size_t source);
+
 // In words: "all_reduce over nccl", and what measured would narrow it, with the command that does.
 std::string name_of_source(std::size_t source);
 std::string measurement_of(std::size_t source);
@@ -56,7 +63,14 @@ struct RatioInterval {
   std::vector<ErrorShare> shares;  // the widest first; those that move nothing are left out
 };
 
-// a / b, such as a speed-up: the time of the plain run over that of the other.
-RatioInterval ratio_of(const TimeAtEnds& a, const TimeAtEnds& b, bool same_machine = true);
+using ErrorSources = std::bitset<error_sources>;
+
+// The sources by which both runs err alike.
+ErrorSources common_sources(const TrainingPlan& a, const TrainingPlan& b);
+
+// a / b, such as a speed-up: the time of the plain run over that of the other. On one machine all
+// sources are common.
+RatioInterval ratio_of(const TimeAtEnds& a, const TimeAtEnds& b,
+                       const ErrorSources& common = ErrorSources().set());
 
 }  // namespace lambcast

@@ -30,7 +30,7 @@ TEST_CASE("error_source: a run against itself is certain, whatever it rests on")
   CHECK(same.high == 1);
   CHECK(same.shares.empty());
   // On another machine its errors are its own, and those of both runs add up.
-  const RatioInterval apart = ratio_of(run.time, run.time, false);
+  const RatioInterval apart = ratio_of(run.time, run.time, ErrorSources());
   CHECK(apart.low < 1);
   CHECK(apart.high > 1);
   CHECK(apart.low * apart.high == Approx(1).epsilon(1e-9));
@@ -105,7 +105,7 @@ TEST_CASE("error_source: what hides behind the backward pass moves no step") {
   double longer = 0;
   for (std::size_t i = 0; i < step.prices.size(); ++i)
     if (std::holds_alternative<Call>(step.plan.ops[i].work)) longer += longer_by(step.prices[i]);
-  const RatioInterval against_itself = ratio_of(time, time, false);
+  const RatioInterval against_itself = ratio_of(time, time, ErrorSources());
   const ErrorShare* wire = share_of(against_itself, "all_reduce");
   const double moved = wire == nullptr ? 0 : time.s * (wire->high - 1);
   CHECK(moved < 0.9 * longer);
