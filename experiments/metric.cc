@@ -79,11 +79,38 @@ Value exposed(const TrainingPlan&, const Forecast& forecast) {
   return MetricValue{us / step_us(forecast), {}, {}};
 }
 
-Value efficiency(const TrainingPlan&, const Forecast& forecast) {
+// What each source of error adds to the run it adds to the work in it, or to what is lost; the
+// kernels of a 1-bit optimizer add to both, by their times. What a longer pass hides is taken for
+// work. Passes of a layout hold collectives of their own, which nothing here takes apart.
+std::optional<RatioInterval> useful_share(const TrainingPlan& training, const Forecast& forecast,
+                                          double useful) {
+  if (training.parallelism) return std::nullopt;
+  const double compression = mean_us(
+      forecast, [](const StageForecast& stage) { return stage.compress_us + stage.decompress_us; });
+  const double update =
+      mean_us(forecast, [](const StageForecast& stage) { return stage.optimizer_us; });
+  TimeAtEnds work = forecast.time;
+  work.s = useful * forecast.time.s;
+  for (std::size_t i = 0; i < error_sources; ++i) {
+    const ErrorOf of = what_errs(i);
+    const double share = of == ErrorOf::passes || of == ErrorOf::plain_kernels ? 1
+                         : of == ErrorOf::onebit_kernels && update > 0
+                             ? update / (update + compression)
+                             : 0;
+    work.at[i].low_s = work.s + share * (forecast.time.at[i].low_s - forecast.time.s);
+    work.at[i].high_s = work.s + share * (forecast.time.at[i].high_s - forecast.time.s);
+  }
+  return ratio_of(work, forecast.time);
+}
+
+Value efficiency(const TrainingPlan& training, const Forecast& forecast) {
   const double lost = mean_us(forecast, [](const StageForecast& stage) {
     return stage.exposed_comm_us + stage.compress_us + stage.decompress_us + stage.bubble_us;
   });
-  return MetricValue{1 - lost / step_us(forecast), {}, {}};
+  const double useful = 1 - lost / step_us(forecast);
+  const auto interval = useful_share(training, forecast, useful);
+  if (!interval) return MetricValue{useful, {}, {}};
+  return MetricValue{useful, interval->low, std::min(1.0, interval->high)};
 }
 
 Value memory(const TrainingPlan&, const Forecast& forecast) {
@@ -100,6 +127,13 @@ double parse_plain(std::string_view text, const Where& where) {
     fail_input(where, fmt::format("'{}' is not a number above zero", text));
   if (number > most) fail_input(where, fmt::format("'{}' is too large", text), "up to 1e15");
   return number;
+}
+
+// "300", "300 USD", "300USD"
+double parse_usd(std::string_view text, const Where& where) {
+  if (text.ends_with("USD")) text.remove_suffix(3);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  return parse_plain(text, where);
 }
 
 double parse_share(std::string_view text, const Where& where) {
@@ -133,7 +167,7 @@ constexpr std::array<Metric, 11> all{{
      time_cell},
     {"speedup", "", "against the plain optimizer", false, speedup, parse_plain, times_text,
      times_text},
-    {"cost", "USD", "of the run, where the cluster has a price", true, cost, parse_plain, usd_text,
+    {"cost", "USD", "of the run, where the cluster has a price", true, cost, parse_usd, usd_text,
      usd_text},
     {"gpu_hours", "h", "of the run", true, gpu_hours, parse_plain, number_cell, number_cell},
     {"samples_per_s", "1/s", "mean over the run", false, samples_per_s, parse_plain, number_cell,

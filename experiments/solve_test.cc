@@ -35,6 +35,35 @@ double forecast_at(WhatIf what_if, const std::string& key, const std::string& va
   return forecast(resolve(what_if, catalog).training, costs).run.*member;
 }
 
+TEST_CASE("solve: shares of a step and costs are found with their intervals and units") {
+  WhatIf plain = question();
+  plain.erase("freeze_step");
+  plain["optimizer"] = "lamb";
+  const Solution efficiency = solved({plain, "grad_accum", "efficiency", "50%", {}, {}});
+  for (const SolvePoint& point : efficiency.points) {
+    REQUIRE(point.metric.low.has_value());
+    CHECK(*point.metric.low < point.metric.value);
+    CHECK(*point.metric.high > point.metric.value);
+    CHECK(*point.metric.high <= 1);
+  }
+  CHECK_THAT(solution_table(efficiency), Contains("By the forecast's interval it may be from "));
+  // Without a wire an error of the passes moves work and step alike: nothing is lost, for certain.
+  Catalog catalog;
+  CollectiveCosts costs;
+  WhatIf alone = plain;
+  alone["gpus"] = "1";
+  const Scenario scenario = resolve(alone, catalog);
+  const Forecast of = forecast(scenario.training, costs);
+  const MetricValue value = *find_metric("efficiency", {}).of(scenario.training, of);
+  CHECK(of.run.time_high_s > 1.2 * of.run.time_low_s);
+  CHECK(*value.low == Approx(1).epsilon(1e-9));
+  CHECK(*value.high == Approx(1).epsilon(1e-9));
+
+  plain["cluster.usd_per_gpu_hour"] = "2";
+  for (const char* target : {"40", "40USD", "40 USD"})
+    CHECK(solved({plain, "steps", "cost", target, {}, {}}).target == 40);
+}
+
 TEST_CASE("solve: the latest freeze_step within a deadline is the last whole one") {
   const double target = forecast_at(question(), "freeze_step", "2000", &RunForecast::time_s) + 1e-3;
   const Solution solution =
