@@ -34,6 +34,8 @@ RunRow run_row_of(const csv::Table& table, std::size_t row) {
   run.time_s = number("run_time_s");
   run.time_low_s = number("run_time_low_s");
   run.time_high_s = number("run_time_high_s");
+  run.steps = number("steps");
+  run.gpus = number("gpus");
   run.samples = number("run_samples_per_s") * run.time_s;
   run.tokens = number("run_tokens_per_s") * run.time_s;
   run.cost_usd = number("cost_usd");
@@ -46,11 +48,11 @@ RunRow run_row_of(const csv::Table& table, std::size_t row) {
   std::istringstream codes(text_of(table, row, "findings"));
   for (std::string code; codes >> code;) run.findings.push_back(code);
   if (!run.speedup) return run;
-  const double warmup = number("warmup_steps"), steps = number("steps");
-  const double compressed = std::isnan(warmup) ? 1 : 1 - warmup / steps;
+  const double warmup = number("warmup_steps");
+  const double compressed = std::isnan(warmup) ? 1 : 1 - warmup / run.steps;
   run.verdict = verdict_of(*run.speedup, compressed, run.ok());
   if (run.fused) run.fused_verdict = verdict_of(*run.fused, compressed, true);
-  run.warm_up = warm_up_of(number("freeze_step"), steps);
+  run.warm_up = warm_up_of(number("freeze_step"), run.steps);
   return run;
 }
 

@@ -19,6 +19,7 @@ struct RunRow {
   std::string status;
   double time_s = absent, time_low_s = absent, time_high_s = absent;
   double samples = absent, tokens = absent;  // of the whole run
+  double steps = absent, gpus = absent;
   double cost_usd = absent, cost_low_usd = absent, cost_high_usd = absent;
   double memory = absent;                 // bytes, peak of a GPU
   std::optional<Speedup> speedup, fused;  // of rows that compress

@@ -9,6 +9,7 @@
 
 #include "experiments/invalid_value.h"
 #include "experiments/solve_variable.h"
+#include "experiments/turns.h"
 
 namespace lambcast {
 namespace {
@@ -153,28 +154,6 @@ std::optional<double> place_of(Search& search, End end) {
   return places.size() == 1 ? std::optional(places.front().first) : std::nullopt;
 }
 
-// The extremes between a rise and a fall that rounding and the grid of values do not make.
-std::vector<std::size_t> turns_of(const std::vector<SolvePoint>& points) {
-  const auto [least, most] = std::ranges::minmax_element(
-      points, {}, [](const SolvePoint& point) { return point.metric.value; });
-  const double noise =
-      std::max(0.005 * (most->metric.value - least->metric.value), 1e-3 * most->metric.value);
-  std::vector<std::size_t> turns;
-  std::size_t extreme = 0;
-  int direction = 0;  // 1: rising
-  for (std::size_t i = 1; i < points.size(); ++i) {
-    const double change = points[i].metric.value - points[extreme].metric.value;
-    if (direction * change >= 0 && direction != 0) {
-      extreme = i;
-    } else if (std::abs(change) > noise) {
-      if (direction != 0) turns.push_back(extreme);
-      direction = change > 0 ? 1 : -1;
-      extreme = i;
-    }
-  }
-  return turns;
-}
-
 }  // namespace
 
 Solution::Kind Solution::kind() const {
@@ -216,7 +195,9 @@ Solution solve(const SolveQuestion& question, Catalog& catalog) {
     if (passed) solution.passes.push_back(solution.points.size());
     solution.points.push_back(point);
   }
-  solution.turns = turns_of(solution.points);
+  std::vector<double> values;
+  for (const SolvePoint& point : solution.points) values.push_back(point.metric.value);
+  solution.turns = turns_of(values);
   solution.cannot_run = search.refused();
   solution.why_not = search.why_not();
   return solution;

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "experiments/cell.h"
 #include "experiments/equal_work.h"
 #include "experiments/forecast_output.h"
 #include "experiments/result_row.h"
 #include "experiments/run_row.h"
+#include "experiments/turns.h"
 #include "sim/base/csv.h"
 
 namespace lambcast {
@@ -50,18 +52,13 @@ double cost_usd(const Sweep& sweep, const RunRow& row) {
   return row.cost_usd * sweep.work.share(row.samples, row.tokens);
 }
 
-std::string time_text(double s, double low_s, double high_s) {
-  return fmt::format("{} ({} to {})", run_time_text(s), run_time_text(low_s),
-                     run_time_text(high_s));
-}
-
 std::string fastest_sentence(const Sweep& sweep, const std::vector<const RunRow*>& rows,
                              const std::string& keys) {
   const RunRow& best =
       **std::ranges::min_element(rows, {}, [&](const RunRow* row) { return time_s(sweep, *row); });
   std::string out = fmt::format("Fastest{}: {}, {} a run", keys.empty() ? "" : " by " + keys,
                                 keys.empty() ? "the one point" : sweep.name(best),
-                                time_text(best.time_s, best.time_low_s, best.time_high_s));
+                                time_and_range(best.time_s, best.time_low_s, best.time_high_s));
   if (!sweep.work.is_a_run())
     out += fmt::format(", {} a {}", run_time_text(time_s(sweep, best)), sweep.work.name());
   const auto others = std::ranges::count_if(rows, [&](const RunRow* row) {
@@ -88,6 +85,29 @@ std::string cheapest_sentence(const Sweep& sweep, const std::vector<const RunRow
   return out + ".\n";
 }
 
+// Curves over GPUs, one for all that share the values of the other keys.
+std::string turns_over_gpus(const Sweep& sweep) {
+  std::vector<Axis> others;
+  for (const Axis& axis : sweep.axes)
+    if (axis.first != "gpus" && axis.first != "nodes") others.push_back(axis);
+  if (others.size() == sweep.axes.size()) return "";
+  std::map<std::string, StepsOverGpus> curves;
+  for (std::size_t i = 0; i < sweep.rows.size(); ++i) {
+    const RunRow& row = sweep.rows[i];
+    if (!row.ok()) continue;
+    const std::string of = others.empty() ? "" : point_name(sweep.points[i], others);
+    StepsOverGpus& curve = curves.try_emplace(of, StepsOverGpus{of, {}, {}}).first->second;
+    curve.gpus.push_back(row.gpus);
+    curve.step_s.push_back(row.time_s / row.steps);
+  }
+  std::vector<StepsOverGpus> sorted;
+  for (auto& [of, curve] : curves) {
+    curve.sort();
+    sorted.push_back(std::move(curve));
+  }
+  return turns_text(sorted);
+}
+
 std::string answer_of(const Sweep& sweep) {
   const std::vector<const RunRow*> rows = sound_rows(sweep.rows);
   if (rows.empty()) return fmt::format("None of {} points runs.\n", sweep.rows.size());
@@ -102,6 +122,7 @@ std::string answer_of(const Sweep& sweep) {
   if (!pays.empty()) out += pays + "\n";
   const std::string rest = left_out_text(verdicts.no_warmup, verdicts.mostly_warmup);
   if (!rest.empty()) out += fmt::format("Left out of these: {}.\n", rest);
+  if (const std::string turns = turns_over_gpus(sweep); !turns.empty()) out += turns + "\n";
   return out;
 }
 
@@ -127,8 +148,7 @@ std::vector<Column> columns_of(const std::vector<RunRow>& rows, std::size_t room
   const auto any = [&](auto has) { return std::ranges::any_of(rows, has); };
   const Column run{"run", 9, [](const RunRow& row) { return time_cell(row.time_s); }};
   const Column run_within{"within", 22, [](const RunRow& row) {
-                            return fmt::format("{} to {}", time_cell(row.time_low_s),
-                                               time_cell(row.time_high_s));
+                            return time_range(row.time_s, row.time_low_s, row.time_high_s);
                           }};
   std::vector<Column> columns{run, {"samples/s", 9, [](const RunRow& row) {
                                       return fmt::format("{:.4g}", row.samples / row.time_s);

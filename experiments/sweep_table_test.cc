@@ -71,11 +71,22 @@ TEST_CASE("sweep table: a finding is said once, with how many points it concerns
   CHECK(text.find("[stream-limit]", first + 1) == std::string::npos);
 }
 
+TEST_CASE("sweep table: where more GPUs suddenly take half the time, it is said") {
+  const WhatIf plain =
+      with(onebit, {{"cluster", "commodity-100gbe"}, {"optimizer", "lamb"}, {"grad_accum", "1"}});
+  CHECK_THAT(table_of(plain, {{"gpus", {"512", "384", "456"}}}),
+             Contains("A step is not monotone in GPUs: ") && Contains(" at 456, ") &&
+                 Contains(" at 512."));
+  CHECK_THAT(table_of(plain, {{"gpus", {"512", "640"}}}), !Contains("monotone"));
+  CHECK_THAT(table_of(plain, {{"gpus", {"512", "384", "456"}}, {"micro_batch", {"8", "16"}}}),
+             Contains(" at 512 (16)") && Contains(" at 512 (8)"));
+}
+
 TEST_CASE("sweep table: times and costs have their intervals") {
   const std::string text = table_of(with(onebit, {{"cluster.usd_per_gpu_hour", "2"}}),
                                     {{"gpus", {"16", "32"}}, {"global_batch", {"4096"}}});
   CHECK_THAT(text,
-             Catch::Matches("Fastest by gpus: 32, [0-9.]+ (min|h) \\([0-9.]+ (min|h) to "
+             Catch::Matches("Fastest by gpus: 32, [0-9.]+ (min|h) \\([0-9.]+ to "
                             "[0-9.]+ (min|h)\\) a run\\.\nCheapest: [0-9]+, [0-9.]+ USD a run "
                             "\\([0-9.]+ to [0-9.]+\\)\\.\n[^]*"));
 }

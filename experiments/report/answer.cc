@@ -100,7 +100,7 @@ void add_compared(Answer& answer, const Results& results, const Summary& v) {
     const BreakEven& even = v.crossings.front();
     answer.numbers.push_back(
         {fmt::format("{} Gbit/s", rounded(even.nic_Gbps)),
-         fmt::format("break-even: {} pays {}, on {}, {} GPUs", pair(even),
+         fmt::format("break-even{}: {} pays {}, on {}, {} GPUs", even.within, pair(even),
                      even.falling ? "below" : "above", even.cluster, even.gpus)});
   } else if (const Point* p = fastest_of(results.points, v.work)) {
     answer.numbers.push_back(shortest_run(*p, v.work));

@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "experiments/reference_words.h"
 #include "experiments/report/answer.h"
 #include "experiments/report/html.h"
 #include "experiments/report/summary.h"
@@ -81,6 +82,16 @@ std::string plots_section(const std::vector<std::string>& plots) {
       escaped(fmt::format("{}", fmt::join(plots, ", "))));
 }
 
+// What was found of the rows, each kind in its words.
+std::string findings_section(const Summary& summary) {
+  if (summary.findings.empty()) return {};
+  std::string text = "<section><h2>Findings</h2>\n<ul class=findings>\n";
+  for (const auto& [code, count] : summary.findings)
+    text += fmt::format("<li><b>{}</b>, {} row{}: {}\n", escaped(code), count,
+                        count == 1 ? "" : "s", escaped(meaning_of("finding", code)));
+  return text + "</ul></section>\n";
+}
+
 }  // namespace
 
 std::string manifest_html(std::string_view manifest, const std::string& file) {
@@ -122,8 +133,9 @@ std::string page_html(const Results& results, const PageFacts& facts) {
       "<script type=\"application/json\" id=rows-data>";
   append_rows(page, results.listing, facts.swept);
   page += "</script>\n<section><h2>In words</h2>\n" + verdict_box(in_words(summary)) +
-          "</section>\n<section><h2>Provenance</h2>\n" + cost_sources(results.points) +
-          facts.provenance + "</section>\n" + plots_section(facts.plots) + page_end();
+          "</section>\n" + findings_section(summary) + "<section><h2>Provenance</h2>\n" +
+          cost_sources(results.points) + facts.provenance + "</section>\n" +
+          plots_section(facts.plots) + page_end();
   return page;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <sstream>
 
 #include "experiments/report/html.h"
 #include "experiments/report/synthetic_sweep.h"
@@ -42,6 +43,19 @@ TEST_CASE("everything from the results is escaped") {
   CHECK(contains(page, "&lt;script&gt;alert(&#39;x &amp; y&#39;)&lt;/script&gt;"));
   CHECK(contains(page, "&quot;&gt;&lt;img src=x&gt;"));
   CHECK(contains(page, R"("names":["\u003cscript>alert('x & y')\u003c/script>"])"));
+}
+
+TEST_CASE("findings of the rows stand on the page in their words") {
+  std::istringstream rows(synthetic_header() + synthetic_rows(small_sweep()));
+  std::string text, line;
+  while (std::getline(rows, line))
+    text += line + (text.empty() ? ",findings\n" : ",stream-limit\n");
+  const std::string page = page_of(text);
+  CHECK(contains(page, "<h2>Findings</h2>"));
+  CHECK(contains(page, "<li><b>stream-limit</b>, "));
+  CHECK(contains(page, " rows: TCP streams end before the NIC does"));
+  CHECK_FALSE(
+      contains(page_of(synthetic_header() + synthetic_rows(small_sweep())), "Findings</h2>"));
 }
 
 TEST_CASE("a figure has a section where it has a chart, and no empty box where it has none") {

@@ -173,11 +173,18 @@
       map: "gpus", cluster: "paper-edr100-v100", gpus: "256", warmup_percent: "16.7" }).toString());
     const caption = document.querySelector("#explore .caption").textContent;
     const said = document.querySelector(".verdict").textContent;
-    const bound = /LAMB over LAMB pays below ([0-9.]+) Gbit\/s on paper-edr100-v100 \(256/.exec(said);
+    const bound = /LAMB over LAMB pays below ([0-9.]+) Gbit\/s(?: \([^)]*\))? on paper-edr100-v100 \(256/.exec(said);
     check("the line breaks even where the verdict says", bound !== null &&
       caption.includes("1-bit LAMB breaks even at " + bound[1] + " (pays below)"),
     [bound, caption]);
     check("a map of it is drawn", visible(document.querySelector("#maps canvas")), 0);
+    const mapped = document.querySelector("#maps").textContent;
+    const untold = csv.some(function (row) {
+      return row.optimizer.startsWith("onebit") && row.cluster === "paper-edr100-v100" &&
+        Number(row.speedup_low) <= 1 && Number(row.speedup_high) >= 1;
+    });
+    check("a map says where it cannot be told", !untold || mapped.includes("it cannot be told there"),
+      mapped);
     check("steps are drawn on one scale", Array.from(document.querySelectorAll("#steps .stack"))
       .every(function (stack) {
         const width = Array.from(stack.children).reduce(function (sum, piece) {

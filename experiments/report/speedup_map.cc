@@ -125,14 +125,17 @@ std::size_t largest_scan(const SpeedupMap& map) {
 
 SpeedupMap speedup_map(const Points& points, std::string title) {
   SpeedupMap map{
-      std::move(title), values(points, &Point::nic_Gbps), values(points, &Point::gpus), {}};
+      std::move(title), values(points, &Point::nic_Gbps), values(points, &Point::gpus), {}, {}, {}};
   for (const double gpus : map.gpus) {
     std::vector<double>& row = map.speedup.emplace_back();
+    std::vector<double>&low = map.low.emplace_back(), &high = map.high.emplace_back();
     for (const double nic : map.nic_Gbps) {
       const auto found = std::find_if(points.begin(), points.end(), [&](const Point* p) {
         return p->gpus == gpus && p->nic_Gbps == nic;
       });
       row.push_back(found == points.end() ? absent : (*found)->speedup);
+      low.push_back(found == points.end() ? absent : (*found)->speedup_low);
+      high.push_back(found == points.end() ? absent : (*found)->speedup_high);
     }
   }
   return map;

@@ -12,8 +12,9 @@ namespace lambcast::report {
 
 struct SpeedupMap {
   std::string title;
-  std::vector<double> nic_Gbps, gpus;        // ascending
-  std::vector<std::vector<double>> speedup;  // [gpus][nic_Gbps], NaN where no point ran
+  std::vector<double> nic_Gbps, gpus;                    // ascending
+  std::vector<std::vector<double>> speedup;              // [gpus][nic_Gbps], NaN where no point ran
+  std::vector<std::vector<double>> low = {}, high = {};  // ends of its interval, or NaN
 };
 
 // Of compressed points of one optimizer and cluster, one per bandwidth and GPU count.

@@ -9,6 +9,7 @@
 
 #include "experiments/report/figure.h"
 #include "experiments/report/palette.h"
+#include "experiments/turns.h"
 
 namespace lambcast::report {
 namespace {
@@ -91,13 +92,27 @@ std::vector<Spread> spreads_of(const std::vector<Point>& points) {
   return spreads;
 }
 
+// Where the ends of the speed-up's interval cross 1, the smaller bandwidth first.
+std::string within_phrase(const SpeedupMap& map, std::size_t scan, bool falling) {
+  const auto crossing = [&](const std::vector<double>& end, bool smaller) -> std::string {
+    const std::vector<Crossing> found = crossings(map.nic_Gbps, end);
+    if (found.size() == 1) return fmt::format("{:.3g}", found[0].nic_Gbps);
+    return smaller ? fmt::format("below {:.3g}", map.nic_Gbps.front())
+                   : fmt::format("above {:.3g}", map.nic_Gbps.back());
+  };
+  const std::vector<double>&low = map.low[scan], &high = map.high[scan];
+  if (std::ranges::any_of(low, [](double end) { return std::isnan(end); })) return "";
+  return fmt::format(" ({} to {})", crossing(falling ? low : high, true),
+                     crossing(falling ? high : low, false));
+}
+
 std::string break_even_phrase(const SpeedupMap& map, std::size_t scan) {
   const std::vector<double>& row = map.speedup[scan];
   const std::string where = fmt::format("on {} ({} GPUs)", map.title, map.gpus[scan]);
   const std::vector<Crossing> found = crossings(map.nic_Gbps, row);
   if (found.size() == 1) {
-    return fmt::format("{} {:.3g} Gbit/s {}", found[0].falling ? "below" : "above",
-                       found[0].nic_Gbps, where);
+    return fmt::format("{} {:.3g} Gbit/s{} {}", found[0].falling ? "below" : "above",
+                       found[0].nic_Gbps, within_phrase(map, scan, found[0].falling), where);
   }
   if (found.size() > 1) {
     std::vector<std::string> places;
@@ -142,6 +157,34 @@ std::map<std::string, std::size_t> findings_of(const std::vector<Point>& points)
   return codes;
 }
 
+// Curves over GPUs at one micro batch, and at one global batch.
+std::string turns_over_gpus(const std::vector<Point>& points) {
+  std::map<std::string, StepsOverGpus> curves;
+  for (const Point& p : points) {
+    if (!p.ok()) continue;
+    const std::string of = fmt::format("{} on {}", display_name(p.optimizer.text()), p.cluster);
+    const std::string alike = fmt::format(
+        "{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} ", of, p.model, p.backend, p.cuda_aware,
+        p.kernels, p.network, p.device, p.precision, p.zero_stage, p.overlap, p.symmetry,
+        p.settings, p.gpus_per_node, p.seq_len, p.steps, p.freeze_step, p.nic_Gbps);
+    for (const std::string& batch :
+         {fmt::format("{} {}", p.micro_batch, p.grad_accum), fmt::format("{}", p.global_batch)}) {
+      StepsOverGpus& curve =
+          curves.try_emplace(alike + batch, StepsOverGpus{of, {}, {}}).first->second;
+      curve.gpus.push_back(p.gpus);
+      curve.step_s.push_back(p.run_time_s / p.steps);
+    }
+  }
+  std::vector<StepsOverGpus> sorted;
+  for (auto& [alike, curve] : curves) {
+    curve.sort();
+    // Two runs on as many GPUs differ in what is not told apart here: no curve.
+    if (std::ranges::adjacent_find(curve.gpus) == curve.gpus.end())
+      sorted.push_back(std::move(curve));
+  }
+  return turns_text(sorted);
+}
+
 std::string findings_sentence(const Summary& v) {
   std::vector<std::string> said;
   for (const auto& [code, count] : v.findings)
@@ -173,6 +216,7 @@ Summary summary_of(const std::vector<Point>& points) {
   v.reasons = reasons_of(points);
   v.spreads = spreads_of(points);
   v.findings = findings_of(points);
+  v.turns = turns_over_gpus(points);
   for (const Point& p : points) {
     if (!p.ok()) continue;
     ++v.ran;
@@ -198,7 +242,8 @@ Summary summary_of(const std::vector<Point>& points) {
       phrases.push_back(break_even_phrase(map, scan));
       if (const auto found = crossings(map.nic_Gbps, map.speedup[scan]); found.size() == 1)
         v.crossings.push_back({map.title, optimizer, baseline_of(points, optimizer), map.gpus[scan],
-                               found[0].nic_Gbps, found[0].falling});
+                               found[0].nic_Gbps, found[0].falling,
+                               within_phrase(map, scan, found[0].falling)});
     }
     if (phrases.empty()) continue;
     v.break_even.push_back(
@@ -219,6 +264,7 @@ std::vector<std::string> in_words(const Summary& v) {
   std::vector<std::string> said = {counts(v)};
   if (!compares(v)) {
     said.push_back("No row compares a compressed optimizer with its plain baseline.");
+    if (!v.turns.empty()) said.push_back(v.turns);
     if (!v.findings.empty()) said.push_back(findings_sentence(v));
     return said;
   }
@@ -232,6 +278,7 @@ std::vector<std::string> in_words(const Summary& v) {
   if (v.break_even.empty()) {
     said.push_back("No scan over NIC bandwidth, so no break-even bandwidth.");
   }
+  if (!v.turns.empty()) said.push_back(v.turns);
   if (!v.findings.empty()) said.push_back(findings_sentence(v));
   return said;
 }

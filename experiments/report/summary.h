@@ -30,6 +30,7 @@ struct BreakEven {
   std::string cluster, optimizer, baseline;
   double gpus = absent, nic_Gbps = absent;
   bool falling = true;  // pays below it
+  std::string within;   // " (4.2 to 25)" by the speed-up's interval; empty where rows have none
 };
 
 // Points into the points that it was made of.
@@ -49,6 +50,7 @@ struct Summary {
   std::vector<Spread> spreads;
   std::vector<std::string> break_even;  // one sentence per optimizer with a scan
   std::vector<BreakEven> crossings;     // of scans that cross 1 once
+  std::string turns;                    // of steps over GPUs (experiments/turns.h); may be empty
 };
 
 Summary summary_of(const std::vector<Point>& points);

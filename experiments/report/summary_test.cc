@@ -53,6 +53,31 @@ TEST_CASE("the summary names best, worst and break-even with their conditions") 
   CHECK(contains(text, "1-bit Adam over Adam pays below 10 Gbit/s on box (16 GPUs)."));
 }
 
+TEST_CASE("the summary's break-even has the interval that the rows have") {
+  // The low end is 1 at 1 Gbit/s times 100^(1/3), the high end nowhere up to 100 Gbit/s.
+  std::vector<Point> points = {compared(1, 16, 4), compared(100, 16, 0.25)};
+  points[0].speedup_low = 2;
+  points[0].speedup_high = 8;
+  points[1].speedup_low = 0.25;
+  points[1].speedup_high = 1.5;
+  CHECK(contains(words(summary_of(points)), "pays below 10 Gbit/s (4.64 to above 100) on box"));
+}
+
+TEST_CASE("the summary names where steps over GPUs turn") {
+  std::vector<Point> points(3, compared(10, 8, 1.1));
+  const double gpus[] = {512, 384, 456}, run_s[] = {431.9, 836, 845.1};
+  for (std::size_t i = 0; i < 3; ++i) {
+    points[i].gpus = gpus[i];
+    points[i].micro_batch = 16;
+    points[i].grad_accum = 1;
+    points[i].global_batch = 16 * gpus[i];
+    points[i].run_time_s = run_s[i];
+  }
+  CHECK(contains(words(summary_of(points)),
+                 "A step is not monotone in GPUs: 845.1 ms at 456, 431.9 ms at 512 (1-bit Adam on "
+                 "box)."));
+}
+
 TEST_CASE("the summary judges by whole intervals and names the shipped kernels that turn it") {
   std::vector<Point> points(2, compared(10, 8, 1.1));
   for (Point& p : points) {

@@ -39,6 +39,21 @@
     return rgb(mix(paper, away >= 0 ? gain : loss, 0.06 + 0.86 * Math.abs(away) / far));
   };
 
+  // Of a cell whose value may be on either side of the level.
+  function crossOut(context, left, right, low, high, look, scale) {
+    context.save();
+    context.globalAlpha = 0.35;
+    context.strokeStyle = look.ink;
+    context.lineWidth = scale;
+    context.beginPath();
+    context.moveTo(left, low);
+    context.lineTo(right, high);
+    context.moveTo(left, high);
+    context.lineTo(right, low);
+    context.stroke();
+    context.restore();
+  }
+
   lambcast.drawCells = function (u, spec, look, font) {
     const context = u.ctx, scale = devicePixelRatio;
     context.save();
@@ -55,6 +70,7 @@
         const colour = lambcast.cellColour(cell.value, spec, look.back);
         context.fillStyle = colour;
         context.fillRect(left, high, right - left + 0.5, low - high + 0.5);
+        if (cell.untold) crossOut(context, left, right, low, high, look, scale);
         const text = spec.level === null ? lambcast.number(Number(cell.value.toPrecision(3)))
           : cell.value.toFixed(2);
         if (context.measureText(text).width > right - left - 4 * scale || low - high < 14 * scale)

@@ -186,12 +186,24 @@
     maps.forEach(function (m) { m.spec.ends = lambcast.extent(values); });
     if (maps[0].spec.level !== null)
       notes.push("Blue pays, orange loses; the line is break-even, interpolated between the points.");
+    if (maps.some(function (m) {
+      return m.spec.cells.flat().some(function (c) { return c && c.untold; });
+    })) notes.push("Where a cell is crossed out its interval holds 1: it cannot be told there.");
     if (maps.some(function (m) { return m.spec.folded; }))
       notes.push("Where several rows of the slice share a cell, it shows their median.");
     if (found.length > maps.length)
       notes.push("The first " + maps.length + " of " + found.length + " maps.");
     return { maps: maps, notes: notes };
   };
+
+  // Whether the intervals of most of these rows hold the level.
+  function isUntold(data, rows, figure, level) {
+    const held = rows.filter(function (r) {
+      const ends = data.interval(figure, r);
+      return ends && ends[0] <= level && ends[1] >= level;
+    }).length;
+    return held > rows.length / 2;
+  }
 
   function mapOf(data, rows, x, y, figure) {
     const inside = rows.filter(function (r) { return x.number(r) !== null && y.number(r) !== null; });
@@ -203,6 +215,7 @@
     if (xs.length < 2 || ys.length < 2 || xs.length > 120 || ys.length > 120) return null;
     const cells = ys.map(function () { return xs.map(function () { return null; }); });
     const places = grouped(inside, function (r) { return x.number(r) + " " + y.number(r); });
+    const level = figure.key === "speedup_vs_baseline" ? 1 : null;
     let folded = false, full = 0;
     places.forEach(function (some) {
       const value = median(some.map(function (r) { return figure.at(r); }));
@@ -210,6 +223,7 @@
       folded = folded || some.some(function (r) { return figure.at(r) !== value; });
       ++full;
       cells[ys.indexOf(y.number(some[0]))][xs.indexOf(x.number(some[0]))] = { value: value,
+        untold: level !== null && isUntold(data, some, figure, level),
         words: function () {
           return some.every(function (r) { return figure.at(r) === value; }) ? wordsOf(data, some[0], figure)
             : [lambcast.number(value) + " " + figure.label, "median of " + some.length + " rows"];
@@ -223,8 +237,7 @@
       made.ticks = values;
       return made;
     };
-    return { x: axis(x, xs), y: axis(y, ys), cells: cells, folded: folded,
-      level: figure.key === "speedup_vs_baseline" ? 1 : null };
+    return { x: axis(x, xs), y: axis(y, ys), cells: cells, folded: folded, level: level };
   }
 
   // ---- where a step goes ----

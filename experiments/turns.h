@@ -1,0 +1,28 @@
+// Where a curve turns: a rise that becomes a fall, or a fall that becomes a rise. Communication
+// libraries choose algorithms by size and by the number of ranks, so that more GPUs may suddenly
+// communicate in half the time; between values that were not forecast a curve may turn unseen.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace lambcast {
+
+// The places of the extremes that rounding does not make: those of half a percent of the range, and
+// of a thousandth of the largest value.
+std::vector<std::size_t> turns_of(std::span<const double> values);
+
+// The mean step of runs on more and more GPUs.
+struct StepsOverGpus {
+  std::string of;  // what else the runs share; may be empty
+  std::vector<double> gpus, step_s;
+
+  void sort();  // by GPUs
+};
+
+// "A step is not monotone in GPUs: 845.1 ms at 456, 431.9 ms at 512. ..."; empty where all are.
+std::string turns_text(std::span<const StepsOverGpus> curves);
+
+}  // namespace lambcast
