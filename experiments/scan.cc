@@ -29,7 +29,7 @@ std::vector<std::string> doubled(std::string_view text, std::size_t dots, const 
   const Bound high = read_bound(text.substr(dots + 2), text, where);
   if (low.unit != high.unit && !low.unit.empty())
     fail_input(where, fmt::format("'{}' mixes the units '{}' and '{}'", text, low.unit, high.unit));
-  if (!(low.value > 0) || !(low.value < high.value))
+  if (!(low.value > 0) || low.value > high.value)
     fail_input(where, fmt::format("'{}' never gets from {} to {}", text, low.value, high.value),
                "FROM..TO, both above zero");
   std::vector<std::string> values;

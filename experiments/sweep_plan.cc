@@ -125,6 +125,18 @@ std::string new_values(const std::vector<NamedBlock>& blocks, const Axis& axis,
   return added;
 }
 
+// The listed numbers that a part with a list of its own does not take, so that its grid is smaller
+// than others'. Words (`optimizer=lamb,onebit_lamb`) are meant to find the parts made for them.
+std::string left_to_others(const std::set<std::string>& own, const std::vector<std::string>& taken,
+                           const std::vector<std::string>& listed) {
+  std::string rest;
+  for (const std::string& value : listed)
+    if (own.size() > 1 && value.front() >= '0' && value.front() <= '9' &&
+        std::ranges::find(taken, value) == taken.end())
+      rest += (rest.empty() ? "" : ",") + value;
+  return rest;
+}
+
 // The rule of sweep_plan.h.
 void choose(std::vector<NamedBlock>& blocks, const Axis& axis, std::vector<std::string>& notes) {
   const std::string& key = axis.first;
@@ -156,6 +168,10 @@ void choose(std::vector<NamedBlock>& blocks, const Axis& axis, std::vector<std::
                                     fmt::join(listed, ",")));
         continue;
       }
+      if (const std::string rest = left_to_others(own, of_part.second, listed); !rest.empty())
+        notes.push_back(fmt::format("{} runs {}={} alone: {} {} in lists of other parts", part.name,
+                                    key, fmt::join(of_part.second, ","), rest,
+                                    rest.find(',') == std::string::npos ? "is" : "are"));
       replace(part.block, of_part);
     }
     kept.push_back(std::move(part));

@@ -13,7 +13,8 @@
 //
 // A flag's axis chooses among the values that the file has. Each part (and each of its variants,
 // where it has some) keeps of the listed values those that it has itself, in base, grid or variant;
-// one that is left with none is dropped, with a note; one without the key stays as it is. So
+// one that is left with none is dropped, and of numbers one that is left with fewer said, with a
+// note; one without the key stays as it is. So
 // `--list optimizer=lamb,onebit_lamb` runs each optimizer in the parts made for it. A listed value
 // that no part has is new: it joins every part that has the key, with a note where they have lists.
 // A key that no part has joins all.

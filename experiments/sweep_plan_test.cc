@@ -31,6 +31,7 @@ TEST_CASE("scan: geometric and arithmetic, ends included where met, units kept")
   CHECK(scan("-2:2:2") == Values{"-2", "0", "2"});
   CHECK(scan("0:0.3:0.1") == Values{"0", "0.1", "0.2", "0.3"});
   CHECK(scan("7:7:x2") == Values{"7"});
+  CHECK(scan("64..64") == Values{"64"});
   CHECK(scan("1Gbit/s:8Gbit/s:x2") == Values{"1Gbit/s", "2Gbit/s", "4Gbit/s", "8Gbit/s"});
   CHECK(scan("0%:50%:25%") == Values{"0%", "25%", "50%"});
   CHECK(scan("0%:50%:25") == Values{"0%", "25%", "50%"});
@@ -188,6 +189,17 @@ TEST_CASE("plan: a flag's values go to the parts that have them") {
   CHECK(more.notes == Values{"gpus=32 is in no list of the file: every part with gpus runs it"});
   CHECK(plan(text, {parse_list("gpus=8")}).notes.empty());
   CHECK(plan(text, {parse_list("cluster.nic.bandwidth=2Gbit/s")}).notes.empty());
+
+  // A part whose list lacks some of the numbers runs fewer points than others, which is said.
+  const SweepPlan unequal = plan(R"(
+    [[part]]
+    grid.gpus = [8, 16]
+    [[part]]
+    grid.gpus = [8, 64])",
+                                 {parse_list("gpus=8,16,64")});
+  CHECK(column(unequal, "gpus") == Values{"8", "16", "8", "64"});
+  CHECK(unequal.notes == Values{"part 1 runs gpus=8,16 alone: 64 is in lists of other parts",
+                                "part 2 runs gpus=8,64 alone: 16 is in lists of other parts"});
 
   // The same value in other words.
   const SweepPlan rate = plan(text, {parse_list("cluster.nic.bandwidth=1Gbit/s")});
