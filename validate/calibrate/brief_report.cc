@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "validate/calibrate/calibrate.h"
 
@@ -17,6 +18,17 @@ std::string error_lines(const char* title, const std::vector<BandError>& bands) 
 
 std::string number_with_unit(Unit unit, double value) {
   return value_text(unit, std::stod(fmt::format("{:.3g}", value)));
+}
+
+// What the description knows now that it did not know before: intervals of forecasts.
+std::string narrowed(const Calibration& calibration) {
+  std::string out = fmt::format("\nForecasts of what was measured ({}) hold, as factors, from\n",
+                                describe(calibration));
+  for (const Calibration::Band& band : calibration.bands)
+    out += fmt::format(
+        "  {:.3g} to {:.3g} {}\n", band.low, band.high,
+        std::isfinite(band.below.value()) ? "below " + to_text(band.below) : "above that");
+  return out + "Beyond it intervals widen, up to those of a description without tables.\n";
 }
 
 }  // namespace
@@ -53,8 +65,15 @@ std::string brief_report(const FitSummary& summary) {
           "machine was busy, or it is not what the description says.\n",
           (band.rows + 1) / 2, band.band, band.median * 100);
   const auto identified = [](const FittedParameter& parameter) { return parameter.identified; };
-  if (std::none_of(summary.parameters.begin(), summary.parameters.end(), identified))
+  const bool none = std::none_of(summary.parameters.begin(), summary.parameters.end(), identified);
+  if (none && !summary.calibration)
     out += "\nNothing is identified: these tables say no more than was assumed before.\n";
+  if (none && summary.calibration)
+    out +=
+        "\nNo parameter is identified by itself: the tables do not tell one from another. What "
+        "they "
+        "tell is how long they take together.\n";
+  if (summary.calibration) out += narrowed(*summary.calibration);
   if (!loose.empty())
     out += fmt::format(
         "\nNot identified, so assumed: {}. More tables (other sizes, numbers of nodes "

@@ -1,0 +1,46 @@
+#include <catch2/catch.hpp>
+#include <limits>
+
+#include "validate/calibrate/calibrate.h"
+
+namespace lambcast::validate {
+namespace {
+
+using Catch::Matchers::Contains;
+
+FitSummary unidentified() {
+  FitSummary summary;
+  summary.tables = summary.rows = 1;
+  FittedParameter parameter;
+  parameter.of.key = "nccl.nic_efficiency";
+  parameter.value = 0.8;
+  summary.parameters.push_back(parameter);
+  return summary;
+}
+
+TEST_CASE("brief report: without a calibration nothing is known that was not known before") {
+  CHECK_THAT(brief_report(unidentified()),
+             Contains("Nothing is identified") && !Contains("hold, as factors"));
+}
+
+TEST_CASE(
+    "brief report: what narrows forecasts is said, whether or not a parameter is identified") {
+  FitSummary summary = unidentified();
+  Calibration calibration;
+  calibration.operations = {Op::all_reduce};
+  calibration.sizes = {1024, 1048576};
+  calibration.layouts = {{4, {2, 2}}};
+  calibration.bands = {{Bytes(65536), 0.9, 1.2},
+                       {Bytes(std::numeric_limits<double>::infinity()), 0.8, 1.1}};
+  summary.calibration = calibration;
+  const auto narrows = Contains(
+      "Forecasts of what was measured (all_reduce; 1.024 kB to 1.049 MB; 4 GPUs a node on 2 nodes) "
+      "hold, as factors, from\n  0.9 to 1.2 below 65.54 kB\n  0.8 to 1.1 above that\n");
+  CHECK_THAT(brief_report(summary), narrows && Contains("No parameter is identified by itself") &&
+                                        !Contains("Nothing is identified"));
+  summary.parameters.front().identified = true;
+  CHECK_THAT(brief_report(summary), narrows && !Contains("by itself"));
+}
+
+}  // namespace
+}  // namespace lambcast::validate
