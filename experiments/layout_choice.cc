@@ -228,6 +228,13 @@ std::vector<Finding> check_parallelism(const TrainingPlan& training) {
   use.exchanges_heads = how.framework.exchanges_heads;
   std::vector<Finding> findings = parallel::check(how.layout, *training.model, use);
   refuse_errors(findings);
+  const bool divided = how.layout.tp * how.layout.cp * how.layout.pp * how.layout.ep > 1;
+  if (how.framework.name == "deepspeed" && !divided && how.sharding != Sharding::weights)
+    findings.push_back(
+        {Severity::note, "priced-by-kernel",
+         "a key of layouts (such as --framework) was said: passes are priced kernel by kernel, and "
+         "memory counts what CUDA and NCCL take. Without such keys the same run rests on measured "
+         "curves of whole models and on its tensors alone: its step and memory differ"});
   if (is_onebit(training.optimizer()) && is_lamb(training.optimizer()) && how.layout.tp > 1)
     findings.push_back(
         {Severity::warning, "lamb-per-shard",
