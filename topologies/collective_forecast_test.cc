@@ -44,5 +44,53 @@ TEST_CASE("collective curve: every size costs what planning it costs") {
   }
 }
 
+// LL128 and LL are for NCCL's collectives: an all_to_all and a pipeline's messages take Simple
+// between nodes, and LL inside one up to 16 KiB a message.
+TEST_CASE("collective forecast: NCCL sends messages with LL or Simple") {
+  const Cluster cluster = load_cluster("hgx-h100-ndr", {});
+  const auto protocol = [&](Op op, int ranks, double size, const char* forced = "") {
+    CollectiveSetting setting;
+    setting.op = op;
+    setting.group.ranks = ranks;
+    setting.group.per_node = 8;
+    setting.protocol = forced;
+    CollectiveSeries series = prepare(cluster, setting);
+    return forecast(series, Bytes(size)).protocol;
+  };
+  CHECK(protocol(Op::all_to_all, 16, 1024) == "Simple");
+  CHECK(protocol(Op::all_to_all, 16, 1e6) == "Simple");
+  CHECK(protocol(Op::send_recv, 16, 1e6) == "Simple");
+  CHECK(protocol(Op::all_to_all, 8, 8 * 16384) == "LL");
+  CHECK(protocol(Op::all_to_all, 8, 8 * 16384 + 8) == "Simple");
+  CHECK(protocol(Op::send_recv, 8, 16384) == "LL");
+  CHECK(protocol(Op::send_recv, 8, 16385) == "Simple");
+  CHECK(protocol(Op::all_to_all, 16, 1e6, "LL") == "LL");
+  CHECK(protocol(Op::all_gather, 16, 1e6) == "LL128");
+}
+
+// In a node the kernels of an all_to_all write to their peers themselves; a proxy thread posts what
+// goes over the network, and MPI every message.
+TEST_CASE("collective forecast: NCCL posts messages that leave the node, MPI all") {
+  const auto seconds = [](Backend backend, int ranks, const char* overhead) {
+    const Cluster cluster = load_cluster(
+        "hgx-h100-ndr", {{"nccl.message_overhead", overhead}, {"mpi.message_overhead", overhead}});
+    CollectiveSetting setting;
+    setting.op = Op::all_to_all;
+    setting.backend = backend;
+    setting.algorithm = "linear";
+    setting.group.ranks = ranks;
+    setting.group.per_node = 8;
+    CollectiveSeries series = prepare(cluster, setting);
+    return forecast(series, Bytes(1e5)).time.s();
+  };
+  const auto posting = [&](Backend backend, int ranks) {
+    return seconds(backend, ranks, "11 us") - seconds(backend, ranks, "1 us");
+  };
+  CHECK(posting(Backend::nccl, 8) == 0);
+  CHECK(posting(Backend::nccl, 32) == Approx(24 * 10e-6));
+  CHECK(posting(Backend::mpi_host, 8) == Approx(7 * 10e-6));
+  CHECK(posting(Backend::mpi_host, 32) == Approx(31 * 10e-6));
+}
+
 }  // namespace
 }  // namespace lambcast

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <vector>
+
 #include "embedded/prior_files.h"
 
 namespace lambcast {
@@ -18,7 +20,7 @@ Priors::OfKind decode_kind(const Table& table) {
     entry.find_text("why");
     kind.of.emplace(key, prior);
   }
-  kind.fabrics = static_cast<int>(table.integer("fabrics", 0, 1000000));
+  kind.fabrics = static_cast<int>(table.get<std::vector<std::string>>("fabrics").size());
   table.find_text("learned");
   return kind;
 }

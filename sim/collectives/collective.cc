@@ -59,11 +59,35 @@ std::vector<std::string> chosen(const CollectiveRequest& request, const Transpor
       std::any_of(transport.protocols.begin(), transport.protocols.end(), reduces_in_switch));
 }
 
+// What NCCL sends messages between two ranks with (src/enqueue.cc, addP2pToPlan): LL up to 16 KiB
+// inside a node (NCCL_P2P_LL_THRESHOLD), else Simple. Over the network LL has no buffers unless
+// they are asked for (NCCL_ALLOC_P2P_NET_LL_BUFFERS).
+std::string_view nccl_message_protocol(const CollectiveRequest& request) {
+  constexpr Bytes ll_up_to{16384};
+  const ProcessGroup& group = request.group;
+  const Bytes message = request.op == Op::all_to_all ? request.size / group.ranks : request.size;
+  return group.nodes() == 1 && message <= ll_up_to ? "LL" : "Simple";
+}
+
+bool has_protocol(const Transport& transport, std::string_view name) {
+  return std::any_of(transport.protocols.begin(), transport.protocols.end(),
+                     [&](const Protocol& protocol) { return protocol.name == name; });
+}
+
+// The one protocol that the request runs with; empty: the cheapest of several.
+std::string_view bound_protocol(const CollectiveRequest& request, const Transport& transport) {
+  if (!request.protocol.empty()) return request.protocol;
+  const bool messages = request.op == Op::all_to_all || request.op == Op::send_recv;
+  if (request.rules != DecisionRules::nccl || !messages) return {};
+  const std::string_view name = nccl_message_protocol(request);
+  return has_protocol(transport, name) ? name : std::string_view();
+}
+
 // Whether a protocol is one that the library would run this schedule with.
-bool offered(const Protocol& protocol, const CollectiveRequest& request, Latencies latencies) {
+bool offered(const Protocol& protocol, const CollectiveRequest& request, Latencies latencies,
+             std::string_view bound) {
   if (latencies == Latencies::in_switch && !reduces_in_switch(protocol)) return false;
-  return request.protocol.empty() ? request.size <= protocol.largest
-                                  : protocol.name == request.protocol;
+  return bound.empty() ? request.size <= protocol.largest : protocol.name == bound;
 }
 
 // The algorithms to try.
@@ -74,11 +98,9 @@ std::vector<std::string> algorithms_of(const CollectiveRequest& request,
 }
 
 void check_protocol(const CollectiveRequest& request, const Transport& transport) {
-  if (request.protocol.empty()) return;
+  if (request.protocol.empty() || has_protocol(transport, request.protocol)) return;
   std::vector<std::string> names;
   for (const Protocol& protocol : transport.protocols) names.push_back(protocol.name);
-  for (const std::string& name : names)
-    if (name == request.protocol) return;
   fail_unknown({"", 0, "--protocol"}, "protocol", request.protocol, names);
 }
 
@@ -109,6 +131,7 @@ Collective plan_collective(const CollectiveRequest& request, Machines& machines,
                            const Transport& transport) {
   LAMBCAST_CHECK(!transport.protocols.empty(), "a transport without protocols");
   check_protocol(request, transport);
+  const std::string_view bound = bound_protocol(request, transport);
   const Place place = request.beside.value_or(Place());
   std::optional<Collective> best;
   for (const std::string& algorithm : algorithms_of(request, transport)) {
@@ -122,7 +145,7 @@ Collective plan_collective(const CollectiveRequest& request, Machines& machines,
         find_routes(schedule, request.group, *machine, transport.endpoint, *router, place);
     std::vector<const Protocol*> protocols;
     for (const Protocol& protocol : transport.protocols)
-      if (offered(protocol, request, schedule.latencies)) protocols.push_back(&protocol);
+      if (offered(protocol, request, schedule.latencies, bound)) protocols.push_back(&protocol);
     const auto transfers =
         transfers_of(schedule, routes, placement, *machine, transport, protocols);
     std::optional<std::size_t> cheapest;
@@ -172,12 +195,13 @@ const CollectiveCurve::Variant& CollectiveCurve::variant(const std::string& algo
 Duration CollectiveCurve::time(Bytes size) {
   check_protocol(request_, transport_);
   request_.size = size;
+  const std::string_view bound = bound_protocol(request_, transport_);
   const double scale = size / reference_size;
   std::optional<Duration> best;
   for (const std::string& algorithm : algorithms_of(request_, transport_)) {
     const Variant& of = variant(algorithm);
     for (const Lowered& lowered : of.protocols) {
-      if (!offered(*lowered.protocol, request_, of.schedule.latencies)) continue;
+      if (!offered(*lowered.protocol, request_, of.schedule.latencies, bound)) continue;
       const Duration time = time_of(of.schedule, lowered.transfers, scale, lowered.hop, transport_,
                                     *lowered.protocol, of.placement);
       if (!best || time < *best) best = time;

@@ -172,6 +172,14 @@ Duration late_turn(Bytes message, const Transport& transport, int nodes, Duratio
   return late > transport.burst ? late - transport.burst : Duration();
 }
 
+// NCCL's kernels move what stays within a node; its proxy thread posts the rest, one by one.
+double posted(const Round& round, const Transport& transport, const Placement& placement) {
+  const auto messages = static_cast<double>(round.messages);
+  if (!transport.tuning || placement.ranks < 2) return messages;
+  const int elsewhere = std::max(0, placement.ranks - placement.per_node);
+  return messages * elsewhere / (placement.ranks - 1);
+}
+
 bool slices(const Round& round, const Transport& transport) {
   return round.pace != Pace::stepwise && transport.slice.value() > 0;
 }
@@ -188,7 +196,7 @@ RoundLatency latency_of(const Round& round, const RoundTransfer& transfer, const
                         const Transport& transport, const Protocol& protocol,
                         const Placement& placement) {
   RoundLatency of{hop.local * round.local_hops + hop.network * round.network_hops +
-                  transport.message_overhead * round.messages};
+                  transport.message_overhead.scaled(posted(round, transport, placement))};
   if (round.pace == Pace::rotating)
     of.latency = of.latency.scaled(1.0 / static_cast<double>(round.times));
   if (slices(round, transport)) {

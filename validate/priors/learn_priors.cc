@@ -23,8 +23,9 @@ struct Factor {
   double width;  // of the weak prior that keeps what no table determines where it was
 };
 
-// Shares stay at or below what physics allows; latencies are NCCL's own to 30 times that.
-constexpr Factor on_rdma[] = {{"LL.base", 1, .3, 10, .7},
+// Shares stay at or below what physics allows; latencies are NCCL's own to 30 times that. The base
+// of LL is little more than a launch, which lasts as long as in the tables of one node.
+constexpr Factor on_rdma[] = {{"LL.base", 1.9, .3, 10, .35},
                               {"LL.local_hop", 3, .3, 30, 1},
                               {"LL.network_hop", 1.5, .3, 20, 1},
                               {"LL.tree_network_hop", 1.5, .3, 20, 1},
@@ -235,18 +236,23 @@ Priors learn_priors(std::span<const LearningFabric> fabrics) {
           learn_kind(fabrics, NetworkKind::socket, {}, {}, true)};
 }
 
-std::string priors_text(const Priors& priors) {
+std::string priors_text(const Priors& priors, std::span<const LearningFabric> fabrics) {
   std::string text =
       "# What is typical of fabrics that were measured, for those that were not; what each key\n"
       "# multiplies stands in topologies/priors.h. Learned, not written: see\n"
-      "# validate/priors/learn_priors.h. Do not edit.\n";
+      "# validate/priors/learn_priors.h. Do not edit.\n"
+      "#\n"
+      "# fabrics: descriptions in validate/calibrate/bases, tables with their sources in\n"
+      "# validate/replay/collectives (tables.csv says which belong to which).\n";
   for (const NetworkKind network : {NetworkKind::rdma, NetworkKind::socket}) {
-    const Priors::OfKind& kind = priors.on(network);
+    std::string names;
+    for (const LearningFabric& fabric : fabrics)
+      if (fabric.network == network) names += fmt::format("  \"{}\",\n", fabric.name);
     text += fmt::format(
-        "\n[{}]\nfabrics = {}\nlearned = \"one set for all, each fabric weighing alike; spread of "
-        "the logarithm: root mean square over fabrics\"\n",
-        network == NetworkKind::rdma ? "rdma" : "socket", kind.fabrics);
-    for (const auto& [key, prior] : kind.of)
+        "\n[{}]\nfabrics = [\n{}]\nlearned = \"one set for all, each fabric weighing alike; spread "
+        "of the logarithm: root mean square over fabrics\"\n",
+        network == NetworkKind::rdma ? "rdma" : "socket", names);
+    for (const auto& [key, prior] : priors.on(network).of)
       text += fmt::format("\"{}\" = {{ typical = {:.3g}, spread = {:.2g} }}\n", key, prior.typical,
                           prior.spread);
   }

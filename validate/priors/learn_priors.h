@@ -6,9 +6,8 @@
 //           robust least squares of log(forecast / measured) over as many rows of each band of size
 //           from each fabric, however long its tables are
 // spread    of the logarithm: how far each fabric's own best set lies from it, root mean square
-// over
-//           the fabrics whose tables determine the factor, each counting as much as they do; where
-//           none does, the width of the weak prior that it was fitted under
+//           over the fabrics whose tables determine the factor, each counting as much as they do;
+//           where none does, the width of the weak prior that it was fitted under
 #pragma once
 
 #include <span>
@@ -45,7 +44,7 @@ Priors::OfKind learn_kind(std::span<const LearningFabric> fabrics, NetworkKind n
 
 Priors learn_priors(std::span<const LearningFabric> fabrics);
 
-// As topologies/priors.toml.
-std::string priors_text(const Priors& priors);
+// As topologies/priors.toml, learned from these.
+std::string priors_text(const Priors& priors, std::span<const LearningFabric> fabrics);
 
 }  // namespace lambcast::validate

@@ -17,7 +17,8 @@ int main(int argc, char** argv) {
   }
   try {
     using namespace lambcast::validate;
-    fmt::print("{}", priors_text(learn_priors(fabrics_to_learn_from(argv[1]))));
+    const auto fabrics = fabrics_to_learn_from(argv[1]);
+    fmt::print("{}", priors_text(learn_priors(fabrics), fabrics));
   } catch (const lambcast::Error& error) {
     fmt::print(stderr, "{}\n", error.what());
     return static_cast<int>(lambcast::Exit::usage);
