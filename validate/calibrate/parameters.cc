@@ -154,7 +154,11 @@ std::vector<Parameter> parameters_for(const Cluster& base, std::span<const Measu
   const bool mpi = is_mpi(backend);
   const Coverage covers = coverage_of(tables, base, library.nvls.has_value());
   Listing list(std::string(traits_of(backend).word), shipped_priors().on(base.network));
-  if (!mpi && (covers.one_node || covers.nodes_of_gpus))
+  // Over several nodes a ring is as slow as its slowest hop, which may be a NIC; what the links of
+  // a node carry by themselves shows within one node alone. Over PCIe the way to a NIC is a link
+  // too.
+  const bool to_nics = base.gpu_peers == GpuPeers::pcie && covers.nodes_of_gpus;
+  if (!mpi && (covers.one_node || to_nics))
     list.share("link_efficiency", library.link_efficiency, 0.2, 2);
   // Between processes of a node, and out of one process where a NIC is as fast. An assumed one
   // begins above the NIC, so that both are felt, each in its own tables.
