@@ -22,7 +22,7 @@ namespace {
 // A measured rate that was rounded may stand a little above the name plate.
 constexpr double rounding = 1.01;
 
-// What a channel carries between nodes, and the most of a NIC that more of them reach: 8 nodes of 8
+// What a channel carries, and the most of a NIC that more of them reach: 8 nodes of 8
 // H100 and NICs of 50 GB/s passed 321 GB/s with 16 channels and 391 with 24 (nccl-tests#309).
 constexpr Bandwidth channel_rate(321e9 / 16);
 constexpr double most_of_nic = 391.0 / 400;
@@ -306,6 +306,9 @@ Machines machines_of(const Cluster& cluster, Backend backend, const ProcessGroup
   if (cluster.gpu_peers == GpuPeers::nvlink_mesh && cluster.gpus_per_node > 1)
     gpu_link = gpu_link * (std::max(1.0, group.per_node - 1.0) / (cluster.gpus_per_node - 1));
   gpu_link = gpu_link * library.link_efficiency.value;
+  // The kernel of a channel carries as much within a node as between nodes.
+  if (library.rules == DecisionRules::nccl && group.nodes() == 1)
+    gpu_link = std::min(gpu_link, channel_rate * library.max_ctas);
   const bool pcie = cluster.gpu_peers == GpuPeers::pcie;
   const Bandwidth gpu_nic = cluster.gpu_nic.value;
   const int nics = nics_in_use(cluster, group.slots());

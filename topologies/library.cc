@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
+#include <set>
 
 #include "sim/base/error.h"
 #include "sim/base/range.h"
@@ -35,18 +37,46 @@ void override_protocol(const Table& table, ProtocolSpec& protocol) {
   if (const auto value = find_within(table, "node_cap", any_bandwidth)) protocol.node_cap = value;
 }
 
+// "NVLSTree" and "nvls_tree" are one.
+std::string plain(std::string_view name) {
+  std::string letters;
+  for (const char c : name)
+    if (c != '_') letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return letters;
+}
+
+// Those of `known` that a list leaves, written as for NCCL_ALGO and NCCL_PROTO: names in any case,
+// or with "^" before the first all but these. What is `not_modelled` may be left out alone.
+std::vector<std::string> listed_of(const Table& table, std::string_view key, const char* what,
+                                   const std::vector<std::string>& known,
+                                   const std::vector<std::string>& not_modelled = {}) {
+  auto listed = table.get<std::vector<std::string>>(key);
+  const bool all_but = !listed.empty() && listed.front().starts_with('^');
+  if (all_but) listed.front().erase(0, 1);
+  std::set<std::string> named;
+  for (const std::string& name : listed) {
+    const auto is = [&](const std::string& other) { return plain(other) == plain(name); };
+    const auto found = std::find_if(known.begin(), known.end(), is);
+    if (found != known.end())
+      named.insert(*found);
+    else if (!all_but || std::none_of(not_modelled.begin(), not_modelled.end(), is))
+      fail_unknown(table.where(key), what, name, known);
+  }
+  std::vector<std::string> left;
+  for (const std::string& name : known)
+    if (named.contains(name) != all_but) left.push_back(name);
+  if (left.empty()) fail_input(table.where(key), "names none");
+  return left;
+}
+
 // Leaves only the protocols that the file lists, where it lists any.
 void choose_protocols(const Table& table, std::vector<ProtocolSpec>& protocols) {
   if (!table.has("protocols")) return;
   std::vector<std::string> names;
   for (const ProtocolSpec& protocol : protocols) names.push_back(protocol.name);
-  const auto listed = table.get<std::vector<std::string>>("protocols");
-  for (const std::string& name : listed)
-    if (std::find(names.begin(), names.end(), name) == names.end())
-      fail_unknown(table.where("protocols"), "protocol", name, names);
-  if (listed.empty()) fail_input(table.where("protocols"), "names none");
+  const auto left = listed_of(table, "protocols", "protocol", names, {"LL128"});
   std::erase_if(protocols, [&](const ProtocolSpec& protocol) {
-    return std::find(listed.begin(), listed.end(), protocol.name) == listed.end();
+    return std::find(left.begin(), left.end(), protocol.name) == left.end();
   });
 }
 
@@ -66,14 +96,10 @@ int nccl_minor_version(const Table& table) {
 // The version, and what NCCL_ALGO, NCCL_MIN_CTAS, NCCL_MAX_CTAS and NCCL_TREE_THRESHOLD say.
 void read_environment(const Table& table, LibrarySpec& spec) {
   if (table.has("version")) spec.minor_version = nccl_minor_version(table);
-  const std::vector<std::string> known{"ring", "tree", "nvls", "nvls_tree"};
-  if (table.has("algorithms")) {
-    spec.algorithms = table.get<std::vector<std::string>>("algorithms");
-    if (spec.algorithms.empty()) fail_input(table.where("algorithms"), "names none");
-    for (const std::string& name : spec.algorithms)
-      if (std::find(known.begin(), known.end(), name) == known.end())
-        fail_unknown(table.where("algorithms"), "algorithm of NCCL", name, known);
-  }
+  if (table.has("algorithms"))
+    spec.algorithms =
+        listed_of(table, "algorithms", "algorithm of NCCL", {"ring", "tree", "nvls", "nvls_tree"},
+                  {"CollNetDirect", "CollNetChain", "PAT"});
   const auto channels = [&](const char* key, int otherwise) {
     return table.has(key) ? static_cast<int>(table.integer(key, 1, NcclTuning::most_channels))
                           : otherwise;

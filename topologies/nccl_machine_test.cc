@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "topologies/collective_forecast.h"
+
 namespace lambcast {
 namespace {
 
@@ -76,6 +78,47 @@ TEST_CASE("NCCL's choice: what users tell it by its environment") {
                     Catch::Matchers::Contains("did you mean 'ring'"));
   CHECK_THROWS_WITH(of({{"nccl.min_ctas", "8"}, {"nccl.max_ctas", "4"}}),
                     Catch::Matchers::Contains("8 is above max_ctas, 4"));
+}
+
+// As NCCL_ALGO and NCCL_PROTO take them.
+TEST_CASE("NCCL's algorithms and protocols are named in any case, or left out after a ^") {
+  const auto of = [](const char* key, const char* value) {
+    return load_cluster("hgx-h100-ndr", {{key, value}}).nccl;
+  };
+  using Names = std::vector<std::string>;
+  CHECK(of("nccl.algorithms", "[\"Ring\", \"NVLSTree\"]").algorithms == Names{"ring", "nvls_tree"});
+  CHECK(of("nccl.algorithms", "^NVLS").algorithms == Names{"ring", "tree", "nvls_tree"});
+  CHECK(of("nccl.algorithms", "[\"^nvls\", \"nvls_tree\"]").algorithms == Names{"ring", "tree"});
+  CHECK(of("nccl.algorithms", "[\"^CollNetDirect\", \"PAT\"]").algorithms.size() == 4);
+  const auto protocols = [&](const char* value) {
+    Names names;
+    for (const ProtocolSpec& protocol : of("nccl.protocols", value).protocols)
+      names.push_back(protocol.name);
+    return names;
+  };
+  CHECK(protocols("simple") == Names{"Simple"});
+  CHECK(protocols("^LL128") == Names{"LL", "Simple"});
+  CHECK(protocols("[\"^ll\", \"ll128\"]") == Names{"Simple"});
+  using Catch::Matchers::Contains;
+  CHECK_THROWS_WITH(of("nccl.algorithms", "CollNetDirect"),
+                    Contains("unknown algorithm of NCCL 'CollNetDirect'"));
+  CHECK_THROWS_WITH(protocols("[\"^LL\", \"LL128\", \"Simple\"]"), Contains("names none"));
+  CHECK_THROWS_WITH(protocols("^Simpel"), Contains("did you mean 'Simple'?"));
+}
+
+// 16 rings of 20 GB/s fill the links of a node; 4 do not.
+TEST_CASE("NCCL's channels change what is reached within a node") {
+  const auto seconds = [](const char* key, const char* value) {
+    const Cluster cluster = load_cluster("dgx-a100-80g", {{key, value}});
+    CollectiveSetting setting;
+    setting.op = Op::all_gather;
+    setting.group.ranks = setting.group.per_node = 8;
+    CollectiveSeries series = prepare(cluster, setting);
+    return forecast(series, Bytes(64e9)).time.s();
+  };
+  const double free = seconds("nccl.min_ctas", "1");
+  CHECK(seconds("nccl.max_ctas", "16") == Approx(free));
+  CHECK(seconds("nccl.max_ctas", "4") == Approx(7. / 8 * 64e9 / (4 * 321e9 / 16)).epsilon(0.01));
 }
 
 // nccl-tests#309: 8 nodes of 8 H100, ring forced, 16 channels against 24.
