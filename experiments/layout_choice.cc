@@ -6,6 +6,7 @@
 
 #include "experiments/expert_choice.h"
 #include "models/parallel/layout_rules.h"
+#include "models/training/stages.h"
 
 namespace lambcast {
 namespace {
@@ -228,6 +229,15 @@ std::vector<Finding> check_parallelism(const TrainingPlan& training) {
   use.exchanges_heads = how.framework.exchanges_heads;
   std::vector<Finding> findings = parallel::check(how.layout, *training.model, use);
   refuse_errors(findings);
+  // Each length of a curriculum is divided as the longest is.
+  for (const SeqLenPhase& phase : lengths_of(training)) {
+    if (phase.seq_len == 0 || phase.seq_len == use.seq_len) continue;
+    parallel::LayoutUse shorter = use;
+    shorter.seq_len = phase.seq_len;
+    std::vector<Finding> of_length = parallel::check(how.layout, *training.model, shorter);
+    for (Finding& finding : of_length) finding.message += ", a length of the curriculum";
+    refuse_errors(of_length);
+  }
   const bool divided = how.layout.tp * how.layout.cp * how.layout.pp * how.layout.ep > 1;
   if (how.framework.name == "deepspeed" && !divided && how.sharding != Sharding::weights)
     findings.push_back(

@@ -35,6 +35,22 @@ TEST_CASE("layout choice: dp and micro batches follow from the GPUs") {
   CHECK(training.parallelism->sequence_parallel);
 }
 
+TEST_CASE("layout choice: every length of a curriculum divides as the longest does") {
+  TrainingPlan training = resolved(layout({{"tp", "4"}, {"sequence_parallel", "true"}})).training;
+  Curriculum curriculum;
+  curriculum.schedule = CurriculumSchedule::fixed_discrete;
+  curriculum.difficulty = {64, training.seq_len};
+  curriculum.max_step = {10};
+  curriculum.min_difficulty = 64;
+  curriculum.max_difficulty = training.seq_len;
+  training.recipe.curriculum = curriculum;
+  CHECK_NOTHROW(check_parallelism(training));
+  training.recipe.curriculum->difficulty.front() = 63;
+  CHECK_THROWS_WITH(check_parallelism(training),
+                    Contains("63 tokens of a sequence are not divisible by tp 4, a length of the "
+                             "curriculum"));
+}
+
 TEST_CASE(
     "layout choice: ZeRO stage 3 shares weights among all that hold the same, or as many as "
     "asked") {

@@ -44,6 +44,15 @@ std::vector<Stage> kinds_of(const TrainingPlan& training) {
   }
 }
 
+// Phases without the steps before a checkpoint.
+void drop_first(std::int64_t steps, std::vector<SeqLenPhase>& phases) {
+  while (!phases.empty() && steps >= phases.front().steps) {
+    steps -= phases.front().steps;
+    phases.erase(phases.begin());
+  }
+  if (!phases.empty()) phases.front().steps -= steps;
+}
+
 }  // namespace
 
 // Interval by interval, since a run may have 10^9 steps: of those after `from` up to `to`,
@@ -80,10 +89,17 @@ ZeroOneSteps zero_one_steps(const OnebitSchedule& schedule, std::int64_t steps) 
   return counts;
 }
 
+std::vector<SeqLenPhase> lengths_of(const TrainingPlan& training) {
+  if (!training.recipe.curriculum) return {{training.seq_len, training.steps}};
+  std::vector<SeqLenPhase> lengths =
+      length_phases(*training.recipe.curriculum, training.steps_done + training.steps);
+  for (SeqLenPhase& phase : lengths) phase.seq_len = std::min(phase.seq_len, training.seq_len);
+  drop_first(training.steps_done, lengths);
+  return lengths;
+}
+
 std::vector<Stage> stages_of(const TrainingPlan& training) {
-  std::vector<SeqLenPhase> lengths{{training.seq_len, training.steps}};
-  if (training.recipe.curriculum)
-    lengths = length_phases(*training.recipe.curriculum, training.steps);
+  const std::vector<SeqLenPhase> lengths = lengths_of(training);
   std::vector<Stage> stages;
   // Both lists cover the run; walk them side by side. 0/1 Adam interleaves its kinds, so with a
   // curriculum its kinds are taken in turn, which only shifts steps between lengths.
@@ -92,7 +108,7 @@ std::vector<Stage> stages_of(const TrainingPlan& training) {
   for (Stage kind : kinds_of(training)) {
     while (kind.steps > 0 && phase < lengths.size()) {
       const std::int64_t steps = std::min(kind.steps, left_in_phase);
-      stages.push_back({kind.kind, std::min(lengths[phase].seq_len, training.seq_len), steps});
+      stages.push_back({kind.kind, lengths[phase].seq_len, steps});
       kind.steps -= steps;
       left_in_phase -= steps;
       if (left_in_phase == 0 && ++phase < lengths.size()) left_in_phase = lengths[phase].steps;

@@ -16,6 +16,10 @@ struct Stage {
   std::int64_t steps = 0;
 };
 
+// The lengths of the run's sequences in order, and the steps of each. A checkpoint carries the
+// count of steps, so that a curriculum goes on where the run before left it.
+std::vector<SeqLenPhase> lengths_of(const TrainingPlan& training);
+
 // The distinct steps of the run and how often each occurs; they add up to training.steps.
 //
 //   adam, lamb         uniform

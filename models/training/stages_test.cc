@@ -213,5 +213,24 @@ TEST_CASE("stages: a length curriculum splits them and loses no step") {
   }
 }
 
+TEST_CASE("stages: after a checkpoint a curriculum goes on where it was") {
+  TrainingPlan training = training_of({OptimizerType::lamb});
+  Curriculum curriculum;
+  curriculum.min_difficulty = 32;
+  curriculum.max_difficulty = 128;
+  curriculum.total_step = 100;
+  curriculum.difficulty_step = 32;
+  training.recipe.curriculum = curriculum;
+  training.steps = 300;
+  const auto phases = [&](std::int64_t done) {
+    training.steps_done = done;
+    return lengths_of(training);
+  };
+  CHECK(phases(0) == std::vector<SeqLenPhase>{{32, 33}, {64, 33}, {96, 33}, {128, 201}});
+  CHECK(phases(33) == std::vector<SeqLenPhase>{{64, 33}, {96, 33}, {128, 234}});
+  CHECK(phases(40) == std::vector<SeqLenPhase>{{64, 26}, {96, 33}, {128, 241}});
+  CHECK(phases(1000) == std::vector<SeqLenPhase>{{128, 300}});
+}
+
 }  // namespace
 }  // namespace lambcast
