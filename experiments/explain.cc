@@ -63,20 +63,22 @@ const std::vector<std::string>& explanation_names() {
   return names;
 }
 
-std::string explain(const TrainingPlan& training, std::string_view what) {
+std::string explain(const TrainingPlan& of, std::string_view what) {
   if (what != "plan" && what != "prices" && what != "stats")
     fail_unknown({"", 0, "--explain"}, "value", std::string(what), explanation_names());
   std::string out;
   CollectiveCosts costs;
-  for (const Stage& stage : stages_of(training)) {
+  for (const Stage& stage : stages_of(of)) {
     if (stage.steps == 0) continue;
+    const TrainingPlan training = in_stage(of, stage);
     const CollectiveCosts::Counts before = costs.counts();
     const Effort done_before = effort();
     const StepRun step = run_step(training, stage, costs);
     const Effort done = effort() - done_before;
-    out += fmt::format("{}{} step, {} times{}\n", out.empty() ? "" : "\n", name_of(stage.kind),
+    out += fmt::format("{}{} step, {} times{}{}\n", out.empty() ? "" : "\n", name_of(stage.kind),
                        stage.steps,
-                       stage.seq_len > 0 ? fmt::format(", sequences of {}", stage.seq_len) : "");
+                       stage.seq_len > 0 ? fmt::format(", sequences of {}", stage.seq_len) : "",
+                       of.ramp ? fmt::format(", batch {}", training.batch.train) : "");
     if (what == "plan") {
       out += step_plan_text(step.plan);
     } else if (what == "prices") {

@@ -238,6 +238,17 @@ std::vector<Finding> check_parallelism(const TrainingPlan& training) {
     for (Finding& finding : of_length) finding.message += ", a length of the curriculum";
     refuse_errors(of_length);
   }
+  // So are the batches of a ramp, where a schedule asks for whole rounds of micro batches.
+  for (const BatchPhase& phase : batches_of(training)) {
+    if (phase.batch == training.batch.train) continue;
+    parallel::LayoutUse smaller = use;
+    smaller.micro_batches =
+        static_cast<int>(phase.batch / (training.batch.micro * training.data_parallel()));
+    std::vector<Finding> of_batch = parallel::check(how.layout, *training.model, smaller);
+    for (Finding& finding : of_batch)
+      finding.message += fmt::format(", at a batch of {} of the ramp", phase.batch);
+    refuse_errors(of_batch);
+  }
   const bool divided = how.layout.tp * how.layout.cp * how.layout.pp * how.layout.ep > 1;
   if (how.framework.name == "deepspeed" && !divided && how.sharding != Sharding::weights)
     findings.push_back(

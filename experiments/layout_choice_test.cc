@@ -51,6 +51,18 @@ TEST_CASE("layout choice: every length of a curriculum divides as the longest do
                              "curriculum"));
 }
 
+TEST_CASE("layout choice: a schedule takes each batch of a ramp") {
+  const WhatIf interleaved = layout({{"pp", "4"},
+                                     {"interleave", "2"},
+                                     {"framework", "megatron"},
+                                     {"global_batch", "4096"},
+                                     {"rampup_batch_size", "1024:1024:100000"}});
+  CHECK(resolved(interleaved).training.ramp.has_value());  // 4, 8, 12 and 16 micro batches
+  CHECK_THAT(refusal(with({{"rampup_batch_size", "512:512:100000"}}, interleaved)),
+             Contains("interleaved needs micro batches (2) divisible by pp 4, at a batch of 512 of "
+                      "the ramp"));
+}
+
 TEST_CASE(
     "layout choice: ZeRO stage 3 shares weights among all that hold the same, or as many as "
     "asked") {

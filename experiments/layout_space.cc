@@ -177,7 +177,7 @@ LayoutSpace layout_space(const WhatIf& asked, Catalog& catalog) {
   space.asked.emplace("optimizer", "adam");
   WhatIf plain = space.asked;
   for (const char* key : {"tp", "cp", "pp", "ep", "etp", "interleave", "global_batch",
-                          "pipeline_schedule", "shard_ranks"})
+                          "pipeline_schedule", "shard_ranks", "rampup_batch_size"})
     plain.erase(key);
   plain.insert_or_assign("micro_batch", "1");
   plain.insert_or_assign("grad_accum", "1");

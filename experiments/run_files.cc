@@ -29,6 +29,7 @@ bool is_batch(const std::string& key) {
 // Keys of which a user's one takes the place of the file's other.
 bool is_overruled(const std::string& key, const WhatIf& asked) {
   if (is_batch(key)) return settles_batch(asked);
+  if (key == "rampup_batch_size") return settles_batch(asked) || asked.contains("global_batch");
   if (key == "gpus" || key == "gpus_per_node")
     return asked.contains("gpus") || asked.contains("nodes");
   if (key == "steps" || key == "samples")

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "experiments/invalid_value.h"
+#include "models/training/stages.h"
 #include "sim/base/error.h"
 
 namespace lambcast {
@@ -25,6 +26,12 @@ std::optional<std::int64_t> freeze_step_given(const Words& words,
                                                                        : optimizer.freeze_step;
   if (!setting.given || !is_onebit(optimizer.type)) return std::nullopt;
   return setting.value;
+}
+
+std::int64_t steps_of(std::int64_t samples, const TrainingPlan& training) {
+  const std::int64_t full = training.batch.train, done = training.steps_done;
+  if (!training.ramp) return (samples + full - 1) / full;
+  return steps_for(*training.ramp, full, samples_in(*training.ramp, full, done) + samples) - done;
 }
 
 std::int64_t assumed_steps(const Words& words, const deepspeed::DeepSpeedConfig& config,
@@ -59,10 +66,11 @@ std::int64_t choose_steps(const Words& words, const TrainingPlan& training,
   const auto given = words.whole("steps", 1, max_steps);
   const auto samples = words.whole("samples", 1, std::int64_t{1} << 53);
   if (!samples) return given ? *given : assumed_steps(words, config, findings);
-  const std::int64_t steps = (*samples + training.batch.train - 1) / training.batch.train;
+  const std::int64_t steps = steps_of(*samples, training);
   if (given && *given != steps)
-    fail_input(flag("samples"), fmt::format("{} samples are {} steps of {}, not {} (--steps)",
-                                            *samples, steps, training.batch.train, *given));
+    fail_input(flag("samples"),
+               fmt::format("{} samples are {} steps of {}{}, not {} (--steps)", *samples, steps,
+                           training.ramp ? "up to " : "", training.batch.train, *given));
   if (steps > max_steps)
     fail_input(flag("samples"), fmt::format("is {} steps", steps),
                fmt::format("up to {}", max_steps));
@@ -77,6 +85,35 @@ std::int64_t choose_steps_done(const Words& words, const TrainingPlan& training)
         "0/1 Adam starts its policy anew when it loads a checkpoint, as a run of its own does",
         "0");
   return done;
+}
+
+std::optional<BatchRamp> choose_ramp(const Words& words, const TrainingPlan& training) {
+  const std::string* text = words.find("rampup_batch_size");
+  if (text == nullptr) return std::nullopt;
+  return of_key("rampup_batch_size", [&] {
+    return std::optional(parse_ramp(*text, training.batch.train, flag("rampup_batch_size")));
+  });
+}
+
+void check_ramp(const TrainingPlan& training, std::vector<Finding>& findings) {
+  if (!training.ramp) return;
+  const std::vector<BatchPhase> phases = batches_of(training);
+  const std::int64_t at_once = training.batch.micro * training.data_parallel();
+  std::int64_t before = 0;
+  for (const BatchPhase& phase : phases) {
+    if (phase.batch % at_once != 0)
+      fail_input(flag("rampup_batch_size"),
+                 fmt::format("a batch of {} is not divisible by micro batch {} x dp {}",
+                             phase.batch, training.batch.micro, training.data_parallel()));
+    if (phase.batch < training.batch.train) before += phase.steps;
+  }
+  findings.push_back(
+      {Severity::note, "batch-ramp",
+       fmt::format("{} of the run's {} steps, {} of {} samples, are of batches below {}; {} sizes "
+                   "are forecast, and stages tell the mean of their steps",
+                   before, training.steps,
+                   samples_of(training) - (training.steps - before) * training.batch.train,
+                   samples_of(training), training.batch.train, phases.size())});
 }
 
 void choose_freeze_step(const Words& words, const TrainingPlan& training,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "experiments/words.h"
@@ -19,7 +20,8 @@ inline constexpr std::int64_t max_steps = 1'000'000'000;
 //   0/1 Adam    variance updated for 12,500 of 150,000 steps (DeepSpeedExamples, bing_bert)
 double published_warmup_share(OptimizerType type);
 
-// --steps, or --samples over the batch. Where neither says, the run of which the freeze step given
+// --steps, or --samples over the batch, along a ramp (training.ramp) from training.steps_done on.
+// Where neither says, the run of which the freeze step given
 // is the published share, at least 1000 steps: as long as freeze_step itself, nothing would be
 // compressed. The finding `steps-assumed` says so.
 std::int64_t choose_steps(const Words& words, const TrainingPlan& training,
@@ -28,6 +30,12 @@ std::int64_t choose_steps(const Words& words, const TrainingPlan& training,
 // The steps before the checkpoint that the run goes on from; none of 0/1 Adam, whose policy starts
 // anew when a checkpoint is loaded.
 std::int64_t choose_steps_done(const Words& words, const TrainingPlan& training);
+
+// --rampup-batch-size on the way to training.batch.
+std::optional<BatchRamp> choose_ramp(const Words& words, const TrainingPlan& training);
+
+// Refuses batches of the ramp that ranks do not divide, and notes what the run has of it.
+void check_ramp(const TrainingPlan& training, std::vector<Finding>& findings);
 
 // --freeze-step, a step or a share of training.steps, into the configuration.
 void choose_freeze_step(const Words& words, const TrainingPlan& training,

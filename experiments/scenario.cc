@@ -288,8 +288,10 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   training.batch = choose_batch(words, training, config, scenario.findings);
   training.seq_len =
       resolve_seq_len(*training.model, words.whole("seq_len", 1, 1 << 20), flag("seq_len"));
-  training.steps = choose_steps(words, training, config, scenario.findings);
   training.steps_done = choose_steps_done(words, training);
+  training.ramp = choose_ramp(words, training);
+  training.steps = choose_steps(words, training, config, scenario.findings);
+  check_ramp(training, scenario.findings);
   choose_freeze_step(words, training, config);
   training.kernels = stack_kernels(training.cluster->stack, training.optimizer());
   if (words.choice("kernels") == 1) training.kernels = Kernels::fused;

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "experiments/scenario_case.h"
 #include "experiments/temporary_folder.h"
 
@@ -105,6 +107,23 @@ TEST_CASE("scenario: a batch left to the Trainer of Hugging Face is asked for by
   CHECK_THAT(refusal(with({{"grad_accum", "4"}}, base)), Equals(asked));
   const WhatIf two = with({{"grad_accum", "4"}, {"micro_batch", "16"}}, base);
   CHECK(resolved(two).training.batch == Batch{512, 16, 4});
+}
+
+TEST_CASE("scenario: a ramp of the batch gives steps from samples, and ranks divide each batch") {
+  // 64 GPUs x 16 samples: 1,024 at once. 8 steps of 16,384, 4 of 32,768, 3 of 49,152.
+  const WhatIf ramp{{"rampup_batch_size", "16384:16384:393216"}, {"samples", "1064960"}};
+  const Scenario ramped = resolved(without({"steps"}, ramp));
+  CHECK(ramped.training.steps == 8 + 4 + 3 + 10);
+  const auto note = std::ranges::find(ramped.findings, "batch-ramp", &Finding::code);
+  REQUIRE(note != ramped.findings.end());
+  CHECK_THAT(note->message, Contains("15 of the run's 25 steps, 409600 of 1064960 samples"));
+  CHECK_THAT(refusal(without({"steps"}, with({{"micro_batch", "32"},
+                                              {"grad_accum", "32"},
+                                              {"rampup_batch_size", "1024:1024:393216"}}))),
+             Contains("--rampup-batch-size: a batch of 1024 is not divisible by micro batch 32 x "
+                      "dp 64"));
+  CHECK_THAT(refusal(with({{"rampup_batch_size", "65536:1:10"}})),
+             Contains("--rampup-batch-size: starts with 65536 samples"));
 }
 
 }  // namespace

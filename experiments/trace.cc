@@ -18,11 +18,11 @@ using Json = nlohmann::ordered_json;
 
 class StepTrace {
  public:
-  StepTrace(const TrainingPlan& training, const Stage& stage, CollectiveCosts& costs, int process,
+  StepTrace(TrainingPlan training, const Stage& stage, CollectiveCosts& costs, int process,
             Json& events)
-      : training_(training),
+      : training_(std::move(training)),
         costs_(costs),
-        step_(run_step(training, stage, costs)),
+        step_(run_step(training_, stage, costs)),
         events_(process,
                 fmt::format("{} step ({} of the run)", lambcast::name_of(stage.kind), stage.steps),
                 static_cast<std::size_t>(step_.plan.rank_classes), events),
@@ -91,7 +91,7 @@ class StepTrace {
                    {{"samples", training_.batch.micro}}});
   }
 
-  const TrainingPlan& training_;
+  const TrainingPlan training_;
   CollectiveCosts& costs_;
   StepRun step_;
   TraceEvents events_;
@@ -111,7 +111,7 @@ std::string chrome_trace(const TrainingPlan& of) {
   int process = 0;
   for (const Stage& stage : stages_of(training)) {
     if (stage.steps == 0) continue;
-    StepTrace(training, stage, costs, process++, events).write();
+    StepTrace(in_stage(training, stage), stage, costs, process++, events).write();
   }
   const Json trace = {{"displayTimeUnit", "ms"},
                       {"traceEvents", std::move(events)},

@@ -65,6 +65,8 @@ std::vector<WhatIfKey> run_keys() {
       {"micro_batch", "samples per GPU and micro step", whole},
       {"grad_accum", "micro steps per optimizer step", whole},
       {"global_batch", "samples per optimizer step", whole},
+      {"rampup_batch_size",
+       "START:INCREMENT:SAMPLES, batches of early steps on the way to the full one, as Megatron's"},
       {"seq_len", "tokens per sample (default: the model's)", whole},
       {"steps",
        "optimizer steps of the run (default: 1000; advise: as freeze_step is published for)",

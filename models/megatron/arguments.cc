@@ -56,6 +56,11 @@ class Reader {
     fail_input(where(key), fmt::format("takes no value, not '{}'", found->second.values.front()));
   }
 
+  std::vector<std::string> values(const std::string& key) const {
+    const auto found = given_.find(key);
+    return found == given_.end() ? std::vector<std::string>() : found->second.values;
+  }
+
   std::optional<std::string> word(const std::string& key) const {
     const auto found = given_.find(key);
     if (found == given_.end()) return std::nullopt;
@@ -232,8 +237,16 @@ class Decoder {
     if (const auto backend =
             read_.choice("attention-backend", {"auto", "flash", "fused", "unfused", "local"}))
       if (*backend >= 3) set("attention", "unfused");
-    if (read_.has("rampup-batch-size"))
-      read_.note("rampup-batch-size", "not-modelled", "every step is forecast with the full batch");
+    ramp();
+  }
+
+  void ramp() {
+    if (!read_.has("rampup-batch-size")) return;
+    const std::vector<std::string> values = read_.values("rampup-batch-size");
+    if (values.size() != 3)
+      fail_input(read_.where("rampup-batch-size"), fmt::format("has {} values", values.size()),
+                 "three: START INCREMENT SAMPLES");
+    set("rampup_batch_size", fmt::format("{}", fmt::join(values, ":")));
   }
 
   void overlap() {

@@ -101,12 +101,19 @@ TEST_CASE("Megatron arguments: an example script's run") {
   CHECK(keys.at("precision") == "fp16");
   CHECK(keys.at("zero_stage") == "0");
   CHECK(keys.at("overlap") == "none");
-  REQUIRE(arguments.findings.size() == 1);
-  CHECK_THAT(arguments.findings[0].message, Contains("train.sh:24: --rampup-batch-size"));
+  CHECK(keys.at("rampup_batch_size") == "16:16:5859375");
+  CHECK(arguments.findings.empty());
   const ModelShape shape = shape_of(script);
   CHECK(shape.layers == 96);
   CHECK(shape.ffn == 4 * 12288);
   CHECK(shape.vocab == 51200);  // to a multiple of 128 x 8
+}
+
+TEST_CASE("Megatron arguments: a ramp of the batch has three numbers") {
+  std::string script = gpt3;
+  script.erase(script.find("export"), 7);
+  script.replace(script.find("16 16 5859375"), 13, "16 5859375");
+  CHECK_THAT(refusal(script), Contains("--rampup-batch-size: has 2 values"));
 }
 
 TEST_CASE("Megatron arguments: layout, shares, precision and overlap of a llama") {

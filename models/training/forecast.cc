@@ -47,6 +47,8 @@ constexpr StageFigure figures[] = {
 void add_stage(StageForecast& sum, const StepMetrics& step, const TrainingPlan& training,
                const Stage& stage) {
   const auto steps = static_cast<double>(stage.steps);
+  const std::int64_t batch = in_stage(training, stage).batch.train;
+  sum.samples_per_s += steps * static_cast<double>(batch);
   sum.kind = stage_of(stage.kind);
   sum.steps += stage.steps;
   for (const StageFigure& figure : figures)
@@ -59,17 +61,16 @@ void add_stage(StageForecast& sum, const StepMetrics& step, const TrainingPlan& 
   sum.calibrated &= step.calibrated;
   sum.apart |= step.apart;
   sum.basis = std::max(sum.basis, step.basis);
-  sum.tokens_per_s +=
-      steps * static_cast<double>(training.batch.train * std::max<std::int64_t>(1, stage.seq_len));
-  sum.tflops_per_gpu += steps * static_cast<double>(training.batch.train) / training.gpus *
+  sum.tokens_per_s += steps * static_cast<double>(batch * std::max<std::int64_t>(1, stage.seq_len));
+  sum.tflops_per_gpu += steps * static_cast<double>(batch) / training.gpus *
                         training_flops(*training.model, stage.seq_len).value() * 1e-12;
 }
 
 // Turns sums over steps into means per step and rates.
-void finish_stage(StageForecast& stage, const TrainingPlan& training) {
+void finish_stage(StageForecast& stage) {
   const double time_s = stage.step_time_us * 1e-6;
   const auto steps = static_cast<double>(stage.steps);
-  stage.samples_per_s = steps * static_cast<double>(training.batch.train) / time_s;
+  stage.samples_per_s /= time_s;
   stage.tokens_per_s /= time_s;
   stage.tflops_per_gpu /= time_s;
   for (const StageFigure& figure : figures)
@@ -85,11 +86,11 @@ StepRun step_of(const TrainingPlan& training, const Stage& stage, CollectiveCost
     return run_step(training, stage, costs, Intervals::found, sources);
   } catch (const Error& error) {
     if (std::string_view(error.what()).find("106 days") == std::string_view::npos) throw;
-    throw Error(
-        error.code(),
-        fmt::format("a {} step of {} = {} x {} x {} GPUs on {} cannot be simulated: {}",
-                    name_of(stage.kind), training.batch.train, training.batch.micro,
-                    training.batch.gas, training.gpus, training.device->name, error.what()));
+    const Batch now = in_stage(training, stage).batch;
+    throw Error(error.code(),
+                fmt::format("a {} step of {} = {} x {} x {} GPUs on {} cannot be simulated: {}",
+                            name_of(stage.kind), now.train, now.micro, now.gas, training.gpus,
+                            training.device->name, error.what()));
   }
 }
 
@@ -108,7 +109,7 @@ std::vector<StageForecast> forecast_stages(const TrainingPlan& training, Collect
     time.add(time_at_ends(step, training), static_cast<double>(stage.steps));
     if (sources != nullptr) sources->add(of_step, static_cast<double>(stage.steps));
   }
-  for (StageForecast& stage : kinds) finish_stage(stage, training);
+  for (StageForecast& stage : kinds) finish_stage(stage);
   return kinds;
 }
 
@@ -122,8 +123,7 @@ RunForecast sum_up(const TrainingPlan& training, const std::vector<StageForecast
     run.time_high_s += stage.step_time_high_us * seconds;
     run.wire_bytes_per_gpu += stage.wire_bytes_per_gpu * static_cast<double>(stage.steps);
   }
-  run.samples_per_s =
-      static_cast<double>(training.batch.train) * static_cast<double>(training.steps) / run.time_s;
+  run.samples_per_s = static_cast<double>(samples_of(training)) / run.time_s;
   run.gpu_hours = run.time_s / 3600 * training.gpus;
   if (training.cluster->usd_per_gpu_hour)
     run.cost_usd = run.gpu_hours * training.cluster->usd_per_gpu_hour->value;

@@ -14,7 +14,8 @@
 
 namespace lambcast {
 
-// The mean step of one kind; under a length curriculum averaged over its lengths.
+// The mean step of one kind; under a curriculum or a ramp averaged over its lengths and
+// batches.
 struct StageForecast {
   StepKind kind = StepKind::uniform;
   std::int64_t steps = 0;

@@ -117,7 +117,9 @@ TEST_CASE("forecast: less warm-up means less time where compression pays") {
 }
 
 // A step of a curriculum is that of a run with its length, whatever divides the model.
-TEST_CASE("forecast: a curriculum's steps are those of runs of their lengths, in every layout") {
+// Neither is one of a batch ramp another than that of a run with its batch.
+TEST_CASE(
+    "forecast: steps of a curriculum and a ramp are those of runs of their own, every layout") {
   Curriculum curriculum;
   curriculum.schedule = CurriculumSchedule::fixed_discrete;
   curriculum.difficulty = {256, 1024};
@@ -168,6 +170,20 @@ TEST_CASE("forecast: a curriculum's steps are those of runs of their lengths, in
     const double both = time_s(plan_of(of, 256, 60)) + time_s(plan_of(of, 1024, 40));
     CHECK(time_s(growing) == Approx(both).epsilon(1e-9));
     CHECK(time_s(growing) < time_s(plan_of(of, 1024, 100)));
+
+    const auto batches_of = [&](std::int64_t gas, std::int64_t steps) {
+      TrainingPlan training = plan_of(of, 1024, steps);
+      training.batch = {of.dp * gas, 1, gas};
+      return training;
+    };
+    TrainingPlan ramped = batches_of(8, 50);
+    ramped.ramp =
+        BatchRamp{of.dp * std::int64_t{4}, of.dp * std::int64_t{4}, of.dp * std::int64_t{80}};
+    const Forecast whole = forecast(ramped, costs);
+    CHECK(whole.run.time_s ==
+          Approx(time_s(batches_of(4, 20)) + time_s(batches_of(8, 30))).epsilon(1e-9));
+    CHECK(whole.run.samples_per_s * whole.run.time_s == Approx(of.dp * (20 * 4 + 30 * 8)));
+    CHECK(whole.stages.front().samples_per_s == Approx(whole.run.samples_per_s));
   }
 }
 

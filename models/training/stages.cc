@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "models/optimizer/galore.h"
 #include "models/training/stages.h"
@@ -45,13 +46,35 @@ std::vector<Stage> kinds_of(const TrainingPlan& training) {
 }
 
 // Phases without the steps before a checkpoint.
-void drop_first(std::int64_t steps, std::vector<SeqLenPhase>& phases) {
+template <typename Phase>
+void drop_first(std::int64_t steps, std::vector<Phase>& phases) {
   while (!phases.empty() && steps >= phases.front().steps) {
     steps -= phases.front().steps;
     phases.erase(phases.begin());
   }
   if (!phases.empty()) phases.front().steps -= steps;
 }
+
+// Walks phases that cover the run.
+template <typename Phase>
+class Walk {
+ public:
+  explicit Walk(std::vector<Phase> phases) : phases_(std::move(phases)) {}
+  bool ended() const { return at_ == phases_.size(); }
+  const Phase& now() const { return phases_[at_]; }
+  std::int64_t left() const { return now().steps - done_; }
+  void go(std::int64_t steps) {
+    done_ += steps;
+    if (done_ < now().steps) return;
+    done_ = 0;
+    ++at_;
+  }
+
+ private:
+  std::vector<Phase> phases_;
+  std::size_t at_ = 0;
+  std::int64_t done_ = 0;  // of the phase
+};
 
 }  // namespace
 
@@ -98,23 +121,47 @@ std::vector<SeqLenPhase> lengths_of(const TrainingPlan& training) {
   return lengths;
 }
 
+std::vector<BatchPhase> batches_of(const TrainingPlan& training) {
+  const std::int64_t full = training.batch.train;
+  if (!training.ramp) return {{full, training.steps}};
+  std::vector<BatchPhase> batches =
+      batch_phases(*training.ramp, full, training.steps_done + training.steps);
+  drop_first(training.steps_done, batches);
+  return batches;
+}
+
+std::int64_t samples_of(const TrainingPlan& training) {
+  std::int64_t samples = 0;
+  for (const BatchPhase& phase : batches_of(training)) samples += phase.batch * phase.steps;
+  return samples;
+}
+
+// The lists cover the run; they are walked side by side. 0/1 Adam interleaves its kinds, so with a
+// curriculum or a ramp its kinds are taken in turn, which only shifts steps between shapes.
 std::vector<Stage> stages_of(const TrainingPlan& training) {
-  const std::vector<SeqLenPhase> lengths = lengths_of(training);
+  const std::int64_t at_once = training.batch.train / std::max<std::int64_t>(1, training.batch.gas);
   std::vector<Stage> stages;
-  // Both lists cover the run; walk them side by side. 0/1 Adam interleaves its kinds, so with a
-  // curriculum its kinds are taken in turn, which only shifts steps between lengths.
-  std::size_t phase = 0;
-  std::int64_t left_in_phase = lengths.empty() ? 0 : lengths[0].steps;
+  Walk lengths(lengths_of(training));
+  Walk batches(batches_of(training));
   for (Stage kind : kinds_of(training)) {
-    while (kind.steps > 0 && phase < lengths.size()) {
-      const std::int64_t steps = std::min(kind.steps, left_in_phase);
-      stages.push_back({kind.kind, lengths[phase].seq_len, steps});
+    while (kind.steps > 0 && !lengths.ended() && !batches.ended()) {
+      const std::int64_t steps = std::min({kind.steps, lengths.left(), batches.left()});
+      const std::int64_t gas = training.ramp ? batches.now().batch / at_once : training.batch.gas;
+      stages.push_back({kind.kind, lengths.now().seq_len, steps, gas});
       kind.steps -= steps;
-      left_in_phase -= steps;
-      if (left_in_phase == 0 && ++phase < lengths.size()) left_in_phase = lengths[phase].steps;
+      lengths.go(steps);
+      batches.go(steps);
     }
   }
   return stages;
+}
+
+TrainingPlan in_stage(const TrainingPlan& training, const Stage& stage) {
+  TrainingPlan now = training;
+  if (stage.gas == 0 || stage.gas == training.batch.gas) return now;
+  now.batch.gas = stage.gas;
+  now.batch.train = training.batch.train / training.batch.gas * stage.gas;
+  return now;
 }
 
 }  // namespace lambcast

@@ -1,5 +1,5 @@
 // A run of thousands of steps is simulated as its distinct steps, each once: kinds of an
-// optimizer's steps times the lengths of a curriculum.
+// optimizer's steps times the lengths of a curriculum times the batches of a ramp.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,17 @@ struct Stage {
   StepKind kind = StepKind::uniform;
   std::int64_t seq_len = 0;
   std::int64_t steps = 0;
+  std::int64_t gas = 0;  // micro batches of a ramp's batch; 0: as many as the plan has
 };
 
-// The lengths of the run's sequences in order, and the steps of each. A checkpoint carries the
-// count of steps, so that a curriculum goes on where the run before left it.
+// The lengths of the run's sequences in order, and its batches, with the steps of each. A
+// checkpoint carries the count of steps, so that a curriculum and a ramp go on where the run before
+// left them.
 std::vector<SeqLenPhase> lengths_of(const TrainingPlan& training);
+std::vector<BatchPhase> batches_of(const TrainingPlan& training);
+
+// The samples of all its steps.
+std::int64_t samples_of(const TrainingPlan& training);
 
 // The distinct steps of the run and how often each occurs; they add up to training.steps.
 //
@@ -29,8 +35,11 @@ std::vector<SeqLenPhase> lengths_of(const TrainingPlan& training);
 //                      (synchronisations after it) and silent steps, counted by replaying the
 //                      policy of zoadam.py
 //   fp32               a dry run before all that, of any of the three
-// A sequence-length curriculum splits each further.
+// A sequence-length curriculum and a batch ramp split each further.
 std::vector<Stage> stages_of(const TrainingPlan& training);
+
+// The run as it is in the steps of a stage, with the batch that they have.
+TrainingPlan in_stage(const TrainingPlan& training, const Stage& stage);
 
 // Kinds of 0/1 Adam's steps over a run: those before the freeze are full or rounds, those after it
 // synchronise in one bit or are silent. `steps` are those after the dry run.

@@ -232,5 +232,27 @@ TEST_CASE("stages: after a checkpoint a curriculum goes on where it was") {
   CHECK(phases(1000) == std::vector<SeqLenPhase>{{128, 300}});
 }
 
+TEST_CASE("stages: a batch ramp splits them, goes on after a checkpoint and counts its samples") {
+  TrainingPlan training = training_of({OptimizerType::lamb});  // 8 GPUs x 16 samples
+  training.batch = {512, 16, 4};
+  training.ramp = BatchRamp{128, 128, 3840};  // 1,280 samples at each of 128, 256, 384
+  training.steps = 100;
+  const auto shapes = [&] {
+    std::vector<std::pair<std::int64_t, std::int64_t>> found;
+    for (const Stage& stage : stages_of(training)) found.emplace_back(stage.gas, stage.steps);
+    return found;
+  };
+  using Shapes = std::vector<std::pair<std::int64_t, std::int64_t>>;
+  CHECK(shapes() == Shapes{{1, 10}, {2, 5}, {3, 4}, {4, 81}});
+  CHECK(samples_of(training) == 1280 + 1280 + 1536 + 81 * 512);
+  training.steps_done = 12;
+  CHECK(shapes() == Shapes{{2, 3}, {3, 4}, {4, 93}});
+  CHECK(samples_of(training) == 768 + 1536 + 93 * 512);
+  training.steps_done = 0;
+  training.recipe.optimizer = OptimizerType::onebit_lamb;
+  training.recipe.onebit.freeze_step = 13;
+  CHECK(shapes() == Shapes{{1, 10}, {2, 2}, {2, 3}, {3, 4}, {4, 81}});
+}
+
 }  // namespace
 }  // namespace lambcast

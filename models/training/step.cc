@@ -8,6 +8,8 @@ namespace lambcast {
 
 StepRun run_step(const TrainingPlan& training, const Stage& stage, CollectiveCosts& costs,
                  Intervals intervals, CostSources* sources) {
+  if (stage.gas != 0 && stage.gas != training.batch.gas)
+    return run_step(in_stage(training, stage), stage, costs, intervals, sources);
   StepRun step;
   auto last = std::chrono::steady_clock::now();
   const auto since_last = [&] {

@@ -8,6 +8,7 @@
 
 #include "models/device/device.h"
 #include "models/recipe/batch.h"
+#include "models/recipe/batch_ramp.h"
 #include "models/recipe/wrapper.h"
 #include "models/shape/shape.h"
 #include "models/training/exchange.h"
@@ -30,7 +31,8 @@ struct TrainingPlan {
   std::shared_ptr<const Cluster> cluster;
   std::shared_ptr<const Device> device;
   Recipe recipe;
-  Batch batch;  // train = micro * gas * data_parallel()
+  Batch batch;                      // train = micro * gas * data_parallel()
+  std::optional<BatchRamp> ramp{};  // on which the run grows to that batch
   int gpus = 1;
   int gpus_per_node = 1;
   std::int64_t seq_len = 0;
