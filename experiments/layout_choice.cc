@@ -172,8 +172,18 @@ void choose_reduction(const Words& words, Parallelism& how) {
 }
 
 void refuse_impossible(const TrainingPlan& training, const Parallelism& how) {
-  if (how.framework.name == "deepspeed" && how.layout.pp > 1 && how.sharding > Sharding::optimizer)
-    fail_input(flag("zero_stage"), "DeepSpeed runs no pipeline with ZeRO stage 2 or 3",
+  const bool deepspeed = how.framework.name == "deepspeed";
+  const bool colossalai = how.framework.name == "colossalai";
+  if (colossalai && how.sharding == Sharding::weights)
+    fail_input(
+        flag("zero_stage"),
+        "Colossal-AI's stages share states and gradients; weights are Gemini's, which is not "
+        "modelled",
+        "0, 1, 2, or another --framework");
+  if ((deepspeed || colossalai) && how.layout.pp > 1 && how.sharding > Sharding::optimizer)
+    fail_input(flag("zero_stage"),
+               fmt::format("{} runs no pipeline with ZeRO stage 2 or 3",
+                           deepspeed ? "DeepSpeed" : "Colossal-AI"),
                "0, 1, or another --framework");
   if (!is_onebit(training.optimizer())) return;
   if (how.sharding != Sharding::none)
@@ -217,6 +227,18 @@ std::optional<Parallelism> choose_parallelism(const Words& words, const Training
   return how;
 }
 
+// Of what frameworks do not bring, but forks of them or users might.
+std::optional<Finding> find_foreign_schedule(const Parallelism& how) {
+  if (how.framework.name != "deepspeed" || how.layout.pp == 1 ||
+      how.schedule == PipelineSchedule::one_f_one_b)
+    return std::nullopt;
+  return Finding{Severity::warning, "schedule-of-framework",
+                 fmt::format("DeepSpeed's pipelines run 1f1b alone (runtime/pipe/schedule.py): "
+                             "forecast is {} with the rest as DeepSpeed does it; --framework names "
+                             "another",
+                             parallel::name_of(how.schedule))};
+}
+
 std::vector<Finding> check_parallelism(const TrainingPlan& training) {
   const Parallelism& how = *training.parallelism;
   parallel::LayoutUse use;
@@ -229,6 +251,7 @@ std::vector<Finding> check_parallelism(const TrainingPlan& training) {
   use.exchanges_heads = how.framework.exchanges_heads;
   std::vector<Finding> findings = parallel::check(how.layout, *training.model, use);
   refuse_errors(findings);
+  if (const auto finding = find_foreign_schedule(how)) findings.push_back(*finding);
   // Each length of a curriculum is divided as the longest is.
   for (const SeqLenPhase& phase : lengths_of(training)) {
     if (phase.seq_len == 0 || phase.seq_len == use.seq_len) continue;

@@ -1,5 +1,6 @@
 #include "experiments/layout_choice.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "experiments/scenario_case.h"
@@ -49,6 +50,42 @@ TEST_CASE("layout choice: every length of a curriculum divides as the longest do
   CHECK_THROWS_WITH(check_parallelism(training),
                     Contains("63 tokens of a sequence are not divisible by tp 4, a length of the "
                              "curriculum"));
+}
+
+TEST_CASE("layout choice: dp gives the GPUs, or is checked against them") {
+  const WhatIf divided = layout({{"tp", "4"}, {"pp", "2"}});
+  WhatIf by_copies = with({{"dp", "8"}}, divided);
+  CHECK(resolved(by_copies).training.gpus == 64);
+  by_copies.erase("gpus");
+  CHECK(resolved(by_copies).training.gpus == 64);
+  CHECK(resolved(with({{"dp", "64"}}, layout())).training.gpus == 64);
+  CHECK_FALSE(resolved(with({{"dp", "64"}}, layout())).training.parallelism.has_value());
+  CHECK_THAT(refusal(with({{"dp", "16"}}, divided)),
+             Equals("--dp: 64 GPUs are 8 copies of a model on tp x cp x pp = 8 of them, not 16 "
+                    "(allowed: 8)"));
+}
+
+TEST_CASE("layout choice: what a framework's pipelines do not run") {
+  const auto piped = [](const char* framework, const WhatIf& changes) {
+    return with(changes, layout({{"pp", "4"}, {"framework", framework}}));
+  };
+  const auto refused = [&](const char* framework, const char* stage) {
+    return refusal(piped(framework, {{"zero_stage", stage}}));
+  };
+  CHECK_THAT(refused("deepspeed", "2"), Contains("DeepSpeed runs no pipeline with ZeRO stage 2"));
+  CHECK_THAT(refused("colossalai", "2"),
+             Contains("Colossal-AI runs no pipeline with ZeRO stage 2"));
+  CHECK_THAT(refused("colossalai", "3"), Contains("share states and gradients"));
+  for (const char* taken : {"megatron", "torchtitan"}) CHECK(refused(taken, "2").empty());
+  const auto foreign = [&](const char* framework, const WhatIf& changes) {
+    const auto findings = resolved(piped(framework, changes)).findings;
+    return std::ranges::any_of(
+        findings, [](const Finding& finding) { return finding.code == "schedule-of-framework"; });
+  };
+  CHECK(foreign("deepspeed", {{"pipeline_schedule", "zb1p"}}));
+  CHECK(foreign("deepspeed", {{"interleave", "2"}}));
+  CHECK_FALSE(foreign("deepspeed", {}));
+  CHECK_FALSE(foreign("megatron", {{"interleave", "2"}}));
 }
 
 TEST_CASE("layout choice: a schedule takes each batch of a ramp") {

@@ -25,21 +25,44 @@ using deepspeed::Setting;
 // Alike, they are folded; where they are not, collectives have limits of their own.
 constexpr std::int64_t max_gpus = 1 << 20;
 
+// Ranks that hold one copy of the model.
+std::int64_t ranks_of_copy(const Words& words) {
+  std::int64_t ranks = 1;
+  for (const char* key : {"tp", "cp", "pp"})
+    ranks = std::min(max_gpus + 1, ranks * words.whole(key, 1, max_gpus).value_or(1));
+  return ranks;
+}
+
+void check_copies(const Words& words, std::int64_t gpus, std::int64_t dp) {
+  const std::int64_t copy = ranks_of_copy(words);
+  if (gpus % copy == 0 && gpus / copy != dp)
+    fail_input(flag("dp"),
+               fmt::format("{} GPUs are {} copies of a model on tp x cp x pp = {} of them, not {}",
+                           gpus, gpus / copy, copy, dp),
+               fmt::format("{}", gpus / copy));
+}
+
 void place_on_cluster(const Words& words, TrainingPlan& training) {
   const Cluster& cluster = *training.cluster;
   training.gpus_per_node = static_cast<int>(
       words.whole("gpus_per_node", 1, cluster.gpus_per_node).value_or(cluster.gpus_per_node));
   const auto gpus = words.whole("gpus", 1, max_gpus);
   const auto nodes = words.whole("nodes", 1, max_gpus);
-  if (!gpus && !nodes)
+  const auto dp = words.whole("dp", 1, max_gpus);
+  if (!gpus && !nodes && !dp)
     of_key("gpus", [&] {
       fail_input(flag("gpus"),
                  "is missing: give the number of GPUs, or of whole nodes with --nodes");
     });
-  const std::int64_t all = gpus ? *gpus : *nodes * training.gpus_per_node;
+  const std::int64_t all = gpus    ? *gpus
+                           : nodes ? *nodes * training.gpus_per_node
+                                   : *dp * ranks_of_copy(words);
   if (all > max_gpus)
-    fail_input(flag("nodes"), fmt::format("{} nodes are {} GPUs", *nodes, all),
+    fail_input(flag(nodes ? "nodes" : "dp"),
+               fmt::format("{} {} are {} GPUs", nodes ? *nodes : *dp,
+                           nodes ? "nodes" : "copies of the model", all),
                fmt::format("up to {} GPUs", max_gpus));
+  if (dp) check_copies(words, all, *dp);
   training.gpus = static_cast<int>(all);
   training.gpus_per_node = std::min(training.gpus_per_node, training.gpus);
   if (nodes && training.nodes() != *nodes)

@@ -27,6 +27,7 @@ std::vector<WhatIfKey> description_keys() {
       {"device", "device profile or TOML file (default: the cluster's)"},
       {"gpus", "number of GPUs", whole},
       {"nodes", "number of whole nodes, instead of --gpus", whole},
+      {"dp", "data parallel size, instead of --gpus: with both it is checked", whole},
       {"gpus_per_node", "GPUs used of each node (default: all)", whole},
   };
 }
