@@ -26,6 +26,19 @@ TEST_CASE("layout choice: data parallelism of DeepSpeed's stages 0 to 2 is as be
     CHECK_FALSE(resolved(layout(changes)).training.parallelism.has_value());
 }
 
+TEST_CASE("layout choice: one DeepSpeed run in two models of its time says that they differ") {
+  const auto says_so = [](const WhatIf& changes) {
+    return std::ranges::count(resolved(layout(changes)).findings, "priced-by-kernel",
+                              &Finding::code);
+  };
+  CHECK(says_so({{"framework", "deepspeed"}}) == 1);
+  CHECK(says_so({{"framework", "deepspeed"}, {"zero_stage", "2"}}) == 1);
+  // What has no other model.
+  for (const WhatIf& alone :
+       {WhatIf{}, {{"tp", "2"}}, {{"zero_stage", "3"}}, {{"framework", "megatron"}}})
+    CHECK(says_so(alone) == 0);
+}
+
 TEST_CASE("layout choice: dp and micro batches follow from the GPUs") {
   const TrainingPlan training =
       resolved(layout({{"tp", "4"}, {"pp", "2"}, {"sequence_parallel", "true"}})).training;

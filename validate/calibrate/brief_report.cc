@@ -22,13 +22,14 @@ std::string number_with_unit(Unit unit, double value) {
 
 // What the description knows now that it did not know before: intervals of forecasts.
 std::string narrowed(const Calibration& calibration) {
-  std::string out = fmt::format("\nForecasts of what was measured ({}) hold, as factors, from\n",
-                                describe(calibration));
+  std::string out = fmt::format(
+      "\nOf what was measured ({}) a time is expected at these multiples of its forecast:\n",
+      describe(calibration));
   for (const Calibration::Band& band : calibration.bands)
     out += fmt::format(
         "  {:.3g} to {:.3g} {}\n", band.low, band.high,
         std::isfinite(band.below.value()) ? "below " + to_text(band.below) : "above that");
-  return out + "Beyond it intervals widen, up to those of a description without tables.\n";
+  return out + "Beyond it intervals are wider, up to those of a description without tables.\n";
 }
 
 }  // namespace

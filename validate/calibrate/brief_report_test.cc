@@ -20,7 +20,7 @@ FitSummary unidentified() {
 
 TEST_CASE("brief report: without a calibration nothing is known that was not known before") {
   CHECK_THAT(brief_report(unidentified()),
-             Contains("Nothing is identified") && !Contains("hold, as factors"));
+             Contains("Nothing is identified") && !Contains("Of what was measured"));
 }
 
 TEST_CASE(
@@ -34,8 +34,9 @@ TEST_CASE(
                        {Bytes(std::numeric_limits<double>::infinity()), 0.8, 1.1}};
   summary.calibration = calibration;
   const auto narrows = Contains(
-      "Forecasts of what was measured (all_reduce; 1.024 kB to 1.049 MB; 4 GPUs a node on 2 nodes) "
-      "hold, as factors, from\n  0.9 to 1.2 below 65.54 kB\n  0.8 to 1.1 above that\n");
+      "Of what was measured (all_reduce; 1.024 kB to 1.049 MB; 4 GPUs a node on 2 nodes) a time is "
+      "expected at these multiples of its forecast:\n  0.9 to 1.2 below 65.54 kB\n  0.8 to 1.1 "
+      "above that\n");
   CHECK_THAT(brief_report(summary), narrows && Contains("No parameter is identified by itself") &&
                                         !Contains("Nothing is identified"));
   summary.parameters.front().identified = true;
