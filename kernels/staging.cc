@@ -4,30 +4,29 @@
 
 namespace lambcast {
 
-std::vector<StagingCopy> staging_copies(const ChunkLayout& layout) {
-  const std::size_t n = static_cast<std::size_t>(layout.ranks);
+Staging staging_copies(const ChunkLayout& layout) {
   const std::size_t chunk = layout.chunk_bytes(), all = layout.packed_bytes();
-  const std::size_t scale = sizeof(float), scales = n * sizeof(float);
-  std::vector<StagingCopy> copies;
-  const auto down = [&](std::size_t bytes) { copies.push_back({true, bytes}); };
-  const auto up = [&](std::size_t bytes) { copies.push_back({false, bytes}); };
+  const std::size_t scale = sizeof(float);
+  const std::size_t scales = static_cast<std::size_t>(layout.ranks) * scale;
+  const auto down = [](std::size_t bytes, int times = 1) {
+    return StagingCopy{true, bytes, times};
+  };
+  const auto up = [](std::size_t bytes, int times = 1) { return StagingCopy{false, bytes, times}; };
+  return {{down(chunk, layout.ranks), down(scale), down(scales),  //
+           up(all), up(chunk, layout.ranks), up(scale), up(scales)},
+          {down(chunk), down(all), down(scale), down(scales),  //
+           up(chunk), up(all), up(scale), up(scales)}};
+}
 
-  for (std::size_t r = 0; r < n; ++r) down(chunk);
-  down(scale);
-  down(scales);
-  up(all);
-  for (std::size_t r = 0; r < n; ++r) up(chunk);
-  up(scale);
-  up(scales);
-
-  for (const std::size_t bytes : {chunk, all, scale, scales}) down(bytes);
-  for (const std::size_t bytes : {chunk, all, scale, scales}) up(bytes);
-  return copies;
+std::vector<StagingCopy> Staging::copies() const {
+  std::vector<StagingCopy> both = scatter;
+  both.insert(both.end(), gather.begin(), gather.end());
+  return both;
 }
 
 std::size_t staging_bytes(const ChunkLayout& layout) {
   std::size_t most = 0;
-  for (const StagingCopy& copy : staging_copies(layout)) most = std::max(most, copy.bytes);
+  for (const StagingCopy& copy : staging_copies(layout).copies()) most = std::max(most, copy.bytes);
   return most;
 }
 

@@ -1,6 +1,7 @@
 // The host copies of the MPI backend that is not CUDA-aware: MPI sees host memory only, so every
 // buffer travels down before an exchange and up after it, through pageable NumPy arrays, one
-// blocking copy after the other. Np / 8 bytes of packed signs, n ranks:
+// blocking copy after the other: the one list that the real copies (cuda/host_copy.h), the training
+// step and calibrations read. Np / 8 bytes of packed signs, n ranks:
 //
 //   phase 1  down  n chunks of Np/8n, the scale (4), the buffer for n scales (4n)
 //            up    all received chunks (Np/8), n own chunks back again, 4, 4n
@@ -21,10 +22,16 @@ namespace lambcast {
 struct StagingCopy {
   bool to_host = false;
   std::size_t bytes = 0;
+  int times = 1;  // so many equal ones in a row
 };
 
-// In the order in which they happen.
-std::vector<StagingCopy> staging_copies(const ChunkLayout& layout);
+// Around phase 1 and phase 2, in the order in which they happen.
+struct Staging {
+  std::vector<StagingCopy> scatter, gather;
+
+  std::vector<StagingCopy> copies() const;  // of both
+};
+Staging staging_copies(const ChunkLayout& layout);
 
 // What a buffer must hold for every one of them: Np / 8, or 4n where few elements meet many ranks.
 std::size_t staging_bytes(const ChunkLayout& layout);

@@ -119,7 +119,7 @@ std::vector<Row> forecast_rows(const Options& options, const Cluster& cluster,
   const bool exchange = options.op == compressed;
   if (exchange && !setting.algorithm.empty())
     fail_input({"", 0, "--algorithm"},
-               "is not for compressed_allreduce, which is four collectives");
+               "is not for compressed_allreduce, which is several collectives");
   if (!exchange) setting.op = op_of(options);
   CollectiveSeries series = prepare(cluster, setting);
   std::vector<Row> rows;

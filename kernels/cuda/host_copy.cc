@@ -27,11 +27,13 @@ HostBuffer::~HostBuffer() {
 
 cudaError_t staging_copies(const ChunkLayout& layout, void* host, void* device,
                            cudaStream_t stream) {
-  for (const StagingCopy& copy : lambcast::staging_copies(layout)) {
-    const auto e = copy.to_host
-                       ? cudaMemcpyAsync(host, device, copy.bytes, cudaMemcpyDeviceToHost, stream)
+  for (const StagingCopy& copy : lambcast::staging_copies(layout).copies()) {
+    for (int i = 0; i < copy.times; ++i) {
+      const auto e =
+          copy.to_host ? cudaMemcpyAsync(host, device, copy.bytes, cudaMemcpyDeviceToHost, stream)
                        : cudaMemcpyAsync(device, host, copy.bytes, cudaMemcpyHostToDevice, stream);
-    if (e != cudaSuccess) return e;
+      if (e != cudaSuccess) return e;
+    }
   }
   return cudaSuccess;
 }

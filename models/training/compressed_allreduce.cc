@@ -1,5 +1,6 @@
 #include "models/training/compressed_allreduce.h"
 
+#include "kernels/staging.h"
 #include "sim/collectives/compressed_exchange.h"
 
 namespace lambcast {
@@ -7,64 +8,68 @@ namespace {
 
 class ExchangeWriter {
  public:
-  ExchangeWriter(const TrainingPlan& training, const ProcessGroup& group, double padded)
-      : backend_(traits_of(training.backend()).carrier), group_(group), padded_(padded) {}
+  ExchangeWriter(Backend carrier, const ProcessGroup& group, std::int64_t padded)
+      : carrier_(carrier), group_(group), padded_(padded) {}
 
   std::vector<ExchangePart> write(const CompressionPasses& passes) {
-    const double n = group_.ranks, signs = padded_ / 8;
-    const CompressedExchange exchange = compressed_exchange(padded_, group_.ranks, backend_);
+    const CompressedExchange exchange = compressed_exchange(elements(), group_.ranks, carrier_);
+    const Staging staging =
+        staging_copies(chunk_layout(static_cast<std::size_t>(padded_), group_.ranks));
     kernels("compress", Category::compress, passes.worker);
-    stage_through_host(signs, 2 * signs, 2 * n + 5);
+    stage_through_host(staging.scatter);
     send(exchange.scatter);
     kernels("average and compress", Category::compress, passes.server);
-    stage_through_host(signs + signs / n, signs + signs / n, 8);
+    stage_through_host(staging.gather);
     send(exchange.gather);
-    if (backend_ == Backend::mpi_host) barrier();
     kernels("decompress", Category::decompress, passes.decode);
     return std::move(parts_);
   }
 
  private:
+  double elements() const { return static_cast<double>(padded_); }
+
   void kernels(const char* name, Category category, const Passes& passes) {
-    parts_.push_back({name, category, KernelWork{passes, padded_, 1}});
+    parts_.push_back({name, category, KernelWork{passes, elements(), 1}});
   }
 
-  void send(const ExchangePhase& phase) {
-    for (const ExchangeMessage& message : {phase.signs, phase.scales})
+  void send(const std::vector<ExchangeMessage>& phase) {
+    for (const ExchangeMessage& message : phase)
       parts_.push_back(
           {std::string(message.name), Category::gradient_comm,
-           Call{group_, backend_, message.op, message.bytes, std::string(message.algorithm)}});
+           Call{group_, carrier_, message.op, message.bytes, std::string(message.algorithm)}});
   }
 
-  // Nobody's bytes; all_reduces of so few take as many rounds.
-  void barrier() {
-    parts_.push_back(
-        {"barrier", Category::gradient_comm, Call{group_, backend_, Op::all_reduce, Bytes(0)}});
+  // numpy arrays when not cuda_aware, each copy waited for, or MPI's own staging of what every rank
+  // sends in a phase, down and up again.
+  void stage_through_host(const std::vector<StagingCopy>& copies) {
+    if (!is_mpi(carrier_)) return;
+    HostCopy work;
+    if (carrier_ == Backend::mpi_device) {
+      work.down_bytes = work.up_bytes = elements() / 8 * (group_.ranks - 1) / group_.ranks;
+      work.pinned = true;
+    } else {
+      for (const StagingCopy& copy : copies) {
+        const double times = copy.times;
+        (copy.to_host ? work.down_bytes : work.up_bytes) += times * static_cast<double>(copy.bytes);
+        work.waits += times;
+      }
+    }
+    parts_.push_back({"copy through host", Category::gradient_comm, work});
   }
 
-  // numpy arrays when not cuda_aware (`down` and `up` bytes in so many copies, each waited for), or
-  // MPI's own staging of what every rank sends in a phase, down and up again.
-  void stage_through_host(double down, double up, double copies) {
-    if (!is_mpi(backend_)) return;
-    const double sent = padded_ / 8 * (group_.ranks - 1) / group_.ranks;
-    parts_.push_back({"copy through host", Category::gradient_comm,
-                      backend_ == Backend::mpi_device ? HostCopy{sent, sent, 0, true}
-                                                      : HostCopy{down, up, copies, false}});
-  }
-
-  Backend backend_;
+  Backend carrier_;
   ProcessGroup group_;
-  double padded_;
+  std::int64_t padded_;
   std::vector<ExchangePart> parts_;
 };
 
 }  // namespace
 
-std::vector<ExchangePart> compressed_allreduce(const TrainingPlan& training,
-                                               const ProcessGroup& group, std::int64_t padded) {
-  return ExchangeWriter(training, group, static_cast<double>(padded))
-      .write(compression_passes(training.optimizer(), training.backend(), training.kernels,
-                                group.ranks));
+std::vector<ExchangePart> compressed_allreduce(OptimizerType optimizer, Backend backend,
+                                               Kernels kernels, const ProcessGroup& group,
+                                               std::int64_t padded) {
+  return ExchangeWriter(traits_of(backend).carrier, group, padded)
+      .write(compression_passes(optimizer, backend, kernels, group.ranks));
 }
 
 }  // namespace lambcast

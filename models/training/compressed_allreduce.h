@@ -3,14 +3,13 @@
 //
 //   worker kernels, signs and scales scattered, server kernels, signs and scales gathered, decode
 //
-// The mpi backend without cuda_aware copies through pageable host memory: 2 Np/8 + Np/8n bytes down
-// and 3 Np/8 + Np/8n up, in 2n + 13 copies, and a barrier of MPI follows what it gathered; with it
-// MPI stages (n-1)/n of the signs of each phase.
+// The mpi backend without cuda_aware copies through pageable host memory before each phase what
+// kernels/staging.h lists; with it MPI stages (n-1)/n of the signs of each phase.
 #pragma once
 
+#include <string>
 #include <vector>
 
-#include "models/training/training_plan.h"
 #include "models/training/work.h"
 #include "sim/engine/task_graph.h"
 
@@ -22,7 +21,9 @@ struct ExchangePart {
   Work work;
 };
 
-std::vector<ExchangePart> compressed_allreduce(const TrainingPlan& training,
-                                               const ProcessGroup& group, std::int64_t padded);
+// `padded` elements of one buffer.
+std::vector<ExchangePart> compressed_allreduce(OptimizerType optimizer, Backend backend,
+                                               Kernels kernels, const ProcessGroup& group,
+                                               std::int64_t padded);
 
 }  // namespace lambcast

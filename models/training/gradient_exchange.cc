@@ -103,8 +103,8 @@ class Writer {
         compression_passes(training_.optimizer(), Backend::nccl, training_.kernels, group_.ranks);
     const bool fused = training_.kernels == Kernels::fused;
     const CompressedExchange exchange = compressed_exchange(padded, group_.ranks, Backend::nccl);
-    const auto send_phase = [&](const ExchangePhase& phase) {
-      for (const ExchangeMessage& message : {phase.signs, phase.scales})
+    const auto send_phase = [&](const std::vector<ExchangeMessage>& phase) {
+      for (const ExchangeMessage& message : phase)
         send(std::string(message.name), message.op, message.bytes.value());
     };
     if (!fused) kernels("gradients to fp32", Category::compress, widen, elements_, 1);

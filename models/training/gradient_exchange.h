@@ -33,6 +33,7 @@
 
 #include "models/training/compressed_allreduce.h"
 #include "models/training/exchange.h"
+#include "models/training/training_plan.h"
 
 namespace lambcast {
 

@@ -260,7 +260,8 @@ class StepWriter {
   }
 
   void compress_buffer(std::int64_t padded, std::int64_t times) {
-    for (ExchangePart& part : compressed_allreduce(training_, all_ranks(training_), padded))
+    for (ExchangePart& part : compressed_allreduce(training_.optimizer(), training_.backend(),
+                                                   training_.kernels, all_ranks(training_), padded))
       then(std::move(part), times);
   }
 

@@ -79,8 +79,8 @@ void linear(Schedule& schedule, Bytes size, const Placement& placement) {
 }
 
 void deepspeed_gather(Schedule& schedule, Bytes size, const Placement& placement) {
-  // Half of the 4(n-1) requests are sends, and half of those carry 4 bytes of scale: they cost
-  // their posting and no bandwidth.
+  // Half of the 4(n-1) requests are sends, and half of those carry 4 bytes of scale, which go with
+  // the signs to the same rank here.
   post_everything(schedule, size, 4 * static_cast<std::int64_t>(placement.ranks - 1), placement);
   schedule.rounds.back().same_order = true;
 }

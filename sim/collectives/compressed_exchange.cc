@@ -2,12 +2,27 @@
 
 namespace lambcast {
 
+std::vector<ExchangeMessage> CompressedExchange::messages() const {
+  std::vector<ExchangeMessage> all = scatter;
+  all.insert(all.end(), gather.begin(), gather.end());
+  return all;
+}
+
 CompressedExchange compressed_exchange(double padded, int ranks, Backend backend) {
   const Bytes signs(padded / 8), scales(4.0 * ranks);
-  return {{{"all_to_all signs", Op::all_to_all, signs, is_mpi(backend) ? "deepspeed_gather" : ""},
-           {"all_gather scales", Op::all_gather, scales}},
-          {{"all_gather signs", Op::all_gather, signs},
-           {"all_gather server scales", Op::all_gather, scales}}};
+  CompressedExchange exchange;
+  if (is_mpi(backend))
+    exchange.scatter = {
+        {"all_to_all signs and scales", Op::all_to_all, signs + scales, "deepspeed_gather"}};
+  else
+    exchange.scatter = {{"all_to_all signs", Op::all_to_all, signs},
+                        {"all_gather scales", Op::all_gather, scales}};
+  exchange.gather = {{"all_gather signs", Op::all_gather, signs},
+                     {"all_gather server scales", Op::all_gather, scales}};
+  // Nobody's bytes; all_reduces of so few take as many rounds as a barrier.
+  if (backend == Backend::mpi_host)
+    exchange.gather.push_back({"barrier", Op::all_reduce, Bytes(0)});
+  return exchange;
 }
 
 }  // namespace lambcast

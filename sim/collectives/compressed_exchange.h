@@ -7,13 +7,15 @@
 //   scatter   worker signs, Np/8 bytes, all-to-all; 4-byte worker scales all-gathered
 //   gather    server signs, Np/8 bytes, all-gathered; 4-byte server scales all-gathered
 //
-// Sent per rank: 2 (n-1)/n Np/8 + 8 (n-1) bytes. The mpi backend writes the all-to-all by hand, as
-// n gathers (algorithm deepspeed_gather). Kernels before, between and after the phases are not of
-// the wire (models/training/compressed_allreduce.h). Source:
-// deepspeed/runtime/comm/{nccl,mpi,compressed}.py.
+// Sent per rank: 2 (n-1)/n Np/8 + 8 (n-1) bytes. The mpi backend writes the scatter by hand, as n
+// gathers of signs and n of scales that are waited for together (algorithm deepspeed_gather), and
+// where it copies through host memory a barrier follows the gather. Kernels before, between and
+// after the phases are not of the wire (models/training/compressed_allreduce.h), nor are host
+// copies (kernels/staging.h). Source: deepspeed/runtime/comm/{nccl,mpi,compressed}.py.
 #pragma once
 
-#include <array>
+#include <string_view>
+#include <vector>
 
 #include "sim/collectives/backend.h"
 #include "sim/collectives/schedule.h"
@@ -27,16 +29,11 @@ struct ExchangeMessage {
   std::string_view algorithm{};  // empty: as the library chooses
 };
 
-struct ExchangePhase {
-  ExchangeMessage signs, scales;
-};
-
+// Messages of a phase follow one another.
 struct CompressedExchange {
-  ExchangePhase scatter, gather;
+  std::vector<ExchangeMessage> scatter, gather;
 
-  std::array<ExchangeMessage, 4> messages() const {
-    return {scatter.signs, scatter.scales, gather.signs, gather.scales};
-  }
+  std::vector<ExchangeMessage> messages() const;  // of both
 };
 
 // `padded` elements over `ranks`.

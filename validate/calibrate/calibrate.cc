@@ -216,7 +216,8 @@ std::optional<Calibration> calibration_of(std::span<const Measurement> tables,
           calibration.operations.end())
         calibration.operations.push_back(op);
     };
-    for (const MeasuredSeries::Part& part : series.parts) covers(part.op);
+    for (const MeasuredSeries::Part& part : series.parts)
+      if (part.covers) covers(part.op);
     if (series.message) covers(series.message->request.op);
     widen(nodes.try_emplace(series.gpus_per_node, Calibration::Range{no_limit, 0}).first->second,
           series.nodes);

@@ -7,6 +7,7 @@
 #include "kernels/staging.h"
 #include "models/device/device.h"
 #include "sim/base/error.h"
+#include "sim/collectives/compressed_exchange.h"
 
 namespace lambcast::validate {
 namespace {
@@ -33,11 +34,25 @@ int checked_nodes(const Measurement& table, const Cluster& cluster, const Where&
   return nodes;
 }
 
-void add_part(MeasuredSeries& series, const Cluster& cluster, CollectiveSetting setting, Op op,
-              const char* algorithm, double share, Bytes fixed) {
-  setting.op = op;
-  if (algorithm != nullptr) setting.algorithm = algorithm;
-  series.parts.push_back({op, curve_of(cluster, setting), share, fixed});
+// Messages of the exchange of `size` bytes of fp32, unpadded as the tables are. Where nothing is
+// staged MPI is given the buffers themselves, as with cuda_aware.
+std::vector<ExchangeMessage> messages_of(Bytes size, int ranks, bool staged) {
+  return compressed_exchange(size.value() / sizeof(float), ranks,
+                             staged ? Backend::mpi_host : Backend::mpi_device)
+      .messages();
+}
+
+void add_exchange(MeasuredSeries& series, const Measurement& table, const Cluster& cluster,
+                  CollectiveSetting setting) {
+  series.exchange = true;
+  if (table.staging) series.copies = host_copies(cluster, load_device(cluster.device));
+  // The table names the algorithm of its all-gather, where one was forced.
+  const bool ring = table.algorithm.value_or("").find("ring") != std::string::npos;
+  for (const ExchangeMessage& message : messages_of(Bytes(), table.ranks, bool(table.staging))) {
+    setting.op = message.op;
+    setting.algorithm = ring && message.op == Op::all_gather ? "ring" : message.algorithm;
+    series.parts.push_back({message.op, curve_of(cluster, setting), message.op != Op::all_reduce});
+  }
 }
 
 Op collective_of(const Measurement& table, Backend backend, const Where& where) {
@@ -74,8 +89,8 @@ Duration message_time(CollectiveSeries& series, Bytes size) {
 Duration copy_time(const HostCopies& copies, Bytes size, int ranks) {
   const auto elements = static_cast<std::size_t>(size.value() / sizeof(float));
   Duration sum;
-  for (const StagingCopy& copy : staging_copies(chunk_layout(elements, ranks)))
-    sum += Bytes(static_cast<double>(copy.bytes)) /
+  for (const StagingCopy& copy : staging_copies(chunk_layout(elements, ranks)).copies())
+    sum += Bytes(static_cast<double>(copy.bytes)) * copy.times /
            (copy.to_host ? copies.pageable_to_host : copies.pageable_to_device).value;
   return sum;
 }
@@ -111,27 +126,19 @@ MeasuredSeries series_of(const Measurement& table, const Cluster& cluster, Backe
   setting.group.per_node = series.gpus_per_node;
   setting.backend = backend;
   if (table.operation == Operation::compressed_allreduce && is_mpi(backend)) {
-    // The table names the algorithm of its all-gather, where one was forced.
-    const bool ring = table.algorithm.value_or("").find("ring") != std::string::npos;
-    const char* gather = ring ? "ring" : nullptr;
-    add_part(series, cluster, setting, Op::all_to_all, "deepspeed_gather", 1. / 32, Bytes(0));
-    add_part(series, cluster, setting, Op::all_gather, gather, 1. / 32, Bytes(0));
-    add_part(series, cluster, setting, Op::all_gather, gather, 0, Bytes(4.0 * table.ranks));
-    if (table.staging) series.copies = host_copies(cluster, load_device(cluster.device));
+    add_exchange(series, table, cluster, setting);
     return series;
   }
   if (is_pair(table.operation) && !is_mpi(backend))
     fail_input(where, fmt::format("a {} of MPI says nothing of NCCL: calibrate with --backend mpi",
                                   name_of(table.operation)));
-  const Op op = is_pair(table.operation) ? Op::send_recv : collective_of(table, backend, where);
+  setting.op = is_pair(table.operation) ? Op::send_recv : collective_of(table, backend, where);
   setting.algorithm = table.algorithm.value_or("");
   setting.protocol = table.protocol.value_or("");
-  if (table.operation == Operation::stream) {
-    setting.op = op;
+  if (table.operation == Operation::stream)
     series.message = prepare(cluster, setting);
-  } else {
-    add_part(series, cluster, setting, op, nullptr, 1, Bytes(0));
-  }
+  else
+    series.parts.push_back({setting.op, curve_of(cluster, setting)});
   return series;
 }
 
@@ -143,9 +150,11 @@ bool counts(const Measurement& table, const Row& row) {
 Duration forecast_time(MeasuredSeries& series, Bytes size) {
   if (series.wire.value() > 0) return size / series.wire;
   if (series.message) return message_time(*series.message, size);
+  if (!series.exchange) return series.parts.front().curve.time(size);
+  const auto messages = messages_of(size, series.ranks, series.copies.has_value());
   Duration sum;
-  for (MeasuredSeries::Part& part : series.parts)
-    sum += part.curve.time(size * part.share + part.fixed);
+  for (std::size_t i = 0; i < messages.size(); ++i)
+    sum += series.parts[i].curve.time(messages[i].bytes);
   if (series.copies) sum += copy_time(*series.copies, size, series.ranks);
   return sum;
 }

@@ -2,11 +2,9 @@
 // for the sizes of its rows.
 //
 // Most tables are one collective. DeepSpeed's compressed exchange over MPI (compressed_allreduce of
-// S bytes of fp32; deepspeed/runtime/comm/mpi.py) is three: every rank gathers its chunk of the
-// signs from all others, S/32 in total; then the signs are all-gathered, S/32, and the scales, 4 B
-// a rank. Where the table was measured with staging, every buffer is also copied between device and
-// host memory (kernels/staging.h). Over NCCL such a table also holds the time of our kernels and is
-// not forecast here.
+// S bytes of fp32) is several (sim/collectives/compressed_exchange.h). Where the table was measured
+// with staging, every buffer is also copied between device and host memory (kernels/staging.h).
+// Over NCCL such a table also holds the time of our kernels and is not forecast here.
 //
 // Between two ranks, with messages of S bytes:
 //
@@ -28,10 +26,10 @@ struct MeasuredSeries {
   struct Part {
     Op op;
     CollectiveCurve curve;
-    double share;  // of the table's size, plus
-    Bytes fixed;
+    bool covers = true;  // its op; a barrier, written as one of no bytes, tells nothing of it
   };
-  std::vector<Part> parts;                  // one after another
+  std::vector<Part> parts;                  // one, or one after another:
+  bool exchange = false;                    // the messages of compressed_allreduce
   std::optional<CollectiveSeries> message;  // in place of them, of a stream of messages
   Bandwidth wire;                           // zero: a library moves the bytes
   std::optional<HostCopies> copies;
