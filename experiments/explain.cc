@@ -68,7 +68,7 @@ std::string explain(const TrainingPlan& of, std::string_view what) {
     fail_unknown({"", 0, "--explain"}, "value", std::string(what), explanation_names());
   std::string out;
   CollectiveCosts costs;
-  for (const Stage& stage : stages_of(of)) {
+  for (const RunStage& stage : run_stages(of)) {
     if (stage.steps == 0) continue;
     const TrainingPlan training = in_stage(of, stage);
     const CollectiveCosts::Counts before = costs.counts();

@@ -6,7 +6,7 @@
 
 #include "experiments/expert_choice.h"
 #include "models/parallel/layout_rules.h"
-#include "models/training/stages.h"
+#include "models/training/run_stages.h"
 
 namespace lambcast {
 namespace {

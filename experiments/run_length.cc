@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "experiments/invalid_value.h"
-#include "models/training/stages.h"
+#include "models/training/run_stages.h"
 #include "sim/base/error.h"
 
 namespace lambcast {

@@ -15,7 +15,7 @@ namespace lambcast::report {
 
 inline constexpr double absent = std::numeric_limits<double>::quiet_NaN();
 
-struct Stage {
+struct StageFigures {
   std::string_view name;  // uniform, warmup, compression or silent
   double step_time_us = absent;
   std::array<double, step_parts.size()> parts_us{};  // an empty field counts as 0
@@ -28,7 +28,7 @@ struct Point {
   double nodes = absent, gpus_per_node = absent, gpus = absent, micro_batch = absent,
          grad_accum = absent, global_batch = absent, seq_len = absent, steps = absent,
          freeze_step = absent, nic_Gbps = absent;
-  std::vector<Stage> stages;
+  std::vector<StageFigures> stages;
   double run_time_s = absent, samples_per_s = absent, tokens_per_s = absent, speedup = absent,
          speedup_low = absent, speedup_high = absent, warmup_steps = absent;
   double fused_speedup = absent, fused_low = absent, fused_high = absent;  // with fused kernels

@@ -108,7 +108,7 @@ class RowReader {
     if (calibrated_ && !file_.text(*calibrated_).empty())
       ++(file_.text(*calibrated_) == "true" ? grounds.calibrated : grounds.extrapolated);
     float below = -1, above = -1;
-    for (const Stage& stage : point.stages) {
+    for (const StageFigures& stage : point.stages) {
       const auto place = std::find(std::begin(stage_names), std::end(stage_names), stage.name);
       const Ends& ends = ends_[static_cast<std::size_t>(place - std::begin(stage_names))];
       if (!ends.low || !ends.high) continue;
@@ -139,7 +139,7 @@ class RowReader {
     for (std::size_t s = 0; s < std::size(stage_names); ++s) {
       const std::size_t* column = &stages_[s * columns];
       if (file_.text(*column).empty()) continue;
-      Stage& stage = p.stages.emplace_back();
+      StageFigures& stage = p.stages.emplace_back();
       stage.name = stage_names[s];
       stage.step_time_us = number(*column, false);
       for (double& part : stage.parts_us)

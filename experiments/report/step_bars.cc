@@ -24,7 +24,7 @@ std::string stage_label(const Point& point, std::string_view stage) {
   return std::string(stage);
 }
 
-Bar bar_of(const Point& point, const Stage& stage) {
+Bar bar_of(const Point& point, const StageFigures& stage) {
   Bar bar{stage_label(point, stage.name), point.gpus, point.global_batch, stage.step_time_us, {}};
   std::copy(stage.parts_us.begin(), stage.parts_us.end(), bar.parts_us.begin());
   const double sum = std::accumulate(stage.parts_us.begin(), stage.parts_us.end(), 0.0);
@@ -111,7 +111,7 @@ BarPanel bar_panel(const Points& points, std::string title) {
     for (const bool compressed : {false, true}) {
       for (const Point* p : points) {
         if (p->gpus != gpus || p->compressed() != compressed) continue;
-        for (const Stage& stage : p->stages) panel.bars.push_back(bar_of(*p, stage));
+        for (const StageFigures& stage : p->stages) panel.bars.push_back(bar_of(*p, stage));
       }
     }
   }

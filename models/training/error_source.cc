@@ -25,13 +25,13 @@ std::size_t of_call(const Call& call) {
 }
 
 // A 1-bit optimizer's update and its compression are written in the same way, the one as the other.
-std::size_t of_kernels(const TrainingPlan& training, Category part) {
-  const auto implementation = static_cast<std::size_t>(training.kernels);
-  if (is_onebit(training.optimizer())) return onebit_kernels + implementation;
+std::size_t of_kernels(OptimizerType optimizer, Kernels kernels, Category part) {
+  const auto implementation = static_cast<std::size_t>(kernels);
+  if (is_onebit(optimizer)) return onebit_kernels + implementation;
   return part == Category::optimizer ? plain_kernels + implementation : exchange_kernels;
 }
 
-std::size_t source_of(const PlanOp& op, const TrainingPlan& training) {
+std::size_t source_of(const PlanOp& op, OptimizerType optimizer, Kernels kernels) {
   return std::visit(
       [&](const auto& work) -> std::size_t {
         using Of = std::decay_t<decltype(work)>;
@@ -40,7 +40,7 @@ std::size_t source_of(const PlanOp& op, const TrainingPlan& training) {
         if constexpr (std::is_same_v<Of, HostCopy>) return host_copies;
         if constexpr (std::is_same_v<Of, MemoryWork>) return gradient_copies;
         if constexpr (std::is_same_v<Of, KernelWork> || std::is_same_v<Of, ProductWork>)
-          return of_kernels(training, op.part);
+          return of_kernels(optimizer, kernels, op.part);
         return passes;
       },
       op.work);
@@ -87,7 +87,7 @@ void TimeAtEnds::add(const TimeAtEnds& step, double times) {
   }
 }
 
-TimeAtEnds time_at_ends(const StepRun& step, const TrainingPlan& training) {
+TimeAtEnds time_at_ends(const StepRun& step, OptimizerType optimizer, Kernels kernels) {
   TimeAtEnds time;
   time.s = step.metrics.step_time.s();
   time.at.fill({time.s, time.s});
@@ -95,7 +95,7 @@ TimeAtEnds time_at_ends(const StepRun& step, const TrainingPlan& training) {
   const bool serial = in_a_row(step.execution.timeline);
   std::array<bool, error_sources> present{};
   for (std::size_t i = 0; i < step.prices.size(); ++i) {
-    const std::size_t source = source_of(step.plan.ops[i], training);
+    const std::size_t source = source_of(step.plan.ops[i], optimizer, kernels);
     present[source] = true;
     if (!serial) continue;
     const Interval ends = ends_of(step.prices[i]);
@@ -108,7 +108,7 @@ TimeAtEnds time_at_ends(const StepRun& step, const TrainingPlan& training) {
     if (!present[source]) continue;
     std::vector<Price> shorter = step.prices, longer = step.prices;
     for (std::size_t i = 0; i < step.prices.size(); ++i) {
-      if (source_of(step.plan.ops[i], training) != source) continue;
+      if (source_of(step.plan.ops[i], optimizer, kernels) != source) continue;
       const Interval ends = ends_of(step.prices[i]);
       shorter[i].time = ends.low;
       longer[i].time = ends.high;

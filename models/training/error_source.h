@@ -42,7 +42,8 @@ struct TimeAtEnds {
   void add(const TimeAtEnds& step, double times);
 };
 
-TimeAtEnds time_at_ends(const StepRun& step, const TrainingPlan& training);
+// Of a step with this optimizer and these kernels.
+TimeAtEnds time_at_ends(const StepRun& step, OptimizerType optimizer, Kernels kernels);
 
 // What a source moves.
 enum class ErrorOf { passes, copies, plain_kernels, exchange_kernels, onebit_kernels, wires };

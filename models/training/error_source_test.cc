@@ -88,7 +88,7 @@ TEST_CASE(
   const TrainingPlan training = training_of({OptimizerType::lamb, 64});
   CollectiveCosts costs;
   const StepRun step = run_step(training, {StepKind::uniform, training.seq_len, 1}, costs);
-  const TimeAtEnds time = time_at_ends(step, training);
+  const TimeAtEnds time = time_at_ends(step, training.optimizer(), training.kernels);
   CHECK(time.s == step.metrics.step_time.s());
   double longer = 0, of_sources = 0;
   for (const Price& price : step.prices) longer += longer_by(price);
@@ -101,7 +101,7 @@ TEST_CASE("error_source: what hides behind the backward pass moves no step") {
   training.overlap = Overlap::ddp;
   CollectiveCosts costs;
   const StepRun step = run_step(training, {StepKind::uniform, training.seq_len, 1}, costs);
-  const TimeAtEnds time = time_at_ends(step, training);
+  const TimeAtEnds time = time_at_ends(step, training.optimizer(), training.kernels);
   double longer = 0;
   for (std::size_t i = 0; i < step.prices.size(); ++i)
     if (std::holds_alternative<Call>(step.plan.ops[i].work)) longer += longer_by(step.prices[i]);

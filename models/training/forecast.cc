@@ -45,7 +45,7 @@ constexpr StageFigure figures[] = {
 
 // Adds `stage`, `steps` times, to the sums of its kind.
 void add_stage(StageForecast& sum, const StepMetrics& step, const TrainingPlan& training,
-               const Stage& stage) {
+               const RunStage& stage) {
   const auto steps = static_cast<double>(stage.steps);
   const std::int64_t batch = in_stage(training, stage).batch.train;
   sum.samples_per_s += steps * static_cast<double>(batch);
@@ -80,7 +80,7 @@ void finish_stage(StageForecast& stage) {
 }
 
 // A step that outlasts the clock names what makes it long, which the clock does not know.
-StepRun step_of(const TrainingPlan& training, const Stage& stage, CollectiveCosts& costs,
+StepRun step_of(const TrainingPlan& training, const RunStage& stage, CollectiveCosts& costs,
                 CostSources* sources) {
   try {
     return run_step(training, stage, costs, Intervals::found, sources);
@@ -98,7 +98,7 @@ StepRun step_of(const TrainingPlan& training, const Stage& stage, CollectiveCost
 std::vector<StageForecast> forecast_stages(const TrainingPlan& training, CollectiveCosts& costs,
                                            TimeAtEnds& time, CostSources* sources = nullptr) {
   std::vector<StageForecast> kinds;
-  for (const Stage& stage : stages_of(training)) {
+  for (const RunStage& stage : run_stages(training)) {
     auto sum = std::find_if(kinds.begin(), kinds.end(), [&](const StageForecast& of) {
       return of.kind == stage_of(stage.kind);
     });
@@ -106,7 +106,8 @@ std::vector<StageForecast> forecast_stages(const TrainingPlan& training, Collect
     CostSources of_step;
     const StepRun step = step_of(training, stage, costs, sources != nullptr ? &of_step : nullptr);
     add_stage(*sum, step.metrics, training, stage);
-    time.add(time_at_ends(step, training), static_cast<double>(stage.steps));
+    time.add(time_at_ends(step, training.optimizer(), training.kernels),
+             static_cast<double>(stage.steps));
     if (sources != nullptr) sources->add(of_step, static_cast<double>(stage.steps));
   }
   for (StageForecast& stage : kinds) finish_stage(stage);

@@ -65,7 +65,7 @@ TEST_CASE("exchange: what goes over the wire is the closed form") {
 TEST_CASE("exchange: local steps send in one of H, and errors are owed in fp32") {
   TrainingPlan training = with("local:16");
   training.steps = 1000;
-  const std::vector<Stage> stages = stages_of(training);
+  const std::vector<RunStage> stages = run_stages(training);
   REQUIRE(stages.size() == 2);
   CHECK(stages[0].kind == StepKind::silent);
   CHECK(stages[0].steps == 938);

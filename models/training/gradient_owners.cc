@@ -28,12 +28,11 @@ ShardGroups shard_groups(const ProcessGroup& replicas, int shard_ranks) {
   return groups;
 }
 
-std::vector<Owners> owners_of(const TrainingPlan& training) {
-  const Parallelism& how = *training.parallelism;
+std::vector<Owners> owners_of(const Parallelism& how, bool with_experts) {
   const ProcessGroup dense =
       parallel::group(parallel::dense_grid(how.layout), {Axis::dp, Axis::cp}, {Axis::pp});
   std::vector<Owners> owners{{false, dense, shard_groups(dense, std::max(1, how.shard_ranks))}};
-  if (training.model->experts == 0) return owners;
+  if (!with_experts) return owners;
   const ProcessGroup experts =
       parallel::group(parallel::expert_grid(how.layout), {Axis::dp}, {Axis::pp});
   owners.push_back({true, experts, shard_groups(experts, how.expert_shard_ranks())});

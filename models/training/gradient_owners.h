@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "models/parallel/rank_parameters.h"
-#include "models/training/training_plan.h"
+#include "models/training/parallelism.h"
 #include "sim/collectives/process_group.h"
 
 namespace lambcast {
@@ -34,6 +34,6 @@ struct Owners {
 };
 
 // All others first, then experts, where the model has them.
-std::vector<Owners> owners_of(const TrainingPlan& training);
+std::vector<Owners> owners_of(const Parallelism& how, bool with_experts);
 
 }  // namespace lambcast

@@ -27,13 +27,13 @@ double gathered_share(MatrixFormat format) {
 
 class LayoutWriter {
  public:
-  LayoutWriter(const TrainingPlan& training, const Stage& stage)
+  LayoutWriter(const TrainingPlan& training, const RunStage& stage)
       : training_(training),
         stage_(stage),
         how_(*training.parallelism),
         grid_(parallel::dense_grid(how_.layout)),
         contents_(contents_of(training)),
-        owners_(owners_of(training)),
+        owners_(owners_of(how_, training.model->experts > 0)),
         replicas_(owners_.front().replicas),
         shards_(owners_.front().shards) {
     plan_.seq_len = stage.seq_len;
@@ -85,7 +85,7 @@ class LayoutWriter {
     plan.loss_sum = some(call(tensor, Op::all_reduce, 4 * tokens));
     if (layout.cp > 1) divide_context(plan, tokens);
     if (layout.pp > 1) add_sends(plan, tensor, activation);
-    share_weights(plan, training_, contents_.parameters, owners_);
+    share_weights(plan, *training_.model, how_, contents_.parameters, owners_);
     if (exchanges_gradients(training_)) {
       plan.gradients_reduce.clear();
       plan.outer_gradients_reduce.clear();
@@ -421,7 +421,7 @@ class LayoutWriter {
   }
 
   const TrainingPlan& training_;
-  const Stage& stage_;
+  const RunStage& stage_;
   const Parallelism& how_;
   parallel::RankGrid grid_;
   LayoutContents contents_;
@@ -435,7 +435,7 @@ class LayoutWriter {
 
 }  // namespace
 
-StepPlan plan_layout_step(const TrainingPlan& training, const Stage& stage) {
+StepPlan plan_layout_step(const TrainingPlan& training, const RunStage& stage) {
   return LayoutWriter(training, stage).write();
 }
 

@@ -25,6 +25,6 @@
 
 namespace lambcast {
 
-StepPlan plan_layout_step(const TrainingPlan& training, const Stage& stage);
+StepPlan plan_layout_step(const TrainingPlan& training, const RunStage& stage);
 
 }  // namespace lambcast

@@ -209,7 +209,7 @@ TEST_CASE("layout step: a step computes as long as its slowest rank") {
   CHECK(expected_largest_of(2) == Approx(0.5642).epsilon(0.05));
   CHECK(expected_largest_of(64) == Approx(2.34).epsilon(0.01));
   TrainingPlan training = layout_training({.dp = 64, .micro_batches = 4});
-  CHECK(slowest_over_mean(training) == 1);
+  CHECK(slowest_over_mean(0, 4, 64) == 1);
   CollectiveCosts costs;
   const auto forward = [&] {
     return run_step(training, {StepKind::uniform, 1024, 1}, costs).metrics.forward.s();
@@ -218,8 +218,8 @@ TEST_CASE("layout step: a step computes as long as its slowest rank") {
   Cluster uneven = *training.cluster;
   uneven.stack.compute_spread.value = 0.1;
   training.cluster = std::make_shared<const Cluster>(uneven);
-  CHECK(slowest_over_mean(training) == Approx(1 + 0.1 / 2 * expected_largest_of(64)));
-  CHECK(forward() == Approx(even * slowest_over_mean(training)).epsilon(1e-6));
+  CHECK(slowest_over_mean(0.1, 4, 64) == Approx(1 + 0.1 / 2 * expected_largest_of(64)));
+  CHECK(forward() == Approx(even * slowest_over_mean(0.1, 4, 64)).epsilon(1e-6));
 }
 
 // LARS keeps one moment where LAMB keeps two.
@@ -362,7 +362,7 @@ TEST_CASE("layout step: unrolled over every rank as folded by symmetry") {
     INFO("tp " << of.tp << " cp " << of.cp << " dp " << of.dp << " pp " << of.pp);
     TrainingPlan training = layout_training(of);
     CollectiveCosts folded, unrolled;
-    const Stage stage{StepKind::uniform, 1024, 1};
+    const RunStage stage{StepKind::uniform, 1024, 1};
     const Duration one = run_step(training, stage, folded).metrics.step_time;
     training.expand = true;
     const Duration all = run_step(training, stage, unrolled).metrics.step_time;

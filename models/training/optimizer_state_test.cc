@@ -23,7 +23,7 @@ TEST_CASE("optimizer states: bytes per element of a whole model") {
 TEST_CASE("optimizer states: GaLore projects in every step and decomposes in each 200th") {
   TrainingPlan training = training_of({OptimizerType::galore_adamw8bit});
   training.steps = 1000;
-  const std::vector<Stage> stages = stages_of(training);
+  const std::vector<RunStage> stages = run_stages(training);
   REQUIRE(stages.size() == 2);
   CHECK(stages[0].steps == 995);
   CHECK(stages[1].kind == StepKind::refresh);

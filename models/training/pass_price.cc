@@ -59,8 +59,10 @@ class PipelinePricer {
  private:
   static GpuRates rates_of(const TrainingPlan& training, double off) {
     LAMBCAST_CHECK(training.device->rates, "{} has no rates of kernels", training.device->name);
-    return slowed(*training.device->rates,
-                  training.cluster->stack.compute_scale.value * slowest_over_mean(training) * off);
+    const StackSpec& stack = training.cluster->stack;
+    const double slowest =
+        slowest_over_mean(stack.compute_spread.value, training.batch.gas, training.data_parallel());
+    return slowed(*training.device->rates, stack.compute_scale.value * slowest * off);
   }
 
   // --- collectives ---

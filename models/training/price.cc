@@ -52,8 +52,10 @@ Passage passage(const TrainingPlan& training, std::int64_t seq_len) {
                                                training.batch.micro, seq_len);
   // Curves are of half-precision training; fp32 products run at their own peak.
   const bool half = training.recipe.precision.is_half();
-  const double scale = stack.compute_scale.value * slowest_over_mean(training) *
-                       (half ? 1 : device.peak_half.value / device.peak_single.value);
+  const double scale =
+      stack.compute_scale.value *
+      slowest_over_mean(stack.compute_spread.value, training.batch.gas, training.data_parallel()) *
+      (half ? 1 : device.peak_half.value / device.peak_single.value);
   const Basis basis = !half ? Basis::rate
                       : time.basis == Basis::this_device && is_own(stack.compute_scale)
                           ? Basis::this_machine

@@ -65,7 +65,7 @@ SharedNetwork::Laid SharedNetwork::lay(const Call& call, const CollectiveCost& a
   laid.program = collective.program;
   laid.alone = simulate(collective, NetworkModel::flow);
   std::set<const FlowSet*> sets;
-  for (const Phase& phase : laid.program->phases)
+  for (const CommPhase& phase : laid.program->phases)
     if (sets.insert(phase.flows.get()).second) laid.flows += phase.flows->size();
   return laid;
 }
@@ -75,7 +75,7 @@ CommProgram scaled(const CommProgram& program, double factor) {
   result.fixed = program.fixed.scaled(factor);
   result.expand = program.expand;
   Scaled known;
-  for (const Phase& phase : program.phases)
+  for (const CommPhase& phase : program.phases)
     result.phases.push_back({scaled(phase.flows, factor, known), phase.latency.scaled(factor),
                              phase.times, phase.hidden});
   return result;

@@ -144,7 +144,7 @@ class SharedStep {
       const SharedNetwork::Laid laid = lay(load.call);
       if (laid.alone == Duration()) continue;
       const double times = load.times * (cost_of(load.call).time / laid.alone);
-      for (const Phase& phase : laid.program->phases) {
+      for (const CommPhase& phase : laid.program->phases) {
         for (std::size_t i = 0; i < phase.flows->size(); ++i) paths.add(phase.flows->paths->of(i));
         for (Flow flow : phase.flows->flows) {
           flow.bytes = flow.bytes * (times * static_cast<double>(phase.times));

@@ -9,7 +9,7 @@
 //
 //   flows - c + sqrt(c^2 + L^2),   c = hidden share x flows,   L so that it is T where F is alone
 //
-// so that slower flows make it longer as far as nothing hides them (Phase in task_graph.h).
+// so that slower flows make it longer as far as nothing hides them (CommPhase in task_graph.h).
 //
 // What makes a stage's passes longer makes other stages wait, or fills a bubble of its own. So
 // where a run finds the passes of stages longer by e_s, the pipeline is replayed with them

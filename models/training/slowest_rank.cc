@@ -16,10 +16,9 @@ double expected_largest_of(int normal_numbers) {
   return normal_numbers > 1 ? low : 0;
 }
 
-double slowest_over_mean(const TrainingPlan& training) {
-  const double spread = training.cluster->stack.compute_spread.value;
-  const auto between_sums = static_cast<double>(training.batch.gas);
-  return 1 + spread / std::sqrt(between_sums) * expected_largest_of(training.data_parallel());
+double slowest_over_mean(double spread, std::int64_t micro_batches, int ranks) {
+  const auto between_sums = static_cast<double>(micro_batches);
+  return 1 + spread / std::sqrt(between_sums) * expected_largest_of(ranks);
 }
 
 }  // namespace lambcast

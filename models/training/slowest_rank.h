@@ -9,12 +9,12 @@
 // Transformed Beta-Variables).
 #pragma once
 
-#include "models/training/training_plan.h"
+#include <cstdint>
 
 namespace lambcast {
 
 double expected_largest_of(int normal_numbers);
 
-double slowest_over_mean(const TrainingPlan& training);
+double slowest_over_mean(double spread, std::int64_t micro_batches, int ranks);
 
 }  // namespace lambcast

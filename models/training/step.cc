@@ -6,7 +6,7 @@
 
 namespace lambcast {
 
-StepRun run_step(const TrainingPlan& training, const Stage& stage, CollectiveCosts& costs,
+StepRun run_step(const TrainingPlan& training, const RunStage& stage, CollectiveCosts& costs,
                  Intervals intervals, CostSources* sources) {
   if (stage.gas != 0 && stage.gas != training.batch.gas)
     return run_step(in_stage(training, stage), stage, costs, intervals, sources);

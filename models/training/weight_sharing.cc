@@ -14,18 +14,18 @@ constexpr double dequantized_bytes = 3, quantized_exchange_bytes = 3.5;
 
 class SharingWriter {
  public:
-  SharingWriter(const TrainingPlan& training,
+  SharingWriter(const ModelShape& model, const Parallelism& how,
                 const std::vector<parallel::RankParameters>& parameters,
                 const std::vector<Owners>& owners)
-      : training_(training),
-        how_(*training.parallelism),
+      : model_(model),
+        how_(how),
         parameters_(parameters),
         owners_(owners),
         replicas_(owners.front().replicas),
         shards_(owners.front().shards) {}
 
   void write(PipelinePlan& plan) const {
-    const double layers = static_cast<double>(training_.model->layers);
+    const double layers = static_cast<double>(model_.layers);
     double all = 0, outer = 0, experts = 0;
     for (const parallel::RankParameters& chunk : parameters_) {
       all += chunk.total() - chunk.experts;
@@ -80,9 +80,9 @@ class SharingWriter {
   }
 
   double expert_layers() const {
-    const std::vector<bool>& layers = training_.model->expert_layers;
+    const std::vector<bool>& layers = model_.expert_layers;
     return static_cast<double>(std::count(layers.begin(), layers.end(), true) +
-                               training_.model->predicted_layers);
+                               model_.predicted_layers);
   }
 
   // `block`: elements of a block's experts on this rank.
@@ -94,7 +94,7 @@ class SharingWriter {
       plan.expert_weights_gather = some(call(shard, Op::all_gather, block * how_.weight_bytes));
   }
 
-  const TrainingPlan& training_;
+  const ModelShape& model_;
   const Parallelism& how_;
   const std::vector<parallel::RankParameters>& parameters_;
   const std::vector<Owners>& owners_;
@@ -104,12 +104,11 @@ class SharingWriter {
 
 }  // namespace
 
-void share_weights(PipelinePlan& plan, const TrainingPlan& training,
+void share_weights(PipelinePlan& plan, const ModelShape& model, const Parallelism& how,
                    const std::vector<parallel::RankParameters>& parameters,
                    const std::vector<Owners>& owners) {
-  if (training.parallelism->sharding == Sharding::weights ||
-      training.parallelism->sharding == Sharding::gradients)
-    SharingWriter(training, parameters, owners).write(plan);
+  if (how.sharding == Sharding::weights || how.sharding == Sharding::gradients)
+    SharingWriter(model, how, parameters, owners).write(plan);
 }
 
 }  // namespace lambcast

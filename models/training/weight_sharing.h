@@ -19,7 +19,7 @@
 namespace lambcast {
 
 // Nothing where neither is sharded. `parameters`: of one rank, by chunk.
-void share_weights(PipelinePlan& plan, const TrainingPlan& training,
+void share_weights(PipelinePlan& plan, const ModelShape& model, const Parallelism& how,
                    const std::vector<parallel::RankParameters>& parameters,
                    const std::vector<Owners>& owners);
 

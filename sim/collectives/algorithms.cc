@@ -17,7 +17,7 @@ bool is_power_of_two(int n) { return std::has_single_bit(static_cast<unsigned>(n
 struct Algorithm {
   std::string_view name;
   std::array<bool, op_count> ops;  // by Op
-  void (*build)(Schedule&, Bytes, const Placement&);
+  void (*build)(CommSchedule&, Bytes, const Placement&);
   bool (*fits)(const ProcessGroup&);       // beyond the operation
   bool (*symmetric)(const ProcessGroup&);  // node 0 stands for every node
   bool nodes_play_alike = true;            // or the busiest does
@@ -140,10 +140,10 @@ bool foldable(std::string_view algorithm, const ProcessGroup& group, int nodes_a
          find(algorithm).nodes_play_alike;
 }
 
-Schedule make_schedule(std::string_view name, Op op, Bytes size, const Placement& placement) {
+CommSchedule make_schedule(std::string_view name, Op op, Bytes size, const Placement& placement) {
   LAMBCAST_CHECK(placement.ranks > 0 && placement.per_node > 0, "an empty group");
   const Algorithm& algorithm = find(name);
-  Schedule schedule;
+  CommSchedule schedule;
   schedule.op = op;
   schedule.algorithm = name;
   if (placement.ranks == 1) return schedule;

@@ -54,6 +54,7 @@ bool supports(std::string_view algorithm, Op op, const ProcessGroup& group);
 bool foldable(std::string_view algorithm, const ProcessGroup& group, int nodes_alike);
 
 // Throws Error (usage) when not supported. One rank gives a schedule without rounds.
-Schedule make_schedule(std::string_view algorithm, Op op, Bytes size, const Placement& placement);
+CommSchedule make_schedule(std::string_view algorithm, Op op, Bytes size,
+                           const Placement& placement);
 
 }  // namespace lambcast

@@ -21,7 +21,7 @@ bool any_crosses(const std::vector<Send>& sends, const Placement& placement) {
   });
 }
 
-void shift_round(Schedule& schedule, int offset, Bytes bytes, std::int64_t times,
+void shift_round(CommSchedule& schedule, int offset, Bytes bytes, std::int64_t times,
                  const Placement& placement) {
   std::vector<Send> sends = shifted(offset, bytes, placement);
   const bool crosses = any_crosses(sends, placement);
@@ -45,7 +45,7 @@ std::vector<Send> everything(Bytes block, const Placement& placement) {
   return sends;
 }
 
-void post_everything(Schedule& schedule, Bytes size, std::int64_t messages,
+void post_everything(CommSchedule& schedule, Bytes size, std::int64_t messages,
                      const Placement& placement) {
   const bool crosses = placement.nodes() > 1;
   schedule.rounds.push_back({add_sends(schedule, everything(size / placement.ranks, placement)), 1,
@@ -55,7 +55,7 @@ void post_everything(Schedule& schedule, Bytes size, std::int64_t messages,
 
 }  // namespace
 
-void pairwise(Schedule& schedule, Bytes size, const Placement& placement) {
+void pairwise(CommSchedule& schedule, Bytes size, const Placement& placement) {
   const int n = placement.ranks;
   const Bytes block = size / n;
   if (!placement.folded) {
@@ -74,18 +74,18 @@ void pairwise(Schedule& schedule, Bytes size, const Placement& placement) {
     shift_round(schedule, offset, block, 1, placement);
 }
 
-void linear(Schedule& schedule, Bytes size, const Placement& placement) {
+void linear(CommSchedule& schedule, Bytes size, const Placement& placement) {
   post_everything(schedule, size, placement.ranks - 1, placement);
 }
 
-void deepspeed_gather(Schedule& schedule, Bytes size, const Placement& placement) {
+void deepspeed_gather(CommSchedule& schedule, Bytes size, const Placement& placement) {
   // Half of the 4(n-1) requests are sends, and half of those carry 4 bytes of scale, which go with
   // the signs to the same rank here.
   post_everything(schedule, size, 4 * static_cast<std::int64_t>(placement.ranks - 1), placement);
   schedule.rounds.back().same_order = true;
 }
 
-void bruck(Schedule& schedule, Bytes size, const Placement& placement) {
+void bruck(CommSchedule& schedule, Bytes size, const Placement& placement) {
   const int n = placement.ranks;
   for (int distance = 1; distance < n; distance *= 2) {
     int blocks = 0;  // those whose number has this bit set
@@ -95,7 +95,7 @@ void bruck(Schedule& schedule, Bytes size, const Placement& placement) {
   }
 }
 
-void shift(Schedule& schedule, Bytes size, const Placement& placement) {
+void shift(CommSchedule& schedule, Bytes size, const Placement& placement) {
   shift_round(schedule, 1, size, 1, placement);
 }
 

@@ -9,22 +9,22 @@
 
 namespace lambcast::builders {
 
-void ring(Schedule& schedule, Bytes size, const Placement& placement);
-void tree(Schedule& schedule, Bytes size, const Placement& placement);
-void in_switch(Schedule& schedule, Bytes size, const Placement& placement);
-void hierarchical(Schedule& schedule, Bytes size, const Placement& placement);
-void recursive_doubling(Schedule& schedule, Bytes size, const Placement& placement);
-void halving_doubling(Schedule& schedule, Bytes size, const Placement& placement);
-void neighbor_exchange(Schedule& schedule, Bytes size, const Placement& placement);
-void pairwise(Schedule& schedule, Bytes size, const Placement& placement);
-void linear(Schedule& schedule, Bytes size, const Placement& placement);
-void bruck(Schedule& schedule, Bytes size, const Placement& placement);
-void deepspeed_gather(Schedule& schedule, Bytes size, const Placement& placement);
-void shift(Schedule& schedule, Bytes size, const Placement& placement);
-void binomial(Schedule& schedule, Bytes size, const Placement& placement);
+void ring(CommSchedule& schedule, Bytes size, const Placement& placement);
+void tree(CommSchedule& schedule, Bytes size, const Placement& placement);
+void in_switch(CommSchedule& schedule, Bytes size, const Placement& placement);
+void hierarchical(CommSchedule& schedule, Bytes size, const Placement& placement);
+void recursive_doubling(CommSchedule& schedule, Bytes size, const Placement& placement);
+void halving_doubling(CommSchedule& schedule, Bytes size, const Placement& placement);
+void neighbor_exchange(CommSchedule& schedule, Bytes size, const Placement& placement);
+void pairwise(CommSchedule& schedule, Bytes size, const Placement& placement);
+void linear(CommSchedule& schedule, Bytes size, const Placement& placement);
+void bruck(CommSchedule& schedule, Bytes size, const Placement& placement);
+void deepspeed_gather(CommSchedule& schedule, Bytes size, const Placement& placement);
+void shift(CommSchedule& schedule, Bytes size, const Placement& placement);
+void binomial(CommSchedule& schedule, Bytes size, const Placement& placement);
 
 // Appends a send set and returns its index.
-inline std::size_t add_sends(Schedule& schedule, std::vector<Send> sends) {
+inline std::size_t add_sends(CommSchedule& schedule, std::vector<Send> sends) {
   schedule.send_sets.push_back(std::move(sends));
   return schedule.send_sets.size() - 1;
 }

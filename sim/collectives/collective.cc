@@ -140,7 +140,7 @@ Collective plan_collective(const CollectiveRequest& request, Machines& machines,
     if (!folded) check_size(request);
     const auto& [machine, router] = folded ? machines.folded() : machines.full();
     const Placement placement = placed(request.group, *machine, place);
-    const Schedule schedule = make_schedule(algorithm, request.op, request.size, placement);
+    const CommSchedule schedule = make_schedule(algorithm, request.op, request.size, placement);
     const Routes routes =
         find_routes(schedule, request.group, *machine, transport.endpoint, *router, place);
     std::vector<const Protocol*> protocols;
@@ -212,8 +212,8 @@ Duration CollectiveCurve::time(Bytes size) {
 }
 
 bool shares_are_unlike(const Collective& collective) {
-  const std::vector<Phase>& phases = collective.program->phases;
-  return std::any_of(phases.begin(), phases.end(), [&](const Phase& phase) {
+  const std::vector<CommPhase>& phases = collective.program->phases;
+  return std::any_of(phases.begin(), phases.end(), [&](const CommPhase& phase) {
     return phase.flows->size() > 0 &&
            !last_flow(*phase.flows, collective.machine->topology).max_min;
   });

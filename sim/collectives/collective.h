@@ -89,7 +89,7 @@ class CollectiveCurve {
     std::vector<RoundTransfer> transfers;  // at the reference size
   };
   struct Variant {
-    Schedule schedule;
+    CommSchedule schedule;
     Placement placement;
     std::vector<Lowered> protocols;
   };

@@ -98,7 +98,7 @@ TEST_CASE("collectives: ranks beyond a power of two hand over before and get the
 }
 
 // Whose data each rank has after the rounds, where a send passes on all that its rank had before.
-std::vector<std::set<int>> held_after(const Schedule& schedule, int ranks) {
+std::vector<std::set<int>> held_after(const CommSchedule& schedule, int ranks) {
   std::vector<std::set<int>> held(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) held[static_cast<std::size_t>(rank)] = {rank};
   for (const Round& round : schedule.rounds) {
@@ -170,7 +170,7 @@ TEST_CASE("collectives: bytes on the wires are conserved") {
 TEST_CASE("collectives: a reduce gathers every rank's part at the root, once") {
   for (const int n : {2, 3, 5, 8, 13, 16}) {
     const Placement placement{{n, n}, 1, 1, false, 1};
-    const Schedule schedule = make_schedule("binomial", Op::reduce, Bytes(8), placement);
+    const CommSchedule schedule = make_schedule("binomial", Op::reduce, Bytes(8), placement);
     std::vector<int> holds(static_cast<std::size_t>(n), 1);
     for (const Round& round : schedule.rounds) {
       for (const Send& send : schedule.send_sets[round.sends]) {

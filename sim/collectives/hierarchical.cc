@@ -5,7 +5,7 @@ namespace lambcast::builders {
 // Pipelined in chunks, the three phases run at once on different links: inside the node every rank
 // passes on S (p-1)/p twice (reduce-scatter and all-gather over p ranks), between nodes its share
 // of S/p goes twice around the ring of N.
-void hierarchical(Schedule& schedule, Bytes size, const Placement& placement) {
+void hierarchical(CommSchedule& schedule, Bytes size, const Placement& placement) {
   const int local = placement.per_node;
   const int nodes = placement.nodes();
   const Bytes inside = size * (2.0 * (local - 1) / local);

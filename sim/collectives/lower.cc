@@ -221,7 +221,7 @@ RoundLatency latency_of(const Round& round, const RoundTransfer& transfer, const
 }
 
 std::vector<std::vector<RoundTransfer>> transfers_of(
-    const Schedule& schedule, const Routes& routes, const Placement& placement,
+    const CommSchedule& schedule, const Routes& routes, const Placement& placement,
     const Machine& machine, const Transport& transport,
     const std::vector<const Protocol*>& protocols) {
   std::vector<Lowering> lowerings;
@@ -245,7 +245,7 @@ std::vector<std::vector<RoundTransfer>> transfers_of(
   return transfers;
 }
 
-Duration time_of(const Schedule& schedule, const std::vector<RoundTransfer>& transfers,
+Duration time_of(const CommSchedule& schedule, const std::vector<RoundTransfer>& transfers,
                  double scale, const HopLatency& hop, const Transport& transport,
                  const Protocol& protocol, const Placement& placement) {
   if (schedule.rounds.empty()) return {};
@@ -265,7 +265,7 @@ Duration time_of(const Schedule& schedule, const std::vector<RoundTransfer>& tra
   return time;
 }
 
-CommProgram lower(const Schedule& schedule, const Routes& routes,
+CommProgram lower(const CommSchedule& schedule, const Routes& routes,
                   const std::vector<RoundTransfer>& transfers, const Placement& placement,
                   const Machine& machine, const Transport& transport, const Protocol& protocol,
                   bool expand) {

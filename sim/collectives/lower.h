@@ -18,7 +18,7 @@ struct RoundTransfer {
 
 struct RoundLatency {
   Duration latency;
-  double hidden = 0;  // as Phase has it
+  double hidden = 0;  // as CommPhase has it
 };
 
 // The latency of a round (the equations of transport.h).
@@ -30,7 +30,8 @@ RoundLatency latency_of(const Round& round, const RoundTransfer& transfer, const
 const HopLatency& hop_of(const Protocol& protocol, Latencies latencies, int nodes);
 
 // Every round of a schedule in order, for each protocol.
-std::vector<std::vector<RoundTransfer>> transfers_of(const Schedule& schedule, const Routes& routes,
+std::vector<std::vector<RoundTransfer>> transfers_of(const CommSchedule& schedule,
+                                                     const Routes& routes,
                                                      const Placement& placement,
                                                      const Machine& machine,
                                                      const Transport& transport,
@@ -38,7 +39,7 @@ std::vector<std::vector<RoundTransfer>> transfers_of(const Schedule& schedule, c
 
 // The closed form of a schedule on its own, every size of it `scale` times as large as written:
 //   base + sum over rounds of times * (slowest flow + the latency it does not hide).
-Duration time_of(const Schedule& schedule, const std::vector<RoundTransfer>& transfers,
+Duration time_of(const CommSchedule& schedule, const std::vector<RoundTransfer>& transfers,
                  double scale, const HopLatency& hop, const Transport& transport,
                  const Protocol& protocol, const Placement& placement);
 
@@ -47,7 +48,7 @@ Duration time_of(const Schedule& schedule, const std::vector<RoundTransfer>& tra
 //
 // The flows of all siblings are in the program: groups alike stay in step. Where a NIC serves more
 // of them than another, all wait for the slowest in every round.
-CommProgram lower(const Schedule& schedule, const Routes& routes,
+CommProgram lower(const CommSchedule& schedule, const Routes& routes,
                   const std::vector<RoundTransfer>& transfers, const Placement& placement,
                   const Machine& machine, const Transport& transport, const Protocol& protocol,
                   bool expand);

@@ -111,7 +111,7 @@ Duration run_concurrently(const ProcessGroup& group, const char* algorithm, Op o
   ProcessGroup one = group;
   one.siblings = 1;
   const Transport transport = one_protocol();
-  const Schedule schedule = make_schedule(algorithm, op, Bytes(size), placed(one, machine));
+  const CommSchedule schedule = make_schedule(algorithm, op, Bytes(size), placed(one, machine));
   std::vector<CommProgram> programs;
   for (int sibling = 0; sibling < group.siblings; ++sibling) {
     const Place place{0, group.slot_of(0, sibling)};

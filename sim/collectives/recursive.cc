@@ -20,7 +20,7 @@ struct Core {
   int extra;
 };
 
-void exchange_round(Schedule& schedule, const Core& core, int distance, Bytes bytes,
+void exchange_round(CommSchedule& schedule, const Core& core, int distance, Bytes bytes,
                     const Placement& placement) {
   std::vector<Send> sends;
   bool crosses = false;
@@ -35,7 +35,7 @@ void exchange_round(Schedule& schedule, const Core& core, int distance, Bytes by
 }
 
 // The even rank of each folded pair hands its data over before the core runs, or gets the result.
-void fold_round(Schedule& schedule, const Core& core, Bytes bytes, bool back,
+void fold_round(CommSchedule& schedule, const Core& core, Bytes bytes, bool back,
                 const Placement& placement) {
   if (core.extra == 0) return;
   std::vector<Send> sends;
@@ -52,7 +52,7 @@ void fold_round(Schedule& schedule, const Core& core, Bytes bytes, bool back,
 
 }  // namespace
 
-void recursive_doubling(Schedule& schedule, Bytes size, const Placement& placement) {
+void recursive_doubling(CommSchedule& schedule, Bytes size, const Placement& placement) {
   const Core core(placement);
   if (schedule.op == Op::all_gather) {
     for (int distance = 1; distance < core.size; distance *= 2)
@@ -65,7 +65,7 @@ void recursive_doubling(Schedule& schedule, Bytes size, const Placement& placeme
   fold_round(schedule, core, size, true, placement);
 }
 
-void halving_doubling(Schedule& schedule, Bytes size, const Placement& placement) {
+void halving_doubling(CommSchedule& schedule, Bytes size, const Placement& placement) {
   const Core core(placement);
   fold_round(schedule, core, size, false, placement);
   Bytes part = size;
@@ -84,7 +84,7 @@ void halving_doubling(Schedule& schedule, Bytes size, const Placement& placement
   }
 }
 
-void neighbor_exchange(Schedule& schedule, Bytes size, const Placement& placement) {
+void neighbor_exchange(CommSchedule& schedule, Bytes size, const Placement& placement) {
   const int n = placement.ranks;
   const auto with_neighbors = [&](bool even_to_right, Bytes bytes) {
     std::vector<Send> sends;
@@ -109,7 +109,7 @@ void neighbor_exchange(Schedule& schedule, Bytes size, const Placement& placemen
     schedule.rounds.push_back({right, steps / 2, right_is_local ? 1 : 0, right_is_local ? 0 : 1});
 }
 
-void binomial(Schedule& schedule, Bytes size, const Placement& placement) {
+void binomial(CommSchedule& schedule, Bytes size, const Placement& placement) {
   const int n = placement.ranks;
   int top = 1;
   while (top < n) top *= 2;

@@ -32,7 +32,7 @@ std::vector<Send> ring_sends(Bytes per_ring_total, const Placement& placement) {
 
 }  // namespace
 
-void ring(Schedule& schedule, Bytes size, const Placement& placement) {
+void ring(CommSchedule& schedule, Bytes size, const Placement& placement) {
   const int n = placement.ranks;
   const int nodes = placement.nodes();
   const int lanes = nodes > 1 ? rails(placement) : placement.per_node;

@@ -135,7 +135,7 @@ class Finder {
 
 }  // namespace
 
-Routes find_routes(const Schedule& schedule, const ProcessGroup& group, const Machine& machine,
+Routes find_routes(const CommSchedule& schedule, const ProcessGroup& group, const Machine& machine,
                    Endpoint endpoint, Router& router, const Place& place) {
   Routes routes;
   if (schedule.send_sets.empty()) return routes;

@@ -11,10 +11,10 @@
 
 namespace lambcast {
 
-// By Schedule::send_sets: the paths of the first sibling's sends, then of the next one's.
+// By CommSchedule::send_sets: the paths of the first sibling's sends, then of the next one's.
 using Routes = std::vector<std::shared_ptr<const Paths>>;
 
-Routes find_routes(const Schedule& schedule, const ProcessGroup& group, const Machine& machine,
+Routes find_routes(const CommSchedule& schedule, const ProcessGroup& group, const Machine& machine,
                    Endpoint endpoint, Router& router, const Place& place = {});
 
 }  // namespace lambcast

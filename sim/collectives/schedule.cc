@@ -13,7 +13,7 @@ const std::vector<std::string>& op_names() {
 
 std::string_view name_of(Op op) { return op_names()[static_cast<std::size_t>(op)]; }
 
-Traffic count_traffic(const Schedule& schedule, const Placement& placement) {
+Traffic count_traffic(const CommSchedule& schedule, const Placement& placement) {
   Bytes sent, crossed;
   for (const Round& round : schedule.rounds) {
     for (const Send& send : schedule.send_sets[round.sends]) {

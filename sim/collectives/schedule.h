@@ -43,7 +43,7 @@ struct Send {
 enum class Pace { stepwise, rotating, streaming };
 
 struct Round {
-  std::size_t sends;       // index into Schedule::send_sets
+  std::size_t sends;       // index into CommSchedule::send_sets
   std::int64_t times = 1;  // consecutive repetitions
   std::int64_t local_hops = 0;
   std::int64_t network_hops = 0;
@@ -67,7 +67,7 @@ struct Traffic {
   Bytes network_sent_per_node;  // mean over nodes, only what leaves the node
 };
 
-struct Schedule {
+struct CommSchedule {
   Op op = Op::all_reduce;
   std::string algorithm;
   Latencies latencies = Latencies::ring;
@@ -77,6 +77,6 @@ struct Schedule {
 };
 
 // The traffic of the sends as written down, of one group.
-Traffic count_traffic(const Schedule& schedule, const Placement& placement);
+Traffic count_traffic(const CommSchedule& schedule, const Placement& placement);
 
 }  // namespace lambcast

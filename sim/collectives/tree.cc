@@ -97,7 +97,7 @@ Bytes network_traffic(Bytes size, int nodes) { return size * (2.0 * (nodes - 1) 
 
 }  // namespace
 
-void tree(Schedule& schedule, Bytes size, const Placement& placement) {
+void tree(CommSchedule& schedule, Bytes size, const Placement& placement) {
   const int nodes = placement.nodes();
   std::vector<Send> sends;
   between_nodes(sends, size, placement);
@@ -111,7 +111,7 @@ void tree(Schedule& schedule, Bytes size, const Placement& placement) {
   schedule.traffic = {(network + local) * (static_cast<double>(nodes) / placement.ranks), network};
 }
 
-void in_switch(Schedule& schedule, Bytes size, const Placement& placement) {
+void in_switch(CommSchedule& schedule, Bytes size, const Placement& placement) {
   const int nodes = placement.nodes();
   const int local = placement.per_node;
   // The switch reads S from every rank and hands each its share of the sum; every rank sends its

@@ -91,7 +91,7 @@ class Run {
       end_task(id);
       return;
     }
-    const Phase& phase = program.phases[at.phase];
+    const CommPhase& phase = program.phases[at.phase];
     at.began = now_;
     effort().flows += static_cast<std::int64_t>(phase.flows->size());
     network_.start(id, *phase.flows, program.expand ? 1 : phase.times, now_);
@@ -100,7 +100,7 @@ class Run {
   void end_flows(TaskId id) {
     const CommProgram& program = *graph_.tasks()[id].program;
     Rounds& at = rounds_[id];
-    const Phase& phase = program.phases[at.phase];
+    const CommPhase& phase = program.phases[at.phase];
     const std::int64_t times = program.expand ? 1 : phase.times;
     const Duration latency = exposed(phase.latency * times, phase.hidden, now_ - at.began);
     at.done += times;

@@ -36,7 +36,7 @@ std::string_view name_of(Category category);
 // which is flows + latency without cover (c = 0), and the longer of flows and (flows - c) + latency
 // where one is much longer; where they are alike, each stalls the other at times, which the square
 // root stands for.
-struct Phase {
+struct CommPhase {
   std::shared_ptr<const FlowSet> flows;
   Duration latency;
   std::int64_t times = 1;
@@ -50,7 +50,7 @@ Duration exposed(Duration latency, double hidden, Duration transfer);
 // With `expand` every repetition is its own event; without, a run of equal rounds is one.
 struct CommProgram {
   Duration fixed;
-  std::vector<Phase> phases;
+  std::vector<CommPhase> phases;
   bool expand = false;
 };
 

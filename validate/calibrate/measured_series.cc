@@ -48,7 +48,8 @@ void add_exchange(MeasuredSeries& series, const Measurement& table, const Cluste
   if (table.staging) series.copies = host_copies(cluster, load_device(cluster.device));
   // The table names the algorithm of its all-gather, where one was forced.
   const bool ring = table.algorithm.value_or("").find("ring") != std::string::npos;
-  for (const ExchangeMessage& message : messages_of(Bytes(), table.ranks, bool(table.staging))) {
+  for (const ExchangeMessage& message :
+       messages_of(Bytes(), table.ranks, table.staging.has_value())) {
     setting.op = message.op;
     setting.algorithm = ring && message.op == Op::all_gather ? "ring" : message.algorithm;
     series.parts.push_back({message.op, curve_of(cluster, setting), message.op != Op::all_reduce});
@@ -81,7 +82,7 @@ Bandwidth wire_rate(const Measurement& table, const Cluster& cluster, Backend ba
 Duration message_time(CollectiveSeries& series, Bytes size) {
   const Collective message = forecast(series, size);
   Duration transfer;
-  for (const Phase& phase : message.program->phases)
+  for (const CommPhase& phase : message.program->phases)
     transfer += analytic_time(*phase.flows, message.machine->topology) * phase.times;
   return std::max(transfer, series.transport.message_overhead);
 }

@@ -10,7 +10,7 @@
 namespace lambcast {
 
 // Consecutive optimizer steps that are all alike.
-struct Stage {
+struct RunStage {
   StepKind kind = StepKind::uniform;
   std::int64_t seq_len = 0;
   std::int64_t steps = 0;
@@ -36,10 +36,10 @@ std::int64_t samples_of(const TrainingPlan& training);
 //                      policy of zoadam.py
 //   fp32               a dry run before all that, of any of the three
 // A sequence-length curriculum and a batch ramp split each further.
-std::vector<Stage> stages_of(const TrainingPlan& training);
+std::vector<RunStage> run_stages(const TrainingPlan& training);
 
 // The run as it is in the steps of a stage, with the batch that they have.
-TrainingPlan in_stage(const TrainingPlan& training, const Stage& stage);
+TrainingPlan in_stage(const TrainingPlan& training, const RunStage& stage);
 
 // Kinds of 0/1 Adam's steps over a run: those before the freeze are full or rounds, those after it
 // synchronise in one bit or are silent. `steps` are those after the dry run.

@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "models/optimizer/galore.h"
-#include "models/training/stages.h"
+#include "models/training/run_stages.h"
 
 namespace lambcast {
 namespace {
@@ -13,7 +13,7 @@ bool begins_with_dry_run(const TrainingPlan& training) {
 }
 
 // The kinds in the order they occur; lengths as if there were no curriculum.
-std::vector<Stage> kinds_of(const TrainingPlan& training) {
+std::vector<RunStage> kinds_of(const TrainingPlan& training) {
   const std::int64_t steps = training.steps;
   const std::int64_t dry = begins_with_dry_run(training) ? 1 : 0;
   if (const std::int64_t every = steps_per_exchange(training.exchange); every > 1)
@@ -138,12 +138,12 @@ std::int64_t samples_of(const TrainingPlan& training) {
 
 // The lists cover the run; they are walked side by side. 0/1 Adam interleaves its kinds, so with a
 // curriculum or a ramp its kinds are taken in turn, which only shifts steps between shapes.
-std::vector<Stage> stages_of(const TrainingPlan& training) {
+std::vector<RunStage> run_stages(const TrainingPlan& training) {
   const std::int64_t at_once = training.batch.train / std::max<std::int64_t>(1, training.batch.gas);
-  std::vector<Stage> stages;
+  std::vector<RunStage> stages;
   Walk lengths(lengths_of(training));
   Walk batches(batches_of(training));
-  for (Stage kind : kinds_of(training)) {
+  for (RunStage kind : kinds_of(training)) {
     while (kind.steps > 0 && !lengths.ended() && !batches.ended()) {
       const std::int64_t steps = std::min({kind.steps, lengths.left(), batches.left()});
       const std::int64_t gas = training.ramp ? batches.now().batch / at_once : training.batch.gas;
@@ -156,7 +156,7 @@ std::vector<Stage> stages_of(const TrainingPlan& training) {
   return stages;
 }
 
-TrainingPlan in_stage(const TrainingPlan& training, const Stage& stage) {
+TrainingPlan in_stage(const TrainingPlan& training, const RunStage& stage) {
   TrainingPlan now = training;
   if (stage.gas == 0 || stage.gas == training.batch.gas) return now;
   now.batch.gas = stage.gas;
