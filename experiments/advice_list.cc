@@ -197,9 +197,9 @@ std::string advice_list_csv(const AdviceList& list) {
     const RatioInterval& speedup = answer.speedup();
     row.insert(
         row.end(),
-        {std::string(kernels_of(answer.scenario.training)), std::string(name_of(answer.verdict())),
-         csv::number(speedup.value), csv::number(speedup.low), csv::number(speedup.high),
-         answer.backends.front().backend,
+        {std::string(name_of(answer.scenario.training.kernels)),
+         std::string(name_of(answer.verdict())), csv::number(speedup.value),
+         csv::number(speedup.low), csv::number(speedup.high), answer.backends.front().backend,
          answer.break_even && answer.break_even->at
              ? csv::number(answer.break_even->at->value() * 8e-9)
              : "",

@@ -191,7 +191,7 @@ Json gigabits(const std::optional<Bandwidth>& rate) {
 Json answer_json(const Advice& advice, const Answer& answer) {
   const char* loses = losing_part(answer.change);
   const BreakEven at = answer.break_even.value_or(BreakEven());
-  Json json{{"kernels", std::string(kernels_of(answer.scenario.training))},
+  Json json{{"kernels", std::string(name_of(answer.scenario.training.kernels))},
             {"verdict", verdict(advice, answer)},
             {"compressed_steps_share", answer.compressed_share},
             {"wire_change_us", answer.change.wire_us},

@@ -10,6 +10,7 @@
 #include "models/megatron/arguments.h"
 #include "models/shape/load.h"
 #include "sim/base/file.h"
+#include "topologies/cluster.h"
 
 namespace lambcast {
 namespace {

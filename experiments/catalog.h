@@ -15,10 +15,12 @@
 #include "models/deepspeed/config.h"
 #include "models/device/device.h"
 #include "models/shape/shape.h"
+#include "sim/base/overrides.h"
 #include "sim/base/table.h"
-#include "topologies/cluster.h"
 
 namespace lambcast {
+
+struct Cluster;
 
 // The texts of files and presets as they were read, by "cluster mine.toml", "device v100-16g".
 // Threads may share one.

@@ -27,7 +27,7 @@ void refuse_mixing(const TrainingPlan& training) {
 }  // namespace
 
 ExpertUse choose_experts(const Words& words, const TrainingPlan& training, const Parallelism& how) {
-  const std::string_view framework = how.framework.name;
+  const FrameworkName framework = how.framework.name;
   ExpertUse use;
   if (training.model->experts == 0) {
     for (const char* key : {"etp", "expert_dispatch", "capacity_factor", "imbalance",
@@ -41,12 +41,13 @@ ExpertUse choose_experts(const Words& words, const TrainingPlan& training, const
     use.dispatch = static_cast<Dispatch>(*dispatch);
   use.overlapped = words.choice("expert_overlap").value_or(0) == 1;
   // torch._grouped_mm computes all experts of a rank in one call.
-  if (framework == "torchtitan") use.kernels = ExpertKernels::grouped;
+  if (framework == FrameworkName::torchtitan) use.kernels = ExpertKernels::grouped;
   if (const auto kernels = words.choice("expert_kernels"))
     use.kernels = static_cast<ExpertKernels>(*kernels);
   const auto capacity = words.number("capacity_factor", 0, most_copies);
   const auto imbalance = words.number("imbalance", 1, most_copies);
-  use.capacity_factor = capacity.value_or(framework == "deepspeed" && !imbalance ? 1 : 0);
+  use.capacity_factor =
+      capacity.value_or(framework == FrameworkName::deepspeed && !imbalance ? 1 : 0);
   if (use.capacity_factor > 0 && imbalance)
     fail_input(flag("imbalance"), "has no effect: to a capacity every expert computes the same",
                "--capacity-factor 0 for dropless experts");

@@ -69,7 +69,7 @@ Json layout_json(const Parallelism& how) {
             {"order", parallel::to_text(layout.order)},
             {"pipeline_schedule", std::string(parallel::name_of(how.schedule))},
             {"sequence_parallel", how.sequence_parallel},
-            {"framework", std::string(how.framework.name)},
+            {"framework", std::string(name_of(how.framework.name))},
             {"sharded", std::string(name_of(how.sharding))},
             {"shard_ranks", how.shard_ranks},
             {"recompute", std::string(lambcast::name_of(how.repeated))},
@@ -95,7 +95,7 @@ std::string layout_text(const Parallelism& how) {
   if (layout.ep > 1) text += fmt::format(", experts over {}", layout.ep);
   if (how.sharding != parallel::Sharding::none)
     text += fmt::format(", {} shared by {}", name_of(how.sharding), how.shard_ranks);
-  text += fmt::format(", as {} does it", how.framework.name);
+  text += fmt::format(", as {} does it", name_of(how.framework.name));
   return text;
 }
 
@@ -131,12 +131,12 @@ Json inputs_json(const Scenario& scenario) {
       {"gradient_clipping", training.recipe.gradient_clipping},
       {"zero_stage", training.recipe.zero.stage},
       {"nic_bandwidth_bytes_per_s", cluster.nic_bandwidth.value.value()},
-      {"network", training.network == NetworkModel::flow ? "flow" : "analytic"},
+      {"network", std::string(name_of(training.network))},
       {"symmetry", training.expand ? "off" : "auto"},
-      {"overlap", std::string(overlap_of(training))},
+      {"overlap", std::string(name_of(overlap_of(training)))},
       {"exchange", name_of(training.exchange)},
       {"deepspeed_version", text_of(scenario.config.release.value)},
-      {"kernels", std::string(kernels_of(training))}};
+      {"kernels", std::string(name_of(training.kernels))}};
   add_origin(inputs, "model", scenario.asked.at("model"),
              [](const std::string& name) { return std::string(model_preset_text(name)); });
   add_origin(inputs, "cluster", cluster.origin, cluster_text);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "experiments/expert_choice.h"
+#include "experiments/precision_word.h"
 #include "models/parallel/layout_rules.h"
 #include "models/training/run_stages.h"
 
@@ -12,6 +13,7 @@ namespace lambcast {
 namespace {
 
 using parallel::PipelineSchedule;
+using parallel::Recompute;
 using parallel::Sharding;
 
 constexpr std::int64_t most_ranks = 65536;
@@ -24,8 +26,8 @@ bool asks_for_layout(const Words& words, const TrainingPlan& training) {
     const bool is_axis = key.name.size() == 2;  // tp, cp, pp, ep
     if (value != nullptr && !(is_axis && *value == "1")) return true;
   }
-  const std::string* precision = words.find("precision");
-  return precision != nullptr && (precision->ends_with("fp8") || *precision == "nvfp4");
+  const auto precision = words.choice("precision");
+  return precision && precisions()[*precision].is_narrow();
 }
 
 int size_of(const Words& words, const char* key) {
@@ -57,7 +59,8 @@ parallel::ParallelLayout layout_of(const Words& words, const TrainingPlan& train
 
 // One named framework with what flags change of it.
 Framework choose_framework(const Words& words) {
-  Framework framework = framework_of(framework_names()[words.choice("framework").value_or(0)]);
+  Framework framework =
+      framework_of(static_cast<FrameworkName>(words.choice("framework").value_or(0)));
   if (const auto overlap = words.choice("tensor_overlap"))
     framework.tensor_overlap = static_cast<TensorOverlap>(*overlap);
   if (const auto fp32 = words.choice("fp32_gradients")) framework.fp32_gradients = *fp32 == 1;
@@ -65,45 +68,43 @@ Framework choose_framework(const Words& words) {
   if (const auto us = words.whole("shard_handling_us", 0, 1000))
     framework.shard_handling_us = static_cast<double>(*us);
   framework.eager_loss = words.choice("eager_loss").value_or(0) == 1;
-  if (const std::string* split = words.find("split"))
-    framework.split = parallel::parse_split_method(*split, flag("split"));
+  if (const auto split = words.choice("split"))
+    framework.split = static_cast<parallel::SplitMethod>(*split);
   if (const auto overlap = words.choice("overlap")) {
-    framework.overlaps_gradients = *overlap != 0;
-    if (*overlap == 0) framework.overlaps_weights = false;
+    framework.overlaps_gradients = static_cast<Overlap>(*overlap) != Overlap::none;
+    if (!framework.overlaps_gradients) framework.overlaps_weights = false;
   }
   return framework;
 }
 
 PipelineSchedule choose_schedule(const Words& words, const parallel::ParallelLayout& layout) {
-  if (const std::string* name = words.find("pipeline_schedule"))
-    return parallel::parse_pipeline_schedule(*name, flag("pipeline_schedule"));
+  if (const auto schedule = words.choice("pipeline_schedule"))
+    return static_cast<PipelineSchedule>(*schedule);
   return layout.virtual_stages > 1 ? PipelineSchedule::interleaved : PipelineSchedule::one_f_one_b;
 }
 
-// What frameworks call selective differs: Megatron repeats the attention core, torchtitan
-// ("alternate" here) every second product.
-void choose_recompute(const Words& words, Parallelism& how) {
-  switch (words.choice("recompute").value_or(0)) {
-    case 1:
-      how.recompute = parallel::Recompute::selective;
-      how.repeated = Repeated::attention_core;
-      break;
-    case 2:
-      how.recompute = parallel::Recompute::alternate;
-      how.repeated = Repeated::alternate_products;
-      break;
-    case 3:
-      how.recompute = parallel::Recompute::full;
-      how.repeated =
-          how.framework.name == "torchtitan" ? Repeated::until_last_product : Repeated::block;
-      break;
-    case 4:
-      how.recompute = parallel::Recompute::selective;
-      how.repeated = Repeated::experts;
-      break;
-    default:
-      break;
+Repeated repeated_by(Recompute recompute, FrameworkName framework) {
+  switch (recompute) {
+    case Recompute::none:
+      return Repeated::nothing;
+    case Recompute::selective:
+      return Repeated::attention_core;
+    case Recompute::alternate:
+      return Repeated::alternate_products;
+    case Recompute::full:
+      return framework == FrameworkName::torchtitan ? Repeated::until_last_product
+                                                    : Repeated::block;
   }
+  return Repeated::nothing;
+}
+
+// What frameworks call selective differs: Megatron repeats the attention core, torchtitan
+// ("alternate" here) every second product. What "experts" drops is as much as selective.
+void choose_recompute(const Words& words, Parallelism& how) {
+  const std::size_t chosen = words.choice("recompute").value_or(0);
+  const bool experts = words_of("recompute")[chosen] == recompute_experts;
+  how.recompute = experts ? Recompute::selective : static_cast<Recompute>(chosen);
+  how.repeated = experts ? Repeated::experts : repeated_by(how.recompute, how.framework.name);
 }
 
 // The newest kernel that the GPU runs well: flash3 stands for those of Hopper and later, which have
@@ -116,9 +117,7 @@ AttentionKernel choose_attention(const Words& words, const Device& device) {
 }
 
 MatrixFormat choose_format(const Words& words, const TrainingPlan& training) {
-  constexpr MatrixFormat formats[] = {MatrixFormat::half, MatrixFormat::half,  MatrixFormat::single,
-                                      MatrixFormat::fp8,  MatrixFormat::mxfp8, MatrixFormat::nvfp4};
-  if (const auto precision = words.choice("precision")) return formats[*precision];
+  if (const auto precision = words.choice("precision")) return precisions()[*precision].products;
   const bool half = training.recipe.precision.is_half();
   return half ? MatrixFormat::half : MatrixFormat::single;
 }
@@ -172,8 +171,8 @@ void choose_reduction(const Words& words, Parallelism& how) {
 }
 
 void refuse_impossible(const TrainingPlan& training, const Parallelism& how) {
-  const bool deepspeed = how.framework.name == "deepspeed";
-  const bool colossalai = how.framework.name == "colossalai";
+  const bool deepspeed = how.framework.name == FrameworkName::deepspeed;
+  const bool colossalai = how.framework.name == FrameworkName::colossalai;
   if (colossalai && how.sharding == Sharding::weights)
     fail_input(
         flag("zero_stage"),
@@ -219,7 +218,8 @@ std::optional<Parallelism> choose_parallelism(const Words& words, const Training
   how.format = choose_format(words, training);
   how.weight_bytes = how.format == MatrixFormat::single ? 4 : 2;
   // float8 weights are gathered as such (torchao, enable_fsdp_float8_all_gather).
-  if (how.framework.name == "torchtitan" && how.format == MatrixFormat::fp8) how.weight_bytes = 1;
+  if (how.framework.name == FrameworkName::torchtitan && how.format == MatrixFormat::fp8)
+    how.weight_bytes = 1;
   choose_sharding(words, training, how);
   choose_reduction(words, how);
   choose_less_traffic(words, how);
@@ -229,7 +229,7 @@ std::optional<Parallelism> choose_parallelism(const Words& words, const Training
 
 // Of what frameworks do not bring, but forks of them or users might.
 std::optional<Finding> find_foreign_schedule(const Parallelism& how) {
-  if (how.framework.name != "deepspeed" || how.layout.pp == 1 ||
+  if (how.framework.name != FrameworkName::deepspeed || how.layout.pp == 1 ||
       how.schedule == PipelineSchedule::one_f_one_b)
     return std::nullopt;
   return Finding{Severity::warning, "schedule-of-framework",
@@ -273,7 +273,8 @@ std::vector<Finding> check_parallelism(const TrainingPlan& training) {
     refuse_errors(of_batch);
   }
   const bool divided = how.layout.tp * how.layout.cp * how.layout.pp * how.layout.ep > 1;
-  if (how.framework.name == "deepspeed" && !divided && how.sharding != Sharding::weights)
+  if (how.framework.name == FrameworkName::deepspeed && !divided &&
+      how.sharding != Sharding::weights)
     findings.push_back(
         {Severity::note, "priced-by-kernel",
          "a key of layouts (such as --framework) was said: passes are priced kernel by kernel, and "

@@ -188,7 +188,7 @@ std::string layout_search_table(const LayoutSearch& search) {
   std::string out = fmt::format(
       "{} with {} on {}: {} GPUs ({} node(s)), batch {}, sequence {}, as {} does it\n\n",
       base.model->name, search.optimizer, base.cluster->name, base.gpus, base.nodes(),
-      search.space.global_batch, base.seq_len, base.parallelism->framework.name);
+      search.space.global_batch, base.seq_len, name_of(base.parallelism->framework.name));
   out += fmt::format("{}\n", answer_of(search));
   if (!search.best.empty()) out += head_line();
   for (std::size_t i = 0; i < search.best.size(); ++i)
@@ -226,7 +226,7 @@ std::string layout_search_json(const LayoutSearch& search) {
              {{"model", base.model->name},
               {"cluster", base.cluster->name},
               {"device", base.device->name},
-              {"framework", std::string(base.parallelism->framework.name)},
+              {"framework", std::string(name_of(base.parallelism->framework.name))},
               {"optimizer", search.optimizer},
               {"gpus", base.gpus},
               {"global_batch", search.space.global_batch},

@@ -11,6 +11,8 @@
 namespace lambcast {
 namespace {
 
+using parallel::Recompute;
+
 constexpr std::int64_t least_tokens = 4096;  // of a sequence on a rank of context parallelism
 constexpr std::int64_t most_micro_batch = 64;
 
@@ -22,22 +24,45 @@ constexpr std::int64_t most_micro_batch = 64;
 // --recompute-granularity); torchtitan (FSDP always; weights stay gathered in pipelines);
 // ColossalAI booster/plugin/hybrid_parallel_plugin.py (stage 3 is another plugin's).
 struct Offer {
-  const char* framework;
+  FrameworkName framework;
   std::vector<int> zero_stages, zero_stages_in_pipelines;
-  std::vector<std::string> recompute;
+  std::vector<Recompute> recompute;
   bool context_parallel, interleaves, sequence_parallel;
 };
 
 const std::vector<Offer>& offers() {
-  static const std::vector<Offer> rows{
-      {"deepspeed", {0, 1, 2, 3}, {0, 1}, {"none", "full"}, false, false, false},
-      {"megatron", {0, 1, 3}, {0, 1}, {"none", "selective", "full"}, true, true, true},
-      {"torchtitan", {2, 3}, {2}, {"none", "alternate", "full"}, true, true, true},
-      {"colossalai", {0, 1, 2}, {0, 1}, {"none", "full"}, true, true, true}};
+  static const std::vector<Offer> rows{{FrameworkName::deepspeed,
+                                        {0, 1, 2, 3},
+                                        {0, 1},
+                                        {Recompute::none, Recompute::full},
+                                        false,
+                                        false,
+                                        false},
+                                       {FrameworkName::megatron,
+                                        {0, 1, 3},
+                                        {0, 1},
+                                        {Recompute::none, Recompute::selective, Recompute::full},
+                                        true,
+                                        true,
+                                        true},
+                                       {FrameworkName::torchtitan,
+                                        {2, 3},
+                                        {2},
+                                        {Recompute::none, Recompute::alternate, Recompute::full},
+                                        true,
+                                        true,
+                                        true},
+                                       {FrameworkName::colossalai,
+                                        {0, 1, 2},
+                                        {0, 1},
+                                        {Recompute::none, Recompute::full},
+                                        true,
+                                        true,
+                                        true}};
   return rows;
 }
 
-const Offer& offer_of(std::string_view framework) {
+const Offer& offer_of(FrameworkName framework) {
   const auto& rows = offers();
   return *std::find_if(rows.begin(), rows.end(),
                        [&](const Offer& offer) { return offer.framework == framework; });
@@ -78,6 +103,12 @@ class Enumeration {
   std::vector<std::string> named(const char* key, const std::vector<std::string>& choices) const {
     const std::string* asked = words_.find(key);
     return asked != nullptr ? std::vector{*asked} : choices;
+  }
+
+  static std::vector<std::string> words_of(const std::vector<Recompute>& choices) {
+    std::vector<std::string> words;
+    for (const Recompute choice : choices) words.emplace_back(parallel::name_of(choice));
+    return words;
   }
 
   void context(int ranks) {
@@ -137,7 +168,7 @@ class Enumeration {
     if (is_onebit(space_.base.optimizer())) allowed = {0};
     for (const int stage : sizes("zero_stage", {allowed.begin(), allowed.end()})) {
       at_.zero_stage = stage;
-      for (const std::string& recompute : named("recompute", offer_.recompute)) {
+      for (const std::string& recompute : named("recompute", words_of(offer_.recompute))) {
         at_.recompute = recompute;
         const bool divides = offer_.sequence_parallel && at_.tp > 1;
         at_.sequence_parallel = named("sequence_parallel", {divides ? "true" : "false"}).front();
@@ -173,7 +204,7 @@ LayoutSpace layout_space(const WhatIf& asked, Catalog& catalog) {
   // Of files, the layout is what is searched; of flags, what is fixed.
   for (const char* key : searched)
     if (!asked.contains(key)) space.asked.erase(key);
-  space.asked.emplace("framework", "deepspeed");
+  space.asked.emplace("framework", name_of(FrameworkName::deepspeed));
   space.asked.emplace("optimizer", "adam");
   WhatIf plain = space.asked;
   for (const char* key : {"tp", "cp", "pp", "ep", "etp", "interleave", "global_batch",

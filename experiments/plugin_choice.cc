@@ -69,7 +69,7 @@ std::vector<Finding> check_plugin(const Words& words, const TrainingPlan& traini
   if (!chosen) return {};
   const auto plugin = static_cast<Plugin>(*chosen);
   const OptimizerType type = training.optimizer();
-  if (!training.parallelism || training.parallelism->framework.name != "colossalai")
+  if (!training.parallelism || training.parallelism->framework.name != FrameworkName::colossalai)
     fail_input(flag("plugin"), "is Colossal-AI's", "with --framework colossalai");
   if (plugin == Plugin::gemini || plugin == Plugin::moe_hybrid) refuse_unmodelled(plugin, type);
   if (plugin == Plugin::low_level_zero && type == OptimizerType::galore_adamw8bit)

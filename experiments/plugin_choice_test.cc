@@ -79,7 +79,7 @@ TEST_CASE("plugin: every cell of Colossal-AI's table runs, warns or is refused i
 
 TEST_CASE("plugin: brings its framework and stage, and runs what it is made for alone") {
   const TrainingPlan zero = resolved(with_plugin("distributed_lamb", "low_level_zero")).training;
-  CHECK(zero.parallelism->framework.name == "colossalai");
+  CHECK(zero.parallelism->framework.name == FrameworkName::colossalai);
   CHECK(zero.recipe.zero.stage == 1);
   const auto refused = [](const char* plugin, const WhatIf& more) {
     return refusal(with_plugin("distributed_lamb", plugin, more));

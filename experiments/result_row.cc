@@ -149,8 +149,7 @@ std::vector<std::string> result_row(const Scenario& scenario, const Forecast& fo
        std::string(name_of(weakest(forecast.sources))),
        optimizer.cuda_aware.value ? "true" : "false",
        csv::number(training.cluster->nic_bandwidth.value.value() * 8e-9),
-       std::string(kernels_of(training)),
-       training.network == NetworkModel::flow ? "flow" : "analytic"});
+       std::string(name_of(training.kernels)), std::string(name_of(training.network))});
   const LanguageRates rates = language_rates(training, forecast);
   bool calibrated = true;
   Basis basis = Basis::this_machine;
@@ -164,8 +163,8 @@ std::vector<std::string> result_row(const Scenario& scenario, const Forecast& fo
   row.insert(
       row.end(),
       {std::string(name_of(basis)), training.device->name, whole(training.gpus_per_node),
-       std::string(precision_of(training)), whole(training.recipe.zero.stage),
-       std::string(overlap_of(training)), training.expand ? "off" : "auto",
+       std::string(name_of(training.recipe.precision.weights)), whole(training.recipe.zero.stage),
+       std::string(name_of(overlap_of(training))), training.expand ? "off" : "auto",
        settings_of(scenario.asked), csv::number(run.time_low_s), csv::number(run.time_high_s),
        number_or_none(run.cost_at(run.time_low_s)), number_or_none(run.cost_at(run.time_high_s)),
        run.speedup ? csv::number(run.speedup->low) : "",

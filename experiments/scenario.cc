@@ -8,6 +8,7 @@
 #include "experiments/invalid_value.h"
 #include "experiments/layout_choice.h"
 #include "experiments/plugin_choice.h"
+#include "experiments/precision_word.h"
 #include "experiments/run_files.h"
 #include "experiments/run_length.h"
 #include "experiments/words.h"
@@ -93,9 +94,9 @@ void choose_optimizer(const Words& words, deepspeed::DeepSpeedConfig& config,
     fail_input(flag("zero_stage"), "GaLore does not run with ZeRO: it projects whole matrices",
                "0");
   if (const auto precision = words.choice("precision")) {
-    config.fp16.enabled = {*precision == 0, true, 0};
-    // Products in 8 and 4 bits are of models that are bf16 elsewhere.
-    config.bf16_enabled = {*precision == 1 || *precision > 2, true, 0};
+    const DataType weights = precisions()[*precision].weights;
+    config.fp16.enabled = {weights == DataType::fp16, true, 0};
+    config.bf16_enabled = {weights == DataType::bf16, true, 0};
   } else {
     const auto settled = deepspeed::settle_auto_precision(config);
     findings.insert(findings.end(), settled.begin(), settled.end());
@@ -204,7 +205,8 @@ void choose_overlap(const Words& words, TrainingPlan& training,
                     deepspeed::DeepSpeedConfig& config) {
   const auto choice = words.choice("overlap");
   if (!choice) return;
-  const bool ddp = *choice == 1, zero = *choice == 2;
+  const auto overlap = static_cast<Overlap>(*choice);
+  const bool ddp = overlap == Overlap::ddp, zero = overlap == Overlap::zero;
   if (config.zero.stage.value == 0) {
     if (zero)
       fail_input(flag("overlap"), "zero is ZeRO's overlap_comm, and ZeRO is off at stage 0",
@@ -317,29 +319,33 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   check_ramp(training, scenario.findings);
   choose_freeze_step(words, training, config);
   training.kernels = stack_kernels(training.cluster->stack, training.optimizer());
-  if (words.choice("kernels") == 1) training.kernels = Kernels::fused;
+  if (const auto kernels = words.choice("kernels");
+      kernels && words_of("kernels")[*kernels] == name_of(Kernels::fused))
+    training.kernels = Kernels::fused;
   if (training.parallelism) {
     const std::vector<Finding> of_layout = check_parallelism(training);
     scenario.findings.insert(scenario.findings.end(), of_layout.begin(), of_layout.end());
-    if (training.parallelism->framework.name != "deepspeed") training.kernels = Kernels::nvidia;
+    if (training.parallelism->framework.name != FrameworkName::deepspeed)
+      training.kernels = Kernels::nvidia;
   } else {
     choose_overlap(words, training, config);
   }
   training.recipe = deepspeed::recipe_of(config);  // with what flags say of steps and overlap
   choose_exchange(words, training, scenario.findings);
-  if (words.choice("network") == 1) training.network = NetworkModel::flow;
+  if (const auto network = words.choice("network"))
+    training.network = static_cast<NetworkModel>(*network);
   training.expand = training.per_block = words.choice("symmetry") == 1;
 
   find_experts(training, scenario.findings);
   // Other frameworks run what DeepSpeed refuses, such as LAMB with shared states or in bf16.
-  if (!training.parallelism || training.parallelism->framework.name == "deepspeed") {
+  if (!training.parallelism || training.parallelism->framework.name == FrameworkName::deepspeed) {
     const auto of_config = deepspeed::check_config(config);
     refuse_errors(of_config);
     scenario.findings.insert(scenario.findings.end(), of_config.begin(), of_config.end());
   }
   const auto of_run = deepspeed::check_run(config, training.steps_done + training.steps);
   scenario.findings.insert(scenario.findings.end(), of_run.begin(), of_run.end());
-  if (!training.parallelism || training.parallelism->framework.name == "deepspeed") {
+  if (!training.parallelism || training.parallelism->framework.name == FrameworkName::deepspeed) {
     const auto of_versions =
         deepspeed::check_versions(versions, config, training.gpus, training.batch.gas);
     refuse_errors(of_versions);
@@ -348,18 +354,9 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   return scenario;
 }
 
-std::string_view kernels_of(const TrainingPlan& training) {
-  constexpr std::string_view names[] = {"deepspeed", "deepspeed", "nvidia", "fused"};
-  return names[static_cast<std::size_t>(training.kernels)];
-}
-
-std::string_view overlap_of(const TrainingPlan& training) {
-  if (training.overlap == Overlap::ddp) return "ddp";
-  return gradient_reduction(training).overlapped ? "zero" : "none";
-}
-
-std::string_view precision_of(const TrainingPlan& training) {
-  return name_of(training.recipe.precision.weights);
+Overlap overlap_of(const TrainingPlan& training) {
+  if (training.overlap == Overlap::ddp) return Overlap::ddp;
+  return gradient_reduction(training).overlapped ? Overlap::zero : Overlap::none;
 }
 
 std::optional<std::int64_t> freeze_step_of(const TrainingPlan& training) {

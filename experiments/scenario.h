@@ -26,10 +26,8 @@ struct Scenario {
 // Throws Error (usage) for what cannot be read or cannot run.
 Scenario resolve(const WhatIf& what_if, Catalog& catalog);
 
-// What every output says of a training, in the words of the keys.
-std::string_view kernels_of(const TrainingPlan& training);    // "deepspeed", "nvidia", "fused"
-std::string_view precision_of(const TrainingPlan& training);  // "fp16", "bf16", "fp32"
-std::string_view overlap_of(const TrainingPlan& training);    // "none", "ddp", "zero"
+// ZeRO's own overlap included.
+Overlap overlap_of(const TrainingPlan& training);
 // Where compression starts: freeze_step, var_freeze_step of 0/1 Adam; plain optimizers have none.
 std::optional<std::int64_t> freeze_step_of(const TrainingPlan& training);
 

@@ -389,11 +389,11 @@ TEST_CASE("scenario: \"auto\" precision is settled, by --precision or with a fin
     "optimizer": { "type": "AdamW" }, "bf16": { "enabled": "auto" } })");
   const WhatIf asked{
       {"model", "bert-large"}, {"cluster", "dgx-a100-80g"}, {"gpus", "8"}, {"config", path}};
-  CHECK(precision_of(resolved(asked).training) == "bf16");
+  CHECK(resolved(asked).training.recipe.precision.weights == DataType::bf16);
   CHECK_THAT(message_of(resolved(asked), "auto-precision"), Contains("computed in bf16"));
   for (const char* precision : {"fp16", "bf16", "fp32"}) {
     const Scenario said = resolved(with({{"precision", precision}}, asked));
-    CHECK(precision_of(said.training) == precision);
+    CHECK(name_of(said.training.recipe.precision.weights) == precision);
     CHECK(message_of(said, "auto-precision").empty());
   }
 }

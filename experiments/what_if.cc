@@ -5,10 +5,9 @@
 #include <algorithm>
 
 #include "experiments/plugin_choice.h"
+#include "experiments/precision_word.h"
 #include "models/optimizer/optimizer_model.h"
-#include "models/parallel/pipeline_schedule.h"
-#include "models/training/expert_plan.h"
-#include "models/training/framework.h"
+#include "models/training/training_plan.h"
 #include "sim/base/check.h"
 
 namespace lambcast {
@@ -16,6 +15,12 @@ namespace lambcast {
 namespace {
 
 using enum ValueType;
+
+std::vector<std::string> recompute_words() {
+  std::vector<std::string> words = parallel::recompute_names();
+  words.emplace_back(recompute_experts);
+  return words;
+}
 
 std::vector<WhatIfKey> description_keys() {
   return {
@@ -40,19 +45,18 @@ std::vector<WhatIfKey> optimizer_keys() {
       {"cuda_aware", "true: the mpi backend passes device buffers to MPI", {"false", "true"}, true},
       {"kernels",
        "compression kernels: deepspeed (unfused, the default) or fused",
-       {"deepspeed", "fused"}},
+       {std::string(name_of(Kernels::deepspeed)), std::string(name_of(Kernels::fused))}},
       {"exchange",
        "how gradients are averaged: all_reduce, onebit, fp8, int8, int4, qgz, powersgd:RANK, "
        "topk:SHARE%, randomk:SHARE%, local:STEPS (default: all_reduce)"},
-      {"precision",
-       "of weights: fp16 (the default), bf16, fp32; of products: fp8, mxfp8, nvfp4",
-       {"fp16", "bf16", "fp32", "fp8", "mxfp8", "nvfp4"}},
+      {"precision", "of weights: fp16 (the default), bf16, fp32; of products: fp8, mxfp8, nvfp4",
+       precision_words()},
       {"zero_stage", "what ZeRO shards: 0 nothing (the default), 1 states, 2 gradients, 3 weights",
        whole},
       {"overlap",
        "of gradients with the backward pass: none (the default), ddp (PyTorch's buckets), zero "
        "(overlap_comm)",
-       {"none", "ddp", "zero"}},
+       overlap_names()},
       {"deepspeed_version",
        "release whose ways are forecast, such as 0.15.4 (default: the newest)"},
       {"versions",
@@ -85,7 +89,7 @@ std::vector<WhatIfKey> simulation_keys() {
   return {
       {"network",
        "how messages meet: analytic (formulas, the default) or flow (links shared among all)",
-       {"analytic", "flow"}},
+       network_model_names()},
       {"symmetry",
        "auto (ranks alike once, the default), or off to simulate every rank on its own",
        {"auto", "off"}},
@@ -122,24 +126,22 @@ std::vector<WhatIfKey> layout_keys() {
        "activations computed again: none (the default), selective (attention core), alternate "
        "(every second product), full, "
        "experts",
-       {"none", "selective", "alternate", "full", "experts"}},
+       recompute_words()},
       {"framework",
        "whose defaults: deepspeed (unless another is named), megatron, torchtitan, colossalai",
        framework_names()},
       {"plugin",
        "of Colossal-AI, checked: hybrid_parallel, low_level_zero, torch_ddp, gemini, moe_hybrid",
        plugin_names()},
-      {"attention",
-       "its kernels: unfused, flash1, flash2, flash3 (default: the GPU's newest)",
-       {"unfused", "flash1", "flash2", "flash3"}},
+      {"attention", "its kernels: unfused, flash1, flash2, flash3 (default: the GPU's newest)",
+       attention_kernel_names()},
       {"tensor_overlap", "collectives of tensor parallelism behind products: none, backward, all",
        tensor_overlap_names()},
       {"fp32_gradients", "true: gradients added up and sent in fp32", {"false", "true"}},
-      {"fusion",
-       "elementwise kernels: eager (each), fused or compiled (default: as the framework)",
-       {"eager", "fused", "compiled"}},
+      {"fusion", "elementwise kernels: eager (each), fused or compiled (default: as the framework)",
+       fusion_names()},
       {"eager_loss", "true: the loss apart from what is compiled", {"false", "true"}},
-      {"split", "layers over stages: even, count_ends, spread, fill"},
+      {"split", "layers over stages", parallel::split_method_names()},
       {"shard_ranks",
        "ranks that share states under ZeRO (default: all that hold the same weights)", whole},
       {"full_all_reduce",

@@ -41,6 +41,9 @@ struct WhatIfKey {
   bool is_switch = false;            // the flag alone says "true"
   std::string_view group{};          // the heading it stands under
 };
+// The word of `recompute` that is no Recompute (activation_memory.h): the router and experts alone.
+inline constexpr std::string_view recompute_experts = "experts";
+
 // The group whose keys ask for a layout (layout_choice.h) where they are said.
 inline constexpr std::string_view layout_group = "Layout";
 

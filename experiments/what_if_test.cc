@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "experiments/precision_word.h"
 #include "experiments/scenario_case.h"
 #include "sim/base/error.h"
 
@@ -50,6 +51,32 @@ TEST_CASE("what-if: every key is read") {
     what_if.insert_or_assign(std::string(key.name), "no/such-value");
     CHECK_THROWS_AS(resolve(what_if, catalog), Error);
   }
+}
+
+TEST_CASE("what-if: the words of an enum are read as what they print") {
+  Catalog catalog;
+  const auto each = [&](const char* key, const auto& printed) {
+    for (const std::string& word : words_of(key)) {
+      WhatIf what_if = base_for(key);
+      what_if.insert_or_assign(key, word);
+      INFO(key << " " << word);
+      CHECK(printed(resolve(what_if, catalog).training) == word);
+    }
+  };
+  each("fusion", [](const auto& plan) { return name_of(plan.parallelism->framework.fusion); });
+  each("split",
+       [](const auto& plan) { return parallel::name_of(plan.parallelism->framework.split); });
+  each("attention", [](const auto& plan) { return name_of(plan.parallelism->attention); });
+  each("network", [](const auto& plan) { return name_of(plan.network); });
+  each("recompute", [](const auto& plan) {
+    return plan.parallelism->repeated == Repeated::experts
+               ? recompute_experts
+               : parallel::name_of(plan.parallelism->recompute);
+  });
+  each("precision", [](const auto& plan) {
+    const PrecisionWord said{plan.recipe.precision.weights, plan.parallelism->format};
+    return said.word();
+  });
 }
 
 TEST_CASE("what-if: names are flags' names, and help says something") {

@@ -9,7 +9,7 @@
 
 #include "experiments/what_if.h"
 #include "sim/base/error.h"
-#include "topologies/cluster.h"
+#include "sim/base/overrides.h"
 
 namespace lambcast {
 

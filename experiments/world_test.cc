@@ -162,7 +162,8 @@ void check_inputs(const World& world, Dice& dice) {
       input.value.ends_with(" us") || input.value.ends_with(" ms") || input.value.ends_with(" s");
   if (!is_rate && !is_time) return;
   // Products in fp32 are those measured in half precision times the ratio of the two peaks.
-  if (input.key == "device.peak_half" && precision_of(world.scenario.training) == "fp32") return;
+  if (input.key == "device.peak_half" && !world.scenario.training.recipe.precision.is_half())
+    return;
   INFO("twice " << input.key << " = " << input.value);
   CollectiveCosts costs;
   const double before = run_time(world);

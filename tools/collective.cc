@@ -72,7 +72,7 @@ const char* const compressed = "compressed_allreduce";
 // Adds one collective of the exchange to a row; equal names are written once.
 void add_collective(Row& row, const Collective& collective, const Options& options,
                     const Cluster& cluster, const ProcessGroup& group) {
-  const bool flow = options.network == "flow";
+  const bool flow = options.network == name_of(NetworkModel::flow);
   const Duration time =
       flow || options.symmetry == "off"
           ? simulate(collective, flow ? NetworkModel::flow : NetworkModel::analytic)
@@ -345,7 +345,7 @@ Command add_collective(CLI::App& app) {
   command->add_option("--algorithm", options->algorithm, "auto, ring, tree, ...");
   command->add_option("--protocol", options->protocol, "auto, or one the library has");
   command->add_option("--network", options->network, "analytic or flow")
-      ->check(CLI::IsMember({"analytic", "flow"}));
+      ->check(CLI::IsMember(network_model_names()));
   command->add_option("--symmetry", options->symmetry, "auto, or off: every rank on its own")
       ->check(CLI::IsMember({"auto", "off"}));
   command

@@ -9,9 +9,9 @@
 
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "sim/base/overrides.h"
 #include "sim/base/provenance.h"
 #include "sim/base/table.h"
 #include "sim/base/units.h"
@@ -145,8 +145,6 @@ struct Cluster {
   std::vector<std::string> uncalibrated_by;
   bool operator==(const Cluster&) const = default;
 };
-
-using Overrides = std::vector<std::pair<std::string, std::string>>;
 
 // Decodes a description; unknown keys, missing units and impossible values are refused with
 // file:line:key. The table must be at its root.

@@ -105,9 +105,13 @@ void check(const AttentionWork& w) {
 
 }  // namespace
 
+const std::vector<std::string>& attention_kernel_names() {
+  static const std::vector<std::string> names{"unfused", "flash1", "flash2", "flash3"};
+  return names;
+}
+
 std::string_view name_of(AttentionKernel kernel) {
-  constexpr std::string_view names[] = {"unfused", "flash1", "flash2", "flash3"};
-  return names[static_cast<std::size_t>(kernel)];
+  return attention_kernel_names()[static_cast<std::size_t>(kernel)];
 }
 
 std::vector<AttentionPiece> attention_forward(AttentionKernel kernel, const AttentionWork& w,

@@ -45,6 +45,7 @@ namespace lambcast {
 
 enum class AttentionKernel { unfused, flash1, flash2, flash3 };
 
+const std::vector<std::string>& attention_kernel_names();
 std::string_view name_of(AttentionKernel kernel);
 
 struct AttentionWork {

@@ -264,10 +264,11 @@ std::string_view name_of(Pass pass) {
                                         "recompute"};
   return names[static_cast<std::size_t>(pass)];
 }
-std::string_view name_of(Fusion fusion) {
-  constexpr std::string_view names[] = {"eager", "fused", "compiled"};
-  return names[static_cast<std::size_t>(fusion)];
+const std::vector<std::string>& fusion_names() {
+  static const std::vector<std::string> names{"eager", "fused", "compiled"};
+  return names;
 }
+std::string_view name_of(Fusion fusion) { return fusion_names()[static_cast<std::size_t>(fusion)]; }
 std::string_view name_of(Repeated repeated) {
   constexpr std::string_view names[] = {
       "nothing", "attention core", "experts", "alternate products", "until last product", "block"};

@@ -92,6 +92,7 @@ enum class Repeated {
 // one kernel a block, 10 c bytes forward and 10 (c + 1) backward (traced).
 enum class Ring { fused, eager, traced };
 
+const std::vector<std::string>& fusion_names();
 std::string_view name_of(Fusion fusion);
 std::string_view name_of(Repeated repeated);
 

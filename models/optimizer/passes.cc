@@ -10,4 +10,15 @@ std::string_view name_of(StepKind kind) {
   return names[static_cast<std::size_t>(kind)];
 }
 
+std::string_view name_of(Kernels kernels) {
+  constexpr std::string_view names[] = {"deepspeed", "deepspeed", "nvidia", "fused"};
+  return names[static_cast<std::size_t>(kernels)];
+}
+
+std::string_view in_words(Kernels kernels) {
+  constexpr std::string_view whose[] = {"DeepSpeed's", "DeepSpeed's unfused", "NVIDIA's",
+                                        "the fused"};
+  return whose[static_cast<std::size_t>(kernels)];
+}
+
 }  // namespace lambcast

@@ -41,6 +41,8 @@ constexpr bool compresses(StepKind kind) {
 // Whose kernels run: DeepSpeed's (unfused for the 1-bit optimizers, fused for the plain ones), the
 // same with plain Adam unfused too, NVIDIA's Apex, or those of kernels/.
 enum class Kernels { deepspeed, unfused_adam, nvidia, fused };
+std::string_view name_of(Kernels kernels);   // of flags and results: both of DeepSpeed's are one
+std::string_view in_words(Kernels kernels);  // "DeepSpeed's unfused"
 
 struct Passes {
   double bytes_per_element = 0;

@@ -8,9 +8,6 @@
 namespace lambcast::parallel {
 namespace {
 
-constexpr Recompute all_recomputes[] = {Recompute::none, Recompute::selective, Recompute::alternate,
-                                        Recompute::full};
-
 // Bytes on one rank of a cost per sample, of which `whole` are not divided over tp unless sequence
 // parallelism does it.
 double on_rank(const PerSample& bytes, const PerSample& whole, const ActivationSetting& setting) {
@@ -56,27 +53,13 @@ Bytes head_activations(const ModelShape& shape, const ActivationSetting& setting
 
 }  // namespace
 
-std::string_view name_of(Recompute recompute) {
-  switch (recompute) {
-    case Recompute::none:
-      return "none";
-    case Recompute::selective:
-      return "selective";
-    case Recompute::alternate:
-      return "alternate";
-    case Recompute::full:
-      return "full";
-  }
-  return "";
+const std::vector<std::string>& recompute_names() {
+  static const std::vector<std::string> names{"none", "selective", "alternate", "full"};
+  return names;
 }
 
-Recompute parse_recompute(std::string_view text, const Where& where) {
-  std::vector<std::string> names;
-  for (const Recompute recompute : all_recomputes) {
-    if (name_of(recompute) == text) return recompute;
-    names.emplace_back(name_of(recompute));
-  }
-  fail_unknown(where, "recompute", text, names);
+std::string_view name_of(Recompute recompute) {
+  return recompute_names()[static_cast<std::size_t>(recompute)];
 }
 
 LayerActivations layer_activations(const Cost& block, std::int64_t hidden,

@@ -33,8 +33,8 @@ namespace lambcast::parallel {
 
 enum class Recompute { none, selective, alternate, full };
 
+const std::vector<std::string>& recompute_names();
 std::string_view name_of(Recompute recompute);
-Recompute parse_recompute(std::string_view text, const Where& where);
 
 struct ActivationSetting {
   int tp = 1;

@@ -118,12 +118,4 @@ TEST_CASE("activations: first and last stage, and one micro batch after another"
   CHECK(stages[3].recomputed.value() == Approx(5 * 96 * s * s / 8));
 }
 
-TEST_CASE("activations: names of recomputation") {
-  for (const Recompute recompute :
-       {Recompute::none, Recompute::selective, Recompute::alternate, Recompute::full})
-    CHECK(parse_recompute(name_of(recompute), {}) == recompute);
-  CHECK_THROWS_WITH(parse_recompute("some", {"", 0, "--recompute"}),
-                    Catch::Contains("unknown recompute 'some'"));
-}
-
 }  // namespace lambcast::parallel

@@ -128,43 +128,23 @@ Slots vee(const Pipeline& pipeline, int stage) {
   return std::move(out).slots();
 }
 
-constexpr PipelineSchedule all_schedules[] = {
-    PipelineSchedule::gpipe, PipelineSchedule::one_f_one_b, PipelineSchedule::interleaved,
-    PipelineSchedule::zb1p,  PipelineSchedule::zb2p,        PipelineSchedule::zbv};
-
 }  // namespace
 
-std::string_view name_of(PipelineSchedule schedule) {
-  switch (schedule) {
-    case PipelineSchedule::gpipe:
-      return "gpipe";
-    case PipelineSchedule::one_f_one_b:
-      return "1f1b";
-    case PipelineSchedule::interleaved:
-      return "interleaved";
-    case PipelineSchedule::zb1p:
-      return "zb1p";
-    case PipelineSchedule::zb2p:
-      return "zb2p";
-    case PipelineSchedule::zbv:
-      return "zbv";
-  }
-  return "";
-}
-
 const std::vector<std::string>& pipeline_schedule_names() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> list;
-    for (const PipelineSchedule schedule : all_schedules) list.emplace_back(name_of(schedule));
-    return list;
-  }();
+  static const std::vector<std::string> names{"gpipe", "1f1b", "interleaved",
+                                              "zb1p",  "zb2p", "zbv"};
   return names;
 }
 
+std::string_view name_of(PipelineSchedule schedule) {
+  return pipeline_schedule_names()[static_cast<std::size_t>(schedule)];
+}
+
 PipelineSchedule parse_pipeline_schedule(std::string_view text, const Where& where) {
-  for (const PipelineSchedule schedule : all_schedules)
-    if (name_of(schedule) == text) return schedule;
-  fail_unknown(where, "pipeline schedule", text, pipeline_schedule_names());
+  const std::vector<std::string>& names = pipeline_schedule_names();
+  const auto found = std::find(names.begin(), names.end(), text);
+  if (found == names.end()) fail_unknown(where, "pipeline schedule", text, names);
+  return static_cast<PipelineSchedule>(found - names.begin());
 }
 
 bool splits_backward(PipelineSchedule schedule) {

@@ -10,9 +10,6 @@
 namespace lambcast::parallel {
 namespace {
 
-constexpr SplitMethod all_methods[] = {SplitMethod::even, SplitMethod::count_ends,
-                                       SplitMethod::spread, SplitMethod::fill};
-
 std::vector<double> sums_of(std::span<const double> weights) {
   std::vector<double> sums = {0};
   for (const double weight : weights) sums.push_back(sums.back() + weight);
@@ -52,27 +49,13 @@ std::vector<ChunkContent> chunks_of_items(const std::vector<int>& firsts) {
 
 }  // namespace
 
-std::string_view name_of(SplitMethod method) {
-  switch (method) {
-    case SplitMethod::even:
-      return "even";
-    case SplitMethod::count_ends:
-      return "count_ends";
-    case SplitMethod::spread:
-      return "spread";
-    case SplitMethod::fill:
-      return "fill";
-  }
-  return "";
+const std::vector<std::string>& split_method_names() {
+  static const std::vector<std::string> names{"even", "count_ends", "spread", "fill"};
+  return names;
 }
 
-SplitMethod parse_split_method(std::string_view text, const Where& where) {
-  std::vector<std::string> names;
-  for (const SplitMethod method : all_methods) {
-    if (name_of(method) == text) return method;
-    names.emplace_back(name_of(method));
-  }
-  fail_unknown(where, "split of layers", text, names);
+std::string_view name_of(SplitMethod method) {
+  return split_method_names()[static_cast<std::size_t>(method)];
 }
 
 std::string refusal(SplitMethod method, int layers, int positions) {

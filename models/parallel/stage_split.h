@@ -31,8 +31,8 @@ struct ChunkContent {
 
 enum class SplitMethod { even, count_ends, spread, fill };
 
+const std::vector<std::string>& split_method_names();
 std::string_view name_of(SplitMethod method);
-SplitMethod parse_split_method(std::string_view text, const Where& where);
 
 // Why layers cannot be split so, as a sentence without its place; empty if they can.
 std::string refusal(SplitMethod method, int layers, int positions);

@@ -77,9 +77,6 @@ TEST_CASE("split: what does not divide is refused in a sentence with its numbers
         "78 layers and 2 for embedding and head are not divisible by 12 stages and chunks");
   CHECK(refusal(SplitMethod::fill, 3, 4) == "3 layers are fewer than 4 stages and chunks");
   CHECK(refusal(SplitMethod::count_ends, 70, 12).empty());
-  for (const SplitMethod method : methods) CHECK(parse_split_method(name_of(method), {}) == method);
-  CHECK_THROWS_WITH(parse_split_method("uniform", {"", 0, "--split"}),
-                    Catch::Contains("unknown split of layers 'uniform'"));
 }
 
 TEST_CASE("split: by weight a heavy embedding takes layers from its stage") {

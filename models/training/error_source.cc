@@ -74,9 +74,6 @@ bool alike_but_for_nics(const Cluster& a, const Cluster& b) {
   return same_communication(a, other);
 }
 
-const char* const kernel_names[implementations] = {"DeepSpeed's", "DeepSpeed's unfused", "NVIDIA's",
-                                                   "the fused"};
-
 }  // namespace
 
 void TimeAtEnds::add(const TimeAtEnds& step, double times) {
@@ -171,9 +168,11 @@ std::string name_of_source(std::size_t source) {
   if (source == host_copies) return "copies between GPU and host";
   if (source == exchange_kernels) return "the kernels of the gradients' exchange";
   if (source < onebit_kernels)
-    return fmt::format("{} kernels of the plain optimizer", kernel_names[source - plain_kernels]);
+    return fmt::format("{} kernels of the plain optimizer",
+                       in_words(static_cast<Kernels>(source - plain_kernels)));
   if (source < collectives)
-    return fmt::format("{} kernels of the 1-bit optimizer", kernel_names[source - onebit_kernels]);
+    return fmt::format("{} kernels of the 1-bit optimizer",
+                       in_words(static_cast<Kernels>(source - onebit_kernels)));
   const std::size_t call = source - collectives;
   const BackendTraits& by = backend_traits()[call / operations];
   return fmt::format("{} over {}{}", name_of(static_cast<Op>(call % operations)), by.word,

@@ -31,7 +31,7 @@ TrainingPlan expert_training(const ExpertCase& of) {
   how.layout.tp = of.tp, how.layout.ep = of.ep, how.layout.dp = of.dp, how.layout.pp = of.pp;
   how.layout.etp = of.etp;
   how.layout.gpus_per_node = 8;
-  how.framework = framework_of("megatron");
+  how.framework = framework_of(FrameworkName::megatron);
   how.sequence_parallel = of.tp > 1;
   how.sharding = of.sharding;
   how.shard_ranks = of.sharding == Sharding::none ? 1 : how.replicas();

@@ -127,7 +127,7 @@ TEST_CASE(
   curriculum.min_difficulty = 256;
   curriculum.max_difficulty = 1024;
   struct Layout {
-    const char* framework;
+    FrameworkName framework;
     int tp, cp, dp, pp, chunks;
     parallel::Sharding sharding;
     bool sequence_parallel;
@@ -151,16 +151,17 @@ TEST_CASE(
     return training;
   };
   using parallel::Sharding;
-  for (const Layout& of : {Layout{"deepspeed", 4, 1, 2, 1, 1, Sharding::none, false},
-                           Layout{"megatron", 4, 1, 2, 1, 1, Sharding::optimizer, true},
-                           Layout{"deepspeed", 1, 1, 2, 4, 1, Sharding::none, false},
-                           Layout{"megatron", 1, 1, 2, 4, 2, Sharding::none, false},
-                           Layout{"deepspeed", 1, 4, 2, 1, 1, Sharding::none, false},
-                           Layout{"megatron", 1, 4, 2, 1, 1, Sharding::none, false},
-                           Layout{"torchtitan", 1, 4, 2, 1, 1, Sharding::weights, false},
-                           Layout{"deepspeed", 1, 1, 8, 1, 1, Sharding::weights, false},
-                           Layout{"megatron", 2, 2, 2, 2, 1, Sharding::optimizer, true}}) {
-    INFO(of.framework << " tp " << of.tp << " cp " << of.cp << " pp " << of.pp);
+  for (const Layout& of :
+       {Layout{FrameworkName::deepspeed, 4, 1, 2, 1, 1, Sharding::none, false},
+        Layout{FrameworkName::megatron, 4, 1, 2, 1, 1, Sharding::optimizer, true},
+        Layout{FrameworkName::deepspeed, 1, 1, 2, 4, 1, Sharding::none, false},
+        Layout{FrameworkName::megatron, 1, 1, 2, 4, 2, Sharding::none, false},
+        Layout{FrameworkName::deepspeed, 1, 4, 2, 1, 1, Sharding::none, false},
+        Layout{FrameworkName::megatron, 1, 4, 2, 1, 1, Sharding::none, false},
+        Layout{FrameworkName::torchtitan, 1, 4, 2, 1, 1, Sharding::weights, false},
+        Layout{FrameworkName::deepspeed, 1, 1, 8, 1, 1, Sharding::weights, false},
+        Layout{FrameworkName::megatron, 2, 2, 2, 2, 1, Sharding::optimizer, true}}) {
+    INFO(name_of(of.framework) << " tp " << of.tp << " cp " << of.cp << " pp " << of.pp);
     CollectiveCosts costs;
     const auto time_s = [&](const TrainingPlan& training) {
       return forecast(training, costs).run.time_s;

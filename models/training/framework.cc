@@ -11,7 +11,7 @@ using parallel::SplitMethod;
 constexpr parallel::AxisOrder data_outside = {Axis::tp, Axis::cp, Axis::ep, Axis::pp, Axis::dp};
 
 const std::vector<Framework>& frameworks() {
-  static const std::vector<Framework> rows{{.name = "deepspeed",
+  static const std::vector<Framework> rows{{.name = FrameworkName::deepspeed,
                                             .split = SplitMethod::spread,
                                             .sends_parts = true,
                                             .hides_sharding = false,
@@ -19,7 +19,7 @@ const std::vector<Framework>& frameworks() {
                                             .shard_handling_us = 8,
                                             .least_bucket = 5e8,
                                             .exchanges_heads = true},
-                                           {.name = "megatron",
+                                           {.name = FrameworkName::megatron,
                                             .fp32_gradients = true,
                                             .overlaps_gradients = true,
                                             .overlaps_weights = true,
@@ -27,7 +27,7 @@ const std::vector<Framework>& frameworks() {
                                             .overlaps_sends = true,
                                             .least_bucket = 40e6,
                                             .bucket_per_rank = 1e6},
-                                           {.name = "torchtitan",
+                                           {.name = FrameworkName::torchtitan,
                                             .split = SplitMethod::spread,
                                             .fp32_gradients = true,
                                             .overlaps_gradients = true,
@@ -40,7 +40,7 @@ const std::vector<Framework>& frameworks() {
                                             .dtensor = true,
                                             .separate_products = true,
                                             .ring = Ring::eager},
-                                           {.name = "colossalai",
+                                           {.name = FrameworkName::colossalai,
                                             .order = data_outside,
                                             .split = SplitMethod::spread,
                                             .overlaps_gradients = true,
@@ -56,19 +56,19 @@ const std::vector<std::string>& tensor_overlap_names() {
 }
 
 const std::vector<std::string>& framework_names() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> all;
-    for (const Framework& framework : frameworks()) all.emplace_back(framework.name);
-    return all;
-  }();
+  static const std::vector<std::string> names{"deepspeed", "megatron", "torchtitan", "colossalai"};
   return names;
 }
 
-const Framework& framework_of(std::string_view name) {
-  for (const Framework& framework : frameworks())
-    if (framework.name == name) return framework;
-  LAMBCAST_CHECK(false, "no framework '{}'", name);
-  return frameworks().front();
+std::string_view name_of(FrameworkName name) {
+  return framework_names()[static_cast<std::size_t>(name)];
+}
+
+const Framework& framework_of(FrameworkName name) {
+  const Framework& framework = frameworks()[static_cast<std::size_t>(name)];
+  LAMBCAST_CHECK(framework.name == name, "rows of frameworks are out of order at {}",
+                 name_of(name));
+  return framework;
 }
 
 }  // namespace lambcast

@@ -40,8 +40,12 @@ namespace lambcast {
 enum class TensorOverlap { none, backward, all };
 const std::vector<std::string>& tensor_overlap_names();
 
+enum class FrameworkName { deepspeed, megatron, torchtitan, colossalai };
+const std::vector<std::string>& framework_names();
+std::string_view name_of(FrameworkName name);
+
 struct Framework {
-  std::string_view name;
+  FrameworkName name = FrameworkName::deepspeed;
   parallel::AxisOrder order = parallel::default_order;
   parallel::SplitMethod split = parallel::SplitMethod::even;
   bool fp32_gradients = false;      // on the wire and in the buffer; else as the weights
@@ -84,8 +88,6 @@ struct Framework {
   bool exchanges_heads = false;
 };
 
-const std::vector<std::string>& framework_names();
-// Of one of the names.
-const Framework& framework_of(std::string_view name);
+const Framework& framework_of(FrameworkName name);
 
 }  // namespace lambcast

@@ -133,7 +133,7 @@ TEST_CASE("exchange: in a layout between the ranks that hold the same parameters
   TrainingPlan training = training_of({OptimizerType::adam, 32, "dgx-a100-80g"});
   Parallelism how;
   how.layout = {2, 1, 1, 16, 1, 1, 8, parallel::default_order};
-  how.framework = framework_of("megatron");
+  how.framework = framework_of(FrameworkName::megatron);
   training.parallelism = how;
   training.batch = {16 * 16, 16, 1};
   const auto all = static_cast<double>(parameters(*training.model));

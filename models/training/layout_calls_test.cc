@@ -40,7 +40,7 @@ TEST_CASE("layout step: statistics of tensors are summed where a tensor is divid
 
 // DeepSpeed exchanges queries and outputs, keys and values: four of a rank's 200 tokens each way.
 TEST_CASE("layout step: heads exchanged for tokens go over the wire twice each pass") {
-  LayoutCase of{.cp = 5, .framework = "deepspeed"};
+  LayoutCase of{.cp = 5, .framework = FrameworkName::deepspeed};
   const TrainingPlan training = layout_training(of);
   CollectiveCosts costs;
   const auto sent = [&](std::int64_t tokens) {

@@ -10,7 +10,7 @@ struct LayoutCase {
   int tp = 1, cp = 1, dp = 1, pp = 1, chunks = 1;
   std::int64_t micro = 1, micro_batches = 8;
   parallel::Sharding sharding = parallel::Sharding::none;
-  const char* framework = "megatron";
+  FrameworkName framework = FrameworkName::megatron;
   bool sequence_parallel = false;
 };
 

@@ -38,15 +38,15 @@ parallel::StateBytes state_bytes(const TrainingPlan& training) {
   parallel::StateBytes states;
   states.gradients = how.gradient_bytes();
   states.moments = state_bytes_per_element(training.optimizer(), *training.model);
-  const std::string_view framework = how.framework.name;
+  const FrameworkName framework = how.framework.name;
   if (how.framework.shards_fp32 && how.sharding == Sharding::weights) {
     states.weights = states.master;
     states.master = 0;
   } else if (how.framework.shards_fp32) {
     states.optimizer_gradients = states.gradients;  // sharded, beside those that add up whole
-  } else if (framework == "deepspeed" && how.framework.fp32_gradients) {
+  } else if (framework == FrameworkName::deepspeed && how.framework.fp32_gradients) {
     states.gradients = parallel::bf16_summed_gradients.gradients;
-  } else if (framework == "megatron" && !how.framework.fp32_gradients) {
+  } else if (framework == FrameworkName::megatron && !how.framework.fp32_gradients) {
     states.optimizer_gradients = parallel::fp16_copied_gradients.optimizer_gradients;
   }
   return states;
@@ -62,7 +62,7 @@ double tokens_of(const TrainingPlan& training) {
 double sharded_buffers(const TrainingPlan& training, const RankParameters& held, double block) {
   const Parallelism& how = *training.parallelism;
   const double outer = held.vocabulary;
-  if (how.framework.name == "deepspeed")
+  if (how.framework.name == FrameworkName::deepspeed)
     return how.weight_bytes * std::min(live_elements, held.total());
   const double gradient = 2 + how.gradient_bytes();  // as computed, and as reduced
   return how.weight_bytes * (2 * block + outer) + gradient * std::max(block, outer / 2);
@@ -70,7 +70,7 @@ double sharded_buffers(const TrainingPlan& training, const RankParameters& held,
 
 double bucket_bytes(const TrainingPlan& training, const RankParameters& held) {
   const Parallelism& how = *training.parallelism;
-  if (how.framework.name != "deepspeed") return 0;
+  if (how.framework.name != FrameworkName::deepspeed) return 0;
   const auto bucket = static_cast<double>(training.recipe.zero.bucket);
   return 2 * how.gradient_bytes() * std::min(bucket, held.total());
 }
@@ -99,7 +99,7 @@ double buffers_of(const TrainingPlan& training, const RankParameters& held, doub
 double loss_bytes(const TrainingPlan& training) {
   const Parallelism& how = *training.parallelism;
   if (has_compiled_loss(block_work_of(training, training.seq_len))) return 0;
-  const bool divided = how.framework.name == "torchtitan" && how.layout.tp > 1;
+  const bool divided = how.framework.name == FrameworkName::torchtitan && how.layout.tp > 1;
   return (divided ? 16 : 8) * tokens_of(training) * static_cast<double>(training.model->vocab) /
          how.layout.tp;
 }

@@ -44,12 +44,13 @@ TEST_CASE("layout step: parts are means over stages and add up to the step") {
 // tokens / c x hidden x 2 bytes a block and pass; Megatron's ring sends keys and values c - 1
 // times, twice as much backward.
 TEST_CASE("layout step: heads exchanged for tokens, and a ring") {
-  const auto plan_of = [](const char* framework) {
+  const auto plan_of = [](FrameworkName framework) {
     return plan_layout_step(layout_training({.cp = 5, .framework = framework}),
                             {StepKind::uniform, 1000, 1})
         .pipeline.value();
   };
-  const PipelinePlan heads = plan_of("deepspeed"), ring = plan_of("megatron");
+  const PipelinePlan heads = plan_of(FrameworkName::deepspeed),
+                     ring = plan_of(FrameworkName::megatron);
   const double part = 2 * 200. * 1600;
   CHECK(heads.context_rounds == 0);
   CHECK_FALSE(heads.keys_values.has_value());
@@ -65,7 +66,7 @@ TEST_CASE("layout step: heads exchanged for tokens, and a ring") {
 // a compiler traced waits for each of them, what runs eagerly computes on what it has.
 TEST_CASE("layout step: keys and values gathered, and a compiler that waits for them") {
   const auto training_with = [](Fusion fusion) {
-    TrainingPlan training = layout_training({.cp = 5, .framework = "torchtitan"});
+    TrainingPlan training = layout_training({.cp = 5, .framework = FrameworkName::torchtitan});
     training.parallelism->framework.fusion = fusion;
     return training;
   };
@@ -92,7 +93,7 @@ TEST_CASE("layout step: keys and values gathered, and a compiler that waits for 
 // gradients, which DTensor keeps. Where the block is computed again, DTensor has them from there,
 // and stops before it scatters the last product's output: 4 + 4 + 6 against 4 + 3 + 4.
 TEST_CASE("layout step: DTensor gathers no input again, and copies what it gathers") {
-  const auto training_with = [](const char* framework, Repeated repeated) {
+  const auto training_with = [](FrameworkName framework, Repeated repeated) {
     TrainingPlan training = layout_training(
         {.tp = 5, .micro_batches = 1, .framework = framework, .sequence_parallel = true});
     training.parallelism->repeated = repeated;
@@ -102,22 +103,24 @@ TEST_CASE("layout step: DTensor gathers no input again, and copies what it gathe
   const auto run = [&](const TrainingPlan& training) {
     return run_step(training, {StepKind::uniform, 1000, 1}, costs).metrics;
   };
-  const auto sent = [&](const char* framework, Repeated repeated) {
+  const auto sent = [&](FrameworkName framework, Repeated repeated) {
     return run(training_with(framework, repeated)).wire_bytes_per_gpu.value();
   };
   const double one = 48 * 4. / 5 * 2 * 1000 * 1600;
-  CHECK(sent("megatron", Repeated::nothing) - sent("torchtitan", Repeated::nothing) ==
+  CHECK(sent(FrameworkName::megatron, Repeated::nothing) -
+            sent(FrameworkName::torchtitan, Repeated::nothing) ==
         Approx(2 * one).epsilon(1e-6));
-  CHECK(sent("megatron", Repeated::block) - sent("torchtitan", Repeated::until_last_product) ==
+  CHECK(sent(FrameworkName::megatron, Repeated::block) -
+            sent(FrameworkName::torchtitan, Repeated::until_last_product) ==
         Approx(3 * one).epsilon(1e-6));
   // Gradients of the inputs of several products are added up before they are scattered, so that
   // no overlap of products and collectives hides that scatter.
-  const auto exposed = [&](const char* framework) {
+  const auto exposed = [&](FrameworkName framework) {
     TrainingPlan training = training_with(framework, Repeated::nothing);
     training.parallelism->framework.tensor_overlap = TensorOverlap::all;
     return run(training).exposed_comm;
   };
-  CHECK(exposed("torchtitan") > exposed("megatron"));
+  CHECK(exposed(FrameworkName::torchtitan) > exposed(FrameworkName::megatron));
 }
 
 // Of a pipeline that hardly communicates, all times are as far off as its kernels, and so is what
@@ -240,8 +243,10 @@ TEST_CASE("layout step: LARS is LAMB with less to hold and to move") {
 // Rajbhandari et al. 2019, section 7: weights gathered twice and gradients scattered once, every
 // micro batch.
 TEST_CASE("layout step: sharded weights move three times the model per micro batch") {
-  LayoutCase of{
-      .dp = 8, .micro_batches = 3, .sharding = Sharding::weights, .framework = "deepspeed"};
+  LayoutCase of{.dp = 8,
+                .micro_batches = 3,
+                .sharding = Sharding::weights,
+                .framework = FrameworkName::deepspeed};
   const TrainingPlan training = layout_training(of);
   const double per_micro_batch = step_of(of).metrics.wire_bytes_per_gpu.value() / 3;
   const double model = 2.0 * static_cast<double>(parameters(*training.model));
@@ -282,7 +287,7 @@ TEST_CASE("layout step: what overlaps shortens the step, and memory is the fulle
 // What the stage adds to computation on Azure's A100s (models/training/framework.h).
 TEST_CASE(
     "layout step: DeepSpeed's sharded weights hide behind nothing, FSDP's behind the blocks") {
-  const auto exposed = [](const char* framework, std::int64_t micro) {
+  const auto exposed = [](FrameworkName framework, std::int64_t micro) {
     return step_of({.dp = 16,
                     .micro = micro,
                     .micro_batches = 1,
@@ -290,15 +295,17 @@ TEST_CASE(
                     .framework = framework})
         .metrics.exposed_comm.s();
   };
-  CHECK(exposed("deepspeed", 8) == Approx(exposed("deepspeed", 1)));
-  CHECK(exposed("torchtitan", 8) < 0.85 * exposed("torchtitan", 1));
+  CHECK(exposed(FrameworkName::deepspeed, 8) == Approx(exposed(FrameworkName::deepspeed, 1)));
+  CHECK(exposed(FrameworkName::torchtitan, 8) < 0.85 * exposed(FrameworkName::torchtitan, 1));
 }
 
 // Wang et al. 2023, table 1: of 3 P elements between nodes, int8 weights forward leave 0.5 P, the
 // second copy takes the backward gathers off the wire and int4 gradients leave 0.25 P.
 TEST_CASE("layout step: ZeRO++ sends a quarter of the bytes between nodes, and holds a copy more") {
-  TrainingPlan training = layout_training(
-      {.dp = 32, .micro_batches = 1, .sharding = Sharding::weights, .framework = "deepspeed"});
+  TrainingPlan training = layout_training({.dp = 32,
+                                           .micro_batches = 1,
+                                           .sharding = Sharding::weights,
+                                           .framework = FrameworkName::deepspeed});
   const auto network = [&] {
     CollectiveCosts costs;
     return run_step(training, {StepKind::uniform, 1024, 1}, costs)
@@ -339,11 +346,13 @@ TEST_CASE("layout step: parts of memory add up, and show what only a framework h
     return named;
   };
   const double model = static_cast<double>(parameters(*layout_training({}).model));
-  const auto fsdp = parts({.dp = 8, .sharding = Sharding::weights, .framework = "torchtitan"});
+  const auto fsdp =
+      parts({.dp = 8, .sharding = Sharding::weights, .framework = FrameworkName::torchtitan});
   CHECK(fsdp.at("weights") == Approx(4 * model / 8));
   CHECK(fsdp.at("optimizer") == Approx(8 * model / 8));
   CHECK(fsdp.at("buffers") > 0);
-  const auto zero = parts({.dp = 8, .sharding = Sharding::weights, .framework = "deepspeed"});
+  const auto zero =
+      parts({.dp = 8, .sharding = Sharding::weights, .framework = FrameworkName::deepspeed});
   CHECK(zero.at("weights") == Approx(2 * model / 8));
   CHECK(zero.at("buffers") > fsdp.at("buffers"));  // a billion elements live, and two buckets
   // A CUDA context of 1.5 GiB and half of one for each communicator: the world; tensor and data

@@ -118,7 +118,7 @@ std::optional<std::string> more_sharing(const TrainingPlan& training) {
   if (is_onebit(training.optimizer())) return std::nullopt;
   TrainingPlan with = training;
   Parallelism& how = *with.parallelism;
-  const bool pipeline = how.framework.name == "deepspeed" && how.layout.pp > 1;
+  const bool pipeline = how.framework.name == FrameworkName::deepspeed && how.layout.pp > 1;
   const auto most = pipeline ? parallel::Sharding::optimizer : parallel::Sharding::weights;
   how.shard_ranks = how.replicas();
   while (how.sharding < most) {

@@ -32,7 +32,7 @@ TrainingPlan flow_training(const FlowCase& of) {
   parallel::AxisOrder order = parallel::default_order;
   if (of.stages_in_node) order = {Axis::tp, Axis::cp, Axis::ep, Axis::pp, Axis::dp};
   how.layout = {of.tp, 1, 1, of.dp, of.pp, 1, 8, order};
-  how.framework = framework_of("megatron");
+  how.framework = framework_of(FrameworkName::megatron);
   how.framework.overlaps_gradients = of.overlaps_gradients;
   training.parallelism = how;
   training.kernels = Kernels::nvidia;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "topologies/cluster.h"
+
 namespace lambcast {
 
 std::optional<StreamLimit> stream_limit(const Cluster& cluster) {

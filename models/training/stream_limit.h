@@ -14,9 +14,11 @@
 #include <optional>
 
 #include "models/finding.h"
-#include "topologies/cluster.h"
+#include "sim/base/units.h"
 
 namespace lambcast {
+
+struct Cluster;
 
 struct StreamLimit {
   Bandwidth carried;  // by the streams

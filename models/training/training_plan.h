@@ -13,18 +13,13 @@
 #include "models/shape/shape.h"
 #include "models/training/exchange.h"
 #include "models/training/optimizer_cost.h"
+#include "models/training/overlap.h"
 #include "models/training/parallelism.h"
 #include "sim/collectives/process_group.h"
 #include "sim/network/network.h"
 #include "topologies/cluster.h"
 
 namespace lambcast {
-
-// How gradients meet the network in steps that do not compress.
-enum class Overlap {
-  none,  // after the backward pass, or as ZeRO does it
-  ddp,   // in buckets of 25 MB during the last backward pass, as PyTorch DDP does
-};
 
 struct TrainingPlan {
   std::shared_ptr<const ModelShape> model;
@@ -40,8 +35,8 @@ struct TrainingPlan {
   // Of the run whose checkpoint this one goes on from: freeze_step counts them too.
   std::int64_t steps_done = 0;
   Kernels kernels = Kernels::deepspeed;
-  Overlap overlap = Overlap::none;
-  Exchange exchange{};  // of steps that sum gradients
+  Overlap overlap = Overlap::none;  // or ddp; of ZeRO the recipe says
+  Exchange exchange{};              // of steps that sum gradients
   NetworkModel network = NetworkModel::analytic;
   bool expand = false;     // --symmetry off: every rank and round on its own
   bool per_block = false;  // one task per micro batch and block, for traces and --symmetry off

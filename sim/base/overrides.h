@@ -1,4 +1,4 @@
-// Whose fault an error is when flags have changed a description.
+// Keys of a description that flags change, and whose fault an error is then.
 //
 // A preset is right as it ships, so what is wrong with a changed one was typed: the flag is named,
 // not a line of a file that the user does not have.
@@ -6,10 +6,15 @@
 
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "sim/base/error.h"
 
 namespace lambcast {
+
+// Key and value as text, in the order given.
+using Overrides = std::vector<std::pair<std::string, std::string>>;
 
 // `error` with the flags in front, unless it names one already. `preset`: "NAME.toml", the place in
 // which is left out; empty for a file of the user's own.

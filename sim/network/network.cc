@@ -14,4 +14,13 @@ FlowSet::FlowSet(const std::vector<std::vector<LinkId>>& on, std::vector<Flow> o
   paths = std::make_shared<const Paths>(std::move(all));
 }
 
+const std::vector<std::string>& network_model_names() {
+  static const std::vector<std::string> names{"analytic", "flow"};
+  return names;
+}
+
+std::string_view name_of(NetworkModel model) {
+  return network_model_names()[static_cast<std::size_t>(model)];
+}
+
 }  // namespace lambcast

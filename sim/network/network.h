@@ -17,6 +17,8 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -88,6 +90,8 @@ class Network {
 };
 
 enum class NetworkModel { analytic, flow };
+const std::vector<std::string>& network_model_names();
+std::string_view name_of(NetworkModel model);
 
 std::unique_ptr<Network> make_network(NetworkModel model, const Topology& topology);
 
