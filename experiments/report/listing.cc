@@ -6,6 +6,9 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "models/optimizer/passes.h"
+#include "models/training/step_parts.h"
+
 namespace lambcast::report {
 namespace {
 
@@ -54,6 +57,7 @@ constexpr Heading headings[] = {
     {"warm-up step (ms)", "warmup_step_time_us", Kind::figure, 1e3},
     {"compressed step (ms)", "compression_step_time_us", Kind::figure, 1e3},
     {"silent step (ms)", "silent_step_time_us", Kind::figure, 1e3},
+    {"refresh step (ms)", "refresh_step_time_us", Kind::figure, 1e3},
     {"GB sent per GPU", "run_wire_bytes_per_gpu", Kind::figure, 1e9},
     {"peak GiB per GPU", "peak_bytes_per_gpu", Kind::figure, 1073741824.0},
     {"compared with", "baseline_optimizer", Kind::fact},
@@ -64,22 +68,13 @@ constexpr Heading headings[] = {
     {"communication calibrated", "communication_calibrated", Kind::fact},
     {"status", "status", Kind::fact}};
 
-// What a figure of one kind of step is made of; its labels are for the script alone.
+// What stands beside the figures of one kind of step and its parts, for the script alone.
 struct Detail {
   std::string_view title;
   double unit;
 };
-constexpr Detail details[] = {{"steps", 1},
-                              {"step_time_low_us", 1e3},
-                              {"step_time_high_us", 1e3},
-                              {"step_time_coverage", 1},
-                              {"forward_us", 1e3},
-                              {"backward_us", 1e3},
-                              {"exposed_comm_us", 1e3},
-                              {"compress_us", 1e3},
-                              {"decompress_us", 1e3},
-                              {"optimizer_us", 1e3},
-                              {"bubble_us", 1e3}};
+constexpr Detail details[] = {
+    {"steps", 1}, {"step_time_low_us", 1e3}, {"step_time_high_us", 1e3}, {"step_time_coverage", 1}};
 
 // The ends of what a whole run may be.
 constexpr Detail run_ends[] = {{"run_time_low_s", 3600}, {"run_time_high_s", 3600},
@@ -102,12 +97,14 @@ Listing::Listing(const csv::Reader& file)
     if (h.title == "freeze_step" && freeze_ && steps_)
       add_column({"warmup_percent", warmup_label, Kind::key, 0}, {Source::From::warmup});
   }
-  for (const std::string_view step : {"uniform", "warmup", "compression", "silent"}) {
-    for (const Detail& detail : details) {
-      const std::string title = fmt::format("{}_{}", step, detail.title);
+  for (const StepKind kind : stage_kinds) {
+    const auto add = [&](std::string_view detail, double unit) {
+      const std::string title = fmt::format("{}_{}", name_of(kind), detail);
       if (const auto index = file.find(title))
-        add_column({title, title, Kind::detail, detail.unit}, {Source::From::file, *index});
-    }
+        add_column({title, title, Kind::detail, unit}, {Source::From::file, *index});
+    };
+    for (const Detail& detail : details) add(detail.title, detail.unit);
+    for (const std::string_view part : step_parts) add(fmt::format("{}_us", part), 1e3);
   }
   for (const Detail& detail : run_ends)
     if (const auto index = file.find(detail.title))

@@ -9,6 +9,7 @@
 #include "experiments/reference_words.h"
 #include "experiments/report/answer.h"
 #include "experiments/report/html.h"
+#include "experiments/report/palette.h"
 #include "experiments/report/summary.h"
 #include "sim/base/error.h"
 
@@ -56,13 +57,23 @@ std::string cost_sources(const std::vector<Point>& points) {
   return text.empty() ? "" : "<p>Costs that the rows rest on:</p><ul>" + text + "</ul>\n";
 }
 
-// The rows, with what was swept and, where they are not all of them, which they are.
+// The rows, with what was swept, the kinds and parts of steps and how they look, and, where they
+// are not all rows, which they are.
 void append_rows(std::string& page, const Listing& listing, const std::vector<std::string>& swept) {
   page += "{\"swept\":[";
   for (const std::string& key : swept) {
     if (page.back() != '[') page += ',';
     page += json_text(key);
   }
+  page += "],\"stages\":[";
+  for (std::size_t i = 0; i < stage_kinds.size(); ++i)
+    page += fmt::format("{}[{},{}]", i == 0 ? "" : ",", json_text(name_of(stage_kinds[i])),
+                        json_text(adjective_of(stage_kinds[i])));
+  page += "],\"parts\":[";
+  for (std::size_t i = 0; i < part_looks.size(); ++i)
+    page += fmt::format("{}[{},{},{}]", i == 0 ? "" : ",",
+                        json_text(i < step_parts.size() ? step_parts[i] : part_looks[i].label),
+                        json_text(part_looks[i].label), json_text(part_looks[i].colour));
   page += fmt::format("],\"total\":{},\"thinning\":", listing.rows());
   const std::string thinning = listing.thinning();
   page += json_text(thinning.empty()

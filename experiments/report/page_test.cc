@@ -102,6 +102,30 @@ TEST_CASE("what was swept stands beside the rows") {
   CHECK(contains(page, "<span class=file>a.svg</span>"));
 }
 
+TEST_CASE("a stage that older results lack is read where it is") {
+  std::string header = synthetic_header(), row = synthetic_rows({.clusters = {{"box", 4, 10}},
+                                                                 .optimizers = {"lamb"},
+                                                                 .gpus = {8},
+                                                                 .global_batches = {8192}});
+  CHECK(results_of(header + row).points.front().stages.size() == 1);
+  header.pop_back();
+  row = row.substr(0, row.find('\n'));
+  header += ",refresh_step_time_us";
+  row += ",5000";
+  for (const std::string_view part : step_parts) {
+    header += fmt::format(",refresh_{}_us", part);
+    row += ",700";
+  }
+  const Results results = results_of(header + "\n" + row + "\n");
+  const auto& stages = results.points.front().stages;
+  REQUIRE(stages.size() == 2);
+  CHECK(stages.back().kind == StepKind::refresh);
+  CHECK(stages.back().step_time_us == 5000);
+  CHECK(contains(page_html(results, {"", {}, {}}),
+                 R"("stages":[["uniform",""],["warmup","warm-up"],["compression","compressed"],)"
+                 R"(["silent","silent"],["refresh","refresh"]],"parts":[["forward","forward",)"));
+}
+
 TEST_CASE("rows of results that no run has are refused by file, line and column") {
   std::string results = synthetic_header() + synthetic_rows({.clusters = {{"box", 4, 10}},
                                                              .optimizers = {"lamb"},

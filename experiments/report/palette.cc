@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/base/check.h"
+
 namespace lambcast::report {
 namespace {
 
@@ -31,6 +33,14 @@ Look optimizer_look(std::string_view optimizer, std::size_t index) {
     if (known.name == optimizer) return known.look;
   }
   return series_look(index);
+}
+
+std::string_view adjective_of(StepKind stage) {
+  constexpr std::array<std::string_view, stage_kinds.size()> adjectives{"", "warm-up", "compressed",
+                                                                        "silent", "refresh"};
+  const auto place = std::find(stage_kinds.begin(), stage_kinds.end(), stage);
+  LAMBCAST_CHECK(place != stage_kinds.end(), "{} is no stage", name_of(stage));
+  return adjectives[static_cast<std::size_t>(place - stage_kinds.begin())];
 }
 
 Look series_look(std::size_t index) {

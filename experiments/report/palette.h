@@ -7,6 +7,9 @@
 #include <string>
 #include <string_view>
 
+#include "models/optimizer/passes.h"
+#include "models/training/step_parts.h"
+
 namespace lambcast::report {
 
 struct Look {
@@ -29,17 +32,21 @@ Look series_look(std::size_t index);
 inline constexpr std::size_t shapes = 6;
 Look shape_look(std::size_t index, bool filled);
 
-// forward, backward, exposed communication, compression, decompression, optimizer, bubble, other.
+// By step_parts, then what they leave of a step.
 struct PartLook {
   std::string_view label, colour;
 };
-inline constexpr std::array<PartLook, 8> part_looks = {{{"forward", "#56B4E9"},
-                                                        {"backward", "#0072B2"},
-                                                        {"exposed comm.", "#D55E00"},
-                                                        {"compression", "#E69F00"},
-                                                        {"decompression", "#F0E442"},
-                                                        {"optimizer", "#009E73"},
-                                                        {"bubble", "#CC79A7"},
-                                                        {"other", "#999999"}}};
+inline constexpr std::array<PartLook, step_parts.size() + 1> part_looks = {
+    {{"forward", "#56B4E9"},
+     {"backward", "#0072B2"},
+     {"exposed comm.", "#D55E00"},
+     {"compression", "#E69F00"},
+     {"decompression", "#F0E442"},
+     {"optimizer", "#009E73"},
+     {"bubble", "#CC79A7"},
+     {"other", "#999999"}}};
+
+// What a step of one of the stage_kinds is called before the word "step".
+std::string_view adjective_of(StepKind stage);
 
 }  // namespace lambcast::report

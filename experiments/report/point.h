@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "experiments/report/name.h"
+#include "models/optimizer/passes.h"
 #include "models/training/step_parts.h"
 
 namespace lambcast::report {
@@ -16,7 +17,7 @@ namespace lambcast::report {
 inline constexpr double absent = std::numeric_limits<double>::quiet_NaN();
 
 struct StageFigures {
-  std::string_view name;  // uniform, warmup, compression or silent
+  StepKind kind = StepKind::uniform;  // of stage_kinds
   double step_time_us = absent;
   std::array<double, step_parts.size()> parts_us{};  // an empty field counts as 0
 };

@@ -68,8 +68,6 @@ constexpr NumberField number_fields[] = {{"nodes", &Point::nodes},
                                          {"fused_speedup_low", &Point::fused_low, true},
                                          {"fused_speedup_high", &Point::fused_high, true}};
 
-constexpr const char* stage_names[] = {"uniform", "warmup", "compression", "silent"};
-
 // The settings that no number of a point says already: "a=1; samples=9; b=2" -> "a=1; b=2".
 std::string other_settings(std::string_view settings) {
   std::string rest;
@@ -92,12 +90,16 @@ class RowReader {
     for (const TextField& field : text_fields) texts_.push_back({column(field.title, field.late)});
     for (const NumberField& field : number_fields)
       numbers_.push_back(column(field.title, field.late));
-    for (const char* stage : stage_names) {
-      stages_.push_back(file.column(fmt::format("{}_step_time_us", stage)));
+    for (std::size_t place = 0; place < stage_kinds.size(); ++place) {
+      const std::string_view stage = name_of(stage_kinds[place]);
+      const std::string time = fmt::format("{}_step_time_us", stage);
+      if (place >= first_stage_kinds && !file.find(time)) continue;
+      StageColumns columns{stage_kinds[place], file.column(time), {}, {}, {}};
       for (const std::string_view part : step_parts)
-        stages_.push_back(file.column(fmt::format("{}_{}_us", stage, part)));
-      ends_.push_back({file.find(fmt::format("{}_step_time_low_us", stage)),
-                       file.find(fmt::format("{}_step_time_high_us", stage))});
+        columns.parts.push_back(file.column(fmt::format("{}_{}_us", stage, part)));
+      columns.low = file.find(fmt::format("{}_step_time_low_us", stage));
+      columns.high = file.find(fmt::format("{}_step_time_high_us", stage));
+      stages_.push_back(std::move(columns));
     }
     calibrated_ = file.find("communication_calibrated");
   }
@@ -109,8 +111,7 @@ class RowReader {
       ++(file_.text(*calibrated_) == "true" ? grounds.calibrated : grounds.extrapolated);
     float below = -1, above = -1;
     for (const StageFigures& stage : point.stages) {
-      const auto place = std::find(std::begin(stage_names), std::end(stage_names), stage.name);
-      const Ends& ends = ends_[static_cast<std::size_t>(place - std::begin(stage_names))];
+      const StageColumns& ends = *std::ranges::find(stages_, stage.kind, &StageColumns::kind);
       if (!ends.low || !ends.high) continue;
       const auto percent = [&](std::size_t column) {
         return static_cast<float>(100 * std::abs(number(column, true) / stage.step_time_us - 1));
@@ -135,15 +136,14 @@ class RowReader {
                         number_fields[i].field == &Point::warmup_steps;
       if (numbers_[i]) p.*number_fields[i].field = number(*numbers_[i], zero);
     }
-    constexpr std::size_t columns = step_parts.size() + 1;
-    for (std::size_t s = 0; s < std::size(stage_names); ++s) {
-      const std::size_t* column = &stages_[s * columns];
-      if (file_.text(*column).empty()) continue;
+    for (const StageColumns& columns : stages_) {
+      if (file_.text(columns.time).empty()) continue;
       StageFigures& stage = p.stages.emplace_back();
-      stage.name = stage_names[s];
-      stage.step_time_us = number(*column, false);
-      for (double& part : stage.parts_us)
-        part = file_.text(*++column).empty() ? 0 : number(*column, true);
+      stage.kind = columns.kind;
+      stage.step_time_us = number(columns.time, false);
+      for (std::size_t i = 0; i < step_parts.size(); ++i)
+        stage.parts_us[i] =
+            file_.text(columns.parts[i]).empty() ? 0 : number(columns.parts[i], true);
     }
     p.stages.shrink_to_fit();
     return p;
@@ -185,11 +185,13 @@ class RowReader {
   const csv::Reader& file_;
   std::vector<TextColumn> texts_;
   std::vector<std::optional<std::size_t>> numbers_;
-  std::vector<std::size_t> stages_;  // for each stage its step time, then its parts
-  struct Ends {
+  struct StageColumns {
+    StepKind kind;
+    std::size_t time;
+    std::vector<std::size_t> parts;
     std::optional<std::size_t> low, high;  // of the interval of its step time
   };
-  std::vector<Ends> ends_;
+  std::vector<StageColumns> stages_;
   std::optional<std::size_t> calibrated_;
 };
 

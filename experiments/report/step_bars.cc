@@ -15,17 +15,14 @@ namespace {
 
 constexpr int width = 820, panel_px = 335;
 constexpr std::size_t first_part_column = 6;
-static_assert(part_looks.size() == step_parts.size() + 1);  // and other
 
-std::string stage_label(const Point& point, std::string_view stage) {
-  if (stage == "uniform") return display_name(point.optimizer.text());
-  if (stage == "warmup") return "warm-up";
-  if (stage == "compression") return "compressed";
-  return std::string(stage);
+std::string stage_label(const Point& point, StepKind stage) {
+  return stage == StepKind::uniform ? display_name(point.optimizer.text())
+                                    : std::string(adjective_of(stage));
 }
 
 Bar bar_of(const Point& point, const StageFigures& stage) {
-  Bar bar{stage_label(point, stage.name), point.gpus, point.global_batch, stage.step_time_us, {}};
+  Bar bar{stage_label(point, stage.kind), point.gpus, point.global_batch, stage.step_time_us, {}};
   std::copy(stage.parts_us.begin(), stage.parts_us.end(), bar.parts_us.begin());
   const double sum = std::accumulate(stage.parts_us.begin(), stage.parts_us.end(), 0.0);
   bar.parts_us.back() = std::max(0.0, stage.step_time_us - sum);

@@ -7,7 +7,9 @@
 #include <cmath>
 #include <fstream>
 #include <iterator>
+#include <span>
 
+#include "models/optimizer/passes.h"
 #include "sim/base/csv.h"
 
 namespace lambcast::report {
@@ -45,7 +47,7 @@ std::vector<std::string> stages_of(const std::string& optimizer) {
   return {"uniform"};
 }
 
-constexpr const char* all_stages[] = {"uniform", "warmup", "compression", "silent"};
+constexpr auto all_stages = std::span(stage_kinds).first<first_stage_kinds>();
 
 struct Case {
   const SyntheticSweep& sweep;
@@ -66,7 +68,8 @@ Run run_of(const Case& c, const std::string& optimizer) {
   const std::vector<std::string> stages = stages_of(optimizer);
   Run run;
   const double warm = std::round(c.freeze_share * c.sweep.steps);
-  for (const char* stage : all_stages) {
+  for (const StepKind kind : all_stages) {
+    const std::string stage(name_of(kind));
     if (std::find(stages.begin(), stages.end(), stage) == stages.end()) {
       run.fields.resize(run.fields.size() + 16);
       continue;
@@ -129,13 +132,13 @@ std::string synthetic_header() {
   std::string text =
       "model,cluster,optimizer,backend,nodes,gpus,micro_batch,grad_accum,global_batch,seq_len,"
       "steps,freeze_step";
-  for (const char* stage : all_stages) {
+  for (const StepKind kind : all_stages) {
     for (const char* column :
          {"steps", "step_time_us", "forward_us", "backward_us", "gradient_comm_us",
           "exposed_comm_us", "compress_us", "decompress_us", "optimizer_us", "bubble_us",
           "wire_bytes_per_gpu", "inter_node_bytes_per_node", "num_collectives", "samples_per_s",
           "tokens_per_s", "tflops_per_gpu"}) {
-      text += fmt::format(",{}_{}", stage, column);
+      text += fmt::format(",{}_{}", name_of(kind), column);
     }
   }
   return text +

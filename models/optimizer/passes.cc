@@ -4,12 +4,6 @@
 
 namespace lambcast {
 
-std::string_view name_of(StepKind kind) {
-  constexpr std::string_view names[] = {"uniform", "warmup", "compression", "silent",
-                                        "refresh", "round",  "dry_run"};
-  return names[static_cast<std::size_t>(kind)];
-}
-
 std::string_view name_of(Kernels kernels) {
   constexpr std::string_view names[] = {"deepspeed", "deepspeed", "nvidia", "fused"};
   return names[static_cast<std::size_t>(kernels)];

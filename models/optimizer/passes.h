@@ -10,6 +10,8 @@
 // each optimizer add these up in the order of its source, on fp32 state.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <string_view>
 
 namespace lambcast {
@@ -20,13 +22,23 @@ namespace lambcast {
 // gradients, exchanges an empty momentum and updates nothing.
 enum class StepKind { uniform, warmup, compression, silent, refresh, round, dry_run };
 
-std::string_view name_of(StepKind kind);
+constexpr std::string_view name_of(StepKind kind) {
+  constexpr std::string_view names[] = {"uniform", "warmup", "compression", "silent",
+                                        "refresh", "round",  "dry_run"};
+  return names[static_cast<std::size_t>(kind)];
+}
 
 // The stage whose steps a kind is counted among: a round is compression, a dry run warm-up.
 constexpr StepKind stage_of(StepKind kind) {
   if (kind == StepKind::round) return StepKind::compression;
   return kind == StepKind::dry_run ? StepKind::warmup : kind;
 }
+// The kinds that are stages, in the order of results, figures and pages. Results of older releases
+// lack the columns of the last.
+inline constexpr std::array<StepKind, 5> stage_kinds{StepKind::uniform, StepKind::warmup,
+                                                     StepKind::compression, StepKind::silent,
+                                                     StepKind::refresh};
+inline constexpr std::size_t first_stage_kinds = 4;
 
 // Whether the engine sums gradients in such a step, as it does wherever nothing stands in for them.
 constexpr bool sums_gradients(StepKind kind) {

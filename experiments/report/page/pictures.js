@@ -242,16 +242,9 @@
 
   // ---- where a step goes ----
 
-  const parts = [["forward", "forward", "#56B4E9"], ["backward", "backward", "#0072B2"],
-    ["exposed_comm", "communication, not hidden", "#D55E00"], ["compress", "compression", "#E69F00"],
-    ["decompress", "decompression", "#F0E442"], ["optimizer", "optimizer", "#009E73"],
-    ["bubble", "bubble", "#CC79A7"]];
-  const other = ["other", "other", "#999999"];
-  const stageNames = { uniform: "step", warmup: "warm-up step", compression: "compressed step",
-    silent: "silent step" };
-
   function barsOf(data, row) {
-    return lambcast.stages.flatMap(function (stage) {
+    const parts = data.parts.slice(0, -1), other = data.parts.at(-1);
+    return data.stages.flatMap(function ([stage, called]) {
       const time = data.text(stage + "_step_time_us", row);
       if (typeof time !== "number") return [];
       const found = parts.map(function (part) {
@@ -259,7 +252,7 @@
       });
       const sum = found.reduce(function (s, p) { return s + p.ms; }, 0);
       if (time - sum > 1e-3 * time) found.push({ part: other, ms: time - sum });
-      return [{ stage: stage, ms: time, long: Math.max(sum, time), row: row,
+      return [{ called: (called + " step").trim(), ms: time, long: Math.max(sum, time), row: row,
         parts: found.filter(function (p) { return p.ms > 0; }) }];
     });
   }
@@ -278,7 +271,7 @@
     const telling = data.swept.filter(function (c) {
       return new Set(chosen.map(function (row) { return c.place(row); })).size > 1;
     });
-    const used = parts.concat([other]).filter(function (part) {
+    const used = data.parts.filter(function (part) {
       return bars.some(function (b) { return b.parts.some(function (p) { return p.part === part; }); });
     });
     place.append(make("div", { className: "keys" }, used.map(function (part) {
@@ -297,7 +290,7 @@
         piece.style.width = 100 * p.ms / longest + "%";
         return piece;
       }));
-      place.append(make("div", { className: "step" }, [make("span", {}, [stageNames[bar.stage]]),
+      place.append(make("div", { className: "step" }, [make("span", {}, [bar.called]),
         track, make("b", {}, [lambcast.number(bar.ms) + " ms"])]));
     });
     const notes = ["All bars are on one scale, of milliseconds."];

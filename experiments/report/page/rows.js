@@ -72,6 +72,8 @@ const lambcast = {};
     constructor(data) {
       this.count = data.rows;
       this.total = data.total;
+      this.stages = data.stages;  // [name in titles, what its steps are called]
+      this.parts = data.parts;    // [name in titles, label, colour], the last: other
       this.columns = data.columns.map((spec) => new Column(spec));
       this.byKey = new Map(this.columns.map((column) => [column.key, column]));
       this.all = Array.from({ length: this.count }, function (_, row) { return row; });
@@ -227,7 +229,7 @@ const lambcast = {};
     }
     runShares(row) {
       let sum = 0, low = 0, high = 0;
-      for (const stage of lambcast.stages) {
+      for (const [stage] of this.stages) {
         const steps = this.text(stage + "_steps", row);
         const time = this.text(stage + "_step_time_us", row);
         if (!steps || typeof time !== "number") continue;
@@ -242,7 +244,6 @@ const lambcast = {};
     isExtrapolated(row) { return this.text("communication_calibrated", row) === "false"; }
   }
 
-  lambcast.stages = ["uniform", "warmup", "compression", "silent"];
   // 1000 of 5993 steps: the published 1-bit LAMB run (arXiv 2104.06069), as in slice.h.
   lambcast.publishedWarmup = 100 * 1000 / 5993;
   lambcast.Rows = Rows;
