@@ -10,6 +10,9 @@
 
 #include "experiments/cell.h"
 #include "experiments/forecast_output.h"
+#include "experiments/result_row.h"
+#include "experiments/sweep.h"
+#include "sim/base/csv.h"
 
 namespace lambcast {
 namespace {
@@ -339,6 +342,18 @@ std::string advice_json(const Advice& advice) {
                                 {"code", finding.code},
                                 {"message", finding.message}});
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string advice_csv(const Advice& advice, Catalog& catalog) {
+  CollectiveCosts costs;
+  std::string out = csv::row(result_columns()) + "\n";
+  const auto add = [&](const Answer& answer) {
+    for (const BackendAdvice& backend : answer.backends)
+      out += sweep_row(backend.asked, catalog, costs).text + "\n";
+  };
+  add(advice.answer);
+  if (advice.fused) add(*advice.fused);
+  return out;
 }
 
 }  // namespace lambcast

@@ -1,4 +1,4 @@
-// An advice for people (a verdict and a table) and for programs (JSON, schema version 1).
+// An advice for people (a verdict and a table) and for programs (JSON, schema version 1; CSV).
 #pragma once
 
 #include <string>
@@ -9,5 +9,8 @@ namespace lambcast {
 
 std::string advice_text(const Advice& advice);
 std::string advice_json(const Advice& advice);
+// A row per implementation of the kernels and backend, the fastest backend first, with the columns
+// of simulate and sweep.
+std::string advice_csv(const Advice& advice, Catalog& catalog);
 
 }  // namespace lambcast

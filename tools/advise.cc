@@ -4,9 +4,6 @@
 
 #include "experiments/advice_list.h"
 #include "experiments/advice_output.h"
-#include "experiments/result_row.h"
-#include "experiments/sweep.h"
-#include "sim/base/csv.h"
 #include "sim/base/error.h"
 #include "tools/commands.h"
 #include "tools/forecast_flags.h"
@@ -14,20 +11,6 @@
 
 namespace lambcast {
 namespace {
-
-// A row per implementation of the kernels and backend, the fastest backend first, with the columns
-// of simulate and sweep.
-std::string advice_csv(const Advice& advice, Catalog& catalog) {
-  CollectiveCosts costs;
-  std::string out = csv::row(result_columns()) + "\n";
-  const auto add = [&](const Answer& answer) {
-    for (const BackendAdvice& backend : answer.backends)
-      out += sweep_row(backend.asked, catalog, costs).text + "\n";
-  };
-  add(advice.answer);
-  if (advice.fused) add(*advice.fused);
-  return out;
-}
 
 struct Options {
   ForecastFlags forecast;

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -17,7 +16,7 @@
 #include "tools/terminal.h"
 #include "topologies/cluster.h"
 #include "validate/calibrate/calibrate.h"
-#include "validate/calibrate/measured_series.h"
+#include "validate/calibrate/measured_tables.h"
 
 namespace lambcast {
 namespace {
@@ -34,56 +33,6 @@ std::string file_stem(const std::string& path) {
   const auto slash = path.rfind('/');
   const std::string file = slash == std::string::npos ? path : path.substr(slash + 1);
   return file.substr(0, file.rfind('.'));
-}
-
-// The different origins of the tables, as far as they are few.
-std::string sources_of(const std::vector<validate::Measurement>& tables) {
-  std::vector<std::string> sources;
-  for (const validate::Measurement& table : tables)
-    if (std::find(sources.begin(), sources.end(), table.provenance.source) == sources.end())
-      sources.push_back(table.provenance.source);
-  if (sources.size() <= 3) return fmt::format("{}", fmt::join(sources, "; "));
-  return fmt::format("{} tables, the first: {}", tables.size(), sources.front());
-}
-
-// Whose collectives the tables are, as they and the user say; NCCL's where nobody does.
-Backend whose(const std::vector<validate::Measurement>& tables, const std::string& asked) {
-  std::optional<Backend> backend;
-  if (!asked.empty()) backend = backend_of(asked);
-  for (const validate::Measurement& table : tables) {
-    if (!table.backend) continue;
-    if (backend && *table.backend != *backend)
-      fail_input({table.provenance.source, 0, {}},
-                 fmt::format("is a table of {}, not of {}: calibrate each by itself",
-                             traits_of(*table.backend).word, traits_of(*backend).word));
-    backend = table.backend;
-  }
-  return backend.value_or(Backend::nccl);
-}
-
-// As one word of a shell.
-std::string quoted(const std::string& text) {
-  std::string word = "'";
-  for (const char letter : text) word += letter == '\'' ? "'\\''" : std::string(1, letter);
-  const bool plain = text.find_first_not_of(
-                         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                         "0123456789./_-+=:@%,") == std::string::npos;
-  return plain ? text : word + "'";
-}
-
-// Forecasts what the largest table is of; messages between two ranks as send_recv.
-std::string next_command(const std::string& description,
-                         const std::vector<validate::Measurement>& tables, Backend backend) {
-  const validate::Measurement& largest =
-      *std::max_element(tables.begin(), tables.end(),
-                        [](const auto& one, const auto& other) { return one.ranks < other.ranks; });
-  const bool pair = largest.operation == validate::Operation::ping_pong ||
-                    largest.operation == validate::Operation::stream;
-  return fmt::format("lambcast collective --cluster {} --op {} --gpus {} --gpus-per-node {}{}",
-                     quoted(is_path(description) ? description : "./" + description),
-                     pair ? "send_recv" : validate::name_of(largest.operation), largest.ranks,
-                     largest.ranks / validate::nodes_of(largest),
-                     is_mpi(backend) ? " --backend mpi" : "");
 }
 
 // On a terminal only: a calibration of a few tables takes seconds, one of hundreds of rows minutes.
@@ -109,7 +58,9 @@ int calibrate_command(const Options& options) {
     for (validate::Measurement& table :
          validate::import_measurements(read_file(file), file, options.hints))
       tables.push_back(std::move(table));
-  const Backend backend = whose(tables, options.backend);
+  std::optional<Backend> asked;
+  if (!options.backend.empty()) asked = backend_of(options.backend);
+  const Backend backend = validate::backend_of_tables(tables, asked);
   // Where no terminal shows how far it is.
   std::optional<Patience> patience;
   if (isatty(STDERR_FILENO) == 0) patience.emplace("fitting");
@@ -121,7 +72,7 @@ int calibrate_command(const Options& options) {
   if (name.empty()) name = options.output == "-" ? "calibrated" : file_stem(options.output);
   name = printable(name);
   const std::string source =
-      printable(options.source.empty() ? sources_of(tables) : options.source);
+      printable(options.source.empty() ? validate::sources_of(tables) : options.source);
   const std::string text = validate::calibrated_cluster(base, base_name, name, summary, source);
   write_output(options.output, "-o", text);
   const std::string report = validate::brief_report(summary);
@@ -129,7 +80,7 @@ int calibrate_command(const Options& options) {
     fmt::print(stderr, "{}", report);
   else
     print_text(fmt::format("{}\nWritten to {}; forecast with:\n  {}\n", report, options.output,
-                           next_command(options.output, tables, backend)));
+                           validate::forecast_command(options.output, tables, backend)));
   return 0;
 }
 

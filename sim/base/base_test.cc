@@ -4,6 +4,7 @@
 
 #include "sim/base/error.h"
 #include "sim/base/printable.h"
+#include "sim/base/shell_word.h"
 #include "sim/base/units.h"
 
 namespace lambcast {
@@ -11,6 +12,13 @@ namespace {
 
 using Catch::Matchers::Contains;
 using Catch::Matchers::Equals;
+
+TEST_CASE("shell words: quoted where a letter would not mean itself") {
+  CHECK(shell_word("gpus=16,64") == "gpus=16,64");
+  CHECK(shell_word("my file") == "'my file'");
+  CHECK(shell_word("it's") == "'it'\\''s'");
+  CHECK(shell_word("") == "''");
+}
 
 TEST_CASE("units: GB is decimal, GiB is binary, a bit is an eighth of a byte") {
   CHECK(parse_bytes("1 GB", {}).value() == 1e9);

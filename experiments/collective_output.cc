@@ -1,0 +1,169 @@
+#include "experiments/collective_output.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "sim/base/csv.h"
+
+namespace lambcast {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// As wide as in nccl-tests, but with digits left for a slow link.
+std::string rate(double GBps) {
+  return GBps < 1 ? fmt::format("{:.4f}", GBps) : fmt::format("{:.2f}", GBps);
+}
+
+bool on_whole_nodes(const ProcessGroup& group) {
+  return group.stride == 1 && group.node_stride == 1 && group.siblings == 1;
+}
+
+// How the ranks of a group lie that is not simply on whole nodes, for people.
+std::string lie(const ProcessGroup& group) {
+  if (on_whole_nodes(group)) return "";
+  return fmt::format(", stride {}, node stride {}, {} group{} at once", group.stride,
+                     group.node_stride, group.siblings, group.siblings == 1 ? "" : "s");
+}
+
+std::string heading(const CollectiveAnswer& answer, const Cluster& cluster) {
+  std::string text = fmt::format("# lambcast forecast of {} on {}, {} ranks{}\n", answer.op,
+                                 cluster.name, answer.group.ranks, lie(answer.group));
+  if (is_calibrated(cluster, answer.backend))
+    text +=
+        fmt::format("# {} {}\n",
+                    cluster.calibration->another_machine ? "preset of another machine, measured:"
+                                                         : "calibrated for",
+                    describe(*cluster.calibration));
+  text += fmt::format("#\n#{:>13} {:>13} {:>9} {:>7} {:>6} {:>11} {:>9} {:>9} {:>7}\n", "size",
+                      "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong");
+  return text + fmt::format("#{:>13} {:>13} {:>9} {:>7} {:>6} {:>11} {:>9} {:>9} {:>7}\n", "(B)",
+                            "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "");
+}
+
+// What runs and how far it can be trusted.
+std::string grounds(const CollectiveRow& row, const CollectiveAnswer& answer,
+                    const Cluster& cluster) {
+  if (answer.group.ranks == 1) return "one rank communicates with nobody";
+  std::string runs =
+      fmt::format("{}/{}, {}: {:.2f} to {:.2f} times the time", row.algorithm, row.protocol,
+                  row.interval.ground == Ground::none ? without_calibration(cluster)
+                                                      : std::string(in_words(row.interval.ground)),
+                  row.interval.low / row.time, row.interval.high / row.time);
+  if (row.models_part())
+    runs += fmt::format(
+        "\n# flows are unlike here: --network flow, where they take up what others leave, says "
+        "{:.2f} times the time",
+        row.flow_time / row.time);
+  return runs;
+}
+
+}  // namespace
+
+std::string collective_text(const CollectiveAnswer& answer, const Cluster& cluster) {
+  const std::string& op = answer.op;
+  const bool reduces = op == "all_reduce" || op == "reduce_scatter" || op == "reduce";
+  const bool is_rooted = op == "broadcast" || op == "reduce";
+  const bool per_rank = op == "all_gather" || op == "reduce_scatter" || op == "all_to_all";
+  std::string text = heading(answer, cluster), said;
+  for (const CollectiveRow& row : answer.rows) {
+    // Readers of these logs count columns, so grounds are comments, where they change.
+    const std::string why = grounds(row, answer, cluster);
+    if (why != said) text += fmt::format("# {}\n", why);
+    said = why;
+    const double algbw = row.algbw_GBps();
+    text += fmt::format(" {:>13.0f} {:>13.0f} {:>9} {:>7} {:>6} {:>11.2f} {:>9} {:>9} {:>7}\n",
+                        row.size, std::floor(row.size / 4 / (per_rank ? answer.group.ranks : 1)),
+                        "float", reduces ? "sum" : "none", is_rooted ? 0 : -1, row.time.us(),
+                        rate(algbw), rate(algbw * answer.bus_factor), "N/A");
+  }
+  return text;
+}
+
+std::string collective_json(const CollectiveAnswer& answer, const Cluster& cluster) {
+  const ProcessGroup& group = answer.group;
+  Json json{{"schema_version", 1},
+            {"op", answer.op},
+            {"cluster", cluster.name},
+            {"gpus", group.ranks},
+            {"gpus_per_node", group.per_node}};
+  if (!on_whole_nodes(group)) {
+    json["stride"] = group.stride;
+    json["node_stride"] = group.node_stride;
+    json["siblings"] = group.siblings;
+  }
+  json["results"] = Json::array();
+  for (const CollectiveRow& row : answer.rows) {
+    const double algbw = row.algbw_GBps();
+    json["results"].push_back({{"size_bytes", static_cast<std::uint64_t>(row.size)},
+                               {"time_us", row.time.us()},
+                               {"algbw_GBps", algbw},
+                               {"busbw_GBps", algbw * answer.bus_factor},
+                               {"algorithm", row.algorithm},
+                               {"protocol", row.protocol},
+                               {"low_us", row.interval.low.us()},
+                               {"high_us", row.interval.high.us()},
+                               {"calibrated", row.interval.calibrated}});
+    if (row.models_part()) json["results"].back()["flow_model_time_us"] = row.flow_time.us();
+  }
+  return json.dump(2) + "\n";
+}
+
+std::string collective_csv(const CollectiveAnswer& answer) {
+  std::string text =
+      "size_bytes,time_us,algbw_GBps,busbw_GBps,algorithm,protocol,low_us,high_us,calibrated\n";
+  for (const CollectiveRow& row : answer.rows) {
+    const double algbw = row.algbw_GBps();
+    text += fmt::format("{},{},{},{},{},{},{},{},{}\n", row.size, row.time.us(), algbw,
+                        algbw * answer.bus_factor, row.algorithm, row.protocol,
+                        row.interval.low.us(), row.interval.high.us(), row.interval.calibrated);
+  }
+  return text;
+}
+
+std::string jobs_text(std::span<const CollectiveJob> jobs, std::span<const JobForecast> forecasts,
+                      const Cluster& cluster) {
+  std::string text = fmt::format(
+      "# lambcast forecast of {} jobs at once on {}\n#{:>13} {:>14} {:>6} {:>13} {:>24} {:>11} "
+      "{:>13} {:>9}\n",
+      jobs.size(), cluster.name, "job", "op", "gpus", "size (B)", "runs", "alone (us)",
+      "together (us)", "slowdown");
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const CollectiveJob& job = jobs[i];
+    const double alone = forecasts[i].alone.us(), together = forecasts[i].together.us();
+    text += fmt::format(" {:>13} {:>14} {:>6} {:>13.0f} {:>24} {:>11.2f} {:>13.2f} {:>9.2f}\n",
+                        job.name, name_of(job.op), job.group.ranks, job.size.value(),
+                        forecasts[i].algorithm + "/" + forecasts[i].protocol, alone, together,
+                        alone == 0 ? 1 : together / alone);
+  }
+  return text;
+}
+
+std::string jobs_json(std::span<const CollectiveJob> jobs, std::span<const JobForecast> forecasts,
+                      const Cluster& cluster) {
+  Json json{{"schema_version", 1}, {"cluster", cluster.name}, {"jobs", Json::array()}};
+  for (std::size_t i = 0; i < jobs.size(); ++i)
+    json["jobs"].push_back({{"job", jobs[i].name},
+                            {"op", name_of(jobs[i].op)},
+                            {"gpus", jobs[i].group.ranks},
+                            {"size_bytes", static_cast<std::uint64_t>(jobs[i].size.value())},
+                            {"algorithm", forecasts[i].algorithm},
+                            {"protocol", forecasts[i].protocol},
+                            {"alone_us", forecasts[i].alone.us()},
+                            {"together_us", forecasts[i].together.us()}});
+  return json.dump(2) + "\n";
+}
+
+std::string jobs_csv(std::span<const CollectiveJob> jobs, std::span<const JobForecast> forecasts) {
+  std::string text = "job,op,gpus,size_bytes,algorithm,protocol,alone_us,together_us\n";
+  for (std::size_t i = 0; i < jobs.size(); ++i)
+    text += fmt::format("{},{},{},{},{},{},{},{}\n", csv::field(jobs[i].name), name_of(jobs[i].op),
+                        jobs[i].group.ranks, jobs[i].size.value(), forecasts[i].algorithm,
+                        forecasts[i].protocol, forecasts[i].alone.us(), forecasts[i].together.us());
+  return text;
+}
+
+}  // namespace lambcast

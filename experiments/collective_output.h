@@ -1,0 +1,33 @@
+// Forecasts of collectives as people and programs read them: a log of nccl-tests (which its
+// importers read back), JSON (schemas/collective.schema.json) and CSV.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "topologies/collective_jobs.h"
+#include "topologies/collective_rows.h"
+
+namespace lambcast {
+
+struct CollectiveAnswer {
+  std::string op;  // as it was asked for
+  ProcessGroup group;
+  Backend backend = Backend::nccl;
+  double bus_factor = 1;  // busbw / algbw, as nccl-tests has it
+  std::vector<CollectiveRow> rows;
+};
+
+std::string collective_text(const CollectiveAnswer& answer, const Cluster& cluster);
+std::string collective_json(const CollectiveAnswer& answer, const Cluster& cluster);
+std::string collective_csv(const CollectiveAnswer& answer);
+
+// Of jobs at the same time; forecasts in their order.
+std::string jobs_text(std::span<const CollectiveJob> jobs, std::span<const JobForecast> forecasts,
+                      const Cluster& cluster);
+std::string jobs_json(std::span<const CollectiveJob> jobs, std::span<const JobForecast> forecasts,
+                      const Cluster& cluster);
+std::string jobs_csv(std::span<const CollectiveJob> jobs, std::span<const JobForecast> forecasts);
+
+}  // namespace lambcast

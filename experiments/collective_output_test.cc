@@ -1,0 +1,80 @@
+#include "experiments/collective_output.h"
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "sim/base/csv.h"
+
+namespace lambcast {
+namespace {
+
+using Catch::Matchers::Contains;
+using Json = nlohmann::json;
+
+// 1 MB in 100 us, for which the flow model says half.
+CollectiveAnswer made_up() {
+  CollectiveRow row{1e6, Duration::microseconds(100), "ring", "Simple"};
+  row.interval = {Duration::microseconds(80), Duration::microseconds(150), false, Ground::none};
+  row.flow_time = Duration::microseconds(50);
+  return {"all_reduce", {16, 8}, Backend::nccl, 1.875, {row}};
+}
+
+Cluster made_up_cluster() {
+  Cluster cluster = load_cluster("commodity-10gbe", {});
+  cluster.name = "here";
+  cluster.calibration.reset();
+  return cluster;
+}
+
+TEST_CASE("collective output: a log of nccl-tests, with what it rests on in comments") {
+  const std::string text = collective_text(made_up(), made_up_cluster());
+  CHECK_THAT(text, Contains("# lambcast forecast of all_reduce on here, 16 ranks\n") &&
+                       Contains("# ring/Simple, not calibrated") &&
+                       Contains("0.80 to 1.50 times the time") &&
+                       Contains("--network flow, where they take up what others leave, says 0.50"));
+  CHECK_THAT(text, Contains(" 1000000        250000     float     sum     -1      100.00     10.00"
+                            "     18.75     N/A\n"));
+}
+
+TEST_CASE("collective output: JSON and CSV hold the same figures") {
+  const Json json = Json::parse(collective_json(made_up(), made_up_cluster()));
+  const Json& row = json.at("results").at(0);
+  CHECK(row.at("busbw_GBps").get<double>() == Approx(18.75));
+  CHECK(row.at("flow_model_time_us").get<double>() == Approx(50));
+  CHECK_FALSE(json.contains("stride"));
+  const csv::Table table = csv::parse(collective_csv(made_up()), "test");
+  REQUIRE(table.rows.size() == 1);
+  for (const char* key : {"size_bytes", "time_us", "algbw_GBps", "busbw_GBps", "low_us", "high_us"})
+    CHECK(table.number(0, key) == row.at(key).get<double>());
+  CHECK(table.text(0, "calibrated") == "false");
+}
+
+TEST_CASE("collective output: a group that is not on whole nodes says how it lies") {
+  CollectiveAnswer answer = made_up();
+  answer.group.stride = 8;
+  answer.group.siblings = 8;
+  CHECK_THAT(collective_text(answer, made_up_cluster()),
+             Contains("16 ranks, stride 8, node stride 1, 8 groups at once"));
+  CHECK(Json::parse(collective_json(answer, made_up_cluster())).at("siblings") == 8);
+}
+
+TEST_CASE("collective output: jobs say how much longer they take together") {
+  CollectiveJob job;
+  job.name = "a, \"b\"";
+  job.op = Op::all_gather;
+  job.size = Bytes(1e6);
+  job.group = {16, 8};
+  const std::vector<CollectiveJob> jobs{job};
+  const std::vector<JobForecast> forecasts{
+      {"ring", "Simple", Duration::microseconds(10), Duration::microseconds(25)}};
+  CHECK_THAT(jobs_text(jobs, forecasts, made_up_cluster()),
+             Contains("1 jobs at once on here") && Contains("2.50\n"));
+  const csv::Table table = csv::parse(jobs_csv(jobs, forecasts), "test");
+  CHECK(table.text(0, "job") == "a, \"b\"");
+  CHECK(table.number(0, "together_us") == 25);
+  const Json json = Json::parse(jobs_json(jobs, forecasts, made_up_cluster()));
+  CHECK(json.at("jobs").at(0).at("alone_us").get<double>() == 10);
+}
+
+}  // namespace
+}  // namespace lambcast

@@ -1,0 +1,26 @@
+// What tables to calibrate on say together: whose they are, where they are from, and what to ask
+// once a description rests on them.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "sim/collectives/backend.h"
+#include "validate/measurement.h"
+
+namespace lambcast::validate {
+
+// Whose collectives the tables are, as they and the user (`asked`) say; NCCL's where nobody does.
+// Throws Error for tables of another.
+Backend backend_of_tables(std::span<const Measurement> tables, std::optional<Backend> asked);
+
+// Their different origins, as far as they are few.
+std::string sources_of(std::span<const Measurement> tables);
+
+// The command that forecasts on `description`, a file, what the largest table is of; messages
+// between two ranks as send_recv. There is at least one table.
+std::string forecast_command(const std::string& description, std::span<const Measurement> tables,
+                             Backend backend);
+
+}  // namespace lambcast::validate
