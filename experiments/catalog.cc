@@ -17,7 +17,7 @@ namespace {
 
 // How many are remembered of each kind. A cluster takes some ten kilobytes; a model grows with its
 // layers, so all of them together have so many tensors and those of one more.
-constexpr std::size_t most_remembered = 1024, most_tensors = 100'000;
+constexpr std::size_t most_remembered = 1024, most_shared = 4096, most_tensors = 100'000;
 
 std::string key_of(const std::string& name, const Overrides& overrides) {
   std::string key = name;
@@ -26,11 +26,17 @@ std::string key_of(const std::string& name, const Overrides& overrides) {
 }
 
 template <typename T, typename Load>
-std::shared_ptr<const T> once(std::map<std::string, std::shared_ptr<const T>>& remembered,
-                              const std::string& key, Load load) {
+std::shared_ptr<const T> once_shared(std::map<std::string, std::shared_ptr<const T>>& remembered,
+                                     const std::string& key, Load load) {
   if (const auto known = remembered.find(key); known != remembered.end()) return known->second;
   if (remembered.size() >= most_remembered) remembered.clear();
-  return remembered[key] = std::make_shared<const T>(load());
+  return remembered[key] = load();
+}
+
+template <typename T, typename Load>
+std::shared_ptr<const T> once(std::map<std::string, std::shared_ptr<const T>>& remembered,
+                              const std::string& key, Load load) {
+  return once_shared(remembered, key, [&] { return std::make_shared<const T>(load()); });
 }
 
 std::size_t tensors_of(const std::map<std::string, std::shared_ptr<const ModelShape>>& models) {
@@ -110,6 +116,18 @@ const std::string& DescriptionTexts::config(const std::string& path) {
   return once("config " + path, [&] { return read_file(path, 16); });
 }
 
+std::shared_ptr<const Cluster> DescriptionTexts::decoded(const std::string& key,
+                                                         const std::function<Cluster()>& decode) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = clusters_.find(key); known != clusters_.end()) return known->second;
+  }
+  const auto cluster = std::make_shared<const Cluster>(decode());
+  const std::lock_guard lock(mutex_);
+  if (clusters_.size() < most_shared) clusters_.emplace(key, cluster);
+  return cluster;
+}
+
 std::map<std::string, std::string> DescriptionTexts::texts() const {
   const std::lock_guard lock(mutex_);
   return texts_;
@@ -125,10 +143,12 @@ std::map<std::string, std::string> DescriptionTexts::hashes() const {
 std::shared_ptr<const Cluster> Catalog::cluster(const std::string& name,
                                                 const Overrides& overrides) {
   const auto load = [&](const Overrides& changes) {
-    return once(clusters_, key_of(name, changes), [&] {
+    const std::string key = key_of(name, changes);
+    const auto decode = [&] {
       return load_cluster(parsed(parsed_, "cluster " + name, texts_->cluster(name), name).copy(),
                           name, changes);
-    });
+    };
+    return once_shared(clusters_, key, [&] { return texts_->decoded(key, decode); });
   };
   return of_key("cluster", [&] {
     try {

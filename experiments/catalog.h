@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -22,8 +23,9 @@ namespace lambcast {
 
 struct Cluster;
 
-// The texts of files and presets as they were read, by "cluster mine.toml", "device v100-16g".
-// Threads may share one.
+// The texts of files and presets as they were read, by "cluster mine.toml", "device v100-16g", and
+// clusters decoded from them: the values of a sweep are checked before threads forecast, which
+// need not decode them again. Threads may share one.
 class DescriptionTexts {
  public:
   // With what was read elsewhere.
@@ -36,6 +38,11 @@ class DescriptionTexts {
   const std::string& device(const std::string& name);
   const std::string& config(const std::string& path);
 
+  // Of these texts, by name and overrides; decoded where it is not known. So many are kept, the
+  // first ones, as points come in the order in which they were checked.
+  std::shared_ptr<const Cluster> decoded(const std::string& key,
+                                         const std::function<Cluster()>& decode);
+
   // "fnv1a64:..." of all that were read so far.
   std::map<std::string, std::string> hashes() const;
   std::map<std::string, std::string> texts() const;
@@ -45,6 +52,7 @@ class DescriptionTexts {
   const std::string& once(const std::string& what, Read read);
   mutable std::mutex mutex_;
   std::map<std::string, std::string> texts_;
+  std::map<std::string, std::shared_ptr<const Cluster>> clusters_;
 };
 
 // For one thread; what it hands out stays valid after it is forgotten here. Throws InvalidValue for

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 #include <type_traits>
 #include <unordered_map>
 #include <utility>
@@ -29,10 +28,17 @@ struct Table::Document {
 // that finish() can tell what nobody read.
 struct Table::Node {
   std::shared_ptr<Document> document;
-  toml::table* table = nullptr;  // null where the file has no such table
-  std::string path;              // dotted, empty for the root
-  std::set<std::string, std::less<>> asked;
+  toml::table* table = nullptr;    // null where the file has no such table
+  std::string path;                // dotted, empty for the root
+  std::vector<std::string> asked;  // each once; a table has some thirty keys
   std::vector<std::shared_ptr<Node>> children;
+
+  bool is_asked(std::string_view key) const {
+    return std::find(asked.begin(), asked.end(), key) != asked.end();
+  }
+  void ask(std::string_view key) {
+    if (!is_asked(key)) asked.emplace_back(key);
+  }
 
   // The same one each time, however often a description is decoded between changes to it.
   std::shared_ptr<Node> child(std::string child_path, toml::table* child_table) {
@@ -74,6 +80,11 @@ void note_lines(const toml::node& parsed, const toml::node& copy,
       note_lines((*array)[i], (*copy.as_array())[i], lines);
   }
 }
+
+template <typename T>
+constexpr bool is_sourced = false;
+template <typename T>
+constexpr bool is_sourced<Sourced<T>> = true;
 
 // What a value is, in words (asked_keys.h), and how it is read.
 template <typename T>
@@ -119,6 +130,7 @@ struct Reader<std::string> {
 
   // Names and sources reach terminals as they stand. Long ones may have lines.
   static void check_characters(std::string text, const Where& where) {
+    if (std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; })) return;
     std::erase_if(text, [](char c) { return c == '\n' || c == '\r' || c == '\t'; });
     if (printable(text) != text)
       fail_input(where, fmt::format("'{}' has control characters", printable(text)),
@@ -283,7 +295,7 @@ Where Table::where(std::string_view key) const {
 }
 
 bool Table::has(std::string_view key) const {
-  node_->asked.emplace(key);
+  node_->ask(key);
   note(node_->path, key, [&] { return ""; });
   return node_->table != nullptr && node_->table->contains(key);
 }
@@ -302,6 +314,13 @@ std::optional<T> Table::find(std::string_view key) const {
     if constexpr (std::is_same_v<T, std::vector<std::string>>)
       if (text != node_->document->texts.end() && node.is_string())
         return T{*node.value_exact<std::string>()};
+  }
+  // Places are made up only for what is wrong, and for the source of a number without evidence.
+  if (!is_sourced<T> || node.is_table()) {
+    try {
+      return Reader<T>::read(node, {});
+    } catch (const Error&) {
+    }
   }
   return Reader<T>::read(node, where(key));
 }
@@ -400,7 +419,7 @@ std::vector<std::string> Table::keys() const {
     const auto begin = key.source().begin;
     found.push_back(
         {{static_cast<int>(begin.line), static_cast<int>(begin.column)}, std::string(key.str())});
-    node_->asked.emplace(key.str());
+    node_->ask(key.str());
   }
   std::sort(found.begin(), found.end());
   std::vector<std::string> names;
@@ -410,12 +429,11 @@ std::vector<std::string> Table::keys() const {
 
 void Table::finish() const {
   if (node_->table != nullptr) {
-    const std::vector<std::string> asked(node_->asked.begin(), node_->asked.end());
     for (const auto& [key, value] : *node_->table) {
-      if (!node_->asked.contains(key.str())) {
-        Where place = where(key.str());
-        fail_unknown(place, "key", key.str(), asked);
-      }
+      if (node_->is_asked(key.str())) continue;
+      std::vector<std::string> allowed = node_->asked;
+      std::sort(allowed.begin(), allowed.end());
+      fail_unknown(where(key.str()), "key", key.str(), allowed);
     }
   }
   for (const auto& child : node_->children) Table(child).finish();
