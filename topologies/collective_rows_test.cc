@@ -68,6 +68,20 @@ TEST_CASE("collective rows: what the flow model says stands beside the closed fo
   CHECK_FALSE(flow.models_part());
 }
 
+TEST_CASE("collective rows: what is too large names the algorithm and those that are not") {
+  const Cluster tree = load_cluster("hgx-h100-ndr", {{"fabric.kind", "fat-tree"},
+                                                     {"fabric.nodes_per_leaf", "4"},
+                                                     {"fabric.oversubscription", "4.0"}});
+  CollectiveQuestion question = question_of(Op::all_reduce, 1 << 20, {1 << 30});
+  question.setting.group.per_node = 8;
+  CHECK_THROWS_WITH(forecast_rows(tree, question),
+                    Catch::Contains("an all_reduce over 1048576 ranks that are not alike under "
+                                    "nvls_tree is too large to write out: up to 65536 ranks, or an "
+                                    "algorithm under which they are: ring"));
+  question.setting.algorithm = "ring";
+  CHECK(forecast_rows(tree, question).front().algorithm == "ring");
+}
+
 TEST_CASE("collective rows: sizes grow by the factor and are whole bytes") {
   CHECK(sizes_between(8, 64, 2) == std::vector<double>{8, 16, 32, 64});
   CHECK(sizes_between(10, 30, 1.5) == std::vector<double>{10, 15, 22});

@@ -35,6 +35,8 @@ std::vector<Send> everything(Bytes block, const Placement& placement) {
   std::vector<Send> sends;
   const int part = placement.senders();
   const int others = placement.ranks / part - 1;
+  const auto written = static_cast<std::size_t>(part);
+  sends.reserve(written * (others > 0 ? 2 * written : written));
   for (int rank = 0; rank < part; ++rank) {
     for (int i = 0; i < part; ++i) {
       if (i != rank) sends.push_back({rank, i, block});

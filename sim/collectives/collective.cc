@@ -17,14 +17,27 @@ namespace {
 // What is not folded is written out rank by rank; an all-to-all has a send for every pair.
 constexpr int max_unfolded_ranks = 65536, max_unfolded_all_to_all = 2048;
 
-void check_size(const CollectiveRequest& request) {
+// Names the algorithm that does not fold, and those that would.
+void check_size(const CollectiveRequest& request, std::string_view algorithm, int nodes_alike) {
   const int most = request.op == Op::all_to_all ? max_unfolded_all_to_all : max_unfolded_ranks;
   if (request.group.ranks <= most) return;
-  throw Error(Exit::usage,
-              fmt::format("an {} over {} ranks that are not alike is too large to write out: up to "
-                          "{} ranks, or whole nodes on full leaves or a single switch with "
-                          "symmetry auto",
-                          name_of(request.op), request.group.ranks, most));
+  std::string others;
+  for (const std::string& other : algorithm_names())
+    if (!request.expand && supports(other, request.op, request.group) &&
+        foldable(other, request.group, nodes_alike))
+      others += (others.empty() ? "" : ", ") + other;
+  const std::string what = fmt::format("an {} over {} ranks that are not alike",
+                                       name_of(request.op), request.group.ranks);
+  throw Error(
+      Exit::usage,
+      others.empty()
+          ? fmt::format(
+                "{} is too large to write out: up to {} ranks, or whole nodes on full leaves "
+                "or a single switch with symmetry auto",
+                what, most)
+          : fmt::format("{} under {} is too large to write out: up to {} ranks, or an algorithm "
+                        "under which they are: {}",
+                        what, algorithm, most, others));
 }
 
 bool reduces_in_switch(const Protocol& protocol) { return protocol.in_switch.has_value(); }
@@ -137,7 +150,7 @@ Collective plan_collective(const CollectiveRequest& request, Machines& machines,
   for (const std::string& algorithm : algorithms_of(request, transport)) {
     const bool folded = !request.expand && !request.beside &&
                         foldable(algorithm, request.group, machines.nodes_alike());
-    if (!folded) check_size(request);
+    if (!folded) check_size(request, algorithm, machines.nodes_alike());
     const auto& [machine, router] = folded ? machines.folded() : machines.full();
     const Placement placement = placed(request.group, *machine, place);
     const CommSchedule schedule = make_schedule(algorithm, request.op, request.size, placement);
@@ -173,7 +186,7 @@ const CollectiveCurve::Variant& CollectiveCurve::variant(const std::string& algo
   if (!is_new) return variant;
   const ProcessGroup& group = request_.group;
   const bool folded = foldable(algorithm, group, machines_.nodes_alike());
-  if (!folded) check_size(request_);
+  if (!folded) check_size(request_, algorithm, machines_.nodes_alike());
   const auto& [machine, router] = folded ? machines_.folded() : machines_.full();
   variant.placement = placed(group, *machine);
   variant.schedule = make_schedule(algorithm, request_.op, reference_size, variant.placement);

@@ -35,7 +35,9 @@ class Finder {
     Paths paths;
     std::vector<std::uint32_t> weights;
     paths.first.reserve(sends.size() * static_cast<std::size_t>(group_.siblings) + 1);
-    paths.links.reserve(most_links_);
+    // Memory that no link is written to costs nothing, moving what was written does.
+    constexpr std::size_t usual_links = 8;
+    paths.links.reserve(std::max(most_links_, (paths.first.capacity() - 1) * usual_links));
     const bool weighed =
         std::any_of(sends.begin(), sends.end(), [](const Send& send) { return send.weight != 1; });
     for (int sibling = 0; sibling < group_.siblings; ++sibling) {
