@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "experiments/invalid_value.h"
+#include "experiments/run_length.h"
 #include "experiments/words.h"
 #include "models/megatron/arguments.h"
 #include "models/torchtitan/config.h"
@@ -32,8 +35,9 @@ bool is_overruled(const std::string& key, const WhatIf& asked) {
   if (key == "rampup_batch_size") return settles_batch(asked) || asked.contains("global_batch");
   if (key == "gpus" || key == "gpus_per_node")
     return asked.contains("gpus") || asked.contains("nodes");
-  if (key == "steps" || key == "samples")
-    return asked.contains("steps") || asked.contains("samples");
+  if (is_length(key))
+    return std::any_of(length_keys.begin(), length_keys.end(),
+                       [&](const char* length) { return asked.contains(length); });
   if (key == "model.max_seq_len" || key == "seq_len") return asked.contains("seq_len");
   return false;
 }

@@ -14,7 +14,7 @@
 namespace lambcast {
 namespace {
 
-constexpr std::int64_t shortest_assumed = 1000;
+constexpr std::int64_t shortest_assumed = 1000, max_samples = std::int64_t{1} << 53;
 
 // The step that is given to freeze at, by the flag or the file; not a share of the run.
 std::optional<std::int64_t> freeze_step_given(const Words& words,
@@ -54,7 +54,27 @@ std::int64_t assumed_steps(const Words& words, const deepspeed::DeepSpeedConfig&
   return steps;
 }
 
+// As many as tokens fill, where those are given.
+std::optional<std::int64_t> samples_given(const Words& words, const TrainingPlan& training,
+                                          const deepspeed::DeepSpeedConfig& config) {
+  const auto samples = words.whole("samples", 1, max_samples);
+  const auto tokens = words.number("tokens", 1, 1e18);
+  if (!tokens) return samples;
+  if (samples) fail_input(flag("tokens"), "and --samples say the same", "one of the two");
+  if (config.curriculum)
+    fail_input(flag("tokens"), "fill samples of one length, which a curriculum changes",
+               "--samples or --steps");
+  if (training.seq_len == 0)
+    fail_input(flag("tokens"), fmt::format("{} has no tokens", training.model->name), "--samples");
+  const double filled = std::ceil(*tokens / static_cast<double>(training.seq_len));
+  return static_cast<std::int64_t>(std::min(filled, static_cast<double>(max_samples)));
+}
+
 }  // namespace
+
+bool is_length(std::string_view key) {
+  return std::find(length_keys.begin(), length_keys.end(), key) != length_keys.end();
+}
 
 double published_warmup_share(OptimizerType type) {
   return model_of(onebit_of(type)).published_freeze_share;
@@ -64,16 +84,16 @@ std::int64_t choose_steps(const Words& words, const TrainingPlan& training,
                           const deepspeed::DeepSpeedConfig& config,
                           std::vector<Finding>& findings) {
   const auto given = words.whole("steps", 1, max_steps);
-  const auto samples = words.whole("samples", 1, std::int64_t{1} << 53);
+  const auto samples = samples_given(words, training, config);
   if (!samples) return given ? *given : assumed_steps(words, config, findings);
+  const std::string key = words.find("tokens") != nullptr ? "tokens" : "samples";
   const std::int64_t steps = steps_of(*samples, training);
   if (given && *given != steps)
-    fail_input(flag("samples"),
+    fail_input(flag(key),
                fmt::format("{} samples are {} steps of {}{}, not {} (--steps)", *samples, steps,
                            training.ramp ? "up to " : "", training.batch.train, *given));
   if (steps > max_steps)
-    fail_input(flag("samples"), fmt::format("is {} steps", steps),
-               fmt::format("up to {}", max_steps));
+    fail_input(flag(key), fmt::format("is {} steps", steps), fmt::format("up to {}", max_steps));
   return steps;
 }
 

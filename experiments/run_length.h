@@ -1,8 +1,10 @@
 // How many optimizer steps a run has, and from which of them on it compresses.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "experiments/words.h"
@@ -14,16 +16,21 @@ namespace lambcast {
 
 inline constexpr std::int64_t max_steps = 1'000'000'000;
 
+// The keys that say it, each in place of the others.
+inline constexpr std::array<const char*, 3> length_keys{"steps", "samples", "tokens"};
+bool is_length(std::string_view key);
+
 // The share of the run that published recipes warm up:
 //   1-bit LAMB  1,000 of 5,993 steps (BERT-Large, batch 65,536, the run of the 1-bit LAMB paper)
 //   1-bit Adam  15 % (DeepSpeed's 1-bit Adam blog: 1 / (w + (1 - w) / 16) of the volume, w = 15 %)
 //   0/1 Adam    variance updated for 12,500 of 150,000 steps (DeepSpeedExamples, bing_bert)
 double published_warmup_share(OptimizerType type);
 
-// --steps, or --samples over the batch, along a ramp (training.ramp) from training.steps_done on.
-// Where neither says, the run of which the freeze step given
-// is the published share, at least 1000 steps: as long as freeze_step itself, nothing would be
-// compressed. The finding `steps-assumed` says so.
+// --steps, or --samples over the batch, along a ramp (training.ramp) from training.steps_done on,
+// or
+// --tokens, which fill samples of one length: none that a curriculum changes. Where neither says,
+// the run of which the freeze step given is the published share, at least 1000 steps: as long as
+// freeze_step itself, nothing would be compressed. The finding `steps-assumed` says so.
 std::int64_t choose_steps(const Words& words, const TrainingPlan& training,
                           const deepspeed::DeepSpeedConfig& config, std::vector<Finding>& findings);
 

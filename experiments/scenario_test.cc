@@ -342,6 +342,22 @@ TEST_CASE("scenario: steps from samples, rounded up; assumed ones are said") {
       Contains("--samples: is 8796093022208 steps (allowed: up to 1000000000)"));
 }
 
+TEST_CASE("scenario: steps from tokens, of samples that they fill") {
+  const auto steps = [](const WhatIf& changes) {
+    return resolved(without({"steps"}, changes)).training.steps;
+  };
+  const std::string tokens = fmt::format("{}", 392757248LL * 128);
+  CHECK(steps({{"tokens", tokens}, {"seq_len", "128"}}) == 5993);
+  CHECK(steps({{"tokens", "1e9"}, {"seq_len", "128"}}) == 120);  // 119.2
+  CHECK(steps({{"tokens", "1"}}) == 1);
+  CHECK_THAT(refusal(without({"steps"}, {{"tokens", "1e9"}, {"samples", "10"}})),
+             Contains("--tokens: and --samples say the same (allowed: one of the two)"));
+  CHECK_THAT(refusal(with({{"tokens", "1e9"}, {"seq_len", "128"}, {"steps", "100"}})),
+             Contains("--tokens: 7812500 samples are 120 steps of 65536, not 100 (--steps)"));
+  CHECK_THAT(refusal(without({"steps"}, {{"tokens", "many"}})),
+             Contains("--tokens: 'many' is not a number in range"));
+}
+
 TEST_CASE(
     "scenario: a run of no given length is as long as its freeze_step has been published for") {
   struct Row {

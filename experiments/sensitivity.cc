@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "experiments/numeric_inputs.h"
+#include "experiments/run_length.h"
 #include "sim/base/error.h"
 
 namespace lambcast {
@@ -82,7 +83,8 @@ std::vector<IntervalPart> parts_of(const Forecast& forecast) {
 WhatIf spelled_out(const Scenario& scenario) {
   const TrainingPlan& training = scenario.training;
   WhatIf what_if = scenario.asked;
-  for (const char* key : {"nodes", "samples", "grad_accum"}) what_if.erase(key);
+  for (const char* key : {"nodes", "grad_accum"}) what_if.erase(key);
+  for (const char* key : length_keys) what_if.erase(key);
   const auto say = [&](const char* key, std::int64_t value) {
     what_if.insert_or_assign(key, std::to_string(value));
   };

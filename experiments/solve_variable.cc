@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "experiments/numeric_inputs.h"
+#include "experiments/run_length.h"
 #include "experiments/words.h"
 #include "sim/base/units.h"
 
@@ -21,14 +22,20 @@ using Range = std::pair<double, double>;
 
 // Where nobody says another one.
 Range usual_range(const std::string& key, const WhatIf& what_if) {
-  static const std::map<std::string, Range, std::less<>> ranges{
-      {"gpus", {1, 4096}},        {"nodes", {1, 512}},
-      {"gpus_per_node", {1, 64}}, {"micro_batch", {1, 4096}},
-      {"grad_accum", {1, 4096}},  {"global_batch", {1, 1 << 20}},
-      {"seq_len", {1, 1 << 20}},  {"steps", {1, 1e9}},
-      {"samples", {1, 1e12}},     {"capacity_factor", {0.1, 100}},
-      {"imbalance", {1, 100}},    {"shard_handling_us", {0.1, 1e5}},
-      {"zero_stage", {1, 3}}};
+  static const std::map<std::string, Range, std::less<>> ranges{{"gpus", {1, 4096}},
+                                                                {"nodes", {1, 512}},
+                                                                {"gpus_per_node", {1, 64}},
+                                                                {"micro_batch", {1, 4096}},
+                                                                {"grad_accum", {1, 4096}},
+                                                                {"global_batch", {1, 1 << 20}},
+                                                                {"seq_len", {1, 1 << 20}},
+                                                                {"steps", {1, 1e9}},
+                                                                {"samples", {1, 1e12}},
+                                                                {"tokens", {1e6, 1e15}},
+                                                                {"capacity_factor", {0.1, 100}},
+                                                                {"imbalance", {1, 100}},
+                                                                {"shard_handling_us", {0.1, 1e5}},
+                                                                {"zero_stage", {1, 3}}};
   if (key == "freeze_step") {
     const auto steps = Words(what_if).whole("steps", 1, 1'000'000'000);
     return {1, static_cast<double>(steps.value_or(1'000'000))};
@@ -49,7 +56,8 @@ WhatIf without_others(WhatIf what_if, const std::string& key) {
                                what_if.contains("grad_accum") - what_if.contains(key) >
                            1;
   if (key == "gpus" || key == "nodes") erase({"gpus", "nodes"});
-  if (key == "steps" || key == "samples") erase({"steps", "samples"});
+  if (is_length(key))
+    for (const char* other : length_keys) what_if.erase(other);
   if (two_batches && key == "grad_accum") erase({"global_batch"});
   if (two_batches && (key == "micro_batch" || key == "global_batch")) erase({"grad_accum"});
   return what_if;

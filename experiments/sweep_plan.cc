@@ -7,6 +7,7 @@
 
 #include "embedded/study_files.h"
 #include "experiments/forecast_output.h"
+#include "experiments/run_length.h"
 #include "sim/base/error.h"
 #include "sim/base/table.h"
 
@@ -98,17 +99,21 @@ std::string without_spaces(std::string text) {
   return text;
 }
 
-// Steps and samples say the length of the run in two ways: the flag's replaces the file's.
-std::string other_length(const std::string& key) {
-  if (key == "steps") return "samples";
-  return key == "samples" ? "steps" : "";
+// Steps, samples and tokens say the length of the run in several ways: the flag's replaces the
+// file's.
+std::vector<std::string> other_lengths(const std::string& key) {
+  if (!is_length(key)) return {};
+  std::vector<std::string> others(length_keys.begin(), length_keys.end());
+  std::erase(others, key);
+  return others;
 }
 
 // Gives `key` these values in place of its own, and those of the key that says the same.
 void replace(PointBlock& block, const Axis& axis) {
-  const std::string other = other_length(axis.first);
-  std::erase_if(block.axes, [&](const Axis& own) { return own.first == other; });
-  block.fixed.erase(other);
+  for (const std::string& other : other_lengths(axis.first)) {
+    std::erase_if(block.axes, [&](const Axis& own) { return own.first == other; });
+    block.fixed.erase(other);
+  }
   block.fixed.erase(axis.first);
   set_axis(block.axes, axis);
 }
@@ -147,7 +152,8 @@ void choose(std::vector<NamedBlock>& blocks, const Axis& axis, std::vector<std::
     return values;
   };
   const auto has_key = [&](const NamedBlock& part) {
-    return !part.block.values(key).empty() || !part.block.values(other_length(key)).empty();
+    const auto said = [&](const std::string& length) { return !part.block.values(length).empty(); };
+    return said(key) || std::ranges::any_of(other_lengths(key), said);
   };
   const bool nowhere = std::none_of(blocks.begin(), blocks.end(), has_key);
   std::set<std::string> known;

@@ -77,6 +77,7 @@ std::vector<WhatIfKey> run_keys() {
        "optimizer steps of the run (default: 1000; advise: as freeze_step is published for)",
        whole},
       {"samples", "samples of the run, instead of --steps", whole},
+      {"tokens", "tokens of the run, instead of --steps: 300e9", number},
       {"freeze_step",
        "step at which compression starts, or a share of the run (16.7%); default: DeepSpeed's "
        "100000",

@@ -19,7 +19,7 @@ struct Expected {
 
 // bert: DeepSpeedExamples bing_bert, pieces added up in the BERT test below. gpt: closed form
 // L (12 h^2 + 13 h) + (V + s + 2) h, 12 tensors per layer and 4 outside. llama, mixtral: litgpt
-// prints 6.74, 68.98 and 46.70 B; meta 8.03, 70.55 and 405.85 B (L (2 h^2 + 2 h k + 3 h f + 2 h) +
+// prints 6.74, 68.98 and 46.70 B; Mistral 7.24 B; meta 8.03, 70.55 and 405.85 B (L (2 h^2 + 2 h k + 3 h f + 2 h) +
 // 2 V h + h with k the width of keys). t5, switch: Hugging Face prints 737,668,096 and 3.79 B.
 // Of experts: closed forms of the shapes in the cards, which print 30.5, 235, 671 (without the 11.6
 // B of the predicting block), 1026, 20.91, 116.83 and 140.6 B; 26 and 52 B of Switch-Large and
@@ -42,6 +42,7 @@ const Expected expected[] = {
     {"gpt3-20b", 20'262'014'976, 20'262'014'976, 532, 532},
     {"llama2-13b", 13'015'864'320, 13'015'864'320, 363, 363},
     {"llama3-8b", 8'030'261'248, 8'030'261'248, 291, 291},
+    {"mistral-7b", 7'241'732'096, 7'241'732'096, 291, 291},
     {"llama3-70b", 70'553'706'496, 70'553'706'496, 723, 723},
     {"llama3-405b", 405'853'388'800, 405'853'388'800, 1137, 1137},
     {"nemotron-8b", 7'509'516'288, 7'509'516'288, 388, 388},
@@ -78,7 +79,7 @@ TEST_CASE("presets have the published sizes") {
     CHECK_FALSE(shape.provenance.source.empty());
     names.push_back(model.name);
   }
-  CHECK(std::set<std::string>(names.begin(), names.end()).size() == 31);
+  CHECK(std::set<std::string>(names.begin(), names.end()).size() == std::size(expected));
   std::vector<std::string> shipped = model_presets();
   CHECK(std::set<std::string>(shipped.begin(), shipped.end()) ==
         std::set<std::string>(names.begin(), names.end()));
