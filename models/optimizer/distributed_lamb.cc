@@ -23,7 +23,6 @@ const OptimizerModel distributed_lamb_model{.type = OptimizerType::distributed_l
                                             .layerwise = true,
                                             .update = update,
                                             .state_bytes = two_moments,
-                                            .calls_per_shared_tensor = 1,
-                                            .bytes_per_call = 4};
+                                            .sums_per_tensor = 1};
 
 }  // namespace lambcast

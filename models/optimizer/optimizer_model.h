@@ -53,10 +53,10 @@ struct OptimizerModel {
   // Bytes of fp32 (or 8-bit) states beside the master weights.
   double (*state_bytes)(const StateTensor& tensor);
 
-  // All-reduces of some bytes, blocking, that the update makes for every tensor where ranks share
-  // its states, or the tensor itself.
-  double calls_per_shared_tensor = 0;
-  double bytes_per_call = 0;
+  // Blocking all-reduces of the update where ranks share the states of a tensor, or the tensor
+  // itself: of a number for every tensor, and of a vector of column means for every matrix.
+  int sums_per_tensor = 0;
+  int column_sums_per_matrix = 0;
   // Share of the published run before compression starts; 0: none, and nothing to start.
   double published_freeze_share = 0;
 };

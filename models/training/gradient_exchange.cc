@@ -20,8 +20,10 @@ namespace {
 using Kind = Exchange::Kind;
 
 // Bytes per element and launches of the kernels around the wire, on 16-bit gradients. Not timed:
-// counted from what each reads and writes.
+// counted from what each reads and writes. Of PyTorch:
 //   scaled     greatest 2, cast 2 + q; sum of n chunks 1 + 4, cast 4 + q; gathered q + 2
+// The fused kernels' own are in kernels/cuda/{quantisation,sparse,low_rank,local_steps}.h; they
+// take gradients in 32 bits, which is 6 more each way.
 constexpr Passes scale_and_cast{2 + 3, 0, 2, 0, 0};
 constexpr Passes sum_and_cast{1 + 4 + 5, 0, 3, 0, 0};
 constexpr Passes back_to_half{3, 0, 1, 0, 0};
@@ -38,6 +40,14 @@ constexpr Passes pick{6, 0, 2, 0, 0};
 // (ibid.).
 Passes factors(double rank) { return {0, 0, 2 * (8 + 10 * rank), 0, 0}; }
 
+constexpr Passes fused_add_owed{6 + 12, 2, 0, 0, 0};
+constexpr Passes fused_select_largest{40, 19, 0, 0, 0};
+constexpr Passes fused_pick{0, 1, 0, 0, 0};
+// The matrix is read again for every four columns of a factor.
+Passes fused_factors(double rank) {
+  return {6 + 28 + 12 * (std::ceil(rank / 4) - 1) + 6, 0, 7, 0, 0};
+}
+
 class Writer {
  public:
   Writer(const TrainingPlan& training, const AveragedGradients& of)
@@ -46,7 +56,8 @@ class Writer {
         of_(of),
         group_(of.ranks),
         elements_(of.elements),
-        tensors_(static_cast<double>(tensor_count(*training.model)) * of.share) {}
+        tensors_(static_cast<double>(tensor_count(*training.model)) * of.share),
+        fused_(training.kernels == Kernels::fused) {}
 
   std::vector<ExchangePart> write() {
     switch (exchange_.kind) {
@@ -101,23 +112,22 @@ class Writer {
         static_cast<double>(chunk_layout(static_cast<std::size_t>(elements_), group_.ranks).padded);
     const CompressionPasses passes =
         compression_passes(training_.optimizer(), Backend::nccl, training_.kernels, group_.ranks);
-    const bool fused = training_.kernels == Kernels::fused;
     const CompressedExchange exchange = compressed_exchange(padded, group_.ranks, Backend::nccl);
     const auto send_phase = [&](const std::vector<ExchangeMessage>& phase) {
       for (const ExchangeMessage& message : phase)
         send(std::string(message.name), message.op, message.bytes.value());
     };
-    if (!fused) kernels("gradients to fp32", Category::compress, widen, elements_, 1);
+    if (!fused_) kernels("gradients to fp32", Category::compress, widen, elements_, 1);
     kernels("compress", Category::compress, passes.worker, padded, 1);
     send_phase(exchange.scatter);
     if (of_.shared) {
-      const Passes sum = fused ? Passes{0.125 + 4 / n, 1, 0, 0, 0} : Passes{34, 20, 0, 1, 0};
+      const Passes sum = fused_ ? Passes{0.125 + 4 / n, 1, 0, 0, 0} : Passes{34, 20, 0, 1, 0};
       return kernels("average", Category::compress, sum, padded, 1);
     }
     kernels("average and compress", Category::compress, passes.server, padded, 1);
     send_phase(exchange.gather);
     kernels("decompress", Category::decompress, passes.decode, padded, 1);
-    if (!fused) kernels("gradients to half", Category::decompress, widen, elements_, 1);
+    if (!fused_) kernels("gradients to half", Category::decompress, widen, elements_, 1);
   }
 
   struct Message {
@@ -133,15 +143,30 @@ class Writer {
 
   void scaled(const Quantiser& quantiser) {
     const auto [payload, scales] = message_of(quantiser, elements_, group_.ranks);
-    kernels("scale and cast", Category::compress, scale_and_cast, elements_, 1);
+    const double n = group_.ranks;
+    const double coded = payload_bytes(quantiser.format, 8) / 8.0;
+    // A single scale must be known before anything is coded: what is coded is read twice.
+    const bool blocks = quantiser.block > 0;
+    const Passes code{(blocks ? 4 : 8) + coded, blocks ? 1. : 3., 0, 0, 0};
+    const Passes sum{coded + 4 / n, 1, 0, 0, 0};
+    kernels(
+        "scale and cast", Category::compress,
+        fused_ ? Passes{6 + code.bytes_per_element, 1 + code.launches, 0, 0, 0} : scale_and_cast,
+        elements_, 1);
     send("all_to_all chunks", Op::all_to_all, payload);
     send("all_to_all scales", Op::all_to_all, scales);
     if (of_.shared)
-      return kernels("sum", Category::compress, {1 + 4.0 / group_.ranks, 0, 2, 0, 0}, elements_, 1);
-    kernels("sum and cast", Category::compress, sum_and_cast, elements_, 1);
+      return kernels("sum", Category::compress, fused_ ? sum : Passes{1 + 4 / n, 0, 2, 0, 0},
+                     elements_, 1);
+    kernels("sum and cast", Category::compress,
+            fused_ ? Passes{sum.bytes_per_element + code.bytes_per_element / n, 1 + code.launches,
+                            0, 0, 0}
+                   : sum_and_cast,
+            elements_, 1);
     send("all_gather sums", Op::all_gather, payload);
     send("all_gather scales", Op::all_gather, scales);
-    kernels("cast back", Category::decompress, back_to_half, elements_, 1);
+    kernels("cast back", Category::decompress,
+            fused_ ? Passes{coded + 4 + 6, 2, 0, 0, 0} : back_to_half, elements_, 1);
   }
 
   // Half a byte an element on both levels: fused kernels read and write each once.
@@ -181,15 +206,18 @@ class Writer {
     columns *= sides;
     matrices *= of_.share;
     in_matrices = std::min(in_matrices * of_.share / t, elements_);
-    kernels("add owed errors", Category::compress, add_owed, in_matrices, matrices);
-    kernels("factors", Category::compress, factors(rank), in_matrices, matrices);
+    if (!fused_) kernels("add owed errors", Category::compress, add_owed, in_matrices, matrices);
+    kernels("factors", Category::compress, fused_ ? fused_factors(rank) : factors(rank),
+            in_matrices, matrices);
     static const Sourced<double> thin{
         0.3, {lambcast::Kind::assumed, "products of low rank at 30 % of the peak"}};
-    parts_.push_back(
-        {"products of factors", Category::compress, ProductWork{4 * in_matrices * rank, thin}});
+    if (!fused_)
+      parts_.push_back(
+          {"products of factors", Category::compress, ProductWork{4 * in_matrices * rank, thin}});
     send("all_reduce left factors", Op::all_reduce, 4 * rank * rows);
     send("all_reduce right factors", Op::all_reduce, 4 * rank * columns);
     send("all_reduce other tensors", Op::all_reduce, (elements_ - in_matrices) * of_.bytes);
+    if (fused_) return;
     const double rebuilt = of_.shared ? in_matrices / group_.ranks : in_matrices;
     parts_.push_back(
         {"product of averages", Category::decompress, ProductWork{2 * rebuilt * rank, thin}});
@@ -199,16 +227,20 @@ class Writer {
   void sparse() {
     const double kept = std::ceil(exchange_.parameter * elements_);
     const bool largest = exchange_.kind == Kind::topk;
-    kernels("add owed errors", Category::compress, add_owed, elements_, tensors_);
-    kernels(largest ? "select the largest" : "pick", Category::compress,
-            largest ? select_largest : pick, elements_, tensors_);
+    const Passes& selected =
+        fused_ ? (largest ? fused_select_largest : fused_pick) : (largest ? select_largest : pick);
+    kernels("add owed errors", Category::compress, fused_ ? fused_add_owed : add_owed, elements_,
+            tensors_);
+    kernels(largest ? "select the largest" : "pick", Category::compress, selected, elements_,
+            tensors_);
     if (largest)
       send("all_gather values and indices", Op::all_gather, 8 * kept * group_.ranks);
     else
       send("all_reduce values", Op::all_reduce, 4 * kept);
     const double arriving = largest ? kept * group_.ranks : kept;
     kernels("add up what arrived", Category::decompress, {16, 0, 1, 0, 0}, arriving, tensors_);
-    kernels("keep owed errors", Category::decompress, keep_owed, elements_, tensors_);
+    // Fused kernels take what they send from what is owed as they pick it.
+    if (!fused_) kernels("keep owed errors", Category::decompress, keep_owed, elements_, tensors_);
   }
 
   static constexpr std::size_t block = 2048;  // elements of a scale
@@ -218,6 +250,7 @@ class Writer {
   const AveragedGradients& of_;
   const ProcessGroup& group_;
   double elements_, tensors_;
+  bool fused_;
   std::vector<ExchangePart> parts_;
 };
 

@@ -129,6 +129,28 @@ TEST_CASE("exchange: what an element moves through qgZ's kernels, and the averag
   CHECK(whole.launches_per_tensor + whole.syncs_per_tensor == 0);
 }
 
+// kernels/cuda/{quantisation,sparse,low_rank}.h, and 6 to widen gradients or narrow them.
+TEST_CASE("exchange: the fused kernels move what their headers count") {
+  TrainingPlan training = training_of({OptimizerType::adam, 32});
+  training.kernels = Kernels::fused;
+  const auto bytes = [&](const char* exchange) {
+    training.exchange = parse_exchange(exchange, {});
+    double sum = 0;
+    for (const PlanOp& op : plan_step(training, {StepKind::uniform, 128, 1}).ops)
+      if (const auto* work = std::get_if<KernelWork>(&op.work))
+        if (op.part == Category::compress || op.part == Category::decompress)
+          sum += work->passes.bytes_per_element * work->elements;
+    return sum / static_cast<double>(parameters(*training.model));
+  };
+  CHECK(bytes("fp8") == Approx(6 + 9 + (1 + 4. / 32) + 9. / 32 + 5 + 6));
+  CHECK(bytes("int8") == Approx(6 + 5 + (1 + 4. / 32) + 5. / 32 + 5 + 6));
+  CHECK(bytes("int4") == Approx(6 + 4.5 + (0.5 + 4. / 32) + 4.5 / 32 + 4.5 + 6));
+  CHECK(bytes("topk:1%") == Approx(6 + 12 + 40 + 16 * 0.01 * 32).epsilon(1e-6));
+  CHECK(bytes("randomk:1%") == Approx(6 + 12 + 16 * 0.01).epsilon(1e-6));
+  CHECK(bytes("powersgd:4") == Approx(6 + 28 + 6).epsilon(0.01));
+  CHECK(bytes("powersgd:8") - bytes("powersgd:4") == Approx(12).epsilon(0.01));
+}
+
 TEST_CASE("exchange: in a layout between the ranks that hold the same parameters") {
   TrainingPlan training = training_of({OptimizerType::adam, 32, "dgx-a100-80g"});
   Parallelism how;

@@ -394,21 +394,22 @@ class LayoutWriter {
         then(stage, name, Category::gradient_comm, Stream::communication, call);
   }
 
-  // What the update does beside its passes (optimizer_state.h). Ranks share a tensor where states
-  // are sharded, and across tensor parallelism.
+  // What the update does beside its passes (optimizer_state.h).
   void extras(int stage) {
     const double all = static_cast<double>(optimized_parameters(*training_.model));
-    const int sharing = is_shared() ? shards_.shard.ranks : 1;
+    const int tp = how_.layout.tp;
+    const UpdateDivision division{parameters_of(stage).total() * tp / all,
+                                  is_shared() ? shards_.shard.ranks : 1, tp};
     const UpdateExtras of = update_extras(training_.optimizer(), stage_.kind, *training_.model,
-                                          parameters_of(stage).total() / sharing / all, true);
+                                          division, how_.gradient_bytes());
     for (const ProductWork& product : of.products)
       then(stage, "products of the optimizer", Category::optimizer, Stream::compute, product);
-    const std::int64_t times = static_cast<std::int64_t>(
-        of.calls > 0 ? of.calls * sharing * how_.layout.tp : 0);  // every tensor of the stage
-    for (const ProcessGroup& group : {shards_.shard, parallel::group(grid_, {Axis::tp})}) {
-      if (times == 0 || group.ranks == 1 || (!is_shared() && group == shards_.shard)) continue;
-      then(stage, "all_reduce statistics of tensors", Category::gradient_comm,
-           Stream::communication, call(group, Op::all_reduce, of.bytes_per_call.value()), times);
+    for (const SharedCall& shared : of.calls) {
+      const ProcessGroup group = shared.among == SharedCall::Among::shards
+                                     ? shards_.shard
+                                     : parallel::group(grid_, {Axis::tp});
+      then(stage, shared.name, Category::gradient_comm, Stream::communication,
+           call(group, shared.op, shared.bytes.value()), shared.times);
     }
   }
 

@@ -26,28 +26,86 @@ double state_bytes_per_element(OptimizerType type, const ModelShape& model) {
   return elements > 0 ? bytes / elements : 0;
 }
 
-UpdateExtras update_extras(OptimizerType type, StepKind step, const ModelShape& model, double share,
-                           bool shared) {
-  const OptimizerModel& optimizer = model_of(type);
-  UpdateExtras extras;
-  if (shared) {
-    extras.calls = optimizer.calls_per_shared_tensor * share *
-                   static_cast<double>(optimized_tensor_count(model));
-    extras.bytes_per_call = Bytes(optimizer.bytes_per_call);
+namespace {
+
+using Among = SharedCall::Among;
+
+// Matrices of a model that a call is made for each of.
+struct Matrices {
+  double count = 0, elements = 0, columns = 0;
+  void add(const StateTensor& matrix) {
+    count += 1;
+    elements += matrix.elements;
+    columns += matrix.columns;
   }
+};
+
+class CallList {
+ public:
+  CallList(const UpdateDivision& division, std::vector<SharedCall>& calls)
+      : division_(division), calls_(calls) {}
+
+  // `bytes` of all calls together.
+  void add(const char* name, Among among, Op op, double count, double bytes) {
+    const auto times = static_cast<std::int64_t>(std::llround(count * division_.of_model));
+    if (times > 0) calls_.push_back({name, among, op, Bytes(bytes / count), times});
+  }
+
+ private:
+  const UpdateDivision& division_;
+  std::vector<SharedCall>& calls_;
+};
+
+void add_sums(const OptimizerModel& optimizer, const ModelShape& model,
+              const UpdateDivision& division, Among among, CallList& calls) {
+  const int ranks = among == Among::shards ? division.shards : division.tensor_ranks;
+  if (ranks == 1) return;
+  Matrices even, uneven;
+  for (const Tensor& tensor : model.tensors) {
+    const StateTensor of = state_tensor(model, tensor);
+    if (!tensor.optimized || of.rows == 0) continue;
+    const bool divides = among == Among::tensor_ranks || std::llround(of.rows) % ranks == 0;
+    (divides ? even : uneven).add(of);
+  }
+  const double tensors =
+      optimizer.sums_per_tensor * static_cast<double>(optimized_tensor_count(model));
+  calls.add("all_reduce statistics of tensors", among, Op::all_reduce, tensors, 4 * tensors);
+  const double sums = optimizer.column_sums_per_matrix;
+  calls.add("all_reduce columns of matrices", among, Op::all_reduce, sums * even.count,
+            sums * 4 * even.columns);
+  calls.add("all_gather gradients and squares", among, Op::all_gather, 2 * sums * uneven.count,
+            2 * sums * 4 * uneven.elements / division.tensor_ranks);
+}
+
+}  // namespace
+
+UpdateExtras update_extras(OptimizerType type, StepKind step, const ModelShape& model,
+                           const UpdateDivision& division, double gradient_bytes) {
+  UpdateExtras extras;
+  CallList calls(division, extras.calls);
+  for (const Among among : {Among::shards, Among::tensor_ranks})
+    add_sums(model_of(type), model, division, among, calls);
   if (type != OptimizerType::galore_adamw8bit) return extras;
   double projecting = 0, decomposing = 0;
+  Matrices decomposed;
   for (const Tensor& tensor : model.tensors) {
-    if (!tensor.optimized) continue;
-    projecting += galore_flops(state_tensor(model, tensor));
-    decomposing += galore_refresh_flops(state_tensor(model, tensor));
+    const StateTensor of = state_tensor(model, tensor);
+    if (!tensor.optimized || galore_flops(of) == 0) continue;
+    projecting += galore_flops(of);
+    decomposing += galore_refresh_flops(of);
+    decomposed.add(of);
   }
   static const Sourced<double> thin{
       0.3, {Kind::assumed, "thin products of rank 256 at 30 % of the peak"}};
   static const Sourced<double> decomposition{
       svd_share_of_peak, {Kind::assumed, "singular value decompositions at 3 % of the peak"}};
+  const double share = division.of_model / division.shards / division.tensor_ranks;
   extras.products.push_back({projecting * share, thin});
-  if (step == StepKind::refresh) extras.products.push_back({decomposing * share, decomposition});
+  if (step != StepKind::refresh) return extras;
+  extras.products.push_back({decomposing * division.of_model, decomposition});
+  if (division.tensor_ranks > 1)
+    calls.add("all_gather gradients of matrices", Among::tensor_ranks, Op::all_gather,
+              decomposed.count, gradient_bytes * decomposed.elements);
   return extras;
 }
 

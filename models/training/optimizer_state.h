@@ -1,4 +1,4 @@
-// What an optimizer keeps beside the master weights of a whole model.
+// What an optimizer keeps beside the master weights of a whole model, and does beside its passes.
 #pragma once
 
 #include <vector>
@@ -16,14 +16,33 @@ StateTensor state_tensor(const ModelShape& model, const Tensor& tensor);
 // Mean over all elements that the optimizer is given.
 double state_bytes_per_element(OptimizerType type, const ModelShape& model);
 
-// What the update computes beside its passes: products and calls among ranks that share states.
+// How the ranks that update the same part of a model divide it.
+struct UpdateDivision {
+  double of_model = 1;   // a stage's part
+  int shards = 1;        // of states, among data-parallel ranks
+  int tensor_ranks = 1;  // of the tensors themselves
+};
+
+// Blocking, one after another.
+struct SharedCall {
+  enum class Among { shards, tensor_ranks };
+  const char* name;
+  Among among;
+  Op op;
+  Bytes bytes;
+  std::int64_t times;
+};
+
+// What the update does beside its passes. A matrix whose rows do not divide into the shards has its
+// gradient and the square of it gathered whole in fp32, once for each vector of column means
+// (colossalai/nn/optimizer/distributed_adafactor.py, distributed_came.py). GaLore's refresh
+// decomposes whole gradients on every rank: where tensors are divided it gathers them before
+// (distributed_galore.py).
 struct UpdateExtras {
   std::vector<ProductWork> products;
-  double calls = 0;  // blocking all-reduces, one after another
-  Bytes bytes_per_call{};
+  std::vector<SharedCall> calls;
 };
-// `share`: of the model that the rank updates; `shared`: with other ranks.
-UpdateExtras update_extras(OptimizerType type, StepKind step, const ModelShape& model, double share,
-                           bool shared);
+UpdateExtras update_extras(OptimizerType type, StepKind step, const ModelShape& model,
+                           const UpdateDivision& division, double gradient_bytes);
 
 }  // namespace lambcast

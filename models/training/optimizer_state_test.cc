@@ -1,6 +1,8 @@
 #include "models/training/optimizer_state.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <string>
 
 #include "models/shape/load.h"
 #include "models/training/training_case.h"
@@ -34,17 +36,67 @@ TEST_CASE("optimizer states: GaLore projects in every step and decomposes in eac
   CHECK(refresh.wire_bytes_per_gpu == usual.wire_bytes_per_gpu);
 }
 
-TEST_CASE("optimizer states: scalars of shared tensors cross one call after another") {
+const SharedCall* find(const UpdateExtras& extras, const std::string& name) {
+  const auto at = std::ranges::find_if(
+      extras.calls, [&](const SharedCall& shared) { return shared.name == name; });
+  return at == extras.calls.end() ? nullptr : &*at;
+}
+
+TEST_CASE("optimizer states: what shared tensors sum crosses one call after another") {
   const ModelShape bert = load_model("bert-large");
-  const auto tensors = static_cast<double>(optimized_tensor_count(bert));
-  const auto extras = [&](OptimizerType type, bool shared) {
-    return update_extras(type, StepKind::uniform, bert, 1, shared);
+  const std::int64_t tensors = optimized_tensor_count(bert);
+  const auto extras = [&](OptimizerType type, const UpdateDivision& division) {
+    return update_extras(type, StepKind::uniform, bert, division, 2);
   };
-  CHECK(extras(OptimizerType::distributed_lamb, true).calls == tensors);
-  CHECK(extras(OptimizerType::came, true).calls == 3 * tensors);
-  CHECK(extras(OptimizerType::distributed_lamb, false).calls == 0);
-  CHECK(extras(OptimizerType::lamb, true).calls == 0);
-  CHECK(extras(OptimizerType::galore_adamw8bit, true).products.size() == 1);
+  const UpdateExtras lamb = extras(OptimizerType::distributed_lamb, {1, 8, 1});
+  REQUIRE(lamb.calls.size() == 1);
+  CHECK(lamb.calls[0].times == tensors);
+  CHECK(lamb.calls[0].bytes == Bytes(4));
+  CHECK(extras(OptimizerType::distributed_lamb, {1, 8, 2}).calls.size() == 2);
+  CHECK(extras(OptimizerType::distributed_lamb, {1, 1, 1}).calls.empty());
+  CHECK(extras(OptimizerType::lamb, {1, 8, 2}).calls.empty());
+  CHECK(extras(OptimizerType::galore_adamw8bit, {1, 1, 1}).products.size() == 1);
+  // A stage has its part of the tensors.
+  CHECK(extras(OptimizerType::distributed_lamb, {0.5, 8, 1}).calls[0].times == (tensors + 1) / 2);
+}
+
+TEST_CASE("optimizer states: matrices whose rows do not divide are gathered whole, and squared") {
+  const ModelShape bert = load_model("bert-large");
+  const auto extras = [&](OptimizerType type, int shards) {
+    return update_extras(type, StepKind::uniform, bert, {1, shards, 1}, 2);
+  };
+  // At 2 every matrix divides, at 7 none does: the square and the gradient
+  // of all matrices in fp32, of CAME once more for its residual.
+  const double in_matrices = 334'897'152;  // all but vectors
+  CHECK(find(extras(OptimizerType::adafactor, 2), "all_gather gradients and squares") == nullptr);
+  const UpdateExtras uneven = extras(OptimizerType::adafactor, 7);
+  const SharedCall* gathered = find(uneven, "all_gather gradients and squares");
+  REQUIRE(gathered != nullptr);
+  CHECK(gathered->bytes.value() * static_cast<double>(gathered->times) ==
+        Approx(2 * 4 * in_matrices).epsilon(0.01));
+  const UpdateExtras came = extras(OptimizerType::came, 7);
+  CHECK(find(came, "all_gather gradients and squares")->times == 2 * gathered->times);
+  // The others sum a vector of 1,024 column means.
+  const UpdateExtras even = extras(OptimizerType::adafactor, 2);
+  CHECK(find(even, "all_reduce columns of matrices")->bytes.value() == Approx(4 * 1024));
+}
+
+TEST_CASE("optimizer states: GaLore decomposes whole gradients on every rank, gathered before") {
+  const ModelShape bert = load_model("bert-large");
+  const auto refresh = [&](int tensor_ranks) {
+    return update_extras(OptimizerType::galore_adamw8bit, StepKind::refresh, bert,
+                         {1, 1, tensor_ranks}, 2);
+  };
+  const UpdateExtras whole = refresh(1), divided = refresh(4);
+  CHECK(whole.calls.empty());
+  CHECK(divided.products[0].flops == Approx(whole.products[0].flops / 4));
+  CHECK(divided.products[1].flops == whole.products[1].flops);
+  REQUIRE(divided.calls.size() == 1);
+  CHECK(divided.calls[0].op == Op::all_gather);
+  CHECK(divided.calls[0].bytes.value() * static_cast<double>(divided.calls[0].times) ==
+        Approx(2 * 334'897'152.).epsilon(0.01));
+  CHECK(update_extras(OptimizerType::galore_adamw8bit, StepKind::uniform, bert, {1, 1, 4}, 2)
+            .calls.empty());
 }
 
 }  // namespace

@@ -232,14 +232,14 @@ class StepWriter {
     }
     optimizer_pass("optimizer", update_passes(training_.optimizer(), stage_.kind, kernels),
                    elements, seen);
+    const UpdateDivision division{1, training_.shards(), 1};
     const UpdateExtras extras = update_extras(training_.optimizer(), stage_.kind, *training_.model,
-                                              1.0 / training_.shards(), training_.shards() > 1);
+                                              division, gradient_bytes(training_));
     for (const ProductWork& product : extras.products)
       then("products of the optimizer", Category::optimizer, Stream::compute, product, 1);
-    if (extras.calls > 0)
-      on_wire("all_reduce statistics of tensors",
-              {all_ranks(training_), Backend::nccl, Op::all_reduce, extras.bytes_per_call},
-              static_cast<std::int64_t>(extras.calls));
+    for (const SharedCall& shared : extras.calls)
+      on_wire(shared.name, {all_ranks(training_), Backend::nccl, shared.op, shared.bytes},
+              shared.times);
   }
 
   void optimizer_pass(const char* name, const Passes& passes, double elements, double tensors,
