@@ -40,8 +40,9 @@ struct Gathered {
 
 // So that the largest is the fastest, whatever was measured.
 double speed(const SourceResult& result, double value) {
+  const Quantity of = result.of.quantity;
   const bool time =
-      result.of.quantity == Quantity::step_time_s || result.of.quantity == Quantity::days;
+      of == Quantity::step_time_s || of == Quantity::days || of == Quantity::run_time_s;
   return time ? 1 / value : value;
 }
 

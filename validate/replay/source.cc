@@ -49,9 +49,9 @@ std::string_view text_of(std::span<const EmbeddedFile> files, const std::string&
 }  // namespace
 
 const std::vector<std::string>& quantity_names() {
-  static const std::vector<std::string> names{
-      "step_time_s",    "samples_per_s", "tokens_per_s", "tokens_per_gpu_s",
-      "tflops_per_gpu", "mfu_pct",       "memory_gib",   "days"};
+  static const std::vector<std::string> names{"step_time_s",      "samples_per_s",  "tokens_per_s",
+                                              "tokens_per_gpu_s", "tflops_per_gpu", "mfu_pct",
+                                              "memory_gib",       "days",           "run_time_s"};
   return names;
 }
 
@@ -72,6 +72,8 @@ Source::Measured Source::read_measured(const Table& entry) {
   measured.flops_per_sample = find_expression(entry, "flops_per_sample");
   measured.peak_tflops = find_expression(entry, "peak_tflops");
   measured.samples = find_expression(entry, "samples");
+  measured.steps = find_expression(entry, "steps");
+  measured.pauses = find_expression(entry, "pauses");
   if (entry.has("count"))
     measured.count = static_cast<FlopsCount>(entry.choice("count", {"model", "causal", "full"}));
   if (rate_of_arithmetic(measured.quantity) &&
@@ -81,6 +83,10 @@ Source::Measured Source::read_measured(const Table& entry) {
     fail_input(entry.where("peak_tflops"), "belongs to mfu_pct, which needs it");
   if ((measured.quantity == Quantity::days) != measured.samples.has_value())
     fail_input(entry.where("samples"), "belongs to days, which needs it");
+  if ((measured.quantity == Quantity::run_time_s) != measured.steps.has_value())
+    fail_input(entry.where("steps"), "belongs to run_time_s, which needs it");
+  if (measured.pauses && !measured.steps)
+    fail_input(entry.where("pauses"), "stand between the steps of a run_time_s");
   if (entry.has("what_if")) read_templates(entry.table("what_if"), "", measured.what_if);
   return measured;
 }
@@ -147,8 +153,9 @@ void Source::collect(std::set<std::string>& names, std::set<std::string>& lists)
   for (const Measured& measured : measured_) {
     all.insert(measured.column);
     if (!measured.unless.empty()) all.insert(measured.unless);
-    for (const auto* part : {&measured.value, &measured.when, &measured.flops_per_sample,
-                             &measured.peak_tflops, &measured.samples})
+    for (const auto* part :
+         {&measured.value, &measured.when, &measured.flops_per_sample, &measured.peak_tflops,
+          &measured.samples, &measured.steps, &measured.pauses})
       if (*part) (*part)->collect(all, lists);
     for (const auto& [key, value] : measured.what_if) value.collect(all, lists);
   }
@@ -222,6 +229,8 @@ void Source::add_figure(const csv::Table& table, std::size_t row, const Measured
       figure.flops_per_sample = measured.flops_per_sample->number(scope);
     if (measured.peak_tflops) figure.peak_tflops = measured.peak_tflops->number(scope);
     if (measured.samples) figure.samples = measured.samples->number(scope);
+    if (measured.steps) figure.steps = measured.steps->number(scope);
+    if (measured.pauses) figure.pauses_s = measured.pauses->number(scope);
     figure.fitted = fitted_ && fitted_->holds(scope);
   } catch (const Error& error) {
     figure.refused = error.what();

@@ -19,7 +19,8 @@
 //   limits.time, limits.memory   of |error|: median, p90
 //
 // Quantities: step_time_s, samples_per_s, tokens_per_s, tokens_per_gpu_s, days (of `samples`
-// samples), memory_gib, and rates of arithmetic, whose source says what it counts: tflops_per_gpu
+// samples), run_time_s (of `steps` steps, and `pauses` seconds of start-up and evaluations between
+// them), memory_gib, and rates of arithmetic, whose source says what it counts: tflops_per_gpu
 // and mfu_pct (of peak_tflops) with flops_per_sample, or count = "model", "causal" or "full"
 // recomputation as models/parallel/model_flops.h counts them for the model.
 #pragma once
@@ -43,7 +44,8 @@ enum class Quantity {
   tflops_per_gpu,
   mfu_pct,
   memory_gib,
-  days
+  days,
+  run_time_s
 };
 const std::vector<std::string>& quantity_names();
 std::string_view name_of(Quantity quantity);
@@ -61,7 +63,7 @@ struct SourceFigure {
   std::string stage;            // empty: the only one, or the first
   double flops_per_sample = 0;  // 0: as `count` says
   FlopsCount count = FlopsCount::model;
-  double peak_tflops = 0, samples = 0;
+  double peak_tflops = 0, samples = 0, steps = 0, pauses_s = 0;
   std::vector<std::string> parts, without;  // of memory; no parts: all of it
   bool fitted = false;
   std::string refused;  // why it cannot be forecast, else empty
@@ -93,7 +95,7 @@ class Source {
   struct Measured {
     std::string column;
     Quantity quantity = Quantity::step_time_s;
-    std::optional<RowExpression> value, when, flops_per_sample, peak_tflops, samples;
+    std::optional<RowExpression> value, when, flops_per_sample, peak_tflops, samples, steps, pauses;
     std::string unless, stage;
     std::vector<std::string> parts, without;
     FlopsCount count = FlopsCount::model;

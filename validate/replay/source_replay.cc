@@ -70,6 +70,8 @@ double quantity_at(const SourceFigure& figure, const TrainingPlan& training, dou
              figure.peak_tflops * 100;
     case Quantity::days:
       return figure.samples / samples / 86400;
+    case Quantity::run_time_s:
+      return figure.steps * step_s + figure.pauses_s;
     case Quantity::step_time_s:
     case Quantity::memory_gib:
       break;
@@ -79,7 +81,7 @@ double quantity_at(const SourceFigure& figure, const TrainingPlan& training, dou
 
 bool rate(Quantity quantity) {
   return quantity != Quantity::step_time_s && quantity != Quantity::days &&
-         quantity != Quantity::memory_gib;
+         quantity != Quantity::run_time_s && quantity != Quantity::memory_gib;
 }
 
 void forecast_figure(SourceResult& result, Catalog& catalog, CollectiveCosts& costs) {
