@@ -5,7 +5,7 @@
 // latencies and shares (library_defaults.h) or the rate of a link or NIC. Its logarithm is taken to
 // be normal over fabrics: mean log(typical), standard deviation `spread`. RDMA fabrics and TCP
 // sockets have priors of their own. The numbers are data, priors.toml, learned from the tables that
-// ship by validate/calibrate/learn_priors.h.
+// ship by validate/priors/learn_priors.h.
 #pragma once
 
 #include <map>
