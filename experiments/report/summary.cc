@@ -159,6 +159,9 @@ std::map<std::string, std::size_t> findings_of(const std::vector<Point>& points)
 
 // Curves over GPUs at one micro batch, and at one global batch.
 std::string turns_over_gpus(const std::vector<Point>& points) {
+  // Keys of as many curves as points would take more memory than the rest of the summary.
+  if (std::ranges::all_of(points, [&](const Point& p) { return p.gpus == points.front().gpus; }))
+    return "";
   std::map<std::string, StepsOverGpus> curves;
   for (const Point& p : points) {
     if (!p.ok()) continue;
