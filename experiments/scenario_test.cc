@@ -327,37 +327,6 @@ TEST_CASE("scenario: each stage of ZeRO overlaps in its own way, and refuses the
   CHECK(resolved(with({{"overlap", "none"}}, base)).training.recipe.zero.overlap == false);
 }
 
-TEST_CASE("scenario: steps from samples, rounded up; assumed ones are said") {
-  const auto steps = [](const WhatIf& changes) {
-    return resolved(without({"steps"}, changes)).training.steps;
-  };
-  CHECK(steps({{"samples", "392757248"}}) == 5993);  // 5993 * 65536
-  CHECK(steps({{"samples", "392757249"}}) == 5994);
-  CHECK(steps({{"samples", "1"}}) == 1);
-  CHECK(steps({{"samples", "392757248"}, {"steps", "5993"}}) == 5993);
-  CHECK_THAT(refusal(with({{"samples", "392757248"}, {"steps", "100"}})),
-             Contains("--samples: 392757248 samples are 5993 steps of 65536, not 100 (--steps)"));
-  CHECK_THAT(
-      refusal(without({"steps"}, {{"samples", "9007199254740992"}, {"global_batch", "1024"}})),
-      Contains("--samples: is 8796093022208 steps (allowed: up to 1000000000)"));
-}
-
-TEST_CASE("scenario: steps from tokens, of samples that they fill") {
-  const auto steps = [](const WhatIf& changes) {
-    return resolved(without({"steps"}, changes)).training.steps;
-  };
-  const std::string tokens = fmt::format("{}", 392757248LL * 128);
-  CHECK(steps({{"tokens", tokens}, {"seq_len", "128"}}) == 5993);
-  CHECK(steps({{"tokens", "1e9"}, {"seq_len", "128"}}) == 120);  // 119.2
-  CHECK(steps({{"tokens", "1"}}) == 1);
-  CHECK_THAT(refusal(without({"steps"}, {{"tokens", "1e9"}, {"samples", "10"}})),
-             Contains("--tokens: and --samples say the same (allowed: one of the two)"));
-  CHECK_THAT(refusal(with({{"tokens", "1e9"}, {"seq_len", "128"}, {"steps", "100"}})),
-             Contains("--tokens: 7812500 samples are 120 steps of 65536, not 100 (--steps)"));
-  CHECK_THAT(refusal(without({"steps"}, {{"tokens", "many"}})),
-             Contains("--tokens: 'many' is not a number in range"));
-}
-
 TEST_CASE(
     "scenario: a run of no given length is as long as its freeze_step has been published for") {
   struct Row {

@@ -389,13 +389,10 @@ class PipelinePricer {
               const WeightStream& experts) const {
     const Duration all = dense.of(blocks) + experts.of(blocks);
     pass.communication += all;
-    if (!plan_.hides_sharding) {
-      pass.exposed += all;
-      return;
-    }
     const Duration on_nics = between_nodes(pass.calls) + between_nodes(calls_);
-    const Duration exposed = std::max(exposed_on_stream(dense + experts, blocks, pass.time()),
-                                      beyond(on_nics, pass.time()));
+    const Duration beside = std::max(exposed_on_stream(dense + experts, blocks, pass.time()),
+                                     beyond(on_nics, pass.time()));
+    const Duration exposed = plan_.hides_sharding ? beside : all;
     pass.exposed += exposed;
     if (all > exposed)
       pass.exposed += (all - exposed).scaled(lost_to(dense.of(blocks), experts.of(blocks)));
