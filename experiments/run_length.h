@@ -26,10 +26,9 @@ bool is_length(std::string_view key);
 //   0/1 Adam    variance updated for 12,500 of 150,000 steps (DeepSpeedExamples, bing_bert)
 double published_warmup_share(OptimizerType type);
 
-// --steps, or --samples over the batch, along a ramp (training.ramp) from training.steps_done on,
-// or
-// --tokens, which fill samples of one length: none that a curriculum changes. Where neither says,
-// the run of which the freeze step given is the published share, at least 1000 steps: as long as
+// --steps, or --samples over the batch, along a ramp (training.ramp) from training.steps_done on;
+// --tokens fill samples of one length, which a curriculum changes. Where none of them says, the run
+// of which the freeze step given is the published share, at least 1000 steps: as long as
 // freeze_step itself, nothing would be compressed. The finding `steps-assumed` says so.
 std::int64_t choose_steps(const Words& words, const TrainingPlan& training,
                           const deepspeed::DeepSpeedConfig& config, std::vector<Finding>& findings);
