@@ -317,9 +317,10 @@ class LayoutWriter {
     for (int s = 0; s < how_.layout.pp; ++s) last(s) = {done};
   }
 
-  // Of one copy of the model: between local steps too.
+  // Of one copy of the model: in every step, whatever replicas exchange. DeepSpeed's pipeline
+  // reduces tied gradients where it reduces no others (runtime/pipe/engine.py,
+  // _exec_reduce_tied_grads).
   void tied_and_whole(int stage) {
-    if (!sums_gradients() && training_.exchange.kind != Exchange::Kind::local) return;
     const parallel::Pipeline& pipeline = plan_.pipeline->pipeline;
     double whole = 0, tied = 0;
     for (int chunk = 0; chunk < pipeline.chunks; ++chunk) {

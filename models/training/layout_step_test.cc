@@ -242,6 +242,22 @@ TEST_CASE("layout step: LARS is LAMB with less to hold and to move") {
 
 // Rajbhandari et al. 2019, section 7: weights gathered twice and gradients scattered once, every
 // micro batch.
+TEST_CASE("layout step: what a copy of the model sums itself, it sums in compressed steps too") {
+  TrainingPlan training = layout_training({.tp = 5,
+                                           .dp = 2,
+                                           .pp = 2,
+                                           .framework = FrameworkName::deepspeed,
+                                           .sequence_parallel = true});
+  training.recipe.optimizer = OptimizerType::zero_one_adam;
+  for (const StepKind kind :
+       {StepKind::warmup, StepKind::round, StepKind::compression, StepKind::silent}) {
+    INFO(name_of(kind));  // of the first stage and the last
+    const std::vector<PlanOp> ops = plan_layout_step(training, {kind, 1024, 1}).ops;
+    CHECK(std::ranges::count(ops, "all_reduce tied embedding", &PlanOp::name) == 2);
+    CHECK(std::ranges::count(ops, "all_reduce gradients of norms", &PlanOp::name) == 2);
+  }
+}
+
 TEST_CASE("layout step: sharded weights move three times the model per micro batch") {
   LayoutCase of{.dp = 8,
                 .micro_batches = 3,
