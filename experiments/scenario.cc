@@ -277,6 +277,10 @@ void find_experts(const TrainingPlan& training, std::vector<Finding>& findings) 
                    training.model->experts, training.model->name)});
 }
 
+void add(std::vector<Finding>& findings, const std::vector<Finding>& more) {
+  findings.insert(findings.end(), more.begin(), more.end());
+}
+
 }  // namespace
 
 Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
@@ -297,19 +301,15 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
       catalog.cluster(words.text("cluster", "a preset's name or a file"), words.below("cluster."));
   const std::string* device = words.find("device");
   training.device = catalog.device(device != nullptr ? *device : training.cluster->device);
-  if (const std::string* path = words.find("config")) {
-    config = *catalog.config(*path);
-  } else {
-    config.fp16.enabled.value = true;  // what users of these optimizers run
-  }
+  config.fp16.enabled.value = true;  // what users of these optimizers run
+  if (const std::string* path = words.find("config")) config = *catalog.config(*path);
   place_on_cluster(words, training);
   const deepspeed::Versions versions = choose_versions(words, *training.cluster, config.release);
   choose_optimizer(words, config, scenario.findings);
   choose_backend(words, *training.cluster, config, scenario.findings);
   training.recipe = deepspeed::recipe_of(config);
   training.parallelism = choose_parallelism(words, training);
-  const std::vector<Finding> of_plugin = check_plugin(words, training);
-  scenario.findings.insert(scenario.findings.end(), of_plugin.begin(), of_plugin.end());
+  add(scenario.findings, check_plugin(words, training));
   training.batch = choose_batch(words, training, config, scenario.findings);
   training.seq_len =
       resolve_seq_len(*training.model, words.whole("seq_len", 1, 1 << 20), flag("seq_len"));
@@ -323,8 +323,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
       kernels && words_of("kernels")[*kernels] == name_of(Kernels::fused))
     training.kernels = Kernels::fused;
   if (training.parallelism) {
-    const std::vector<Finding> of_layout = check_parallelism(training);
-    scenario.findings.insert(scenario.findings.end(), of_layout.begin(), of_layout.end());
+    add(scenario.findings, check_parallelism(training));
     if (training.parallelism->framework.name != FrameworkName::deepspeed)
       training.kernels = Kernels::nvidia;
   } else {
@@ -341,15 +340,14 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   if (!training.parallelism || training.parallelism->framework.name == FrameworkName::deepspeed) {
     const auto of_config = deepspeed::check_config(config);
     refuse_errors(of_config);
-    scenario.findings.insert(scenario.findings.end(), of_config.begin(), of_config.end());
+    add(scenario.findings, of_config);
   }
-  const auto of_run = deepspeed::check_run(config, training.steps_done + training.steps);
-  scenario.findings.insert(scenario.findings.end(), of_run.begin(), of_run.end());
+  add(scenario.findings, deepspeed::check_run(config, training.steps_done + training.steps));
   if (!training.parallelism || training.parallelism->framework.name == FrameworkName::deepspeed) {
     const auto of_versions =
         deepspeed::check_versions(versions, config, training.gpus, training.batch.gas);
     refuse_errors(of_versions);
-    scenario.findings.insert(scenario.findings.end(), of_versions.begin(), of_versions.end());
+    add(scenario.findings, of_versions);
   }
   return scenario;
 }
