@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "experiments/break_even.h"
+#include "experiments/forecast_output.h"
 #include "experiments/judgement.h"
 #include "experiments/words.h"
 #include "models/training/stream_limit.h"
@@ -20,12 +21,18 @@ WhatIf with(WhatIf what_if, const BackendTraits& backend) {
 }
 
 // The question with its 1-bit optimizer named. Those refuse ZeRO: of a run that shards its states,
-// the question is whether compression without ZeRO beats ZeRO without compression.
+// the question is whether compression without ZeRO beats ZeRO without compression. And of an
+// optimizer that has no 1-bit form, whether another that has one beats it.
 struct Asked {
   WhatIf what_if;
-  std::optional<WhatIf> zero;  // the plain run that shards them
+  std::optional<WhatIf> own;  // such a plain run, which is not that of the 1-bit optimizer's kin
   bool warmup_assumed = false;
 };
+
+// Whether its 1-bit form is that of another optimizer; AdamW's is Adam's own, which decays as it.
+bool is_of_another_family(OptimizerType type) {
+  return model_of(baseline_of(onebit_of(type))).label != model_of(baseline_of(type)).label;
+}
 
 // The plain optimizer of the family that is named.
 WhatIf with_plain_kin(WhatIf what_if) {
@@ -40,10 +47,9 @@ Asked compressed(const WhatIf& what_if, Catalog& catalog) {
   const Scenario scenario = resolve(plain, catalog);
   const OptimizerType type = scenario.training.optimizer();
   Asked asked{what_if, std::nullopt, false};
-  if (scenario.training.recipe.zero.stage > 0) {
-    asked.zero = plain;
-    asked.what_if["zero_stage"] = "0";
-  }
+  const bool shards = scenario.training.recipe.zero.stage > 0;
+  if (shards || is_of_another_family(type)) asked.own = plain;
+  if (shards) asked.what_if["zero_stage"] = "0";
   if (is_onebit(type) || what_if != plain) return asked;
   asked.what_if["optimizer"] = std::string(name_of(onebit_of(type)));
   asked.warmup_assumed = !scenario.config.optimizer->freeze_step.given;
@@ -70,40 +76,44 @@ StepChange mean_step(const Forecast& forecast) {
   return mean;
 }
 
-// The plain run that shards its states: with it, all is compared.
-struct ZeroRun {
+// The plain run that is asked about where it is not the one of the 1-bit optimizer's kin: with it,
+// all is compared.
+struct OwnRun {
   WhatIf asked;
   TrainingPlan training;
   Forecast forecast;
   std::string name;
 };
 
-ZeroRun zero_run(const WhatIf& asked, Catalog& catalog) {
+bool shards(const OwnRun& own) { return own.training.recipe.zero.stage > 0; }
+
+OwnRun own_run(const WhatIf& asked, Catalog& catalog) {
   CollectiveCosts costs;
   const TrainingPlan training = resolve(asked, catalog).training;
-  return {asked, training, forecast(training, costs),
-          fmt::format("{} with ZeRO stage {}", name_of(training.optimizer()),
-                      training.recipe.zero.stage)};
+  OwnRun own{asked, training, forecast(training, costs),
+             std::string(name_of(training.optimizer()))};
+  if (shards(own)) own.name += fmt::format(" with ZeRO stage {}", training.recipe.zero.stage);
+  return own;
 }
 
-// Against the plain run, or the one with ZeRO.
-Forecast forecast_against(const std::optional<ZeroRun>& zero, const TrainingPlan& training,
+// Against the plain kin, or the run that is asked about.
+Forecast forecast_against(const std::optional<OwnRun>& own, const TrainingPlan& training,
                           CollectiveCosts& costs) {
-  if (!zero) return forecast(training, costs);
+  if (!own) return forecast(training, costs);
   Forecast of = forecast_alone(training, costs);
-  compare_with(zero->forecast, zero->name, of);
+  compare_with(own->forecast, own->name, of);
   return of;
 }
 
 // Every backend, the fastest in full. Throws what the first one is refused for, where all are.
-Answer answer_to(const WhatIf& asked, const std::optional<ZeroRun>& zero, Catalog& catalog) {
+Answer answer_to(const WhatIf& asked, const std::optional<OwnRun>& own, Catalog& catalog) {
   Answer answer;
   CollectiveCosts costs;
   std::optional<Error> first;
   for (const BackendTraits& backend : backend_traits()) {
     try {
       const Forecast of_choice =
-          forecast_against(zero, resolve(with(asked, backend), catalog).training, costs);
+          forecast_against(own, resolve(with(asked, backend), catalog).training, costs);
       answer.backends.push_back({std::string(backend.label), of_choice.run.time_s,
                                  *of_choice.run.speedup, of_choice.memory.peak,
                                  of_choice.memory.fits, with(asked, backend)});
@@ -115,20 +125,19 @@ Answer answer_to(const WhatIf& asked, const std::optional<ZeroRun>& zero, Catalo
   if (answer.backends.empty()) throw *first;
   std::ranges::stable_sort(answer.backends, {}, &BackendAdvice::time_s);
   answer.scenario = resolve(answer.backends.front().asked, catalog);
-  answer.forecast = forecast_against(zero, answer.scenario.training, costs);
+  answer.forecast = forecast_against(own, answer.scenario.training, costs);
   answer.compressed_share = compressed_share(answer.forecast);
   return answer;
 }
 
 // The bandwidths at which the answer's best backend begins or ceases to pay.
-BreakEven break_even_of(const Answer& answer, const std::optional<ZeroRun>& zero,
-                        Catalog& catalog) {
+BreakEven break_even_of(const Answer& answer, const std::optional<OwnRun>& own, Catalog& catalog) {
   CollectiveCosts costs;
   const auto where = [&](double RatioInterval::*end) {
     return break_even([&](Bandwidth nic) {
       const WhatIf compressed = at_bandwidth(answer.backends.front().asked, nic);
       const auto against =
-          zero ? std::optional(zero_run(at_bandwidth(zero->asked, nic), catalog)) : std::nullopt;
+          own ? std::optional(own_run(at_bandwidth(own->asked, nic), catalog)) : std::nullopt;
       const Forecast of = forecast_against(against, resolve(compressed, catalog).training, costs);
       return (*of.run.speedup).*end > 1;
     });
@@ -146,24 +155,38 @@ BreakEven break_even_of(const Answer& answer, const std::optional<ZeroRun>& zero
 
 // What only a comparison with the plain run tells; of a run that is not judged or does not fit,
 // only how its steps differ.
-void compare(const Forecast& plain, const std::optional<ZeroRun>& zero, Catalog& catalog,
+void compare(const Forecast& plain, const std::optional<OwnRun>& own, Catalog& catalog,
              Answer& answer) {
   const StepChange before = mean_step(plain), after = mean_step(answer.forecast);
   answer.change = {after.wire_us - before.wire_us, after.compression_us - before.compression_us,
                    after.optimizer_us - before.optimizer_us};
   if (answer.compressed_share < least_compressed_share || !answer.backends.front().fits) return;
   if (plain.run.cost_usd) answer.cost_usd = *plain.run.cost_usd / answer.speedup().value;
-  if (answer.scenario.training.nodes() > 1)
-    answer.break_even = break_even_of(answer, zero, catalog);
+  if (answer.scenario.training.nodes() > 1) answer.break_even = break_even_of(answer, own, catalog);
 }
 
-WithoutZero without_zero(const ZeroRun& zero, Catalog& catalog) {
-  WhatIf asked = zero.asked;
-  asked["zero_stage"] = "0";
+// What else it may be exchanged for, beside it.
+Forecast against(const OwnRun& own, const TrainingPlan& training) {
   CollectiveCosts costs;
-  Forecast of = forecast_alone(resolve(asked, catalog).training, costs);
-  compare_with(zero.forecast, zero.name, of);
+  return forecast_against(own, training, costs);
+}
+
+WithoutZero without_zero(const OwnRun& own, Catalog& catalog) {
+  WhatIf asked = own.asked;
+  asked["zero_stage"] = "0";
+  const Forecast of = against(own, resolve(asked, catalog).training);
   return {of.run.time_s, *of.run.speedup, of.memory.peak, of.memory.fits};
+}
+
+// What the change of optimizer alone does, which is no merit of compression.
+Finding of_another_family(const Advice& advice, const OwnRun& own) {
+  const TrainingPlan kin = plain_run(advice.answer.scenario.training);
+  const RunForecast run = against(own, kin).run;
+  return {Severity::note, "optimizer-swapped",
+          fmt::format("{} has no 1-bit form: {} is of the family of {}, another optimizer, which "
+                      "alone is {} as fast as {}",
+                      advice.plain_optimizer, advice.optimizer, *advice.family,
+                      ratio_text(*run.speedup), advice.baseline)};
 }
 
 // The answer as a row beside the exchanges of the plain optimizer.
@@ -183,29 +206,33 @@ Verdict Answer::verdict() const {
 }
 
 Advice advise(const WhatIf& what_if, Catalog& catalog) {
-  const auto [asked, zero, warmup_assumed] = compressed(what_if, catalog);
+  const auto [asked, asked_own, warmup_assumed] = compressed(what_if, catalog);
   CollectiveCosts costs;
-  const auto of_zero = zero ? std::optional(zero_run(*zero, catalog)) : std::nullopt;
+  const auto own = asked_own ? std::optional(own_run(*asked_own, catalog)) : std::nullopt;
   Advice advice;
   advice.warmup_assumed = warmup_assumed;
-  advice.answer = answer_to(asked, of_zero, catalog);
+  advice.answer = answer_to(asked, own, catalog);
   if (!asked.contains("kernels")) {
     WhatIf fused = asked;
     fused["kernels"] = "fused";
-    advice.fused = answer_to(fused, of_zero, catalog);
+    advice.fused = answer_to(fused, own, catalog);
   }
   const Scenario& scenario = advice.answer.scenario;
   advice.findings = judgement_of(scenario, advice.answer.forecast).findings;
 
-  const TrainingPlan plain = of_zero ? of_zero->training : plain_run(scenario.training);
+  const TrainingPlan plain = own ? own->training : plain_run(scenario.training);
   advice.optimizer = name_of(scenario.training.optimizer());
-  advice.plain_optimizer = advice.baseline = name_of(plain.optimizer());
-  if (of_zero) {
+  advice.plain_optimizer = name_of(plain.optimizer());
+  advice.baseline = own ? own->name : advice.plain_optimizer;
+  if (own && shards(*own)) {
     advice.optimizer += " without ZeRO";
-    advice.baseline = of_zero->name;
-    advice.without_zero = without_zero(*of_zero, catalog);
+    advice.without_zero = without_zero(*own, catalog);
   }
-  const Forecast of_plain = of_zero ? of_zero->forecast : forecast(plain, costs);
+  if (is_of_another_family(plain.optimizer())) {
+    advice.family = name_of(baseline_of(scenario.training.optimizer()));
+    advice.findings.push_back(of_another_family(advice, *own));
+  }
+  const Forecast of_plain = own ? own->forecast : forecast(plain, costs);
   const StageForecast& step = of_plain.stages.front();
   advice.baseline_time_s = of_plain.run.time_s;
   advice.baseline_time_low_s = of_plain.run.time_low_s;
@@ -214,10 +241,11 @@ Advice advise(const WhatIf& what_if, Catalog& catalog) {
   advice.exposed_share = step.exposed_comm_us / step.step_time_us;
   advice.most_speedup = 1 / (1 - advice.exposed_share);
   if (advice.judged()) advice.baseline_cost_usd = of_plain.run.cost_usd;
-  compare(of_plain, of_zero, catalog, advice.answer);
-  if (advice.fused) compare(of_plain, of_zero, catalog, *advice.fused);
-  advice.exchanges = advise_exchanges(plain_question(zero ? *zero : asked, advice.plain_optimizer),
-                                      row_of(advice.answer), catalog);
+  compare(of_plain, own, catalog, advice.answer);
+  if (advice.fused) compare(of_plain, own, catalog, *advice.fused);
+  advice.exchanges =
+      advise_exchanges(plain_question(own ? own->asked : asked, advice.plain_optimizer),
+                       row_of(advice.answer), catalog);
   return advice;
 }
 

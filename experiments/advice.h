@@ -14,6 +14,9 @@
 // 1-bit optimizers refuse ZeRO. Who shards states with it is told whether compression without ZeRO
 // would be faster, if it fits; and beside it what the plain optimizer without ZeRO does, since what
 // leaving ZeRO wins is no merit of compression. All of the answer is against the run with ZeRO.
+// Likewise, Adafactor, CAME, GaLore, LARS and DistributedLamb have no 1-bit form: whether the 1-bit
+// optimizer of another family (LAMB's, else Adam's) is faster than they are is answered, and a
+// finding says so and what the change of optimizer does by itself.
 //
 // A run that does not fit in memory has no break-even and no price.
 //
@@ -99,6 +102,8 @@ struct Advice {
   std::optional<double> baseline_cost_usd;
   std::optional<WithoutZero> without_zero;  // of a run that shards states
   std::string plain_optimizer;              // without what it runs with: "adam"
+  // The plain kin of the 1-bit optimizer, where the plain one has no 1-bit form: "adam".
+  std::optional<std::string> family;
 
   // Whether the run compresses often enough to say anything.
   bool judged() const { return answer.compressed_share >= least_compressed_share; }

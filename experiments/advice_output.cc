@@ -32,8 +32,16 @@ std::string measure_first(const Answer& answer) {
                      measurement_of(widest.source), widest.low, widest.high);
 }
 
+// What is judged; in place of what, where it is another optimizer.
+std::string judged_text(const Advice& advice) {
+  if (!advice.family) return advice.optimizer;
+  return fmt::format("{} (of {}'s family: {} has no 1-bit form)", advice.optimizer, *advice.family,
+                     advice.plain_optimizer);
+}
+
 std::string verdict(const Advice& advice, const Answer& answer) {
   const BackendAdvice& best = answer.backends.front();
+  const std::string optimizer = judged_text(advice);
   const RatioInterval& speedup = best.speedup;
   const std::string setting =
       fmt::format("{}, {} kernels{}", best.backend, whose_kernels(answer),
@@ -42,9 +50,8 @@ std::string verdict(const Advice& advice, const Answer& answer) {
                       : "");
   switch (answer.verdict()) {
     case Verdict::does_not_fit:
-      return fmt::format("No: {} needs {} a GPU, more than there is; {} needs {}.",
-                         advice.optimizer, to_text(best.peak), advice.baseline,
-                         to_text(advice.baseline_peak));
+      return fmt::format("No: {} needs {} a GPU, more than there is; {} needs {}.", optimizer,
+                         to_text(best.peak), advice.baseline, to_text(advice.baseline_peak));
     case Verdict::not_judged:
       return fmt::format(
           "Not judged: {}.",
@@ -52,20 +59,19 @@ std::string verdict(const Advice& advice, const Answer& answer) {
     case Verdict::no:
       return fmt::format(
           "No: {} takes {:.2f} times as long as {} ({:.2f} to {:.2f}), with its best backend {}.",
-          advice.optimizer, 1 / speedup.value, advice.baseline, 1 / speedup.high, 1 / speedup.low,
+          optimizer, 1 / speedup.value, advice.baseline, 1 / speedup.high, 1 / speedup.low,
           setting);
     case Verdict::hardly:
-      return fmt::format("Hardly: {} is {} as fast as {}, with its best backend {}.",
-                         advice.optimizer, ratio_text(speedup), advice.baseline, setting);
+      return fmt::format("Hardly: {} is {} as fast as {}, with its best backend {}.", optimizer,
+                         ratio_text(speedup), advice.baseline, setting);
     case Verdict::yes:
-      return fmt::format("Yes: {} makes the run {} as fast as {}, with backend {}.",
-                         advice.optimizer, ratio_text(speedup), advice.baseline, setting);
+      return fmt::format("Yes: {} makes the run {} as fast as {}, with backend {}.", optimizer,
+                         ratio_text(speedup), advice.baseline, setting);
     case Verdict::cannot_tell:
       break;
   }
-  return fmt::format("Cannot tell: {} is {} as fast as {}, with its best backend {}.{}",
-                     advice.optimizer, ratio_text(speedup), advice.baseline, setting,
-                     measure_first(answer));
+  return fmt::format("Cannot tell: {} is {} as fast as {}, with its best backend {}.{}", optimizer,
+                     ratio_text(speedup), advice.baseline, setting, measure_first(answer));
 }
 
 std::array<std::pair<const char*, double>, 3> parts_of(const StepChange& change) {

@@ -54,6 +54,47 @@ TEST_CASE("advice: who runs a plain optimizer is told which warm-up is assumed")
   CHECK(given.answer.speedup().value == assumed.answer.speedup().value);
 }
 
+TEST_CASE(
+    "advice: an optimizer without a 1-bit form is compared with, and what stands for it named") {
+  Catalog catalog;
+  for (const auto& [optimizer, family] : {std::pair{"adafactor", "adam"},
+                                          {"came", "adam"},
+                                          {"galore_adamw8bit", "adam"},
+                                          {"lars", "adam"},
+                                          {"distributed_lamb", "lamb"}}) {
+    const WhatIf asked = question("commodity-10gbe", "32", optimizer);
+    const Advice advice = advise(asked, catalog);
+    const std::string text = advice_text(advice);
+    INFO(text);
+    CHECK(advice.optimizer == fmt::format("onebit_{}", family));
+    CHECK(advice.baseline == optimizer);
+    CHECK(advice.family == family);
+    CHECK_THAT(text, Contains(fmt::format("onebit_{0} (of {0}'s family: {1} has no 1-bit form)",
+                                          family, optimizer)) &&
+                         Contains("[optimizer-swapped]"));
+    // Every row of exchanges, that of the 1-bit optimizer too, is against the run asked about.
+    CollectiveCosts costs;
+    const Forecast own = forecast(resolve(asked, catalog).training, costs);
+    CHECK(advice.baseline_time_s == own.run.time_s);
+    for (const char* name : {"all_reduce", "fp8", advice.optimizer.c_str()}) {
+      const auto row = std::ranges::find(advice.exchanges, name, &ExchangeAdvice::name);
+      REQUIRE(row != advice.exchanges.end());
+      CHECK(row->run_s * row->speedup == Approx(own.run.time_s));
+    }
+    // What changing the optimizer does by itself.
+    WhatIf kin = asked;
+    kin["optimizer"] = family;
+    const Forecast of_kin = forecast(resolve(kin, catalog).training, costs);
+    CHECK_THAT(text,
+               Contains(fmt::format("which alone is {:.2f}x", own.run.time_s / of_kin.run.time_s)));
+  }
+  for (const char* own : {"adam", "adamw", "lamb", "zero_one_adam"}) {
+    const Advice advice = advise(question("commodity-10gbe", "32", own), catalog);
+    CHECK_FALSE(advice.family.has_value());
+    CHECK_THAT(advice_text(advice), !Contains("1-bit form"));
+  }
+}
+
 TEST_CASE("advice: a run that hardly compresses is not judged, and no sentence is made of it") {
   Catalog catalog;
   const auto not_judged = [&](const WhatIf& what_if, const char* share) {
