@@ -25,17 +25,21 @@ bool switched_off(const Value& value) {
          (enabled != nullptr && enabled->kind == Kind::boolean && !enabled->boolean);
 }
 
-void check_keys(const Section& section, std::span<const KnownKey> known) {
+// `stage`: of ZeRO, for its own keys.
+void check_keys(const Section& section, std::span<const KnownKey> known, std::int64_t stage = 0) {
   std::vector<std::string> names;
   for (const KnownKey& key : known) names.emplace_back(key.name);
   find_unknown_keys(section, names);
   for (const KnownKey& key : known) {
     const Value* value = section.object.find(key.name);
     if (value == nullptr) continue;
-    if (key.bearing == Bearing::unmodelled && !switched_off(*value))
+    const bool modelled_at_3 = key.bearing == Bearing::stage_3;
+    const bool unmodelled_at_3 = key.bearing == Bearing::stage_3_unmodelled;
+    const bool unmodelled = key.bearing == Bearing::unmodelled || (unmodelled_at_3 && stage == 3);
+    if (unmodelled && !switched_off(*value))
       add(section, Severity::note, "not-modelled", key.name, value->line,
           "lambcast has no model of this; the forecast is of a run without it");
-    if (key.bearing == Bearing::stage_3)
+    if ((modelled_at_3 || unmodelled_at_3) && stage != 3)
       add(section, Severity::note, "no-effect", key.name, value->line,
           "has no effect: only ZeRO stage 3 looks at it");
   }
@@ -116,8 +120,8 @@ ZeroConfig read_zero(const Section& root) {
   }
   const std::optional<Section> block = subsection(root, "zero_optimization");
   if (!block) return zero;
-  check_keys(*block, zero_keys());
   read(*block, "stage", zero.stage, 0, 3);
+  check_keys(*block, zero_keys(), zero.stage.value);
   read(*block, "overlap_comm", zero.overlap_comm);
   read(*block, "reduce_bucket_size", zero.reduce_bucket_size, 0);
   read(*block, "allgather_bucket_size", zero.allgather_bucket_size, 0);
