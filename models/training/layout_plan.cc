@@ -171,7 +171,7 @@ class LayoutWriter {
     return sum;
   }
 
-  bool sums_gradients() const { return lambcast::sums_gradients(stage_.kind); }
+  bool sums_gradients() const { return stage_.sums_gradients(); }
 
   bool is_shared() const { return how_.sharding != Sharding::none; }
 

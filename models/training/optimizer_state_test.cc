@@ -36,6 +36,44 @@ TEST_CASE("optimizer states: GaLore projects in every step and decomposes in eac
   CHECK(refresh.wire_bytes_per_gpu == usual.wire_bytes_per_gpu);
 }
 
+TEST_CASE("optimizer states: GaLore refreshes between and at the exchanges of local steps") {
+  // Steps 1, 201, 401, ... of 10,000: of 50 those that 9 divides (801, 2601, ...) exchange too, and
+  // of those that 16 would, none.
+  struct Row {
+    double every;
+    std::int64_t exchanging, local;
+  };
+  for (const Row& row : {Row{9, 6, 44}, {16, 0, 50}, {1, 50, 0}, {20000, 0, 50}}) {
+    TrainingPlan training = training_of({OptimizerType::galore_adamw8bit});
+    training.steps = 10000;
+    training.exchange = {Exchange::Kind::local, row.every};
+    std::int64_t exchanging = 0, local = 0, sending = 0, replayed = 0, steps = 0;
+    for (const RunStage& stage : run_stages(training)) {
+      if (stage.kind == StepKind::refresh) (stage.local ? local : exchanging) += stage.steps;
+      if (stage.sums_gradients()) sending += stage.steps;
+      steps += stage.steps;
+    }
+    for (std::int64_t step = 1; step <= training.steps; step += 200)
+      replayed += step % static_cast<std::int64_t>(row.every) == 0 ? 1 : 0;
+    CHECK(exchanging == row.exchanging);
+    CHECK(exchanging == replayed);
+    CHECK(local == row.local);
+    CHECK(sending == 10000 / static_cast<std::int64_t>(row.every));
+    CHECK(steps == 10000);
+  }
+  TrainingPlan training = training_of({OptimizerType::galore_adamw8bit});
+  training.exchange = {Exchange::Kind::local, 16};
+  CollectiveCosts costs;
+  const auto run = [&](StepKind kind, bool local) {
+    return run_step(training, {kind, training.seq_len, 1, 0, local}, costs).metrics;
+  };
+  const StepMetrics silent = run(StepKind::silent, false), local = run(StepKind::refresh, true),
+                    refresh = run(StepKind::refresh, false);
+  CHECK(local.optimizer > silent.optimizer * 10);
+  CHECK(local.wire_bytes_per_gpu == silent.wire_bytes_per_gpu);
+  CHECK(refresh.wire_bytes_per_gpu > local.wire_bytes_per_gpu);
+}
+
 const SharedCall* find(const UpdateExtras& extras, const std::string& name) {
   const auto at = std::ranges::find_if(
       extras.calls, [&](const SharedCall& shared) { return shared.name == name; });

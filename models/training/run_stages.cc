@@ -12,12 +12,37 @@ bool begins_with_dry_run(const TrainingPlan& training) {
   return is_onebit(training.optimizer()) && training.wrapper() == Wrapper::none;
 }
 
+// Of a run's steps those that compute GaLore's projections anew: the first and every `gap`-th after
+// it; of them those that exchange, where only multiples of `every` do.
+struct Refreshes {
+  std::int64_t all = 0, exchanging = 0;
+};
+Refreshes refreshes_of(std::int64_t steps, std::int64_t gap, std::int64_t every) {
+  Refreshes refreshes{(steps + gap - 1) / gap, 0};
+  // Step 1 + gap k is one for a k in `every`, or for none.
+  for (std::int64_t k = 0; k < std::min(every, refreshes.all); ++k)
+    if ((1 + gap * k) % every == 0) refreshes.exchanging += 1 + (refreshes.all - 1 - k) / every;
+  return refreshes;
+}
+
+// Steps of which some send nothing and some refresh; a plain run has one kind alone.
+std::vector<RunStage> uniform_kinds(const TrainingPlan& training) {
+  const std::int64_t steps = training.steps, every = steps_per_exchange(training.exchange);
+  const std::int64_t sending = steps / every;
+  Refreshes refreshes;
+  if (training.optimizer() == OptimizerType::galore_adamw8bit)
+    refreshes = refreshes_of(steps, galore_gap, every);
+  const std::int64_t local = refreshes.all - refreshes.exchanging;
+  return {{StepKind::silent, 0, steps - sending - local},
+          {StepKind::uniform, 0, sending - refreshes.exchanging},
+          {StepKind::refresh, 0, local, 0, true},
+          {StepKind::refresh, 0, refreshes.exchanging}};
+}
+
 // The kinds in the order they occur; lengths as if there were no curriculum.
 std::vector<RunStage> kinds_of(const TrainingPlan& training) {
   const std::int64_t steps = training.steps;
   const std::int64_t dry = begins_with_dry_run(training) ? 1 : 0;
-  if (const std::int64_t every = steps_per_exchange(training.exchange); every > 1)
-    return {{StepKind::silent, 0, steps - steps / every}, {StepKind::uniform, 0, steps / every}};
   switch (training.optimizer()) {
     case OptimizerType::onebit_adam:
     case OptimizerType::onebit_lamb: {
@@ -36,12 +61,8 @@ std::vector<RunStage> kinds_of(const TrainingPlan& training) {
               {StepKind::compression, 0, counts.onebit},
               {StepKind::silent, 0, counts.silent}};
     }
-    case OptimizerType::galore_adamw8bit: {
-      const std::int64_t refreshing = (steps + galore_gap - 1) / galore_gap;
-      return {{StepKind::uniform, 0, steps - refreshing}, {StepKind::refresh, 0, refreshing}};
-    }
     default:
-      return {{StepKind::uniform, 0, steps}};
+      return uniform_kinds(training);
   }
 }
 
@@ -147,7 +168,7 @@ std::vector<RunStage> run_stages(const TrainingPlan& training) {
     while (kind.steps > 0 && !lengths.ended() && !batches.ended()) {
       const std::int64_t steps = std::min({kind.steps, lengths.left(), batches.left()});
       const std::int64_t gas = training.ramp ? batches.now().batch / at_once : training.batch.gas;
-      stages.push_back({kind.kind, lengths.now().seq_len, steps, gas});
+      stages.push_back({kind.kind, lengths.now().seq_len, steps, gas, kind.local});
       kind.steps -= steps;
       lengths.go(steps);
       batches.go(steps);

@@ -15,6 +15,9 @@ struct RunStage {
   std::int64_t seq_len = 0;
   std::int64_t steps = 0;
   std::int64_t gas = 0;  // micro batches of a ramp's batch; 0: as many as the plan has
+  bool local = false;    // between two exchanges of local steps
+
+  bool sums_gradients() const { return !local && lambcast::sums_gradients(kind); }
 };
 
 // The lengths of the run's sequences in order, and its batches, with the steps of each. A
@@ -34,6 +37,8 @@ std::int64_t samples_of(const TrainingPlan& training);
 //   zero_one_adam      warmup (full-precision), rounds (1-bit, before the freeze), compression
 //                      (synchronisations after it) and silent steps, counted by replaying the
 //                      policy of zoadam.py
+//   galore_adamw8bit   uniform, and refresh: the first step and every galore_gap-th after it
+//   local:H            silent but for every H-th step; a refresh is local where it falls between
 //   fp32               a dry run before all that, of any of the three
 // A sequence-length curriculum and a batch ramp split each further.
 std::vector<RunStage> run_stages(const TrainingPlan& training);

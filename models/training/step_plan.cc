@@ -62,7 +62,7 @@ class StepWriter {
   }
 
   // Full-precision steps sum gradients; the others exchange momenta, or nothing.
-  bool sums_gradients() const { return lambcast::sums_gradients(stage_.kind); }
+  bool sums_gradients() const { return stage_.sums_gradients(); }
 
   void micro_batches() {
     const GradientReduction reduction = gradient_reduction(training_);
