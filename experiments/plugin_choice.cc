@@ -46,6 +46,54 @@ void check_layout(Plugin plugin, const TrainingPlan& training) {
     fail_input(flag("zero_stage"), "the LowLevelZero plugin runs stages 1 and 2", "1, 2");
 }
 
+// Whether it replaces optimizers by their distributed forms.
+bool casts(Plugin plugin) { return plugin != Plugin::torch_ddp; }
+
+// Column statistics of factored second moments, which ranks with shards of a matrix see in part.
+void find_columns(Plugin plugin, const TrainingPlan& training, std::vector<Finding>& findings) {
+  const OptimizerType type = training.optimizer();
+  if (type != OptimizerType::adafactor && type != OptimizerType::came) return;
+  if (plugin == Plugin::low_level_zero)
+    findings.push_back(
+        {Severity::warning, "columns-summed",
+         fmt::format("without a tensor parallel group {} sums its column statistics over all ranks "
+                     "in every step and never divides them: they grow",
+                     model_of(type).label)});
+  else if (training.recipe.zero.stage > 0)
+    findings.push_back(
+        {Severity::warning, "columns-not-averaged",
+         fmt::format("with ZeRO {} takes column statistics of each rank's rows alone: not the "
+                     "steps of the whole matrix",
+                     model_of(type).label)});
+}
+
+// What the optimizers do there that nobody would expect of them. Sources: Colossal-AI
+// nn/optimizer/{__init__,distributed_adafactor,distributed_came,galore}.py.
+std::vector<Finding> quirks_of(Plugin plugin, const TrainingPlan& training) {
+  const OptimizerType type = training.optimizer();
+  std::vector<Finding> findings;
+  find_columns(plugin, training, findings);
+  if (type == OptimizerType::galore_adamw8bit && !casts(plugin))
+    findings.push_back({Severity::warning, "galore-writes-gradients",
+                        "torch_ddp leaves GaLoreAdamW8bit as it is, which writes a gradient to the "
+                        "file grad.pt in every step; the time of that is not modelled"});
+  if (!casts(plugin)) return findings;
+  if (type == OptimizerType::adafactor)
+    findings.push_back({Severity::note, "adafactor-rate",
+                        "DistributedAdaFactor built by hand ignores the lr that it is given; cast "
+                        "by a plugin it goes on with Adafactor's, whose relative steps are at most "
+                        "1e-5 unless relative_step is off"});
+  if (type == OptimizerType::came)
+    findings.push_back({Severity::warning, "residuals-aliased",
+                        "DistributedCAME keeps residual and second moment in the same vectors from "
+                        "its second step on"});
+  if (type == OptimizerType::lamb)
+    findings.push_back({Severity::note, "cast-to-distributed",
+                        "plugins but torch_ddp replace Lamb by DistributedLamb: --optimizer "
+                        "distributed_lamb"});
+  return findings;
+}
+
 }  // namespace
 
 const std::vector<std::string>& plugin_names() {
@@ -65,12 +113,14 @@ void add_plugin_defaults(WhatIf& what_if) {
 }
 
 std::vector<Finding> check_plugin(const Words& words, const TrainingPlan& training) {
+  const bool colossalai =
+      training.parallelism && training.parallelism->framework.name == FrameworkName::colossalai;
   const auto chosen = words.choice("plugin");
-  if (!chosen) return {};
+  if (!chosen && !colossalai) return {};
+  if (!chosen) return quirks_of(Plugin::hybrid_parallel, training);
   const auto plugin = static_cast<Plugin>(*chosen);
   const OptimizerType type = training.optimizer();
-  if (!training.parallelism || training.parallelism->framework.name != FrameworkName::colossalai)
-    fail_input(flag("plugin"), "is Colossal-AI's", "with --framework colossalai");
+  if (!colossalai) fail_input(flag("plugin"), "is Colossal-AI's", "with --framework colossalai");
   if (plugin == Plugin::gemini || plugin == Plugin::moe_hybrid) refuse_unmodelled(plugin, type);
   if (plugin == Plugin::low_level_zero && type == OptimizerType::galore_adamw8bit)
     fail_input(flag("plugin"),
@@ -78,31 +128,7 @@ std::vector<Finding> check_plugin(const Words& words, const TrainingPlan& traini
                "flat shards of matrices: it could project none",
                "hybrid_parallel or torch_ddp with --zero-stage 0");
   check_layout(plugin, training);
-  std::vector<Finding> findings;
-  if (type == OptimizerType::adafactor || type == OptimizerType::came) {
-    if (plugin == Plugin::low_level_zero)
-      findings.push_back(
-          {Severity::warning, "columns-summed",
-           fmt::format(
-               "without a tensor parallel group {} sums its column statistics over all ranks "
-               "in every step and never divides them: they grow",
-               model_of(type).label)});
-    else if (training.recipe.zero.stage > 0)
-      findings.push_back(
-          {Severity::warning, "columns-not-averaged",
-           fmt::format("with ZeRO {} takes column statistics of each rank's rows alone: not the "
-                       "steps of the whole matrix",
-                       model_of(type).label)});
-  }
-  if (type == OptimizerType::came)
-    findings.push_back({Severity::warning, "residuals-aliased",
-                        "DistributedCAME keeps residual and second moment in the same vectors from "
-                        "its second step on"});
-  if (type == OptimizerType::lamb)
-    findings.push_back({Severity::note, "cast-to-distributed",
-                        "plugins but torch_ddp replace Lamb by DistributedLamb: --optimizer "
-                        "distributed_lamb"});
-  return findings;
+  return quirks_of(plugin, training);
 }
 
 }  // namespace lambcast

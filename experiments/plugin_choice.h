@@ -31,7 +31,8 @@ const std::vector<std::string>& plugin_names();
 void add_plugin_defaults(WhatIf& what_if);
 
 // Throws Error (usage) for what the plugin does not run; what it runs otherwise than one may think
-// is returned. Nothing without a plugin.
+// is returned. Colossal-AI without a plugin runs as with hybrid_parallel; other frameworks have
+// none.
 std::vector<Finding> check_plugin(const Words& words, const TrainingPlan& training);
 
 }  // namespace lambcast

@@ -48,7 +48,7 @@ TEST_CASE("plugin: every cell of Colossal-AI's table runs, warns or is refused i
       {"galore_adamw8bit", "hybrid_parallel", zero2, "GaLore does not run with ZeRO", {}},
       {"galore_adamw8bit", "low_level_zero", none, "flat shards of matrices", {}},
       {"galore_adamw8bit", "low_level_zero", zero2, "GaLore does not run with ZeRO", {}},
-      {"galore_adamw8bit", "torch_ddp", none, "", {}},
+      {"galore_adamw8bit", "torch_ddp", none, "", {"galore-writes-gradients"}},
       {"galore_adamw8bit", "gemini", none, unsupported, {}},
       {"galore_adamw8bit", "moe_hybrid", none, unsupported, {}},
       {"adafactor", "hybrid_parallel", divided, "", {}},
@@ -60,7 +60,7 @@ TEST_CASE("plugin: every cell of Colossal-AI's table runs, warns or is refused i
       {"came", "hybrid_parallel", none, "", alias},
       {"came", "hybrid_parallel", zero2, "", {rows[0], alias[0]}},
       {"came", "low_level_zero", none, "", {sums[0], alias[0]}},
-      {"came", "torch_ddp", none, "", alias},
+      {"came", "torch_ddp", none, "", {}},
       {"came", "gemini", none, unsupported, {}},
       {"came", "moe_hybrid", none, unsupported, {}},
   };
@@ -75,6 +75,34 @@ TEST_CASE("plugin: every cell of Colossal-AI's table runs, warns or is refused i
     REQUIRE_THAT(refusal(asked), Equals(""));
     CHECK(warnings(asked) == cell.warnings);
   }
+}
+
+TEST_CASE("plugin: what a cast makes of optimizers is said where one casts, without a plugin too") {
+  const auto codes = [](WhatIf asked) {
+    std::string all;
+    for (const Finding& finding : resolved(asked).findings) all += finding.code + " ";
+    return all;
+  };
+  const auto without_plugin = [&](const char* optimizer, const char* stage) {
+    WhatIf asked = with_plugin(optimizer, "", {{"framework", "colossalai"}, {"zero_stage", stage}});
+    asked.erase("plugin");
+    return codes(asked);
+  };
+  CHECK_THAT(without_plugin("came", "1"),
+             Contains("columns-not-averaged") && Contains("residuals-aliased"));
+  CHECK_THAT(without_plugin("adafactor", "1"),
+             Contains("columns-not-averaged") && Contains("adafactor-rate"));
+  CHECK_THAT(without_plugin("adafactor", "0"),
+             !Contains("columns-not-averaged") && Contains("adafactor-rate"));
+  CHECK_THAT(without_plugin("lamb", "1"), Contains("cast-to-distributed"));
+  for (const char* casts : {"hybrid_parallel", "low_level_zero"}) {
+    CHECK_THAT(codes(with_plugin("lamb", casts)), Contains("cast-to-distributed"));
+    CHECK_THAT(codes(with_plugin("adafactor", casts)), Contains("adafactor-rate"));
+  }
+  for (const char* plain : {"lamb", "adafactor", "came"})
+    CHECK_THAT(codes(with_plugin(plain, "torch_ddp")), !Contains("cast-to-distributed") &&
+                                                           !Contains("adafactor-rate") &&
+                                                           !Contains("residuals-aliased"));
 }
 
 TEST_CASE("plugin: brings its framework and stage, and runs what it is made for alone") {
