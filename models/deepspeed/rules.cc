@@ -180,15 +180,22 @@ void check_onebit(Findings& out, const OptimizerConfig& optimizer) {
   check_freeze_given(out, optimizer);
 }
 
+// ZeRO knows Adam's (runtime/zero/utils.py, ZERO_SUPPORTED_OPTIMIZERS) and wants to be told of any
+// other; 1-bit ones it refuses.
+void check_tested_with_zero(Findings& out, const OptimizerConfig& optimizer) {
+  const OptimizerModel& model = model_of(optimizer.type);
+  const bool tested = model.of_deepspeed && !model.is_lamb;
+  if (tested || model.onebit || out.config.zero.stage.value == 0 ||
+      out.config.zero_allow_untested_optimizer.value)
+    return;
+  out.add(Severity::error, "untested-zero-optimizer", "zero_optimization.stage",
+          out.config.zero.stage.line,
+          "You are using an untested ZeRO Optimizer. Please add "
+          "<\"zero_allow_untested_optimizer\": true> in the configuration file to use it.");
+}
+
 void check_lamb(Findings& out, const OptimizerConfig& optimizer) {
   if (!is_lamb(optimizer.type)) return;
-  if (optimizer.type == OptimizerType::lamb && out.config.zero.stage.value > 0 &&
-      !out.config.zero_allow_untested_optimizer.value) {
-    out.add(Severity::error, "untested-zero-optimizer", "zero_optimization.stage",
-            out.config.zero.stage.line,
-            "You are using an untested ZeRO Optimizer. Please add "
-            "<\"zero_allow_untested_optimizer\": true> in the configuration file to use it.");
-  }
   if (optimizer.min_coeff.value > optimizer.max_coeff.value) {
     out.add(Severity::warning, "coeff-bounds", "optimizer.params.min_coeff",
             optimizer.min_coeff.line, "above max_coeff: the LAMB coefficient has no room");
@@ -285,6 +292,7 @@ std::vector<Finding> check_config(const DeepSpeedConfig& config) {
   if (config.optimizer) {
     check_loss_scale(out, config.optimizer->type);
     check_onebit(out, *config.optimizer);
+    check_tested_with_zero(out, *config.optimizer);
     check_lamb(out, *config.optimizer);
   } else {
     out.add(Severity::note, "no-optimizer", "optimizer", 0,

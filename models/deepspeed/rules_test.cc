@@ -62,7 +62,7 @@ TEST_CASE("rules: no 1-bit optimizer under ZeRO, each in its own words") {
                   "onebit-with-zero"));
 }
 
-TEST_CASE("rules: LAMB under ZeRO only where the file allows the untested") {
+TEST_CASE("rules: of all but Adam ZeRO wants the file to allow the untested") {
   const std::string zero = fmt::format("{}\nzero_optimization: {{stage: 1}}", fp16);
   check_error(
       of("Lamb", "", zero.c_str()), "untested-zero-optimizer",
@@ -71,6 +71,15 @@ TEST_CASE("rules: LAMB under ZeRO only where the file allows the untested") {
   const std::string allowed = zero + "\nzero_allow_untested_optimizer: true";
   CHECK_NOTHROW(refuse_errors(check_config(of("Lamb", "", allowed.c_str()))));
   CHECK_NOTHROW(refuse_errors(check_config(of("AdamW", "", zero.c_str()))));
+  // Nor does it know those that a training script brings.
+  for (const OptimizerType type : {OptimizerType::came, OptimizerType::adafactor,
+                                   OptimizerType::lars, OptimizerType::distributed_lamb}) {
+    for (const auto& [text, refused] : {std::pair{zero, true}, {allowed, false}}) {
+      DeepSpeedConfig config = of("AdamW", "", text.c_str());
+      config.optimizer->type = type;
+      CHECK(has(check_config(config), "untested-zero-optimizer") == refused);
+    }
+  }
 }
 
 DeepSpeedConfig at(const Version& release, DeepSpeedConfig config) {

@@ -54,8 +54,9 @@ std::string with_peak(const std::string& flags, const TrainingPlan& training) {
 }
 
 bool has_zero(const TrainingPlan& training) {
-  const bool untested = is_lamb(training.optimizer()) && !training.recipe.zero.any_optimizer;
-  return !untested && !is_onebit(training.optimizer());
+  const OptimizerModel& optimizer = model_of(training.optimizer());
+  const bool tested = optimizer.of_deepspeed && !optimizer.is_lamb;
+  return (tested || training.recipe.zero.any_optimizer) && !optimizer.onebit;
 }
 
 // The first higher stage that is enough by itself, else the first with a smaller micro batch.
