@@ -89,6 +89,13 @@ TEST_CASE("exchange: with ZeRO and layouts where it makes sense, else refused in
   for (const char* scaled : {"fp8", "int4", "qgz"}) CHECK(refused(scaled, zero2) == "");
   CHECK(refused("qgz", zero3) == "");
   CHECK(refused("local:8", divided) == "");
+  for (const char* graph : {"neighbours:ring", "neighbours:exponential"}) {
+    CHECK(refused(graph, {}) == "");
+    CHECK(refused(graph, divided) == "");
+    CHECK_THAT(refused(graph, zero1), Contains("none can share states (allowed: all_reduce"));
+  }
+  CHECK_THAT(refused("neighbours:exponential", {{"gpus", "24"}}),
+             Contains("a power of two ranks, not 24 (allowed: neighbours:ring)"));
   CHECK_THAT(refused("local:8", zero1), Contains("none can share states (allowed: all_reduce"));
   CHECK_THAT(refused("topk:1%", zero2), Contains("--exchange: topk owes errors"));
   CHECK_THAT(refused("fp8", zero3),

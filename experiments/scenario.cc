@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 
 #include "experiments/invalid_value.h"
@@ -257,6 +258,12 @@ void choose_exchange(const Words& words, TrainingPlan& training, std::vector<Fin
                "DeepSpeed's BF16_Optimizer sums whole fp32 buffers, and in no other way",
                "fp16 or fp32, or --deepspeed-version 0.17.6 and later");
   if (training.parallelism) exchange_in_layout(training);
+  const auto ranks = static_cast<unsigned>(training.data_parallel());
+  if (training.exchange.kind == Exchange::Kind::neighbour_exponential &&
+      !std::has_single_bit(ranks))
+    fail_input(flag("exchange"),
+               fmt::format("an exponential graph has a power of two ranks, not {}", ranks),
+               "neighbours:ring");
   findings.push_back(
       {Severity::note, "exchange-convergence",
        fmt::format(

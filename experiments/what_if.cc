@@ -48,7 +48,9 @@ std::vector<WhatIfKey> optimizer_keys() {
        {std::string(name_of(Kernels::deepspeed)), std::string(name_of(Kernels::fused))}},
       {"exchange",
        "how gradients are averaged: all_reduce, onebit, fp8, int8, int4, qgz, powersgd:RANK, "
-       "topk:SHARE%, randomk:SHARE%, local:STEPS (default: all_reduce)"},
+       "topk:SHARE%, randomk:SHARE%, local:STEPS, neighbours:ring, neighbours:exponential "
+       "(default: "
+       "all_reduce)"},
       {"precision", "of weights: fp16 (the default), bf16, fp32; of products: fp8, mxfp8, nvfp4",
        precision_words()},
       {"zero_stage", "what ZeRO shards: 0 nothing (the default), 1 states, 2 gradients, 3 weights",

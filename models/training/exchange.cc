@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -30,10 +31,12 @@ constexpr Form forms[] = {
     {"topk", Kind::topk, Takes::share, 4},
     {"randomk", Kind::randomk, Takes::share, 4},
     {"local", Kind::local, Takes::whole, 8},
+    {"neighbours:ring", Kind::neighbour_ring, Takes::nothing, 0},
+    {"neighbours:exponential", Kind::neighbour_exponential, Takes::nothing, 0},
 };
 constexpr const char* allowed =
     "all_reduce, onebit, fp8, int8, int4, qgz, powersgd:RANK, topk:SHARE%, randomk:SHARE%, "
-    "local:STEPS";
+    "local:STEPS, neighbours:ring, neighbours:exponential";
 
 const Form& form_of(Kind kind) { return forms[static_cast<std::size_t>(kind)]; }
 
@@ -57,10 +60,10 @@ Exchange parse_exchange(const std::string& text, const Where& where) {
   const auto colon = text.find(':');
   const std::string word = text.substr(0, colon);
   for (const Form& form : forms) {
+    if (form.takes == Takes::nothing && text == form.word) return {form.kind, 0};
     if (word != form.word) continue;
-    if ((form.takes == Takes::nothing) != (colon == std::string::npos))
+    if (form.takes == Takes::nothing || colon == std::string::npos)
       fail_input(where, fmt::format("'{}' is not how {} is written", text, word), allowed);
-    if (form.takes == Takes::nothing) return {form.kind, 0};
     return {form.kind, parameter_of(form, std::string_view(text).substr(colon + 1), where)};
   }
   fail_input(where, fmt::format("unknown exchange '{}'", text), allowed);
@@ -77,9 +80,14 @@ std::int64_t steps_per_exchange(const Exchange& exchange) {
   return exchange.kind == Kind::local ? static_cast<std::int64_t>(exchange.parameter) : 1;
 }
 
+int neighbours(const Exchange& exchange, int ranks) {
+  if (exchange.kind == Kind::neighbour_ring) return std::min(ranks - 1, 2);
+  return exchange.kind == Kind::neighbour_exponential ? std::min(ranks - 1, 1) : 0;
+}
+
 double exchange_state_bytes(const Exchange& exchange, int ranks, bool shared) {
   const double of_server = exchange.kind == Kind::onebit && !shared ? 4.0 / ranks : 0;
-  return form_of(exchange.kind).state_bytes + of_server;
+  return form_of(exchange.kind).state_bytes + of_server + 4 * neighbours(exchange, ranks);
 }
 
 std::string refused_with_zero(const Exchange& exchange, std::int64_t stage) {
@@ -90,6 +98,8 @@ std::string refused_with_zero(const Exchange& exchange, std::int64_t stage) {
   if (stage == 0) return {};
   if (exchange.kind == Kind::local)
     return "weights of ranks part between the exchanges of local, so that none can share states";
+  if (neighbours(exchange, 2) > 0)
+    return "ranks that average with neighbours have weights of their own: none can share states";
   if (stage == 3) return fmt::format("{} is not of blocks, as ZeRO stage 3 reduces them", word);
   if (stage == 2 && form_of(exchange.kind).state_bytes > 0)
     return fmt::format("{} owes errors of whole gradients, which ZeRO stage 2 does not keep", word);
@@ -97,9 +107,10 @@ std::string refused_with_zero(const Exchange& exchange, std::int64_t stage) {
 }
 
 std::vector<Exchange> usual_exchanges() {
-  return {{Kind::all_reduce, 0}, {Kind::onebit, 0},     {Kind::fp8, 0},
-          {Kind::int8, 0},       {Kind::int4, 0},       {Kind::powersgd, 4},
-          {Kind::topk, 0.01},    {Kind::randomk, 0.01}, {Kind::local, 16}};
+  return {{Kind::all_reduce, 0},    {Kind::onebit, 0},     {Kind::fp8, 0},
+          {Kind::int8, 0},          {Kind::int4, 0},       {Kind::powersgd, 4},
+          {Kind::topk, 0.01},       {Kind::randomk, 0.01}, {Kind::local, 16},
+          {Kind::neighbour_ring, 0}};
 }
 
 }  // namespace lambcast

@@ -87,6 +87,10 @@ class Writer {
         send("all_reduce weights", Op::all_reduce, 4 * elements_);
         kernels("outer optimizer", Category::optimizer, {4 * 6, 1, 0, 0, 0}, elements_, tensors_);
         break;
+      case Kind::neighbour_ring:
+      case Kind::neighbour_exponential:
+        with_neighbours();
+        break;
       case Kind::all_reduce:
         break;
     }
@@ -241,6 +245,27 @@ class Writer {
     kernels("add up what arrived", Category::decompress, {16, 0, 1, 0, 0}, arriving, tensors_);
     // Fused kernels take what they send from what is owed as they pick it.
     if (!fused_) kernels("keep owed errors", Category::decompress, keep_owed, elements_, tensors_);
+  }
+
+  // The two ways round a ring one after the other, since ranks of a node may share a NIC. Of the
+  // exponential graph the mean step: hops as long as a node leave it from every rank, one h shorter
+  // than that from h of its g, which are (g - 1) / g of a hop in all.
+  void with_neighbours() {
+    const double bytes = 4 * elements_, sent = neighbours(exchange_, group_.ranks);
+    if (exchange_.kind == Kind::neighbour_ring || group_.nodes() == 1) {
+      send("send weights on", Op::send_recv, bytes);
+      if (sent == 2) send("send weights back", Op::send_recv, bytes);
+    } else {
+      const ShardGroups nodes = shard_groups(group_, group_.per_node);
+      const double g = nodes.shard.ranks, hops = std::log2(group_.ranks);
+      const double leaving = (std::log2(nodes.copies.ranks) + (g - 1) / g) / hops;
+      send(nodes.copies, "send weights to another node", Op::send_recv, leaving * bytes);
+      send(nodes.shard, "send weights in the node", Op::send_recv, (1 - leaving) * bytes);
+    }
+    // PyTorch adds each neighbour's, divides and casts to 16 bits; fused, all of it at once.
+    const Passes averaged = fused_ ? Passes{4 * sent + 4 + 4 + 2, 1, 0, 0, 0}
+                                   : Passes{12 * sent + 8 + 6, 0, sent + 2, 0, 0};
+    kernels("average weights", Category::optimizer, averaged, elements_, tensors_);
   }
 
   static constexpr std::size_t block = 2048;  // elements of a scale

@@ -18,6 +18,9 @@
 //   randomk:SHARE all_reduce of SHARE K values, indices from a seed; error feedback
 //   local:H       nothing for H - 1 steps, then weights averaged by an outer optimizer (DiLoCo,
 //                 arXiv:2311.08105)
+//   neighbours:G  a rank steps on its own gradients, then averages its 4 K bytes of weights with
+//                 neighbours alone: both sides of a ring, or in the one-peer exponential graph the
+//                 rank 2^(step mod log2 n) further on (arXiv:1705.09056, arXiv:2110.13363)
 //
 // Where ranks share optimizer states (ZeRO stages 1 and 2), a rank needs the sums of its share
 // alone: onebit, fp8, int8 and int4 gather nothing, since the weights are gathered after the step

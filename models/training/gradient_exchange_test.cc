@@ -31,12 +31,14 @@ TEST_CASE("exchange: the server's error of 1-bit is divided over the ranks, and 
 }
 
 TEST_CASE("exchange: as it is written, and back") {
-  for (const char* text : {"all_reduce", "onebit", "fp8", "int8", "int4", "qgz", "powersgd:4",
-                           "topk:1%", "randomk:0.1%", "local:16"})
+  for (const char* text :
+       {"all_reduce", "onebit", "fp8", "int8", "int4", "qgz", "powersgd:4", "topk:1%",
+        "randomk:0.1%", "local:16", "neighbours:ring", "neighbours:exponential"})
     CHECK(name_of(parse_exchange(text, {})) == text);
   CHECK(parse_exchange("topk:0.01", {}) == parse_exchange("topk:1%", {}));
   for (const char* text : {"", "fp9", "fp8:1", "powersgd", "powersgd:0", "powersgd:1.5", "topk:0%",
-                           "topk:101%", "topk:", "local:x", "local:0", "int4:", "powersgd:nan"}) {
+                           "topk:101%", "topk:", "local:x", "local:0", "int4:", "powersgd:nan",
+                           "neighbours", "neighbours:", "neighbours:2", "ring"}) {
     INFO(text);
     CHECK_THROWS_WITH(parse_exchange(text, {"", 0, "--exchange"}), Contains("powersgd:RANK"));
   }
@@ -60,6 +62,32 @@ TEST_CASE("exchange: what goes over the wire is the closed form") {
   CHECK(wire_bytes("powersgd:8") > 1.5 * wire_bytes("powersgd:4"));
   // With so many ranks even 1 % of the values, gathered by all, costs as much as a third of them.
   CHECK(wire_bytes("topk:1%") > least / 2);
+}
+
+TEST_CASE("exchange: neighbours send whole weights to as many as the graph has, whatever n") {
+  const ModelShape bert = load_model("bert-large");
+  const auto all = static_cast<std::size_t>(parameters(bert));
+  const auto sent = [&](int to) {
+    return Approx(static_cast<double>(neighbour_bytes(all, to, WireFormat::fp32)));
+  };
+  CHECK(wire_bytes("neighbours:ring") == sent(2));
+  CHECK(wire_bytes("neighbours:exponential") == sent(1));
+  const auto time_of = [](const char* exchange, int gpus) {
+    TrainingPlan training = training_of({OptimizerType::adam, gpus});
+    training.exchange = parse_exchange(exchange, {});
+    return metrics_of(training, StepKind::uniform).gradient_comm.s();
+  };
+  // Of two ranks both graphs are one pair, and on one node all hops stay there.
+  CHECK(time_of("neighbours:ring", 2) == time_of("neighbours:exponential", 2));
+  // A ring leaves a node of 4 from one rank to either side, long hops from all: a NIC carries 2
+  // copies of the weights, or (log2 4 + 3/4) / log2 16 of 4.
+  const double ring = time_of("neighbours:ring", 16), peers = time_of("neighbours:exponential", 16);
+  CHECK(peers / ring == Approx((2 + 0.75) / 4 * 4 / 2).epsilon(0.1));
+  CHECK(time_of("neighbours:ring", 64) == Approx(ring).epsilon(0.02));
+  const Exchange graph = parse_exchange("neighbours:ring", {});
+  CHECK(exchange_state_bytes(graph, 8, false) == 8);
+  CHECK(exchange_state_bytes(graph, 2, false) == 4);
+  CHECK_THAT(refused_with_zero(graph, 1), Contains("none can share states"));
 }
 
 TEST_CASE("exchange: local steps send in one of H, and errors are owed in fp32") {
