@@ -73,6 +73,20 @@ TEST_CASE("exchange advice: what ZeRO does not leave room for is refused, last")
   CHECK_FALSE(all.back().refused.empty());
 }
 
+TEST_CASE("exchange: one that does nothing is said to") {
+  Catalog catalog;
+  const auto said = [&](const char* exchange, const char* steps, const char* code) {
+    WhatIf asked = question({{"steps", steps}});
+    asked["exchange"] = exchange;
+    const std::vector<Finding> findings = resolve(asked, catalog).findings;
+    return std::ranges::count(findings, code, &Finding::code);
+  };
+  CHECK(said("local:16", "15", "exchange-never") == 1);
+  CHECK(said("local:16", "16", "exchange-never") == 0);
+  CHECK(said("powersgd:1024", "100", "exchange-whole") == 1);
+  CHECK(said("powersgd:4", "100", "exchange-whole") == 0);
+}
+
 TEST_CASE("exchange: with ZeRO and layouts where it makes sense, else refused in one line") {
   const auto refused = [](const char* exchange, const WhatIf& more) {
     WhatIf asked = question(more);

@@ -17,6 +17,7 @@
 #include "models/deepspeed/recipe.h"
 #include "models/deepspeed/rules.h"
 #include "models/deepspeed/versions.h"
+#include "models/training/gradient_exchange.h"
 #include "models/training/gradient_reduction.h"
 #include "sim/base/error.h"
 
@@ -264,6 +265,19 @@ void choose_exchange(const Words& words, TrainingPlan& training, std::vector<Fin
     fail_input(flag("exchange"),
                fmt::format("an exponential graph has a power of two ranks, not {}", ranks),
                "neighbours:ring");
+  const std::int64_t every = steps_per_exchange(training.exchange);
+  if (every > training.steps_done + training.steps)
+    findings.push_back(
+        {Severity::warning, "exchange-never",
+         fmt::format("{} exchanges weights every {} steps, and the run ends at {}: "
+                     "its ranks never meet",
+                     name_of(training.exchange), every, training.steps_done + training.steps)});
+  if (training.exchange.kind == Exchange::Kind::powersgd &&
+      factored_elements(*training.model, training.exchange.parameter) == 0)
+    findings.push_back({Severity::warning, "exchange-whole",
+                        fmt::format("two factors of rank {} are no smaller than half of any matrix "
+                                    "of {}: all tensors are sent whole",
+                                    training.exchange.parameter, training.model->name)});
   findings.push_back(
       {Severity::note, "exchange-convergence",
        fmt::format(

@@ -48,6 +48,10 @@ Passes fused_factors(double rank) {
   return {6 + 28 + 12 * (std::ceil(rank / 4) - 1) + 6, 0, 7, 0, 0};
 }
 
+bool is_factored(const StateTensor& of, double rank) {
+  return of.rows > 0 && rank * (of.rows + of.columns) < of.elements / 2;
+}
+
 class Writer {
  public:
   Writer(const TrainingPlan& training, const AveragedGradients& of)
@@ -198,7 +202,7 @@ class Writer {
     double rows = 0, columns = 0, matrices = 0, in_matrices = 0;
     for (const Tensor& tensor : training_.model->tensors) {
       const StateTensor of = state_tensor(*training_.model, tensor);
-      if (rank * (of.rows + of.columns) >= of.elements / 2 || of.rows == 0) continue;
+      if (!is_factored(of, rank)) continue;
       rows += of.rows;
       columns += of.columns;
       matrices += 1;
@@ -288,6 +292,14 @@ AveragedGradients averaged_gradients(const TrainingPlan& training) {
   gradients.bytes = gradient_bytes(training);
   gradients.shared = training.shards() > 1;
   return gradients;
+}
+
+double factored_elements(const ModelShape& model, double rank) {
+  double sum = 0;
+  for (const Tensor& tensor : model.tensors)
+    if (const StateTensor of = state_tensor(model, tensor); is_factored(of, rank))
+      sum += of.elements;
+  return sum;
 }
 
 bool exchanges_gradients(const TrainingPlan& training) {

@@ -53,6 +53,9 @@ struct AveragedGradients {
 // Of pure data parallelism.
 AveragedGradients averaged_gradients(const TrainingPlan& training);
 
+// Elements of the matrices that PowerSGD of a rank makes smaller; it all-reduces the others whole.
+double factored_elements(const ModelShape& model, double rank);
+
 // Whether another exchange stands in for the reduction of gradients.
 bool exchanges_gradients(const TrainingPlan& training);
 
