@@ -51,5 +51,25 @@ TEST_CASE("layout step: heads exchanged for tokens go over the wire twice each p
   CHECK(sent(2000) - sent(1000) == Approx(48 * 8 * 2 * 4 * part).epsilon(1e-6));
 }
 
+// Gathers of weights hide behind a pass, not behind the collectives of the pass that leave by the
+// same NIC.
+TEST_CASE("layout step: sharded weights and tensor parallelism over nodes share the NICs") {
+  TrainingPlan training = layout_training({.tp = 5,
+                                           .dp = 4,
+                                           .micro = 5,
+                                           .micro_batches = 1,
+                                           .sharding = Sharding::weights,
+                                           .framework = FrameworkName::torchtitan,
+                                           .sequence_parallel = true});
+  training.gpus_per_node = training.parallelism->layout.gpus_per_node = 1;
+  training.cluster = std::make_shared<const Cluster>(
+      load_cluster("emulated-ethernet-100mbit", {{"node.gpus", "1"}}));
+  CollectiveCosts costs;
+  const StepMetrics step = run_step(training, {StepKind::uniform, 1024, 1}, costs).metrics;
+  const Cluster& cluster = *training.cluster;
+  const double nics = cluster.nics * cluster.nic_bandwidth.value.value();
+  CHECK(step.step_time.s() >= step.network_bytes_per_node.value() / nics);
+}
+
 }  // namespace
 }  // namespace lambcast
