@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/layout.h"
 #include "models/parallel/stage_memory.h"
 #include "models/training/layout_contents.h"
 #include "models/training/optimizer_state.h"
@@ -122,6 +123,10 @@ RankParameters held_by(const std::vector<RankParameters>& chunks,
   return held;
 }
 
+double padded_buffer(double elements, int ranks) {
+  return static_cast<double>(chunk_layout(static_cast<std::size_t>(elements), ranks).padded);
+}
+
 double block_elements(const std::vector<RankParameters>& chunks, std::int64_t layers) {
   double elements = 0;
   for (const RankParameters& chunk : chunks) elements += chunk.total() - chunk.vocabulary;
@@ -153,6 +158,10 @@ MemoryForecast forecast_layout_memory(const TrainingPlan& training) {
     add("exchange_state",
         parameters.total() * exchange_state_bytes(training.exchange, how.replicas(),
                                                   how.sharding != Sharding::none));
+    for (const auto& [part, bytes] :
+         compression_state(training.optimizer(), training.kernels, parameters.total(),
+                           padded_buffer(parameters.total(), how.replicas()), how.replicas()))
+      add(part, bytes);
     if (how.secondary_ranks > 1)
       add("second_copy", how.weight_bytes * parameters.total() / how.secondary_ranks);
     // The loss is gone before the last block's backward pass begins.

@@ -349,36 +349,6 @@ TEST_CASE("layout step: a hidden reduction still slows the kernels beside it") {
   CHECK(many.backward.s() < alone.backward.s() * 1.3);
 }
 
-TEST_CASE("layout step: parts of memory add up, and show what only a framework holds") {
-  const auto parts = [](const LayoutCase& of) {
-    std::map<std::string, double> named;
-    double sum = 0;
-    const MemoryForecast memory = forecast_memory(layout_training(of));
-    for (const auto& [name, bytes] : memory.parts) {
-      CHECK(named.emplace(name, bytes.value()).second);
-      sum += bytes.value();
-    }
-    CHECK(memory.peak.value() == Approx(sum));
-    return named;
-  };
-  const double model = static_cast<double>(parameters(*layout_training({}).model));
-  const auto fsdp =
-      parts({.dp = 8, .sharding = Sharding::weights, .framework = FrameworkName::torchtitan});
-  CHECK(fsdp.at("weights") == Approx(4 * model / 8));
-  CHECK(fsdp.at("optimizer") == Approx(8 * model / 8));
-  CHECK(fsdp.at("buffers") > 0);
-  const auto zero =
-      parts({.dp = 8, .sharding = Sharding::weights, .framework = FrameworkName::deepspeed});
-  CHECK(zero.at("weights") == Approx(2 * model / 8));
-  CHECK(zero.at("buffers") > fsdp.at("buffers"));  // a billion elements live, and two buckets
-  // A CUDA context of 1.5 GiB and half of one for each communicator: the world; tensor and data
-  // parallel and four of the pipeline; context parallel, whose ranks share the gradients too.
-  const double half = 0.5 * 1024 * 1024 * 1024;
-  CHECK(parts({}).at("runtime") == 4 * half);
-  CHECK(parts({.tp = 5, .dp = 2, .pp = 2}).at("runtime") == 10 * half);
-  CHECK(parts({.cp = 2}).at("runtime") == 6 * half);
-}
-
 TEST_CASE("layout step: unrolled over every rank as folded by symmetry") {
   for (const LayoutCase& of :
        {LayoutCase{.tp = 5, .dp = 3, .micro_batches = 2}, LayoutCase{.dp = 3, .pp = 3},

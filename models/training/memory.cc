@@ -19,7 +19,7 @@ MemoryForecast forecast_memory(const TrainingPlan& training) {
   const bool shards_gradients = training.recipe.zero.stage >= 2;
 
   MemoryForecast memory;
-  const auto add = [&](const char* part, double bytes) {
+  const auto add = [&](std::string_view part, double bytes) {
     if (bytes > 0) memory.parts.emplace_back(part, Bytes(bytes));
   };
   add("weights", all * weight);
@@ -39,18 +39,12 @@ MemoryForecast forecast_memory(const TrainingPlan& training) {
     add("optimizer_states",
         optimized * state_bytes_per_element(training.optimizer(), model) / shards);
   }
-  if (is_onebit(training.optimizer())) {
-    double padded = 0;
-    for (const std::int64_t buffer : compressed_buffers(training))
-      padded += static_cast<double>(buffer);
-    if (training.optimizer() == OptimizerType::onebit_lamb) add("fresh_variance", optimized * 4);
-    add("worker_error", padded * 4);
-    add("server_error", padded * 4 / training.gpus);
-    // DeepSpeed clones the momentum, keeps fp32 gradients and a byte per sign; the fused kernels
-    // need the packed signs alone.
-    const bool fused = training.kernels == Kernels::fused;
-    add("temporaries", fused ? padded / 4 : optimized / shards * 8 + padded * 1.25);
-  }
+  double padded = 0;
+  for (const std::int64_t buffer : compressed_buffers(training))
+    padded += static_cast<double>(buffer);
+  for (const auto& [part, bytes] : compression_state(training.optimizer(), training.kernels,
+                                                     optimized / shards, padded, training.gpus))
+    add(part, bytes);
   add("exchange_state",
       all * exchange_state_bytes(training.exchange, training.gpus, training.shards() > 1));
   add("activations", activation_bytes(model, training.batch.micro, training.seq_len).value());

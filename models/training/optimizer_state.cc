@@ -26,6 +26,19 @@ double state_bytes_per_element(OptimizerType type, const ModelShape& model) {
   return elements > 0 ? bytes / elements : 0;
 }
 
+std::vector<std::pair<std::string_view, double>> compression_state(OptimizerType type,
+                                                                   Kernels kernels, double elements,
+                                                                   double padded, int ranks) {
+  if (!is_onebit(type)) return {};
+  std::vector<std::pair<std::string_view, double>> parts;
+  if (type == OptimizerType::onebit_lamb) parts.emplace_back("fresh_variance", elements * 4);
+  parts.emplace_back("worker_error", padded * 4);
+  parts.emplace_back("server_error", padded * 4 / ranks);
+  parts.emplace_back("temporaries",
+                     kernels == Kernels::fused ? padded / 4 : elements * 8 + padded * 1.25);
+  return parts;
+}
+
 namespace {
 
 using Among = SharedCall::Among;

@@ -1,6 +1,8 @@
 // What an optimizer keeps beside the master weights of a whole model, and does beside its passes.
 #pragma once
 
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "models/optimizer/optimizer_model.h"
@@ -15,6 +17,14 @@ StateTensor state_tensor(const ModelShape& model, const Tensor& tensor);
 
 // Mean over all elements that the optimizer is given.
 double state_bytes_per_element(OptimizerType type, const ModelShape& model);
+
+// What a 1-bit optimizer keeps beside its states, in bytes by part; empty for others. `elements`:
+// that the rank updates, `padded` to its buffers, over so many ranks. DeepSpeed clones the
+// momentum, keeps fp32 gradients and a byte per sign; the fused kernels need the packed signs
+// alone.
+std::vector<std::pair<std::string_view, double>> compression_state(OptimizerType type,
+                                                                   Kernels kernels, double elements,
+                                                                   double padded, int ranks);
 
 // How the ranks that update the same part of a model divide it.
 struct UpdateDivision {

@@ -1,0 +1,68 @@
+#include "models/training/layout_memory.h"
+
+#include <catch2/catch.hpp>
+#include <map>
+#include <string>
+
+#include "models/training/layout_case.h"
+#include "models/training/memory.h"
+
+namespace lambcast {
+namespace {
+using parallel::Sharding;
+
+TEST_CASE("layout memory: what compression owes is held for each stage and tensor rank") {
+  TrainingPlan training = layout_training({.tp = 5, .dp = 2, .pp = 2});
+  const auto held = [&](OptimizerType type, Kernels kernels) {
+    training.recipe.optimizer = type;
+    training.kernels = kernels;
+    std::map<std::string, double> named;
+    for (const auto& [name, bytes] : forecast_memory(training).parts)
+      named[std::string(name)] = bytes.value();
+    return named;
+  };
+  CHECK_FALSE(held(OptimizerType::adam, Kernels::deepspeed).contains("worker_error"));
+  const auto adam = held(OptimizerType::onebit_adam, Kernels::deepspeed);
+  // A fifth of half the model, and what stages hold of embeddings.
+  const double part = static_cast<double>(parameters(*training.model)) / 10;
+  CHECK(adam.at("worker_error") == Approx(4 * part).epsilon(0.1));
+  CHECK(adam.at("server_error") == adam.at("worker_error") / 2);
+  CHECK(adam.at("temporaries") == Approx(9.25 / 4 * adam.at("worker_error")).epsilon(0.001));
+  CHECK_FALSE(adam.contains("fresh_variance"));
+  const auto lamb = held(OptimizerType::onebit_lamb, Kernels::fused);
+  CHECK(lamb.at("fresh_variance") == Approx(lamb.at("worker_error")).epsilon(0.001));
+  CHECK(lamb.at("temporaries") == lamb.at("worker_error") / 16);
+}
+
+TEST_CASE("layout memory: parts add up, and show what only a framework holds") {
+  const auto parts = [](const LayoutCase& of) {
+    std::map<std::string, double> named;
+    double sum = 0;
+    const MemoryForecast memory = forecast_memory(layout_training(of));
+    for (const auto& [name, bytes] : memory.parts) {
+      CHECK(named.emplace(name, bytes.value()).second);
+      sum += bytes.value();
+    }
+    CHECK(memory.peak.value() == Approx(sum));
+    return named;
+  };
+  const double model = static_cast<double>(parameters(*layout_training({}).model));
+  const auto fsdp =
+      parts({.dp = 8, .sharding = Sharding::weights, .framework = FrameworkName::torchtitan});
+  CHECK(fsdp.at("weights") == Approx(4 * model / 8));
+  CHECK(fsdp.at("optimizer") == Approx(8 * model / 8));
+  CHECK(fsdp.at("buffers") > 0);
+  const auto zero =
+      parts({.dp = 8, .sharding = Sharding::weights, .framework = FrameworkName::deepspeed});
+  CHECK(zero.at("weights") == Approx(2 * model / 8));
+  CHECK(zero.at("buffers") > fsdp.at("buffers"));  // a billion elements live, and two buckets
+  // A CUDA context of 1.5 GiB and half of one for each communicator: the world; tensor and data
+  // parallel and four of the pipeline; context parallel, whose ranks share the gradients too.
+  const double half = 0.5 * 1024 * 1024 * 1024;
+  CHECK(parts({}).at("runtime") == 4 * half);
+  CHECK(parts({.tp = 5, .dp = 2, .pp = 2}).at("runtime") == 10 * half);
+  CHECK(parts({.cp = 2}).at("runtime") == 6 * half);
+}
+
+}  // namespace
+}  // namespace lambcast
