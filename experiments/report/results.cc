@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <optional>
+#include <unordered_map>
 
 #include "sim/base/error.h"
 #include "sim/base/printable.h"
@@ -81,6 +83,33 @@ std::string other_settings(std::string_view settings) {
   return rest;
 }
 
+// Stages with the same figures are one while there are not too many.
+class SharedStages {
+ public:
+  Stages of(const std::vector<StageFigures>& figures) {
+    if (kept_.size() == most) kept_.clear();
+    std::vector<Stages>& alike = kept_[hash_of(figures)];
+    for (const Stages& stages : alike)
+      if (std::ranges::equal(stages, figures)) return stages;
+    return alike.emplace_back(figures);
+  }
+
+ private:
+  static constexpr std::size_t most = 1 << 16;
+
+  static std::size_t hash_of(const std::vector<StageFigures>& figures) {
+    std::size_t hash = 0;
+    const auto add = [&](double value) { hash = 31 * hash + std::hash<double>()(value); };
+    for (const StageFigures& stage : figures) {
+      add(stage.step_time_us);
+      for (const double part : stage.parts_us) add(part);
+    }
+    return hash;
+  }
+
+  std::unordered_map<std::size_t, std::vector<Stages>> kept_;
+};
+
 class RowReader {
  public:
   explicit RowReader(const csv::Reader& file) : file_(file) {
@@ -136,16 +165,17 @@ class RowReader {
                         number_fields[i].field == &Point::warmup_steps;
       if (numbers_[i]) p.*number_fields[i].field = number(*numbers_[i], zero);
     }
+    figures_.clear();
     for (const StageColumns& columns : stages_) {
       if (file_.text(columns.time).empty()) continue;
-      StageFigures& stage = p.stages.emplace_back();
+      StageFigures& stage = figures_.emplace_back();
       stage.kind = columns.kind;
       stage.step_time_us = number(columns.time, false);
       for (std::size_t i = 0; i < step_parts.size(); ++i)
         stage.parts_us[i] =
             file_.text(columns.parts[i]).empty() ? 0 : number(columns.parts[i], true);
     }
-    p.stages.shrink_to_fit();
+    p.stages = shared_.of(figures_);
     return p;
   }
 
@@ -192,6 +222,8 @@ class RowReader {
     std::optional<std::size_t> low, high;  // of the interval of its step time
   };
   std::vector<StageColumns> stages_;
+  std::vector<StageFigures> figures_;  // of the row being read
+  SharedStages shared_;
   std::optional<std::size_t> calibrated_;
 };
 

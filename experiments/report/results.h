@@ -1,5 +1,5 @@
 // results.csv as the report needs it: read once, row by row, and compactly, so that a million rows
-// take seconds and less than a gigabyte.
+// take seconds and less than half a gigabyte.
 #pragma once
 
 #include <vector>

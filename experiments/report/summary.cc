@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <span>
 #include <sstream>
 #include <unordered_map>
 
@@ -157,35 +159,80 @@ std::map<std::string, std::size_t> findings_of(const std::vector<Point>& points)
   return codes;
 }
 
-// Curves over GPUs at one micro batch, and at one global batch.
-std::string turns_over_gpus(const std::vector<Point>& points) {
-  // Keys of as many curves as points would take more memory than the rest of the summary.
-  if (std::ranges::all_of(points, [&](const Point& p) { return p.gpus == points.front().gpus; }))
-    return "";
-  std::map<std::string, StepsOverGpus> curves;
-  for (const Point& p : points) {
-    if (!p.ok()) continue;
-    const std::string of = fmt::format("{} on {}", display_name(p.optimizer.text()), p.cluster);
-    const std::string alike = fmt::format(
-        "{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} ", of, p.model, p.backend, p.cuda_aware,
-        p.kernels, p.network, p.device, p.precision, p.zero_stage, p.overlap, p.symmetry,
-        p.settings, p.gpus_per_node, p.seq_len, p.steps, p.freeze_step, p.nic_Gbps);
-    for (const std::string& batch :
-         {fmt::format("{} {}", p.micro_batch, p.grad_accum), fmt::format("{}", p.global_batch)}) {
-      StepsOverGpus& curve =
-          curves.try_emplace(alike + batch, StepsOverGpus{of, {}, {}}).first->second;
-      curve.gpus.push_back(p.gpus);
-      curve.step_s.push_back(p.run_time_s / p.steps);
+// What the points of one curve over GPUs share: all but GPUs and either kind of batch.
+constexpr Name Point::*shared_names[] = {
+    &Point::optimizer, &Point::cluster,  &Point::model,   &Point::backend,   &Point::cuda_aware,
+    &Point::kernels,   &Point::network,  &Point::device,  &Point::precision, &Point::zero_stage,
+    &Point::overlap,   &Point::symmetry, &Point::settings};
+constexpr double Point::*shared_numbers[] = {&Point::gpus_per_node, &Point::seq_len, &Point::steps,
+                                             &Point::freeze_step, &Point::nic_Gbps};
+constexpr double Point::*micro_batches[] = {&Point::micro_batch, &Point::grad_accum};
+constexpr double Point::*global_batches[] = {&Point::global_batch};
+using Numbers = std::span<double Point::*const>;
+
+bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+
+bool alike(const Point& a, const Point& b, Numbers batches) {
+  const auto both_say = [&](double Point::*number) { return same(a.*number, b.*number); };
+  return std::ranges::all_of(batches, both_say) && std::ranges::all_of(shared_numbers, both_say) &&
+         std::ranges::all_of(shared_names, [&](Name Point::*name) { return a.*name == b.*name; });
+}
+
+std::size_t hash_of(const Point& p, Numbers batches) {
+  std::size_t hash = 0;
+  const auto add = [&](std::size_t more) { hash = (hash ^ more) * 0x9e3779b97f4a7c15; };
+  for (const auto number : batches) add(std::hash<double>()(p.*number));
+  for (const auto number : shared_numbers) add(std::hash<double>()(p.*number));
+  for (const auto name : shared_names) add(std::hash<Name>()(p.*name));
+  return hash;
+}
+
+struct NamedCurve {
+  std::string shared;  // by which curves are told in the same order on every run
+  StepsOverGpus steps;
+};
+
+// The curves that turn, of points that differ in GPUs alone.
+void add_turning(const std::vector<Point>& points, Numbers batches,
+                 std::vector<NamedCurve>& found) {
+  struct Place {
+    std::size_t hash;
+    const Point* point;
+  };
+  std::vector<Place> places;  // a point takes a hundred times as much
+  for (const Point& p : points)
+    if (p.ok()) places.push_back({hash_of(p, batches), &p});
+  std::ranges::stable_sort(places, {}, &Place::hash);
+  for (auto first = places.begin(), last = first; first != places.end(); first = last) {
+    const Point& p = *first->point;
+    StepsOverGpus curve{
+        fmt::format("{} on {}", display_name(p.optimizer.text()), p.cluster), {}, {}};
+    for (; last != places.end() && alike(p, *last->point, batches); ++last) {
+      curve.gpus.push_back(last->point->gpus);
+      curve.step_s.push_back(last->point->run_time_s / last->point->steps);
     }
-  }
-  std::vector<StepsOverGpus> sorted;
-  for (auto& [alike, curve] : curves) {
     curve.sort();
     // Two runs on as many GPUs differ in what is not told apart here: no curve.
-    if (std::ranges::adjacent_find(curve.gpus) == curve.gpus.end())
-      sorted.push_back(std::move(curve));
+    if (std::ranges::adjacent_find(curve.gpus) != curve.gpus.end()) continue;
+    if (turns_of(curve.step_s).empty()) continue;
+    NamedCurve& named = found.emplace_back(NamedCurve{curve.of, std::move(curve)});
+    for (const auto name : shared_names) named.shared += fmt::format(" {}", p.*name);
+    for (const auto number : shared_numbers) named.shared += fmt::format(" {}", p.*number);
+    for (const auto number : batches) named.shared += fmt::format(" {}", p.*number);
   }
-  return turns_text(sorted);
+}
+
+// Over GPUs at one micro batch, and at one global batch.
+std::string turns_over_gpus(const std::vector<Point>& points) {
+  if (std::ranges::all_of(points, [&](const Point& p) { return p.gpus == points.front().gpus; }))
+    return "";
+  std::vector<NamedCurve> found;
+  add_turning(points, micro_batches, found);
+  add_turning(points, global_batches, found);
+  std::ranges::stable_sort(found, {}, &NamedCurve::shared);
+  std::vector<StepsOverGpus> curves;
+  for (NamedCurve& curve : found) curves.push_back(std::move(curve.steps));
+  return turns_text(curves);
 }
 
 std::string findings_sentence(const Summary& v) {
