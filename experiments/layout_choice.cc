@@ -23,8 +23,12 @@ bool asks_for_layout(const Words& words, const TrainingPlan& training) {
   for (const WhatIfKey& key : what_if_table()) {
     if (key.group != layout_group) continue;
     const std::string* value = words.find(key.name);
-    const bool is_axis = key.name.size() == 2;  // tp, cp, pp, ep
-    if (value != nullptr && !(is_axis && *value == "1")) return true;
+    if (value == nullptr) continue;
+    // What would be without being said: an axis of one rank (tp, cp, pp, ep), DeepSpeed.
+    const bool is_default = key.name.size() == 2 ? *value == "1"
+                                                 : key.name == "framework" &&
+                                                       *value == name_of(FrameworkName::deepspeed);
+    if (!is_default) return true;
   }
   const auto precision = words.choice("precision");
   return precision && precisions()[*precision].is_narrow();
@@ -202,6 +206,10 @@ std::optional<Parallelism> choose_parallelism(const Words& words, const Training
   const ModelShape& model = *training.model;
   if (model.hidden == 0 || model.heads == 0)
     fail_input(flag("model"), fmt::format("{} has no transformer blocks to divide", model.name));
+  if (model.max_seq_len == 0)
+    fail_input(flag("model"),
+               fmt::format("{} has patches of images where layouts divide tokens", model.name),
+               "data parallelism with DeepSpeed's ZeRO stages 0 to 2");
   if (!training.device->rates)
     fail_input(flag("device"),
                fmt::format("{} says nothing of kernels by their shape ([rates]), on which "
@@ -277,7 +285,7 @@ std::vector<Finding> check_parallelism(const TrainingPlan& training) {
       how.sharding != Sharding::weights)
     findings.push_back(
         {Severity::note, "priced-by-kernel",
-         "a key of layouts (such as --framework) was said: passes are priced kernel by kernel, and "
+         "a key of layouts (such as --recompute) was said: passes are priced kernel by kernel, and "
          "memory counts what CUDA and NCCL take. Without such keys the same run rests on measured "
          "curves of whole models and on its tensors alone: its step and memory differ"});
   if (is_onebit(training.optimizer()) && is_lamb(training.optimizer()) && how.layout.tp > 1)

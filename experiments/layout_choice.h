@@ -18,6 +18,7 @@ namespace lambcast {
 //   shard_handling_us secondary_ranks quantized_weights quantized_gradients ep
 // and those of expert_choice.h
 //
+// An axis of 1 and --framework deepspeed are what is so anyway: said or not, the same forecast.
 // Nothing where none of them asks for that. Reads training's model, device, gpus and configuration;
 // dp follows from the GPUs. Throws Error (usage), naming the rule, for what cannot be.
 std::optional<Parallelism> choose_parallelism(const Words& words, const TrainingPlan& training);

@@ -26,16 +26,36 @@ TEST_CASE("layout choice: data parallelism of DeepSpeed's stages 0 to 2 is as be
     CHECK_FALSE(resolved(layout(changes)).training.parallelism.has_value());
 }
 
-TEST_CASE("layout choice: one DeepSpeed run in two models of its time says that they differ") {
+TEST_CASE("layout choice: DeepSpeed said or unsaid is one run, with one forecast") {
+  for (const WhatIf& changes : {WhatIf{},
+                                {{"zero_stage", "2"}},
+                                {{"zero_stage", "3"}},
+                                {{"tp", "2"}},
+                                {{"optimizer", "onebit_lamb"}, {"freeze_step", "1000"}}}) {
+    WhatIf said = layout(changes);
+    said["framework"] = "deepspeed";
+    CollectiveCosts costs;
+    const Forecast one = forecast(resolved(layout(changes)).training, costs),
+                   other = forecast(resolved(said).training, costs);
+    CHECK(one.run.time_s == other.run.time_s);
+    CHECK(one.run.time_high_s == other.run.time_high_s);
+    CHECK(one.memory.peak == other.memory.peak);
+  }
+}
+
+TEST_CASE("layout choice: one run in two models of its time says that they differ") {
   const auto says_so = [](const WhatIf& changes) {
     return std::ranges::count(resolved(layout(changes)).findings, "priced-by-kernel",
                               &Finding::code);
   };
-  CHECK(says_so({{"framework", "deepspeed"}}) == 1);
-  CHECK(says_so({{"framework", "deepspeed"}, {"zero_stage", "2"}}) == 1);
+  CHECK(says_so({{"recompute", "none"}}) == 1);
+  CHECK(says_so({{"attention", "flash2"}, {"zero_stage", "2"}}) == 1);
   // What has no other model.
-  for (const WhatIf& alone :
-       {WhatIf{}, {{"tp", "2"}}, {{"zero_stage", "3"}}, {{"framework", "megatron"}}})
+  for (const WhatIf& alone : {WhatIf{},
+                              {{"framework", "deepspeed"}},
+                              {{"tp", "2"}},
+                              {{"zero_stage", "3"}},
+                              {{"framework", "megatron"}}})
     CHECK(says_so(alone) == 0);
 }
 
@@ -161,6 +181,7 @@ TEST_CASE("layout choice: what cannot be is refused with its rule, in one line")
        "between all ranks that hold the same weights"},
       {{{"pp", "2"}, {"pipeline_schedule", "2f2b"}}, "did you mean"},
       {{{"tp", "2"}, {"model", "resnet50"}}, "no transformer blocks"},
+      {{{"tp", "2"}, {"model", "vit-l16"}}, "patches of images"},
       {{{"framework", "megatronn"}}, "did you mean 'megatron'"}};
   for (const auto& [changes, words] : cases) {
     const std::string sentence = refusal(layout(changes));

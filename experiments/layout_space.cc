@@ -212,6 +212,7 @@ LayoutSpace layout_space(const WhatIf& asked, Catalog& catalog) {
     plain.erase(key);
   plain.insert_or_assign("micro_batch", "1");
   plain.insert_or_assign("grad_accum", "1");
+  plain.emplace("recompute", "none");  // priced as the candidates are, which all say it
   if (!space.asked.contains("config")) plain.emplace("zero_stage", "0");
   const Scenario base = resolve(plain, catalog);
   space.base = base.training;
