@@ -24,10 +24,12 @@ bool asks_for_layout(const Words& words, const TrainingPlan& training) {
     if (key.group != layout_group) continue;
     const std::string* value = words.find(key.name);
     if (value == nullptr) continue;
-    // What would be without being said: an axis of one rank (tp, cp, pp, ep), DeepSpeed.
-    const bool is_default = key.name.size() == 2 ? *value == "1"
-                                                 : key.name == "framework" &&
-                                                       *value == name_of(FrameworkName::deepspeed);
+    // What would be without being said: an axis of one rank (tp, cp, pp, ep), DeepSpeed, states on
+    // the GPU.
+    const bool is_default = key.name.size() == 2      ? *value == "1"
+                            : key.name == "framework" ? *value == name_of(FrameworkName::deepspeed)
+                                                      : key.name == "offload_optimizer" &&
+                                                            *value == words_of(key.name).front();
     if (!is_default) return true;
   }
   const auto precision = words.choice("precision");
@@ -174,6 +176,22 @@ void choose_reduction(const Words& words, Parallelism& how) {
                "sums all gradients on ranks that share optimizer states, which is --zero-stage 1");
 }
 
+void choose_offload(const Words& words, const TrainingPlan& training, Parallelism& how) {
+  how.optimizer_on_host = words.choice("offload_optimizer").value_or(0) == 1;
+  if (!how.optimizer_on_host) return;
+  if (how.framework.name != FrameworkName::deepspeed)
+    fail_input(flag("offload_optimizer"), "is modelled as DeepSpeed does it",
+               "--framework deepspeed");
+  if (how.sharding == Sharding::none)
+    fail_input(flag("offload_optimizer"), "is of states that ranks share",
+               "with --zero-stage 1, 2 or 3");
+  if (training.optimizer() != OptimizerType::adam && training.optimizer() != OptimizerType::adamw)
+    fail_input(
+        flag("offload_optimizer"),
+        fmt::format("DeepSpeed updates Adam on the host, not {}", name_of(training.optimizer())),
+        "adam, adamw");
+}
+
 void refuse_impossible(const TrainingPlan& training, const Parallelism& how) {
   const bool deepspeed = how.framework.name == FrameworkName::deepspeed;
   const bool colossalai = how.framework.name == FrameworkName::colossalai;
@@ -231,6 +249,7 @@ std::optional<Parallelism> choose_parallelism(const Words& words, const Training
   choose_sharding(words, training, how);
   choose_reduction(words, how);
   choose_less_traffic(words, how);
+  choose_offload(words, training, how);
   refuse_impossible(training, how);
   return how;
 }

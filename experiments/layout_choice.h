@@ -15,7 +15,7 @@ namespace lambcast {
 //
 //   tp cp pp interleave order sequence_parallel pipeline_schedule recompute framework attention
 //   tensor_overlap fp32_gradients fusion eager_loss split shard_ranks full_all_reduce
-//   shard_handling_us secondary_ranks quantized_weights quantized_gradients ep
+//   offload_optimizer shard_handling_us secondary_ranks quantized_weights quantized_gradients ep
 // and those of expert_choice.h
 //
 // An axis of 1 and --framework deepspeed are what is so anyway: said or not, the same forecast.

@@ -146,6 +146,34 @@ TEST_CASE(
              Contains("--zero-stage 1, 2 or 3"));
 }
 
+TEST_CASE("layout choice: an optimizer on the host is DeepSpeed's Adam with ZeRO") {
+  const auto on_host = [](WhatIf changes) {
+    changes.try_emplace("offload_optimizer", "cpu");
+    return layout(changes);
+  };
+  const TrainingPlan stage2 = resolved(on_host({{"zero_stage", "2"}})).training;
+  CHECK(stage2.parallelism->optimizer_on_host);
+  CHECK_FALSE(resolved(on_host({{"zero_stage", "2"}, {"offload_optimizer", "none"}}))
+                  .training.parallelism.has_value());
+  CHECK_THAT(refusal(on_host({})), Contains("with --zero-stage 1, 2 or 3"));
+  CHECK_THAT(refusal(on_host({{"zero_stage", "1"}, {"framework", "megatron"}})),
+             Contains("--framework deepspeed"));
+  CHECK_THAT(refusal(on_host({{"zero_stage", "1"}, {"optimizer", "lamb"}})),
+             Contains("updates Adam on the host, not lamb"));
+  // A machine with twice the memory rate updates in half the time.
+  CollectiveCosts costs;
+  const auto update = [&](const char* rate) {
+    return forecast(resolved(on_host({{"zero_stage", "2"}, {"cluster.node.host_memory", rate}}))
+                        .training,
+                    costs)
+        .stages.front()
+        .optimizer_us;
+  };
+  const double slow = update("100 GB/s"), fast = update("200 GB/s"), faster = update("400 GB/s");
+  CHECK(slow - fast == Approx(2 * (fast - faster)).epsilon(1e-6));
+  CHECK(slow > fast);
+}
+
 TEST_CASE("layout choice: ranks that share optimizer states may sum all gradients") {
   const WhatIf apex = layout({{"zero_stage", "1"},
                               {"framework", "megatron"},

@@ -36,6 +36,10 @@ std::string describe(const HostCopy& work) {
                      to_text(Bytes(work.up_bytes)), work.pinned ? "pinned" : "pageable");
 }
 
+std::string describe(const HostUpdate& work) {
+  return fmt::format("{} of host memory, {} ranks at once", to_text(Bytes(work.bytes)), work.ranks);
+}
+
 // As it is written in ProcessGroup.
 std::string describe(const ProcessGroup& group) {
   std::string text = fmt::format("{} ranks ({} per node", group.ranks, group.per_node);

@@ -62,6 +62,10 @@ Json TraceArgs::args(const HostCopy& work) const {
           {"memory", work.pinned ? "pinned" : "pageable"}};
 }
 
+Json TraceArgs::args(const HostUpdate& work) const {
+  return {{"bytes", whole_bytes(work.bytes)}, {"ranks_at_once", work.ranks}};
+}
+
 Json TraceArgs::args(const Call& call) const {
   const CollectiveCost& of = cost(call);
   return {{"op", std::string(name_of(call.op))},

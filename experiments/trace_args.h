@@ -26,6 +26,7 @@ class TraceArgs {
   nlohmann::ordered_json args(const KernelWork& work) const;
   nlohmann::ordered_json args(const ProductWork& work) const;
   nlohmann::ordered_json args(const HostCopy& work) const;
+  nlohmann::ordered_json args(const HostUpdate& work) const;
   nlohmann::ordered_json args(const Call& call) const;
   nlohmann::ordered_json args(const Wait& work) const;
   nlohmann::ordered_json args(const Slowdown& work) const;

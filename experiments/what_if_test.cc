@@ -37,7 +37,8 @@ WhatIf base_for(std::string_view key) {
     what_if["nodes"] = "8";
   }
   if (key == "global_batch") what_if.erase("grad_accum");
-  if (key == "shard_ranks" || key == "full_all_reduce") what_if["zero_stage"] = "1";
+  if (key == "shard_ranks" || key == "full_all_reduce" || key == "offload_optimizer")
+    what_if["zero_stage"] = "1";
   return what_if;
 }
 

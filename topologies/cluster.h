@@ -129,6 +129,7 @@ struct Cluster {
   int max_nodes = 1 << 20;
   GpuPeers gpu_peers = GpuPeers::nvlink;
   Sourced<Bandwidth> gpu_link, gpu_nic, host_link;
+  Sourced<Bandwidth> host_memory;  // what an optimizer's updates on all processors reach of it
   int nics = 1;
   NetworkKind network = NetworkKind::rdma;
   Sourced<Bandwidth> nic_nominal, nic_bandwidth;
@@ -155,7 +156,8 @@ Cluster decode_cluster(const Table& table, const std::string& origin,
 // keys relative to the cluster applied first. A calibration belongs to the machine that was
 // measured, so an override takes it away, whatever the value, except of
 //
-//   name, description, device, usd_per_gpu_hour, max_nodes, stack    no part of communication
+//   name, description, device, usd_per_gpu_hour, max_nodes, stack,   no part of communication
+//   node.host_memory
 //   nic.nominal                                                      for people
 //   mpi, host_copy, node.host_link                                   where NCCL was measured
 //   nccl                                                             where MPI was measured

@@ -181,6 +181,7 @@ TEST_CASE("cluster: a calibration does not outlive an override of what was measu
                                      {"nic.nominal", "400 Gbit/s"},
                                      {"stack.compute_scale", "2"},
                                      {"mpi.nic_efficiency", "0.5"},
+                                     {"node.host_memory", "9 GB/s"},
                                      {"node.host_link", "9 GB/s"},
                                      {"host_copy.pageable_to_host", "3 GB/s"}}));
   CHECK(load_cluster("perlmutter-a100", {{"calibration.source", "a better one"}})

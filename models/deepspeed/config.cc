@@ -128,12 +128,16 @@ ZeroConfig read_zero(const Section& root) {
   read(*block, "reduce_scatter", zero.reduce_scatter);
   read(*block, "contiguous_gradients", zero.contiguous_gradients);
   read(*block, "use_multi_rank_bucket_allreduce", zero.use_multi_rank_bucket_allreduce);
-  for (const char* key : {"offload_optimizer", "offload_param", "cpu_offload"}) {
+  // A device that is modelled is read elsewhere (parallelism.h).
+  const auto find_unmodelled = [&](const char* key, std::string_view modelled) {
     const Value* offload = block->object.find(key);
-    if (offload == nullptr || switched_off(*offload)) continue;
+    if (offload == nullptr || switched_off(*offload)) return;
     const Value* device = offload->find("device");
-    if (device == nullptr || device->text != "none") zero.offload_line = offload->line;
-  }
+    if (device == nullptr || (device->text != "none" && device->text != modelled))
+      zero.offload_line = offload->line;
+  };
+  find_unmodelled("offload_optimizer", "cpu");
+  find_unmodelled("offload_param", "none");
   return zero;
 }
 

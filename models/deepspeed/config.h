@@ -43,7 +43,7 @@ struct ZeroConfig {
   Setting<bool> reduce_scatter{true};
   Setting<bool> contiguous_gradients{true};
   Setting<bool> use_multi_rank_bucket_allreduce{true};
-  int offload_line = 0;  // where offloading to the CPU or NVMe is asked for; 0: nowhere
+  int offload_line = 0;  // where what is not modelled of offloading is asked for; 0: nowhere
 };
 
 struct DeepSpeedConfig {

@@ -117,6 +117,24 @@ void read_sharding(const Section& root, Said& said) {
   }
 }
 
+// The key of earlier releases says it of the processor's memory alone.
+void read_offload(const Section& root, Said& said) {
+  const Value* value = root.object.find("zero_optimization");
+  if (value == nullptr || value->kind != Kind::object) return;
+  const Value* stage = value->find("stage");
+  if (stage == nullptr || stage->kind != Kind::number || !(stage->number > 0)) return;
+  const Value* legacy = value->find("cpu_offload");
+  const Value* offload = value->find("offload_optimizer");
+  const Value* device = offload == nullptr ? nullptr : offload->find("device");
+  if ((legacy != nullptr && is_on(*legacy)) || (device != nullptr && device->text == "cpu"))
+    said.emplace_back("offload_optimizer", "cpu");
+  const Value* ratio = offload == nullptr ? nullptr : offload->find("ratio");
+  if (ratio != nullptr && ratio->kind == Kind::number && ratio->number < 1)
+    add({*offload, "zero_optimization.offload_optimizer", root.file, root.findings},
+        Severity::warning, "not-modelled", "ratio", ratio->line,
+        "lambcast has no model of a share of the states: the forecast is of all on the host");
+}
+
 void check_recomputation(const Section& root) {
   const Value* value = root.object.find("activation_checkpointing");
   if (value == nullptr || value->kind != Kind::object) return;
@@ -144,6 +162,7 @@ Said read_parallelism(const Section& root) {
   read_pipeline(root, said);
   read_tensor_parallel(root, said);
   read_sharding(root, said);
+  read_offload(root, said);
   read_experts(root, said);
   read_size(root, "sequence_parallel_size", "cp", said);
   check_recomputation(root);

@@ -9,7 +9,8 @@
 //   zero_optimization         at stage 3: zero_hpz_partition_size gives secondary_ranks,
 //                             zero_quantized_weights and _gradients the keys of these names,
 //                             mics_shard_size shard_ranks (ZeRO++ arXiv:2306.10209, MiCS
-//                             arXiv:2205.00119)
+//                             arXiv:2205.00119); at every stage but 0, offload_optimizer to the
+//                             host gives the key of that name
 //   sequence_parallel_size    gives cp: Ulysses
 //   expert_parallel           where enabled: autoep_size gives ep, expert_tensor_parallel_size etp,
 //                             use_grouped_mm (on by default) one kernel for a rank's experts, to no

@@ -1,5 +1,7 @@
 #include "models/deepspeed/parallelism.h"
 
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 
 #include "models/deepspeed/config.h"
@@ -40,6 +42,12 @@ TEST_CASE("parallelism: what divides the model, in the words of what-ifs") {
   CHECK(layout_of(R"("zero_optimization": { "stage": 3, "mics_shard_size": 16 })") ==
         "shard_ranks=16 ");
   CHECK(layout_of(R"("zero_optimization": { "stage": 2, "zero_quantized_weights": true })") == "");
+  for (const char* said : {R"("offload_optimizer": { "device": "cpu" })", R"("cpu_offload": true)"})
+    CHECK(layout_of(fmt::format(R"("zero_optimization": {{ "stage": 2, {} }})", said)) ==
+          "offload_optimizer=cpu ");
+  CHECK(layout_of(R"("zero_optimization": { "stage": 2, "cpu_offload": false,
+            "offload_optimizer": { "device": "nvme" } })") == "");
+  CHECK(layout_of(R"("zero_optimization": { "stage": 0, "cpu_offload": true })") == "");
 }
 
 TEST_CASE("parallelism: sequences and experts divided, in the words of what-ifs") {

@@ -94,8 +94,10 @@ void check_loss_scale(Findings& out, OptimizerType type) {
 void check_zero(Findings& out) {
   const ZeroConfig& zero = out.config.zero;
   if (zero.offload_line > 0) {
-    out.add(Severity::warning, "not-modelled", "zero_optimization", zero.offload_line,
-            "lambcast has no model of offloading; the forecast is of a run without it");
+    out.add(
+        Severity::warning, "not-modelled", "zero_optimization", zero.offload_line,
+        "lambcast has no model of weights on the host, or of states on disks; the forecast is of a "
+        "run without");
   }
   const bool is_zero = wrapper_of(recipe_of(out.config)) == Wrapper::zero;
   const std::string_view why =

@@ -182,12 +182,21 @@ TEST_CASE("rules: settings that do not do what they seem to") {
       Contains("1-bit Lamb has no bias correction"));
   the_only(check_config(of("Adam", "",
                            "zero_optimization: {stage: 2, offload_optimizer: {device: "
+                           "\"nvme\"}}")),
+           "not-modelled");
+  the_only(check_config(of("Adam", "",
+                           "zero_optimization: {stage: 3, offload_param: {device: "
                            "\"cpu\"}}")),
            "not-modelled");
   CHECK(check_config(of("Adam", "",
                         "zero_optimization: {stage: 2, overlap_comm: true, "
                         "offload_optimizer: {device: \"none\"}}"))
             .empty());
+  CHECK(check_config(of("Adam", "", "zero_optimization: {stage: 2, cpu_offload: true}")).empty());
+  the_only(check_config(of("Adam", "",
+                           "zero_optimization: {stage: 3, offload_optimizer: {device: \"cpu\", "
+                           "ratio: 0.3}}")),
+           "not-modelled");
   the_only(check_config(of("OneBitLamb", "freeze_step: 1")), "freeze-step-tiny");
   the_only(check_config(of("Lamb", "min_coeff: 0.5, max_coeff: 0.1")), "coeff-bounds");
   the_only(check_config(of("OneBitLamb", "freeze_step: 9, factor_max: 0.1")), "factor-bounds");

@@ -37,7 +37,8 @@ std::size_t source_of(const PlanOp& op, OptimizerType optimizer, Kernels kernels
         using Of = std::decay_t<decltype(work)>;
         if constexpr (std::is_same_v<Of, Call>) return of_call(work);
         if constexpr (std::is_same_v<Of, Slowdown>) return of_call(work.beside);
-        if constexpr (std::is_same_v<Of, HostCopy>) return host_copies;
+        if constexpr (std::is_same_v<Of, HostCopy> || std::is_same_v<Of, HostUpdate>)
+          return host_copies;
         if constexpr (std::is_same_v<Of, MemoryWork>) return gradient_copies;
         if constexpr (std::is_same_v<Of, KernelWork> || std::is_same_v<Of, ProductWork>)
           return of_kernels(optimizer, kernels, op.part);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <vector>
 
 #include "models/training/layout_case.h"
@@ -69,6 +70,48 @@ TEST_CASE("layout step: sharded weights and tensor parallelism over nodes share 
   const Cluster& cluster = *training.cluster;
   const double nics = cluster.nics * cluster.nic_bandwidth.value.value();
   CHECK(step.step_time.s() >= step.network_bytes_per_node.value() / nics);
+}
+
+// Of a node of 8, whose processors update 1/8 of the weights for each of 8 ranks: 48 bytes of
+// memory a weight at stage 3, which adds 8 micro batches up on the host, and 42 at stage 2.
+TEST_CASE("layout step: an optimizer on the host waits for its memory, and for copies") {
+  const auto finish = [](Sharding sharding) {
+    const TrainingPlan training = layout_training({.dp = 8,
+                                                   .sharding = sharding,
+                                                   .framework = FrameworkName::deepspeed,
+                                                   .optimizer_on_host = true});
+    const StepPlan plan = plan_step(training, {StepKind::uniform, 1024, 1});
+    CollectiveCosts costs;
+    const std::vector<Price> prices = price(plan, training, costs);
+    struct {
+      double seconds = 0, down = 0, up = 0;
+      Interval ends;
+    } found;
+    for (std::size_t i = 0; i < plan.ops.size(); ++i) {
+      const PlanOp& op = plan.ops[i];
+      CHECK_FALSE(std::holds_alternative<KernelWork>(op.work));
+      if (const auto* copy = std::get_if<HostCopy>(&op.work)) {
+        found.down += copy->down_bytes;
+        found.up += copy->up_bytes;
+      }
+      if (!std::holds_alternative<HostUpdate>(op.work)) continue;
+      found.seconds += prices[i].time.s();
+      found.ends = prices[i].compute;
+      CHECK_FALSE(prices[i].coverage.has_value());
+    }
+    return found;
+  };
+  const TrainingPlan training = layout_training({.dp = 8});
+  const auto weights = static_cast<double>(optimized_parameters(*training.model));
+  const double rate = training.cluster->host_memory.value.value();
+  const auto stage3 = finish(Sharding::weights), stage2 = finish(Sharding::gradients);
+  CHECK(stage3.seconds == Approx(48 * weights / rate).epsilon(1e-6));
+  CHECK(stage2.seconds == Approx(42 * weights / rate).epsilon(1e-6));
+  CHECK(stage3.down == Approx(2 * 8 * weights / 8));
+  CHECK(stage3.up == Approx((2 * 7 + 2) * weights / 8));
+  CHECK(stage2.down == Approx(4 * weights / 8));
+  CHECK(stage2.up == Approx(2 * weights / 8));
+  CHECK(stage3.ends.high.s() == Approx(std::exp(0.7) * stage3.seconds));
 }
 
 }  // namespace

@@ -50,6 +50,10 @@ parallel::StateBytes state_bytes(const TrainingPlan& training) {
   } else if (framework == FrameworkName::megatron && !how.framework.fp32_gradients) {
     states.optimizer_gradients = parallel::fp16_copied_gradients.optimizer_gradients;
   }
+  if (how.optimizer_on_host) {
+    states.master = states.moments = states.optimizer_gradients = 0;
+    if (how.sharding > Sharding::optimizer) states.gradients = 0;
+  }
   return states;
 }
 

@@ -56,6 +56,13 @@ TEST_CASE("layout memory: parts add up, and show what only a framework holds") {
       parts({.dp = 8, .sharding = Sharding::weights, .framework = FrameworkName::deepspeed});
   CHECK(zero.at("weights") == Approx(2 * model / 8));
   CHECK(zero.at("buffers") > fsdp.at("buffers"));  // a billion elements live, and two buckets
+  const auto on_host = parts({.dp = 8,
+                              .sharding = Sharding::weights,
+                              .framework = FrameworkName::deepspeed,
+                              .optimizer_on_host = true});
+  CHECK(on_host.at("weights") == zero.at("weights"));
+  CHECK_FALSE((on_host.contains("optimizer") || on_host.contains("gradients")));
+  CHECK(zero.at("gradients") > 0);
   // A CUDA context of 1.5 GiB and half of one for each communicator: the world; tensor and data
   // parallel and four of the pipeline; context parallel, whose ranks share the gradients too.
   const double half = 0.5 * 1024 * 1024 * 1024;

@@ -15,6 +15,10 @@ namespace {
 // Half the interval of memory-bound work, in logarithms, without a figure of the machine.
 constexpr double memory_width = held_out::this_device.off;
 
+// The same of updates on the host, of which two runs of one kind of machine were seen: a factor of
+// two.
+constexpr double host_update_width = 0.7;
+
 // The same of an optimizer's products, which nobody has timed here: a factor of two.
 constexpr double products_width = 0.7;
 
@@ -283,6 +287,14 @@ class Pricer {
     if (work.waits > 0)
       note_for(waiting * op.times, "sync_overhead", device_.sync_overhead.provenance);
     return computation((copying + waiting) * op.times, memory_width);
+  }
+
+  Price price(const PlanOp& op, const HostUpdate& work) const {
+    const Duration each =
+        Bytes(work.bytes * work.ranks) / read("host_memory", cluster_.host_memory);
+    Price price = computation(each * op.times, host_update_width);
+    price.coverage.reset();
+    return price;
   }
 
   Price price(const PlanOp& op, const Call& call) {

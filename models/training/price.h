@@ -9,6 +9,7 @@
 //               (models/optimizer/passes.h)
 //   ProductWork FLOPs / a share of the GPU's peak
 //   HostCopy    bytes over the rates of buffers.h, and a wait each
+//   HostUpdate  bytes of all ranks of a node over what updates reach of the host's memory
 //   Call        the collective alone on the cluster (collective_costs.h)
 #pragma once
 

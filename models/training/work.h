@@ -45,6 +45,13 @@ struct HostCopy {
   bool pinned = false;
 };
 
+// An optimizer's update on the host's processors, whose memory the ranks of a node share: bytes
+// read and written for one of them, and how many of them update at once.
+struct HostUpdate {
+  double bytes = 0;
+  int ranks = 1;
+};
+
 // One collective.
 struct Call {
   ProcessGroup group;
@@ -82,7 +89,7 @@ struct Slowdown {
   Call beside;
 };
 
-using Work = std::variant<PassWork, StageWork, MemoryWork, KernelWork, ProductWork, HostCopy, Call,
-                          Wait, Slowdown>;
+using Work = std::variant<PassWork, StageWork, MemoryWork, KernelWork, ProductWork, HostCopy,
+                          HostUpdate, Call, Wait, Slowdown>;
 
 }  // namespace lambcast
