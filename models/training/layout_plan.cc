@@ -8,6 +8,7 @@
 #include "kernels/layout.h"
 #include "models/training/gradient_exchange.h"
 #include "models/training/gradient_owners.h"
+#include "models/training/host_update.h"
 #include "models/training/layout_contents.h"
 #include "models/training/optimizer_state.h"
 #include "models/training/weight_sharing.h"
@@ -375,7 +376,11 @@ class LayoutWriter {
     const double tensors =
         static_cast<double>(optimized_tensor_count(*training_.model)) / how_.layout.pp;
     if (how_.optimizer_on_host) {
-      update_on_host(stage, elements);
+      for (HostUpdatePart& part :
+           host_update(elements, how_.sharding == Sharding::weights, training_.batch.gas,
+                       std::min(how_.layout.gpus_per_node, training_.gpus)))
+        then(stage, std::move(part.name), Category::optimizer, Stream::compute,
+             std::move(part.work));
       gather_updated(stage);
       return;
     }
@@ -402,25 +407,6 @@ class LayoutWriter {
     if (!gathers_weights() || gathers_beside_forward()) return;
     for (const auto& [name, call] : weights_gather(stage, ""))
       then(stage, name, Category::gradient_comm, Stream::communication, call);
-  }
-
-  // Stage 3 adds the gradients of micro batches up on the host, in 16 bits and by way of the GPU;
-  // the others send their fp32 sums once.
-  void update_on_host(int stage, double elements) {
-    const bool weights_shared = how_.sharding == Sharding::weights;
-    const auto micro_batches = static_cast<double>(training_.batch.gas);
-    HostCopy gradients;
-    gradients.down_bytes = elements * (weights_shared ? 2 * micro_batches : 4);
-    gradients.up_bytes = elements * (weights_shared ? 2 * (micro_batches - 1) : 0);
-    gradients.pinned = true;
-    then(stage, "gradients to the host", Category::optimizer, Stream::compute, gradients);
-    const int at_once = std::min(how_.layout.gpus_per_node, training_.gpus);
-    then(stage, "optimizer on the host", Category::optimizer, Stream::compute,
-         HostUpdate{elements * host_update_bytes(weights_shared), at_once});
-    HostCopy weights;
-    weights.up_bytes = elements * 2;
-    weights.pinned = true;
-    then(stage, "weights to the GPU", Category::optimizer, Stream::compute, weights);
   }
 
   // What the update does beside its passes (optimizer_state.h).

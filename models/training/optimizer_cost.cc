@@ -49,8 +49,6 @@ Passes update_passes(OptimizerType type, StepKind step, Kernels kernels) {
   return model_of(type).update(step, kernels);
 }
 
-double host_update_bytes(bool weights_shared) { return 16 + 12 + 8 + 6 + (weights_shared ? 6 : 0); }
-
 CompressionPasses compression_passes(OptimizerType type, Backend backend, Kernels kernels,
                                      int ranks) {
   const double n = ranks;

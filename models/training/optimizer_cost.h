@@ -31,12 +31,6 @@ Passes bf16_weight_passes();
 // The optimizer's own update, without compressed_allreduce.
 Passes update_passes(OptimizerType type, StepKind step, Kernels kernels);
 
-// Of a weight whose Adam runs on the host, in bytes of host memory, read and written
-// (ops/csrc adam/cpu_adam_impl.cpp, runtime/zero/stage_1_and_2.py, stage3.py): weight, moments and
-// gradient read 16, all but the gradient written 12; the gradient scaled in place 8; the new weight
-// to 16 bits 6. Stage 3 sends gradients in 16 bits, which the host makes fp32, 6.
-double host_update_bytes(bool weights_shared);
-
 // The three parts of compressed_allreduce (deepspeed/runtime/comm/{nccl,mpi,compressed}.py) per
 // padded element, n ranks. DeepSpeed: about 100 bytes for the worker's compensation, norm, error
 // and packing, 34 for unpacking and averaging n chunks, 100/n for compressing the own chunk, 38 for

@@ -1,0 +1,21 @@
+#include "models/training/host_update.h"
+
+namespace lambcast {
+
+std::vector<HostUpdatePart> host_update(double elements, bool weights_shared,
+                                        std::int64_t micro_batches, int ranks_at_once) {
+  const auto times = static_cast<double>(micro_batches);
+  HostCopy gradients;
+  gradients.down_bytes = elements * (weights_shared ? 2 * times : 4);
+  gradients.up_bytes = elements * (weights_shared ? 2 * (times - 1) : 0);
+  gradients.pinned = true;
+  HostCopy weights;
+  weights.up_bytes = elements * 2;
+  weights.pinned = true;
+  const double bytes = 16 + 12 + 8 + 6 + (weights_shared ? 6 : 0);
+  return {{"gradients to the host", gradients},
+          {"optimizer on the host", HostUpdate{elements * bytes, ranks_at_once}},
+          {"weights to the GPU", weights}};
+}
+
+}  // namespace lambcast
