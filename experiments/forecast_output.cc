@@ -137,6 +137,12 @@ Json inputs_json(const Scenario& scenario) {
       {"exchange", name_of(training.exchange)},
       {"deepspeed_version", text_of(scenario.config.release.value)},
       {"kernels", std::string(name_of(training.kernels))}};
+  if (training.optimizer() == OptimizerType::galore_adamw8bit) {
+    const Projection& projection = training.recipe.projection;
+    inputs["galore_rank"] = projection.rank;
+    inputs["galore_update_gap"] = projection.update_proj_gap;
+    inputs["galore_min_8bit_size"] = projection.min_8bit_size;
+  }
   add_origin(inputs, "model", scenario.asked.at("model"),
              [](const std::string& name) { return std::string(model_preset_text(name)); });
   add_origin(inputs, "cluster", cluster.origin, cluster_text);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <optional>
+#include <tuple>
 
 #include "experiments/invalid_value.h"
 #include "experiments/layout_choice.h"
@@ -103,6 +104,26 @@ void choose_optimizer(const Words& words, deepspeed::DeepSpeedConfig& config,
     const auto settled = deepspeed::settle_auto_precision(config);
     findings.insert(findings.end(), settled.begin(), settled.end());
   }
+}
+
+// GaLore's constructor and get_galore_param_groups are called in scripts: no file has its keys.
+Projection choose_projection(const Words& words, const TrainingPlan& training,
+                             std::vector<Finding>& findings) {
+  constexpr std::int64_t most = std::int64_t{1} << 40;
+  const bool galore = training.optimizer() == OptimizerType::galore_adamw8bit;
+  Projection projection;
+  for (const auto& [key, number, least] :
+       {std::tuple("galore_rank", &projection.rank, 1),
+        std::tuple("galore_update_gap", &projection.update_proj_gap, 1),
+        std::tuple("galore_min_8bit_size", &projection.min_8bit_size, 0)}) {
+    const auto asked = words.whole(key, least, most);
+    *number = asked.value_or(*number);
+    if (asked && !galore)
+      findings.push_back({Severity::note, "galore-alone",
+                          fmt::format("{} has no effect: {} projects nothing", flag(key).key,
+                                      name_of(training.optimizer()))});
+  }
+  return projection;
 }
 
 // A flag, else the DeepSpeed file, else what 1-bit optimizers ran on that cluster.
@@ -351,6 +372,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
     choose_overlap(words, training, config);
   }
   training.recipe = deepspeed::recipe_of(config);  // with what flags say of steps and overlap
+  training.recipe.projection = choose_projection(words, training, scenario.findings);
   choose_exchange(words, training, scenario.findings);
   if (const auto network = words.choice("network"))
     training.network = static_cast<NetworkModel>(*network);

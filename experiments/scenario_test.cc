@@ -231,6 +231,27 @@ TEST_CASE("scenario: GaLore is refused with ZeRO") {
                     "(allowed: 0)"));
 }
 
+TEST_CASE("scenario: GaLore's keys say how it projects, and of others that they say nothing") {
+  const WhatIf keys{
+      {"galore_rank", "64"}, {"galore_update_gap", "500"}, {"galore_min_8bit_size", "0"}};
+  WhatIf asked = without({"freeze_step"}, {{"optimizer", "galore_adamw8bit"}});
+  CHECK(resolved(asked).training.recipe.projection.rank == 256);
+  for (const auto& [key, value] : keys) asked[key] = value;
+  const Scenario galore = resolved(asked);
+  CHECK(galore.training.recipe.projection.rank == 64);
+  CHECK(galore.training.recipe.projection.update_proj_gap == 500);
+  CHECK(galore.training.recipe.projection.min_8bit_size == 0);
+  const auto said = [](const Scenario& scenario) {
+    return std::ranges::count(scenario.findings, "galore-alone", &Finding::code);
+  };
+  CHECK(said(galore) == 0);
+  asked["optimizer"] = "adam";
+  CHECK(said(resolved(asked)) == 3);
+  CHECK_THAT(refusal(with({{"galore_rank", "0"}})),
+             Equals("--galore-rank: '0' is not a whole number in range (allowed: 1 to "
+                    "1099511627776)"));
+}
+
 TEST_CASE("scenario: what DeepSpeed refuses is refused in its words") {
   CHECK_THAT(refusal(with({{"zero_stage", "1"}})),
              Contains("1bit-Lamb is not compatible with ZeRO"));

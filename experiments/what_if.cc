@@ -51,6 +51,11 @@ std::vector<WhatIfKey> optimizer_keys() {
        "topk:SHARE%, randomk:SHARE%, local:STEPS, neighbours:ring, neighbours:exponential "
        "(default: "
        "all_reduce)"},
+      {"galore_rank", "directions that GaLore projects a matrix on (default: 256)", whole},
+      {"galore_update_gap", "steps from one of its decompositions to the next (default: 200)",
+       whole},
+      {"galore_min_8bit_size", "elements from which it keeps a state in 8 bits (default: 4096)",
+       whole},
       {"precision", "of weights: fp16 (the default), bf16, fp32; of products: fp8, mxfp8, nvfp4",
        precision_words()},
       {"zero_stage", "what ZeRO shards: 0 nothing (the default), 1 states, 2 gradients, 3 weights",

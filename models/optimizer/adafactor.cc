@@ -13,7 +13,7 @@ Passes update(StepKind, Kernels kernels) {
 }
 
 // A row and a column of means for a matrix, the whole second moment of a vector.
-double states(const StateTensor& tensor) {
+double states(const StateTensor& tensor, const Projection&) {
   return 4 * (tensor.rows > 0 ? tensor.rows + tensor.columns : tensor.elements);
 }
 

@@ -13,7 +13,7 @@ Passes update(StepKind, Kernels kernels) {
   return {160, 0, 40, 0, 0};
 }
 
-double states(const StateTensor& tensor) {
+double states(const StateTensor& tensor, const Projection&) {
   const double factors = tensor.rows > 0 ? 2 * (tensor.rows + tensor.columns) : tensor.elements;
   return 4 * (tensor.elements + factors);
 }

@@ -1,39 +1,55 @@
 // GaLore (Zhao et al. 2024, arXiv:2403.03507) with 8-bit AdamW, as Colossal-AI's DistGaloreAwamW
-// runs it (colossalai/nn/optimizer/distributed_galore.py): a matrix's gradient is projected to rank
-// 256, its moments kept there in 8 bits. It saves states, not bytes on the wire: gradients are
-// averaged whole before. Every 200th step computes the projections anew (StepKind::refresh,
-// galore_refresh).
-#include <algorithm>
-
+// runs it (colossalai/nn/optimizer/distributed_galore.py): a matrix's gradient is projected to a
+// low rank, its moments kept there in 8 bits. It saves states, not bytes on the wire: gradients are
+// averaged whole before. The first step and every update_proj_gap-th after it compute the
+// projections anew (StepKind::refresh, galore_refresh_flops).
 #include "models/optimizer/galore.h"
+
+#include <algorithm>
 
 namespace lambcast {
 namespace {
 
-// An estimate, not counted from a run: clone of p 8, back projection added 12, decay 12, and 8 for
-// the moments in 8 bits with their update, which are smaller than p; one torch.cuda.synchronize() a
-// tensor. The projections are products (galore_flops).
-Passes update(StepKind, Kernels) { return {8 + 12 + 12 + 8, 0, 14, 0, 1}; }
+bool is_projected(const StateTensor& tensor, double rank) {
+  return std::min(tensor.rows, tensor.columns) > rank;
+}
 
-double states(const StateTensor& tensor) {
+// An estimate, not counted from a run: clone of p 8, back projection added 12, decay 12; one
+// torch.cuda.synchronize() a tensor. Adam in the small space and the products are apart.
+Passes update(StepKind, Kernels) { return {8 + 12 + 12, 0, 14, 0, 1}; }
+
+double states(const StateTensor& tensor, const Projection& projection) {
   constexpr double scale = 8.0 / 256;  // bytes of two block scales per element
-  constexpr double min_8bit = 4096;
-  const double small = std::min(tensor.rows, tensor.columns);
-  if (small <= galore_rank) return (tensor.elements < min_8bit ? 8 : 2 + scale) * tensor.elements;
-  const double projected = std::max(tensor.rows, tensor.columns) * galore_rank;
-  return (2 + scale) * projected + 2 * small * galore_rank;  // and the basis, in 16 bits
+  const auto rank = static_cast<double>(projection.rank);
+  const double elements = galore_small_elements(tensor, projection);
+  const bool in_8_bits = elements >= static_cast<double>(projection.min_8bit_size);
+  const double moments = (in_8_bits ? 2 + scale : 8) * elements;
+  if (!is_projected(tensor, rank)) return moments;
+  return moments + 2 * std::min(tensor.rows, tensor.columns) * rank;  // and the basis, in 16 bits
 }
 
 }  // namespace
 
-double galore_flops(const StateTensor& tensor) {
-  if (std::min(tensor.rows, tensor.columns) <= galore_rank) return 0;
-  return 4 * tensor.elements * galore_rank;
+double galore_small_elements(const StateTensor& tensor, const Projection& projection) {
+  const auto rank = static_cast<double>(projection.rank);
+  return is_projected(tensor, rank) ? rank * std::max(tensor.rows, tensor.columns)
+                                    : tensor.elements;
 }
 
-double galore_refresh_flops(const StateTensor& tensor) {
+// Zeros for the update 4, written in place from the gradient 4 and two codes read and written; of
+// the fused kernel those alone (kernels/cuda/eight_bit.h). Launches are among the update's.
+Passes galore_small_passes(Kernels kernels) {
+  return {kernels == Kernels::fused ? 12. : 4. + 4 + 8 + 4, 0, 0, 0, 0};
+}
+
+double galore_flops(const StateTensor& tensor, const Projection& projection) {
+  const auto rank = static_cast<double>(projection.rank);
+  return is_projected(tensor, rank) ? 4 * tensor.elements * rank : 0;
+}
+
+double galore_refresh_flops(const StateTensor& tensor, const Projection& projection) {
+  if (!is_projected(tensor, static_cast<double>(projection.rank))) return 0;
   const double small = std::min(tensor.rows, tensor.columns);
-  if (small <= galore_rank) return 0;
   return 4 * tensor.elements * small + 8 * small * small * small;
 }
 

@@ -38,7 +38,7 @@ const std::vector<std::string>& optimizer_names() {
   return names;
 }
 
-double two_moments(const StateTensor& tensor) { return 8 * tensor.elements; }
-double one_moment(const StateTensor& tensor) { return 4 * tensor.elements; }
+double two_moments(const StateTensor& tensor, const Projection&) { return 8 * tensor.elements; }
+double one_moment(const StateTensor& tensor, const Projection&) { return 4 * tensor.elements; }
 
 }  // namespace lambcast

@@ -37,6 +37,13 @@ struct StateTensor {
   double rows = 0, columns = 0;  // 0: a vector
 };
 
+// How GaLore projects, under the names of Colossal-AI's get_galore_param_groups and constructor.
+struct Projection {
+  std::int64_t rank = 256;
+  std::int64_t update_proj_gap = 200;  // steps from one decomposition to the next
+  std::int64_t min_8bit_size = 4096;   // elements of a state; smaller ones stay in fp32
+};
+
 struct OptimizerModel {
   OptimizerType type;
   std::string_view name;   // "onebit_lamb": flags, files and columns
@@ -51,7 +58,7 @@ struct OptimizerModel {
   // The update, without compressed_allreduce. Kernels::fused are those of kernels/.
   Passes (*update)(StepKind step, Kernels kernels);
   // Bytes of fp32 (or 8-bit) states beside the master weights.
-  double (*state_bytes)(const StateTensor& tensor);
+  double (*state_bytes)(const StateTensor& tensor, const Projection& projection);
 
   // Blocking all-reduces of the update where ranks share the states of a tensor, or the tensor
   // itself: of a number for every tensor, and of a vector of column means for every matrix.
@@ -75,8 +82,8 @@ std::span<const OptimizerModel* const> optimizer_models();
 const std::vector<std::string>& optimizer_names();
 
 // States of two fp32 moments, and of one.
-double two_moments(const StateTensor& tensor);
-double one_moment(const StateTensor& tensor);
+double two_moments(const StateTensor& tensor, const Projection&);
+double one_moment(const StateTensor& tensor, const Projection&);
 
 extern const OptimizerModel adam_model, adamw_model, lamb_model, onebit_adam_model,
     onebit_lamb_model, zero_one_adam_model, lars_model, distributed_lamb_model, adafactor_model,

@@ -25,8 +25,8 @@ TEST_CASE("optimizers: every type has its row, and every row is whole") {
       CHECK(passes.bytes_per_element >= 12);
       CHECK(passes.launches + passes.launches_per_tensor > 0);
     }
-    CHECK(model.state_bytes({1e6, 1e3, 1e3}) > 0);
-    CHECK(model.state_bytes({1e6, 1e3, 1e3}) <= 8e6 + 1.6e4);
+    CHECK(model.state_bytes({1e6, 1e3, 1e3}, {}) > 0);
+    CHECK(model.state_bytes({1e6, 1e3, 1e3}, {}) <= 8e6 + 1.6e4);
   }
   CHECK(names.size() == optimizer_names().size());
 }
@@ -34,7 +34,7 @@ TEST_CASE("optimizers: every type has its row, and every row is whole") {
 TEST_CASE("optimizers: states as their papers count them") {
   const StateTensor matrix{4096.0 * 4096, 4096, 4096}, vector{4096};
   const auto bytes = [](OptimizerType type, const StateTensor& tensor) {
-    return model_of(type).state_bytes(tensor);
+    return model_of(type).state_bytes(tensor, {});
   };
   CHECK(bytes(OptimizerType::adam, matrix) == 8 * matrix.elements);
   CHECK(bytes(OptimizerType::lars, matrix) == 4 * matrix.elements);
@@ -48,10 +48,31 @@ TEST_CASE("optimizers: states as their papers count them") {
 
 TEST_CASE("galore: products of projection and of decomposition") {
   const StateTensor tall{8192.0 * 1024, 8192, 1024};
-  CHECK(galore_flops(tall) == 4.0 * 8192 * 1024 * 256);
-  CHECK(galore_refresh_flops(tall) == 4.0 * 8192 * 1024 * 1024 + 8.0 * 1024 * 1024 * 1024);
-  CHECK(galore_flops({1000}) == 0);
-  CHECK(galore_refresh_flops({128.0 * 128, 128, 128}) == 0);
+  CHECK(galore_flops(tall, {}) == 4.0 * 8192 * 1024 * 256);
+  CHECK(galore_refresh_flops(tall, {}) == 4.0 * 8192 * 1024 * 1024 + 8.0 * 1024 * 1024 * 1024);
+  CHECK(galore_flops({1000}, {}) == 0);
+  CHECK(galore_refresh_flops({128.0 * 128, 128, 128}, {}) == 0);
+}
+
+TEST_CASE("galore: rank and the least size of 8 bits say what is kept and computed") {
+  const StateTensor tall{8192.0 * 1024, 8192, 1024}, vector{5000};
+  const auto bytes = [](const StateTensor& tensor, const Projection& projection) {
+    return model_of(OptimizerType::galore_adamw8bit).state_bytes(tensor, projection);
+  };
+  const Projection thin{.rank = 32}, whole{.rank = 1024};
+  CHECK(galore_small_elements(tall, thin) == 8192 * 32);
+  CHECK(galore_flops(tall, thin) == 4.0 * 8192 * 1024 * 32);
+  CHECK(galore_refresh_flops(tall, thin) == galore_refresh_flops(tall, {}));
+  CHECK(bytes(tall, thin) == Approx(bytes(tall, {}) / 8));
+  // Of a rank as large as the smaller side nothing is projected, and no basis kept.
+  CHECK(galore_small_elements(tall, whole) == tall.elements);
+  CHECK(galore_flops(tall, whole) == 0);
+  CHECK(bytes(tall, whole) == Approx((2 + 8.0 / 256) * tall.elements));
+  // What counts is the state: of a projected matrix that of its small space.
+  const Projection most{.rank = 32, .min_8bit_size = 8192 * 32 + 1};
+  CHECK(bytes(tall, most) == 8 * 8192 * 32 + 2 * 1024 * 32);
+  CHECK(bytes(vector, most) == 8 * 5000);
+  CHECK(bytes(vector, {}) == Approx((2 + 8.0 / 256) * 5000));
 }
 
 }  // namespace

@@ -46,6 +46,7 @@ struct Recipe {
   Zero zero;
   Backend backend = Backend::nccl;  // of compressed momenta
   OnebitSchedule onebit;
+  Projection projection;                 // of GaLore
   double gradient_clipping = 0;          // 0: off
   std::optional<Curriculum> curriculum;  // of the sequence length
   Engine engine;

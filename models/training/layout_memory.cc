@@ -38,7 +38,8 @@ parallel::StateBytes state_bytes(const TrainingPlan& training) {
   const Parallelism& how = *training.parallelism;
   parallel::StateBytes states;
   states.gradients = how.gradient_bytes();
-  states.moments = state_bytes_per_element(training.optimizer(), *training.model);
+  states.moments =
+      state_bytes_per_element(training.optimizer(), *training.model, training.recipe.projection);
   const FrameworkName framework = how.framework.name;
   if (how.framework.shards_fp32 && how.sharding == Sharding::weights) {
     states.weights = states.master;

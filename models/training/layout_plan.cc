@@ -415,8 +415,11 @@ class LayoutWriter {
     const int tp = how_.layout.tp;
     const UpdateDivision division{parameters_of(stage).total() * tp / all,
                                   is_shared() ? shards_.shard.ranks : 1, tp};
-    const UpdateExtras of = update_extras(training_.optimizer(), stage_.kind, *training_.model,
-                                          division, how_.gradient_bytes());
+    const UpdateExtras of =
+        update_extras(training_.optimizer(), stage_.kind, training_.kernels, *training_.model,
+                      division, how_.gradient_bytes(), training_.recipe.projection);
+    for (const KernelWork& work : of.kernels)
+      then(stage, "kernels of the small space", Category::optimizer, Stream::compute, work);
     for (const ProductWork& product : of.products)
       then(stage, "products of the optimizer", Category::optimizer, Stream::compute, product);
     for (const SharedCall& shared : of.calls) {

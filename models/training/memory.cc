@@ -37,7 +37,9 @@ MemoryForecast forecast_memory(const TrainingPlan& training) {
     if (of_state == two_moments) add("variance", optimized * 4 / shards);
   } else {
     add("optimizer_states",
-        optimized * state_bytes_per_element(training.optimizer(), model) / shards);
+        optimized *
+            state_bytes_per_element(training.optimizer(), model, training.recipe.projection) /
+            shards);
   }
   double padded = 0;
   for (const std::int64_t buffer : compressed_buffers(training))

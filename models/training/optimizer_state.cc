@@ -15,12 +15,13 @@ StateTensor state_tensor(const ModelShape& model, const Tensor& tensor) {
   return of;
 }
 
-double state_bytes_per_element(OptimizerType type, const ModelShape& model) {
+double state_bytes_per_element(OptimizerType type, const ModelShape& model,
+                               const Projection& projection) {
   const OptimizerModel& optimizer = model_of(type);
   double bytes = 0, elements = 0;
   for (const Tensor& tensor : model.tensors) {
     if (!tensor.optimized) continue;
-    bytes += optimizer.state_bytes(state_tensor(model, tensor));
+    bytes += optimizer.state_bytes(state_tensor(model, tensor), projection);
     elements += static_cast<double>(tensor.elements);
   }
   return elements > 0 ? bytes / elements : 0;
@@ -92,30 +93,34 @@ void add_sums(const OptimizerModel& optimizer, const ModelShape& model,
 
 }  // namespace
 
-UpdateExtras update_extras(OptimizerType type, StepKind step, const ModelShape& model,
-                           const UpdateDivision& division, double gradient_bytes) {
+UpdateExtras update_extras(OptimizerType type, StepKind step, Kernels kernels,
+                           const ModelShape& model, const UpdateDivision& division,
+                           double gradient_bytes, const Projection& projection) {
   UpdateExtras extras;
   CallList calls(division, extras.calls);
   for (const Among among : {Among::shards, Among::tensor_ranks})
     add_sums(model_of(type), model, division, among, calls);
   if (type != OptimizerType::galore_adamw8bit) return extras;
-  double projecting = 0, decomposing = 0;
+  double small = 0, projecting = 0, decomposing = 0;
   Matrices decomposed;
   for (const Tensor& tensor : model.tensors) {
     const StateTensor of = state_tensor(model, tensor);
-    if (!tensor.optimized || galore_flops(of) == 0) continue;
-    projecting += galore_flops(of);
-    decomposing += galore_refresh_flops(of);
+    if (!tensor.optimized) continue;
+    small += galore_small_elements(of, projection);
+    if (galore_flops(of, projection) == 0) continue;
+    projecting += galore_flops(of, projection);
+    decomposing += galore_refresh_flops(of, projection);
     decomposed.add(of);
   }
-  static const Sourced<double> thin{
-      0.3, {Kind::assumed, "thin products of rank 256 at 30 % of the peak"}};
+  static const Sourced<double> thin{0.3,
+                                    {Kind::assumed, "products of low rank at 30 % of the peak"}};
   static const Sourced<double> decomposition{
       svd_share_of_peak, {Kind::assumed, "singular value decompositions at 3 % of the peak"}};
   const double share = division.of_model / division.shards / division.tensor_ranks;
-  extras.products.push_back({projecting * share, thin});
+  extras.kernels.push_back({galore_small_passes(kernels), small * share, 0});
+  if (projecting > 0) extras.products.push_back({projecting * share, thin});
   if (step != StepKind::refresh) return extras;
-  extras.products.push_back({decomposing * division.of_model, decomposition});
+  if (decomposing > 0) extras.products.push_back({decomposing * division.of_model, decomposition});
   if (division.tensor_ranks > 1)
     calls.add("all_gather gradients of matrices", Among::tensor_ranks, Op::all_gather,
               decomposed.count, gradient_bytes * decomposed.elements);

@@ -16,7 +16,8 @@ namespace lambcast {
 StateTensor state_tensor(const ModelShape& model, const Tensor& tensor);
 
 // Mean over all elements that the optimizer is given.
-double state_bytes_per_element(OptimizerType type, const ModelShape& model);
+double state_bytes_per_element(OptimizerType type, const ModelShape& model,
+                               const Projection& projection = {});
 
 // What a 1-bit optimizer keeps beside its states, in bytes by part; empty for others. `elements`:
 // that the rank updates, `padded` to its buffers, over so many ranks. DeepSpeed clones the
@@ -47,12 +48,14 @@ struct SharedCall {
 // gradient and the square of it gathered whole in fp32, once for each vector of column means
 // (colossalai/nn/optimizer/distributed_adafactor.py, distributed_came.py). GaLore's refresh
 // decomposes whole gradients on every rank: where tensors are divided it gathers them before
-// (distributed_galore.py).
+// (distributed_galore.py). Its kernels are those of its small space.
 struct UpdateExtras {
+  std::vector<KernelWork> kernels;
   std::vector<ProductWork> products;
   std::vector<SharedCall> calls;
 };
-UpdateExtras update_extras(OptimizerType type, StepKind step, const ModelShape& model,
-                           const UpdateDivision& division, double gradient_bytes);
+UpdateExtras update_extras(OptimizerType type, StepKind step, Kernels kernels,
+                           const ModelShape& model, const UpdateDivision& division,
+                           double gradient_bytes, const Projection& projection = {});
 
 }  // namespace lambcast

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "models/shape/load.h"
+#include "models/training/memory.h"
 #include "models/training/training_case.h"
 
 namespace lambcast {
@@ -74,6 +75,48 @@ TEST_CASE("optimizer states: GaLore refreshes between and at the exchanges of lo
   CHECK(refresh.wire_bytes_per_gpu > local.wire_bytes_per_gpu);
 }
 
+TEST_CASE("optimizer states: every setting of GaLore has its effect") {
+  TrainingPlan training = training_of({OptimizerType::galore_adamw8bit});
+  training.steps = 1000;
+  struct Seen {
+    double memory, optimizer_s, refreshes;
+  };
+  const auto seen = [&](const Projection& projection) {
+    training.recipe.projection = projection;
+    Seen of{forecast_memory(training).peak.value(),
+            metrics_of(training, StepKind::uniform).optimizer.s(), 0};
+    for (const RunStage& stage : run_stages(training))
+      if (stage.kind == StepKind::refresh) of.refreshes += static_cast<double>(stage.steps);
+    return of;
+  };
+  const Seen usual = seen({}), thin = seen({.rank = 64}), rare = seen({.update_proj_gap = 500}),
+             fp32 = seen({.min_8bit_size = std::int64_t{1} << 40});
+  CHECK(usual.refreshes == 5);
+  CHECK(thin.refreshes == 5);
+  CHECK(rare.refreshes == 2);
+  // Moments and basis, and Adam's kernels and the products, are a quarter.
+  CHECK(thin.memory < usual.memory);
+  CHECK(thin.optimizer_s < usual.optimizer_s);
+  CHECK(rare.memory == usual.memory);
+  CHECK(rare.optimizer_s == usual.optimizer_s);
+  CHECK(fp32.memory > usual.memory);
+  const ModelShape& bert = *training.model;
+  const auto extras = [&](std::int64_t rank) {
+    return update_extras(training.optimizer(), StepKind::refresh, Kernels::deepspeed, bert,
+                         {1, 1, 2}, 2, {.rank = rank});
+  };
+  const auto small = [](const UpdateExtras& of) { return of.kernels.at(0).elements; };
+  CHECK(small(extras(64)) == Approx(small(extras(256)) / 4).epsilon(0.02));
+  CHECK(extras(64).products.at(0).flops == Approx(extras(256).products.at(0).flops / 4));
+  // Of a rank as large as all matrices nothing is decomposed, so that nothing is gathered for it.
+  CHECK(extras(256).calls.size() == 1);
+  CHECK(extras(1024).calls.empty());
+  CHECK(extras(1024).products.empty());
+  CHECK(update_extras(training.optimizer(), StepKind::uniform, Kernels::fused, bert, {1, 1, 1}, 2)
+            .kernels.at(0)
+            .passes.bytes_per_element == 12);
+}
+
 const SharedCall* find(const UpdateExtras& extras, const std::string& name) {
   const auto at = std::ranges::find_if(
       extras.calls, [&](const SharedCall& shared) { return shared.name == name; });
@@ -84,7 +127,7 @@ TEST_CASE("optimizer states: what shared tensors sum crosses one call after anot
   const ModelShape bert = load_model("bert-large");
   const std::int64_t tensors = optimized_tensor_count(bert);
   const auto extras = [&](OptimizerType type, const UpdateDivision& division) {
-    return update_extras(type, StepKind::uniform, bert, division, 2);
+    return update_extras(type, StepKind::uniform, Kernels::deepspeed, bert, division, 2);
   };
   const UpdateExtras lamb = extras(OptimizerType::distributed_lamb, {1, 8, 1});
   REQUIRE(lamb.calls.size() == 1);
@@ -101,7 +144,7 @@ TEST_CASE("optimizer states: what shared tensors sum crosses one call after anot
 TEST_CASE("optimizer states: matrices whose rows do not divide are gathered whole, and squared") {
   const ModelShape bert = load_model("bert-large");
   const auto extras = [&](OptimizerType type, int shards) {
-    return update_extras(type, StepKind::uniform, bert, {1, shards, 1}, 2);
+    return update_extras(type, StepKind::uniform, Kernels::deepspeed, bert, {1, shards, 1}, 2);
   };
   // At 2 every matrix divides, at 7 none does: the square and the gradient
   // of all matrices in fp32, of CAME once more for its residual.
@@ -122,8 +165,8 @@ TEST_CASE("optimizer states: matrices whose rows do not divide are gathered whol
 TEST_CASE("optimizer states: GaLore decomposes whole gradients on every rank, gathered before") {
   const ModelShape bert = load_model("bert-large");
   const auto refresh = [&](int tensor_ranks) {
-    return update_extras(OptimizerType::galore_adamw8bit, StepKind::refresh, bert,
-                         {1, 1, tensor_ranks}, 2);
+    return update_extras(OptimizerType::galore_adamw8bit, StepKind::refresh, Kernels::deepspeed,
+                         bert, {1, 1, tensor_ranks}, 2);
   };
   const UpdateExtras whole = refresh(1), divided = refresh(4);
   CHECK(whole.calls.empty());
@@ -133,7 +176,8 @@ TEST_CASE("optimizer states: GaLore decomposes whole gradients on every rank, ga
   CHECK(divided.calls[0].op == Op::all_gather);
   CHECK(divided.calls[0].bytes.value() * static_cast<double>(divided.calls[0].times) ==
         Approx(2 * 334'897'152.).epsilon(0.01));
-  CHECK(update_extras(OptimizerType::galore_adamw8bit, StepKind::uniform, bert, {1, 1, 4}, 2)
+  CHECK(update_extras(OptimizerType::galore_adamw8bit, StepKind::uniform, Kernels::deepspeed, bert,
+                      {1, 1, 4}, 2)
             .calls.empty());
 }
 

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "models/optimizer/galore.h"
 #include "models/training/run_stages.h"
 
 namespace lambcast {
@@ -31,7 +30,7 @@ std::vector<RunStage> uniform_kinds(const TrainingPlan& training) {
   const std::int64_t sending = steps / every;
   Refreshes refreshes;
   if (training.optimizer() == OptimizerType::galore_adamw8bit)
-    refreshes = refreshes_of(steps, galore_gap, every);
+    refreshes = refreshes_of(steps, training.recipe.projection.update_proj_gap, every);
   const std::int64_t local = refreshes.all - refreshes.exchanging;
   return {{StepKind::silent, 0, steps - sending - local},
           {StepKind::uniform, 0, sending - refreshes.exchanging},

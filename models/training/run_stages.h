@@ -37,7 +37,7 @@ std::int64_t samples_of(const TrainingPlan& training);
 //   zero_one_adam      warmup (full-precision), rounds (1-bit, before the freeze), compression
 //                      (synchronisations after it) and silent steps, counted by replaying the
 //                      policy of zoadam.py
-//   galore_adamw8bit   uniform, and refresh: the first step and every galore_gap-th after it
+//   galore_adamw8bit   uniform, and refresh: the first step and every update_proj_gap-th after it
 //   local:H            silent but for every H-th step; a refresh is local where it falls between
 //   fp32               a dry run before all that, of any of the three
 // A sequence-length curriculum and a batch ramp split each further.

@@ -233,8 +233,11 @@ class StepWriter {
     optimizer_pass("optimizer", update_passes(training_.optimizer(), stage_.kind, kernels),
                    elements, seen);
     const UpdateDivision division{1, training_.shards(), 1};
-    const UpdateExtras extras = update_extras(training_.optimizer(), stage_.kind, *training_.model,
-                                              division, gradient_bytes(training_));
+    const UpdateExtras extras =
+        update_extras(training_.optimizer(), stage_.kind, kernels, *training_.model, division,
+                      gradient_bytes(training_), training_.recipe.projection);
+    for (const KernelWork& work : extras.kernels)
+      optimizer_pass("kernels of the small space", work.passes, work.elements, work.tensors);
     for (const ProductWork& product : extras.products)
       then("products of the optimizer", Category::optimizer, Stream::compute, product, 1);
     for (const SharedCall& shared : extras.calls)
