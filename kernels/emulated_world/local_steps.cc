@@ -25,6 +25,12 @@ void inner_step(LocalSteps& o, LocalSteps::Rank& rank, const std::vector<float>&
 void meet(LocalSteps& o) {
   std::vector<std::span<float>> replicas;
   for (auto& rank : o.ranks) replicas.emplace_back(rank.p);
+  if (o.graph) {
+    const int call = o.step / o.interval - 1;
+    o.wire = average_with_neighbours(*o.graph, static_cast<std::size_t>(call), replicas,
+                                     WireFormat::fp32);
+    return;
+  }
   o.wire = plain_allreduce(replicas, WireFormat::fp32);
   reference::outer_step(o.anchor, o.ranks[0].p, o.velocity, o.outer);
   for (auto& rank : o.ranks) rank.p = o.anchor;
@@ -46,7 +52,15 @@ LocalSteps local_steps(const World& world, Inner inner, const AdamOptions& optio
           .anchor = world.initial,
           .velocity = outer.momentum != 0 ? zero : std::vector<float>(),
           .step = 0,
-          .wire = {}};
+          .wire = {},
+          .graph = {}};
+}
+
+LocalSteps neighbour_steps(const World& world, Inner inner, const AdamOptions& options,
+                           Graph graph) {
+  LocalSteps o = local_steps(world, inner, options, 1, {});
+  o.graph = graph;
+  return o;
 }
 
 Step step(LocalSteps& o, Gradients gradients) {

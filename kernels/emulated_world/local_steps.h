@@ -5,11 +5,16 @@
 //   outer   the replicas are averaged, the anchor takes an outer step, all continue from it
 //
 // One step of the outer optimizer with lr 1 and no momentum is local SGD; with H = 1 and an inner
-// SGD without momentum that is SGD on the mean gradient.
-// Sources: local SGD arXiv:1805.09767; DiLoCo arXiv:2311.08105; 0/1 Adam's own policy is in
-// zero_one_adam.h.
+// SGD without momentum that is SGD on the mean gradient. Where a graph is given, ranks meet their
+// neighbours alone, without an outer step: replicas never agree, their mean moves by the mean of
+// the steps.
+// Sources: local SGD arXiv:1805.09767; DiLoCo arXiv:2311.08105; neighbours arXiv:1705.09056; 0/1
+// Adam's own policy is in zero_one_adam.h.
 #pragma once
 
+#include <optional>
+
+#include "kernels/emulated_world/exchange/neighbour_average.h"
 #include "kernels/emulated_world/exchange/plain_allreduce.h"
 #include "kernels/emulated_world/world.h"
 #include "kernels/reference/local_steps.h"
@@ -31,12 +36,16 @@ struct LocalSteps {
   std::vector<Rank> ranks;
   std::vector<float> anchor, velocity;  // the same on all ranks
   int step = 0;
-  Wire wire;  // of the last meeting
+  Wire wire;                   // of the last meeting
+  std::optional<Graph> graph;  // of neighbours; nothing: all meet
 };
 
 // Throws Error for interval < 1.
 LocalSteps local_steps(const World& world, Inner inner, const AdamOptions& options, int interval,
                        const reference::OuterOptions& outer);
+// Neighbours meet after every step.
+LocalSteps neighbour_steps(const World& world, Inner inner, const AdamOptions& options,
+                           Graph graph);
 // Step::full where the replicas meet, else Step::silent.
 Step step(LocalSteps& optimizer, Gradients gradients);
 

@@ -72,3 +72,46 @@ TEST_CASE("local steps and DiLoCo learn what Adam in step learns, with a tenth o
   CHECK(local_loss < 0.06 * start);
   CHECK(diloco_loss < 0.06 * start);
 }
+
+TEST_CASE("steps with neighbours: the mean of the replicas takes the mean step, they stay close") {
+  const iris::Problem problem = iris::network();
+  for (const Graph graph : {Graph::ring, Graph::one_peer_exponential}) {
+    LocalSteps o = neighbour_steps(world_of(problem, 8), Inner::sgd, {.lr = 0.1}, graph);
+    const auto replicas = [&] {
+      std::vector<std::vector<float>> all;
+      for (const auto& rank : o.ranks) all.push_back(rank.p);
+      return mean(all);
+    };
+    for (int k = 0; k < 20; ++k) {
+      const auto g = gradients(problem, o);
+      const auto before = replicas(), average = mean(g);
+      CHECK(step(o, g) == Step::full);
+      const auto after = replicas();
+      for (std::size_t e = 0; e < after.size(); ++e)
+        REQUIRE(after[e] == Approx(before[e] - 0.1f * average[e]).epsilon(1e-4).margin(1e-6));
+    }
+    CHECK(o.ranks[0].p != o.ranks[4].p);
+    CHECK(o.wire.sent[0] ==
+          static_cast<std::size_t>(neighbours(graph, 8)) * 4 * problem.tensors.elements());
+  }
+  // Two ranks each are the other's only neighbour, so that they agree: local SGD that meets always.
+  LocalSteps two = neighbour_steps(world_of(problem, 2), Inner::adam, {}, Graph::ring);
+  LocalSteps all = local_steps(world_of(problem, 2), Inner::adam, {}, 1, {});
+  for (int k = 0; k < 10; ++k) {
+    step(two, gradients(problem, two));
+    step(all, gradients(problem, all));
+  }
+  CHECK(two.ranks[0].p == two.ranks[1].p);
+  for (std::size_t e = 0; e < two.ranks[0].p.size(); ++e)
+    REQUIRE(two.ranks[0].p[e] == Approx(all.ranks[0].p[e]).epsilon(1e-5).margin(1e-6));
+}
+
+TEST_CASE("with neighbours Adam learns what Adam in step learns") {
+  const iris::Problem problem = iris::network();
+  const double start = problem.loss(problem.initial, 0, 1, {});
+  for (const Graph graph : {Graph::ring, Graph::one_peer_exponential}) {
+    LocalSteps o =
+        neighbour_steps(world_of(problem, 8), Inner::adam, {.bias_correction = true}, graph);
+    CHECK(train(problem, o, 600, 0.01, local_lr) < 0.06 * start);
+  }
+}

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/options.h"
 #include "kernels/reference/part.h"
 #include "sim/base/check.h"
 
@@ -60,6 +61,7 @@ struct Sharded {
   Sharding sharding;
   std::vector<ShardedTensor> tensors;
   std::vector<std::vector<Shard>> shards;  // [tensor][rank]
+  std::vector<ParameterGroup> group_of;    // of every tensor; empty: the options hold for all
   int step = 0;
   std::size_t collectives = 0, summed_values = 0;  // of the last step, of one rank
 };
@@ -73,7 +75,7 @@ Sharded<Rule> sharded(const Rule& rule, const Sharding& sharding,
                       const std::vector<ShardedTensor>& tensors,
                       const std::vector<std::vector<float>>& initial) {
   check(sharding);
-  Sharded<Rule> o{rule, sharding, tensors, {}};
+  Sharded<Rule> o{rule, sharding, tensors, {}, {}};
   if constexpr (requires { rule.options.zero_switched_off; }) {
     if (rule.options.zero_switched_off) o.sharding.zero = 0;
   }
@@ -89,13 +91,16 @@ Sharded<Rule> sharded(const Rule& rule, const Sharding& sharding,
   return o;
 }
 
-// `gradients` are the data ranks' own, [tensor][data rank], of whole tensors.
+// `gradients` are the data ranks' own, [tensor][data rank], of whole tensors; one that was averaged
+// before may stand for all but with ZeRO-2.
 template <typename Rule>
 void step(Sharded<Rule>& o, const std::vector<std::vector<std::vector<float>>>& gradients) {
   ++o.step;
   o.collectives = o.summed_values = 0;
   for (std::size_t t = 0; t < o.tensors.size(); ++t) {
     auto& shards = o.shards[t];
+    Rule rule = o.rule;
+    rule.options = in_group(rule.options, o.group_of, t);
     std::vector<std::vector<float>> means, g;
     const std::size_t own_means = o.sharding.zero == 2 ? gradients[t].size() : 1;
     for (std::size_t d = 0; d < own_means; ++d) means.push_back(mean_from(gradients[t], d));
@@ -106,10 +111,10 @@ void step(Sharded<Rule>& o, const std::vector<std::vector<std::vector<float>>>& 
     const auto view = [&](std::size_t r) {
       return reference::View{shards[r].part, shards[r].p, g[r]};
     };
-    for (int round = 0; round < o.rule.rounds(o.step); ++round) {
+    for (int round = 0; round < rule.rounds(o.step); ++round) {
       std::vector<reference::Sums> sums;
       for (std::size_t r = 0; r < shards.size(); ++r) {
-        sums.push_back(o.rule.sums(round, view(r), shards[r].state, o.step));
+        sums.push_back(rule.sums(round, view(r), shards[r].state, o.step));
       }
       if (shards.size() > 1 && !sums[0].empty()) {
         ++o.collectives;
@@ -117,10 +122,10 @@ void step(Sharded<Rule>& o, const std::vector<std::vector<std::vector<float>>>& 
       }
       const auto totals = summed(o.tensors[t], o.sharding, sums);
       for (std::size_t r = 0; r < shards.size(); ++r) {
-        o.rule.take(round, view(r), shards[r].state, totals[r], o.step);
+        rule.take(round, view(r), shards[r].state, totals[r], o.step);
       }
     }
-    for (std::size_t r = 0; r < shards.size(); ++r) o.rule.apply(view(r), shards[r].state, o.step);
+    for (std::size_t r = 0; r < shards.size(); ++r) rule.apply(view(r), shards[r].state, o.step);
   }
 }
 

@@ -162,6 +162,21 @@ TEST_CASE("GaLore of every sharding is the unsharded one") {
       reference::Galore{{.rank = 3, .gap = 20, .eight_bit = false, .percentile_clipping = 90}});
 }
 
+TEST_CASE("a tensor follows the rate and the decay of its group") {
+  const std::vector<ShardedTensor> two{{{3, 4}}, {{3, 4}}};
+  const Flat p = random_values(12, 3), g = random_values(12, 1);
+  const auto stepped = [&](const LambOptions& options, std::vector<ParameterGroup> group_of) {
+    auto o = sharded(reference::ShardedLamb{options}, {2, 1, 1}, two, {p, p});
+    o.group_of = std::move(group_of);
+    for (int k = 0; k < 3; ++k) step(o, {{g, g}, {g, g}});
+    return std::pair{weights(o, 0), weights(o, 1)};
+  };
+  const auto groups = stepped({.lr = 0.1, .weight_decay = 5}, {{1, 0.5}, {2, 0}});
+  CHECK(groups.first == stepped({.lr = 0.1, .weight_decay = 0.5}, {}).first);
+  CHECK(groups.second == stepped({.lr = 0.2}, {}).second);
+  CHECK(groups.first != groups.second);
+}
+
 TEST_CASE("sums per tensor: one collective of LAMB, two of Adafactor, three of CAME on matrices") {
   const std::vector<std::vector<Flat>> g{{random_values(12, 1), random_values(12, 2)}};
   const auto counted = [&](const auto& rule) {

@@ -271,6 +271,16 @@ bool decays(const Transformer& model, std::size_t t) {
   return in_layer == 2 || in_layer == 4 || in_layer == 8 || in_layer == 10;
 }
 
+reference::MatrixShape shape_of(const Transformer& model, std::size_t t) {
+  const std::size_t size = model.tensors.size(t);
+  const std::size_t width = static_cast<std::size_t>(model.shape.width);
+  if (!decays(model, t)) return {1, size};
+  // Queries, keys and values, and the way up, are wider than what goes in.
+  const std::size_t in_layer = t < embeddings ? per_layer : (t - embeddings) % per_layer;
+  return in_layer == 2 || in_layer == 8 ? reference::MatrixShape{width, size / width}
+                                        : reference::MatrixShape{size / width, width};
+}
+
 std::vector<std::size_t> batch(const Transformer& model, int step, int rank, int sequences) {
   std::seed_seq seed{step, rank};
   std::mt19937 bits(seed);

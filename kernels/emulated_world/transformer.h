@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "kernels/layout.h"
+#include "kernels/reference/low_rank.h"
 
 namespace lambcast::text {
 
@@ -39,6 +40,9 @@ Transformer transformer(const TransformerShape& shape);
 
 // A weight matrix, which recipes decay, rather than a bias or part of a LayerNorm.
 bool decays(const Transformer& model, std::size_t tensor);
+// A row per input and a column per output of a weight matrix, a row per character or place of an
+// embedding; what is no matrix is one row.
+reference::MatrixShape shape_of(const Transformer& model, std::size_t tensor);
 
 // Where the sequences begin that a rank reads in a step: the same for every optimizer.
 std::vector<std::size_t> batch(const Transformer& model, int step, int rank, int sequences);

@@ -1,5 +1,6 @@
 #include "kernels/emulated_world/transformer.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <numeric>
@@ -41,4 +42,40 @@ TEST_CASE("the play, its parts and the loss of knowing nothing") {
   CHECK(text::held_out_loss(model, model.initial) == Approx(std::log(61.0)).epsilon(0.05));
   CHECK(text::batch(model, 7, 1, 4) == text::batch(model, 7, 1, 4));
   CHECK(text::batch(model, 7, 1, 4) != text::batch(model, 7, 2, 4));
+}
+
+TEST_CASE("matrices have the shape by which the forward pass reads them") {
+  // Of one character alone a weight's gradient is one outer product, of what goes in and what comes
+  // back: g(i, j) g(a, b) = g(i, b) g(a, j), read by its own rows only.
+  const text::Transformer model =
+      text::transformer({.width = 8, .layers = 1, .heads = 2, .context = 1});
+  std::vector<float> gradient(model.tensors.elements());
+  text::loss(model, model.initial, model.train, std::vector<std::size_t>{100}, gradient);
+  const auto is_outer_product = [&](std::size_t t, reference::MatrixShape shape) {
+    const auto own = model.tensors.view(std::span<const float>(gradient), t);
+    const auto at = [&](std::size_t i, std::size_t j) {
+      return static_cast<double>(own[i * shape.columns + j]);
+    };
+    const auto larger = [](float x, float y) { return std::fabs(x) < std::fabs(y); };
+    const auto largest = std::max_element(own.begin(), own.end(), larger) - own.begin();
+    const std::size_t a = static_cast<std::size_t>(largest) / shape.columns;
+    const std::size_t b = static_cast<std::size_t>(largest) % shape.columns;
+    double apart = 0;
+    for (std::size_t i = 0; i < shape.rows; ++i) {
+      for (std::size_t j = 0; j < shape.columns; ++j)
+        apart = std::max(apart, std::fabs(at(i, j) * at(a, b) - at(i, b) * at(a, j)));
+    }
+    return apart < 1e-5 * at(a, b) * at(a, b);
+  };
+  constexpr std::size_t qkv = 4, out = 6, up = 10, down = 12;
+  for (const std::size_t t : {qkv, out, up, down}) {
+    const reference::MatrixShape shape = text::shape_of(model, t);
+    CHECK(shape.elements() == model.tensors.size(t));
+    CHECK(shape.rows == (t == down ? 32u : 8u));
+    CHECK(is_outer_product(t, shape));
+    // Of queries, keys and values one character moves the values alone, a third of the columns.
+    if (t == up || t == down) CHECK(!is_outer_product(t, {shape.columns, shape.rows}));
+  }
+  CHECK(text::shape_of(model, 0).columns == 8);
+  CHECK(text::shape_of(model, up + 1).rows == 1);
 }
