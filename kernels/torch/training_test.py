@@ -9,6 +9,7 @@ TOLERANCE times their root mean square (0: to the bit), where sums are rounded o
 or more. Exit code 77: no PyTorch, or one without gloo.
 """
 
+import copy
 import csv
 import os
 import subprocess
@@ -220,6 +221,8 @@ def worker(rank, ranks, root):
         os.makedirs(f"{root}/{number}", exist_ok=True)
         train(case, f"{root}/{number}")
     refusals()
+    saved_states()
+    broadcast_masks()
     dist.barrier()
 
 
@@ -246,9 +249,122 @@ def refusals():
     refused("allowed per group", lambda: lambcast.OneBitAdam([dict(params=[p], eps=1e-3),
                                                               dict(params=[q])]))
     refused("never freeze", lambda: lambcast.ZeroOneAdam([dict(params=[p], non_freeze=True)]))
-    saved = lambcast.OneBitAdam([p]).state_dict()
-    saved["lambcast"]["rank"] += 1
-    refused("of rank", lambda: lambcast.OneBitAdam([p]).load_state_dict(saved))
+    optimizer = lambcast.OneBitAdam([p])
+    refused("add_param_group: OneBitAdam takes its groups when it is constructed",
+            lambda: optimizer.add_param_group(dict(params=[q])))
+    assert len(optimizer.param_groups) == 1
+    for mask in (torch.ones(2), torch.ones(1, 2, 3)):
+        refused(f"exp_avg_mask of shape {tuple(mask.shape)} in a group with a parameter of shape "
+                "(3,)", lambda: lambcast.OneBitLamb([dict(params=[p], exp_avg_mask=mask)]))
+    refused("exp_avg_mask: [1]", lambda: lambcast.OneBitLamb([dict(params=[p], exp_avg_mask=[1])]))
+
+
+def trained(kind, steps, **options):
+    """An optimizer of two groups, one of which never freezes where it may, after some steps."""
+    torch.manual_seed(steps)
+    weight, bias = torch.nn.Parameter(torch.rand(3, 4)), torch.nn.Parameter(torch.rand(3))
+    never = {} if kind.kind == "ZeroOneAdam" else dict(non_freeze=True)
+    optimizer = kind([dict(params=[weight]), dict(params=[bias], weight_decay=0.1, **never)],
+                     lr=0.1, **options)
+    for _ in range(steps):
+        for p in (weight, bias):
+            p.grad = torch.rand_like(p)
+        optimizer.step()
+    return optimizer
+
+
+def same(a, b):
+    if isinstance(a, torch.Tensor):
+        return isinstance(b, torch.Tensor) and torch.equal(a, b)
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(map(same, a, b))
+    return a == b
+
+
+def saved_states():
+    """A state that does not fit is refused in one line, and moves nothing; one that fits is loaded
+    but for the mask, which is the script's."""
+    import lambcast.torch as lambcast
+    kinds = (lambcast.OneBitAdam, lambcast.OneBitLamb, lambcast.ZeroOneAdam)
+
+    def refused(optimizer, saved, say):
+        before = copy.deepcopy(optimizer.state_dict())
+        weights = [flat.p.clone() for flat in optimizer.flats]
+        try:
+            optimizer.load_state_dict(saved)
+        except ValueError as error:
+            assert str(error).startswith("lambcast: ") and "\n" not in str(error), error
+            assert say in str(error), error
+        else:
+            raise AssertionError(f"accepted, but {say}")
+        assert same(before, optimizer.state_dict()), say
+        assert same(weights, [flat.p for flat in optimizer.flats]), say
+
+    for kind in kinds:
+        optimizer, name = trained(kind, 2), kind.kind
+        p = torch.nn.Parameter(torch.rand(3, 4))
+        foreign = torch.optim.Adam([p])
+        p.grad = torch.rand_like(p)
+        foreign.step()
+        refused(optimizer, foreign.state_dict(), f"a state of {name} lacks lambcast (expected: "
+                "state, param_groups, lambcast; found: param_groups, state)")
+        refused(optimizer, [1], f"a state of {name} lacks state, param_groups, lambcast")
+        for other in kinds:
+            if other is kind:
+                continue
+            saved = trained(other, 3).state_dict()
+            refused(optimizer, saved, f"a state of {other.kind} (expected: of {name})")
+            del saved["lambcast"]["optimizer"]  # as earlier releases wrote them
+            refused(optimizer, saved, f"of {name}")
+
+        def changed(change):
+            saved = trained(kind, 3).state_dict()
+            change(saved)
+            return saved
+        refused(optimizer, changed(lambda s: s["lambcast"].update(rank=s["lambcast"]["rank"] + 1)),
+                "the state of rank")
+        refused(optimizer, changed(lambda s: s["lambcast"].pop("owed")), "lacks owed")
+        refused(optimizer, changed(lambda s: s["lambcast"]["owed"][0].pop("server_error")),
+                "what stretch 0 owes lacks server_error")
+        refused(optimizer, changed(lambda s: s["lambcast"]["owed"][0].update(
+            worker_error=torch.ones(1))), "worker_error of stretch 0: (1,) was saved where it is")
+        refused(optimizer, changed(lambda s: s["lambcast"]["stage"].clear()), "the stage of")
+        refused(optimizer, changed(lambda s: s["state"].pop(1)), "without parameter 1")
+        refused(optimizer, changed(lambda s: s["state"][1].pop("exp_avg_sq")),
+                "the state of parameter 1 lacks exp_avg_sq")
+        refused(optimizer, changed(lambda s: s["state"][1].update(max_exp_avg_sq=0)),
+                "the state of parameter 1 has max_exp_avg_sq")
+        refused(optimizer, changed(lambda s: s["state"][0].update(exp_avg=torch.ones(4))),
+                "exp_avg of parameter 0: (4,) was saved where it is (3, 4)")
+        refused(optimizer, changed(lambda s: s["state"][0].update(master=torch.ones(4))),
+                "master of parameter 0: (4,)")
+        refused(optimizer, changed(lambda s: s["param_groups"].pop()), "1 groups were saved")
+        refused(optimizer, changed(lambda s: s["param_groups"][0]["params"].append(9)),
+                "group 0 of 2 parameters was saved where one of 1 is")
+        refused(optimizer, changed(lambda s: s["param_groups"][0].update(eps=1.0)),
+                "allowed per group")
+        refused(optimizer, changed(lambda s: s["param_groups"][0].update(non_freeze=True)),
+                "group 0 was saved with non_freeze True where it is False")
+        refused(optimizer, changed(lambda s: s["param_groups"][0].pop("betas")),
+                f"group 0 of a state of {name} lacks betas")
+        right = trained(kind, 3).state_dict()
+        optimizer.load_state_dict(right)
+        assert same(right, optimizer.state_dict()), name
+        masked = copy.deepcopy(right)
+        masked["param_groups"][0]["exp_avg_mask"] = torch.zeros(3, 4)
+        optimizer.load_state_dict(masked)
+        assert "exp_avg_mask" not in optimizer.param_groups[0]
+
+
+def broadcast_masks():
+    """A mask multiplies the momentum: of a row it holds for every row."""
+    import lambcast.torch as lambcast
+    p = torch.nn.Parameter(torch.ones(2, 3))
+    row = torch.tensor([1.0, 0.0, 1.0])
+    optimizer = lambcast.OneBitAdam([dict(params=[p], exp_avg_mask=row)])
+    assert torch.equal(optimizer.flats[0].mask, torch.tensor([1.0, 0, 1, 1, 0, 1]))
 
 
 def compare(name, case, folder, ranks, replay, tolerance):

@@ -9,6 +9,8 @@ class OneBitAdam(OneBitOptimizer):
     comm_backend_name do nothing. max_grad_norm clips, which DeepSpeed leaves to its engine.
     `deepspeed` may be an engine, whose enable_backward_allreduce is then kept."""
 
+    kind = "OneBitAdam"
+
     def __init__(self, params, deepspeed=None, lr=1e-3, freeze_step=100000, bias_correction=True,
                  betas=(0.9, 0.999), eps=1e-8, eps_inside_sqrt=False, weight_decay=0.0,
                  max_grad_norm=0.0, amsgrad=False, cuda_aware=False, comm_backend_name="nccl",

@@ -13,6 +13,8 @@ class OneBitLamb(OneBitOptimizer):
     `deepspeed` may be an engine, whose enable_backward_allreduce is then kept. Groups may have
     non_freeze, which DeepSpeed's 1-bit LAMB does not know."""
 
+    kind = "OneBitLamb"
+
     def __init__(self, params, deepspeed=None, lr=1e-3, freeze_step=100000, bias_correction=True,
                  betas=(0.9, 0.999), eps=1e-8, eps_inside_sqrt=False, weight_decay=0.0,
                  max_grad_norm=0.0, max_coeff=10.0, min_coeff=0.01, amsgrad=False,

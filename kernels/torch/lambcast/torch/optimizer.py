@@ -6,6 +6,7 @@ import warnings
 import torch
 import torch.distributed as dist
 
+from . import saved_state
 from .compressed_allreduce import CompressedAllreduce
 from .flat import Flat
 from .library import WORKSPACE, Options, library_for
@@ -21,6 +22,8 @@ class OneBitOptimizer(torch.optim.Optimizer):
     `overflow`.
     """
 
+    kind = None  # the class whose state this is, of subclasses too
+
     def __init__(self, params, defaults, deepspeed, amsgrad, process_group):
         if amsgrad:
             raise RuntimeError(f"{type(self).__name__} does not support the AMSGrad variant.")
@@ -31,7 +34,7 @@ class OneBitOptimizer(torch.optim.Optimizer):
         self.overflow = False
         self.steps = 0  # those that moved the weights
         self._engine = deepspeed
-        self._check_groups(defaults)
+        self._check_groups(self.param_groups)
         self.library = library_for(self.param_groups[0]["params"][0].device)
         self.flats = self._flats()
         self.exchanges = [
@@ -41,16 +44,23 @@ class OneBitOptimizer(torch.optim.Optimizer):
         self._squared = torch.zeros(1, dtype=torch.float64, device=self.library.device)
         self._workspace = torch.zeros(WORKSPACE, dtype=torch.float64, device=self.library.device)
 
-    def _check_groups(self, defaults):
-        devices = {p.device for group in self.param_groups for p in group["params"]}
+    def add_param_group(self, group):
+        """Of the constructor alone: what travels, and what is owed, is laid out once."""
+        if hasattr(self, "flats"):
+            raise RuntimeError(f"lambcast: add_param_group: {self.kind} takes its groups when it is "
+                               "constructed alone (allowed: a new one of all groups)")
+        super().add_param_group(group)
+
+    def _check_groups(self, groups):
+        devices = {p.device for group in groups for p in group["params"]}
         if len(devices) > 1:
             raise ValueError(f"lambcast: parameters on several devices: {sorted(map(str, devices))}")
-        for group in self.param_groups:
-            for key, value in defaults.items():
-                if key not in PER_GROUP and group[key] != value:
-                    raise ValueError(f"lambcast: {key} is {group[key]} in a group and {value} in "
-                                     "others (allowed per group: lr, weight_decay, exp_avg_mask, "
-                                     "non_freeze)")
+        for group in groups:
+            for key in self.defaults:
+                if key not in PER_GROUP and group[key] != groups[0][key]:
+                    raise ValueError(f"lambcast: {key} is {group[key]} in a group and "
+                                     f"{groups[0][key]} in others (allowed per group: lr, "
+                                     "weight_decay, exp_avg_mask, non_freeze)")
 
     def _flat(self, groups):
         """One stretch of all parameters of `groups`, with their masks."""
@@ -58,14 +68,25 @@ class OneBitOptimizer(torch.optim.Optimizer):
         masks = [group.get("exp_avg_mask") for group, _ in owners]
         mask = None
         if any(m is not None for m in masks):
-            parts = [torch.ones(p.numel()) if m is None else
-                     m.detach().float().cpu().reshape(-1).expand(p.numel())
+            parts = [torch.ones(p.numel()) if m is None else self._mask(m, p)
                      for m, (_, p) in zip(masks, owners)]
             mask = torch.cat(parts).to(owners[0][1].device)
         flat = Flat([p for _, p in owners], mask)
         flat.owners = [group for group, _ in owners]
         flat.never_freezes = bool(groups[0].get("non_freeze", False))
         return flat
+
+    @staticmethod
+    def _mask(mask, parameter):
+        """As it multiplies the momentum: of the parameter's shape, or broadcast to it."""
+        if not isinstance(mask, torch.Tensor):
+            raise ValueError(f"lambcast: exp_avg_mask: {mask!r} (allowed: a tensor)")
+        try:
+            return mask.detach().float().cpu().expand(parameter.shape).reshape(-1)
+        except RuntimeError:
+            raise ValueError(f"lambcast: exp_avg_mask of shape {tuple(mask.shape)} in a group with "
+                             f"a parameter of shape {tuple(parameter.shape)} (allowed: that shape, "
+                             "or one that is broadcast to it)") from None
 
     def _options(self, flat):
         group = flat.owners[0]
@@ -128,61 +149,56 @@ class OneBitOptimizer(torch.optim.Optimizer):
 
     # Checkpoints: DeepSpeed's names per parameter; what this rank owes and the rest beside them.
 
-    def state_dict(self):
-        numbers = {id(p): i for i, p in enumerate(
+    def _numbers(self):
+        return {id(p): i for i, p in enumerate(
             p for group in self.param_groups for p in group["params"])}
-        state = {}
+
+    def _parts(self):
+        """Of every parameter its number and its part of each buffer."""
+        numbers = self._numbers()
         for flat in self.flats:
             for t, parameter in enumerate(flat.parameters):
-                own = {"step": self.steps}
-                for key, buffer in flat.state.items():
-                    part = flat.views(buffer)[t] if buffer.numel() == flat.elements else buffer[t]
-                    own[key] = part.clone()
+                yield numbers[id(parameter)], {
+                    key: flat.views(buffer)[t] if buffer.numel() == flat.elements else buffer[t]
+                    for key, buffer in flat.state.items()}
+
+    def state_dict(self):
+        numbers = self._numbers()
+        state = {number: {"step": self.steps, **{key: part.clone() for key, part in parts.items()}}
+                 for number, parts in self._parts()}
+        for flat in self.flats:
+            for parameter, master in zip(flat.parameters, flat.views(flat.p)):
                 if parameter.dtype != torch.float32:
-                    own["master"] = flat.views(flat.p)[t].clone()
-                state[numbers[id(parameter)]] = own
+                    state[numbers[id(parameter)]]["master"] = master.clone()
         groups = [{**{key: value for key, value in group.items() if key != "params"},
                    "params": [numbers[id(p)] for p in group["params"]]}
                   for group in self.param_groups]
         owed = [None if exchange is None else exchange.owed() for exchange in self.exchanges]
         return {"state": state, "param_groups": copy.deepcopy(groups),
-                "lambcast": {"rank": dist.get_rank(self.process_group), "ranks": self.ranks,
-                             "steps": self.steps, "stage": self._stage(), "owed": owed}}
+                "lambcast": {"optimizer": self.kind, "rank": dist.get_rank(self.process_group),
+                             "ranks": self.ranks, "steps": self.steps, "stage": self._stage(),
+                             "owed": owed}}
 
     @torch.no_grad()
     def load_state_dict(self, saved):
+        """All or nothing: what does not fit raises ValueError before anything is written. A mask is
+        the script's, as with DeepSpeed: none is loaded."""
+        saved_state.check(saved, self)
         own = saved["lambcast"]
-        if len(saved["param_groups"]) != len(self.param_groups):
-            raise ValueError(f"lambcast: {len(saved['param_groups'])} groups were saved, there are "
-                             f"{len(self.param_groups)}")
         for group, other in zip(self.param_groups, saved["param_groups"]):
-            if len(group["params"]) != len(other["params"]):
-                raise ValueError(f"lambcast: a group of {len(other['params'])} parameters was saved "
-                                 f"where one of {len(group['params'])} is")
-            group.update({key: value for key, value in copy.deepcopy(other).items()
-                          if key != "params"})
-        numbers = {id(p): i for i, p in enumerate(
-            p for group in self.param_groups for p in group["params"])}
+            group.update(saved_state.merged(group, copy.deepcopy(other)))
+        for number, parts in self._parts():
+            for key, part in parts.items():
+                part.copy_(saved["state"][number][key])
+        numbers = self._numbers()
         for flat in self.flats:
-            for t, parameter in enumerate(flat.parameters):
-                entries = saved["state"][numbers[id(parameter)]]
-                for key, buffer in flat.state.items():
-                    part = flat.views(buffer)[t] if buffer.numel() == flat.elements else buffer[t]
-                    part.copy_(entries[key])
             flat.load_masters([saved["state"][numbers[id(p)]].get("master")
                                for p in flat.parameters])
         self.steps = own["steps"]
         self._set_stage(own["stage"])
-        self._load_owed(own)
-
-    def _load_owed(self, own):
-        here = (dist.get_rank(self.process_group), self.ranks)
         if own["ranks"] != self.ranks:
             warnings.warn(f"lambcast: saved on {own['ranks']} ranks, loaded on {self.ranks}: what "
                           "they owed is forgotten")
-        elif own["rank"] != here[0]:
-            raise ValueError(f"lambcast: the state of rank {own['rank']} on rank {here[0]}; every "
-                             "rank saves and loads what it owes itself")
         for exchange, owed in zip(self.exchanges, own["owed"]):
             if exchange is None:
                 continue

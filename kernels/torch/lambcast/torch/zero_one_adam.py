@@ -11,6 +11,8 @@ class ZeroOneAdam(OneBitOptimizer):
     comm_backend_name do nothing. max_grad_norm clips, which DeepSpeed leaves to its engine.
     `deepspeed` may be an engine, whose enable_backward_allreduce is then kept."""
 
+    kind = "ZeroOneAdam"
+
     def __init__(self, params, deepspeed=None, lr=1e-3, bias_correction=True, betas=(0.9, 0.999),
                  eps=1e-8, eps_inside_sqrt=False, weight_decay=0.0, max_grad_norm=0.0,
                  var_freeze_step=100000, var_update_scaler=16, local_step_scaler=32678,
