@@ -79,6 +79,7 @@ struct LibrarySpec {
   std::optional<Sourced<Bytes>> slice;
   Sourced<Bytes> queue_ahead;
   Sourced<Duration> message_overhead;
+  Sourced<Duration> reported_latency;  // of a NIC, by its plugin, to NCCL's rule alone
   std::optional<Sourced<Bandwidth>> flow_cap;
   int connections = 1;
   std::string all_reduce;  // forced algorithm, empty: the library's choice

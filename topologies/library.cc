@@ -178,6 +178,10 @@ LibrarySpec decode_library(const Table& table, DecisionRules standard, const Sur
       table, "message_overhead", any_latency,
       {Duration::microseconds(1),
        {Kind::published, "network post overhead of 1 us on Intel (NCCL src/graph/tuning.cc)"}});
+  if (nccl)
+    spec.reported_latency =
+        get_within(table, "reported_latency", any_latency,
+                   {Duration(), {Kind::published, "NCCL src/transport/net_ib.cc, net_socket.cc"}});
   spec.flow_cap = find_within(table, "flow_cap", any_bandwidth);
   if (nccl && !spec.flow_cap && typical.of.contains("flow_cap"))
     spec.flow_cap = {Bandwidth(1e9) * typical.typical("flow_cap"),

@@ -34,6 +34,7 @@ NcclTuning nccl_machine(const Cluster& cluster) {
   tuning.amd = tuning.gpu == Gpu::ampere;  // as most machines of that generation have
   tuning.nics = cluster.nics;
   tuning.nic_GBps = cluster.nic_nominal.value.value() * 1e-9;
+  tuning.nic_latency = cluster.nccl.reported_latency.value;
   tuning.min_ctas = cluster.nccl.min_ctas;
   tuning.max_ctas = cluster.nccl.max_ctas;
   tuning.tree_threshold = cluster.nccl.tree_threshold;

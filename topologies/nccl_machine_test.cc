@@ -142,6 +142,20 @@ TEST_CASE("NCCL's channels change the share of the NIC that is reached") {
   CHECK(nccl_channels(half, 8).used == 8);
 }
 
+// 32 nodes over EFA: a ring has 62 hops between nodes, a tree ten.
+TEST_CASE("NCCL's choice: NICs that report a latency keep it with the tree for longer") {
+  const auto ring_from = [](const char* latency) {
+    const NcclTuning tuning =
+        nccl_machine(load_cluster("aws-p4d", {{"nccl.reported_latency", latency}}));
+    double size = 1024;
+    while (chosen(tuning, size, 32, 8) != "ring") size *= 1.1;
+    return size;
+  };
+  CHECK(nccl_machine(load_cluster("aws-p4d", {})).nic_latency.us() == 75);
+  CHECK(nccl_machine(load_cluster("dgx-a100-80g", {})).nic_latency.us() == 0);
+  CHECK(ring_from("75 us") > 2 * ring_from("0 us"));
+}
+
 TEST_CASE("NCCL's version is a key of a description") {
   CHECK(load_cluster("hgx-h100-ndr", {}).nccl.minor_version == NcclTuning::newest);
   CHECK(load_cluster("hgx-h100-ndr", {{"nccl.version", "\"2.19\""}}).nccl.minor_version == 19);

@@ -139,7 +139,7 @@ class Model {
     if (network && protocol == ll) local *= version_.ll_slower_inside;
     // Fully exposed where each node has one GPU.
     const bool exposed = local_ == 1 && of_.minor >= 23;
-    const double hop = (exposed ? version_.tree : us).network[protocol];
+    const double hop = (exposed ? version_.tree : us).network[protocol] + reported_us(protocol);
     double latency = us.base[protocol] + (steps_ - network_steps_) * std::max(local, post) +
                      network_steps_ * hop;
     if (protocol == simple && reduces_all_ && network && on_plateau())
@@ -155,8 +155,9 @@ class Model {
 
   double tree(Protocol protocol) const {
     const Latencies& us = version_.tree;
-    const double latency = us.base[protocol] + 2 * ((local_ - 1) * local_us(us, protocol) +
-                                                    log2_of(nodes_) * us.network[protocol]);
+    const double hop = us.network[protocol] + reported_us(protocol);
+    const double latency =
+        us.base[protocol] + 2 * ((local_ - 1) * local_us(us, protocol) + log2_of(nodes_) * hop);
     const double raw = nodes_ == 2 ? lanes_ * raised_ : bus_;
     double bus = std::min(0.92 * (local_ > 1 ? std::min(raw, inside_) : raw),
                           channels_ * tree_per_channel[gpu_of_caps()][scale_]);
@@ -176,7 +177,9 @@ class Model {
         inside_ / channels * nvls_efficiency[gpu_] * (channels - 1) / channels * 2;
     const double between = lanes_ * step_ / channels;
     double latency = 25;
-    if (nodes_ > 1) latency += 2 * log2_of(nodes_) * (of_.minor < 28 ? 14 : 20.9);
+    if (nodes_ > 1)
+      latency += 2 * log2_of(nodes_) *
+                 ((of_.minor < 28 ? 14 : 20.9) + (of_.minor < 19 ? 0 : reported_us(simple)));
     if (of_.minor < 28) {
       const double per_channel =
           nodes_ == 1 ? inside_ / channels
@@ -206,6 +209,11 @@ class Model {
   double ll_cap() const {
     if (nodes_ == 1) return ll_one_node[gpu_of_caps()];
     return (of_.amd ? ll_amd : ll_intel)[scale_ - 1];
+  }
+
+  // Once more for the flush of what Simple received.
+  double reported_us(Protocol protocol) const {
+    return of_.nic_latency.us() * (protocol == simple ? 2 : 1);
   }
 
   double local_us(const Latencies& us, Protocol protocol) const {

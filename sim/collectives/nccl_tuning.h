@@ -10,7 +10,9 @@
 // GPU, between nodes one ring per NIC at the next listed step below its name plate, two channels
 // per ring. On two nodes a tree counts the rate inside the node, which the search lets grow to
 // twice that of the network: each half of the data crosses the network once per direction. CPU
-// limits are those of Intel (posting 1 us) or AMD (2 us).
+// limits are those of Intel (posting 1 us) or AMD (2 us). A network plugin may report a latency of
+// its NICs, which every hop between nodes costs beside the built-in one, and twice under Simple,
+// whose data is flushed too. NCCL's own plugins report none.
 //
 // Versions differ in the latency of a tree's hops under Simple (28 us in 2.12 to 2.17 and again in
 // 2.19 to 2.22, 14 us or less in 2.18 and from 2.23), the share LL gets (1/4, from 2.21 1/2), and
@@ -40,6 +42,7 @@ struct NcclTuning {
   bool amd = false;                             // CPU
   int nics = 1;                                 // of the whole node
   double nic_GBps = 25;                         // name plate of each
+  Duration nic_latency{};                       // as a network plugin reports it
   bool ll = true, ll128 = true, simple = true;  // protocols that may be used (NCCL_PROTO)
   // Algorithms that an all_reduce may use (NCCL_ALGO). What has one alone, as an all_gather has the
   // ring, keeps it.

@@ -256,6 +256,29 @@ TEST_CASE("NCCL's latencies from version to version") {
           sum(at(24 * (minor < 21 ? .25 : .5) * 16 / 30, S - s)));
 }
 
+TEST_CASE("NCCL's hops between nodes cost what a plugin reports of its NICs") {
+  // EFA's 75 us, twice under Simple: of a ring over four nodes six hops, of a tree four.
+  const auto more = [](NcclTuning tuning, std::string_view algorithm, int nodes, double size) {
+    NcclTuning with_plugin = tuning;
+    with_plugin.nic_latency = Duration::microseconds(75);
+    return us_of({with_plugin, algorithm, size, nodes, 8}) -
+           us_of({tuning, algorithm, size, nodes, 8});
+  };
+  CHECK(more(with(Only::ll), "ring", 4, s) == sum(6 * 75));
+  CHECK(more(with(Only::ll128), "ring", 4, s) == sum(6 * 75));
+  CHECK(more(with(Only::simple), "ring", 4, 64) == sum(6 * 150));
+  CHECK(more(with(Only::ll), "tree", 4, s) == sum(4 * 75));
+  CHECK(more(with(Only::simple), "tree", 4, s) == sum(4 * 150));
+  // A ring's plateau takes its latency times 1.4; within a node nothing is reported.
+  CHECK(more(with(Only::simple), "ring", 4, S) == sum(1.4 * 6 * 150));
+  CHECK(more(with(Only::simple), "ring", 1, S) == 0);
+  NcclTuning hopper{.gpu = Gpu::hopper, .link_GBps = 450, .in_switch = true, .nics = 8};
+  CHECK(more(hopper, "nvls_tree", 4, S) == sum(4 * 150));
+  CHECK(more(hopper, "nvls", 1, S) == 0);
+  hopper.minor = 18;  // whose NVLSTree did not ask
+  CHECK(more(hopper, "nvls_tree", 4, S) == 0);
+}
+
 TEST_CASE("NCCL's NVLink switch") {
   const NcclTuning hopper{
       .gpu = Gpu::hopper, .link_GBps = 450, .in_switch = true, .nics = 8, .nic_GBps = 50};
