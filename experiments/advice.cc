@@ -8,6 +8,7 @@
 #include "experiments/break_even.h"
 #include "experiments/forecast_output.h"
 #include "experiments/judgement.h"
+#include "experiments/run_length.h"
 #include "experiments/words.h"
 #include "models/training/stream_limit.h"
 
@@ -57,10 +58,12 @@ Asked compressed(const WhatIf& what_if, Catalog& catalog) {
   return asked;
 }
 
-// The same of the plain optimizer.
-WhatIf plain_question(WhatIf asked, const std::string& optimizer) {
+// The same of the plain optimizer, over as many steps where a freeze step was to say how many.
+WhatIf plain_question(WhatIf asked, const std::string& optimizer, std::int64_t steps) {
   asked["optimizer"] = optimizer;
   for (const char* key : {"freeze_step", "backend", "cuda_aware"}) asked.erase(key);
+  if (std::ranges::none_of(length_keys, [&](const char* key) { return asked.contains(key); }))
+    asked["steps"] = fmt::format("{}", steps);
   return asked;
 }
 
@@ -116,7 +119,7 @@ Answer answer_to(const WhatIf& asked, const std::optional<OwnRun>& own, Catalog&
           forecast_against(own, resolve(with(asked, backend), catalog).training, costs);
       answer.backends.push_back({std::string(backend.label), of_choice.run.time_s,
                                  *of_choice.run.speedup, of_choice.memory.peak,
-                                 of_choice.memory.fits, with(asked, backend)});
+                                 of_choice.memory.fits, with(asked, backend), of_choice});
     } catch (const Error& error) {
       if (!first) first = error;
       answer.refused[error.what()].emplace_back(backend.label);
@@ -125,8 +128,7 @@ Answer answer_to(const WhatIf& asked, const std::optional<OwnRun>& own, Catalog&
   if (answer.backends.empty()) throw *first;
   std::ranges::stable_sort(answer.backends, {}, &BackendAdvice::time_s);
   answer.scenario = resolve(answer.backends.front().asked, catalog);
-  answer.forecast = forecast_against(own, answer.scenario.training, costs);
-  answer.compressed_share = compressed_share(answer.forecast);
+  answer.compressed_share = compressed_share(answer.forecast());
   return answer;
 }
 
@@ -157,7 +159,7 @@ BreakEven break_even_of(const Answer& answer, const std::optional<OwnRun>& own, 
 // only how its steps differ.
 void compare(const Forecast& plain, const std::optional<OwnRun>& own, Catalog& catalog,
              Answer& answer) {
-  const StepChange before = mean_step(plain), after = mean_step(answer.forecast);
+  const StepChange before = mean_step(plain), after = mean_step(answer.forecast());
   answer.change = {after.wire_us - before.wire_us, after.compression_us - before.compression_us,
                    after.optimizer_us - before.optimizer_us};
   if (answer.compressed_share < least_compressed_share || !answer.backends.front().fits) return;
@@ -192,7 +194,7 @@ Finding of_another_family(const Advice& advice, const OwnRun& own) {
 // The answer as a row beside the exchanges of the plain optimizer.
 ExchangeAdvice row_of(const Answer& answer) {
   ExchangeAdvice row = exchange_advice_of(
-      std::string(name_of(answer.scenario.training.optimizer())), answer.forecast);
+      std::string(name_of(answer.scenario.training.optimizer())), answer.forecast());
   if (answer.break_even)
     row.pays = {answer.break_even->at, answer.break_even->pays_above,
                 answer.break_even->pays_at_any_bandwidth};
@@ -218,7 +220,7 @@ Advice advise(const WhatIf& what_if, Catalog& catalog) {
     advice.fused = answer_to(fused, own, catalog);
   }
   const Scenario& scenario = advice.answer.scenario;
-  advice.findings = judgement_of(scenario, advice.answer.forecast).findings;
+  advice.findings = judgement_of(scenario, advice.answer.forecast()).findings;
 
   const TrainingPlan plain = own ? own->training : plain_run(scenario.training);
   advice.optimizer = name_of(scenario.training.optimizer());
@@ -243,9 +245,9 @@ Advice advise(const WhatIf& what_if, Catalog& catalog) {
   if (advice.judged()) advice.baseline_cost_usd = of_plain.run.cost_usd;
   compare(of_plain, own, catalog, advice.answer);
   if (advice.fused) compare(of_plain, own, catalog, *advice.fused);
-  advice.exchanges =
-      advise_exchanges(plain_question(own ? own->asked : asked, advice.plain_optimizer),
-                       row_of(advice.answer), catalog);
+  advice.exchanges = advise_exchanges(
+      plain_question(own ? own->asked : asked, advice.plain_optimizer, plain.steps),
+      row_of(advice.answer), catalog);
   return advice;
 }
 

@@ -45,7 +45,8 @@ struct BackendAdvice {
   RatioInterval speedup;
   Bytes peak;
   bool fits = false;
-  WhatIf asked;  // the question with this backend
+  WhatIf asked;       // the question with this backend
+  Forecast forecast;  // of it, against the baseline of all
 };
 
 // What the mean step of the run takes more (or, negative, less) than the plain optimizer's.
@@ -67,7 +68,6 @@ struct BreakEven {
 // The answer with one implementation of the kernels.
 struct Answer {
   Scenario scenario;                    // with the 1-bit optimizer and its fastest backend
-  Forecast forecast;                    // of that
   std::vector<BackendAdvice> backends;  // fastest first
   // Backends that cannot do it, by reason: "DeepSpeed's mpi backend exchanges over all ranks, ...".
   std::map<std::string, std::vector<std::string>> refused;
@@ -78,6 +78,7 @@ struct Answer {
 
   Verdict verdict() const;
   const RatioInterval& speedup() const { return backends.front().speedup; }
+  const Forecast& forecast() const { return backends.front().forecast; }
 };
 
 // The plain optimizer without ZeRO, against the run with it.

@@ -8,7 +8,6 @@
 #include "experiments/advice_output.h"
 #include "experiments/forecast_output.h"
 #include "experiments/sweep_check.h"
-#include "experiments/sweep_file.h"
 #include "experiments/sweep_plan.h"
 #include "sim/base/csv.h"
 
@@ -123,7 +122,7 @@ std::string break_even_text(const std::optional<BreakEven>& at) {
 }  // namespace
 
 AdviceList advise_all(const WhatIf& what_if, const std::vector<Axis>& axes, Catalog& catalog) {
-  const SweepPlan plan = plan_sweep(sweep_file(what_if, axes), "the flags", {});
+  const SweepPlan plan = plan_sweep_of_flags(what_if, axes);
   check_values(plan.points, catalog);
   AdviceList list{axes, {}};
   for (const WhatIf& point : plan.points) {

@@ -10,8 +10,8 @@
 
 #include "experiments/cell.h"
 #include "experiments/forecast_output.h"
+#include "experiments/judgement.h"
 #include "experiments/result_row.h"
-#include "experiments/sweep.h"
 #include "sim/base/csv.h"
 
 namespace lambcast {
@@ -53,9 +53,9 @@ std::string verdict(const Advice& advice, const Answer& answer) {
       return fmt::format("No: {} needs {} a GPU, more than there is; {} needs {}.", optimizer,
                          to_text(best.peak), advice.baseline, to_text(advice.baseline_peak));
     case Verdict::not_judged:
-      return fmt::format(
-          "Not judged: {}.",
-          why_not_judged(answer.compressed_share, static_cast<double>(answer.forecast.run.steps)));
+      return fmt::format("Not judged: {}.",
+                         why_not_judged(answer.compressed_share,
+                                        static_cast<double>(answer.forecast().run.steps)));
     case Verdict::no:
       return fmt::format(
           "No: {} takes {:.2f} times as long as {} ({:.2f} to {:.2f}), with its best backend {}.",
@@ -96,6 +96,11 @@ std::string change_sentence(const Advice& advice, const Answer& answer) {
                        us > 0 ? "more" : "less");
     separator = ", ";
   }
+  const auto parts = parts_of(answer.change);
+  const auto* saves = std::ranges::min_element(parts, {}, &std::pair<const char*, double>::second);
+  const StepChange& all = answer.change;
+  if (all.wire_us + all.compression_us + all.optimizer_us < 0)
+    return out + fmt::format(": the {} wins.", saves->first);
   const char* loses = losing_part(answer.change);
   return loses == nullptr ? out + "." : out + fmt::format(": the {} loses.", loses);
 }
@@ -217,8 +222,8 @@ Json answer_json(const Advice& advice, const Answer& answer) {
             {"speedup_high", answer.speedup().high},
             {"break_even_low_Gbps", gigabits(at.low)},
             {"break_even_high_Gbps", gigabits(at.high)},
-            {"run_time_low_s", answer.forecast.run.time_low_s},
-            {"run_time_high_s", answer.forecast.run.time_high_s},
+            {"run_time_low_s", answer.forecast().run.time_low_s},
+            {"run_time_high_s", answer.forecast().run.time_high_s},
             {"errors", Json::array()}};
   for (const ErrorShare& share : answer.speedup().shares)
     json["errors"].push_back({{"source", name_of_source(share.source)},
@@ -272,11 +277,13 @@ std::string money(const RunForecast& run, double usd, double low_s, double high_
 
 // Intervals of both runs, which err alike: who saves is the verdict's matter.
 std::string cost_text(const Advice& advice) {
+  if (!advice.judged() || !advice.answer.backends.front().fits) return "";
+  if (!advice.answer.scenario.training.cluster->usd_per_gpu_hour)
+    return fmt::format("\ncost: {}\n", no_price_text());
   const auto of = [](const Answer& answer) {
-    const RunForecast& run = answer.forecast.run;
+    const RunForecast& run = answer.forecast().run;
     return money(run, *answer.cost_usd, run.time_low_s, run.time_high_s);
   };
-  if (!advice.answer.cost_usd) return "";
   std::string out = "\ncost: " + of(advice.answer);
   if (advice.fused && advice.fused->cost_usd)
     out += fmt::format(", with fused kernels {}", of(*advice.fused));
@@ -305,7 +312,7 @@ std::string advice_text(const Advice& advice) {
   out += fmt::format("\n{}", table_of(answer));
   if (advice.fused) out += table_of(*advice.fused);
   out += fmt::format("backend {}, {} kernels: {}", answer.backends.front().backend,
-                     whose_kernels(answer), interval_text(training, answer.forecast));
+                     whose_kernels(answer), interval_text(training, answer.forecast()));
   out += cost_text(advice);
   out += exchanges_text(advice);
   out += fmt::format(
@@ -335,7 +342,7 @@ std::string advice_json(const Advice& advice) {
   json["without_zero"] = without_zero_json(advice);
   json["exchanges"] = exchanges_json(advice);
   json["stages"] = Json::array();
-  for (const StageForecast& stage : advice.answer.forecast.stages)
+  for (const StageForecast& stage : advice.answer.forecast().stages)
     json["stages"].push_back({{"name", std::string(name_of(stage.kind))},
                               {"step_time_us", stage.step_time_us},
                               {"step_time_low_us", stage.step_time_low_us},
@@ -354,8 +361,12 @@ std::string advice_csv(const Advice& advice, Catalog& catalog) {
   CollectiveCosts costs;
   std::string out = csv::row(result_columns()) + "\n";
   const auto add = [&](const Answer& answer) {
-    for (const BackendAdvice& backend : answer.backends)
-      out += sweep_row(backend.asked, catalog, costs).text + "\n";
+    for (const BackendAdvice& backend : answer.backends) {
+      const Scenario scenario = resolve(backend.asked, catalog);
+      Judgement judgement = judgement_of(scenario, backend.forecast);
+      judgement.fused = fused_speedup(scenario, backend.forecast, costs);
+      out += csv::row(result_row(scenario, backend.forecast, judgement)) + "\n";
+    }
   };
   add(advice.answer);
   if (advice.fused) add(*advice.fused);

@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include "experiments/temporary_folder.h"
+#include "sim/base/csv.h"
 
 namespace lambcast {
 namespace {
@@ -137,8 +138,14 @@ TEST_CASE(
       "max_coeff": 0.3, "min_coeff": 0.01, "comm_backend_name": "nccl" } } })")}};
   const Advice advice = advise(asked, catalog);
   CHECK(advice.judged());
+  CHECK_THAT(advice_text(advice), Contains("cost: no price is known; --set cluster.usd_per_gpu"));
   CHECK_THAT(advice_text(advice), Catch::StartsWith("Yes: onebit_lamb makes the run ") &&
                                       Contains("a run of 5993 optimizer steps is forecast"));
+  // So are all exchanges, over the same run.
+  const auto row = std::ranges::find(advice.exchanges, "all_reduce", &ExchangeAdvice::name);
+  REQUIRE(row != advice.exchanges.end());
+  CHECK(row->run_s == advice.baseline_time_s);
+  CHECK(std::ranges::is_sorted(advice.exchanges, {}, &ExchangeAdvice::step_us));
   WhatIf said = asked;
   said["steps"] = "5993";
   CHECK(advise(said, catalog).answer.speedup().value == advice.answer.speedup().value);
@@ -171,6 +178,15 @@ TEST_CASE(
              Contains("adam without ZeRO is ") &&
                  Contains("the fastest of the three that fits is onebit_adam without ZeRO.") &&
                  Contains("speed-ups are against adam with ZeRO stage 1 with all_reduce"));
+
+  // So is every row.
+  const csv::Table rows = csv::parse(advice_csv(advice, catalog), "advice");
+  REQUIRE(rows.rows.size() == advice.answer.backends.size() + advice.fused->backends.size());
+  for (std::size_t i = 0; i < advice.answer.backends.size(); ++i) {
+    CHECK(rows.text(i, "baseline_optimizer") == advice.baseline);
+    CHECK(rows.number(i, "speedup_vs_baseline") ==
+          Approx(advice.answer.backends[i].speedup.value).epsilon(1e-12));
+  }
 
   // Where compression wins against ZeRO what leaving ZeRO wins already, no warning says it loses.
   asked["cluster"] = "dgx-a100-80g";
@@ -244,14 +260,15 @@ TEST_CASE("advice: a backend that a layout rules out is named, and the others an
   CHECK_THROWS_AS(advise(asked, catalog), Error);
 }
 
-TEST_CASE("advice: the changes of the parts add up to that of the step, and the loser is named") {
+TEST_CASE("advice: the changes of the parts add up to that of the step, and who decides is named") {
   Catalog catalog;
   for (const char* cluster : {"commodity-10gbe", "hgx-h100-ndr"}) {
     for (const char* type : {"onebit_lamb", "onebit_adam"}) {
       const Advice advice = advise(question(cluster, "16", type), catalog);
       for (const Answer* answer : {&advice.answer, &*advice.fused}) {
         INFO(cluster << " " << type << "\n" << advice_text(advice));
-        const double step_us = (answer->forecast.run.time_s - advice.baseline_time_s) / 6000 * 1e6;
+        const double step_us =
+            (answer->forecast().run.time_s - advice.baseline_time_s) / 6000 * 1e6;
         const StepChange& change = answer->change;
         CHECK(change.wire_us + change.compression_us + change.optimizer_us ==
               Approx(step_us).margin(1e-6 * advice.baseline_time_s / 6000 * 1e6));
@@ -262,6 +279,10 @@ TEST_CASE("advice: the changes of the parts add up to that of the step, and the 
   }
   CHECK_THAT(advice_text(advise(question("hgx-h100-ndr", "16", "onebit_lamb"), catalog)),
              Contains(": the compression loses.") || Contains(": the optimizer loses."));
+  // Where the step is shorter, what makes it so.
+  CHECK_THAT(
+      advice_text(advise(question("commodity-10gbe", "16", "onebit_lamb"), catalog)),
+      Contains(" less, compression ") && Contains(": the wire wins.") && !Contains(" loses."));
 }
 
 TEST_CASE("advice: says what the run itself gives to think about") {

@@ -71,4 +71,8 @@ std::string number_cell(double value) { return value == 0 ? "0" : of_digits(valu
 
 std::string usd_cell(double usd) { return of_digits(usd, 3, 2); }
 
+std::string no_price_text() {
+  return "no price is known; --set cluster.usd_per_gpu_hour=USD gives one";
+}
+
 }  // namespace lambcast

@@ -22,5 +22,7 @@ std::string number_cell(double value);
 
 // US dollars with three digits, cents at most: "7.27", "12.3", "1234".
 std::string usd_cell(double usd);
+// What stands in place of a cost where the cluster has no price.
+std::string no_price_text();
 
 }  // namespace lambcast

@@ -59,9 +59,11 @@ std::string fastest_sentence(const Comparison& comparison) {
   if (!runs_and_fits(next)) return out + "\n";
   const RatioInterval between = *comparison.ratio(next, best);
   if (between.low > 1 || between.shares.empty()) return out + "\n";
-  return out + fmt::format(" Between it and {} it cannot be told: {}. Measure first: {}.\n",
-                           next.name, longer_text(between),
-                           measurement_of(between.shares.front().source));
+  const bool said = comparison.first_named <= 1;  // how they compare
+  out += said ? std::string(" Which of the two is faster cannot be told.")
+              : fmt::format(" Between it and {} it cannot be told: {}.", next.name,
+                            longer_text(between));
+  return out + fmt::format(" Measure first: {}.\n", measurement_of(between.shares.front().source));
 }
 
 double cost_of(const Comparison& comparison, const Contestant& contestant) {
@@ -97,8 +99,7 @@ std::string cost_sentence(const Comparison& comparison) {
              cost_of(comparison, contestant) < cost_of(comparison, *cheapest))
       cheapest = &contestant;
   }
-  const std::string remedy = "--set cluster.usd_per_gpu_hour=USD gives one";
-  if (cheapest == nullptr) return fmt::format("Cost: no price is known; {}.\n", remedy);
+  if (cheapest == nullptr) return fmt::format("Cost: {}.\n", no_price_text());
   const RunForecast& run = cheapest->forecast.run;
   const Provenance& price = cheapest->scenario.training.cluster->usd_per_gpu_hour->provenance;
   std::string out =
@@ -109,7 +110,11 @@ std::string cost_sentence(const Comparison& comparison) {
         fmt::format("; {} a {}", usd_cell(cost_of(comparison, *cheapest)), comparison.work.name());
   out += fmt::format("; price {}: {}).", name_of(price.kind), price.source);
   out += second_cheapest(comparison, *cheapest);
-  if (!without.empty()) out += fmt::format(" Without a price: {}; {}.", without, remedy);
+  if (!without.empty())
+    out += fmt::format(
+        " Without a price: {}; usd_per_gpu_hour in a description of its own gives one "
+        "(lambcast presets show), --set cluster.usd_per_gpu_hour=USD sets that of all.",
+        without);
   return out + "\n";
 }
 

@@ -53,6 +53,21 @@ TEST_CASE("comparison: clusters stand fastest first, each as it is forecast alon
                  Contains("Does onebit_lamb pay, with a warm-up of 20% of the run (assumed)? "));
 }
 
+TEST_CASE("comparison: where it cannot be told the ratio stands once, and what would tell") {
+  Catalog catalog;
+  const Comparison comparison = compare({{"model", "bert-large"},
+                                         {"gpus", "64"},
+                                         {"optimizer", "lamb"},
+                                         {"global_batch", "65536"},
+                                         {"micro_batch", "16"},
+                                         {"steps", "5993"}},
+                                        {{"dgx-a100-80g", "commodity-10gbe"}, {}, {}}, catalog);
+  const std::string first = comparison_table(comparison).substr(0, 400);
+  INFO(first);
+  CHECK_THAT(first, Contains(". Which of the two is faster cannot be told. Measure first: "));
+  CHECK(first.find("times as long") == first.rfind("times as long"));
+}
+
 TEST_CASE("comparison: what two clusters are described alike in errs alike") {
   Catalog catalog;
   const TemporaryFolder folder;

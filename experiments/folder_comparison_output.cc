@@ -35,7 +35,8 @@ const ResultsFolder* best_by(const FolderComparison& comparison,
 std::string cheapest_sentence(const FolderComparison& comparison) {
   const ResultsFolder* cheapest =
       best_by(comparison, &ResultsFolder::cheapest, [](const FolderPoint& at) { return at.usd(); });
-  if (cheapest == nullptr) return "Cost: no price is known.\n";
+  if (cheapest == nullptr)
+    return fmt::format("Cost: {}, when sweep writes them.\n", no_price_text());
   const FolderPoint& point = *cheapest->cheapest;
   std::string out =
       fmt::format("Cheapest: {}, {} USD a run", cheapest->name, usd_cell(*point.cost_usd));

@@ -243,7 +243,7 @@ std::vector<Finding> judge(const TrainingPlan& training, const Forecast& forecas
   if (training.gpus == 1) {
     findings.push_back({Severity::warning, "nothing-to-compress",
                         "one GPU communicates with nobody: a 1-bit optimizer only adds work"});
-  } else if (forecast.run.speedup_vs_baseline < 1 &&
+  } else if (forecast.memory.fits && forecast.run.speedup_vs_baseline < 1 &&
              compressed_share(forecast) >= least_compressed_share) {
     findings.push_back(
         {Severity::warning, "compression-loses",
