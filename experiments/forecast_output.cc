@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "experiments/cell.h"
+#include "experiments/memory_output.h"
 #include "models/shape/load.h"
 #include "models/training/gradient_reduction.h"
 #include "sim/base/file.h"
@@ -266,22 +266,6 @@ std::string pays_text(const TrainingPlan& training, const RunForecast& run,
   return out;
 }
 
-std::string parts_text(const MemoryForecast& memory) {
-  auto parts = memory.parts;
-  std::ranges::stable_sort(parts, std::ranges::greater(),
-                           [](const auto& part) { return part.second; });
-  std::string out;
-  Bytes others;
-  for (const auto& [part, bytes] : parts) {
-    if (bytes > memory.peak * 0.02)
-      out += fmt::format("{}{} {}", out.empty() ? "" : ", ", part, bytes_cell(bytes));
-    else
-      others += bytes;
-  }
-  if (others > memory.peak * 0.001) out += fmt::format(", others {}", bytes_cell(others));
-  return out;
-}
-
 }  // namespace
 
 LanguageRates language_rates(const TrainingPlan& training, const Forecast& forecast) {
@@ -322,7 +306,8 @@ std::string interval_text(const TrainingPlan& training, const Forecast& forecast
                                              : calibration->another_machine
                                                  ? "from a preset of the same hardware"
                                                  : "extrapolated");
-  out += fmt::format("compute {}\n", in_words(basis));
+  out += fmt::format("compute {}\n",
+                     training.parallelism ? "from kernels by their shape" : in_words(basis));
   if (!calibrated && calibration)
     out += fmt::format("  {} was {} on {} for {}\n", training.cluster->name,
                        calibration->another_machine ? "fitted to another machine" : "calibrated",
@@ -384,11 +369,7 @@ std::string forecast_json(const Scenario& scenario, const Forecast& forecast,
       {"fused_speedup", fused ? Json(fused->value) : Json(nullptr)},
       {"fused_speedup_low", fused ? Json(fused->low) : Json(nullptr)},
       {"fused_speedup_high", fused ? Json(fused->high) : Json(nullptr)}};
-  json["memory"] = {{"peak_bytes_per_gpu", forecast.memory.peak.value()},
-                    {"fits", forecast.memory.fits},
-                    {"parts", Json::object()}};
-  for (const auto& [part, bytes] : forecast.memory.parts)
-    json["memory"]["parts"][part] = bytes.value();
+  json["memory"] = Json::parse(memory_json(scenario.training, forecast.memory));
   json["findings"] = Json::array();
   for (const Finding& finding : judgement.findings)
     json["findings"].push_back({{"severity", std::string(name_of(finding.severity))},
@@ -420,10 +401,8 @@ std::string forecast_table(const Scenario& scenario, const Forecast& forecast,
   out += "\n\n";
   out += run_text(run) + language_text(training, forecast);
   if (run.speedup) out += pays_text(training, run, judgement);
-  out += fmt::format("\nmemory: {} of {} a GPU{}\n  {}\n", to_text(forecast.memory.peak),
-                     to_text(training.device->memory_capacity),
-                     forecast.memory.fits ? "" : ": DOES NOT FIT", parts_text(forecast.memory));
-  out += '\n';
+  if (!run.cost_usd) out += fmt::format("\ncost: {}", no_price_text());
+  out += fmt::format("\n{}\n", memory_text(training, forecast.memory));
   out += stage_table(training, forecast) + interval_text(training, forecast);
   out += "\nrests on\n";
   for (const CostSource& source : forecast.sources)

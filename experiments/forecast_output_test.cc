@@ -121,12 +121,14 @@ TEST_CASE("json: every promised key, with its type") {
   CHECK(keys_of(json.at("run")) == sorted(run_keys));
   CHECK(json.at("run").at("cost_usd").is_null());
   CHECK(json.at("run").at("baseline_optimizer") == "lamb");
-  CHECK(keys_of(json.at("memory")) == sorted({"peak_bytes_per_gpu", "fits", "parts"}));
+  CHECK(keys_of(json.at("memory")) == sorted({"peak_bytes_per_gpu", "fits", "parts", "stages"}));
   CHECK(json.at("memory").at("fits").is_boolean());
   double parts = 0;
   for (const auto& [part, bytes] : json.at("memory").at("parts").items())
     parts += bytes.get<double>();
   CHECK(parts == Approx(json.at("memory").at("peak_bytes_per_gpu").get<double>()));
+  REQUIRE(json.at("memory").at("stages").size() == 1);
+  CHECK(json.at("memory").at("stages")[0].at("parts") == json.at("memory").at("parts"));
   for (const auto& [cost, from] : json.at("provenance").items()) {
     CHECK(keys_of(from) == sorted({"kind", "source"}));
     CHECK(std::set<std::string>{"measured", "published", "fitted", "assumed"}.contains(

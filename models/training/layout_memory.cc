@@ -140,7 +140,7 @@ double block_elements(const std::vector<RankParameters>& chunks, std::int64_t la
 
 }  // namespace
 
-MemoryForecast forecast_layout_memory(const TrainingPlan& training) {
+std::vector<MemoryForecast> forecast_stage_memory(const TrainingPlan& training) {
   const Parallelism& how = *training.parallelism;
   const parallel::Pipeline pipeline = how.pipeline(training.batch.gas);
   const LayoutContents contents = contents_of(training);
@@ -148,7 +148,7 @@ MemoryForecast forecast_layout_memory(const TrainingPlan& training) {
       parallel::memory_by_stage(*training.model, how.layout, pipeline, contents.chunks,
                                 activation_setting(training), state_bytes(training), how.sharding);
   const double block = block_elements(contents.parameters, training.model->layers);
-  MemoryForecast fullest;
+  std::vector<MemoryForecast> held_by_stage;
   for (int stage = 0; stage < pipeline.stages; ++stage) {
     const parallel::StageMemory& held = stages[static_cast<std::size_t>(stage)];
     MemoryForecast memory;
@@ -183,10 +183,15 @@ MemoryForecast forecast_layout_memory(const TrainingPlan& training) {
     add("unused", how.framework.unused_memory *
                       (held.activations.kept.value() + std::max(loss, backward) + buffers));
     add("runtime", runtime_bytes(how.layout));
-    if (memory.peak > fullest.peak) fullest = std::move(memory);
+    memory.fits = memory.peak <= training.device->memory_capacity;
+    held_by_stage.push_back(std::move(memory));
   }
-  fullest.fits = fullest.peak <= training.device->memory_capacity;
-  return fullest;
+  return held_by_stage;
+}
+
+MemoryForecast forecast_layout_memory(const TrainingPlan& training) {
+  const std::vector<MemoryForecast> stages = forecast_stage_memory(training);
+  return *std::ranges::max_element(stages, {}, &MemoryForecast::peak);
 }
 
 }  // namespace lambcast

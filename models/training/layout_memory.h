@@ -29,7 +29,8 @@
 
 namespace lambcast {
 
-// Of a training under a layout.
+// Of a training under a layout: a rank of each stage of the pipeline, and of the fullest.
+std::vector<MemoryForecast> forecast_stage_memory(const TrainingPlan& training);
 MemoryForecast forecast_layout_memory(const TrainingPlan& training);
 
 }  // namespace lambcast

@@ -1,0 +1,69 @@
+#include "experiments/memory_output.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "experiments/cell.h"
+#include "models/training/layout_memory.h"
+
+namespace lambcast {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string parts_text(const MemoryForecast& memory) {
+  auto parts = memory.parts;
+  std::ranges::stable_sort(parts, std::ranges::greater(),
+                           [](const auto& part) { return part.second; });
+  std::string out;
+  Bytes others;
+  for (const auto& [part, bytes] : parts) {
+    if (bytes > memory.peak * 0.02)
+      out += fmt::format("{}{} {}", out.empty() ? "" : ", ", part, bytes_cell(bytes));
+    else
+      others += bytes;
+  }
+  if (others > memory.peak * 0.001) out += fmt::format(", others {}", bytes_cell(others));
+  return out;
+}
+
+// One without a pipeline.
+std::vector<MemoryForecast> by_stage(const TrainingPlan& training, const MemoryForecast& memory) {
+  if (!training.parallelism) return {memory};
+  return forecast_stage_memory(training);
+}
+
+Json held(const MemoryForecast& memory) {
+  Json json{{"peak_bytes_per_gpu", memory.peak.value()}, {"parts", Json::object()}};
+  for (const auto& [part, bytes] : memory.parts) json["parts"][part] = bytes.value();
+  return json;
+}
+
+}  // namespace
+
+std::string memory_text(const TrainingPlan& training, const MemoryForecast& memory) {
+  std::string out = fmt::format("memory: {} of {} a GPU{}\n  {}\n", to_text(memory.peak),
+                                to_text(training.device->memory_capacity),
+                                memory.fits ? "" : ": DOES NOT FIT", parts_text(memory));
+  std::vector<std::string> peaks;
+  for (const MemoryForecast& stage : by_stage(training, memory))
+    peaks.push_back(bytes_cell(stage.peak));
+  if (peaks.size() > 1)
+    out += fmt::format("  by stage of the pipeline: {}\n", fmt::join(peaks, ", "));
+  return out;
+}
+
+std::string memory_json(const TrainingPlan& training, const MemoryForecast& memory) {
+  Json json{{"peak_bytes_per_gpu", memory.peak.value()},
+            {"fits", memory.fits},
+            {"parts", held(memory).at("parts")},
+            {"stages", Json::array()}};
+  for (const MemoryForecast& stage : by_stage(training, memory))
+    json["stages"].push_back(held(stage));
+  return json.dump();
+}
+
+}  // namespace lambcast
