@@ -29,7 +29,7 @@ std::string lie(const ProcessGroup& group) {
                      group.node_stride, group.siblings, group.siblings == 1 ? "" : "s");
 }
 
-std::string heading(const CollectiveAnswer& answer, const Cluster& cluster) {
+std::string subject(const CollectiveAnswer& answer, const Cluster& cluster) {
   std::string text = fmt::format("# lambcast forecast of {} on {}, {} ranks{}\n", answer.op,
                                  cluster.name, answer.group.ranks, lie(answer.group));
   if (is_calibrated(cluster, answer.backend))
@@ -38,27 +38,46 @@ std::string heading(const CollectiveAnswer& answer, const Cluster& cluster) {
                     cluster.calibration->another_machine ? "preset of another machine, measured:"
                                                          : "calibrated for",
                     describe(*cluster.calibration));
+  return text;
+}
+
+std::string heading(const CollectiveAnswer& answer, const Cluster& cluster) {
+  std::string text = subject(answer, cluster);
   text += fmt::format("#\n#{:>13} {:>13} {:>9} {:>7} {:>6} {:>11} {:>9} {:>9} {:>7}\n", "size",
                       "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong");
   return text + fmt::format("#{:>13} {:>13} {:>9} {:>7} {:>6} {:>11} {:>9} {:>9} {:>7}\n", "(B)",
                             "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "");
 }
 
+std::string ground_of(const CollectiveRow& row, const Cluster& cluster) {
+  return row.interval.ground == Ground::none ? without_calibration(cluster)
+                                             : std::string(in_words(row.interval.ground));
+}
+
+// Where the other model of the network says something else.
+std::string flow_remark(const CollectiveRow& row) {
+  if (!row.models_part()) return "";
+  return fmt::format(
+      "\n# flows are unlike here: --network flow, where they take up what others leave, says "
+      "{:.2f} times the time",
+      row.flow_time / row.time);
+}
+
+constexpr const char* of_one_rank = "one rank communicates with nobody";
+
 // What runs and how far it can be trusted.
 std::string grounds(const CollectiveRow& row, const CollectiveAnswer& answer,
                     const Cluster& cluster) {
-  if (answer.group.ranks == 1) return "one rank communicates with nobody";
-  std::string runs =
-      fmt::format("{}/{}, {}: {:.2f} to {:.2f} times the time", row.algorithm, row.protocol,
-                  row.interval.ground == Ground::none ? without_calibration(cluster)
-                                                      : std::string(in_words(row.interval.ground)),
-                  row.interval.low / row.time, row.interval.high / row.time);
-  if (row.models_part())
-    runs += fmt::format(
-        "\n# flows are unlike here: --network flow, where they take up what others leave, says "
-        "{:.2f} times the time",
-        row.flow_time / row.time);
-  return runs;
+  if (answer.group.ranks == 1) return of_one_rank;
+  return fmt::format("{}/{}, {}: {:.2f} to {:.2f} times the time", row.algorithm, row.protocol,
+                     ground_of(row, cluster), row.interval.low / row.time,
+                     row.interval.high / row.time) +
+         flow_remark(row);
+}
+
+// Microseconds, without decimals where they are many.
+std::string whole_us(Duration time) {
+  return time.us() < 100 ? fmt::format("{:.1f}", time.us()) : fmt::format("{:.0f}", time.us());
 }
 
 }  // namespace
@@ -79,6 +98,27 @@ std::string collective_text(const CollectiveAnswer& answer, const Cluster& clust
                         row.size, std::floor(row.size / 4 / (per_rank ? answer.group.ranks : 1)),
                         "float", reduces ? "sum" : "none", is_rooted ? 0 : -1, row.time.us(),
                         rate(algbw), rate(algbw * answer.bus_factor), "N/A");
+  }
+  return text;
+}
+
+std::string collective_table(const CollectiveAnswer& answer, const Cluster& cluster) {
+  std::string text = subject(answer, cluster), said;
+  text += fmt::format("#\n#{:>11} {:>10} {:>20} {:>7} {:>7}  {}\n", "size", "time", "within",
+                      "algbw", "busbw", "runs");
+  text +=
+      fmt::format("#{:>11} {:>10} {:>20} {:>7} {:>7}\n", "(B)", "(us)", "(us)", "(GB/s)", "(GB/s)");
+  for (const CollectiveRow& row : answer.rows) {
+    const bool alone = answer.group.ranks == 1;
+    const std::string why = alone ? of_one_rank : ground_of(row, cluster) + flow_remark(row);
+    if (why != said) text += fmt::format("# {}\n", why);
+    said = why;
+    const double algbw = row.algbw_GBps();
+    text += fmt::format(
+        " {:>11.0f} {:>10.2f} {:>20} {:>7} {:>7}  {}\n", row.size, row.time.us(),
+        fmt::format("{} to {}", whole_us(row.interval.low), whole_us(row.interval.high)),
+        rate(algbw), rate(algbw * answer.bus_factor),
+        alone ? "" : fmt::format("{}/{}", row.algorithm, row.protocol));
   }
   return text;
 }
@@ -127,17 +167,18 @@ std::string collective_csv(const CollectiveAnswer& answer) {
 std::string jobs_text(std::span<const CollectiveJob> jobs, std::span<const JobForecast> forecasts,
                       const Cluster& cluster) {
   std::string text = fmt::format(
-      "# lambcast forecast of {} jobs at once on {}\n#{:>13} {:>14} {:>6} {:>13} {:>24} {:>11} "
-      "{:>13} {:>9}\n",
-      jobs.size(), cluster.name, "job", "op", "gpus", "size (B)", "runs", "alone (us)",
-      "together (us)", "slowdown");
+      "# lambcast forecast of {} jobs at once on {}\n#{:>12} {:>14} {:>5} {:>11} {:>9} {:>9} {:>8} "
+      " {}\n#{:>12} {:>14} {:>5} {:>11} {:>9} {:>9}\n",
+      jobs.size(), cluster.name, "job", "op", "gpus", "size", "alone", "together", "slowdown",
+      "runs", "", "", "", "(B)", "(us)", "(us)");
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const CollectiveJob& job = jobs[i];
     const double alone = forecasts[i].alone.us(), together = forecasts[i].together.us();
-    text += fmt::format(" {:>13} {:>14} {:>6} {:>13.0f} {:>24} {:>11.2f} {:>13.2f} {:>9.2f}\n",
-                        job.name, name_of(job.op), job.group.ranks, job.size.value(),
-                        forecasts[i].algorithm + "/" + forecasts[i].protocol, alone, together,
-                        alone == 0 ? 1 : together / alone);
+    text += fmt::format(" {:>12} {:>14} {:>5} {:>11.0f} {:>9} {:>9} {:>8.2f}  {}\n", job.name,
+                        name_of(job.op), job.group.ranks, job.size.value(),
+                        whole_us(forecasts[i].alone), whole_us(forecasts[i].together),
+                        alone == 0 ? 1 : together / alone,
+                        forecasts[i].algorithm + "/" + forecasts[i].protocol);
   }
   return text;
 }

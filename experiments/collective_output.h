@@ -20,6 +20,8 @@ struct CollectiveAnswer {
 };
 
 std::string collective_text(const CollectiveAnswer& answer, const Cluster& cluster);
+// The same in 80 columns, with the interval of each time.
+std::string collective_table(const CollectiveAnswer& answer, const Cluster& cluster);
 std::string collective_json(const CollectiveAnswer& answer, const Cluster& cluster);
 std::string collective_csv(const CollectiveAnswer& answer);
 

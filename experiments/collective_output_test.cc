@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "sim/base/csv.h"
 
@@ -36,6 +37,20 @@ TEST_CASE("collective output: a log of nccl-tests, with what it rests on in comm
                             "     18.75     N/A\n"));
 }
 
+TEST_CASE("collective output: a table of 80 columns has the times with their intervals") {
+  CollectiveAnswer answer = made_up();
+  answer.rows.front().size = 16e9;
+  answer.rows.front().time = Duration::microseconds(12345678);
+  answer.rows.front().interval.high = Duration::microseconds(23456789);
+  const std::string text = collective_table(answer, made_up_cluster());
+  CHECK_THAT(text, Contains("# lambcast forecast of all_reduce on here, 16 ranks\n") &&
+                       Contains("# not calibrated") && Contains("--network flow") &&
+                       Contains(" 80.0 to 23456789 ") && Contains("  ring/Simple\n"));
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    if (!line.starts_with("# ")) CHECK(line.size() <= 80);
+}
+
 TEST_CASE("collective output: JSON and CSV hold the same figures") {
   const Json json = Json::parse(collective_json(made_up(), made_up_cluster()));
   const Json& row = json.at("results").at(0);
@@ -68,7 +83,7 @@ TEST_CASE("collective output: jobs say how much longer they take together") {
   const std::vector<JobForecast> forecasts{
       {"ring", "Simple", Duration::microseconds(10), Duration::microseconds(25)}};
   CHECK_THAT(jobs_text(jobs, forecasts, made_up_cluster()),
-             Contains("1 jobs at once on here") && Contains("2.50\n"));
+             Contains("1 jobs at once on here") && Contains("2.50  ring/Simple\n"));
   const csv::Table table = csv::parse(jobs_csv(jobs, forecasts), "test");
   CHECK(table.text(0, "job") == "a, \"b\"");
   CHECK(table.number(0, "together_us") == 25);

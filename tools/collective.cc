@@ -9,6 +9,7 @@
 #include "tools/commands.h"
 #include "tools/patience.h"
 #include "tools/size.h"
+#include "tools/terminal.h"
 #include "validate/measurement.h"
 
 namespace lambcast {
@@ -16,7 +17,7 @@ namespace {
 
 struct Options {
   std::string op = "all_reduce", cluster, backend = "nccl", algorithm = "auto", protocol = "auto";
-  std::string network = "analytic", symmetry = "auto", format = "nccl-tests";
+  std::string network = "analytic", symmetry = "auto", format;
   std::string begin = "8", end, factor = "2";
   int gpus = 0;
   int gpus_per_node = 0;
@@ -101,6 +102,14 @@ std::string jobs_output(const Options& options, const Cluster& cluster) {
   return jobs_text(jobs, forecasts, cluster);
 }
 
+// A log of nccl-tests, unless a terminal is too narrow for it.
+std::string for_people(const CollectiveAnswer& answer, const Cluster& cluster,
+                       const std::string& format) {
+  if (format == "table") return collective_table(answer, cluster);
+  std::string log = collective_text(answer, cluster);
+  return format.empty() && !fits_terminal(log) ? collective_table(answer, cluster) : log;
+}
+
 std::string collective_output(const Options& options, const Cluster& cluster) {
   const ProcessGroup group = group_of(options, cluster);
   CollectiveAnswer answer{options.op, group, backend_of(options.backend), 1, {}};
@@ -109,14 +118,18 @@ std::string collective_output(const Options& options, const Cluster& cluster) {
       validate::bus_factor(validate::parse_operation(options.op, {"", 0, "--op"}), group.ranks);
   if (options.format == "json") return collective_json(answer, cluster);
   if (options.format == "csv") return collective_csv(answer);
-  return collective_text(answer, cluster);
+  return for_people(answer, cluster, options.format);
 }
 
 int collective_command(const Options& options) {
   const Patience patience("simulating");
   const Cluster cluster = load_cluster(options.cluster, parse_settings(options.set));
-  fmt::print("{}", options.jobs.empty() ? collective_output(options, cluster)
-                                        : jobs_output(options, cluster));
+  const std::string output =
+      options.jobs.empty() ? collective_output(options, cluster) : jobs_output(options, cluster);
+  if (options.format == "json" || options.format == "csv")
+    fmt::print("{}", output);
+  else
+    print_text(output);
   return 0;
 }
 
@@ -153,8 +166,11 @@ Command add_collective(CLI::App& app) {
       ->excludes("--gpus");
   command->add_option("--set", options->set, "change a key of the cluster: cluster.KEY=VALUE")
       ->allow_extra_args(false);
-  command->add_option("--format", options->format, "nccl-tests, json or csv")
-      ->check(CLI::IsMember({"nccl-tests", "json", "csv"}));
+  command
+      ->add_option("--format", options->format,
+                   "nccl-tests, table, json or csv (default: nccl-tests; on a terminal that is too "
+                   "narrow for it, table)")
+      ->check(CLI::IsMember({"nccl-tests", "table", "json", "csv"}));
   command->footer(R"(Examples
   lambcast collective --cluster paper-eth40-v100 --gpus 64 -b 1M -e 1G -f 4
   lambcast collective --cluster hgx-h100-ndr --gpus 16 --stride 8 --siblings 8

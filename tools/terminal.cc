@@ -176,6 +176,17 @@ void print_text(std::string_view text) {
   fmt::print("{}", out);
 }
 
+bool fits_terminal(std::string_view text) {
+  if (!is_on_terminal(STDOUT_FILENO)) return true;
+  const std::size_t width = width_of(STDOUT_FILENO);
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    if (end > width) return false;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return true;
+}
+
 void complain(std::string_view message) {
   std::string line = "lambcast: ";
   for (const char c : message) line += c == '\n' ? std::string("; ") : std::string(1, c);

@@ -23,6 +23,9 @@ TerminalSettings& terminal_settings();
 // A result for people, to stdout; without its notes with --quiet.
 void print_text(std::string_view text);
 
+// Whether no line would be broken there; always true of a file or pipe.
+bool fits_terminal(std::string_view text);
+
 // What is wrong, to stderr: one line, wrapped on a terminal; what is wrong at several places behind
 // semicolons.
 void complain(std::string_view message);

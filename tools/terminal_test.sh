@@ -40,6 +40,7 @@ if command -v script >/dev/null; then
     "sweep ${run[*]:0:10} --optimizer onebit_lamb --list freeze_step=1000,2000 --list kernels=deepspeed,fused --list cluster.nic.bandwidth=1Gbit/s,10Gbit/s --list cluster.node.gpu_link=5GB/s,10GB/s" \
     'help keys' 'help descriptions' 'help columns' 'help fields' 'help findings' 'help metrics' 'measure --help' \
     'simulate --model gpt2-xl --cluster dgx-a100-80g --gpus 16 --pp 4 --grad-accum 8 --micro-batch 1 --optimizer adamw --framework megatron --zero-stage 1 --explain prices' \
+    'collective --cluster hgx-h100-ndr --gpus 16 -b 1K -e 1G -f 8' 'collective --cluster commodity-10gbe --gpus 1 -b 1M -e 1M' \
     'presets show of' 'simulate --model gpt2-xl --cluster dgx-a100-80g --gpus 6 --tp 2 --pp 4 --micro-batch 1 --optimizer adamw' \
     'compare dgx-a100-80g emulated-ethernet-100mbit --model bert-large --gpus 8 --optimizer lamb --micro-batch 16 --grad-accum 4' \
     'plan --model gpt2-xl --cluster dgx-a100-80g --gpus 16 --global-batch 64 --framework megatron --precision bf16'; do
