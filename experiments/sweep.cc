@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <new>
 #include <optional>
+#include <utility>
 
-#include "experiments/finding_tally.h"
 #include "experiments/judgement.h"
 #include "experiments/result_row.h"
 #include "experiments/sweep_check.h"
@@ -21,6 +21,27 @@ namespace {
 
 // How long a row may take before the caller hears that nothing happened.
 constexpr std::chrono::milliseconds patience{250};
+
+// Gives `take` the rows of points from number `first` on, in order; false where it was stopped.
+bool compute(const SweepPlan& plan, const SweepOptions& options,
+             const std::shared_ptr<DescriptionTexts>& texts, std::size_t first,
+             const std::function<void(std::vector<SweepRow>)>& take) {
+  const int jobs = std::max(1, options.jobs);
+  std::optional<SweepRanks> others;
+  if (options.ranks != nullptr) others.emplace(*options.ranks, plan, *texts, jobs);
+  SweepExecutor executor(plan.points, first, jobs, texts, options.row_of,
+                         others ? &*others : nullptr);
+  for (std::size_t done = first; done < plan.points.size();) {
+    std::vector<SweepRow> rows = executor.next(patience);
+    done += rows.size();
+    take(std::move(rows));
+    if (options.progress && !options.progress(done, plan.points.size())) {
+      executor.leave();
+      return done == plan.points.size();
+    }
+  }
+  return true;
+}
 
 }  // namespace
 
@@ -63,21 +84,11 @@ SweepSummary run_sweep(const SweepPlan& plan, const SweepOptions& options) {
   SweepSummary summary;
   summary.points = plan.points.size();
   const std::size_t first = folder.rows();
-  const int jobs = std::max(1, options.jobs);
-  std::optional<SweepRanks> others;
-  if (options.ranks != nullptr) others.emplace(*options.ranks, plan, *texts, jobs);
-  SweepExecutor executor(plan.points, first, jobs, texts, options.row_of,
-                         others ? &*others : nullptr);
   FindingTally findings;
-  while (folder.rows() < summary.points) {
-    const std::vector<SweepRow> rows = executor.next(patience);
+  summary.complete = compute(plan, options, texts, first, [&](const std::vector<SweepRow>& rows) {
     for (std::size_t i = 0; i < rows.size(); ++i) findings.add(folder.rows() + i, rows[i].findings);
     folder.append(rows);
-    if (options.progress && !options.progress(folder.rows(), summary.points)) {
-      executor.leave();
-      break;
-    }
-  }
+  });
   folder.finish();
   const std::vector<Axis> axes = axes_of(plan.points);
   if (options.note)
@@ -86,8 +97,19 @@ SweepSummary run_sweep(const SweepPlan& plan, const SweepOptions& options) {
       options.note(sentence);
   summary.written = folder.rows() - first;
   summary.infeasible = folder.infeasible();
-  summary.complete = folder.rows() == summary.points;
   return summary;
+}
+
+SweptRows sweep_in_memory(const SweepPlan& plan, const SweepOptions& options,
+                          const std::shared_ptr<DescriptionTexts>& texts) {
+  SweptRows swept;
+  swept.complete = compute(plan, options, texts, 0, [&](std::vector<SweepRow> rows) {
+    for (SweepRow& row : rows) {
+      swept.findings.add(swept.rows.size(), row.findings);
+      swept.rows.push_back(std::move(row.text));
+    }
+  });
+  return swept;
 }
 
 }  // namespace lambcast

@@ -9,8 +9,11 @@
 #include <cstddef>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
+#include <vector>
 
+#include "experiments/finding_tally.h"
 #include "experiments/ranks.h"
 #include "experiments/sweep_executor.h"
 #include "experiments/sweep_plan.h"
@@ -48,5 +51,17 @@ struct SweepSummary {
 // Writes results.csv and manifest.json. Throws Error (usage), before anything is written, for a
 // value that cannot be used (sweep_check.h) and for a folder that cannot be (SweepFolder).
 SweepSummary run_sweep(const SweepPlan& plan, const SweepOptions& options);
+
+// Of a sweep that nobody keeps: all rows in memory, fewer where it was stopped.
+struct SweptRows {
+  std::vector<std::string> rows;
+  FindingTally findings;
+  bool complete = false;
+};
+
+// `texts` are what the caller's check_values() read (sweep_check.h). Of the options, neither folder
+// nor notes.
+SweptRows sweep_in_memory(const SweepPlan& plan, const SweepOptions& options,
+                          const std::shared_ptr<DescriptionTexts>& texts);
 
 }  // namespace lambcast

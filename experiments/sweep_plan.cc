@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include "embedded/study_files.h"
 #include "experiments/forecast_output.h"
 #include "experiments/run_length.h"
+#include "experiments/sweep_command.h"
+#include "experiments/sweep_file.h"
 #include "sim/base/error.h"
+#include "sim/base/file.h"
 #include "sim/base/table.h"
 
 namespace lambcast {
@@ -193,6 +197,14 @@ std::string study_text(std::string_view name) {
   return {};
 }
 
+std::string sweep_text(const std::string& name) {
+  if (std::string study = study_text(name); !study.empty()) return study;
+  if (name != "-" && !std::filesystem::exists(name))
+    fail_input({name, 0, {}}, "does not exist",
+               "a sweep file, - for stdin, or a study that ships: bert_large, exchanges");
+  return read_file(name);
+}
+
 SweepPlan plan_sweep(std::string_view text, const std::string& file,
                      const std::vector<Axis>& axes) {
   const Table root = Table::parse(text, file);
@@ -220,6 +232,19 @@ SweepPlan plan_sweep(std::string_view text, const std::string& file,
   }
   for (NamedBlock& part : blocks) plan.points.add(std::move(part.block));
   plan.text_hash = hash_of(hashed);
+  return plan;
+}
+
+SweepPlan plan_named_sweep(const std::string& name, const WhatIf& what_if, std::vector<Axis> axes) {
+  for (const auto& [key, value] : what_if) axes.push_back({key, {value}});
+  SweepPlan plan = plan_sweep(sweep_text(name), name, axes);
+  plan.command = sweep_command(name, axes);
+  return plan;
+}
+
+SweepPlan plan_sweep_of_flags(const WhatIf& what_if, const std::vector<Axis>& axes) {
+  SweepPlan plan = plan_sweep(sweep_file(what_if, axes), "the flags", {});
+  plan.command = sweep_command(what_if, axes);
   return plan;
 }
 

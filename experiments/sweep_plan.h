@@ -31,6 +31,8 @@ namespace lambcast {
 
 // The sweep file of a study that ships inside (its folder's name), or empty.
 std::string study_text(std::string_view name);
+// The text of a study, of a file, or with "-" of stdin. Throws Error (usage) where there is none.
+std::string sweep_text(const std::string& name);
 
 struct SweepPlan {
   std::string name;
@@ -38,12 +40,17 @@ struct SweepPlan {
   std::string text;         // of the file
   std::vector<Axis> flags;  // what `--scan` and `--list` said
   std::string text_hash;    // of both
-  std::string command;      // for the manifest (sweep_command.h); the caller knows it
+  std::string command;      // for the manifest (sweep_command.h), where it was planned from flags
   SweepPoints points;
   std::vector<std::string> notes;  // what the flags left out, for people
 };
 
 // Throws Error for what is not a sweep, and for more than ten million points.
 SweepPlan plan_sweep(std::string_view text, const std::string& file, const std::vector<Axis>& axes);
+
+// The sweep_text() of `name` narrowed by flags: those of what-ifs are axes of one value.
+SweepPlan plan_named_sweep(const std::string& name, const WhatIf& what_if, std::vector<Axis> axes);
+// Flags alone, through the file that they amount to (sweep_file.h).
+SweepPlan plan_sweep_of_flags(const WhatIf& what_if, const std::vector<Axis>& axes);
 
 }  // namespace lambcast

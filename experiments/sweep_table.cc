@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <sstream>
 
 #include "experiments/cell.h"
 #include "experiments/equal_work.h"
@@ -13,6 +14,7 @@
 #include "experiments/run_row.h"
 #include "experiments/turns.h"
 #include "sim/base/csv.h"
+#include "sim/base/file.h"
 
 namespace lambcast {
 namespace {
@@ -69,14 +71,14 @@ std::string fastest_sentence(const Sweep& sweep, const std::vector<const RunRow*
   return out + ".";
 }
 
-// Nothing where no price is known.
 std::string cheapest_sentence(const Sweep& sweep, const std::vector<const RunRow*>& rows) {
   const RunRow* best = nullptr;
   for (const RunRow* row : rows)
     if (!std::isnan(row->cost_usd) &&
         (best == nullptr || cost_usd(sweep, *row) < cost_usd(sweep, *best)))
       best = row;
-  if (best == nullptr || rows.size() < 2) return "";
+  if (best == nullptr) return fmt::format("Cost: {}.\n", no_price_text());
+  if (rows.size() < 2) return "";
   std::string out = fmt::format("Cheapest: {}, {} USD a run ({} to {})", sweep.name(*best),
                                 usd_cell(best->cost_usd), usd_cell(best->cost_low_usd),
                                 usd_cell(best->cost_high_usd));
@@ -232,6 +234,15 @@ std::string sweep_table(const SweepPoints& points, const std::vector<std::string
   if (!found.empty()) out += "\n";
   for (const std::string& sentence : found) out += sentence + "\n";
   return out;
+}
+
+std::string sweep_table(const SweepPoints& points, const std::filesystem::path& folder) {
+  std::istringstream file(read_file(folder / "results.csv"));
+  std::vector<std::string> rows;
+  std::string line;
+  std::getline(file, line);  // the header
+  while (std::getline(file, line)) rows.push_back(std::move(line));
+  return sweep_table(points, rows);
 }
 
 }  // namespace lambcast

@@ -3,6 +3,7 @@
 // compression pays (verdict.h).
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -15,5 +16,7 @@ namespace lambcast {
 // points, where they are to be told below the table.
 std::string sweep_table(const SweepPoints& points, const std::vector<std::string>& rows,
                         const FindingTally& findings = {});
+// Of the results.csv of a folder.
+std::string sweep_table(const SweepPoints& points, const std::filesystem::path& folder);
 
 }  // namespace lambcast

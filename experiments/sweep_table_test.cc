@@ -89,6 +89,9 @@ TEST_CASE("sweep table: times and costs have their intervals") {
              Catch::Matches("Fastest by gpus: 32, [0-9.]+ (min|h) \\([0-9.]+ to "
                             "[0-9.]+ (min|h)\\) a run\\.\nCheapest: [0-9]+, [0-9.]+ USD a run "
                             "\\([0-9.]+ to [0-9.]+\\)\\.\n[^]*"));
+  CHECK_THAT(
+      table_of(onebit, {{"gpus", {"16", "32"}}, {"global_batch", {"4096"}}}),
+      Contains("\nCost: no price is known; --set cluster.usd_per_gpu_hour=USD gives one.\n"));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "experiments/result_row.h"
+#include "experiments/sweep_table.h"
 #include "experiments/temporary_folder.h"
 #include "sim/base/check.h"
 #include "sim/base/csv.h"
@@ -100,6 +101,33 @@ TEST_CASE("sweep: a point with a network of its own is no calibrated one") {
   REQUIRE(table.rows.size() == 3);
   for (const std::size_t row : {0, 1, 2})
     CHECK(table.text(row, "communication_calibrated") == "false");
+}
+
+TEST_CASE("sweep: in memory its rows are those of the file, and its table is the folder's") {
+  const TemporaryFolder folder;
+  const SweepPlan sweep = plan(sixty_points);
+  run(sweep, folder.path());
+  const auto texts = std::make_shared<DescriptionTexts>();
+  for (const int jobs : {1, 4}) {
+    const SweptRows swept = sweep_in_memory(sweep, {.jobs = jobs}, texts);
+    CHECK(swept.complete);
+    std::string file = csv::row(result_columns()) + "\n";
+    for (const std::string& row : swept.rows) file += row + "\n";
+    CHECK_THAT(file, Equals(results_of(folder.path())));
+    CHECK_THAT(sweep_table(sweep.points, swept.rows),
+               Equals(sweep_table(sweep.points, folder.path())));
+  }
+  // Stopped, it has the first rows, and says that they are not all.
+  std::size_t most = 0;
+  const SweptRows stopped = sweep_in_memory(sweep,
+                                            {.progress =
+                                                 [&](std::size_t done, std::size_t) {
+                                                   most = done;
+                                                   return done < 7;
+                                                 }},
+                                            texts);
+  CHECK(stopped.rows.size() == most);
+  CHECK(stopped.complete == (most == sweep.points.size()));
 }
 
 TEST_CASE("sweep: what does not fit in memory is infeasible and still forecast") {

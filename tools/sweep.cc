@@ -6,21 +6,16 @@
 #include <csignal>
 #include <cstdlib>
 #include <memory>
-#include <optional>
-#include <sstream>
 #include <thread>
 #include <utility>
 
 #include "experiments/report/report.h"
 #include "experiments/result_row.h"
 #include "experiments/sweep_check.h"
-#include "experiments/sweep_command.h"
-#include "experiments/sweep_file.h"
 #include "experiments/sweep_ranks.h"
 #include "experiments/sweep_table.h"
 #include "sim/base/csv.h"
 #include "sim/base/error.h"
-#include "sim/base/file.h"
 #include "sim/base/printable.h"
 #include "tools/commands.h"
 #include "tools/launched_ranks.h"
@@ -58,14 +53,6 @@ constexpr std::chrono::milliseconds stop_patience{250};
 bool end_others(Options& options, int code, std::chrono::milliseconds patience) {
   Ranks* const ranks = std::exchange(options.ranks, nullptr);
   return ranks == nullptr || end_ranks(*ranks, code, patience);
-}
-
-std::string read_sweep(const std::string& name) {
-  if (const std::string study = study_text(name); !study.empty()) return study;
-  if (name != "-" && !std::filesystem::exists(name))
-    fail_input({name, 0, {}}, "does not exist",
-               "a sweep file, - for stdin, or a study that ships: bert_large, exchanges");
-  return read_file(name);
 }
 
 // At once: a thread may be in the middle of a point that takes minutes.
@@ -107,24 +94,14 @@ std::vector<Axis> axes_said(const Options& options) {
 }
 
 // A file is narrowed by the flags; without one they are the sweep.
-struct Asked {
-  std::string text, name;
-  std::vector<Axis> axes;
-  std::string command;
-};
-Asked asked_by(const Options& options) {
-  std::vector<Axis> axes = axes_said(options);
-  if (options.file.empty()) {
-    if (options.what_if.empty())
-      throw Error(Exit::usage,
-                  "FILE is missing: give a sweep file, or a model, a cluster and so on "
-                  "with --list and --scan");
-    return {
-        sweep_file(options.what_if, axes), "the flags", {}, sweep_command(options.what_if, axes)};
-  }
-  for (const auto& [key, value] : options.what_if) axes.push_back({key, {value}});
-  std::string command = sweep_command(options.file, axes);
-  return {read_sweep(options.file), options.file, std::move(axes), std::move(command)};
+SweepPlan plan_of(const Options& options) {
+  if (!options.file.empty())
+    return plan_named_sweep(options.file, options.what_if, axes_said(options));
+  if (options.what_if.empty())
+    throw Error(Exit::usage,
+                "FILE is missing: give a sweep file, or a model, a cluster and so on "
+                "with --list and --scan");
+  return plan_sweep_of_flags(options.what_if, axes_said(options));
 }
 
 int jobs_of(const Options& options) {
@@ -148,46 +125,24 @@ int print_sweep(const SweepPlan& plan, Options& options,
                                          plan.points.size(), most_printed));
   catch_stop_signals();
   Progress progress("points");
-  std::vector<std::string> rows;
-  FindingTally findings;
-  std::optional<SweepRanks> others;
-  if (options.ranks != nullptr) others.emplace(*options.ranks, plan, *texts, jobs_of(options));
-  SweepExecutor executor(plan.points, 0, jobs_of(options), texts, sweep_row,
-                         others ? &*others : nullptr);
-  while (rows.size() < plan.points.size()) {
-    for (SweepRow& row : executor.next(std::chrono::milliseconds(250))) {
-      findings.add(rows.size(), row.findings);
-      rows.push_back(std::move(row.text));
-    }
-    if (!progress(rows.size(), plan.points.size())) {
-      executor.leave();
-      say("stopped");
-      stop(options);
-    }
+  const SweptRows swept = sweep_in_memory(
+      plan, {.jobs = jobs_of(options), .ranks = options.ranks, .progress = std::ref(progress)},
+      texts);
+  if (!swept.complete) {
+    say("stopped");
+    stop(options);
   }
   if (options.format == "table") {
-    print_text(sweep_table(plan.points, rows, findings));
+    print_text(sweep_table(plan.points, swept.rows, swept.findings));
     return 0;
   }
   fmt::print("{}\n", csv::row(result_columns()));
-  for (const std::string& row : rows) fmt::print("{}\n", row);
+  for (const std::string& row : swept.rows) fmt::print("{}\n", row);
   return 0;
 }
 
-// A sweep of a few points is read where it ends.
-void show_rows(const SweepPlan& plan, const Options& options) {
-  if (!options.file.empty() || plan.points.size() > most_shown) return;
-  std::istringstream file(read_file(std::filesystem::path(options.out) / "results.csv"));
-  std::vector<std::string> rows;
-  for (std::string line; std::getline(file, line);) rows.push_back(std::move(line));
-  rows.erase(rows.begin());  // the header
-  print_text(sweep_table(plan.points, rows) + "\n");
-}
-
 int sweep(Options& options) {
-  const Asked asked = asked_by(options);
-  SweepPlan plan = plan_sweep(asked.text, asked.name, asked.axes);
-  plan.command = asked.command;
+  const SweepPlan plan = plan_of(options);
   const auto texts = std::make_shared<DescriptionTexts>();
   Catalog catalog(texts);
   check_values(plan.points, catalog);
@@ -195,7 +150,7 @@ int sweep(Options& options) {
   if (!options.write_sweep.empty()) {
     if (!options.file.empty())
       fail_input({"", 0, "--write-sweep"}, "writes what flags alone say, and FILE is given");
-    write_output(options.write_sweep, "--write-sweep", asked.text);
+    write_output(options.write_sweep, "--write-sweep", plan.text);
     if (options.write_sweep == "-") return 0;
   }
   const bool prints = options.file.empty() && options.out.empty();
@@ -221,7 +176,9 @@ int sweep(Options& options) {
     stop(options);
   }
   end_others(options, 0, end_patience);
-  show_rows(plan, options);
+  // A sweep of a few points is read where it ends.
+  if (options.file.empty() && plan.points.size() <= most_shown)
+    print_text(sweep_table(plan.points, options.out) + "\n");
   return finish(summary, options);
 }
 
