@@ -13,7 +13,7 @@ using Json = nlohmann::ordered_json;
 std::string group_text(const ProcessGroup& group) {
   std::string text = fmt::format("{} ranks, {} on each of {} nodes", group.ranks,
                                  std::min(group.ranks, group.per_node), group.nodes());
-  if (group.stride > 1) text += fmt::format(", every {}th slot", group.stride);
+  if (group.stride > 1) text += fmt::format(", slots {} apart", group.stride);
   if (group.siblings > 1) text += fmt::format(", {} such groups at once", group.siblings);
   return text;
 }

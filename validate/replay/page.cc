@@ -45,15 +45,15 @@ std::string training_limits(const ReplaySummary& training) {
   const bool median_within = training.median_error <= max_median_error;
   const std::string number = fmt::format("{}", count);
   return row(median_within,
-             {text_cell("training, median of all figures"), "<td>", number_cell(number),
-              number_cell(percent(training.median_error)), number_cell(percent(max_median_error)),
-              "<td class=n>", "<td class=n>", text_cell(outcome(median_within))}) +
+             {text_cell("training, median of all figures"), text_cell(outcome(median_within)),
+              "<td>", number_cell(number), number_cell(percent(training.median_error)),
+              number_cell(percent(max_median_error)), "<td class=n>", "<td class=n>"}) +
          row(within == count,
-             {text_cell(fmt::format("training, each figure: {} within its own", within)), "<td>",
-              number_cell(number), "<td class=n>", "<td class=n>",
-              number_cell(percent(training.worst_error) + " worst"),
-              number_cell(least == most ? percent(most) : percent(least) + " to " + percent(most)),
-              text_cell(outcome(within == count))});
+             {text_cell(fmt::format("training, each figure: {} within its own", within)),
+              text_cell(outcome(within == count)), "<td>", number_cell(number), "<td class=n>",
+              "<td class=n>", number_cell(percent(training.worst_error) + " worst"),
+              number_cell(least == most ? percent(most)
+                                        : percent(least) + " to " + percent(most))});
 }
 
 std::string limits_section(const Validation& validation) {
@@ -65,10 +65,10 @@ std::string limits_section(const Validation& validation) {
       rows +=
           row(checked.within,
               {text_cell(fmt::format("{}, {}", checked.cluster, range_text(checked.of))),
-               text_cell(checked.of.role), number_cell(fmt::format("{}", checked.rows)),
-               number_cell(percent(checked.median)), number_cell(percent(checked.of.max_median)),
-               number_cell(percent(checked.p90)), number_cell(max_p90 ? percent(*max_p90) : ""),
-               text_cell(outcome(checked.within))});
+               text_cell(outcome(checked.within)), text_cell(checked.of.role),
+               number_cell(fmt::format("{}", checked.rows)), number_cell(percent(checked.median)),
+               number_cell(percent(checked.of.max_median)), number_cell(percent(checked.p90)),
+               number_cell(max_p90 ? percent(*max_p90) : "")});
     }
   }
   if (rows.empty())
@@ -77,7 +77,7 @@ std::string limits_section(const Validation& validation) {
       "Limits",
       "Errors are |forecast / measured - 1|. A limit with a role holds the tables of "
       "that role alone. Past any of them <code>lambcast validate</code> exits with 3.",
-      {"what is held", "role", "rows", "median", "limit", "90th percentile", "limit", "outcome"},
+      {"what is held", "outcome", "role", "rows", "median", "limit", "90th percentile", "limit"},
       rows);
 }
 

@@ -315,8 +315,9 @@
       const spec = this.spec;
       const hooks = {
         draw: [(u) => {
-          lambcast.drawCells(u, spec, look, font);
+          lambcast.drawCells(u, spec, look);
           lambcast.drawContour(u, spec, look);
+          lambcast.drawNumbers(u, spec, look, font);
         }],
         setCursor: [(u) => this.pointCell(u)],
       };

@@ -54,32 +54,49 @@
     context.restore();
   }
 
-  lambcast.drawCells = function (u, spec, look, font) {
+  // Calls draw(cell, colour, left, right, low, high) for every cell there is.
+  function eachCell(u, spec, look, draw) {
+    spec.cells.forEach(function (line, y) {
+      line.forEach(function (cell, x) {
+        if (!cell) return;
+        draw(cell, lambcast.cellColour(cell.value, spec, look.back),
+          u.valToPos(spec.x.edges[x], "x", true), u.valToPos(spec.x.edges[x + 1], "x", true),
+          u.valToPos(spec.y.edges[y], "y", true), u.valToPos(spec.y.edges[y + 1], "y", true));
+      });
+    });
+  }
+
+  lambcast.drawCells = function (u, spec, look) {
+    const context = u.ctx;
+    context.save();
+    eachCell(u, spec, look, function (cell, colour, left, right, low, high) {
+      context.fillStyle = colour;
+      context.fillRect(left, high, right - left + 0.5, low - high + 0.5);
+      if (cell.untold) crossOut(context, left, right, low, high, look, devicePixelRatio);
+    });
+    context.restore();
+  };
+
+  // Numbers stand on the line of break-even, in the colour of their cells.
+  lambcast.drawNumbers = function (u, spec, look, font) {
     const context = u.ctx, scale = devicePixelRatio;
     context.save();
     context.font = 11 * scale + font.slice(2);
     context.textAlign = "center";
     context.textBaseline = "middle";
-    spec.cells.forEach(function (line, y) {
-      line.forEach(function (cell, x) {
-        if (!cell) return;
-        const left = u.valToPos(spec.x.edges[x], "x", true);
-        const right = u.valToPos(spec.x.edges[x + 1], "x", true);
-        const low = u.valToPos(spec.y.edges[y], "y", true);
-        const high = u.valToPos(spec.y.edges[y + 1], "y", true);
-        const colour = lambcast.cellColour(cell.value, spec, look.back);
-        context.fillStyle = colour;
-        context.fillRect(left, high, right - left + 0.5, low - high + 0.5);
-        if (cell.untold) crossOut(context, left, right, low, high, look, scale);
-        const text = spec.level === null ? lambcast.number(Number(cell.value.toPrecision(3)))
-          : cell.value.toFixed(2);
-        if (context.measureText(text).width > right - left - 4 * scale || low - high < 14 * scale)
-          return;
-        const parts = colour.match(/\d+/g).map(Number);
-        const light = 0.3 * parts[0] + 0.59 * parts[1] + 0.11 * parts[2] > 140;
-        context.fillStyle = light ? "#111" : "#fff";
-        context.fillText(text, (left + right) / 2, (low + high) / 2);
-      });
+    context.lineWidth = 4 * scale;
+    context.lineJoin = "round";
+    eachCell(u, spec, look, function (cell, colour, left, right, low, high) {
+      const text = spec.level === null ? lambcast.number(Number(cell.value.toPrecision(3)))
+        : cell.value.toFixed(2);
+      if (context.measureText(text).width > right - left - 4 * scale || low - high < 14 * scale)
+        return;
+      const parts = colour.match(/\d+/g).map(Number);
+      const light = 0.3 * parts[0] + 0.59 * parts[1] + 0.11 * parts[2] > 140;
+      context.strokeStyle = colour;
+      context.strokeText(text, (left + right) / 2, (low + high) / 2);
+      context.fillStyle = light ? "#111" : "#fff";
+      context.fillText(text, (left + right) / 2, (low + high) / 2);
     });
     context.restore();
   };
