@@ -4,10 +4,12 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <vector>
 
 #include "experiments/cell.h"
 #include "experiments/forecast_output.h"
+#include "experiments/pass_efficiency.h"
 
 namespace lambcast {
 namespace {
@@ -81,26 +83,25 @@ Value exposed(const TrainingPlan&, const Forecast& forecast) {
 
 // What each source of error adds to the run it adds to the work in it, or to what is lost; the
 // kernels of a 1-bit optimizer add to both, by their times. What a longer pass hides is taken for
-// work. Passes of a layout hold collectives of their own, which nothing here takes apart.
-std::optional<RatioInterval> useful_share(const TrainingPlan& training, const Forecast& forecast,
-                                          double useful) {
-  if (training.parallelism) return std::nullopt;
+// work. Passes of a layout hold collectives of their own: they are left out, and priced anew.
+RatioInterval useful_share(const TrainingPlan& training, const Forecast& forecast, double useful) {
   const double compression = mean_us(
       forecast, [](const StageForecast& stage) { return stage.compress_us + stage.decompress_us; });
   const double update =
       mean_us(forecast, [](const StageForecast& stage) { return stage.optimizer_us; });
-  TimeAtEnds work = forecast.time;
+  TimeAtEnds work = forecast.time, whole = forecast.time;
   work.s = useful * forecast.time.s;
   for (std::size_t i = 0; i < error_sources; ++i) {
     const ErrorOf of = what_errs(i);
+    if (training.parallelism && of == ErrorOf::passes) whole.at[i] = {whole.s, whole.s};
     const double share = of == ErrorOf::passes || of == ErrorOf::plain_kernels ? 1
                          : of == ErrorOf::onebit_kernels && update > 0
                              ? update / (update + compression)
                              : 0;
-    work.at[i].low_s = work.s + share * (forecast.time.at[i].low_s - forecast.time.s);
-    work.at[i].high_s = work.s + share * (forecast.time.at[i].high_s - forecast.time.s);
+    work.at[i].low_s = work.s + share * (whole.at[i].low_s - whole.s);
+    work.at[i].high_s = work.s + share * (whole.at[i].high_s - whole.s);
   }
-  return ratio_of(work, forecast.time);
+  return ratio_of(work, whole);
 }
 
 Value efficiency(const TrainingPlan& training, const Forecast& forecast) {
@@ -108,9 +109,12 @@ Value efficiency(const TrainingPlan& training, const Forecast& forecast) {
     return stage.exposed_comm_us + stage.compress_us + stage.decompress_us + stage.bubble_us;
   });
   const double useful = 1 - lost / step_us(forecast);
-  const auto interval = useful_share(training, forecast, useful);
-  if (!interval) return MetricValue{useful, {}, {}};
-  return MetricValue{useful, interval->low, std::min(1.0, interval->high)};
+  const RatioInterval others = useful_share(training, forecast, useful);
+  const PassError passes =
+      training.parallelism ? pass_error(training, useful, step_us(forecast) * 1e-6) : PassError();
+  const double below = std::hypot(std::log(useful / others.low), passes.below);
+  const double above = std::hypot(std::log(others.high / useful), passes.above);
+  return MetricValue{useful, useful * std::exp(-below), std::min(1.0, useful * std::exp(above))};
 }
 
 Value memory(const TrainingPlan&, const Forecast& forecast) {
