@@ -129,6 +129,18 @@
     check("some slice was checked", explorer.data.swept.length >= 4, explorer.data.swept.length);
   }
 
+  // Rows of one point, as two parts of a sweep may have them, are one group of bars.
+  function barsOnce() {
+    const data = explorer.data, place = document.createElement("div");
+    function bars(rows) {
+      lambcast.showBars(data, rows, null, place);
+      return place.querySelectorAll(".step").length;
+    }
+    const row = data.ok[0];
+    check("a row has bars", bars([row]) > 0, bars([row]));
+    same("a point has its bars once", bars([row, row]), bars([row]));
+  }
+
   function sortAndFilter() {
     go("x=gpus");
     const at = table.columns.findIndex(function (c) { return c.key === "run_samples_per_s"; });
@@ -243,6 +255,7 @@
     form();
     closedForms();
     slices();
+    barsOnce();
     sortAndFilter();
     views();
     await drawn();

@@ -84,8 +84,6 @@
     context.font = 11 * scale + font.slice(2);
     context.textAlign = "center";
     context.textBaseline = "middle";
-    context.lineWidth = 4 * scale;
-    context.lineJoin = "round";
     eachCell(u, spec, look, function (cell, colour, left, right, low, high) {
       const text = spec.level === null ? lambcast.number(Number(cell.value.toPrecision(3)))
         : cell.value.toFixed(2);
@@ -93,10 +91,12 @@
         return;
       const parts = colour.match(/\d+/g).map(Number);
       const light = 0.3 * parts[0] + 0.59 * parts[1] + 0.11 * parts[2] > 140;
-      context.strokeStyle = colour;
-      context.strokeText(text, (left + right) / 2, (low + high) / 2);
+      const x = (left + right) / 2, y = (low + high) / 2;
+      const half = context.measureText(text).width / 2 + 2 * scale;
+      context.fillStyle = colour;
+      context.fillRect(x - half, y - 6 * scale, 2 * half, 12 * scale);
       context.fillStyle = light ? "#111" : "#fff";
-      context.fillText(text, (left + right) / 2, (low + high) / 2);
+      context.fillText(text, x, y);
     });
     context.restore();
   };

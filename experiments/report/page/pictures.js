@@ -259,10 +259,16 @@
 
   // The steps of the rows of a slice as bars on one scale, into `place`; false where there is none.
   lambcast.showBars = function (data, rows, x, place) {
-    const step = Math.max(1, rows.length / mostBars);
-    const sorted = lambcast.sorted(rows, function (row) { return x ? x.number(row) : 0; }, false);
-    const chosen = Array.from({ length: Math.min(mostBars, rows.length) }, function (_, i) {
-      return sorted[Math.floor(i * step)];
+    // Parts of a sweep may have the same point: its bars stand once.
+    const seen = new Set();
+    const points = lambcast.sorted(rows, function (row) { return x ? x.number(row) : 0; }, false)
+      .filter(function (row) {
+        const point = data.swept.map(function (c) { return c.place(row); }).join();
+        return !seen.has(point) && seen.add(point);
+      });
+    const step = Math.max(1, points.length / mostBars);
+    const chosen = Array.from({ length: Math.min(mostBars, points.length) }, function (_, i) {
+      return points[Math.floor(i * step)];
     });
     const bars = chosen.flatMap(function (row) { return barsOf(data, row); });
     place.replaceChildren();
@@ -294,8 +300,8 @@
         track, make("b", {}, [lambcast.number(bar.ms) + " ms"])]));
     });
     const notes = ["All bars are on one scale, of milliseconds."];
-    if (chosen.length < rows.length)
-      notes.push(chosen.length + " of the " + rows.length + " rows of the slice, evenly.");
+    if (chosen.length < points.length)
+      notes.push(chosen.length + " of the " + points.length + " points of the slice, evenly.");
     if (bars.some(function (b) { return b.long > b.ms * 1.001; }))
       notes.push("Parts that overlap in time add up to more than their step.");
     place.append(make("p", { className: "caption" }, [notes.join(" ")]));
