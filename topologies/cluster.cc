@@ -129,6 +129,26 @@ bool leaves_calibration(std::string_view key, Backend measured) {
                            : std::any_of(std::begin(of_mpi), std::end(of_mpi), concerns));
 }
 
+// A protocol as its spec has it, with what the library makes of all.
+Protocol protocol_of(const ProtocolSpec& spec, const LibrarySpec& library) {
+  Protocol protocol{spec.name,
+                    {spec.base.value, spec.local_hop.value, spec.network_hop.value},
+                    {spec.tree_base.value, spec.tree_local_hop.value, spec.tree_network_hop.value},
+                    spec.efficiency.value};
+  if (spec.largest) protocol.largest = *spec.largest;
+  if (spec.alone_base || spec.alone_local_hop)
+    protocol.alone = HopLatency{spec.alone_base.value_or(spec.base).value,
+                                spec.alone_local_hop.value_or(spec.local_hop).value, Duration()};
+  if (spec.node_cap) protocol.node_cap = spec.node_cap->value;
+  protocol.tree_efficiency = library.tree_efficiency.value;
+  protocol.slices = spec.slices;
+  if (library.nvls && spec.name == "Simple")
+    protocol.in_switch =
+        InSwitch{{library.nvls->base.value, Duration(), library.nvls->network_hop.value},
+                 library.nvls->efficiency.value};
+  return protocol;
+}
+
 }  // namespace
 
 Cluster decode_cluster(const Table& root, const std::string& origin, const Priors& priors) {
@@ -241,25 +261,14 @@ Transport transport_of(const Cluster& cluster, Backend backend) {
   if (library.flow_cap) transport.flow_cap = library.flow_cap->value;
   transport.connections = library.connections;
   if (library.rules == DecisionRules::nccl) transport.tuning = nccl_machine(cluster);
-  for (const ProtocolSpec& spec : library.protocols) {
-    Protocol protocol{
-        spec.name,
-        {spec.base.value, spec.local_hop.value, spec.network_hop.value},
-        {spec.tree_base.value, spec.tree_local_hop.value, spec.tree_network_hop.value},
-        spec.efficiency.value};
-    if (spec.largest) protocol.largest = *spec.largest;
-    if (spec.alone_base || spec.alone_local_hop)
-      protocol.alone = HopLatency{spec.alone_base.value_or(spec.base).value,
-                                  spec.alone_local_hop.value_or(spec.local_hop).value, Duration()};
-    if (spec.node_cap) protocol.node_cap = spec.node_cap->value;
-    protocol.tree_efficiency = library.tree_efficiency.value;
-    protocol.slices = spec.slices;
-    if (library.nvls && spec.name == "Simple")
-      protocol.in_switch =
-          InSwitch{{library.nvls->base.value, Duration(), library.nvls->network_hop.value},
-                   library.nvls->efficiency.value};
-    transport.protocols.push_back(std::move(protocol));
-  }
+  for (const ProtocolSpec& spec : library.protocols)
+    transport.protocols.push_back(protocol_of(spec, library));
+  for (const ProtocolSpec& spec : library.of_messages)
+    transport.of_messages.push_back(protocol_of(spec, library));
+  // By way of another GPU over NVLink, whose NIC reaches GPU memory by itself
+  // (src/graph/search.cc).
+  transport.pxn = library.rules == DecisionRules::nccl && library.pxn &&
+                  cluster.network == NetworkKind::rdma && cluster.gpu_peers != GpuPeers::pcie;
   return transport;
 }
 

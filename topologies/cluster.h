@@ -87,9 +87,13 @@ struct LibrarySpec {
   int minor_version = NcclTuning::newest;  // of NCCL 2, whose rule chooses the algorithm
   // What users tell NCCL by its environment, as NcclTuning has it.
   std::vector<std::string> algorithms;  // empty: all
+  bool sharp = false;                   // NCCL_COLLNET_ENABLE
+  bool pxn = true;                      // not NCCL_PXN_DISABLE
   int min_ctas = 1, max_ctas = NcclTuning::most_channels;
   Bytes tree_threshold{};
   std::vector<ProtocolSpec> protocols;
+  // Of NCCL, those that a list of protocols left out: messages between two ranks do not go by it.
+  std::vector<ProtocolSpec> of_messages;
   std::optional<NvlsSpec> nvls;
   bool operator==(const LibrarySpec&) const = default;
 };

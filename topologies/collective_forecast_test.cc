@@ -33,7 +33,8 @@ TEST_CASE("collective curve: every size costs what planning it costs") {
           setting.algorithm.clear();
           check_curve(cluster, setting);
           for (const std::string& algorithm : algorithm_names()) {
-            if (algorithm.starts_with("nvls") || !supports(algorithm, setting.op, setting.group))
+            if (algorithm.starts_with("nvls") || in_network(algorithm, setting.group) ||
+                !supports(algorithm, setting.op, setting.group))
               continue;
             setting.algorithm = algorithm;
             check_curve(cluster, setting);
@@ -66,6 +67,57 @@ TEST_CASE("collective forecast: NCCL sends messages with LL or Simple") {
   CHECK(protocol(Op::send_recv, 8, 16385) == "Simple");
   CHECK(protocol(Op::all_to_all, 16, 1e6, "LL") == "LL");
   CHECK(protocol(Op::all_gather, 16, 1e6) == "LL128");
+}
+
+// NCCL_PROTO speaks of collectives (src/graph/tuning.cc; src/enqueue.cc decides for messages).
+TEST_CASE("collective forecast: a list of protocols is none of messages between two ranks") {
+  const auto protocol = [](const char* listed, Op op, int ranks, double size) {
+    const Cluster cluster = load_cluster("hgx-h100-ndr", {{"nccl.protocols", listed}});
+    CollectiveSetting setting;
+    setting.op = op;
+    setting.group.ranks = ranks;
+    setting.group.per_node = 8;
+    const Duration curve = curve_of(cluster, setting).time(Bytes(size));
+    CollectiveSeries series = prepare(cluster, setting);
+    const Collective planned = forecast(series, Bytes(size));
+    CHECK(planned.time.s() == Approx(curve.s()).epsilon(1e-6));
+    return planned.protocol;
+  };
+  CHECK(protocol("LL", Op::all_to_all, 16, 1e6) == "Simple");
+  CHECK(protocol("LL", Op::send_recv, 16, 1e6) == "Simple");
+  CHECK(protocol("LL", Op::all_gather, 16, 1e6) == "LL");
+  CHECK(protocol("Simple", Op::all_to_all, 8, 8 * 16384) == "LL");
+  CHECK(protocol("Simple", Op::all_reduce, 8, 16384) == "Simple");
+}
+
+// Rails of eight nodes meet over spines with a sixteenth of their bandwidth: what leaves by the NIC
+// of its receiver's rail never does.
+TEST_CASE("collective forecast: PXN keeps messages on their rail") {
+  const auto seconds = [](const char* kind, const char* oversubscription, const char* pxn, Op op) {
+    const Cluster cluster =
+        load_cluster("hgx-h100-ndr", {{"fabric.kind", kind},
+                                      {"fabric.nodes_per_leaf", "8"},
+                                      {"fabric.oversubscription", oversubscription},
+                                      {"nccl.pxn", pxn}});
+    CollectiveSetting setting;
+    setting.op = op;
+    setting.group.ranks = 64;
+    setting.group.per_node = 8;
+    CollectiveSeries series = prepare(cluster, setting);
+    return forecast(series, Bytes(1e9)).time.s();
+  };
+  const double free = seconds("rail-optimised", "1", "true", Op::all_to_all);
+  CHECK(seconds("rail-optimised", "16", "true", Op::all_to_all) == Approx(free));
+  CHECK(seconds("rail-optimised", "16", "false", Op::all_to_all) > 4 * free);
+  const double passed_on = seconds("rail-optimised", "1", "true", Op::send_recv);
+  CHECK(seconds("rail-optimised", "16", "true", Op::send_recv) == Approx(passed_on));
+  // On one leaf for all it changes nothing.
+  CHECK(seconds("fat-tree", "1", "true", Op::all_to_all) ==
+        Approx(seconds("fat-tree", "1", "false", Op::all_to_all)));
+  // Nor over sockets, or between GPUs that PCIe joins.
+  CHECK_FALSE(transport_of(load_cluster("aws-ena-tcp", {}), Backend::nccl).pxn);
+  CHECK_FALSE(transport_of(load_cluster("rtx6000d-roce", {}), Backend::nccl).pxn);
+  CHECK_FALSE(transport_of(load_cluster("hgx-h100-ndr", {}), Backend::mpi_host).pxn);
 }
 
 // In a node the kernels of an all_to_all write to their peers themselves; a proxy thread posts what

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <iterator>
 #include <set>
 
 #include "sim/base/error.h"
@@ -69,15 +70,32 @@ std::vector<std::string> listed_of(const Table& table, std::string_view key, con
   return left;
 }
 
-// Leaves only the protocols that the file lists, where it lists any.
-void choose_protocols(const Table& table, std::vector<ProtocolSpec>& protocols) {
+// Leaves collectives only the protocols that the file lists, where it lists any.
+void choose_protocols(const Table& table, LibrarySpec& spec) {
   if (!table.has("protocols")) return;
   std::vector<std::string> names;
-  for (const ProtocolSpec& protocol : protocols) names.push_back(protocol.name);
+  for (const ProtocolSpec& protocol : spec.protocols) names.push_back(protocol.name);
   const auto left = listed_of(table, "protocols", "protocol", names, {"LL128"});
-  std::erase_if(protocols, [&](const ProtocolSpec& protocol) {
-    return std::find(left.begin(), left.end(), protocol.name) == left.end();
-  });
+  const auto out = std::stable_partition(
+      spec.protocols.begin(), spec.protocols.end(), [&](const ProtocolSpec& protocol) {
+        return std::find(left.begin(), left.end(), protocol.name) != left.end();
+      });
+  std::copy_if(out, spec.protocols.end(), std::back_inserter(spec.of_messages),
+               [](const ProtocolSpec& protocol) { return protocol.name != "LL128"; });
+  spec.protocols.erase(out, spec.protocols.end());
+}
+
+// Whether the switches of this network reduce, where the file wants them to.
+bool reduces_in_network(const Table& table, NetworkKind network, const LibrarySpec& spec) {
+  if (!table.get_or<bool>("sharp", false)) return false;
+  if (network != NetworkKind::rdma)
+    fail_input(table.where("sharp"),
+               "only InfiniBand's switches reduce (SHARP): needs network = \"rdma\"");
+  if (spec.reported_latency.value > Duration())
+    fail_input(table.where("sharp"),
+               "the plugin that reports reported_latency has no reduction in the network: SHARP is "
+               "InfiniBand's");
+  return true;
 }
 
 // "2.19" to 19.
@@ -96,10 +114,11 @@ int nccl_minor_version(const Table& table) {
 // The version, and what NCCL_ALGO, NCCL_MIN_CTAS, NCCL_MAX_CTAS and NCCL_TREE_THRESHOLD say.
 void read_environment(const Table& table, LibrarySpec& spec) {
   if (table.has("version")) spec.minor_version = nccl_minor_version(table);
+  spec.pxn = table.get_or<bool>("pxn", true);
   if (table.has("algorithms"))
-    spec.algorithms =
-        listed_of(table, "algorithms", "algorithm of NCCL", {"ring", "tree", "nvls", "nvls_tree"},
-                  {"CollNetDirect", "CollNetChain", "PAT"});
+    spec.algorithms = listed_of(
+        table, "algorithms", "algorithm of NCCL",
+        {"ring", "tree", "nvls", "nvls_tree", "collnet_direct", "collnet_chain"}, {"PAT"});
   const auto channels = [&](const char* key, int otherwise) {
     return table.has(key) ? static_cast<int>(table.integer(key, 1, NcclTuning::most_channels))
                           : otherwise;
@@ -192,7 +211,10 @@ LibrarySpec decode_library(const Table& table, DecisionRules standard, const Sur
     spec.all_reduce = forced->value;
     spec.all_reduce_from = forced->provenance;
   }
-  if (nccl) read_environment(table, spec);
+  if (nccl) {
+    read_environment(table, spec);
+    spec.sharp = reduces_in_network(table, network, spec);
+  }
   spec.protocols = nccl ? nccl_protocols(network, pcie_peers, priors) : mpi_protocols(network);
   const bool has_ll128 = std::any_of(spec.protocols.begin(), spec.protocols.end(),
                                      [](const ProtocolSpec& one) { return one.name == "LL128"; });
@@ -202,7 +224,7 @@ LibrarySpec decode_library(const Table& table, DecisionRules standard, const Sur
                "this machine, start from a preset that is more like it");
   for (ProtocolSpec& protocol : spec.protocols)
     override_protocol(table.table(protocol.name), protocol);
-  choose_protocols(table, spec.protocols);
+  choose_protocols(table, spec);
   if (standard == DecisionRules::nccl) spec.nvls = decode_nvls(table.table("nvls"), priors);
   return spec;
 }

@@ -35,6 +35,7 @@ NcclTuning nccl_machine(const Cluster& cluster) {
   tuning.nics = cluster.nics;
   tuning.nic_GBps = cluster.nic_nominal.value.value() * 1e-9;
   tuning.nic_latency = cluster.nccl.reported_latency.value;
+  tuning.sharp = cluster.nccl.sharp;
   tuning.min_ctas = cluster.nccl.min_ctas;
   tuning.max_ctas = cluster.nccl.max_ctas;
   tuning.tree_threshold = cluster.nccl.tree_threshold;
@@ -46,6 +47,8 @@ NcclTuning nccl_machine(const Cluster& cluster) {
   tuning.tree = may("tree");
   tuning.nvls = may("nvls");
   tuning.nvls_tree = may("nvls_tree");
+  tuning.collnet_direct = may("collnet_direct");
+  tuning.collnet_chain = may("collnet_chain");
   const auto has = [&](std::string_view name) {
     const auto& all = cluster.nccl.protocols;
     return std::any_of(all.begin(), all.end(), [&](const auto& one) { return one.name == name; });

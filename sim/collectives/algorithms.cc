@@ -25,12 +25,15 @@ struct Algorithm {
 
 constexpr auto any_group = [](const ProcessGroup&) { return true; };
 constexpr auto no_group = [](const ProcessGroup&) { return false; };
+constexpr auto several_alike = [](const ProcessGroup& group) {
+  return group.nodes() > 1 && group.uniform();
+};
 constexpr auto powers_of_two = [](const ProcessGroup& group) {
   return is_power_of_two(group.ranks) && is_power_of_two(group.per_node);
 };
 
 //                               AR     AG     RS     A2A    BC     SR     RE
-constexpr std::array<Algorithm, 14> table{{
+constexpr std::array<Algorithm, 16> table{{
     {"ring", {true, true, true, false, true, false, true}, builders::ring, any_group, any_group},
     {"tree",
      {true, false, false, false, false, false, false},
@@ -41,17 +44,26 @@ constexpr std::array<Algorithm, 14> table{{
     {"nvls",
      {true, false, false, false, false, false, false},
      builders::in_switch,
-     [](const ProcessGroup& group) { return group.nodes() == 1 && group.per_node > 1; },
-     any_group,
-     false},
+     [](const ProcessGroup& group) { return group.uniform() && group.per_node > 1; },
+     any_group},
     {"nvls_tree",
      {true, false, false, false, false, false, false},
-     builders::in_switch,
+     builders::in_switch_tree,
      [](const ProcessGroup& group) {
        return group.nodes() > 1 && group.uniform() && group.per_node > 1;
      },
      any_group,
      false},
+    {"collnet_direct",
+     {true, false, false, false, false, false, false},
+     builders::collnet_direct,
+     several_alike,
+     any_group},
+    {"collnet_chain",
+     {true, false, false, false, false, false, false},
+     builders::collnet_chain,
+     several_alike,
+     any_group},
     {"hierarchical",
      {true, false, false, false, false, false, false},
      builders::hierarchical,
@@ -131,6 +143,10 @@ const std::vector<std::string>& algorithm_names() {
 
 bool supports(std::string_view algorithm, Op op, const ProcessGroup& group) {
   return supports(find(algorithm), op, group);
+}
+
+bool in_network(std::string_view algorithm, const ProcessGroup& group) {
+  return algorithm.starts_with("collnet") || (algorithm == "nvls" && group.nodes() > 1);
 }
 
 bool foldable(std::string_view algorithm, const ProcessGroup& group, int nodes_alike) {

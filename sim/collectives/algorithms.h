@@ -13,7 +13,13 @@
 //   nvls                all_reduce in one node: its NVLink switch reduces and broadcasts,
 //                       S (1 + 1/p) each way per rank (NCCL src/transport/nvls.cc). Only where the
 //                       transport has it.
+//                       Over several nodes the network's switches add what each NIC sends them
+//                       of S and hand the sum back (SHARP): S leaves a node and comes in, once.
 //   nvls_tree           the same over several nodes, with the trees above between them (NVLSTree).
+//   collnet_direct      all_reduce over such switches where the GPUs of a node scatter and gather
+//                       among themselves: S 2(p-1)/p each way per GPU, S out of a node and in
+//                       (NCCL src/device/all_reduce.h).
+//   collnet_chain       the same with a chain inside a node, S up and S down each edge of it.
 //   hierarchical        all_reduce: reduce-scatter in the node, ring between nodes per local rank,
 //                       all-gather in the node, streaming through one another in chunks:
 //                       S 2(N-1)/N leaves a node.
@@ -47,6 +53,9 @@ const std::vector<std::string>& algorithm_names();
 
 // Whether the algorithm implements the operation at this number of ranks.
 bool supports(std::string_view algorithm, Op op, const ProcessGroup& group);
+
+// Whether it needs switches of the network that reduce there.
+bool in_network(std::string_view algorithm, const ProcessGroup& group);
 
 // Whether the sends of a part of the machine, of `nodes_alike` nodes, stand for those of every
 // other part, so that a folded machine may be used. Trees have a place for every node: one node,

@@ -3,12 +3,21 @@
 namespace lambcast::builders {
 namespace {
 
+// The NIC next to a rank among those that its group reaches, where messages leave by that of their
+// receiver.
+int rail_to(int rank, const Placement& placement) {
+  if (!placement.by_rail_of_receiver || placement.nodes() == 1) return -1;
+  const int node = placement.node_of(rank);
+  return (rank - node * placement.per_node) * placement.nics / placement.per_node;
+}
+
 // Every written rank sends `bytes` to rank + offset.
 std::vector<Send> shifted(int offset, Bytes bytes, const Placement& placement) {
   std::vector<Send> sends(static_cast<std::size_t>(placement.senders()), {0, 0, bytes});
   int from = 0, to = offset % placement.ranks;
   for (Send& send : sends) {
     send.from = from++;
+    send.rail = rail_to(to, placement);
     send.to = to++;
     if (to == placement.ranks) to = 0;
   }
@@ -39,9 +48,10 @@ std::vector<Send> everything(Bytes block, const Placement& placement) {
   sends.reserve(written * (others > 0 ? 2 * written : written));
   for (int rank = 0; rank < part; ++rank) {
     for (int i = 0; i < part; ++i) {
-      if (i != rank) sends.push_back({rank, i, block});
+      const int rail = rail_to(i, placement);
+      if (i != rank) sends.push_back({rank, i, block, rail});
       if (others > 0)
-        sends.push_back({rank, part + i, block * others, -1, static_cast<std::uint32_t>(others)});
+        sends.push_back({rank, part + i, block * others, rail, static_cast<std::uint32_t>(others)});
     }
   }
   return sends;

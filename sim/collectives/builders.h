@@ -12,6 +12,9 @@ namespace lambcast::builders {
 void ring(CommSchedule& schedule, Bytes size, const Placement& placement);
 void tree(CommSchedule& schedule, Bytes size, const Placement& placement);
 void in_switch(CommSchedule& schedule, Bytes size, const Placement& placement);
+void in_switch_tree(CommSchedule& schedule, Bytes size, const Placement& placement);
+void collnet_direct(CommSchedule& schedule, Bytes size, const Placement& placement);
+void collnet_chain(CommSchedule& schedule, Bytes size, const Placement& placement);
 void hierarchical(CommSchedule& schedule, Bytes size, const Placement& placement);
 void recursive_doubling(CommSchedule& schedule, Bytes size, const Placement& placement);
 void halving_doubling(CommSchedule& schedule, Bytes size, const Placement& placement);
@@ -22,6 +25,11 @@ void bruck(CommSchedule& schedule, Bytes size, const Placement& placement);
 void deepspeed_gather(CommSchedule& schedule, Bytes size, const Placement& placement);
 void shift(CommSchedule& schedule, Bytes size, const Placement& placement);
 void binomial(CommSchedule& schedule, Bytes size, const Placement& placement);
+
+// Chains inside a node, one per NIC and hanging from the rank next to it: S up and S down.
+void add_chain(std::vector<Send>& sends, int node, Bytes size, const Placement& placement);
+// From every NIC its share of S up to the switches that reduce it, and the sum back.
+void add_in_network(std::vector<Send>& sends, Bytes size, const Placement& placement);
 
 // Appends a send set and returns its index.
 inline std::size_t add_sends(CommSchedule& schedule, std::vector<Send> sends) {

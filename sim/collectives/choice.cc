@@ -95,7 +95,8 @@ std::vector<std::string> nccl_candidates(Op op, const ProcessGroup& group, bool 
   std::vector<std::string> names{"ring"};
   if (op == Op::all_reduce && group.nodes() > 1) names.push_back("tree");
   for (const char* name : {"nvls", "nvls_tree"})
-    if (in_switch && supports(name, op, group)) names.emplace_back(name);
+    if (in_switch && supports(name, op, group) && !in_network(name, group))
+      names.emplace_back(name);
   return names;
 }
 

@@ -82,36 +82,66 @@ std::string_view nccl_message_protocol(const CollectiveRequest& request) {
   return group.nodes() == 1 && message <= ll_up_to ? "LL" : "Simple";
 }
 
-bool has_protocol(const Transport& transport, std::string_view name) {
-  return std::any_of(transport.protocols.begin(), transport.protocols.end(),
+bool has(const std::vector<Protocol>& protocols, std::string_view name) {
+  return std::any_of(protocols.begin(), protocols.end(),
                      [&](const Protocol& protocol) { return protocol.name == name; });
+}
+
+// Between two ranks each, by rules of their own.
+bool is_messages(const CollectiveRequest& request) {
+  return request.rules == DecisionRules::nccl &&
+         (request.op == Op::all_to_all || request.op == Op::send_recv);
 }
 
 // The one protocol that the request runs with; empty: the cheapest of several.
 std::string_view bound_protocol(const CollectiveRequest& request, const Transport& transport) {
   if (!request.protocol.empty()) return request.protocol;
-  const bool messages = request.op == Op::all_to_all || request.op == Op::send_recv;
-  if (request.rules != DecisionRules::nccl || !messages) return {};
+  if (!is_messages(request)) return {};
   const std::string_view name = nccl_message_protocol(request);
-  return has_protocol(transport, name) ? name : std::string_view();
+  const bool known = has(transport.protocols, name) || has(transport.of_messages, name);
+  return known ? name : std::string_view();
 }
 
 // Whether a protocol is one that the library would run this schedule with.
 bool offered(const Protocol& protocol, const CollectiveRequest& request, Latencies latencies,
              std::string_view bound) {
   if (latencies == Latencies::in_switch && !reduces_in_switch(protocol)) return false;
+  if (latencies == Latencies::in_network && protocol.name != "Simple") return false;
   return bound.empty() ? request.size <= protocol.largest : protocol.name == bound;
+}
+
+// All that the request may run with.
+std::vector<const Protocol*> known_protocols(const CollectiveRequest& request,
+                                             const Transport& transport) {
+  std::vector<const Protocol*> known;
+  for (const Protocol& protocol : transport.protocols) known.push_back(&protocol);
+  if (is_messages(request) && request.protocol.empty())
+    for (const Protocol& protocol : transport.of_messages) known.push_back(&protocol);
+  return known;
+}
+
+Placement placement_of(const CollectiveRequest& request, const Machine& machine,
+                       const Transport& transport, const Place& place = {}) {
+  Placement placement = placed(request.group, machine, place);
+  placement.by_rail_of_receiver = transport.pxn && is_messages(request);
+  return placement;
 }
 
 // The algorithms to try.
 std::vector<std::string> algorithms_of(const CollectiveRequest& request,
                                        const Transport& transport) {
-  if (!request.algorithm.empty()) return {request.algorithm};
-  return chosen(request, transport);
+  if (request.algorithm.empty()) return chosen(request, transport);
+  const bool reduces = transport.tuning && transport.tuning->sharp;
+  if (in_network(request.algorithm, request.group) && !reduces)
+    fail_input({"", 0, "--algorithm"},
+               fmt::format("{} over {} nodes is for networks whose switches reduce: needs "
+                           "nccl.sharp = true",
+                           request.algorithm, request.group.nodes()));
+  return {request.algorithm};
 }
 
 void check_protocol(const CollectiveRequest& request, const Transport& transport) {
-  if (request.protocol.empty() || has_protocol(transport, request.protocol)) return;
+  if (request.protocol.empty() || has(transport.protocols, request.protocol)) return;
   std::vector<std::string> names;
   for (const Protocol& protocol : transport.protocols) names.push_back(protocol.name);
   fail_unknown({"", 0, "--protocol"}, "protocol", request.protocol, names);
@@ -152,13 +182,13 @@ Collective plan_collective(const CollectiveRequest& request, Machines& machines,
                         foldable(algorithm, request.group, machines.nodes_alike());
     if (!folded) check_size(request, algorithm, machines.nodes_alike());
     const auto& [machine, router] = folded ? machines.folded() : machines.full();
-    const Placement placement = placed(request.group, *machine, place);
+    const Placement placement = placement_of(request, *machine, transport, place);
     const CommSchedule schedule = make_schedule(algorithm, request.op, request.size, placement);
     const Routes routes =
         find_routes(schedule, request.group, *machine, transport.endpoint, *router, place);
     std::vector<const Protocol*> protocols;
-    for (const Protocol& protocol : transport.protocols)
-      if (offered(protocol, request, schedule.latencies, bound)) protocols.push_back(&protocol);
+    for (const Protocol* protocol : known_protocols(request, transport))
+      if (offered(*protocol, request, schedule.latencies, bound)) protocols.push_back(protocol);
     const auto transfers =
         transfers_of(schedule, routes, placement, *machine, transport, protocols);
     std::optional<std::size_t> cheapest;
@@ -188,14 +218,14 @@ const CollectiveCurve::Variant& CollectiveCurve::variant(const std::string& algo
   const bool folded = foldable(algorithm, group, machines_.nodes_alike());
   if (!folded) check_size(request_, algorithm, machines_.nodes_alike());
   const auto& [machine, router] = folded ? machines_.folded() : machines_.full();
-  variant.placement = placed(group, *machine);
+  variant.placement = placement_of(request_, *machine, transport_);
   variant.schedule = make_schedule(algorithm, request_.op, reference_size, variant.placement);
   const Routes routes =
       find_routes(variant.schedule, group, *machine, transport_.endpoint, *router);
   std::vector<const Protocol*> protocols;
-  for (const Protocol& protocol : transport_.protocols)
-    if (variant.schedule.latencies != Latencies::in_switch || reduces_in_switch(protocol))
-      protocols.push_back(&protocol);
+  for (const Protocol* protocol : known_protocols(request_, transport_))
+    if (variant.schedule.latencies != Latencies::in_switch || reduces_in_switch(*protocol))
+      protocols.push_back(protocol);
   auto transfers =
       transfers_of(variant.schedule, routes, variant.placement, *machine, transport_, protocols);
   for (std::size_t p = 0; p < protocols.size(); ++p)

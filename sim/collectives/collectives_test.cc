@@ -147,6 +147,59 @@ TEST_CASE("collectives: folded and full machines, both network models, give the 
   }
 }
 
+// One protocol, over a network whose switches reduce.
+Transport reducing() {
+  Transport transport = one_protocol(alpha, alpha);
+  transport.protocols[0].name = "Simple";
+  transport.protocols[0].in_switch = InSwitch{{Duration(), Duration(), alpha}, 1};
+  transport.tuning = NcclTuning();
+  transport.tuning->sharp = true;
+  return transport;
+}
+
+TEST_CASE("collectives: the network's switches add what every NIC sends them once") {
+  const double S = 64 * mb, B = 1e9, a = alpha.s();
+  struct Expected {
+    const char* algorithm;
+    int gpus;
+    double link, nic, time;
+  };
+  // Up and down, and in the node two hops among all or a chain of them. Where NICs are fast, the
+  // links of four GPUs carry 2 (p-1)/p S, or S (1 + 1/p) through their switch.
+  for (const auto& [algorithm, gpus, link, nic, time] :
+       {Expected{"collnet_direct", 1, 1e12, B, 2 * a + S / B},
+        Expected{"collnet_chain", 1, 1e12, B, 2 * a + S / B},
+        Expected{"collnet_direct", 4, 1e12, B, 4 * a + S / 4 / B},
+        Expected{"collnet_chain", 4, 1e12, B, 8 * a + S / 4 / B},
+        Expected{"nvls", 4, 1e12, B, a + S / 4 / B},
+        Expected{"collnet_direct", 4, B, 1e12, 4 * a + 1.5 * S / B},
+        Expected{"collnet_chain", 4, B, 1e12, 8 * a + 1.5 * S / B},
+        Expected{"nvls", 4, B, 1e12, a + 1.25 * S / B}}) {
+    for (const int nodes : {2, 5, 16}) {
+      INFO(algorithm << " on " << nodes << " nodes of " << gpus);
+      const NodeSpec node = node_of(gpus, gpus, link, nic);
+      Machines folded = machines(node, nodes, true), full = machines(node, nodes, false);
+      const auto on = [&](Machines& machines, bool expand) {
+        return plan(algorithm, Op::all_reduce, S, nodes * gpus, node, machines, reducing(), expand);
+      };
+      CHECK(on(folded, false).time.s() == Approx(time).epsilon(1e-7));
+      CHECK(on(full, true).time.s() == Approx(time).epsilon(1e-7));
+      CHECK(simulate(on(full, true), NetworkModel::flow).s() == Approx(time).epsilon(1e-7));
+      CHECK(on(folded, false).traffic.network_sent_per_node.value() == Approx(S));
+      CHECK(on(full, true).traffic.network_sent_per_node.value() == Approx(S));
+    }
+  }
+  // A network that does not reduce is told so; one node asks it for nothing.
+  const NodeSpec node = node_of(4, 4, 1e12, B);
+  Machines two = machines(node, 2, true);
+  Transport plain = reducing();
+  plain.tuning->sharp = false;
+  for (const char* algorithm : {"collnet_direct", "collnet_chain", "nvls"})
+    CHECK_THROWS_WITH(plan(algorithm, Op::all_reduce, S, 8, node, two, plain),
+                      Contains("needs nccl.sharp = true"));
+  CHECK(plan("nvls", Op::all_reduce, S, 4, node, two, plain).algorithm == "nvls");
+}
+
 TEST_CASE("collectives: odd shapes") {
   const NodeSpec node = node_of(4, 1, 40e9, 1e9);
   const Transport transport = one_protocol(alpha, alpha);
@@ -244,7 +297,10 @@ TEST_CASE("collectives: an algorithm does its operations and no other") {
   const std::map<std::string, std::vector<Op>> does{
       {"ring", {Op::all_reduce, Op::all_gather, Op::reduce_scatter, Op::broadcast, Op::reduce}},
       {"tree", {Op::all_reduce}},
+      {"nvls", {Op::all_reduce}},
       {"nvls_tree", {Op::all_reduce}},
+      {"collnet_direct", {Op::all_reduce}},
+      {"collnet_chain", {Op::all_reduce}},
       {"hierarchical", {Op::all_reduce}},
       {"recursive_doubling", {Op::all_reduce, Op::all_gather}},
       {"halving_doubling", {Op::all_reduce, Op::reduce_scatter}},
@@ -256,7 +312,6 @@ TEST_CASE("collectives: an algorithm does its operations and no other") {
       {"binomial", {Op::broadcast, Op::reduce}},
       {"shift", {Op::send_recv}}};
   for (const std::string& algorithm : algorithm_names()) {
-    if (algorithm == "nvls") continue;  // within one node alone
     for (std::size_t op = 0; op < op_names().size(); ++op) {
       INFO(algorithm << " " << op_names()[op]);
       const std::vector<Op>& listed = does.at(algorithm);
@@ -267,7 +322,14 @@ TEST_CASE("collectives: an algorithm does its operations and no other") {
   CHECK(supports("nvls", Op::all_reduce, {4, 4}));
   CHECK_FALSE(supports("nvls", Op::all_gather, {4, 4}));
   CHECK_FALSE(supports("nvls", Op::all_reduce, {1, 1}));
-  CHECK_FALSE(supports("nvls", Op::all_reduce, {16, 4}));
+  // Over several nodes where the network reduces.
+  CHECK(in_network("nvls", {16, 4}));
+  CHECK_FALSE(in_network("nvls", {4, 4}));
+  CHECK(in_network("collnet_chain", {16, 4}));
+  CHECK_FALSE(in_network("nvls_tree", {16, 4}));
+  CHECK_FALSE(supports("nvls", Op::all_reduce, {14, 4}));
+  CHECK_FALSE(supports("collnet_direct", Op::all_reduce, {4, 4}));
+  CHECK_FALSE(supports("collnet_chain", Op::all_reduce, {14, 4}));
   CHECK_FALSE(supports("nvls_tree", Op::all_reduce, {14, 4}));
   CHECK_FALSE(supports("nvls_tree", Op::all_reduce, {4, 1}));
   CHECK_FALSE(supports("tree", Op::all_reduce, {4, 4}));

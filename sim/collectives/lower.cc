@@ -122,8 +122,9 @@ class Lowering {
 
   double efficiency(bool over_network) const {
     if (over_network)
-      return latencies_ == Latencies::ring ? protocol_.efficiency
-                                           : protocol_.efficiency * protocol_.tree_efficiency;
+      return latencies_ == Latencies::ring || latencies_ == Latencies::in_network
+                 ? protocol_.efficiency
+                 : protocol_.efficiency * protocol_.tree_efficiency;
     return latencies_ == Latencies::in_switch ? protocol_.in_switch->efficiency
                                               : protocol_.efficiency;
   }
@@ -189,7 +190,7 @@ bool slices(const Round& round, const Transport& transport) {
 const HopLatency& hop_of(const Protocol& protocol, Latencies latencies, int nodes) {
   if (latencies == Latencies::in_switch) return protocol.in_switch->hop;
   if (nodes == 1 && protocol.alone) return *protocol.alone;
-  return latencies == Latencies::tree ? protocol.tree : protocol.ring;
+  return latencies == Latencies::ring ? protocol.ring : protocol.tree;
 }
 
 RoundLatency latency_of(const Round& round, const RoundTransfer& transfer, const HopLatency& hop,

@@ -120,6 +120,10 @@ class Model {
     const NcclChannels between = nccl_channels(tuning, local);
     channels_ = nodes > 1 ? between.used
                           : std::clamp(gpu_ >= 2 ? 16 : 24, tuning.min_ctas, tuning.max_ctas);
+    // Wide channels are found in halves, but on Hopper and later where there are many (src/graph/
+    // search.cc, ncclTopoDupChannels).
+    const bool halves = step_ >= 25 && (gpu_ < 2 || step_ >= 50 || lanes_ <= 4);
+    searched_ = nodes > 1 ? std::min(lanes_ * (halves ? 2.0 : 1.0), channels_) : channels_;
     bus_ = nodes > 1 ? lanes_ * step_ *
                            std::min(1.0, static_cast<double>(between.used) / between.standard)
                      : inside_;
@@ -149,7 +153,7 @@ class Model {
     if (protocol == ll) bus = std::min(ll_cap(), bus * version_.ll_share);
     if (protocol == ll128)
       bus = std::min((local_ == 1 && of_.minor < 23 ? 0.7 : 0.92) * bus,
-                     channels_ * ll128_per_channel[gpu_of_caps()]);
+                     searched_ * ll128_per_channel[gpu_of_caps()]);
     return latency + transfer_us(bus * ranks_ / steps_);
   }
 
@@ -160,38 +164,71 @@ class Model {
         us.base[protocol] + 2 * ((local_ - 1) * local_us(us, protocol) + log2_of(nodes_) * hop);
     const double raw = nodes_ == 2 ? lanes_ * raised_ : bus_;
     double bus = std::min(0.92 * (local_ > 1 ? std::min(raw, inside_) : raw),
-                          channels_ * tree_per_channel[gpu_of_caps()][scale_]);
+                          searched_ * tree_per_channel[gpu_of_caps()][scale_]);
     if (protocol == ll) bus = std::min(bus / 3.8, ll_cap());
     if (protocol == ll128)
       bus = std::min(bus * (nodes_ == 1 ? 7.0 / 9 : 0.9375),
-                     channels_ * ll128_per_channel[gpu_of_caps()]);
+                     searched_ * ll128_per_channel[gpu_of_caps()]);
     const int at = log2_of(bytes_ / 64);
     const auto& shares = tree_share[static_cast<std::size_t>(protocol)];
     const double share = at >= 0 && at < 23 ? shares[static_cast<std::size_t>(at)] : 1;
     return latency + transfer_us(0.5 * bus * share);
   }
 
-  double nvls() const {
+  // With `trees` between several nodes; without, their switches reduce.
+  double nvls(bool trees) const {
     const double channels = gpu_ == 3 ? (nodes_ > 1 ? 32 : 24) : 16;
     const double inside =
         inside_ / channels * nvls_efficiency[gpu_] * (channels - 1) / channels * 2;
     const double between = lanes_ * step_ / channels;
     double latency = 25;
+    const double reported = of_.minor < 19 ? 0 : reported_us(simple);
     if (nodes_ > 1)
-      latency += 2 * log2_of(nodes_) *
-                 ((of_.minor < 28 ? 14 : 20.9) + (of_.minor < 19 ? 0 : reported_us(simple)));
+      latency +=
+          trees ? 2 * log2_of(nodes_) * ((of_.minor < 28 ? 14 : 20.9) + reported) : 18 + reported;
     if (of_.minor < 28) {
       const double per_channel =
           nodes_ == 1 ? inside_ / channels
-                      : std::min(inside_ / channels, nodes_ == 2 ? between : between / 2);
+                      : std::min(inside_ / channels, trees && nodes_ > 2 ? between / 2 : between);
       return latency + transfer_us(channels * per_channel * 5 / 6);
     }
     double per_channel = inside;
     if (nodes_ > 1)
       per_channel =
-          std::min({inside, between * (nodes_ == 2 ? 2 : 1), nvls_per_channel[gpu_][scale_]});
+          trees
+              ? std::min({inside, between * (nodes_ == 2 ? 2 : 1), nvls_per_channel[gpu_][scale_]})
+              : std::min(inside, between);
     return latency + transfer_us(channels * per_channel * ranks_ / steps_);
   }
+
+  // S / 2 of what the search found counts, though each NIC passes its share once.
+  double collnet_direct() const {
+    const bool old = of_.minor < 19;
+    const double latency =
+        2 * (std::min(1, local_ - 1) * (old ? 8.0 : 3.7) + (local_ - 1) * (old ? 0.5 : 0.4)) +
+        (old ? 10.7 : 31) + reported_us(simple);
+    const double gpus_per_nic = static_cast<double>(local_) / lanes_;
+    double bus = lanes_ * raised_ / (gpus_per_nic - (gpus_per_nic - 1) / 2);
+    if (gpu_ >= 2 && of_.minor >= 18) bus *= 0.85;
+    return latency + transfer_us(0.5 * bus);
+  }
+
+  double collnet_chain() const {
+    double local = of_.minor < 19 ? 8.0 : 2.8, network = of_.minor < 19 ? 14 : 30;
+    if (of_.minor == 18 && of_.nvlink) local = 4.75;
+    double bus = std::min(lanes_ * raised_, local_ > 1 ? inside_ : lanes_ * raised_);
+    if (of_.minor < 18) {
+      network = 0;
+      bus *= 0.75;
+    }
+    const double reported = of_.minor < 18 ? 0 : reported_us(simple);
+    return 2 * (local_ - 1) * local + network + reported + transfer_us(0.5 * bus);
+  }
+
+  bool has_collnet() const {
+    return of_.sharp && nodes_ > 1 && of_.minor >= 14 && local_ <= 8 && of_.simple;
+  }
+  bool has_nvswitch() const { return of_.nvlink && !of_.mesh; }
 
   bool has_nvls() const { return of_.in_switch && of_.minor >= 18 && local_ > 1 && of_.simple; }
 
@@ -230,7 +267,9 @@ class Model {
   double inside_ = 0;  // links of one GPU
   int lanes_ = 1;      // rings between nodes
   double step_ = 0, raised_ = 0;
-  double channels_ = 0, bus_ = 0;
+  double channels_ = 0;  // in use: the search's, doubled
+  double searched_ = 0;  // what the rates per channel count
+  double bus_ = 0;
 };
 
 }  // namespace
@@ -258,8 +297,19 @@ std::vector<NcclChoice> nccl_choices(const NcclTuning& tuning, Op op, Bytes size
     add("ring", [&](Protocol protocol) { return model.ring(protocol); });
   if (reduces_all && several && tuning.tree && !(by_size && !small))
     add("tree", [&](Protocol protocol) { return model.tree(protocol); });
-  if (reduces_all && !by_size && (several ? tuning.nvls_tree : tuning.nvls) && model.has_nvls())
-    choices.push_back({several ? "nvls_tree" : "nvls", Duration::microseconds(model.nvls())});
+  const auto add_simple = [&](std::string_view name, bool allowed, double us) {
+    if (allowed && reduces_all && !by_size) choices.push_back({name, Duration::microseconds(us)});
+  };
+  const bool switches = model.has_collnet();
+  if (model.has_nvls()) {
+    add_simple("nvls_tree", several && tuning.nvls_tree, model.nvls(true));
+    add_simple("nvls", (!several || switches) && tuning.nvls, model.nvls(false));
+  }
+  if (switches) {
+    add_simple("collnet_direct", model.has_nvswitch() && tuning.collnet_direct,
+               model.collnet_direct());
+    add_simple("collnet_chain", tuning.collnet_chain, model.collnet_chain());
+  }
   std::stable_sort(choices.begin(), choices.end(),
                    [](const auto& a, const auto& b) { return a.time < b.time; });
   return choices;

@@ -14,6 +14,10 @@
 // its NICs, which every hop between nodes costs beside the built-in one, and twice under Simple,
 // whose data is flushed too. NCCL's own plugins report none.
 //
+// Where the network's switches reduce, CollNet's algorithms join, for up to eight GPUs a node (from
+// 2.14; the direct one under an NVSwitch alone), and NVLS does over several nodes. An all_gather or
+// reduce_scatter over CollNet needs a plugin that has them, and is left out.
+//
 // Versions differ in the latency of a tree's hops under Simple (28 us in 2.12 to 2.17 and again in
 // 2.19 to 2.22, 14 us or less in 2.18 and from 2.23), the share LL gets (1/4, from 2.21 1/2), and
 // how NVLSTree is rated (2.28 anew); a version stands for all up to the next.
@@ -44,9 +48,11 @@ struct NcclTuning {
   double nic_GBps = 25;                         // name plate of each
   Duration nic_latency{};                       // as a network plugin reports it
   bool ll = true, ll128 = true, simple = true;  // protocols that may be used (NCCL_PROTO)
+  bool sharp = false;  // the network's switches reduce (NCCL_COLLNET_ENABLE)
   // Algorithms that an all_reduce may use (NCCL_ALGO). What has one alone, as an all_gather has the
   // ring, keeps it.
-  bool ring = true, tree = true, nvls = true, nvls_tree = true;
+  bool ring = true, tree = true, nvls = true, nvls_tree = true, collnet_direct = true,
+       collnet_chain = true;
   int min_ctas = 1, max_ctas = most_channels;  // NCCL_MIN_CTAS, NCCL_MAX_CTAS (.._NCHANNELS)
   // All-reduces below it take the tree, others the ring, whatever they cost: NCCL_TREE_THRESHOLD of
   // 2.4. Zero: by cost.

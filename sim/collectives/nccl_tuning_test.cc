@@ -99,8 +99,11 @@ TEST_CASE("NCCL's ring between nodes") {
         sum(6.6 + 28 * 1 + 2 * 2.7 + at(12 * share, S)));
   CHECK(us_of({with(Only::ll, {.amd = true}), "ring", S, 2, 8}) ==
         sum(6.6 + 28 * 2 + 2 * 2.7 + at(12 * share, S)));
+  // The one channel that the search found has 20 under LL128, below .92 of 24.
   CHECK(us_of({with(Only::ll128), "ring", S, 2, 8}) ==
-        sum(14 + 28 * 1.9 + 2 * 4.0 + at(.92 * 24 * share, S)));
+        sum(14 + 28 * 1.9 + 2 * 4.0 + at(20 * share, S)));
+  CHECK(us_of({with(Only::ll128, {.nic_GBps = 10}), "ring", S, 2, 8}) ==
+        sum(14 + 28 * 1.9 + 2 * 4.0 + at(.92 * 10 * share, S)));
   // Half of four lanes is above what LL is capped at: by CPU, on two nodes and on more.
   const auto lanes = [](bool amd, int nodes) {
     return us_of({with(Only::ll, {.amd = amd, .nics = 4}), "ring", S, nodes, 8}) -
@@ -112,7 +115,7 @@ TEST_CASE("NCCL's ring between nodes") {
   CHECK(lanes(true, 4) == sum(at(19.0 * 32 / 62, S - s)));
   // One GPU a node: every hop is exposed, and takes a tree's time.
   CHECK(us_of({with(Only::ll), "ring", s, 4, 1}) == sum(6.6 + 6 * 5.0 + at(12 * 4. / 6, s)));
-  CHECK(us_of({with(Only::ll128), "ring", S, 4, 1}) == sum(14 + 6 * 8.5 + at(.92 * 24 * 4 / 6, S)));
+  CHECK(us_of({with(Only::ll128), "ring", S, 4, 1}) == sum(14 + 6 * 8.5 + at(20. * 4 / 6, S)));
   // Before 2.23 it was not, a hop more was between nodes, and LL128 had 0.7.
   CHECK(us_of({with(Only::ll128, {.minor = 22}), "ring", S, 4, 1}) ==
         sum(14 - 2 * 1.9 + 8 * 4.0 + at(.7 * 24 * 4 / 6, S)));
@@ -130,11 +133,12 @@ TEST_CASE("NCCL's ring between nodes") {
 }
 
 TEST_CASE("NCCL's tree") {
-  // Four nodes: twice 7 hops inside and log2 4 between; half of 0.92 of 24 GB/s.
+  // Four nodes: twice 7 hops inside and log2 4 between; half of 0.92 of 24 GB/s, but for what one
+  // channel has, 17.8.
   const auto time = [](const NcclTuning& tuning, double size, int nodes = 4) {
     return us_of({tuning, "tree", size, nodes, 8});
   };
-  const double bus = .92 * 24, big = 64. * (1 << 23);
+  const double bus = 17.8, big = 64. * (1 << 23);
   CHECK(time(with(Only::simple), big) == sum(8.4 + 2 * (7 * 4 + 2 * 14) + at(bus / 2, big)));
   CHECK(time(with(Only::ll), big) == sum(6.8 + 2 * (7 * .6 + 2 * 5.0) + at(bus / 3.8 / 2, big)));
   CHECK(time(with(Only::ll128), big) ==
@@ -146,10 +150,23 @@ TEST_CASE("NCCL's tree") {
   CHECK(time(with(Only::simple), 63) == sum(8.4 + 2 * (7 * 4 + 2 * 14) + at(bus / 2, 63)));
   CHECK(time(with(Only::simple), big / 2) ==
         sum(8.4 + 2 * (7 * 4 + 2 * 14) + at(bus * .9 / 2, big / 2)));
-  // On two nodes the rate inside counts, raised to 48; a channel has 23.6.
-  CHECK(time(with(Only::simple), big, 2) == sum(8.4 + 2 * (7 * 4 + 14) + at(.92 * 48 / 2, big)));
-  CHECK(time(with(Only::simple, {.max_ctas = 1}), big, 2) ==
-        sum(8.4 + 2 * (7 * 4 + 14) + at(23.6 / 2, big)));
+  CHECK(time(with(Only::simple, {.nic_GBps = 10}), big) ==
+        sum(8.4 + 2 * (7 * 4 + 2 * 14) + at(.92 * 10 / 2, big)));
+  // On two nodes the rate inside counts, raised to twice that of the NIC; a channel has 23.6, also
+  // where the search's is used twice.
+  CHECK(time(with(Only::simple, {.nic_GBps = 10}), big, 2) ==
+        sum(8.4 + 2 * (7 * 4 + 14) + at(.92 * 20 / 2, big)));
+  CHECK(time(with(Only::simple), big, 2) == sum(8.4 + 2 * (7 * 4 + 14) + at(23.6 / 2, big)));
+  CHECK(time(with(Only::simple, {.nics = 4}), big, 2) ==
+        sum(8.4 + 2 * (7 * 4 + 14) + at(4 * 23.6 / 2, big)));
+  // Channels of 25 GB/s and more are found as two halves each, on Hopper up to four of them.
+  CHECK(time(with(Only::simple, {.nics = 4, .nic_GBps = 28}), big, 2) ==
+        sum(8.4 + 2 * (7 * 4 + 14) + at(.92 * 4 * 48 / 2, big)));
+  const auto hopper = [](int nics) {
+    return with(Only::simple, {.gpu = Gpu::hopper, .link_GBps = 900, .nics = nics, .nic_GBps = 50});
+  };
+  CHECK(time(hopper(4), big, 4) == sum(8.4 + 2 * (7 * 4 + 28) + at(.92 * 4 * 48 / 2, big)));
+  CHECK(time(hopper(8), big, 4) == sum(8.4 + 2 * (7 * 4 + 28) + at(8 * 36. / 2, big)));
   CHECK(time(with(Only::simple, {.link_GBps = 20}), big, 2) ==
         sum(8.4 + 2 * (7 * 4 + 14) + at(.92 * 20 / 2, big)));
   CHECK(time(with(Only::ll128, {.nics = 8, .max_ctas = 1}), big, 2) ==
@@ -315,6 +332,65 @@ TEST_CASE("NCCL's NVLink switch") {
   CHECK(time(17, 1, hopper) == -1);
   CHECK(time(28, 1, with(Only::ll, hopper)) == -1);
   CHECK(us_of({hopper, "nvls_tree", S, 4, 1}) == -1);
+}
+
+TEST_CASE("NCCL's CollNet") {
+  // Eight NICs at 24 GB/s, which the search lets a lane have twice inside; half counts.
+  NcclTuning tuning{.nics = 8};
+  tuning.sharp = true;
+  const auto direct = [&](int minor, NcclTuning of, int nodes = 4, int local = 8) {
+    of.minor = minor;
+    return us_of({of, "collnet_direct", S, nodes, local});
+  };
+  const auto chain = [&](int minor, NcclTuning of, int nodes = 4, int local = 8) {
+    of.minor = minor;
+    return us_of({of, "collnet_chain", S, nodes, local});
+  };
+  for (const int nodes : {2, 4, 16}) {
+    CHECK(direct(28, tuning, nodes) == sum(2 * (3.7 + 7 * .4) + 31 + at(8 * 48 / 2., S)));
+    // A chain has no more than the links.
+    CHECK(chain(28, tuning, nodes) == sum(2 * 7 * 2.8 + 30 + at(240 / 2., S)));
+  }
+  // One GPU a node, two to a NIC, and Hopper.
+  CHECK(direct(28, tuning, 4, 1) == sum(31 + at(48 / 2., S)));
+  CHECK(chain(28, tuning, 4, 1) == sum(30 + at(48 / 2., S)));
+  NcclTuning fewer = tuning;
+  fewer.nics = 4;
+  CHECK(direct(28, fewer) == sum(2 * (3.7 + 7 * .4) + 31 + at(4 * 48 / 1.5 / 2, S)));
+  NcclTuning hopper = tuning;
+  hopper.gpu = Gpu::hopper;
+  hopper.nic_GBps = 50;
+  CHECK(direct(28, hopper) == sum(2 * (3.7 + 7 * .4) + 31 + at(8 * 48 * .85 / 2, S)));
+  // What 2.14 to 2.18 had.
+  CHECK(direct(18, tuning) == sum(2 * (8 + 7 * .5) + 10.7 + at(8 * 48 / 2., S)));
+  CHECK(chain(18, tuning) == sum(2 * 7 * 4.75 + 14 + at(240 / 2., S)));
+  CHECK(chain(17, tuning) == sum(2 * 7 * 8. + at(.75 * 240 / 2, S)));
+  CHECK(direct(13, tuning) == -1);
+  // A plugin that reports a latency, and flushes.
+  NcclTuning slow = tuning;
+  slow.nic_latency = Duration::microseconds(5);
+  CHECK(chain(28, slow) - chain(28, tuning) == sum(10));
+  // Of several nodes of up to eight GPUs, under Simple; the direct one under an NVSwitch.
+  CHECK(direct(28, tuning, 1) == -1);
+  CHECK(chain(28, tuning, 4, 16) == -1);
+  CHECK(chain(28, with(Only::ll, tuning)) == -1);
+  NcclTuning mesh = tuning;
+  mesh.mesh = true;
+  CHECK(direct(28, mesh) == -1);
+  CHECK(chain(28, mesh) > 0);
+  tuning.sharp = false;
+  CHECK(chain(28, tuning) == -1);
+  // NVLS over several nodes, at the rate of the NICs.
+  hopper.in_switch = true;
+  hopper.link_GBps = 450;
+  const auto nvls = [&](int minor) {
+    hopper.minor = minor;
+    return us_of({hopper, "nvls", S, 4, 8});
+  };
+  CHECK(nvls(28) == sum(25 + 18 + at(16. * 24 * 32 / 62, S)));
+  CHECK(nvls(27) == sum(25 + 18 + at(16. * 24 * 5 / 6, S)));
+  hopper.sharp = false;
+  CHECK(nvls(28) == -1);
 }
 
 TEST_CASE("NCCL's channels and lanes") {

@@ -27,6 +27,9 @@ struct Placement : ProcessGroup {
   // machine.h). All nodes where not folded.
   bool folded = false;
   int written = 1;
+  // Messages leave a node by the NIC of their receiver's rail, over the GPU beside it, and not by
+  // that of their sender (NCCL's PXN).
+  bool by_rail_of_receiver = false;
 
   // The ranks whose sends are written down.
   int senders() const { return folded ? written * per_node : ranks; }

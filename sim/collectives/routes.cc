@@ -18,8 +18,8 @@ class Finder {
         router_(router),
         place_(place),
         shares_(machine.topology),
-        ways_out_(machine.gpu.size()),
-        ways_in_(machine.gpu.size()) {
+        ways_out_(machine.gpu.size() * static_cast<std::size_t>(machine.nics_per_node)),
+        ways_in_(ways_out_.size()) {
     const int last = place.slot + group.slot_of(group.per_node - 1, group.siblings - 1);
     LAMBCAST_CHECK(last < machine.gpus_per_node && place.node + group.node_span() <= machine.nodes,
                    "{} groups of {} ranks do not fit {} nodes of {} GPUs", group.siblings,
@@ -85,11 +85,12 @@ class Finder {
       router_.append_route(from.endpoint, to.endpoint, static_cast<std::uint32_t>(send.to), links);
       return;
     }
+    const std::size_t from_nic = nic(from, send.rail, reached);
     const std::size_t to_nic = nic(to, send.rail, reached);
-    const VertexId out = machine_.nic[nic(from, send.rail, reached)];
+    const VertexId out = machine_.nic[from_nic];
     const VertexId in = machine_.nic[to_nic];
     const std::uint32_t port = machine_.port[to_nic];
-    append_way(from, send.rail, true, out, links);
+    append_way(from, true, from_nic, links);
     if (machine_.folded && from.node / machine_.written != to.node / machine_.written) {
       // Out to where it would turn to the other part, and back in: the image of its target.
       const VertexId turn = machine_.turns[port % machine_.turns.size()];
@@ -98,20 +99,17 @@ class Finder {
     } else {
       router_.append_route(out, in, port, links);
     }
-    append_way(to, send.rail, false, in, links);
+    append_way(to, false, to_nic, links);
   }
 
-  // Between a rank and a NIC of its node, where one way is shortest; that to its own NIC is kept.
-  void append_way(const Member& member, int rail, bool out, VertexId nic,
-                  std::vector<LinkId>& links) {
-    std::vector<LinkId>& kept = (out ? ways_out_ : ways_in_)[member.at];
-    if (rail < 0 && !kept.empty()) {
-      for (const LinkId link : kept) links.push_back(link);
-      return;
-    }
-    const std::size_t first = links.size();
-    router_.append_route(out ? member.endpoint : nic, out ? nic : member.endpoint, 0, links);
-    if (rail < 0) kept.assign(links.begin() + static_cast<std::ptrdiff_t>(first), links.end());
+  // Between a rank and a NIC of its node, where one way is shortest: found once.
+  void append_way(const Member& member, bool out, std::size_t nic, std::vector<LinkId>& links) {
+    const auto nics = static_cast<std::size_t>(machine_.nics_per_node);
+    std::vector<LinkId>& way = (out ? ways_out_ : ways_in_)[member.at * nics + nic % nics];
+    const VertexId of_nic = machine_.nic[nic];
+    if (way.empty())
+      router_.append_route(out ? member.endpoint : of_nic, out ? of_nic : member.endpoint, 0, way);
+    for (const LinkId link : way) links.push_back(link);
   }
 
   // A rail names its NIC among those that the group reaches; without one a rank uses the NIC next
@@ -131,8 +129,9 @@ class Finder {
   FairShares shares_;
   std::vector<Member> members_;         // by sibling and rank, where all are written down
   std::vector<std::vector<int>> nics_;  // of a node, that each sibling reaches
-  std::vector<std::vector<LinkId>> ways_out_, ways_in_;  // by endpoint, to and from its own NIC
-  std::size_t most_links_ = 0;                           // of a set so far
+  // By endpoint and NIC of its node.
+  std::vector<std::vector<LinkId>> ways_out_, ways_in_;
+  std::size_t most_links_ = 0;  // of a set so far
 };
 
 }  // namespace

@@ -58,8 +58,9 @@ struct Round {
   bool same_order = false;
 };
 
-// Whose latencies the hops of a schedule cost (see Protocol).
-enum class Latencies { ring, tree, in_switch };
+// Whose latencies the hops of a schedule cost (see Protocol). What the network's switches reduce
+// costs the hops of a tree, and is done under Simple alone.
+enum class Latencies { ring, tree, in_switch, in_network };
 
 // Payload bytes that the ranks put on wires, with those of their siblings where nodes are meant.
 struct Traffic {

@@ -89,7 +89,11 @@ struct Transport {
   Duration burst{};                       // b / B above; zero: ports are not shaped
   std::optional<PortQueue> port_queue{};  // absent: nothing is lost
   std::optional<NcclTuning> tuning{};     // by which NCCL chooses; absent: the cheapest
-  Bytes slice{};  // what one lane passes on at once; zero: slices are not modelled
+  // Those beside `protocols` that messages between two ranks take all the same: NCCL_PROTO speaks
+  // of collectives.
+  std::vector<Protocol> of_messages{};
+  bool pxn = false;  // as Placement::by_rail_of_receiver
+  Bytes slice{};     // what one lane passes on at once; zero: slices are not modelled
 };
 
 }  // namespace lambcast

@@ -49,21 +49,6 @@ int floor_log2(int value) {
   return log;
 }
 
-void chain(std::vector<Send>& sends, int node, Bytes size, const Placement& placement) {
-  const int first = node * placement.per_node;
-  const int ranks = placement.ranks_on(node);
-  const int chains = rails(placement);
-  for (int rail = 0; rail < chains; ++rail) {
-    const int head = rank_near_nic(rail, chains, ranks);
-    for (int i = 0; i + 1 < ranks; ++i) {
-      const int near = first + (head + i) % ranks;
-      const int far = first + (head + i + 1) % ranks;
-      sends.push_back({near, far, size / chains});
-      sends.push_back({far, near, size / chains});
-    }
-  }
-}
-
 // Both trees over the nodes, one pair per rail, every edge both ways; nothing on one node.
 void between_nodes(std::vector<Send>& sends, Bytes size, const Placement& placement) {
   const int nodes = placement.nodes();
@@ -95,13 +80,40 @@ void between_nodes(std::vector<Send>& sends, Bytes size, const Placement& placem
 // edge of the tree pair carries half of S, both ways, in both trees.
 Bytes network_traffic(Bytes size, int nodes) { return size * (2.0 * (nodes - 1) / nodes); }
 
+// The switch reads S from every rank and hands each its share of the sum; every rank sends its
+// share back and gets the whole: S (1 + 1/p) each way. Neighbours stand for the switch.
+Bytes through_switch(std::vector<Send>& sends, Bytes size, const Placement& placement) {
+  const int local = placement.per_node;
+  const Bytes each = size * (1 + 1.0 / local);
+  for (int rank = 0; rank < placement.senders() && local > 1; ++rank) {
+    const int first = placement.node_of(rank) * local;
+    sends.push_back({rank, first + (rank - first + 1) % local, each});
+  }
+  return each;
+}
+
 }  // namespace
+
+void add_chain(std::vector<Send>& sends, int node, Bytes size, const Placement& placement) {
+  const int first = node * placement.per_node;
+  const int ranks = placement.ranks_on(node);
+  const int chains = rails(placement);
+  for (int rail = 0; rail < chains; ++rail) {
+    const int head = rank_near_nic(rail, chains, ranks);
+    for (int i = 0; i + 1 < ranks; ++i) {
+      const int near = first + (head + i) % ranks;
+      const int far = first + (head + i + 1) % ranks;
+      sends.push_back({near, far, size / chains});
+      sends.push_back({far, near, size / chains});
+    }
+  }
+}
 
 void tree(CommSchedule& schedule, Bytes size, const Placement& placement) {
   const int nodes = placement.nodes();
   std::vector<Send> sends;
   between_nodes(sends, size, placement);
-  for (int node = 0; node < placement.written; ++node) chain(sends, node, size, placement);
+  for (int node = 0; node < placement.written; ++node) add_chain(sends, node, size, placement);
   schedule.latencies = Latencies::tree;
   schedule.rounds.push_back({add_sends(schedule, std::move(sends)), 1, 2 * (placement.per_node - 1),
                              2 * floor_log2(nodes), 0, Pace::streaming,
@@ -112,22 +124,27 @@ void tree(CommSchedule& schedule, Bytes size, const Placement& placement) {
 }
 
 void in_switch(CommSchedule& schedule, Bytes size, const Placement& placement) {
+  std::vector<Send> sends;
+  const bool several = placement.nodes() > 1;
+  if (several) add_in_network(sends, size, placement);
+  through_switch(sends, size, placement);
+  schedule.latencies = Latencies::in_switch;
+  // NCCL's own model: 18 us through the network and back, where a hop of NVLSTree has 20.9.
+  schedule.rounds.push_back({add_sends(schedule, std::move(sends)), 1, 2, several ? 1 : 0, 0,
+                             Pace::streaming, size / placement.per_node});
+}
+
+void in_switch_tree(CommSchedule& schedule, Bytes size, const Placement& placement) {
   const int nodes = placement.nodes();
   const int local = placement.per_node;
-  // The switch reads S from every rank and hands each its share of the sum; every rank sends its
-  // share back and gets the whole: S (1 + 1/p) each way. Neighbours stand for the switch.
-  const Bytes through_switch = size * (1 + 1.0 / local);
   std::vector<Send> sends;
   between_nodes(sends, size, placement);
-  for (int rank = 0; rank < placement.senders() && local > 1; ++rank) {
-    const int first = placement.node_of(rank) * local;
-    sends.push_back({rank, first + (rank - first + 1) % local, through_switch});
-  }
+  const Bytes inside = through_switch(sends, size, placement);
   schedule.latencies = Latencies::in_switch;
   schedule.rounds.push_back({add_sends(schedule, std::move(sends)), 1, 2, 2 * floor_log2(nodes), 0,
                              Pace::streaming, size / local});
   const Bytes network = network_traffic(size, nodes);
-  schedule.traffic = {through_switch + network / local, network};
+  schedule.traffic = {inside + network / local, network};
 }
 
 }  // namespace lambcast::builders
