@@ -57,14 +57,13 @@ std::string brief_report(const FitSummary& summary) {
                        summary.held_out_table);
   for (const std::string& suspicion : summary.suspicions)
     out += fmt::format("\nWarning: {}\n", suspicion);
-  // What the worst fabric here reaches from 1 MiB up is half of that.
-  constexpr double poor = 0.2;
   for (const BandError& band : summary.fitted)
-    if (band.median > poor)
+    if (band.median > poor_fit_median)
       out += fmt::format(
           "\nPoor fit: {} rows of {} are off by {:.0f} % and more. Either the "
           "machine was busy, or it is not what the description says.\n",
           (band.rows + 1) / 2, band.band, band.median * 100);
+  for (const std::string& misfit : summary.misfits) out += fmt::format("\nLeft over: {}\n", misfit);
   const auto identified = [](const FittedParameter& parameter) { return parameter.identified; };
   const bool none = std::none_of(summary.parameters.begin(), summary.parameters.end(), identified);
   if (none && !summary.calibration)

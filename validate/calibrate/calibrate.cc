@@ -15,6 +15,7 @@
 #include "sim/base/error.h"
 #include "validate/calibrate/least_squares.h"
 #include "validate/calibrate/measured_series.h"
+#include "validate/calibrate/residuals.h"
 #include "validate/calibrate/suspicions.h"
 
 namespace lambcast::validate {
@@ -335,6 +336,10 @@ Fit fitted(const std::string& base, const std::string& name, std::span<const Mea
   summary.kept = kept_latencies(cluster, tables, backend);
   summary.fitted = band_errors(points, all.residuals);
   summary.calibration = calibration_of(tables, cluster, backend, judged, errors);
+  std::vector<Residual> left;
+  for (std::size_t i = 0; i < points.size(); ++i)
+    left.push_back({points[i].table, points[i].size, -all.residuals[static_cast<Eigen::Index>(i)]});
+  summary.misfits = misfits_of(tables, left, poor_fit_median);
   return {summary, all.cost};
 }
 

@@ -65,8 +65,13 @@ struct FitSummary {
   // off.
   std::optional<Calibration> calibration;
   std::vector<std::string> suspicions;  // what makes the tables look wrong (suspicions.h)
+  std::vector<std::string> misfits;     // what a poor fit leaves over (residuals.h)
   double seconds = 0;
 };
+
+// Of |forecast / measured - 1|, from where on a fit is poor. What the worst fabric here reaches
+// from 1 MiB up is half of that.
+inline constexpr double poor_fit_median = 0.2;
 
 // How many searches for the least cost are over, and of how many. Each takes as long as the tables
 // have rows: about a second for three hundred.

@@ -195,6 +195,27 @@ std::string how_far(const Misfit& misfit) {
   return how_far(misfit, worst);
 }
 
+// What the largest message passes of each NIC: what it looks like says where to search.
+std::string rate_of_nics(const Measurement& table, const Cluster& before) {
+  constexpr double of_sockets_GBps = 6;  // a node of GH200 whose NCCL fell back to TCP passes 5.4
+  const int nodes = nodes_of(table, before);
+  if (nodes < 2) return {};
+  const auto largest = std::max_element(table.rows.begin(), table.rows.end(),
+                                        [](const Row& a, const Row& b) { return a.size < b.size; });
+  const int per_node = table.ranks / nodes;
+  const double leaving =
+      table.operation == Operation::all_to_all
+          ? static_cast<double>(per_node) * (table.ranks - per_node) / table.ranks
+          : bus_factor(table.operation, table.ranks);
+  const double node_GBps = leaving * largest->size.value() / largest->time.s() * 1e-9;
+  const double nic_GBps = node_GBps / nics_in_use(before, per_node);
+  return fmt::format(" ({:.3g} GB/s a NIC, {:.2g} % of its name plate{})", nic_GBps,
+                     nic_GBps * 1e11 / before.nic_nominal.value.value(),
+                     before.network == NetworkKind::rdma && node_GBps < of_sockets_GBps
+                         ? ", as TCP sockets do"
+                         : "");
+}
+
 // What explains a table best that is not what such a machine measures: another reading, or that its
 // large messages alone are slow or fast.
 std::optional<std::string> unlike_the_machine(const Measurement& table, const Cluster& before,
@@ -218,10 +239,10 @@ std::optional<std::string> unlike_the_machine(const Measurement& table, const Cl
   if (!found.empty())
     return fmt::format("{}; they would not be if {}", how_far(*as_it_stands), found);
   if (!off) return std::nullopt;
-  return how_far(*as_it_stands, large) +
-         (*as_it_stands->z[large] > 0
-              ? ": is the network set up right (interface, GPUDirect, all NICs in use)?"
-              : ": is it of another machine?");
+  if (*as_it_stands->z[large] < 0)
+    return how_far(*as_it_stands, large) + ": is it of another machine?";
+  return how_far(*as_it_stands, large) + rate_of_nics(table, before) +
+         ": is the network set up right (interface, GPUDirect, all NICs in use)?";
 }
 
 }  // namespace

@@ -22,7 +22,8 @@
 //   layout     of a quarter to four times as many nodes, and GPUs of each; the two swapped
 //
 // and, where none explains it better than that large messages alone are slow or fast, of a network
-// that is set up wrong or of another machine, where they are further off than in one of 200 tables.
+// that is set up wrong or of another machine, where they are further off than in one of 200 tables;
+// with what each NIC passes.
 //
 // What cannot be told, and is not: an all_gather over two nodes for an all_reduce, whose tree sends
 // as much over them, and the columns out of place for those in place, which are alike.

@@ -132,9 +132,10 @@ std::vector<Spoiled> wrong_tables() {
   add("16 ranks on 4 nodes for 4 on 4", "perlmutter-a100", reduce, layout_is(4, 1), "16 ranks");
   add("16 ranks on 2 nodes for 8 nodes of 2", "aws-p3dn", p3dn, layout_is(8, 2), "16 ranks");
   add("a tenth of the rate, EFA", "aws-p5", p5, rate_times(0.1), "network");
-  add("a tenth of the rate, InfiniBand", "hgx-h100-ndr", h100, rate_times(0.1), "network");
+  add("a tenth of the rate, InfiniBand", "hgx-h100-ndr", h100, rate_times(0.1),
+      "% of its name plate): is the network");
   add("a quarter of the NICs", "perlmutter-a100", gather, rate_times(0.25), "network");
-  add("TCP where Slingshot was meant", "alps-gh200", over_tcp, nothing, "network");
+  add("TCP where Slingshot was meant", "alps-gh200", over_tcp, nothing, "as TCP sockets do");
   add("one row", "aws-p4d", p4d, sizes_within(1 << 30, 1 << 30), "too few");
   add(
       "rows of nearly one size", "aws-p4d", p4d,

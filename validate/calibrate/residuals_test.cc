@@ -1,0 +1,85 @@
+// Tables made wrong on purpose, and what a fit to them is said to leave over.
+#include "validate/calibrate/residuals.h"
+
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <functional>
+
+#include "sim/base/file.h"
+#include "validate/calibrate/calibrate.h"
+
+namespace lambcast::validate {
+namespace {
+
+using Catch::Matchers::Contains;
+
+Measurement carried(const std::string& name) {
+  const std::string folder = std::string(LAMBCAST_VALIDATE) + "/replay/collectives/";
+  return read_measurement_csv(read_file(folder + name), name);
+}
+
+const std::string& perlmutter() {
+  static const std::string text =
+      read_file(std::string(LAMBCAST_VALIDATE) + "/calibrate/bases/perlmutter-a100.toml");
+  return text;
+}
+
+const char* const of_two = "perlmutter_allgather_a100_2n8r_ss11.csv";
+const char* const of_four = "perlmutter_allgather_a100_4n16r_ss11.csv";
+const char* const of_eight = "perlmutter_allgather_a100_8n32r_ss11.csv";
+const char* const reduced = "perlmutter_allreduce_a100_4n16r_ss11.csv";
+
+FitSummary fit(const std::vector<Measurement>& tables) {
+  return calibrate(perlmutter(), "perlmutter-a100.toml", tables);
+}
+
+std::string left_over(const std::vector<Measurement>& tables) {
+  return fmt::format("{}", fmt::join(fit(tables).misfits, "\n"));
+}
+
+Measurement spoiled(const char* name,
+                    const std::function<double(double size, std::size_t row)>& by) {
+  Measurement table = carried(name);
+  for (std::size_t i = 0; i < table.rows.size(); ++i)
+    table.rows[i].time = table.rows[i].time.scaled(by(table.rows[i].size.value(), i));
+  return table;
+}
+
+TEST_CASE("residuals: good tables leave nothing over") {
+  CHECK(
+      left_over({carried(of_two), carried(of_four), carried(of_eight), carried(reduced)}).empty());
+  CHECK(left_over({carried(reduced)}).empty());
+}
+
+TEST_CASE("residuals: one table that is off by itself is named") {
+  const Measurement slow = spoiled(of_four, [](double, std::size_t) { return 3.; });
+  const FitSummary summary = fit({carried(of_two), slow, carried(of_eight), carried(reduced)});
+  REQUIRE(summary.misfits.size() == 1);
+  CHECK_THAT(summary.misfits.front(),
+             Contains("all_gather over 16 ranks") && Contains("slower than the other tables say"));
+  CHECK_THAT(brief_report(summary), Contains("Left over: all_gather over 16 ranks"));
+}
+
+TEST_CASE("residuals: two regimes of sizes are a step") {
+  const auto step = [](double size, std::size_t) { return size < 3e7 ? 1. : 5.; };
+  CHECK_THAT(left_over({spoiled(of_four, step)}),
+             Contains("times slower than below") && Contains("takes over there"));
+}
+
+TEST_CASE("residuals: packets that are lost and waited for are told from a slow network") {
+  Measurement table = carried(of_four);
+  for (Row& row : table.rows)
+    if (row.size.value() >= 1 << 20 && row.size.value() <= 1 << 28)
+      row.time = Duration::microseconds(2e5);
+  CHECK_THAT(left_over({table}), Contains("takes 200 ms") && Contains("packets are lost"));
+}
+
+TEST_CASE("residuals: a busy machine scatters") {
+  const auto busy = [](double, std::size_t row) { return row % 2 == 0 ? 0.4 : 2.5; };
+  CHECK_THAT(left_over({spoiled(of_four, busy)}), Contains("scatter") && Contains("busy"));
+}
+
+}  // namespace
+}  // namespace lambcast::validate
