@@ -100,9 +100,16 @@ TEST_CASE("exchange: with ZeRO and layouts where it makes sense, else refused in
   const WhatIf divided{{"tp", "2"}, {"pp", "2"}, {"framework", "megatron"}};
   for (const char* any : {"onebit", "fp8", "int8", "int4", "powersgd:4", "topk:1%", "randomk:1%"})
     for (const WhatIf& how : {WhatIf{}, zero1, divided}) CHECK(refused(any, how) == "");
-  for (const char* scaled : {"fp8", "int4", "qgz"}) CHECK(refused(scaled, zero2) == "");
-  CHECK(refused("qgz", zero3) == "");
-  CHECK(refused("local:8", divided) == "");
+  for (const char* scaled : {"fp8", "fp8:e5m2", "int4", "qgz", "qgz:int8", "loco", "loco:int8"})
+    CHECK(refused(scaled, zero2) == "");
+  for (const char* levels : {"qgz", "qgz:int8", "loco", "loco:int8"}) {
+    CHECK(refused(levels, zero3) == "");
+    CHECK_THAT(refused(levels, {}), Contains(fmt::format("{} leaves on every rank", levels)));
+  }
+  for (const char* local : {"local:8", "localsgd:8"}) {
+    CHECK(refused(local, divided) == "");
+    CHECK_THAT(refused(local, zero1), Contains("none can share states (allowed: all_reduce"));
+  }
   for (const char* graph : {"neighbours:ring", "neighbours:exponential"}) {
     CHECK(refused(graph, {}) == "");
     CHECK(refused(graph, divided) == "");
@@ -110,10 +117,10 @@ TEST_CASE("exchange: with ZeRO and layouts where it makes sense, else refused in
   }
   CHECK_THAT(refused("neighbours:exponential", {{"gpus", "24"}}),
              Contains("a power of two ranks, not 24 (allowed: neighbours:ring)"));
-  CHECK_THAT(refused("local:8", zero1), Contains("none can share states (allowed: all_reduce"));
   CHECK_THAT(refused("topk:1%", zero2), Contains("--exchange: topk owes errors"));
   CHECK_THAT(refused("fp8", zero3),
-             Contains("ZeRO stage 3 reduces them (allowed: all_reduce, qgz)"));
+             Contains("ZeRO stage 3 reduces them (allowed: all_reduce, qgz, qgz:int8, loco, "
+                      "loco:int8)"));
   CHECK_THAT(refused("qgz", {}), Contains("it needs ZeRO (allowed: with --zero-stage 1, 2 or 3)"));
   CHECK_THAT(refused("fp8", {{"precision", "bf16"}, {"deepspeed_version", "0.17.5"}}),
              Contains("BF16_Optimizer sums whole fp32 buffers"));

@@ -253,7 +253,10 @@ void exchange_in_layout(TrainingPlan& training) {
   if (how.full_all_reduce)
     fail_input(flag("exchange"), "takes the place of the sums of --full-all-reduce",
                "one of the two");
-  if (how.sharding == parallel::Sharding::weights) how.quantized_gradients = true;  // qgz
+  if (how.sharding == parallel::Sharding::weights) {
+    how.quantized_gradients = true;
+    how.quantized_by = training.exchange;
+  }
 }
 
 void choose_exchange(const Words& words, TrainingPlan& training, std::vector<Finding>& findings) {
@@ -273,7 +276,7 @@ void choose_exchange(const Words& words, TrainingPlan& training, std::vector<Fin
   if (const std::string why = refused_with_zero(training.exchange, stage); !why.empty())
     fail_input(flag("exchange"), why,
                stage == 0   ? "with --zero-stage 1, 2 or 3"
-               : stage == 3 ? "all_reduce, qgz"
+               : stage == 3 ? "all_reduce, qgz, qgz:int8, loco, loco:int8"
                             : "all_reduce, or with --zero-stage 0");
   if (!training.parallelism && training.wrapper() == Wrapper::bf16)
     fail_input(flag("exchange"),

@@ -47,10 +47,10 @@ std::vector<WhatIfKey> optimizer_keys() {
        "compression kernels: deepspeed (unfused, the default) or fused",
        {std::string(name_of(Kernels::deepspeed)), std::string(name_of(Kernels::fused))}},
       {"exchange",
-       "how gradients are averaged: all_reduce, onebit, fp8, int8, int4, qgz, powersgd:RANK, "
-       "topk:SHARE%, randomk:SHARE%, local:STEPS, neighbours:ring, neighbours:exponential "
-       "(default: "
-       "all_reduce)"},
+       "how gradients are averaged: all_reduce, onebit, fp8, fp8:e5m2, int8, int4, qgz, qgz:int8, "
+       "loco, loco:int8 (qgz with errors owed), powersgd:RANK, powersgd:RANK:ITERATIONS (without a "
+       "warm start), topk:SHARE%, randomk:SHARE%, local:STEPS (DiLoCo), localsgd:STEPS, "
+       "neighbours:ring, neighbours:exponential (default: all_reduce)"},
       {"galore_rank", "directions that GaLore projects a matrix on (default: 256)", whole},
       {"galore_update_gap", "steps from one of its decompositions to the next (default: 200)",
        whole},

@@ -63,10 +63,12 @@ std::size_t hierarchical_reduce_scatter_bytes(std::size_t elements, int nodes, i
          others(nodes) * message_bytes(between_nodes, shard);
 }
 
-std::size_t power_sgd_bytes(std::size_t rows, std::size_t columns, int rank, int ranks) {
+std::size_t power_sgd_bytes(std::size_t rows, std::size_t columns, int rank, int ranks,
+                            int iterations) {
   const std::size_t r = static_cast<std::size_t>(rank);
-  return plain_allreduce_bytes(rows * r, ranks, WireFormat::fp32) +
-         plain_allreduce_bytes(columns * r, ranks, WireFormat::fp32);
+  return static_cast<std::size_t>(iterations) *
+         (plain_allreduce_bytes(rows * r, ranks, WireFormat::fp32) +
+          plain_allreduce_bytes(columns * r, ranks, WireFormat::fp32));
 }
 
 std::size_t top_k_bytes(std::size_t kept, int ranks) { return others(ranks) * 8 * kept; }

@@ -10,7 +10,8 @@
 //                                                       scales; one scale per call on fp8's way out
 //   hierarchical   (g-1) m q(S) + (m-1) q(S) + scales   g ranks on each of m nodes, S = ceil(N/n):
 //                                                       a reduce-scatter, nothing is gathered
-//   PowerSGD       2 (n-1)/n 4 r (h + w)                a matrix of h rows and w columns at rank r
+//   PowerSGD       2 (n-1)/n 4 r (h + w)                a matrix of h rows and w columns at rank r;
+//                                                       so often as it turns between both factors
 //   top-k          8 k (n-1)                            a value and an index each, gathered
 //   random-k       2 (n-1)/n 4 k                        indices come from a seed
 //   local steps    a plain all-reduce every H steps
@@ -47,7 +48,8 @@ std::size_t quantised_allreduce_bytes(std::size_t elements, int ranks, const Qua
 std::size_t hierarchical_reduce_scatter_bytes(std::size_t elements, int nodes, int per_node,
                                               const Quantiser& in_node,
                                               const Quantiser& between_nodes);
-std::size_t power_sgd_bytes(std::size_t rows, std::size_t columns, int rank, int ranks);
+std::size_t power_sgd_bytes(std::size_t rows, std::size_t columns, int rank, int ranks,
+                            int iterations = 1);
 std::size_t top_k_bytes(std::size_t kept, int ranks);
 std::size_t random_k_bytes(std::size_t kept, int ranks);
 std::size_t neighbour_bytes(std::size_t elements, int neighbours, WireFormat format);

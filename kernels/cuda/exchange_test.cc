@@ -211,6 +211,15 @@ TEST_CASE("PowerSGD on the GPU agrees with the reference") {
     require(back_project(matrix, nullptr), "back_project");
     CHECK(relative_distance(dq.to_host(), q) < 1e-6);
     require(cudaMemcpy(dq.data(), q.data(), 4 * q.size(), cudaMemcpyHostToDevice), "cudaMemcpy");
+    // A further turn takes M as it is.
+    LowRank further = matrix;
+    further.x = nullptr;
+    std::vector<float> again(p.size());
+    reference::project(m, shape, q, rank, again);
+    require(project(further, nullptr), "project");
+    CHECK(relative_distance(dp.to_host(), again) < 1e-6);
+    CHECK((owed.to_host() == m));
+    require(cudaMemcpy(dp.data(), p.data(), 4 * p.size(), cudaMemcpyHostToDevice), "cudaMemcpy");
     reference::expand(p, q, shape, rank, m, sent);
     require(expand(matrix, dsent.data(), nullptr), "expand");
     CHECK((dsent.to_host() == sent));

@@ -19,13 +19,14 @@ __global__ void __launch_bounds__(threads) project_kernel(LowRank a) {
   const std::size_t columns = a.shape.columns;
   for (std::size_t i = blockIdx.x; i < a.shape.rows; i += gridDim.x) {
     for (int first = 0; first < a.rank; first += together) {
+      const bool adds = first == 0 && a.x != nullptr;
       PairSum sums[together];
       for (std::size_t j = threadIdx.x; j < columns; j += ahead * threads) {
         float m[ahead] = {};
         for (int s = 0; s < ahead && j + s * threads < columns; ++s) {
           const std::size_t e = i * columns + j + s * threads;
-          m[s] = first == 0 ? a.owed[e] + a.x[e] : a.owed[e];
-          if (first == 0) a.owed[e] = m[s];
+          m[s] = adds ? a.owed[e] + a.x[e] : a.owed[e];
+          if (adds) a.owed[e] = m[s];
         }
         for (int k = 0; k < together && first + k < a.rank; ++k) {
           float q[ahead] = {};

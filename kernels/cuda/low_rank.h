@@ -21,7 +21,8 @@ namespace lambcast::cuda {
 struct LowRank {
   reference::MatrixShape shape;
   int rank = 4;
-  const float* x = nullptr;     // the matrix; read by project alone
+  const float* x = nullptr;     // the matrix, read by project alone; null in further turns: M is
+                                // whole already, 4 bytes
   float* owed = nullptr;        // of the call before; M = x + owed afterwards, then what is owed
   float* p = nullptr;           // rows x rank
   float* q = nullptr;           // columns x rank

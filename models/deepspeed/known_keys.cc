@@ -125,7 +125,7 @@ std::span<const KnownKey> zero_keys() {
       {"zero_quantized_weights", stage_3},
       {"zero_quantized_nontrainable_weights", stage_3_unmodelled},
       {"zero_quantized_gradients", stage_3},
-      {"zeropp_loco_param", stage_3_unmodelled},
+      {"zeropp_loco_param", stage_3},
       {"mics_shard_size", stage_3},
       {"mics_hierarchical_params_gather", stage_3_unmodelled},
       {"memory_efficient_linear", stage_3_unmodelled},

@@ -115,6 +115,11 @@ void read_sharding(const Section& root, Said& said) {
     const Value* on = value->find(key);
     if (on != nullptr && is_on(*on)) said.emplace_back(as, "true");
   }
+  // Looked at where gradients are quantized (runtime/zero/stage3.py).
+  const Value *quantized = value->find("zero_quantized_gradients"),
+              *loco = value->find("zeropp_loco_param");
+  if (quantized != nullptr && is_on(*quantized) && loco != nullptr && loco->kind == Kind::object)
+    said.emplace_back("exchange", "loco");
 }
 
 // The key of earlier releases says it of the processor's memory alone.

@@ -39,6 +39,11 @@ TEST_CASE("parallelism: what divides the model, in the words of what-ifs") {
   CHECK(layout_of(R"("zero_optimization": { "stage": 3, "zero_hpz_partition_size": 8,
             "zero_quantized_weights": true, "zero_quantized_gradients": true })") ==
         "secondary_ranks=8 quantized_weights=true quantized_gradients=true ");
+  CHECK(layout_of(R"("zero_optimization": { "stage": 3, "zero_quantized_gradients": true,
+            "zeropp_loco_param": { "err_beta": 0.8, "reset_T": 1024 } })") ==
+        "quantized_gradients=true exchange=loco ");
+  CHECK(layout_of(R"("zero_optimization": { "stage": 3,
+            "zeropp_loco_param": { "err_beta": 0.8, "reset_T": 1024 } })") == "");
   CHECK(layout_of(R"("zero_optimization": { "stage": 3, "mics_shard_size": 16 })") ==
         "shard_ranks=16 ");
   CHECK(layout_of(R"("zero_optimization": { "stage": 2, "zero_quantized_weights": true })") == "");

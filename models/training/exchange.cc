@@ -11,32 +11,42 @@ namespace {
 
 using Kind = Exchange::Kind;
 
-enum class Takes { nothing, whole, share };
+enum class Takes { nothing, whole, rank, share };
 
 struct Form {
   const char* word;
   Kind kind;
   Takes takes;
-  double state_bytes;
+  double kept_bytes;
 };
 
 constexpr Form forms[] = {
     {"all_reduce", Kind::all_reduce, Takes::nothing, 0},
     {"onebit", Kind::onebit, Takes::nothing, 4},
     {"fp8", Kind::fp8, Takes::nothing, 0},
+    {"fp8:e5m2", Kind::fp8_e5m2, Takes::nothing, 0},
     {"int8", Kind::int8, Takes::nothing, 0},
     {"int4", Kind::int4, Takes::nothing, 0},
     {"qgz", Kind::qgz, Takes::nothing, 0},
-    {"powersgd", Kind::powersgd, Takes::whole, 4},
+    {"qgz:int8", Kind::qgz_int8, Takes::nothing, 0},
+    {"loco", Kind::loco, Takes::nothing, 4},
+    {"loco:int8", Kind::loco_int8, Takes::nothing, 4},
+    {"powersgd", Kind::powersgd, Takes::rank, 4},
     {"topk", Kind::topk, Takes::share, 4},
     {"randomk", Kind::randomk, Takes::share, 4},
     {"local", Kind::local, Takes::whole, 8},
+    {"localsgd", Kind::local_sgd, Takes::whole, 0},
     {"neighbours:ring", Kind::neighbour_ring, Takes::nothing, 0},
     {"neighbours:exponential", Kind::neighbour_exponential, Takes::nothing, 0},
 };
 constexpr const char* allowed =
-    "all_reduce, onebit, fp8, int8, int4, qgz, powersgd:RANK, topk:SHARE%, randomk:SHARE%, "
-    "local:STEPS, neighbours:ring, neighbours:exponential";
+    "all_reduce, onebit, fp8, fp8:e5m2, int8, int4, qgz, qgz:int8, loco, loco:int8, powersgd:RANK, "
+    "powersgd:RANK:ITERATIONS, topk:SHARE%, randomk:SHARE%, local:STEPS, localsgd:STEPS, "
+    "neighbours:ring, neighbours:exponential";
+
+bool is_local(const Exchange& exchange) {
+  return exchange.kind == Kind::local || exchange.kind == Kind::local_sgd;
+}
 
 const Form& form_of(Kind kind) { return forms[static_cast<std::size_t>(kind)]; }
 
@@ -48,7 +58,7 @@ double parameter_of(const Form& form, std::string_view text, const Where& where)
   const bool number = status == std::errc{} && end == digits.data() + digits.size();
   if (percent) value /= 100;
   if (form.takes == Takes::share && number && value > 0 && value <= 1) return value;
-  if (form.takes == Takes::whole && number && value >= 1 && value <= 65536 &&
+  if (form.takes != Takes::share && number && value >= 1 && value <= 65536 &&
       value == std::floor(value))
     return value;
   fail_input(where, fmt::format("'{}' says no parameter of {}", text, form.word), allowed);
@@ -57,14 +67,20 @@ double parameter_of(const Form& form, std::string_view text, const Where& where)
 }  // namespace
 
 Exchange parse_exchange(const std::string& text, const Where& where) {
+  for (const Form& form : forms)
+    if (form.takes == Takes::nothing && text == form.word) return {form.kind};
   const auto colon = text.find(':');
   const std::string word = text.substr(0, colon);
   for (const Form& form : forms) {
-    if (form.takes == Takes::nothing && text == form.word) return {form.kind, 0};
     if (word != form.word) continue;
     if (form.takes == Takes::nothing || colon == std::string::npos)
       fail_input(where, fmt::format("'{}' is not how {} is written", text, word), allowed);
-    return {form.kind, parameter_of(form, std::string_view(text).substr(colon + 1), where)};
+    const std::string_view behind = std::string_view(text).substr(colon + 1);
+    const auto second = form.takes == Takes::rank ? behind.find(':') : std::string_view::npos;
+    Exchange exchange{form.kind, parameter_of(form, behind.substr(0, second), where)};
+    if (second != std::string_view::npos)
+      exchange.iterations = static_cast<int>(parameter_of(form, behind.substr(second + 1), where));
+    return exchange;
   }
   fail_input(where, fmt::format("unknown exchange '{}'", text), allowed);
 }
@@ -72,12 +88,14 @@ Exchange parse_exchange(const std::string& text, const Where& where) {
 std::string name_of(const Exchange& exchange) {
   const Form& form = form_of(exchange.kind);
   if (form.takes == Takes::nothing) return form.word;
-  if (form.takes == Takes::whole) return fmt::format("{}:{}", form.word, exchange.parameter);
+  if (exchange.iterations > 0)
+    return fmt::format("{}:{}:{}", form.word, exchange.parameter, exchange.iterations);
+  if (form.takes != Takes::share) return fmt::format("{}:{}", form.word, exchange.parameter);
   return fmt::format("{}:{:.6g}%", form.word, 100 * exchange.parameter);
 }
 
 std::int64_t steps_per_exchange(const Exchange& exchange) {
-  return exchange.kind == Kind::local ? static_cast<std::int64_t>(exchange.parameter) : 1;
+  return is_local(exchange) ? static_cast<std::int64_t>(exchange.parameter) : 1;
 }
 
 int neighbours(const Exchange& exchange, int ranks) {
@@ -85,32 +103,44 @@ int neighbours(const Exchange& exchange, int ranks) {
   return exchange.kind == Kind::neighbour_exponential ? std::min(ranks - 1, 1) : 0;
 }
 
-double exchange_state_bytes(const Exchange& exchange, int ranks, bool shared) {
-  const double of_server = exchange.kind == Kind::onebit && !shared ? 4.0 / ranks : 0;
-  return form_of(exchange.kind).state_bytes + of_server + 4 * neighbours(exchange, ranks);
+bool is_hierarchical(const Exchange& exchange) {
+  return exchange.kind == Kind::qgz || exchange.kind == Kind::qgz_int8 || is_loco(exchange);
 }
+
+bool is_loco(const Exchange& exchange) {
+  return exchange.kind == Kind::loco || exchange.kind == Kind::loco_int8;
+}
+
+double coded_bytes(const Exchange& exchange) {
+  return exchange.kind == Kind::qgz_int8 || exchange.kind == Kind::loco_int8 ? 1 : 0.5;
+}
+
+double kept_bytes(const Exchange& exchange) { return form_of(exchange.kind).kept_bytes; }
 
 std::string refused_with_zero(const Exchange& exchange, std::int64_t stage) {
   if (exchange.kind == Kind::all_reduce) return {};
   const char* word = form_of(exchange.kind).word;
-  if (exchange.kind == Kind::qgz)
-    return stage == 0 ? "qgz leaves on every rank the sums of its share alone: it needs ZeRO" : "";
+  if (is_hierarchical(exchange))
+    return stage > 0
+               ? ""
+               : fmt::format("{} leaves on every rank the sums of its share alone: it needs ZeRO",
+                             word);
   if (stage == 0) return {};
-  if (exchange.kind == Kind::local)
-    return "weights of ranks part between the exchanges of local, so that none can share states";
+  if (is_local(exchange))
+    return fmt::format(
+        "weights of ranks part between the exchanges of {}, so that none can share states", word);
   if (neighbours(exchange, 2) > 0)
     return "ranks that average with neighbours have weights of their own: none can share states";
   if (stage == 3) return fmt::format("{} is not of blocks, as ZeRO stage 3 reduces them", word);
-  if (stage == 2 && form_of(exchange.kind).state_bytes > 0)
+  if (stage == 2 && kept_bytes(exchange) > 0)
     return fmt::format("{} owes errors of whole gradients, which ZeRO stage 2 does not keep", word);
   return {};
 }
 
 std::vector<Exchange> usual_exchanges() {
-  return {{Kind::all_reduce, 0},    {Kind::onebit, 0},     {Kind::fp8, 0},
-          {Kind::int8, 0},          {Kind::int4, 0},       {Kind::powersgd, 4},
-          {Kind::topk, 0.01},       {Kind::randomk, 0.01}, {Kind::local, 16},
-          {Kind::neighbour_ring, 0}};
+  return {{Kind::all_reduce}, {Kind::onebit},        {Kind::fp8},           {Kind::int8},
+          {Kind::int4},       {Kind::powersgd, 4},   {Kind::topk, 0.01},    {Kind::randomk, 0.01},
+          {Kind::local, 16},  {Kind::local_sgd, 16}, {Kind::neighbour_ring}};
 }
 
 }  // namespace lambcast

@@ -14,37 +14,49 @@ struct Exchange {
     all_reduce,
     onebit,
     fp8,
+    fp8_e5m2,
     int8,
     int4,
     qgz,
+    qgz_int8,
+    loco,
+    loco_int8,
     powersgd,
     topk,
     randomk,
     local,
+    local_sgd,
     neighbour_ring,
     neighbour_exponential
   };
   Kind kind = Kind::all_reduce;
   double parameter = 0;  // R, SHARE or H
+  int iterations = 0;    // of PowerSGD without a warm start
   friend bool operator==(const Exchange&, const Exchange&) = default;
 };
 
-// "onebit", "fp8", "powersgd:4", "topk:1%", "local:16", "neighbours:ring". Throws Error (usage).
+// "onebit", "fp8", "qgz:int8", "powersgd:4", "powersgd:4:2", "topk:1%", "local:16",
+// "neighbours:ring". Throws Error (usage).
 Exchange parse_exchange(const std::string& text, const Where& where);
 // As it is written.
 std::string name_of(const Exchange& exchange);
 
-// Steps of which one sends: H of local:H, else 1.
+// Steps of which one sends: H of local:H and localsgd:H, else 1.
 std::int64_t steps_per_exchange(const Exchange& exchange);
 
 // To how many others a rank sends its weights: both sides of a ring, one peer of an exponential
 // graph; 0 of exchanges among all.
 int neighbours(const Exchange& exchange, int ranks);
 
-// Bytes kept per element: owed errors (onebit: those of a server too), the outer optimizer's
-// weights and momentum, the weights of neighbours. `shared`: ranks share optimizer states, so that
-// none serves.
-double exchange_state_bytes(const Exchange& exchange, int ranks, bool shared);
+// qgZ, with errors owed or not: what its two levels send an element in, in bytes.
+bool is_hierarchical(const Exchange& exchange);
+bool is_loco(const Exchange& exchange);
+double coded_bytes(const Exchange& exchange);
+
+// Bytes kept per element that an exchange changes (PowerSGD: of matrices that it makes smaller), in
+// fp32: owed errors, the outer optimizer's weights and momentum. What depends on ranks besides is
+// in gradient_exchange.h.
+double kept_bytes(const Exchange& exchange);
 
 // Why such an exchange cannot stand in for the reduction of ZeRO's `stage`; empty: it can.
 std::string refused_with_zero(const Exchange& exchange, std::int64_t stage);

@@ -168,7 +168,7 @@ OptimizerType baseline_of(OptimizerType type) { return model_of(type).plain; }
 TrainingPlan plain_run(const TrainingPlan& training) {
   TrainingPlan plain = training;
   plain.exchange = {};
-  if (plain.parallelism && training.exchange.kind == Exchange::Kind::qgz)
+  if (plain.parallelism && is_hierarchical(training.exchange))
     plain.parallelism->quantized_gradients = false;
   plain.recipe.optimizer = baseline_of(training.optimizer());
   plain.kernels = stack_kernels(plain.cluster->stack, plain.optimizer());

@@ -38,18 +38,47 @@ constexpr Passes pick{6, 0, 2, 0, 0};
 // Two factors, each with some 8 launches and 10 for each column that Gram-Schmidt makes orthogonal:
 // 31, 57 and 109 ms at ranks 4, 8 and 16 for the 54 matrices of ResNet-50; measured 45, 64, 130
 // (ibid.).
-Passes factors(double rank) { return {0, 0, 2 * (8 + 10 * rank), 0, 0}; }
+Passes factors(double rank, double turns) { return {0, 0, 2 * turns * (8 + 10 * rank), 0, 0}; }
 
 constexpr Passes fused_add_owed{6 + 12, 2, 0, 0, 0};
 constexpr Passes fused_select_largest{40, 19, 0, 0, 0};
 constexpr Passes fused_pick{0, 1, 0, 0, 0};
-// The matrix is read again for every four columns of a factor.
-Passes fused_factors(double rank) {
-  return {6 + 28 + 12 * (std::ceil(rank / 4) - 1) + 6, 0, 7, 0, 0};
+// The matrix is read again for every four columns of a factor, and with the errors added to it for
+// each further turn: 4 by either product.
+Passes fused_factors(double rank, double turns) {
+  const double readings = std::ceil(rank / 4);
+  return {6 + 28 + 12 * (readings - 1) + 8 * readings * (turns - 1) + 6, 0, 2 + 5 * turns, 0, 0};
 }
+
+// LoCo's errors beside what qgZ moves, per element of a level. DeepSpeed: widened 3, read and
+// written in 16 bits 4, narrowed 3.
+Passes loco_owed(bool fused) { return fused ? Passes{8, 0, 0, 0, 0} : Passes{10, 2, 0, 0, 0}; }
 
 bool is_factored(const StateTensor& of, double rank) {
   return of.rows > 0 && rank * (of.rows + of.columns) < of.elements / 2;
+}
+
+// What PowerSGD factors of a rank's gradients. Tensor parallelism divides the rows of one matrix in
+// two and the columns of the other.
+struct Factored {
+  double rows = 0, columns = 0, matrices = 0, elements = 0;
+};
+Factored factored_of(const TrainingPlan& training, const AveragedGradients& gradients) {
+  Factored all;
+  for (const Tensor& tensor : training.model->tensors) {
+    const StateTensor of = state_tensor(*training.model, tensor);
+    if (!is_factored(of, training.exchange.parameter)) continue;
+    all.rows += of.rows;
+    all.columns += of.columns;
+    all.matrices += 1;
+    all.elements += of.elements;
+  }
+  const double t = gradients.tensor_parallel, sides = gradients.share * (1 + 1 / t) / 2;
+  all.rows *= sides;
+  all.columns *= sides;
+  all.matrices *= gradients.share;
+  all.elements = std::min(all.elements * gradients.share / t, gradients.elements);
+  return all;
 }
 
 class Writer {
@@ -71,6 +100,9 @@ class Writer {
       case Kind::fp8:
         scaled({WireFormat::fp8_e4m3, 0});
         break;
+      case Kind::fp8_e5m2:
+        scaled({WireFormat::fp8_e5m2, 0});
+        break;
       case Kind::int8:
         scaled({WireFormat::int8, block});
         break;
@@ -78,6 +110,9 @@ class Writer {
         scaled({WireFormat::int4, block});
         break;
       case Kind::qgz:
+      case Kind::qgz_int8:
+      case Kind::loco:
+      case Kind::loco_int8:
         hierarchical();
         break;
       case Kind::powersgd:
@@ -90,6 +125,11 @@ class Writer {
       case Kind::local:
         send("all_reduce weights", Op::all_reduce, 4 * elements_);
         kernels("outer optimizer", Category::optimizer, {4 * 6, 1, 0, 0, 0}, elements_, tensors_);
+        break;
+      case Kind::local_sgd:
+        send("all_reduce weights", Op::all_reduce, 4 * elements_);
+        // Divided, and cast to 16 bits.
+        kernels("average weights", Category::optimizer, {8 + 6, 2, 0, 0, 0}, elements_, tensors_);
         break;
       case Kind::neighbour_ring:
       case Kind::neighbour_exponential:
@@ -177,12 +217,15 @@ class Writer {
             fused_ ? Passes{coded + 4 + 6, 2, 0, 0, 0} : back_to_half, elements_, 1);
   }
 
-  // Half a byte an element on both levels: fused kernels read and write each once.
+  // As many bytes an element on both levels: fused kernels read and write each once.
   void hierarchical() {
-    const Quantiser quantiser{WireFormat::int4, block};
+    const double coded = coded_bytes(exchange_);
+    const Quantiser quantiser{coded == 1 ? WireFormat::int8 : WireFormat::int4, block};
     const ShardGroups nodes = shard_groups(group_, group_.per_node);
     const double g = nodes.shard.ranks;
-    kernels("quantize", Category::compress, {2 + 0.5, 1, 0, 0, 0}, elements_, 1);
+    const Passes owed = is_loco(exchange_) ? loco_owed(fused_) : Passes{};
+    kernels("quantize", Category::compress,
+            {2 + coded + owed.bytes_per_element, 1 + owed.launches, 0, 0, 0}, elements_, 1);
     const auto level = [&](const ProcessGroup& group, double elements, const char* chunks,
                            const char* scales) {
       const Message message = message_of(quantiser, elements, group.ranks);
@@ -190,40 +233,30 @@ class Writer {
       send(group, scales, Op::all_to_all, message.scales);
     };
     level(nodes.shard, elements_, "all_to_all in the node", "all_to_all scales in the node");
-    kernels("sum and quantize", Category::compress, {0.5 + 0.5 / g, 1, 0, 0, 0}, elements_, 1);
+    kernels("sum and quantize", Category::compress,
+            {coded + (coded + owed.bytes_per_element) / g, 1 + owed.launches, 0, 0, 0}, elements_,
+            1);
     level(nodes.copies, elements_ / g, "all_to_all between nodes",
           "all_to_all scales between nodes");
-    kernels("sum", Category::compress, {0.5 / g + 4.0 / group_.ranks, 1, 0, 0, 0}, elements_, 1);
+    kernels("sum", Category::compress, {coded / g + 4.0 / group_.ranks, 1, 0, 0, 0}, elements_, 1);
   }
 
   // Matrices that a factorisation makes smaller; the others are all-reduced as they are.
   void factored() {
-    const double rank = exchange_.parameter;
-    double rows = 0, columns = 0, matrices = 0, in_matrices = 0;
-    for (const Tensor& tensor : training_.model->tensors) {
-      const StateTensor of = state_tensor(*training_.model, tensor);
-      if (!is_factored(of, rank)) continue;
-      rows += of.rows;
-      columns += of.columns;
-      matrices += 1;
-      in_matrices += of.elements;
-    }
-    // Tensor parallelism divides the rows of one matrix in two and the columns of the other.
-    const double t = of_.tensor_parallel, sides = of_.share * (1 + 1 / t) / 2;
-    rows *= sides;
-    columns *= sides;
-    matrices *= of_.share;
-    in_matrices = std::min(in_matrices * of_.share / t, elements_);
+    const double rank = exchange_.parameter, turns = std::max(1, exchange_.iterations);
+    const auto [rows, columns, matrices, in_matrices] = factored_of(training_, of_);
     if (!fused_) kernels("add owed errors", Category::compress, add_owed, in_matrices, matrices);
-    kernels("factors", Category::compress, fused_ ? fused_factors(rank) : factors(rank),
-            in_matrices, matrices);
+    kernels("factors", Category::compress,
+            fused_ ? fused_factors(rank, turns) : factors(rank, turns), in_matrices, matrices);
     static const Sourced<double> thin{
         0.3, {lambcast::Kind::assumed, "products of low rank at 30 % of the peak"}};
     if (!fused_)
-      parts_.push_back(
-          {"products of factors", Category::compress, ProductWork{4 * in_matrices * rank, thin}});
-    send("all_reduce left factors", Op::all_reduce, 4 * rank * rows);
-    send("all_reduce right factors", Op::all_reduce, 4 * rank * columns);
+      parts_.push_back({"products of factors", Category::compress,
+                        ProductWork{4 * in_matrices * rank * turns, thin}});
+    for (int turn = 0; turn < turns; ++turn) {
+      send("all_reduce left factors", Op::all_reduce, 4 * rank * rows);
+      send("all_reduce right factors", Op::all_reduce, 4 * rank * columns);
+    }
     send("all_reduce other tensors", Op::all_reduce, (elements_ - in_matrices) * of_.bytes);
     if (fused_) return;
     const double rebuilt = of_.shared ? in_matrices / group_.ranks : in_matrices;
@@ -294,12 +327,41 @@ AveragedGradients averaged_gradients(const TrainingPlan& training) {
   return gradients;
 }
 
+AveragedGradients averaged_gradients(const TrainingPlan& training, double elements,
+                                     const ProcessGroup& ranks) {
+  const Parallelism& how = *training.parallelism;
+  AveragedGradients gradients;
+  gradients.ranks = ranks;
+  gradients.elements = elements;
+  gradients.tensor_parallel = how.layout.tp;
+  gradients.share = elements * how.layout.tp / static_cast<double>(parameters(*training.model));
+  gradients.bytes = how.gradient_bytes();
+  gradients.shared = how.sharding != parallel::Sharding::none;
+  return gradients;
+}
+
 double factored_elements(const ModelShape& model, double rank) {
   double sum = 0;
   for (const Tensor& tensor : model.tensors)
     if (const StateTensor of = state_tensor(model, tensor); is_factored(of, rank))
       sum += of.elements;
   return sum;
+}
+
+double exchange_state_bytes(const TrainingPlan& training, const AveragedGradients& gradients) {
+  const Exchange& exchange = training.exchange;
+  const double all = gradients.elements, n = gradients.ranks.ranks;
+  if (exchange.kind == Exchange::Kind::powersgd) {
+    const Factored of = factored_of(training, gradients);
+    const double start = exchange.iterations > 0 ? 0 : 4 * exchange.parameter * of.columns;
+    return kept_bytes(exchange) * of.elements + start;
+  }
+  if (is_loco(exchange)) {
+    const double g = shard_groups(gradients.ranks, gradients.ranks.per_node).shard.ranks;
+    return (training.kernels == Kernels::fused ? kept_bytes(exchange) : 1) * (1 + 1 / g) * all;
+  }
+  const double of_server = exchange.kind == Exchange::Kind::onebit && !gradients.shared ? 4 / n : 0;
+  return (kept_bytes(exchange) + of_server + 4 * neighbours(exchange, gradients.ranks.ranks)) * all;
 }
 
 bool exchanges_gradients(const TrainingPlan& training) {

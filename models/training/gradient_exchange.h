@@ -6,18 +6,24 @@
 //   onebit        signs and scales with errors owed, as compressed_allreduce.h sends momenta; from
 //                 the first step and without a frozen variance, so not what 1-bit Adam does
 //   fp8           scale and cast; all_to_all of K bytes and scales; sum; cast; all_gather of K
-//                 bytes (Colossal-AI quantization/fp8.py, fp8_communication)
+//                 bytes (Colossal-AI quantization/fp8.py, fp8_communication), in e4m3 or e5m2
 //   int8, int4    the same in K or K/2 bytes, a scale per 2,048 elements (ZeRO++,
 //                 arXiv:2306.10209, section 3.3, on one level)
 //   qgz           K/2 bytes all_to_all in the node, summed, then K/2g between nodes with g ranks
-//                 each; a rank is left with its share (ZeRO++, section 3.3)
-//   powersgd:R    all_reduce of 4 R (h + w) bytes of a matrix, twice one factor, others plain;
-//                 6 h w R FLOPs; error feedback (Vogels et al. 2019, arXiv:1905.13727)
+//                 each; a rank is left with its share (ZeRO++, section 3.3); or K and K/g, int8
+//   loco          the same with errors owed on both levels, K and K/g elements: of DeepSpeed in 8
+//                 bits, widened and narrowed by kernels of their own (coalesced_collectives.py,
+//                 all_to_all_loco_quant_reduce); of the fused kernels in fp32
+//   powersgd:R    all_reduce of 4 R (h + w) bytes of a matrix, others plain; 6 h w R FLOPs; error
+//                 feedback (Vogels et al. 2019, arXiv:1905.13727). A factor of w R is kept for the
+//                 next step to start from; powersgd:R:I starts anew and turns I times between both
+//                 factors, I times their bytes and (4 I + 2) h w R FLOPs
 //   topk:SHARE    all_gather of 8 bytes for each of SHARE K values and indices: grows with n; error
 //                 feedback (Lin et al. 2018, arXiv:1712.01887)
 //   randomk:SHARE all_reduce of SHARE K values, indices from a seed; error feedback
 //   local:H       nothing for H - 1 steps, then weights averaged by an outer optimizer (DiLoCo,
 //                 arXiv:2311.08105)
+//   localsgd:H    the same without one: the average is what all go on from (arXiv:1805.09767)
 //   neighbours:G  a rank steps on its own gradients, then averages its 4 K bytes of weights with
 //                 neighbours alone: both sides of a ring, or in the one-peer exponential graph the
 //                 rank 2^(step mod log2 n) further on (arXiv:1705.09056, arXiv:2110.13363)
@@ -50,11 +56,17 @@ struct AveragedGradients {
   bool shared = false;         // ranks share states
 };
 
-// Of pure data parallelism.
+// Of pure data parallelism; of a layout's rank that holds so many elements, as `ranks` do.
 AveragedGradients averaged_gradients(const TrainingPlan& training);
+AveragedGradients averaged_gradients(const TrainingPlan& training, double elements,
+                                     const ProcessGroup& ranks);
 
 // Elements of the matrices that PowerSGD of a rank makes smaller; it all-reduces the others whole.
 double factored_elements(const ModelShape& model, double rank);
+
+// Bytes that one rank keeps for the exchange: owed errors (onebit: those of a server too),
+// PowerSGD's factor, the outer optimizer's weights and momentum, the weights of neighbours.
+double exchange_state_bytes(const TrainingPlan& training, const AveragedGradients& gradients);
 
 // Whether another exchange stands in for the reduction of gradients.
 bool exchanges_gradients(const TrainingPlan& training);

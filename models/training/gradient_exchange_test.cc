@@ -4,6 +4,8 @@
 
 #include "kernels/exchange_bytes.h"
 #include "models/training/forecast.h"
+#include "models/training/memory.h"
+#include "models/training/optimizer_state.h"
 #include "models/training/training_case.h"
 
 namespace lambcast {
@@ -21,24 +23,81 @@ double wire_bytes(const std::string& exchange) {
   return metrics_of(with(exchange), StepKind::uniform).wire_bytes_per_gpu.value();
 }
 
+// Per element of a buffer of a thousand.
+double kept(const std::string& exchange, int ranks, bool shared = false) {
+  const AveragedGradients gradients{.ranks = {ranks, 4}, .elements = 1000, .shared = shared};
+  return exchange_state_bytes(with(exchange), gradients) / 1000;
+}
+
 TEST_CASE("exchange: the server's error of 1-bit is divided over the ranks, and kept by no shard") {
-  const Exchange onebit{Exchange::Kind::onebit, 0};
   for (const int ranks : {1, 8, 64})
-    CHECK(exchange_state_bytes(onebit, ranks, false) ==
-          exchange_state_bytes(onebit, ranks, true) + 4.0 / ranks);
-  const Exchange int8{Exchange::Kind::int8, 0};
-  CHECK(exchange_state_bytes(int8, 8, false) == exchange_state_bytes(int8, 8, true));
+    CHECK(kept("onebit", ranks) == Approx(kept("onebit", ranks, true) + 4.0 / ranks));
+  CHECK(kept("int8", 8) == kept("int8", 8, true));
+}
+
+TEST_CASE("exchange: what is kept of an element, by exchange") {
+  CHECK(kept("topk:1%", 8) == 4);
+  CHECK(kept("local:16", 8) == 8);  // weights that all left from, and the outer momentum
+  CHECK(kept("localsgd:16", 8) == 0);
+  CHECK(kept("qgz:int8", 8) == 0);
+  // A node's four ranks: errors of whole gradients, and of the quarter that goes between nodes.
+  CHECK(kept("loco", 8, true) == 1 + 0.25);
+  TrainingPlan fused = with("loco:int8");
+  fused.kernels = Kernels::fused;
+  CHECK(exchange_state_bytes(fused, {.ranks = {8, 4}, .elements = 1, .shared = true}) == 5);
+}
+
+TEST_CASE(
+    "exchange: PowerSGD owes of matrices that it makes smaller, and keeps a factor to start") {
+  const TrainingPlan warm = with("powersgd:4"), anew = with("powersgd:4:2");
+  const ModelShape& bert = *warm.model;
+  const auto bytes = [](const TrainingPlan& training) {
+    return exchange_state_bytes(training, averaged_gradients(training));
+  };
+  const double factored = factored_elements(bert, 4);
+  CHECK(factored < static_cast<double>(parameters(bert)));
+  CHECK(bytes(anew) == 4 * factored);
+  double columns = 0;
+  for (const Tensor& tensor : bert.tensors)
+    if (const StateTensor of = state_tensor(bert, tensor);
+        4 * (of.rows + of.columns) < of.elements / 2)
+      columns += of.columns;
+  CHECK(bytes(warm) == 4 * factored + 4 * 4 * columns);
+  CHECK(bytes(with("powersgd:1024")) == 0);  // all tensors go whole
 }
 
 TEST_CASE("exchange: as it is written, and back") {
   for (const char* text :
-       {"all_reduce", "onebit", "fp8", "int8", "int4", "qgz", "powersgd:4", "topk:1%",
-        "randomk:0.1%", "local:16", "neighbours:ring", "neighbours:exponential"})
+       {"all_reduce", "onebit", "fp8", "fp8:e5m2", "int8", "int4", "qgz", "qgz:int8", "loco",
+        "loco:int8", "powersgd:4", "powersgd:4:2", "topk:1%", "randomk:0.1%", "local:16",
+        "localsgd:16", "neighbours:ring", "neighbours:exponential"})
     CHECK(name_of(parse_exchange(text, {})) == text);
   CHECK(parse_exchange("topk:0.01", {}) == parse_exchange("topk:1%", {}));
-  for (const char* text : {"", "fp9", "fp8:1", "powersgd", "powersgd:0", "powersgd:1.5", "topk:0%",
-                           "topk:101%", "topk:", "local:x", "local:0", "int4:", "powersgd:nan",
-                           "neighbours", "neighbours:", "neighbours:2", "ring"}) {
+  for (const char* text : {"",
+                           "fp9",
+                           "fp8:1",
+                           "fp8:e4m3",
+                           "qgz:int4",
+                           "loco:",
+                           "powersgd:4:",
+                           "powersgd:4:0",
+                           "powersgd:4:2:2",
+                           "localsgd",
+                           "local:4:2",
+                           "powersgd",
+                           "powersgd:0",
+                           "powersgd:1.5",
+                           "topk:0%",
+                           "topk:101%",
+                           "topk:",
+                           "local:x",
+                           "local:0",
+                           "int4:",
+                           "powersgd:nan",
+                           "neighbours",
+                           "neighbours:",
+                           "neighbours:2",
+                           "ring"}) {
     INFO(text);
     CHECK_THROWS_WITH(parse_exchange(text, {"", 0, "--exchange"}), Contains("powersgd:RANK"));
   }
@@ -58,6 +117,17 @@ TEST_CASE("exchange: what goes over the wire is the closed form") {
   const auto kept = static_cast<std::size_t>(std::ceil(0.01 * static_cast<double>(all)));
   CHECK(wire_bytes("topk:1%") == Approx(static_cast<double>(top_k_bytes(kept, 32))));
   CHECK(wire_bytes("randomk:1%") == Approx(static_cast<double>(random_k_bytes(kept, 32))));
+  CHECK(wire_bytes("fp8:e5m2") == wire_bytes("fp8"));
+  CHECK(wire_bytes("localsgd:16") == wire_bytes("local:16"));
+  // A further turn between the factors is as much again of what they are.
+  double factors = 0;
+  for (const Tensor& tensor : bert.tensors)
+    if (const StateTensor of = state_tensor(bert, tensor);
+        4 * (of.rows + of.columns) < of.elements / 2)
+      factors += static_cast<double>(power_sgd_bytes(static_cast<std::size_t>(of.rows),
+                                                     static_cast<std::size_t>(of.columns), 4, 32));
+  CHECK(wire_bytes("powersgd:4:1") == wire_bytes("powersgd:4"));
+  CHECK(wire_bytes("powersgd:4:3") - wire_bytes("powersgd:4") == Approx(2 * factors).epsilon(1e-3));
   CHECK(wire_bytes("powersgd:4") < least / 30);
   CHECK(wire_bytes("powersgd:8") > 1.5 * wire_bytes("powersgd:4"));
   // With so many ranks even 1 % of the values, gathered by all, costs as much as a third of them.
@@ -85,8 +155,8 @@ TEST_CASE("exchange: neighbours send whole weights to as many as the graph has, 
   CHECK(peers / ring == Approx((2 + 0.75) / 4 * 4 / 2).epsilon(0.1));
   CHECK(time_of("neighbours:ring", 64) == Approx(ring).epsilon(0.02));
   const Exchange graph = parse_exchange("neighbours:ring", {});
-  CHECK(exchange_state_bytes(graph, 8, false) == 8);
-  CHECK(exchange_state_bytes(graph, 2, false) == 4);
+  CHECK(kept("neighbours:ring", 8) == 8);
+  CHECK(kept("neighbours:ring", 2) == 4);
   CHECK_THAT(refused_with_zero(graph, 1), Contains("none can share states"));
 }
 
@@ -101,9 +171,16 @@ TEST_CASE("exchange: local steps send in one of H, and errors are owed in fp32")
   // The overflow flag alone.
   CHECK(metrics_of(training, StepKind::silent).wire_bytes_per_gpu.value() < 2);
   const double plain = forecast_memory(with("all_reduce")).peak.value();
-  const double parameters_of_all = static_cast<double>(parameters(load_model("bert-large")));
-  CHECK(forecast_memory(with("powersgd:4")).peak.value() - plain == Approx(4 * parameters_of_all));
+  const TrainingPlan factors = with("powersgd:4");
+  CHECK(forecast_memory(factors).peak.value() - plain ==
+        Approx(exchange_state_bytes(factors, averaged_gradients(factors))));
   CHECK(forecast_memory(with("fp8")).peak.value() == plain);
+  // Plain averaging has no outer optimizer, neither its states nor its kernel.
+  const TrainingPlan outer = with("local:16"), none = with("localsgd:16");
+  CHECK(forecast_memory(none).peak.value() == plain);
+  CHECK(run_stages(none).size() == 2);
+  CHECK(metrics_of(none, StepKind::uniform).optimizer <
+        metrics_of(outer, StepKind::uniform).optimizer);
 }
 
 double wire_bytes(TrainingPlan training, const std::string& exchange) {
@@ -126,6 +203,11 @@ TEST_CASE("exchange: where ranks share states nothing is gathered but the weight
   const Quantiser int4{WireFormat::int4, 2048};
   const auto qgz = static_cast<double>(hierarchical_reduce_scatter_bytes(all, 8, 4, int4, int4));
   CHECK(sums("qgz") == Approx(qgz).epsilon(1e-4));
+  const Quantiser int8{WireFormat::int8, 2048};
+  const auto wide = static_cast<double>(hierarchical_reduce_scatter_bytes(all, 8, 4, int8, int8));
+  CHECK(sums("qgz:int8") == Approx(wide).epsilon(1e-4));
+  CHECK(sums("loco") == sums("qgz"));
+  CHECK(sums("loco:int8") == sums("qgz:int8"));
   // At stage 2 after each of the four micro batches.
   training.recipe.zero.stage = 2;
   CHECK(sums("fp8") == Approx(4 * fp8).epsilon(1e-5));
@@ -144,7 +226,13 @@ TEST_CASE("exchange: what an element moves through qgZ's kernels, and the averag
   };
   // Of int4: half a byte of each element in, and as much of a quarter, that of one of four, out.
   CHECK(passes("qgz", "sum and quantize").bytes_per_element == 0.5 + 0.5 / 4);
+  CHECK(passes("qgz:int8", "sum and quantize").bytes_per_element == 1 + 1. / 4);
+  // LoCo's errors in 8 bits are widened, moved in 16 and narrowed: 10.
+  CHECK(passes("loco", "quantize").bytes_per_element == 2 + 0.5 + 10);
+  CHECK(passes("loco", "sum and quantize").bytes_per_element == 0.5 + 10.5 / 4);
+  CHECK(passes("loco", "quantize").launches == 3);
   training.kernels = Kernels::fused;
+  CHECK(passes("loco", "quantize").bytes_per_element == 2 + 0.5 + 8);
   const Passes fused = passes("onebit", "average");
   CHECK(fused.bytes_per_element == 0.125 + 4. / 32);
   CHECK(fused.launches == 1);
@@ -177,6 +265,7 @@ TEST_CASE("exchange: the fused kernels move what their headers count") {
   CHECK(bytes("randomk:1%") == Approx(6 + 12 + 16 * 0.01).epsilon(1e-6));
   CHECK(bytes("powersgd:4") == Approx(6 + 28 + 6).epsilon(0.01));
   CHECK(bytes("powersgd:8") - bytes("powersgd:4") == Approx(12).epsilon(0.01));
+  CHECK(bytes("powersgd:4:3") - bytes("powersgd:4") == Approx(2 * (4 + 4)).epsilon(0.01));
 }
 
 TEST_CASE("exchange: in a layout between the ranks that hold the same parameters") {

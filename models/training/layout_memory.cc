@@ -4,6 +4,8 @@
 
 #include "kernels/layout.h"
 #include "models/parallel/stage_memory.h"
+#include "models/training/gradient_exchange.h"
+#include "models/training/gradient_owners.h"
 #include "models/training/layout_contents.h"
 #include "models/training/optimizer_state.h"
 
@@ -148,6 +150,7 @@ std::vector<MemoryForecast> forecast_stage_memory(const TrainingPlan& training) 
       parallel::memory_by_stage(*training.model, how.layout, pipeline, contents.chunks,
                                 activation_setting(training), state_bytes(training), how.sharding);
   const double block = block_elements(contents.parameters, training.model->layers);
+  const ProcessGroup replicas = owners_of(how, false).front().replicas;
   std::vector<MemoryForecast> held_by_stage;
   for (int stage = 0; stage < pipeline.stages; ++stage) {
     const parallel::StageMemory& held = stages[static_cast<std::size_t>(stage)];
@@ -161,8 +164,7 @@ std::vector<MemoryForecast> forecast_stage_memory(const TrainingPlan& training) 
       if (part != "recomputed") add(part, bytes.value());
     const RankParameters parameters = held_by(contents.parameters, pipeline, stage);
     add("exchange_state",
-        parameters.total() * exchange_state_bytes(training.exchange, how.replicas(),
-                                                  how.sharding != Sharding::none));
+        exchange_state_bytes(training, averaged_gradients(training, parameters.total(), replicas)));
     for (const auto& [part, bytes] :
          compression_state(training.optimizer(), training.kernels, parameters.total(),
                            padded_buffer(parameters.total(), how.replicas()), how.replicas()))

@@ -221,14 +221,8 @@ class LayoutWriter {
     const parallel::RankParameters held = parameters_of(stage);
     const std::int64_t times = how_.sharding == Sharding::gradients ? training_.batch.gas : 1;
     for (const Owners& owners : owners_) {
-      AveragedGradients gradients;
-      gradients.ranks = owners.replicas;
-      gradients.elements = owners.of(held);
-      gradients.tensor_parallel = how_.layout.tp;
-      gradients.share =
-          gradients.elements * how_.layout.tp / static_cast<double>(parameters(*training_.model));
-      gradients.bytes = how_.gradient_bytes();
-      gradients.shared = is_shared();
+      const AveragedGradients gradients =
+          averaged_gradients(training_, owners.of(held), owners.replicas);
       if (owners.replicas.ranks == 1 || gradients.elements == 0) continue;
       for (ExchangePart& part : gradient_exchange(training_, gradients))
         then(stage, std::move(part), times);

@@ -1,6 +1,7 @@
 #include "models/training/memory.h"
 
 #include "models/training/buffers.h"
+#include "models/training/gradient_exchange.h"
 #include "models/training/layout_memory.h"
 #include "models/training/optimizer_state.h"
 
@@ -47,8 +48,7 @@ MemoryForecast forecast_memory(const TrainingPlan& training) {
   for (const auto& [part, bytes] : compression_state(training.optimizer(), training.kernels,
                                                      optimized / shards, padded, training.gpus))
     add(part, bytes);
-  add("exchange_state",
-      all * exchange_state_bytes(training.exchange, training.gpus, training.shards() > 1));
+  add("exchange_state", exchange_state_bytes(training, averaged_gradients(training)));
   add("activations", activation_bytes(model, training.batch.micro, training.seq_len).value());
   for (const auto& [part, bytes] : memory.parts) memory.peak += bytes;
   memory.fits = memory.peak <= training.device->memory_capacity;

@@ -37,6 +37,7 @@
 #include "models/parallel/pipeline_schedule.h"
 #include "models/parallel/stage_split.h"
 #include "models/parallel/state_memory.h"
+#include "models/training/exchange.h"
 #include "models/training/expert_plan.h"
 #include "models/training/framework.h"
 
@@ -50,6 +51,7 @@ struct Parallelism {
   int shard_ranks = 1;                                          // 1 for Sharding::none
   int secondary_ranks = 1;                                      // hpZ; 1: no second copy
   bool quantized_weights = false, quantized_gradients = false;  // qwZ, qgZ
+  Exchange quantized_by{Exchange::Kind::qgz};                   // where gradients are
   // Sharding::optimizer: every rank sums all gradients, though it updates its share alone (Apex's
   // distributed LAMB with full_ar): one collective over all ranks instead of one in the shards and
   // one between them.

@@ -8,9 +8,13 @@ namespace {
 
 using parallel::Sharding;
 
-// Bytes read and written per element: int8 widened to 16 bits; a 16-bit gradient quantized to int4,
-// and after the exchange in the node summed and quantized again, after that between nodes summed.
-constexpr double dequantized_bytes = 3, quantized_exchange_bytes = 3.5;
+// Bytes read and written per element: int8 widened to 16 bits; a 16-bit gradient quantized, and
+// after the exchange in the node summed and quantized again, after that between nodes summed; with
+// errors owed in the node, 10 (gradient_exchange.h).
+constexpr double dequantized_bytes = 3;
+double quantized_exchange_bytes(const Exchange& exchange) {
+  return 2 + 3 * coded_bytes(exchange) + (is_loco(exchange) ? 10 : 0);
+}
 
 class SharingWriter {
  public:
@@ -39,7 +43,7 @@ class SharingWriter {
     plan.gradients_reduce = gradient_calls(block);
     plan.outer_gradients_reduce = gradient_calls(outer);
     if (how_.quantized_gradients)
-      plan.gradients_quantized = Bytes(quantized_exchange_bytes * block);
+      plan.gradients_quantized = Bytes(quantized_exchange_bytes(how_.quantized_by) * block);
     if (how_.sharding != Sharding::weights) return;
     plan.shard_handling =
         Duration::microseconds(how_.framework.shard_handling_us * shards_.shard.ranks);
@@ -68,9 +72,9 @@ class SharingWriter {
     };
     if (how_.quantized_gradients) {
       const ShardGroups nodes = shard_groups(replicas_, replicas_.per_node);
-      add(nodes.shard, Op::all_to_all, elements / 2);
-      if (nodes.copies.ranks > 1)
-        add(nodes.copies, Op::all_to_all, elements / 2 / nodes.shard.ranks);
+      const double coded = coded_bytes(how_.quantized_by) * elements;
+      add(nodes.shard, Op::all_to_all, coded);
+      if (nodes.copies.ranks > 1) add(nodes.copies, Op::all_to_all, coded / nodes.shard.ranks);
       return calls;
     }
     const double bytes = elements * how_.gradient_bytes();

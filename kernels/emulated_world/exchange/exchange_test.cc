@@ -184,8 +184,10 @@ TEST_CASE("PowerSGD: sent plus owed equals meant, and vectors travel whole") {
   const std::size_t elements = 205;
   for (const std::size_t n : {2u, 3u, 8u}) {
     for (const bool warm_start : {true, false}) {
-      sent_plus_owed_equals_meant(PowerSgd{matrices, 2, warm_start}, n, elements,
-                                  [&](const PowerSgd& state) { return sum(state.owed, elements); });
+      for (const int iterations : {1, 3})
+        sent_plus_owed_equals_meant(
+            PowerSgd{matrices, 2, warm_start, iterations}, n, elements,
+            [&](const PowerSgd& state) { return sum(state.owed, elements); });
     }
     PowerSgd state{matrices, 2};
     auto buffers = random_buffers(n, elements, 1);
@@ -194,6 +196,12 @@ TEST_CASE("PowerSGD: sent plus owed equals meant, and vectors travel whole") {
     const std::size_t vectors = elements - 12 * 7 - 5 * 20;
     for (const std::size_t sent : wire.sent) {
       CHECK(sent == power_sgd_bytes(12, 7, 2, int(n)) + power_sgd_bytes(5, 20, 2, int(n)) +
+                        plain_allreduce_bytes(vectors, int(n), WireFormat::fp32));
+    }
+    PowerSgd turning{.matrices = matrices, .rank = 2, .warm_start = false, .iterations = 3};
+    auto again = random_buffers(n, elements, 1);
+    for (const std::size_t sent : average(turning, views(again)).sent) {
+      CHECK(sent == power_sgd_bytes(12, 7, 2, int(n), 3) + power_sgd_bytes(5, 20, 2, int(n), 3) +
                         plain_allreduce_bytes(vectors, int(n), WireFormat::fp32));
     }
     for (const std::size_t e : {0u, 90u, 204u}) {
@@ -233,6 +241,9 @@ TEST_CASE(
   CHECK(later < 0.95 * first);
   one.warm_start = false;
   CHECK(owed_norm(one, 8) > 1.02 * later);
+  // What a warm start finds over calls, several turns find in one.
+  one.iterations = 8;
+  CHECK(owed_norm(one, 1) < 1.001 * later);
 }
 
 TEST_CASE("sparse exchanges: sent plus owed equals meant") {

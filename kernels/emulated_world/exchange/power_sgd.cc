@@ -34,14 +34,16 @@ Flat compress(PowerSgd& o, std::size_t index, std::vector<std::span<float>>& c, 
     q = drawn(shape.columns * r, o.seed + o.calls * o.matrices.size() + index);
   }
   std::vector<Flat> p(n, Flat(shape.rows * r)), next(n, Flat(shape.columns * r));
-  for (std::size_t i = 0; i < n; ++i) reference::project(c[i], shape, q, o.rank, p[i]);
-  wire += average_all(p);
-  for (std::size_t i = 0; i < n; ++i) {
-    reference::orthonormalise(p[i], shape.rows, o.rank);
-    reference::back_project(c[i], shape, p[i], o.rank, next[i]);
+  for (int turn = 0; turn < o.iterations; ++turn) {
+    for (std::size_t i = 0; i < n; ++i) reference::project(c[i], shape, q, o.rank, p[i]);
+    wire += average_all(p);
+    for (std::size_t i = 0; i < n; ++i) {
+      reference::orthonormalise(p[i], shape.rows, o.rank);
+      reference::back_project(c[i], shape, p[i], o.rank, next[i]);
+    }
+    wire += average_all(next);
+    q = next[0];
   }
-  wire += average_all(next);
-  q = next[0];
   Flat x(shape.elements());
   for (std::size_t i = 0; i < n; ++i) {
     reference::expand(p[i], q, shape, o.rank, c[i], x);

@@ -1,6 +1,7 @@
 // PowerSGD: the matrices of a buffer travel as two thin factors, what lies between them plain.
 // What cannot be said at that rank is owed; with a warm start the factors of the call before are
-// the start of the next, one step of subspace iteration each. Source: PowerSGD, arXiv:1905.13727;
+// the start of the next, one step of subspace iteration each; without it Q is drawn anew, and
+// several steps in one call make up for that. Source: PowerSGD, arXiv:1905.13727;
 // reference/low_rank.h.
 #pragma once
 
@@ -19,6 +20,7 @@ struct PowerSgd {
   std::vector<Matrix> matrices;  // in order
   int rank = 4;
   bool warm_start = true;  // else Q is drawn anew in every call
+  int iterations = 1;      // turns between both factors, in every call
   std::uint64_t seed = 1;
   std::vector<std::vector<float>> owed = {};  // [rank][N]
   std::vector<std::vector<float>> q = {};     // [matrix], the same on all ranks
