@@ -19,10 +19,12 @@ using namespace lambcast;
 
 namespace {
 
-// The share of the copy bandwidth that a kernel must reach: LAMB's, which wait for norms between
-// two passes, less than all others, and copies to the host, which are no kernels, none.
+// The share of the copy bandwidth that a kernel must reach: LAMB's, Adafactor's and CAME's, which
+// wait for sums between passes, less than all others, and copies to the host, which are no kernels,
+// none.
 double least_share(std::string_view kernel) {
-  if (kernel == "lamb_step" || kernel == "onebit_lamb_step") return 0.85;
+  for (const char* waits : {"lamb_step", "onebit_lamb_step", "adafactor_step", "came_step"})
+    if (kernel == waits) return 0.85;
   if (kernel.starts_with("mpi_staging_")) return 0;
   return 0.90;
 }

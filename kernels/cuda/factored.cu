@@ -11,12 +11,9 @@ namespace {
 constexpr std::size_t part_rows = 256;
 constexpr int lane_columns = 4;  // of a lane, 32 apart
 constexpr std::size_t tile_columns = 32 * lane_columns;
+constexpr std::size_t stretch_elements = 8192;  // of kernels over elements
 
-// The rectangle of rows that the part's stretch touches.
-struct Rectangle {
-  std::size_t first, rows, columns, parts, tiles;
-};
-Rectangle rectangle_of(const reference::Part& part) {
+FactoredRectangle rectangle_of(const reference::Part& part) {
   const std::size_t first = part.begin / part.columns;
   const std::size_t end = (part.end + part.columns - 1) / part.columns;
   const std::size_t rows = part.size() == 0 ? 0 : end - first;
@@ -56,15 +53,19 @@ struct Update {
 Update update_of(double beta, double eps1) {
   return {static_cast<float>(beta), static_cast<float>(1 - beta), static_cast<float>(eps1)};
 }
-constexpr Update as_it_is{-1, 0, 0};
 __device__ float update_as_it_is(const FactoredTensor& a, std::size_t k) {
   return Update{-1, 0, 0}(a, k);
 }
 
-// What thread 0 works out in double for all of its block; once in a kernel.
+__device__ double elements_of(const FactoredTensor& a) {
+  return static_cast<double>(a.part.whole.rows) * static_cast<double>(a.part.whole.columns);
+}
+
+// What thread 0 works out in double for all of its block.
 template <typename F>
 __device__ float block_value(F f) {
   __shared__ float result;
+  __syncthreads();
   if (threadIdx.x == 0) result = static_cast<float>(f());
   __syncthreads();
   return result;
@@ -91,10 +92,10 @@ struct ClippedResidual {
 };
 struct Residual {
   float b1, one_minus_b1, eps;
-  double elements, clip_threshold;
+  double clip_threshold;
 
   __device__ ClippedResidual of_block(const FactoredTensor& a) const {
-    const auto clip = [&] { return 1 / max(sqrt(*a.sums / elements) / clip_threshold, 1.0); };
+    const auto clip = [&] { return 1 / max(sqrt(*a.sums / elements_of(a)) / clip_threshold, 1.0); };
     return {b1, one_minus_b1, eps, block_value(clip)};
   }
 };
@@ -105,14 +106,17 @@ struct Residual {
 // Slots: columns by parts of rows, then rows by tiles of columns.
 template <typename Value>
 __global__ void __launch_bounds__(threads, 4)  // else the compiler spills for a fifth block
-    sums_kernel(FactoredTensor a, const Rectangle r, const Value of_all) {
+    sums_kernel(const FactoredBatch batch, const Value of_all) {
   __shared__ float high[warps][tile_columns], low[warps][tile_columns];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  double* const row_slots = a.workspace + r.parts * r.columns;
-  const auto value = of_all.of_block(a);
-  for (std::size_t b = blockIdx.x; b < r.parts * r.tiles; b += gridDim.x) {
-    const std::size_t part = b / r.tiles, tile = b % r.tiles, first = tile * tile_columns;
-    const std::size_t end = min((part + 1) * part_rows, r.rows);
+  for (int k = blockIdx.x; k < batch.tiles.count; k += gridDim.x) {
+    const FactoredPiece piece = batch.tiles.at[k];
+    const FactoredTensor& a = batch.tensors[piece.tensor];
+    const FactoredRectangle r = batch.rectangles[piece.tensor];
+    double* const row_slots = a.workspace + r.parts * r.columns;
+    const auto value = of_all.of_block(a);
+    const std::size_t part = piece.index / r.tiles, tile = piece.index % r.tiles;
+    const std::size_t first = tile * tile_columns, end = min((part + 1) * part_rows, r.rows);
     PairSum columns[lane_columns];
     for (std::size_t i = part * part_rows + warp; i < end; i += warps) {
       float x[lane_columns];
@@ -140,11 +144,15 @@ __global__ void __launch_bounds__(threads, 4)  // else the compiler spills for a
 }
 
 // Adds up the slots, and writes zeros for rows and columns of other parts.
-__global__ void __launch_bounds__(threads) finish_sums(FactoredTensor a, const Rectangle r) {
-  const reference::MatrixShape whole = a.part.whole;
-  const double* const row_slots = a.workspace + r.parts * r.columns;
-  for (std::size_t s = blockIdx.x * std::size_t{threads} + threadIdx.x;
-       s < whole.rows + whole.columns; s += static_cast<std::size_t>(gridDim.x) * threads) {
+__global__ void __launch_bounds__(threads) finish_sums(const FactoredBatch batch) {
+  for (int k = blockIdx.x; k < batch.slots.count; k += gridDim.x) {
+    const FactoredPiece piece = batch.slots.at[k];
+    const FactoredTensor& a = batch.tensors[piece.tensor];
+    const FactoredRectangle r = batch.rectangles[piece.tensor];
+    const reference::MatrixShape whole = a.part.whole;
+    const std::size_t s = static_cast<std::size_t>(piece.index) * threads + threadIdx.x;
+    if (s >= whole.rows + whole.columns) continue;
+    const double* const row_slots = a.workspace + r.parts * r.columns;
     double sum = 0;
     if (s < whole.rows) {
       const std::size_t i = s - a.part.first_row - r.first;  // far above r.rows where below
@@ -161,9 +169,12 @@ __global__ void __launch_bounds__(threads) finish_sums(FactoredTensor a, const R
   }
 }
 
-// One block: the sums over all ranks into the moment.
+// A block for each tensor: a matrix's sums over all ranks into the moment, or CAME's residual.
 __global__ void __launch_bounds__(finish_threads)
-    moment_kernel(FactoredTensor a, FactoredState s, float b, float rest) {
+    moment_kernel(const FactoredBatch batch, bool residual, float b, float rest) {
+  const FactoredTensor& a = batch.tensors[blockIdx.x];
+  if (!matrix(a)) return;
+  const FactoredState& s = residual ? a.residual : a.moment;
   const reference::MatrixShape whole = a.part.whole;
   const double of_row = 1 / static_cast<double>(whole.columns);
   const double of_column = 1 / static_cast<double>(whole.rows);
@@ -179,31 +190,38 @@ __global__ void __launch_bounds__(finish_threads)
   }
 }
 
+// Calls f(k) for the elements of a stretch.
 template <typename F>
-__device__ void for_each_element(std::size_t n, F f) {
-  for (std::size_t k = blockIdx.x * std::size_t{threads} + threadIdx.x; k < n;
-       k += static_cast<std::size_t>(gridDim.x) * threads) {
-    f(k);
-  }
+__device__ void for_each_element(const FactoredTensor& a, const FactoredPiece& piece, F f) {
+  const std::size_t begin = static_cast<std::size_t>(piece.index) * stretch_elements;
+  const std::size_t end = min(begin + stretch_elements, a.part.end - a.part.begin);
+  for (std::size_t k = begin + threadIdx.x; k < end; k += threads) f(k);
 }
 
 __global__ void __launch_bounds__(threads)
-    norms_kernel(FactoredTensor a, const Update update, bool weights) {
-  RunningSum updates, squares;
-  for_each_element(a.part.end - a.part.begin, [&](std::size_t k) {
-    const float p = weights ? a.p[k] : 0.0f;
-    add_square(updates, update(a, k));
-    add_square(squares, p);
-  });
-  const double of_updates = block_sum(updates.total()), of_weights = block_sum(squares.total());
-  if (threadIdx.x == 0) {
-    a.workspace[2 * blockIdx.x] = of_updates;
-    a.workspace[2 * blockIdx.x + 1] = of_weights;
+    norms_kernel(const FactoredBatch batch, const Update of_vectors, bool weights) {
+  for (int k = blockIdx.x; k < batch.stretches.count; k += gridDim.x) {
+    const FactoredPiece piece = batch.stretches.at[k];
+    const FactoredTensor& a = batch.tensors[piece.tensor];
+    RunningSum updates, squares;
+    for_each_element(a, piece, [&](std::size_t e) {
+      const float p = weights ? a.p[e] : 0.0f;
+      add_square(updates, of_vectors(a, e));
+      add_square(squares, p);
+    });
+    const double of_updates = block_sum(updates.total()), of_weights = block_sum(squares.total());
+    if (threadIdx.x == 0) {
+      a.workspace[2 * piece.index] = of_updates;
+      a.workspace[2 * piece.index + 1] = of_weights;
+    }
   }
 }
-__global__ void __launch_bounds__(finish_threads) finish_norms(FactoredTensor a, unsigned blocks) {
+// A block for each tensor.
+__global__ void __launch_bounds__(threads) finish_norms(const FactoredBatch batch) {
+  const FactoredTensor& a = batch.tensors[blockIdx.x];
+  const std::size_t size = a.part.end - a.part.begin;
   double updates = 0, squares = 0;
-  for (unsigned b = threadIdx.x; b < blocks; b += blockDim.x) {
+  for (std::size_t b = threadIdx.x; b * stretch_elements < size; b += blockDim.x) {
     updates += a.workspace[2 * b];
     squares += a.workspace[2 * b + 1];
   }
@@ -217,145 +235,214 @@ __global__ void __launch_bounds__(finish_threads) finish_norms(FactoredTensor a,
 
 // Rate as a function of the weights' root mean square, which only the device knows.
 struct AdafactorRate {
-  double base, eps2, decay, elements, clip_threshold;
+  double base, eps2, decay, clip_threshold;
   bool scaled, rms_stays_zero;
   float b1, one_minus_b1;
 };
-__global__ void __launch_bounds__(threads) adafactor_kernel(FactoredTensor a, AdafactorRate r) {
-  const auto lr = [&] {
-    const double rms = r.rms_stays_zero ? 0.0 : sqrt(a.sums[1] / r.elements);
-    return r.scaled ? r.base * max(r.eps2, rms) : r.base;
-  };
-  const auto clip = [&] { return max(sqrt(a.sums[0] / r.elements) / r.clip_threshold, 1.0); };
-  const float length = block_value([&] { return lr() / clip(); });
-  const float decay = block_value([&] { return lr() * r.decay; });
-  for_each_element(a.part.end - a.part.begin, [&](std::size_t k) {
-    float move = length * update_as_it_is(a, k);
-    if (a.m) move = a.m[k] = r.b1 * a.m[k] + r.one_minus_b1 * move;
-    const float p = a.p[k] - decay * a.p[k];
-    a.p[k] = p - move;
-  });
+__global__ void __launch_bounds__(threads)
+    adafactor_kernel(const FactoredBatch batch, const AdafactorRate r) {
+  for (int k = blockIdx.x; k < batch.stretches.count; k += gridDim.x) {
+    const FactoredPiece piece = batch.stretches.at[k];
+    const FactoredTensor& a = batch.tensors[piece.tensor];
+    const auto lr = [&] {
+      const double rms = r.rms_stays_zero ? 0.0 : sqrt(a.sums[1] / elements_of(a));
+      return r.scaled ? r.base * max(r.eps2, rms) : r.base;
+    };
+    const auto clip = [&] { return max(sqrt(a.sums[0] / elements_of(a)) / r.clip_threshold, 1.0); };
+    const float length = block_value([&] { return lr() / clip(); });
+    const float decay = block_value([&] { return lr() * r.decay; });
+    for_each_element(a, piece, [&](std::size_t e) {
+      float move = length * update_as_it_is(a, e);
+      if (a.m) move = a.m[e] = r.b1 * a.m[e] + r.one_minus_b1 * move;
+      const float p = a.p[e] - decay * a.p[e];
+      a.p[e] = p - move;
+    });
+  }
 }
 
 __global__ void __launch_bounds__(threads)
-    vector_momentum(FactoredTensor a, const Residual residual) {
-  const auto moved = residual.of_block(a);
-  for_each_element(a.part.end - a.part.begin, [&](std::size_t k) { moved(a, k); });
+    vector_momentum(const FactoredBatch batch, const Residual residual) {
+  for (int k = blockIdx.x; k < batch.vectors.count; k += gridDim.x) {
+    const FactoredPiece piece = batch.vectors.at[k];
+    const FactoredTensor& a = batch.tensors[piece.tensor];
+    const auto moved = residual.of_block(a);
+    for_each_element(a, piece, [&](std::size_t e) { moved(a, e); });
+  }
 }
 
-__global__ void __launch_bounds__(threads) came_kernel(FactoredTensor a, float lr, float decay) {
-  for_each_element(a.part.end - a.part.begin, [&](std::size_t k) {
-    float move = a.m[k];
-    if (matrix(a)) {
-      const Place at = place_of(a.part, k);
-      move *= inverse_root(a.residual, at.row, at.column);
+__global__ void __launch_bounds__(threads)
+    came_kernel(const FactoredBatch batch, float lr, float decay) {
+  for (int k = blockIdx.x; k < batch.stretches.count; k += gridDim.x) {
+    const FactoredPiece piece = batch.stretches.at[k];
+    const FactoredTensor& a = batch.tensors[piece.tensor];
+    for_each_element(a, piece, [&](std::size_t e) {
+      float move = a.m[e];
+      if (matrix(a)) {
+        const Place at = place_of(a.part, e);
+        move *= inverse_root(a.residual, at.row, at.column);
+      }
+      const float p = a.p[e] - decay * a.p[e];
+      a.p[e] = p - lr * move;
+    });
+  }
+}
+
+template <typename Value>
+cudaError_t sum_up(const FactoredBatch& batch, const Value& value, cudaStream_t stream) {
+  unsigned blocks = 0;
+  if (batch.tiles.count > 0) {
+    if (const auto e = grid_size(sums_kernel<Value>, batch.tiles.count, blocks)) return e;
+    launch(sums_kernel<Value>, blocks, threads, stream, batch, value);
+  }
+  if (batch.slots.count == 0) return cudaSuccess;
+  if (const auto e = grid_size(finish_sums, batch.slots.count, blocks)) return e;
+  launch(finish_sums, blocks, threads, stream, batch);
+  return cudaGetLastError();
+}
+
+cudaError_t absorb(const FactoredBatch& batch, bool residual, double beta, cudaStream_t stream) {
+  if (batch.count == 0) return cudaSuccess;
+  launch(moment_kernel, batch.count, finish_threads, stream, batch, residual,
+         static_cast<float>(beta), static_cast<float>(1 - beta));
+  return cudaGetLastError();
+}
+
+cudaError_t norms(const FactoredBatch& batch, const Update& of_vectors, bool weights,
+                  cudaStream_t stream) {
+  if (batch.count == 0) return cudaSuccess;
+  unsigned blocks = 0;
+  if (batch.stretches.count > 0) {
+    if (const auto e = grid_size(norms_kernel, batch.stretches.count, blocks)) return e;
+    launch(norms_kernel, blocks, threads, stream, batch, of_vectors, weights);
+  }
+  launch(finish_norms, batch.count, threads, stream, batch);
+  return cudaGetLastError();
+}
+
+// Of the pieces in a list.
+template <typename Kernel, typename... Arguments>
+cudaError_t over_elements(Kernel kernel, const FactoredBatch& batch, const FactoredPieces& pieces,
+                          cudaStream_t stream, const Arguments&... arguments) {
+  if (pieces.count == 0) return cudaSuccess;
+  unsigned blocks = 0;
+  if (const auto e = grid_size(kernel, pieces.count, blocks)) return e;
+  launch(kernel, blocks, threads, stream, batch, arguments...);
+  return cudaGetLastError();
+}
+
+DeviceBuffer<FactoredRectangle> rectangles_of(std::span<const FactoredTensor> tensors) {
+  std::vector<FactoredRectangle> all;
+  for (const FactoredTensor& a : tensors) all.push_back(rectangle_of(a.part));
+  return DeviceBuffer<FactoredRectangle>(std::span<const FactoredRectangle>(all));
+}
+
+std::size_t ceil_div(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
+
+DeviceBuffer<FactoredPiece> pieces_of(std::span<const FactoredTensor> tensors,
+                                      std::size_t (*count)(const FactoredTensor&)) {
+  std::vector<FactoredPiece> pieces;
+  for (std::size_t t = 0; t < tensors.size(); ++t) {
+    for (std::size_t i = 0; i < count(tensors[t]); ++i) {
+      pieces.push_back({static_cast<int>(t), static_cast<int>(i)});
     }
-    const float p = a.p[k] - decay * a.p[k];
-    a.p[k] = p - lr * move;
-  });
+  }
+  return DeviceBuffer<FactoredPiece>(std::span<const FactoredPiece>(pieces));
 }
 
 bool is_matrix(const FactoredTensor& a) { return a.part.whole.rows > 1; }
-std::size_t blocks_of(std::size_t items) { return (items + threads - 1) / threads; }
-
-template <typename Value>
-cudaError_t sum_up(const FactoredTensor& a, const Value& value, cudaStream_t stream) {
-  const Rectangle r = rectangle_of(a.part);
-  unsigned blocks = 0;
-  if (r.rows > 0) {
-    if (const auto e = grid_size(sums_kernel<Value>, r.parts * r.tiles, blocks)) return e;
-    launch(sums_kernel<Value>, blocks, threads, stream, a, r, value);
-  }
-  const std::size_t count = a.part.whole.rows + a.part.whole.columns;
-  if (const auto e = grid_size(finish_sums, blocks_of(count), blocks)) return e;
-  launch(finish_sums, blocks, threads, stream, a, r);
-  return cudaGetLastError();
+std::size_t tiles_of(const FactoredTensor& a) {
+  const FactoredRectangle r = rectangle_of(a.part);
+  return is_matrix(a) ? r.parts * r.tiles : 0;
 }
-
-cudaError_t absorb(const FactoredTensor& a, const FactoredState& state, double beta,
-                   cudaStream_t stream) {
-  launch(moment_kernel, 1, finish_threads, stream, a, state, static_cast<float>(beta),
-         static_cast<float>(1 - beta));
-  return cudaGetLastError();
+std::size_t slots_of(const FactoredTensor& a) {
+  return is_matrix(a) ? ceil_div(a.part.whole.rows + a.part.whole.columns, threads) : 0;
 }
-
-cudaError_t norms(const FactoredTensor& a, const Update& update, bool weights,
-                  cudaStream_t stream) {
-  unsigned blocks = 0;
-  if (const auto e = grid_size(norms_kernel, blocks_of(a.part.size()), blocks)) return e;
-  launch(norms_kernel, blocks, threads, stream, a, update, weights);
-  launch(finish_norms, 1, finish_threads, stream, a, blocks);
-  return cudaGetLastError();
+std::size_t stretches_of(const FactoredTensor& a) {
+  return ceil_div(a.part.size(), stretch_elements);
 }
+std::size_t vectors_of(const FactoredTensor& a) { return is_matrix(a) ? 0 : stretches_of(a); }
 
-template <typename Kernel, typename... Arguments>
-cudaError_t over_elements(Kernel kernel, const FactoredTensor& a, cudaStream_t stream,
-                          const Arguments&... arguments) {
-  unsigned blocks = 0;
-  if (const auto e = grid_size(kernel, blocks_of(a.part.size()), blocks)) return e;
-  launch(kernel, blocks, threads, stream, a, arguments...);
-  return cudaGetLastError();
+FactoredPieces list_of(const DeviceBuffer<FactoredPiece>& pieces) {
+  return {pieces.data(), static_cast<int>(pieces.size())};
 }
-
-double elements_of(const FactoredTensor& a) { return static_cast<double>(a.part.whole.elements()); }
 
 }  // namespace
 
 std::size_t factored_workspace(const reference::Part& part) {
-  const Rectangle r = rectangle_of(part);
-  return std::max(r.parts * r.columns + r.rows * r.tiles, 2 * std::size_t{reduction_slots});
+  const FactoredRectangle r = rectangle_of(part);
+  return std::max(r.parts * r.columns + r.rows * r.tiles,
+                  2 * ceil_div(part.size(), stretch_elements));
 }
 
-cudaError_t adafactor_moment(const FactoredTensor& a, const reference::Adafactor& rule,
+FactoredTensors::FactoredTensors(std::span<const FactoredTensor> tensors)
+    : tensors_(tensors),
+      rectangles_(rectangles_of(tensors)),
+      tiles_(pieces_of(tensors, tiles_of)),
+      slots_(pieces_of(tensors, slots_of)),
+      stretches_(pieces_of(tensors, stretches_of)),
+      vectors_(pieces_of(tensors, vectors_of)) {}
+
+FactoredBatch FactoredTensors::batch() const {
+  return {.tensors = tensors_.data(),
+          .rectangles = rectangles_.data(),
+          .count = static_cast<int>(tensors_.size()),
+          .tiles = list_of(tiles_),
+          .slots = list_of(slots_),
+          .stretches = list_of(stretches_),
+          .vectors = list_of(vectors_)};
+}
+
+cudaError_t adafactor_moment(const FactoredBatch& batch, const reference::Adafactor& rule,
                              cudaStream_t stream) {
-  return is_matrix(a) ? sum_up(a, squared_gradient(rule.options.eps1), stream) : cudaSuccess;
+  return sum_up(batch, squared_gradient(rule.options.eps1), stream);
 }
 
-cudaError_t adafactor_norms(const FactoredTensor& a, const reference::Adafactor& rule, int step,
+cudaError_t adafactor_norms(const FactoredBatch& batch, const reference::Adafactor& rule, int step,
                             cudaStream_t stream) {
   const double beta = rule.beta(step);
-  if (!is_matrix(a)) return norms(a, update_of(beta, rule.options.eps1), true, stream);
-  if (const auto e = absorb(a, a.moment, beta, stream)) return e;
-  return norms(a, as_it_is, true, stream);
+  if (const auto e = absorb(batch, false, beta, stream)) return e;
+  return norms(batch, update_of(beta, rule.options.eps1), true, stream);
 }
 
-cudaError_t adafactor_apply(const FactoredTensor& a, const reference::Adafactor& rule, int step,
+cudaError_t adafactor_apply(const FactoredBatch& batch, const reference::Adafactor& rule, int step,
                             cudaStream_t stream) {
   const reference::AdafactorOptions& o = rule.options;
   reference::Adafactor unscaled = rule;
   unscaled.options.scale_parameter = false;
-  return over_elements(adafactor_kernel, a, stream,
-                       AdafactorRate{unscaled.rate(0, step), o.eps2, o.weight_decay, elements_of(a),
+  return over_elements(adafactor_kernel, batch, batch.stretches, stream,
+                       AdafactorRate{unscaled.rate(0, step), o.eps2, o.weight_decay,
                                      o.clip_threshold, o.scale_parameter, o.rms_stays_zero,
                                      static_cast<float>(o.beta1), static_cast<float>(1 - o.beta1)});
 }
 
-cudaError_t came_moment(const FactoredTensor& a, const reference::Came& rule, cudaStream_t stream) {
-  return is_matrix(a) ? sum_up(a, squared_gradient(rule.options.eps1), stream) : cudaSuccess;
+cudaError_t came_moment(const FactoredBatch& batch, const reference::Came& rule,
+                        cudaStream_t stream) {
+  return sum_up(batch, squared_gradient(rule.options.eps1), stream);
 }
 
-cudaError_t came_norm(const FactoredTensor& a, const reference::Came& rule, cudaStream_t stream) {
+cudaError_t came_norm(const FactoredBatch& batch, const reference::Came& rule,
+                      cudaStream_t stream) {
   const reference::CameOptions& o = rule.options;
-  if (!is_matrix(a)) return norms(a, update_of(o.beta2, o.eps1), false, stream);
-  if (const auto e = absorb(a, a.moment, o.beta2, stream)) return e;
-  return norms(a, as_it_is, false, stream);
+  if (const auto e = absorb(batch, false, o.beta2, stream)) return e;
+  return norms(batch, update_of(o.beta2, o.eps1), false, stream);
 }
 
-cudaError_t came_momentum(const FactoredTensor& a, const reference::Came& rule,
+cudaError_t came_momentum(const FactoredBatch& batch, const reference::Came& rule,
                           cudaStream_t stream) {
   const reference::CameOptions& o = rule.options;
   const Residual residual{static_cast<float>(o.beta1), static_cast<float>(1 - o.beta1),
-                          static_cast<float>(o.eps2), elements_of(a), o.clip_threshold};
-  return is_matrix(a) ? sum_up(a, residual, stream)
-                      : over_elements(vector_momentum, a, stream, residual);
+                          static_cast<float>(o.eps2), o.clip_threshold};
+  if (const auto e = over_elements(vector_momentum, batch, batch.vectors, stream, residual)) {
+    return e;
+  }
+  return sum_up(batch, residual, stream);
 }
 
-cudaError_t came_apply(const FactoredTensor& a, const reference::Came& rule, cudaStream_t stream) {
+cudaError_t came_apply(const FactoredBatch& batch, const reference::Came& rule,
+                       cudaStream_t stream) {
   const reference::CameOptions& o = rule.options;
-  if (is_matrix(a)) {
-    if (const auto e = absorb(a, a.residual, o.beta3, stream)) return e;
-  }
-  return over_elements(came_kernel, a, stream, static_cast<float>(o.lr),
+  if (const auto e = absorb(batch, true, o.beta3, stream)) return e;
+  return over_elements(came_kernel, batch, batch.stretches, stream, static_cast<float>(o.lr),
                        static_cast<float>(o.lr * o.weight_decay));
 }
 

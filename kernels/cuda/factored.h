@@ -1,4 +1,4 @@
-// Adafactor and CAME on a part of a tensor on the GPU: the rounds of reference/{adafactor,came}.h,
+// Adafactor and CAME on parts of tensors on the GPU: the rounds of reference/{adafactor,came}.h,
 // sums reordered. Between the rounds the caller sums `sums` over the ranks that share the tensor.
 //
 //   round   Adafactor                       bytes   CAME                                bytes
@@ -17,13 +17,20 @@
 // within 2^-24. Gradients whose square no float holds (1.8e19 and more) make their row and column
 // infinite or no number. Double precision is left to the thin vectors: per element 1/32 operation.
 //
+// All tensors of a model in one launch per phase: a table cuts them into pieces, which the blocks
+// share out. What a round sums of a tensor is the same bits whatever device, grid and other
+// tensors. Launches of a step: Adafactor 6, CAME 10.
+//
 // Everything only enqueues work; pointers need no alignment.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <span>
+#include <vector>
 
+#include "kernels/cuda/device_buffer.h"
 #include "kernels/reference/came.h"
 
 namespace lambcast::cuda {
@@ -48,21 +55,58 @@ struct FactoredTensor {
 };
 std::size_t factored_workspace(const reference::Part& part);
 
-// The rounds in their order. `step` counts from 1.
-cudaError_t adafactor_moment(const FactoredTensor& tensor, const reference::Adafactor& rule,
-                             cudaStream_t stream);  // sums: rows, columns; nothing for a vector
-cudaError_t adafactor_norms(const FactoredTensor& tensor, const reference::Adafactor& rule,
-                            int step, cudaStream_t stream);  // sums: |u|^2, |p|^2
-cudaError_t adafactor_apply(const FactoredTensor& tensor, const reference::Adafactor& rule,
-                            int step, cudaStream_t stream);
+// The rectangle of rows that a part's stretch touches, and into how many tiles it is cut.
+struct FactoredRectangle {
+  std::size_t first = 0, rows = 0, columns = 0, parts = 0, tiles = 0;
+};
 
-cudaError_t came_moment(const FactoredTensor& tensor, const reference::Came& rule,
+// What a block takes at a time: the i-th such piece of a tensor.
+struct FactoredPiece {
+  int tensor = 0, index = 0;
+};
+struct FactoredPieces {
+  const FactoredPiece* at = nullptr;
+  int count = 0;
+};
+
+// Device memory.
+struct FactoredBatch {
+  const FactoredTensor* tensors = nullptr;
+  const FactoredRectangle* rectangles = nullptr;  // of each
+  int count = 0;
+  FactoredPieces tiles;      // of matrices, whose rows and columns are summed
+  FactoredPieces slots;      // of their rows and columns
+  FactoredPieces stretches;  // of all elements
+  FactoredPieces vectors;    // of those of vectors
+};
+
+// The tensors and the tables of their pieces, as owned device memory on the current device.
+class FactoredTensors {
+ public:
+  explicit FactoredTensors(std::span<const FactoredTensor> tensors);
+  FactoredBatch batch() const;
+
+ private:
+  DeviceBuffer<FactoredTensor> tensors_;
+  DeviceBuffer<FactoredRectangle> rectangles_;
+  DeviceBuffer<FactoredPiece> tiles_, slots_, stretches_, vectors_;
+};
+
+// The rounds in their order. `step` counts from 1. In `sums` of every tensor:
+cudaError_t adafactor_moment(const FactoredBatch& batch, const reference::Adafactor& rule,
+                             cudaStream_t stream);  // rows, columns; nothing for a vector
+cudaError_t adafactor_norms(const FactoredBatch& batch, const reference::Adafactor& rule, int step,
+                            cudaStream_t stream);  // |u|^2, |p|^2
+cudaError_t adafactor_apply(const FactoredBatch& batch, const reference::Adafactor& rule, int step,
+                            cudaStream_t stream);
+
+cudaError_t came_moment(const FactoredBatch& batch, const reference::Came& rule,
                         cudaStream_t stream);
-cudaError_t came_norm(const FactoredTensor& tensor, const reference::Came& rule,
-                      cudaStream_t stream);  // sums: |u|^2
-cudaError_t came_momentum(const FactoredTensor& tensor, const reference::Came& rule,
-                          cudaStream_t stream);  // sums: rows, columns of the residual
-cudaError_t came_apply(const FactoredTensor& tensor, const reference::Came& rule,
+cudaError_t came_norm(const FactoredBatch& batch, const reference::Came& rule,
+                      cudaStream_t stream);  // |u|^2
+cudaError_t came_momentum(const FactoredBatch& batch, const reference::Came& rule,
+                          cudaStream_t stream);  // rows, columns of the residual
+cudaError_t came_apply(const FactoredBatch& batch, const reference::Came& rule,
                        cudaStream_t stream);
 
 }  // namespace lambcast::cuda

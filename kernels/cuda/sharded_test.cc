@@ -47,6 +47,10 @@ struct DeviceShard {
             sums.data(),
             workspace.data()};
   }
+  FactoredTensors tensors(bool momentum) const {
+    const FactoredTensor one = tensor(momentum);
+    return FactoredTensors(std::span(&one, 1));
+  }
 };
 
 struct World {
@@ -126,12 +130,15 @@ TEST_CASE("Adafactor's rounds on the GPU agree with the emulated world") {
       const std::size_t count = factored_count(tensor);
       agrees(rule, tensor, sharding, [&](World& gpu, int k) {
         const bool momentum = beta1 > 0;
-        gpu.round(count,
-                  [&](auto& s) { return adafactor_moment(s.tensor(momentum), rule, nullptr); });
-        gpu.round(2,
-                  [&](auto& s) { return adafactor_norms(s.tensor(momentum), rule, k, nullptr); });
-        gpu.round(0,
-                  [&](auto& s) { return adafactor_apply(s.tensor(momentum), rule, k, nullptr); });
+        gpu.round(count, [&](auto& s) {
+          return adafactor_moment(s.tensors(momentum).batch(), rule, nullptr);
+        });
+        gpu.round(2, [&](auto& s) {
+          return adafactor_norms(s.tensors(momentum).batch(), rule, k, nullptr);
+        });
+        gpu.round(0, [&](auto& s) {
+          return adafactor_apply(s.tensors(momentum).batch(), rule, k, nullptr);
+        });
       });
     }
   }
@@ -151,7 +158,7 @@ TEST_CASE(
   auto g = random_values(part.size(), 2);
   for (std::size_t e = 0; e < g.size(); e += 7) g[e] *= 1e-25f;
   device.g = upload(g);
-  require(adafactor_moment(device.tensor(false), rule, nullptr), "adafactor_moment");
+  require(adafactor_moment(device.tensors(false).batch(), rule, nullptr), "adafactor_moment");
   std::vector<double> exact(part.whole.rows + part.whole.columns);
   for (std::size_t e = 0; e < g.size(); ++e) {
     const double square = double(g[e]) * g[e] + rule.options.eps1;
@@ -162,14 +169,14 @@ TEST_CASE(
   for (std::size_t s = 0; s < sums.size(); ++s) {
     REQUIRE(std::fabs(sums[s] / exact[s] - 1) < (s < part.whole.rows ? 5.4e-7 : 1.2e-7));
   }
-  require(adafactor_norms(device.tensor(false), rule, 1, nullptr), "adafactor_norms");
+  require(adafactor_norms(device.tensors(false).batch(), rule, 1, nullptr), "adafactor_norms");
   double weights = 0;
   for (const float x : p) weights += double(x) * x;
   CHECK(std::fabs(device.sums.to_host()[1] / weights - 1) < 6e-8);
 
   g[5 * part.whole.columns + 3] = NAN;
   device.g = upload(g);
-  require(adafactor_moment(device.tensor(false), rule, nullptr), "adafactor_moment");
+  require(adafactor_moment(device.tensors(false).batch(), rule, nullptr), "adafactor_moment");
   const auto poisoned = device.sums.to_host();
   for (std::size_t s = 0; s < poisoned.size(); ++s) {
     REQUIRE(std::isnan(poisoned[s]) == (s == 5 || s == part.whole.rows + 3));
@@ -182,12 +189,66 @@ TEST_CASE("CAME's rounds on the GPU agree with the emulated world") {
     const reference::Came rule{{.lr = 0.001, .weight_decay = 0.1}};
     const std::size_t count = factored_count(tensor);
     agrees(rule, tensor, sharding, [&](World& gpu, int) {
-      gpu.round(count, [&](auto& s) { return came_moment(s.tensor(true), rule, nullptr); });
-      gpu.round(1, [&](auto& s) { return came_norm(s.tensor(true), rule, nullptr); });
-      gpu.round(count, [&](auto& s) { return came_momentum(s.tensor(true), rule, nullptr); });
-      gpu.round(0, [&](auto& s) { return came_apply(s.tensor(true), rule, nullptr); });
+      gpu.round(count,
+                [&](auto& s) { return came_moment(s.tensors(true).batch(), rule, nullptr); });
+      gpu.round(1, [&](auto& s) { return came_norm(s.tensors(true).batch(), rule, nullptr); });
+      gpu.round(count,
+                [&](auto& s) { return came_momentum(s.tensors(true).batch(), rule, nullptr); });
+      gpu.round(0, [&](auto& s) { return came_apply(s.tensors(true).batch(), rule, nullptr); });
     });
   }
+}
+
+namespace {
+
+// One rank's part of every tensor, steps on them all at once or on one after the other.
+template <typename Rule, typename Step>
+std::vector<std::vector<float>> trained(const Rule& rule, bool at_once, Step device_step) {
+  std::vector<DeviceShard> shards;
+  for (const auto& [tensor, sharding] : layouts) {
+    const auto world =
+        emulated::sharded(rule, sharding, {tensor}, {random_values(tensor.shape.elements(), 1)});
+    shards.emplace_back(world.shards[0].back());
+  }
+  for (int k = 1; k <= 3; ++k) {
+    std::vector<FactoredTensor> all;
+    for (DeviceShard& shard : shards) {
+      shard.g = upload(random_values(shard.part.size(), unsigned(k)));
+      all.push_back(shard.tensor(true));
+    }
+    for (std::size_t t = 0; t < (at_once ? 1 : all.size()); ++t) {
+      const auto some = at_once ? std::span(all) : std::span(all).subspan(t, 1);
+      device_step(FactoredTensors(some).batch(), k);
+    }
+  }
+  std::vector<std::vector<float>> weights;
+  for (const DeviceShard& shard : shards) weights.push_back(shard.p.to_host());
+  return weights;
+}
+
+}  // namespace
+
+TEST_CASE("Adafactor and CAME on all tensors at once are what they are on each alone, to the bit") {
+  NEED_GPUS(1);
+  const reference::Adafactor adafactor{{.beta1 = 0.9, .weight_decay = 0.1}};
+  const auto adafactor_step = [&](const FactoredBatch& batch, int k) {
+    require(adafactor_moment(batch, adafactor, nullptr), "adafactor_moment");
+    require(adafactor_norms(batch, adafactor, k, nullptr), "adafactor_norms");
+    require(adafactor_apply(batch, adafactor, k, nullptr), "adafactor_apply");
+  };
+  CHECK(trained(adafactor, true, adafactor_step) == trained(adafactor, false, adafactor_step));
+  const reference::Came came{{.lr = 0.001, .weight_decay = 0.1}};
+  const auto came_step = [&](const FactoredBatch& batch, int) {
+    require(came_moment(batch, came, nullptr), "came_moment");
+    require(came_norm(batch, came, nullptr), "came_norm");
+    require(came_momentum(batch, came, nullptr), "came_momentum");
+    require(came_apply(batch, came, nullptr), "came_apply");
+  };
+  CHECK(trained(came, true, came_step) == trained(came, false, came_step));
+  // Of nothing there is nothing to do.
+  const FactoredTensors none(std::span<const FactoredTensor>{});
+  adafactor_step(none.batch(), 1);
+  came_step(none.batch(), 1);
 }
 
 namespace {

@@ -3,10 +3,14 @@
 #include <cuda_fp16.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "kernels/cuda/adam.h"
 #include "kernels/cuda/compression.h"
+#include "kernels/cuda/eight_bit.h"
+#include "kernels/cuda/factored.h"
 #include "kernels/cuda/gradient.h"
 #include "kernels/cuda/host_copy.h"
 #include "kernels/cuda/lamb_tensors.h"
@@ -15,6 +19,65 @@
 #include "sim/base/check.h"
 
 namespace lambcast::cuda {
+
+namespace {
+
+// Adafactor and CAME on the tensors of a workbench, matrices as wide as BERT-Large is.
+class FactoredBench {
+ public:
+  FactoredBench(const TensorLayout& layout, float* p, float* m, float* v, const float* g) {
+    std::vector<FactoredTensor> tensors;
+    const auto buffer = [this](std::size_t count) {
+      return thin_.emplace_back(std::max<std::size_t>(count, 1)).data();
+    };
+    const auto moment = [&](const reference::MatrixShape& shape) {
+      return FactoredState{buffer(shape.rows), buffer(shape.columns), buffer(1)};
+    };
+    for (std::size_t t = 0; t < layout.tensors(); ++t) {
+      const std::size_t size = layout.size(t), begin = layout.offsets[t];
+      const bool matrix = size > width && size % width == 0;
+      const reference::MatrixShape shape{matrix ? size / width : 1, matrix ? width : size};
+      if (size == 0) continue;
+      const reference::Part part = reference::whole_part(shape);
+      tensors.push_back(
+          {part, p + begin, g + begin, m + begin, v + begin, moment(shape), moment(shape),
+           sums_.emplace_back(std::max<std::size_t>(shape.rows + shape.columns, 2)).data(),
+           workspaces_.emplace_back(factored_workspace(part)).data()});
+    }
+    tensors_.emplace(tensors);
+    for (FactoredTensor& tensor : tensors) tensor.m = nullptr;
+    without_momentum_.emplace(tensors);
+  }
+
+  cudaError_t refill(cudaStream_t stream) const {
+    for (const auto& x : thin_)
+      if (const auto e = fill_random(x.data(), x.size(), 0.1f, 1.0f, stream)) return e;
+    return cudaSuccess;
+  }
+  cudaError_t adafactor_step(cudaStream_t stream) const {
+    const reference::Adafactor rule;
+    const FactoredBatch all = without_momentum_->batch();
+    if (const auto e = adafactor_moment(all, rule, stream)) return e;
+    if (const auto e = adafactor_norms(all, rule, 1, stream)) return e;
+    return adafactor_apply(all, rule, 1, stream);
+  }
+  cudaError_t came_step(cudaStream_t stream) const {
+    const reference::Came rule;
+    const FactoredBatch all = tensors_->batch();
+    if (const auto e = came_moment(all, rule, stream)) return e;
+    if (const auto e = came_norm(all, rule, stream)) return e;
+    if (const auto e = came_momentum(all, rule, stream)) return e;
+    return came_apply(all, rule, stream);
+  }
+
+ private:
+  static constexpr std::size_t width = 1024;
+  std::vector<DeviceBuffer<float>> thin_;
+  std::vector<DeviceBuffer<double>> sums_, workspaces_;
+  std::optional<FactoredTensors> tensors_, without_momentum_;
+};
+
+}  // namespace
 
 struct Workbench::Memory {
   explicit Memory(std::size_t n)
@@ -44,6 +107,22 @@ struct Workbench::Memory {
   DeviceBuffer<double> squared_norm{1};
   HostBuffer pageable{staging_bytes(layout), HostMemory::pageable};
   HostBuffer pinned{staging_bytes(layout), HostMemory::pinned};
+
+  FactoredBench factored{tensors, p.data(), m.data(), v.data(), g.data()};
+  // Codes of both moments lie in the 16-bit weights.
+  DeviceBuffer<float> largest{2 * (layout.padded / eight_bit_block + 1)};
+  DeviceBuffer<float> maps{std::span<const float>(eight_bit_maps())};
+
+  EightBitMoments eight_bit() const {
+    auto* const codes = reinterpret_cast<std::uint8_t*>(half.data());
+    return {.m = codes,
+            .v = codes + layout.padded,
+            .m_largest = largest.data(),
+            .v_largest = largest.data() + largest.size() / 2,
+            .maps = maps.data(),
+            .low = g.data(),
+            .elements = layout.elements};
+  }
 
   __half* half_p() const { return reinterpret_cast<__half*>(half.data()); }
 
@@ -100,10 +179,11 @@ cudaError_t Workbench::refill(cudaStream_t stream) const {
     if (const auto e = fill_random(x->data(), x->size(), -0.5f, 0.5f, stream)) return e;
   }
   if (const auto e = fill_random(b.half_p(), b.half.size(), -0.5f, 0.5f, stream)) return e;
-  for (const auto* x :
-       {&b.v, &b.u, &b.scaling, &b.last_factor, &b.scale, &b.worker_scales, &b.server_scales}) {
+  for (const auto* x : {&b.v, &b.u, &b.scaling, &b.last_factor, &b.scale, &b.worker_scales,
+                        &b.server_scales, &b.largest}) {
     if (const auto e = fill_random(x->data(), x->size(), 0.1f, 1.0f, stream)) return e;
   }
+  if (const auto e = b.factored.refill(stream)) return e;
   return pack_signs(b.g.data(), b.signs.data(), b.layout.padded, SignRule::not_negative, stream);
 }
 
@@ -128,9 +208,10 @@ std::map<std::string, double> Workbench::squared_norms() const {
 
 std::size_t Workbench::bytes(std::size_t elements) {
   // Six fp32 buffers, one fp16, twice the signs; the pieces and their slots are 48 bytes in 16,384
-  // elements and the small arrays are below a megabyte.
+  // elements, the largest of 8-bit blocks and the sums over rows and columns one in 16 bytes each,
+  // and the small arrays are below two megabytes.
   const std::size_t padded = chunk_layout(elements, profiled_ranks).padded;
-  return padded * 26 + padded / 4 + padded / 256 + (std::size_t{1} << 20);
+  return padded * 26 + padded / 4 + padded / 256 + padded / 8 + (std::size_t{2} << 20);
 }
 
 using Stream = cudaStream_t;
@@ -199,6 +280,9 @@ std::vector<Workbench::Entry> Workbench::entries() const {
        [&b, adam](Stream s) { return zero_one_sync_begin(b.adam(), adam, s); }},
       {"zero_one_sync_end", 26,
        [&b, adam](Stream s) { return zero_one_sync_end(b.adam(), 1e-3, adam, s); }},
+      {"adafactor_step", 24, [&b](Stream s) { return b.factored.adafactor_step(s); }},
+      {"came_step", 32, [&b](Stream s) { return b.factored.came_step(s); }},
+      {"eight_bit_adam", 12, [&b](Stream s) { return eight_bit_adam(b.eight_bit(), {}, 1, 1, s); }},
       {"mpi_staging_pageable_n8", 5.0 / 8 + 2 / (8 * ranks),
        [&b](Stream s) { return staging_copies(b.layout, b.pageable.data(), b.served.data(), s); }},
       {"mpi_staging_pinned_n8", 5.0 / 8 + 2 / (8 * ranks),

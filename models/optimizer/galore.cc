@@ -39,7 +39,8 @@ double galore_small_elements(const StateTensor& tensor, const Projection& projec
 // Zeros for the update 4, written in place from the gradient 4 and two codes read and written; of
 // the fused kernel those alone (kernels/cuda/eight_bit.h). Launches are among the update's.
 Passes galore_small_passes(Kernels kernels) {
-  return {kernels == Kernels::fused ? 12. : 4. + 4 + 8 + 4, 0, 0, 0, 0};
+  if (kernels == Kernels::fused) return {12, 0, 0, 0, 0, "eight_bit_adam"};
+  return {4 + 4 + 8 + 4, 0, 0, 0, 0};
 }
 
 double galore_flops(const StateTensor& tensor, const Projection& projection) {
