@@ -1,6 +1,9 @@
 #include "experiments/plugin_choice.h"
 
+#include <set>
+
 #include "experiments/scenario_case.h"
+#include "models/training/forecast.h"
 
 namespace lambcast {
 namespace {
@@ -44,7 +47,8 @@ TEST_CASE("plugin: every cell of Colossal-AI's table runs, warns or is refused i
       {"distributed_lamb", "torch_ddp", none, "", {}},
       {"distributed_lamb", "gemini", none, unsupported, {}},
       {"distributed_lamb", "moe_hybrid", none, unsupported, {}},
-      {"galore_adamw8bit", "hybrid_parallel", divided, "", {}},
+      {"galore_adamw8bit", "hybrid_parallel", none, "", {}},
+      {"galore_adamw8bit", "hybrid_parallel", divided, "", {"galore-slices"}},
       {"galore_adamw8bit", "hybrid_parallel", zero2, "GaLore does not run with ZeRO", {}},
       {"galore_adamw8bit", "low_level_zero", none, "flat shards of matrices", {}},
       {"galore_adamw8bit", "low_level_zero", zero2, "GaLore does not run with ZeRO", {}},
@@ -64,7 +68,9 @@ TEST_CASE("plugin: every cell of Colossal-AI's table runs, warns or is refused i
       {"came", "gemini", none, unsupported, {}},
       {"came", "moe_hybrid", none, unsupported, {}},
   };
+  std::set<std::pair<std::string, std::string>> walked;
   for (const Cell& cell : cells) {
+    walked.insert({cell.optimizer, cell.plugin});
     const WhatIf asked = with_plugin(cell.optimizer, cell.plugin, cell.more);
     INFO(cell.optimizer << " with " << cell.plugin);
     if (*cell.refused != '\0') {
@@ -74,7 +80,14 @@ TEST_CASE("plugin: every cell of Colossal-AI's table runs, warns or is refused i
     }
     REQUIRE_THAT(refusal(asked), Equals(""));
     CHECK(warnings(asked) == cell.warnings);
+    // A cell that runs is a forecast.
+    const Scenario scenario = resolved(asked);
+    CollectiveCosts costs;
+    const Forecast of = forecast(scenario.training, costs);
+    CHECK(of.run.time_s > 0);
+    CHECK(of.memory.peak.value() > 0);
   }
+  CHECK(walked.size() == 4 * plugin_names().size());
 }
 
 TEST_CASE("plugin: what a cast makes of optimizers is said where one casts, without a plugin too") {

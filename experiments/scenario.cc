@@ -126,6 +126,20 @@ Projection choose_projection(const Words& words, const TrainingPlan& training,
   return projection;
 }
 
+// Source: Colossal-AI nn/optimizer/distributed_galore.py, utils in galore.py.
+void find_slices(const TrainingPlan& training, std::vector<Finding>& findings) {
+  if (training.optimizer() != OptimizerType::galore_adamw8bit || !training.parallelism) return;
+  const int tp = training.parallelism->layout.tp;
+  if (tp == 1) return;
+  findings.push_back(
+      {Severity::warning, "galore-slices",
+       fmt::format("between its decompositions each of the {} ranks that divide a matrix projects "
+                   "its slice by the rows of the basis that fit, not by those of the slice: an "
+                   "approximation of GaLore; of square matrices divided by columns the shapes do "
+                   "not fit at all",
+                   tp)});
+}
+
 // A flag, else the DeepSpeed file, else what 1-bit optimizers ran on that cluster.
 void choose_backend(const Words& words, const Cluster& cluster, deepspeed::DeepSpeedConfig& config,
                     std::vector<Finding>& findings) {
@@ -376,6 +390,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   }
   training.recipe = deepspeed::recipe_of(config);  // with what flags say of steps and overlap
   training.recipe.projection = choose_projection(words, training, scenario.findings);
+  find_slices(training, scenario.findings);
   choose_exchange(words, training, scenario.findings);
   if (const auto network = words.choice("network"))
     training.network = static_cast<NetworkModel>(*network);

@@ -177,6 +177,53 @@ TEST_CASE("a tensor follows the rate and the decay of its group") {
   CHECK(groups.first != groups.second);
 }
 
+TEST_CASE(
+    "GaLore's states in 8 bits are the unsharded ones, whatever shards their blocks lie over") {
+  // A projected matrix of 350 in two blocks; unprojected 903 and 701 in four and three, the last
+  // ragged; 15 in fp32. No shard ends where a block does.
+  const std::vector<ShardedTensor> large{{{70, 33}, Split::columns},
+                                         {{3, 301}, Split::rows},
+                                         {{1, 701}, Split::columns},
+                                         {{1, 15}, Split::none}};
+  const reference::Galore rule{{.rank = 5, .gap = 4, .min_8bit_size = 300}};
+  PerTensor initial;
+  for (std::size_t t = 0; t < large.size(); ++t)
+    initial.push_back(random_values(large[t].shape.elements(), unsigned(t) + 1));
+  const auto trained_on = [&](const Sharding& sharding, int dp) {
+    auto o = sharded(rule, sharding, large, initial);
+    for (unsigned k = 0; k < 12; ++k) {
+      std::vector<std::vector<Flat>> g(large.size());
+      for (std::size_t t = 0; t < large.size(); ++t)
+        for (int d = 0; d < dp; ++d)
+          g[t].push_back(
+              random_values(large[t].shape.elements(), 100 * k + 10 * unsigned(d) + unsigned(t)));
+      step(o, g);
+    }
+    return o;
+  };
+  for (const int dp : {1, 3, 8}) {
+    const auto unsharded = trained_on({}, dp);
+    for (std::size_t t = 0; t < large.size(); ++t)
+      CHECK(unsharded.shards[t][0].state.m8.codes.size() ==
+            std::vector<std::size_t>{350, 903, 701, 0}[t]);
+    for (const int tp : {1, 2, 3, 4}) {
+      for (int zero = 0; zero <= 2; ++zero) {
+        INFO("dp " << dp << ", tp " << tp << ", ZeRO " << zero);
+        const auto o = trained_on({dp, tp, zero}, dp);
+        for (std::size_t t = 0; t < large.size(); ++t) {
+          const Flat x = weights(o, t), y = weights(unsharded, t);
+          double difference = 0, norm = 0;
+          for (std::size_t e = 0; e < x.size(); ++e) {
+            difference += (double(x[e]) - y[e]) * (double(x[e]) - y[e]);
+            norm += double(y[e]) * y[e];
+          }
+          CHECK(std::sqrt(difference / norm) < 1e-5);
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("sums per tensor: one collective of LAMB, two of Adafactor, three of CAME on matrices") {
   const std::vector<std::vector<Flat>> g{{random_values(12, 1), random_values(12, 2)}};
   const auto counted = [&](const auto& rule) {
@@ -211,6 +258,23 @@ TEST_CASE("quirks of the originals part from the unsharded optimizer") {
   CHECK(parts_by(adafactor, reference::Adafactor{}, {1, 1, 0}) == 0);
   CHECK(parts_by(adafactor, reference::Adafactor{}, {3, 1, 0}) == 0);
   CHECK(parts_by(adafactor, reference::Adafactor{}, {3, 1, 1}) > 1e-5);
+  // Column states summed over all ranks grow as many times in every step.
+  reference::Adafactor summed;
+  summed.options.columns_summed = true;
+  CHECK(parts_by(summed, reference::Adafactor{}, {3, 1, 0}) == 0);
+  CHECK(parts_by(summed, reference::Adafactor{}, {3, 1, 1}) > 1e-5);
+  auto growing = sharded(summed, {3, 1, 1}, {{{12, 5}}}, {random_values(60, 1)});
+  for (int k = 0; k < 8; ++k)
+    step(growing, {{random_values(60, 1), random_values(60, 1), random_values(60, 1)}});
+  auto right = sharded(reference::Adafactor{}, {3, 1, 1}, {{{12, 5}}}, {random_values(60, 1)});
+  for (int k = 0; k < 8; ++k)
+    step(right, {{random_values(60, 1), random_values(60, 1), random_values(60, 1)}});
+  CHECK(growing.shards[0][0].state.moment.column[0] >
+        100 * right.shards[0][0].state.moment.column[0]);
+  CHECK(growing.shards[0][0].state.moment.row == right.shards[0][0].state.moment.row);
+  reference::Came came_summed;
+  came_summed.options.columns_summed = true;
+  CHECK(parts_by(came_summed, reference::Came{}, {3, 1, 1}) > 1e-5);
   reference::Came came, aliased;
   came.options.columns_stay_local = true;
   CHECK(parts_by(came, reference::Came{}, {3, 1, 2}) > 1e-5);

@@ -52,7 +52,7 @@ void Adafactor::take(int round, const View& x, State& s, const Sums& total, int 
   if (is_matrix(x.part)) {
     Sums used = total;
     if (options.columns_stay_local) keep_columns_local(used, s.own, x.part);
-    s.moment.update(used, beta(step));
+    s.moment.update(used, beta(step), options.columns_summed ? ranks_of(x.part) : 1);
     for (std::size_t k = 0; k < x.g.size(); ++k) {
       s.update[k] = x.g[k] * s.moment.inverse_root(x.part.row(k), x.part.column(k));
     }

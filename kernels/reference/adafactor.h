@@ -6,7 +6,7 @@
 //          * (scale_parameter ? max(eps2, RMS(p)) : 1)
 //   p = p - rate weight_decay p - rate u
 //
-// Colossal-AI's DistributedAdaFactor does otherwise in what the last three options name.
+// Colossal-AI's DistributedAdaFactor does otherwise in what the last four options name.
 // Sources: arXiv:1804.04235; Colossal-AI nn/optimizer/{adafactor,distributed_adafactor}.py.
 #pragma once
 
@@ -28,6 +28,8 @@ struct AdafactorOptions {
   bool lr_ignored = false;          // built directly: relative_step whatever is asked for
   bool rms_stays_zero = false;      // the scale is always eps2
   bool columns_stay_local = false;  // under ZeRO column means are of a rank's own rows
+  bool columns_summed = false;      // under ZeRO alone, without a tensor-parallel group: the column
+                                    // state is summed over all ranks and divided by none, so grows
 };
 
 struct Adafactor {

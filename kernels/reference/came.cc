@@ -37,12 +37,13 @@ void Came::take(int round, const View& x, State& s, const Sums& total, int step)
   if (options.columns_stay_local && round != 1 && is_matrix(x.part)) {
     keep_columns_local(used, s.own, x.part);
   }
+  const double copies = options.columns_summed ? ranks_of(x.part) : 1;
   const float b1 = static_cast<float>(options.beta1),
               one_minus_b1 = static_cast<float>(1 - options.beta1);
   const float b2 = static_cast<float>(options.beta2),
               one_minus_b2 = static_cast<float>(1 - options.beta2);
   if (round == 0 && is_matrix(x.part)) {
-    s.moment.update(used, options.beta2);
+    s.moment.update(used, options.beta2, copies);
     for (std::size_t k = 0; k < x.g.size(); ++k) {
       s.update[k] = x.g[k] * s.moment.inverse_root(x.part.row(k), x.part.column(k));
     }
@@ -61,7 +62,7 @@ void Came::take(int round, const View& x, State& s, const Sums& total, int step)
     }
   } else if (is_matrix(x.part)) {
     FactoredMoment& residual = options.residual_in_moment && step > 1 ? s.moment : s.residual;
-    residual.update(used, options.beta3);
+    residual.update(used, options.beta3, copies);
     if (options.residual_in_moment) s.moment = s.residual = residual;
   }
 }

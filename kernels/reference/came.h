@@ -6,8 +6,8 @@
 //   x)
 //
 // Vectors: p = p - lr m. Colossal-AI's DistributedCAME keeps both factored moments in one memory
-// from the second step on, which the last option names. Sources: CAME, arXiv:2307.02047, algorithm
-// 2; Colossal-AI nn/optimizer/distributed_came.py.
+// from the second step on, which the first of the last options names. Sources: CAME,
+// arXiv:2307.02047, algorithm 2; Colossal-AI nn/optimizer/distributed_came.py.
 #pragma once
 
 #include "kernels/reference/adafactor.h"
@@ -21,8 +21,8 @@ struct CameOptions {
   double beta1 = 0.9, beta2 = 0.999, beta3 = 0.9999;
   double weight_decay = 0;
 
-  bool residual_in_moment = false;  // both moments are one
-  bool columns_stay_local = false;  // as Adafactor's
+  bool residual_in_moment = false;                          // both moments are one
+  bool columns_stay_local = false, columns_summed = false;  // as Adafactor's
 };
 
 struct Came {

@@ -4,7 +4,7 @@
 
 namespace lambcast::reference {
 
-void FactoredMoment::update(const Sums& total, double beta) {
+void FactoredMoment::update(const Sums& total, double beta, double column_copies) {
   const float b = static_cast<float>(beta), rest = static_cast<float>(1 - beta);
   const double rows = static_cast<double>(row.size()), columns = static_cast<double>(column.size());
   row_mean = 0;
@@ -14,6 +14,7 @@ void FactoredMoment::update(const Sums& total, double beta) {
   }
   for (std::size_t j = 0; j < column.size(); ++j) {
     column[j] = b * column[j] + rest * static_cast<float>(total[row.size() + j] / rows);
+    column[j] *= static_cast<float>(column_copies);
   }
 }
 

@@ -18,8 +18,9 @@ struct FactoredMoment {
 
   explicit FactoredMoment(MatrixShape whole) : row(whole.rows), column(whole.columns) {}
 
-  // `total` holds the sums of x over rows, then over columns.
-  void update(const Sums& total, double beta);
+  // `total` holds the sums of x over rows, then over columns. What has become of the columns is
+  // then taken so many times.
+  void update(const Sums& total, double beta, double column_copies = 1);
   float inverse_root(std::size_t i, std::size_t j) const;
 };
 
@@ -28,6 +29,13 @@ inline Sums factored_sums(const Part& part) { return Sums(part.whole.rows + part
 inline void add_factored(Sums& sums, const Part& part, std::size_t k, double x) {
   sums[part.row(k)] += x;
   sums[part.whole.rows + part.column(k)] += x;
+}
+
+// How many ranks share a tensor that they divide evenly, of which each sums its own columns' state.
+inline double ranks_of(const Part& part) {
+  return part.size() == 0
+             ? 1
+             : static_cast<double>(part.whole.elements()) / static_cast<double>(part.size());
 }
 
 // Puts means over the part's own rows in the place of the columns' sums over all ranks, which is

@@ -9,6 +9,19 @@ namespace {
 
 bool right_sided(MatrixShape shape) { return shape.rows >= shape.columns; }
 
+// Where element k of a part lies in the whole.
+std::size_t place_of(const Part& part, std::size_t k) {
+  return part.row(k) * part.whole.columns + part.column(k);
+}
+
+Sums gathered(const View& x) {
+  Sums whole(x.part.whole.elements());
+  for (std::size_t k = 0; k < x.g.size(); ++k) {
+    whole[place_of(x.part, k)] += static_cast<double>(x.g[k]);
+  }
+  return whole;
+}
+
 }  // namespace
 
 std::vector<float> galore_basis(std::span<const float> gradient, MatrixShape shape, int rank) {
@@ -45,15 +58,22 @@ MatrixShape Galore::low_shape(const Part& part) const {
                                  : MatrixShape{rank, part.whole.columns};
 }
 
+// What decides is the whole of the state, so that all shardings store alike.
+bool Galore::in_8_bits(const Part& part) const {
+  const MatrixShape state = projects(part) ? low_shape(part) : part.whole;
+  return options.eight_bit && state.elements() >= options.min_8bit_size;
+}
+
 Galore::State Galore::state(const Part& part) const {
   State s;
   s.clipping.percentile = options.percentile_clipping;
-  const std::size_t size = projects(part) ? low_shape(part).elements() : part.size();
+  const bool eight = in_8_bits(part);
+  const std::size_t size = projects(part) ? low_shape(part).elements()
+                           : eight        ? part.whole.elements()
+                                          : part.size();
   const std::vector<float> zero(size);
   s.low = zero;
-  // What decides is the whole of the state, so that all shardings store alike.
-  const std::size_t whole = projects(part) ? size : part.whole.elements();
-  if (options.eight_bit && projects(part) && whole >= options.min_8bit_size) {
+  if (eight) {
     store(zero, s.m8, Sign::both);
     store(zero, s.v8, Sign::positive);
   } else {
@@ -62,19 +82,13 @@ Galore::State Galore::state(const Part& part) const {
   return s;
 }
 
-// Rounds: where the basis is refreshed the whole gradient first; then its projection, and the
-// square of its norm behind that.
+// Rounds: where the basis is refreshed the whole gradient first; then its projection, or the whole
+// gradient again where its state is whole, and the square of its norm behind that.
 Sums Galore::sums(int round, const View& x, State& s, int step) const {
   const Part& part = x.part;
-  if (refreshes(step) && round == 0) {
-    if (!projects(part)) return {};
-    Sums gathered(part.whole.elements());
-    for (std::size_t k = 0; k < x.g.size(); ++k) {
-      gathered[part.row(k) * part.whole.columns + part.column(k)] += static_cast<double>(x.g[k]);
-    }
-    return gathered;
-  }
+  if (refreshes(step) && round == 0) return projects(part) ? gathered(x) : Sums{};
   const bool norm_only = round == rounds(step) - 1;
+  if (!norm_only && !projects(part) && in_8_bits(part)) return gathered(x);
   if (norm_only || !projects(part)) {
     Sums square(1);
     const std::span<const float> g = x.g;
@@ -104,7 +118,7 @@ void Galore::take(int round, const View& x, State& s, const Sums& total, int ste
     return;
   }
   if (round < rounds(step) - 1) {
-    if (projects(x.part))
+    if (projects(x.part) || in_8_bits(x.part))
       std::copy(total.begin(), total.end(), s.low.begin());
     else
       std::copy(x.g.begin(), x.g.end(), s.low.begin());
@@ -112,7 +126,7 @@ void Galore::take(int round, const View& x, State& s, const Sums& total, int ste
   }
   // Adam on what `low` holds, which becomes the update.
   const float clipped = static_cast<float>(clip(s.clipping, std::sqrt(total[0]), step));
-  const bool eight = s.m.empty() && !s.low.empty();
+  const bool eight = in_8_bits(x.part);
   std::vector<float> m = s.m, v = s.v;
   if (eight) {
     m.resize(s.low.size());
@@ -146,9 +160,9 @@ void Galore::apply(const View& x, State& s, int) const {
   const float back = static_cast<float>(options.lr * options.scale);
   const float decay = static_cast<float>(options.lr * options.weight_decay);
   const std::size_t rank = static_cast<std::size_t>(options.rank);
-  const bool projected = projects(part), right = right_sided(part.whole);
+  const bool projected = projects(part), right = right_sided(part.whole), whole = in_8_bits(part);
   for (std::size_t k = 0; k < x.p.size(); ++k) {
-    float move = projected ? 0 : lr * s.low[k];
+    float move = projected ? 0 : lr * s.low[whole ? place_of(part, k) : k];
     if (projected) {
       const std::size_t i = part.row(k), j = part.column(k);
       for (std::size_t d = 0; d < rank; ++d) {

@@ -6,11 +6,12 @@
 //   of V' fewer rows: R = Q' G, Q = first rank columns of U m, v, N = Adam(R), in 8 bits from
 //   min_8bit_size elements on;   p = p - lr scale N Q' (or Q N) p = p - lr weight_decay p
 //
-// Vectors, and matrices no larger than the rank on their smaller side, take plain AdamW. Singular
-// directions are the eigenvectors of G'G or G G', whichever is smaller, in double, by Eigen. Where
-// singular values are equal the basis is not unique; of a direction the largest component is
-// positive, so that all shardings take the same one. A basis that is not finite is not taken, the
-// old one stays.
+// Vectors, and matrices no larger than the rank on their smaller side, take AdamW on R = G, in 8
+// bits too. What is in 8 bits, its blocks share their largest, so that every rank keeps it whole.
+// Singular directions are the eigenvectors of G'G or G G', whichever is smaller, in double, by
+// Eigen. Where singular values are equal the basis is not unique; of a direction the largest
+// component is positive, so that all shardings take the same one. A basis that is not finite is not
+// taken, the old one stays.
 //
 // What the original does otherwise: between refreshes a tensor-parallel rank projects its slice
 // with the first directions that fit instead of summing the slices' projections (not offered: it
@@ -59,6 +60,7 @@ struct Galore {
 
   bool refreshes(int step) const { return (step - 1) % options.gap == 0; }
   bool projects(const Part& part) const;
+  bool in_8_bits(const Part& part) const;
   MatrixShape low_shape(const Part& part) const;  // of R
 };
 
