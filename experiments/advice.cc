@@ -99,6 +99,11 @@ OwnRun own_run(const WhatIf& asked, Catalog& catalog) {
   return own;
 }
 
+WhatIf with_fused_kernels(WhatIf asked) {
+  asked["kernels"] = name_of(Kernels::fused);
+  return asked;
+}
+
 // Against the plain kin, or the run that is asked about.
 Forecast forecast_against(const std::optional<OwnRun>& own, const TrainingPlan& training,
                           CollectiveCosts& costs) {
@@ -211,13 +216,17 @@ Advice advise(const WhatIf& what_if, Catalog& catalog) {
   const auto [asked, asked_own, warmup_assumed] = compressed(what_if, catalog);
   CollectiveCosts costs;
   const auto own = asked_own ? std::optional(own_run(*asked_own, catalog)) : std::nullopt;
+  std::optional<OwnRun> own_fused;  // like is compared with like
   Advice advice;
   advice.warmup_assumed = warmup_assumed;
   advice.answer = answer_to(asked, own, catalog);
   if (!asked.contains("kernels")) {
-    WhatIf fused = asked;
-    fused["kernels"] = "fused";
-    advice.fused = answer_to(fused, own, catalog);
+    const WhatIf fused = with_fused_kernels(asked);
+    if (own) {
+      own_fused = own_run(with_fused_kernels(own->asked), catalog);
+      own_fused->name += " with fused kernels";
+    }
+    advice.fused = answer_to(fused, own_fused, catalog);
   }
   const Scenario& scenario = advice.answer.scenario;
   advice.findings = judgement_of(scenario, advice.answer.forecast()).findings;
@@ -243,8 +252,12 @@ Advice advise(const WhatIf& what_if, Catalog& catalog) {
   advice.exposed_share = step.exposed_comm_us / step.step_time_us;
   advice.most_speedup = 1 / (1 - advice.exposed_share);
   if (advice.judged()) advice.baseline_cost_usd = of_plain.run.cost_usd;
+  advice.answer.against = advice.baseline;
   compare(of_plain, own, catalog, advice.answer);
-  if (advice.fused) compare(of_plain, own, catalog, *advice.fused);
+  if (advice.fused) {
+    advice.fused->against = own_fused ? own_fused->name : advice.baseline;
+    compare(own_fused ? own_fused->forecast : of_plain, own_fused, catalog, *advice.fused);
+  }
   advice.exchanges = advise_exchanges(
       plain_question(own ? own->asked : asked, advice.plain_optimizer, plain.steps),
       row_of(advice.answer), catalog);

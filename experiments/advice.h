@@ -68,6 +68,7 @@ struct BreakEven {
 // The answer with one implementation of the kernels.
 struct Answer {
   Scenario scenario;                    // with the 1-bit optimizer and its fastest backend
+  std::string against;                  // the plain run, which has the same kernels if it is named
   std::vector<BackendAdvice> backends;  // fastest first
   // Backends that cannot do it, by reason: "DeepSpeed's mpi backend exchanges over all ranks, ...".
   std::map<std::string, std::vector<std::string>> refused;

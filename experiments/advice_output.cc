@@ -59,19 +59,18 @@ std::string verdict(const Advice& advice, const Answer& answer) {
     case Verdict::no:
       return fmt::format(
           "No: {} takes {:.2f} times as long as {} ({:.2f} to {:.2f}), with its best backend {}.",
-          optimizer, 1 / speedup.value, advice.baseline, 1 / speedup.high, 1 / speedup.low,
-          setting);
+          optimizer, 1 / speedup.value, answer.against, 1 / speedup.high, 1 / speedup.low, setting);
     case Verdict::hardly:
       return fmt::format("Hardly: {} is {} as fast as {}, with its best backend {}.", optimizer,
-                         ratio_text(speedup), advice.baseline, setting);
+                         ratio_text(speedup), answer.against, setting);
     case Verdict::yes:
       return fmt::format("Yes: {} makes the run {} as fast as {}, with backend {}.", optimizer,
-                         ratio_text(speedup), advice.baseline, setting);
+                         ratio_text(speedup), answer.against, setting);
     case Verdict::cannot_tell:
       break;
   }
   return fmt::format("Cannot tell: {} is {} as fast as {}, with its best backend {}.{}", optimizer,
-                     ratio_text(speedup), advice.baseline, setting, measure_first(answer));
+                     ratio_text(speedup), answer.against, setting, measure_first(answer));
 }
 
 std::array<std::pair<const char*, double>, 3> parts_of(const StepChange& change) {
@@ -87,9 +86,9 @@ const char* losing_part(const StepChange& change) {
   return worst->second > 0 ? worst->first : nullptr;
 }
 
-std::string change_sentence(const Advice& advice, const Answer& answer) {
+std::string change_sentence(const Answer& answer) {
   std::string out =
-      fmt::format("Against a step of {}, the mean step of the run has", advice.baseline);
+      fmt::format("Against a step of {}, the mean step of the run has", answer.against);
   const char* separator = " ";
   for (const auto& [part, us] : parts_of(answer.change)) {
     out += fmt::format("{}{} {:.2f} ms {}", separator, part, std::abs(us) * 1e-3,
@@ -128,7 +127,7 @@ std::string break_even_sentence(const Answer& answer) {
 std::string judgement(const Advice& advice, const Answer& answer) {
   std::string out = verdict(advice, answer) + "\n";
   if (!advice.judged() || !answer.backends.front().fits) return out;
-  return out + change_sentence(advice, answer) + "\n" + break_even_sentence(answer) + "\n";
+  return out + change_sentence(answer) + "\n" + break_even_sentence(answer) + "\n";
 }
 
 std::string table_of(const Answer& answer) {

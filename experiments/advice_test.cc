@@ -82,6 +82,15 @@ TEST_CASE(
       REQUIRE(row != advice.exchanges.end());
       CHECK(row->run_s * row->speedup == Approx(own.run.time_s));
     }
+    // With the fused kernels both have them.
+    WhatIf with_fused = asked;
+    with_fused["kernels"] = "fused";
+    const Forecast own_fused = forecast(resolve(with_fused, catalog).training, costs);
+    REQUIRE(advice.fused.has_value());
+    CHECK(own_fused.run.time_s < own.run.time_s);
+    CHECK(advice.fused->speedup().value ==
+          Approx(own_fused.run.time_s / advice.fused->backends.front().time_s));
+    CHECK_THAT(text, Contains(fmt::format("a step of {} with fused kernels,", optimizer)));
     // What changing the optimizer does by itself.
     WhatIf kin = asked;
     kin["optimizer"] = family;
