@@ -297,8 +297,13 @@ class LayoutWriter {
 
   void barrier() {
     std::vector<OpId> all;
+    std::vector<OpId> ends;  // what the two stages that hold what is tied have done
     for (int s = 0; s < how_.layout.pp; ++s) {
-      tied_and_whole(s);
+      whole(s);
+      if (parameters_of(s).tied > 0) ends.insert(ends.end(), last(s).begin(), last(s).end());
+    }
+    for (int s = 0; s < how_.layout.pp; ++s) {
+      tied(s, ends);
       all.insert(all.end(), last(s).begin(), last(s).end());
     }
     const ProcessGroup everyone = parallel::group(grid_, AxisSet::all());
@@ -312,28 +317,24 @@ class LayoutWriter {
     for (int s = 0; s < how_.layout.pp; ++s) last(s) = {done};
   }
 
-  // Of one copy of the model: in every step, whatever replicas exchange. DeepSpeed's pipeline
+  // Both of one copy of the model: in every step, whatever replicas exchange. DeepSpeed's pipeline
   // reduces tied gradients where it reduces no others (runtime/pipe/engine.py,
   // _exec_reduce_tied_grads).
-  void tied_and_whole(int stage) {
-    const parallel::Pipeline& pipeline = plan_.pipeline->pipeline;
-    double whole = 0, tied = 0;
-    for (int chunk = 0; chunk < pipeline.chunks; ++chunk) {
-      const auto& held =
-          contents_.parameters[static_cast<std::size_t>(pipeline.position(stage, chunk))];
-      whole += held.whole;
-      tied += held.tied;
-    }
-    if (how_.sequence_parallel)
-      if (const auto sum = some(call(parallel::group(grid_, {Axis::tp}), Op::all_reduce,
-                                     whole * how_.gradient_bytes())))
-        then(stage, "all_reduce gradients of norms", Category::gradient_comm, Stream::communication,
-             *sum);
-    if (tied > 0 && how_.layout.pp > 1)
-      then(stage, "all_reduce tied embedding", Category::gradient_comm, Stream::communication,
-           call(parallel::stage_pair(grid_, 0, how_.layout.pp - 1), Op::all_reduce,
-                tied * how_.gradient_bytes()),
-           1, Among::stages);
+  void whole(int stage) {
+    if (!how_.sequence_parallel) return;
+    const double bytes = parameters_of(stage).whole * how_.gradient_bytes();
+    if (const auto sum = some(call(parallel::group(grid_, {Axis::tp}), Op::all_reduce, bytes)))
+      then(stage, "all_reduce gradients of norms", Category::gradient_comm, Stream::communication,
+           *sum);
+  }
+
+  void tied(int stage, const std::vector<OpId>& ends) {
+    const double bytes = parameters_of(stage).tied * how_.gradient_bytes();
+    if (bytes > 0 && how_.layout.pp > 1)
+      last(stage) = {
+          add(stage, "all_reduce tied embedding", Category::gradient_comm, Stream::communication,
+              call(parallel::stage_pair(grid_, 0, how_.layout.pp - 1), Op::all_reduce, bytes), ends,
+              1, Among::stages)};
   }
 
   bool gathers_weights() const {

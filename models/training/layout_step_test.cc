@@ -258,6 +258,16 @@ TEST_CASE("layout step: what a copy of the model sums itself, it sums in compres
   }
 }
 
+TEST_CASE("layout step: both ends of a pipeline sum what is tied at the same time") {
+  const StepRun step = step_of({.dp = 2, .pp = 4, .micro_batches = 8});
+  std::vector<SimTime> begins;
+  for (std::size_t i = 0; i < step.plan.ops.size(); ++i)
+    if (step.plan.ops[i].name == "all_reduce tied embedding")
+      begins.push_back(step.execution.timeline.spans[i].begin);
+  REQUIRE(begins.size() == 2);
+  CHECK(begins[0] == begins[1]);
+}
+
 TEST_CASE("layout step: sharded weights move three times the model per micro batch") {
   LayoutCase of{.dp = 8,
                 .micro_batches = 3,
