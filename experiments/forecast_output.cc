@@ -266,6 +266,12 @@ std::string pays_text(const TrainingPlan& training, const RunForecast& run,
   return out;
 }
 
+// Where a layout's key would have it priced by what is known of its kernels.
+bool has_kernels(const TrainingPlan& training) {
+  const ModelShape& model = *training.model;
+  return training.device->rates && model.hidden > 0 && model.heads > 0 && model.max_seq_len > 0;
+}
+
 }  // namespace
 
 LanguageRates language_rates(const TrainingPlan& training, const Forecast& forecast) {
@@ -308,6 +314,8 @@ std::string interval_text(const TrainingPlan& training, const Forecast& forecast
                                                  : "extrapolated");
   out += fmt::format("compute {}\n",
                      training.parallelism ? "from kernels by their shape" : in_words(basis));
+  if (!training.parallelism && basis >= Basis::other_model && has_kernels(training))
+    out += "  --recompute none prices its kernels by their shape instead, which is closer\n";
   if (!calibrated && calibration)
     out += fmt::format("  {} was {} on {} for {}\n", training.cluster->name,
                        calibration->another_machine ? "fitted to another machine" : "calibrated",

@@ -271,6 +271,16 @@ TEST_CASE("table: one line says how far the step may be off, and what that rests
                  Contains("from a preset of the same hardware, compute known for this GPU"));
   CHECK_THAT(line(other_length), Contains(" ms (80 %): "));
   CHECK_THAT(line(alone), Contains(" ms: compute from FLOPs alone"));
+  const auto says_what_is_closer = [](const WhatIf& changes) {
+    const Run run(onebit, changes);
+    return interval_text(run.scenario.training, run.result).find("--recompute none") !=
+           std::string::npos;
+  };
+  CHECK(says_what_is_closer(alone));
+  CHECK_FALSE(says_what_is_closer(plain));
+  WhatIf by_kernels = alone;
+  by_kernels["recompute"] = "none";
+  CHECK_FALSE(says_what_is_closer(by_kernels));
   WhatIf changed = plain;
   changed["cluster.nic.bandwidth"] = "10Gbit/s";
   CHECK_THAT(line(changed),

@@ -306,7 +306,9 @@ std::vector<Finding> check_parallelism(const TrainingPlan& training) {
         {Severity::note, "priced-by-kernel",
          "a key of layouts (such as --recompute) was said: passes are priced kernel by kernel, and "
          "memory counts what CUDA and NCCL take. Without such keys the same run rests on measured "
-         "curves of whole models and on its tensors alone: its step and memory differ"});
+         "curves of whole models, or FLOPs where there are none, and on its tensors alone: its "
+         "step "
+         "and memory differ"});
   if (is_onebit(training.optimizer()) && is_lamb(training.optimizer()) && how.layout.tp > 1)
     findings.push_back(
         {Severity::warning, "lamb-per-shard",
