@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 
 #include "experiments/report/palette.h"
@@ -11,6 +12,7 @@ namespace lambcast::convergence {
 namespace {
 
 constexpr int width = 820, plot_px = 460;
+constexpr std::array<std::string_view, 2> greys{"#505050", "#a8a8a8"};  // LAMB's and Adam's
 
 struct View {
   std::string name, title, x_label;
@@ -21,6 +23,11 @@ struct View {
 bool is_plain(const Run& run) {
   return run.exchange == Exchange::plain &&
          (run.optimizer == Optimizer::lamb || run.optimizer == Optimizer::adam);
+}
+
+bool fewer_elements(Exchange exchange) {
+  return exchange == Exchange::power_sgd_4 || exchange == Exchange::top_k_1 ||
+         exchange == Exchange::random_k_1;
 }
 
 // With the step that the monitor chose.
@@ -57,14 +64,15 @@ report::Figure figure_of(const View& view, const std::vector<Study>& studies) {
   }
   std::vector<report::LegendEntry> entries;
   std::vector<std::string> lines;
-  std::size_t looks = 0;
+  std::size_t looks = 0, plain = 0;
   for (std::size_t i = 0; i < shown.size(); ++i) {
     const std::string place =
         fmt::format("'{}.dat' index {} using {}:3", view.name, i, view.hours ? 2 : 1);
     const Run& run = shown[i]->curve->run;
     if (is_plain(run)) {
-      entries.push_back({run.name(), report::LegendEntry::Mark::dashes, "#606060"});
-      lines.push_back(place + " with lines dt (8,6) lw 2 lc rgb '#606060'");
+      const std::string_view grey = greys.at(plain++);
+      entries.push_back({run.name(), report::LegendEntry::Mark::dashes, grey});
+      lines.push_back(fmt::format("{} with lines dt (8,6) lw 2 lc rgb '{}'", place, grey));
       continue;
     }
     const report::Look look = report::series_look(looks++);
@@ -76,7 +84,7 @@ report::Figure figure_of(const View& view, const std::vector<Study>& studies) {
   const int legend_px = report::legend_height(entries, width), height = plot_px + legend_px;
   const auto share = [&](double px) { return px / height; };
   std::string body =
-      report::margins({94.0 / width, 1 - 20.0 / width, share(legend_px + 60.0), 1 - share(50)});
+      report::margins({94.0 / width, 1 - 36.0 / width, share(legend_px + 60.0), 1 - share(50)});
   body += fmt::format("  set xlabel {} offset 0,up\n", report::script_text(view.x_label));
   body += report::y_label("training loss, nats a character", 0.03);
   body += "  set yrange [:2.6]\n";
@@ -93,29 +101,44 @@ report::Figure figure_of(const View& view, const std::vector<Study>& studies) {
 }  // namespace
 
 std::vector<report::Figure> figures(const std::vector<Study>& studies) {
-  // Every share but one, for there are six colours.
-  const auto freezes = [](Optimizer plain, Optimizer compressed) {
+  // Every share but two, for there are six colours.
+  const auto by_freeze = [](Optimizer plain, Optimizer compressed) {
     return [=](const Run& run) {
-      return (run.optimizer == compressed && run.freeze_step != 50) ||
-             (run.optimizer == plain && run.exchange == Exchange::plain);
+      const bool shown = run.freeze_step != 50 && run.freeze_step != 300;
+      return (run.optimizer == compressed && shown) || (run.optimizer == plain && is_plain(run));
     };
   };
-  const auto exchanges = [](const Run& run) { return run.optimizer == Optimizer::lamb; };
+  const auto whole_tensors = [](const Run& run) {
+    return run.exchange == Exchange::plain && !freezes(run.optimizer);
+  };
+  const auto fewer_bits = [](const Run& run) {
+    return run.optimizer == Optimizer::lamb && !fewer_elements(run.exchange);
+  };
+  const auto sparse = [](const Run& run) {
+    return run.optimizer == Optimizer::lamb && (is_plain(run) || fewer_elements(run.exchange));
+  };
   const auto locals = [](const Run& run) {
     return run.optimizer == Optimizer::adam || run.optimizer == Optimizer::zero_one_adam;
   };
+  struct Family {
+    std::string name, title;
+    std::function<bool(const Run&)> shows;
+  };
+  const std::vector<Family> families{
+      {"lamb", "LAMB and 1-bit LAMB by freeze_step",
+       by_freeze(Optimizer::lamb, Optimizer::onebit_lamb)},
+      {"adam", "Adam and 1-bit Adam by freeze_step",
+       by_freeze(Optimizer::adam, Optimizer::onebit_adam)},
+      {"optimizer", "Optimizers that send whole gradients", whole_tensors},
+      {"bits", "LAMB on gradients of fewer bits", fewer_bits},
+      {"sparse", "LAMB on gradients of fewer elements", sparse},
+      {"local", "Adam between meetings", locals}};
   const std::string hours = "forecast hours: BERT-Large, 64 GPUs, commodity-10gbe, batch 1,024";
-  const auto lamb = freezes(Optimizer::lamb, Optimizer::onebit_lamb);
-  const auto adam = freezes(Optimizer::adam, Optimizer::onebit_adam);
-  const std::vector<View> views{
-      {"lamb_steps", "LAMB and 1-bit LAMB by freeze_step", "steps", false, lamb},
-      {"lamb_hours", "LAMB and 1-bit LAMB by freeze_step", hours, true, lamb},
-      {"adam_steps", "Adam and 1-bit Adam by freeze_step", "steps", false, adam},
-      {"adam_hours", "Adam and 1-bit Adam by freeze_step", hours, true, adam},
-      {"exchange_steps", "Gradients that send less", "steps", false, exchanges},
-      {"exchange_hours", "Gradients that send less", hours, true, exchanges},
-      {"local_steps", "Steps between meetings", "steps", false, locals},
-      {"local_hours", "Steps between meetings", hours, true, locals}};
+  std::vector<View> views;
+  for (const Family& family : families) {
+    views.push_back({family.name + "_steps", family.title, "steps", false, family.shows});
+    views.push_back({family.name + "_hours", family.title, hours, true, family.shows});
+  }
   std::vector<report::Figure> all;
   for (const View& view : views) all.push_back(figure_of(view, studies));
   return all;

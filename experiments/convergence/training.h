@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,15 +14,30 @@
 
 namespace lambcast::convergence {
 
-enum class Optimizer { lamb, adam, onebit_lamb, onebit_adam, zero_one_adam };
+enum class Optimizer {
+  lamb,
+  adam,
+  onebit_lamb,
+  onebit_adam,
+  zero_one_adam,
+  // Those that need whole tensors, their states cut by ZeRO-1.
+  distributed_lamb,  // Colossal-AI's: bias correction in the rate, trust ratios unclamped
+  lars,
+  adafactor,
+  came,
+  galore_adamw8bit,  // rank a quarter of the width, 8 bits from 256 elements on
+};
 // As the flag --optimizer takes it.
 const char* name_of(Optimizer optimizer);
+bool freezes(Optimizer optimizer);  // has a freeze_step
 
 // How gradients are averaged where the optimizer leaves it to the engine; local steps and DiLoCo
-// average weights every 16 steps instead.
+// average weights every 16 steps instead, neighbours theirs in every step.
 enum class Exchange {
   plain,
   fp8,          // one scale per message, nothing owed
+  int8,         // blocks of 64, nothing owed
+  onebit,       // signs of gradients, with error feedback, from the first step on
   int4,         // blocks of 64, with error feedback
   qgz_int4,     // two ranks a node, int4 in both phases, with error feedback
   power_sgd_4,  // rank 4, warm start
@@ -29,7 +45,12 @@ enum class Exchange {
   random_k_1,   // a random per cent, error feedback
   local_steps_16,
   diloco_16,  // outer lr 0.7, Nesterov momentum 0.9
+  // After every step weights are averaged with neighbours alone.
+  neighbours_ring,
+  neighbours_exponential,
 };
+
+bool averages_weights(Exchange exchange);
 
 struct Recipe {
   text::TransformerShape shape{.width = 32, .layers = 2, .heads = 4, .context = 32};
@@ -41,6 +62,8 @@ struct Recipe {
   double beta2 = 0.99;
   double weight_decay = 0.01;  // of matrices alone
   double clipping = 1;
+  // Peaks: how far Adam, CAME and GaLore move an element in a step; by which share of its own norm
+  // LAMB, LARS and Adafactor move a tensor. Nothing is tuned for an optimizer.
   double adam_lr = 3e-3, lamb_lr = 1e-2;
   int every = 50;  // steps that a point of the curve is the mean of
   int held_out_every = 250;
@@ -69,8 +92,9 @@ struct Curve {
 
 // The runs of the study.
 std::vector<Run> study_runs(const Recipe& recipe);
-// `progress`, where given, is called after every point.
+// `log`, where given, hears |v|_1 of every tensor whenever the monitor measures it.
+using VarianceLog = std::function<void(int step, std::span<const double> norms)>;
 Curve train(const text::Transformer& model, const Recipe& recipe, const Run& run,
-            const std::function<void(const Point&)>& progress = {});
+            const VarianceLog& log = {});
 
 }  // namespace lambcast::convergence

@@ -1,11 +1,15 @@
 #include "experiments/convergence/training.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <set>
 
 #include "experiments/convergence/curves.h"
 #include "experiments/convergence/wall_time.h"
+#include "experiments/freeze_log.h"
 #include "sim/base/file.h"
 
 using namespace lambcast;
@@ -60,12 +64,97 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("on the recorded curves too") {
-  const std::vector<Curve> curves =
-      parse_curves(read_file(LAMBCAST_CURVES), LAMBCAST_CURVES, study_runs(Recipe{}));
-  REQUIRE(curves.size() >= 8);
-  for (const Optimizer optimizer : {Optimizer::onebit_lamb, Optimizer::onebit_adam})
-    CHECK(cost_of_monitor(curves, optimizer, std::log(61.0)) < margin(optimizer));
+TEST_CASE("on the recorded curves too, of both sizes") {
+  for (const char* file : {LAMBCAST_CURVES, LAMBCAST_CURVES_LARGE}) {
+    const std::vector<Curve> curves = parse_curves(read_file(file), file, study_runs(Recipe{}));
+    for (const Optimizer optimizer : {Optimizer::onebit_lamb, Optimizer::onebit_adam})
+      CHECK(cost_of_monitor(curves, optimizer, std::log(61.0)) < margin(optimizer));
+  }
+}
+
+TEST_CASE("every run of the study is recorded, to its last step") {
+  const Recipe recipe;
+  const std::vector<Run> runs = study_runs(recipe);
+  const auto curves = parse_curves(read_file(LAMBCAST_CURVES), LAMBCAST_CURVES, runs);
+  REQUIRE(curves.size() == runs.size());
+  for (const Curve& curve : curves) {
+    CAPTURE(curve.run.name());
+    CHECK(curve.points.back().step == recipe.steps);
+    CHECK(std::isfinite(curve.points.back().held_out));
+    CHECK(step_times(curve.run, recipe.steps).has_value() ==
+          (curve.run.exchange != Exchange::qgz_int4));
+  }
+}
+
+TEST_CASE("every optimizer and exchange of the study learns") {
+  Recipe recipe = small();
+  recipe.steps = 100;
+  const text::Transformer model = text::transformer(recipe.shape);
+  const double untrained = text::held_out_loss(model, model.initial);
+  std::set<std::string> names;
+  for (Run run : study_runs(recipe)) {
+    names.insert(run.name());
+    if (freezes(run.optimizer)) continue;  // above, for longer
+    const Curve curve = train(model, recipe, run);
+    CAPTURE(run.name(), final_loss(curve, 1));
+    CHECK(final_loss(curve, 1) < untrained - 0.1);  // a random per cent has the least, 0.15
+    CHECK(curve.frozen_at == 0);
+  }
+  CHECK(names.size() == study_runs(recipe).size());
+}
+
+TEST_CASE("what a run logs of its variance says afterwards which step the monitor chose") {
+  const Recipe recipe = small();
+  const text::Transformer model = text::transformer(recipe.shape);
+  std::string text = "step,layer,norm,elements\n";
+  const auto log = [&](int step, std::span<const double> norms) {
+    for (std::size_t t = 0; t < norms.size(); ++t)
+      text += fmt::format("{},tensor {},{},{}\n", step, t, norms[t], model.tensors.size(t));
+  };
+  const Curve curve = train(model, recipe, {Optimizer::onebit_lamb, Exchange::plain, 0}, log);
+  const FreezeChoice choice =
+      choose_freeze_step(parse_freeze_log(text, "log", {}, false),
+                         {.beta2 = recipe.beta2, .earliest = recipe.lr_warmup});
+  CHECK(choice.step == curve.frozen_at);
+  CHECK(curve.frozen_at > 0);
+}
+
+// A choice between two shares that were tried costs at most what the worse of them does.
+double worst_around(const std::vector<Curve>& curves, Optimizer optimizer, int step) {
+  const Curve *below = nullptr, *above = nullptr;
+  for (const Curve& curve : curves) {
+    const int frozen = curve.run.freeze_step;
+    if (curve.run.optimizer != optimizer || frozen == 0) continue;
+    if (frozen <= step && (below == nullptr || frozen > below->run.freeze_step)) below = &curve;
+    if (frozen >= step && (above == nullptr || frozen < above->run.freeze_step)) above = &curve;
+  }
+  REQUIRE(below != nullptr);
+  REQUIRE(above != nullptr);
+  return std::max(final_loss(*below), final_loss(*above));
+}
+
+TEST_CASE("the step that the loss of the plain run chooses costs no more than the margin either") {
+  for (const char* file : {LAMBCAST_CURVES, LAMBCAST_CURVES_LARGE}) {
+    const Recipe recipe;
+    const std::vector<Curve> curves = parse_curves(read_file(file), file, study_runs(recipe));
+    for (const auto& [plain, compressed] : {std::pair{Optimizer::lamb, Optimizer::onebit_lamb},
+                                            std::pair{Optimizer::adam, Optimizer::onebit_adam}}) {
+      std::string text = "step,loss\n";
+      double best = INFINITY;
+      for (const Curve& curve : curves) {
+        if (curve.run.optimizer == compressed) best = std::min(best, final_loss(curve));
+        if (curve.run.optimizer != plain || curve.run.exchange != Exchange::plain) continue;
+        for (const Point& point : curve.points)
+          text += fmt::format("{},{}\n", point.step, point.loss);
+      }
+      const FreezeChoice choice =
+          choose_freeze_step(parse_freeze_log(text, "log", {}, false),
+                             {.beta2 = recipe.beta2, .earliest = recipe.lr_warmup});
+      CAPTURE(file, name_of(compressed), choice.step);
+      const double chosen = worst_around(curves, compressed, choice.step);
+      CHECK((chosen - best) / (std::log(61.0) - best) < margin(compressed));
+    }
+  }
 }
 
 TEST_CASE("curves survive the file, and hours follow the stage") {

@@ -19,6 +19,10 @@ const char* word_of(Exchange exchange) {
       return "all_reduce";
     case Exchange::fp8:
       return "fp8";
+    case Exchange::int8:
+      return "int8";
+    case Exchange::onebit:
+      return "onebit";
     case Exchange::int4:
       return "int4";
     case Exchange::power_sgd_4:
@@ -30,6 +34,10 @@ const char* word_of(Exchange exchange) {
     case Exchange::local_steps_16:
     case Exchange::diloco_16:
       return "local:16";
+    case Exchange::neighbours_ring:
+      return "neighbours:ring";
+    case Exchange::neighbours_exponential:
+      return "neighbours:exponential";
     case Exchange::qgz_int4:
       break;
   }
@@ -40,7 +48,8 @@ bool has_stages(Optimizer optimizer) {
   return optimizer == Optimizer::onebit_lamb || optimizer == Optimizer::onebit_adam;
 }
 bool of_lamb(Optimizer optimizer) {
-  return optimizer == Optimizer::lamb || optimizer == Optimizer::onebit_lamb;
+  return optimizer == Optimizer::lamb || optimizer == Optimizer::onebit_lamb ||
+         optimizer == Optimizer::distributed_lamb || optimizer == Optimizer::lars;
 }
 
 Outcome outcome_of(const Curve& curve, double level) {
@@ -72,7 +81,7 @@ std::optional<StepTimes> step_times(const Run& run, int steps) {
                  {"steps", std::to_string(steps)},
                  {"optimizer", name_of(run.optimizer)}};
   if (run.exchange != Exchange::plain) what_if["exchange"] = exchange;
-  if (run.optimizer != Optimizer::lamb && run.optimizer != Optimizer::adam)
+  if (freezes(run.optimizer))
     what_if["freeze_step"] = std::to_string(run.freeze_step == 0 ? steps / 5 : run.freeze_step);
   Catalog catalog;
   CollectiveCosts costs;
