@@ -74,7 +74,8 @@ Json layout_json(const Parallelism& how) {
             {"shard_ranks", how.shard_ranks},
             {"recompute", std::string(lambcast::name_of(how.repeated))},
             {"format", std::string(lambcast::name_of(how.format))},
-            {"attention", std::string(lambcast::name_of(how.attention))}};
+            {"attention", std::string(lambcast::name_of(how.attention))},
+            {"fp8_attention", how.fp8_attention}};
   if (layout.ep == 1) return json;
   json["ep"] = layout.ep;
   json["etp"] = layout.expert_tp();
@@ -148,6 +149,10 @@ Json inputs_json(const Scenario& scenario) {
   add_origin(inputs, "cluster", cluster.origin, cluster_text);
   add_origin(inputs, "device", device, device_text);
   inputs["layout"] = training.parallelism ? layout_json(*training.parallelism) : Json(nullptr);
+  if (const auto& adapters = training.model->adapters) {
+    inputs["layout"]["lora_rank"] = adapters->rank;
+    inputs["layout"]["lora_targets"] = words_of("lora_targets")[adapters->feed_forward ? 1 : 0];
+  }
   inputs["overrides"] = Json::object();
   for (const auto& [key, value] : scenario.asked)
     if (key.find('.') != std::string::npos) inputs["overrides"][key] = value;
@@ -402,6 +407,8 @@ std::string forecast_table(const Scenario& scenario, const Forecast& forecast,
                                        : fmt::format("{} GPUs", training.gpus));
   if (training.seq_len > 0) out += fmt::format(", sequence {}", training.seq_len);
   if (training.parallelism) out += fmt::format("\n{}", layout_text(*training.parallelism));
+  if (const auto& adapters = training.model->adapters)
+    out += fmt::format(", adapters of rank {} on frozen weights", adapters->rank);
   if (is_onebit(type))
     out += fmt::format("\nbackend {}, {} compression kernels", traits_of(training.backend()).label,
                        training.kernels == Kernels::fused ? "fused" : "DeepSpeed's unfused");

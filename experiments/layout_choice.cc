@@ -17,6 +17,7 @@ using parallel::Recompute;
 using parallel::Sharding;
 
 constexpr std::int64_t most_ranks = 65536;
+constexpr std::int64_t most_bucket = 1'000'000'000'000;
 
 bool asks_for_layout(const Words& words, const TrainingPlan& training) {
   if (training.recipe.zero.stage == 3) return true;
@@ -76,6 +77,12 @@ Framework choose_framework(const Words& words) {
   framework.eager_loss = words.choice("eager_loss").value_or(0) == 1;
   if (const auto split = words.choice("split"))
     framework.split = static_cast<parallel::SplitMethod>(*split);
+  if (const auto exchange = words.choice("context_exchange"))
+    framework.exchanges_heads = *exchange == 1;
+  if (const auto bucket = words.whole("gradient_bucket", 1, most_bucket)) {
+    framework.least_bucket = static_cast<double>(*bucket);
+    framework.bucket_per_rank = 0;
+  }
   if (const auto overlap = words.choice("overlap")) {
     framework.overlaps_gradients = static_cast<Overlap>(*overlap) != Overlap::none;
     if (!framework.overlaps_gradients) framework.overlaps_weights = false;
@@ -120,6 +127,18 @@ AttentionKernel choose_attention(const Words& words, const Device& device) {
   if (device.name.starts_with("v100")) return AttentionKernel::unfused;
   const bool hopper = device.rates->of(MatrixFormat::fp8).peak.value.value() > 0;
   return hopper ? AttentionKernel::flash3 : AttentionKernel::flash2;
+}
+
+bool choose_fp8_attention(const Words& words, const TrainingPlan& training,
+                          AttentionKernel attention) {
+  if (words.choice("fp8_attention").value_or(0) == 0) return false;
+  if (attention != AttentionKernel::flash3)
+    fail_input(flag("fp8_attention"), fmt::format("{} has no kernel for it", name_of(attention)),
+               "flash3");
+  if (training.device->rates->of(MatrixFormat::fp8).share.value == 0)
+    fail_input(flag("fp8_attention"),
+               fmt::format("{} has no matrix units for fp8", training.device->name));
+  return true;
 }
 
 MatrixFormat choose_format(const Words& words, const TrainingPlan& training) {
@@ -241,6 +260,7 @@ std::optional<Parallelism> choose_parallelism(const Words& words, const Training
   how.experts = choose_experts(words, training, how);
   choose_recompute(words, how);
   how.attention = choose_attention(words, *training.device);
+  how.fp8_attention = choose_fp8_attention(words, training, how.attention);
   how.format = choose_format(words, training);
   how.weight_bytes = how.format == MatrixFormat::single ? 4 : 2;
   // float8 weights are gathered as such (torchao, enable_fsdp_float8_all_gather).
@@ -300,7 +320,7 @@ std::vector<Finding> check_parallelism(const TrainingPlan& training) {
     refuse_errors(of_batch);
   }
   const bool divided = how.layout.tp * how.layout.cp * how.layout.pp * how.layout.ep > 1;
-  if (how.framework.name == FrameworkName::deepspeed && !divided &&
+  if (how.framework.name == FrameworkName::deepspeed && !divided && !training.model->adapters &&
       how.sharding != Sharding::weights)
     findings.push_back(
         {Severity::note, "priced-by-kernel",

@@ -271,5 +271,56 @@ TEST_CASE("layout choice: sharded weights lose where micro batches get small") {
   CHECK(tflops("384", "4") > 1.8 * tflops("1536", "1"));
 }
 
+TEST_CASE("layout choice: adapters are asked for by rank, and layouts follow") {
+  const TrainingPlan plain = resolved(layout({{"tp", "2"}})).training;
+  const Scenario scenario = resolved(layout({{"lora_rank", "8"}}));
+  const TrainingPlan& training = scenario.training;
+  REQUIRE(training.parallelism.has_value());
+  REQUIRE(training.model->adapters.has_value());
+  CHECK(training.model->adapters->rank == 8);
+  CHECK_FALSE(training.model->adapters->feed_forward);
+  CHECK(trained_parameters(*training.model) == 24 * 8 * 6 * 1024);
+  CHECK(trained_parameters(*plain.model) == parameters(*plain.model));
+  CHECK(resolved(layout({{"lora_rank", "8"}, {"lora_targets", "all"}}))
+            .training.model->adapters->feed_forward);
+  const auto says_few = [](const WhatIf& changes) {
+    return std::ranges::count(resolved(layout(changes)).findings, "adapters-few-bytes",
+                              &Finding::code);
+  };
+  CHECK(says_few({{"lora_rank", "8"}}) == 0);
+  CHECK(says_few({{"lora_rank", "8"}, {"optimizer", "OneBitLamb"}}) == 1);
+  CHECK(says_few({{"lora_rank", "8"}, {"exchange", "int8"}}) == 1);
+  CHECK_THROWS_WITH(resolved(layout({{"lora_targets", "all"}})),
+                    Contains("says where adapters are, of which there are none"));
+  CHECK_THROWS_WITH(resolved(layout({{"lora_rank", "0"}})), Contains("--lora-rank"));
+}
+
+TEST_CASE("layout choice: attention in fp8, heads for tokens, and buckets") {
+  const WhatIf h100{{"cluster", "hgx-h100-ndr"}, {"cp", "2"}, {"framework", "megatron"}};
+  const auto with_h100 = [&](WhatIf changes) {
+    WhatIf what_if = layout(h100);
+    what_if["cluster"] = "hgx-h100-ndr";
+    for (const auto& [key, value] : changes) what_if[key] = value;
+    return what_if;
+  };
+  const auto how = [&](const WhatIf& changes) {
+    return *resolved(with_h100(changes)).training.parallelism;
+  };
+  CHECK_FALSE(how({}).fp8_attention);
+  CHECK(how({{"fp8_attention", "true"}}).fp8_attention);
+  CHECK_THROWS_WITH(resolved(with_h100({{"fp8_attention", "true"}, {"attention", "flash2"}})),
+                    Contains("flash2 has no kernel for it"));
+  CHECK_THROWS_WITH(
+      resolved(with_h100(
+          {{"fp8_attention", "true"}, {"attention", "flash3"}, {"cluster", "dgx-a100-80g"}})),
+      Contains("has no matrix units for fp8"));
+  CHECK_FALSE(how({}).framework.exchanges_heads);
+  CHECK(how({{"context_exchange", "heads"}}).framework.exchanges_heads);
+  CHECK_FALSE(
+      how({{"context_exchange", "ring"}, {"framework", "deepspeed"}}).framework.exchanges_heads);
+  CHECK(how({{"gradient_bucket", "5000000"}}).framework.least_bucket == 5e6);
+  CHECK(how({{"gradient_bucket", "5000000"}}).framework.bucket_per_rank == 0);
+}
+
 }  // namespace
 }  // namespace lambcast

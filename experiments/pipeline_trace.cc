@@ -29,6 +29,7 @@ std::string cargo_of(const PipelinePlan& plan, const Call* call) {
   const auto is = [&](const std::optional<Call>& of) { return of && &*of == call; };
   if (is(plan.activations_sum) || is(plan.activations_gather) || is(plan.activations_scatter))
     return "activations";
+  if (is(plan.adapters_gather) || is(plan.adapters_exchange)) return "adapters";
   if (is(plan.loss_sum)) return "loss";
   if (is(plan.keys_values)) return "keys and values";
   if (is(plan.keys_gradients)) return "gradients of keys and values";

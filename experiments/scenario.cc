@@ -7,6 +7,7 @@
 #include <optional>
 #include <tuple>
 
+#include "experiments/adapter_choice.h"
 #include "experiments/invalid_value.h"
 #include "experiments/layout_choice.h"
 #include "experiments/plugin_choice.h"
@@ -44,6 +45,11 @@ void check_copies(const Words& words, std::int64_t gpus, std::int64_t dp) {
                fmt::format("{} GPUs are {} copies of a model on tp x cp x pp = {} of them, not {}",
                            gpus, gpus / copy, copy, dp),
                fmt::format("{}", gpus / copy));
+}
+
+std::string device_name(const Words& words, const Cluster& cluster) {
+  const std::string* asked = words.find("device");
+  return asked != nullptr ? *asked : cluster.device;
 }
 
 void place_on_cluster(const Words& words, TrainingPlan& training) {
@@ -358,8 +364,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
       catalog.model(words.text("model", "a preset's name or a file"), words.below("model."));
   training.cluster =
       catalog.cluster(words.text("cluster", "a preset's name or a file"), words.below("cluster."));
-  const std::string* device = words.find("device");
-  training.device = catalog.device(device != nullptr ? *device : training.cluster->device);
+  training.device = catalog.device(device_name(words, *training.cluster));
   config.fp16.enabled.value = true;  // what users of these optimizers run
   if (const std::string* path = words.find("config")) config = *catalog.config(*path);
   place_on_cluster(words, training);
@@ -367,6 +372,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   choose_optimizer(words, config, scenario.findings);
   choose_backend(words, *training.cluster, config, scenario.findings);
   training.recipe = deepspeed::recipe_of(config);
+  add(scenario.findings, choose_adapters(words, training));
   training.parallelism = choose_parallelism(words, training);
   add(scenario.findings, check_plugin(words, training));
   training.batch = choose_batch(words, training, config, scenario.findings);

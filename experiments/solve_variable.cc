@@ -37,6 +37,8 @@ Range usual_range(const std::string& key, const WhatIf& what_if) {
                                                                 {"shard_handling_us", {0.1, 1e5}},
                                                                 {"galore_update_gap", {1, 1e6}},
                                                                 {"galore_min_8bit_size", {1, 1e9}},
+                                                                {"lora_rank", {1, 1024}},
+                                                                {"gradient_bucket", {1e5, 1e11}},
                                                                 {"zero_stage", {1, 3}}};
   if (key == "freeze_step") {
     const auto steps = Words(what_if).whole("steps", 1, 1'000'000'000);

@@ -100,6 +100,8 @@ std::string of_blocks(const PipelinePlan& plan) {
   lines.add("tensor parallel, activations summed", plan.activations_sum);
   lines.add("sequence parallel, activations gathered", plan.activations_gather);
   lines.add("sequence parallel, activations scattered", plan.activations_scatter);
+  lines.add("adapters, of their rank", plan.adapters_gather);
+  lines.add("adapters, tokens for columns", plan.adapters_exchange);
   lines.add("context parallel, keys and values", plan.keys_values);
   lines.add("context parallel, their gradients", plan.keys_gradients);
   lines.add("context parallel, queries or context", plan.queries_exchange);

@@ -141,14 +141,34 @@ std::vector<WhatIfKey> layout_keys() {
       {"plugin",
        "of Colossal-AI, checked: hybrid_parallel, low_level_zero, torch_ddp, gemini, moe_hybrid",
        plugin_names()},
+  };
+}
+
+// Of what a layout computes, hides and shares.
+std::vector<WhatIfKey> pass_keys() {
+  return {
+      {"lora_rank", "fine-tunes low-rank adapters of this rank on frozen weights (LoRA)", whole},
+      {"lora_targets",
+       "what has adapters: attention (its products, the default), all (the feed-forward's too)",
+       {"attention", "all"}},
       {"attention", "its kernels: unfused, flash1, flash2, flash3 (default: the GPU's newest)",
        attention_kernel_names()},
-      {"tensor_overlap", "collectives of tensor parallelism behind products: none, backward, all",
+      {"fp8_attention", "true: attention multiplies in fp8 too", {"false", "true"}, true},
+      {"context_exchange",
+       "of context parallelism: a ring of keys and values, or heads for tokens (default: the "
+       "framework's)",
+       {"ring", "heads"}},
+      {"tensor_overlap",
+       "collectives of tensor parallelism behind products: none, backward, all, chunks",
        tensor_overlap_names()},
       {"fp32_gradients", "true: gradients added up and sent in fp32", {"false", "true"}},
       {"fusion", "elementwise kernels: eager (each), fused or compiled (default: as the framework)",
        fusion_names()},
       {"eager_loss", "true: the loss apart from what is compiled", {"false", "true"}},
+      {"gradient_bucket",
+       "elements whose gradients are reduced, and weights gathered, in one call (default: the "
+       "framework's)",
+       whole},
       {"split", "layers over stages", parallel::split_method_names()},
       {"shard_ranks",
        "ranks that share states under ZeRO (default: all that hold the same weights)", whole},
@@ -183,6 +203,7 @@ std::span<const WhatIfKey> what_if_table() {
     add("Optimizer", optimizer_keys());
     add("Batch and length of the run", run_keys());
     add(layout_group, layout_keys());
+    add(layout_group, pass_keys());
     add("Simulation", simulation_keys());
     return all;
   }();

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "models/device/adapter_time.h"
 #include "models/device/expert_time.h"
 #include "models/device/matrix_product.h"
 #include "models/device/piece_writer.h"
@@ -86,7 +87,7 @@ AttentionWork attention_work(const BlockWork& w, const RankSizes& size) {
           w.dropout,
           w.fusion == Fusion::eager,
           tokens_over,
-          unscaled_format(w),
+          w.fp8_attention ? MatrixFormat::fp8 : unscaled_format(w),
           size.value_size,
           w.window};
 }
@@ -105,6 +106,7 @@ void join_ring(const Writer& w, const RankSizes& size) {
 }
 
 void attention_core(const Writer& w, const RankSizes& size) {
+  if (w.work.fp8_attention) w.memory("cast", count(size.tokens, size.qkv_width()), 3);
   for (const AttentionPiece& piece :
        attention_forward(w.work.attention, attention_work(w.work, size), w.rates))
     w.add(piece.name, piece.product ? PieceKind::attention : PieceKind::memory, piece.cost);
@@ -144,6 +146,25 @@ std::vector<Linear> query_key_value(const BlockWork& work, const RankSizes& size
           {"key-value up", latent.key_rank, size.heads * (plain + size.value_size)}};
 }
 
+// What adapters stand beside: queries, keys and values as one, the projection, up as one, down.
+// Behind a product that is cut by input features, each rank forms its part of the columns.
+AdaptedProduct adapted_query_key_value(const BlockWork& work, const RankSizes& size) {
+  return {size.tokens, work.hidden, size.qkv_width()};
+}
+AdaptedProduct adapted_projection(const BlockWork& work, const RankSizes& size) {
+  return {size.tokens, size.context_width(), share_of(work.hidden, work.tensor_parallel)};
+}
+AdaptedProduct adapted_up(const BlockWork& work, const RankSizes& size) {
+  return {size.tokens, work.hidden, size.up};
+}
+AdaptedProduct adapted_down(const BlockWork& work, const RankSizes& size) {
+  return {size.tokens, size.ffn, share_of(work.hidden, work.tensor_parallel)};
+}
+
+bool adapts_feed_forward(const BlockWork& work) {
+  return work.adapters && work.adapters->feed_forward;
+}
+
 void shared_forward(const Writer& w, const RankSizes& size) {
   const std::int64_t h = w.work.hidden, ffn = w.work.experts->shared_ffn;
   w.product("up", size.tokens, 2 * ffn, h, w.work.format, true);
@@ -176,11 +197,13 @@ void forward_pass(const BlockWork& work, const GpuRates& rates, Pass pass,
   } else {
     for (const Linear& product : query_key_value(work, size))
       linear(attention, product.name, product.in, product.out);
+    if (work.adapters) adapter_forward(attention, adapted_query_key_value(work, size));
   }
   rotary(attention, size);
   if (!alternate) attention_core(attention, size);
   attention.cast(count(size.tokens, size.context_width()));
   linear(attention, "projection", size.context_width(), h);
+  if (work.adapters) adapter_forward(attention, adapted_projection(work, size));
   residual(attention, size);
   const Writer feed_forward{work, rates, pieces, BlockPart::feed_forward, pass};
   norm(feed_forward, size);
@@ -194,10 +217,12 @@ void forward_pass(const BlockWork& work, const GpuRates& rates, Pass pass,
     linear(feed_forward, "up", h, once ? size.ffn : size.up);
   else
     for (int half = 0; half < 2; ++half) linear(feed_forward, "up", h, size.ffn);
+  if (adapts_feed_forward(work)) adapter_forward(feed_forward, adapted_up(work, size));
   activation(feed_forward, size);
   if (alternate || (pass == Pass::recompute && work.repeated == Repeated::until_last_product))
     return;
   linear(feed_forward, "down", size.ffn, h);
+  if (adapts_feed_forward(work)) adapter_forward(feed_forward, adapted_down(work, size));
   residual(feed_forward, size);
 }
 
@@ -230,7 +255,9 @@ void activation_backward(const Writer& w, const RankSizes& size) {
 
 void feed_forward_backward(const Writer& w, const RankSizes& size) {
   linear_backward(w, "down", size, size.ffn, w.work.hidden, w.work.format);
+  if (adapts_feed_forward(w.work)) adapter_backward(w, adapted_down(w.work, size));
   activation_backward(w, size);
+  if (adapts_feed_forward(w.work)) adapter_backward(w, adapted_up(w.work, size));
   if (!w.work.separate_products || size.up == size.ffn) {
     linear_backward(w, "up", size, w.work.hidden, size.up, w.work.format);
     return;
@@ -288,8 +315,8 @@ BlockWork block_work(const ModelShape& model, std::int64_t micro_batch, std::int
   work.biased_experts = model.biased_experts;
   work.ffn = model.dense_ffn > 0 ? model.dense_ffn : model.ffn;
   work.vocab = model.vocab;
-  work.gated = work.rotary =
-      model.family == "llama" || model.family == "moe-llama" || model.family == "moe";
+  work.gated = work.rotary = is_gated(model);
+  work.adapters = model.adapters;
   work.causal = work.gated || model.family == "gpt";
   work.head_share = model.head_share;
   work.micro_batch = micro_batch;
@@ -321,13 +348,16 @@ std::vector<Piece> block_backward(const BlockWork& work, const GpuRates& rates) 
   const Writer attention{work, rates, pieces, BlockPart::attention, Pass::input_gradient};
   residual_backward(attention, size);
   linear_backward(attention, "projection", size, size.context_width(), work.hidden, work.format);
+  if (work.adapters) adapter_backward(attention, adapted_projection(work, size));
   if (work.repeated == Repeated::attention_core)
     attention_core({work, rates, pieces, BlockPart::attention, Pass::recompute}, size);
+  if (work.fp8_attention) attention.memory("cast", count(size.tokens, size.context_width()), 3);
   for (const AttentionPiece& piece :
        attention_backward(work.attention, attention_work(work, size), rates))
     attention.add(piece.name, piece.product ? PieceKind::attention : PieceKind::memory, piece.cost);
   join_ring(attention, size);
   rotary(attention, size);
+  if (work.adapters) adapter_backward(attention, adapted_query_key_value(work, size));
   std::vector<Linear> products = query_key_value(work, size);
   for (auto product = products.rbegin(); product != products.rend(); ++product)
     linear_backward(attention, product->name, size, product->in, product->out, work.format);
@@ -351,6 +381,7 @@ std::vector<Piece> embedding_backward(const BlockWork& work, const GpuRates& rat
   const RankSizes size(work);
   const Writer w{work, rates, pieces, BlockPart::embedding, Pass::weight_gradient};
   if (work.dropout) w.memory("dropout", count(size.norm_tokens, work.hidden), 5);
+  if (work.adapters) return pieces;
   // Rows are read, added to in fp32 and written.
   w.memory("look-up", count(size.tokens, work.hidden), 10);
   return pieces;

@@ -15,7 +15,8 @@
 //   activation   r w over f / t, gated r r w;  backward r r w, gated r r r w w
 //   rotary       r w over queries and keys, both ways; their norms, where there are, as norm
 //   cast (fp8)   2 r, 1 w twice (rows and columns) for each factor no fused kernel has written:
-//                the projection's input, and the output gradient of every product
+//                the projection's input, and the output gradient of every product; of attention in
+//                fp8, 3 for queries, keys and values, and for the gradient of what it puts out
 //   loss         34 bytes per logit of V / t forward and 12 backward as Megatron's cross entropy
 //                computes it in fp32; 8 and 4 fused
 // `Fusion` says which of them share a kernel.
@@ -28,6 +29,7 @@
 // operation every second product (of a Llama block's seven: key, projection, up) and what goes by
 // bytes. A whole block ends before its last product where the checkpoint stops once it has all
 // that the backward pass needs (PyTorch's non-reentrant one, since 2.1).
+// Low-rank adapters (adapter_time.h) stand beside frozen products, which have no weight gradient.
 // Latent attention forms queries and keys-values in two steps each, (M, r_q, h), (M, a (d + d_r) /
 // t, r_q), (M, r_k + d_r, h), (M, a (d + d_v) / t, r_k); experts take the place of the feed-forward
 // (expert_time.h).
@@ -114,6 +116,7 @@ struct BlockWork {
   bool gated = false, causal = false, rotary = false;
   bool norms_queries = false, biased_experts = false;
   double head_share = 1;              // of the tokens
+  std::optional<Adapters> adapters;   // on frozen weights, which have no weight gradients
   std::optional<ExpertWork> experts;  // in the place of the feed-forward
   // Of the run.
   std::int64_t micro_batch = 1, seq_len = 0;
@@ -122,6 +125,7 @@ struct BlockWork {
   bool sequence_parallel = false;
   MatrixFormat format = MatrixFormat::half;  // of the blocks' weights; the head stays half
   AttentionKernel attention = AttentionKernel::flash2;
+  bool fp8_attention = false;  // its products read 8 bits; else 16, whatever the blocks' format
   Fusion fusion = Fusion::fused;
   bool eager_loss = false;  // not compiled with the rest
   Repeated repeated = Repeated::nothing;

@@ -383,5 +383,59 @@ TEST_CASE("block time: odd and empty sizes") {
   CHECK(ms(embedding_forward(work, a100)) > 0);
 }
 
+// Of Llama 2 70B's frozen block the products of a backward pass are as many as forward, and
+// attention's five against two; an adapter of rank r has 2 M r (in + out) operations forward and
+// twice that backward.
+TEST_CASE("block time: frozen products have no weight gradients, their adapters do") {
+  const GpuRates h100 = rates_of("h100");
+  BlockWork plain = block_work(load_model("llama2-70b"), 1, 4096);
+  plain.attention = AttentionKernel::flash3;
+  BlockWork frozen = plain;
+  frozen.adapters = Adapters{16, false};
+  const double thin = 2 * 4096. * 16 * (8192 + 10240 + 8192 + 8192);
+  const auto forward = block_forward(plain, h100), backward = block_backward(plain, h100);
+  const auto adapted = block_forward(frozen, h100), back = block_backward(frozen, h100);
+  CHECK(flops(adapted) == Approx(flops(forward) + thin).epsilon(1e-12));
+  CHECK(flops(back, Pass::weight_gradient) == Approx(thin).epsilon(1e-12));
+  CHECK(flops(back, Pass::input_gradient) ==
+        Approx(flops(backward, Pass::input_gradient) + thin).epsilon(1e-12));
+  CHECK(ms(back) < 0.7 * ms(backward));
+  // Over four ranks: of what projection and down put out each forms a fourth of the columns.
+  BlockWork divided = frozen;
+  divided.tensor_parallel = 4;
+  divided.adapters->feed_forward = true;
+  const double quarter = 2 * 4096. * 16 *
+                         ((8192 + 10240 / 4.) + (8192 / 4. + 8192 / 4.) + (8192 + 57344 / 4.) +
+                          (28672 / 4. + 8192 / 4.));
+  CHECK(flops(block_backward(divided, h100), Pass::weight_gradient) ==
+        Approx(quarter).epsilon(1e-12));
+  CHECK(embedding_backward(frozen, h100).empty());
+  CHECK(flops(head_backward(frozen, h100)) == Approx(flops(head_backward(plain, h100)) / 2));
+}
+
+TEST_CASE("block time: attention in fp8 multiplies at its rate, between casts") {
+  const GpuRates h100 = rates_of("h100");
+  BlockWork half = block_work(load_model("llama2-70b"), 1, 4096);
+  half.attention = AttentionKernel::flash3;
+  half.format = MatrixFormat::fp8;
+  BlockWork fp8 = half;
+  fp8.fp8_attention = true;
+  const auto core = [&](const std::vector<Piece>& pieces) {
+    double sum = 0;
+    for (const Piece& piece : pieces)
+      if (piece.kind == PieceKind::attention) sum += piece.duration.ms();
+    return sum;
+  };
+  // The exponentials stay: less than twice as fast.
+  for (const auto& pass : {block_forward, block_backward}) {
+    CHECK(core(pass(fp8, h100)) < 0.8 * core(pass(half, h100)));
+    CHECK(core(pass(fp8, h100)) > 0.5 * core(pass(half, h100)));
+  }
+  const auto casts = [&](const BlockWork& work) {
+    return bytes_of(block_forward(work, h100), "cast");
+  };
+  CHECK(casts(fp8) - casts(half) == Approx(3 * 4096. * 10240));
+}
+
 }  // namespace
 }  // namespace lambcast

@@ -17,6 +17,7 @@ void PieceWriter::memory(std::string_view name, double elements, double bytes_ea
 
 void PieceWriter::product(std::string_view name, std::int64_t m, std::int64_t n, std::int64_t k,
                           MatrixFormat format, bool aligned, bool weight_gradient) const {
+  if (is_frozen()) return;
   double output_bytes = format == MatrixFormat::single ? 4 : 2;
   if (weight_gradient && work.fp32_gradients) output_bytes = 8;
   add(name, PieceKind::product, product_cost({m, n, k, 1, format, output_bytes, aligned}, rates));
@@ -24,6 +25,7 @@ void PieceWriter::product(std::string_view name, std::int64_t m, std::int64_t n,
 
 void PieceWriter::grouped_product(std::string_view name, std::int64_t m, std::int64_t n,
                                   std::int64_t k, std::int64_t batch, bool weight_gradient) const {
+  if (is_frozen()) return;
   double output_bytes = work.format == MatrixFormat::single ? 4 : 2;
   if (weight_gradient && work.fp32_gradients) output_bytes = 8;
   const double share = batch > 1 ? grouped_share : 1;
@@ -33,7 +35,7 @@ void PieceWriter::grouped_product(std::string_view name, std::int64_t m, std::in
 
 void PieceWriter::cast(double elements) const {
   if (work.format != MatrixFormat::single && work.format != MatrixFormat::half)
-    memory("cast", elements, 4);
+    memory("cast", elements, work.adapters ? 3 : 4);
 }
 
 }  // namespace lambcast

@@ -22,12 +22,15 @@ struct PieceWriter {
   void add(std::string_view name, PieceKind kind, const KernelCost& cost) const;
   // Bytes as in 16 bits.
   void memory(std::string_view name, double elements, double bytes_each, int kernels = 1) const;
+  // Weight gradients of frozen weights are none.
   void product(std::string_view name, std::int64_t m, std::int64_t n, std::int64_t k,
                MatrixFormat format, bool aligned, bool weight_gradient = false) const;
   // `batch` products in one call.
   void grouped_product(std::string_view name, std::int64_t m, std::int64_t n, std::int64_t k,
                        std::int64_t batch, bool weight_gradient = false) const;
-  // A factor in 16 bits becomes rows and columns in 8, with its largest element found on the way.
+  bool is_frozen() const { return work.adapters && pass == Pass::weight_gradient; }
+  // A factor in 16 bits becomes rows, and columns for a weight gradient, in 8, with its largest
+  // element found on the way.
   void cast(double elements) const;
 };
 

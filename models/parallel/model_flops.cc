@@ -20,7 +20,10 @@ Flops attention_core_flops(const ModelShape& shape, std::int64_t seq_len, Attent
 }
 
 Flops model_flops(const ModelShape& shape, std::int64_t seq_len, AttentionCount count) {
-  return 3.0 * (blocks_flops(shape, seq_len, count) + outside_forward_flops(shape, seq_len));
+  const Flops forward = blocks_flops(shape, seq_len, count) + outside_forward_flops(shape, seq_len);
+  if (!shape.adapters) return 3.0 * forward;
+  const double adapters = 6 * static_cast<double>(seq_len * trained_parameters(shape));
+  return 2.0 * forward + attention_core_flops(shape, seq_len, count) + Flops(adapters);
 }
 
 Flops hardware_flops(const ModelShape& shape, std::int64_t seq_len, Recompute recompute,

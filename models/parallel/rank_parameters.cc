@@ -16,9 +16,9 @@ double padded_share(std::int64_t vocab, int tp) {
   return static_cast<double>(padded) / static_cast<double>(vocab) / tp;
 }
 
-// Adds a tensor's elements on one rank.
-void add(const Tensor& tensor, const ModelShape& shape, const ParallelLayout& layout,
-         RankParameters& chunk) {
+// Adds a tensor's elements on one rank, as if trained.
+void add_trained(const Tensor& tensor, const ModelShape& shape, const ParallelLayout& layout,
+                 RankParameters& chunk) {
   const auto elements = static_cast<double>(tensor.elements);
   if (tensor.expert) {
     chunk.experts += elements / layout.ep / layout.expert_tp();
@@ -42,6 +42,18 @@ void add(const Tensor& tensor, const ModelShape& shape, const ParallelLayout& la
   }
 }
 
+void add(const Tensor& tensor, const ModelShape& shape, const ParallelLayout& layout,
+         RankParameters& chunk) {
+  if (!tensor.frozen) {
+    add_trained(tensor, shape, layout, chunk);
+    return;
+  }
+  RankParameters of;
+  add_trained(tensor, shape, layout, of);
+  chunk.frozen += of.total();
+  chunk.vocabulary += of.vocabulary;
+}
+
 bool is_vocabulary_matrix(const Tensor& tensor, const ModelShape& shape) {
   return tensor.split == TensorSplit::vocabulary && tensor.elements >= shape.vocab * shape.hidden;
 }
@@ -59,6 +71,7 @@ RankParameters& RankParameters::operator+=(const RankParameters& other) {
   divided += other.divided;
   whole += other.whole;
   experts += other.experts;
+  frozen += other.frozen;
   tied += other.tied;
   vocabulary += other.vocabulary;
   return *this;
@@ -96,10 +109,13 @@ std::vector<RankParameters> rank_parameters(const ModelShape& shape, const Paral
   if (has_tied_head(shape) && apart) {
     const double copy =
         static_cast<double>(shape.vocab * shape.hidden) * padded_share(shape.vocab, layout.tp);
-    chunks[first].tied = copy;
-    chunks[last].tied = copy;
-    chunks[last].divided += copy;
     chunks[last].vocabulary += copy;
+    if (shape.adapters) {
+      chunks[last].frozen += copy;
+    } else {
+      chunks[first].tied = chunks[last].tied = copy;
+      chunks[last].divided += copy;
+    }
   }
   return chunks;
 }

@@ -26,13 +26,16 @@ struct RankParameters {
   double whole = 0;
   // Of the rank's experts; gradients summed over the ranks with the same experts.
   double experts = 0;
+  // Without gradients, beside adapters.
+  double frozen = 0;
   // Of `divided`: embedding and head that are one tensor on two stages, whose gradients the first
   // and last stage sum.
   double tied = 0;
-  // Of `divided`: rows of the vocabulary.
+  // Of `divided` or `frozen`: rows of the vocabulary.
   double vocabulary = 0;
 
-  double total() const { return divided + whole + experts; }
+  double total() const { return divided + whole + experts; }  // with gradients
+  double held() const { return total() + frozen; }
   RankParameters& operator+=(const RankParameters& other);  // of another chunk
 };
 

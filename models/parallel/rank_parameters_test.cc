@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
+#include "models/shape/adapters.h"
 #include "models/shape/load.h"
 
 namespace lambcast::parallel {
@@ -91,6 +92,25 @@ TEST_CASE("parameters of a rank: key-value heads are repeated beyond their numbe
   const double keys_and_values = 80. * 2 * 8192 * 1024;
   CHECK(at(8) * 8 == Approx(at(1)).epsilon(1e-12));
   CHECK(at(16) * 16 == Approx(at(1) + keys_and_values).epsilon(1e-12));
+}
+
+TEST_CASE("parameters of a rank: frozen weights are held, and adapters alone have gradients") {
+  const ModelShape shape =
+      with_adapters(load_model("gpt2-xl"), {.rank = 16, .feed_forward = false}, {});
+  const double h = 1600, blocks = 48;
+  for (const int t : {1, 5}) {
+    const Pipeline pipeline{PipelineSchedule::one_f_one_b, 2, 1, 8};
+    const auto chunks = rank_parameters(shape, {.tp = t, .pp = 2}, pipeline,
+                                        split_stages(SplitMethod::even, 48, 2));
+    const auto whole = rank_parameters(load_model("gpt2-xl"), {.tp = t, .pp = 2}, pipeline,
+                                       split_stages(SplitMethod::even, 48, 2));
+    for (std::size_t stage = 0; stage < 2; ++stage) {
+      CHECK(chunks[stage].total() == Approx(blocks / 2 * 16 * (h + 3 * h + h + h) / t));
+      CHECK(chunks[stage].frozen == Approx(whole[stage].total()));
+      CHECK(chunks[stage].vocabulary == Approx(whole[stage].vocabulary));
+      CHECK(chunks[stage].tied == 0);
+    }
+  }
 }
 
 }  // namespace lambcast::parallel

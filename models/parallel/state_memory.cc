@@ -12,7 +12,9 @@ StateMemory state_memory(const RankParameters& parameters, const StateBytes& byt
   const double sharded = (parameters.divided + parameters.whole) / replicas.dense +
                          parameters.experts / replicas.experts;
   const auto held = [&](Sharding from) { return Bytes(sharding >= from ? sharded : whole); };
-  return {held(Sharding::weights) * bytes.weights, held(Sharding::gradients) * bytes.gradients,
+  const Bytes frozen(parameters.frozen / (sharding == Sharding::weights ? replicas.dense : 1));
+  return {held(Sharding::weights) * bytes.weights + frozen * bytes.frozen,
+          held(Sharding::gradients) * bytes.gradients,
           held(Sharding::optimizer) * bytes.optimizer()};
 }
 

@@ -25,6 +25,7 @@ struct StateBytes {
   double master = 4;     // fp32 weights; 0 when the weights are fp32
   double moments = 8;
   double optimizer_gradients = 0;  // an fp32 copy that the optimizer makes of 16-bit gradients
+  double frozen = 2;               // of weights without gradients
 
   double optimizer() const { return master + moments + optimizer_gradients; }
   double total() const { return weights + gradients + optimizer(); }

@@ -17,9 +17,20 @@ void check_seq_len(const ModelShape& shape, std::int64_t seq_len) {
 
 }  // namespace
 
+bool is_gated(const ModelShape& shape) {
+  return shape.family == "llama" || shape.family == "moe-llama" || shape.family == "moe";
+}
+
 std::int64_t parameters(const ModelShape& shape) {
   std::int64_t sum = 0;
   for (const Tensor& tensor : shape.tensors) sum += tensor.elements;
+  return sum;
+}
+
+std::int64_t trained_parameters(const ModelShape& shape) {
+  std::int64_t sum = 0;
+  for (const Tensor& tensor : shape.tensors)
+    if (!tensor.frozen) sum += tensor.elements;
   return sum;
 }
 
@@ -39,6 +50,12 @@ std::int64_t active_parameters(const ModelShape& shape) {
 }
 
 std::size_t tensor_count(const ModelShape& shape) { return shape.tensors.size(); }
+
+std::size_t trained_tensor_count(const ModelShape& shape) {
+  return static_cast<std::size_t>(
+      std::count_if(shape.tensors.begin(), shape.tensors.end(),
+                    [](const Tensor& tensor) { return !tensor.frozen; }));
+}
 
 std::size_t optimized_tensor_count(const ModelShape& shape) {
   return static_cast<std::size_t>(
@@ -92,7 +109,11 @@ Flops forward_flops(const ModelShape& shape, std::int64_t seq_len) {
 }
 
 Flops training_flops(const ModelShape& shape, std::int64_t seq_len) {
-  return 3.0 * forward_flops(shape, seq_len);
+  if (!shape.adapters) return 3.0 * forward_flops(shape, seq_len);
+  const auto s = static_cast<double>(seq_len);
+  Flops flops = 2.0 * forward_flops(shape, seq_len);
+  for (const Cost& block : shape.blocks) flops += Flops(block.forward_flops.per_token_pair * s * s);
+  return flops + Flops(6 * s * static_cast<double>(trained_parameters(shape)));
 }
 
 Bytes activation_bytes(const ModelShape& shape, std::int64_t micro_batch, std::int64_t seq_len) {

@@ -11,7 +11,9 @@
 //     square (no causal halving). A GPT with L layers, hidden h, vocabulary V, sequence s:
 //       forward = 24 L s h^2 (1 + s / 6h) + 2 s h V      per sample
 //     (Narayanan et al. 2021, equation 3, less the backward and the recomputed pass).
-//   * The backward pass costs twice the forward pass; training FLOPs are 3 x forward.
+//   * The backward pass costs twice the forward pass; training FLOPs are 3 x forward. Frozen
+//   weights
+//     take no gradient: 2 x, but for attention scores.
 //   * Activations are what a backward pass without recomputation keeps, at 2 bytes per element:
 //       s h (34 + 5 a s / h) bytes per block and sample  (a heads, ffn 4h, dropout on)
 //     (Korthikanti et al. 2022, equation 1); block.h states what changes without dropout, with
@@ -49,6 +51,7 @@ struct Tensor {
   bool optimized = true;  // false: all-reduced by the engine, but not given to the optimizer
   bool expert = false;    // held once per expert-parallel group, not by every rank
   TensorSplit split = TensorSplit::replicated;
+  bool frozen = false;  // has no gradient (adapters.h)
 };
 
 // An amount per sample as a function of its length s in tokens.
@@ -85,6 +88,12 @@ struct LatentAttention {
   std::int64_t rope_size = 0;  // of a head's queries and keys, the part with positions
 };
 
+// Of fine-tuning with low-rank adapters (adapters.h).
+struct Adapters {
+  std::int64_t rank = 0;
+  bool feed_forward = false;  // beside the projections of attention
+};
+
 struct ModelShape {
   std::string name;
   std::string family;
@@ -117,6 +126,8 @@ struct ModelShape {
   std::int64_t predicted_layers =
       0;  // blocks behind the last, counted in `outside`, each with a head
 
+  std::optional<Adapters> adapters;  // all other tensors are frozen
+
   // Parameter groups in the optimizer's order. "no_decay" holds the one-dimensional tensors (biases
   // and norms), as Megatron-LM's optimizer groups do. BERT has a third, "position": bing_bert gives
   // the position embeddings to 1-bit optimizers as a group of their own, with a momentum mask; for
@@ -131,14 +142,19 @@ struct ModelShape {
   Provenance provenance;  // of the numbers of the description
 };
 
-// Elements of all tensors: what the engine all-reduces.
-std::int64_t parameters(const ModelShape& shape);
+// Whether the feed-forward has a gate beside its up projection: Llama's families.
+bool is_gated(const ModelShape& shape);
+
+std::int64_t parameters(const ModelShape& shape);  // elements of all tensors
+// Elements that have gradients: what the engine all-reduces.
+std::int64_t trained_parameters(const ModelShape& shape);
 // Elements given to the optimizer: what 1-bit optimizers compress.
 std::int64_t optimized_parameters(const ModelShape& shape);
 // Elements one token passes through: all, less the experts it does not visit.
 std::int64_t active_parameters(const ModelShape& shape);
 
 std::size_t tensor_count(const ModelShape& shape);
+std::size_t trained_tensor_count(const ModelShape& shape);
 std::size_t optimized_tensor_count(const ModelShape& shape);
 
 struct GroupSize {
@@ -158,7 +174,8 @@ std::int64_t resolve_seq_len(const ModelShape& shape, std::optional<std::int64_t
 Flops forward_flops(const ModelShape& shape, std::int64_t seq_len);
 Flops block_forward_flops(const ModelShape& shape, std::int64_t layer, std::int64_t seq_len);
 Flops outside_forward_flops(const ModelShape& shape, std::int64_t seq_len);
-// 3 x forward: the backward pass forms the gradient of both factors of every product.
+// 3 x forward: the backward pass forms the gradient of both factors of every product that are not
+// frozen.
 Flops training_flops(const ModelShape& shape, std::int64_t seq_len);
 
 // Kept from forward to backward by one micro batch on one undivided model.

@@ -4,6 +4,15 @@
 
 namespace lambcast {
 
+Duration beyond(Duration collective, Duration cover) {
+  return collective > cover ? collective - cover : Duration();
+}
+
+Duration beyond_chunks(Duration collective, Duration product, int chunks) {
+  const double n = chunks;
+  return std::max(collective.scaled(1 / n), beyond(collective, product.scaled(1 - 1 / n)));
+}
+
 double lost_to_collectives(const ProcessGroup& group, const GpuRates& rates) {
   const double blocks = std::min(32, 4 * group.per_node);
   return blocks / rates.multiprocessors;

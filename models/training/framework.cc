@@ -51,7 +51,7 @@ const std::vector<Framework>& frameworks() {
 }  // namespace
 
 const std::vector<std::string>& tensor_overlap_names() {
-  static const std::vector<std::string> names{"none", "backward", "all"};
+  static const std::vector<std::string> names{"none", "backward", "all", "chunks"};
   return names;
 }
 

@@ -35,9 +35,10 @@ namespace lambcast {
 //   backward   gradients of inputs behind the weight gradient of the same layer, and with sequence
 //              parallelism the input gathered again behind the input gradient
 //   all        those, and forward ones chunk by chunk behind their products (Transformer Engine's
-//   user
-//              buffers, PyTorch's asynchronous tensor parallelism): all but one of t chunks
-enum class TensorOverlap { none, backward, all };
+//              user buffers, PyTorch's asynchronous tensor parallelism): all but one of t chunks
+//   chunks     those, but gradients of inputs chunk by chunk behind their own product
+//              (tp_comm_overlap_rs_dgrad), as where frozen weights leave no weight gradient
+enum class TensorOverlap { none, backward, all, chunks };
 const std::vector<std::string>& tensor_overlap_names();
 
 enum class FrameworkName { deepspeed, megatron, torchtitan, colossalai };

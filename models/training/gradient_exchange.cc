@@ -67,7 +67,7 @@ Factored factored_of(const TrainingPlan& training, const AveragedGradients& grad
   Factored all;
   for (const Tensor& tensor : training.model->tensors) {
     const StateTensor of = state_tensor(*training.model, tensor);
-    if (!is_factored(of, training.exchange.parameter)) continue;
+    if (tensor.frozen || !is_factored(of, training.exchange.parameter)) continue;
     all.rows += of.rows;
     all.columns += of.columns;
     all.matrices += 1;
@@ -89,7 +89,7 @@ class Writer {
         of_(of),
         group_(of.ranks),
         elements_(of.elements),
-        tensors_(static_cast<double>(tensor_count(*training.model)) * of.share),
+        tensors_(static_cast<double>(trained_tensor_count(*training.model)) * of.share),
         fused_(training.kernels == Kernels::fused) {}
 
   std::vector<ExchangePart> write() {
@@ -334,7 +334,8 @@ AveragedGradients averaged_gradients(const TrainingPlan& training, double elemen
   gradients.ranks = ranks;
   gradients.elements = elements;
   gradients.tensor_parallel = how.layout.tp;
-  gradients.share = elements * how.layout.tp / static_cast<double>(parameters(*training.model));
+  gradients.share =
+      elements * how.layout.tp / static_cast<double>(trained_parameters(*training.model));
   gradients.bytes = how.gradient_bytes();
   gradients.shared = how.sharding != parallel::Sharding::none;
   return gradients;
@@ -343,7 +344,7 @@ AveragedGradients averaged_gradients(const TrainingPlan& training, double elemen
 double factored_elements(const ModelShape& model, double rank) {
   double sum = 0;
   for (const Tensor& tensor : model.tensors)
-    if (const StateTensor of = state_tensor(model, tensor); is_factored(of, rank))
+    if (const StateTensor of = state_tensor(model, tensor); !tensor.frozen && is_factored(of, rank))
       sum += of.elements;
   return sum;
 }

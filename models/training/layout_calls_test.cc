@@ -3,6 +3,7 @@
 #include <cmath>
 #include <vector>
 
+#include "models/shape/adapters.h"
 #include "models/training/layout_case.h"
 
 namespace lambcast {
@@ -112,6 +113,64 @@ TEST_CASE("layout step: an optimizer on the host waits for its memory, and for c
   CHECK(stage2.down == Approx(4 * weights / 8));
   CHECK(stage2.up == Approx(2 * weights / 8));
   CHECK(stage3.ends.high.s() == Approx(std::exp(0.7) * stage3.seconds));
+}
+
+// Of a fine-tuning gradients, update and weights gathered are the adapters': 16 x 6 widths of 1,600
+// in 48 blocks, over 5 ranks. Nothing is gathered again for weight gradients; adapters gather what
+// is 16 wide and exchange tokens for columns.
+TEST_CASE("layout step: adapters alone are reduced, and join what tensor ranks hold apart") {
+  TrainingPlan training = layout_training(
+      {.tp = 5, .dp = 4, .sharding = Sharding::optimizer, .sequence_parallel = true});
+  const auto sum_of = [](const StepPlan& plan, const std::string& name) {
+    double bytes = 0;
+    for (const PlanOp& op : plan.ops)
+      if (const auto* of = std::get_if<Call>(&op.work); of && op.name.starts_with(name))
+        bytes += of->bytes.value() * static_cast<double>(op.times);
+    return bytes;
+  };
+  training.model = std::make_shared<const ModelShape>(with_adapters(*training.model, {16}, {}));
+  const StepPlan plan = plan_step(training, {StepKind::uniform, 1000, 1});
+  const double adapters = 48 * 16 * 6 * 1600. / 5;
+  CHECK(sum_of(plan, "reduce_scatter gradients") == Approx(4 * adapters));
+  CHECK(sum_of(plan, "all_gather weights") == Approx(2 * adapters));
+  CHECK(sum_of(plan, "all_reduce gradients of norms") == 0);
+  CHECK(plan.pipeline->adapters_gather->bytes.value() == 2 * 1000 * 16);
+  CHECK(plan.pipeline->adapters_exchange->op == Op::all_to_all);
+  CHECK(plan.pipeline->adapters_exchange->bytes.value() == 2 * 1000 * 1600 / 5.);
+}
+
+// Weights of the last step come bucket by bucket; the passes begin with the first.
+TEST_CASE("layout step: the first bucket of weights comes before the passes") {
+  TrainingPlan training = layout_training({.dp = 4, .sharding = Sharding::optimizer});
+  training.parallelism->framework.least_bucket = 4e8;  // of 1.56e9
+  const StepPlan plan = plan_step(training, {StepKind::uniform, 1000, 1});
+  std::vector<std::int64_t> times;
+  std::vector<OpId> gathers;
+  for (std::size_t i = 0; i < plan.ops.size(); ++i)
+    if (plan.ops[i].name == "all_gather weights of the last step") {
+      times.push_back(plan.ops[i].times);
+      gathers.push_back(static_cast<OpId>(i));
+    }
+  CHECK(times == std::vector<std::int64_t>{1, 3});
+  const auto passes = std::find_if(plan.ops.begin(), plan.ops.end(), [](const PlanOp& op) {
+    return std::holds_alternative<StageWork>(op.work);
+  });
+  REQUIRE(passes != plan.ops.end());
+  CHECK(passes->after == std::vector<OpId>{gathers.front()});
+}
+
+// Frozen weights leave input gradients nothing to be scattered behind but their own product.
+TEST_CASE("layout step: input gradients of frozen products hide chunk by chunk alone") {
+  const auto exposed = [](bool frozen, TensorOverlap overlap) {
+    TrainingPlan training = layout_training({.tp = 5, .micro = 4, .sequence_parallel = true});
+    if (frozen)
+      training.model = std::make_shared<const ModelShape>(with_adapters(*training.model, {16}, {}));
+    training.parallelism->framework.tensor_overlap = overlap;
+    CollectiveCosts costs;
+    return run_step(training, {StepKind::uniform, 1024, 1}, costs).metrics.exposed_comm.s();
+  };
+  CHECK(exposed(true, TensorOverlap::all) > 1.2 * exposed(true, TensorOverlap::chunks));
+  CHECK(exposed(false, TensorOverlap::all) < 1.5 * exposed(false, TensorOverlap::chunks));
 }
 
 }  // namespace

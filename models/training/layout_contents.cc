@@ -21,6 +21,7 @@ BlockWork block_work_of(const TrainingPlan& training, std::int64_t seq_len) {
   work.sequence_parallel = how.sequence_parallel;
   work.format = how.format;
   work.attention = how.attention;
+  work.fp8_attention = how.fp8_attention;
   work.fusion = how.framework.fusion;
   work.eager_loss = how.framework.eager_loss;
   const bool traced = how.framework.ring == Ring::eager && work.fusion == Fusion::compiled;

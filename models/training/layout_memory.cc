@@ -39,6 +39,7 @@ parallel::ActivationSetting activation_setting(const TrainingPlan& training) {
 parallel::StateBytes state_bytes(const TrainingPlan& training) {
   const Parallelism& how = *training.parallelism;
   parallel::StateBytes states;
+  states.frozen = std::min(how.weight_bytes, bytes_per_element(how.format));
   states.gradients = how.gradient_bytes();
   states.moments =
       state_bytes_per_element(training.optimizer(), *training.model, training.recipe.projection);
@@ -71,9 +72,10 @@ double sharded_buffers(const TrainingPlan& training, const RankParameters& held,
   const Parallelism& how = *training.parallelism;
   const double outer = held.vocabulary;
   if (how.framework.name == FrameworkName::deepspeed)
-    return how.weight_bytes * std::min(live_elements, held.total());
+    return how.weight_bytes * std::min(live_elements, held.held());
   const double gradient = 2 + how.gradient_bytes();  // as computed, and as reduced
-  return how.weight_bytes * (2 * block + outer) + gradient * std::max(block, outer / 2);
+  const double whole = how.weight_bytes * (2 * block + outer);
+  return training.model->adapters ? whole : whole + gradient * std::max(block, outer / 2);
 }
 
 double bucket_bytes(const TrainingPlan& training, const RankParameters& held) {
@@ -136,7 +138,7 @@ double padded_buffer(double elements, int ranks) {
 
 double block_elements(const std::vector<RankParameters>& chunks, std::int64_t layers) {
   double elements = 0;
-  for (const RankParameters& chunk : chunks) elements += chunk.total() - chunk.vocabulary;
+  for (const RankParameters& chunk : chunks) elements += chunk.held() - chunk.vocabulary;
   return elements / static_cast<double>(layers);
 }
 

@@ -4,7 +4,8 @@
 //   weights, gradients, optimizer
 //                 state_memory.h, by framework: FSDP2 shards fp32 weights that are the optimizer's
 //                 own; DeepSpeed's bf16 keeps 16-bit gradients and fp32 sums; Megatron's optimizer
-//                 copies 16-bit gradients to fp32
+//                 copies 16-bit gradients to fp32. Frozen weights are held as the products read
+//                 them, in 8 or 4 bits too (Transformer Engine, fp8_model_init)
 //   activations   kept from forward to backward passes (activation_memory.h)
 //   loss          a rank's tokens x V / t x 8 unless it is compiled: the softmax and its gradient
 //                 in fp32, beside the 4 that count among activations. It is gone when the blocks'

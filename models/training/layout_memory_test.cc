@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "models/shape/adapters.h"
 #include "models/training/layout_case.h"
 #include "models/training/memory.h"
 
@@ -69,6 +70,23 @@ TEST_CASE("layout memory: parts add up, and show what only a framework holds") {
   CHECK(parts({}).at("runtime") == 4 * half);
   CHECK(parts({.tp = 5, .dp = 2, .pp = 2}).at("runtime") == 10 * half);
   CHECK(parts({.cp = 2}).at("runtime") == 6 * half);
+}
+
+TEST_CASE("layout memory: frozen weights are held as products read them, and have no states") {
+  TrainingPlan training = layout_training({.dp = 4});
+  const double weights = static_cast<double>(parameters(*training.model));
+  training.model = std::make_shared<const ModelShape>(with_adapters(*training.model, {16}, {}));
+  const auto part = [&](const std::string& name) {
+    for (const auto& [held, bytes] : forecast_layout_memory(training).parts)
+      if (held == name) return bytes.value();
+    return 0.0;
+  };
+  const double adapters = 48 * 16 * 6 * 1600.;
+  CHECK(part("weights") == Approx(2 * weights + 2 * adapters));
+  CHECK(part("gradients") == Approx(4 * adapters));
+  CHECK(part("optimizer") == Approx(12 * adapters));
+  training.parallelism->format = MatrixFormat::fp8;
+  CHECK(part("weights") == Approx(weights + 2 * adapters));
 }
 
 }  // namespace

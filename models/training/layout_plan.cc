@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "kernels/layout.h"
+#include "models/training/activation_calls.h"
 #include "models/training/gradient_exchange.h"
 #include "models/training/gradient_owners.h"
 #include "models/training/host_update.h"
@@ -19,12 +20,6 @@ namespace {
 using parallel::Axis;
 using parallel::AxisSet;
 using parallel::Sharding;
-
-// Inputs of a product are gathered as the product reads them, in 8 or 4 bits (Transformer Engine
-// pytorch/distributed.py, gather_along_first_dim; torchao Float8ColwiseParallel).
-double gathered_share(MatrixFormat format) {
-  return format == MatrixFormat::single ? 1 : bytes_per_element(format) / 2;
-}
 
 class LayoutWriter {
  public:
@@ -71,21 +66,7 @@ class LayoutWriter {
     plan.experts = expert_plan(training_, plan.block);
     plan.tensor_overlap = how_.framework.tensor_overlap;
     plan.dtensor = how_.framework.dtensor;
-    const ModelShape& model = *training_.model;
-    const auto tokens = static_cast<double>(training_.batch.micro * stage_.seq_len) / layout.cp;
-    const double activation = 2 * tokens * static_cast<double>(model.hidden);
-    const ProcessGroup tensor = parallel::group(grid_, {Axis::tp});
-    if (how_.sequence_parallel) {
-      plan.activations_gather =
-          some(call(tensor, Op::all_gather, activation * gathered_share(how_.format)));
-      plan.activations_scatter = some(call(tensor, Op::reduce_scatter, activation));
-      if (plan.dtensor && layout.tp > 1) plan.activations_copied = Bytes(2 * activation);
-    } else {
-      plan.activations_sum = some(call(tensor, Op::all_reduce, activation));
-    }
-    plan.loss_sum = some(call(tensor, Op::all_reduce, 4 * tokens));
-    if (layout.cp > 1) divide_context(plan, tokens);
-    if (layout.pp > 1) add_sends(plan, tensor, activation);
+    plan_activations(plan, training_, stage_.seq_len, grid_);
     share_weights(plan, *training_.model, how_, contents_.parameters, owners_);
     if (exchanges_gradients(training_)) {
       plan.gradients_reduce.clear();
@@ -93,38 +74,6 @@ class LayoutWriter {
       plan.expert_gradients_scatter.reset();
     }
     return plan;
-  }
-
-  void divide_context(PipelinePlan& plan, double tokens) const {
-    const ModelShape& model = *training_.model;
-    const ProcessGroup context = parallel::group(grid_, {Axis::cp});
-    const double t = how_.layout.tp;
-    const double width = static_cast<double>(model.head_size + model.value_size) / 2;
-    const double heads = std::max(1.0, static_cast<double>(model.heads) / t);
-    const double kv_heads = std::max(1.0, static_cast<double>(model.kv_heads) / t);
-    const double each = 2 * tokens * width;
-    if (how_.framework.exchanges_heads) {
-      plan.queries_exchange = call(context, Op::all_to_all, each * heads);
-      // Fewer than ranks are repeated.
-      plan.keys_exchange =
-          call(context, Op::all_to_all, each * std::max<double>(kv_heads, how_.layout.cp));
-      return;
-    }
-    plan.context_rounds = how_.layout.cp - 1;
-    if (plan.block.ring == Ring::fused) {
-      plan.keys_values = call(context, Op::send_recv, 2 * each * kv_heads);
-      return;
-    }
-    plan.keys_values = call(context, Op::all_gather, 2 * each * heads * how_.layout.cp);
-    plan.keys_gradients = call(context, Op::send_recv, 2 * 2 * each * heads);
-  }
-
-  void add_sends(PipelinePlan& plan, const ProcessGroup& tensor, double activation) const {
-    const bool parts = how_.sequence_parallel || how_.framework.sends_parts;
-    const ProcessGroup pair = parallel::stage_pair(grid_, 0, 1);
-    plan.send = call(pair, Op::send_recv, parts ? activation / how_.layout.tp : activation);
-    if (parts && !how_.sequence_parallel)
-      plan.sends_gather = some(call(tensor, Op::all_gather, activation));
   }
 
   Place place_of(int stage) const {
@@ -183,12 +132,8 @@ class LayoutWriter {
                          plan_.pipeline->gradients_reduce.empty() && !exchanges;
     std::vector<OpId> waits, reduced;
     beside_.clear();
-    if (gathers_beside_forward())
-      for (const auto& [name, call] : weights_gather(stage, " of the last step")) {
-        waits.push_back(add(stage, name, Category::gradient_comm, Stream::communication, call, {}));
-        beside_.emplace_back(call, 1);
-      }
-    OpId passed = segment(stage, 0, {});
+    OpId passed = segment(
+        stage, 0, gathers_beside_forward() ? first_weights(stage, waits) : std::vector<OpId>{});
     waits.push_back(passed);
     for (int i = 0; i < chunks; ++i) {
       passed = segment(stage, 1 + i, std::exchange(waits, {}));
@@ -213,6 +158,22 @@ class LayoutWriter {
       last(stage) = {passed};
       then_reduce(stage);
     }
+  }
+
+  // Of the last step's weights the first bucket is there before the passes begin; the others are
+  // gathered beside them (Megatron-LM core/distributed, overlap_param_gather).
+  std::vector<OpId> first_weights(int stage, std::vector<OpId>& beside) {
+    const std::int64_t buckets = buckets_of(parameters_of(stage).total());
+    std::vector<OpId> first;
+    for (auto [name, call] : weights_gather(stage, " of the last step")) {
+      call.bytes = call.bytes * (1.0 / static_cast<double>(buckets));
+      first = {add(stage, name, Category::gradient_comm, Stream::communication, call, first)};
+      if (buckets == 1) continue;
+      beside.push_back(add(stage, name, Category::gradient_comm, Stream::communication, call, first,
+                           buckets - 1));
+      beside_.emplace_back(call, buckets - 1);
+    }
+    return first;
   }
 
   // Another exchange than an all-reduce of all bits, after the passes; with gradients shared, as

@@ -12,7 +12,8 @@
 //   barrier      norm and overflow: two all_reduces of 4 bytes over all ranks, except in
 //                zero-bubble schedules, whose stages step on their own
 //   update       of the rank's share, then weights all_gathered; or at the start of the next step
-//                beside the first micro batch (overlaps_weights)
+//                beside the first micro batch, which begins with their first bucket
+//                (overlaps_weights)
 //   compressed   1-bit optimizers: each stage's shard over its replicas, after the update of the
 //                momentum
 //

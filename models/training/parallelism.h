@@ -64,6 +64,7 @@ struct Parallelism {
   Repeated repeated = Repeated::nothing;                      // which kernels run again for it
   MatrixFormat format = MatrixFormat::half;                   // of the blocks' products
   AttentionKernel attention = AttentionKernel::flash2;
+  bool fp8_attention = false;
   ExpertUse experts;
   double weight_bytes = 2;  // per element as computed with and gathered
 

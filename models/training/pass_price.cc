@@ -32,7 +32,7 @@ class PipelinePricer {
         off_(end == End::compute_low    ? std::exp(-compute_width)
              : end == End::compute_high ? std::exp(compute_width)
                                         : 1),
-        rates_(rates_of(training, off_)),
+        rates_(rates_of_slowest(training, off_)),
         unpaired_(plan.experts && plan.experts->overlapped ? unpaired_share(plan.pipeline) : 0),
         dense_(plan.block, nullptr, rates_) {
     if (plan.experts) experts_.emplace(plan.experts->block, &*plan.experts, rates_);
@@ -57,14 +57,6 @@ class PipelinePricer {
   }
 
  private:
-  static GpuRates rates_of(const TrainingPlan& training, double off) {
-    LAMBCAST_CHECK(training.device->rates, "{} has no rates of kernels", training.device->name);
-    const StackSpec& stack = training.cluster->stack;
-    const double slowest =
-        slowest_over_mean(stack.compute_spread.value, training.batch.gas, training.data_parallel());
-    return slowed(*training.device->rates, stack.compute_scale.value * slowest * off);
-  }
-
   // --- collectives ---
 
   const CollectiveCost& alone(const Call& call) const {
@@ -105,16 +97,8 @@ class PipelinePricer {
     return cost_of(call, layers_with_experts(content)).scaled(1.0 / content.layers);
   }
 
-  // Of a collective that runs chunk by chunk behind a product.
   Duration beyond_chunks(Duration collective, Duration product) const {
-    const double t = plan_.block.tensor_parallel;
-    const Duration behind = product.scaled(1 - 1 / t);
-    const Duration rest = collective > behind ? collective - behind : Duration();
-    return std::max(collective.scaled(1 / t), rest);
-  }
-
-  static Duration beyond(Duration collective, Duration cover) {
-    return collective > cover ? collective - cover : Duration();
+    return lambcast::beyond_chunks(collective, product, plan_.block.tensor_parallel);
   }
 
   // --- one block, one micro batch ---
@@ -122,7 +106,7 @@ class PipelinePricer {
   // A forward pass, in its own place or repeated before the backward pass (`pass`).
   Duration exposed_forward(const BlockKernels& block, Pass pass) {
     Duration exposed;
-    const bool chunked = plan_.tensor_overlap == TensorOverlap::all;
+    const bool chunked = plan_.tensor_overlap >= TensorOverlap::all;
     for (const auto& [first, last] : block.pairs()) {
       const auto after = [&](const std::optional<Call>& call, const char* product) {
         const Duration collective = cost_of(call);
@@ -133,7 +117,7 @@ class PipelinePricer {
       if (!(plan_.dtensor && block.ends_before(last, pass))) after(plan_.activations_scatter, last);
       exposed += cost_of(plan_.activations_sum);
     }
-    exposed += exposed_keys(block.attention_core(pass));
+    exposed += exposed_adapters(block) + exposed_keys(block.attention_core(pass));
     exposed += cost_of(plan_.queries_exchange, 2) + cost_of(plan_.keys_exchange, 2);
     return exposed + exposed_exchanges(block, total_time(block.backward));
   }
@@ -150,17 +134,27 @@ class PipelinePricer {
         return alone ? collective : beyond(collective, product);
       };
       exposed += hidden(plan_.activations_sum, weight);
-      exposed += hidden(plan_.activations_scatter, weight);
+      exposed += overlap == TensorOverlap::chunks && !plan_.dtensor
+                     ? beyond_chunks(cost_of(plan_.activations_scatter), input)
+                     : hidden(plan_.activations_scatter, weight);
       if (gathers_inputs_again(block)) exposed += hidden(plan_.activations_gather, input);
       // The gradient of the last product's output is gathered before anything can start.
       const Duration gathered = cost_of(plan_.activations_gather);
-      exposed += overlap == TensorOverlap::all
+      exposed += overlap >= TensorOverlap::all
                      ? beyond_chunks(gathered, block.product(last, Pass::input_gradient))
                      : gathered + copy_of(plan_.activations_gather);
     }
+    exposed += exposed_adapters(block);
     exposed += exposed_keys_backward(block.attention_core(Pass::input_gradient));
     exposed += cost_of(plan_.queries_exchange, 2) + cost_of(plan_.keys_exchange, 2);
     return exposed + exposed_exchanges(block, total_time(block.forward));
+  }
+
+  // Of the pairs of products that adapters stand beside, in one pass.
+  Duration exposed_adapters(const BlockKernels& block) {
+    if (!block.work.adapters) return {};
+    const std::int64_t pairs = block.work.adapters->feed_forward ? 2 : 1;
+    return cost_of(plan_.adapters_gather, 3 * pairs) + cost_of(plan_.adapters_exchange, pairs);
   }
 
   // Tokens to their experts and back in one pass; `other` is the pass of another micro batch that
@@ -183,7 +177,8 @@ class PipelinePricer {
   }
 
   bool gathers_inputs_again(const BlockKernels& block) const {
-    return !plan_.dtensor || block.work.repeated == Repeated::alternate_products;
+    return !block.work.adapters &&
+           (!plan_.dtensor || block.work.repeated == Repeated::alternate_products);
   }
 
   // Exchanges of keys and values, and of their gradients, beyond the attention of one pass.

@@ -6,6 +6,7 @@
 //
 //   backward, behind a product     max(0, C - G)
 //   forward, chunk by chunk        max(C / t, C - G (1 - 1/t))     TensorOverlap::all
+//   backward so                    the same                        TensorOverlap::chunks
 //   ring of context parallelism    max(0, C - attention beside it), (c - 1) / c of it
 //   keys and values gathered       max(0, C - attention beside it), 1 / c of it
 //

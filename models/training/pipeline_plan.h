@@ -24,6 +24,10 @@
 // hides behind none of them (torch/_inductor/fx_passes/micro_pipeline_tp.py fuses a product and a
 // collective next to each other).
 //
+// Low-rank adapters beside a pair of products gather three tensors r wide each way, and exchange
+// tokens for columns of what the second one's puts out (NeMo parallel_adapters.py,
+// a2a_experimental). Frozen weights need no inputs gathered again.
+//
 // and outside the blocks: the embedding's rows summed over t, the head's input gradient summed over
 // t.
 #pragma once
@@ -57,7 +61,8 @@ struct PipelinePlan {
   TensorOverlap tensor_overlap = TensorOverlap::none;
   std::optional<Call> activations_sum;  // over t, without sequence parallelism
   std::optional<Call> activations_gather, activations_scatter;  // over t, with it
-  Bytes activations_copied;            // read and written to order what is gathered or scattered
+  Bytes activations_copied;  // read and written to order what is gathered or scattered
+  std::optional<Call> adapters_gather, adapters_exchange;  // over t
   bool dtensor = false;                // tensor parallelism as PyTorch's DTensor writes it
   std::optional<Call> loss_sum;        // one of the three of the loss, over t
   std::optional<Call> keys_values;     // over c: one exchange of a ring, or all of them gathered

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "sim/base/check.h"
+
 namespace lambcast {
 
 double expected_largest_of(int normal_numbers) {
@@ -19,6 +21,14 @@ double expected_largest_of(int normal_numbers) {
 double slowest_over_mean(double spread, std::int64_t micro_batches, int ranks) {
   const auto between_sums = static_cast<double>(micro_batches);
   return 1 + spread / std::sqrt(between_sums) * expected_largest_of(ranks);
+}
+
+GpuRates rates_of_slowest(const TrainingPlan& training, double off) {
+  LAMBCAST_CHECK(training.device->rates, "{} has no rates of kernels", training.device->name);
+  const StackSpec& stack = training.cluster->stack;
+  const double slowest =
+      slowest_over_mean(stack.compute_spread.value, training.batch.gas, training.data_parallel());
+  return slowed(*training.device->rates, stack.compute_scale.value * slowest * off);
 }
 
 }  // namespace lambcast

@@ -11,10 +11,15 @@
 
 #include <cstdint>
 
+#include "models/training/training_plan.h"
+
 namespace lambcast {
 
 double expected_largest_of(int normal_numbers);
 
 double slowest_over_mean(double spread, std::int64_t micro_batches, int ranks);
+
+// Of kernels on it, each `off` times as long.
+GpuRates rates_of_slowest(const TrainingPlan& training, double off);
 
 }  // namespace lambcast

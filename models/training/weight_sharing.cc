@@ -30,20 +30,23 @@ class SharingWriter {
 
   void write(PipelinePlan& plan) const {
     const double layers = static_cast<double>(model_.layers);
-    double all = 0, outer = 0, experts = 0;
+    double all = 0, outer = 0, experts = 0, trained = 0;
     for (const parallel::RankParameters& chunk : parameters_) {
-      all += chunk.total() - chunk.experts;
+      all += chunk.held() - chunk.experts;
+      trained += chunk.total() - chunk.experts;
       outer += chunk.vocabulary;
       experts += chunk.experts;
     }
+    const double trained_outer = model_.adapters ? 0 : outer;
     if (experts > 0) share_experts(plan, experts / expert_layers());
     plan.hides_sharding = how_.framework.hides_sharding;
     plan.weight_pieces = pieces_of((all - outer) / layers);
     const double block = (all - outer) / layers / plan.weight_pieces;
-    plan.gradients_reduce = gradient_calls(block);
-    plan.outer_gradients_reduce = gradient_calls(outer);
+    const double gradients = (trained - trained_outer) / layers / plan.weight_pieces;
+    plan.gradients_reduce = gradient_calls(gradients);
+    plan.outer_gradients_reduce = gradient_calls(trained_outer);
     if (how_.quantized_gradients)
-      plan.gradients_quantized = Bytes(quantized_exchange_bytes(how_.quantized_by) * block);
+      plan.gradients_quantized = Bytes(quantized_exchange_bytes(how_.quantized_by) * gradients);
     if (how_.sharding != Sharding::weights) return;
     plan.shard_handling =
         Duration::microseconds(how_.framework.shard_handling_us * shards_.shard.ranks);

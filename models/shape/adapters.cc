@@ -1,0 +1,75 @@
+#include "models/shape/adapters.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace lambcast {
+namespace {
+
+constexpr const char* group = "decay";
+
+void add_pair(ModelShape& shape, int layer, const char* product, std::int64_t in,
+              std::int64_t out) {
+  const auto add = [&](const char* matrix, std::int64_t width) {
+    Tensor tensor;
+    tensor.name = fmt::format("layers.{}.{}.adapter.{}", layer, product, matrix);
+    tensor.elements = width * shape.adapters->rank;
+    tensor.layer = layer;
+    tensor.group = group;
+    tensor.split = TensorSplit::split;
+    shape.tensors.push_back(std::move(tensor));
+  };
+  add("A", in);
+  add("B", out);
+}
+
+// Bytes a token that a block keeps more: of adapted products a mask, of others no input.
+void change_activations(Cost& block, const ModelShape& shape) {
+  const auto h = static_cast<double>(shape.hidden), f = static_cast<double>(shape.ffn);
+  const auto context = static_cast<double>(shape.heads * shape.value_size);
+  double whole = h, divided = 3 * context;  // the context itself stays for attention
+  if (shape.adapters->feed_forward) {
+    whole += h;
+    divided += f;
+  } else if (shape.experts == 0) {
+    whole -= 2 * h;
+    divided -= 2 * f;
+  }
+  block.whole_activation_bytes.per_token += whole;
+  block.activation_bytes.per_token += whole + divided;
+}
+
+}  // namespace
+
+ModelShape with_adapters(ModelShape shape, const Adapters& adapters, const Where& where) {
+  if (shape.hidden == 0 || shape.heads == 0)
+    fail_input(where, fmt::format("{} has no transformer blocks to adapt", shape.name));
+  if (shape.latent)
+    fail_input(where,
+               fmt::format("adapters on {}'s latent attention are not modelled", shape.name));
+  if (adapters.feed_forward && shape.experts > 0)
+    fail_input(where,
+               fmt::format("adapters on experts, which {} has, are not modelled", shape.name),
+               "--lora-targets attention");
+  for (Tensor& tensor : shape.tensors) {
+    tensor.frozen = true;
+    tensor.optimized = false;
+  }
+  shape.adapters = adapters;
+  if (std::ranges::find(shape.groups, group) == shape.groups.end())
+    shape.groups.emplace_back(group);
+  const std::int64_t h = shape.hidden, context = shape.heads * shape.value_size;
+  const std::int64_t keys = shape.kv_heads * (shape.head_size + shape.value_size);
+  for (int layer = 0; layer < shape.layers; ++layer) {
+    add_pair(shape, layer, "query_key_value", h, shape.heads * shape.head_size + keys);
+    add_pair(shape, layer, "projection", context, h);
+    if (!adapters.feed_forward) continue;
+    add_pair(shape, layer, "up", h, is_gated(shape) ? 2 * shape.ffn : shape.ffn);
+    add_pair(shape, layer, "down", shape.ffn, h);
+  }
+  for (Cost& block : shape.blocks) change_activations(block, shape);
+  return shape;
+}
+
+}  // namespace lambcast

@@ -1,0 +1,91 @@
+#include "models/training/activation_calls.h"
+
+#include <algorithm>
+
+namespace lambcast {
+namespace {
+
+using parallel::Axis;
+
+// Inputs of a product are gathered as the product reads them, in 8 or 4 bits (Transformer Engine
+// pytorch/distributed.py, gather_along_first_dim; torchao Float8ColwiseParallel).
+double gathered_share(MatrixFormat format) {
+  return format == MatrixFormat::single ? 1 : bytes_per_element(format) / 2;
+}
+
+struct Activations {
+  const ModelShape& model;
+  const Parallelism& how;
+  const parallel::RankGrid& grid;
+  double tokens;  // of a rank
+  ProcessGroup tensor = parallel::group(grid, {Axis::tp});
+  double bytes = 2 * tokens * static_cast<double>(model.hidden);
+};
+
+void divide_tensors(PipelinePlan& plan, const Activations& of) {
+  if (of.how.sequence_parallel) {
+    plan.activations_gather =
+        some(call(of.tensor, Op::all_gather, of.bytes * gathered_share(of.how.format)));
+    plan.activations_scatter = some(call(of.tensor, Op::reduce_scatter, of.bytes));
+    if (plan.dtensor && of.how.layout.tp > 1) plan.activations_copied = Bytes(2 * of.bytes);
+  } else {
+    plan.activations_sum = some(call(of.tensor, Op::all_reduce, of.bytes));
+  }
+  plan.loss_sum = some(call(of.tensor, Op::all_reduce, 4 * of.tokens));
+}
+
+// What is r wide becomes whole; what a rank forms for all tokens and its share of the columns is
+// exchanged for all columns of its tokens, or gathered.
+void join_adapters(PipelinePlan& plan, const Activations& of) {
+  const auto rank = static_cast<double>(of.model.adapters->rank);
+  plan.adapters_gather = some(call(of.tensor, Op::all_gather, 2 * of.tokens * rank));
+  plan.adapters_exchange = of.how.sequence_parallel
+                               ? call(of.tensor, Op::all_to_all, of.bytes / of.how.layout.tp)
+                               : call(of.tensor, Op::all_gather, of.bytes);
+}
+
+void divide_context(PipelinePlan& plan, const Activations& of) {
+  const ProcessGroup context = parallel::group(of.grid, {Axis::cp});
+  const double t = of.how.layout.tp;
+  const double width = static_cast<double>(of.model.head_size + of.model.value_size) / 2;
+  const double heads = std::max(1.0, static_cast<double>(of.model.heads) / t);
+  const double kv_heads = std::max(1.0, static_cast<double>(of.model.kv_heads) / t);
+  const double each = 2 * of.tokens * width;
+  if (of.how.framework.exchanges_heads) {
+    plan.queries_exchange = call(context, Op::all_to_all, each * heads);
+    // Fewer than ranks are repeated.
+    plan.keys_exchange =
+        call(context, Op::all_to_all, each * std::max<double>(kv_heads, of.how.layout.cp));
+    return;
+  }
+  plan.context_rounds = of.how.layout.cp - 1;
+  if (plan.block.ring == Ring::fused) {
+    plan.keys_values = call(context, Op::send_recv, 2 * each * kv_heads);
+    return;
+  }
+  plan.keys_values = call(context, Op::all_gather, 2 * each * heads * of.how.layout.cp);
+  plan.keys_gradients = call(context, Op::send_recv, 2 * 2 * each * heads);
+}
+
+void add_sends(PipelinePlan& plan, const Activations& of) {
+  const bool parts = of.how.sequence_parallel || of.how.framework.sends_parts;
+  const ProcessGroup pair = parallel::stage_pair(of.grid, 0, 1);
+  plan.send = call(pair, Op::send_recv, parts ? of.bytes / of.how.layout.tp : of.bytes);
+  if (parts && !of.how.sequence_parallel)
+    plan.sends_gather = some(call(of.tensor, Op::all_gather, of.bytes));
+}
+
+}  // namespace
+
+void plan_activations(PipelinePlan& plan, const TrainingPlan& training, std::int64_t seq_len,
+                      const parallel::RankGrid& grid) {
+  const Parallelism& how = *training.parallelism;
+  const Activations of{*training.model, how, grid,
+                       static_cast<double>(training.batch.micro * seq_len) / how.layout.cp};
+  divide_tensors(plan, of);
+  if (of.model.adapters && how.layout.tp > 1) join_adapters(plan, of);
+  if (how.layout.cp > 1) divide_context(plan, of);
+  if (how.layout.pp > 1) add_sends(plan, of);
+}
+
+}  // namespace lambcast

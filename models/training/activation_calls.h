@@ -1,0 +1,15 @@
+// The collectives that carry activations through the passes of one micro batch: of tensor, sequence
+// and context parallelism, of adapters, and between stages (pipeline_plan.h says where each
+// stands).
+#pragma once
+
+#include "models/training/pipeline_plan.h"
+#include "models/training/training_plan.h"
+
+namespace lambcast {
+
+// Into `plan`, whose block is known.
+void plan_activations(PipelinePlan& plan, const TrainingPlan& training, std::int64_t seq_len,
+                      const parallel::RankGrid& grid);
+
+}  // namespace lambcast
