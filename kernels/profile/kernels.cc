@@ -219,12 +219,9 @@ using Stream = cudaStream_t;
 std::vector<Workbench::Entry> Workbench::entries() const {
   const Memory& b = *memory_;
   const std::size_t n = b.layout.elements;
-  AdamOptions adam;
-  adam.weight_decay = 0.01;
-  LambOptions lamb;
-  lamb.weight_decay = 0.01;
-  OnebitLambOptions onebit;
-  onebit.lamb = lamb;
+  const AdamOptions adam{.weight_decay = 0.01};
+  const LambOptions lamb{.weight_decay = 0.01};
+  const OnebitLambOptions onebit{.lamb = lamb};
   constexpr double ranks = profiled_ranks;
   return {
       {"copy", 8,
