@@ -288,7 +288,7 @@ TEST_CASE("layout choice: adapters are asked for by rank, and layouts follow") {
                               &Finding::code);
   };
   CHECK(says_few({{"lora_rank", "8"}}) == 0);
-  CHECK(says_few({{"lora_rank", "8"}, {"optimizer", "OneBitLamb"}}) == 1);
+  CHECK(says_few({{"lora_rank", "8"}, {"optimizer", "onebit_lamb"}, {"freeze_step", "100"}}) == 1);
   CHECK(says_few({{"lora_rank", "8"}, {"exchange", "int8"}}) == 1);
   CHECK_THROWS_WITH(resolved(layout({{"lora_targets", "all"}})),
                     Contains("says where adapters are, of which there are none"));
