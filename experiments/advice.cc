@@ -8,6 +8,7 @@
 #include "experiments/break_even.h"
 #include "experiments/forecast_output.h"
 #include "experiments/judgement.h"
+#include "experiments/layout_choice.h"
 #include "experiments/run_length.h"
 #include "experiments/words.h"
 #include "models/training/stream_limit.h"
@@ -42,6 +43,15 @@ WhatIf with_plain_kin(WhatIf what_if) {
   return what_if;
 }
 
+// The same without ZeRO, and without what only ZeRO has.
+WhatIf leaving_zero(WhatIf what_if) {
+  std::erase_if(what_if, [](const auto& said) {
+    return is_of_zero(said.first) || (said.first == "plugin" && said.second == "low_level_zero");
+  });
+  what_if["zero_stage"] = "0";
+  return what_if;
+}
+
 Asked compressed(const WhatIf& what_if, Catalog& catalog) {
   const bool says_zero = what_if.contains("zero_stage") && what_if.at("zero_stage") != "0";
   const WhatIf plain = says_zero ? with_plain_kin(what_if) : what_if;
@@ -50,7 +60,7 @@ Asked compressed(const WhatIf& what_if, Catalog& catalog) {
   Asked asked{what_if, std::nullopt, false};
   const bool shards = scenario.training.recipe.zero.stage > 0;
   if (shards || is_of_another_family(type)) asked.own = plain;
-  if (shards) asked.what_if["zero_stage"] = "0";
+  if (shards) asked.what_if = leaving_zero(what_if);
   if (is_onebit(type) || what_if != plain) return asked;
   asked.what_if["optimizer"] = std::string(name_of(onebit_of(type)));
   asked.warmup_assumed = !scenario.config.optimizer->freeze_step.given;
@@ -179,9 +189,7 @@ Forecast against(const OwnRun& own, const TrainingPlan& training) {
 }
 
 WithoutZero without_zero(const OwnRun& own, Catalog& catalog) {
-  WhatIf asked = own.asked;
-  asked["zero_stage"] = "0";
-  const Forecast of = against(own, resolve(asked, catalog).training);
+  const Forecast of = against(own, resolve(leaving_zero(own.asked), catalog).training);
   return {of.run.time_s, *of.run.speedup, of.memory.peak, of.memory.fits};
 }
 

@@ -238,6 +238,13 @@ void refuse_impossible(const TrainingPlan& training, const Parallelism& how) {
 
 }  // namespace
 
+bool is_of_zero(std::string_view key) {
+  constexpr std::string_view keys[] = {"shard_ranks",        "full_all_reduce", "offload_optimizer",
+                                       "shard_handling_us",  "secondary_ranks", "quantized_weights",
+                                       "quantized_gradients"};
+  return std::ranges::find(keys, key) != std::end(keys);
+}
+
 std::optional<Parallelism> choose_parallelism(const Words& words, const TrainingPlan& training) {
   if (!asks_for_layout(words, training)) return std::nullopt;
   const ModelShape& model = *training.model;
@@ -263,6 +270,7 @@ std::optional<Parallelism> choose_parallelism(const Words& words, const Training
   how.fp8_attention = choose_fp8_attention(words, training, how.attention);
   how.format = choose_format(words, training);
   how.weight_bytes = how.format == MatrixFormat::single ? 4 : 2;
+  if (how.format == MatrixFormat::single) how.framework.fp32_gradients = true;
   // float8 weights are gathered as such (torchao, enable_fsdp_float8_all_gather).
   if (how.framework.name == FrameworkName::torchtitan && how.format == MatrixFormat::fp8)
     how.weight_bytes = 1;

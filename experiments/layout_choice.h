@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "experiments/words.h"
@@ -23,6 +24,9 @@ namespace lambcast {
 // Nothing where none of them asks for that. Reads training's model, device, gpus and configuration;
 // dp follows from the GPUs. Throws Error (usage), naming the rule, for what cannot be.
 std::optional<Parallelism> choose_parallelism(const Words& words, const TrainingPlan& training);
+
+// Whether a key says how ranks share states, which none do without ZeRO.
+bool is_of_zero(std::string_view key);
 
 // What a layout asks of the model and the micro batches: errors are thrown, the rest is returned.
 std::vector<Finding> check_parallelism(const TrainingPlan& training);

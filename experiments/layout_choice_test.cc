@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <map>
+#include <string>
 
 #include "experiments/scenario_case.h"
 #include "models/training/forecast.h"
@@ -144,6 +146,24 @@ TEST_CASE(
              Contains("does not divide"));
   CHECK_THAT(refusal(layout({{"pp", "2"}, {"shard_ranks", "8"}})),
              Contains("--zero-stage 1, 2 or 3"));
+}
+
+TEST_CASE("layout choice: fp32 weights are their own masters, and so are their gradients") {
+  const auto parts = [](const WhatIf& changes) {
+    CollectiveCosts costs;
+    std::map<std::string, double> named;
+    for (const auto& [name, bytes] :
+         forecast(resolved(layout(changes)).training, costs).memory.parts)
+      named[name] = bytes.value();
+    return named;
+  };
+  for (const char* framework : {"deepspeed", "megatron"}) {
+    const auto whole = parts({{"precision", "fp32"}, {"tp", "2"}, {"framework", framework}});
+    CHECK(whole.at("gradients") == Approx(whole.at("weights")));
+    CHECK(whole.at("optimizer") == Approx(2 * whole.at("weights")));
+    const auto half = parts({{"precision", "fp16"}, {"tp", "2"}, {"framework", framework}});
+    CHECK(whole.at("weights") == Approx(2 * half.at("weights")));
+  }
 }
 
 TEST_CASE("layout choice: an optimizer on the host is DeepSpeed's Adam with ZeRO") {

@@ -178,6 +178,7 @@ void add_cluster(Inputs& inputs, const Cluster& cluster) {
   else
     number("cluster.node.gpu_nic", &Cluster::gpu_nic);
   number("cluster.node.host_link", &Cluster::host_link);
+  number("cluster.node.host_memory", &Cluster::host_memory);
   inputs.add(
       "cluster.fabric.oversubscription",
       [](auto& of, auto&) -> auto& { return of.fabric.oversubscription; });

@@ -346,6 +346,16 @@ void add(std::vector<Finding>& findings, const std::vector<Finding>& more) {
   findings.insert(findings.end(), more.begin(), more.end());
 }
 
+// What the DeepSpeed file says of it, where no flag says otherwise.
+void add_layout_of_file(WhatIf& asked, Catalog& catalog) {
+  const auto path = asked.find("config");
+  if (path == asked.end()) return;
+  const auto stage = asked.find("zero_stage");
+  const bool leaves_zero = stage != asked.end() && stage->second == "0";
+  for (const auto& [key, value] : catalog.config(path->second)->layout)
+    if (!leaves_zero || !is_of_zero(key)) asked.try_emplace(key, value);
+}
+
 }  // namespace
 
 Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
@@ -353,9 +363,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   Words(what_if).refuse_shared_stdin();
   Scenario scenario;
   scenario.asked = with_run_files(what_if, catalog, scenario.findings);
-  if (const auto path = scenario.asked.find("config"); path != scenario.asked.end())
-    for (const auto& [key, value] : catalog.config(path->second)->layout)
-      scenario.asked.try_emplace(key, value);  // a flag says otherwise
+  add_layout_of_file(scenario.asked, catalog);
   add_plugin_defaults(scenario.asked);
   const Words words(scenario.asked);
   TrainingPlan& training = scenario.training;

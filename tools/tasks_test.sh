@@ -56,6 +56,10 @@ for model in gpt2-xl llama2-7b; do
     --optimizer adamw --precision bf16
   grep -qE '^memory: [0-9.]+ GB of 85.9 GB a GPU' out || fail "5: no memory of $model"
   [ "$(grep -m1 -oE '^(run|stage)' out)" = run ] || fail "5: a table before the answer"
+  # Without ZeRO nothing of ZeRO is left to be refused.
+  expect 0 'onebit_adam without ZeRO .* adam(w)? with ZeRO stage 2' "$lambcast" advise "${h100[@]}" --optimizer adam --offload-optimizer cpu
+  expect 0 'onebit_adam without ZeRO .* adam with ZeRO stage 1' "$lambcast" advise --model bert-large --cluster dgx-a100-80g --gpus 16 \
+    --optimizer adam --plugin low_level_zero --micro-batch 16 --grad-accum 1 --steps 1000
   expect 0 '^(Yes|No|Hardly|Cannot tell): onebit_adam without ZeRO .* adam(w)? with ZeRO stage 2' "$lambcast" advise "${h100[@]}" \
     --optimizer adamw --precision fp16
 done

@@ -6,8 +6,9 @@ std::vector<HostUpdatePart> host_update(double elements, bool weights_shared,
                                         std::int64_t micro_batches, int ranks_at_once) {
   const auto times = static_cast<double>(micro_batches);
   HostCopy gradients;
-  gradients.down_bytes = elements * (weights_shared ? 2 * times : 4);
-  gradients.up_bytes = elements * (weights_shared ? 2 * (times - 1) : 0);
+  const bool accumulates = weights_shared || micro_batches > 1;
+  gradients.down_bytes = elements * ((accumulates ? 2 * times : 0) + (weights_shared ? 0 : 4));
+  gradients.up_bytes = elements * 2 * (times - 1);
   gradients.pinned = true;
   HostCopy weights;
   weights.up_bytes = elements * 2;

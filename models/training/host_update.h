@@ -1,10 +1,9 @@
 // ZeRO-Offload (Ren et al. 2021, arXiv:2101.06840): the states of Adam lie in the host's memory and
 // are updated by its processors, which all ranks of a node share. After the last micro batch
 //
-//   gradients to the host   stage 1, 2: their fp32 sums once, 4 bytes an element of the rank's
-//   share
-//                           stage 3: each micro batch's in 16 bits, and by way of the GPU those
-//                           before it, which are added there and sent back
+//   gradients to the host   each micro batch's in 16 bits, 2 bytes an element of the rank's share;
+//                           the sum of those before it goes up and comes back with it. At stage 1
+//                           and 2 the sum in fp32 at the end, alone where there is one micro batch
 //   update                  bytes of host memory an element over node.host_memory: weight, moments
 //                           and gradient read 16, all but the gradient written 12; the gradient
 //                           scaled in place 8; the new weight to 16 bits 6; at stage 3 the
@@ -14,7 +13,8 @@
 // one after another: that copies hide behind the backward pass is not modelled.
 //
 // Source: DeepSpeed 0.14.4, csrc/adam/cpu_adam_impl.cpp, runtime/zero/stage_1_and_2.py
-// (async_inplace_copy_grad_to_fp32_buffer_from_gpu), stage3.py (partition_grads,
+// (async_accumulate_grad_in_cpu_via_gpu,
+// async_inplace_copy_grad_to_fp32_buffer_from_gpu), stage3.py (partition_grads,
 // unscale_and_clip_grads, _reassign_or_swap_out_partitioned_parameters).
 #pragma once
 

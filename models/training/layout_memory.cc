@@ -44,7 +44,10 @@ parallel::StateBytes state_bytes(const TrainingPlan& training) {
   states.moments =
       state_bytes_per_element(training.optimizer(), *training.model, training.recipe.projection);
   const FrameworkName framework = how.framework.name;
-  if (how.framework.shards_fp32 && how.sharding == Sharding::weights) {
+  if (how.format == MatrixFormat::single) {
+    states.weights = parallel::fp32_states.weights;
+    states.master = parallel::fp32_states.master;
+  } else if (how.framework.shards_fp32 && how.sharding == Sharding::weights) {
     states.weights = states.master;
     states.master = 0;
   } else if (how.framework.shards_fp32) {

@@ -115,12 +115,17 @@ UpdateExtras update_extras(OptimizerType type, StepKind step, Kernels kernels,
   static const Sourced<double> thin{0.3,
                                     {Kind::assumed, "products of low rank at 30 % of the peak"}};
   static const Sourced<double> decomposition{
-      svd_share_of_peak, {Kind::assumed, "singular value decompositions at 3 % of the peak"}};
+      svd_share_of_peak,
+      {Kind::assumed,
+       "singular value decompositions at 3 % of the fp32 peak, a sixteenth of "
+       "that of half-precision products (MAGMA on a Titan X, pytorch#1373)"}};
   const double share = division.of_model / division.shards / division.tensor_ranks;
   extras.kernels.push_back({galore_small_passes(kernels), small * share, 0});
   if (projecting > 0) extras.products.push_back({projecting * share, thin});
   if (step != StepKind::refresh) return extras;
-  if (decomposing > 0) extras.products.push_back({decomposing * division.of_model, decomposition});
+  if (decomposing > 0)
+    extras.products.push_back(
+        {decomposing * division.of_model, decomposition, "svd_share_of_peak"});
   if (division.tensor_ranks > 1)
     calls.add("all_gather gradients of matrices", Among::tensor_ranks, Op::all_gather,
               decomposed.count, gradient_bytes * decomposed.elements);

@@ -273,7 +273,7 @@ class Pricer {
 
   Price price(const PlanOp& op, const ProductWork& work) const {
     const FlopRate rate =
-        read("matrix_peak", device_.peak_half) * read("share_of_peak", work.share_of_peak);
+        read("matrix_peak", device_.peak_half) * read(work.cost, work.share_of_peak);
     return computation((Flops(work.flops) / rate) * op.times, products_width);
   }
 

@@ -35,6 +35,7 @@ struct KernelWork {
 struct ProductWork {
   double flops = 0;
   Sourced<double> share_of_peak;
+  std::string_view cost = "share_of_peak";  // what that share is called among sources
 };
 
 // Copies between GPU and host memory, each waited for: numpy's pageable buffers, or the pinned ones
