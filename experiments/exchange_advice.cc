@@ -38,7 +38,8 @@ std::vector<ExchangeAdvice> advise_exchanges(const WhatIf& what_if,
                                              const std::optional<ExchangeAdvice>& onebit,
                                              Catalog& catalog) {
   std::vector<ExchangeAdvice> all;
-  for (const Exchange& exchange : usual_exchanges()) {
+  const bool zero = resolve(what_if, catalog).training.recipe.zero.stage > 0;
+  for (const Exchange& exchange : usual_exchanges(zero)) {
     WhatIf asked = what_if;
     asked["exchange"] = name_of(exchange);
     try {

@@ -51,6 +51,17 @@ TEST_CASE("exchange advice: all of them on one cluster, fastest first") {
   CHECK(named(all, "powersgd:4").peak > plain.peak);
 }
 
+TEST_CASE("exchange advice: with weights shared, what is left is asked about too") {
+  Catalog catalog;
+  const auto all = advise_exchanges(
+      question({{"zero_stage", "3"}, {"cluster", "commodity-100gbe"}}), std::nullopt, catalog);
+  for (const char* left : {"qgz", "loco"}) {
+    CHECK(named(all, left).refused.empty());
+    CHECK(named(all, left).wire_bytes < named(all, "all_reduce").wire_bytes);
+  }
+  CHECK_FALSE(named(all, "int8").refused.empty());
+}
+
 TEST_CASE("exchange advice: at its break-even bandwidth an exchange takes as long as none") {
   Catalog catalog;
   const auto all = advise_exchanges(question(), std::nullopt, catalog);

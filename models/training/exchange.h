@@ -62,6 +62,7 @@ double kept_bytes(const Exchange& exchange);
 std::string refused_with_zero(const Exchange& exchange, std::int64_t stage);
 
 // One of each kind, with the parameters that their papers and tutorials start from.
-std::vector<Exchange> usual_exchanges();
+// Those that need shared states, with `zero`.
+std::vector<Exchange> usual_exchanges(bool zero = false);
 
 }  // namespace lambcast
