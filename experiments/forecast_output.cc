@@ -252,6 +252,13 @@ std::string language_text(const TrainingPlan& training, const Forecast& forecast
   return out;
 }
 
+// Of the plain run's bytes over this one's.
+std::string volume_text(double reduction) {
+  if (reduction > 1e4) return "hardly any bytes";
+  if (reduction < 1) return fmt::format("{:.2f}x the bytes", 1 / reduction);
+  return fmt::format("{:.2f}x fewer bytes", reduction);
+}
+
 // Against the plain run, and what that comes to.
 std::string pays_text(const TrainingPlan& training, const RunForecast& run,
                       const Judgement& judgement) {
@@ -260,8 +267,8 @@ std::string pays_text(const TrainingPlan& training, const RunForecast& run,
   if (judgement.verdict == Verdict::not_judged)
     return against + fmt::format("not judged: {}", why_not_judged(judgement.compressed_share,
                                                                   static_cast<double>(run.steps)));
-  std::string out = against + fmt::format("{} as fast, {:.2f}x fewer bytes",
-                                          ratio_text(*run.speedup), run.volume_reduction);
+  std::string out = against + fmt::format("{} as fast, {}", ratio_text(*run.speedup),
+                                          volume_text(run.volume_reduction));
   if (judgement.verdict == Verdict::cannot_tell && !judgement.measure_first.empty())
     out += fmt::format("\n  whether it pays cannot be told; measure first: {}",
                        judgement.measure_first);

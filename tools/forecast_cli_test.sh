@@ -101,6 +101,12 @@ expect 2 'Gradient accumulation steps: 0 .*a multiple of 128 = micro batch 16 . 
   "$lambcast" simulate --model bert-large --cluster dgx-a100-80g --gpus 8 --optimizer lamb \
   --micro-batch 16 --global-batch 64
 
+# Bytes are compared in words that hold however many there are.
+exchanged=(--model bert-large --cluster commodity-25gbe --gpus 32 --optimizer lamb --micro-batch 16 --grad-accum 1 --steps 1000)
+for said in 'fp8:2\.00x fewer bytes' 'topk:100%:64\.00x the bytes' 'localsgd:2000:hardly any bytes'; do
+  expect 0 "as fast, ${said##*:}\$" "$lambcast" simulate "${exchanged[@]}" --exchange "${said%:*}"
+done
+
 # Bytes that are no UTF-8 are replaced where the format takes none.
 cp lamb.json $'caf\xe9.json'
 for command in simulate advise; do

@@ -132,7 +132,7 @@ std::vector<std::string> algorithms_of(const CollectiveRequest& request,
                                        const Transport& transport) {
   if (request.algorithm.empty()) return chosen(request, transport);
   const bool reduces = transport.tuning && transport.tuning->sharp;
-  if (in_network(request.algorithm, request.group) && !reduces)
+  if (request.group.nodes() > 1 && in_network(request.algorithm, request.group) && !reduces)
     fail_input({"", 0, "--algorithm"},
                fmt::format("{} over {} nodes is for networks whose switches reduce: needs "
                            "nccl.sharp = true",

@@ -198,6 +198,8 @@ TEST_CASE("collectives: the network's switches add what every NIC sends them onc
     CHECK_THROWS_WITH(plan(algorithm, Op::all_reduce, S, 8, node, two, plain),
                       Contains("needs nccl.sharp = true"));
   CHECK(plan("nvls", Op::all_reduce, S, 4, node, two, plain).algorithm == "nvls");
+  CHECK_THROWS_WITH(plan("collnet_direct", Op::all_reduce, S, 4, node, two, plain),
+                    Contains("does not do all_reduce over 4 ranks on 1 node(s)"));
 }
 
 TEST_CASE("collectives: odd shapes") {
