@@ -190,10 +190,16 @@ void check_tested_with_zero(Findings& out, const OptimizerConfig& optimizer) {
   if (tested || model.onebit || out.config.zero.stage.value == 0 ||
       out.config.zero_allow_untested_optimizer.value)
     return;
+  constexpr std::string_view refusal =
+      "You are using an untested ZeRO Optimizer. Please add "
+      "<\"zero_allow_untested_optimizer\": true> in the configuration file to use it.";
   out.add(Severity::error, "untested-zero-optimizer", "zero_optimization.stage",
           out.config.zero.stage.line,
-          "You are using an untested ZeRO Optimizer. Please add "
-          "<\"zero_allow_untested_optimizer\": true> in the configuration file to use it.");
+          model.of_deepspeed
+              ? std::string(refusal)
+              : fmt::format("{} {} is none of DeepSpeed's own: --framework names another that "
+                            "brings it, such as colossalai",
+                            refusal, model.name));
 }
 
 void check_lamb(Findings& out, const OptimizerConfig& optimizer) {

@@ -68,6 +68,11 @@ TEST_CASE("rules: of all but Adam ZeRO wants the file to allow the untested") {
       of("Lamb", "", zero.c_str()), "untested-zero-optimizer",
       "ds.json:3: zero_optimization.stage: You are using an untested ZeRO Optimizer. Please "
       "add <\"zero_allow_untested_optimizer\": true>");
+  DeepSpeedConfig came;
+  came.optimizer.emplace().type = OptimizerType::came;
+  came.zero.stage = {1, true, 0};
+  CHECK_THAT(the_only(check_config(came), "untested-zero-optimizer").message,
+             Contains("came is none of DeepSpeed's own: --framework names another"));
   const std::string allowed = zero + "\nzero_allow_untested_optimizer: true";
   CHECK_NOTHROW(refuse_errors(check_config(of("Lamb", "", allowed.c_str()))));
   CHECK_NOTHROW(refuse_errors(check_config(of("AdamW", "", zero.c_str()))));
