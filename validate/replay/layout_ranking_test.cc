@@ -25,10 +25,11 @@ struct Survey {
   int jobs = 0, found = 0;
 };
 
-Survey survey(const std::vector<LayoutJob>& all, const std::vector<std::string>& sources) {
+Survey survey(const std::vector<std::string>& sources, bool of_adapters) {
   Survey survey;
-  for (const LayoutJob& job : all) {
+  for (const LayoutJob& job : layout_jobs(replay_sources().results)) {
     if (std::find(sources.begin(), sources.end(), job.source) == sources.end()) continue;
+    if (job.asked.contains("lora_rank") != of_adapters) continue;
     const auto place = place_of_fastest(job, 10, 1);
     const auto rank = rank_correlation(job.measured, job.forecast);
     ++survey.jobs;
@@ -43,15 +44,23 @@ Survey survey(const std::vector<LayoutJob>& all, const std::vector<std::string>&
 
 // Sources whose authors chose among layouts, and jobs small enough for a test.
 TEST_CASE("layout ranking: what was published as the best is among ten found") {
-  const SourceSummary summary = replay_sources();
   const Survey found =
-      survey(layout_jobs(summary.results),
-             {"bigscience_a100", "internevo_a100", "megascale_a100", "megatron_bridge",
+      survey({"bigscience_a100", "internevo_a100", "megascale_a100", "megatron_bridge",
               "megatron_core_h100", "mlperf_gpt3", "mlperf_llama", "mt_nlg", "nemo_h100_2407",
-              "nemo_long_sequence", "nemo_megatron_a100_2022"});
+              "nemo_long_sequence", "nemo_megatron_a100_2022"},
+             false);
   CHECK(found.jobs >= 80);
   CHECK(found.found >= 0.8 * found.jobs);
   WARN(fmt::format("{} of {} jobs", found.found, found.jobs));
+}
+
+// Fine-tuning with adapters is not there yet: 15 of 27. What blocks keep under fp8 is forecast too
+// large to run them whole on a GPU, and cp 8 on Blackwell too slow.
+TEST_CASE("layout ranking: of fine-tunings with adapters more than half are found") {
+  const Survey found = survey({"mlperf_llama"}, true);
+  CHECK(found.jobs >= 20);
+  CHECK(2 * found.found > found.jobs);
+  WARN(fmt::format("{} of {} jobs with adapters", found.found, found.jobs));
 }
 
 // Of two measured layouts of a job that differ by more than an eighth, the forecast has the faster
