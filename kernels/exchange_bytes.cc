@@ -77,6 +77,12 @@ std::size_t random_k_bytes(std::size_t kept, int ranks) {
   return plain_allreduce_bytes(kept, ranks, WireFormat::fp32);
 }
 
+std::size_t site_meeting_bytes(std::size_t elements, int sites, int site_ranks) {
+  const std::size_t share = ceil_div(elements, others(site_ranks) + 1);
+  return plain_allreduce_bytes(share, sites, WireFormat::fp32) +
+         others(site_ranks) * payload_bytes(WireFormat::fp32, share);
+}
+
 std::size_t neighbour_bytes(std::size_t elements, int neighbours, WireFormat format) {
   return static_cast<std::size_t>(neighbours) * payload_bytes(format, elements);
 }

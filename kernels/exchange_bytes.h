@@ -14,7 +14,8 @@
 //                                                       so often as it turns between both factors
 //   top-k          8 k (n-1)                            a value and an index each, gathered
 //   random-k       2 (n-1)/n 4 k                        indices come from a seed
-//   local steps    a plain all-reduce every H steps
+//   local steps    a plain all-reduce every H steps; between m sites of s ranks one of s-ths of the
+//                  buffer, and an all-gather in the site, beside its own all-reduce of every step
 //   neighbours     d N b                                d of them, whatever n
 //
 // Chunks are whole elements; where n does not divide N the last is padded.
@@ -52,6 +53,7 @@ std::size_t power_sgd_bytes(std::size_t rows, std::size_t columns, int rank, int
                             int iterations = 1);
 std::size_t top_k_bytes(std::size_t kept, int ranks);
 std::size_t random_k_bytes(std::size_t kept, int ranks);
+std::size_t site_meeting_bytes(std::size_t elements, int sites, int site_ranks);
 std::size_t neighbour_bytes(std::size_t elements, int neighbours, WireFormat format);
 
 }  // namespace lambcast

@@ -19,13 +19,15 @@ using namespace lambcast;
 
 namespace {
 
-// The share of the copy bandwidth that a kernel must reach: LAMB's, Adafactor's and CAME's, which
-// wait for sums between passes, less than all others, and copies to the host, which are no kernels,
-// none.
+// The share of the copy bandwidth that a kernel must reach: those that wait for sums or counts
+// between passes less than all others, and none copies to the host, which are no kernels, what
+// touches an element here and there, and products of many directions, which wait for the cache.
 double least_share(std::string_view kernel) {
-  for (const char* waits : {"lamb_step", "onebit_lamb_step", "adafactor_step", "came_step"})
+  for (const char* waits : {"lamb_step", "onebit_lamb_step", "adafactor_step", "came_step",
+                            "top_k_1_percent", "quantise_fp8", "quantise_fp8_owed"})
     if (kernel == waits) return 0.85;
-  if (kernel.starts_with("mpi_staging_")) return 0;
+  for (const char* none : {"mpi_staging_", "random_k_", "galore_"})
+    if (kernel.starts_with(none)) return 0;
   return 0.90;
 }
 // Worker, server at n = 8 and final unpack together, per element.

@@ -10,7 +10,7 @@
 //
 // with 1/4 byte more of workspace each way for rows and columns, against Colossal-AI's 88 and 160.
 // The update u is worked out anew in each round from g and the thin moments rather than kept.
-// A vector (one row) keeps v instead: Adafactor 32, CAME 36 (its residual is not needed).
+// A vector (one row) keeps v instead: Adafactor 32, CAME 40 (its residual is not needed).
 //
 // Sums run in single precision: the sum of a column is within 2 2^-24 = 1.2e-7 of itself, that of a
 // row, which a warp adds up by a tree, within 9 2^-24 = 5.4e-7, |u|^2 and |p|^2 of their elements

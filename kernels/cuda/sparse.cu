@@ -1,12 +1,17 @@
 #include "kernels/cuda/sparse.h"
 
+#include <algorithm>
+
 #include "kernels/cuda/device.cuh"
 
 namespace lambcast::cuda {
 namespace {
 
-constexpr int digits = 16;  // values of four bits
-constexpr int passes = 8;   // 32 bits, of which the first is never set
+// 31 bits of a magnitude in three digits: the first is the exponent with three bits of the
+// mantissa.
+constexpr int digits[] = {11, 10, 10};
+constexpr unsigned most_bins = 1u << 11, last_bins = 1u << 10;
+constexpr unsigned most_blocks = top_k_blocks;
 
 // Magnitudes in the order of their bits; a NaN is on top.
 __device__ unsigned magnitude_key(float x) {
@@ -15,11 +20,26 @@ __device__ unsigned magnitude_key(float x) {
   return bits & 0x7fffffffu;
 }
 
-// Where the search stands, at the end of the workspace: the bits of the k-th key known so far, how
-// many of those that share them are to be taken, and how many lie above.
+// Where the search stands: the bits of the k-th key known so far, and how many of those that share
+// them are to be taken.
 struct Search {
-  double prefix, remaining, above, unused;
+  unsigned prefix, remaining;
 };
+
+// The workspace. Sums of whole numbers are the same in whatever order atomics bring them.
+struct TopK {
+  Search* search;
+  unsigned* totals;     // of the bins of a digit, zero between passes
+  unsigned* above;      // of every block: elements above the k-th key, then in all blocks before
+  unsigned* equal;      // and equal to it
+  unsigned* per_block;  // the bins of the last digit of every block
+};
+TopK in_workspace(double* workspace) {
+  unsigned* const totals = reinterpret_cast<unsigned*>(workspace + 1);
+  unsigned* const above = totals + most_bins;
+  return {reinterpret_cast<Search*>(workspace), totals, above, above + most_blocks,
+          above + 2 * most_blocks};
+}
 
 __global__ void __launch_bounds__(threads)
     add_owed_kernel(const float* x, float* owed, std::size_t elements) {
@@ -31,80 +51,65 @@ __global__ void __launch_bounds__(threads)
   });
 }
 
-__global__ void begin_kernel(Search* search, double kept) {
-  if (threadIdx.x == 0) *search = {0, kept, 0, 0};
+__global__ void __launch_bounds__(threads) begin_kernel(TopK work, unsigned kept) {
+  for (unsigned d = threadIdx.x; d < most_bins; d += threads) work.totals[d] = 0;
+  if (threadIdx.x == 0) *work.search = {0, kept};
 }
 
-// How many keys with the known prefix have which next digit.
-__global__ void __launch_bounds__(threads)
-    count_kernel(const float* c, std::size_t elements, int shift, const Search* search,
-                 double* slots) {
-  const unsigned prefix = static_cast<unsigned>(search->prefix);
-  const unsigned known = shift == 28 ? 0u : 0xffffffffu << (shift + 4);
-  unsigned counts[digits] = {};
-  const auto load = [&](std::size_t e, std::size_t limit) { return load_quad(c, e, limit); };
-  for_each_loaded_quad(elements, load, [&](std::size_t e, std::size_t limit, const Quad& q) {
-    for (int i = 0; i < 4; ++i) {
-      const unsigned key = magnitude_key(q.at[i]);
-      const bool counts_here = e + i < limit && ((key ^ prefix) & known) == 0;
-      const unsigned digit = key >> shift & (digits - 1);
-      // All sixteen are compared, so that the counters stay in registers.
-      for (unsigned d = 0; d < digits; ++d) counts[d] += counts_here && digit == d;
-    }
-  });
-  for (int d = 0; d < digits; ++d) {
-    const double total = block_sum(counts[d]);
-    if (threadIdx.x == 0) slots[d * gridDim.x + blockIdx.x] = total;
-  }
-}
-
-// One block: the digit in which the remaining-th from the top lies.
-__global__ void __launch_bounds__(finish_threads)
-    choose_kernel(const double* slots, unsigned blocks, int shift, Search* search) {
-  double total[digits];
-  for (int d = 0; d < digits; ++d) {
-    double sum = 0;
-    for (unsigned b = threadIdx.x; b < blocks; b += blockDim.x) sum += slots[d * blocks + b];
-    total[d] = block_sum(sum);
-  }
-  if (threadIdx.x != 0) return;
-  int d = digits - 1;
-  while (d > 0 && total[d] < search->remaining) {
-    search->remaining -= total[d];
-    search->above += total[d];
-    --d;
-  }
-  search->prefix += static_cast<double>(static_cast<unsigned>(d) << shift);
-}
-
-// The stretch of elements that a block counts and then writes out, in whole tiles of `threads`.
+// The stretch of elements that a block counts and then writes out, in whole tiles.
+constexpr std::size_t tile = 4 * threads;
 struct Stretch {
   std::size_t begin, end;
 };
 __device__ Stretch stretch_of(std::size_t elements) {
-  const std::size_t tiles = (elements + threads - 1) / threads;
-  const std::size_t each = (tiles + gridDim.x - 1) / gridDim.x * threads;
+  const std::size_t tiles = (elements + tile - 1) / tile;
+  const std::size_t each = (tiles + gridDim.x - 1) / gridDim.x * tile;
   const std::size_t begin = min(blockIdx.x * each, elements);
   return {begin, min(begin + each, elements)};
 }
 
-// How many elements of the stretch lie above the k-th key, and how many are equal to it.
+// Calls f for every element of the stretch, four loads of a thread in flight at once.
+template <typename F>
+__device__ void for_each_in(const float* c, const Stretch& stretch, F f) {
+  constexpr int ahead = 4;
+  const auto each = [&](std::size_t e, const Quad& q) {
+    for (int i = 0; i < 4; ++i)
+      if (e + i < stretch.end) f(q.at[i]);
+  };
+  std::size_t e = stretch.begin + 4 * threadIdx.x;
+  for (; e + (ahead - 1) * tile + 4 <= stretch.end; e += ahead * tile) {
+    Quad q[ahead];
+    for (int i = 0; i < ahead; ++i) q[i] = load_quad(c, e + i * tile, stretch.end);
+    for (int i = 0; i < ahead; ++i) each(e + i * tile, q[i]);
+  }
+  for (; e < stretch.end; e += tile) each(e, load_quad(c, e, stretch.end));
+}
+
+// How many keys with the known prefix have which next digit. The last pass tells what each block
+// has: its bins, and how many of its keys lie above the prefix.
+template <bool last>
 __global__ void __launch_bounds__(threads)
-    count_taken_kernel(const float* c, std::size_t elements, const Search* search, double* slots) {
-  const unsigned kth = static_cast<unsigned>(search->prefix);
-  const Stretch stretch = stretch_of(elements);
-  double above = 0, equal = 0;
-  for (std::size_t e = stretch.begin + threadIdx.x; e < stretch.end; e += threads) {
-    const unsigned key = magnitude_key(c[e]);
-    above += key > kth;
-    equal += key == kth;
+    count_kernel(const float* c, std::size_t elements, int shift, unsigned bins, TopK work) {
+  __shared__ unsigned count[most_bins];
+  for (unsigned d = threadIdx.x; d < bins; d += threads) count[d] = 0;
+  __syncthreads();
+  const unsigned prefix = work.search->prefix, known = ~((bins << shift) - 1u);
+  double above = 0;
+  for_each_in(c, stretch_of(elements), [&](float x) {
+    const unsigned key = magnitude_key(x);
+    if (((key ^ prefix) & known) == 0)
+      atomicAdd(&count[key >> shift & (bins - 1)], 1u);
+    else if (last && key > prefix)
+      above += 1;
+  });
+  __syncthreads();
+  for (unsigned d = threadIdx.x; d < bins; d += threads) {
+    if (count[d] != 0) atomicAdd(&work.totals[d], count[d]);
+    if (last) work.per_block[blockIdx.x * bins + d] = count[d];
   }
+  if (!last) return;
   above = block_sum(above);
-  equal = block_sum(equal);
-  if (threadIdx.x == 0) {
-    slots[blockIdx.x] = above;
-    slots[gridDim.x + blockIdx.x] = equal;
-  }
+  if (threadIdx.x == 0) work.above[blockIdx.x] = static_cast<unsigned>(above);
 }
 
 // The sum over the threads before this one, and over all. Every thread of the block must call it.
@@ -128,45 +133,78 @@ __device__ unsigned block_prefix(unsigned x, unsigned& total) {
   return before + sum - x;
 }
 
+// One block: the digit in which the remaining-th from the top lies. Thread t has the t-th stretch
+// of bins from the top.
+__global__ void __launch_bounds__(threads) choose_kernel(int shift, unsigned bins, TopK work) {
+  const unsigned remaining = work.search->remaining, each = bins / threads;
+  const unsigned top = bins - 1 - threadIdx.x * each;
+  unsigned count[most_bins / threads], own = 0, total;
+  for (unsigned i = 0; i < each; ++i) {
+    count[i] = work.totals[top - i];
+    work.totals[top - i] = 0;
+    own += count[i];
+  }
+  unsigned before = block_prefix(own, total);
+  if (before >= remaining || before + own < remaining) return;
+  unsigned i = 0;
+  while (before + count[i] < remaining) before += count[i++];
+  work.search->prefix += (top - i) << shift;
+  work.search->remaining = remaining - before;
+}
+
+// How many elements of each block's stretch lie above the k-th key, and how many are equal to it.
+__global__ void __launch_bounds__(threads) sum_bins_kernel(TopK work) {
+  const unsigned digit = work.search->prefix & (last_bins - 1);
+  const unsigned* const bins = work.per_block + blockIdx.x * last_bins;
+  double above = 0;
+  for (unsigned d = threadIdx.x; d < last_bins; d += threads) above += static_cast<double>(bins[d]) * (d > digit);
+  above = block_sum(above);
+  if (threadIdx.x != 0) return;
+  work.above[blockIdx.x] += static_cast<unsigned>(above);
+  work.equal[blockIdx.x] = bins[digit];
+}
+
 // Writes out what is taken of the stretch: all above the k-th key, and equal ones while there are
 // some to be taken. An equal one is at place (equal ones before it) in their order.
 __global__ void __launch_bounds__(threads)
-    take_kernel(float* c, std::size_t elements, const Search* search, const double* slots,
-                SparseMessage message) {
-  const unsigned kth = static_cast<unsigned>(search->prefix);
-  const double wanted = search->remaining;
+    take_kernel(float* c, std::size_t elements, TopK work, SparseMessage message) {
+  const unsigned kth = work.search->prefix, wanted = work.search->remaining;
   const Stretch stretch = stretch_of(elements);
-  double above = 0, equal = 0;
+  double sums[2] = {};
   for (unsigned b = threadIdx.x; b < blockIdx.x; b += threads) {
-    above += slots[b];
-    equal += slots[gridDim.x + b];
+    sums[0] += work.above[b];
+    sums[1] += work.equal[b];
   }
-  __shared__ double before[2];
-  above = block_sum(above);
-  equal = block_sum(equal);
-  if (threadIdx.x == 0) {
-    before[0] = above;
-    before[1] = equal;
+  __shared__ unsigned before[2];
+  for (int i = 0; i < 2; ++i) {
+    const double sum = block_sum(sums[i]);
+    if (threadIdx.x == 0) before[i] = static_cast<unsigned>(sum);
   }
   __syncthreads();
-  above = before[0];
-  equal = before[1];
-  for (std::size_t tile = stretch.begin; tile < stretch.end; tile += threads) {
-    const std::size_t e = tile + threadIdx.x;
-    const float value = e < stretch.end ? c[e] : 0.0f;
-    const unsigned key = magnitude_key(value);
-    const bool is_above = e < stretch.end && key > kth, is_equal = e < stretch.end && key == kth;
-    unsigned aboves, equals;
-    const double my_above = above + block_prefix(is_above, aboves);
-    const double my_equal = equal + block_prefix(is_equal, equals);
-    if (is_above || (is_equal && my_equal < wanted)) {
-      const std::size_t at = static_cast<std::size_t>(my_above + min(my_equal, wanted));
-      message.indices[at] = static_cast<std::uint32_t>(e);
-      message.values[at] = value;
-      c[e] = 0;
+  unsigned above = before[0], equal = before[1];
+  for (std::size_t begin = stretch.begin; begin < stretch.end; begin += tile) {
+    const std::size_t e = begin + 4 * threadIdx.x;
+    const Quad q = load_quad(c, e, stretch.end);
+    unsigned key[4], mine[2] = {}, all[2];
+    for (int i = 0; i < 4; ++i) {
+      key[i] = e + i < stretch.end ? magnitude_key(q.at[i]) : 0;
+      mine[0] += e + i < stretch.end && key[i] > kth;
+      mine[1] += e + i < stretch.end && key[i] == kth;
     }
-    above += aboves;
-    equal += equals;
+    unsigned my_above = above + block_prefix(mine[0], all[0]);
+    unsigned my_equal = equal + block_prefix(mine[1], all[1]);
+    for (int i = 0; i < 4; ++i) {
+      if (e + i >= stretch.end || key[i] < kth) continue;
+      if (key[i] > kth || my_equal < wanted) {
+        const unsigned at = my_above + min(my_equal, wanted);
+        message.indices[at] = static_cast<std::uint32_t>(e + i);
+        message.values[at] = q.at[i];
+        c[e + i] = 0;
+      }
+      ++(key[i] > kth ? my_above : my_equal);
+    }
+    above += all[0];
+    equal += all[1];
   }
 }
 
@@ -215,18 +253,23 @@ cudaError_t top_k(float* c, std::size_t elements, const SparseMessage& message, 
                   cudaStream_t stream) {
   if (message.kept < 1 || message.kept > elements) return cudaErrorInvalidValue;
   if (const auto e = check_aligned(c)) return e;
-  Search* search = reinterpret_cast<Search*>(workspace + digits * std::size_t{reduction_slots});
-  launch(begin_kernel, 1, 32, stream, search, static_cast<double>(message.kept));
+  if (reinterpret_cast<std::uintptr_t>(workspace) % alignof(double) != 0)
+    return cudaErrorMisalignedAddress;
+  const TopK work = in_workspace(workspace);
   unsigned blocks = 0;
-  if (const auto e = grid_size(count_kernel, quads_of(elements), blocks)) return e;
-  for (int pass = 0; pass < passes; ++pass) {
-    const int shift = 28 - 4 * pass;
-    launch(count_kernel, blocks, threads, stream, c, elements, shift, search, workspace);
-    launch(choose_kernel, 1, finish_threads, stream, workspace, blocks, shift, search);
+  if (const auto e = grid_size(count_kernel<true>, quads_of(elements), blocks)) return e;
+  blocks = std::min(blocks, most_blocks);
+  launch(begin_kernel, 1, threads, stream, work, static_cast<unsigned>(message.kept));
+  int shift = 31;
+  for (const int digit : digits) {
+    shift -= digit;
+    const unsigned bins = 1u << digit;
+    launch(shift == 0 ? count_kernel<true> : count_kernel<false>, blocks, threads, stream, c,
+           elements, shift, bins, work);
+    launch(choose_kernel, 1, threads, stream, shift, bins, work);
   }
-  if (const auto e = grid_size(take_kernel, blocks_of(elements), blocks)) return e;
-  launch(count_taken_kernel, blocks, threads, stream, c, elements, search, workspace);
-  launch(take_kernel, blocks, threads, stream, c, elements, search, workspace, message);
+  launch(sum_bins_kernel, blocks, threads, stream, work);
+  launch(take_kernel, blocks, threads, stream, c, elements, work, message);
   return cudaGetLastError();
 }
 

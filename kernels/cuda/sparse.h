@@ -1,11 +1,14 @@
 // Sparse messages on the GPU: the semantics of reference/sparse.h, to the bit.
 //
-// The k largest magnitudes are found exactly and without sorting: eight passes, four bits of the
-// magnitude each from the top, count how many elements lie in which sixteenth, and a block of one
-// chooses the sixteenth that holds the k-th. Two more passes write them out in order. No atomics:
-// the same bits every time.
+// The k largest magnitudes are found exactly and without sorting: three passes, 11, 10 and 10 bits
+// of the magnitude from the top, count how many elements have which digit, and one block chooses
+// the digit that the k-th has. Of the last pass every block keeps its counts, so that one more pass
+// knows where its elements go and writes them out in order. Counts are whole numbers, added by
+// atomics in shared memory: the same bits every time.
 //
-// Bytes per element: add_owed 12, top_k 4 x 10 and 4 k / N more; random_k and add_at touch k only.
+// Bytes per element: add_owed 12, top_k 4 x 4 and 12 k / N more; random_k and add_at touch k only.
+// No selection can read less than 4 and write 12 k / N; an exact one that keeps no list of
+// candidates, which may be as long as the buffer, reads it once for each digit and once to take.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -26,8 +29,9 @@ struct SparseMessage {
   std::size_t kept = 0;              // k, 1 to N, else cudaErrorInvalidValue
 };
 
-// Doubles of workspace for top_k: counts of every block.
-constexpr std::size_t top_k_workspace = 16 * std::size_t{reduction_slots} + 4;
+// Doubles of workspace for top_k, 8 MB: counts of every block.
+constexpr unsigned top_k_blocks = 2048;
+constexpr std::size_t top_k_workspace = 1 + (2048 + 1026 * std::size_t{top_k_blocks}) / 2;
 
 // Takes k elements of c, whose places become 0: what is left is owed.
 cudaError_t top_k(float* c, std::size_t elements, const SparseMessage& message, double* workspace,

@@ -17,8 +17,9 @@
 //   memory. What counts is that order, not who happened to be first.
 // Not seen: races of blocks that one OS thread runs in turn; races of an access with one that
 // others to the same eight bytes have driven out of the sanitizer's memory of four; memory order
-// beyond barriers, for there are neither atomics nor fences here; lanes of a warp that diverge;
-// missing waits between streams; memory that was never written; real scheduling, speed.
+// beyond barriers, for atomics order nothing else and there are no fences here; lanes of a warp
+// that diverge; missing waits between streams; memory that was never written; real scheduling,
+// speed.
 #pragma once
 
 #include <algorithm>
@@ -41,6 +42,9 @@ constexpr int multiprocessors = 2, blocks_of_multiprocessor = 2;
 // Set by who plays work that does not end (fake_nccl.h): streams are never ready then.
 inline std::atomic<bool> streams_stall = false;
 inline thread_local int current_device = 0;
+// Set by who counts what kernels touch (traffic.h): hear of new device memory, of a kernel's end.
+inline void (*on_allocation)(void* data, std::size_t bytes) = nullptr;
+inline void (*on_kernel_end)() = nullptr;
 // How often somebody has asked how much of a kernel a device holds.
 inline std::atomic<int> occupancy_questions = 0;
 }  // namespace lambcast::cuda_on_cpu
@@ -124,7 +128,9 @@ inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, co
 }
 // Exact, so that the address sanitizer sees the byte after.
 inline cudaError_t cudaMalloc(void** data, std::size_t bytes) {
-  return posix_memalign(data, 256, bytes) == 0 ? cudaSuccess : cudaErrorMemoryAllocation;
+  if (posix_memalign(data, 256, bytes) != 0) return cudaErrorMemoryAllocation;
+  if (lambcast::cuda_on_cpu::on_allocation) lambcast::cuda_on_cpu::on_allocation(*data, bytes);
+  return cudaSuccess;
 }
 inline cudaError_t cudaFree(void* data) { return std::free(data), cudaSuccess; }
 inline cudaError_t cudaMallocHost(void** data, std::size_t bytes) {
@@ -172,6 +178,11 @@ T __ldg(const T* x) {
 template <typename T>
 void __stcs(T* x, T value) {
   *x = value;
+}
+
+// Of all threads, in whatever order.
+inline unsigned atomicAdd(unsigned* x, unsigned more) {
+  return std::atomic_ref(*x).fetch_add(more, std::memory_order_relaxed);
 }
 
 using std::isfinite;

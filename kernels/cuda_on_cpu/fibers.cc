@@ -203,6 +203,7 @@ void run(unsigned blocks, unsigned block_threads, const std::function<void()>& t
     stuck = stuck || w.stuck;
   }
   LAMBCAST_CHECK(!stuck, "a barrier or shuffle that not all threads reach");
+  if (on_kernel_end) on_kernel_end();
 }
 
 std::uint64_t exchange(std::uint64_t offered, unsigned lane) {

@@ -1,5 +1,9 @@
 #include "kernels/emulated_world/local_steps.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "kernels/reference/adam.h"
 #include "sim/base/error.h"
 
@@ -22,7 +26,48 @@ void inner_step(LocalSteps& o, LocalSteps::Rank& rank, const std::vector<float>&
   }
 }
 
+// The gradients as the ranks of a site have them: its mean.
+std::vector<std::vector<float>> sum_in_sites(LocalSteps& o, Gradients gradients) {
+  std::vector<std::vector<float>> sums(gradients.begin(), gradients.end());
+  const auto site = static_cast<std::size_t>(o.site);
+  o.site_wire = {};
+  for (std::size_t first = 0; first < sums.size(); first += site) {
+    std::vector<std::span<float>> buffers;
+    for (std::size_t r = first; r < first + site; ++r) buffers.emplace_back(sums[r]);
+    const Wire wire = plain_allreduce(buffers, WireFormat::fp32);
+    o.site_wire.sent.insert(o.site_wire.sent.end(), wire.sent.begin(), wire.sent.end());
+  }
+  return sums;
+}
+
+// Share by share, each among the ranks that hold it, one of every site.
+void meet_between_sites(LocalSteps& o) {
+  const std::size_t n = o.ranks.size(), site = static_cast<std::size_t>(o.site);
+  const std::size_t elements = o.anchor.size(), share = (elements + site - 1) / site;
+  o.wire = {std::vector<std::size_t>(n)};
+  for (std::size_t k = 0; k < site; ++k) {
+    const std::size_t from = std::min(k * share, elements);
+    const std::size_t size = std::min(share, elements - from);
+    const auto part = [&](std::vector<float>& whole) {
+      return whole.empty() ? std::span<float>() : std::span(whole).subspan(from, size);
+    };
+    std::vector<std::vector<float>> padded;  // the last share is no smaller on the wire
+    for (std::size_t r = k; r < n; r += site) {
+      const auto own = part(o.ranks[r].p);
+      padded.emplace_back(own.begin(), own.end()).resize(share);
+    }
+    const std::vector<std::span<float>> buffers(padded.begin(), padded.end());
+    const Wire wire = plain_allreduce(buffers, WireFormat::fp32);
+    for (std::size_t i = 0; i < wire.sent.size(); ++i)
+      o.wire.sent[k + i * site] += wire.sent[i] + 4 * share * (site - 1);
+    reference::outer_step(part(o.anchor), std::span(padded[0]).first(size), part(o.velocity),
+                          o.outer);
+  }
+  for (auto& rank : o.ranks) rank.p = o.anchor;
+}
+
 void meet(LocalSteps& o) {
+  if (o.site > 1) return meet_between_sites(o);
   std::vector<std::span<float>> replicas;
   for (auto& rank : o.ranks) replicas.emplace_back(rank.p);
   if (o.graph) {
@@ -39,8 +84,10 @@ void meet(LocalSteps& o) {
 }  // namespace
 
 LocalSteps local_steps(const World& world, Inner inner, const AdamOptions& options, int interval,
-                       const reference::OuterOptions& outer) {
+                       const reference::OuterOptions& outer, int site) {
   check(world);
+  if (site < 1 || world.ranks % site != 0)
+    fail_input(Where{"", 0, "site"}, fmt::format("{} does not divide {} ranks", site, world.ranks));
   if (interval < 1) fail_input(Where{"", 0, "interval"}, "must be at least 1");
   const std::vector<float> zero(world.initial.size());
   return {.world = world,
@@ -52,7 +99,9 @@ LocalSteps local_steps(const World& world, Inner inner, const AdamOptions& optio
           .anchor = world.initial,
           .velocity = outer.momentum != 0 ? zero : std::vector<float>(),
           .step = 0,
+          .site = site,
           .wire = {},
+          .site_wire = {},
           .graph = {}};
 }
 
@@ -64,7 +113,8 @@ LocalSteps neighbour_steps(const World& world, Inner inner, const AdamOptions& o
 }
 
 Step step(LocalSteps& o, Gradients gradients) {
-  const auto seen = reduce(o.world, gradients, false);
+  const auto in_sites = o.site > 1 ? sum_in_sites(o, gradients) : std::vector<std::vector<float>>();
+  const auto seen = reduce(o.world, o.site > 1 ? Gradients(in_sites) : gradients, false);
   if (!seen) return Step::skipped;
   ++o.step;
   for (std::size_t r = 0; r < o.ranks.size(); ++r) inner_step(o, o.ranks[r], (*seen)[r]);

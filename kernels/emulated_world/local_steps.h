@@ -8,8 +8,11 @@
 // SGD without momentum that is SGD on the mean gradient. Where a graph is given, ranks meet their
 // neighbours alone, without an outer step: replicas never agree, their mean moves by the mean of
 // the steps.
-// Sources: local SGD arXiv:1805.09767; DiLoCo arXiv:2311.08105; neighbours arXiv:1705.09056; 0/1
-// Adam's own policy is in zero_one_adam.h.
+// Where sites of several ranks are far apart, the ranks of one sum their gradients in every step
+// and stay alike; at a meeting each takes the outer step on its share of the weights with its kin
+// in the other sites, and the site gathers the shares. That is local steps of as many ranks as
+// there are sites, on the mean gradients of each. Sources: local SGD arXiv:1805.09767; DiLoCo
+// arXiv:2311.08105; neighbours arXiv:1705.09056; 0/1 Adam's own policy is in zero_one_adam.h.
 #pragma once
 
 #include <optional>
@@ -36,13 +39,15 @@ struct LocalSteps {
   std::vector<Rank> ranks;
   std::vector<float> anchor, velocity;  // the same on all ranks
   int step = 0;
+  int site = 1;                // ranks that stay alike
   Wire wire;                   // of the last meeting
+  Wire site_wire;              // of the last step's sums in the sites
   std::optional<Graph> graph;  // of neighbours; nothing: all meet
 };
 
-// Throws Error for interval < 1.
+// Throws Error for interval < 1, and for sites that do not divide the ranks.
 LocalSteps local_steps(const World& world, Inner inner, const AdamOptions& options, int interval,
-                       const reference::OuterOptions& outer);
+                       const reference::OuterOptions& outer, int site = 1);
 // Neighbours meet after every step.
 LocalSteps neighbour_steps(const World& world, Inner inner, const AdamOptions& options,
                            Graph graph);

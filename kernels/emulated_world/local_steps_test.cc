@@ -43,6 +43,36 @@ TEST_CASE("ranks part between their meetings and agree after them") {
                     "interval: must be at least 1");
 }
 
+TEST_CASE("sites sum their gradients in every step and meet as ranks do") {
+  // Six ranks in three sites are three ranks on the mean gradients of two, in all but rounding.
+  const iris::Problem problem = iris::network();
+  const reference::OuterOptions outer{0.7, 0.9, true};
+  LocalSteps sites =
+      local_steps(world_of(problem, 6), Inner::adam, {.bias_correction = true}, 4, outer, 2);
+  LocalSteps three =
+      local_steps(world_of(problem, 3), Inner::adam, {.bias_correction = true}, 4, outer);
+  const std::size_t elements = problem.tensors.elements();
+  for (int k = 1; k <= 20; ++k) {
+    const auto g = gradients(problem, sites);
+    std::vector<std::vector<float>> means;
+    for (std::size_t s = 0; s < 3; ++s) means.push_back(mean(std::span(g).subspan(2 * s, 2)));
+    const Step met = k % 4 == 0 ? Step::full : Step::silent;
+    CHECK(step(sites, g) == met);
+    CHECK(step(three, means) == met);
+    CHECK(sites.ranks[0].p == sites.ranks[1].p);  // of one site
+    CHECK((sites.ranks[1].p == sites.ranks[2].p) == (met == Step::full));
+    for (std::size_t e = 0; e < elements; ++e)
+      REQUIRE(sites.ranks[4].p[e] == Approx(three.ranks[2].p[e]).epsilon(1e-4).margin(1e-5));
+    for (const std::size_t sent : sites.site_wire.sent)
+      CHECK(sent == plain_allreduce_bytes(elements, 2, WireFormat::fp32));
+  }
+  REQUIRE(sites.wire.sent.size() == 6);
+  for (const std::size_t sent : sites.wire.sent) CHECK(sent == site_meeting_bytes(elements, 3, 2));
+  CHECK(site_meeting_bytes(elements, 3, 1) == plain_allreduce_bytes(elements, 3, WireFormat::fp32));
+  CHECK_THROWS_WITH(local_steps(world_of(problem, 6), Inner::adam, {}, 4, {}, 4),
+                    "site: 4 does not divide 6 ranks");
+}
+
 TEST_CASE("the outer optimizer is momentum on the way that the replicas went") {
   // d = a - mean. u = 0.5 u + d; Nesterov d + 0.5 u. From a = 10, twice, means 8 and 7.
   std::vector<float> a{10}, u{0}, mean{8};

@@ -15,6 +15,7 @@
 #include "kernels/cuda/host_copy.h"
 #include "kernels/cuda/lamb_tensors.h"
 #include "kernels/profile/bert_large.h"
+#include "kernels/profile/exchanges.h"
 #include "kernels/profile/load.h"
 #include "sim/base/check.h"
 
@@ -108,6 +109,7 @@ struct Workbench::Memory {
   HostBuffer pageable{staging_bytes(layout), HostMemory::pageable};
   HostBuffer pinned{staging_bytes(layout), HostMemory::pinned};
 
+  ExchangeBench exchanges{{g.data(), c.data(), u.data(), v.data(), layout.elements}};
   FactoredBench factored{tensors, p.data(), m.data(), v.data(), g.data()};
   // Codes of both moments lie in the 16-bit weights.
   DeviceBuffer<float> largest{2 * (layout.padded / eight_bit_block + 1)};
@@ -184,6 +186,7 @@ cudaError_t Workbench::refill(cudaStream_t stream) const {
     if (const auto e = fill_random(x->data(), x->size(), 0.1f, 1.0f, stream)) return e;
   }
   if (const auto e = b.factored.refill(stream)) return e;
+  if (const auto e = b.exchanges.refill(stream)) return e;
   return pack_signs(b.g.data(), b.signs.data(), b.layout.padded, SignRule::not_negative, stream);
 }
 
@@ -211,19 +214,37 @@ std::size_t Workbench::bytes(std::size_t elements) {
   // elements, the largest of 8-bit blocks and the sums over rows and columns one in 16 bytes each,
   // and the small arrays are below two megabytes.
   const std::size_t padded = chunk_layout(elements, profiled_ranks).padded;
-  return padded * 26 + padded / 4 + padded / 256 + padded / 8 + (std::size_t{2} << 20);
+  return padded * 26 + padded / 4 + padded / 256 + padded / 8 + (std::size_t{2} << 20) +
+         ExchangeBench::bytes(elements);
 }
 
 using Stream = cudaStream_t;
 
+std::vector<Workbench::Entry> Workbench::adam_entries() const {
+  const Memory& b = *memory_;
+  const AdamOptions adam{.weight_decay = 0.01};
+  return {
+      {"adam_step", 30,
+       [&b, adam](Stream s) { return adam_step(b.adam(), b.g.data(), adam, 1, s); }},
+      {"onebit_adam_step", 18, [&b, adam](Stream s) { return adam_apply(b.adam(), adam, s); }},
+      {"zero_one_onebit_step", 26,
+       [&b, adam](Stream s) { return zero_one_onebit_step(b.adam(), b.g.data(), adam, s); }},
+      {"zero_one_local_step", 34,
+       [&b, adam](Stream s) { return zero_one_local_step(b.adam(), b.g.data(), adam, s); }},
+      {"zero_one_sync_begin", 22,
+       [&b, adam](Stream s) { return zero_one_sync_begin(b.adam(), adam, s); }},
+      {"zero_one_sync_end", 26,
+       [&b, adam](Stream s) { return zero_one_sync_end(b.adam(), 1e-3, adam, s); }},
+  };
+}
+
 std::vector<Workbench::Entry> Workbench::entries() const {
   const Memory& b = *memory_;
   const std::size_t n = b.layout.elements;
-  const AdamOptions adam{.weight_decay = 0.01};
   const LambOptions lamb{.weight_decay = 0.01};
   const OnebitLambOptions onebit{.lamb = lamb};
   constexpr double ranks = profiled_ranks;
-  return {
+  std::vector<Entry> all{
       {"copy", 8,
        [&b, n](Stream s) {
          return cudaMemcpyAsync(b.u.data(), b.p.data(), 4 * n, cudaMemcpyDeviceToDevice, s);
@@ -266,17 +287,6 @@ std::vector<Workbench::Entry> Workbench::entries() const {
          return onebit_lamb_step(b.lamb(), b.compressed(), onebit,
                                  CoefficientAverage::bias_corrected, s);
        }},
-      {"adam_step", 30,
-       [&b, adam](Stream s) { return adam_step(b.adam(), b.g.data(), adam, 1, s); }},
-      {"onebit_adam_step", 18, [&b, adam](Stream s) { return adam_apply(b.adam(), adam, s); }},
-      {"zero_one_onebit_step", 26,
-       [&b, adam](Stream s) { return zero_one_onebit_step(b.adam(), b.g.data(), adam, s); }},
-      {"zero_one_local_step", 34,
-       [&b, adam](Stream s) { return zero_one_local_step(b.adam(), b.g.data(), adam, s); }},
-      {"zero_one_sync_begin", 22,
-       [&b, adam](Stream s) { return zero_one_sync_begin(b.adam(), adam, s); }},
-      {"zero_one_sync_end", 26,
-       [&b, adam](Stream s) { return zero_one_sync_end(b.adam(), 1e-3, adam, s); }},
       {"adafactor_step", 24, [&b](Stream s) { return b.factored.adafactor_step(s); }},
       {"came_step", 32, [&b](Stream s) { return b.factored.came_step(s); }},
       {"eight_bit_adam", 12, [&b](Stream s) { return eight_bit_adam(b.eight_bit(), {}, 1, 1, s); }},
@@ -285,6 +295,10 @@ std::vector<Workbench::Entry> Workbench::entries() const {
       {"mpi_staging_pinned_n8", 5.0 / 8 + 2 / (8 * ranks),
        [&b](Stream s) { return staging_copies(b.layout, b.pinned.data(), b.served.data(), s); }},
   };
+  for (const auto& more :
+       {adam_entries(), b.exchanges.entries(), b.exchanges.halves(b.lamb(), b.g.data())})
+    all.insert(all.end(), more.begin(), more.end());
+  return all;
 }
 
 std::vector<KernelTimes> time_kernels(Timer& timer, const std::vector<std::size_t>& sizes,

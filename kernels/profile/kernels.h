@@ -41,6 +41,8 @@ class Workbench {
 
  private:
   struct Memory;
+  std::vector<Entry> adam_entries() const;  // of Adam and its 1-bit kin
+
   std::unique_ptr<Memory> memory_;
 };
 

@@ -26,6 +26,7 @@ FreezeMonitor freeze_monitor(const TensorLayout& tensors, const FreezeOptions& o
   if (o.interval < 1) fail_input(Where{"", 0, "interval"}, "must be at least 1");
   if (!(o.share > 0 && o.share <= 1))
     fail_input(Where{"", 0, "share"}, "must be from above 0 to 1");
+  if (o.latest < 0) fail_input(Where{"", 0, "latest"}, "must be at least 0");
   return {tensors, o};
 }
 
@@ -37,6 +38,10 @@ bool may_freeze(FreezeMonitor& m, int step, std::span<const double> norms) {
   if (m.frozen_at != 0) return true;
   LAMBCAST_CHECK(norms.size() == m.tensors.tensors(), "{} norms of {} tensors", norms.size(),
                  m.tensors.tensors());
+  if (m.options.latest > 0 && step >= m.options.latest) {
+    m.frozen_at = step;
+    return true;
+  }
   m.norms.emplace_back(norms.begin(), norms.end());
   if (m.norms.size() <= measurements(m.options)) return false;
   const std::vector<double> before = std::move(m.norms.front());

@@ -8,6 +8,11 @@
 // asks for the lower bound only, over the whole model, threshold 0.96; both bounds do not take a
 // variance that still grows for a settled one.
 //
+// The variance may never settle. Where every gradient is clipped, the whole model's sums to the
+// square of the norm they are clipped to, whatever happens; what tensors have of it keeps moving
+// (experiments/convergence). `latest` is for that: the step at which the warm-up ends all the same,
+// such as the 15 % of the run that published recipes spend on it. 0: none.
+//
 // Its cost is one reduction of the variance per measurement (cuda/lamb.h, variance_norms).
 // Source: 1-bit Adam, arXiv:2102.02888 (how many steps of warm-up are needed).
 #pragma once
@@ -26,6 +31,7 @@ struct FreezeOptions {
   double beta2 = 0.999;
   int interval = 1;  // steps between measurements
   int earliest = 1;
+  int latest = 0;
   double share = 0.9;  // of the elements
 };
 
@@ -45,7 +51,7 @@ struct FreezeMonitor {
 };
 
 // Throws Error for options outside 0 < threshold < 1, 0 <= beta2 < 1, interval >= 1, 0 < share
-// <= 1.
+// <= 1, latest >= 0.
 FreezeMonitor freeze_monitor(const TensorLayout& tensors, const FreezeOptions& options);
 
 // Whether a step is to be measured, and what its norms say: that compression may begin with the

@@ -43,6 +43,14 @@ TEST_CASE(
   CHECK(frozen_step(options, [](int, int) { return 0.0; }) == 20);
 }
 
+TEST_CASE("a variance that never settles is frozen at the latest step, one that does before it") {
+  const auto moves = [](int, int step) { return std::pow(0.98, step); };
+  CHECK(frozen_step({.beta2 = 0.9, .latest = 70}, moves) == 70);
+  CHECK(frozen_step({.beta2 = 0.9, .interval = 4, .latest = 70}, moves) == 72);
+  CHECK(frozen_step({.beta2 = 0.9, .latest = 70}, [](int, int) { return 3.0; }) == 20);
+  CHECK_THROWS_WITH(freeze_monitor(tensors, {.latest = -1}), "latest: must be at least 0");
+}
+
 TEST_CASE("tensors that hold the share decide, and measurements may be rare") {
   const auto small_one_moves = [](int t, int step) { return t == 0 ? 1.0 : std::pow(0.9, step); };
   CHECK(frozen_step({.beta2 = 0.9, .share = 0.9}, small_one_moves) == 20);

@@ -1,0 +1,149 @@
+#include "kernels/profile/exchanges.h"
+
+#include <algorithm>
+#include <array>
+
+#include "kernels/cuda/lars.h"
+#include "kernels/cuda/local_steps.h"
+#include "kernels/profile/bert_large.h"
+#include "kernels/profile/load.h"
+
+namespace lambcast::cuda {
+namespace {
+
+constexpr std::size_t width = 1024;             // of a matrix, as BERT-Large has them
+constexpr int low_rank = 4, galore_rank = 128;  // directions; GaLore's default of 256 halved, so
+                                                // that a factor fits where a gradient does
+constexpr std::size_t kept_one_in = 100;
+constexpr std::size_t block = 2048;
+constexpr Quantiser fp8{WireFormat::fp8_e4m3, 0}, int8{WireFormat::int8, block},
+    int4{WireFormat::int4, block};
+
+reference::MatrixShape shape_of(std::size_t elements) {
+  return elements < width ? reference::MatrixShape{1, elements}
+                          : reference::MatrixShape{elements / width, width};
+}
+std::size_t kept_of(std::size_t elements) {
+  return std::max<std::size_t>(1, elements / kept_one_in);
+}
+
+}  // namespace
+
+ExchangeBench::ExchangeBench(const Buffers& buffers)
+    : of_(buffers),
+      shape_(shape_of(buffers.elements)),
+      payload_(buffers.elements + 8 * profiled_ranks),
+      scales_(buffers.elements / block + 2 * profiled_ranks),
+      p_(shape_.rows * low_rank),
+      q_(shape_.columns * galore_rank),
+      values_(kept_of(buffers.elements)),
+      indices_(kept_of(buffers.elements)),
+      reduction_(reduction_slots),
+      search_(top_k_workspace),
+      products_(low_rank_workspace(shape_, low_rank)),
+      squares_(2 * bert_like_tensors(buffers.elements).tensors()) {}
+
+cudaError_t ExchangeBench::refill(cudaStream_t stream) const {
+  for (const auto* x : {&scales_, &p_, &q_})
+    if (const auto e = fill_random(x->data(), x->size(), 0.1f, 1.0f, stream)) return e;
+  return quantise_to(int8, false, stream);
+}
+
+cudaError_t ExchangeBench::quantise_to(const Quantiser& quantiser, bool owed,
+                                       cudaStream_t stream) const {
+  return quantise({of_.gradient, owed ? of_.owed : nullptr, of_.elements, quantiser,
+                   payload_.data(), scales_.data(), reduction_.data()},
+                  stream);
+}
+
+LowRank ExchangeBench::matrix(int rank) const {
+  return {.shape = shape_,
+          .rank = rank,
+          .x = of_.gradient,
+          .owed = of_.owed,
+          .p = rank == low_rank ? p_.data() : of_.other,
+          .q = q_.data(),
+          .workspace = products_.data()};
+}
+
+// Of GaLore: no more than a small matrix has.
+int ExchangeBench::directions() const {
+  return static_cast<int>(std::min<std::size_t>(galore_rank, shape_.columns));
+}
+
+std::vector<Workbench::Entry> ExchangeBench::entries() const {
+  using Stream = cudaStream_t;
+  constexpr double scales = 4.0 / block, ranks = profiled_ranks, thin = galore_rank * 4.0 / width;
+  const auto quantised = [this](const Quantiser& of, bool owed) {
+    return [this, of, owed](Stream s) { return quantise_to(of, owed, s); };
+  };
+  return {
+      {"quantise_fp8", 9, quantised(fp8, false)},
+      {"quantise_fp8_owed", 21, quantised(fp8, true)},
+      {"quantise_int8", 5 + scales, quantised(int8, false)},
+      {"quantise_int8_owed", 13 + scales, quantised(int8, true)},
+      {"quantise_int4", 4.5 + scales, quantised(int4, false)},
+      {"dequantise_sum_int8_n8", 1 + scales + 4 / ranks,
+       [this](Stream s) {
+         const std::size_t chunk = std::max<std::size_t>(1, of_.elements / profiled_ranks);
+         return dequantise_sum({payload_.data(), scales_.data(), profiled_ranks, chunk, int8,
+                                1.0f / profiled_ranks, of_.out},
+                               s);
+       }},
+      {"add_owed", 12,
+       [this](Stream s) { return cuda::add_owed(of_.gradient, of_.owed, of_.elements, s); }},
+      {"top_k_1_percent", 16 + 12.0 / kept_one_in,
+       [this](Stream s) { return top_k(of_.owed, of_.elements, kept(), search_.data(), s); }},
+      {"random_k_1_percent", 16.0 / kept_one_in,
+       [this](Stream s) { return random_k(of_.owed, of_.elements, 1, kept(), s); }},
+      {"powersgd_project", 12, [this](Stream s) { return project(matrix(low_rank), s); }},
+      {"powersgd_back_project", 4, [this](Stream s) { return back_project(matrix(low_rank), s); }},
+      {"powersgd_expand", 12, [this](Stream s) { return expand(matrix(low_rank), of_.out, s); }},
+      {"galore_project", 12 + thin, [this](Stream s) { return project(matrix(directions()), s); }},
+      {"galore_expand", 12 + thin,
+       [this](Stream s) { return expand(matrix(directions()), of_.out, s); }},
+      {"outer_step", 24,
+       [this](Stream s) {
+         return outer_step({of_.out, of_.owed, of_.gradient, of_.other, of_.elements}, {}, s);
+       }},
+      {"weighted_sum_of_3", 16,
+       [this](Stream s) {
+         const std::array<const float*, 3> buffers{of_.gradient, of_.owed, of_.other};
+         constexpr std::array<float, 3> weights{0.5f, 0.25f, 0.25f};
+         return weighted_sum(buffers, weights, of_.out, of_.elements, s);
+       }},
+  };
+}
+
+std::vector<Workbench::Entry> ExchangeBench::halves(const LambState& state,
+                                                    const float* gradient) const {
+  using Stream = cudaStream_t;
+  const LambOptions lamb{.weight_decay = 0.01};
+  return {
+      {"lamb_moments", 24,
+       [this, state, gradient, lamb](Stream s) {
+         return lamb_moments(state, gradient, lamb, squares_.data(), s);
+       }},
+      {"lamb_apply", 18,
+       [this, state, lamb](Stream s) { return lamb_apply(state, lamb, squares_.data(), s); }},
+      {"lars_norms", 8,
+       [this, state, gradient](Stream s) {
+         return lars_norms(state, gradient, squares_.data(), s);
+       }},
+      {"lars_apply", 22,
+       [this, state, gradient](Stream s) {
+         return lars_apply(state, gradient, {}, squares_.data(), s);
+       }},
+      {"variance_norms", 4,
+       [this, state](Stream s) { return variance_norms(state, squares_.data(), s); }},
+  };
+}
+
+std::size_t ExchangeBench::bytes(std::size_t elements) {
+  const reference::MatrixShape shape = shape_of(elements);
+  return elements + 4 * (elements / block) + 8 * kept_of(elements) +
+         4 * (shape.rows * low_rank + shape.columns * galore_rank) +
+         8 * (top_k_workspace + low_rank_workspace(shape, low_rank));
+}
+
+}  // namespace lambcast::cuda
