@@ -1,6 +1,8 @@
 // Every importer against every fixture, and against thousands of broken copies of it: whatever
 // the text, an importer returns sound tables or throws Error, nothing else.
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <filesystem>
 #include <random>
 
 #include "validate/importers/fixtures.h"
@@ -11,23 +13,13 @@ using namespace lambcast::validate;
 
 namespace {
 
-const std::vector<std::string> kFixtures{
-    "nccl_all_reduce.txt",
-    "nccl_all_gather_mpirun.txt",
-    "nccl_all_reduce_old.txt",
-    "nccl_alltoall_bare.txt",
-    "nccl_broadcast_iterations.txt",
-    "nccl_reduce_scatter_ci.txt",
-    "nccl_all_reduce.json",
-    "osu_allreduce.txt",
-    "osu_pairs.txt",
-    "osu_alltoall.txt",
-    "osu_nccl_allreduce.txt",
-    "imb_allreduce.txt",
-    "iperf3_single.json",
-    "perftest_write_bw.txt",
-    "perftest_write_lat.txt",
-};
+std::vector<std::string> fixtures() {
+  std::vector<std::string> names;
+  for (const auto& file : std::filesystem::directory_iterator(LAMBCAST_FIXTURES))
+    names.push_back(file.path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
 
 // What breaks parsers: wrong types, limits of numbers, half-known words, stray bytes.
 const std::vector<std::string> kPieces{"nan",
@@ -99,8 +91,9 @@ bool is_sound(const Measurement& m) {
 // Returns how many of the importers accepted the text.
 int feed_all(const std::string& text, const ImportHints& hints) {
   int accepted = 0;
-  for (const auto importer : {import_nccl_tests_text, import_nccl_tests_json, import_osu,
-                              import_imb, import_iperf3, import_perftest, import_measurements}) {
+  std::vector<decltype(Importer::read)> all_importers{import_measurements};
+  for (const Importer& importer : importers()) all_importers.push_back(importer.read);
+  for (const auto importer : all_importers) {
     try {
       const std::vector<Measurement> all = importer(text, "fuzz", hints);
       ++accepted;
@@ -123,7 +116,7 @@ TEST_CASE("no text makes an importer fail otherwise than with Error") {
   ranks.ranks = 8;
   int accepted = 0;
   int fed = 0;
-  for (const std::string& name : kFixtures) {
+  for (const std::string& name : fixtures()) {
     const std::string good = fixture(name);
     REQUIRE(feed_all(good, name == "osu_alltoall.txt" ? ranks : ImportHints{}) +
                 feed_all(good, {.operation = Operation::all_reduce, .ranks = 16, .nodes = {}}) >

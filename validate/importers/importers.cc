@@ -34,9 +34,12 @@ void check_bandwidths(const csv::Table& table, const Measurement& m) {
 }
 
 // Other JSON (a DeepSpeed file, a forecast) is no broken log of iperf3.
-void check_is_iperf3(std::string_view text, const std::string& file) {
+std::vector<Measurement> import_other_json(std::string_view text, std::string_view name,
+                                           const ImportHints& hints) {
+  const std::string file(name);
   const nlohmann::json json = parse_json(text, file);
-  if (json.contains("start") || json.contains("end") || json.contains("error")) return;
+  if (json.contains("start") || json.contains("end") || json.contains("error"))
+    return import_iperf3(text, name, hints);
   fail_input({file, 0, {}}, "is JSON, but no table of measurements",
              "what nccl-tests -J, iperf3 -J and lambcast measure --format json write");
 }
@@ -62,7 +65,20 @@ std::vector<Measurement> import_csv(std::string_view text, std::string_view name
   return {m};
 }
 
+constexpr Importer table[] = {
+    {true, "\"results\"", import_nccl_tests_json, true},
+    {true, "", import_other_json},
+    {false, "# OSU ", import_osu},
+    {false, "# Benchmarking ", import_imb},
+    {false, "---- Performance of ", import_deepspeed_bench},
+    {false, "#bytes", import_perftest},
+    {false, "size_bytes,time_us", import_csv},
+    {false, "", import_nccl_tests_text, true},
+};
+
 }  // namespace
+
+std::span<const Importer> importers() { return table; }
 
 std::vector<Measurement> import_measurements(std::string_view text, std::string_view name,
                                              const ImportHints& hints) {
@@ -70,19 +86,13 @@ std::vector<Measurement> import_measurements(std::string_view text, std::string_
     text = text.substr(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
   }
   const bool json = starts_with(trimmed(text), "{");
-  if (json && contains(text, "\"results\"")) return import_nccl_tests_json(text, name, hints);
-  if (json) check_is_iperf3(text, std::string(name));
-  const auto other = json                                   ? import_iperf3
-                     : contains(text, "# OSU ")             ? import_osu
-                     : contains(text, "# Benchmarking ")    ? import_imb
-                     : contains(text, "#bytes")             ? import_perftest
-                     : contains(text, "size_bytes,time_us") ? import_csv
-                                                            : nullptr;
-  if (other == nullptr) return import_nccl_tests_text(text, name, hints);
-  if (hints.in_place) {
+  const auto importer = std::ranges::find_if(table, [&](const Importer& each) {
+    return each.is_json == json && contains(text, each.words);
+  });
+  if (hints.in_place && !importer->in_place) {
     fail_input({std::string(name), 0, "--in-place"}, "only nccl-tests prints in-place columns");
   }
-  return other(text, name, hints);
+  return importer->read(text, name, hints);
 }
 
 }  // namespace lambcast::validate

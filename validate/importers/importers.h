@@ -6,6 +6,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -63,8 +64,28 @@ std::vector<Measurement> import_iperf3(std::string_view text, std::string_view n
 std::vector<Measurement> import_perftest(std::string_view text, std::string_view name,
                                          const ImportHints& hints = {});
 
-// Tells the formats above and our CSV apart by their content. Throws Error for in-place columns of
-// a format that has none.
+// DeepSpeed's communication benchmarks (ds_bench; benchmarks/communication of DeepSpeed and
+// DeepSpeedExamples): all_reduce, all_gather, all_to_all and broadcast of PyTorch over NCCL; pt2pt
+// is passed over. The bytes are those of the description, "262144x4"; of all_gather it names what
+// one rank puts in. Its throughput of an all_reduce counts the vector twice. The nodes come from
+// the hint or its launcher's "nnodes=".
+std::vector<Measurement> import_deepspeed_bench(std::string_view text, std::string_view name,
+                                                const ImportHints& hints = {});
+
+// One of the above, or our CSV.
+struct Importer {
+  bool is_json;
+  std::string_view words;  // that only such a text holds
+  std::vector<Measurement> (*read)(std::string_view text, std::string_view name,
+                                   const ImportHints& hints);
+  bool in_place = false;  // whether there are in-place columns to take
+};
+
+// All, in the order in which a text is offered to them; without words one takes any.
+std::span<const Importer> importers();
+
+// What the first that recognises the text reads out of it. Throws Error for in-place columns of a
+// format that has none.
 std::vector<Measurement> import_measurements(std::string_view text, std::string_view name,
                                              const ImportHints& hints = {});
 

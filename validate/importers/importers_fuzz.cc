@@ -5,9 +5,7 @@
 FUZZ_TARGET(importers, text) {
   using namespace lambcast;
   using namespace lambcast::validate;
-  ImportHints hints;
-  for (const auto importer : {import_measurements, import_nccl_tests_text, import_nccl_tests_json,
-                              import_osu, import_iperf3, import_perftest}) {
+  const auto feed = [&](const auto& importer, const ImportHints& hints) {
     may_refuse([&] {
       for (const Measurement& measurement : importer(text, "log", hints)) {
         bool sound = measurement.ranks >= 1 && !measurement.rows.empty();
@@ -16,6 +14,8 @@ FUZZ_TARGET(importers, text) {
         if (!sound) throw std::logic_error("an unsound table");
       }
     });
-    hints = {.operation = Operation::all_reduce, .ranks = 8, .nodes = {}};
-  }
+  };
+  feed(import_measurements, {});
+  for (const Importer& importer : importers())
+    feed(importer.read, {.operation = Operation::all_reduce, .ranks = 8, .nodes = {}});
 }

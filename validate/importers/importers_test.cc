@@ -105,6 +105,50 @@ TEST_CASE("IMB: what contradicts the log, or is none, is refused with its line")
         "f:22: this table does not say its #processes");
 }
 
+TEST_CASE("ds_bench: bytes by the description, an all-gather's of all ranks, pt2pt passed over") {
+  const std::string text = fixture("deepspeed_bench.txt");
+  const auto all = import_measurements(text, "f");
+  REQUIRE(all.size() == 2);
+  CHECK(all[0].operation == Operation::all_reduce);
+  CHECK(all[0].ranks == 8);
+  CHECK(all[0].nodes == 2);
+  CHECK(all[0].gpus_per_node == 4);
+  CHECK(all[0].backend == Backend::nccl);
+  REQUIRE(all[0].rows.size() == 3);
+  CHECK(all[0].rows[0].time.us() == Approx(52.113));
+  CHECK(all[0].rows[2].size.value() == 0x1p30);
+  CHECK(all[0].rows[2].time.us() == Approx(103910));
+  CHECK(all[1].operation == Operation::all_gather);
+  CHECK(all[1].rows[0].size.value() == 8 * 0x1p20);
+  // With --raw and --bw-unit GBps, under the names of the first releases.
+  const auto raw = import_deepspeed_bench(
+      "---- Performance of alltoall on 4 devices ----\n"
+      "Size (Bytes)  Description  Duration (us)  Throughput (GBps)  BusBW (GBps)\n"
+      "4194304  1048576x4  172.352  24.336  18.252\n",
+      "f");
+  CHECK(raw[0].operation == Operation::all_to_all);
+  CHECK(raw[0].rows[0].time.us() == Approx(172.352));
+}
+
+TEST_CASE("ds_bench: what contradicts itself is refused with its line") {
+  const std::string text = fixture("deepspeed_bench.txt");
+  const auto refused = [&](const char* from, const char* to) {
+    return refusal(import_deepspeed_bench, with(text, from, to));
+  };
+  CHECK(refused("103.691", "207.382") ==
+        "f:8: a throughput of 207.382 is not that of 1048576 bytes in 161.8 us");
+  CHECK_THAT(refused("all_reduce on 8", "all_reduce on 2"),
+             Catch::StartsWith("f:7: busbw / algbw is 1.700"));
+  CHECK(refused("161.800 us", "161.800 h") ==
+        "f:8: does not read 'size description duration throughput busbw'");
+  CHECK(refused("on 8 devices", "on devices") ==
+        "f:4: does not say on how many devices, two or more");
+  CHECK(refusal(import_deepspeed_bench, text, ranks(4)) ==
+        "f:4: is a table of 8 devices, not of 4");
+  CHECK_THAT(refusal(import_deepspeed_bench, "---- Performance of pt2pt on 2 devices ----\n"),
+             Catch::StartsWith("f: holds no table"));
+}
+
 TEST_CASE("OSU pairs: latency is a ping-pong, bandwidth a stream of 1e6 bytes per second") {
   const auto all = import_osu(fixture("osu_pairs.txt"), "f");
   REQUIRE(all.size() == 2);
