@@ -4,8 +4,12 @@
 //       trains the runs that the file lacks, or of those the named ones: some seconds each
 //   convergence_study train-large CURVES.csv [THREADS [RUN...]]
 //       the same on seven times as many parameters: a minute each
-//   convergence_study report CURVES.csv FOLDER
-//       summary.csv and the figures in FOLDER
+//   convergence_study report CURVES.csv FOLDER [CLUSTER [GPUS]]
+//       summary.csv and the figures in FOLDER, hours by the forecast on CLUSTER (commodity-10gbe,
+//       64)
+//   convergence_study variance LOG.csv
+//   convergence_study variance-large LOG.csv
+//       the norms of 1-bit LAMB's variance while nothing freezes it, for lambcast freeze
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,12 +34,12 @@ using namespace lambcast::convergence;
 // Above the plain optimizer's loss: some 2 % of it.
 constexpr double level_above = 0.03;
 
-int threads_of(const std::string& text) {
-  int threads = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), threads);
-  if (status != std::errc{} || end != text.data() + text.size() || threads < 1 || threads > 1024)
-    fail_input({"", 0, "THREADS"}, fmt::format("'{}'", text), "1 to 1024");
-  return threads;
+int count_of(const char* of, const std::string& text, int most) {
+  int count = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (status != std::errc{} || end != text.data() + text.size() || count < 1 || count > most)
+    fail_input({"", 0, of}, fmt::format("'{}'", text), fmt::format("1 to {}", most));
+  return count;
 }
 
 std::vector<Curve> curves_in(const std::string& path, const std::vector<Run>& runs) {
@@ -72,14 +76,26 @@ void train_missing(const Recipe& recipe, const std::string& path, int threads,
   for (int t = 0; t < threads; ++t) workers.emplace_back(work);
 }
 
-void report_on(const std::string& path, const std::string& folder) {
+void report_on(const std::string& path, const std::string& folder, const Clock& clock) {
   const std::vector<Curve> curves = parse_curves(read_file(path), path, study_runs(Recipe{}));
-  const std::vector<Study> studies{judge(curves, true, level_above),
-                                   judge(curves, false, level_above)};
+  const std::vector<Study> studies{judge(curves, true, level_above, clock),
+                                   judge(curves, false, level_above, clock)};
   report::Paths written;
   report::draw(figures(studies), folder, written);
   replace_file(folder + "/summary.csv", study_csv(studies));
   for (const std::string& message : written.messages) fmt::print(stderr, "{}\n", message);
+}
+
+// Every fifth step, to the one at which the monitor says that the variance has settled.
+void log_variance(const Recipe& recipe, const std::string& path) {
+  const text::Transformer model = text::transformer(recipe.shape);
+  std::string text = "step,layer,norm,elements\n";
+  train(model, recipe, {Optimizer::onebit_lamb, Exchange::plain, 0},
+        [&](int step, std::span<const double> norms) {
+          for (std::size_t t = 0; t < norms.size(); ++t)
+            text += fmt::format("{},{},{},{}\n", step, t, norms[t], model.tensors.size(t));
+        });
+  replace_file(path, text);
 }
 
 int run(const std::vector<std::string>& words) {
@@ -88,12 +104,20 @@ int run(const std::vector<std::string>& words) {
   if ((command == "train" || large) && words.size() >= 2) {
     const auto named = words.begin() + std::min<std::ptrdiff_t>(std::ssize(words), 3);
     train_missing(large ? large_recipe() : Recipe{}, words[1],
-                  words.size() >= 3 ? threads_of(words[2]) : 1, {named, words.end()});
-  } else if (command == "report" && words.size() == 3) {
-    report_on(words[1], words[2]);
+                  words.size() >= 3 ? count_of("THREADS", words[2], 1024) : 1,
+                  {named, words.end()});
+  } else if (command == "report" && words.size() >= 3 && words.size() <= 5) {
+    Clock clock;
+    if (words.size() > 3) clock.cluster = words[3];
+    if (words.size() > 4) clock.gpus = count_of("GPUS", words[4], 65536);
+    report_on(words[1], words[2], clock);
+  } else if ((command == "variance" || command == "variance-large") && words.size() == 2) {
+    log_variance(command == "variance" ? Recipe{} : large_recipe(), words[1]);
   } else {
-    throw Error(Exit::usage,
-                "train or train-large CURVES.csv [THREADS [RUN...]], or report CURVES.csv FOLDER");
+    throw Error(
+        Exit::usage,
+        "train or train-large CURVES.csv [THREADS [RUN...]], report CURVES.csv FOLDER [CLUSTER "
+        "[GPUS]], or variance or variance-large LOG.csv");
   }
   return 0;
 }

@@ -44,8 +44,7 @@ std::string data_of(const std::vector<const Outcome*>& shown) {
     text += report::comment(outcome->curve->run.name());
     for (const Point& point : outcome->curve->points) {
       if (point.step < first_step) continue;
-      const double hours =
-          outcome->times ? hours_at(*outcome->curve, *outcome->times, point.step) : NAN;
+      const double hours = hours_at(*outcome->curve, outcome->times, point.step);
       text += fmt::format("{} {} {}\n", point.step, report::data_number(hours),
                           report::data_number(point.loss));
     }
@@ -58,8 +57,7 @@ report::Figure figure_of(const View& view, const std::vector<Study>& studies) {
   std::vector<const Outcome*> shown;
   for (const Study& study : studies) {
     for (const Outcome& outcome : study.outcomes) {
-      if (view.shows(outcome.curve->run) && (!view.hours || outcome.times))
-        shown.push_back(&outcome);
+      if (view.shows(outcome.curve->run)) shown.push_back(&outcome);
     }
   }
   std::vector<report::LegendEntry> entries;

@@ -145,7 +145,10 @@ Curve train(const text::Transformer& model, const Recipe& recipe, const Run& run
   Trainee trained = trainee(model, recipe, run);
   const GradientAverage average = gradient_average(model, recipe.ranks, run.exchange);
   auto monitor = reference::freeze_monitor(
-      model.tensors, {.beta2 = recipe.beta2, .interval = 5, .earliest = recipe.lr_warmup});
+      model.tensors, {.beta2 = recipe.beta2,
+                      .interval = 5,
+                      .earliest = recipe.lr_warmup,
+                      .latest = static_cast<int>(std::lround(recipe.latest_share * recipe.steps))});
   Curve curve{.run = run, .frozen_at = 0, .points = {}};
   double sum = 0;
   for (int k = 1; k <= recipe.steps; ++k) {

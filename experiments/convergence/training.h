@@ -60,6 +60,9 @@ struct Recipe {
   int lr_warmup = 100;
   // Its memory, 100 steps, is to 2,000 what that of 0.999 is to some 20,000.
   double beta2 = 0.99;
+  // Of the steps: where the monitor ends the warm-up though the variance has not settled. 0:
+  // nowhere.
+  double latest_share = 0;
   double weight_decay = 0.01;  // of matrices alone
   double clipping = 1;
   // Peaks: how far Adam, CAME and GaLore move an element in a step; by which share of its own norm

@@ -12,7 +12,7 @@
 namespace lambcast::convergence {
 namespace {
 
-// As the flag --exchange takes it; null where there is no such word.
+// As the flag --exchange takes it.
 const char* word_of(Exchange exchange) {
   switch (exchange) {
     case Exchange::plain:
@@ -24,7 +24,7 @@ const char* word_of(Exchange exchange) {
     case Exchange::onebit:
       return "onebit";
     case Exchange::int4:
-      return "int4";
+      return "int4:owed";
     case Exchange::power_sgd_4:
       return "powersgd:4";
     case Exchange::top_k_1:
@@ -32,6 +32,7 @@ const char* word_of(Exchange exchange) {
     case Exchange::random_k_1:
       return "randomk:1%";
     case Exchange::local_steps_16:
+      return "localsgd:16";
     case Exchange::diloco_16:
       return "local:16";
     case Exchange::neighbours_ring:
@@ -39,9 +40,9 @@ const char* word_of(Exchange exchange) {
     case Exchange::neighbours_exponential:
       return "neighbours:exponential";
     case Exchange::qgz_int4:
-      break;
+      return "loco";  // qgZ with error feedback, as the study trains it
   }
-  return nullptr;
+  return "";
 }
 
 bool has_stages(Optimizer optimizer) {
@@ -52,38 +53,39 @@ bool of_lamb(Optimizer optimizer) {
          optimizer == Optimizer::distributed_lamb || optimizer == Optimizer::lars;
 }
 
-Outcome outcome_of(const Curve& curve, double level) {
+Outcome outcome_of(const Curve& curve, double level, const Clock& clock) {
   Outcome outcome;
   outcome.curve = &curve;
   outcome.loss = final_loss(curve);
   outcome.held_out = curve.points.back().held_out;
-  outcome.times = step_times(curve.run, curve.points.back().step);
+  outcome.times = step_times(curve.run, curve.points.back().step, clock);
   for (auto point = curve.points.rbegin(); point != curve.points.rend(); ++point) {
     if (point->loss > level) break;
     outcome.steps_to_level = point->step;
   }
-  if (!outcome.times) return outcome;
-  outcome.hours = hours_at(curve, *outcome.times, curve.points.back().step);
-  outcome.hours_to_level = hours_at(curve, *outcome.times, outcome.steps_to_level);
+  outcome.hours = hours_at(curve, outcome.times, curve.points.back().step);
+  outcome.hours_to_level = hours_at(curve, outcome.times, outcome.steps_to_level);
   return outcome;
 }
 
 }  // namespace
 
-std::optional<StepTimes> step_times(const Run& run, int steps) {
-  const char* exchange = word_of(run.exchange);
-  if (exchange == nullptr) return std::nullopt;
+StepTimes step_times(const Run& run, int steps, const Clock& clock) {
   WhatIf what_if{{"model", "bert-large"},
-                 {"cluster", "commodity-10gbe"},
-                 {"gpus", "64"},
-                 {"global_batch", "1024"},
+                 {"cluster", clock.cluster},
+                 {"gpus", std::to_string(clock.gpus)},
                  {"micro_batch", "16"},
+                 {"grad_accum", "1"},
                  {"steps", std::to_string(steps)},
                  {"optimizer", name_of(run.optimizer)}};
-  if (run.exchange != Exchange::plain) what_if["exchange"] = exchange;
+  if (run.exchange != Exchange::plain) what_if["exchange"] = word_of(run.exchange);
+  if (run.exchange == Exchange::qgz_int4) what_if.emplace("config", "sharded.json");
   if (freezes(run.optimizer))
     what_if["freeze_step"] = std::to_string(run.freeze_step == 0 ? steps / 5 : run.freeze_step);
-  Catalog catalog;
+  // ZeRO wants to be told that LAMB is meant.
+  Catalog catalog(std::make_shared<DescriptionTexts>(std::map<std::string, std::string>{
+      {"config sharded.json",
+       R"({"zero_optimization": {"stage": 1}, "zero_allow_untested_optimizer": true})"}}));
   CollectiveCosts costs;
   const Forecast whole = forecast(resolve(what_if, catalog).training, costs);
   if (!has_stages(run.optimizer)) {
@@ -99,7 +101,7 @@ double hours_at(const Curve& curve, const StepTimes& times, int step) {
   return (before * times.warm_up_s + (step - before) * times.after_s) / 3600;
 }
 
-Study judge(const std::vector<Curve>& curves, bool lamb, double above) {
+Study judge(const std::vector<Curve>& curves, bool lamb, double above, const Clock& clock) {
   const auto plain = std::ranges::find_if(curves, [&](const Curve& curve) {
     return curve.run.optimizer == (lamb ? Optimizer::lamb : Optimizer::adam) &&
            curve.run.exchange == Exchange::plain;
@@ -108,7 +110,7 @@ Study judge(const std::vector<Curve>& curves, bool lamb, double above) {
   Study study{.level = final_loss(*plain) + above, .outcomes = {}};
   for (const Curve& curve : curves) {
     if (of_lamb(curve.run.optimizer) == lamb)
-      study.outcomes.push_back(outcome_of(curve, study.level));
+      study.outcomes.push_back(outcome_of(curve, study.level, clock));
   }
   return study;
 }
@@ -121,14 +123,12 @@ std::string study_csv(const std::vector<Study>& studies) {
       "\n";
   for (const Study& study : studies) {
     for (const Outcome& o : study.outcomes) {
-      const bool timed = o.times.has_value(), reached = o.steps_to_level != 0;
+      const bool reached = o.steps_to_level != 0;
       out += csv::row({o.curve->run.name(), std::to_string(o.curve->frozen_at), csv::number(o.loss),
                        csv::number(o.held_out), csv::number(study.level),
                        reached ? std::to_string(o.steps_to_level) : "",
-                       csv::number(timed && reached ? o.hours_to_level : none),
-                       csv::number(timed ? o.hours : none),
-                       csv::number(timed ? o.times->warm_up_s : none),
-                       csv::number(timed ? o.times->after_s : none)}) +
+                       csv::number(reached ? o.hours_to_level : none), csv::number(o.hours),
+                       csv::number(o.times.warm_up_s), csv::number(o.times.after_s)}) +
              "\n";
     }
   }

@@ -1,10 +1,9 @@
 // When would a curve have come to its points? Steps take what the forecast of a large run says for
-// the same optimizer, exchange and stage: BERT-Large at sequence 128 on 64 GPUs with 10 Gbit/s
-// Ethernet between the nodes, batch 1,024. The loss is the small problem's, the time the large
+// the same optimizer, exchange and stage: BERT-Large at sequence 128, 16 sequences a GPU, on the
+// cluster and the GPUs of a Clock. The loss is the small problem's, the time the large
 // run's: what that does and does not say is in README.md.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,14 +14,19 @@ namespace lambcast::convergence {
 struct StepTimes {
   double warm_up_s = 0, after_s = 0;  // alike where a run has one kind of step
 };
-// Nothing for an exchange of which the forecast knows nothing.
-std::optional<StepTimes> step_times(const Run& run, int steps);
+struct Clock {
+  std::string cluster = "commodity-10gbe";  // a preset or a file
+  int gpus = 64;
+};
+// qgZ leaves every rank its share of the sums: with ZeRO stage 1, as the forecast asks for. Throws
+// Error where the run cannot be forecast there.
+StepTimes step_times(const Run& run, int steps, const Clock& clock = {});
 double hours_at(const Curve& curve, const StepTimes& times, int step);
 
 struct Outcome {
   const Curve* curve = nullptr;
   double loss = 0, held_out = 0;  // at the end
-  std::optional<StepTimes> times;
+  StepTimes times;
   double hours = 0;  // of all steps
   // The first point from which on the curve stays at or below the level; 0 where it never does.
   int steps_to_level = 0;
@@ -34,7 +38,7 @@ struct Study {
 };
 // Of the curves that learn with LAMB, or with Adam. The level lies `above` the loss at which the
 // plain optimizer ends.
-Study judge(const std::vector<Curve>& curves, bool lamb, double above);
+Study judge(const std::vector<Curve>& curves, bool lamb, double above, const Clock& clock = {});
 std::string study_csv(const std::vector<Study>& studies);
 
 }  // namespace lambcast::convergence
