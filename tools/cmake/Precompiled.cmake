@@ -9,8 +9,16 @@ set(lambcast_common_headers <algorithm> <array> <charconv> <chrono> <cmath> <fil
   <vector> <fmt/format.h>)
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/precompiled.cc CONTENT "" @ONLY)
 
+# Position independent, so that the Python module is made of the same objects as the program, and
+# inlined all the same: nobody replaces a function of ours when a shared object is loaded.
+function(lambcast_for_shared_objects target)
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_compile_options(${target} PRIVATE -fno-semantic-interposition)
+endfunction()
+
 add_library(lambcast_headers OBJECT ${CMAKE_BINARY_DIR}/precompiled.cc)
 target_link_libraries(lambcast_headers PUBLIC lambcast_options fmt::fmt)
+lambcast_for_shared_objects(lambcast_headers)
 target_precompile_headers(lambcast_headers PRIVATE ${lambcast_common_headers})
 
 if(LAMBCAST_TESTS)
@@ -21,8 +29,7 @@ if(LAMBCAST_TESTS)
     <catch2/catch.hpp>)
 endif()
 
-# Every library of `folder` and of the folders below it, but those for shared libraries: position
-# independent code has no use for headers parsed without it.
+# Every library of `folder` and of the folders below it.
 function(lambcast_precompile folder)
   get_property(below DIRECTORY ${folder} PROPERTY SUBDIRECTORIES)
   foreach(each ${below})
@@ -31,8 +38,8 @@ function(lambcast_precompile folder)
   get_property(targets DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
   foreach(target ${targets})
     get_target_property(type ${target} TYPE)
-    get_target_property(pic ${target} POSITION_INDEPENDENT_CODE)
-    if(type STREQUAL STATIC_LIBRARY AND NOT pic)
+    if(type STREQUAL STATIC_LIBRARY)
+      lambcast_for_shared_objects(${target})
       target_precompile_headers(${target} REUSE_FROM lambcast_headers)
     endif()
   endforeach()

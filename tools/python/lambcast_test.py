@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The package gives what the command line gives: the program is the one that LAMBCAST names."""
+"""The package gives what the command line gives: the program to compare with is the one that LAMBCAST names."""
 
+import concurrent.futures
 import csv
 import json
 import os
@@ -121,14 +122,54 @@ class Package(unittest.TestCase):
         self.assertEqual([warning.category for warning in told], [UserWarning])
         self.assertIn("experts-replicated", str(told[0].message))
 
-    def test_without_a_program(self):
-        os.environ["LAMBCAST"] = "/nowhere/lambcast"
-        try:
-            with self.assertRaisesRegex(lambcast.Error, "/nowhere/lambcast: .*: install lambcast") as raised:
-                lambcast.simulate(**RUN)
-            self.assertEqual(raised.exception.code, 4)
-        finally:
-            os.environ["LAMBCAST"] = PROGRAM
+    def test_a_run_of_phases(self):
+        asked = {"mtbf": "12 h", "checkpoint_every": 100, "startup_time": "5 min"}
+        then = "seq_len=512 global_batch=1024 steps=100"
+        expected = printed("simulate", *FLAGS, "--mtbf", "12 h", "--checkpoint-every", "100", "--startup-time", "5 min",
+                           "--then", then, "--format", "json")
+        self.assertEqual(lambcast.simulate(**RUN, **asked, then=[then]), json.loads(expected))
+        self.assertEqual(lambcast.simulate(**RUN, **asked, then=then), json.loads(expected))
+        with self.assertRaisesRegex(lambcast.UsageError, "^checkpoint_every: 'often' is not a whole number$"):
+            lambcast.simulate(**RUN, checkpoint_every="often")
+
+    def test_layouts(self):
+        asked = {"model": "llama2-7b", "cluster": "dgx-a100-80g", "gpus": 16, "global_batch": 64}
+        expected = printed("plan", "--model", "llama2-7b", "--cluster", "dgx-a100-80g", "--gpus", "16",
+                           "--global-batch", "64", "--best", "3", "--format", "json")
+        self.assertEqual(lambcast.plan(**asked, best=3), json.loads(expected))
+        with self.assertRaisesRegex(lambcast.UsageError, r"best: 0 is out of range \(allowed: 1 to 1000\)"):
+            lambcast.plan(**asked, best=0)
+
+    def test_collectives_at_the_same_time(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".toml") as jobs:
+            jobs.write('[[jobs]]\nop = "all_reduce"\nsize = "64 MiB"\ngpus = 8\n')
+            jobs.flush()
+            expected = printed("collective", "--jobs", jobs.name, "--cluster", "dgx-a100-80g", "--format", "json")
+            self.assertEqual(lambcast.collective(jobs=jobs.name, cluster="dgx-a100-80g"), json.loads(expected))
+
+    def test_folders(self):
+        with tempfile.TemporaryDirectory() as folder:
+            folders = [os.path.join(folder, name) for name in ("lamb", "onebit")]
+            for out, optimizer in zip(folders, ("lamb", "onebit_lamb")):
+                lambcast.sweep(**dict(RUN, gpus=[8, 16], optimizer=optimizer), out=out, frame=False)
+            self.assertEqual(lambcast.compare(*folders), json.loads(printed("compare", *folders, "--format", "json")))
+            with self.assertRaisesRegex(lambcast.UsageError, "are compared as they are"):
+                lambcast.compare(*folders, gpus=8)
+
+    def test_threads_compute_at_the_same_time(self):
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            found = list(pool.map(lambda gpus: lambcast.simulate(**dict(RUN, gpus=gpus)), [8, 16, 32, 64] * 4))
+        for gpus, answer in zip([8, 16, 32, 64] * 4, found):
+            self.assertEqual(answer, lambcast.simulate(**dict(RUN, gpus=gpus)))
+
+    def test_an_interrupt_ends_what_takes_long(self):
+        for call in ["sweep('bert_large', frame=False, **{'cluster.nic.bandwidth': '1Gbit/s:2000Gbit/s:1'})",
+                     "collective(op='all_to_all', cluster='hgx-h100-ndr', gpus=2048, symmetry='off', network='flow')"]:
+            code = ("import lambcast, os, signal, sys, threading, time\n"
+                    "threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+                    f"begun = time.monotonic()\ntry:\n    lambcast.{call}\n"
+                    "except KeyboardInterrupt:\n    os._exit(42 if time.monotonic() - begun < 10 else 1)\n")
+            self.assertEqual(subprocess.run([sys.executable, "-c", code], check=False).returncode, 42, call)
 
     def test_version(self):
         self.assertEqual(f"lambcast {lambcast.__version__}", printed("--version").strip())

@@ -1,0 +1,159 @@
+"""Forecasts of compressed large-batch training, as dicts and tables.
+
+    import lambcast
+    run = lambcast.simulate(model="bert-large", cluster="commodity-10gbe", gpus=32,
+                            optimizer="onebit_lamb", global_batch=16384, micro_batch=64,
+                            steps=5993, freeze_step="20%")
+    run["run"]["speedup_vs_baseline"]
+    lambcast.sweep(model="bert-large", ..., gpus="8..64", global_batch=[4096, 16384])
+    lambcast.compare("aws-p4d", "commodity-10gbe", model="bert-large", ...)["answer"]
+
+Arguments are the flags of the command line with underscores (`lambcast help keys`), but for those
+that say where an answer goes: True gives a switch, and keys with dots are passed as
+**{"cluster.nic.bandwidth": "10Gbit/s"}. Results have the keys and columns of the command line
+(`lambcast help fields`, `lambcast help columns`). What it would refuse is raised with its line.
+"""
+
+import csv
+import json
+import os
+import tempfile
+import warnings
+
+from . import _lambcast
+
+try:
+    import pandas
+except ImportError:
+    pandas = None
+
+__all__ = ["Error", "UsageError", "advise", "collective", "compare", "plan", "read_results", "sensitivity",
+           "simulate", "solve", "sweep"]
+__version__ = _lambcast.version
+
+
+class Error(Exception):
+    """Why there is no answer, and the exit code of the command: 1 failed, 3 a limit was exceeded, 4 something is missing."""
+
+    def __init__(self, message, code):
+        super().__init__(message)
+        self.code = code
+
+
+class UsageError(Error, ValueError):
+    """Arguments or files that cannot be used (exit code 2)."""
+
+
+def simulate(then=(), **flags):
+    """The forecast of one configuration: `lambcast simulate --format json` as a dict.
+
+    `then` are the phases after the first, each "KEY=VALUE KEY=VALUE ...".
+    """
+    return json.loads(_lambcast.simulate(_texts(flags), _list(then)))
+
+
+def advise(**flags):
+    """Does compression pay here: `lambcast advise --format json` as a dict, its "answer" in words.
+
+    A flag with a list of values or a range is asked for each of them, as in sweep().
+    """
+    return json.loads(_lambcast.advise(*_texts_and_axes(flags)))
+
+
+def plan(**flags):
+    """The best layouts: `lambcast plan --format json` as a dict."""
+    return json.loads(_lambcast.plan(_texts(flags)))
+
+
+def compare(*names, clusters=(), optimizers=(), exchanges=(), **flags):
+    """Clusters, or folders that sweep() wrote, side by side: `lambcast compare --format json` as a dict.
+
+    clusters, optimizers and exchanges are lists, or texts with commas: every combination of them.
+    """
+    axes = [_list(axis.split(",") if isinstance(axis, str) else axis) for axis in (clusters, optimizers, exchanges)]
+    return json.loads(_lambcast.compare(_list(names), _texts(flags), *axes))
+
+
+def solve(key, wanted, low=None, high=None, **flags):
+    """The value of `key` that gives what is wanted ("efficiency=90%"): `lambcast solve --format json` as a dict.
+
+    low and high bound the values to look at. That none gives it is an answer too.
+    """
+    low, high = [None if end is None else _text(end) for end in (low, high)]
+    return json.loads(_lambcast.solve(key, wanted, low, high, _texts(flags)))
+
+
+def sensitivity(by=5, **flags):
+    """Which inputs move the answer most, each moved by so many per cent: `lambcast sensitivity --format json`."""
+    return json.loads(_lambcast.sensitivity(_texts(flags), by))
+
+
+def collective(**flags):
+    """The times of one collective: `lambcast collective --format json` as a dict.
+
+    b, e and f are the smallest and the largest size and the factor between them, as in nccl-tests.
+    """
+    return json.loads(_lambcast.collective(_texts(flags)))
+
+
+def sweep(file=None, out=None, frame=None, **flags):
+    """The rows of `lambcast sweep`, as a DataFrame where there is pandas, else as a list of dicts.
+
+    `file` is a sweep file or a study that ships ("bert_large"); without one the flags say it all. A
+    flag with a list of values is an axis, and so is one with a range ("8..64", "8:64:x2"). Rows are
+    kept in the folder `out` and gone on with there; without one they are only returned. frame=True
+    or False chooses between the two forms.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        resume = out is not None and os.path.exists(os.path.join(out, "results.csv"))
+        out = os.fspath(out or os.path.join(folder, "out"))
+        for note in _lambcast.sweep(os.fspath(file or ""), out, resume, *_texts_and_axes(flags)):
+            warnings.warn(note, stacklevel=2)
+        return read_results(out, frame)
+
+
+def read_results(folder, frame=None):
+    """The rows of a folder that `lambcast sweep --out` wrote, in the forms of sweep()."""
+    path = os.path.join(folder, "results.csv")
+    if frame or (frame is None and pandas is not None):
+        if pandas is None:
+            raise Error("pandas is not installed: frame=False gives a list of dicts", 4)
+        return pandas.read_csv(path, float_precision="round_trip")
+    with open(path, newline="", encoding="utf-8") as rows:
+        return [{key: _value(text) for key, text in row.items()} for row in csv.DictReader(rows)]
+
+
+def _value(text):
+    if text == "":
+        return None
+    if text in ("true", "false"):
+        return text == "true"
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            pass
+    return text
+
+
+def _text(value):
+    return str(value).lower() if isinstance(value, bool) else os.fspath(value) if hasattr(
+        value, "__fspath__") else str(value)
+
+
+def _list(values):
+    return [_text(value) for value in ([values] if isinstance(values, str) else values)]
+
+
+def _texts(flags):
+    return {key.removeprefix("run."): _text(value) for key, value in flags.items()
+            if value is not None and value is not False}
+
+
+def _texts_and_axes(flags):
+    lists = {key: value for key, value in flags.items() if isinstance(value, (list, tuple, range))}
+    scans = {key: value for key, value in flags.items()
+             if isinstance(value, str) and (".." in value or value.count(":") == 2)}
+    return (_texts({key: value for key, value in flags.items() if key not in lists and key not in scans}),
+            [f"{key}={','.join(map(_text, values))}" for key, values in lists.items()],
+            [f"{key}={scan}" for key, scan in scans.items()])
