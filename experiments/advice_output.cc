@@ -147,23 +147,22 @@ std::string table_of(const Answer& answer) {
 std::string break_even_text(const ExchangeAdvice& advice) {
   if (!advice.pays) return "";
   if (advice.pays->at)
-    return fmt::format("{} {}", advice.pays->pays_above ? '>' : '<',
-                       to_text_bits(*advice.pays->at));
+    return fmt::format("{}{}", advice.pays->pays_above ? '>' : '<', to_text_bits(*advice.pays->at));
   return advice.pays->pays_at_any_bandwidth ? "any" : "none";
 }
 
 std::string exchanges_text(const Advice& advice) {
   std::string out = fmt::format(
-      "\n{:<15} {:>8} {:>7} {:>6} {:>7} {:>7} {:>8}  {}\n{:<15} {:>8} {:>7} {:>6} {:>7} {:>7} {:>8}"
+      "\n{:<15} {:>8} {:>6} {:>7} {:>9} {:>6} {:>8}  {}\n{:<15} {:>8} {:>6} {:>7} {:>9} {:>6} {:>8}"
       "  {}\n",
-      "exchange", "sent", "wire", "coding", "step", "speedup", "memory", "pays where", "", "a step",
-      "(ms)", "(ms)", "(ms)", "", "a GPU", "NICs are");
+      "exchange", "sent", "coding", "step", "run", "faster", "memory", "pays where", "", "a step",
+      "(ms)", "(ms)", "", "", "a GPU", "NICs are");
   for (const ExchangeAdvice& of : advice.exchanges)
     out += !of.refused.empty()
                ? fmt::format("{:<15} {}\n", of.name, of.refused)
-               : fmt::format("{:<15} {:>8} {:>7.1f} {:>6.1f} {:>7.1f} {:>6.2f}x {:>8}  {}\n",
-                             of.name, bytes_cell(Bytes(of.wire_bytes)), of.wire_us * 1e-3,
-                             of.kernels_us * 1e-3, of.step_us * 1e-3, of.speedup,
+               : fmt::format("{:<15} {:>8} {:>6.1f} {:>7.1f} {:>9} {:>5.2f}x {:>8}  {}\n", of.name,
+                             bytes_cell(Bytes(of.wire_bytes)), of.kernels_us * 1e-3,
+                             of.step_us * 1e-3, time_cell(of.run_s), of.speedup,
                              bytes_cell(of.peak), of.fits ? break_even_text(of) : "DOES NOT FIT");
   return out + fmt::format(
                    "All but {} with {}; speed-ups are against {} with all_reduce. What fewer bits "

@@ -145,8 +145,8 @@ std::shared_ptr<const Cluster> Catalog::cluster(const std::string& name,
   const auto load = [&](const Overrides& changes) {
     const std::string key = key_of(name, changes);
     const auto decode = [&] {
-      return load_cluster(parsed(parsed_, "cluster " + name, texts_->cluster(name), name).copy(),
-                          name, changes);
+      return load_cluster(parsed(parsed_, "cluster " + name, texts_->cluster(name), name), name,
+                          changes);
     };
     return once_shared(clusters_, key, [&] { return texts_->decoded(key, decode); });
   };

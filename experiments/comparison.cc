@@ -23,6 +23,13 @@ void refuse_repeated(const std::vector<std::string>& values, std::string_view ke
       fail_input(flag(key), fmt::format("'{}' is named twice", value));
 }
 
+// No word of a key beside a list of its values.
+void refuse_both(const WhatIf& what_if, const std::string& key,
+                 const std::vector<std::string>& values) {
+  if (!values.empty() && what_if.contains(key))
+    fail_input(flag(key), fmt::format("contradicts --{}s", key), "one of the two");
+}
+
 bool is_onebit(const std::string& optimizer) {
   const std::vector<std::string>& names = optimizer_names();
   const auto name = std::ranges::find(names, optimizer);
@@ -54,6 +61,9 @@ std::vector<Asked> questions_of(const WhatIf& what_if, const ComparisonAxes& axe
   refuse_repeated(axes.clusters, "clusters");
   refuse_repeated(axes.optimizers, "optimizers");
   refuse_repeated(axes.exchanges, "exchanges");
+  refuse_both(what_if, "cluster", axes.clusters);
+  refuse_both(what_if, "optimizer", axes.optimizers);
+  refuse_both(what_if, "exchange", axes.exchanges);
   for (const std::string& exchange : axes.exchanges) parse_exchange(exchange, flag("exchanges"));
   const std::vector<Asked> base = for_each({{"", what_if}}, "cluster", axes.clusters);
   const std::vector<Asked> plain = for_each(base, "exchange", axes.exchanges);

@@ -16,6 +16,13 @@ WhatIf question() {
           {"global_batch", "4096"}, {"steps", "1000"}, {"micro_batch", "16"}};
 }
 
+// Where optimizers are listed, none is asked about beside them.
+WhatIf question_of_several() {
+  WhatIf asked = question();
+  asked.erase("optimizer");
+  return asked;
+}
+
 std::vector<std::string> names_of(const Comparison& comparison) {
   std::vector<std::string> names;
   for (const Contestant& contestant : comparison.ranked) names.push_back(contestant.name);
@@ -115,7 +122,7 @@ TEST_CASE("comparison: what two clusters are described alike in errs alike") {
 
 TEST_CASE("comparison: the parts of a mean step add up to it") {
   Catalog catalog;
-  WhatIf asked = question();
+  WhatIf asked = question_of_several();
   asked["freeze_step"] = "20%";
   asked["cluster"] = "commodity-10gbe";
   const Comparison comparison = compare(
@@ -145,7 +152,7 @@ TEST_CASE("comparison: the parts of a mean step add up to it") {
 
 TEST_CASE("comparison: what cannot run stands last with its reason, what does not fit before it") {
   Catalog catalog;
-  WhatIf asked = question();
+  WhatIf asked = question_of_several();
   asked["gpus"] = "16";
   asked["model"] = "gpt2-xl";
   asked["micro_batch"] = "2";
@@ -188,13 +195,16 @@ TEST_CASE("comparison: CSV has what JSON has, a row each") {
 TEST_CASE("comparison: one contestant, a name twice and unknown words are refused") {
   Catalog catalog;
   const auto refuses = [&](const ComparisonAxes& axes, const char* message) {
-    CHECK_THROWS_WITH(compare(question(), axes, catalog), Contains(message));
+    const WhatIf asked = axes.optimizers.empty() ? question() : question_of_several();
+    CHECK_THROWS_WITH(compare(asked, axes, catalog), Contains(message));
   };
   refuses({{"dgx-a100-80g"}, {}, {}}, "compare needs two or more");
   refuses({{"dgx-a100-80g", "dgx-a100-80g"}, {}, {}}, "--clusters: 'dgx-a100-80g' is named twice");
   refuses({{"dgx-a100-80g", "dgx-a100-80"}, {}, {}}, "did you mean 'dgx-a100-80g'");
   refuses({{"dgx-a100-80g"}, {"lamb", "onebitlamb"}, {}}, "did you mean 'onebit_lamb'");
   refuses({{"dgx-a100-80g"}, {}, {"fp8", "powersgd"}}, "--exchanges: ");
+  CHECK_THROWS_WITH(compare(question(), {{}, {"lamb", "adam"}, {}}, catalog),
+                    Contains("--optimizer: contradicts --optimizers"));
 }
 
 }  // namespace

@@ -38,8 +38,10 @@ std::vector<ExchangeAdvice> advise_exchanges(const WhatIf& what_if,
                                              const std::optional<ExchangeAdvice>& onebit,
                                              Catalog& catalog) {
   std::vector<ExchangeAdvice> all;
-  const bool zero = resolve(what_if, catalog).training.recipe.zero.stage > 0;
-  for (const Exchange& exchange : usual_exchanges(zero)) {
+  const TrainingPlan own = resolve(what_if, catalog).training;
+  const bool zero = own.recipe.zero.stage > 0;
+  const int site = own.parallelism || own.nodes() == 1 ? 1 : own.gpus_per_node;
+  for (const Exchange& exchange : usual_exchanges(zero, site)) {
     WhatIf asked = what_if;
     asked["exchange"] = name_of(exchange);
     try {

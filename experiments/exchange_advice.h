@@ -32,9 +32,9 @@ struct ExchangeAdvice {
 // What a forecast says of itself; where it pays is left open.
 ExchangeAdvice exchange_advice_of(std::string name, const Forecast& forecast);
 
-// What `what_if` asks, with each of usual_exchanges(), and the row of a 1-bit optimizer, where
-// given, among them. Fastest first, refused ones last. Throws Error (usage) where not even the
-// all-reduce can run.
+// What `what_if` asks, with each of usual_exchanges(), a node being a site, and the row of a 1-bit
+// optimizer, where given, among them. Fastest first, refused ones last. Throws Error (usage) where
+// not even the all-reduce can run.
 std::vector<ExchangeAdvice> advise_exchanges(const WhatIf& what_if,
                                              const std::optional<ExchangeAdvice>& onebit,
                                              Catalog& catalog);

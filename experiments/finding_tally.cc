@@ -11,7 +11,8 @@ namespace lambcast {
 namespace {
 
 // The row has a status and a speed-up.
-constexpr std::array<std::string_view, 2> said_by_rows{"out-of-memory", "compression-loses"};
+constexpr std::array<std::string_view, 3> said_by_rows{"out-of-memory", "out-of-host-memory",
+                                                       "compression-loses"};
 
 }  // namespace
 

@@ -160,7 +160,8 @@ FolderComparison compare_folders(const std::vector<std::string>& names) {
     if (std::ranges::count(names, name) > 1)
       fail_input({"", 0, "compare"}, fmt::format("'{}' is named twice", name));
     if (!is_results_folder(name))
-      fail_input({name, 0, ""}, "is no folder with results: there is no results.csv in it");
+      fail_input({name, 0, ""}, "is no folder with results: there is no results.csv in it",
+                 "clusters or results folders");
     all.push_back({name, csv::parse(read_file(file_of(name)), file_of(name))});
     Rows& rows = all.back();
     for (std::size_t row = 0; row < rows.table.rows.size(); ++row) {

@@ -121,7 +121,13 @@ TEST_CASE("json: every promised key, with its type") {
   CHECK(keys_of(json.at("run")) == sorted(run_keys));
   CHECK(json.at("run").at("cost_usd").is_null());
   CHECK(json.at("run").at("baseline_optimizer") == "lamb");
-  CHECK(keys_of(json.at("memory")) == sorted({"peak_bytes_per_gpu", "fits", "parts", "stages"}));
+  CHECK(keys_of(json.at("memory")) ==
+        sorted({"peak_bytes_per_gpu", "peak_low_bytes_per_gpu", "peak_high_bytes_per_gpu", "fits",
+                "parts", "stages"}));
+  CHECK(json.at("memory").at("peak_low_bytes_per_gpu") <
+        json.at("memory").at("peak_bytes_per_gpu"));
+  CHECK(json.at("memory").at("peak_high_bytes_per_gpu") >
+        json.at("memory").at("peak_bytes_per_gpu"));
   CHECK(json.at("memory").at("fits").is_boolean());
   double parts = 0;
   for (const auto& [part, bytes] : json.at("memory").at("parts").items())

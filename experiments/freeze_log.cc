@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "experiments/words.h"
 #include "sim/base/csv.h"
 #include "sim/base/error.h"
 
@@ -251,6 +252,11 @@ FreezeChoice choose_freeze_step(const FreezeLog& read, reference::FreezeOptions 
   std::size_t at = 0;
   while (at < log.values.size() && !may_freeze(monitor, log.steps[at], log.values[at])) ++at;
   at = std::min(at, log.values.size() - 1);
+  if (at < apart)
+    fail_input(flag("latest"),
+               fmt::format("step {} is not to be judged: the variance remembers {} steps",
+                           log.steps[at], reference::memory(options)),
+               fmt::format("{} and later", log.steps[apart]));
   choice.step = monitor.frozen_at;
   choice.judged_at = log.steps[at];
   choice.share = share_settled(log, options, at, apart);

@@ -38,6 +38,12 @@ std::string why(const FreezeChoice& choice) {
       per_cent(wanted));
 }
 
+// Not settled, but as late as it may be.
+bool at_latest(const FreezeChoice& choice) {
+  const int latest = choice.options.latest;
+  return latest > 0 && choice.step >= latest && choice.share < choice.options.share * (1 - 1e-12);
+}
+
 std::string answer(const FreezeChoice& choice) {
   const int memory = reference::memory(choice.options);
   const std::string change =
@@ -46,8 +52,13 @@ std::string answer(const FreezeChoice& choice) {
   std::string out;
   if (choice.step != 0) {
     out = fmt::format("freeze_step {}: compression may begin after it.\n", choice.step);
-    out += fmt::format("There {} of the elements changed by less than {}; {}.\n",
-                       per_cent(choice.share), change, why(choice));
+    out += at_latest(choice)
+               ? fmt::format(
+                     "It is the latest step, not a settled one: there {} of the elements changed "
+                     "by less than {}, and {} are asked for.\n",
+                     per_cent(choice.share), change, per_cent(choice.options.share))
+               : fmt::format("There {} of the elements changed by less than {}; {}.\n",
+                             per_cent(choice.share), change, why(choice));
   } else {
     out = fmt::format("No step from {} to {}: compression may not begin yet.\n", choice.first_step,
                       choice.last_step);
@@ -57,6 +68,11 @@ std::string answer(const FreezeChoice& choice) {
                      "At the end {} of the elements changed by less than {}; {} are asked "
                      "for.\n",
                      per_cent(choice.share), change, per_cent(choice.options.share));
+    if (!choice.losses)
+      out +=
+          "It may never settle: tensors' shares of clipped gradients keep moving. Then "
+          "begin at 15 % of the run, as published recipes do (--latest STEP), or ask the loss of "
+          "a plain run (--losses).\n";
   }
   if (choice.losses)
     out += fmt::format(
@@ -95,22 +111,24 @@ std::string freeze_json(const FreezeChoice& choice) {
          {"settled", layer.settled},
          {"settled_since", layer.settled ? Json(layer.settled_since) : Json(nullptr)}});
   }
-  const Json json = {{"schema_version", 1},
-                     {"tool", "lambcast"},
-                     {"version", tool_version},
-                     {"freeze_step", choice.step != 0 ? Json(choice.step) : Json(nullptr)},
-                     {"judged", choice.losses ? "loss" : "variance"},
-                     {"judged_at", choice.judged_at},
-                     {"settled_share", choice.share},
-                     {"wanted_share", choice.options.share},
-                     {"threshold", choice.options.threshold},
-                     {"beta2", choice.options.beta2},
-                     {"memory_steps", reference::memory(choice.options)},
-                     {"interval_steps", choice.options.interval},
-                     {"earliest_step", reference::earliest(choice.options)},
-                     {"first_step", choice.first_step},
-                     {"last_step", choice.last_step},
-                     {"layers", layers}};
+  const Json json = {
+      {"schema_version", 1},
+      {"tool", "lambcast"},
+      {"version", tool_version},
+      {"freeze_step", choice.step != 0 ? Json(choice.step) : Json(nullptr)},
+      {"judged", choice.losses ? "loss" : "variance"},
+      {"judged_at", choice.judged_at},
+      {"settled_share", choice.share},
+      {"wanted_share", choice.options.share},
+      {"threshold", choice.options.threshold},
+      {"beta2", choice.options.beta2},
+      {"memory_steps", reference::memory(choice.options)},
+      {"interval_steps", choice.options.interval},
+      {"earliest_step", reference::earliest(choice.options)},
+      {"latest_step", choice.options.latest > 0 ? Json(choice.options.latest) : Json(nullptr)},
+      {"first_step", choice.first_step},
+      {"last_step", choice.last_step},
+      {"layers", layers}};
   return json.dump(2) + "\n";
 }
 

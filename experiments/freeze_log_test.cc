@@ -99,6 +99,21 @@ TEST_CASE("the answer as text, JSON and CSV") {
   CHECK_THAT(freeze_table(none), Catch::StartsWith("No step from 1 to 51"));
 }
 
+TEST_CASE("at the latest step compression begins all the same, and the answer says so") {
+  const auto value = [](int step) { return fmt::format(",{}", falls(step)); };
+  const std::string text = "step,model\n" + lines(1, 200, 1, value);
+  const FreezeChoice latest = chosen(text, {.beta2 = 0.9, .latest = 40});
+  CHECK(latest.step == 40);
+  CHECK(latest.share == 0);
+  CHECK_THAT(freeze_table(latest), Catch::Contains("the latest step, not a settled one"));
+  CHECK(nlohmann::json::parse(freeze_json(latest))["latest_step"] == 40);
+  const FreezeChoice settled = chosen(text, {.beta2 = 0.9, .latest = 60});
+  CHECK(settled.step == 52);
+  CHECK_THAT(freeze_table(settled), !Catch::Contains("the latest step"));
+  CHECK_THROWS_WITH(chosen(text, {.beta2 = 0.9, .latest = 5}),
+                    Catch::Contains("--latest") && Catch::Contains("11 and later"));
+}
+
 TEST_CASE("logs that make no sense are refused in one line") {
   const auto refused = [](const std::string& text, const std::string& why) {
     CHECK_THROWS_WITH(chosen(text), Catch::Contains(why));

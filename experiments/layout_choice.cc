@@ -64,10 +64,14 @@ parallel::ParallelLayout layout_of(const Words& words, const TrainingPlan& train
   return layout;
 }
 
-// One named framework with what flags change of it.
-Framework choose_framework(const Words& words) {
+// One named framework with what DeepSpeed's file and flags change of it.
+Framework choose_framework(const Words& words, const Zero& zero) {
   Framework framework =
       framework_of(static_cast<FrameworkName>(words.choice("framework").value_or(0)));
+  if (framework.name == FrameworkName::deepspeed && zero.stage > 0) {
+    framework.least_bucket = static_cast<double>(zero.bucket);
+    framework.overlaps_gradients = zero.overlap;
+  }
   if (const auto overlap = words.choice("tensor_overlap"))
     framework.tensor_overlap = static_cast<TensorOverlap>(*overlap);
   if (const auto fp32 = words.choice("fp32_gradients")) framework.fp32_gradients = *fp32 == 1;
@@ -138,6 +142,17 @@ bool choose_fp8_attention(const Words& words, const TrainingPlan& training,
   if (training.device->rates->of(MatrixFormat::fp8).share.value == 0)
     fail_input(flag("fp8_attention"),
                fmt::format("{} has no matrix units for fp8", training.device->name));
+  return true;
+}
+
+bool choose_fp8_gates(const Words& words, const TrainingPlan& training, Fusion fusion) {
+  if (words.choice("fp8_activation_input").value_or(0) == 0) return false;
+  if (!is_gated(*training.model))
+    fail_input(flag("fp8_activation_input"),
+               fmt::format("{} has no gated feed-forward", training.model->name));
+  if (fusion == Fusion::eager)
+    fail_input(flag("fp8_activation_input"), "is of activations in one kernel",
+               "--fusion fused or compiled");
   return true;
 }
 
@@ -260,14 +275,18 @@ std::optional<Parallelism> choose_parallelism(const Words& words, const Training
                            "layouts rest",
                            training.device->name));
   Parallelism how;
-  how.framework = choose_framework(words);
+  how.framework = choose_framework(words, training.recipe.zero);
   how.layout = layout_of(words, training, how.framework);
+  // DeepSpeed's pipelines reduce after their last pass (runtime/pipe/engine.py).
+  if (how.framework.name == FrameworkName::deepspeed && how.layout.pp > 1)
+    how.framework.overlaps_gradients = false;
   how.schedule = choose_schedule(words, how.layout);
   how.sequence_parallel = words.choice("sequence_parallel").value_or(0) == 1;
   how.experts = choose_experts(words, training, how);
   choose_recompute(words, how);
   how.attention = choose_attention(words, *training.device);
   how.fp8_attention = choose_fp8_attention(words, training, how.attention);
+  how.fp8_gates = choose_fp8_gates(words, training, how.framework.fusion);
   how.format = choose_format(words, training);
   how.weight_bytes = how.format == MatrixFormat::single ? 4 : 2;
   if (how.format == MatrixFormat::single) how.framework.fp32_gradients = true;

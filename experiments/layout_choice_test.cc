@@ -206,6 +206,34 @@ TEST_CASE("layout choice: ranks that share optimizer states may sum all gradient
   CHECK(resolved(layout({{"optimizer", "lars"}})).training.optimizer() == OptimizerType::lars);
 }
 
+// Of DeepSpeed's stage 1: gradients summed whole in buckets of the file, then weights gathered, the
+// same bytes with a key of layouts and without; in fp32 only where the file sends them so.
+TEST_CASE("layout choice: DeepSpeed's buckets, overlap and sums are one with a layout or without") {
+  const auto training = [](const WhatIf& changes) {
+    // GPT-2 has no layer that training leaves out, as BERT's pooler is.
+    WhatIf what_if{{"model", "gpt2"},     {"cluster", "dgx-a100-80g"},
+                   {"gpus", "16"},        {"optimizer", "adam"},
+                   {"precision", "fp16"}, {"zero_stage", "1"},
+                   {"micro_batch", "8"},  {"steps", "10"}};
+    for (const auto& [key, value] : changes) what_if[key] = value;
+    return resolved(what_if).training;
+  };
+  const auto bytes = [](const TrainingPlan& of) {
+    CollectiveCosts costs;
+    return forecast(of, costs).stages.front().wire_bytes_per_gpu;
+  };
+  const WhatIf layout{{"recompute", "none"}};
+  CHECK(bytes(training(layout)) == Approx(bytes(training({}))).epsilon(1e-3));
+  const Framework plain = training(layout).parallelism->framework;
+  CHECK(plain.least_bucket == 5e8);
+  CHECK_FALSE(plain.overlaps_gradients);
+  WhatIf overlapped = layout;
+  overlapped["overlap"] = "zero";
+  CHECK(training(overlapped).parallelism->framework.overlaps_gradients);
+  overlapped["pp"] = "2";
+  CHECK_FALSE(training(overlapped).parallelism->framework.overlaps_gradients);
+}
+
 TEST_CASE("layout choice: what cannot be is refused with its rule, in one line") {
   const std::pair<WhatIf, const char*> cases[] = {
       {{{"tp", "3"}}, "do not divide into copies"},
@@ -227,6 +255,8 @@ TEST_CASE("layout choice: what cannot be is refused with its rule, in one line")
       {{{"zero_stage", "3"}, {"secondary_ranks", "7"}}, "7 does not divide the 64 ranks"},
       {{{"zero_stage", "3"}, {"shard_ranks", "8"}, {"quantized_gradients", "true"}},
        "between all ranks that hold the same weights"},
+      {{{"zero_stage", "3"}, {"quantized_gradients", "true"}, {"exchange", "qgz:int8"}},
+       "qgz:int8 is int8, and --quantized-gradients is qgZ in int4"},
       {{{"pp", "2"}, {"pipeline_schedule", "2f2b"}}, "did you mean"},
       {{{"tp", "2"}, {"model", "resnet50"}}, "no transformer blocks"},
       {{{"tp", "2"}, {"model", "vit-l16"}}, "patches of images"},
@@ -291,6 +321,41 @@ TEST_CASE("layout choice: sharded weights lose where micro batches get small") {
   CHECK(tflops("384", "4") > 1.8 * tflops("1536", "1"));
 }
 
+TEST_CASE("layout choice: a key that its layout does not read is said to have no effect") {
+  const auto unread = [](const WhatIf& changes) {
+    std::vector<std::string> keys;
+    for (const Finding& finding : resolved(layout(changes)).findings)
+      if (finding.code == "layout-no-effect")
+        keys.push_back(finding.message.substr(0, finding.message.find(':')));
+    return keys;
+  };
+  using Keys = std::vector<std::string>;
+  struct Case {
+    WhatIf alone, read;
+    std::string key;
+  };
+  for (const Case& c : std::vector<Case>{
+           {{{"context_exchange", "ring"}}, {{"cp", "2"}}, "--context-exchange"},
+           {{{"tensor_overlap", "chunks"}}, {{"tp", "2"}}, "--tensor-overlap"},
+           {{{"split", "even"}}, {{"pp", "2"}}, "--split"},
+           {{{"order", "tp-cp-ep-dp-pp"}}, {{"pp", "2"}}, "--order"},
+           {{{"eager_loss", "true"}}, {{"fusion", "compiled"}}, "--eager-loss"},
+           {{{"shard_handling_us", "5"}},
+            {{"zero_stage", "3"}, {"optimizer", "adam"}},
+            "--shard-handling-us"},
+           {{{"gradient_bucket", "1000000"}}, {{"framework", "megatron"}}, "--gradient-bucket"}}) {
+    INFO(c.key);
+    WhatIf alone = c.alone;
+    alone.emplace("recompute", "full");  // asks for a layout
+    CHECK(unread(alone) == Keys{c.key});
+    CHECK(unread(with(c.read, c.alone)).empty());
+  }
+  CHECK(unread({{"overlap", "zero"}, {"zero_stage", "3"}, {"optimizer", "adam"}}) ==
+        Keys{"--overlap"});
+  // What switches off what is not there anyway is not worth a word.
+  CHECK(unread({{"tensor_overlap", "none"}}).empty());
+}
+
 TEST_CASE("layout choice: adapters are asked for by rank, and layouts follow") {
   const TrainingPlan plain = resolved(layout({{"tp", "2"}})).training;
   const Scenario scenario = resolved(layout({{"lora_rank", "8"}}));
@@ -334,6 +399,13 @@ TEST_CASE("layout choice: attention in fp8, heads for tokens, and buckets") {
       resolved(with_h100(
           {{"fp8_attention", "true"}, {"attention", "flash3"}, {"cluster", "dgx-a100-80g"}})),
       Contains("has no matrix units for fp8"));
+  CHECK_FALSE(how({}).fp8_gates);
+  const WhatIf llama{{"model", "llama3-8b"}, {"fp8_activation_input", "true"}};
+  CHECK(how(llama).fp8_gates);
+  CHECK_THROWS_WITH(how({{"fp8_activation_input", "true"}}), Contains("no gated feed-forward"));
+  WhatIf eager = llama;
+  eager["fusion"] = "eager";
+  CHECK_THROWS_WITH(how(eager), Contains("is of activations in one kernel"));
   CHECK_FALSE(how({}).framework.exchanges_heads);
   CHECK(how({{"context_exchange", "heads"}}).framework.exchanges_heads);
   CHECK_FALSE(

@@ -23,6 +23,7 @@ constexpr const char* not_divided = "batch";
 constexpr const char* too_many = "micro-batches";
 constexpr const char* no_run = "refused";
 constexpr const char* no_room = "memory";
+constexpr const char* no_host_room = "host-memory";
 
 // What became of a candidate: a step, or the first question that refused it.
 struct Judgement {
@@ -52,6 +53,11 @@ class Judge {
       return {{}, no_run, error.what()};
     }
     const MemoryForecast memory = forecast_memory(training);
+    if (!fits_host(training, memory))
+      return {{},
+              no_host_room,
+              to_text(memory.host) + " of host memory where a node of " + training.cluster->name +
+                  " has " + to_text(*training.cluster->host_capacity)};
     if (!memory.fits)
       return {{},
               no_room,

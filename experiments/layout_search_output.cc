@@ -185,9 +185,13 @@ Json layout_json(const FoundLayout& found) {
 
 std::string layout_search_table(const LayoutSearch& search) {
   const TrainingPlan& base = search.space.base;
+  const std::string adapters =
+      base.model->adapters
+          ? fmt::format(", adapters of rank {} on frozen weights,", base.model->adapters->rank)
+          : "";
   std::string out = fmt::format(
-      "{} with {} on {}: {} GPUs ({} node(s)), batch {}, sequence {}, as {} does it\n\n",
-      base.model->name, search.optimizer, base.cluster->name, base.gpus, base.nodes(),
+      "{} with {}{} on {}: {} GPUs ({} node(s)), batch {}, sequence {}, as {} does it\n\n",
+      base.model->name, search.optimizer, adapters, base.cluster->name, base.gpus, base.nodes(),
       search.space.global_batch, base.seq_len, name_of(base.parallelism->framework.name));
   out += fmt::format("{}\n", answer_of(search));
   if (!search.best.empty()) out += head_line();

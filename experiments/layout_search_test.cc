@@ -10,6 +10,7 @@ namespace lambcast {
 namespace {
 
 using Catch::Matchers::Contains;
+using Catch::Matchers::StartsWith;
 
 // 48 blocks of 25 heads: 1.5 billion parameters on 16 A100s.
 WhatIf question(const WhatIf& changes = {}) {
@@ -195,6 +196,16 @@ TEST_CASE("layout search: gradients are forecast in fp8 too, unless another exch
   WhatIf other = asked;
   other["exchange"] = "int8";
   CHECK_FALSE(searched(other).best.at(0).fp8);
+}
+
+TEST_CASE("layout search: what needs ZeRO is searched where ranks share states") {
+  const LayoutSearch search =
+      searched(question({{"framework", "deepspeed"}, {"offload_optimizer", "cpu"}}));
+  REQUIRE_FALSE(search.best.empty());
+  for (const FoundLayout& found : search.best) CHECK(found.layout.zero_stage >= 1);
+  WhatIf adapted = question({{"model", "llama2-7b"}, {"lora_rank", "16"}});
+  CHECK_THAT(layout_search_table(searched(adapted)),
+             StartsWith("llama2-7b with adam, adapters of rank 16 on frozen weights, on dgx-a100"));
 }
 
 TEST_CASE("layout search: what makes no run in any layout is an error at once") {

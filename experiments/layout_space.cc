@@ -13,7 +13,9 @@ namespace {
 
 using parallel::Recompute;
 
-constexpr std::int64_t least_tokens = 4096;  // of a sequence on a rank of context parallelism
+// Of a sequence on a rank of context parallelism: shorter pieces pay where there are no more
+// samples than GPUs, so that another replica would have nothing to do.
+constexpr std::int64_t least_tokens = 4096, least_tokens_of_few_samples = 1024;
 constexpr std::int64_t most_micro_batch = 64;
 
 // What a framework runs, beyond what models/parallel/layout_rules.h refuses for every one of them.
@@ -112,7 +114,10 @@ class Enumeration {
   }
 
   void context(int ranks) {
-    const std::int64_t most = offer_.context_parallel ? space_.base.seq_len / least_tokens : 1;
+    const TrainingPlan& base = space_.base;
+    const std::int64_t least =
+        base.batch.train > base.gpus ? least_tokens : least_tokens_of_few_samples;
+    const std::int64_t most = offer_.context_parallel ? base.seq_len / least : 1;
     for (const auto cp : sizes("cp", divisors(ranks, std::max<std::int64_t>(1, most)))) {
       at_.cp = cp;
       if (ranks % cp == 0) pipeline(ranks / cp);
@@ -195,6 +200,18 @@ std::int64_t global_batch_of(const Words& words, const deepspeed::DeepSpeedConfi
   fail_input(flag("global_batch"), "is missing: layouts are compared over the same samples a step");
 }
 
+// The least stage of ZeRO that has what is asked for; the search goes over all of them.
+const char* least_stage(const WhatIf& asked) {
+  const auto says = [&](const char* key, std::string_view otherwise) {
+    const auto said = asked.find(key);
+    return said != asked.end() && said->second != otherwise;
+  };
+  if (says("quantized_weights", "false") || says("quantized_gradients", "false") ||
+      says("secondary_ranks", "1"))
+    return "3";
+  return says("offload_optimizer", "none") || says("full_all_reduce", "false") ? "1" : "0";
+}
+
 }  // namespace
 
 LayoutSpace layout_space(const WhatIf& asked, Catalog& catalog) {
@@ -213,7 +230,7 @@ LayoutSpace layout_space(const WhatIf& asked, Catalog& catalog) {
   plain.insert_or_assign("micro_batch", "1");
   plain.insert_or_assign("grad_accum", "1");
   plain.emplace("recompute", "none");  // priced as the candidates are, which all say it
-  if (!space.asked.contains("config")) plain.emplace("zero_stage", "0");
+  if (!space.asked.contains("config")) plain.emplace("zero_stage", least_stage(space.asked));
   const Scenario base = resolve(plain, catalog);
   space.base = base.training;
   space.global_batch = global_batch_of(Words(space.asked), base.config);

@@ -45,9 +45,13 @@ Json held(const MemoryForecast& memory) {
 }  // namespace
 
 std::string memory_text(const TrainingPlan& training, const MemoryForecast& memory) {
-  std::string out = fmt::format("memory: {} of {} a GPU{}\n  {}\n", to_text(memory.peak),
-                                to_text(training.device->memory_capacity),
-                                memory.fits ? "" : ": DOES NOT FIT", parts_text(memory));
+  std::string out = fmt::format(
+      "memory: {} ({} to {}) of {} a GPU{}\n  {}\n", to_text(memory.peak), to_text(memory.low()),
+      to_text(memory.high()), to_text(training.device->memory_capacity),
+      memory.peak <= training.device->memory_capacity ? "" : ": DOES NOT FIT", parts_text(memory));
+  if (memory.host > Bytes())
+    out += fmt::format("  offloaded states: {} of the host memory of a node{}\n",
+                       to_text(memory.host), fits_host(training, memory) ? "" : ": DO NOT FIT");
   std::vector<std::string> peaks;
   for (const MemoryForecast& stage : by_stage(training, memory))
     peaks.push_back(bytes_cell(stage.peak));
@@ -58,6 +62,8 @@ std::string memory_text(const TrainingPlan& training, const MemoryForecast& memo
 
 std::string memory_json(const TrainingPlan& training, const MemoryForecast& memory) {
   Json json{{"peak_bytes_per_gpu", memory.peak.value()},
+            {"peak_low_bytes_per_gpu", memory.low().value()},
+            {"peak_high_bytes_per_gpu", memory.high().value()},
             {"fits", memory.fits},
             {"parts", held(memory).at("parts")},
             {"stages", Json::array()}};

@@ -15,16 +15,19 @@ bool is_distributed(OptimizerType type) {
 
 void refuse_unmodelled(Plugin plugin, OptimizerType type) {
   const bool gemini = plugin == Plugin::gemini;
+  const char* others = type == OptimizerType::galore_adamw8bit
+                           ? "hybrid_parallel, torch_ddp"  // LowLevelZero's shards are flat
+                           : "hybrid_parallel, low_level_zero, torch_ddp";
   if (is_distributed(type))
     fail_input(flag("plugin"),
                fmt::format("{} does not run with the {} plugin: Colossal-AI marks it unsupported{}",
                            model_of(type).label, gemini ? "Gemini" : "MoeHybrid",
                            gemini ? "" : ", though the plugin casts it all the same"),
-               "hybrid_parallel, low_level_zero, torch_ddp");
+               others);
   fail_input(flag("plugin"),
              gemini ? "lambcast has no model of Gemini's chunks"
                     : "lambcast has no model of MoeHybrid's groups; --ep divides experts",
-             "hybrid_parallel, low_level_zero, torch_ddp");
+             others);
 }
 
 void check_layout(Plugin plugin, const TrainingPlan& training) {

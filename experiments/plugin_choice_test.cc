@@ -9,6 +9,7 @@ namespace lambcast {
 namespace {
 
 using Catch::Contains;
+using Catch::EndsWith;
 using Catch::Equals;
 
 // BERT-Large on DGX A100s.
@@ -88,6 +89,11 @@ TEST_CASE("plugin: every cell of Colossal-AI's table runs, warns or is refused i
     CHECK(of.memory.peak.value() > 0);
   }
   CHECK(walked.size() == 4 * plugin_names().size());
+  // What is offered instead runs: LowLevelZero's shards are no matrices that GaLore could project.
+  CHECK_THAT(refusal(with_plugin("galore_adamw8bit", "gemini", none)),
+             EndsWith("allowed: hybrid_parallel, torch_ddp)"));
+  CHECK_THAT(refusal(with_plugin("came", "gemini", none)),
+             EndsWith("allowed: hybrid_parallel, low_level_zero, torch_ddp)"));
 }
 
 TEST_CASE("plugin: what a cast makes of optimizers is said where one casts, without a plugin too") {

@@ -225,7 +225,35 @@ void sum_up(const Pauses& pauses, PhasedRun& run) {
   find_restarts(run);
 }
 
+std::optional<Failures> failures_of(const PauseWords& words) {
+  if (words.mtbf.empty() && words.checkpoint_every == 0) return std::nullopt;
+  if (words.checkpoint_every == 0)
+    fail_input({"", 0, "--checkpoint-every"}, "is missing: the steps that a failure can undo");
+  Failures failures{{},
+                    words.checkpoint_every,
+                    parse_duration(words.checkpoint_time, {"", 0, "--checkpoint-time"}),
+                    parse_duration(words.restart_time, {"", 0, "--restart-time"})};
+  if (words.mtbf.empty()) {
+    if (failures.checkpoint == Duration())
+      fail_input({"", 0, "--checkpoint-every"},
+                 "has no effect without --mtbf or a --checkpoint-time");
+    return failures;
+  }
+  failures.between = parse_duration(words.mtbf, {"", 0, "--mtbf"});
+  if (*failures.between <= Duration()) fail_input({"", 0, "--mtbf"}, "is not above zero");
+  return failures;
+}
+
 }  // namespace
+
+Pauses parse_pauses(const PauseWords& words) {
+  const Pauses pauses{
+      parse_duration(words.startup_time, {"", 0, "--startup-time"}), words.evaluate_every,
+      parse_duration(words.evaluation_time, {"", 0, "--evaluation-time"}), failures_of(words)};
+  if (words.evaluate_every > 0 && pauses.evaluation == Duration())
+    fail_input({"", 0, "--evaluate-every"}, "has no effect without an --evaluation-time");
+  return pauses;
+}
 
 PhasedRun forecast_phases(const WhatIf& first, const std::vector<std::string>& then,
                           const Pauses& pauses, Catalog& catalog) {

@@ -51,6 +51,20 @@ struct Pauses {
   std::optional<Failures> failures{};
 };
 
+// The same as flags and arguments of Python say it; empty: not said.
+struct PauseWords {
+  std::string mtbf{}, checkpoint_time = "0 s", restart_time = "10 min";
+  std::string startup_time = "0 s", evaluation_time = "0 s";
+  std::int64_t checkpoint_every = 0, evaluate_every = 0;
+
+  bool any() const {
+    return !mtbf.empty() || checkpoint_every > 0 || evaluate_every > 0 || startup_time != "0 s";
+  }
+};
+
+// Throws Error (usage) naming the flag, also for one without effect.
+Pauses parse_pauses(const PauseWords& words);
+
 struct RunPhase {
   Scenario scenario;
   Forecast forecast;

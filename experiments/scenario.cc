@@ -8,18 +8,19 @@
 #include <tuple>
 
 #include "experiments/adapter_choice.h"
+#include "experiments/exchange_choice.h"
 #include "experiments/invalid_value.h"
 #include "experiments/layout_choice.h"
 #include "experiments/plugin_choice.h"
 #include "experiments/precision_word.h"
 #include "experiments/run_files.h"
 #include "experiments/run_length.h"
+#include "experiments/unread_keys.h"
 #include "experiments/words.h"
 #include "models/deepspeed/precision.h"
 #include "models/deepspeed/recipe.h"
 #include "models/deepspeed/rules.h"
 #include "models/deepspeed/versions.h"
-#include "models/training/gradient_exchange.h"
 #include "models/training/gradient_reduction.h"
 #include "sim/base/error.h"
 
@@ -263,76 +264,6 @@ void choose_overlap(const Words& words, TrainingPlan& training,
   config.zero.overlap_comm = {zero, true, 0};
 }
 
-// Ranks that share states must be all that an exchange is between.
-void exchange_in_layout(TrainingPlan& training) {
-  Parallelism& how = *training.parallelism;
-  if (how.sharding != parallel::Sharding::none && how.shard_ranks != how.replicas())
-    fail_input(flag("exchange"),
-               "is between all ranks that hold the same weights, which shard_ranks divides",
-               "no --shard-ranks");
-  if (how.full_all_reduce)
-    fail_input(flag("exchange"), "takes the place of the sums of --full-all-reduce",
-               "one of the two");
-  if (how.sharding == parallel::Sharding::weights) {
-    how.quantized_gradients = true;
-    how.quantized_by = training.exchange;
-  }
-}
-
-void choose_exchange(const Words& words, TrainingPlan& training, std::vector<Finding>& findings) {
-  const std::string* text = words.find("exchange");
-  if (text == nullptr) return;
-  training.exchange = parse_exchange(*text, flag("exchange"));
-  if (training.exchange == Exchange{}) return;
-  if (is_onebit(training.optimizer())) {
-    if (training.exchange.kind != Exchange::Kind::onebit)
-      fail_input(flag("exchange"),
-                 fmt::format("{} brings its own exchange", name_of(training.optimizer())),
-                 "onebit, or plain optimizers");
-    training.exchange = {};
-    return;
-  }
-  const std::int64_t stage = training.recipe.zero.stage;
-  if (const std::string why = refused_with_zero(training.exchange, stage); !why.empty())
-    fail_input(flag("exchange"), why,
-               stage == 0   ? "with --zero-stage 1, 2 or 3"
-               : stage == 3 ? "all_reduce, qgz, qgz:int8, loco, loco:int8"
-                            : "all_reduce, or with --zero-stage 0");
-  if (!training.parallelism && training.wrapper() == Wrapper::bf16)
-    fail_input(flag("exchange"),
-               "DeepSpeed's BF16_Optimizer sums whole fp32 buffers, and in no other way",
-               "fp16 or fp32, or --deepspeed-version 0.17.6 and later");
-  if (training.parallelism) exchange_in_layout(training);
-  const auto ranks = static_cast<unsigned>(training.data_parallel());
-  if (training.exchange.kind == Exchange::Kind::neighbour_exponential &&
-      !std::has_single_bit(ranks))
-    fail_input(flag("exchange"),
-               fmt::format("an exponential graph has a power of two ranks, not {}", ranks),
-               "neighbours:ring");
-  const std::int64_t every = steps_per_exchange(training.exchange);
-  if (every > training.steps_done + training.steps)
-    findings.push_back(
-        {Severity::warning, "exchange-never",
-         fmt::format("{} exchanges weights every {} steps, and the run ends at {}: "
-                     "its ranks never meet",
-                     name_of(training.exchange), every, training.steps_done + training.steps)});
-  if (training.exchange.kind == Exchange::Kind::powersgd &&
-      factored_elements(*training.model, training.exchange.parameter) == 0)
-    findings.push_back({Severity::warning, "exchange-whole",
-                        fmt::format("two factors of rank {} are no smaller than half of any matrix "
-                                    "of {}: all tensors are sent whole",
-                                    training.exchange.parameter, training.model->name)});
-  findings.push_back(
-      {Severity::note, "exchange-convergence",
-       fmt::format(
-           "{} sends other gradients than an all_reduce does; what that takes in more steps "
-           "is not modelled{}",
-           name_of(training.exchange),
-           training.exchange.kind == Exchange::Kind::onebit
-               ? ", and it is not 1-bit Adam, whose variance never sees signs"
-               : "")});
-}
-
 void find_experts(const TrainingPlan& training, std::vector<Finding>& findings) {
   if (training.model->experts == 0 || training.gpus == 1 || training.parallelism) return;
   findings.push_back(
@@ -397,6 +328,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
     training.kernels = Kernels::fused;
   if (training.parallelism) {
     add(scenario.findings, check_parallelism(training));
+    add(scenario.findings, find_unread(words, *training.parallelism));
     if (training.parallelism->framework.name != FrameworkName::deepspeed)
       training.kernels = Kernels::nvidia;
   } else {

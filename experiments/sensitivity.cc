@@ -161,6 +161,8 @@ const IntervalPart* Sensitivity::to_measure() const {
 }
 
 Sensitivity sensitivity_of(const WhatIf& what_if, double by, Catalog& catalog) {
+  if (!(by >= 0.001 && by <= 0.5))
+    fail_input({"", 0, "--by"}, fmt::format("{:g} is out of range", 100 * by), "0.1 to 50");
   Sensitivity result;
   result.by = by;
   result.scenario = resolve(what_if, catalog);

@@ -162,6 +162,14 @@ Solution::Kind Solution::kind() const {
   return points.front().meets ? Kind::always : Kind::never;
 }
 
+std::pair<std::string, std::string> parse_wanted(const std::string& text) {
+  const auto equals = text.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+    fail_input({"", 0, "--for"}, fmt::format("'{}' is not METRIC=VALUE", text),
+               "efficiency=90%, speedup=1.2, run_time=48h, cost=1000");
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
 Solution solve(const SolveQuestion& question, Catalog& catalog) {
   Solution solution;
   solution.key = question.key;

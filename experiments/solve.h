@@ -31,6 +31,9 @@ struct SolveQuestion {
   std::optional<std::string> low, high;  // of the key's range
 };
 
+// "efficiency=90%" as metric and target. Throws Error (usage).
+std::pair<std::string, std::string> parse_wanted(const std::string& text);
+
 struct SolvePoint {
   double x = 0;
   std::string text;  // of the key's value, for people

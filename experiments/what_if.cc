@@ -47,9 +47,12 @@ std::vector<WhatIfKey> optimizer_keys() {
        "compression kernels: deepspeed (unfused, the default) or fused",
        {std::string(name_of(Kernels::deepspeed)), std::string(name_of(Kernels::fused))}},
       {"exchange",
-       "how gradients are averaged: all_reduce, onebit, fp8, fp8:e5m2, int8, int4, qgz, qgz:int8, "
-       "loco, loco:int8 (qgz with errors owed), powersgd:RANK, powersgd:RANK:ITERATIONS (without a "
-       "warm start), topk:SHARE%, randomk:SHARE%, local:STEPS (DiLoCo), localsgd:STEPS, "
+       "how gradients are averaged: all_reduce, onebit, fp8, fp8:e5m2, int8, int4, int8:owed and "
+       "int4:owed (with error feedback), qgz, qgz:int8, "
+       "loco, loco:int8 (qgz with errors owed), powersgd:RANK (of matrices that factors at least "
+       "halve; others go whole), powersgd:RANK:ITERATIONS (without a warm start), topk:SHARE%, "
+       "randomk:SHARE%, local:STEPS (DiLoCo), localsgd:STEPS, "
+       "local:STEPS:SITE and localsgd:STEPS:SITE (between sites of so many ranks), "
        "neighbours:ring, neighbours:exponential (default: all_reduce)"},
       {"galore_rank", "directions that GaLore projects a matrix on (default: 256)", whole},
       {"galore_update_gap", "steps from one of its decompositions to the next (default: 200)",
@@ -154,6 +157,10 @@ std::vector<WhatIfKey> pass_keys() {
       {"attention", "its kernels: unfused, flash1, flash2, flash3 (default: the GPU's newest)",
        attention_kernel_names()},
       {"fp8_attention", "true: attention multiplies in fp8 too", {"false", "true"}, true},
+      {"fp8_activation_input",
+       "true: what a gated activation reads is kept in fp8 for its backward pass",
+       {"false", "true"},
+       true},
       {"context_exchange",
        "of context parallelism: a ring of keys and values, or heads for tokens (default: the "
        "framework's)",

@@ -39,9 +39,11 @@ void draw_optimizer(WhatIf& world, Dice& dice) {
   if (!onebit && dice.one_in(3)) world["zero_stage"] = one_of({"0", "1", "2", "3"}, dice);
   if (dice.one_in(4)) world["overlap"] = one_of(words_of("overlap"), dice);
   if (!onebit && dice.one_in(6))
-    world["exchange"] = one_of(
-        {"all_reduce", "fp8", "int8", "int4", "powersgd:4", "topk:1%", "randomk:1%", "local:8"},
-        dice);
+    world["exchange"] =
+        one_of({"all_reduce", "fp8", "fp8:e5m2", "int8", "int4", "qgz", "qgz:int8", "loco",
+                "loco:int8", "powersgd:4", "powersgd:4:2", "topk:1%", "randomk:1%", "local:8",
+                "localsgd:8", "neighbours:ring", "neighbours:exponential"},
+               dice);
 }
 
 void draw_layout(WhatIf& world, Dice& dice) {
@@ -54,6 +56,45 @@ void draw_layout(WhatIf& world, Dice& dice) {
   }
   for (const char* key : {"sequence_parallel", "recompute", "framework", "attention", "fusion"})
     if (dice.one_in(4)) world[key] = one_of(words_of(key), dice);
+}
+
+// Values of the keys that have no list of words and are not drawn above. Without are those that
+// name files and those that say otherwise what other keys say.
+const WhatIf::mapped_type& value_of(std::string_view key, Dice& dice) {
+  static const std::map<std::string_view, std::vector<std::string>> values{
+      {"capacity_factor", {"0", "1", "1.25"}},
+      {"deepspeed_version", {"0.14.4", "0.15.4", "0.17.6"}},
+      {"ep", {"1", "2", "4", "8"}},
+      {"etp", {"1", "2"}},
+      {"galore_min_8bit_size", {"1", "4096", "1000000"}},
+      {"galore_rank", {"16", "128", "1024"}},
+      {"galore_update_gap", {"10", "200"}},
+      {"gpus_per_node", {"1", "2", "4"}},
+      {"gradient_bucket", {"1000000", "500000000"}},
+      {"imbalance", {"1", "1.5", "4"}},
+      {"lora_rank", {"1", "16", "64"}},
+      {"order", {"tp-cp-ep-dp-pp", "tp-cp-ep-pp-dp"}},
+      {"rampup_batch_size", {"32:32:100000"}},
+      {"secondary_ranks", {"2", "8"}},
+      {"shard_handling_us", {"0", "20"}},
+      {"shard_ranks", {"1", "2", "8"}},
+      {"steps_done", {"1", "50"}},
+      {"versions", {"torch=2.1,nccl=2.18,deepspeed=0.15.4"}},
+  };
+  static const std::string none;
+  const auto row = values.find(key);
+  return row == values.end() ? none : one_of(row->second, dice);
+}
+
+// Any key that there is, now and then, so that a new row of the table is drawn too.
+void draw_rest(WhatIf& world, Dice& dice) {
+  const auto table = what_if_table();
+  for (int left = 2; left > 0 && dice.one_in(4); --left) {
+    const WhatIfKey& key = table[dice.below(table.size())];
+    const std::string& value =
+        key.words.empty() ? value_of(key.name, dice) : one_of(key.words, dice);
+    if (!value.empty()) world.try_emplace(std::string(key.name), value);
+  }
 }
 
 }  // namespace
@@ -72,6 +113,7 @@ WhatIf draw_world(std::uint64_t seed) {
   draw_sizes(world, dice);
   draw_optimizer(world, dice);
   if (dice.one_in(3)) draw_layout(world, dice);
+  draw_rest(world, dice);
   if (dice.one_in(3)) world["network"] = "flow";
   if (dice.one_in(6)) {
     world["cluster.fabric.kind"] = "fat-tree";

@@ -100,10 +100,10 @@ Command add_calibrate(CLI::App& app) {
       ->required();
   command->add_flag("--force", options->force, "replace the file of -o where there is one");
   command
-      ->add_option(
-          "FILE", options->files,
-          "tables: nccl-tests text or JSON, OSU, IMB, iperf3 -J, perftest, lambcast measure, "
-          "our CSV; - for stdin")
+      ->add_option("FILE", options->files,
+                   "tables: nccl-tests text or JSON, OSU, IMB, ds_bench, iperf3 -J, perftest, "
+                   "lambcast measure, "
+                   "our CSV; - for stdin")
       ->required();
   command->add_option("--name", options->name, "name inside the description (default: the file's)");
   command->add_option("--source", options->source,

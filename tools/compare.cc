@@ -21,27 +21,15 @@ struct Options {
   ResultFlags result;
 };
 
-// Every cluster that was named, and no word of the same key beside a list of its values.
+// Every cluster that was named.
 ComparisonAxes axes_of(const Options& options) {
   ComparisonAxes axes = options.axes;
   axes.clusters.insert(axes.clusters.begin(), options.named.begin(), options.named.end());
-  const auto refuse_both = [&](const char* key, const char* list, bool listed) {
-    if (listed && options.what_if.contains(key))
-      fail_input({"", 0, std::string("--") + key}, fmt::format("contradicts --{}", list),
-                 "one of the two");
-  };
-  refuse_both("cluster", "clusters", !axes.clusters.empty());
-  refuse_both("optimizer", "optimizers", !axes.optimizers.empty());
-  refuse_both("exchange", "exchanges", !axes.exchanges.empty());
   return axes;
 }
 
 // What sweeps wrote speaks for itself: no flag asks it anything.
 int compare_folders_command(const Options& options) {
-  for (const std::string& name : options.named)
-    if (!is_results_folder(name))
-      fail_input({name, 0, ""}, "is no folder with results, as the others are",
-                 "clusters or results folders");
   if (!options.what_if.empty() || !options.axes.clusters.empty() ||
       !options.axes.optimizers.empty() || !options.axes.exchanges.empty())
     throw Error(Exit::usage, "results folders are compared as they are: without flags of what-ifs");

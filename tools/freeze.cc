@@ -49,6 +49,10 @@ Command add_freeze(CLI::App& app) {
       ->add_option("--earliest", options->freeze.earliest,
                    "step: where the learning rate's warm-up ends")
       ->check(CLI::Range(1, 1000000000));
+  command
+      ->add_option("--latest", options->freeze.latest,
+                   "step at which compression begins all the same (default: none)")
+      ->check(CLI::Range(1, 1000000000));
   add_result_flags(*command, options->result);
   command->footer(
       R"(A log has the columns step and one per layer, or step, layer, norm and, where layers differ in size, elements; or lines of numbers, the step first. The norm is sum |v| of a layer's exp_avg_sq.

@@ -25,6 +25,7 @@ expect 0 '^freeze_step 1540' "$lambcast" freeze variance.csv --beta2 0.99 --shar
 
 head -101 variance.csv >short.csv
 expect 3 '^No step from 10 to 500: compression may not begin yet' "$lambcast" freeze short.csv --beta2 0.99 --share 1
+expect 0 '^freeze_step 400: compression may begin after it' "$lambcast" freeze short.csv --beta2 0.99 --share 1 --latest 400
 expect 2 'short.csv: its 50 measurements, 10 steps apart, are too few' "$lambcast" freeze short.csv
 expect 2 'beta2: must be from 0 to below 1' "$lambcast" freeze variance.csv --beta2 1
 expect 2 'nowhere.csv' "$lambcast" freeze nowhere.csv

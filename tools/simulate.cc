@@ -19,43 +19,10 @@ namespace {
 // What makes of a what-if a whole run (run_phases.h).
 struct RunFlags {
   std::vector<std::string> then;
-  std::string mtbf, checkpoint_time = "0 s", restart_time = "10 min";
-  std::string startup_time = "0 s", evaluation_time = "0 s";
-  std::int64_t checkpoint_every = 0, evaluate_every = 0;
+  PauseWords pauses;
 
-  bool any() const {
-    return !then.empty() || !mtbf.empty() || checkpoint_every > 0 || evaluate_every > 0 ||
-           startup_time != "0 s";
-  }
+  bool any() const { return !then.empty() || pauses.any(); }
 };
-
-std::optional<Failures> failures_of(const RunFlags& flags) {
-  if (flags.mtbf.empty() && flags.checkpoint_every == 0) return std::nullopt;
-  if (flags.checkpoint_every == 0)
-    fail_input({"", 0, "--checkpoint-every"}, "is missing: the steps that a failure can undo");
-  Failures failures{{},
-                    flags.checkpoint_every,
-                    parse_duration(flags.checkpoint_time, {"", 0, "--checkpoint-time"}),
-                    parse_duration(flags.restart_time, {"", 0, "--restart-time"})};
-  if (flags.mtbf.empty()) {
-    if (failures.checkpoint == Duration())
-      fail_input({"", 0, "--checkpoint-every"},
-                 "has no effect without --mtbf or a --checkpoint-time");
-    return failures;
-  }
-  failures.between = parse_duration(flags.mtbf, {"", 0, "--mtbf"});
-  if (*failures.between <= Duration()) fail_input({"", 0, "--mtbf"}, "is not above zero");
-  return failures;
-}
-
-Pauses pauses_of(const RunFlags& flags) {
-  const Pauses pauses{
-      parse_duration(flags.startup_time, {"", 0, "--startup-time"}), flags.evaluate_every,
-      parse_duration(flags.evaluation_time, {"", 0, "--evaluation-time"}), failures_of(flags)};
-  if (flags.evaluate_every > 0 && pauses.evaluation == Duration())
-    fail_input({"", 0, "--evaluate-every"}, "has no effect without an --evaluation-time");
-  return pauses;
-}
 
 int simulate_run(const ForecastFlags& flags, const RunFlags& run_flags) {
   if (!flags.explain.empty() || !flags.trace.empty() || flags.result.format == "csv" ||
@@ -64,7 +31,7 @@ int simulate_run(const ForecastFlags& flags, const RunFlags& run_flags) {
                "no --explain, --trace, --export or --format csv");
   Catalog catalog;
   const PhasedRun run =
-      forecast_phases(flags.what_if, run_flags.then, pauses_of(run_flags), catalog);
+      forecast_phases(flags.what_if, run_flags.then, parse_pauses(run_flags.pauses), catalog);
   if (flags.result.format == "json")
     fmt::print("{}", phased_run_json(run));
   else
@@ -118,23 +85,23 @@ Command add_simulate(CLI::App& app) {
                    "a phase that goes on from the checkpoint of the one before, with some keys "
                    "changed: \"seq_len=512 global_batch=32768 steps=782\"; may be repeated")
       ->allow_extra_args(false);
-  command->add_option("--mtbf", run->mtbf,
+  command->add_option("--mtbf", run->pauses.mtbf,
                       "mean time between failures of the whole job, such as \"12 h\"");
   command
-      ->add_option("--checkpoint-every", run->checkpoint_every,
+      ->add_option("--checkpoint-every", run->pauses.checkpoint_every,
                    "steps from checkpoint to checkpoint")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
-  command->add_option("--checkpoint-time", run->checkpoint_time,
+  command->add_option("--checkpoint-time", run->pauses.checkpoint_time,
                       "to write a checkpoint (default: 0 s, beside the run)");
-  command->add_option("--restart-time", run->restart_time,
+  command->add_option("--restart-time", run->pauses.restart_time,
                       "from a failure to the next step (default: 10 min, assumed)");
-  command->add_option("--startup-time", run->startup_time,
+  command->add_option("--startup-time", run->pauses.startup_time,
                       "from the start of the job, or of a phase, to its first step (default: 0 s)");
   command
-      ->add_option("--evaluate-every", run->evaluate_every,
+      ->add_option("--evaluate-every", run->pauses.evaluate_every,
                    "steps from evaluation to evaluation (default: none)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
-  command->add_option("--evaluation-time", run->evaluation_time, "of one evaluation");
+  command->add_option("--evaluation-time", run->pauses.evaluation_time, "of one evaluation");
   command->footer(R"(Examples
   lambcast simulate --model bert-large --cluster paper-eth40-v100 --gpus 64 --optimizer onebit_lamb \
     --global-batch 65536 --micro-batch 16 --steps 5993 --freeze-step 1000

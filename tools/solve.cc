@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <tuple>
 
 #include "experiments/solve_output.h"
 #include "sim/base/error.h"
@@ -21,12 +22,7 @@ struct Options {
 
 int solve_command(Options options) {
   SolveQuestion& question = options.question;
-  const auto equals = options.wanted.find('=');
-  if (equals == std::string::npos || equals == 0 || equals + 1 == options.wanted.size())
-    fail_input({"", 0, "--for"}, fmt::format("'{}' is not METRIC=VALUE", options.wanted),
-               "efficiency=90%, speedup=1.2, run_time=48h, cost=1000");
-  question.metric = options.wanted.substr(0, equals);
-  question.target = options.wanted.substr(equals + 1);
+  std::tie(question.metric, question.target) = parse_wanted(options.wanted);
   if (!options.low.empty()) question.low = options.low;
   if (!options.high.empty()) question.high = options.high;
   const Patience patience("solving");

@@ -54,7 +54,7 @@ for model in gpt2-xl llama2-7b; do
   h100=(--model "$model" --cluster hgx-h100-ndr --gpus 64 --zero-stage 2 --micro-batch 2 --grad-accum 4 --steps 10000)
   expect 0 '^tokens: [0-9,.]+ a second \([0-9,.]+ to [0-9,.]+\), [0-9.]+ TFLOP/s a GPU \(MFU [0-9.]+ %, [0-9.]+ to [0-9.]+\); a billion take ' "$lambcast" simulate "${h100[@]}" \
     --optimizer adamw --precision bf16
-  grep -qE '^memory: [0-9.]+ GB of 85.9 GB a GPU' out || fail "5: no memory of $model"
+  grep -qE '^memory: [0-9.]+ GB \([0-9.]+ GB to [0-9.]+ GB\) of 85.9 GB a GPU' out || fail "5: no memory of $model"
   [ "$(grep -m1 -oE '^(run|stage)' out)" = run ] || fail "5: a table before the answer"
   # Without ZeRO nothing of ZeRO is left to be refused.
   expect 0 'onebit_adam without ZeRO .* adam(w)? with ZeRO stage 2' "$lambcast" advise "${h100[@]}" --optimizer adam --offload-optimizer cpu

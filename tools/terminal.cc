@@ -188,9 +188,7 @@ bool fits_terminal(std::string_view text) {
 }
 
 void complain(std::string_view message) {
-  std::string line = "lambcast: ";
-  for (const char c : message) line += c == '\n' ? std::string("; ") : std::string(1, c);
-  line = printable(line) + "\n";
+  std::string line = fmt::format("lambcast: {}\n", one_line(message));
   if (is_on_terminal(STDERR_FILENO)) line = wrapped(line, width_of(STDERR_FILENO));
   fmt::print(stderr, "{}", line);
 }

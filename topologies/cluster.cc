@@ -101,6 +101,47 @@ StackSpec decode_stack(const Table& table) {
   return spec;
 }
 
+// "200Gbit/s" is "25 GB/s" too.
+bool is_same(std::string said, std::string value) {
+  for (std::string* text : {&said, &value}) std::erase(*text, ' ');
+  if (said == value) return true;
+  try {
+    return parse_bandwidth(said, {}) == parse_bandwidth(value, {});
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+// Throws Error where that is not a word or a list of them.
+std::vector<std::string> words_at(Table table, std::string_view key) {
+  for (std::size_t dot = key.find('.'); dot != key.npos; dot = key.find('.')) {
+    table = table.table(key.substr(0, dot));
+    key.remove_prefix(dot + 1);
+  }
+  return table.words(key);
+}
+
+// Whether the description says so already, with or without evidence.
+bool says(const Table& table, const std::string& key, const std::string& value) {
+  for (const std::string& place : {key + ".value", key}) {
+    try {
+      const std::vector<std::string> said = words_at(table, place);
+      return said.size() == 1 && is_same(said.front(), value);
+    } catch (const Error&) {
+      // Not there, or more than words: what is wrong with it whoever sets it says.
+    }
+  }
+  return false;
+}
+
+// The overrides that change the description; the others leave it its evidence and its calibration.
+Overrides changes_of(const Table& table, const Overrides& overrides) {
+  Overrides changes;
+  for (const auto& [key, value] : overrides)
+    if (!says(table, key, value)) changes.emplace_back(key, value);
+  return changes;
+}
+
 // "--set nic.bandwidth" alone asks about another NIC, whatever the name plate of this one says.
 void raise_name_plate(Table& table, const Overrides& overrides) {
   const auto of = [&](std::string_view key) {
@@ -122,7 +163,7 @@ bool leaves_calibration(std::string_view key, Backend measured) {
   };
   static constexpr std::string_view elsewhere[] = {
       "name",  "description", "device",      "usd_per_gpu_hour", "max_nodes",
-      "stack", "calibration", "nic.nominal", "node.host_memory"};
+      "stack", "calibration", "nic.nominal", "node.host_memory", "node.host_capacity"};
   static constexpr std::string_view of_mpi[] = {"mpi", "host_copy", "node.host_link"};
   return std::any_of(std::begin(elsewhere), std::end(elsewhere), concerns) ||
          (is_mpi(measured) ? concerns("nccl")
@@ -169,6 +210,9 @@ Cluster decode_cluster(const Table& root, const std::string& origin, const Prior
                  {Bandwidth(5e9), {Kind::assumed, "shared-memory MPI between processes"}});
   cluster.host_memory = get_within(node, "host_memory", any_bandwidth,
                                    {updates_on_host, {Kind::assumed, of_updates}});
+  if (const auto capacity =
+          find_within(node, "host_capacity", Range<Bytes>{Bytes(1e6), Bytes(1e15)}))
+    cluster.host_capacity = capacity->value;
   const Table nic = root.table("nic");
   cluster.nics = static_cast<int>(nic.integer("count", 1, 256));
   cluster.nic_nominal = get_within(nic, "nominal", any_bandwidth);
@@ -181,13 +225,20 @@ Cluster decode_cluster(const Table& root, const std::string& origin, const Prior
   cluster.nic_burst = get_within(nic, "burst", Range<Bytes>{Bytes(0), Bytes(1e12)},
                                  {Bytes(0), {Kind::assumed, "not shaped"}});
   const auto network = static_cast<NetworkKind>(nic.choice("network", {"rdma", "socket"}));
+  const bool other_link =
+      nic.has("link_layer") &&
+      nic.choice("link_layer", {"infiniband", "ethernet", "slingshot", "omni-path"}) != 0;
   cluster.port_queue = decode_port_queue(nic, network);
   cluster.fabric = decode_fabric(root.table("fabric"));
   if (root.has("max_nodes"))
     cluster.max_nodes = static_cast<int>(root.integer("max_nodes", 1, 1 << 20));
   const Kind link = cluster.gpu_link.provenance.kind;
-  const Surroundings around{network, pcie_peers, link == Kind::measured || link == Kind::fitted,
-                            nic_rate_of(cluster), priors};
+  const Surroundings around{network,
+                            pcie_peers,
+                            other_link,
+                            link == Kind::measured || link == Kind::fitted,
+                            nic_rate_of(cluster),
+                            priors};
   cluster.network = network;
   cluster.nccl = decode_library(root.table("nccl"), DecisionRules::nccl, around);
   cluster.mpi = decode_library(root.table("mpi"), DecisionRules::openmpi_4_1, around);
@@ -226,7 +277,10 @@ Cluster load_cluster(const std::string& name_or_path, const Overrides& overrides
                       name_or_path, overrides);
 }
 
-Cluster load_cluster(Table table, const std::string& name_or_path, const Overrides& overrides) {
+Cluster load_cluster(Table parsed, const std::string& name_or_path, const Overrides& said) {
+  // What is asked of the text as it stands is not asked of what is read for use.
+  const Overrides overrides = changes_of(parsed, said);
+  Table table = parsed.copy();
   std::vector<std::string> flags;
   for (const auto& [key, value] : overrides) {
     flags.push_back(fmt::format("--set cluster.{}", key));

@@ -134,7 +134,8 @@ struct Cluster {
   int max_nodes = 1 << 20;
   GpuPeers gpu_peers = GpuPeers::nvlink;
   Sourced<Bandwidth> gpu_link, gpu_nic, host_link;
-  Sourced<Bandwidth> host_memory;  // what an optimizer's updates on all processors reach of it
+  Sourced<Bandwidth> host_memory;      // what an optimizer's updates on all processors reach of it
+  std::optional<Bytes> host_capacity;  // of a node's memory
   int nics = 1;
   NetworkKind network = NetworkKind::rdma;
   Sourced<Bandwidth> nic_nominal, nic_bandwidth;
@@ -159,10 +160,10 @@ Cluster decode_cluster(const Table& table, const std::string& origin,
 
 // A preset by name or a file by path (what ends in .toml or holds a '/'), with `--set` overrides of
 // keys relative to the cluster applied first. A calibration belongs to the machine that was
-// measured, so an override takes it away, whatever the value, except of
+// measured, so an override takes it away, unless the description says so already, or it is of
 //
 //   name, description, device, usd_per_gpu_hour, max_nodes, stack,   no part of communication
-//   node.host_memory
+//   node.host_memory, node.host_capacity
 //   nic.nominal                                                      for people
 //   mpi, host_copy, node.host_link                                   where NCCL was measured
 //   nccl                                                             where MPI was measured

@@ -172,6 +172,17 @@ TEST_CASE("cluster: a calibration does not outlive an override of what was measu
                                        Op::all_reduce, size, group, t)
                                .high);
   }
+  // What a description says already is no change: calibration and evidence stay.
+  for (const auto& [key, value] : Overrides{{"node.gpus", "4"},
+                                            {"nic.network", "rdma"},
+                                            {"nic.count", "4"},
+                                            {"nic.bandwidth", "25GB/s"},
+                                            {"nic.bandwidth", "200 Gbit/s"}}) {
+    INFO(key << " " << value);
+    CHECK(load_cluster("perlmutter-a100", {{key, value}}) == load_cluster("perlmutter-a100", {}));
+  }
+  CHECK_FALSE(standing("perlmutter-a100", {{"nic.bandwidth", "25.1 GB/s"}}));
+  CHECK_FALSE(standing("perlmutter-a100", {{"nccl.protocols", "LL"}}));  // one of two
   // Nothing of this is communication over NCCL.
   CHECK(standing("perlmutter-a100", {{"name", "mine"},
                                      {"description", "mine"},
@@ -182,6 +193,7 @@ TEST_CASE("cluster: a calibration does not outlive an override of what was measu
                                      {"stack.compute_scale", "2"},
                                      {"mpi.nic_efficiency", "0.5"},
                                      {"node.host_memory", "9 GB/s"},
+                                     {"node.host_capacity", "9 GB"},
                                      {"node.host_link", "9 GB/s"},
                                      {"host_copy.pageable_to_host", "3 GB/s"}}));
   CHECK(load_cluster("perlmutter-a100", {{"calibration.source", "a better one"}})

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "sim/collectives/algorithms.h"
+#include "sim/collectives/algorithm_cases.h"
 #include "sim/collectives/collective.h"
 #include "sim/network/plain_search.h"
 
@@ -44,25 +44,7 @@ TEST_CASE("fabrics: routes are those of a search over the whole machine") {
   }
 }
 
-struct Case {
-  const char* algorithm;
-  Op op;
-};
-
 TEST_CASE("fabrics: a full leaf stands for all, whatever its uplinks carry") {
-  const std::vector<Case> cases{{"ring", Op::all_reduce},
-                                {"ring", Op::broadcast},
-                                {"ring", Op::reduce},
-                                {"tree", Op::all_reduce},
-                                {"hierarchical", Op::all_reduce},
-                                {"recursive_doubling", Op::all_reduce},
-                                {"halving_doubling", Op::all_reduce},
-                                {"neighbor_exchange", Op::all_gather},
-                                {"pairwise", Op::all_to_all},
-                                {"linear", Op::all_to_all},
-                                {"bruck", Op::all_to_all},
-                                {"deepspeed_gather", Op::all_to_all},
-                                {"shift", Op::send_recv}};
   const HopLatency hop{Duration(), Duration::microseconds(3), Duration::microseconds(14)};
   const Transport transport{
       {{"simple", hop, hop, 1.0, Bytes(1e18)}}, Duration(), Bandwidth(), 1, Endpoint::gpu};
@@ -74,14 +56,13 @@ TEST_CASE("fabrics: a full leaf stands for all, whatever its uplinks carry") {
         const NodeSpec node = node_of(group.slots(), 2, true);
         const FabricSpec spec = fabric(kind, 4, oversubscription);
         const int nodes = group.node_span();
-        const auto plan = [&](const Case& c, int alike) {
+        const auto plan = [&](const AlgorithmCase& c, int alike) {
           Machines machines(node, nodes, make_fabric(spec), alike);
           return plan_collective(
               {c.op, Bytes(32e6), group, DecisionRules::nccl, c.algorithm, "", false}, machines,
               transport);
         };
-        for (const Case& c : cases) {
-          if (!supports(c.algorithm, c.op, group)) continue;
+        for (const AlgorithmCase& c : algorithm_cases(group)) {
           INFO(c.algorithm << " on fabric " << static_cast<int>(kind) << ", " << oversubscription
                            << ":1, " << group.ranks << " ranks, node stride " << group.node_stride);
           const Collective full = plan(c, 0), folded = plan(c, nodes_alike(spec, nodes));

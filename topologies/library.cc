@@ -86,11 +86,14 @@ void choose_protocols(const Table& table, LibrarySpec& spec) {
 }
 
 // Whether the switches of this network reduce, where the file wants them to.
-bool reduces_in_network(const Table& table, NetworkKind network, const LibrarySpec& spec) {
+bool reduces_in_network(const Table& table, const Surroundings& around, const LibrarySpec& spec) {
   if (!table.get_or<bool>("sharp", false)) return false;
-  if (network != NetworkKind::rdma)
+  if (around.network != NetworkKind::rdma)
     fail_input(table.where("sharp"),
                "only InfiniBand's switches reduce (SHARP): needs network = \"rdma\"");
+  if (around.no_infiniband)
+    fail_input(table.where("sharp"),
+               "only InfiniBand's switches reduce (SHARP), and nic.link_layer is another");
   if (spec.reported_latency.value > Duration())
     fail_input(table.where("sharp"),
                "the plugin that reports reported_latency has no reduction in the network: SHARP is "
@@ -161,7 +164,7 @@ Sourced<double> factor(const Table& table, std::string_view key, const Range<dou
 }
 
 LibrarySpec decode_library(const Table& table, DecisionRules standard, const Surroundings& around) {
-  const auto& [network, pcie_peers, link_known, nic_rate, priors] = around;
+  const auto& [network, pcie_peers, no_infiniband, link_known, nic_rate, priors] = around;
   LibrarySpec spec;
   spec.rules = standard;
   if (standard != DecisionRules::nccl && table.has("library"))
@@ -213,7 +216,7 @@ LibrarySpec decode_library(const Table& table, DecisionRules standard, const Sur
   }
   if (nccl) {
     read_environment(table, spec);
-    spec.sharp = reduces_in_network(table, network, spec);
+    spec.sharp = reduces_in_network(table, around, spec);
   }
   spec.protocols = nccl ? nccl_protocols(network, pcie_peers, priors) : mpi_protocols(network);
   const bool has_ll128 = std::any_of(spec.protocols.begin(), spec.protocols.end(),

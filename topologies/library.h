@@ -11,7 +11,8 @@ namespace lambcast {
 struct Surroundings {
   NetworkKind network;
   bool pcie_peers;
-  bool link_known;  // somebody measured or fitted what the GPUs' links carry
+  bool no_infiniband;  // nic.link_layer says another
+  bool link_known;     // somebody measured or fitted what the GPUs' links carry
   NicRate nic_rate;
   const Priors& priors;
 };

@@ -161,7 +161,11 @@ TEST_CASE("NCCL's choice: where the network's switches reduce") {
   CHECK(chosen(with_sharp("hgx-h100-ndr"), 1 << 30, 8, 8) == "nvls");
   using Catch::Matchers::Contains;
   CHECK_THROWS_WITH(with_sharp("commodity-25gbe"), Contains("needs network = \"rdma\""));
-  CHECK_THROWS_WITH(with_sharp("aws-p5"), Contains("SHARP is InfiniBand's"));
+  CHECK_THROWS_WITH(with_sharp("aws-p5", {{"nic.link_layer", "infiniband"}}),
+                    Contains("SHARP is InfiniBand's"));
+  for (const char* preset : {"aws-p5", "gcp-a3-mega", "meta-h100-roce", "perlmutter-a100"})
+    CHECK_THROWS_WITH(with_sharp(preset), Contains("nic.link_layer is another"));
+  CHECK_NOTHROW(with_sharp("h100-500w-ndr"));  // does not say
 }
 
 // 32 nodes over EFA: a ring has 62 hops between nodes, a tree ten.

@@ -84,6 +84,56 @@ KeyNumber extreme_number(const char* which, const Point& p) {
                       display_name(p.baseline.text()), place(p))};
 }
 
+// The scanned cluster on which most candidates stop, or start, to pay.
+std::string cluster_of_break_even(const Summary& v) {
+  std::string found;
+  std::ptrdiff_t most = -1;
+  for (const Scan& scan : v.scans) {
+    const auto count = std::ranges::count(v.crossings, scan.cluster, &BreakEven::cluster);
+    if (count <= most) continue;
+    most = count;
+    found = scan.cluster;
+  }
+  return found;
+}
+
+// One number per cluster, and one bar per candidate with its break-even, however many clusters.
+void add_contest(Answer& answer, const Summary& v) {
+  constexpr std::size_t most_numbers = 3;
+  answer.headline = headline_of(v.contest);
+  answer.detail = detail_of(v.contest);
+  for (const auto& [winner, next] : v.contest.clusters) {
+    if (answer.numbers.size() == most_numbers) break;
+    KeyNumber number = extreme_number("fastest", *winner);
+    number.label +=
+        fmt::format("; next {}, {:.2f}x", display_name(next->optimizer.text()), next->speedup);
+    answer.numbers.push_back(std::move(number));
+  }
+  const std::string told = cluster_of_break_even(v);
+  std::map<std::string, std::vector<const Spread*>> spreads;
+  for (const Spread& s : v.spreads) spreads[s.optimizer].push_back(&s);
+  for (const auto& [candidate, all] : spreads) {
+    Range range{display_name(candidate), all[0]->least, absent, all[0]->most};
+    std::vector<float> medians;
+    for (const Spread* s : all) {
+      range.least = std::min(range.least, s->least);
+      range.most = std::max(range.most, s->most);
+      medians.push_back(static_cast<float>(s->median));
+    }
+    range.median = median(medians);
+    for (const Scan& scan : v.scans)
+      if (scan.optimizer == candidate && scan.cluster == told) range.label += ": pays " + scan.pays;
+    answer.ranges.push_back(std::move(range));
+  }
+  std::ranges::stable_sort(answer.ranges, std::ranges::greater(), &Range::median);
+  answer.level = 1;
+  answer.picture =
+      "Speed-up of the whole run over the plain optimizer: least, median (of clusters) and most";
+  if (const auto scan = std::ranges::find(v.scans, told, &Scan::cluster); scan != v.scans.end())
+    answer.picture += fmt::format("; at which NIC bandwidth each pays is of {} with {} GPUs",
+                                  scan->cluster, scan->gpus);
+}
+
 void add_compared(Answer& answer, const Results& results, const Summary& v) {
   const auto unnamed = [](std::size_t) { return std::string(); };
   answer.headline = headline_of(v.verdicts, unnamed);
@@ -216,7 +266,9 @@ std::string range_html(const Range& range, const Scale& scale, double level) {
 
 Answer answer_of(const Results& results, const Summary& summary) {
   Answer answer;
-  if (summary.best)
+  if (summary.contest.held())
+    add_contest(answer, summary);
+  else if (summary.best)
     add_compared(answer, results, summary);
   else
     add_plain(answer, results, summary);

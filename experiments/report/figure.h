@@ -1,6 +1,7 @@
 // The figures of a sweep's report.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,8 @@ namespace lambcast::report {
 inline constexpr std::size_t most_panels = 6;
 inline constexpr std::size_t most_optimizers = 4;
 
-// All figures below, in this order; the last three once for each compressed optimizer.
+// All figures below, in this order; the last three once for each compressed optimizer, other
+// exchanges of plain ones together in the one before.
 std::vector<Figure> figures_of(const std::vector<Point>& points);
 
 // Samples per second over GPUs, with the ideal line: the best rate per GPU at the smallest GPU
@@ -24,6 +26,9 @@ Figure throughput_figure(const Rows& rows);
 Figure efficiency_figure(const Rows& rows);
 // Speed-up of whole runs over global batch, at the largest GPU count.
 Figure batch_figure(const Rows& rows);
+// Speed-up of whole runs over NIC bandwidth, a line for each way of sending less; none where no
+// exchange was tried.
+std::optional<Figure> exchange_figure(const Rows& rows);
 // Speed-up of whole runs over NIC bandwidth and GPUs, with the break-even line; of a scan at one
 // GPU count a line chart.
 Figure map_figure(const Rows& rows, const std::string& optimizer);

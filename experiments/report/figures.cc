@@ -32,11 +32,23 @@ std::string baseline_of(const std::vector<Point>& points, const std::string& opt
   return {};
 }
 
+namespace {
+
+bool is_exchange(const std::vector<Point>& points, const std::string& optimizer) {
+  return std::ranges::any_of(
+      points, [&](const Point& p) { return p.optimizer == optimizer && p.exchanges(); });
+}
+
+}  // namespace
+
 std::vector<Figure> figures_of(const std::vector<Point>& points) {
   const Rows rows(points);
   std::vector<Figure> figures = {throughput_figure(rows), efficiency_figure(rows),
                                  batch_figure(rows)};
+  if (std::optional<Figure> exchanges = exchange_figure(rows))
+    figures.push_back(std::move(*exchanges));
   std::vector<std::string> optimizers = compressed_optimizers(points);
+  std::erase_if(optimizers, [&](const std::string& name) { return is_exchange(points, name); });
   optimizers.resize(std::min(optimizers.size(), most_optimizers));
   for (const std::string& optimizer : optimizers) {
     figures.push_back(map_figure(rows, optimizer));

@@ -257,6 +257,55 @@ void draw_scans(Figure& figure, const MapStudy& study, const std::string& optimi
   finish(figure, chart, study.slice);
 }
 
+std::optional<Figure> exchange_figure(const Rows& rows) {
+  const auto exchanges = [](const Point& p) { return p.ok() && p.exchanges(); };
+  if (std::ranges::none_of(rows.all, exchanges)) return std::nullopt;
+  Figure figure{"exchanges", "Where each way of sending less pays, by NIC bandwidth", {}, {}, {},
+                {}};
+  LineChart chart;
+  std::vector<std::string> candidates = compressed_optimizers(rows.all);
+  std::erase_if(candidates, [&](const std::string& candidate) {
+    return map_study(rows, candidate).scans.empty();
+  });
+  Slice slice;
+  for (const std::string& candidate : candidates) {
+    const MapStudy study = map_study(rows, candidate);
+    for (const SpeedupMap& scan : study.scans) {
+      const std::size_t row = largest_scan(scan);
+      if (row == scan.gpus.size()) continue;
+      if (slice.points.empty()) slice = study.slice;
+      const std::string title = fmt::format("{}, {} GPUs", scan.title, scan.gpus[row]);
+      auto panel = std::ranges::find(chart.panels, title, &Panel::title);
+      if (panel == chart.panels.end()) panel = chart.panels.insert(panel, {title, {}});
+      const std::size_t series = place(candidates, candidate);
+      for (std::size_t i = 0; i < scan.nic_Gbps.size(); ++i)
+        cell(*panel, scan.nic_Gbps[i], series, candidates.size()) = scan.speedup[row][i];
+    }
+  }
+  if (chart.panels.empty()) {
+    figure.left_out =
+        "It needs exchanges on one cluster at two or more NIC bandwidths: scan "
+        "cluster.nic.bandwidth.";
+    return figure;
+  }
+  for (const std::string& candidate : candidates)
+    chart.series.push_back({display_name(candidate), series_look(chart.series.size())});
+  chart.title = "Ways of sending less: " + headline(slice);
+  chart.x_label = "NIC bandwidth (Gbit/s)";
+  chart.x_column = "nic_bandwidth_Gbps";
+  chart.y_label = "speed-up of the whole run";
+  chart.log_y = true;
+  chart.level = 1;
+  figure.caption = fmt::format(
+      "Slice: {}. Time of the whole run with the plain optimizer and its all-reduce over that with "
+      "each candidate; where a line falls below the dashed one at 1.0 is its break-even. Of as "
+      "many "
+      "steps: what fewer bits cost in further steps is not forecast.",
+      stated(slice));
+  finish(figure, chart, slice);
+  return figure;
+}
+
 Figure freeze_figure(const Rows& rows, const std::string& optimizer) {
   const std::string baseline = baseline_of(rows.all, optimizer);
   Figure figure{file_stem("freeze", optimizer),

@@ -25,6 +25,8 @@ std::string display_name(std::string_view optimizer) {
   for (const Known& known : known_optimizers) {
     if (known.name == optimizer) return std::string(known.display);
   }
+  if (const auto with = optimizer.find(" with "); with != std::string_view::npos)
+    return display_name(optimizer.substr(0, with)) + std::string(optimizer.substr(with));
   return std::string(optimizer);
 }
 
@@ -50,7 +52,13 @@ Look series_look(std::size_t index) {
                                           {"#009E73", 9},
                                           {"#CC79A7", 13},
                                           {"#56B4E9", 6}}};
-  return looks[index % looks.size()];
+  Look look = looks[index % looks.size()];
+  // The next turns have the same colours with other marks.
+  if (const std::size_t turn = index / looks.size(); turn > 0) {
+    const Look& other = looks[(index + 2 * turn) % looks.size()];
+    look.point = other.point;
+  }
+  return look;
 }
 
 Look shape_look(std::size_t index, bool filled) {

@@ -63,6 +63,11 @@ struct Point {
 
   bool ok() const { return status == "ok"; }
   bool compressed() const { return !baseline.empty() && baseline != optimizer; }
+  // Whether it is its plain optimizer with another exchange than an all-reduce of all bits, which
+  // has a name of its own: "adam with fp8".
+  bool exchanges() const {
+    return compressed() && optimizer.text().starts_with(baseline.text() + " with ");
+  }
   // Share of the run spent in warm-up, at most 1 (freeze_step may lie past the last step).
   double freeze_share() const { return std::min(freeze_step / steps, 1.0); }
 };

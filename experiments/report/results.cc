@@ -70,17 +70,26 @@ constexpr NumberField number_fields[] = {{"nodes", &Point::nodes},
                                          {"fused_speedup_low", &Point::fused_low, true},
                                          {"fused_speedup_high", &Point::fused_high, true}};
 
-// The settings that no number of a point says already: "a=1; samples=9; b=2" -> "a=1; b=2".
-std::string other_settings(std::string_view settings) {
-  std::string rest;
-  for (std::size_t begin = 0; begin < settings.size();) {
-    const std::size_t end = std::min(settings.find("; ", begin), settings.size());
-    const std::string_view setting = settings.substr(begin, end - begin);
-    if (!setting.starts_with("cluster.nic.bandwidth=") && !setting.starts_with("samples="))
-      rest.append(rest.empty() ? "" : "; ").append(setting);
+struct Settings {
+  std::string rest;      // "a=1; b=2": those that no number of a point and no name says already
+  std::string exchange;  // other than the one of all bits; may be empty
+};
+
+// Of "a=1; samples=9; b=2; exchange=fp8".
+Settings settings_of(std::string_view text) {
+  constexpr std::string_view exchange = "exchange=";
+  Settings found;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find("; ", begin), text.size());
+    const std::string_view setting = text.substr(begin, end - begin);
+    if (setting.starts_with(exchange))
+      found.exchange = setting.substr(exchange.size());
+    else if (!setting.starts_with("cluster.nic.bandwidth=") && !setting.starts_with("samples="))
+      found.rest.append(found.rest.empty() ? "" : "; ").append(setting);
     begin = end + 2;
   }
-  return rest;
+  if (found.exchange == "all_reduce") found.exchange.clear();
+  return found;
 }
 
 // Stages with the same figures are one while there are not too many.
@@ -159,6 +168,8 @@ class RowReader {
     // A row that did not run keeps what was asked for, which may be no number: a freeze_step of
     // "10%".
     if (!p.ok()) return p;
+    if (!exchange_.empty() && p.optimizer == p.baseline)
+      p.optimizer = fmt::format("{} with {}", p.optimizer, exchange_);
     for (std::size_t i = 0; i < std::size(number_fields); ++i) {
       // A run may compress from its first step.
       const bool zero = number_fields[i].field == &Point::freeze_step ||
@@ -193,8 +204,13 @@ class RowReader {
     const std::string_view text = file_.text(*column.column);
     if (text != column.last) {
       column.last = text;
-      const std::string clean = printable(text);
-      column.name = text_fields[field].field == &Point::settings ? other_settings(clean) : clean;
+      std::string clean = printable(text);
+      if (text_fields[field].field == &Point::settings) {
+        Settings settings = settings_of(clean);
+        clean = std::move(settings.rest);
+        exchange_ = std::move(settings.exchange);
+      }
+      column.name = clean;
     }
     return column.name;
   }
@@ -223,6 +239,7 @@ class RowReader {
   };
   std::vector<StageColumns> stages_;
   std::vector<StageFigures> figures_;  // of the row being read
+  std::string exchange_;               // of the settings read last
   SharedStages shared_;
   std::optional<std::size_t> calibrated_;
 };

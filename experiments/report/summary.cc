@@ -108,23 +108,21 @@ std::string within_phrase(const SpeedupMap& map, std::size_t scan, bool falling)
                      crossing(falling ? high : low, false));
 }
 
-std::string break_even_phrase(const SpeedupMap& map, std::size_t scan) {
+std::string where_it_pays(const SpeedupMap& map, std::size_t scan) {
   const std::vector<double>& row = map.speedup[scan];
-  const std::string where = fmt::format("on {} ({} GPUs)", map.title, map.gpus[scan]);
   const std::vector<Crossing> found = crossings(map.nic_Gbps, row);
   if (found.size() == 1) {
-    return fmt::format("{} {:.3g} Gbit/s{} {}", found[0].falling ? "below" : "above",
-                       found[0].nic_Gbps, within_phrase(map, scan, found[0].falling), where);
+    return fmt::format("{} {:.3g} Gbit/s{}", found[0].falling ? "below" : "above",
+                       found[0].nic_Gbps, within_phrase(map, scan, found[0].falling));
   }
   if (found.size() > 1) {
     std::vector<std::string> places;
     for (const Crossing& c : found) places.push_back(fmt::format("{:.3g}", c.nic_Gbps));
-    return fmt::format("in part, crossing break-even at {} Gbit/s, {}", fmt::join(places, " and "),
-                       where);
+    return fmt::format("in part, crossing break-even at {} Gbit/s,", fmt::join(places, " and "));
   }
   const bool pays = std::any_of(row.begin(), row.end(), [](double s) { return s > 1; });
-  return fmt::format("at {} bandwidth scanned ({} to {} Gbit/s) {}", pays ? "every" : "no",
-                     map.nic_Gbps.front(), map.nic_Gbps.back(), where);
+  return fmt::format("at {} bandwidth scanned ({} to {} Gbit/s)", pays ? "every" : "no",
+                     map.nic_Gbps.front(), map.nic_Gbps.back());
 }
 
 std::string conditions(const Point& p, const std::vector<std::string>& apart) {
@@ -267,6 +265,7 @@ Summary summary_of(const std::vector<Point>& points) {
   v.spreads = spreads_of(points);
   v.findings = findings_of(points);
   v.turns = turns_over_gpus(points);
+  v.contest = contest_of(points);
   for (const Point& p : points) {
     if (!p.ok()) continue;
     ++v.ran;
@@ -289,7 +288,9 @@ Summary summary_of(const std::vector<Point>& points) {
     for (const SpeedupMap& map : study.scans) {
       const std::size_t scan = largest_scan(map);
       if (scan == map.gpus.size()) continue;
-      phrases.push_back(break_even_phrase(map, scan));
+      v.scans.push_back({map.title, optimizer, map.gpus[scan], where_it_pays(map, scan)});
+      phrases.push_back(
+          fmt::format("{} on {} ({} GPUs)", v.scans.back().pays, map.title, map.gpus[scan]));
       if (const auto found = crossings(map.nic_Gbps, map.speedup[scan]); found.size() == 1)
         v.crossings.push_back({map.title, optimizer, baseline_of(points, optimizer), map.gpus[scan],
                                found[0].nic_Gbps, found[0].falling,
@@ -318,6 +319,7 @@ std::vector<std::string> in_words(const Summary& v) {
     if (!v.findings.empty()) said.push_back(findings_sentence(v));
     return said;
   }
+  if (v.contest.held()) said.push_back(headline_of(v.contest) + " " + detail_of(v.contest));
   if (v.best) {
     said.push_back(in_words(v.verdicts, v.fused, [](std::size_t) { return std::string(); }));
     said.push_back(fmt::format("Best: {}.", conditions(*v.best, v.best_apart)));

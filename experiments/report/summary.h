@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "experiments/equal_work.h"
+#include "experiments/report/contest.h"
 #include "experiments/report/point.h"
 #include "experiments/verdict.h"
 
@@ -33,6 +34,13 @@ struct BreakEven {
   std::string within;   // " (4.2 to 25)" by the speed-up's interval; empty where rows have none
 };
 
+// At which bandwidths `optimizer` pays in a scan.
+struct Scan {
+  std::string cluster, optimizer;
+  double gpus = absent;
+  std::string pays;  // "below 10 Gbit/s (4.2 to 25)", "at every bandwidth scanned (...)"
+};
+
 // Points into the points that it was made of.
 struct Summary {
   std::size_t points = 0, ran = 0;
@@ -50,6 +58,8 @@ struct Summary {
   std::vector<Spread> spreads;
   std::vector<std::string> break_even;  // one sentence per optimizer with a scan
   std::vector<BreakEven> crossings;     // of scans that cross 1 once
+  std::vector<Scan> scans;              // all of them
+  Contest contest;                      // among exchanges
   std::string turns;                    // of steps over GPUs (experiments/turns.h); may be empty
 };
 

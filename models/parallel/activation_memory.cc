@@ -22,6 +22,29 @@ PerSample without_scores(PerSample bytes) {
   return bytes;
 }
 
+void add(PerSample& sum, const PerSample& part, double times) {
+  sum.fixed += times * part.fixed;
+  sum.per_token += times * part.per_token;
+  sum.per_token_pair += times * part.per_token_pair;
+}
+
+// All that a block keeps, and of it what tensor parallelism leaves whole.
+struct KeptBytes {
+  PerSample all, whole;
+};
+
+KeptBytes kept_bytes(const Cost& block, const ActivationSetting& setting) {
+  KeptBytes kept{block.activation_bytes, block.whole_activation_bytes};
+  if (setting.fused_attention) kept.all = without_scores(kept.all);
+  const double product = setting.product_bytes / 2, attention = setting.attention_bytes / 2;
+  add(kept.all, block.product_input_bytes, product - 1);
+  add(kept.whole, block.whole_product_input_bytes, product - 1);
+  add(kept.all, block.attention_bytes, attention - 1);
+  if (product < 1) add(kept.all, block.context_bytes, product);
+  if (setting.fused_gates) add(kept.all, block.gate_bytes, setting.fp8_gates ? -2 : -1);
+  return kept;
+}
+
 // What a chunk keeps of one micro batch.
 struct ChunkActivations {
   double kept = 0;
@@ -64,9 +87,7 @@ std::string_view name_of(Recompute recompute) {
 
 LayerActivations layer_activations(const Cost& block, std::int64_t hidden,
                                    const ActivationSetting& setting) {
-  const PerSample bytes =
-      setting.fused_attention ? without_scores(block.activation_bytes) : block.activation_bytes;
-  const PerSample& whole = block.whole_activation_bytes;
+  const auto [bytes, whole] = kept_bytes(block, setting);
   const double all = on_rank(bytes, whole, setting);
   // Inputs and output gradients h wide, of the two pairs of matrices, are not divided.
   const PerSample wide = {0, 8.0 * static_cast<double>(hidden), 0};

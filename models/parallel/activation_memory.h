@@ -11,6 +11,14 @@
 //                                 (block.h; torchtitan's "selective" by operations)
 // Attention in one kernel keeps no scores, so that "none" holds what "selective" does. Other shapes
 // follow from their blocks' costs (models/shape/block.h). Context parallelism divides s by c.
+// Besides (what Transformer Engine and Megatron-LM save for backward passes: pytorch/module/
+// linear.py, attention's fp8_tensors; core/fusions/fused_bias_swiglu.py), recompute alternate
+// aside:
+//   products in 8 or 4 bits       inputs that weight gradients need, and the context for the
+//                                 projection's, in that many
+//   attention in fp8              queries, keys, values and context in 8
+//   gates in one kernel           a gate and what is gated, not the activated gate; or both in 8
+//                                 (--activation-func-fp8-input-store)
 // Outside the layers: embedding masks s b h, last norm and head input 4 s b h, logits 4 s b V / t.
 //
 // Each chunk counts as many micro batches as the schedule keeps in flight there at the fullest
@@ -41,6 +49,10 @@ struct ActivationSetting {
   int cp = 1;
   bool sequence_parallel = false;
   bool fused_attention = false;  // in one kernel, whatever the model's description says
+  double product_bytes = 2;      // of an element that products read
+  double attention_bytes = 2;    // of queries, keys, values and context, kept for attention
+  bool fused_gates = false;      // the activated gate is formed again
+  bool fp8_gates = false;        // and its inputs kept in 8 bits
   Recompute recompute = Recompute::none;
   // Full recomputation divides the inputs it keeps over tp even without sequence parallelism
   // (Megatron-LM distribute_saved_activations, DeepSpeed partition_activations).

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "models/shape/adapters.h"
 #include "models/shape/load.h"
 
 namespace lambcast::parallel {
@@ -67,6 +68,39 @@ TEST_CASE("activations: attention in one kernel makes none and selective alike")
 }
 
 // torchtitan's run of Llama 3.1 8B: input, query, value, context, gate and output of each block.
+// Llama 2 70B, adapters of rank 16 on attention, per token, k = 1,024 wide keys: two norms 4 h, two
+// adapted inputs 3 h each, queries, context and keys 4 h + 4 k, feed-forward 4 f.
+TEST_CASE("activations: what products, attention and gates keep in fewer bits") {
+  const double h = 8192, k = 1024, f = 28672;
+  const ModelShape plain = load_model("llama2-70b");
+  const ModelShape adapted = with_adapters(plain, {.rank = 16}, {});
+  ActivationSetting setting{.fused_attention = true, .fused_gates = true, .seq_len = 1};
+  const auto kept = [&](const ModelShape& shape) {
+    return layer_activations(shape.blocks[0], shape.hidden, setting).kept.value();
+  };
+  CHECK(kept(adapted) == Approx(4 * h + 6 * h + 4 * h + 4 * k + 4 * f));
+  CHECK(kept(plain) == Approx(4 * h + 4 * h + 4 * h + 4 * k + 6 * f));
+  // In fp8: both norms' outputs and what goes down; the context for its projection besides.
+  setting.product_bytes = 1;
+  CHECK(kept(plain) == Approx(4 * h + 2 * h + 4 * h + 4 * k + h + 5 * f));
+  CHECK(kept(adapted) == Approx(4 * h + 6 * h + 4 * h + 4 * k + 4 * f));
+  setting.attention_bytes = 1;
+  CHECK(kept(adapted) == Approx(4 * h + 6 * h + 2 * h + 2 * k + 4 * f));
+  setting.fp8_gates = true;
+  CHECK(kept(adapted) == Approx(4 * h + 6 * h + 2 * h + 2 * k + 2 * f));
+  setting.tp = 4;
+  CHECK(kept(adapted) == Approx(7 * h + (3 * h + 2 * h + 2 * k + 2 * f) / 4));
+}
+
+TEST_CASE("activations: adapters keep less than whole training, of experts too") {
+  for (const char* name : {"llama2-70b", "mixtral-8x7b", "gpt3-175b"}) {
+    CAPTURE(name);
+    const ModelShape plain = load_model(name);
+    const ModelShape adapted = with_adapters(plain, {.rank = 16}, {});
+    CHECK(activation_bytes(adapted, 1, 2048) < activation_bytes(plain, 1, 2048));
+  }
+}
+
 TEST_CASE("activations: every second product of a gated block with grouped heads") {
   const ModelShape llama = load_model("llama3-8b");
   const double h = 4096, kv = 1024, f = 14336, tokens = 8192;

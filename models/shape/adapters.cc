@@ -24,20 +24,19 @@ void add_pair(ModelShape& shape, int layer, const char* product, std::int64_t in
   add("B", out);
 }
 
-// Bytes a token that a block keeps more: of adapted products a mask, of others no input.
+// Bytes a token: frozen products keep no input, adapted ones a mask of theirs and what dropout
+// leaves of it.
 void change_activations(Cost& block, const ModelShape& shape) {
   const auto h = static_cast<double>(shape.hidden), f = static_cast<double>(shape.ffn);
   const auto context = static_cast<double>(shape.heads * shape.value_size);
-  double whole = h, divided = 3 * context;  // the context itself stays for attention
+  double whole = 3 * h, divided = 3 * context;
   if (shape.adapters->feed_forward) {
-    whole += h;
-    divided += f;
-  } else if (shape.experts == 0) {
-    whole -= 2 * h;
-    divided -= 2 * f;
+    whole += 3 * h;
+    divided += 3 * f;
   }
-  block.whole_activation_bytes.per_token += whole;
-  block.activation_bytes.per_token += whole + divided;
+  block.activation_bytes.per_token += whole + divided - block.product_input_bytes.per_token;
+  block.whole_activation_bytes.per_token += whole - block.whole_product_input_bytes.per_token;
+  block.product_input_bytes = block.whole_product_input_bytes = block.context_bytes = {};
 }
 
 }  // namespace

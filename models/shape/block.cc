@@ -73,6 +73,9 @@ Cost attention_cost(const Attention& attention) {
   cost.forward_flops.per_token_pair = x * y * 4 * q;
   cost.whole_activation_bytes.per_token = x * (2 + mask) * h;
   cost.activation_bytes.per_token = x * ((2 + mask) * h + 4 * q) + y * 4 * k;
+  cost.product_input_bytes.per_token = cost.whole_product_input_bytes.per_token = x * 2 * h;
+  cost.attention_bytes.per_token = x * 4 * q + y * 4 * k;
+  cost.context_bytes.per_token = x * 2 * q;
   cost.matrix_operand_bytes.per_token = x * 4 * (h + q) + y * 4 * k;
   cost.alternate_whole_bytes.per_token = x * 2 * h;
   cost.alternate_bytes.per_token = x * (2 * h + 4 * q) + y * 2 * k;
@@ -92,6 +95,9 @@ Cost feed_forward_cost(const FeedForward& feed_forward) {
       feed_forward.tokens * 2 * h * static_cast<double>(feed_forward.experts);
   cost.whole_activation_bytes.per_token = visits * (2 + mask) * h;
   cost.activation_bytes.per_token = visits * ((2 + mask) * h + (feed_forward.gated ? 8 : 4) * f);
+  cost.product_input_bytes.per_token = visits * 2 * (h + f);
+  cost.whole_product_input_bytes.per_token = visits * 2 * h;
+  cost.gate_bytes.per_token = feed_forward.gated ? visits * 2 * f : 0;
   cost.matrix_operand_bytes.per_token = visits * (4 * h + (feed_forward.gated ? 6 : 4) * f);
   cost.alternate_whole_bytes.per_token = feed_forward.gated ? visits * 2 * h : 0;
   cost.alternate_bytes.per_token = cost.alternate_whole_bytes.per_token + visits * 2 * f;
@@ -138,6 +144,11 @@ Cost operator+(const Cost& a, const Cost& b) {
   return {a.forward_flops + b.forward_flops,
           a.activation_bytes + b.activation_bytes,
           a.whole_activation_bytes + b.whole_activation_bytes,
+          a.product_input_bytes + b.product_input_bytes,
+          a.whole_product_input_bytes + b.whole_product_input_bytes,
+          a.attention_bytes + b.attention_bytes,
+          a.context_bytes + b.context_bytes,
+          a.gate_bytes + b.gate_bytes,
           a.matrix_operand_bytes + b.matrix_operand_bytes,
           a.alternate_bytes + b.alternate_bytes,
           a.alternate_whole_bytes + b.alternate_whole_bytes};

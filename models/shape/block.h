@@ -8,6 +8,8 @@
 //                 + 5 x y a s (softmax 2, dropout mask 1, dropped scores 2) per token
 //   feed-forward  (2 input + 1 dropout mask) h + 4 f;  gated: 8 f (gate, up, activated, product)
 //   norm          2 h
+// Of these, weight gradients alone need the input of queries, keys and values, 2 h, and both of the
+// feed-forward, 2 h + 2 f; the projection's is the context.
 // Kept where every second product is computed again (products in order, the first kept; torchtitan
 // models/llama3/parallelize, "op"):
 //   attention     2 h (input) + 4 x q (query, context) + 2 y k (value)

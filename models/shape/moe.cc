@@ -131,6 +131,10 @@ struct Decoder {
     cost.activation_bytes.per_token =
         cost.whole_activation_bytes.per_token + 2 * (q + q + v) + 2 * v;
     cost.activation_bytes.per_token_pair = keeps_scores ? 2 * static_cast<double>(shape.heads) : 0;
+    cost.product_input_bytes.per_token = 2 * (h + rank_q + rank_k);
+    cost.whole_product_input_bytes = cost.product_input_bytes;
+    cost.attention_bytes.per_token = 2 * (q + q + v) + 2 * v;
+    cost.context_bytes.per_token = 2 * v;
     cost.matrix_operand_bytes.per_token = 4 * (h + q + v + v + h) + 4 * (rank_q + rank_k);
     return cost;
   }

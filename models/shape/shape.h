@@ -72,6 +72,13 @@ struct Cost {
   // Of these, what tensor parallelism leaves whole on every rank (10 s h of a GPT block: inputs of
   // norms and matrices, dropout masks) unless sequence parallelism divides it too.
   PerSample whole_activation_bytes = {};
+  // Of these, what some runs keep otherwise. Inputs of products that a weight gradient alone needs,
+  // and of them what stays whole: fewer bits where products have them, nothing of frozen ones.
+  PerSample product_input_bytes = {};
+  PerSample whole_product_input_bytes = {};
+  PerSample attention_bytes = {};  // queries, keys, values and context
+  PerSample context_bytes = {};    // of these the last, which the projection reads too
+  PerSample gate_bytes = {};       // each of: a gate, what is gated, the activated gate
   // Inputs and output gradients of the matrices, at 2 bytes per element: all that a weight gradient
   // computed apart from the input gradient needs (32 s h of a GPT block; Qi et al. 2024, table 1).
   PerSample matrix_operand_bytes = {};

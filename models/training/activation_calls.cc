@@ -44,13 +44,15 @@ void join_adapters(PipelinePlan& plan, const Activations& of) {
                                : call(of.tensor, Op::all_gather, of.bytes);
 }
 
+// In the bits in which attention multiplies (Transformer Engine pytorch/attention/
+// dot_product_attention/context_parallel.py: quantized before they are sent, both ways).
 void divide_context(PipelinePlan& plan, const Activations& of) {
   const ProcessGroup context = parallel::group(of.grid, {Axis::cp});
   const double t = of.how.layout.tp;
   const double width = static_cast<double>(of.model.head_size + of.model.value_size) / 2;
   const double heads = std::max(1.0, static_cast<double>(of.model.heads) / t);
   const double kv_heads = std::max(1.0, static_cast<double>(of.model.kv_heads) / t);
-  const double each = 2 * of.tokens * width;
+  const double each = (of.how.fp8_attention ? 1 : 2) * of.tokens * width;
   if (of.how.framework.exchanges_heads) {
     plan.queries_exchange = call(context, Op::all_to_all, each * heads);
     // Fewer than ranks are repeated.

@@ -11,7 +11,7 @@ class ExchangeWriter {
   ExchangeWriter(Backend carrier, const ProcessGroup& group, std::int64_t padded)
       : carrier_(carrier), group_(group), padded_(padded) {}
 
-  std::vector<ExchangePart> write(const CompressionPasses& passes) {
+  std::vector<StepPart> write(const CompressionPasses& passes) {
     const CompressedExchange exchange = compressed_exchange(elements(), group_.ranks, carrier_);
     const Staging staging =
         staging_copies(chunk_layout(static_cast<std::size_t>(padded_), group_.ranks));
@@ -60,14 +60,14 @@ class ExchangeWriter {
   Backend carrier_;
   ProcessGroup group_;
   std::int64_t padded_;
-  std::vector<ExchangePart> parts_;
+  std::vector<StepPart> parts_;
 };
 
 }  // namespace
 
-std::vector<ExchangePart> compressed_allreduce(OptimizerType optimizer, Backend backend,
-                                               Kernels kernels, const ProcessGroup& group,
-                                               std::int64_t padded) {
+std::vector<StepPart> compressed_allreduce(OptimizerType optimizer, Backend backend,
+                                           Kernels kernels, const ProcessGroup& group,
+                                           std::int64_t padded) {
   return ExchangeWriter(traits_of(backend).carrier, group, padded)
       .write(compression_passes(optimizer, backend, kernels, group.ranks));
 }

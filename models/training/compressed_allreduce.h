@@ -7,23 +7,15 @@
 // kernels/staging.h lists; with it MPI stages (n-1)/n of the signs of each phase.
 #pragma once
 
-#include <string>
 #include <vector>
 
-#include "models/training/work.h"
-#include "sim/engine/task_graph.h"
+#include "models/training/step_part.h"
 
 namespace lambcast {
 
-struct ExchangePart {
-  std::string name;
-  Category part = Category::gradient_comm;
-  Work work;
-};
-
 // `padded` elements of one buffer.
-std::vector<ExchangePart> compressed_allreduce(OptimizerType optimizer, Backend backend,
-                                               Kernels kernels, const ProcessGroup& group,
-                                               std::int64_t padded);
+std::vector<StepPart> compressed_allreduce(OptimizerType optimizer, Backend backend,
+                                           Kernels kernels, const ProcessGroup& group,
+                                           std::int64_t padded);
 
 }  // namespace lambcast

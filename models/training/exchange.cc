@@ -26,7 +26,9 @@ constexpr Form forms[] = {
     {"fp8", Kind::fp8, Takes::nothing, 0},
     {"fp8:e5m2", Kind::fp8_e5m2, Takes::nothing, 0},
     {"int8", Kind::int8, Takes::nothing, 0},
+    {"int8:owed", Kind::int8_owed, Takes::nothing, 4},
     {"int4", Kind::int4, Takes::nothing, 0},
+    {"int4:owed", Kind::int4_owed, Takes::nothing, 4},
     {"qgz", Kind::qgz, Takes::nothing, 0},
     {"qgz:int8", Kind::qgz_int8, Takes::nothing, 0},
     {"loco", Kind::loco, Takes::nothing, 4},
@@ -40,9 +42,10 @@ constexpr Form forms[] = {
     {"neighbours:exponential", Kind::neighbour_exponential, Takes::nothing, 0},
 };
 constexpr const char* allowed =
-    "all_reduce, onebit, fp8, fp8:e5m2, int8, int4, qgz, qgz:int8, loco, loco:int8, powersgd:RANK, "
-    "powersgd:RANK:ITERATIONS, topk:SHARE%, randomk:SHARE%, local:STEPS, localsgd:STEPS, "
-    "neighbours:ring, neighbours:exponential";
+    "all_reduce, onebit, fp8, fp8:e5m2, int8, int8:owed, int4, int4:owed, qgz, qgz:int8, loco, "
+    "loco:int8, powersgd:RANK, powersgd:RANK:ITERATIONS, topk:SHARE%, randomk:SHARE%, local:STEPS, "
+    "local:STEPS:SITE, localsgd:STEPS, localsgd:STEPS:SITE, neighbours:ring, "
+    "neighbours:exponential; whole numbers from 1 to 65536";
 
 bool is_local(const Exchange& exchange) {
   return exchange.kind == Kind::local || exchange.kind == Kind::local_sgd;
@@ -57,6 +60,10 @@ double parameter_of(const Form& form, std::string_view text, const Where& where)
   const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   const bool number = status == std::errc{} && end == digits.data() + digits.size();
   if (percent) value /= 100;
+  if (form.takes == Takes::share && number && value == 1 && !percent)
+    fail_input(where, fmt::format("{}:{} is all elements", form.word, text),
+               fmt::format("{0}:{1}%, {0}:{2:g}, or 100% where all are meant", form.word, text,
+                           value / 100));
   if (form.takes == Takes::share && number && value > 0 && value <= 1) return value;
   if (form.takes != Takes::share && number && value >= 1 && value <= 65536 &&
       value == std::floor(value))
@@ -76,10 +83,12 @@ Exchange parse_exchange(const std::string& text, const Where& where) {
     if (form.takes == Takes::nothing || colon == std::string::npos)
       fail_input(where, fmt::format("'{}' is not how {} is written", text, word), allowed);
     const std::string_view behind = std::string_view(text).substr(colon + 1);
-    const auto second = form.takes == Takes::rank ? behind.find(':') : std::string_view::npos;
+    const bool takes_second = form.takes == Takes::rank || form.takes == Takes::whole;
+    const auto second = takes_second ? behind.find(':') : std::string_view::npos;
     Exchange exchange{form.kind, parameter_of(form, behind.substr(0, second), where)};
     if (second != std::string_view::npos)
-      exchange.iterations = static_cast<int>(parameter_of(form, behind.substr(second + 1), where));
+      (form.takes == Takes::rank ? exchange.iterations : exchange.site) =
+          static_cast<int>(parameter_of(form, behind.substr(second + 1), where));
     return exchange;
   }
   fail_input(where, fmt::format("unknown exchange '{}'", text), allowed);
@@ -88,8 +97,8 @@ Exchange parse_exchange(const std::string& text, const Where& where) {
 std::string name_of(const Exchange& exchange) {
   const Form& form = form_of(exchange.kind);
   if (form.takes == Takes::nothing) return form.word;
-  if (exchange.iterations > 0)
-    return fmt::format("{}:{}:{}", form.word, exchange.parameter, exchange.iterations);
+  if (const int second = exchange.iterations + exchange.site; second > 0)
+    return fmt::format("{}:{}:{}", form.word, exchange.parameter, second);
   if (form.takes != Takes::share) return fmt::format("{}:{}", form.word, exchange.parameter);
   return fmt::format("{}:{:.6g}%", form.word, 100 * exchange.parameter);
 }
@@ -97,6 +106,8 @@ std::string name_of(const Exchange& exchange) {
 std::int64_t steps_per_exchange(const Exchange& exchange) {
   return is_local(exchange) ? static_cast<std::int64_t>(exchange.parameter) : 1;
 }
+
+int site_ranks(const Exchange& exchange) { return std::max(1, exchange.site); }
 
 int neighbours(const Exchange& exchange, int ranks) {
   if (exchange.kind == Kind::neighbour_ring) return std::min(ranks - 1, 2);
@@ -109,6 +120,10 @@ bool is_hierarchical(const Exchange& exchange) {
 
 bool is_loco(const Exchange& exchange) {
   return exchange.kind == Kind::loco || exchange.kind == Kind::loco_int8;
+}
+
+bool owes_on_one_level(const Exchange& exchange) {
+  return exchange.kind == Kind::int8_owed || exchange.kind == Kind::int4_owed;
 }
 
 double coded_bytes(const Exchange& exchange) {
@@ -137,11 +152,12 @@ std::string refused_with_zero(const Exchange& exchange, std::int64_t stage) {
   return {};
 }
 
-std::vector<Exchange> usual_exchanges(bool zero) {
+std::vector<Exchange> usual_exchanges(bool zero, int site) {
   std::vector<Exchange> all{{Kind::all_reduce},    {Kind::onebit},        {Kind::fp8},
                             {Kind::int8},          {Kind::int4},          {Kind::powersgd, 4},
                             {Kind::topk, 0.01},    {Kind::randomk, 0.01}, {Kind::local, 16},
                             {Kind::local_sgd, 16}, {Kind::neighbour_ring}};
+  if (site > 1) all.push_back({Kind::local, 16, 0, site});
   if (zero) all.insert(all.end(), {{Kind::qgz}, {Kind::loco}});
   return all;
 }

@@ -16,7 +16,9 @@ struct Exchange {
     fp8,
     fp8_e5m2,
     int8,
+    int8_owed,
     int4,
+    int4_owed,
     qgz,
     qgz_int8,
     loco,
@@ -32,17 +34,22 @@ struct Exchange {
   Kind kind = Kind::all_reduce;
   double parameter = 0;  // R, SHARE or H
   int iterations = 0;    // of PowerSGD without a warm start
+  int site = 0;          // ranks whose local steps are common; 0: each is alone
   friend bool operator==(const Exchange&, const Exchange&) = default;
 };
 
-// "onebit", "fp8", "qgz:int8", "powersgd:4", "powersgd:4:2", "topk:1%", "local:16",
-// "neighbours:ring". Throws Error (usage).
+// "onebit", "fp8", "qgz:int8", "powersgd:4", "powersgd:4:2", "topk:1%", "local:16", "local:16:8",
+// "neighbours:ring". A share is below 1 or in percent: "topk:1" would be all. Throws Error (usage).
 Exchange parse_exchange(const std::string& text, const Where& where);
 // As it is written.
 std::string name_of(const Exchange& exchange);
 
 // Steps of which one sends: H of local:H and localsgd:H, else 1.
 std::int64_t steps_per_exchange(const Exchange& exchange);
+
+// Ranks that all_reduce their gradients in every step, whatever steps exchange: the data-parallel
+// ranks of one site of local:H:R. 1: none do.
+int site_ranks(const Exchange& exchange);
 
 // To how many others a rank sends its weights: both sides of a ring, one peer of an exponential
 // graph; 0 of exchanges among all.
@@ -51,6 +58,8 @@ int neighbours(const Exchange& exchange, int ranks);
 // qgZ, with errors owed or not: what its two levels send an element in, in bytes.
 bool is_hierarchical(const Exchange& exchange);
 bool is_loco(const Exchange& exchange);
+// Whether whole numbers of 4 or 8 bits owe what they do not say, on one level.
+bool owes_on_one_level(const Exchange& exchange);
 double coded_bytes(const Exchange& exchange);
 
 // Bytes kept per element that an exchange changes (PowerSGD: of matrices that it makes smaller), in
@@ -61,8 +70,8 @@ double kept_bytes(const Exchange& exchange);
 // Why such an exchange cannot stand in for the reduction of ZeRO's `stage`; empty: it can.
 std::string refused_with_zero(const Exchange& exchange, std::int64_t stage);
 
-// One of each kind, with the parameters that their papers and tutorials start from.
-// Those that need shared states, with `zero`.
-std::vector<Exchange> usual_exchanges(bool zero = false);
+// One of each kind, with the parameters that their papers and tutorials start from. Those that need
+// shared states, with `zero`; local steps between sites, where so many ranks are one.
+std::vector<Exchange> usual_exchanges(bool zero = false, int site = 1);
 
 }  // namespace lambcast

@@ -209,12 +209,26 @@ void compare_with(const Forecast& other, const std::string& name, Forecast& fore
 
 std::vector<Finding> judge(const TrainingPlan& training, const Forecast& forecast) {
   std::vector<Finding> findings;
-  if (!forecast.memory.fits) {
+  const MemoryForecast& memory = forecast.memory;
+  if (!fits_host(training, memory))
+    findings.push_back(
+        {Severity::error, "out-of-host-memory",
+         fmt::format("offloaded states need {} of host memory a node, where {} has {}: more nodes, "
+                     "or --offload-optimizer none",
+                     to_text(memory.host), training.cluster->name,
+                     to_text(*training.cluster->host_capacity))});
+  if (memory.peak > training.device->memory_capacity) {
     findings.push_back(
         {Severity::error, "out-of-memory",
-         fmt::format("needs {} a GPU where {} has {}: {}", to_text(forecast.memory.peak),
+         fmt::format("needs {} a GPU where {} has {}: {}", to_text(memory.peak),
                      training.device->name, to_text(training.device->memory_capacity),
                      how_to_fit(training))});
+  } else if (memory.high() > training.device->memory_capacity) {
+    findings.push_back(
+        {Severity::warning, "memory-tight",
+         fmt::format("needs {} to {} a GPU, forecast {}, where {} has {}: it may not fit",
+                     to_text(memory.low()), to_text(memory.high()), to_text(memory.peak),
+                     training.device->name, to_text(training.device->memory_capacity))});
   }
   if (std::any_of(forecast.stages.begin(), forecast.stages.end(),
                   [](const StageForecast& stage) { return stage.apart; }))

@@ -352,6 +352,20 @@ TEST_CASE("judge: streams that stop before the NIC does are named, and more of t
   CHECK(run("16", "50 Gbit/s").first < run("16", "25 Gbit/s").first);  // beyond, PCIe limits
 }
 
+TEST_CASE("judge: what fits by less than the error of its memory is warned of") {
+  TrainingPlan training = training_of({OptimizerType::lamb, 32});
+  Device device = *training.device;
+  const Bytes peak = forecast_memory(training).peak;
+  const auto codes_at = [&](double share) {
+    device.memory_capacity = peak * share;
+    training.device = std::make_shared<const Device>(device);
+    return codes(judge(training, forecast_of(training)));
+  };
+  CHECK(codes_at(1.1).empty());
+  CHECK(codes_at(1.08) == std::vector<std::string>{"memory-tight"});
+  CHECK(codes_at(0.99) == std::vector<std::string>{"out-of-memory"});
+}
+
 TEST_CASE("judge: what does not fit, what loses and what has nobody to talk to") {
   TrainingPlan training = training_of({OptimizerType::onebit_lamb, 8, "paper-edr100-v100"});
   const std::vector<Finding> losing = judge(training, forecast_of(training));

@@ -41,7 +41,7 @@ constexpr Passes pick{6, 0, 2, 0, 0};
 Passes factors(double rank, double turns) { return {0, 0, 2 * turns * (8 + 10 * rank), 0, 0}; }
 
 constexpr Passes fused_add_owed{6 + 12, 2, 0, 0, 0};
-constexpr Passes fused_select_largest{40, 19, 0, 0, 0};
+constexpr Passes fused_select_largest{16, 9, 0, 0, 0};
 constexpr Passes fused_pick{0, 1, 0, 0, 0};
 // The matrix is read again for every four columns of a factor, and with the errors added to it for
 // each further turn: 4 by either product.
@@ -92,7 +92,7 @@ class Writer {
         tensors_(static_cast<double>(trained_tensor_count(*training.model)) * of.share),
         fused_(training.kernels == Kernels::fused) {}
 
-  std::vector<ExchangePart> write() {
+  std::vector<StepPart> write() {
     switch (exchange_.kind) {
       case Kind::onebit:
         signs();
@@ -104,9 +104,11 @@ class Writer {
         scaled({WireFormat::fp8_e5m2, 0});
         break;
       case Kind::int8:
+      case Kind::int8_owed:
         scaled({WireFormat::int8, block});
         break;
       case Kind::int4:
+      case Kind::int4_owed:
         scaled({WireFormat::int4, block});
         break;
       case Kind::qgz:
@@ -123,13 +125,11 @@ class Writer {
         sparse();
         break;
       case Kind::local:
-        send("all_reduce weights", Op::all_reduce, 4 * elements_);
-        kernels("outer optimizer", Category::optimizer, {4 * 6, 1, 0, 0, 0}, elements_, tensors_);
+        meet("outer optimizer", {4 * 6, 1, 0, 0, 0});
         break;
       case Kind::local_sgd:
-        send("all_reduce weights", Op::all_reduce, 4 * elements_);
         // Divided, and cast to 16 bits.
-        kernels("average weights", Category::optimizer, {8 + 6, 2, 0, 0, 0}, elements_, tensors_);
+        meet("average weights", {8 + 6, 2, 0, 0, 0});
         break;
       case Kind::neighbour_ring:
       case Kind::neighbour_exponential:
@@ -195,7 +195,15 @@ class Writer {
     const double coded = payload_bytes(quantiser.format, 8) / 8.0;
     // A single scale must be known before anything is coded: what is coded is read twice.
     const bool blocks = quantiser.block > 0;
-    const Passes code{(blocks ? 4 : 8) + coded, blocks ? 1. : 3., 0, 0, 0};
+    // Owed errors are read and written as it codes: of the rank's gradients, then of its sum.
+    const bool owes = owes_on_one_level(exchange_);
+    const Passes code{(blocks ? 4 : 8) + coded + (owes ? 8 : 0), blocks ? 1. : 3., 0, 0, 0};
+    const auto unfused_owed = [&](double elements) {
+      if (fused_ || !owes) return;
+      kernels("add owed errors", Category::compress, add_owed, elements, 1);
+      kernels("keep owed errors", Category::compress, keep_owed, elements, 1);
+    };
+    unfused_owed(elements_);
     const Passes sum{coded + 4 / n, 1, 0, 0, 0};
     kernels(
         "scale and cast", Category::compress,
@@ -206,6 +214,7 @@ class Writer {
     if (of_.shared)
       return kernels("sum", Category::compress, fused_ ? sum : Passes{1 + 4 / n, 0, 2, 0, 0},
                      elements_, 1);
+    unfused_owed(elements_ / n);
     kernels("sum and cast", Category::compress,
             fused_ ? Passes{sum.bytes_per_element + code.bytes_per_element / n, 1 + code.launches,
                             0, 0, 0}
@@ -284,6 +293,18 @@ class Writer {
     if (!fused_) kernels("keep owed errors", Category::decompress, keep_owed, elements_, tensors_);
   }
 
+  // Ranks of a site have the same weights: each meets with a share of them those of the other sites
+  // that have the same share, and the site gathers what came out.
+  void meet(const char* kernel, const Passes& passes) {
+    const ShardGroups sites = shard_groups(group_, site_ranks(exchange_));
+    const bool alone = sites.shard.ranks == 1;
+    const double share = elements_ / sites.shard.ranks;
+    send(sites.copies, alone ? "all_reduce weights" : "all_reduce weights between sites",
+         Op::all_reduce, 4 * share);
+    kernels(kernel, Category::optimizer, passes, share, tensors_);
+    send(sites.shard, "all_gather weights in the site", Op::all_gather, 4 * elements_);
+  }
+
   // The two ways round a ring one after the other, since ranks of a node may share a NIC. Of the
   // exponential graph the mean step: hops as long as a node leave it from every rank, one h shorter
   // than that from h of its g, which are (g - 1) / g of a hop in all.
@@ -313,7 +334,7 @@ class Writer {
   const ProcessGroup& group_;
   double elements_, tensors_;
   bool fused_;
-  std::vector<ExchangePart> parts_;
+  std::vector<StepPart> parts_;
 };
 
 }  // namespace
@@ -361,7 +382,9 @@ double exchange_state_bytes(const TrainingPlan& training, const AveragedGradient
     const double g = shard_groups(gradients.ranks, gradients.ranks.per_node).shard.ranks;
     return (training.kernels == Kernels::fused ? kept_bytes(exchange) : 1) * (1 + 1 / g) * all;
   }
-  const double of_server = exchange.kind == Exchange::Kind::onebit && !gradients.shared ? 4 / n : 0;
+  if (site_ranks(exchange) > 1) return kept_bytes(exchange) * all / site_ranks(exchange);
+  const bool sums_owe = exchange.kind == Exchange::Kind::onebit || owes_on_one_level(exchange);
+  const double of_server = sums_owe && !gradients.shared ? 4 / n : 0;
   return (kept_bytes(exchange) + of_server + 4 * neighbours(exchange, gradients.ranks.ranks)) * all;
 }
 
@@ -372,8 +395,8 @@ bool exchanges_gradients(const TrainingPlan& training) {
          !in_passes;
 }
 
-std::vector<ExchangePart> gradient_exchange(const TrainingPlan& training,
-                                            const AveragedGradients& gradients) {
+std::vector<StepPart> gradient_exchange(const TrainingPlan& training,
+                                        const AveragedGradients& gradients) {
   return Writer(training, gradients).write();
 }
 

@@ -9,6 +9,8 @@
 //                 bytes (Colossal-AI quantization/fp8.py, fp8_communication), in e4m3 or e5m2
 //   int8, int4    the same in K or K/2 bytes, a scale per 2,048 elements (ZeRO++,
 //                 arXiv:2306.10209, section 3.3, on one level)
+//   int8:owed,    the same with errors owed: of a rank's gradients, 4 K bytes, and of its sums,
+//   int4:owed     4 K/n, which the fused kernels read and write as they code
 //   qgz           K/2 bytes all_to_all in the node, summed, then K/2g between nodes with g ranks
 //                 each; a rank is left with its share (ZeRO++, section 3.3); or K and K/g, int8
 //   loco          the same with errors owed on both levels, K and K/g elements: of DeepSpeed in 8
@@ -24,6 +26,10 @@
 //   local:H       nothing for H - 1 steps, then weights averaged by an outer optimizer (DiLoCo,
 //                 arXiv:2311.08105)
 //   localsgd:H    the same without one: the average is what all go on from (arXiv:1805.09767)
+//   local:H:R     between sites of R ranks, of clusters far apart: in a site gradients are
+//                 all_reduced in every step, as without it. Every H steps each rank all_reduces
+//                 4 K/R bytes of weights with its kin in the other sites, takes the outer step on
+//                 them, and the site gathers 4 K bytes
 //   neighbours:G  a rank steps on its own gradients, then averages its 4 K bytes of weights with
 //                 neighbours alone: both sides of a ring, or in the one-peer exponential graph the
 //                 rank 2^(step mod log2 n) further on (arXiv:1705.09056, arXiv:2110.13363)
@@ -71,7 +77,7 @@ double exchange_state_bytes(const TrainingPlan& training, const AveragedGradient
 // Whether another exchange stands in for the reduction of gradients.
 bool exchanges_gradients(const TrainingPlan& training);
 
-std::vector<ExchangePart> gradient_exchange(const TrainingPlan& training,
-                                            const AveragedGradients& gradients);
+std::vector<StepPart> gradient_exchange(const TrainingPlan& training,
+                                        const AveragedGradients& gradients);
 
 }  // namespace lambcast

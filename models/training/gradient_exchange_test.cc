@@ -40,6 +40,8 @@ TEST_CASE("exchange: what is kept of an element, by exchange") {
   CHECK(kept("local:16", 8) == 8);  // weights that all left from, and the outer momentum
   CHECK(kept("localsgd:16", 8) == 0);
   CHECK(kept("qgz:int8", 8) == 0);
+  CHECK(kept("int4:owed", 8) == 4 + 4. / 8);
+  CHECK(kept("int8:owed", 8, true) == 4);
   // A node's four ranks: errors of whole gradients, and of the quarter that goes between nodes.
   CHECK(kept("loco", 8, true) == 1 + 0.25);
   TrainingPlan fused = with("loco:int8");
@@ -67,40 +69,100 @@ TEST_CASE(
 }
 
 TEST_CASE("exchange: as it is written, and back") {
-  for (const char* text :
-       {"all_reduce", "onebit", "fp8", "fp8:e5m2", "int8", "int4", "qgz", "qgz:int8", "loco",
-        "loco:int8", "powersgd:4", "powersgd:4:2", "topk:1%", "randomk:0.1%", "local:16",
-        "localsgd:16", "neighbours:ring", "neighbours:exponential"})
+  for (const char* text : {"all_reduce",
+                           "onebit",
+                           "fp8",
+                           "fp8:e5m2",
+                           "int8",
+                           "int4",
+                           "qgz",
+                           "qgz:int8",
+                           "loco",
+                           "loco:int8",
+                           "int8:owed",
+                           "int4:owed",
+                           "powersgd:4",
+                           "powersgd:4:2",
+                           "topk:1%",
+                           "randomk:0.1%",
+                           "local:16",
+                           "localsgd:16",
+                           "local:16:8",
+                           "localsgd:500:64",
+                           "neighbours:ring",
+                           "neighbours:exponential"})
     CHECK(name_of(parse_exchange(text, {})) == text);
   CHECK(parse_exchange("topk:0.01", {}) == parse_exchange("topk:1%", {}));
-  for (const char* text : {"",
-                           "fp9",
-                           "fp8:1",
-                           "fp8:e4m3",
-                           "qgz:int4",
-                           "loco:",
-                           "powersgd:4:",
-                           "powersgd:4:0",
-                           "powersgd:4:2:2",
-                           "localsgd",
-                           "local:4:2",
-                           "powersgd",
-                           "powersgd:0",
-                           "powersgd:1.5",
-                           "topk:0%",
-                           "topk:101%",
-                           "topk:",
-                           "local:x",
-                           "local:0",
-                           "int4:",
-                           "powersgd:nan",
-                           "neighbours",
-                           "neighbours:",
-                           "neighbours:2",
-                           "ring"}) {
+  for (const char* text :
+       {"",          "fp9",          "fp8:1",        "fp8:e4m3",       "qgz:int4",
+        "loco:",     "powersgd:4:",  "powersgd:4:0", "powersgd:4:2:2", "localsgd",
+        "local:4:0", "local:4:2:2",  "powersgd",     "powersgd:0",     "powersgd:1.5",
+        "topk:0%",   "topk:101%",    "topk:",        "local:x",        "local:0",
+        "int4:",     "powersgd:nan", "neighbours",   "neighbours:",    "neighbours:2",
+        "ring"}) {
     INFO(text);
     CHECK_THROWS_WITH(parse_exchange(text, {"", 0, "--exchange"}), Contains("powersgd:RANK"));
   }
+}
+
+TEST_CASE("exchange: a share of 1 is not all elements by a slip") {
+  CHECK_THROWS_WITH(
+      parse_exchange("topk:1", {"", 0, "--exchange"}),
+      "--exchange: topk:1 is all elements (allowed: topk:1%, topk:0.01, or 100% where "
+      "all are meant)");
+  CHECK(parse_exchange("randomk:100%", {}).parameter == 1);
+}
+
+TEST_CASE(
+    "exchange: sites sum gradients in themselves, and meet with a share of the weights each") {
+  // 32 ranks, 4 a node. Gradients in 16 bits are 2 (s - 1) / s 2 K of a site of s; every 500 steps
+  // there are 2 (32/s - 1) / (32/s) 4 K / s of weights between sites, and (s - 1) / s 4 K in each.
+  const double all = static_cast<double>(parameters(load_model("bert-large")));
+  for (const int s : {2, 4, 8, 16}) {
+    INFO(s);
+    const TrainingPlan training = with(fmt::format("local:500:{}", s));
+    const double inside = 2. * (s - 1) / s * 2 * all;
+    const double sites = 32. / s;
+    const double between = 2 * (sites - 1) / sites * 4 * all / s;
+    const StepMetrics silent = metrics_of(training, StepKind::silent);
+    const StepMetrics meeting = metrics_of(training, StepKind::uniform);
+    CHECK(silent.wire_bytes_per_gpu.value() == Approx(inside).epsilon(1e-6));
+    CHECK(meeting.wire_bytes_per_gpu.value() ==
+          Approx(inside + between + (s - 1.) / s * 4 * all).epsilon(1e-6));
+    // A NIC carries nothing of sites on a node, and one link of each ring between sites.
+    if (s <= 4) {
+      CHECK(silent.network_bytes_per_node.value() == 0);
+      CHECK(meeting.network_bytes_per_node.value() == Approx(s * between).epsilon(0.01));
+    }
+    CHECK(exchange_state_bytes(training, averaged_gradients(training)) == 8 * all / s);
+  }
+  CHECK(exchange_state_bytes(with("localsgd:500:4"), averaged_gradients(with("localsgd:500:4"))) ==
+        0);
+  // In the run one step of 500 meets; sites of one rank are what local:H is without them.
+  TrainingPlan training = with("local:500:4");
+  training.steps = 1000;
+  REQUIRE(run_stages(training).size() == 2);
+  CHECK(run_stages(training)[1].steps == 2);
+  CHECK(wire_bytes("local:500:1") == wire_bytes("local:500"));
+}
+
+TEST_CASE("exchange: a slow network between sites of a node is met in one step of H") {
+  CollectiveCosts costs;
+  const auto run_s = [&](const std::string& exchange) {
+    TrainingPlan training = with(exchange);
+    training.steps = 1000;
+    return forecast(training, costs).run.time_s;
+  };
+  // The fewer meetings the nearer to a step that never leaves the node.
+  const double never = metrics_of(with("local:500:4"), StepKind::silent).step_time.s() * 1000;
+  const double rare = run_s("local:500:4"), often = run_s("local:10:4");
+  CHECK(never < rare);
+  CHECK(rare < 1.05 * never);
+  CHECK(rare < often);
+  CHECK(often < run_s("all_reduce"));
+  const double meeting =
+      metrics_of(with("local:500:4"), StepKind::uniform).step_time.s() - never / 1000;
+  CHECK(rare == Approx(never + 2 * meeting).epsilon(1e-6));
 }
 
 TEST_CASE("exchange: what goes over the wire is the closed form") {
@@ -261,7 +323,9 @@ TEST_CASE("exchange: the fused kernels move what their headers count") {
   CHECK(bytes("fp8") == Approx(6 + 9 + (1 + 4. / 32) + 9. / 32 + 5 + 6));
   CHECK(bytes("int8") == Approx(6 + 5 + (1 + 4. / 32) + 5. / 32 + 5 + 6));
   CHECK(bytes("int4") == Approx(6 + 4.5 + (0.5 + 4. / 32) + 4.5 / 32 + 4.5 + 6));
-  CHECK(bytes("topk:1%") == Approx(6 + 12 + 40 + 16 * 0.01 * 32).epsilon(1e-6));
+  CHECK(bytes("int4:owed") - bytes("int4") == Approx(8 + 8. / 32));
+  CHECK(wire_bytes("int4:owed") == wire_bytes("int4"));
+  CHECK(bytes("topk:1%") == Approx(6 + 12 + 16 + 16 * 0.01 * 32).epsilon(1e-6));
   CHECK(bytes("randomk:1%") == Approx(6 + 12 + 16 * 0.01).epsilon(1e-6));
   CHECK(bytes("powersgd:4") == Approx(6 + 28 + 6).epsilon(0.01));
   CHECK(bytes("powersgd:8") - bytes("powersgd:4") == Approx(12).epsilon(0.01));
@@ -283,6 +347,13 @@ TEST_CASE("exchange: in a layout between the ranks that hold the same parameters
   training.exchange = parse_exchange("local:16", {});
   CHECK(metrics_of(training, StepKind::silent).wire_bytes_per_gpu.value() ==
         Approx(passes).epsilon(0.03));  // norms, which every rank holds, are not halved
+  // Sites of 4 of the 16 that hold the same half: one node of 8.
+  training.exchange = parse_exchange("local:16:4", {});
+  CHECK(metrics_of(training, StepKind::silent).wire_bytes_per_gpu.value() ==
+        Approx(passes + 2 * 3. / 4 * 4 * all / 2).epsilon(0.03));
+  CHECK(metrics_of(training, StepKind::uniform).wire_bytes_per_gpu.value() -
+            metrics_of(training, StepKind::silent).wire_bytes_per_gpu.value() ==
+        Approx((2 * 3. / 4 * 4 / 4 + 3. / 4 * 4) * all / 2).epsilon(0.03));
   training.exchange = parse_exchange("powersgd:4", {});
   const double owed = forecast_memory(training).peak.value();
   training.exchange = {};

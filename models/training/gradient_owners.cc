@@ -28,6 +28,13 @@ ShardGroups shard_groups(const ProcessGroup& replicas, int shard_ranks) {
   return groups;
 }
 
+bool keeps_share_of_sum(const Parallelism& how) {
+  const bool weights_whole = how.sharding == parallel::Sharding::optimizer ||
+                             how.sharding == parallel::Sharding::gradients;
+  return weights_whole && how.framework.name == FrameworkName::deepspeed &&
+         how.shard_ranks == how.replicas();
+}
+
 std::vector<Owners> owners_of(const Parallelism& how, bool with_experts) {
   const ProcessGroup dense =
       parallel::group(parallel::dense_grid(how.layout), {Axis::dp, Axis::cp}, {Axis::pp});

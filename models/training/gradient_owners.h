@@ -33,6 +33,10 @@ struct Owners {
   }
 };
 
+// Whether ranks that share states or gradients sum them whole and keep their share, as DeepSpeed's
+// stages 1 and 2 do (gradient_reduction.h), rather than scatter them.
+bool keeps_share_of_sum(const Parallelism& how);
+
 // All others first, then experts, where the model has them.
 std::vector<Owners> owners_of(const Parallelism& how, bool with_experts);
 

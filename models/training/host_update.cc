@@ -2,8 +2,8 @@
 
 namespace lambcast {
 
-std::vector<HostUpdatePart> host_update(double elements, bool weights_shared,
-                                        std::int64_t micro_batches, int ranks_at_once) {
+std::vector<StepPart> host_update(double elements, bool weights_shared, std::int64_t micro_batches,
+                                  int ranks_at_once) {
   const auto times = static_cast<double>(micro_batches);
   HostCopy gradients;
   const bool accumulates = weights_shared || micro_batches > 1;
@@ -14,9 +14,10 @@ std::vector<HostUpdatePart> host_update(double elements, bool weights_shared,
   weights.up_bytes = elements * 2;
   weights.pinned = true;
   const double bytes = 16 + 12 + 8 + 6 + (weights_shared ? 6 : 0);
-  return {{"gradients to the host", gradients},
-          {"optimizer on the host", HostUpdate{elements * bytes, ranks_at_once}},
-          {"weights to the GPU", weights}};
+  return {
+      {"gradients to the host", Category::optimizer, gradients},
+      {"optimizer on the host", Category::optimizer, HostUpdate{elements * bytes, ranks_at_once}},
+      {"weights to the GPU", Category::optimizer, weights}};
 }
 
 }  // namespace lambcast

@@ -18,20 +18,14 @@
 // unscale_and_clip_grads, _reassign_or_swap_out_partitioned_parameters).
 #pragma once
 
-#include <string>
 #include <vector>
 
-#include "models/training/work.h"
+#include "models/training/step_part.h"
 
 namespace lambcast {
 
-struct HostUpdatePart {
-  std::string name;
-  Work work;
-};
-
 // Of `elements` of a rank, of which `ranks_at_once` are on a node.
-std::vector<HostUpdatePart> host_update(double elements, bool weights_shared,
-                                        std::int64_t micro_batches, int ranks_at_once);
+std::vector<StepPart> host_update(double elements, bool weights_shared, std::int64_t micro_batches,
+                                  int ranks_at_once);
 
 }  // namespace lambcast

@@ -115,6 +115,27 @@ TEST_CASE("layout step: an optimizer on the host waits for its memory, and for c
   CHECK(stage3.ends.high.s() == Approx(std::exp(0.7) * stage3.seconds));
 }
 
+// DeepSpeed's stages 1 and 2 sum gradients whole and keep their share; stage 2 of adapters, 16 x 6
+// widths in each of 48 blocks, in one bucket of 5e8 elements, or in several smaller ones.
+TEST_CASE("layout step: DeepSpeed sums what it shares in buckets, whole") {
+  TrainingPlan training = layout_training(
+      {.dp = 8, .sharding = Sharding::gradients, .framework = FrameworkName::deepspeed});
+  const auto plan = [&] { return *plan_step(training, {StepKind::uniform, 1024, 1}).pipeline; };
+  REQUIRE(plan().gradients_reduce.size() == 1);
+  CHECK(plan().gradients_reduce[0].op == Op::all_reduce);
+  training.model = std::make_shared<const ModelShape>(with_adapters(*training.model, {16}, {}));
+  CHECK(plan().reduced_pieces == 48);
+  CHECK(plan().gradients_reduce[0].bytes.value() == Approx(2 * 48 * 16 * 6 * 1600.));
+  training.parallelism->framework.least_bucket = 500'000;
+  CHECK(plan().reduced_pieces == 3);
+  CHECK_FALSE(plan().hides_sharding);
+  training.parallelism->framework.overlaps_gradients = true;
+  CHECK(plan().hides_sharding);
+  training.parallelism->framework = framework_of(FrameworkName::megatron);
+  CHECK(plan().gradients_reduce[0].op == Op::reduce_scatter);
+  CHECK(plan().reduced_pieces == 1);
+}
+
 // Of a fine-tuning gradients, update and weights gathered are the adapters': 16 x 6 widths of 1,600
 // in 48 blocks, over 5 ranks. Nothing is gathered again for weight gradients; adapters gather what
 // is 16 wide and exchange tokens for columns.

@@ -30,6 +30,10 @@ parallel::ActivationSetting activation_setting(const TrainingPlan& training) {
   setting.cp = how.layout.cp;
   setting.sequence_parallel = how.sequence_parallel;
   setting.fused_attention = how.attention != AttentionKernel::unfused;
+  setting.product_bytes = std::min(2.0, bytes_per_element(how.format));
+  setting.attention_bytes = how.fp8_attention ? 1 : 2;
+  setting.fused_gates = how.framework.fusion != Fusion::eager;
+  setting.fp8_gates = how.fp8_gates;
   setting.recompute = how.recompute;
   setting.micro_batch = training.batch.micro;
   setting.seq_len = training.seq_len;
@@ -84,8 +88,7 @@ double sharded_buffers(const TrainingPlan& training, const RankParameters& held,
 double bucket_bytes(const TrainingPlan& training, const RankParameters& held) {
   const Parallelism& how = *training.parallelism;
   if (how.framework.name != FrameworkName::deepspeed) return 0;
-  const auto bucket = static_cast<double>(training.recipe.zero.bucket);
-  return 2 * how.gradient_bytes() * std::min(bucket, held.total());
+  return 2 * how.gradient_bytes() * std::min(how.framework.least_bucket, held.total());
 }
 
 // What one block's backward pass needs beside the activations: gradients of the feed-forward's
@@ -115,6 +118,17 @@ double loss_bytes(const TrainingPlan& training) {
   const bool divided = how.framework.name == FrameworkName::torchtitan && how.layout.tp > 1;
   return (divided ? 16 : 8) * tokens_of(training) * static_cast<double>(training.model->vocab) /
          how.layout.tp;
+}
+
+// Of the states of `parameters` of every rank of a node: weight, moments and gradient in fp32, and
+// the sums of gradients (stages 1 and 2, over several micro batches) or the weights (stage 3) in 16
+// bits, all pinned or kept (host_update.h).
+double host_bytes(const TrainingPlan& training, const RankParameters& parameters) {
+  const Parallelism& how = *training.parallelism;
+  if (!how.optimizer_on_host) return 0;
+  const bool further = how.sharding == Sharding::weights || training.batch.gas > 1;
+  const double shard = parameters.total() / how.shard_ranks;
+  return (16 + (further ? 2 : 0)) * shard * std::min(how.layout.gpus_per_node, training.gpus);
 }
 
 // Tensor, data and model-parallel groups, a pair to each neighbour, the tied pair and the world.
@@ -190,7 +204,8 @@ std::vector<MemoryForecast> forecast_stage_memory(const TrainingPlan& training) 
     add("unused", how.framework.unused_memory *
                       (held.activations.kept.value() + std::max(loss, backward) + buffers));
     add("runtime", runtime_bytes(how.layout));
-    memory.fits = memory.peak <= training.device->memory_capacity;
+    memory.host = Bytes(host_bytes(training, parameters));
+    memory.fits = memory.peak <= training.device->memory_capacity && fits_host(training, memory);
     held_by_stage.push_back(std::move(memory));
   }
   return held_by_stage;
@@ -198,7 +213,10 @@ std::vector<MemoryForecast> forecast_stage_memory(const TrainingPlan& training) 
 
 MemoryForecast forecast_layout_memory(const TrainingPlan& training) {
   const std::vector<MemoryForecast> stages = forecast_stage_memory(training);
-  return *std::ranges::max_element(stages, {}, &MemoryForecast::peak);
+  MemoryForecast fullest = *std::ranges::max_element(stages, {}, &MemoryForecast::peak);
+  for (const MemoryForecast& stage : stages) fullest.host = std::max(fullest.host, stage.host);
+  fullest.fits &= fits_host(training, fullest);
+  return fullest;
 }
 
 }  // namespace lambcast

@@ -72,6 +72,29 @@ TEST_CASE("layout memory: parts add up, and show what only a framework holds") {
   CHECK(parts({.cp = 2}).at("runtime") == 6 * half);
 }
 
+// GPT-2 XL's states on 4 ranks of one node, 18 bytes a parameter at stage 3 and 16 at stage 2
+// without further micro batches: as many bytes whatever shares them, and none left on the GPU.
+TEST_CASE("layout memory: offloaded states fit into the hosts, where their size is said") {
+  TrainingPlan training = layout_training({.dp = 4,
+                                           .sharding = Sharding::weights,
+                                           .framework = FrameworkName::deepspeed,
+                                           .optimizer_on_host = true});
+  const double all = static_cast<double>(parameters(*training.model));
+  const double held = forecast_layout_memory(training).host.value();
+  CHECK(held == Approx(18 * all));
+  training.parallelism->sharding = Sharding::gradients;
+  training.batch.gas = 1;
+  CHECK(forecast_layout_memory(training).host.value() == Approx(16 * all));
+  CHECK(forecast_layout_memory(training).fits);
+  const auto with_capacity = [&](const char* size) {
+    training.cluster = std::make_shared<const Cluster>(
+        load_cluster("dgx-a100-80g", {{"node.host_capacity", size}}));
+    return forecast_layout_memory(training).fits;
+  };
+  CHECK(with_capacity("26 GB"));
+  CHECK_FALSE(with_capacity("24 GB"));
+}
+
 TEST_CASE("layout memory: frozen weights are held as products read them, and have no states") {
   TrainingPlan training = layout_training({.dp = 4});
   const double weights = static_cast<double>(parameters(*training.model));

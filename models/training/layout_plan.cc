@@ -9,6 +9,7 @@
 #include "models/training/activation_calls.h"
 #include "models/training/gradient_exchange.h"
 #include "models/training/gradient_owners.h"
+#include "models/training/gradient_reduction.h"
 #include "models/training/host_update.h"
 #include "models/training/layout_contents.h"
 #include "models/training/optimizer_state.h"
@@ -123,13 +124,20 @@ class LayoutWriter {
 
   bool sums_gradients() const { return stage_.sums_gradients(); }
 
+  // Of local steps: gradients are summed in each in every step.
+  int sites() const {
+    const int ranks = site_ranks(training_.exchange);
+    return ranks > 1 ? replicas_.ranks / ranks : 1;
+  }
+
   bool is_shared() const { return how_.sharding != Sharding::none; }
 
   void passes_and_reduction(int stage) {
     const int chunks = plan_.pipeline->pipeline.chunks;
     const bool exchanges = sums_gradients() && exchanges_gradients(training_);
-    const bool reduces = sums_gradients() && replicas_.ranks > 1 &&
-                         plan_.pipeline->gradients_reduce.empty() && !exchanges;
+    const bool in_sites = site_ranks(training_.exchange) > 1;
+    const bool reduces = in_sites || (sums_gradients() && replicas_.ranks > 1 &&
+                                      plan_.pipeline->gradients_reduce.empty() && !exchanges);
     std::vector<OpId> waits, reduced;
     beside_.clear();
     OpId passed = segment(
@@ -158,6 +166,7 @@ class LayoutWriter {
       last(stage) = {passed};
       then_reduce(stage);
     }
+    if (reduces && exchanges) exchange(stage);
   }
 
   // Of the last step's weights the first bucket is there before the passes begin; the others are
@@ -185,12 +194,12 @@ class LayoutWriter {
       const AveragedGradients gradients =
           averaged_gradients(training_, owners.of(held), owners.replicas);
       if (owners.replicas.ranks == 1 || gradients.elements == 0) continue;
-      for (ExchangePart& part : gradient_exchange(training_, gradients))
+      for (StepPart& part : gradient_exchange(training_, gradients))
         then(stage, std::move(part), times);
     }
   }
 
-  void then(int stage, ExchangePart part, std::int64_t times) {
+  void then(int stage, StepPart part, std::int64_t times) {
     const bool call = std::holds_alternative<Call>(part.work);
     then(stage, std::move(part.name), part.part, call ? Stream::communication : Stream::compute,
          std::move(part.work), times);
@@ -210,7 +219,7 @@ class LayoutWriter {
               OpId ready, std::vector<OpId>& reduced) {
     const double elements = owners.of(held);
     std::int64_t buckets = buckets_of(elements);
-    const double bytes = elements * how_.gradient_bytes() / static_cast<double>(buckets);
+    const double bytes = elements * wire_bytes() / static_cast<double>(buckets);
     if (is_last) {
       owners.last_bucket_bytes = bytes;
       --buckets;
@@ -230,11 +239,23 @@ class LayoutWriter {
         then(stage, name, Category::gradient_comm, Stream::communication, call);
   }
 
+  bool is_deepspeed() const { return how_.framework.name == FrameworkName::deepspeed; }
+
+  // What DeepSpeed adds up in fp32 it sends in 16 bits, or as communication_data_type says.
+  double wire_bytes() const {
+    return is_deepspeed() ? gradient_bytes(training_) : how_.gradient_bytes();
+  }
+
+  // Others keep gradients in one buffer where nothing is overlapped.
   void then_reduce(int stage) {
     const parallel::RankParameters held = parameters_of(stage);
-    for (const Owners& owners : owners_)
-      for (const auto& [name, call] : reduction(owners, owners.of(held) * how_.gradient_bytes()))
-        then(stage, name, Category::gradient_comm, Stream::communication, call);
+    for (const Owners& owners : owners_) {
+      const double elements = owners.of(held);
+      const std::int64_t buckets = is_deepspeed() ? buckets_of(elements) : 1;
+      const double bytes = elements * wire_bytes() / static_cast<double>(buckets);
+      for (const auto& [name, call] : reduction(owners, bytes))
+        then(stage, name, Category::gradient_comm, Stream::communication, call, buckets);
+    }
   }
 
   std::vector<std::pair<std::string, Call>> reduction(const Owners& owners, double bytes) const {
@@ -243,8 +264,10 @@ class LayoutWriter {
     const auto add = [&](const std::string& name, const Call& asked) {
       if (const auto made = some(asked)) calls.emplace_back(name, *made);
     };
-    if (!is_shared() || how_.full_all_reduce) {
-      add("all_reduce gradients" + of, call(owners.replicas, Op::all_reduce, bytes));
+    if (!is_shared() || how_.full_all_reduce || keeps_share_of_sum(how_)) {
+      const ProcessGroup group =
+          shard_groups(owners.replicas, owners.replicas.ranks / sites()).shard;
+      add("all_reduce gradients" + of, call(group, Op::all_reduce, bytes));
       return calls;
     }
     const ShardGroups& shards = owners.shards;
@@ -332,11 +355,10 @@ class LayoutWriter {
     const double tensors =
         static_cast<double>(optimized_tensor_count(*training_.model)) / how_.layout.pp;
     if (how_.optimizer_on_host) {
-      for (HostUpdatePart& part :
+      for (StepPart& part :
            host_update(elements, how_.sharding == Sharding::weights, training_.batch.gas,
                        std::min(how_.layout.gpus_per_node, training_.gpus)))
-        then(stage, std::move(part.name), Category::optimizer, Stream::compute,
-             std::move(part.work));
+        then(stage, std::move(part), 1);
       gather_updated(stage);
       return;
     }
@@ -390,8 +412,8 @@ class LayoutWriter {
   void compress(int stage) {
     const auto elements = static_cast<std::size_t>(parameters_of(stage).total());
     const auto padded = static_cast<std::int64_t>(chunk_layout(elements, replicas_.ranks).padded);
-    for (ExchangePart& part : compressed_allreduce(training_.optimizer(), training_.backend(),
-                                                   training_.kernels, replicas_, padded))
+    for (StepPart& part : compressed_allreduce(training_.optimizer(), training_.backend(),
+                                               training_.kernels, replicas_, padded))
       then(stage, std::move(part), 1);
   }
 

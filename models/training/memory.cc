@@ -55,4 +55,9 @@ MemoryForecast forecast_memory(const TrainingPlan& training) {
   return memory;
 }
 
+bool fits_host(const TrainingPlan& training, const MemoryForecast& memory) {
+  const auto& capacity = training.cluster->host_capacity;
+  return !capacity || memory.host <= *capacity;
+}
+
 }  // namespace lambcast

@@ -65,6 +65,7 @@ struct Parallelism {
   MatrixFormat format = MatrixFormat::half;                   // of the blocks' products
   AttentionKernel attention = AttentionKernel::flash2;
   bool fp8_attention = false;
+  bool fp8_gates = false;  // inputs of gated activations kept in fp8
   ExpertUse experts;
   double weight_bytes = 2;  // per element as computed with and gathered
 

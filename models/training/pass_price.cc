@@ -88,8 +88,10 @@ class PipelinePricer {
   }
 
   // All pieces of one block, of so many.
-  Duration cost_of_block(const Call& call, int blocks) {
-    return cost_of(call, std::int64_t{blocks} * plan_.weight_pieces).scaled(1.0 / blocks);
+  // Of a call for so many of its pieces.
+  Duration cost_of_block(const Call& call, int blocks, int pieces = 1) {
+    const std::int64_t all = std::int64_t{blocks} * plan_.weight_pieces;
+    return cost_of(call, (all + pieces - 1) / pieces).scaled(1.0 / blocks);
   }
 
   // Of the experts in a chunk, a block's share.
@@ -347,7 +349,8 @@ class PipelinePricer {
   void share_backward(const ChunkContent& content, ChunkPrice& chunk, bool outside) {
     Duration reduce =
         plan_.gradients_reduce.empty() ? Duration() : handling_of_block(plan_.gradients_quantized);
-    for (const Call& call : plan_.gradients_reduce) reduce += cost_of_block(call, content.layers);
+    for (const Call& call : plan_.gradients_reduce)
+      reduce += cost_of_block(call, content.layers, plan_.reduced_pieces);
     PassPrice both{chunk.input_gradient.compute + chunk.weight_gradient.compute,
                    chunk.input_gradient.exposed, chunk.input_gradient.communication,
                    chunk.input_gradient.calls};

@@ -74,8 +74,8 @@ struct PipelinePlan {
   std::optional<Call> sends_gather;  // over t, where each rank sent its part
 
   // Sharded weights, of one of `weight_pieces` of a block: gathered for each pass, and gradients
-  // reduced, call after call: scattered over the sharing ranks (or exchanged in int4), and summed
-  // among those that share alike.
+  // of `reduced_pieces` reduced, call after call: scattered over the sharing ranks (or exchanged in
+  // int4), and summed among those that share alike.
   std::optional<Call> weights_gather, weights_gather_again;
   std::vector<Call> gradients_reduce;
   // Read and written where a piece is quantized.
@@ -85,7 +85,7 @@ struct PipelinePlan {
   Duration shard_handling;  // by the host, of each such call
   // Of a block's experts, over the ranks that have the same ones.
   std::optional<Call> expert_weights_gather, expert_gradients_scatter;
-  int weight_pieces = 1;
+  int weight_pieces = 1, reduced_pieces = 1;
   bool hides_sharding = true;  // beside computation; else the pass waits for all of it
 };
 

@@ -1,4 +1,5 @@
 #include "models/training/price.h"
+#include "models/training/call_sources.h"
 
 #include <algorithm>
 #include <cmath>
@@ -130,32 +131,8 @@ class Pricer {
       note("framework_launch", device_.framework_launch.provenance);
   }
 
-  // What a collective's time is made of (transport_of, machines_of).
   void note(const Call& call) const {
-    if (sources_ == nullptr) return;
-    const bool mpi = is_mpi(call.backend);
-    const bool host = traits_of(call.backend).endpoint == Endpoint::host;
-    const LibrarySpec& library = library_of(cluster_, call.backend);
-    const bool between_nodes = call.group.nodes() > 1;
-    if (host)
-      note("host_link", cluster_.host_link.provenance);
-    else
-      note("gpu_link", cluster_.gpu_link.provenance);
-    if (between_nodes) {
-      if (!host) note("gpu_nic", cluster_.gpu_nic.provenance);
-      note("nic_bandwidth", cluster_.nic_bandwidth.provenance);
-      note("fabric_oversubscription", cluster_.fabric.oversubscription.provenance);
-      note(mpi ? "mpi_nic_efficiency" : "nccl_nic_efficiency", library.nic_efficiency.provenance);
-      if (cluster_.port_queue) {
-        note("port_queue", cluster_.port_queue->depth.provenance);
-        note("rto_min", cluster_.port_queue->rto_min.provenance);
-      }
-      if (call.op == Op::all_reduce && call.algorithm.empty() && !library.all_reduce.empty())
-        note(mpi ? "mpi_all_reduce" : "nccl_all_reduce", library.all_reduce_from);
-    }
-    const ProtocolSpec& protocol = library.protocols.back();
-    note(mpi ? "mpi_latency" : "nccl_latency",
-         (between_nodes ? protocol.network_hop : protocol.local_hop).provenance);
+    if (sources_ != nullptr) read_sources(call, cluster_, *sources_);
   }
 
   // --- prices ---

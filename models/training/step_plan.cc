@@ -10,6 +10,7 @@
 #include "models/training/buffers.h"
 #include "models/training/compressed_allreduce.h"
 #include "models/training/gradient_exchange.h"
+#include "models/training/gradient_owners.h"
 #include "models/training/gradient_reduction.h"
 #include "models/training/layout_plan.h"
 #include "models/training/optimizer_state.h"
@@ -51,7 +52,7 @@ class StepWriter {
                 first ? std::vector<OpId>{} : std::vector<OpId>{last_});
   }
 
-  void then(ExchangePart part, std::int64_t times) {
+  void then(StepPart part, std::int64_t times) {
     const bool call = std::holds_alternative<Call>(part.work);
     then(std::move(part.name), part.part, call ? Stream::communication : Stream::compute,
          std::move(part.work), times);
@@ -64,11 +65,19 @@ class StepWriter {
   // Full-precision steps sum gradients; the others exchange momenta, or nothing.
   bool sums_gradients() const { return stage_.sums_gradients(); }
 
+  // Sites of local steps sum gradients in themselves, in every step.
+  bool in_sites() const { return site_ranks(training_.exchange) > 1; }
+  ProcessGroup gradient_ranks() const {
+    return in_sites() ? shard_groups(all_ranks(training_), site_ranks(training_.exchange)).shard
+                      : all_ranks(training_);
+  }
+
   void micro_batches() {
     const GradientReduction reduction = gradient_reduction(training_);
     const std::int64_t gas = training_.batch.gas;
     const bool exchanged = sums_gradients() && exchanges_gradients(training_);
-    const bool none = !sums_gradients() || training_.gpus == 1 || exchanged;
+    const bool none =
+        gradient_ranks().ranks == 1 || ((!sums_gradients() || exchanged) && !in_sites());
     const std::int64_t reducing = none ? 0 : reduction.each_micro_batch ? gas : 1;
     const auto plain = [&](std::int64_t times) {
       pass(false, times);
@@ -79,12 +88,12 @@ class StepWriter {
       reduce_gradients(reduction, times);
     };
     const auto overlapped = [&](std::int64_t times) { overlap_reduction(reduction, times); };
-    if (exchanged && reduction.each_micro_batch) {
+    if (exchanged && reduction.each_micro_batch) {  // of ZeRO, with which there are no sites
       repeat(gas, [&](std::int64_t times) {
         plain(times);
         exchange(times);
       });
-    } else if (exchanged) {
+    } else if (exchanged && !in_sites()) {
       repeat(gas, plain);
       exchange(1);
     } else if (reduction.overlapped) {
@@ -96,6 +105,7 @@ class StepWriter {
       repeat(gas, plain);
       if (reducing > 0) reduce_gradients(reduction, reducing);
     }
+    if (exchanged && in_sites()) exchange(1);
     if (training_.wrapper() == Wrapper::bf16)
       optimizer_pass("add up gradients in fp32", bf16_accumulation_passes(),
                      static_cast<double>(optimized_parameters(*training_.model)),
@@ -180,7 +190,7 @@ class StepWriter {
   }
 
   Call sum_of(double elements) const {
-    return {all_ranks(training_), Backend::nccl, Op::all_reduce,
+    return {gradient_ranks(), Backend::nccl, Op::all_reduce,
             Bytes(elements * gradient_bytes(training_))};
   }
 
@@ -193,7 +203,7 @@ class StepWriter {
 
   // Another exchange than an all-reduce of all bits.
   void exchange(std::int64_t times) {
-    for (ExchangePart& part : gradient_exchange(training_, averaged_gradients(training_)))
+    for (StepPart& part : gradient_exchange(training_, averaged_gradients(training_)))
       then(std::move(part), times);
   }
 
@@ -208,7 +218,7 @@ class StepWriter {
                               training_.recipe.engine)) {
       ask("all_reduce overflow flag", 4);
       ask("barrier", 0);
-    } else if (!sums_gradients()) {
+    } else if (!sums_gradients() && !in_sites()) {
       ask("all_reduce overflow flag", 1);
     }
   }
@@ -263,8 +273,8 @@ class StepWriter {
   }
 
   void compress_buffer(std::int64_t padded, std::int64_t times) {
-    for (ExchangePart& part : compressed_allreduce(training_.optimizer(), training_.backend(),
-                                                   training_.kernels, all_ranks(training_), padded))
+    for (StepPart& part : compressed_allreduce(training_.optimizer(), training_.backend(),
+                                               training_.kernels, all_ranks(training_), padded))
       then(std::move(part), times);
   }
 

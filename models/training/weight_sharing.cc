@@ -39,11 +39,14 @@ class SharingWriter {
     }
     const double trained_outer = model_.adapters ? 0 : outer;
     if (experts > 0) share_experts(plan, experts / expert_layers());
-    plan.hides_sharding = how_.framework.hides_sharding;
+    const bool overlap_comm =
+        how_.sharding == Sharding::gradients && how_.framework.overlaps_gradients;
+    plan.hides_sharding = how_.framework.hides_sharding || overlap_comm;
     plan.weight_pieces = pieces_of((all - outer) / layers);
     const double block = (all - outer) / layers / plan.weight_pieces;
     const double gradients = (trained - trained_outer) / layers / plan.weight_pieces;
-    plan.gradients_reduce = gradient_calls(gradients);
+    plan.reduced_pieces = pieces_in_bucket(gradients);
+    plan.gradients_reduce = gradient_calls(gradients * plan.reduced_pieces);
     plan.outer_gradients_reduce = gradient_calls(trained_outer);
     if (how_.quantized_gradients)
       plan.gradients_quantized = Bytes(quantized_exchange_bytes(how_.quantized_by) * gradients);
@@ -67,6 +70,16 @@ class SharingWriter {
     return bucket == 0 ? 1 : static_cast<int>(std::clamp(std::ceil(block / bucket), 1.0, 4.0));
   }
 
+  // Of a block's pieces, how many fill a bucket of gradients. Stage 3 of whole training is priced
+  // piece by piece, as its host time was fitted (Framework::shard_handling_us).
+  int pieces_in_bucket(double piece) const {
+    const bool buckets = how_.framework.name == FrameworkName::deepspeed &&
+                         (how_.sharding == Sharding::gradients || model_.adapters);
+    if (!buckets || how_.quantized_gradients || piece == 0) return 1;
+    return static_cast<int>(std::clamp(std::floor(how_.framework.least_bucket / piece), 1.0,
+                                       static_cast<double>(model_.layers)));
+  }
+
   // What brings the gradients of so many elements, summed, to the ranks that update them.
   std::vector<Call> gradient_calls(double elements) const {
     std::vector<Call> calls;
@@ -81,6 +94,10 @@ class SharingWriter {
       return calls;
     }
     const double bytes = elements * how_.gradient_bytes();
+    if (keeps_share_of_sum(how_)) {
+      add(replicas_, Op::all_reduce, bytes);
+      return calls;
+    }
     add(shards_.shard, Op::reduce_scatter, bytes);
     add(shards_.copies, Op::all_reduce, bytes / shards_.shard.ranks);
     return calls;

@@ -2,8 +2,9 @@
 // ZeRO++, hybrid shards): gradients of a block reduced to those who update them, weights gathered
 // before they are used, experts among those that hold the same.
 //
-//   gradients   reduce_scatter in the shard, all_reduce between its copies; quantized (qgZ):
-//               all_to_all of int4 in the node, then between nodes
+//   gradients   reduce_scatter in the shard, all_reduce between its copies; of DeepSpeed's stage 2
+//               all_reduce, in buckets of blocks; quantized (qgZ): all_to_all of int4 in the node,
+//               then between nodes
 //   weights     all_gather, in 16 bits or int8 (qwZ); before the backward pass again, then within
 //               secondary_ranks (hpZ)
 //

@@ -51,4 +51,10 @@ std::string printable(std::string_view text) {
   return clean;
 }
 
+std::string one_line(std::string_view message) {
+  std::string line;
+  for (const char c : message) line += c == '\n' ? std::string("; ") : std::string(1, c);
+  return printable(line);
+}
+
 }  // namespace lambcast

@@ -11,4 +11,7 @@ namespace lambcast {
 // a space, and each byte that is no UTF-8 the replacement character U+FFFD.
 std::string printable(std::string_view text);
 
+// A message as people get it: what is wrong at several places stands behind semicolons.
+std::string one_line(std::string_view message);
+
 }  // namespace lambcast

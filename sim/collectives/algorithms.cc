@@ -95,7 +95,7 @@ constexpr std::array<Algorithm, 16> table{{
      any_group,
      any_group},
     {"bruck",
-     {false, false, false, true, false, false, false},
+     {false, true, false, true, false, false, false},
      builders::bruck,
      any_group,
      any_group},

@@ -30,7 +30,9 @@
 //                       (Chen and Yuan 2005; Open MPI coll_base_allgather.c).
 //   pairwise            all_to_all: n-1 rounds, in round k every rank sends S/n to rank + k.
 //   linear              all_to_all: everything posted at once, n-1 messages per rank.
-//   bruck               all_to_all: ceil(log2 n) rounds of about S/2.
+//   bruck               all_to_all: ceil(log2 n) rounds of about S/2; all_gather: as many rounds of
+//                       S/n, 2S/n, ... and what is left, for any n (Bruck et al. 1997; Open MPI
+//                       coll_base_{alltoall,allgather}.c).
 //   deepspeed_gather    all_to_all as deepspeed/runtime/comm/mpi.py writes it: for every root all
 //                       others send their chunk and then their 4-byte scale, one wait for
 //                       everything: linear with 4(n-1) requests per rank.

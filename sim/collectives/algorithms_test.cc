@@ -14,10 +14,12 @@ std::vector<std::set<int>> held_after(const CommSchedule& schedule, int ranks) {
   for (const Round& round : schedule.rounds) {
     REQUIRE(round.times == 1);
     const auto before = held;
-    for (const Send& send : schedule.send_sets[round.sends])
-      held[static_cast<std::size_t>(send.to)].insert(
-          before[static_cast<std::size_t>(send.from)].begin(),
-          before[static_cast<std::size_t>(send.from)].end());
+    for (const Send& send : schedule.send_sets[round.sends]) {
+      for (int i = 0; i < send.count; ++i) {
+        const auto& sent = before[static_cast<std::size_t>(send.from + i)];
+        held[static_cast<std::size_t>(send.to + i)].insert(sent.begin(), sent.end());
+      }
+    }
   }
   return held;
 }
@@ -33,6 +35,8 @@ TEST_CASE("collectives: every rank ends with something of every other") {
     for (const auto& held : after("halving_doubling", Op::all_reduce))
       CHECK(held.size() == static_cast<std::size_t>(n));
     for (const auto& held : after("halving_doubling", Op::reduce_scatter))
+      CHECK(held.size() == static_cast<std::size_t>(n));
+    for (const auto& held : after("bruck", Op::all_gather))
       CHECK(held.size() == static_cast<std::size_t>(n));
     for (const auto& held : after("binomial", Op::broadcast)) CHECK(held.contains(0));
     if (n == 2 || n == 8 || n == 16)
@@ -54,7 +58,7 @@ TEST_CASE("collectives: bytes on the wires are conserved") {
         // Every algorithm that neither repeats nor drops work sends 2(n-1)/n S per rank.
         CHECK(sent(algorithm, Op::all_reduce).sent_per_rank.value() == Approx(2 * 15. / 16 * S));
       }
-      for (const char* algorithm : {"ring", "recursive_doubling", "neighbor_exchange"})
+      for (const char* algorithm : {"ring", "recursive_doubling", "neighbor_exchange", "bruck"})
         CHECK(sent(algorithm, Op::all_gather).sent_per_rank.value() == Approx(15. / 16 * S));
       for (const char* algorithm : {"pairwise", "linear", "deepspeed_gather"}) {
         CHECK(sent(algorithm, Op::all_to_all).sent_per_rank.value() == Approx(15. / 16 * S));

@@ -13,21 +13,23 @@ int rail_to(int rank, const Placement& placement) {
 
 // Every written rank sends `bytes` to rank + offset.
 std::vector<Send> shifted(int offset, Bytes bytes, const Placement& placement) {
-  std::vector<Send> sends(static_cast<std::size_t>(placement.senders()), {0, 0, bytes});
+  const int senders = placement.senders();
+  std::vector<Send> sends;
   int from = 0, to = offset % placement.ranks;
-  for (Send& send : sends) {
-    send.from = from++;
-    send.rail = rail_to(to, placement);
-    send.to = to++;
-    if (to == placement.ranks) to = 0;
+  while (from < senders) {
+    Send send{from, to, bytes, rail_to(to, placement)};
+    send.count = std::min(senders - from, placement.ranks - to);
+    if (send.rail >= 0) send.count = 1;
+    from += send.count;
+    to = (to + send.count) % placement.ranks;
+    sends.push_back(send);
   }
   return sends;
 }
 
 bool any_crosses(const std::vector<Send>& sends, const Placement& placement) {
-  return std::any_of(sends.begin(), sends.end(), [&](const Send& send) {
-    return placement.node_of(send.from) != placement.node_of(send.to);
-  });
+  return std::any_of(sends.begin(), sends.end(),
+                     [&](const Send& send) { return crossings(send, placement) > 0; });
 }
 
 void shift_round(CommSchedule& schedule, int offset, Bytes bytes, std::int64_t times,
@@ -100,6 +102,12 @@ void deepspeed_gather(CommSchedule& schedule, Bytes size, const Placement& place
 void bruck(CommSchedule& schedule, Bytes size, const Placement& placement) {
   const int n = placement.ranks;
   for (int distance = 1; distance < n; distance *= 2) {
+    if (schedule.op == Op::all_gather) {
+      // All that a rank has, as far as the other lacks it, against the order of ranks.
+      shift_round(schedule, n - distance, size / n * std::min(distance, n - distance), 1,
+                  placement);
+      continue;
+    }
     int blocks = 0;  // those whose number has this bit set
     for (int block = 0; block < n; ++block)
       if ((block & distance) != 0) ++blocks;

@@ -53,7 +53,7 @@ std::string openmpi_4_0(Op op, int n, double size) {
     case Op::all_reduce:
       return size < 10000 ? "recursive_doubling" : "ring";
     case Op::all_gather:
-      // Total below 50 kB: recursive doubling or Bruck; above: neighbour exchange or ring.
+      // Total below 50 kB: recursive doubling, or Bruck; above: neighbour exchange or ring.
       if (size < 50000) return "recursive_doubling";
       return n % 2 == 0 ? "neighbor_exchange" : "ring";
     case Op::all_to_all:
@@ -109,9 +109,9 @@ std::vector<std::string> candidates(DecisionRules rules, Op op, Bytes size,
                                ? openmpi_4_0(op, group.ranks, size.value())
                                : openmpi_4_1(op, group.ranks, size.value());
   if (supports(rule, op, group)) return {rule};
-  // The rules name algorithms that need an even or a power-of-two number of ranks; the library
-  // itself falls back to the ring then.
-  return {"ring"};
+  // The rules name algorithms that need an even or a power-of-two number of ranks; what the library
+  // runs in their place then (coll_base_allgather.c).
+  return {rule == "recursive_doubling" ? "bruck" : "ring"};
 }
 
 }  // namespace lambcast

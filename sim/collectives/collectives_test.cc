@@ -2,6 +2,7 @@
 #include <map>
 
 #include "sim/base/error.h"
+#include "sim/collectives/algorithm_cases.h"
 #include "sim/collectives/algorithms.h"
 #include "sim/collectives/collective.h"
 
@@ -62,6 +63,8 @@ TEST_CASE("collectives: closed forms on an ideal switch") {
           Approx(2 * (log * a + S * (n - 1) / n / B)));
     CHECK(on_ideal_switch("recursive_doubling", Op::all_gather, S, n) ==
           Approx(log * a + S * (n - 1) / n / B));
+    // The same rounds, each to one side.
+    CHECK(on_ideal_switch("bruck", Op::all_gather, S, n) == Approx(log * a + S * (n - 1) / n / B));
     CHECK(on_ideal_switch("neighbor_exchange", Op::all_gather, S, n) ==
           Approx(n / 2 * a + S * (n - 1) / n / B));
     // Everyone sends S/n to everyone else, in rounds or at once.
@@ -93,28 +96,13 @@ TEST_CASE("collectives: ranks beyond a power of two hand over before and get the
     // Back comes the rank's own part alone.
     CHECK(on_ideal_switch("halving_doubling", Op::reduce_scatter, S, n) ==
           Approx(halving + a + S / B + a + S / n / B));
+    // Bruck's last round moves what is left: nothing is sent twice, and no rank waits for another.
+    CHECK(on_ideal_switch("bruck", Op::all_gather, S, n) ==
+          Approx((rounds + 1) * a + S * (n - 1) / n / B));
   }
 }
 
 TEST_CASE("collectives: folded and full machines, both network models, give the same time") {
-  struct Case {
-    const char* algorithm;
-    Op op;
-  };
-  const std::vector<Case> cases{{"ring", Op::all_reduce},
-                                {"ring", Op::all_gather},
-                                {"ring", Op::broadcast},
-                                {"ring", Op::reduce},
-                                {"tree", Op::all_reduce},
-                                {"hierarchical", Op::all_reduce},
-                                {"recursive_doubling", Op::all_reduce},
-                                {"halving_doubling", Op::all_reduce},
-                                {"neighbor_exchange", Op::all_gather},
-                                {"pairwise", Op::all_to_all},
-                                {"linear", Op::all_to_all},
-                                {"bruck", Op::all_to_all},
-                                {"deepspeed_gather", Op::all_to_all},
-                                {"shift", Op::send_recv}};
   const Transport transport = one_protocol(Duration::microseconds(3), Duration::microseconds(14));
   for (const auto& [gpus, nics, nodes] :
        {std::array{4, 1, 4}, std::array{4, 4, 2}, std::array{8, 2, 4}, std::array{3, 1, 3},
@@ -122,9 +110,8 @@ TEST_CASE("collectives: folded and full machines, both network models, give the 
     const NodeSpec node = node_of(gpus, nics, 40e9, 3e9);
     Machines both = machines(node, nodes, true);
     Machines full_only = machines(node, nodes, false);
-    for (const Case& c : cases) {
-      const ProcessGroup group{gpus * nodes, gpus};
-      if (!supports(c.algorithm, c.op, group)) continue;
+    const ProcessGroup group{gpus * nodes, gpus};
+    for (const AlgorithmCase& c : algorithm_cases(group)) {
       INFO(c.algorithm << " " << name_of(c.op) << " " << nodes << " nodes of " << gpus << ", "
                        << nics << " NICs");
       const auto folded = plan(c.algorithm, c.op, 100 * mb, group.ranks, node, both, transport);
@@ -140,8 +127,7 @@ TEST_CASE("collectives: folded and full machines, both network models, give the 
       const double fluid = simulate(folded, NetworkModel::flow).s();
       CHECK(simulate(full, NetworkModel::flow).s() == Approx(fluid).epsilon(1e-8));
       CHECK(fluid <= expected * (1 + 1e-9));
-      const std::string name = c.algorithm;
-      if (name == "ring" || name == "hierarchical" || name == "pairwise")
+      if (c.algorithm == "ring" || c.algorithm == "hierarchical" || c.algorithm == "pairwise")
         CHECK(fluid == Approx(expected).epsilon(1e-8));
     }
   }
@@ -309,7 +295,7 @@ TEST_CASE("collectives: an algorithm does its operations and no other") {
       {"neighbor_exchange", {Op::all_gather}},
       {"pairwise", {Op::all_to_all}},
       {"linear", {Op::all_to_all}},
-      {"bruck", {Op::all_to_all}},
+      {"bruck", {Op::all_to_all, Op::all_gather}},
       {"deepspeed_gather", {Op::all_to_all}},
       {"binomial", {Op::broadcast, Op::reduce}},
       {"shift", {Op::send_recv}}};
@@ -380,7 +366,9 @@ TEST_CASE("collectives: Open MPI 4.1 changes algorithm with size and ranks as it
                                             {Op::all_reduce, 511, 4096, doubling, halving},
                                             {Op::all_reduce, 512, 16384, doubling, halving}});
   check_limits(DecisionRules::openmpi_4_1, {{Op::all_gather, 16, 1e9, doubling, doubling},
+                                            {Op::all_gather, 31, 1e9, bruck, bruck},
                                             {Op::all_gather, 32, 1024, doubling, neighbors},
+                                            {Op::all_gather, 33, 1024, bruck, ring},
                                             {Op::all_gather, 62, 65536, neighbors, ring},
                                             {Op::all_gather, 64, 512, doubling, neighbors},
                                             {Op::all_gather, 126, 65536, neighbors, ring},
@@ -402,7 +390,7 @@ TEST_CASE("collectives: Open MPI 4.0 changes algorithm with size and ranks as it
   check_limits(DecisionRules::openmpi_4_0, {{Op::all_reduce, 8, 10000, doubling, ring},
                                             // Below 50 kB in all.
                                             {Op::all_gather, 8, 6250, doubling, neighbors},
-                                            {Op::all_gather, 5, 10000, ring, ring},
+                                            {Op::all_gather, 5, 10000, bruck, ring},
                                             {Op::all_to_all, 12, 200, linear, linear},
                                             {Op::all_to_all, 13, 200, bruck, linear},
                                             {Op::all_to_all, 13, 3000, linear, pairwise},

@@ -1,9 +1,11 @@
 #include "sim/collectives/lower.h"
 
+#include <cstdlib>
 #include <utility>
 
 #include "sim/base/check.h"
 #include "sim/collectives/builders.h"
+#include "sim/network/fair_share.h"
 
 namespace lambcast {
 namespace {
@@ -26,9 +28,9 @@ class Lowering {
     FlowSet set(paths, {});
     each(sends, *paths, [&](const Wire& wire) {
       if (wire.as_before)
-        ++set.flows.back().count;
+        set.flows.back().count += wire.count;
       else
-        set.flows.push_back({wire.bytes, wire.cap, wire.weight});
+        set.flows.push_back({wire.bytes, wire.cap, wire.weight, wire.count});
     });
     return set;
   }
@@ -38,18 +40,20 @@ class Lowering {
     double longest = 0;
     Bytes bytes;
     Bandwidth share;
-    Bandwidth last_share;
+    ShareReader shares(paths.shares);
     each(sends, paths, [&](const Wire& wire) {
-      Bandwidth reached = paths.shares[wire.at];
-      if (wire.cap.value() > 0 && (reached.value() == 0 || wire.cap < reached)) reached = wire.cap;
-      if (reached.value() == 0) return;
-      if (wire.as_before && reached == last_share) return;
-      last_share = reached;
-      const double time = wire.bytes.value() / reached.value();
-      if (time <= longest) return;
-      longest = time;
-      bytes = wire.bytes;
-      share = reached;
+      for (std::uint32_t left = wire.count; left > 0;) {
+        const Share got = shares.next(left);
+        left -= got.flows;
+        Bandwidth reached = got.each;
+        if (wire.cap.value() > 0 && (reached.value() == 0 || wire.cap < reached))
+          reached = wire.cap;
+        const double time = reached.value() > 0 ? wire.bytes.value() / reached.value() : 0;
+        if (time <= longest) continue;
+        longest = time;
+        bytes = wire.bytes;
+        share = reached;
+      }
     });
     return longest > 0 ? bytes / share : Duration();
   }
@@ -60,28 +64,32 @@ class Lowering {
   };
   SoleTimes sole_times(const std::vector<Send>& sends, const Paths& paths) const {
     SoleTimes times;
+    const std::size_t of_one = sends_in(sends);
     each(sends, paths, [&](const Wire& wire) {
-      if (wire.at >= sends.size()) return;  // a sibling, alike
-      Bandwidth rate = wire.crosses ? sole_cap() : Bandwidth();
-      for (const LinkId link : paths.of(wire.at)) {
-        const Bandwidth capacity = machine_.topology.capacity(link);
-        if (rate.value() == 0 || capacity < rate) rate = capacity;
-      }
+      if (wire.at >= of_one) return;  // a sibling, alike
       Duration& longest = wire.crosses ? times.network : times.local;
-      if (rate.value() > 0) longest = std::max(longest, wire.bytes / rate);
+      for (std::size_t at = wire.at; at < wire.at + wire.count; ++at) {
+        Bandwidth rate = wire.crosses ? sole_cap() : Bandwidth();
+        for (const LinkId link : paths.of(at)) {
+          const Bandwidth capacity = machine_.topology.capacity(link);
+          if (rate.value() == 0 || capacity < rate) rate = capacity;
+        }
+        if (rate.value() > 0) longest = std::max(longest, wire.bytes / rate);
+      }
     });
     return times;
   }
 
  private:
-  // What a send puts on the wire, and how fast it may.
+  // What sends that follow one another put on the wire each, and how fast each may.
   struct Wire {
-    std::size_t at;  // among the flows
-    bool as_before;  // but for its path
+    std::size_t at;  // the first among the flows
+    bool as_before;  // but for the paths
     bool crosses;
     Bytes bytes;
     Bandwidth cap;
     std::uint32_t weight;
+    std::uint32_t count;
   };
 
   template <typename Take>
@@ -90,35 +98,52 @@ class Lowering {
     const Send* last = nullptr;
     Bytes last_leaving;
     Wire wire{};
-    for (std::size_t sibling = 0; sibling < paths.size(); sibling += sends.size()) {
-      for (std::size_t i = 0; i < sends.size(); ++i) {
-        const Send& send = sends[i];
-        const bool over_network = crosses(send);
-        const Bytes from_node =
-            leaving.empty() ? Bytes() : leaving[static_cast<std::size_t>(node_of(send.from))];
-        wire.as_before = last != nullptr && send.bytes == last->bytes &&
-                         send.weight == last->weight && over_network == wire.crosses &&
-                         from_node == last_leaving;
-        if (!wire.as_before)
-          wire = {0,
-                  false,
-                  over_network,
-                  send.bytes / efficiency(over_network),
-                  over_network ? cap(send, from_node) : Bandwidth(),
-                  send.weight};
-        last = &send;
-        last_leaving = from_node;
-        wire.at = sibling + i;
-        take(wire);
+    for (std::size_t at = 0; at < paths.size();) {
+      for (const Send& send : sends) {
+        for (int done = 0; done < send.count;) {
+          const bool over_network = crosses(send, done);
+          const Bytes from_node =
+              leaving.empty() ? Bytes()
+                              : leaving[static_cast<std::size_t>(node_of(send.from + done))];
+          wire.as_before = last != nullptr && send.bytes == last->bytes &&
+                           send.weight == last->weight && over_network == wire.crosses &&
+                           from_node == last_leaving;
+          if (!wire.as_before)
+            wire = {0,
+                    false,
+                    over_network,
+                    send.bytes / efficiency(over_network),
+                    over_network ? cap(send, from_node) : Bandwidth(),
+                    send.weight,
+                    1};
+          last = &send;
+          last_leaving = from_node;
+          wire.at = at;
+          const int alike = leaving.empty() ? alike_from(send, done) : 1;
+          wire.count = static_cast<std::uint32_t>(alike);
+          take(wire);
+          at += wire.count;
+          done += alike;
+        }
       }
     }
+  }
+
+  // How many sends from the i-th on cross as that one does, or do not.
+  int alike_from(const Send& send, int i) const {
+    if (std::abs(send.to - send.from) >= group_.per_node) return send.count - i;
+    int end = i + 1;
+    while (end < send.count && crosses(send, end) == crosses(send, i)) ++end;
+    return end - i;
   }
 
   int node_of(int rank) const {
     return nodes_.empty() ? group_.node_of(rank) : nodes_[static_cast<std::size_t>(rank)];
   }
 
-  bool crosses(const Send& send) const { return node_of(send.from) != node_of(send.to); }
+  bool crosses(const Send& send, int i) const {
+    return node_of(send.from + i) != node_of(send.to + i);
+  }
 
   double efficiency(bool over_network) const {
     if (over_network)
@@ -133,7 +158,9 @@ class Lowering {
     if (protocol_.node_cap.value() == 0) return {};
     std::vector<Bytes> leaving(static_cast<std::size_t>(group_.nodes()));
     for (const Send& send : sends)
-      if (crosses(send)) leaving[static_cast<std::size_t>(node_of(send.from))] += send.bytes;
+      for (int i = 0; i < send.count; ++i)
+        if (crosses(send, i))
+          leaving[static_cast<std::size_t>(node_of(send.from + i))] += send.bytes;
     return leaving;
   }
 

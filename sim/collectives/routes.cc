@@ -1,6 +1,8 @@
 #include "sim/collectives/routes.h"
 
 #include <algorithm>
+#include <array>
+#include <span>
 
 #include "sim/base/check.h"
 #include "sim/network/fair_share.h"
@@ -34,21 +36,22 @@ class Finder {
   std::shared_ptr<const Paths> of(const std::vector<Send>& sends) {
     Paths paths;
     std::vector<std::uint32_t> weights;
-    paths.first.reserve(sends.size() * static_cast<std::size_t>(group_.siblings) + 1);
-    // Memory that no link is written to costs nothing, moving what was written does.
-    constexpr std::size_t usual_links = 8;
-    paths.links.reserve(std::max(most_links_, (paths.first.capacity() - 1) * usual_links));
+    paths.first.reserve(sends_in(sends) * static_cast<std::size_t>(group_.siblings) + 1);
     const bool weighed =
         std::any_of(sends.begin(), sends.end(), [](const Send& send) { return send.weight != 1; });
+    links_.clear();
     for (int sibling = 0; sibling < group_.siblings; ++sibling) {
+      const std::vector<int>& reached = nics_[static_cast<std::size_t>(sibling)];
       for (const Send& send : sends) {
-        if (weighed) weights.push_back(send.weight);
-        append_route(send, member(send.from, sibling), member(send.to, sibling),
-                     nics_[static_cast<std::size_t>(sibling)], paths.links);
-        paths.first.push_back(static_cast<std::uint32_t>(paths.links.size()));
+        for (int i = 0; i < send.count; ++i) {
+          if (weighed) weights.push_back(send.weight);
+          append_route(send.to + i, send.rail, member(send.from + i, sibling),
+                       member(send.to + i, sibling), reached);
+          paths.first.push_back(static_cast<std::uint32_t>(links_.size()));
+        }
       }
     }
-    most_links_ = std::max(most_links_, paths.links.size());
+    paths.links = links_;
     paths.shares = shares_.of(paths.links, paths.first, weights);
     return std::make_shared<const Paths>(std::move(paths));
   }
@@ -79,37 +82,71 @@ class Finder {
                 static_cast<std::size_t>(nic_next_to(machine_, slot))};
   }
 
-  void append_route(const Send& send, const Member& from, const Member& to,
-                    const std::vector<int>& reached, std::vector<LinkId>& links) {
+  void append_route(int to_rank, int rail, const Member& from, const Member& to,
+                    const std::vector<int>& reached) {
     if (from.node == to.node) {
-      router_.append_route(from.endpoint, to.endpoint, static_cast<std::uint32_t>(send.to), links);
+      router_.append_route(from.endpoint, to.endpoint, static_cast<std::uint32_t>(to_rank), links_);
       return;
     }
-    const std::size_t from_nic = nic(from, send.rail, reached);
-    const std::size_t to_nic = nic(to, send.rail, reached);
+    const std::size_t from_nic = nic(from, rail, reached);
+    const std::size_t to_nic = nic(to, rail, reached);
+    const Way& leaves = way(from, true, from_nic);
+    const Way& enters = way(to, false, to_nic);
     const VertexId out = machine_.nic[from_nic];
     const VertexId in = machine_.nic[to_nic];
     const std::uint32_t port = machine_.port[to_nic];
-    append_way(from, true, from_nic, links);
     if (machine_.folded && from.node / machine_.written != to.node / machine_.written) {
       // Out to where it would turn to the other part, and back in: the image of its target.
       const VertexId turn = machine_.turns[port % machine_.turns.size()];
-      router_.append_route(out, turn, port, links);
-      router_.append_route(turn, in, port, links);
+      append(leaves);
+      router_.append_route(out, turn, port, links_);
+      router_.append_route(turn, in, port, links_);
+      append(enters);
+    } else if (const auto known = router_.way(out, in, port)) {
+      append(leaves, *known, enters);
     } else {
-      router_.append_route(out, in, port, links);
+      append(leaves);
+      router_.append_route(out, in, port, links_);
+      append(enters);
     }
-    append_way(to, false, to_nic, links);
   }
 
-  // Between a rank and a NIC of its node, where one way is shortest: found once.
-  void append_way(const Member& member, bool out, std::size_t nic, std::vector<LinkId>& links) {
+  // Between a rank and a NIC of its node.
+  struct Way {
+    bool found = false;
+    std::uint8_t links = 0;
+    std::array<LinkId, 6> link{};
+    std::span<const LinkId> all() const { return {link.data(), links}; }
+  };
+
+  // One of them is shortest: found once.
+  const Way& way(const Member& member, bool out, std::size_t nic) {
     const auto nics = static_cast<std::size_t>(machine_.nics_per_node);
-    std::vector<LinkId>& way = (out ? ways_out_ : ways_in_)[member.at * nics + nic % nics];
+    Way& way = (out ? ways_out_ : ways_in_)[member.at * nics + nic % nics];
+    if (way.found) return way;
     const VertexId of_nic = machine_.nic[nic];
-    if (way.empty())
-      router_.append_route(out ? member.endpoint : of_nic, out ? of_nic : member.endpoint, 0, way);
-    for (const LinkId link : way) links.push_back(link);
+    std::vector<LinkId> links;
+    router_.append_route(out ? member.endpoint : of_nic, out ? of_nic : member.endpoint, 0, links);
+    LAMBCAST_CHECK(links.size() <= way.link.size(), "{} links from a rank to its NIC",
+                   links.size());
+    way.found = true;
+    way.links = static_cast<std::uint8_t>(links.size());
+    std::copy(links.begin(), links.end(), way.link.begin());
+    return way;
+  }
+
+  void append(const Way& way) { links_.insert(links_.end(), way.all().begin(), way.all().end()); }
+
+  // All of a route at once: most of what is asked.
+  void append(const Way& leaves, const Router::Way& fabric, const Way& enters) {
+    const std::size_t begin = links_.size();
+    links_.resize(begin + leaves.links + fabric.between.size() + 2 + enters.links);
+    LinkId* at = links_.data() + begin;
+    for (const LinkId link : leaves.all()) *at++ = link;
+    *at++ = fabric.first;
+    for (const LinkId link : fabric.between) *at++ = link;
+    *at++ = fabric.last;
+    for (const LinkId link : enters.all()) *at++ = link;
   }
 
   // A rail names its NIC among those that the group reaches; without one a rank uses the NIC next
@@ -127,11 +164,10 @@ class Finder {
   Router& router_;
   const Place& place_;
   FairShares shares_;
-  std::vector<Member> members_;         // by sibling and rank, where all are written down
-  std::vector<std::vector<int>> nics_;  // of a node, that each sibling reaches
-  // By endpoint and NIC of its node.
-  std::vector<std::vector<LinkId>> ways_out_, ways_in_;
-  std::size_t most_links_ = 0;  // of a set so far
+  std::vector<Member> members_;          // by sibling and rank, where all are written down
+  std::vector<std::vector<int>> nics_;   // of a node, that each sibling reaches
+  std::vector<Way> ways_out_, ways_in_;  // by endpoint and NIC of its node
+  std::vector<LinkId> links_;            // of the set at hand
 };
 
 }  // namespace

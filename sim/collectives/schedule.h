@@ -24,12 +24,14 @@ inline constexpr std::size_t op_count = 7;
 std::string_view name_of(Op op);
 const std::vector<std::string>& op_names();
 
+// `count` sends that are alike, from rank from + i to rank to + i.
 struct Send {
   int from;
   int to;
   Bytes bytes;
   int rail = -1;             // the NIC used when it leaves the node; -1: the sender's own
   std::uint32_t weight = 1;  // equal sends merged into one
+  int count = 1;
 };
 
 // How the repetitions of a round follow one another.
@@ -76,6 +78,11 @@ struct CommSchedule {
   std::vector<Round> rounds;
   Traffic traffic;
 };
+
+// How many sends are written down.
+std::size_t sends_in(const std::vector<Send>& sends);
+// How many of those in one leave their node.
+int crossings(const Send& send, const Placement& placement);
 
 // The traffic of the sends as written down, of one group.
 Traffic count_traffic(const CommSchedule& schedule, const Placement& placement);

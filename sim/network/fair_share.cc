@@ -6,7 +6,7 @@
 namespace lambcast {
 namespace {
 
-std::vector<Bandwidth> shares_of(const FlowSet& set, const Topology& topology) {
+std::vector<Share> shares_of(const FlowSet& set, const Topology& topology) {
   std::vector<std::uint32_t> weights;
   set.each([&](const Flow& flow, std::size_t) { weights.push_back(flow.weight); });
   return FairShares(topology).of(set.paths->links, set.paths->first, weights);
@@ -33,9 +33,9 @@ struct First {
 FairShares::FairShares(const Topology& topology)
     : topology_(topology), load_(topology.links().size()) {}
 
-std::vector<Bandwidth> FairShares::of(std::span<const LinkId> links,
-                                      std::span<const std::uint32_t> first,
-                                      std::span<const std::uint32_t> weights) {
+std::vector<Share> FairShares::of(std::span<const LinkId> links,
+                                  std::span<const std::uint32_t> first,
+                                  std::span<const std::uint32_t> weights) {
   if (first.empty()) return {};
   if (weights.empty()) {
     for (const LinkId link : links) load_[link] += 1;
@@ -43,7 +43,7 @@ std::vector<Bandwidth> FairShares::of(std::span<const LinkId> links,
     for (std::size_t i = 0; i + 1 < first.size(); ++i)
       for (std::uint32_t at = first[i]; at < first[i + 1]; ++at) load_[links[at]] += weights[i];
   }
-  std::vector<Bandwidth> shares(first.size() - 1);
+  std::vector<Share> shares;
   for (std::size_t i = 0; i + 1 < first.size(); ++i) {
     double least = std::numeric_limits<double>::infinity();
     for (std::uint32_t at = first[i]; at < first[i + 1]; ++at) {
@@ -52,7 +52,9 @@ std::vector<Bandwidth> FairShares::of(std::span<const LinkId> links,
       least = std::min(least, load == 1 ? capacity : capacity / load);
     }
     const double weight = weights.empty() ? 1 : weights[i];
-    if (first[i] != first[i + 1]) shares[i] = Bandwidth(least * weight);
+    const Bandwidth share(first[i] != first[i + 1] ? least * weight : 0);
+    if (shares.empty() || shares.back().each != share) shares.push_back({share, 0});
+    ++shares.back().flows;
   }
   if (4 * links.size() > load_.size())
     std::fill(load_.begin(), load_.end(), 0.0);
@@ -61,27 +63,42 @@ std::vector<Bandwidth> FairShares::of(std::span<const LinkId> links,
   return shares;
 }
 
+Share ShareReader::next(std::uint32_t most) {
+  const Share share{shares_.front().each, std::min(most, shares_.front().flows - read_)};
+  read_ += share.flows;
+  if (read_ == shares_.front().flows) {
+    shares_ = shares_.subspan(1);
+    read_ = 0;
+  }
+  return share;
+}
+
 LastFlow last_flow(const FlowSet& set, const Topology& topology) {
-  std::vector<Bandwidth> found;
+  std::vector<Share> found;
   if (set.paths->shares.empty()) found = shares_of(set, topology);
-  const std::vector<Bandwidth>& shares = found.empty() ? set.paths->shares : found;
+  ShareReader shares(found.empty() ? set.paths->shares : found);
   LastFlow last;
   double longest = 0, most_bytes = 0;
   bool all_move = true;
   First first;
-  set.each([&](const Flow& flow, std::size_t path) {
-    double share = shares[path].value();
-    if (flow.cap.value() > 0 && (share == 0 || flow.cap.value() < share)) share = flow.cap.value();
-    all_move = all_move && share > 0 && flow.bytes.value() > 0;
-    if (share == 0) return;
-    if (const double time = flow.bytes.value() / share; time > longest) {
-      longest = time;
-      last.bytes = flow.bytes;
-      last.share = Bandwidth(share);
+  for (const Flow& flow : set.flows) {
+    for (std::uint32_t left = flow.count; left > 0;) {
+      const Share got = shares.next(left);
+      left -= got.flows;
+      double share = got.each.value();
+      if (flow.cap.value() > 0 && (share == 0 || flow.cap.value() < share))
+        share = flow.cap.value();
+      all_move = all_move && share > 0 && flow.bytes.value() > 0;
+      if (share == 0) continue;
+      if (const double time = flow.bytes.value() / share; time > longest) {
+        longest = time;
+        last.bytes = flow.bytes;
+        last.share = Bandwidth(share);
+      }
+      most_bytes = std::max(most_bytes, flow.bytes.value() / flow.weight);
+      first.look_at(share / flow.weight, flow.bytes.value() / flow.weight);
     }
-    most_bytes = std::max(most_bytes, flow.bytes.value() / flow.weight);
-    first.look_at(share / flow.weight, flow.bytes.value() / flow.weight);
-  });
+  }
   if (all_move && first.least_bytes == first.most_bytes && first.most_bytes == most_bytes)
     return {Bytes(most_bytes), Bandwidth(first.share), most_bytes > 0};
   return last;

@@ -26,12 +26,24 @@ class FairShares {
 
   // Flow i goes over links [first[i], first[i + 1]) and counts `weights[i]` times; no weights: once
   // each. Zero where a flow has no links.
-  std::vector<Bandwidth> of(std::span<const LinkId> links, std::span<const std::uint32_t> first,
-                            std::span<const std::uint32_t> weights);
+  std::vector<Share> of(std::span<const LinkId> links, std::span<const std::uint32_t> first,
+                        std::span<const std::uint32_t> weights);
 
  private:
   const Topology& topology_;
   std::vector<double> load_;  // per link; zero between two calls
+};
+
+// Goes over shares from the first flow on.
+class ShareReader {
+ public:
+  explicit ShareReader(std::span<const Share> shares) : shares_(shares) {}
+  // The share of the next flow, and how many it is that of among the next `most`; steps over them.
+  Share next(std::uint32_t most);
+
+ private:
+  std::span<const Share> shares_;
+  std::uint32_t read_ = 0;  // of the first of them
 };
 
 // The flow that ends last while each keeps its share (zero bytes: none has anything to wait for).

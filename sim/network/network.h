@@ -26,13 +26,19 @@
 
 namespace lambcast {
 
+// What `flows` that follow one another get each.
+struct Share {
+  Bandwidth each;
+  std::uint32_t flows;
+};
+
 // Where the flows of a set go: flow i over links [first[i], first[i + 1]). The same for all sizes,
 // protocols and caps.
 struct Paths {
   std::vector<LinkId> links;
   std::vector<std::uint32_t> first{0};
   // What the links leave each flow (fair_share.h), where whoever wrote the paths has found it.
-  std::vector<Bandwidth> shares;
+  std::vector<Share> shares;
 
   std::size_t size() const { return first.size() - 1; }
   std::span<const LinkId> of(std::size_t flow) const {

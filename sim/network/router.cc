@@ -113,15 +113,11 @@ class Router::Tables {
   void append_route(VertexId from, VertexId to, std::uint32_t salt, std::vector<LinkId>& out) {
     if (from == to) return;
     if (kept_ > most_counts) forget();
-    if (const Ends ends = ends_of(from, to); ends.first != nullptr) {
-      const Between& between = ways_between(ends.first->number, ends.last->number);
-      if (between.period > 0) {
-        out.push_back(ends.first->link);
-        const LinkId* const way = between.links.data() + salt % between.period * between.hops;
-        out.insert(out.end(), way, way + between.hops);
-        out.push_back(ends.last->link);
-        return;
-      }
+    if (const auto known = way(from, to, salt)) {
+      out.push_back(known->first);
+      out.insert(out.end(), known->between.begin(), known->between.end());
+      out.push_back(known->last);
+      return;
     }
     SwitchId at = switch_.number[from];
     Counts* counts = nullptr;
@@ -138,6 +134,15 @@ class Router::Tables {
     }
     at = append_hops(at, *counts, salt, out);
     if (switch_.vertex[at] != to) out.push_back(last_step(at, to, salt));
+  }
+
+  std::optional<Way> way(VertexId from, VertexId to, std::uint32_t salt) {
+    const Ends ends = ends_of(from, to);
+    if (ends.first == nullptr) return std::nullopt;
+    const Between& between = ways_between(ends.first->number, ends.last->number);
+    if (between.period == 0) return std::nullopt;
+    const LinkId* const links = between.links.data() + salt % between.period * between.hops;
+    return Way{ends.first->link, {links, between.hops}, ends.last->link};
   }
 
  private:
@@ -413,6 +418,10 @@ Router::~Router() = default;
 void Router::append_route(VertexId from, VertexId to, std::uint32_t salt,
                           std::vector<LinkId>& out) {
   tables_->append_route(from, to, salt, out);
+}
+
+std::optional<Router::Way> Router::way(VertexId from, VertexId to, std::uint32_t salt) {
+  return tables_->way(from, to, salt);
 }
 
 }  // namespace lambcast

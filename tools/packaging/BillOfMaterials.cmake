@@ -40,7 +40,7 @@ function(component name version license how purl)
 endfunction()
 
 function(write_bill_of_materials file)
-  foreach(package fmt tomlplusplus nlohmann_json CLI11 Boost Eigen3 MPI)
+  foreach(package fmt tomlplusplus nlohmann_json CLI11 Boost Eigen3 MPI pybind11)
     find_package(${package} QUIET)
   endforeach()
   set(bill [[{"bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1, "metadata": {},
@@ -55,6 +55,10 @@ function(write_bill_of_materials file)
   component(nlohmann-json "${nlohmann_json_VERSION}" MIT compiled pkg:github/nlohmann/json
     HEADERS nlohmann/)
   component(CLI11 "${CLI11_VERSION}" BSD-3-Clause compiled pkg:github/CLIUtils/CLI11 HEADERS CLI/)
+  if(TARGET lambcast_python)
+    component(pybind11 "${pybind11_VERSION}" BSD-3-Clause compiled pkg:github/pybind/pybind11
+      HEADERS pybind11/)
+  endif()
   component(Boost.Graph "${Boost_VERSION_STRING}" BSL-1.0 compiled pkg:github/boostorg/graph
     HEADERS boost/)
   component(Eigen "${Eigen3_VERSION}" MPL-2.0 compiled pkg:gitlab/libeigen/eigen HEADERS Eigen/)

@@ -33,7 +33,7 @@ assert sorted(bill["dependencies"][0]["dependsOn"]) == sorted(parts)
 headers = tuple(part["said"]["headers"] for part in parts.values() if "headers" in part["said"])
 system = ("sys/", "netinet/", "sanitizer/", "cuda", "nccl")
 beside = ("catch2/", "benchmark/", "simgrid/")  # of tests and benchmarks, which nobody ships
-absent = () if "MPI" in parts else ("mpi.h",)
+absent = tuple(header for part, header in [("MPI", "mpi.h"), ("pybind11", "pybind11/")] if part not in parts)
 includes = 0
 for path in root.rglob("*"):
     if path.suffix not in (".cc", ".h", ".cu", ".cuh") or path.relative_to(root).parts[0].startswith("build"):

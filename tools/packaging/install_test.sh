@@ -2,9 +2,9 @@
 # What is installed runs from a root of its own: the files of `cmake --install`, and the Debian
 # package unpacked, with the manual read, the completion used and a forecast made.
 #
-#   install_test.sh BUILD_FOLDER VERSION
+#   install_test.sh BUILD_FOLDER VERSION PYTHON_PACKAGES [PYTHON]
 set -euo pipefail
-build=$(readlink -f "$1") version=$2
+build=$(readlink -f "$1") version=$2 packages=$3 python=${4:-}
 [ -x "$build/lambcast-measure" ] && [ -f "$build/tools/packaging/lambcast.1" ] ||
   { echo "not everything is built: skipped"; exit 77; }
 root=$(mktemp -d)
@@ -35,10 +35,10 @@ check() {
     { cd "$root" && env -i PATH="$PATH" HOME="$root" OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 \
       "$at/usr/bin/lambcast" sweep bert_large --dry-run 2>&1 || true; } | grep -q 'MPI sees 1' ||
     fail "$at/usr/bin/lambcast does not find lambcast-mpi.so"
-  ! command -v python3 >/dev/null ||
-    (cd "$root" && env -i PYTHONPATH="$at/usr/lib/python3/dist-packages" "$(command -v python3)" -Bc \
-      'import lambcast; print("version", lambcast.__version__)') | grep -qx "version $version" ||
-    fail "Python does not find the program of $at"
+  [ -z "$python" ] ||
+    (cd "$root" && env -i PYTHONPATH="$at/usr/$packages" "$python" -Bc \
+      'import lambcast; print("version", lambcast.__version__, len(lambcast.collective(cluster="aws-p5", gpus=8, b=8, e=8)["results"]))') |
+    grep -qx "version $version 1" || fail "Python does not run the package of $at"
   # shellcheck disable=SC1090
   (source "$at"/usr/share/bash-completion/completions/lambcast && COMP_WORDS=(lambcast advise --clus) &&
     COMP_CWORD=2 && _lambcast && [ "${COMPREPLY[*]}" = --cluster ]) || fail "no completion of --cluster"

@@ -54,12 +54,10 @@ TEST_CASE("layout ranking: what was published as the best is among ten found") {
   WARN(fmt::format("{} of {} jobs", found.found, found.jobs));
 }
 
-// Fine-tuning with adapters is not there yet: 15 of 27. What blocks keep under fp8 is forecast too
-// large to run them whole on a GPU, and cp 8 on Blackwell too slow.
-TEST_CASE("layout ranking: of fine-tunings with adapters more than half are found") {
+TEST_CASE("layout ranking: of fine-tunings with adapters as many are found") {
   const Survey found = survey({"mlperf_llama"}, true);
   CHECK(found.jobs >= 20);
-  CHECK(2 * found.found > found.jobs);
+  CHECK(found.found >= 0.8 * found.jobs);
   WARN(fmt::format("{} of {} jobs with adapters", found.found, found.jobs));
 }
 

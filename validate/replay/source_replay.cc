@@ -90,6 +90,8 @@ void forecast_figure(SourceResult& result, Catalog& catalog, CollectiveCosts& co
   const Forecast run = forecast(training, costs);
   if (result.of.quantity == Quantity::memory_gib) {
     result.forecast = memory_gib(result.of, run.memory);
+    result.low = result.forecast * (1 - memory_error);
+    result.high = result.forecast * (1 + memory_error);
     result.error = result.forecast / result.of.measured - 1;
     return;
   }

@@ -104,6 +104,21 @@ TEST_CASE("source replay: the sources that ship are within their limits") {
   }
 }
 
+// What memory_error (memory.h) promises.
+TEST_CASE("source replay: nine in ten memories lie inside, each source counting alike") {
+  const SourceSummary summary = replay_sources();
+  double inside = 0, sources = 0;
+  for (const SourceScore& source : summary.sources) {
+    if (source.memory.rows == 0) continue;
+    CHECK(source.memory.with_interval == source.memory.rows);
+    inside += static_cast<double>(source.memory.inside) / static_cast<double>(source.memory.rows);
+    ++sources;
+  }
+  REQUIRE(sources >= 4);
+  CHECK(inside / sources >= 0.85);
+  CHECK(inside / sources <= 0.95);
+}
+
 // The forecast of the shipped row that holds these words.
 double forecast_of_row(const std::string& source, const std::string& words) {
   std::istringstream rows{std::string(source_rows(source))};

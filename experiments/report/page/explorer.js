@@ -54,11 +54,13 @@
       });
       return views;
     }
-    // The slice that has most to show of `figure` over `x`: lines by optimizer, or by the next key.
+    // The slice that has most to show of `figure` over `x`: lines by exchange, by optimizer, or by
+    // the next key.
     settled(x, figure) {
       const data = this.data, rows = data.drawable(figure);
       const others = data.swept.filter((c) => c !== x);
-      const by = others.find((c) => c.key === "optimizer" && this.varies(c, rows)) ||
+      const by = others.find((c) => c.key === "exchange" && this.varies(c, rows)) ||
+        others.find((c) => c.key === "optimizer" && this.varies(c, rows)) ||
         others.find((c) => this.varies(c, rows) && c.names.length <= 8) || null;
       const map = this.axes.find((c) => c !== x && c.key === "gpus") ||
         this.axes.find((c) => c !== x) || null;

@@ -141,8 +141,9 @@ const lambcast = {};
     }
 
     isCompressed(row) {
-      const plain = this.text("baseline_optimizer", row);
-      return plain !== "" && plain !== this.text("optimizer", row);
+      const plain = this.text("baseline_optimizer", row), exchange = this.text("exchange", row);
+      return plain !== "" && (plain !== this.text("optimizer", row) ||
+        (exchange !== "" && exchange !== "all_reduce"));
     }
 
     // Rows that a picture of `figure` can show.

@@ -1,0 +1,104 @@
+#include "experiments/numeric_inputs.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "experiments/scenario.h"
+#include "models/training/forecast.h"
+
+namespace lambcast {
+namespace {
+
+bool names(const Forecast& forecast, const Provenance& provenance) {
+  return std::ranges::any_of(
+      forecast.sources, [&](const CostSource& source) { return source.provenance == provenance; });
+}
+
+// Half or twice the number moves the run by a hundredth or more.
+bool moves(const TrainingPlan& training, const NumericInput& input, double time_s) {
+  for (const double factor : {0.5, 2.0}) {
+    CollectiveCosts costs;
+    const double other = forecast(scaled(training, input, factor), costs).run.time_s;
+    if (std::abs(other / time_s - 1) > 0.01) return true;
+  }
+  return false;
+}
+
+// A wire format of NCCL (nccl_tuning.h), or a scale that nobody has set.
+bool is_constant(const NumericInput& input) {
+  return input.key.ends_with(".efficiency") ||
+         (input.key.starts_with("cluster.stack.") && input.number == 1);
+}
+
+TEST_CASE("numeric inputs: what of a cluster moves a forecast stands among what it rests on") {
+  const WhatIf worlds[] = {
+      {{"model", "bert-large"}, {"cluster", "commodity-25gbe"}, {"gpus", "32"}, {"steps", "1000"}},
+      {{"model", "bert-large"},
+       {"cluster", "commodity-10gbe"},
+       {"gpus", "16"},
+       {"optimizer", "onebit_lamb"},
+       {"backend", "mpi"},
+       {"freeze_step", "20%"}},
+      {{"model", "bert-large"},
+       {"cluster", "paper-edr100-v100"},
+       {"gpus", "64"},
+       {"optimizer", "onebit_adam"},
+       {"freeze_step", "20%"}},
+      {{"model", "gpt2"},
+       {"cluster", "hgx-h100-ndr"},
+       {"gpus", "1"},
+       {"framework", "megatron"},
+       {"micro_batch", "4"}},
+      {{"model", "llama2-7b"},
+       {"cluster", "dgx-a100-80g"},
+       {"gpus", "64"},
+       {"tp", "4"},
+       {"pp", "2"},
+       {"grad_accum", "8"},
+       {"micro_batch", "1"}},
+      {{"model", "llama2-7b"},
+       {"cluster", "hgx-h100-ndr"},
+       {"gpus", "16"},
+       {"precision", "fp8"},
+       {"zero_stage", "3"},
+       {"micro_batch", "1"}},
+      {{"model", "llama2-7b"},
+       {"cluster", "dgx-a100-80g"},
+       {"gpus", "16"},
+       {"offload_optimizer", "cpu"},
+       {"zero_stage", "2"},
+       {"micro_batch", "1"}},
+      {{"model", "mixtral-8x7b"},
+       {"cluster", "hgx-h100-ndr"},
+       {"gpus", "64"},
+       {"ep", "8"},
+       {"micro_batch", "1"}},
+      {{"model", "bert-large"},
+       {"cluster", "dgx1-v100"},
+       {"gpus", "8"},
+       {"precision", "fp32"},
+       {"framework", "megatron"},
+       {"micro_batch", "4"}}};
+  Catalog catalog;
+  for (WhatIf asked : worlds) {
+    asked.try_emplace("optimizer", "adam");
+    asked.try_emplace("steps", "1000");
+    asked.try_emplace("grad_accum", "1");
+    asked.try_emplace("micro_batch", "8");
+    const TrainingPlan training = resolve(asked, catalog).training;
+    CollectiveCosts costs;
+    const Forecast before = forecast(training, costs);
+    for (const NumericInput& input : numeric_inputs(training)) {
+      if (!input.key.starts_with("cluster.") || is_constant(input)) continue;
+      if (!moves(training, input, before.run.time_s)) continue;
+      INFO(asked["model"] << " on " << asked["cluster"] << ": " << input.key << " = " << input.value
+                          << ", " << name_of(input.provenance.kind) << ", "
+                          << input.provenance.source);
+      CHECK(names(before, input.provenance));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lambcast

@@ -1,0 +1,13 @@
+// What the time of a collective rests on: the numbers that topologies/cluster.h makes its machine
+// and transport of (machines_of, transport_of), as far as the call meets them. Who adds a number
+// there adds it here: "numeric inputs" in experiments_test finds what moves a forecast unnamed.
+#pragma once
+
+#include "models/training/cost_source.h"
+#include "models/training/step_plan.h"
+
+namespace lambcast {
+
+void read_sources(const Call& call, const Cluster& cluster, CostSources& sources);
+
+}  // namespace lambcast

@@ -1,0 +1,38 @@
+// One collective, or several at once, as flags and arguments of Python name them; read and checked
+// into what topologies/ forecast.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "experiments/collective_output.h"
+#include "sim/base/overrides.h"
+
+namespace lambcast {
+
+struct CollectiveWords {
+  std::string op = "all_reduce", cluster, backend = "nccl", algorithm = "auto", protocol = "auto";
+  std::string network = "analytic", symmetry = "auto";
+  std::string begin = "8", end, factor = "2";  // sizes, as nccl-tests' -b, -e and -f
+  int gpus = 0;
+  int gpus_per_node = 0;  // 0: as many as fit
+  int stride = 1, node_stride = 1, siblings = 1;
+  std::string jobs;  // a file of collectives that run at the same time, in place of one
+  Overrides settings{};
+};
+
+// Those of the library, and DeepSpeed's compressed_allreduce.
+const std::vector<std::string>& collective_names();
+
+// The cluster with its settings, and which of the two is asked for. All throw Error (usage) naming
+// the flag.
+Cluster cluster_of(const CollectiveWords& words);
+CollectiveAnswer answer_of(const CollectiveWords& words, const Cluster& cluster);
+
+struct JobsAnswer {
+  std::vector<CollectiveJob> jobs;
+  std::vector<JobForecast> forecasts;
+};
+JobsAnswer jobs_answer_of(const CollectiveWords& words, const Cluster& cluster);
+
+}  // namespace lambcast
