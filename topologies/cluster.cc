@@ -156,6 +156,32 @@ void raise_name_plate(Table& table, const Overrides& overrides) {
     table.set("nic.nominal", bandwidth->second, "--set cluster.nic.bandwidth");
 }
 
+NicRate rate_of(const Sourced<Bandwidth>& reached, Bandwidth nominal) {
+  switch (reached.provenance.kind) {
+    case Kind::measured:
+    case Kind::fitted:
+      return NicRate::effective;
+    case Kind::published:  // the name plate is published too
+      return reached.value < nominal * 0.999 ? NicRate::effective : NicRate::nominal;
+    case Kind::assumed:
+      break;
+  }
+  return NicRate::nominal;
+}
+
+// What a rate that an override sets stands for: what the description's own did, so that a NIC that
+// is asked to be faster never is slower for a library that gets more of an effective rate.
+std::optional<NicRate> kept_nic_rate(const Table& description, const Overrides& overrides) {
+  if (std::ranges::find(overrides, "nic.bandwidth", &Overrides::value_type::first) ==
+      overrides.end())
+    return std::nullopt;
+  const Table nic = description.table("nic");
+  nic.keys();  // judged where the whole description is read
+  if (!nic.has("bandwidth") || !nic.has("nominal")) return std::nullopt;
+  return rate_of(nic.get<Sourced<Bandwidth>>("bandwidth"),
+                 nic.get<Sourced<Bandwidth>>("nominal").value);
+}
+
 // Whether forecasts of the library that was measured are the same without this override.
 bool leaves_calibration(std::string_view key, Backend measured) {
   const auto concerns = [&](std::string_view part) {
@@ -192,7 +218,8 @@ Protocol protocol_of(const ProtocolSpec& spec, const LibrarySpec& library) {
 
 }  // namespace
 
-Cluster decode_cluster(const Table& root, const std::string& origin, const Priors& priors) {
+Cluster decode_cluster(const Table& root, const std::string& origin, const Priors& priors,
+                       std::optional<NicRate> nic_rate) {
   Cluster cluster;
   cluster.origin = origin;
   cluster.name = root.get<std::string>("name");
@@ -237,7 +264,7 @@ Cluster decode_cluster(const Table& root, const std::string& origin, const Prior
                             pcie_peers,
                             other_link,
                             link == Kind::measured || link == Kind::fitted,
-                            nic_rate_of(cluster),
+                            nic_rate == NicRate::effective ? *nic_rate : nic_rate_of(cluster),
                             priors};
   cluster.network = network;
   cluster.nccl = decode_library(root.table("nccl"), DecisionRules::nccl, around);
@@ -288,8 +315,10 @@ Cluster load_cluster(Table parsed, const std::string& name_or_path, const Overri
   }
   raise_name_plate(table, overrides);
   const std::string preset = is_path(name_or_path) ? "" : name_or_path + ".toml";
-  Cluster cluster =
-      decode_overridden(preset, flags, [&] { return decode_cluster(table, name_or_path); });
+  const std::optional<NicRate> nic_rate = kept_nic_rate(parsed, overrides);
+  Cluster cluster = decode_overridden(preset, flags, [&] {
+    return decode_cluster(table, name_or_path, shipped_priors(), nic_rate);
+  });
   if (!cluster.calibration) return cluster;
   for (const auto& [key, value] : overrides)
     if (!leaves_calibration(key, cluster.calibration->backend))
@@ -327,9 +356,7 @@ Transport transport_of(const Cluster& cluster, Backend backend) {
 }
 
 NicRate nic_rate_of(const Cluster& cluster) {
-  const bool known = cluster.nic_bandwidth.provenance.kind != Kind::assumed &&
-                     cluster.nic_bandwidth.value < cluster.nic_nominal.value * 0.999;
-  return known ? NicRate::effective : NicRate::nominal;
+  return rate_of(cluster.nic_bandwidth, cluster.nic_nominal.value);
 }
 
 bool is_calibrated(const Cluster& cluster, Backend backend) {

@@ -154,9 +154,11 @@ struct Cluster {
 };
 
 // Decodes a description; unknown keys, missing units and impossible values are refused with
-// file:line:key. The table must be at its root.
+// file:line:key. The table must be at its root. nic_rate: what nic.bandwidth stands for though the
+// table says less of it; a rate of --set is effective where the description's own was.
 Cluster decode_cluster(const Table& table, const std::string& origin,
-                       const Priors& priors = shipped_priors());
+                       const Priors& priors = shipped_priors(),
+                       std::optional<NicRate> nic_rate = {});
 
 // A preset by name or a file by path (what ends in .toml or holds a '/'), with `--set` overrides of
 // keys relative to the cluster applied first. A calibration belongs to the machine that was
@@ -183,7 +185,9 @@ const LibrarySpec& library_of(const Cluster& cluster, Backend backend);
 // The transport of its library, from the point of view of its buffers.
 Transport transport_of(const Cluster& cluster, Backend backend);
 
-// Effective where somebody measured, published or fitted a rate below the nominal one.
+// Effective where somebody measured or fitted a rate, or published one below the nominal. Intervals
+// go by this: what --set asks about nobody got out of a NIC, so its rate is as uncertain as a name
+// plate's, though a library's share of it is the effective rate's where the preset's own is one.
 NicRate nic_rate_of(const Cluster& cluster);
 
 // Whether the cluster has a calibration, and of the backend's library.

@@ -1,5 +1,7 @@
 #include "topologies/cluster.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 
@@ -139,6 +141,29 @@ TEST_CASE("cluster: a rate of NICs is effective where somebody got it out of the
   CHECK(nic_rate_of(load_cluster("h200-ndr", {})) == NicRate::nominal);  // another machine's
   CHECK(nic_rate_of(load_cluster("paper-eth40-v100", {{"nic.bandwidth", "4 Gbit/s"}})) ==
         NicRate::nominal);  // anybody can say that
+  const Cluster measured = load_cluster(
+      "commodity-25gbe",
+      {{"nic.bandwidth", R"({ value = "25 Gbit/s", kind = "measured", source = "iperf3" })"}});
+  CHECK(nic_rate_of(measured) == NicRate::effective);
+  CHECK(measured.nccl.nic_efficiency.value >
+        load_cluster("commodity-25gbe", {}).nccl.nic_efficiency.value);
+}
+
+TEST_CASE("clusters: no NIC is slower for being asked to be faster, on any preset") {
+  for (const std::string& name : cluster_names()) {
+    const Cluster shipped = load_cluster(name, {});
+    const double own = shipped.nic_bandwidth.value.value() * 8;
+    double before = 0;
+    for (const double factor : {0.5, 0.99, 1.0, 1.001, 1.05, 1.5, 4.0}) {
+      INFO(name << " x " << factor);
+      const Cluster asked =
+          load_cluster(name, {{"nic.bandwidth", fmt::format("{} bit/s", own * factor)}});
+      const double reached = reached_nic_rate(asked, asked.nccl, {16, 1}).value();
+      CHECK(reached > before * (1 - 1e-9));
+      before = reached;
+      if (factor == 1.0) CHECK(reached == reached_nic_rate(shipped, shipped.nccl, {16, 1}).value());
+    }
+  }
 }
 
 TEST_CASE("cluster: a calibration does not outlive an override of what was measured") {

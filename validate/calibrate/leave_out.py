@@ -54,8 +54,9 @@ def nic_rate(base):
     for key in ("nominal", "bandwidth"):
         number, unit = re.search(rf'^{key} = {{ value = "(\S+) (\S+)"', text, re.M).groups()
         rates.append(float(number) / (8 if unit == "Gbit/s" else 1))
-    assumed = re.search(r'^bandwidth = .* kind = "assumed"', text, re.M)
-    return "effective" if not assumed and rates[1] < rates[0] else "nominal"
+    kind = re.search(r'^bandwidth = .* kind = "(\w+)"', text, re.M)[1]
+    below = kind == "published" and rates[1] < rates[0]
+    return "effective" if kind in ("measured", "fitted") or below else "nominal"
 
 
 def experiments():
