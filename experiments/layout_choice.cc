@@ -124,21 +124,20 @@ void choose_recompute(const Words& words, Parallelism& how) {
   how.repeated = experts ? Repeated::experts : repeated_by(how.recompute, how.framework.name);
 }
 
-// The newest kernel that the GPU runs well: flash3 stands for those of Hopper and later, which have
-// fp8.
+// The newest kernel that frameworks ship for the GPU: cuDNN's on Hopper and later, which have fp8.
 AttentionKernel choose_attention(const Words& words, const Device& device) {
   if (const auto kernel = words.choice("attention")) return static_cast<AttentionKernel>(*kernel);
   if (device.name.starts_with("v100")) return AttentionKernel::unfused;
   const bool hopper = device.rates->of(MatrixFormat::fp8).peak.value.value() > 0;
-  return hopper ? AttentionKernel::flash3 : AttentionKernel::flash2;
+  return hopper ? AttentionKernel::cudnn : AttentionKernel::flash2;
 }
 
 bool choose_fp8_attention(const Words& words, const TrainingPlan& training,
                           AttentionKernel attention) {
   if (words.choice("fp8_attention").value_or(0) == 0) return false;
-  if (attention != AttentionKernel::flash3)
+  if (attention != AttentionKernel::cudnn)
     fail_input(flag("fp8_attention"), fmt::format("{} has no kernel for it", name_of(attention)),
-               "flash3");
+               "cudnn");
   if (training.device->rates->of(MatrixFormat::fp8).share.value == 0)
     fail_input(flag("fp8_attention"),
                fmt::format("{} has no matrix units for fp8", training.device->name));

@@ -154,7 +154,9 @@ std::vector<WhatIfKey> pass_keys() {
       {"lora_targets",
        "what has adapters: attention (its products, the default), all (the feed-forward's too)",
        {"attention", "all"}},
-      {"attention", "its kernels: unfused, flash1, flash2, flash3 (default: the GPU's newest)",
+      {"attention",
+       "its kernels: unfused, flash1, flash2, cudnn, flash3 (of Hopper), flash4 (of Blackwell) "
+       "(default: the newest that frameworks ship for the GPU)",
        attention_kernel_names()},
       {"fp8_attention", "true: attention multiplies in fp8 too", {"false", "true"}, true},
       {"fp8_activation_input",

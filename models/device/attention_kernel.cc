@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::int64_t flash_tile = 128;
 
-// Of the exponentials' time, what shows beside the products of flash3; backward with the gradient
-// of the softmax.
+// Of the exponentials' time, what shows beside the products from cudnn on; backward with the
+// gradient of the softmax.
 constexpr double shown_exponentials = 0.78, shown_exponentials_backward = 2.44;
 
 struct FlashShare {
@@ -20,11 +20,19 @@ struct FlashShare {
 };
 
 FlashShare flash_share(AttentionKernel kernel, const GpuRates& rates) {
-  if (kernel == AttentionKernel::flash3) return {1.29, 1.03};
+  if (kernel >= AttentionKernel::cudnn) return {1.29, 1.03};
   // Units of fp8 came with Hopper, whose matrix instructions the older kernels do not use.
   const double used = rates.of(MatrixFormat::fp8).peak.value.value() > 0 ? 0.62 : 1;
   if (kernel == AttentionKernel::flash2) return {used, 0.8 * used};
   return {0.5 * used, 0.45 * used};
+}
+
+// How much faster than cuDNN's kernel on the GPU that a kernel was written for.
+double faster_than_cudnn(AttentionKernel kernel, bool causal_forward, const GpuRates& rates) {
+  const bool blackwell = rates.of(MatrixFormat::nvfp4).peak.value.value() > 0;
+  if (kernel == AttentionKernel::flash4 && blackwell) return 1.3;
+  if (kernel == AttentionKernel::flash3 && !blackwell) return causal_forward ? 1.14 : 1.09;
+  return 1;
 }
 
 double scores(const AttentionWork& w) {
@@ -68,10 +76,11 @@ std::vector<AttentionPiece> flash(AttentionKernel kernel, const AttentionWork& w
   const double idle = std::ceil(waves) / waves;
   const double multiply = cost.flops.value() / (rates.reached(w.format).value() * share);
   const double exponentials = computed / rates.exponentials.value.value();
-  const double shown = kernel != AttentionKernel::flash3 ? 1
-                       : products == 2                   ? shown_exponentials
-                                                         : shown_exponentials_backward;
-  const double compute = std::max(exponentials, multiply + shown * exponentials);
+  const double shown = kernel < AttentionKernel::cudnn ? 1
+                       : products == 2                 ? shown_exponentials
+                                                       : shown_exponentials_backward;
+  const double compute = std::max(exponentials, multiply + shown * exponentials) /
+                         faster_than_cudnn(kernel, w.causal && products == 2, rates);
   cost.duration = std::max(Duration::seconds(compute * idle), cost.bytes / rates.memory.value) +
                   w.rounds * rates.kernel_start.value;
   return {{"attention", true, cost}};
@@ -106,7 +115,8 @@ void check(const AttentionWork& w) {
 }  // namespace
 
 const std::vector<std::string>& attention_kernel_names() {
-  static const std::vector<std::string> names{"unfused", "flash1", "flash2", "flash3"};
+  static const std::vector<std::string> names{"unfused", "flash1", "flash2",
+                                              "cudnn",   "flash3", "flash4"};
   return names;
 }
 

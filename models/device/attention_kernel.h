@@ -7,26 +7,33 @@
 //   dropout   5 forward (a byte of mask), 5 backward
 // The whole square is computed whatever the mask.
 //
-// flash1, flash2, flash3 (Dao et al. 2022, Dao 2023, Shah et al. 2024; flash3 stands for cuDNN's
-// fused attention on Hopper and later too): scores stay on the chip; two products forward and five
-// backward (scores are formed again), and one exponential per score in each pass:
+// flash1 to flash4 (Dao et al. 2022, Dao 2023, Shah et al. 2024, Zadouri et al. 2026) and cudnn
+// (cuDNN's fused attention on Hopper and later): scores stay on the chip; two products forward and
+// five backward (scores are formed again), and one exponential per score in each pass:
 //   flash1, flash2   time = products / reached + scores / exponentials
-//   flash3           time = products / reached + the part of the exponentials' time that shows: one
+//   the others       time = products / reached + the part of the exponentials' time that shows: one
 //                    warp group's softmax runs beside another's products, but not all of it
 // A causal mask leaves (1 + 128 / keys) / 2 of the square: whole tiles of 128 x 128 are skipped.
 // The rate of the products is what a large matrix product reaches, times a share of the kernel. The
 // shares are read off the papers' figures (head 128, long sequences) with a large product at 260
-// TFLOP/s of an A100 and 740 of an H100:
+// TFLOP/s of an A100 and 740 of an H100, those of cudnn at the 613 that an H100 reaches in
+// training:
 //
 //   kernel   GPU   forward   backward TFLOP/s   shares
 //   flash1   A100  110 - 125                    0.5    0.45
 //   flash2   A100  225       190                1      0.8
 //   flash2   H100  335 - 400                    0.62   0.5    without Hopper's own instructions
-//   flash3   H100  740       560 - 600          1.29   1.03   1 and 0.8 with what shows
-//   flash3   B200                               1.29   1.03   0.8 and 0.64 with what shows, fitted:
+//   cudnn    H100  595 - 609 499 - 518          1.29   1.03   1 and 0.8 with what shows
+//   cudnn    B200                               1.29   1.03   0.8 and 0.64 with what shows, fitted:
 //                                                             NeMo, Llama 3 8B, 32k and 128k
+//   flash3   H100  648       561                1.09 of cudnn, 1.14 forward under a causal mask
+//   (616
+//                                               of 539), from 4,096 tokens on; half of that at
+//                                               1,024
+//   flash4   B200  1605                         1.3 of cudnn 9.13, backward too (assumed)
 //
-// So a GB300, of twice the exponentials, reaches 1 and 0.79 without a number of its own.
+// So a GB300, of twice the exponentials, reaches 1 and 0.79 without a number of its own. flash3 is
+// written for Hopper, flash4 for Blackwell: elsewhere they are as fast as cudnn (assumed).
 // flash1 loses as much on Hopper and later as flash2 does (assumed).
 // In fp8 the same shares of what its products reach stand: 910 TFLOP/s forward of an H100, of the
 // 1,000 to 1,200 of Shah et al. 2024, figure 7 (assumed for the backward pass).
@@ -34,7 +41,9 @@
 //
 // Under context parallelism a rank's queries meet keys that arrive in `rounds` parts: as many
 // kernels, each over its part.
-// Sources: arXiv 2205.14135, 2307.08691, 2407.08608; kind: published, shares rounded by eye.
+// Sources: arXiv 2205.14135, 2307.08691, 2407.08608 (figures 5 and 6: cuDNN beside flash3), the
+// authors' page on FlashAttention-4 (together.ai/blog/flashattention-4); kind: published, shares
+// rounded by eye.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +54,7 @@
 
 namespace lambcast {
 
-enum class AttentionKernel { unfused, flash1, flash2, flash3 };
+enum class AttentionKernel { unfused, flash1, flash2, cudnn, flash3, flash4 };
 
 const std::vector<std::string>& attention_kernel_names();
 std::string_view name_of(AttentionKernel kernel);

@@ -46,7 +46,7 @@ TEST_CASE("block time: experts and latent attention are the model's operations")
     INFO(name);
     const ModelShape shape = load_model(name);
     BlockWork work = block_work(shape, 2, 4096);
-    work.attention = AttentionKernel::flash3;
+    work.attention = AttentionKernel::cudnn;
     const double tokens = 2 * 4096;
     ExpertWork experts;
     experts.all = experts.local = shape.experts;
@@ -185,62 +185,10 @@ TEST_CASE("block time: heads of 108 elements, no multiple of 8, against heads of
   CHECK(step(96) / step(64) < 1.06);  // heads of 144
 }
 
-TEST_CASE("block time: flash attention computes half a causal square, in one kernel") {
-  const GpuRates h100 = rates_of("h100");
-  AttentionWork work{1, 32, 32, 128, 8192, 8192, true};
-  for (const AttentionKernel kernel :
-       {AttentionKernel::flash1, AttentionKernel::flash2, AttentionKernel::flash3}) {
-    const auto forward = attention_forward(kernel, work, h100);
-    const auto backward = attention_backward(kernel, work, h100);
-    REQUIRE((forward.size() == 1 && backward.size() == 1));
-    const double square = 4 * 32 * 128 * 8192. * 8192;
-    CHECK(forward[0].cost.flops.value() == Approx(square * 0.5 * (1 + 128 / 8192.)));
-    CHECK(backward[0].cost.flops.value() == Approx(2.5 * forward[0].cost.flops.value()));
-    const double rate = (forward[0].cost.flops / forward[0].cost.duration).value();
-    CHECK(rate < h100.reached(MatrixFormat::half).value());
-    work.causal = false;
-    const auto whole = attention_forward(kernel, work, h100);
-    CHECK(whole[0].cost.flops.value() == Approx(square));
-    CHECK(whole[0].cost.duration > forward[0].cost.duration);
-    work.causal = true;
-  }
-  const auto time = [&](AttentionKernel kernel) {
-    Duration sum;
-    for (const AttentionPiece& piece : attention_forward(kernel, work, h100))
-      sum += piece.cost.duration;
-    return sum;
-  };
-  CHECK(time(AttentionKernel::flash3) < time(AttentionKernel::flash2));
-  CHECK(time(AttentionKernel::flash2) < time(AttentionKernel::flash1));
-  CHECK(time(AttentionKernel::flash1) < time(AttentionKernel::unfused));
-}
-
-TEST_CASE("block time: attention by the published rates of its papers") {
-  // On a GPU whose large products reach 260 of 312 TFLOP/s (A100) and 740 of 989 (H100), head 128,
-  // 16 x 16 heads, 8192 tokens, no mask. arXiv 2307.08691 figures 4 to 6, 2407.08608 figures 5, 6.
-  const AttentionWork work{16, 16, 16, 128, 8192, 8192};
-  const auto rates_at = [](const char* device, double share) {
-    GpuRates rates = rates_of(device);
-    rates.matrix[1].share.value = share;
-    return rates;
-  };
-  const auto tflops = [](const std::vector<AttentionPiece>& pieces) {
-    return (pieces[0].cost.flops / pieces[0].cost.duration).value() / 1e12;
-  };
-  const GpuRates a100 = rates_at("a100-80g", 260 / 312.), h100 = rates_at("h100", 740 / 989.);
-  CHECK(tflops(attention_forward(AttentionKernel::flash2, work, a100)) == Approx(225).epsilon(0.1));
-  CHECK(tflops(attention_backward(AttentionKernel::flash2, work, a100)) ==
-        Approx(190).epsilon(0.1));
-  CHECK(tflops(attention_forward(AttentionKernel::flash2, work, h100)) == Approx(370).epsilon(0.1));
-  CHECK(tflops(attention_forward(AttentionKernel::flash3, work, h100)) == Approx(740).epsilon(0.1));
-  CHECK(tflops(attention_backward(AttentionKernel::flash3, work, h100)) ==
-        Approx(580).epsilon(0.1));
-}
-
 TEST_CASE("block time: context parallelism shares queries, keys stay whole") {
   const GpuRates h100 = rates_of("h100");
   BlockWork work = block_work(load_model("llama2-7b"), 1, 4096);
-  work.attention = AttentionKernel::flash3;
+  work.attention = AttentionKernel::cudnn;
   const double alone = flops(block_forward(work, h100));
   work.context_parallel = 4;
   CHECK(4 * flops(block_forward(work, h100)) == Approx(alone));
@@ -312,21 +260,6 @@ TEST_CASE("block time: norms of queries and keys, biases of experts") {
   CHECK(bytes_of(block_forward(biased, h100), "expert bias") == 0);
 }
 
-// Twice the exponentials a second let a GB300's attention come closer to its products' rate.
-TEST_CASE("block time: what of the softmax shows sets Hopper and Blackwell apart") {
-  AttentionWork work;
-  work.batch = 1, work.heads = work.kv_heads = 32, work.head_size = 128;
-  work.queries = work.keys = 32768;
-  const auto share = [&](const char* device) {
-    const GpuRates rates = rates_of(device);
-    const KernelCost cost = attention_forward(AttentionKernel::flash3, work, rates).front().cost;
-    return cost.flops.value() / cost.duration.s() / rates.reached(MatrixFormat::half).value();
-  };
-  CHECK(share("h100") == Approx(1).epsilon(0.03));
-  CHECK(share("gb200") == Approx(0.8).epsilon(0.03));
-  CHECK(share("gb300") == Approx(0.99).epsilon(0.03));
-}
-
 TEST_CASE("block time: longer and wider work never takes less") {
   for (const char* device : {"v100-32g", "a100-80g", "h100", "b200"}) {
     const GpuRates rates = rates_of(device);
@@ -349,7 +282,7 @@ TEST_CASE("block time: longer and wider work never takes less") {
 TEST_CASE("block time: fewer bytes with fusion; fp8 halves products and adds casts") {
   const GpuRates h100 = rates_of("h100");
   BlockWork work = block_work(load_model("llama2-70b"), 1, 4096);
-  work.attention = AttentionKernel::flash3;
+  work.attention = AttentionKernel::cudnn;
   work.fusion = Fusion::compiled;
   const double compiled = ms(block_forward(work, h100)) + ms(head_forward(work, h100));
   work.fusion = Fusion::eager;
@@ -389,7 +322,7 @@ TEST_CASE("block time: odd and empty sizes") {
 TEST_CASE("block time: frozen products have no weight gradients, their adapters do") {
   const GpuRates h100 = rates_of("h100");
   BlockWork plain = block_work(load_model("llama2-70b"), 1, 4096);
-  plain.attention = AttentionKernel::flash3;
+  plain.attention = AttentionKernel::cudnn;
   BlockWork frozen = plain;
   frozen.adapters = Adapters{16, false};
   const double thin = 2 * 4096. * 16 * (8192 + 10240 + 8192 + 8192);
@@ -416,7 +349,7 @@ TEST_CASE("block time: frozen products have no weight gradients, their adapters 
 TEST_CASE("block time: attention in fp8 multiplies at its rate, between casts") {
   const GpuRates h100 = rates_of("h100");
   BlockWork half = block_work(load_model("llama2-70b"), 1, 4096);
-  half.attention = AttentionKernel::flash3;
+  half.attention = AttentionKernel::cudnn;
   half.format = MatrixFormat::fp8;
   BlockWork fp8 = half;
   fp8.fp8_attention = true;

@@ -51,7 +51,7 @@ BlockWork work_of(const csv::Table& table, std::size_t i) {
                                                 MatrixFormat::mxfp8, MatrixFormat::nvfp4});
   work.attention =
       named(table.text(i, "attention"), {AttentionKernel::unfused, AttentionKernel::flash1,
-                                         AttentionKernel::flash2, AttentionKernel::flash3});
+                                         AttentionKernel::flash2, AttentionKernel::cudnn});
   work.fusion = named(table.text(i, "fusion"), {Fusion::eager, Fusion::fused, Fusion::compiled});
   work.repeated = named(table.text(i, "repeated"),
                         {Repeated::nothing, Repeated::attention_core, Repeated::alternate_products,

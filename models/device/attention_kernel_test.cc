@@ -1,0 +1,91 @@
+#include "models/device/attention_kernel.h"
+
+#include <catch2/catch.hpp>
+
+#include "models/device/device.h"
+
+namespace lambcast {
+namespace {
+
+GpuRates rates_of(const std::string& device) { return load_device(device).rates.value(); }
+
+TEST_CASE("attention: a flash kernel computes half a causal square at once") {
+  const GpuRates h100 = rates_of("h100");
+  AttentionWork work{1, 32, 32, 128, 8192, 8192, true};
+  for (const AttentionKernel kernel :
+       {AttentionKernel::flash1, AttentionKernel::flash2, AttentionKernel::cudnn}) {
+    const auto forward = attention_forward(kernel, work, h100);
+    const auto backward = attention_backward(kernel, work, h100);
+    REQUIRE((forward.size() == 1 && backward.size() == 1));
+    const double square = 4 * 32 * 128 * 8192. * 8192;
+    CHECK(forward[0].cost.flops.value() == Approx(square * 0.5 * (1 + 128 / 8192.)));
+    CHECK(backward[0].cost.flops.value() == Approx(2.5 * forward[0].cost.flops.value()));
+    const double rate = (forward[0].cost.flops / forward[0].cost.duration).value();
+    CHECK(rate < h100.reached(MatrixFormat::half).value());
+    work.causal = false;
+    const auto whole = attention_forward(kernel, work, h100);
+    CHECK(whole[0].cost.flops.value() == Approx(square));
+    CHECK(whole[0].cost.duration > forward[0].cost.duration);
+    work.causal = true;
+  }
+  const auto time = [&](AttentionKernel kernel) {
+    Duration sum;
+    for (const AttentionPiece& piece : attention_forward(kernel, work, h100))
+      sum += piece.cost.duration;
+    return sum;
+  };
+  CHECK(time(AttentionKernel::cudnn) < time(AttentionKernel::flash2));
+  CHECK(time(AttentionKernel::flash2) < time(AttentionKernel::flash1));
+  CHECK(time(AttentionKernel::flash1) < time(AttentionKernel::unfused));
+}
+
+TEST_CASE("attention: rates are those published in the papers of its kernels") {
+  // On a GPU whose large products reach 260 of 312 TFLOP/s (A100) and 740 of 989 (H100), head 128,
+  // 16 x 16 heads, 8192 tokens, no mask. arXiv 2307.08691 figures 4 to 6, 2407.08608 figures 5, 6.
+  const AttentionWork work{16, 16, 16, 128, 8192, 8192};
+  const auto rates_at = [](const char* device, double share) {
+    GpuRates rates = rates_of(device);
+    rates.matrix[1].share.value = share;
+    return rates;
+  };
+  const auto tflops = [](const std::vector<AttentionPiece>& pieces) {
+    return (pieces[0].cost.flops / pieces[0].cost.duration).value() / 1e12;
+  };
+  const GpuRates a100 = rates_at("a100-80g", 260 / 312.), h100 = rates_at("h100", 740 / 989.);
+  CHECK(tflops(attention_forward(AttentionKernel::flash2, work, a100)) == Approx(225).epsilon(0.1));
+  CHECK(tflops(attention_backward(AttentionKernel::flash2, work, a100)) ==
+        Approx(190).epsilon(0.1));
+  CHECK(tflops(attention_forward(AttentionKernel::flash2, work, h100)) == Approx(370).epsilon(0.1));
+  const GpuRates training = rates_of("h100");  // whose large products reach 613
+  CHECK(tflops(attention_forward(AttentionKernel::cudnn, work, training)) ==
+        Approx(600).epsilon(0.05));
+  CHECK(tflops(attention_backward(AttentionKernel::cudnn, work, training)) ==
+        Approx(518).epsilon(0.07));
+  CHECK(tflops(attention_forward(AttentionKernel::flash3, work, training)) ==
+        Approx(646).epsilon(0.05));
+  CHECK(tflops(attention_backward(AttentionKernel::flash3, work, training)) ==
+        Approx(559).epsilon(0.07));
+  const GpuRates b200 = rates_of("b200");
+  CHECK(tflops(attention_forward(AttentionKernel::flash4, work, b200)) /
+            tflops(attention_forward(AttentionKernel::cudnn, work, b200)) ==
+        Approx(1.3).epsilon(0.01));
+  CHECK(tflops(attention_forward(AttentionKernel::flash4, work, b200)) < 1605);
+}
+
+// Twice the exponentials a second let a GB300's attention come closer to its products' rate.
+TEST_CASE("attention: what of the softmax shows sets Hopper and Blackwell apart") {
+  AttentionWork work;
+  work.batch = 1, work.heads = work.kv_heads = 32, work.head_size = 128;
+  work.queries = work.keys = 32768;
+  const auto share = [&](const char* device) {
+    const GpuRates rates = rates_of(device);
+    const KernelCost cost = attention_forward(AttentionKernel::cudnn, work, rates).front().cost;
+    return cost.flops.value() / cost.duration.s() / rates.reached(MatrixFormat::half).value();
+  };
+  CHECK(share("h100") == Approx(1).epsilon(0.03));
+  CHECK(share("gb200") == Approx(0.8).epsilon(0.03));
+  CHECK(share("gb300") == Approx(0.99).epsilon(0.03));
+}
+
+}  // namespace
+}  // namespace lambcast
