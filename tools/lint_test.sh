@@ -11,7 +11,7 @@ checked=0
 export NODE_PATH=/usr/share/nodejs:/usr/lib/nodejs
 lint() { eslint --no-eslintrc --config .eslintrc.json --format unix "$@"; }
 if command -v eslint >/dev/null; then
-  lint page/*.js page_test.js || { echo "FAILED: the script of the page"; exit 1; }
+  lint page/*.js page_test.js page_scale_test.js || { echo "FAILED: the script of the page"; exit 1; }
   # A check that cannot fail is none.
   faults='"use strict"; var a = 1; if (a == undefinedName) eval("a");'
   [ "$(lint --stdin <<<"$faults" | grep -cE 'no-var|eqeqeq|no-undef|no-eval')" -eq 4 ] ||
