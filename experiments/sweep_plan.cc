@@ -237,7 +237,10 @@ SweepPlan plan_sweep(std::string_view text, const std::string& file,
 
 SweepPlan plan_named_sweep(const std::string& name, const WhatIf& what_if, std::vector<Axis> axes) {
   for (const auto& [key, value] : what_if) axes.push_back({key, {value}});
-  SweepPlan plan = plan_sweep(sweep_text(name), name, axes);
+  const std::string text = sweep_text(name);
+  if (text.find_first_not_of(" \t\r\n") == std::string::npos)
+    fail_input({name == "-" ? "stdin" : name, 0, {}}, "is empty", "a sweep file");
+  SweepPlan plan = plan_sweep(text, name, axes);
   plan.command = sweep_command(name, axes);
   return plan;
 }

@@ -96,6 +96,8 @@ for name in "${presets[@]}"; do
 done
 expect 2 "unknown preset 'bert', did you mean" "$lambcast" presets show bert
 expect 2 'NAME is required' "$lambcast" presets show
+expect 2 "unknown command 'shwo', did you mean 'show'" "$lambcast" presets shwo bert-large
+expect 2 "unknown command 'lst', did you mean 'list'" "$lambcast" presets lst
 # What is shown can be used as a file.
 "$lambcast" presets show paper-eth40-v100 >mine.toml
 "$lambcast" simulate "${run[@]}" --format csv >preset.csv
@@ -353,6 +355,10 @@ printf 'name = "x"\n[base]\nmodel = "bert-base"\ncluster = "dgx1-v100"\nmicro_ba
 expect 2 '--optimizer: is missing' "$lambcast" sweep no_optimizer.toml --out none
 [ -e none ] && fail "a sweep without optimizer has written"
 { cat part.toml; printf 'optimizer = "adam"\n[grid]\ngpus = [8, 16]\n'; } >adam.toml
+expect 2 '^lambcast: stdin: is empty \(allowed: a sweep file\)$' "$lambcast" sweep -
+printf ' \n' >blank.toml
+expect 2 '^lambcast: blank.toml: is empty' "$lambcast" sweep blank.toml --out piped
+[ ! -e piped ] || fail 'an empty sweep leaves a folder'
 expect 0 '2 rows|2 points' bash -c '"$0" sweep - --out piped --no-report <adam.toml' "$lambcast"
 
 # A last node that is partly filled answers within seconds.

@@ -68,25 +68,23 @@ void add_settings(CLI::App& app) {
       "say what the program took, on stderr");
 }
 
-// What CLI11 says of a flag or command that there is not, with a guess.
+// What CLI11 says of a flag or command that there is not, with a guess for the first that has one.
 std::string unknown_words(const CLI::App& app, const std::string& otherwise) {
-  const std::vector<std::string> extra = app.remaining(true);
-  if (extra.empty()) return otherwise;
-  const std::string word = extra.front().substr(0, extra.front().find('='));
   const CLI::App* command = &app;
   while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
-  std::vector<std::string> known;
-  if (word.starts_with('-')) {
-    for (const CLI::App* of : {command, &app})
-      for (const CLI::Option* option : of->get_options())
-        for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
-  } else if (command == &app) {
-    for (const CLI::App* sub : app.get_subcommands({})) known.push_back(sub->get_name());
+  std::vector<std::string> flags, commands;
+  for (const CLI::App* of : {command, &app})
+    for (const CLI::Option* option : of->get_options())
+      for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+  for (const CLI::App* sub : command->get_subcommands({})) commands.push_back(sub->get_name());
+  for (const std::string& extra : app.remaining(true)) {
+    const std::string word = extra.substr(0, extra.find('='));
+    const bool is_flag = word.starts_with('-');
+    if (const std::string guess = closest(word, is_flag ? flags : commands); !guess.empty())
+      return fmt::format("unknown {} '{}', did you mean '{}'?", is_flag ? "flag" : "command", word,
+                         guess);
   }
-  const std::string guess = closest(word, known);
-  if (guess.empty()) return otherwise;
-  return fmt::format("unknown {} '{}', did you mean '{}'?",
-                     word.starts_with('-') ? "flag" : "command", word, guess);
+  return otherwise;
 }
 
 // Whose flags they are.

@@ -115,6 +115,9 @@ def sweep(file=None, out=None, frame=None, **flags):
 def read_results(folder, frame=None):
     """The rows of a folder that `lambcast sweep --out` wrote, in the forms of sweep()."""
     path = os.path.join(folder, "results.csv")
+    if not os.path.isfile(path) or os.path.getsize(path) == 0:
+        state = "is empty" if os.path.isfile(path) else "does not exist"
+        raise UsageError(f"{path}: {state} (allowed: a folder that lambcast sweep --out wrote)", 2)
     if frame or (frame is None and pandas is not None):
         if pandas is None:
             raise Error("pandas is not installed: frame=False gives a list of dicts", 4)

@@ -188,6 +188,16 @@ class Package(unittest.TestCase):
         self.assertRegex(text, r"^\d+ points, \d+ of them run\n\w+ on \d+ GPUs of [\w-]+, batch \d+: [0-9.]+x")
         self.assertEqual("gpus" in text, lambcast.pandas is not None)
 
+    def test_no_results_are_one_line(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for state in ["does not exist", "is empty"]:
+                with self.assertRaisesRegex(lambcast.UsageError, f"results.csv: {state} .allowed: a folder that"):
+                    lambcast.read_results(folder)
+                example = subprocess.run([sys.executable, "read_results.py", folder], capture_output=True, text=True)
+                self.assertEqual(example.returncode, 2)
+                self.assertRegex(example.stderr, rf"^read_results.py: .*results.csv: {state} .*\n$")
+                open(os.path.join(folder, "results.csv"), "w", encoding="utf-8").close()
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -9,7 +9,11 @@ import sys
 import lambcast
 
 folder = sys.argv[1] if len(sys.argv) > 1 else "results"
-rows = lambcast.read_results(folder, frame=False)
+try:
+    rows = lambcast.read_results(folder, frame=False)
+except lambcast.Error as error:
+    print(f"read_results.py: {error}", file=sys.stderr)
+    sys.exit(error.code)
 runs = [row for row in rows if row["status"] == "ok"]
 print(f"{len(rows)} points, {len(runs)} of them run")
 
