@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <system_error>
 
 #include "sim/base/error.h"
 #include "tools/commands.h"
@@ -16,8 +17,11 @@ namespace {
 
 // Becomes lambcast-measure, which lies beside this program; a launcher's environment stays.
 int run_measure(const CLI::App& command) {
+  const char* const self = "/proc/self/exe";
+  std::error_code error;
   const auto program =
-      std::filesystem::read_symlink("/proc/self/exe").parent_path() / "lambcast-measure";
+      std::filesystem::read_symlink(self, error).parent_path() / "lambcast-measure";
+  if (error) throw Error(Exit::missing, fmt::format("{}: {}", self, error.message()));
   std::vector<std::string> words{program.string()};
   for (const std::string& word : command.remaining()) words.push_back(word);
   std::vector<char*> arguments;
