@@ -9,6 +9,7 @@
 
 #include "experiments/report/html.h"
 #include "experiments/report/palette.h"
+#include "experiments/report/point_name.h"
 
 namespace lambcast::report {
 namespace {
@@ -33,10 +34,6 @@ std::string hours(double seconds) {
   if (seconds < 120) return rounded(seconds) + " s";
   if (seconds < 7200) return rounded(seconds / 60) + " min";
   return rounded(seconds / 3600) + " h";
-}
-
-std::string place(const Point& p) {
-  return fmt::format("{}, {} GPUs, batch {}", p.cluster, p.gpus, p.global_batch);
 }
 
 double median(std::vector<float> values) {
@@ -66,22 +63,27 @@ const Point* fastest_of(const std::vector<Point>& points, const EqualWork& work)
   return found;
 }
 
-KeyNumber shortest_run(const Point& p, const EqualWork& work) {
-  const std::string of = fmt::format("{} on {}", display_name(p.optimizer.text()), place(p));
+std::string named(const Point& p, const std::vector<Point>& points) {
+  return fmt::format("{} on {}", display_name(p.optimizer.text()), point_name(p, points));
+}
+
+KeyNumber shortest_run(const std::vector<Point>& points, const EqualWork& work) {
+  const Point& p = *fastest_of(points, work);
+  const std::string of = named(p, points);
   return {hours(time_of(p, work)), work.is_a_run()
                                        ? fmt::format("shortest run: {}", of)
                                        : fmt::format("fastest, a {}: {}", work.name(), of)};
 }
 
 // "best, 1.59 to 3.20x: ..."
-KeyNumber extreme_number(const char* which, const Point& p) {
+KeyNumber extreme_number(const char* which, const Point& p, const std::vector<Point>& points) {
   const Speedup speedup = speedup_of(p);
   const std::string within = speedup.low < speedup.high
                                  ? fmt::format(", {:.2f} to {:.2f}x", speedup.low, speedup.high)
                                  : "";
   return {fmt::format("{:.2f}x", speedup.value),
           fmt::format("{}{}: {} over {}, {}", which, within, display_name(p.optimizer.text()),
-                      display_name(p.baseline.text()), place(p))};
+                      display_name(p.baseline.text()), point_name(p, points))};
 }
 
 // The scanned cluster on which most candidates stop, or start, to pay.
@@ -98,13 +100,13 @@ std::string cluster_of_break_even(const Summary& v) {
 }
 
 // One number per cluster, and one bar per candidate with its break-even, however many clusters.
-void add_contest(Answer& answer, const Summary& v) {
+void add_contest(Answer& answer, const Results& results, const Summary& v) {
   constexpr std::size_t most_numbers = 3;
   answer.headline = headline_of(v.contest);
   answer.detail = detail_of(v.contest);
   for (const auto& [winner, next] : v.contest.clusters) {
     if (answer.numbers.size() == most_numbers) break;
-    KeyNumber number = extreme_number("fastest", *winner);
+    KeyNumber number = extreme_number("fastest", *winner, results.points);
     number.label +=
         fmt::format("; next {}, {:.2f}x", display_name(next->optimizer.text()), next->speedup);
     answer.numbers.push_back(std::move(number));
@@ -144,16 +146,17 @@ void add_compared(Answer& answer, const Results& results, const Summary& v) {
     return fmt::format("{} over {}", display_name(std::string_view(of.optimizer)),
                        display_name(std::string_view(of.baseline)));
   };
-  answer.numbers.push_back(extreme_number("best", *v.best));
-  if (v.best != v.worst) answer.numbers.push_back(extreme_number("worst", *v.worst));
+  answer.numbers.push_back(extreme_number("best", *v.best, results.points));
+  if (v.best != v.worst)
+    answer.numbers.push_back(extreme_number("worst", *v.worst, results.points));
   if (!v.crossings.empty()) {
     const BreakEven& even = v.crossings.front();
     answer.numbers.push_back(
         {fmt::format("{} Gbit/s", rounded(even.nic_Gbps)),
-         fmt::format("break-even{}: {} pays {}, on {}, {} GPUs", even.within, pair(even),
-                     even.falling ? "below" : "above", even.cluster, even.gpus)});
-  } else if (const Point* p = fastest_of(results.points, v.work)) {
-    answer.numbers.push_back(shortest_run(*p, v.work));
+         fmt::format("break-even{}: {} pays {}, on {}, {} GPUs{}", even.within, pair(even),
+                     even.falling ? "below" : "above", even.cluster, even.gpus, even.with)});
+  } else {
+    answer.numbers.push_back(shortest_run(results.points, v.work));
   }
   answer.picture = "Speed-up of the whole run over the plain optimizer: least, median and most";
   answer.level = 1;
@@ -177,16 +180,14 @@ void add_plain(Answer& answer, const Results& results, const Summary& v) {
                   grouped(static_cast<double>(v.ran)), grouped(static_cast<double>(v.points)),
                   rounded(fastest->samples_per_s));
   answer.numbers.push_back({fmt::format("{} /s", rounded(fastest->samples_per_s)),
-                            fmt::format("most samples: {} on {}",
-                                        display_name(fastest->optimizer.text()), place(*fastest))});
-  answer.numbers.push_back(shortest_run(*fastest_of(results.points, v.work), v.work));
+                            "most samples: " + named(*fastest, results.points)});
+  answer.numbers.push_back(shortest_run(results.points, v.work));
   const Point* best = nullptr;
   const auto rate = [](const Point& p) { return p.samples_per_s / p.gpus; };
   for (const Point& p : results.points)
     if (p.ok() && (!best || rate(p) > rate(*best))) best = &p;
   answer.numbers.push_back({fmt::format("{} /s", rounded(rate(*best))),
-                            fmt::format("most samples per GPU: {} on {}",
-                                        display_name(best->optimizer.text()), place(*best))});
+                            "most samples per GPU: " + named(*best, results.points)});
   answer.picture = "Samples a second: least, median and most";
   std::vector<std::string> order;
   std::unordered_map<std::string, std::vector<float>> found;
@@ -267,7 +268,7 @@ std::string range_html(const Range& range, const Scale& scale, double level) {
 Answer answer_of(const Results& results, const Summary& summary) {
   Answer answer;
   if (summary.contest.held())
-    add_contest(answer, summary);
+    add_contest(answer, results, summary);
   else if (summary.best)
     add_compared(answer, results, summary);
   else

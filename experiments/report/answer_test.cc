@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "experiments/report/point_name.h"
 #include "experiments/report/synthetic_sweep.h"
 
 using namespace lambcast;
@@ -34,6 +35,41 @@ TEST_CASE("answer: a study of compression says where it pays, and from which ban
   REQUIRE(answer.ranges.size() == summary.spreads.size());
   CHECK(answer.ranges[0].least == summary.spreads[0].least);
   CHECK_THAT(answer.rests_on, Contains("Costs are, at their weakest"));
+}
+
+TEST_CASE("answer: a number says the value of every key that was swept, and of no other") {
+  SyntheticSweep sweep{.clusters = {{"box", 4, 10}},
+                       .optimizers = {"lamb", "onebit_lamb"},
+                       .gpus = {16},
+                       .global_batches = {8192}};
+  const auto best = [&] {
+    const Answer answer = answer_of_text(synthetic_header() + synthetic_rows(sweep));
+    REQUIRE_FALSE(answer.numbers.empty());
+    return answer.numbers[0].label;
+  };
+  CHECK_THAT(best(), Catch::EndsWith("1-bit LAMB over LAMB, box, 16 GPUs, batch 8192"));
+  sweep.freeze_shares = {0.1, 0.25};
+  CHECK_THAT(best(), Catch::EndsWith("box, 16 GPUs, batch 8192, freeze_step 599 of 5993"));
+  sweep.backends = {{"nccl", true}, {"mpi", true}};
+  CHECK_THAT(best(), Catch::Matches(".*batch 8192, freeze_step 599 of 5993, (nccl|mpi)"));
+}
+
+TEST_CASE("answer: what follows from a key that was named is not named") {
+  Results results = results_of(synthetic_header() + synthetic_rows({.clusters = {{"box", 4, 10}},
+                                                                    .optimizers = {"lamb"},
+                                                                    .gpus = {8, 16},
+                                                                    .global_batches = {8192}}));
+  std::vector<Point>& points = results.points;
+  REQUIRE(points.size() == 2);
+  points[1].steps = 77;  // of other GPUs
+  points[1].seq_len = 512;
+  CHECK(point_name(points[1], points) == "box, 16 GPUs, batch 8192");
+  points.push_back(points[1]);
+  points[2].steps = 99;
+  points[2].freeze_step = 9;  // follows from the steps
+  CHECK(point_name(points[1], points) == "box, 16 GPUs, batch 8192, 77 steps");
+  points[1].settings = "tp=2";
+  CHECK(point_name(points[1], points) == "box, 16 GPUs, batch 8192, 77 steps, tp=2");
 }
 
 TEST_CASE("answer: a sweep without compression has its own three numbers and no level") {

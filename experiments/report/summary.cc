@@ -284,6 +284,9 @@ Summary summary_of(const std::vector<Point>& points) {
   const Rows rows(points);
   for (const std::string& optimizer : compressed_optimizers(points)) {
     const MapStudy study = map_study(rows, optimizer);
+    const auto& folded = study.slice.folded;
+    const std::string with =
+        folded.empty() ? "" : fmt::format(", with {}", fmt::join(folded, ", "));
     std::vector<std::string> phrases;
     for (const SpeedupMap& map : study.scans) {
       const std::size_t scan = largest_scan(map);
@@ -294,15 +297,12 @@ Summary summary_of(const std::vector<Point>& points) {
       if (const auto found = crossings(map.nic_Gbps, map.speedup[scan]); found.size() == 1)
         v.crossings.push_back({map.title, optimizer, baseline_of(points, optimizer), map.gpus[scan],
                                found[0].nic_Gbps, found[0].falling,
-                               within_phrase(map, scan, found[0].falling)});
+                               within_phrase(map, scan, found[0].falling), with});
     }
     if (phrases.empty()) continue;
     v.break_even.push_back(
         fmt::format("By NIC bandwidth, {} over {} pays {}{}.", display_name(optimizer),
-                    display_name(baseline_of(points, optimizer)), fmt::join(phrases, "; "),
-                    study.slice.folded.empty()
-                        ? ""
-                        : fmt::format(", with {}", fmt::join(study.slice.folded, ", "))));
+                    display_name(baseline_of(points, optimizer)), fmt::join(phrases, "; "), with));
   }
   return v;
 }

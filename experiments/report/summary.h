@@ -32,6 +32,7 @@ struct BreakEven {
   double gpus = absent, nic_Gbps = absent;
   bool falling = true;  // pays below it
   std::string within;   // " (4.2 to 25)" by the speed-up's interval; empty where rows have none
+  std::string with;  // ", with global batch 65536": of what was swept too; empty where nothing was
 };
 
 // At which bandwidths `optimizer` pays in a scan.
