@@ -139,6 +139,21 @@
     const row = data.ok[0];
     check("a row has bars", bars([row]) > 0, bars([row]));
     same("a point has its bars once", bars([row, row]), bars([row]));
+    // Of many rows those of some bandwidths are shown, of each bandwidth all.
+    const nic = data.column("nic_bandwidth_Gbps");
+    const scanned = data.matching({ optimizer: "onebit_lamb", cluster: "paper-edr100-v100",
+      gpus: "64..256", global_batch: "65536", warmup_percent: "16.7" }, data.ok);
+    lambcast.showBars(data, scanned, nic, place);
+    const shown = new Map();
+    place.querySelectorAll(".whose").forEach(function (whose) {
+      const at = Number(/NIC \(Gbit\/s\) ([0-9.]+)/.exec(whose.textContent)[1]);
+      shown.set(at, (shown.get(at) || 0) + 1);
+    });
+    check("some bandwidths have bars", shown.size > 1 && shown.size < 5, shown.size);
+    shown.forEach(function (count, at) {
+      same("bars of every row at " + at, count,
+        scanned.filter(function (r) { return nic.number(r) === at; }).length);
+    });
   }
 
   function sortAndFilter() {

@@ -34,7 +34,7 @@ std::string point_name(const Point& point, const std::vector<Point>& points) {
   name(&Point::seq_len, fmt::format("seq_len {}", point.seq_len));
   name(&Point::micro_batch, fmt::format("micro batch {}", point.micro_batch));
   if (std::ranges::any_of(alike, [&](const Point* p) { return p->backend != point.backend; }))
-    text += ", " + point.backend.text();
+    text += ", backend " + point.backend.text();
   for (const std::string& fact : apart(point, points)) text += ", " + fact;
   return text;
 }

@@ -135,12 +135,20 @@
     });
   }
 
-  // Of how many points the interval holds the level, so that their side of it cannot be told.
+  // At how many points the interval holds the level, so that their side of it cannot be told.
   function untold(series, level) {
-    const held = series.points.filter(function (p) {
+    return series.points.filter(function (p) {
       return p.low !== null && p.low !== undefined && p.low <= level && p.high >= level;
     }).length;
-    return held === 0 ? "" : " (at " + held + " of " + series.points.length + " points it cannot be told)";
+  }
+  // Of a line that stays on one side of the level.
+  function oneSide(series, level) {
+    const all = series.points.length, unsure = untold(series, level);
+    const pays = series.points.every(function (p) { return p.y > level; });
+    if (unsure === 0) return pays ? " pays everywhere" : " pays nowhere";
+    if (unsure === all) return ": nowhere it can be told";
+    return (pays ? " pays" : " loses") + " at " + (all - unsure) + " of " + all +
+      " points, at the others it cannot be told";
   }
 
   function addBreakEven(spec, level, notes) {
@@ -156,13 +164,13 @@
         spec.guides.push({ x1: c.x, x2: c.x, y1: spec.y.low / 100, y2: spec.y.high * 100,
           kind: "dashes", colour: s.colour, text: at, line: index });
       });
-      const pays = s.points.filter(function (p) { return p.y > level; }).length;
-      if (found.length > 0)
-        return s.name + " breaks even at " + found.map(function (c) {
-          return lambcast.number(Number(c.x.toPrecision(3))) + " (pays " +
-            (c.falling ? "below" : "above") + ")";
-        }).join(" and ") + untold(s, level);
-      return s.name + (pays === s.points.length ? " pays everywhere" : " pays nowhere") + untold(s, level);
+      if (found.length === 0) return s.name + oneSide(s, level);
+      const unsure = untold(s, level);
+      return s.name + " breaks even at " + found.map(function (c) {
+        return lambcast.number(Number(c.x.toPrecision(3))) + " (pays " +
+          (c.falling ? "below" : "above") + ")";
+      }).join(" and ") + (unsure === 0 ? ""
+        : ", at " + unsure + " of " + s.points.length + " points it cannot be told");
     });
     notes.unshift(said.join("; ") + ". Below the dashed line at 1.0 compression loses.");
   }
@@ -257,6 +265,18 @@
     });
   }
 
+  // As many as are drawn: all rows of some values of x, evenly, or where a value has many, some rows.
+  function someOf(points, x) {
+    if (points.length <= mostBars) return points;
+    const places = Array.from(grouped(points, function (row) { return x ? x.number(row) : 0; }).values());
+    const fitting = Math.floor(mostBars * places.length / points.length), whole = fitting >= 2;
+    const from = whole ? places : points.map(function (row) { return [row]; });
+    const count = whole ? fitting : mostBars;
+    return Array.from({ length: count }, function (_, i) {
+      return from[Math.round(i * (from.length - 1) / (count - 1))];
+    }).flat();
+  }
+
   // The steps of the rows of a slice as bars on one scale, into `place`; false where there is none.
   lambcast.showBars = function (data, rows, x, place) {
     // Parts of a sweep may have the same point: its bars stand once.
@@ -266,10 +286,7 @@
         const point = data.swept.map(function (c) { return c.place(row); }).join();
         return !seen.has(point) && seen.add(point);
       });
-    const step = Math.max(1, points.length / mostBars);
-    const chosen = Array.from({ length: Math.min(mostBars, points.length) }, function (_, i) {
-      return points[Math.floor(i * step)];
-    });
+    const chosen = someOf(points, x);
     const bars = chosen.flatMap(function (row) { return barsOf(data, row); });
     place.replaceChildren();
     if (bars.length === 0) return false;
