@@ -216,6 +216,21 @@ void add_rates(Inputs& inputs, const GpuRates& rates) {
   rate("peak_vector", &GpuRates::peak_vector);
   rate("exponentials", &GpuRates::exponentials);
   rate("kernel_start", &GpuRates::kernel_start);
+  const auto peak = [&](const char* key, std::initializer_list<MatrixFormat> formats) {
+    bool first = true;
+    for (const MatrixFormat format : formats) {
+      if (rates.of(format).peak.value == FlopRate()) continue;
+      const auto find = [place = static_cast<std::size_t>(format)](auto&, auto& device) -> auto& {
+        return device.rates->matrix[place].peak;
+      };
+      if (std::exchange(first, false))
+        inputs.add(key, find);
+      else
+        inputs.with(find);
+    }
+  };
+  peak("device.rates.peak_fp8", {MatrixFormat::fp8, MatrixFormat::mxfp8});
+  peak("device.rates.peak_fp4", {MatrixFormat::nvfp4});
   for (std::size_t format = 0; format < matrix_formats; ++format)
     if (rates.matrix[format].peak.value != FlopRate())
       inputs.add(
@@ -244,6 +259,7 @@ void add_device(Inputs& inputs, const Device& device) {
   number("launch_overhead", &Device::launch_overhead);
   number("framework_launch", &Device::framework_launch);
   number("sync_overhead", &Device::sync_overhead);
+  number("forward_share", &Device::forward_share);
   number("pageable_d2h", &Device::pageable_d2h);
   number("pageable_h2d", &Device::pageable_h2d);
   number("pinned_d2h", &Device::pinned_d2h);

@@ -79,10 +79,19 @@ std::vector<AttentionPiece> flash(AttentionKernel kernel, const AttentionWork& w
   const double shown = kernel < AttentionKernel::cudnn ? 1
                        : products == 2                 ? shown_exponentials
                                                        : shown_exponentials_backward;
-  const double compute = std::max(exponentials, multiply + shown * exponentials) /
-                         faster_than_cudnn(kernel, w.causal && products == 2, rates);
-  cost.duration = std::max(Duration::seconds(compute * idle), cost.bytes / rates.memory.value) +
-                  w.rounds * rates.kernel_start.value;
+  const double faster = faster_than_cudnn(kernel, w.causal && products == 2, rates);
+  const double beside = multiply + shown * exponentials;
+  const double compute = std::max(exponentials, beside) / faster * idle;
+  const Duration computing = Duration::seconds(compute), moving = cost.bytes / rates.memory.value;
+  cost.rests_on[Rate::start] = w.rounds * rates.kernel_start.value;
+  cost.duration = std::max(computing, moving) + cost.rests_on[Rate::start];
+  if (computing >= moving) {
+    Duration& products_time = cost.rests_on[rate_of(w.format)];
+    if (beside > exponentials) products_time = Duration::seconds(multiply / faster * idle);
+    cost.rests_on[Rate::exponentials] = computing - products_time;
+  } else {
+    cost.rests_on[Rate::memory] = moving;
+  }
   return {{"attention", true, cost}};
 }
 

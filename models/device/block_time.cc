@@ -414,6 +414,12 @@ std::vector<Piece> head_backward(const BlockWork& work, const GpuRates& rates) {
   return pieces;
 }
 
+RateTimes rests_on(std::span<const Piece> pieces) {
+  RateTimes times;
+  for (const Piece& piece : pieces) times += piece.rests_on;
+  return times;
+}
+
 Duration total_time(std::span<const Piece> pieces, std::optional<BlockPart> part,
                     std::optional<Pass> pass) {
   Duration sum;

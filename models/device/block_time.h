@@ -67,6 +67,7 @@ struct Piece {
   Flops flops;
   Bytes bytes;
   Duration duration;
+  RateTimes rests_on;
 };
 
 // Which elementwise kernels are one.
@@ -151,6 +152,8 @@ std::vector<Piece> embedding_backward(const BlockWork& work, const GpuRates& rat
 std::vector<Piece> head_forward(const BlockWork& work, const GpuRates& rates);
 std::vector<Piece> head_backward(const BlockWork& work, const GpuRates& rates);
 
+// What the durations of all pieces rest on.
+RateTimes rests_on(std::span<const Piece> pieces);
 // Of all pieces, or of those of one part or pass.
 Duration total_time(std::span<const Piece> pieces, std::optional<BlockPart> part = {},
                     std::optional<Pass> pass = {});

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "models/shape/load.h"
-#include "sim/base/file.h"
 
 namespace lambcast {
 namespace {
@@ -25,22 +24,29 @@ double curve_time_s(const TrainingCurve& curve, double micro_batch) {
   return interpolate(curve.micro_batch, time, micro_batch);
 }
 
-// A curve of one point takes its shape from a fuller one of the same model and implementation, read
-// at the same number of tokens: half the micro batch takes more than half the time.
+// Whose shape a curve takes: its own, or where it is one point that of a fuller one of the same
+// model and implementation. Null: nobody's.
+const TrainingCurve* shape_of(const TrainingCurve& curve, const Device& device) {
+  if (curve.micro_batch.size() > 1) return &curve;
+  for (const TrainingCurve& fuller : device.training_curves)
+    if (fuller.micro_batch.size() > 1 && fuller.model == curve.model &&
+        fuller.implementation == curve.implementation)
+      return &fuller;
+  return nullptr;
+}
+
+// The fuller curve is read at the same number of tokens: half the micro batch takes more than half
+// the time.
 double curve_time_s(const Device& device, const TrainingCurve& curve, double micro_batch) {
-  if (curve.micro_batch.size() > 1) return curve_time_s(curve, micro_batch);
+  const TrainingCurve* shape = shape_of(curve, device);
+  if (shape == &curve) return curve_time_s(curve, micro_batch);
   const double known = curve.micro_batch[0] / curve.samples_per_s[0];
-  for (const TrainingCurve& fuller : device.training_curves) {
-    if (fuller.micro_batch.size() == 1 || fuller.model != curve.model ||
-        fuller.implementation != curve.implementation)
-      continue;
-    const double ratio = fuller.seq_len == 0 ? 1
-                                             : static_cast<double>(curve.seq_len) /
-                                                   static_cast<double>(fuller.seq_len);
-    return known * curve_time_s(fuller, micro_batch * ratio) /
-           curve_time_s(fuller, curve.micro_batch[0] * ratio);
-  }
-  return known * micro_batch / curve.micro_batch[0];
+  if (shape == nullptr) return known * micro_batch / curve.micro_batch[0];
+  const double ratio = shape->seq_len == 0 ? 1
+                                           : static_cast<double>(curve.seq_len) /
+                                                 static_cast<double>(shape->seq_len);
+  return known * curve_time_s(*shape, micro_batch * ratio) /
+         curve_time_s(*shape, curve.micro_batch[0] * ratio);
 }
 
 double flops_per_token(const ModelShape& model, std::int64_t seq_len) {
@@ -64,7 +70,7 @@ double scaled_time_s(const Device& device, const TrainingCurve& curve,
 
 struct Estimate {
   double seconds;
-  Provenance provenance;
+  std::vector<NumberRead> rests_on;
   bool extrapolated;
   Basis basis = Basis::rate;
   double micro_batch_doublings = 0, seq_len_doublings = 0;
@@ -112,12 +118,7 @@ std::optional<Estimate> from_curves(const Device& device, const ModelShape& mode
   const std::vector<const TrainingCurve*> curves = curves_for(device, model, implementation);
   if (curves.empty()) return std::nullopt;
   const bool same_model = curves.front()->model == model.name;
-  const std::string& curve_of = curves.front()->model;
-  std::optional<ModelShape> from_file;
-  if (!same_model && is_path(curve_of)) from_file = load_model(curve_of);
-  const ModelShape& curve_model = same_model  ? model
-                                  : from_file ? *from_file
-                                              : model_preset(curve_of);
+  const ModelShape& curve_model = same_model ? model : model_preset(curves.front()->model);
   const TrainingCurve* below = curves.front();
   const TrainingCurve* above = curves.back();
   for (const TrainingCurve* curve : curves) {
@@ -130,16 +131,25 @@ std::optional<Estimate> from_curves(const Device& device, const ModelShape& mode
   if (above->seq_len < below->seq_len) above = below;
   const double low = scaled_time_s(device, *below, curve_model, model, micro_batch, seq_len);
   double seconds = low;
+  std::vector<NumberRead> rests_on{{"forward_backward", below->provenance}};
+  const auto read_shape = [&](const TrainingCurve& curve) {
+    const TrainingCurve* shape = shape_of(curve, device);
+    if (shape != nullptr && shape != &curve)
+      rests_on.push_back({"fuller_curve", shape->provenance});
+  };
+  read_shape(*below);
   if (above != below && above->seq_len > seq_len) {
     const double high = scaled_time_s(device, *above, curve_model, model, micro_batch, seq_len);
     const double share = static_cast<double>(std::max<std::int64_t>(0, seq_len - below->seq_len)) /
                          static_cast<double>(above->seq_len - below->seq_len);
     seconds = low + (high - low) * share;
+    rests_on.push_back({"longer_curve", above->provenance});
+    read_shape(*above);
   }
   const bool on_curve = same_model && below->seq_len == seq_len &&
                         micro_batch >= below->micro_batch.front() &&
                         micro_batch <= below->micro_batch.back();
-  Estimate estimate{seconds, below->provenance, !on_curve};
+  Estimate estimate{seconds, std::move(rests_on), !on_curve};
   estimate.basis = same_model ? Basis::this_device : Basis::other_model;
   if (same_model) estimate.shortest_s = below->micro_batch.front() / below->samples_per_s.front();
   if (seq_len == 0) return estimate;
@@ -171,7 +181,7 @@ std::optional<MicroBatchTime> from_layers(const Device& device, const ModelShape
                                interpolate(curve.micro_batch, curve.forward_us, micro_batch)),
         Duration::microseconds(blocks *
                                interpolate(curve.micro_batch, curve.backward_us, micro_batch)),
-        curve.provenance,
+        {{"forward_backward", curve.provenance}},
         !inside,
         Basis::blocks,
         doublings_to_nearest(curve.micro_batch, micro_batch)};
@@ -206,13 +216,18 @@ MicroBatchTime micro_batch_time(const Device& device, const ModelShape& model,
   auto estimate = from_curves(device, model, implementation, batch, seq_len);
   if (!estimate && !device.layers.empty()) {
     const auto [rate, provenance] = measured_rate(device);
-    estimate = {3 * batch * forward_flops(model, seq_len).value() / rate, provenance, true};
+    estimate = {3 * batch * forward_flops(model, seq_len).value() / rate,
+                {{"forward_backward", provenance}},
+                true};
   }
   if (!estimate) {
     const double flops = 3 * batch * forward_flops(model, seq_len).value();
     estimate = {flops / (device.matrix_efficiency.value * device.peak_half.value.value()),
-                {Kind::assumed,
-                 fmt::format("{} of peak on {}", device.matrix_efficiency.value, device.name)},
+                {{"forward_backward",
+                  {Kind::assumed,
+                   fmt::format("{} of peak on {}", device.matrix_efficiency.value, device.name)}},
+                 {"matrix_efficiency", device.matrix_efficiency.provenance},
+                 {"matrix_peak", device.peak_half.provenance}},
                 true};
   }
   const double launches =
@@ -221,11 +236,19 @@ MicroBatchTime micro_batch_time(const Device& device, const ModelShape& model,
   // starts fewer kernels.
   double least = launches * device.framework_launch.value.s();
   if (estimate->shortest_s < least) least = 0;
+  if (least > estimate->seconds) {
+    // What is as much as half of the floor moves the time where it errs by two.
+    if (2 * estimate->seconds < least) estimate->rests_on.resize(1);
+    estimate->rests_on.front().provenance = {
+        Kind::assumed, fmt::format("the host starts {} kernels a block", launches_per_block)};
+    estimate->rests_on.push_back({"framework_launch", device.framework_launch.provenance});
+  }
+  estimate->rests_on.push_back({"forward_share", device.forward_share.provenance});
   const double seconds = std::max(estimate->seconds, least);
   const double share = device.forward_share.value;
   return {Duration::seconds(seconds * share),
           Duration::seconds(seconds * (1 - share)),
-          estimate->provenance,
+          std::move(estimate->rests_on),
           estimate->extrapolated,
           estimate->basis,
           estimate->micro_batch_doublings,

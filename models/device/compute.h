@@ -17,11 +17,17 @@
 
 namespace lambcast {
 
+// A number that a time was made of, as forecasts name it.
+struct NumberRead {
+  std::string_view name;
+  Provenance provenance;
+};
+
 struct MicroBatchTime {
   Duration forward;
   Duration backward;
-  Provenance provenance;
-  bool extrapolated = false;  // outside the curve it rests on
+  std::vector<NumberRead> rests_on;  // first "forward_backward": a curve, or how they were found
+  bool extrapolated = false;         // outside the curve it rests on
   // For its interval: what it rests on, and the doublings to the nearest measured point.
   Basis basis = Basis::rate;
   double micro_batch_doublings = 0, seq_len_doublings = 0;

@@ -129,7 +129,7 @@ TEST_CASE("compute: published points come back exactly, in between time grows") 
   const auto point = micro_batch_time(v100, bert, "deepspeed", 16, 128);
   CHECK(ms(point) == Approx(16 / 203. * 1e3));
   CHECK(point.forward.ms() == Approx(0.36 * 16 / 203. * 1e3));
-  CHECK(point.provenance.kind == Kind::published);
+  CHECK(point.rests_on.front().provenance.kind == Kind::published);
   CHECK_FALSE(point.extrapolated);
   CHECK(ms(micro_batch_time(v100, bert, "deepspeed", 8, 512)) == Approx(8 / 48. * 1e3));
   CHECK(ms(micro_batch_time(v100, bert, "nvidia", 64, 128)) == Approx(64 / 215. * 1e3));
@@ -162,7 +162,7 @@ TEST_CASE("compute: what no curve covers says so") {
   const ModelShape bert = load_model("bert-large");
   CHECK(micro_batch_time(load_device("v100-16g"), bert, "deepspeed", 3, 384).extrapolated);
   const auto h100 = micro_batch_time(load_device("h100"), bert, "deepspeed", 256, 128);
-  CHECK(h100.provenance.kind == Kind::assumed);
+  CHECK(h100.rests_on.front().provenance.kind == Kind::assumed);
   // 3 * 256 * 80.16 GFLOP at 40 % of 989 TFLOP/s.
   CHECK(ms(h100) == Approx(3 * 256 * forward_flops(bert, 128).value() / (0.4 * 989e12) * 1e3));
 }
@@ -236,7 +236,7 @@ source = "test"
   const auto time = micro_batch_time(device, bert, "deepspeed", 12, 128);
   CHECK(time.forward.us() == Approx(blocks * 1500));
   CHECK(time.backward.us() == Approx(blocks * 3000));
-  CHECK(time.provenance.kind == Kind::measured);
+  CHECK(time.rests_on.front().provenance.kind == Kind::measured);
   CHECK(time.basis == Basis::blocks);
   CHECK(time.micro_batch_doublings == Approx(std::log2(4 / 3.)));
   std::string broken = text;
@@ -264,7 +264,7 @@ TEST_CASE("devices: what the profiler writes is a device at once") {
   CHECK(find_kernel(device, "adam_step")->spread_us == std::vector<double>{0.1, 0.2});
   CHECK(find_kernel(device, "lamb_step") == nullptr);
   const ModelShape bert = load_model("bert-large");
-  CHECK(micro_batch_time(device, bert, "deepspeed", 8, 128).provenance.source ==
+  CHECK(micro_batch_time(device, bert, "deepspeed", 8, 128).rests_on.front().provenance.source ==
         "lambcast profile, a test");
   // A shape that was not measured runs at the best rate of those that were: BERT-Large's block at
   // micro batch 16 in 450 us.

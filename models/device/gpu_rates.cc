@@ -86,7 +86,22 @@ ComputeWidth kernels_width(const GpuRates& rates) {
 
 KernelCost memory_cost(Bytes bytes, int kernels, const GpuRates& rates) {
   if (bytes.value() == 0) return {};
-  return {Flops(), bytes, bytes / rates.memory.value + kernels * rates.kernel_start.value};
+  const Duration moving = bytes / rates.memory.value;
+  const Duration starting = kernels * rates.kernel_start.value;
+  KernelCost cost{Flops(), bytes, moving + starting};
+  cost.rests_on[Rate::memory] = moving;
+  cost.rests_on[Rate::start] = starting;
+  return cost;
+}
+
+RateTimes& RateTimes::operator+=(const RateTimes& other) {
+  for (std::size_t i = 0; i < rate_count; ++i) of[i] += other.of[i];
+  return *this;
+}
+
+RateTimes operator*(RateTimes times, std::int64_t count) {
+  for (Duration& time : times.of) time = time * count;
+  return times;
 }
 
 }  // namespace lambcast

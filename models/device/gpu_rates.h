@@ -76,10 +76,27 @@ GpuRates slowed(GpuRates rates, double factor);
 // without any what FLOPs over a rate are.
 ComputeWidth kernels_width(const GpuRates& rates);
 
+// The numbers above that a kernel's time rests on: matrix units by format, then the others.
+enum class Rate { single, half, fp8, mxfp8, nvfp4, vector, memory, exponentials, start };
+inline constexpr std::size_t rate_count = 9;
+
+inline Rate rate_of(MatrixFormat format) { return static_cast<Rate>(format); }
+
+// Of a time, what each rate decides; they add up to it.
+struct RateTimes {
+  std::array<Duration, rate_count> of;
+
+  Duration& operator[](Rate rate) { return of[static_cast<std::size_t>(rate)]; }
+  RateTimes& operator+=(const RateTimes& other);
+};
+RateTimes operator*(RateTimes times, std::int64_t count);
+inline RateTimes operator+(RateTimes a, const RateTimes& b) { return a += b; }
+
 struct KernelCost {
   Flops flops;
   Bytes bytes;  // read and written in device memory
   Duration duration;
+  RateTimes rests_on{};
 };
 
 // `kernels` in a row that do nothing but move `bytes` between them. No bytes, no kernel.

@@ -69,9 +69,13 @@ KernelCost product_cost(const Product& p, const GpuRates& rates) {
   cost.flops = Flops(2 * m * n * k * batch);
   cost.bytes =
       Bytes(batch * ((m * k + k * n) * bytes_per_element(p.format) + m * n * p.output_bytes));
-  const double compute = least_compute_s(p, rates);
-  cost.duration = std::max(Duration::seconds(compute), cost.bytes / rates.memory.value) +
-                  rates.kernel_start.value;
+  const Duration compute = Duration::seconds(least_compute_s(p, rates));
+  const Duration moving = cost.bytes / rates.memory.value;
+  cost.duration = std::max(compute, moving) + rates.kernel_start.value;
+  const bool on_matrix_units = p.aligned_rows || p.batch == 1;
+  const Rate computed_at = on_matrix_units ? rate_of(p.format) : Rate::vector;
+  cost.rests_on[compute >= moving ? computed_at : Rate::memory] = std::max(compute, moving);
+  cost.rests_on[Rate::start] = rates.kernel_start.value;
   return cost;
 }
 

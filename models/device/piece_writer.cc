@@ -6,7 +6,7 @@ namespace lambcast {
 
 void PieceWriter::add(std::string_view name, PieceKind kind, const KernelCost& cost) const {
   if (cost.duration == Duration()) return;
-  pieces.push_back({name, kind, part, pass, cost.flops, cost.bytes, cost.duration});
+  pieces.push_back({name, kind, part, pass, cost.flops, cost.bytes, cost.duration, cost.rests_on});
 }
 
 void PieceWriter::memory(std::string_view name, double elements, double bytes_each,

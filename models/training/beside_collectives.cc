@@ -18,4 +18,8 @@ double lost_to_collectives(const ProcessGroup& group, const GpuRates& rates) {
   return blocks / rates.multiprocessors;
 }
 
+Provenance lost_to_collectives_from() {
+  return {Kind::assumed, "blocks of NCCL on the multiprocessors that compute"};
+}
+
 }  // namespace lambcast

@@ -13,5 +13,6 @@ Duration beyond_chunks(Duration collective, Duration product, int chunks);
 
 // Of the time that a collective hides behind kernels of the GPU.
 double lost_to_collectives(const ProcessGroup& group, const GpuRates& rates);
+Provenance lost_to_collectives_from();
 
 }  // namespace lambcast

@@ -1,5 +1,6 @@
 #include "models/training/call_sources.h"
 
+#include <algorithm>
 #include <string>
 
 namespace lambcast {
@@ -7,8 +8,9 @@ namespace {
 
 class Reader {
  public:
-  Reader(const Call& call, const Cluster& cluster, CostSources& sources)
+  Reader(const Call& call, const CollectiveCost& cost, const Cluster& cluster, CostSources& sources)
       : call_(call),
+        cost_(cost),
         cluster_(cluster),
         library_(library_of(cluster, call.backend)),
         prefix_(is_mpi(call.backend) ? "mpi_" : "nccl_"),
@@ -34,9 +36,29 @@ class Reader {
       sources_.read(prefix_ + "all_reduce", library_.all_reduce_from);
   }
 
+  // Of the protocol it runs by; the last, the widest, stands for one that is none of the list, and
+  // has the bare names.
   void read_latency() const {
-    const ProtocolSpec& protocol = library_.protocols.back();
-    read(prefix_ + "latency", between_nodes_ ? protocol.network_hop : protocol.local_hop);
+    if (library_.nvls && cost_.algorithm.starts_with("nvls")) {
+      read(prefix_ + "base", library_.nvls->base);
+      if (between_nodes_) read(prefix_ + "latency", library_.nvls->network_hop);
+      return;
+    }
+    const auto named = std::ranges::find(library_.protocols, cost_.protocol, &ProtocolSpec::name);
+    const bool widest = named == library_.protocols.end() || named + 1 == library_.protocols.end();
+    const ProtocolSpec& protocol = widest ? library_.protocols.back() : *named;
+    const std::string prefix = widest ? prefix_ : prefix_ + protocol.name + "_";
+    const bool alone = !between_nodes_, tree = cost_.algorithm == "tree";
+    const Sourced<Duration> base = tree    ? protocol.tree_base
+                                   : alone ? protocol.alone_base.value_or(protocol.base)
+                                           : protocol.base;
+    const Sourced<Duration> local = tree    ? protocol.tree_local_hop
+                                    : alone ? protocol.alone_local_hop.value_or(protocol.local_hop)
+                                            : protocol.local_hop;
+    read(prefix + "base", base);
+    if (between_nodes_)
+      read(prefix + "latency", tree ? protocol.tree_network_hop : protocol.network_hop);
+    if (call_.group.per_node > 1) read(prefix + (alone ? "latency" : "local_latency"), local);
   }
 
   // What a library makes of the wires.
@@ -62,6 +84,7 @@ class Reader {
   }
 
   const Call& call_;
+  const CollectiveCost& cost_;
   const Cluster& cluster_;
   const LibrarySpec& library_;
   std::string prefix_;
@@ -71,8 +94,9 @@ class Reader {
 
 }  // namespace
 
-void read_sources(const Call& call, const Cluster& cluster, CostSources& sources) {
-  const Reader reader(call, cluster, sources);
+void read_sources(const Call& call, const CollectiveCost& cost, const Cluster& cluster,
+                  CostSources& sources) {
+  const Reader reader(call, cost, cluster, sources);
   reader.read_wires();
   reader.read_latency();
   reader.read_library();

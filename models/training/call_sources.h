@@ -3,11 +3,14 @@
 // there adds it here: "numeric inputs" in experiments_test finds what moves a forecast unnamed.
 #pragma once
 
+#include "models/training/collective_costs.h"
 #include "models/training/cost_source.h"
 #include "models/training/step_plan.h"
 
 namespace lambcast {
 
-void read_sources(const Call& call, const Cluster& cluster, CostSources& sources);
+// `cost`: what the call was priced at, by which algorithm and protocol.
+void read_sources(const Call& call, const CollectiveCost& cost, const Cluster& cluster,
+                  CostSources& sources);
 
 }  // namespace lambcast

@@ -138,6 +138,10 @@ std::optional<ExpertPlan> expert_plan(const TrainingPlan& training, const BlockW
   return plan;
 }
 
+Provenance expert_launches_from() {
+  return {Kind::fitted, "Megatron-Bridge performance summary 26.02, DeepSeek-V3 and Qwen3-235B"};
+}
+
 HostTime host_time(const ExpertPlan& plan, Duration launch) {
   const Duration shown = launch.scaled(plan.launches), least = launch.scaled(plan.least_launches);
   const double f = forward_launch_share;

@@ -87,6 +87,8 @@ struct HostTime {
   Duration forward, backward, least_forward, least_backward;
 };
 HostTime host_time(const ExpertPlan& plan, Duration launch);
+// Of how many starts that is.
+Provenance expert_launches_from();
 
 // Nothing for models without experts. `dense` is the block without them.
 std::optional<ExpertPlan> expert_plan(const TrainingPlan& training, const BlockWork& dense);

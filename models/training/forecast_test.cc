@@ -262,6 +262,7 @@ TEST_CASE(
   Device device = *training.device;
   const Provenance measured{Kind::measured, "this machine"};
   device.copy_bandwidth.provenance = device.sync_overhead.provenance = measured;
+  device.forward_share.provenance = measured;
   for (TrainingCurve& curve : device.training_curves) curve.provenance = measured;
   Cluster cluster = *training.cluster;
   for (Sourced<double>* scale : {&cluster.stack.compute_scale, &cluster.stack.compute_spread,

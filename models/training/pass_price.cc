@@ -6,6 +6,7 @@
 
 #include "models/training/beside_collectives.h"
 #include "models/training/block_kernels.h"
+#include "models/training/pipeline_sums.h"
 #include "models/training/slowest_rank.h"
 #include "models/training/unpaired_passes.h"
 #include "models/training/weight_stream.h"
@@ -45,12 +46,14 @@ class PipelinePricer {
     for (const ChunkContent& content : plan_.chunks) {
       wire_ = {};
       calls_.clear();
+      reads_ = {};
       times.push_back(result.chunks.emplace_back(price_chunk(content)).times());
+      result.chunks.back().reads = reads_;
       wires.push_back(wire_);
       result.calls.push_back(calls_);
     }
     result.time = parallel::pipeline_time(plan_.pipeline, times, plan_.transfers);
-    sum_up(result, wires);
+    sum_up(plan_.pipeline, wires, result);
     result.calibrated = calibrated_;
     result.covered = covered_;
     return result;
@@ -87,8 +90,7 @@ class PipelinePricer {
     return call ? cost_of(*call, times) : Duration();
   }
 
-  // All pieces of one block, of so many.
-  // Of a call for so many of its pieces.
+  // One block's share of a call for every so many pieces of all blocks.
   Duration cost_of_block(const Call& call, int blocks, int pieces = 1) {
     const std::int64_t all = std::int64_t{blocks} * plan_.weight_pieces;
     return cost_of(call, (all + pieces - 1) / pieces).scaled(1.0 / blocks);
@@ -168,7 +170,9 @@ class PipelinePricer {
     const Duration inside = cost_of(plan.inside, 2), between = cost_of(plan.between, 2);
     const Duration exchanges = plan.at_once ? std::max(inside, between) : inside + between;
     if (!plan.overlapped) return rows + exchanges;
-    const Duration beside = std::max(beyond(exchanges, other), exchanges.scaled(exchange_share));
+    const Duration kept = exchanges.scaled(exchange_share);
+    if (kept > beyond(exchanges, other)) reads_.kept += kept * repeats_;
+    const Duration beside = std::max(beyond(exchanges, other), kept);
     return rows + beside + (exchanges - beside).scaled(unpaired_);
   }
 
@@ -229,12 +233,14 @@ class PipelinePricer {
   }
 
   void add_blocks(ChunkPrice& chunk, const BlockKernels& block, int layers) {
+    reads_.kernels += (rests_on(block.forward) + rests_on(block.backward)) * layers;
     const Duration recompute = total_time(block.backward, {}, Pass::recompute);
     const Duration input = total_time(block.backward, {}, Pass::input_gradient) + recompute;
     const Duration launch = training_.device->framework_launch.value.scaled(off_);
     const HostTime host = block.experts ? host_time(*block.experts, launch) : HostTime{};
-    add_blocks(chunk.forward, layers,
-               std::max(total_time(block.forward) + host.forward, host.least_forward),
+    const Duration forward = total_time(block.forward);
+    const Duration idle_forward = std::max(host.forward, host.least_forward - forward);
+    add_blocks(chunk.forward, layers, forward + idle_forward,
                [&] { return exposed_forward(block, Pass::forward); });
     add_blocks(chunk.input_gradient, layers, input, [&] {
       Duration exposed = exposed_input_gradient(block);
@@ -247,6 +253,7 @@ class PipelinePricer {
     const Duration idle = std::max(host.backward, host.least_backward - input - weight);
     chunk.weight_gradient.compute += weight * layers;
     chunk.input_gradient.compute += idle * layers;
+    reads_.launches += (idle_forward + idle) * layers;
   }
 
   // What `make` calls belongs to the pass.
@@ -279,16 +286,21 @@ class PipelinePricer {
   }
 
   void add_embedding(ChunkPrice& chunk) {
-    chunk.forward.compute += total_time(embedding_forward(plan_.block, rates_));
-    chunk.weight_gradient.compute += total_time(embedding_backward(plan_.block, rates_));
+    const std::vector<Piece> forward = embedding_forward(plan_.block, rates_);
+    const std::vector<Piece> backward = embedding_backward(plan_.block, rates_);
+    reads_.kernels += rests_on(forward) + rests_on(backward);
+    chunk.forward.compute += total_time(forward);
+    chunk.weight_gradient.compute += total_time(backward);
     add_exposed(chunk.forward, plan_.activations_sum);
     add_exposed(chunk.forward, plan_.activations_scatter);
     add_exposed(chunk.input_gradient, plan_.activations_gather);
   }
 
   void add_head(ChunkPrice& chunk) {
+    const std::vector<Piece> forward = head_forward(plan_.block, rates_);
     const std::vector<Piece> backward = head_backward(plan_.block, rates_);
-    chunk.forward.compute += total_time(head_forward(plan_.block, rates_));
+    reads_.kernels += rests_on(forward) + rests_on(backward);
+    chunk.forward.compute += total_time(forward);
     const Duration weight = total_time(backward, {}, Pass::weight_gradient);
     chunk.weight_gradient.compute += weight;
     chunk.input_gradient.compute += total_time(backward) - weight;
@@ -383,8 +395,7 @@ class PipelinePricer {
   }
 
   // Adds what `pass` waits for on the stream of sharded weights, `calls_`: both share the NICs.
-  void stream(PassPrice& pass, int blocks, const WeightStream& dense,
-              const WeightStream& experts) const {
+  void stream(PassPrice& pass, int blocks, const WeightStream& dense, const WeightStream& experts) {
     const Duration all = dense.of(blocks) + experts.of(blocks);
     pass.communication += all;
     const Duration on_nics = between_nodes(pass.calls) + between_nodes(calls_);
@@ -392,34 +403,10 @@ class PipelinePricer {
                                      beyond(on_nics, pass.time()));
     const Duration exposed = plan_.hides_sharding ? beside : all;
     pass.exposed += exposed;
-    if (all > exposed)
-      pass.exposed += (all - exposed).scaled(lost_to(dense.of(blocks), experts.of(blocks)));
-  }
-
-  // --- the step ---
-
-  void sum_up(PipelinePrice& result, const std::vector<Wire>& wires) const {
-    const parallel::Pipeline& pipeline = plan_.pipeline;
-    const std::int64_t m = pipeline.micro_batches;
-    const auto stages = static_cast<std::size_t>(pipeline.stages);
-    for (auto* durations :
-         {&result.forward, &result.backward, &result.communication, &result.exposed})
-      durations->resize(stages);
-    for (auto* bytes : {&result.wire_bytes_per_gpu, &result.network_bytes_per_node})
-      bytes->resize(stages);
-    result.num_collectives.resize(stages);
-    for (int position = 0; position < pipeline.positions(); ++position) {
-      const auto p = static_cast<std::size_t>(position);
-      const auto s = static_cast<std::size_t>(pipeline.stage_at(position));
-      const ChunkPrice& chunk = result.chunks[p];
-      result.forward[s] += chunk.forward.compute * m;
-      result.backward[s] += (chunk.input_gradient.compute + chunk.weight_gradient.compute) * m;
-      result.communication[s] += wires[p].communication * m;
-      result.exposed[s] += (chunk.forward.exposed + chunk.input_gradient.exposed) * m;
-      result.wire_bytes_per_gpu[s] += wires[p].per_gpu * static_cast<double>(m);
-      result.network_bytes_per_node[s] += wires[p].per_node * static_cast<double>(m);
-      result.num_collectives[s] += wires[p].collectives * m;
-    }
+    if (all <= exposed) return;
+    const Duration lost = (all - exposed).scaled(lost_to(dense.of(blocks), experts.of(blocks)));
+    pass.exposed += lost;
+    reads_.lost += lost;
   }
 
   const PipelinePlan& plan_;
@@ -433,11 +420,16 @@ class PipelinePricer {
   std::optional<BlockKernels> experts_;
   Wire wire_;
   std::vector<CallsMade> calls_;  // of the chunk being priced
-  std::int64_t repeats_ = 1;      // of blocks, which are priced once
+  ChunkReads reads_;
+  std::int64_t repeats_ = 1;  // of blocks, which are priced once
   bool calibrated_ = true, covered_ = true;
 };
 
 }  // namespace
+
+Provenance exchange_share_from() {
+  return {Kind::assumed, "DeepEP and HybridEP: 16 to 32 multiprocessors of an H100 or B200"};
+}
 
 PipelinePrice price_pipeline(const PipelinePlan& plan, const TrainingPlan& training,
                              CollectiveCosts& costs, End end, double compute_width) {

@@ -51,9 +51,18 @@ struct PassPrice {
   Duration time() const { return compute + exposed; }
 };
 
+// What times of both passes rest on beside collectives.
+struct ChunkReads {
+  RateTimes kernels;
+  Duration launches;  // of experts' kernels, by the host
+  Duration lost;      // to collectives beside computation, which take multiprocessors
+  Duration kept;      // by exchanges of tokens beside computation, of them too
+};
+
 struct ChunkPrice {
   PassPrice forward, input_gradient, weight_gradient;
   Duration send_forward, send_backward;
+  ChunkReads reads;
 
   parallel::ChunkTimes times() const {
     const Duration input = input_gradient.time(), weight = weight_gradient.time();
@@ -72,6 +81,9 @@ struct PipelinePrice {
   bool calibrated = true;
   bool covered = true;  // a calibration stands behind every collective
 };
+
+// Of what exchanges of tokens keep while computation runs beside them.
+Provenance exchange_share_from();
 
 // With every collective, or every computation, at an end of its interval; `compute_width` is half
 // that of computations, in logarithms.

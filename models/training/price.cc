@@ -7,6 +7,7 @@
 #include "models/device/compute.h"
 #include "models/training/beside_collectives.h"
 #include "models/training/buffers.h"
+#include "models/training/rate_sources.h"
 #include "models/training/slowest_rank.h"
 #include "models/training/stretches.h"
 
@@ -47,14 +48,14 @@ struct Passage {
   Duration forward, backward;
   ComputeWidth width;
   Basis basis = Basis::rate;
-  Provenance provenance;
+  std::vector<NumberRead> rests_on;
 };
 
 Passage passage(const TrainingPlan& training, std::int64_t seq_len) {
   const Device& device = *training.device;
   const StackSpec& stack = training.cluster->stack;
-  const MicroBatchTime time = micro_batch_time(device, *training.model, stack.implementation,
-                                               training.batch.micro, seq_len);
+  MicroBatchTime time = micro_batch_time(device, *training.model, stack.implementation,
+                                         training.batch.micro, seq_len);
   // Curves are of half-precision training; fp32 products run at their own peak.
   const bool half = training.recipe.precision.is_half();
   const double scale =
@@ -65,9 +66,13 @@ Passage passage(const TrainingPlan& training, std::int64_t seq_len) {
                       : time.basis == Basis::this_device && is_own(stack.compute_scale)
                           ? Basis::this_machine
                           : time.basis;
+  if (!half) {
+    time.rests_on.push_back({"matrix_peak", device.peak_half.provenance});
+    time.rests_on.push_back({"matrix_peak_single", device.peak_single.provenance});
+  }
   return {time.forward.scaled(scale), time.backward.scaled(scale),
           compute_width(basis, time.micro_batch_doublings, time.seq_len_doublings), basis,
-          time.provenance};
+          std::move(time.rests_on)};
 }
 
 class Pricer {
@@ -127,18 +132,38 @@ class Pricer {
     note("expert_imbalance", use.imbalance.provenance);
     note("grouped_products",
          {Kind::assumed, "80 % of one large product's rate, from one published rate of a GB200"});
-    if (use.kernels == ExpertKernels::each)
-      note("framework_launch", device_.framework_launch.provenance);
   }
 
-  void note(const Call& call) const {
-    if (sources_ != nullptr) read_sources(call, cluster_, *sources_);
+  // Each number for as long as it decides, in a stretch that is `part` of the stage's passes.
+  void note_kernels(int stage, double part) const {
+    const std::vector<ChunkPrice>& chunks = pipeline_at(End::expected).chunks;
+    const auto in_stretch = [&](Duration each) {
+      return each.scaled(part * plan_->pipeline.micro_batches);
+    };
+    for (std::size_t position = 0; position < chunks.size(); ++position) {
+      if (plan_->pipeline.stage_at(static_cast<int>(position)) != stage) continue;
+      const ChunkReads& reads = chunks[position].reads;
+      RateTimes kernels = reads.kernels;
+      for (Duration& time : kernels.of) time = in_stretch(time);
+      read_rates(kernels, *device_.rates, *sources_);
+      const auto note = [&](Duration each, std::string_view cost, const Provenance& from) {
+        if (each > Duration()) note_for(in_stretch(each), cost, from);
+      };
+      note(reads.launches, "framework_launch", device_.framework_launch.provenance);
+      note(reads.launches, "expert_launches", expert_launches_from());
+      note(reads.lost, "lost_to_collectives", lost_to_collectives_from());
+      note(reads.kept, "token_exchange_share", exchange_share_from());
+    }
+  }
+
+  void note(const Call& call) {
+    if (sources_ != nullptr) read_sources(call, cost_of(call), cluster_, *sources_);
   }
 
   // --- prices ---
 
   Price price(const PlanOp& op, const PassWork& work) const {
-    note("forward_backward", passage_.provenance);
+    for (const NumberRead& number : passage_.rests_on) note(number.name, number.provenance);
     note_scales();
     const Duration whole = (work.backward ? passage_.backward : passage_.forward) * op.times;
     const auto until = [&](double share) { return share == 1 ? whole : whole.scaled(share); };
@@ -148,12 +173,12 @@ class Pricer {
     return price;
   }
 
-  Price price(const PlanOp&, const StageWork& work) const {
-    note_passes(work.stage);
+  Price price(const PlanOp&, const StageWork& work) {
     const auto stage = static_cast<std::size_t>(work.stage);
     const int last = plan_->pipeline.chunks + 1;
     const PipelinePrice& expected = pipeline_at(End::expected);
     Price price = of(stretch_time(*plan_, expected, work));
+    note_passes(work.stage, price.time);
     if (intervals_ == Intervals::found) {
       const auto at = [&](End end) { return stretch_time(*plan_, pipeline_at(end), work); };
       price.wires = {at(End::wires_low), at(End::wires_high)};
@@ -179,19 +204,17 @@ class Pricer {
     return price;
   }
 
-  void note_passes(int stage) const {
+  void note_passes(int stage, Duration stretch) {
     if (sources_ == nullptr) return;
     const Parallelism& how = *training_.parallelism;
-    const MatrixRate& products = device_.rates->of(how.format);
-    note("matrix_peak", products.peak.provenance);
-    note("matrix_share", products.share.provenance);
-    note("memory_rate", device_.rates->memory.provenance);
     if (training_.model->experts > 0) note_experts(how.experts);
     if (how.sharding == parallel::Sharding::weights && how.framework.shard_handling_us > 0)
       note("shard_handling",
            {Kind::fitted, "DeepSpeed blog of 2022-07-26, 175B on 128 and 1,024 A100"});
     note_scales();
     const PipelinePrice& expected = pipeline_at(End::expected);
+    const Duration all = stretches_time(*plan_, expected, stage);
+    if (all > Duration()) note_kernels(stage, stretch / all);
     for (std::size_t position = 0; position < expected.calls.size(); ++position)
       if (plan_->pipeline.stage_at(static_cast<int>(position)) == stage)
         for (const CallsMade& made : expected.calls[position]) note(*made.call);
@@ -258,8 +281,9 @@ class Pricer {
     const HostCopies copies = host_copies(cluster_, device_);
     const auto& down = work.pinned ? copies.staged_to_host : copies.pageable_to_host;
     const auto& up = work.pinned ? copies.staged_to_device : copies.pageable_to_device;
-    const Duration copying =
-        Bytes(work.down_bytes) / read("host_copies", down) + Bytes(work.up_bytes) / up.value;
+    const Duration copying = Bytes(work.down_bytes) / down.value + Bytes(work.up_bytes) / up.value;
+    if (work.down_bytes > 0) note("host_copies", down.provenance);
+    if (work.up_bytes > 0) note("host_copies_to_gpu", up.provenance);
     const Duration waiting = device_.sync_overhead.value.scaled(work.waits);
     if (work.waits > 0)
       note_for(waiting * op.times, "sync_overhead", device_.sync_overhead.provenance);
@@ -315,9 +339,7 @@ class Pricer {
   Price price(const PlanOp& op, const Slowdown& work) {
     const CollectiveCost& cost = cost_of(work.beside);
     note(work.beside);
-    if (sources_ != nullptr)
-      note("lost_to_collectives",
-           {Kind::assumed, "blocks of NCCL on the multiprocessors that compute"});
+    if (sources_ != nullptr) note("lost_to_collectives", lost_to_collectives_from());
     const double share =
         lost_to_collectives(work.beside.group, *device_.rates) + turns_on_nics(op, work.beside);
     Price price = computation((cost.time * op.times).scaled(share), memory_width);

@@ -1,0 +1,18 @@
+// What times of kernels rest on, among the costs of a forecast: each rate of the GPU for as long as
+// it decides (models/device/gpu_rates.h).
+#pragma once
+
+#include "models/device/gpu_rates.h"
+#include "models/training/cost_source.h"
+
+namespace lambcast {
+
+// Products read a peak, and the share of it that is reached.
+void read_rates(const RateTimes& times, const GpuRates& rates, CostSources& sources);
+
+// The peak and share of products in `format`, as costs are called; those of half precision have
+// the bare name.
+std::string peak_name(MatrixFormat format);
+std::string share_name(MatrixFormat format);
+
+}  // namespace lambcast
