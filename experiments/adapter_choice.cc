@@ -20,7 +20,7 @@ std::vector<Finding> choose_adapters(const Words& words, TrainingPlan& training)
                  "with --lora-rank");
     return {};
   }
-  const Adapters adapters{*rank, targets.value_or(0) == 1};
+  const Adapters adapters{*rank, static_cast<AdapterTargets>(targets.value_or(0))};
   training.model = std::make_shared<ModelShape>(
       with_adapters(*training.model, adapters, flag(targets ? "lora_targets" : "lora_rank")));
   if (!is_onebit(training.optimizer()) && words.find("exchange") == nullptr) return {};

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "experiments/break_even.h"
+#include "experiments/comparison.h"
 #include "experiments/forecast_output.h"
 #include "experiments/judgement.h"
 #include "experiments/layout_choice.h"
@@ -75,18 +76,6 @@ WhatIf plain_question(WhatIf asked, const std::string& optimizer, std::int64_t s
   if (std::ranges::none_of(length_keys, [&](const char* key) { return asked.contains(key); }))
     asked["steps"] = fmt::format("{}", steps);
   return asked;
-}
-
-// The parts of the mean step.
-StepChange mean_step(const Forecast& forecast) {
-  StepChange mean;
-  for (const StageForecast& stage : forecast.stages) {
-    const double share = static_cast<double>(stage.steps) / static_cast<double>(forecast.run.steps);
-    mean.wire_us += share * stage.exposed_comm_us;
-    mean.compression_us += share * (stage.compress_us + stage.decompress_us);
-    mean.optimizer_us += share * stage.optimizer_us;
-  }
-  return mean;
 }
 
 // The plain run that is asked about where it is not the one of the 1-bit optimizer's kin: with it,
@@ -174,9 +163,9 @@ BreakEven break_even_of(const Answer& answer, const std::optional<OwnRun>& own, 
 // only how its steps differ.
 void compare(const Forecast& plain, const std::optional<OwnRun>& own, Catalog& catalog,
              Answer& answer) {
-  const StepChange before = mean_step(plain), after = mean_step(answer.forecast());
-  answer.change = {after.wire_us - before.wire_us, after.compression_us - before.compression_us,
-                   after.optimizer_us - before.optimizer_us};
+  const PartTimes before = mean_step(plain).parts, after = mean_step(answer.forecast()).parts;
+  for (std::size_t i = 0; i < after.us.size(); ++i)
+    answer.change.us[i] = after.us[i] - before.us[i];
   if (answer.compressed_share < least_compressed_share || !answer.backends.front().fits) return;
   if (plain.run.cost_usd) answer.cost_usd = *plain.run.cost_usd / answer.speedup().value;
   if (answer.scenario.training.nodes() > 1) answer.break_even = break_even_of(answer, own, catalog);

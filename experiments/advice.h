@@ -49,13 +49,6 @@ struct BackendAdvice {
   Forecast forecast;  // of it, against the baseline of all
 };
 
-// What the mean step of the run takes more (or, negative, less) than the plain optimizer's.
-struct StepChange {
-  double wire_us = 0;         // communication that nothing hides
-  double compression_us = 0;  // compressing and decompressing
-  double optimizer_us = 0;
-};
-
 // The bandwidth of the NIC where the run takes as long with compression as without, and where the
 // low and the high end of the speed-up say so. None: not between 100 Mbit/s and 10 Tbit/s.
 struct BreakEven {
@@ -72,7 +65,7 @@ struct Answer {
   std::vector<BackendAdvice> backends;  // fastest first
   // Backends that cannot do it, by reason: "DeepSpeed's mpi backend exchanges over all ranks, ...".
   std::map<std::string, std::vector<std::string>> refused;
-  StepChange change;                    // of the fastest
+  PartTimes change;  // of the mean step, more (or, negative, less) than the plain optimizer's
   double compressed_share = 0;          // of the steps, silent ones included
   std::optional<BreakEven> break_even;  // for the fastest backend; nothing on one node
   std::optional<double> cost_usd;

@@ -73,35 +73,33 @@ std::string verdict(const Advice& advice, const Answer& answer) {
                      ratio_text(speedup), answer.against, setting, measure_first(answer));
 }
 
-std::array<std::pair<const char*, double>, 3> parts_of(const StepChange& change) {
-  return {{{"wire", change.wire_us},
-           {"compression", change.compression_us},
-           {"optimizer", change.optimizer_us}}};
-}
+// The parts that compression changes.
+constexpr std::array changing{PartGroup::wire, PartGroup::compression, PartGroup::optimizer};
 
-// The part of a step that takes most longer than in the plain one; null where none does.
-const char* losing_part(const StepChange& change) {
-  const auto parts = parts_of(change);
-  const auto* worst = std::ranges::max_element(parts, {}, &std::pair<const char*, double>::second);
-  return worst->second > 0 ? worst->first : nullptr;
+// The part of a step that takes most longer than in the plain one; nothing where none does.
+std::optional<PartGroup> losing_part(const PartTimes& change) {
+  const PartGroup worst =
+      *std::ranges::max_element(changing, {}, [&](PartGroup part) { return change[part]; });
+  return change[worst] > 0 ? std::optional(worst) : std::nullopt;
 }
 
 std::string change_sentence(const Answer& answer) {
   std::string out =
       fmt::format("Against a step of {}, the mean step of the run has", answer.against);
   const char* separator = " ";
-  for (const auto& [part, us] : parts_of(answer.change)) {
-    out += fmt::format("{}{} {:.2f} ms {}", separator, part, std::abs(us) * 1e-3,
-                       us > 0 ? "more" : "less");
+  const PartTimes& change = answer.change;
+  double all = 0;
+  for (const PartGroup part : changing) {
+    out += fmt::format("{}{} {:.2f} ms {}", separator, name_of(part), std::abs(change[part]) * 1e-3,
+                       change[part] > 0 ? "more" : "less");
     separator = ", ";
+    all += change[part];
   }
-  const auto parts = parts_of(answer.change);
-  const auto* saves = std::ranges::min_element(parts, {}, &std::pair<const char*, double>::second);
-  const StepChange& all = answer.change;
-  if (all.wire_us + all.compression_us + all.optimizer_us < 0)
-    return out + fmt::format(": the {} wins.", saves->first);
-  const char* loses = losing_part(answer.change);
-  return loses == nullptr ? out + "." : out + fmt::format(": the {} loses.", loses);
+  const PartGroup saves =
+      *std::ranges::min_element(changing, {}, [&](PartGroup part) { return change[part]; });
+  if (all < 0) return out + fmt::format(": the {} wins.", name_of(saves));
+  const auto loses = losing_part(change);
+  return loses ? out + fmt::format(": the {} loses.", name_of(*loses)) : out + ".";
 }
 
 std::string break_even_sentence(const Answer& answer) {
@@ -201,15 +199,15 @@ Json gigabits(const std::optional<Bandwidth>& rate) {
 }
 
 Json answer_json(const Advice& advice, const Answer& answer) {
-  const char* loses = losing_part(answer.change);
+  const auto loses = losing_part(answer.change);
   const BreakEven at = answer.break_even.value_or(BreakEven());
   Json json{{"kernels", std::string(name_of(answer.scenario.training.kernels))},
             {"verdict", verdict(advice, answer)},
             {"compressed_steps_share", answer.compressed_share},
-            {"wire_change_us", answer.change.wire_us},
-            {"compression_change_us", answer.change.compression_us},
-            {"optimizer_change_us", answer.change.optimizer_us},
-            {"losing_part", loses == nullptr ? Json(nullptr) : Json(loses)},
+            {"wire_change_us", answer.change[PartGroup::wire]},
+            {"compression_change_us", answer.change[PartGroup::compression]},
+            {"optimizer_change_us", answer.change[PartGroup::optimizer]},
+            {"losing_part", loses ? Json(std::string(name_of(*loses))) : Json(nullptr)},
             {"break_even_nic_bandwidth_Gbps", gigabits(at.at)},
             {"pays_at_any_bandwidth", at.pays_at_any_bandwidth},
             {"cost_usd", answer.cost_usd ? Json(*answer.cost_usd) : Json(nullptr)},

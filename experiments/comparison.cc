@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <set>
 
@@ -164,13 +163,9 @@ int class_of(const Contestant& contestant) {
 
 }  // namespace
 
-std::pair<std::string, double> MeanStep::largest_loss() const {
-  const std::array<std::pair<const char*, double>, 4> losses{{{"wire", wire_us},
-                                                              {"compression", compression_us},
-                                                              {"optimizer", optimizer_us},
-                                                              {"bubble", bubble_us}}};
-  const auto* worst = std::ranges::max_element(losses, {}, &std::pair<const char*, double>::second);
-  return {worst->first, worst->second / time_us};
+std::pair<PartGroup, double> MeanStep::largest_loss() const {
+  const auto* worst = std::max_element(parts.us.begin() + 1, parts.us.end());
+  return {static_cast<PartGroup>(worst - parts.us.begin()), *worst / time_us};
 }
 
 MeanStep mean_step(const Forecast& forecast) {
@@ -180,11 +175,8 @@ MeanStep mean_step(const Forecast& forecast) {
     mean.time_us += share * stage.step_time_us;
     mean.time_low_us += share * stage.step_time_low_us;
     mean.time_high_us += share * stage.step_time_high_us;
-    mean.compute_us += share * (stage.forward_us + stage.backward_us);
-    mean.wire_us += share * stage.exposed_comm_us;
-    mean.compression_us += share * (stage.compress_us + stage.decompress_us);
-    mean.optimizer_us += share * stage.optimizer_us;
-    mean.bubble_us += share * stage.bubble_us;
+    const PartTimes parts = part_times(stage);
+    for (std::size_t i = 0; i < parts.us.size(); ++i) mean.parts.us[i] += share * parts.us[i];
     mean.wire_bytes_per_gpu += share * stage.wire_bytes_per_gpu;
   }
   return mean;

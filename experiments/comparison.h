@@ -28,13 +28,10 @@ struct ComparisonAxes {
 // Means over the steps of the run. The parts add up to the time.
 struct MeanStep {
   double time_us = 0, time_low_us = 0, time_high_us = 0;
-  double compute_us = 0;      // forward and backward
-  double wire_us = 0;         // communication that nothing hides
-  double compression_us = 0;  // kernels that compress and decompress
-  double optimizer_us = 0, bubble_us = 0;
+  PartTimes parts;
   double wire_bytes_per_gpu = 0;
-  // The largest part beside compute, "wire", "compression", "optimizer" or "bubble", and its share.
-  std::pair<std::string, double> largest_loss() const;
+  // The largest part beside compute, and its share.
+  std::pair<PartGroup, double> largest_loss() const;
 };
 
 MeanStep mean_step(const Forecast& forecast);

@@ -155,7 +155,7 @@ std::string line_of(const Comparison& comparison, const Contestant& contestant, 
                      bytes_cell(Bytes(step.wire_bytes_per_gpu)), bytes_cell(forecast.memory.peak),
                      forecast.memory.fits ? " " : "!",
                      forecast.run.cost_usd ? usd_cell(*forecast.run.cost_usd) : "-",
-                     times(contestant.compression.speedup), loss, 100 * share);
+                     times(contestant.compression.speedup), name_of(loss), 100 * share);
 }
 
 std::string axis_of(const Comparison& comparison) {
@@ -219,11 +219,11 @@ Json contestant_json(const Comparison& comparison, const Contestant& contestant)
        {"run_time_high_s", forecast.run.time_high_s},
        {"speedup_vs_first", end(against, &RatioInterval::value)},
        {"step_time_us", step.time_us},
-       {"compute_us", step.compute_us},
-       {"exposed_comm_us", step.wire_us},
-       {"compression_us", step.compression_us},
-       {"optimizer_us", step.optimizer_us},
-       {"bubble_us", step.bubble_us},
+       {"compute_us", step.parts[PartGroup::compute]},
+       {"exposed_comm_us", step.parts[PartGroup::wire]},
+       {"compression_us", step.parts[PartGroup::compression]},
+       {"optimizer_us", step.parts[PartGroup::optimizer]},
+       {"bubble_us", step.parts[PartGroup::bubble]},
        {"wire_bytes_per_gpu_and_step", step.wire_bytes_per_gpu},
        {"peak_bytes_per_gpu", forecast.memory.peak.value()},
        {"fits", forecast.memory.fits},
@@ -233,7 +233,7 @@ Json contestant_json(const Comparison& comparison, const Contestant& contestant)
        {"compression_speedup", end(contestant.compression.speedup, &RatioInterval::value)},
        {"compression_why_not", contestant.compression.why_not},
        {"warmup_assumed", contestant.compression.warmup_assumed},
-       {"largest_loss", loss},
+       {"largest_loss", std::string(name_of(loss))},
        {"largest_loss_share", share},
        {"cost_source", std::string(name_of(weakest(forecast.sources)))},
        {"speedup_low", end(against, &RatioInterval::low)},

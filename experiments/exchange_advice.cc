@@ -24,8 +24,8 @@ ExchangeAdvice exchange_advice_of(std::string name, const Forecast& forecast) {
   ExchangeAdvice advice{.name = std::move(name)};
   const MeanStep step = mean_step(forecast);
   advice.wire_bytes = step.wire_bytes_per_gpu;
-  advice.wire_us = step.wire_us;
-  advice.kernels_us = step.compression_us;
+  advice.wire_us = step.parts[PartGroup::wire];
+  advice.kernels_us = step.parts[PartGroup::compression];
   advice.step_us = step.time_us;
   advice.run_s = forecast.run.time_s;
   advice.speedup = forecast.run.speedup_vs_baseline;

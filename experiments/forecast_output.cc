@@ -9,9 +9,11 @@
 
 #include "experiments/cell.h"
 #include "experiments/memory_output.h"
+#include "models/shape/adapters.h"
 #include "models/shape/load.h"
 #include "models/training/gradient_reduction.h"
 #include "sim/base/file.h"
+#include "sim/collectives/symmetry.h"
 
 namespace lambcast {
 
@@ -133,7 +135,7 @@ Json inputs_json(const Scenario& scenario) {
       {"zero_stage", training.recipe.zero.stage},
       {"nic_bandwidth_bytes_per_s", cluster.nic_bandwidth.value.value()},
       {"network", std::string(name_of(training.network))},
-      {"symmetry", training.expand ? "off" : "auto"},
+      {"symmetry", name_of(training.expand ? Symmetry::off : Symmetry::folded)},
       {"overlap", std::string(name_of(overlap_of(training)))},
       {"exchange", name_of(training.exchange)},
       {"deepspeed_version", text_of(scenario.config.release.value)},
@@ -151,7 +153,8 @@ Json inputs_json(const Scenario& scenario) {
   inputs["layout"] = training.parallelism ? layout_json(*training.parallelism) : Json(nullptr);
   if (const auto& adapters = training.model->adapters) {
     inputs["layout"]["lora_rank"] = adapters->rank;
-    inputs["layout"]["lora_targets"] = words_of("lora_targets")[adapters->feed_forward ? 1 : 0];
+    inputs["layout"]["lora_targets"] =
+        adapter_target_names()[static_cast<std::size_t>(adapters->targets)];
   }
   inputs["overrides"] = Json::object();
   for (const auto& [key, value] : scenario.asked)

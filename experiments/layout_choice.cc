@@ -82,7 +82,7 @@ Framework choose_framework(const Words& words, const Zero& zero) {
   if (const auto split = words.choice("split"))
     framework.split = static_cast<parallel::SplitMethod>(*split);
   if (const auto exchange = words.choice("context_exchange"))
-    framework.exchanges_heads = *exchange == 1;
+    framework.context_exchange = static_cast<ContextExchange>(*exchange);
   if (const auto bucket = words.whole("gradient_bucket", 1, most_bucket)) {
     framework.least_bucket = static_cast<double>(*bucket);
     framework.bucket_per_rank = 0;
@@ -210,8 +210,8 @@ void choose_reduction(const Words& words, Parallelism& how) {
 }
 
 void choose_offload(const Words& words, const TrainingPlan& training, Parallelism& how) {
-  how.optimizer_on_host = words.choice("offload_optimizer").value_or(0) == 1;
-  if (!how.optimizer_on_host) return;
+  how.optimizer_on = static_cast<OptimizerOn>(words.choice("offload_optimizer").value_or(0));
+  if (how.optimizer_on == OptimizerOn::gpu) return;
   if (how.framework.name != FrameworkName::deepspeed)
     fail_input(flag("offload_optimizer"), "is modelled as DeepSpeed does it",
                "--framework deepspeed");
@@ -321,7 +321,7 @@ std::vector<Finding> check_parallelism(const TrainingPlan& training) {
   use.sequence_parallel = how.sequence_parallel;
   use.schedule = how.schedule;
   use.split = how.framework.split;
-  use.exchanges_heads = how.framework.exchanges_heads;
+  use.exchanges_heads = how.framework.context_exchange == ContextExchange::heads;
   std::vector<Finding> findings = parallel::check(how.layout, *training.model, use);
   refuse_errors(findings);
   if (const auto finding = find_foreign_schedule(how)) findings.push_back(*finding);

@@ -172,7 +172,7 @@ TEST_CASE("layout choice: an optimizer on the host is DeepSpeed's Adam with ZeRO
     return layout(changes);
   };
   const TrainingPlan stage2 = resolved(on_host({{"zero_stage", "2"}})).training;
-  CHECK(stage2.parallelism->optimizer_on_host);
+  CHECK(stage2.parallelism->optimizer_on == OptimizerOn::host);
   CHECK_FALSE(resolved(on_host({{"zero_stage", "2"}, {"offload_optimizer", "none"}}))
                   .training.parallelism.has_value());
   CHECK_THAT(refusal(on_host({})), Contains("with --zero-stage 1, 2 or 3"));
@@ -363,11 +363,11 @@ TEST_CASE("layout choice: adapters are asked for by rank, and layouts follow") {
   REQUIRE(training.parallelism.has_value());
   REQUIRE(training.model->adapters.has_value());
   CHECK(training.model->adapters->rank == 8);
-  CHECK_FALSE(training.model->adapters->feed_forward);
+  CHECK_FALSE(training.model->adapters->feed_forward());
   CHECK(trained_parameters(*training.model) == 24 * 8 * 6 * 1024);
   CHECK(trained_parameters(*plain.model) == parameters(*plain.model));
   CHECK(resolved(layout({{"lora_rank", "8"}, {"lora_targets", "all"}}))
-            .training.model->adapters->feed_forward);
+            .training.model->adapters->feed_forward());
   const auto says_few = [](const WhatIf& changes) {
     return std::ranges::count(resolved(layout(changes)).findings, "adapters-few-bytes",
                               &Finding::code);
@@ -406,10 +406,11 @@ TEST_CASE("layout choice: attention in fp8, heads for tokens, and buckets") {
   WhatIf eager = llama;
   eager["fusion"] = "eager";
   CHECK_THROWS_WITH(how(eager), Contains("is of activations in one kernel"));
-  CHECK_FALSE(how({}).framework.exchanges_heads);
-  CHECK(how({{"context_exchange", "heads"}}).framework.exchanges_heads);
-  CHECK_FALSE(
-      how({{"context_exchange", "ring"}, {"framework", "deepspeed"}}).framework.exchanges_heads);
+  CHECK(how({}).framework.context_exchange == ContextExchange::ring);
+  CHECK(how({{"context_exchange", "heads"}}).framework.context_exchange == ContextExchange::heads);
+  CHECK(
+      how({{"context_exchange", "ring"}, {"framework", "deepspeed"}}).framework.context_exchange ==
+      ContextExchange::ring);
   CHECK(how({{"gradient_bucket", "5000000"}}).framework.least_bucket == 5e6);
   CHECK(how({{"gradient_bucket", "5000000"}}).framework.bucket_per_rank == 0);
 }

@@ -102,7 +102,7 @@ class Judge {
     use.sequence_parallel = candidate.sequence_parallel == "true";
     use.schedule = schedule_of(candidate);
     use.split = base.parallelism->framework.split;
-    use.exchanges_heads = base.parallelism->framework.exchanges_heads;
+    use.exchanges_heads = base.parallelism->framework.context_exchange == ContextExchange::heads;
     for (const Finding& finding : parallel::check(layout, *base.model, use))
       if (finding.severity == Severity::error) return Judgement{{}, finding.code, finding.message};
     return std::nullopt;

@@ -77,7 +77,7 @@ Value step_time(const TrainingPlan&, const Forecast& forecast) {
 
 Value exposed(const TrainingPlan&, const Forecast& forecast) {
   const double us =
-      mean_us(forecast, [](const StageForecast& stage) { return stage.exposed_comm_us; });
+      mean_us(forecast, [](const StageForecast& of) { return part_times(of)[PartGroup::wire]; });
   return MetricValue{us / step_us(forecast), {}, {}};
 }
 
@@ -85,10 +85,11 @@ Value exposed(const TrainingPlan&, const Forecast& forecast) {
 // kernels of a 1-bit optimizer add to both, by their times. What a longer pass hides is taken for
 // work. Passes of a layout hold collectives of their own: they are left out, and priced anew.
 RatioInterval useful_share(const TrainingPlan& training, const Forecast& forecast, double useful) {
-  const double compression = mean_us(
-      forecast, [](const StageForecast& stage) { return stage.compress_us + stage.decompress_us; });
-  const double update =
-      mean_us(forecast, [](const StageForecast& stage) { return stage.optimizer_us; });
+  const auto mean_of = [&](PartGroup part) {
+    return mean_us(forecast, [&](const StageForecast& of) { return part_times(of)[part]; });
+  };
+  const double compression = mean_of(PartGroup::compression);
+  const double update = mean_of(PartGroup::optimizer);
   TimeAtEnds work = forecast.time, whole = forecast.time;
   work.s = useful * forecast.time.s;
   for (std::size_t i = 0; i < error_sources; ++i) {
@@ -106,7 +107,8 @@ RatioInterval useful_share(const TrainingPlan& training, const Forecast& forecas
 
 Value efficiency(const TrainingPlan& training, const Forecast& forecast) {
   const double lost = mean_us(forecast, [](const StageForecast& stage) {
-    return stage.exposed_comm_us + stage.compress_us + stage.decompress_us + stage.bubble_us;
+    const PartTimes parts = part_times(stage);
+    return parts[PartGroup::wire] + parts[PartGroup::compression] + parts[PartGroup::bubble];
   });
   const double useful = 1 - lost / step_us(forecast);
   const RatioInterval others = useful_share(training, forecast, useful);

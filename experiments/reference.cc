@@ -53,18 +53,10 @@ std::vector<Section> keys() {
       sections.push_back({std::string(key.group), "", {}});
     sections.back().entries.push_back({std::string(key.name), words_of_type(key), help_of(key)});
   }
-  sections.front().words =
-      "Keys of what-ifs: flags (--micro-batch), sweep files (micro_batch), --list, --scan, solve; "
-      "cluster.KEY and model.KEY change any key of a description.";
-  sections.push_back(
-      {"Sweep files",
-       "TOML; keys with dots are quoted.",
-       {{"name", "text", "of the sweep"},
-        {"description", "text", "for the report"},
-        {"[base]", "table", "what all points share: keys of what-ifs"},
-        {"[grid]", "table", "every combination: lists, or scans \"8..256\", \"8:256:x2\""},
-        {"[[variant]]", "tables", "each crossed with the grid; its keys win"},
-        {"[[part]]", "tables", "base, grid and variants of their own"}}});
+  sections.front().words = fmt::format(
+      "Keys of descriptions, as their readers ask for them; a number with its evidence is {{ value "
+      "= ..., kind = \"{}\", source = \"...\" }}.",
+      fmt::join(kind_names, ", "));
   return sections;
 }
 

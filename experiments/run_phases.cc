@@ -49,8 +49,9 @@ void add_skipped(RunPhase& phase) {
   for (const StageForecast& stage : phase.forecast.stages) {
     const double steps = static_cast<double>(stage.steps) * each;
     const bool sums = stage.kind == StepKind::uniform || stage.kind == StepKind::warmup;
+    const PartTimes parts = part_times(stage);
     const double us =
-        stage.forward_us + stage.backward_us + stage.bubble_us + (sums ? stage.exposed_comm_us : 0);
+        parts[PartGroup::compute] + parts[PartGroup::bubble] + (sums ? parts[PartGroup::wire] : 0);
     phase.skipped_steps += steps;
     phase.skipped_s += steps * us * 1e-6;
   }

@@ -23,6 +23,7 @@
 #include "models/deepspeed/versions.h"
 #include "models/training/gradient_reduction.h"
 #include "sim/base/error.h"
+#include "sim/collectives/symmetry.h"
 
 namespace lambcast {
 namespace {
@@ -340,7 +341,8 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   choose_exchange(words, training, scenario.findings);
   if (const auto network = words.choice("network"))
     training.network = static_cast<NetworkModel>(*network);
-  training.expand = training.per_block = words.choice("symmetry") == 1;
+  training.expand = training.per_block = 
+      static_cast<Symmetry>(words.choice("symmetry").value_or(0)) == Symmetry::off;
 
   find_experts(training, scenario.findings);
   // Other frameworks run what DeepSpeed refuses, such as LAMB with shared states or in bf16.

@@ -7,8 +7,10 @@
 #include "experiments/plugin_choice.h"
 #include "experiments/precision_word.h"
 #include "models/optimizer/optimizer_model.h"
+#include "models/shape/adapters.h"
 #include "models/training/training_plan.h"
 #include "sim/base/check.h"
+#include "sim/collectives/symmetry.h"
 
 namespace lambcast {
 
@@ -101,9 +103,8 @@ std::vector<WhatIfKey> simulation_keys() {
       {"network",
        "how messages meet: analytic (formulas, the default) or flow (links shared among all)",
        network_model_names()},
-      {"symmetry",
-       "auto (ranks alike once, the default), or off to simulate every rank on its own",
-       {"auto", "off"}},
+      {"symmetry", "auto (ranks alike once, the default), or off to simulate every rank on its own",
+       symmetry_names()},
   };
 }
 
@@ -153,7 +154,7 @@ std::vector<WhatIfKey> pass_keys() {
       {"lora_rank", "fine-tunes low-rank adapters of this rank on frozen weights (LoRA)", whole},
       {"lora_targets",
        "what has adapters: attention (its products, the default), all (the feed-forward's too)",
-       {"attention", "all"}},
+       adapter_target_names()},
       {"attention",
        "its kernels: unfused, flash1, flash2, cudnn, flash3 (of Hopper), flash4 (of Blackwell) "
        "(default: the newest that frameworks ship for the GPU)",
@@ -166,7 +167,7 @@ std::vector<WhatIfKey> pass_keys() {
       {"context_exchange",
        "of context parallelism: a ring of keys and values, or heads for tokens (default: the "
        "framework's)",
-       {"ring", "heads"}},
+       context_exchange_names()},
       {"tensor_overlap",
        "collectives of tensor parallelism behind products: none, backward, all, chunks",
        tensor_overlap_names()},
@@ -184,9 +185,8 @@ std::vector<WhatIfKey> pass_keys() {
       {"full_all_reduce",
        "true: ZeRO stage 1 sums all gradients on every rank (Apex's distributed LAMB)",
        {"false", "true"}},
-      {"offload_optimizer",
-       "where optimizer states lie and are updated: none (on the GPU), cpu",
-       {"none", "cpu"}},
+      {"offload_optimizer", "where optimizer states lie and are updated: none (on the GPU), cpu",
+       offload_names()},
       {"shard_handling_us",
        "host microseconds per rank and call over sharded weights (default: the framework's)",
        number},

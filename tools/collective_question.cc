@@ -6,6 +6,7 @@
 
 #include "sim/base/error.h"
 #include "sim/base/file.h"
+#include "sim/collectives/symmetry.h"
 #include "tools/size.h"
 #include "validate/measurement.h"
 
@@ -35,7 +36,8 @@ Backend backend_of(const CollectiveWords& words) {
 }
 
 bool is_expanded(const CollectiveWords& words) {
-  return place_of(words.symmetry, "--symmetry", {"auto", "off"}) == 1;
+  return static_cast<Symmetry>(place_of(words.symmetry, "--symmetry", symmetry_names())) ==
+         Symmetry::off;
 }
 
 CollectiveQuestion question_of(const CollectiveWords& words, const ProcessGroup& group) {

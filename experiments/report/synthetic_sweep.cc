@@ -9,7 +9,8 @@
 #include <iterator>
 #include <span>
 
-#include "models/optimizer/passes.h"
+#include "models/optimizer/optimizer_model.h"
+#include "models/training/forecast.h"
 #include "sim/base/csv.h"
 
 namespace lambcast::report {
@@ -29,8 +30,9 @@ struct StageCost {
 
 StageCost stage_cost(const std::string& stage, const SyntheticBackend& backend, double samples,
                      double gpus, double nic_Gbps) {
-  const bool packed = stage == "compression" || stage == "silent";
-  const double bytes = stage == "silent" ? 0 : gradient_bytes / (packed ? 16 : 1);
+  const bool silent = stage == name_of(StepKind::silent);
+  const bool packed = silent || stage == name_of(StepKind::compression);
+  const double bytes = silent ? 0 : gradient_bytes / (packed ? 16 : 1);
   const double rate = 0.25 * nic_Gbps * 1e9 / 8;
   double comm = (2 * bytes / rate) * us + (bytes > 0 ? 40 * gpus : 0);
   if (packed && backend.name == "mpi") comm *= backend.cuda_aware ? 1.4 : 2.5;
@@ -42,9 +44,15 @@ StageCost stage_cost(const std::string& stage, const SyntheticBackend& backend, 
 }
 
 std::vector<std::string> stages_of(const std::string& optimizer) {
-  if (optimizer == "zero_one_adam") return {"warmup", "compression", "silent"};
-  if (optimizer.rfind("onebit_", 0) == 0) return {"warmup", "compression"};
-  return {"uniform"};
+  const auto words = [](std::initializer_list<StepKind> kinds) {
+    std::vector<std::string> names;
+    for (const StepKind kind : kinds) names.emplace_back(name_of(kind));
+    return names;
+  };
+  if (optimizer == name_of(OptimizerType::zero_one_adam))
+    return words({StepKind::warmup, StepKind::compression, StepKind::silent});
+  if (optimizer.starts_with("onebit_")) return words({StepKind::warmup, StepKind::compression});
+  return words({StepKind::uniform});
 }
 
 constexpr auto all_stages = std::span(stage_kinds).first<first_stage_kinds>();
@@ -133,13 +141,9 @@ std::string synthetic_header() {
       "model,cluster,optimizer,backend,nodes,gpus,micro_batch,grad_accum,global_batch,seq_len,"
       "steps,freeze_step";
   for (const StepKind kind : all_stages) {
-    for (const char* column :
-         {"steps", "step_time_us", "forward_us", "backward_us", "gradient_comm_us",
-          "exposed_comm_us", "compress_us", "decompress_us", "optimizer_us", "bubble_us",
-          "wire_bytes_per_gpu", "inter_node_bytes_per_node", "num_collectives", "samples_per_s",
-          "tokens_per_s", "tflops_per_gpu"}) {
-      text += fmt::format(",{}_{}", name_of(kind), column);
-    }
+    text += fmt::format(",{}_steps", name_of(kind));
+    for (const StageFigure& figure : stage_figures())
+      text += fmt::format(",{}_{}", name_of(kind), figure.name);
   }
   return text +
          ",run_time_s,run_samples_per_s,gpu_hours,cost_usd,run_wire_bytes_per_gpu,"

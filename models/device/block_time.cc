@@ -162,7 +162,7 @@ AdaptedProduct adapted_down(const BlockWork& work, const RankSizes& size) {
 }
 
 bool adapts_feed_forward(const BlockWork& work) {
-  return work.adapters && work.adapters->feed_forward;
+  return work.adapters && work.adapters->feed_forward();
 }
 
 void shared_forward(const Writer& w, const RankSizes& size) {

@@ -324,7 +324,7 @@ TEST_CASE("block time: frozen products have no weight gradients, their adapters 
   BlockWork plain = block_work(load_model("llama2-70b"), 1, 4096);
   plain.attention = AttentionKernel::cudnn;
   BlockWork frozen = plain;
-  frozen.adapters = Adapters{16, false};
+  frozen.adapters = Adapters{16};
   const double thin = 2 * 4096. * 16 * (8192 + 10240 + 8192 + 8192);
   const auto forward = block_forward(plain, h100), backward = block_backward(plain, h100);
   const auto adapted = block_forward(frozen, h100), back = block_backward(frozen, h100);
@@ -336,7 +336,7 @@ TEST_CASE("block time: frozen products have no weight gradients, their adapters 
   // Over four ranks: of what projection and down put out each forms a fourth of the columns.
   BlockWork divided = frozen;
   divided.tensor_parallel = 4;
-  divided.adapters->feed_forward = true;
+  divided.adapters->targets = AdapterTargets::all;
   const double quarter = 2 * 4096. * 16 *
                          ((8192 + 10240 / 4.) + (8192 / 4. + 8192 / 4.) + (8192 + 57344 / 4.) +
                           (28672 / 4. + 8192 / 4.));

@@ -13,14 +13,6 @@
 namespace lambcast {
 namespace {
 
-// A curve's own kind and source; a profile says them once, at its device.
-Provenance evidence(const Table& table, const Provenance& of_device) {
-  if (!table.has("kind")) return of_device;
-  const std::vector<std::string> kinds{"measured", "published", "fitted", "assumed"};
-  const auto kind = static_cast<Kind>(table.choice("kind", kinds));
-  return {kind, table.get<std::string>("source")};
-}
-
 // What a curve may hold: a time above an hour or below a femtosecond is a wrong unit.
 constexpr double most_elements = 1e15, most_us = 3.6e9, most_rate = 1e15, least = 1e-9;
 
@@ -62,6 +54,7 @@ void check_length(const Table& table, const TrainingCurve& curve) {
                fmt::format("{} to {}", low, high));
 }
 
+// A curve says its own kind and source; a profile says them once, at its device.
 TrainingCurve decode_training_curve(const Table& table, const Provenance& of_device) {
   TrainingCurve curve;
   curve.model = table.get<std::string>("model");
@@ -70,7 +63,7 @@ TrainingCurve decode_training_curve(const Table& table, const Provenance& of_dev
   check_length(table, curve);
   curve.micro_batch = axis(table, "micro_batch");
   curve.samples_per_s = ordinates(table, "samples_per_s", curve.micro_batch.size(), most_rate);
-  curve.provenance = evidence(table, of_device);
+  curve.provenance = table.provenance_or(of_device);
   for (std::size_t i = 1; i < curve.micro_batch.size(); ++i) {
     if (curve.micro_batch[i] / curve.samples_per_s[i] <
         curve.micro_batch[i - 1] / curve.samples_per_s[i - 1])
@@ -91,7 +84,7 @@ KernelCurve decode_kernel(const Table& table, const Provenance& of_device) {
   if (table.has("spread_us"))
     curve.spread_us = ordinates(table, "spread_us", curve.elements.size(), most_us, true);
   table.has("copy_share");  // for readers of the profile
-  curve.provenance = evidence(table, of_device);
+  curve.provenance = table.provenance_or(of_device);
   return curve;
 }
 
@@ -104,7 +97,7 @@ LayerCurve decode_layer(const Table& table, const Provenance& of_device) {
   curve.micro_batch = axis(table, "micro_batch");
   curve.forward_us = ordinates(table, "forward_us", curve.micro_batch.size(), most_us);
   curve.backward_us = ordinates(table, "backward_us", curve.micro_batch.size(), most_us);
-  curve.provenance = evidence(table, of_device);
+  curve.provenance = table.provenance_or(of_device);
   return curve;
 }
 

@@ -95,8 +95,7 @@ TEST_CASE("parameters of a rank: key-value heads are repeated beyond their numbe
 }
 
 TEST_CASE("parameters of a rank: frozen weights are held, and adapters alone have gradients") {
-  const ModelShape shape =
-      with_adapters(load_model("gpt2-xl"), {.rank = 16, .feed_forward = false}, {});
+  const ModelShape shape = with_adapters(load_model("gpt2-xl"), {16}, {});
   const double h = 1600, blocks = 48;
   for (const int t : {1, 5}) {
     const Pipeline pipeline{PipelineSchedule::one_f_one_b, 2, 1, 8};

@@ -30,7 +30,7 @@ void change_activations(Cost& block, const ModelShape& shape) {
   const auto h = static_cast<double>(shape.hidden), f = static_cast<double>(shape.ffn);
   const auto context = static_cast<double>(shape.heads * shape.value_size);
   double whole = 3 * h, divided = 3 * context;
-  if (shape.adapters->feed_forward) {
+  if (shape.adapters->feed_forward()) {
     whole += 3 * h;
     divided += 3 * f;
   }
@@ -41,13 +41,18 @@ void change_activations(Cost& block, const ModelShape& shape) {
 
 }  // namespace
 
+const std::vector<std::string>& adapter_target_names() {
+  static const std::vector<std::string> names{"attention", "all"};
+  return names;
+}
+
 ModelShape with_adapters(ModelShape shape, const Adapters& adapters, const Where& where) {
   if (shape.hidden == 0 || shape.heads == 0)
     fail_input(where, fmt::format("{} has no transformer blocks to adapt", shape.name));
   if (shape.latent)
     fail_input(where,
                fmt::format("adapters on {}'s latent attention are not modelled", shape.name));
-  if (adapters.feed_forward && shape.experts > 0)
+  if (adapters.feed_forward() && shape.experts > 0)
     fail_input(where,
                fmt::format("adapters on experts, which {} has, are not modelled", shape.name),
                "--lora-targets attention");
@@ -63,7 +68,7 @@ ModelShape with_adapters(ModelShape shape, const Adapters& adapters, const Where
   for (int layer = 0; layer < shape.layers; ++layer) {
     add_pair(shape, layer, "query_key_value", h, shape.heads * shape.head_size + keys);
     add_pair(shape, layer, "projection", context, h);
-    if (!adapters.feed_forward) continue;
+    if (!adapters.feed_forward()) continue;
     add_pair(shape, layer, "up", h, is_gated(shape) ? 2 * shape.ffn : shape.ffn);
     add_pair(shape, layer, "down", shape.ffn, h);
   }

@@ -17,6 +17,8 @@
 
 namespace lambcast {
 
+const std::vector<std::string>& adapter_target_names();
+
 // `shape` with its tensors frozen and adapters in every layer, on rank, group and names of their
 // own. Of blocks with heads; throws Error (usage, at `where`) for latent attention, and for
 // feed-forward adapters where those are experts.

@@ -26,19 +26,12 @@ Table parse(const std::string& name_or_path) {
   return Table::parse(model_preset_text(name_or_path), name_or_path + ".toml");
 }
 
-Provenance read_provenance(const Table& model) {
-  if (!model.has("kind") && !model.has("source")) return {Kind::assumed, model.where().file};
-  const auto kind =
-      static_cast<Kind>(model.choice("kind", {"measured", "published", "fitted", "assumed"}));
-  return {kind, model.get<std::string>("source")};
-}
-
 ModelShape build(const Table& file) {
   const Table model = file.table("model");
   ModelShape shape;
   shape.name = model.get<std::string>("name");
   if (shape.name.empty()) fail_input(model.where("name"), "is empty");
-  shape.provenance = read_provenance(model);
+  shape.provenance = model.provenance_or({Kind::assumed, model.where().file});
   std::vector<std::string> names;
   for (const Family& family : families()) names.emplace_back(family.name);
   const Family& family = families()[model.choice("family", names)];

@@ -96,9 +96,12 @@ struct LatentAttention {
 };
 
 // Of fine-tuning with low-rank adapters (adapters.h).
+enum class AdapterTargets { attention, all };
 struct Adapters {
   std::int64_t rank = 0;
-  bool feed_forward = false;  // beside the projections of attention
+  AdapterTargets targets = AdapterTargets::attention;
+
+  bool feed_forward() const { return targets == AdapterTargets::all; }
 };
 
 struct ModelShape {

@@ -236,7 +236,7 @@ TEST_CASE("adapters: they alone are trained, beside frozen products") {
   CHECK(trained_tensor_count(attention) == 80 * 4);
   CHECK(optimizer_groups(attention).size() == 1);
   // And up, with its gate, and down.
-  const ModelShape all = with_adapters(plain, {.rank = 16, .feed_forward = true}, {});
+  const ModelShape all = with_adapters(plain, {16, AdapterTargets::all}, {});
   CHECK(trained_parameters(all) ==
         44'564'480 + 16 * (8192 + 2 * 28672 + 28672 + 8192) * std::int64_t{80});
 
@@ -262,9 +262,8 @@ TEST_CASE("adapters: what cannot have them says so") {
                     Contains("resnet50 has no transformer blocks to adapt"));
   CHECK_THROWS_WITH(with_adapters(load_model("deepseek-v3"), {.rank = 8}, where),
                     Contains("latent attention"));
-  CHECK_THROWS_WITH(
-      with_adapters(load_model("mixtral-8x7b"), {.rank = 8, .feed_forward = true}, where),
-      Contains("adapters on experts, which mixtral-8x7b has, are not modelled"));
+  CHECK_THROWS_WITH(with_adapters(load_model("mixtral-8x7b"), {8, AdapterTargets::all}, where),
+                    Contains("adapters on experts, which mixtral-8x7b has, are not modelled"));
   const ModelShape mixture = with_adapters(load_model("mixtral-8x7b"), {.rank = 8}, where);
   CHECK(trained_parameters(mixture) == 8 * (4096 + 6144 + 2 * 4096) * 32);
 }

@@ -53,7 +53,7 @@ void divide_context(PipelinePlan& plan, const Activations& of) {
   const double heads = std::max(1.0, static_cast<double>(of.model.heads) / t);
   const double kv_heads = std::max(1.0, static_cast<double>(of.model.kv_heads) / t);
   const double each = (of.how.fp8_attention ? 1 : 2) * of.tokens * width;
-  if (of.how.framework.exchanges_heads) {
+  if (of.how.framework.context_exchange == ContextExchange::heads) {
     plan.queries_exchange = call(context, Op::all_to_all, each * heads);
     // Fewer than ranks are repeated.
     plan.keys_exchange =

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 
 #include "models/training/buffers.h"
 #include "models/training/compressed_share.h"
 #include "models/training/memory_remedy.h"
 #include "models/training/shared_network.h"
-#include "models/training/step_parts.h"
 #include "models/training/stream_limit.h"
 
 namespace lambcast {
@@ -42,6 +42,17 @@ constexpr StageFigure figures[] = {
     {"tokens_per_s", &StageForecast::tokens_per_s, nullptr},
     {"tflops_per_gpu", &StageForecast::tflops_per_gpu, nullptr},
 };
+
+// The figure of each part of a step, "forward_us". A part without one does not compile.
+constexpr auto figures_of_parts = [] {
+  std::array<double StageForecast::*, step_parts.size()> all{};
+  for (std::size_t i = 0; i < all.size(); ++i)
+    all[i] = std::ranges::find_if(figures, [&](const StageFigure& figure) {
+               return figure.name.starts_with(step_parts[i]) &&
+                      figure.name.substr(step_parts[i].size()) == "_us";
+             })->value;
+  return all;
+}();
 
 // Adds `stage`, `steps` times, to the sums of its kind.
 void add_stage(StageForecast& sum, const StepMetrics& step, const TrainingPlan& training,
@@ -155,13 +166,14 @@ std::optional<Finding> incast(const TrainingPlan& training) {
 
 }  // namespace
 
-static_assert(std::ranges::all_of(step_parts, [](std::string_view part) {
-  return std::ranges::any_of(figures, [&](const StageFigure& figure) {
-    return figure.name.starts_with(part) && figure.name.substr(part.size()) == "_us";
-  });
-}));
-
 std::span<const StageFigure> stage_figures() { return figures; }
+
+PartTimes part_times(const StageForecast& stage) {
+  PartTimes times;
+  for (std::size_t i = 0; i < parts_of_step.size(); ++i)
+    times[parts_of_step[i].group] += stage.*figures_of_parts[i];
+  return times;
+}
 
 OptimizerType baseline_of(OptimizerType type) { return model_of(type).plain; }
 

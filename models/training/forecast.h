@@ -11,6 +11,7 @@
 #include "models/training/error_source.h"
 #include "models/training/memory.h"
 #include "models/training/step.h"
+#include "models/training/step_parts.h"
 
 namespace lambcast {
 
@@ -40,6 +41,8 @@ struct StageFigure {
   double (*of_step)(const StepMetrics& step);  // null: a rate, which follows from the others
 };
 std::span<const StageFigure> stage_figures();
+
+PartTimes part_times(const StageForecast& stage);
 
 struct RunForecast {
   std::int64_t steps = 0;

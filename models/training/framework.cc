@@ -18,7 +18,7 @@ const std::vector<Framework>& frameworks() {
                                             .prefetch_bucket = 5e7,
                                             .shard_handling_us = 8,
                                             .least_bucket = 5e8,
-                                            .exchanges_heads = true},
+                                            .context_exchange = ContextExchange::heads},
                                            {.name = FrameworkName::megatron,
                                             .fp32_gradients = true,
                                             .overlaps_gradients = true,
@@ -52,6 +52,11 @@ const std::vector<Framework>& frameworks() {
 
 const std::vector<std::string>& tensor_overlap_names() {
   static const std::vector<std::string> names{"none", "backward", "all", "chunks"};
+  return names;
+}
+
+const std::vector<std::string>& context_exchange_names() {
+  static const std::vector<std::string> names{"ring", "heads"};
   return names;
 }
 

@@ -41,6 +41,11 @@ namespace lambcast {
 enum class TensorOverlap { none, backward, all, chunks };
 const std::vector<std::string>& tensor_overlap_names();
 
+// What context parallelism exchanges: keys and values in a ring, or heads for tokens before and
+// after attention (DeepSpeed-Ulysses, arXiv 2309.14509).
+enum class ContextExchange { ring, heads };
+const std::vector<std::string>& context_exchange_names();
+
 enum class FrameworkName { deepspeed, megatron, torchtitan, colossalai };
 const std::vector<std::string>& framework_names();
 std::string_view name_of(FrameworkName name);
@@ -83,10 +88,8 @@ struct Framework {
   bool dtensor = false;
   // Queries, keys, values and both halves of a gated feed-forward are products of their own.
   bool separate_products = false;
-  // Context parallelism: a ring of keys and values, as block_time.h says it, or an exchange of
-  // heads for tokens before and after attention (DeepSpeed-Ulysses, arXiv 2309.14509).
-  Ring ring = Ring::fused;
-  bool exchanges_heads = false;
+  Ring ring = Ring::fused;  // how it is computed, block_time.h
+  ContextExchange context_exchange = ContextExchange::ring;
 };
 
 const Framework& framework_of(FrameworkName name);

@@ -2,6 +2,11 @@
 
 namespace lambcast {
 
+const std::vector<std::string>& offload_names() {
+  static const std::vector<std::string> names{"none", "cpu"};
+  return names;
+}
+
 std::vector<StepPart> host_update(double elements, bool weights_shared, std::int64_t micro_batches,
                                   int ranks_at_once) {
   const auto times = static_cast<double>(micro_batches);

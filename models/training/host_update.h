@@ -18,11 +18,17 @@
 // unscale_and_clip_grads, _reassign_or_swap_out_partitioned_parameters).
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "models/training/step_part.h"
 
 namespace lambcast {
+
+// Where states of the optimizer lie and are updated; as flags say it, "none" or "cpu" is offloaded
+// to.
+enum class OptimizerOn { gpu, host };
+const std::vector<std::string>& offload_names();
 
 // Of `elements` of a rank, of which `ranks_at_once` are on a node.
 std::vector<StepPart> host_update(double elements, bool weights_shared, std::int64_t micro_batches,

@@ -80,7 +80,7 @@ TEST_CASE("layout step: an optimizer on the host waits for its memory, and for c
     const TrainingPlan training = layout_training({.dp = 8,
                                                    .sharding = sharding,
                                                    .framework = FrameworkName::deepspeed,
-                                                   .optimizer_on_host = true});
+                                                   .optimizer_on = OptimizerOn::host});
     const StepPlan plan = plan_step(training, {StepKind::uniform, 1024, 1});
     CollectiveCosts costs;
     const std::vector<Price> prices = price(plan, training, costs);

@@ -12,7 +12,7 @@ struct LayoutCase {
   parallel::Sharding sharding = parallel::Sharding::none;
   FrameworkName framework = FrameworkName::megatron;
   bool sequence_parallel = false;
-  bool optimizer_on_host = false;
+  OptimizerOn optimizer_on = OptimizerOn::gpu;
 };
 
 inline TrainingPlan layout_training(const LayoutCase& of) {
@@ -29,7 +29,7 @@ inline TrainingPlan layout_training(const LayoutCase& of) {
   how.sharding = of.sharding;
   how.shard_ranks = of.sharding == parallel::Sharding::none ? 1 : how.replicas();
   how.sequence_parallel = of.sequence_parallel;
-  how.optimizer_on_host = of.optimizer_on_host;
+  how.optimizer_on = of.optimizer_on;
   training.parallelism = how;
   training.kernels = Kernels::nvidia;
   return training;

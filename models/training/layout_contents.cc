@@ -26,7 +26,7 @@ BlockWork block_work_of(const TrainingPlan& training, std::int64_t seq_len) {
   work.eager_loss = how.framework.eager_loss;
   const bool traced = how.framework.ring == Ring::eager && work.fusion == Fusion::compiled;
   work.ring = traced ? Ring::traced : how.framework.ring;
-  work.exchanges_heads = how.framework.exchanges_heads;
+  work.exchanges_heads = how.framework.context_exchange == ContextExchange::heads;
   work.repeated = how.repeated;
   work.dropout = training.model->dropout;
   // GPT's and MPT's queries, keys and values are one product everywhere.

@@ -61,7 +61,7 @@ parallel::StateBytes state_bytes(const TrainingPlan& training) {
   } else if (framework == FrameworkName::megatron && !how.framework.fp32_gradients) {
     states.optimizer_gradients = parallel::fp16_copied_gradients.optimizer_gradients;
   }
-  if (how.optimizer_on_host) {
+  if (how.optimizer_on == OptimizerOn::host) {
     states.master = states.moments = states.optimizer_gradients = 0;
     if (how.sharding > Sharding::optimizer) states.gradients = 0;
   }
@@ -125,7 +125,7 @@ double loss_bytes(const TrainingPlan& training) {
 // bits, all pinned or kept (host_update.h).
 double host_bytes(const TrainingPlan& training, const RankParameters& parameters) {
   const Parallelism& how = *training.parallelism;
-  if (!how.optimizer_on_host) return 0;
+  if (how.optimizer_on == OptimizerOn::gpu) return 0;
   const bool further = how.sharding == Sharding::weights || training.batch.gas > 1;
   const double shard = parameters.total() / how.shard_ranks;
   return (16 + (further ? 2 : 0)) * shard * std::min(how.layout.gpus_per_node, training.gpus);

@@ -60,7 +60,7 @@ TEST_CASE("layout memory: parts add up, and show what only a framework holds") {
   const auto on_host = parts({.dp = 8,
                               .sharding = Sharding::weights,
                               .framework = FrameworkName::deepspeed,
-                              .optimizer_on_host = true});
+                              .optimizer_on = OptimizerOn::host});
   CHECK(on_host.at("weights") == zero.at("weights"));
   CHECK_FALSE((on_host.contains("optimizer") || on_host.contains("gradients")));
   CHECK(zero.at("gradients") > 0);
@@ -78,7 +78,7 @@ TEST_CASE("layout memory: offloaded states fit into the hosts, where their size 
   TrainingPlan training = layout_training({.dp = 4,
                                            .sharding = Sharding::weights,
                                            .framework = FrameworkName::deepspeed,
-                                           .optimizer_on_host = true});
+                                           .optimizer_on = OptimizerOn::host});
   const double all = static_cast<double>(parameters(*training.model));
   const double held = forecast_layout_memory(training).host.value();
   CHECK(held == Approx(18 * all));

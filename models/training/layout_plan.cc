@@ -354,7 +354,7 @@ class LayoutWriter {
     // Tensors of a rank, which unfused kernels are launched for.
     const double tensors =
         static_cast<double>(optimized_tensor_count(*training_.model)) / how_.layout.pp;
-    if (how_.optimizer_on_host) {
+    if (how_.optimizer_on == OptimizerOn::host) {
       for (StepPart& part :
            host_update(elements, how_.sharding == Sharding::weights, training_.batch.gas,
                        std::min(how_.layout.gpus_per_node, training_.gpus)))

@@ -147,7 +147,7 @@ std::optional<std::string> more_division(const TrainingPlan& training, const cha
                                   how.sequence_parallel,
                                   how.schedule,
                                   how.framework.split,
-                                  how.framework.exchanges_heads};
+                                  how.framework.context_exchange == ContextExchange::heads};
     for (const Finding& finding : parallel::check(layout, *training.model, use))
       if (finding.severity == Severity::error || finding.code == "layout-beyond-node")
         return std::nullopt;

@@ -40,6 +40,7 @@
 #include "models/training/exchange.h"
 #include "models/training/expert_plan.h"
 #include "models/training/framework.h"
+#include "models/training/host_update.h"
 
 namespace lambcast {
 
@@ -56,9 +57,7 @@ struct Parallelism {
   // distributed LAMB with full_ar): one collective over all ranks instead of one in the shards and
   // one between them.
   bool full_all_reduce = false;
-  // Optimizer states in the host's memory, updated by its processors (ZeRO-Offload, Ren et al.
-  // 2021, arXiv:2101.06840): with gradients shared those lie there too.
-  bool optimizer_on_host = false;
+  OptimizerOn optimizer_on = OptimizerOn::gpu;  // with gradients shared those lie there too
   bool sequence_parallel = false;
   parallel::Recompute recompute = parallel::Recompute::none;  // what is not kept
   Repeated repeated = Repeated::nothing;                      // which kernels run again for it

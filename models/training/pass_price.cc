@@ -157,7 +157,7 @@ class PipelinePricer {
   // Of the pairs of products that adapters stand beside, in one pass.
   Duration exposed_adapters(const BlockKernels& block) {
     if (!block.work.adapters) return {};
-    const std::int64_t pairs = block.work.adapters->feed_forward ? 2 : 1;
+    const std::int64_t pairs = block.work.adapters->feed_forward() ? 2 : 1;
     return cost_of(plan_.adapters_gather, 3 * pairs) + cost_of(plan_.adapters_exchange, pairs);
   }
 

@@ -1,15 +1,47 @@
 // The parts of a step that follow one another and add up to its time: the one list that forecasts'
-// columns (forecast.h, "forward_us" and so on), figures and pages read.
+// columns (forecast.h, "forward_us" and so on), figures and pages read, and what each counts as
+// where a sentence tells them together.
 //
 // Communication counts only where it is exposed, since the rest hides behind the backward pass.
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <string_view>
 
 namespace lambcast {
 
-inline constexpr std::array<std::string_view, 7> step_parts{
-    "forward", "backward", "exposed_comm", "compress", "decompress", "optimizer", "bubble"};
+// In the order in which losses are told.
+enum class PartGroup { compute, wire, compression, optimizer, bubble };
+inline constexpr std::array<std::string_view, 5> part_group_names{"compute", "wire", "compression",
+                                                                  "optimizer", "bubble"};
+constexpr std::string_view name_of(PartGroup group) {
+  return part_group_names[static_cast<std::size_t>(group)];
+}
+
+struct PartOfStep {
+  std::string_view name;
+  PartGroup group;
+};
+inline constexpr std::array<PartOfStep, 7> parts_of_step{{{"forward", PartGroup::compute},
+                                                          {"backward", PartGroup::compute},
+                                                          {"exposed_comm", PartGroup::wire},
+                                                          {"compress", PartGroup::compression},
+                                                          {"decompress", PartGroup::compression},
+                                                          {"optimizer", PartGroup::optimizer},
+                                                          {"bubble", PartGroup::bubble}}};
+inline constexpr auto step_parts = [] {
+  std::array<std::string_view, parts_of_step.size()> names;
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = parts_of_step[i].name;
+  return names;
+}();
+
+// Microseconds of a step by group.
+struct PartTimes {
+  std::array<double, part_group_names.size()> us{};
+
+  double& operator[](PartGroup group) { return us[static_cast<std::size_t>(group)]; }
+  double operator[](PartGroup group) const { return us[static_cast<std::size_t>(group)]; }
+};
 
 }  // namespace lambcast

@@ -2,6 +2,8 @@
 // forecast reports the kinds and sources it rests on.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -10,19 +12,9 @@ namespace lambcast {
 // Ordered from the strongest evidence to the weakest.
 enum class Kind { measured, published, fitted, assumed };
 
-constexpr std::string_view name_of(Kind kind) {
-  switch (kind) {
-    case Kind::measured:
-      return "measured";
-    case Kind::published:
-      return "published";
-    case Kind::fitted:
-      return "fitted";
-    case Kind::assumed:
-      return "assumed";
-  }
-  return "";
-}
+inline constexpr std::array<std::string_view, 4> kind_names{"measured", "published", "fitted",
+                                                            "assumed"};
+constexpr std::string_view name_of(Kind kind) { return kind_names[static_cast<std::size_t>(kind)]; }
 
 struct Provenance {
   Kind kind = Kind::assumed;

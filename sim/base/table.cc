@@ -181,6 +181,8 @@ struct Reader<std::vector<T>> {
   }
 };
 
+std::vector<std::string> kind_words() { return {kind_names.begin(), kind_names.end()}; }
+
 template <typename T>
 struct Reader<Sourced<T>> {
   static std::string words() { return Reader<T>::words() + ", with its evidence"; }
@@ -202,7 +204,7 @@ struct Reader<Sourced<T>> {
   }
 
   static Kind kind(const toml::table& evidence, const Where& where) {
-    const std::vector<std::string> words{"measured", "published", "fitted", "assumed"};
+    const std::vector<std::string> words = kind_words();
     const toml::node* node = evidence.get("kind");
     if (node == nullptr)
       fail_input(where, "has no 'kind'", fmt::format("{}", fmt::join(words, ", ")));
@@ -361,6 +363,12 @@ std::size_t Table::choice(std::string_view key, const std::vector<std::string>& 
   const auto found = std::find(words.begin(), words.end(), word);
   if (found == words.end()) fail_unknown(where(key), "value", word, words);
   return static_cast<std::size_t>(found - words.begin());
+}
+
+Provenance Table::provenance_or(const Provenance& otherwise) const {
+  if (!has("kind") && !has("source")) return otherwise;
+  const auto kind = static_cast<Kind>(choice("kind", kind_words()));
+  return {kind, get<std::string>("source")};
 }
 
 Table Table::table(std::string_view key) const {

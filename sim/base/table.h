@@ -54,6 +54,8 @@ class Table {
   std::int64_t integer(std::string_view key, std::int64_t low, std::int64_t high) const;
   // One of a fixed set of words; returns its index.
   std::size_t choice(std::string_view key, const std::vector<std::string>& words) const;
+  // The keys "kind" and "source" of the table; without either, `otherwise`.
+  Provenance provenance_or(const Provenance& otherwise) const;
 
   // [key] and [[key]]; an absent table reads as empty, absent tables as none.
   Table table(std::string_view key) const;
