@@ -68,9 +68,9 @@ std::string explain(const TrainingPlan& of, std::string_view what) {
     fail_unknown({"", 0, "--explain"}, "value", std::string(what), explanation_names());
   std::string out;
   CollectiveCosts costs;
-  for (const RunStage& stage : run_stages(of)) {
+  for (const DistinctStep& stage : distinct_steps(of)) {
     if (stage.steps == 0) continue;
-    const TrainingPlan training = in_stage(of, stage);
+    const TrainingPlan training = in_step(of, stage);
     const CollectiveCosts::Counts before = costs.counts();
     const Effort done_before = effort();
     const StepRun step = run_step(training, stage, costs);

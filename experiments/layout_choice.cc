@@ -7,7 +7,7 @@
 #include "experiments/expert_choice.h"
 #include "experiments/precision_word.h"
 #include "models/parallel/layout_rules.h"
-#include "models/training/run_stages.h"
+#include "models/training/distinct_steps.h"
 
 namespace lambcast {
 namespace {

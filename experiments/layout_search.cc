@@ -33,7 +33,7 @@ struct Judgement {
 };
 
 // The step that a search compares.
-RunStage compared_stage(const TrainingPlan& training) {
+DistinctStep compared_stage(const TrainingPlan& training) {
   const bool compresses = is_onebit(training.optimizer());
   return {compresses ? StepKind::compression : StepKind::uniform, training.seq_len, 1};
 }

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/training/distinct_steps.h"
 #include "models/training/pass_price.h"
-#include "models/training/run_stages.h"
 #include "models/training/step_plan.h"
 
 namespace lambcast {
@@ -18,8 +18,8 @@ struct PassTimes {
 PassTimes passes_at(End end, const TrainingPlan& training, CollectiveCosts& costs) {
   const double width = rates_width(training.device->rates->held_out).log;
   PassTimes mean;
-  for (const RunStage& stage : run_stages(training)) {
-    const TrainingPlan of = stage.gas == 0 ? training : in_stage(training, stage);
+  for (const DistinctStep& stage : distinct_steps(training)) {
+    const TrainingPlan of = stage.gas == 0 ? training : in_step(training, stage);
     const StepPlan plan = plan_step(of, stage);
     const PipelinePrice price = price_pipeline(*plan.pipeline, of, costs, end, width);
     const double share = static_cast<double>(stage.steps) / static_cast<double>(training.steps);

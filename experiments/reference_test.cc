@@ -10,7 +10,7 @@
 #include "experiments/result_parts.h"
 #include "experiments/result_row.h"
 #include "experiments/what_if.h"
-#include "models/training/run_stages.h"
+#include "models/training/distinct_steps.h"
 
 namespace lambcast {
 namespace {

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "experiments/invalid_value.h"
-#include "models/training/run_stages.h"
+#include "models/training/distinct_steps.h"
 #include "sim/base/error.h"
 
 namespace lambcast {
@@ -16,16 +16,12 @@ namespace {
 
 constexpr std::int64_t shortest_assumed = 1000, max_samples = std::int64_t{1} << 53;
 
-// The step that is given to freeze at, by the flag or the file; not a share of the run.
+// The step that is given to freeze at, by the flag or `of_file`; not a share of the run.
 std::optional<std::int64_t> freeze_step_given(const Words& words,
-                                              const deepspeed::DeepSpeedConfig& config) {
-  const auto& optimizer = *config.optimizer;
+                                              std::optional<std::int64_t> of_file) {
   if (const std::string* value = words.find("freeze_step"))
     return value->ends_with('%') ? std::nullopt : words.whole("freeze_step", 0, max_steps);
-  const auto& setting = optimizer.type == OptimizerType::zero_one_adam ? optimizer.var_freeze_step
-                                                                       : optimizer.freeze_step;
-  if (!setting.given || !is_onebit(optimizer.type)) return std::nullopt;
-  return setting.value;
+  return of_file;
 }
 
 std::int64_t steps_of(std::int64_t samples, const TrainingPlan& training) {
@@ -34,10 +30,9 @@ std::int64_t steps_of(std::int64_t samples, const TrainingPlan& training) {
   return steps_for(*training.ramp, full, samples_in(*training.ramp, full, done) + samples) - done;
 }
 
-std::int64_t assumed_steps(const Words& words, const deepspeed::DeepSpeedConfig& config,
+std::int64_t assumed_steps(OptimizerType type, std::optional<std::int64_t> freeze,
                            std::vector<Finding>& findings) {
-  const double share = published_warmup_share(config.optimizer->type);
-  const auto freeze = freeze_step_given(words, config);
+  const double share = published_warmup_share(type);
   const double derived = freeze ? std::ceil(static_cast<double>(*freeze) / share - 1e-6) : 0;
   if (derived <= shortest_assumed) {
     findings.push_back({Severity::note, "steps-assumed",
@@ -55,13 +50,12 @@ std::int64_t assumed_steps(const Words& words, const deepspeed::DeepSpeedConfig&
 }
 
 // As many as tokens fill, where those are given.
-std::optional<std::int64_t> samples_given(const Words& words, const TrainingPlan& training,
-                                          const deepspeed::DeepSpeedConfig& config) {
+std::optional<std::int64_t> samples_given(const Words& words, const TrainingPlan& training) {
   const auto samples = words.whole("samples", 1, max_samples);
   const auto tokens = words.number("tokens", 1, 1e18);
   if (!tokens) return samples;
   if (samples) fail_input(flag("tokens"), "and --samples say the same", "one of the two");
-  if (config.curriculum)
+  if (training.recipe.curriculum)
     fail_input(flag("tokens"), "fill samples of one length, which a curriculum changes",
                "--samples or --steps");
   if (training.seq_len == 0)
@@ -81,11 +75,14 @@ double published_warmup_share(OptimizerType type) {
 }
 
 std::int64_t choose_steps(const Words& words, const TrainingPlan& training,
-                          const deepspeed::DeepSpeedConfig& config,
+                          std::optional<std::int64_t> freeze_step_of_file,
                           std::vector<Finding>& findings) {
   const auto given = words.whole("steps", 1, max_steps);
-  const auto samples = samples_given(words, training, config);
-  if (!samples) return given ? *given : assumed_steps(words, config, findings);
+  const auto samples = samples_given(words, training);
+  if (!samples)
+    return given ? *given
+                 : assumed_steps(training.optimizer(),
+                                 freeze_step_given(words, freeze_step_of_file), findings);
   const std::string key = words.find("tokens") != nullptr ? "tokens" : "samples";
   const std::int64_t steps = steps_of(*samples, training);
   if (given && *given != steps)
@@ -136,29 +133,22 @@ void check_ramp(const TrainingPlan& training, std::vector<Finding>& findings) {
                    samples_of(training), training.batch.train, phases.size())});
 }
 
-void choose_freeze_step(const Words& words, const TrainingPlan& training,
-                        deepspeed::DeepSpeedConfig& config) {
+std::optional<std::int64_t> choose_freeze_step(const Words& words, const TrainingPlan& training) {
   const std::string* value = words.find("freeze_step");
-  if (value == nullptr) return;
-  auto& optimizer = *config.optimizer;
-  std::int64_t step = 0;
-  if (value->ends_with('%')) {
-    double percent = 0;
-    const auto [end, status] =
-        std::from_chars(value->data(), value->data() + value->size() - 1, percent);
-    if (status != std::errc{} || end != value->data() + value->size() - 1 || !(percent >= 0) ||
-        percent > 100)
-      of_key("freeze_step", [&] {
-        fail_input(flag("freeze_step"), fmt::format("'{}' is not a share", *value), "0% to 100%");
-      });
-    // So many warm-up updates; with fp16 the first one is lost to the dry run.
-    const auto updates = std::llround(percent / 100 * static_cast<double>(training.steps));
-    step = training.steps_done + updates + (config.fp16.enabled.value ? 1 : 0);
-  } else {
-    step = *words.whole("freeze_step", 0, max_steps);
-  }
-  optimizer.freeze_step = {step, true, 0};
-  if (optimizer.type == OptimizerType::zero_one_adam) optimizer.var_freeze_step = {step, true, 0};
+  if (value == nullptr) return std::nullopt;
+  if (!value->ends_with('%')) return words.whole("freeze_step", 0, max_steps);
+  double percent = 0;
+  const auto [end, status] =
+      std::from_chars(value->data(), value->data() + value->size() - 1, percent);
+  if (status != std::errc{} || end != value->data() + value->size() - 1 || !(percent >= 0) ||
+      percent > 100)
+    of_key("freeze_step", [&] {
+      fail_input(flag("freeze_step"), fmt::format("'{}' is not a share", *value), "0% to 100%");
+    });
+  // So many warm-up updates; with fp16 the first one is lost to the dry run.
+  const auto updates = std::llround(percent / 100 * static_cast<double>(training.steps));
+  const bool fp16 = training.recipe.precision.weights == DataType::fp16;
+  return training.steps_done + updates + (fp16 ? 1 : 0);
 }
 
 }  // namespace lambcast

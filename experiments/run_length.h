@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "experiments/words.h"
-#include "models/deepspeed/config.h"
 #include "models/finding.h"
 #include "models/training/training_plan.h"
 
@@ -31,7 +30,8 @@ double published_warmup_share(OptimizerType type);
 // of which the freeze step given is the published share, at least 1000 steps: as long as
 // freeze_step itself, nothing would be compressed. The finding `steps-assumed` says so.
 std::int64_t choose_steps(const Words& words, const TrainingPlan& training,
-                          const deepspeed::DeepSpeedConfig& config, std::vector<Finding>& findings);
+                          std::optional<std::int64_t> freeze_step_of_file,
+                          std::vector<Finding>& findings);
 
 // The steps before the checkpoint that the run goes on from; none of 0/1 Adam, whose policy starts
 // anew when a checkpoint is loaded.
@@ -43,8 +43,7 @@ std::optional<BatchRamp> choose_ramp(const Words& words, const TrainingPlan& tra
 // Refuses batches of the ramp that ranks do not divide, and notes what the run has of it.
 void check_ramp(const TrainingPlan& training, std::vector<Finding>& findings);
 
-// --freeze-step, a step or a share of training.steps, into the configuration.
-void choose_freeze_step(const Words& words, const TrainingPlan& training,
-                        deepspeed::DeepSpeedConfig& config);
+// --freeze-step, a step or a share of training.steps.
+std::optional<std::int64_t> choose_freeze_step(const Words& words, const TrainingPlan& training);
 
 }  // namespace lambcast

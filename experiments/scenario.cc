@@ -8,16 +8,15 @@
 #include <tuple>
 
 #include "experiments/adapter_choice.h"
+#include "experiments/deepspeed_choice.h"
 #include "experiments/exchange_choice.h"
 #include "experiments/invalid_value.h"
 #include "experiments/layout_choice.h"
 #include "experiments/plugin_choice.h"
-#include "experiments/precision_word.h"
 #include "experiments/run_files.h"
 #include "experiments/run_length.h"
 #include "experiments/unread_keys.h"
 #include "experiments/words.h"
-#include "models/deepspeed/precision.h"
 #include "models/deepspeed/recipe.h"
 #include "models/deepspeed/rules.h"
 #include "models/deepspeed/versions.h"
@@ -27,7 +26,6 @@
 
 namespace lambcast {
 namespace {
-using deepspeed::Setting;
 
 // Alike, they are folded; where they are not, collectives have limits of their own.
 constexpr std::int64_t max_gpus = 1 << 20;
@@ -88,32 +86,6 @@ void place_on_cluster(const Words& words, TrainingPlan& training) {
         fmt::format("up to {} nodes", cluster.max_nodes));
 }
 
-void choose_optimizer(const Words& words, deepspeed::DeepSpeedConfig& config,
-                      std::vector<Finding>& findings) {
-  if (const auto type = words.choice("optimizer")) {
-    if (!config.optimizer) config.optimizer.emplace();
-    config.optimizer->type = static_cast<OptimizerType>(*type);
-  }
-  if (!config.optimizer)
-    of_key("optimizer", [&] {
-      fail_input(flag("optimizer"), "is missing: give it here or in the DeepSpeed file",
-                 fmt::format("{}", fmt::join(words_of("optimizer"), ", ")));
-    });
-  if (const auto stage = words.whole("zero_stage", 0, 3)) config.zero.stage = {*stage, true, 0};
-  // Colossal-AI switches ZeRO off without asking (booster/plugin/hybrid_parallel_plugin.py).
-  if (config.optimizer->type == OptimizerType::galore_adamw8bit && config.zero.stage.value > 0)
-    fail_input(flag("zero_stage"), "GaLore does not run with ZeRO: it projects whole matrices",
-               "0");
-  if (const auto precision = words.choice("precision")) {
-    const DataType weights = precisions()[*precision].weights;
-    config.fp16.enabled = {weights == DataType::fp16, true, 0};
-    config.bf16_enabled = {weights == DataType::bf16, true, 0};
-  } else {
-    const auto settled = deepspeed::settle_auto_precision(config);
-    findings.insert(findings.end(), settled.begin(), settled.end());
-  }
-}
-
 // GaLore's constructor and get_galore_param_groups are called in scripts: no file has its keys.
 Projection choose_projection(const Words& words, const TrainingPlan& training,
                              std::vector<Finding>& findings) {
@@ -148,123 +120,6 @@ void find_slices(const TrainingPlan& training, std::vector<Finding>& findings) {
                    tp)});
 }
 
-// A flag, else the DeepSpeed file, else what 1-bit optimizers ran on that cluster.
-void choose_backend(const Words& words, const Cluster& cluster, deepspeed::DeepSpeedConfig& config,
-                    std::vector<Finding>& findings) {
-  auto& backend = config.optimizer->comm_backend_name;
-  if (const auto chosen = words.choice("backend")) {
-    backend = {backend_words()[*chosen], true, 0};
-  } else if (!backend.given && cluster.stack.backend && is_onebit(config.optimizer->type)) {
-    const BackendTraits& of_cluster = traits_of(*cluster.stack.backend);
-    backend.value = of_cluster.word;
-    config.optimizer->cuda_aware.value = of_cluster.cuda_aware;
-    findings.push_back(
-        {Severity::note, "backend-of-cluster",
-         fmt::format("no backend given: {}{}, as 1-bit optimizers ran on {}", of_cluster.word,
-                     of_cluster.cuda_aware ? " with cuda_aware" : "", cluster.name)});
-  }
-  if (!backend_of(*config.optimizer))
-    fail_input({config.file, backend.line, "comm_backend_name"}, "hccl is not modelled",
-               fmt::format("{}", fmt::join(backend_words(), ", ")));
-  if (const auto aware = words.choice("cuda_aware"))
-    config.optimizer->cuda_aware = {*aware == 1, true, 0};
-}
-
-// Flags first, then what the file or its elasticity adds, until two of the three numbers are known:
-// a flag that changes one number keeps the file's others as far as they can be kept. Two flags
-// leave elasticity nothing to say, as if it were off.
-Batch choose_batch(const Words& words, const TrainingPlan& training,
-                   deepspeed::DeepSpeedConfig& config, std::vector<Finding>& findings) {
-  deepspeed::BatchNumbers given{words.whole("global_batch", 1, deepspeed::max_batch),
-                                words.whole("micro_batch", 1, deepspeed::max_batch),
-                                words.whole("grad_accum", 1, deepspeed::max_batch)};
-  const auto known = [&] {
-    return given.train.has_value() + given.micro.has_value() + given.gas.has_value();
-  };
-  const bool any_flag = known() > 0;
-  deepspeed::BatchNumbers from_file = config.batch;
-  Where where{any_flag ? "" : config.file, 0, {}};
-  auto& elasticity = config.elasticity;
-  std::optional<Batch> elastic;
-  if (elasticity && known() < 2) {
-    where = elasticity->where;
-    deepspeed::ElasticBatch of_world =
-        deepspeed::elastic_batch(*elasticity, training.data_parallel());
-    elastic = of_world.batch;
-    from_file = {elastic->train, elastic->micro, elastic->gas};
-    findings.insert(findings.end(), of_world.findings.begin(), of_world.findings.end());
-  }
-  const auto resolve = [&](const deepspeed::BatchNumbers& numbers) {
-    if (!numbers.train && !numbers.micro && config.auto_batch)
-      fail_input(
-          *config.auto_batch,
-          "\"auto\" is filled in by the Trainer of Hugging Face from its own arguments: give "
-          "two of --global-batch, --micro-batch and --grad-accum");
-    return deepspeed::resolve_batch(numbers, training.data_parallel(), where);
-  };
-  if (!any_flag) {
-    if (!from_file.train && !from_file.micro && config.file.empty())
-      fail_input(flag("global_batch"),
-                 "is missing: give two of --global-batch, --micro-batch and --grad-accum");
-    return resolve(from_file);
-  }
-  if (!given.train && known() < 2) given.train = from_file.train;
-  if (!given.micro && known() < 2) given.micro = from_file.micro;
-  if (!given.gas && known() < 2) given.gas = from_file.gas;
-  const Batch batch = resolve(given);
-  if (elasticity && batch != elastic)
-    findings.push_back(
-        {Severity::warning, "elasticity-overridden",
-         describe(elasticity->where,
-                  fmt::format("overridden by the command line: train_batch_size {} = {} * {} * {} "
-                              "GPUs, which DeepSpeed would not run",
-                              batch.train, batch.micro, batch.gas, training.gpus))});
-  if (!elastic) elasticity.reset();
-  return batch;
-}
-
-// --deepspeed-version is the deepspeed= of --versions, else what ran on that cluster.
-deepspeed::Versions choose_versions(const Words& words, const Cluster& cluster,
-                                    Setting<Version>& release) {
-  deepspeed::Versions versions;
-  if (const std::string* text = words.find("versions"))
-    versions =
-        of_key("versions", [&] { return deepspeed::parse_versions(*text, flag("versions")); });
-  if (const std::string* text = words.find("deepspeed_version")) {
-    const Version asked = of_key("deepspeed_version",
-                                 [&] { return parse_version(*text, flag("deepspeed_version")); });
-    if (versions.deepspeed.value_or(asked) != asked)
-      fail_input(flag("deepspeed_version"),
-                 fmt::format("{} is not the {} of --versions", text_of(asked),
-                             text_of(*versions.deepspeed)));
-    versions.deepspeed = asked;
-  }
-  if (versions.deepspeed)
-    release = {*versions.deepspeed, true, 0};
-  else if (cluster.stack.deepspeed)
-    release.value = cluster.stack.deepspeed->value;
-  return versions;
-}
-
-void choose_overlap(const Words& words, TrainingPlan& training,
-                    deepspeed::DeepSpeedConfig& config) {
-  const auto choice = words.choice("overlap");
-  if (!choice) return;
-  const auto overlap = static_cast<Overlap>(*choice);
-  const bool ddp = overlap == Overlap::ddp, zero = overlap == Overlap::zero;
-  if (config.zero.stage.value == 0) {
-    if (zero)
-      fail_input(flag("overlap"), "zero is ZeRO's overlap_comm, and ZeRO is off at stage 0",
-                 "none, ddp");
-    if (ddp) training.overlap = Overlap::ddp;
-    return;
-  }
-  if (ddp)
-    fail_input(flag("overlap"), "ddp is how PyTorch sums gradients, which ZeRO does in its own way",
-               "none, zero");
-  config.zero.overlap_comm = {zero, true, 0};
-}
-
 void find_experts(const TrainingPlan& training, std::vector<Finding>& findings) {
   if (training.model->experts == 0 || training.gpus == 1 || training.parallelism) return;
   findings.push_back(
@@ -278,14 +133,10 @@ void add(std::vector<Finding>& findings, const std::vector<Finding>& more) {
   findings.insert(findings.end(), more.begin(), more.end());
 }
 
-// What the DeepSpeed file says of it, where no flag says otherwise.
-void add_layout_of_file(WhatIf& asked, Catalog& catalog) {
-  const auto path = asked.find("config");
-  if (path == asked.end()) return;
-  const auto stage = asked.find("zero_stage");
-  const bool leaves_zero = stage != asked.end() && stage->second == "0";
-  for (const auto& [key, value] : catalog.config(path->second)->layout)
-    if (!leaves_zero || !is_of_zero(key)) asked.try_emplace(key, value);
+Kernels choose_kernels(const Words& words, const TrainingPlan& training) {
+  const auto kernels = words.choice("kernels");
+  if (kernels && words_of("kernels")[*kernels] == name_of(Kernels::fused)) return Kernels::fused;
+  return stack_kernels(training.cluster->stack, training.optimizer());
 }
 
 }  // namespace
@@ -315,25 +166,23 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   add(scenario.findings, choose_adapters(words, training));
   training.parallelism = choose_parallelism(words, training);
   add(scenario.findings, check_plugin(words, training));
-  training.batch = choose_batch(words, training, config, scenario.findings);
+  training.batch =
+      choose_batch(words, training.gpus, training.data_parallel(), config, scenario.findings);
   training.seq_len =
       resolve_seq_len(*training.model, words.whole("seq_len", 1, 1 << 20), flag("seq_len"));
   training.steps_done = choose_steps_done(words, training);
   training.ramp = choose_ramp(words, training);
-  training.steps = choose_steps(words, training, config, scenario.findings);
+  training.steps = choose_steps(words, training, freeze_step_of_file(config), scenario.findings);
   check_ramp(training, scenario.findings);
-  choose_freeze_step(words, training, config);
-  training.kernels = stack_kernels(training.cluster->stack, training.optimizer());
-  if (const auto kernels = words.choice("kernels");
-      kernels && words_of("kernels")[*kernels] == name_of(Kernels::fused))
-    training.kernels = Kernels::fused;
+  if (const auto step = choose_freeze_step(words, training)) set_freeze_step(*step, config);
+  training.kernels = choose_kernels(words, training);
   if (training.parallelism) {
     add(scenario.findings, check_parallelism(training));
     add(scenario.findings, find_unread(words, *training.parallelism));
     if (training.parallelism->framework.name != FrameworkName::deepspeed)
       training.kernels = Kernels::nvidia;
   } else {
-    choose_overlap(words, training, config);
+    training.overlap = choose_overlap(words, config);
   }
   training.recipe = deepspeed::recipe_of(config);  // with what flags say of steps and overlap
   training.recipe.projection = choose_projection(words, training, scenario.findings);
@@ -341,7 +190,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   choose_exchange(words, training, scenario.findings);
   if (const auto network = words.choice("network"))
     training.network = static_cast<NetworkModel>(*network);
-  training.expand = training.per_block = 
+  training.expand = training.per_block =
       static_cast<Symmetry>(words.choice("symmetry").value_or(0)) == Symmetry::off;
 
   find_experts(training, scenario.findings);

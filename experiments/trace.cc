@@ -8,7 +8,7 @@
 #include "experiments/pipeline_trace.h"
 #include "experiments/trace_args.h"
 #include "experiments/trace_events.h"
-#include "models/training/run_stages.h"
+#include "models/training/distinct_steps.h"
 #include "models/training/step.h"
 
 namespace lambcast {
@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 
 class StepTrace {
  public:
-  StepTrace(TrainingPlan training, const RunStage& stage, CollectiveCosts& costs, int process,
+  StepTrace(TrainingPlan training, const DistinctStep& stage, CollectiveCosts& costs, int process,
             Json& events)
       : training_(std::move(training)),
         costs_(costs),
@@ -109,9 +109,9 @@ std::string chrome_trace(const TrainingPlan& of) {
   Json events = Json::array();
   CollectiveCosts costs;
   int process = 0;
-  for (const RunStage& stage : run_stages(training)) {
+  for (const DistinctStep& stage : distinct_steps(training)) {
     if (stage.steps == 0) continue;
-    StepTrace(in_stage(training, stage), stage, costs, process++, events).write();
+    StepTrace(in_step(training, stage), stage, costs, process++, events).write();
   }
   const Json trace = {{"displayTimeUnit", "ms"},
                       {"traceEvents", std::move(events)},

@@ -97,7 +97,7 @@ TEST_CASE("trace: field by field what viewers read, and no two slices of a threa
         CHECK(spans[i].first - zero >= spans[i - 1].second - zero);
       }
     }
-    const std::vector<RunStage> steps = run_stages(training);
+    const std::vector<DistinctStep> steps = distinct_steps(training);
     REQUIRE(end_us.size() == steps.size());
     // A stage is the mean of its kinds: 0/1 Adam's rounds count among its compression.
     for (const StageForecast& stage : result.stages) {

@@ -56,9 +56,9 @@ constexpr auto figures_of_parts = [] {
 
 // Adds `stage`, `steps` times, to the sums of its kind.
 void add_stage(StageForecast& sum, const StepMetrics& step, const TrainingPlan& training,
-               const RunStage& stage) {
+               const DistinctStep& stage) {
   const auto steps = static_cast<double>(stage.steps);
-  const std::int64_t batch = in_stage(training, stage).batch.train;
+  const std::int64_t batch = in_step(training, stage).batch.train;
   sum.samples_per_s += steps * static_cast<double>(batch);
   sum.kind = stage_of(stage.kind);
   sum.steps += stage.steps;
@@ -91,13 +91,13 @@ void finish_stage(StageForecast& stage) {
 }
 
 // A step that outlasts the clock names what makes it long, which the clock does not know.
-StepRun step_of(const TrainingPlan& training, const RunStage& stage, CollectiveCosts& costs,
+StepRun step_of(const TrainingPlan& training, const DistinctStep& stage, CollectiveCosts& costs,
                 CostSources* sources) {
   try {
     return run_step(training, stage, costs, Intervals::found, sources);
   } catch (const Error& error) {
     if (std::string_view(error.what()).find("106 days") == std::string_view::npos) throw;
-    const Batch now = in_stage(training, stage).batch;
+    const Batch now = in_step(training, stage).batch;
     throw Error(error.code(),
                 fmt::format("a {} step of {} = {} x {} x {} GPUs on {} cannot be simulated: {}",
                             name_of(stage.kind), now.train, now.micro, now.gas, training.gpus,
@@ -109,7 +109,7 @@ StepRun step_of(const TrainingPlan& training, const RunStage& stage, CollectiveC
 std::vector<StageForecast> forecast_stages(const TrainingPlan& training, CollectiveCosts& costs,
                                            TimeAtEnds& time, CostSources* sources = nullptr) {
   std::vector<StageForecast> kinds;
-  for (const RunStage& stage : run_stages(training)) {
+  for (const DistinctStep& stage : distinct_steps(training)) {
     auto sum = std::find_if(kinds.begin(), kinds.end(), [&](const StageForecast& of) {
       return of.kind == stage_of(stage.kind);
     });

@@ -141,8 +141,8 @@ TEST_CASE(
   // In the run one step of 500 meets; sites of one rank are what local:H is without them.
   TrainingPlan training = with("local:500:4");
   training.steps = 1000;
-  REQUIRE(run_stages(training).size() == 2);
-  CHECK(run_stages(training)[1].steps == 2);
+  REQUIRE(distinct_steps(training).size() == 2);
+  CHECK(distinct_steps(training)[1].steps == 2);
   CHECK(wire_bytes("local:500:1") == wire_bytes("local:500"));
 }
 
@@ -225,7 +225,7 @@ TEST_CASE("exchange: neighbours send whole weights to as many as the graph has, 
 TEST_CASE("exchange: local steps send in one of H, and errors are owed in fp32") {
   TrainingPlan training = with("local:16");
   training.steps = 1000;
-  const std::vector<RunStage> stages = run_stages(training);
+  const std::vector<DistinctStep> stages = distinct_steps(training);
   REQUIRE(stages.size() == 2);
   CHECK(stages[0].kind == StepKind::silent);
   CHECK(stages[0].steps == 938);
@@ -240,7 +240,7 @@ TEST_CASE("exchange: local steps send in one of H, and errors are owed in fp32")
   // Plain averaging has no outer optimizer, neither its states nor its kernel.
   const TrainingPlan outer = with("local:16"), none = with("localsgd:16");
   CHECK(forecast_memory(none).peak.value() == plain);
-  CHECK(run_stages(none).size() == 2);
+  CHECK(distinct_steps(none).size() == 2);
   CHECK(metrics_of(none, StepKind::uniform).optimizer <
         metrics_of(outer, StepKind::uniform).optimizer);
 }

@@ -24,7 +24,7 @@ using parallel::Sharding;
 
 class LayoutWriter {
  public:
-  LayoutWriter(const TrainingPlan& training, const RunStage& stage)
+  LayoutWriter(const TrainingPlan& training, const DistinctStep& stage)
       : training_(training),
         stage_(stage),
         how_(*training.parallelism),
@@ -418,7 +418,7 @@ class LayoutWriter {
   }
 
   const TrainingPlan& training_;
-  const RunStage& stage_;
+  const DistinctStep& stage_;
   const Parallelism& how_;
   parallel::RankGrid grid_;
   LayoutContents contents_;
@@ -432,7 +432,7 @@ class LayoutWriter {
 
 }  // namespace
 
-StepPlan plan_layout_step(const TrainingPlan& training, const RunStage& stage) {
+StepPlan plan_layout_step(const TrainingPlan& training, const DistinctStep& stage) {
   return LayoutWriter(training, stage).write();
 }
 

@@ -372,7 +372,7 @@ TEST_CASE("layout step: unrolled over every rank as folded by symmetry") {
     INFO("tp " << of.tp << " cp " << of.cp << " dp " << of.dp << " pp " << of.pp);
     TrainingPlan training = layout_training(of);
     CollectiveCosts folded, unrolled;
-    const RunStage stage{StepKind::uniform, 1024, 1};
+    const DistinctStep stage{StepKind::uniform, 1024, 1};
     const Duration one = run_step(training, stage, folded).metrics.step_time;
     training.expand = true;
     const Duration all = run_step(training, stage, unrolled).metrics.step_time;

@@ -26,7 +26,7 @@ TEST_CASE("optimizer states: bytes per element of a whole model") {
 TEST_CASE("optimizer states: GaLore projects in every step and decomposes in each 200th") {
   TrainingPlan training = training_of({OptimizerType::galore_adamw8bit});
   training.steps = 1000;
-  const std::vector<RunStage> stages = run_stages(training);
+  const std::vector<DistinctStep> stages = distinct_steps(training);
   REQUIRE(stages.size() == 2);
   CHECK(stages[0].steps == 995);
   CHECK(stages[1].kind == StepKind::refresh);
@@ -49,7 +49,7 @@ TEST_CASE("optimizer states: GaLore refreshes between and at the exchanges of lo
     training.steps = 10000;
     training.exchange = {Exchange::Kind::local, row.every};
     std::int64_t exchanging = 0, local = 0, sending = 0, replayed = 0, steps = 0;
-    for (const RunStage& stage : run_stages(training)) {
+    for (const DistinctStep& stage : distinct_steps(training)) {
       if (stage.kind == StepKind::refresh) (stage.local ? local : exchanging) += stage.steps;
       if (stage.sums_gradients()) sending += stage.steps;
       steps += stage.steps;
@@ -85,7 +85,7 @@ TEST_CASE("optimizer states: every setting of GaLore has its effect") {
     training.recipe.projection = projection;
     Seen of{forecast_memory(training).peak.value(),
             metrics_of(training, StepKind::uniform).optimizer.s(), 0};
-    for (const RunStage& stage : run_stages(training))
+    for (const DistinctStep& stage : distinct_steps(training))
       if (stage.kind == StepKind::refresh) of.refreshes += static_cast<double>(stage.steps);
     return of;
   };

@@ -6,10 +6,10 @@
 
 namespace lambcast {
 
-StepRun run_step(const TrainingPlan& training, const RunStage& stage, CollectiveCosts& costs,
+StepRun run_step(const TrainingPlan& training, const DistinctStep& stage, CollectiveCosts& costs,
                  Intervals intervals, CostSources* sources) {
   if (stage.gas != 0 && stage.gas != training.batch.gas)
-    return run_step(in_stage(training, stage), stage, costs, intervals, sources);
+    return run_step(in_step(training, stage), stage, costs, intervals, sources);
   StepRun step;
   auto last = std::chrono::steady_clock::now();
   const auto since_last = [&] {

@@ -25,7 +25,7 @@ constexpr std::int64_t max_unrolled_tasks = 1'000'000;
 // Appends operations, each after the one before unless it says otherwise.
 class StepWriter {
  public:
-  StepWriter(const TrainingPlan& training, const RunStage& stage)
+  StepWriter(const TrainingPlan& training, const DistinctStep& stage)
       : training_(training), stage_(stage) {
     plan_.seq_len = stage.seq_len;
   }
@@ -279,7 +279,7 @@ class StepWriter {
   }
 
   const TrainingPlan& training_;
-  const RunStage& stage_;
+  const DistinctStep& stage_;
   StepPlan plan_;
   OpId last_ = 0;
 };
@@ -290,7 +290,7 @@ std::string_view name_of(Stream stream) {
   return stream == Stream::compute ? "compute" : "communication";
 }
 
-StepPlan plan_step(const TrainingPlan& training, const RunStage& stage) {
+StepPlan plan_step(const TrainingPlan& training, const DistinctStep& stage) {
   if (training.parallelism) return plan_layout_step(training, stage);
   return StepWriter(training, stage).write();
 }

@@ -20,8 +20,8 @@
 #include <string>
 #include <vector>
 
+#include "models/training/distinct_steps.h"
 #include "models/training/pipeline_plan.h"
-#include "models/training/run_stages.h"
 #include "models/training/work.h"
 #include "sim/engine/task_graph.h"
 
@@ -51,6 +51,6 @@ struct StepPlan {
 };
 
 // Throws Error (usage) where everything is to be written out and that is too much.
-StepPlan plan_step(const TrainingPlan& training, const RunStage& stage);
+StepPlan plan_step(const TrainingPlan& training, const DistinctStep& stage);
 
 }  // namespace lambcast

@@ -17,7 +17,7 @@ int main() {
                                          {"steps", "1000"}},
                                         catalog)
                                     .training;
-  const RunStage stage{StepKind::uniform, training.seq_len, training.steps};
+  const DistinctStep stage{StepKind::uniform, training.seq_len, training.steps};
   StepPlan plan = plan_step(training, stage);
   for (PlanOp& op : plan.ops)
     // Sign descent: gradient and weights read, weights and their fp16 copy written, in one kernel.

@@ -13,7 +13,7 @@ struct Counts {
 
 Counts counts_of(const TrainingPlan& training) {
   Counts counts;
-  for (const RunStage& stage : run_stages(training)) {
+  for (const DistinctStep& stage : distinct_steps(training)) {
     CHECK(stage.steps > 0);
     switch (stage.kind) {
       case StepKind::dry_run:
@@ -74,9 +74,9 @@ TEST_CASE("stages: without a wrapper the first step is a dry run") {
        {OptimizerType::onebit_adam, OptimizerType::onebit_lamb, OptimizerType::zero_one_adam}) {
     TrainingPlan training = training_of({type});
     training.steps = 100;
-    CHECK(run_stages(training).front().kind != StepKind::dry_run);
+    CHECK(distinct_steps(training).front().kind != StepKind::dry_run);
     training.recipe.precision.weights = DataType::fp32;
-    const std::vector<RunStage> stages = run_stages(training);
+    const std::vector<DistinctStep> stages = distinct_steps(training);
     CHECK(stages[0].kind == StepKind::dry_run);
     CHECK(stages[0].steps == 1);
     // Gradients are summed in full and an empty momentum exchanged; nothing is updated.
@@ -87,7 +87,7 @@ TEST_CASE("stages: without a wrapper the first step is a dry run") {
     CHECK(dry.wire_bytes_per_gpu > warmup.wire_bytes_per_gpu);
     training.recipe.precision.weights =
         DataType::bf16;  // in its constructor, the wrapper of 0.19 makes it
-    CHECK(run_stages(training).front().kind == StepKind::warmup);
+    CHECK(distinct_steps(training).front().kind == StepKind::warmup);
   }
 }
 
@@ -202,7 +202,7 @@ TEST_CASE("stages: a length curriculum splits them and loses no step") {
   CHECK(counts_of(training) == Counts{0, 50, 250});
   // t/100 * 96 + 32, rounded down to a multiple of 32: 64 from t = 34 (33.3), 96 from t = 67, 128
   // from t = 100. The freeze after step 50 cuts the phase of 64.
-  const std::vector<RunStage> stages = run_stages(training);
+  const std::vector<DistinctStep> stages = distinct_steps(training);
   const std::vector<std::pair<std::int64_t, std::int64_t>> expected{
       {32, 33}, {64, 17}, {64, 16}, {96, 33}, {128, 201}};
   REQUIRE(stages.size() == expected.size());
@@ -239,7 +239,8 @@ TEST_CASE("stages: a batch ramp splits them, goes on after a checkpoint and coun
   training.steps = 100;
   const auto shapes = [&] {
     std::vector<std::pair<std::int64_t, std::int64_t>> found;
-    for (const RunStage& stage : run_stages(training)) found.emplace_back(stage.gas, stage.steps);
+    for (const DistinctStep& stage : distinct_steps(training))
+      found.emplace_back(stage.gas, stage.steps);
     return found;
   };
   using Shapes = std::vector<std::pair<std::int64_t, std::int64_t>>;

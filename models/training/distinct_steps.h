@@ -10,7 +10,7 @@
 namespace lambcast {
 
 // Consecutive optimizer steps that are all alike.
-struct RunStage {
+struct DistinctStep {
   StepKind kind = StepKind::uniform;
   std::int64_t seq_len = 0;
   std::int64_t steps = 0;
@@ -41,10 +41,10 @@ std::int64_t samples_of(const TrainingPlan& training);
 //   local:H            silent but for every H-th step; a refresh is local where it falls between
 //   fp32               a dry run before all that, of any of the three
 // A sequence-length curriculum and a batch ramp split each further.
-std::vector<RunStage> run_stages(const TrainingPlan& training);
+std::vector<DistinctStep> distinct_steps(const TrainingPlan& training);
 
 // The run as it is in the steps of a stage, with the batch that they have.
-TrainingPlan in_stage(const TrainingPlan& training, const RunStage& stage);
+TrainingPlan in_step(const TrainingPlan& training, const DistinctStep& stage);
 
 // Kinds of 0/1 Adam's steps over a run: those before the freeze are full or rounds, those after it
 // synchronise in one bit or are silent. `steps` are those after the dry run.

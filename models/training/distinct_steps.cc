@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "models/training/run_stages.h"
+#include "models/training/distinct_steps.h"
 
 namespace lambcast {
 namespace {
@@ -25,7 +25,7 @@ Refreshes refreshes_of(std::int64_t steps, std::int64_t gap, std::int64_t every)
 }
 
 // Steps of which some send nothing and some refresh; a plain run has one kind alone.
-std::vector<RunStage> uniform_kinds(const TrainingPlan& training) {
+std::vector<DistinctStep> uniform_kinds(const TrainingPlan& training) {
   const std::int64_t steps = training.steps, every = steps_per_exchange(training.exchange);
   const std::int64_t sending = steps / every;
   Refreshes refreshes;
@@ -39,7 +39,7 @@ std::vector<RunStage> uniform_kinds(const TrainingPlan& training) {
 }
 
 // The kinds in the order they occur; lengths as if there were no curriculum.
-std::vector<RunStage> kinds_of(const TrainingPlan& training) {
+std::vector<DistinctStep> kinds_of(const TrainingPlan& training) {
   const std::int64_t steps = training.steps;
   const std::int64_t dry = begins_with_dry_run(training) ? 1 : 0;
   switch (training.optimizer()) {
@@ -158,12 +158,12 @@ std::int64_t samples_of(const TrainingPlan& training) {
 
 // The lists cover the run; they are walked side by side. 0/1 Adam interleaves its kinds, so with a
 // curriculum or a ramp its kinds are taken in turn, which only shifts steps between shapes.
-std::vector<RunStage> run_stages(const TrainingPlan& training) {
+std::vector<DistinctStep> distinct_steps(const TrainingPlan& training) {
   const std::int64_t at_once = training.batch.train / std::max<std::int64_t>(1, training.batch.gas);
-  std::vector<RunStage> stages;
+  std::vector<DistinctStep> stages;
   Walk lengths(lengths_of(training));
   Walk batches(batches_of(training));
-  for (RunStage kind : kinds_of(training)) {
+  for (DistinctStep kind : kinds_of(training)) {
     while (kind.steps > 0 && !lengths.ended() && !batches.ended()) {
       const std::int64_t steps = std::min({kind.steps, lengths.left(), batches.left()});
       const std::int64_t gas = training.ramp ? batches.now().batch / at_once : training.batch.gas;
@@ -176,7 +176,7 @@ std::vector<RunStage> run_stages(const TrainingPlan& training) {
   return stages;
 }
 
-TrainingPlan in_stage(const TrainingPlan& training, const RunStage& stage) {
+TrainingPlan in_step(const TrainingPlan& training, const DistinctStep& stage) {
   TrainingPlan now = training;
   if (stage.gas == 0 || stage.gas == training.batch.gas) return now;
   now.batch.gas = stage.gas;

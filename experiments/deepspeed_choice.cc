@@ -1,0 +1,173 @@
+#include "experiments/deepspeed_choice.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "experiments/invalid_value.h"
+#include "experiments/layout_choice.h"
+#include "experiments/precision_word.h"
+#include "models/deepspeed/precision.h"
+#include "sim/base/error.h"
+
+namespace lambcast {
+
+void choose_optimizer(const Words& words, deepspeed::DeepSpeedConfig& config,
+                      std::vector<Finding>& findings) {
+  if (const auto type = words.choice("optimizer")) {
+    if (!config.optimizer) config.optimizer.emplace();
+    config.optimizer->type = static_cast<OptimizerType>(*type);
+  }
+  if (!config.optimizer)
+    of_key("optimizer", [&] {
+      fail_input(flag("optimizer"), "is missing: give it here or in the DeepSpeed file",
+                 fmt::format("{}", fmt::join(words_of("optimizer"), ", ")));
+    });
+  if (const auto stage = words.whole("zero_stage", 0, 3)) config.zero.stage = {*stage, true, 0};
+  // Colossal-AI switches ZeRO off without asking (booster/plugin/hybrid_parallel_plugin.py).
+  if (config.optimizer->type == OptimizerType::galore_adamw8bit && config.zero.stage.value > 0)
+    fail_input(flag("zero_stage"), "GaLore does not run with ZeRO: it projects whole matrices",
+               "0");
+  if (const auto precision = words.choice("precision")) {
+    const DataType weights = precisions()[*precision].weights;
+    config.fp16.enabled = {weights == DataType::fp16, true, 0};
+    config.bf16_enabled = {weights == DataType::bf16, true, 0};
+  } else {
+    const auto settled = deepspeed::settle_auto_precision(config);
+    findings.insert(findings.end(), settled.begin(), settled.end());
+  }
+}
+
+void choose_backend(const Words& words, const Cluster& cluster, deepspeed::DeepSpeedConfig& config,
+                    std::vector<Finding>& findings) {
+  auto& backend = config.optimizer->comm_backend_name;
+  if (const auto chosen = words.choice("backend")) {
+    backend = {backend_words()[*chosen], true, 0};
+  } else if (!backend.given && cluster.stack.backend && is_onebit(config.optimizer->type)) {
+    const BackendTraits& of_cluster = traits_of(*cluster.stack.backend);
+    backend.value = of_cluster.word;
+    config.optimizer->cuda_aware.value = of_cluster.cuda_aware;
+    findings.push_back(
+        {Severity::note, "backend-of-cluster",
+         fmt::format("no backend given: {}{}, as 1-bit optimizers ran on {}", of_cluster.word,
+                     of_cluster.cuda_aware ? " with cuda_aware" : "", cluster.name)});
+  }
+  if (!backend_of(*config.optimizer))
+    fail_input({config.file, backend.line, "comm_backend_name"}, "hccl is not modelled",
+               fmt::format("{}", fmt::join(backend_words(), ", ")));
+  if (const auto aware = words.choice("cuda_aware"))
+    config.optimizer->cuda_aware = {*aware == 1, true, 0};
+}
+
+Batch choose_batch(const Words& words, int gpus, int data_parallel,
+                   deepspeed::DeepSpeedConfig& config, std::vector<Finding>& findings) {
+  deepspeed::BatchNumbers given{words.whole("global_batch", 1, deepspeed::max_batch),
+                                words.whole("micro_batch", 1, deepspeed::max_batch),
+                                words.whole("grad_accum", 1, deepspeed::max_batch)};
+  const auto known = [&] {
+    return given.train.has_value() + given.micro.has_value() + given.gas.has_value();
+  };
+  const bool any_flag = known() > 0;
+  deepspeed::BatchNumbers from_file = config.batch;
+  Where where{any_flag ? "" : config.file, 0, {}};
+  auto& elasticity = config.elasticity;
+  std::optional<Batch> elastic;
+  if (elasticity && known() < 2) {
+    where = elasticity->where;
+    deepspeed::ElasticBatch of_world = deepspeed::elastic_batch(*elasticity, data_parallel);
+    elastic = of_world.batch;
+    from_file = {elastic->train, elastic->micro, elastic->gas};
+    findings.insert(findings.end(), of_world.findings.begin(), of_world.findings.end());
+  }
+  const auto resolve = [&](const deepspeed::BatchNumbers& numbers) {
+    if (!numbers.train && !numbers.micro && config.auto_batch)
+      fail_input(
+          *config.auto_batch,
+          "\"auto\" is filled in by the Trainer of Hugging Face from its own arguments: give "
+          "two of --global-batch, --micro-batch and --grad-accum");
+    return deepspeed::resolve_batch(numbers, data_parallel, where);
+  };
+  if (!any_flag) {
+    if (!from_file.train && !from_file.micro && config.file.empty())
+      fail_input(flag("global_batch"),
+                 "is missing: give two of --global-batch, --micro-batch and --grad-accum");
+    return resolve(from_file);
+  }
+  if (!given.train && known() < 2) given.train = from_file.train;
+  if (!given.micro && known() < 2) given.micro = from_file.micro;
+  if (!given.gas && known() < 2) given.gas = from_file.gas;
+  const Batch batch = resolve(given);
+  if (elasticity && batch != elastic)
+    findings.push_back(
+        {Severity::warning, "elasticity-overridden",
+         describe(elasticity->where,
+                  fmt::format("overridden by the command line: train_batch_size {} = {} * {} * {} "
+                              "GPUs, which DeepSpeed would not run",
+                              batch.train, batch.micro, batch.gas, gpus))});
+  if (!elastic) elasticity.reset();
+  return batch;
+}
+
+deepspeed::Versions choose_versions(const Words& words, const Cluster& cluster,
+                                    deepspeed::Setting<Version>& release) {
+  deepspeed::Versions versions;
+  if (const std::string* text = words.find("versions"))
+    versions =
+        of_key("versions", [&] { return deepspeed::parse_versions(*text, flag("versions")); });
+  if (const std::string* text = words.find("deepspeed_version")) {
+    const Version asked = of_key("deepspeed_version",
+                                 [&] { return parse_version(*text, flag("deepspeed_version")); });
+    if (versions.deepspeed.value_or(asked) != asked)
+      fail_input(flag("deepspeed_version"),
+                 fmt::format("{} is not the {} of --versions", text_of(asked),
+                             text_of(*versions.deepspeed)));
+    versions.deepspeed = asked;
+  }
+  if (versions.deepspeed)
+    release = {*versions.deepspeed, true, 0};
+  else if (cluster.stack.deepspeed)
+    release.value = cluster.stack.deepspeed->value;
+  return versions;
+}
+
+Overlap choose_overlap(const Words& words, deepspeed::DeepSpeedConfig& config) {
+  const auto choice = words.choice("overlap");
+  if (!choice) return Overlap::none;
+  const auto overlap = static_cast<Overlap>(*choice);
+  const bool ddp = overlap == Overlap::ddp, zero = overlap == Overlap::zero;
+  if (config.zero.stage.value == 0) {
+    if (zero)
+      fail_input(flag("overlap"), "zero is ZeRO's overlap_comm, and ZeRO is off at stage 0",
+                 "none, ddp");
+    return overlap;
+  }
+  if (ddp)
+    fail_input(flag("overlap"), "ddp is how PyTorch sums gradients, which ZeRO does in its own way",
+               "none, zero");
+  config.zero.overlap_comm = {zero, true, 0};
+  return Overlap::none;
+}
+
+std::optional<std::int64_t> freeze_step_of_file(const deepspeed::DeepSpeedConfig& config) {
+  const auto& optimizer = *config.optimizer;
+  const auto& setting = optimizer.type == OptimizerType::zero_one_adam ? optimizer.var_freeze_step
+                                                                       : optimizer.freeze_step;
+  return setting.given && is_onebit(optimizer.type) ? std::optional(setting.value) : std::nullopt;
+}
+
+void set_freeze_step(std::int64_t step, deepspeed::DeepSpeedConfig& config) {
+  auto& optimizer = *config.optimizer;
+  optimizer.freeze_step = {step, true, 0};
+  if (optimizer.type == OptimizerType::zero_one_adam) optimizer.var_freeze_step = {step, true, 0};
+}
+
+void add_layout_of_file(WhatIf& asked, Catalog& catalog) {
+  const auto path = asked.find("config");
+  if (path == asked.end()) return;
+  const auto stage = asked.find("zero_stage");
+  const bool leaves_zero = stage != asked.end() && stage->second == "0";
+  for (const auto& [key, value] : catalog.config(path->second)->layout)
+    if (!leaves_zero || !is_of_zero(key)) asked.try_emplace(key, value);
+}
+
+}  // namespace lambcast
