@@ -78,7 +78,7 @@ TEST_CASE("scenario: what is missing is asked for") {
       refusal(without({"optimizer"})),
       Equals("--optimizer: is missing: give it here or in the DeepSpeed file (allowed: adam, "
              "adamw, lamb, onebit_adam, onebit_lamb, zero_one_adam, lars, distributed_lamb, "
-             "adafactor, came, galore_adamw8bit)"));
+             "adafactor, came, galore_adamw8bit, lion)"));
   CHECK_THAT(refusal(without({"global_batch", "micro_batch"})),
              Equals("--global-batch: is missing: give two of --global-batch, --micro-batch and "
                     "--grad-accum"));

@@ -138,6 +138,7 @@ TEST_CASE("config: the type of the optimizer in any capitalisation") {
       {"OneBitAdam", OptimizerType::onebit_adam},
       {"OnebitAdam", OptimizerType::onebit_adam},
       {"onebitlamb", OptimizerType::onebit_lamb},
+      {"lion", OptimizerType::lion},
       {"ZeroOneAdam", OptimizerType::zero_one_adam}};
   for (const auto& [spelling, type] : spellings)
     CHECK(read_text(fmt::format("optimizer: {{type: \"{}\"}}", spelling)).optimizer->type == type);
@@ -370,8 +371,8 @@ TEST_CASE("config: wrong types and values name file, line and key") {
           "'0' is not a whole number of at least 1");
   refused("optimizer: {type: \"OneBitLam\"}",
           "OneBitLam is not a supported DeepSpeed Optimizer, did you mean 'OneBitLamb'? (allowed: "
-          "Adam, AdamW, Lamb, OneBitAdam, OneBitLamb, ZeroOneAdam)");
-  refused("optimizer: {type: \"Lion\"}", "lambcast has no model of the optimizer 'Lion'");
+          "Adam, AdamW, Lamb, OneBitAdam, OneBitLamb, ZeroOneAdam, Lion)");
+  refused("optimizer: {type: \"Muon\"}", "lambcast has no model of the optimizer 'Muon'");
   refused("optimizer: {type: \"OneBitAdam\", params: {comm_backend_name: \"ncl\"}}",
           "unknown communication backend 'ncl', did you mean 'nccl'? (allowed: nccl, mpi, hccl, "
           "compressed)");

@@ -15,19 +15,20 @@ struct TypeName {
   std::string_view spelling;  // as configurations write it
 };
 
-constexpr std::array<TypeName, 6> type_names{{
+constexpr std::array<TypeName, 7> type_names{{
     {"adam", OptimizerType::adam, "Adam"},
     {"adamw", OptimizerType::adamw, "AdamW"},
     {"lamb", OptimizerType::lamb, "Lamb"},
     {"onebitadam", OptimizerType::onebit_adam, "OneBitAdam"},
     {"onebitlamb", OptimizerType::onebit_lamb, "OneBitLamb"},
     {"zerooneadam", OptimizerType::zero_one_adam, "ZeroOneAdam"},
+    {"lion", OptimizerType::lion, "Lion"},
 }};
 
 // Optimizers DeepSpeed has and lambcast has no model of: deepspeed/runtime/config.py 0.16.5 and
 // 0.19.6, and the plain ones of torch.optim.
-constexpr std::array<std::string_view, 17> unmodelled_types{
-    "adagrad", "muadam", "muadamw", "musgd", "lion",  "muon",  "sgd",       "rmsprop",   "adadelta",
+constexpr std::array<std::string_view, 16> unmodelled_types{
+    "adagrad", "muadam", "muadamw", "musgd", "muon",  "sgd",   "rmsprop",   "adadelta",
     "adamax",  "radam",  "nadam",   "asgd",  "rprop", "lbfgs", "adafactor", "sparseadam"};
 
 const std::vector<std::string>& known_backends() {
@@ -74,6 +75,7 @@ void read_backend(const Section& params, Setting<std::string>& setting) {
 
 // The keyword arguments of the constructor that DeepSpeed hands the params to.
 std::vector<std::string> keywords(OptimizerType type) {
+  if (type == OptimizerType::lion) return {"lr", "betas", "weight_decay", "set_grad_none"};
   std::vector<std::string> names{"lr",           "betas",           "eps",
                                  "weight_decay", "bias_correction", "amsgrad"};
   const auto also = [&](std::initializer_list<const char*> more) {

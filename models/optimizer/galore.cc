@@ -54,12 +54,12 @@ double galore_refresh_flops(const StateTensor& tensor, const Projection& project
   return 4 * tensor.elements * small + 8 * small * small * small;
 }
 
-const OptimizerModel galore_model{.type = OptimizerType::galore_adamw8bit,
-                                  .name = "galore_adamw8bit",
-                                  .label = "DistGaloreAwamW",
-                                  .plain = OptimizerType::galore_adamw8bit,
-                                  .of_deepspeed = false,
-                                  .update = update,
-                                  .state_bytes = states};
+const OptimizerModel galore_adamw8bit_model{.type = OptimizerType::galore_adamw8bit,
+                                            .name = "galore_adamw8bit",
+                                            .label = "DistGaloreAwamW",
+                                            .plain = OptimizerType::galore_adamw8bit,
+                                            .of_deepspeed = false,
+                                            .update = update,
+                                            .state_bytes = states};
 
 }  // namespace lambcast

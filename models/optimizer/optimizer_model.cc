@@ -1,18 +1,15 @@
 #include "models/optimizer/optimizer_model.h"
 
-#include <iterator>
-
 #include "sim/base/check.h"
 
 namespace lambcast {
 namespace {
 
 constexpr const OptimizerModel* table[] = {
-    &adam_model,        &adamw_model,         &lamb_model,   &onebit_adam_model,
-    &onebit_lamb_model, &zero_one_adam_model, &lars_model,   &distributed_lamb_model,
-    &adafactor_model,   &came_model,          &galore_model,
+#define LAMBCAST_ROW(name) &name##_model,
+    LAMBCAST_OPTIMIZERS(LAMBCAST_ROW)
+#undef LAMBCAST_ROW
 };
-static_assert(std::size(table) == optimizer_count, "an OptimizerType has no row");
 
 }  // namespace
 

@@ -1,6 +1,6 @@
-// The optimizers that lambcast forecasts: one row each in the table of optimizer_model.cc, one file
-// each for what it costs. Everything that differs from one to another is asked of its row; to add
-// one is to write its file and to add its row (.github/CONTRIBUTING.md).
+// The optimizers that lambcast forecasts: one row each in the table below, one file each for what
+// it costs. Everything that differs from one to another is asked of its OptimizerModel; to add one
+// is to write its file and to add its row (.github/CONTRIBUTING.md).
 #pragma once
 
 #include <cstddef>
@@ -14,20 +14,26 @@
 
 namespace lambcast {
 
-// adam to zero_one_adam are DeepSpeed's; a training script brings the others.
+// The table: NAME is OptimizerType::NAME, described by NAME_model of its file.
+#define LAMBCAST_OPTIMIZERS(ROW) \
+  ROW(adam)                      \
+  ROW(adamw)                     \
+  ROW(lamb)                      \
+  ROW(onebit_adam)               \
+  ROW(onebit_lamb)               \
+  ROW(zero_one_adam)             \
+  ROW(lars)                      \
+  ROW(distributed_lamb)          \
+  ROW(adafactor)                 \
+  ROW(came)                      \
+  ROW(galore_adamw8bit)          \
+  ROW(lion)
+
 enum class OptimizerType {
-  adam,
-  adamw,
-  lamb,
-  onebit_adam,
-  onebit_lamb,
-  zero_one_adam,
-  lars,
-  distributed_lamb,
-  adafactor,
-  came,
-  galore_adamw8bit,
-  count,  // none: how many there are
+#define LAMBCAST_ROW(name) name,
+  LAMBCAST_OPTIMIZERS(LAMBCAST_ROW)
+#undef LAMBCAST_ROW
+      count,  // none: how many there are
 };
 inline constexpr auto optimizer_count = static_cast<std::size_t>(OptimizerType::count);
 
@@ -52,6 +58,7 @@ struct OptimizerModel {
   bool of_deepspeed;
   bool onebit = false;  // sends signs after a warm-up
   bool is_lamb = false;
+  bool unfused_in_fp16 = false;  // wrapped in DeepSpeed's FP16_UnfusedOptimizer
   // Takes a norm of every tensor's weights and update, which ranks that share states must sum.
   bool layerwise = false;
 
@@ -85,8 +92,8 @@ const std::vector<std::string>& optimizer_names();
 double two_moments(const StateTensor& tensor, const Projection&);
 double one_moment(const StateTensor& tensor, const Projection&);
 
-extern const OptimizerModel adam_model, adamw_model, lamb_model, onebit_adam_model,
-    onebit_lamb_model, zero_one_adam_model, lars_model, distributed_lamb_model, adafactor_model,
-    came_model, galore_model;
+#define LAMBCAST_ROW(name) extern const OptimizerModel name##_model;
+LAMBCAST_OPTIMIZERS(LAMBCAST_ROW)
+#undef LAMBCAST_ROW
 
 }  // namespace lambcast

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "models/training/memory.h"
 #include "models/training/training_case.h"
 
 namespace lambcast {
@@ -48,6 +49,22 @@ TEST_CASE("optimizer cost: clipping bf16 gradients reads and writes them, in a l
   CHECK(clips.bytes_per_element - keeps.bytes_per_element == 8);
   CHECK(keeps.launches_per_tensor == 1);
   CHECK(clips.launches_per_tensor == 2);
+}
+
+TEST_CASE(
+    "optimizer cost: Lion has one state and two thirds of Adam's traffic, and no fused wrapper") {
+  const TrainingPlan lion = training_of({OptimizerType::lion, 16});
+  const TrainingPlan adam = training_of({OptimizerType::adam, 16});
+  CHECK(lion.wrapper() == Wrapper::fp16_unfused);
+  CHECK(adam.wrapper() == Wrapper::fp16);
+  const auto bytes = [](OptimizerType type) {
+    return update_passes(type, StepKind::uniform, Kernels::deepspeed).bytes_per_element;
+  };
+  CHECK(bytes(OptimizerType::lion) == 20);
+  CHECK(bytes(OptimizerType::adam) == 28);
+  const double elements = static_cast<double>(optimized_parameters(*lion.model));
+  CHECK((forecast_memory(adam).peak - forecast_memory(lion).peak).value() ==
+        Approx(4 * elements).epsilon(1e-6));
 }
 
 TEST_CASE("optimizer cost: who asks all ranks for overflow, and with a barrier behind") {

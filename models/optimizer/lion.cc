@@ -1,0 +1,24 @@
+// Lion (Chen et al. 2023, arXiv:2302.06675): the sign of a mix of momentum and gradient, so that
+// one state is kept. DeepSpeed: FusedLion (csrc/lion/multi_tensor_lion.cu), one multi-tensor
+// kernel, which fp16 wraps in FP16_UnfusedOptimizer (runtime/engine.py names FusedAdam alone as
+// fused).
+#include "models/optimizer/optimizer_model.h"
+
+namespace lambcast {
+namespace {
+
+// g, p and m read, p and m written.
+Passes update(StepKind, Kernels) { return {12 + 8, 1, 0, 0, 0}; }
+
+}  // namespace
+
+const OptimizerModel lion_model{.type = OptimizerType::lion,
+                                .name = "lion",
+                                .label = "FusedLion",
+                                .plain = OptimizerType::lion,
+                                .of_deepspeed = true,
+                                .unfused_in_fp16 = true,
+                                .update = update,
+                                .state_bytes = one_moment};
+
+}  // namespace lambcast
