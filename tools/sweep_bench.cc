@@ -1,0 +1,159 @@
+// What many points take: a sweep, its tail, its report, going on with it, and fits of many tables
+// (lambcast_sweep_bench; build with -DLAMBCAST_BENCH=ON). `of_limit` is the time, or the memory,
+// over what it is to stay below: a number above 1 is a step back.
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+
+#include "experiments/report/report.h"
+#include "experiments/sweep.h"
+#include "sim/base/file.h"
+#include "topologies/cluster.h"
+#include "validate/calibrate/calibrate.h"
+#include "validate/calibrate/measured_series.h"
+
+namespace {
+
+using namespace lambcast;
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// A folder of its own, gone with the object.
+struct Folder {
+  std::filesystem::path path =
+      std::filesystem::temp_directory_path() / fmt::format("lambcast_sweep_bench_{}", getpid());
+  Folder() { std::filesystem::remove_all(path); }
+  ~Folder() { std::filesystem::remove_all(path); }
+};
+
+// 1-bit LAMB at so many freeze steps.
+SweepPlan points_of(std::int64_t count) {
+  return plan_sweep_of_flags({{"model", "bert-large"},
+                              {"cluster", "commodity-10gbe"},
+                              {"gpus", "32"},
+                              {"optimizer", "onebit_lamb"},
+                              {"micro_batch", "16"},
+                              {"global_batch", "4096"},
+                              {"steps", "10000000"}},
+                             {parse_scan(fmt::format("freeze_step=1:{}:1", count))});
+}
+
+// Of a million rows, against a tenth of what they once took.
+void set_per_million(benchmark::State& state, double seconds, double limit_s) {
+  const double per_million = seconds / static_cast<double>(state.range(0)) * 1e6;
+  state.counters["s_per_million"] = per_million;
+  state.counters["of_limit"] = per_million / limit_s;
+}
+
+// Points per second with one thread and with two, and the share of the time after the last row.
+void sweep(benchmark::State& state, int jobs) {
+  const SweepPlan plan = points_of(state.range(0));
+  double seconds = 0, tail = 0;
+  for (auto _ : state) {
+    Folder folder;
+    SweepOptions options{.out = folder.path, .jobs = jobs};
+    auto start = Clock::now(), last = start;
+    options.progress = [&](std::size_t, std::size_t) {
+      last = Clock::now();
+      return true;
+    };
+    run_sweep(plan, options);
+    seconds += seconds_since(start);
+    tail += seconds_since(last);
+  }
+  const auto points = static_cast<double>(state.range(0)) * static_cast<double>(state.iterations());
+  state.counters["us_per_point"] = seconds / points * 1e6;
+  state.counters["tail_share"] = tail / seconds;
+}
+BENCHMARK_CAPTURE(sweep, jobs_1, 1)->Arg(20000)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK_CAPTURE(sweep, jobs_2, 2)->Arg(20000)->Unit(benchmark::kMillisecond)->UseRealTime();
+
+// The same where each point is on a NIC of its own.
+void new_clusters(benchmark::State& state) {
+  const SweepPlan plan = plan_sweep_of_flags(
+      {{"model", "bert-large"},
+       {"cluster", "commodity-10gbe"},
+       {"gpus", "32"},
+       {"optimizer", "lamb"},
+       {"micro_batch", "16"},
+       {"global_batch", "4096"},
+       {"steps", "1000"}},
+      {parse_scan(fmt::format("cluster.nic.bandwidth=1Gbit/s:{}Gbit/s:1Gbit/s", state.range(0)))});
+  double seconds = 0;
+  for (auto _ : state) {
+    const auto start = Clock::now();
+    const auto texts = std::make_shared<DescriptionTexts>();
+    benchmark::DoNotOptimize(sweep_in_memory(plan, {}, texts).rows.size());
+    seconds += seconds_since(start);
+  }
+  const auto points = static_cast<double>(state.range(0)) * static_cast<double>(state.iterations());
+  state.counters["us_per_point"] = seconds / points * 1e6;
+}
+BENCHMARK(new_clusters)->Arg(5000)->Unit(benchmark::kMillisecond)->UseRealTime();
+
+void report_of(benchmark::State& state) {
+  Folder folder;
+  run_sweep(points_of(state.range(0)), {.out = folder.path, .jobs = 2});
+  double seconds = 0;
+  for (auto _ : state) {
+    const auto start = Clock::now();
+    const report::Results results = report::read_results(folder.path);
+    report::write_report(results, folder.path);
+    seconds += seconds_since(start);
+  }
+  set_per_million(state, seconds / static_cast<double>(state.iterations()), 1.79);
+}
+BENCHMARK(report_of)->Arg(100000)->Unit(benchmark::kMillisecond)->UseRealTime();
+
+void resume_with_nothing_left(benchmark::State& state) {
+  Folder folder;
+  const SweepPlan plan = points_of(state.range(0));
+  run_sweep(plan, {.out = folder.path, .jobs = 2});
+  double seconds = 0;
+  for (auto _ : state) {
+    const auto start = Clock::now();
+    run_sweep(plan, {.out = folder.path, .resume = true});
+    seconds += seconds_since(start);
+  }
+  set_per_million(state, seconds / static_cast<double>(state.iterations()), 2.26);
+}
+BENCHMARK(resume_with_nothing_left)->Arg(100000)->Unit(benchmark::kMillisecond)->UseRealTime();
+
+// Tables of 14 rows, as one machine would measure them.
+void fit(benchmark::State& state) {
+  using namespace validate;
+  const std::string base(cluster_text("dgx-a100-80g"));
+  const Cluster machine = load_cluster("dgx-a100-80g", {});
+  std::vector<Measurement> tables;
+  for (std::int64_t i = 0; i < state.range(0); ++i) {
+    Measurement& table = tables.emplace_back();
+    constexpr Operation operations[] = {Operation::all_reduce, Operation::all_gather,
+                                        Operation::reduce_scatter};
+    table.operation = operations[i % 3];
+    table.nodes = 1 << (1 + i % 5);
+    table.ranks = *table.nodes * (i % 2 == 0 ? 8 : 4);
+    table.provenance = {Kind::measured, "made up"};
+    MeasuredSeries series = series_of(table, machine, Backend::nccl);
+    for (double size = 1e5; table.rows.size() < 14; size *= 2)
+      table.rows.push_back({Bytes(size), forecast_time(series, Bytes(size)).scaled(1.1), {}});
+  }
+  double seconds = 0;
+  for (auto _ : state) {
+    const auto start = Clock::now();
+    benchmark::DoNotOptimize(calibrate(base, "base.toml", tables).rows);
+    seconds += seconds_since(start);
+  }
+  state.counters["of_limit"] =
+      seconds / static_cast<double>(state.iterations()) / (state.range(0) == 1 ? 0.5 : 4);
+}
+BENCHMARK(fit)->Arg(1)->Arg(50)->Unit(benchmark::kMillisecond)->UseRealTime();
+
+}  // namespace
+
+BENCHMARK_MAIN();
