@@ -136,6 +136,15 @@ Answer answer_to(const WhatIf& asked, const std::optional<OwnRun>& own, Catalog&
   return answer;
 }
 
+void find_unread_of_advice(const WhatIf& asked, std::vector<Finding>& findings) {
+  for (const char* key : {"backend", "cuda_aware"})
+    if (asked.contains(key))
+      findings.push_back(
+          {Severity::note, "flag-no-effect",
+           fmt::format("{}: has no effect: every backend is compared, and the fastest is judged",
+                       flag(key).key)});
+}
+
 // The bandwidths at which the answer's best backend begins or ceases to pay.
 BreakEven break_even_of(const Answer& answer, const std::optional<OwnRun>& own, Catalog& catalog) {
   CollectiveCosts costs;
@@ -227,6 +236,7 @@ Advice advise(const WhatIf& what_if, Catalog& catalog) {
   }
   const Scenario& scenario = advice.answer.scenario;
   advice.findings = judgement_of(scenario, advice.answer.forecast()).findings;
+  find_unread_of_advice(asked, advice.findings);
 
   const TrainingPlan plain = own ? own->training : plain_run(scenario.training);
   advice.optimizer = name_of(scenario.training.optimizer());

@@ -42,6 +42,22 @@ TEST_CASE("advice: on a slow Ethernet compression pays, and a faster NIC ends th
   CHECK_THAT(advice_text(lamb), Contains("stops paying above"));
 }
 
+TEST_CASE("advice: a backend that is asked for is compared like the others, and that is said") {
+  Catalog catalog;
+  WhatIf asked = question("paper-edr100-v100", "64", "adam");
+  const auto of_backend = [](const Advice& advice) {
+    return std::ranges::count_if(advice.findings, [](const Finding& finding) {
+      return finding.code == "flag-no-effect" && finding.message.starts_with("--backend: ");
+    });
+  };
+  const Advice all = advise(asked, catalog);
+  CHECK(of_backend(all) == 0);
+  asked["backend"] = "mpi";
+  const Advice one = advise(asked, catalog);
+  CHECK(of_backend(one) == 1);
+  CHECK(one.answer.backends.size() == all.answer.backends.size());
+}
+
 TEST_CASE("advice: who runs a plain optimizer is told which warm-up is assumed") {
   Catalog catalog;
   WhatIf plain = question("commodity-10gbe", "32", "lamb");

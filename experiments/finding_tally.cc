@@ -29,7 +29,8 @@ void FindingTally::add(std::size_t point, const std::vector<Finding>& findings) 
 std::vector<std::string> FindingTally::sentences(
     const std::function<std::string(std::size_t)>& name) const {
   std::vector<const Kind*> kinds;
-  for (const auto& [code, kind] : kinds_) kinds.push_back(&kind);
+  for (const auto& [code, kind] : kinds_)
+    if (code != "flag-no-effect" || kind.points == points_) kinds.push_back(&kind);
   std::ranges::stable_sort(kinds, {}, [](const Kind* kind) { return kind->first.severity; });
   std::vector<std::string> out;
   for (const Kind* kind : kinds) {

@@ -19,7 +19,7 @@ class FindingTally {
 
   // "note: 3 of 12 points, first of 100Gbit/s: the streams ... [stream-limit]"; the gravest
   // kinds first. What every row says for itself, that it does not fit or that compression loses
-  // there, is left out.
+  // there, is left out, and a flag that some points do not read, since others do.
   std::vector<std::string> sentences(const std::function<std::string(std::size_t)>& name) const;
 
  private:

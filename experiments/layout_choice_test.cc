@@ -336,7 +336,10 @@ TEST_CASE("layout choice: a key that its layout does not read is said to have no
   };
   for (const Case& c : std::vector<Case>{
            {{{"context_exchange", "ring"}}, {{"cp", "2"}}, "--context-exchange"},
-           {{{"tensor_overlap", "chunks"}}, {{"tp", "2"}}, "--tensor-overlap"},
+           {{{"tensor_overlap", "chunks"}},
+            {{"tp", "2"}, {"sequence_parallel", "true"}},
+            "--tensor-overlap"},
+           {{{"pipeline_schedule", "gpipe"}}, {{"pp", "2"}}, "--pipeline-schedule"},
            {{{"split", "even"}}, {{"pp", "2"}}, "--split"},
            {{{"order", "tp-cp-ep-dp-pp"}}, {{"pp", "2"}}, "--order"},
            {{{"eager_loss", "true"}}, {{"fusion", "compiled"}}, "--eager-loss"},
@@ -352,6 +355,8 @@ TEST_CASE("layout choice: a key that its layout does not read is said to have no
   }
   CHECK(unread({{"overlap", "zero"}, {"zero_stage", "3"}, {"optimizer", "adam"}}) ==
         Keys{"--overlap"});
+  CHECK(unread({{"tp", "2"}, {"tensor_overlap", "all"}}) == Keys{"--tensor-overlap"});
+  CHECK(unread({{"tp", "2"}, {"tensor_overlap", "backward"}}).empty());
   // What switches off what is not there anyway is not worth a word.
   CHECK(unread({{"tensor_overlap", "none"}}).empty());
 }

@@ -226,14 +226,27 @@ void sum_up(const Pauses& pauses, PhasedRun& run) {
   find_restarts(run);
 }
 
+// Of a flag that means nothing without another.
+void refuse_alone(const std::string& value, const char* flag, bool other, const char* needed) {
+  if (!value.empty() && !other)
+    fail_input({"", 0, flag}, fmt::format("has no effect without {}", needed));
+}
+
+Duration duration_of(const std::string& value, const char* flag, const char* otherwise) {
+  return parse_duration(value.empty() ? otherwise : value, {"", 0, flag});
+}
+
 std::optional<Failures> failures_of(const PauseWords& words) {
+  refuse_alone(words.checkpoint_time, "--checkpoint-time",
+               words.checkpoint_every > 0 || !words.mtbf.empty(), "--checkpoint-every");
+  refuse_alone(words.restart_time, "--restart-time", !words.mtbf.empty(), "--mtbf");
   if (words.mtbf.empty() && words.checkpoint_every == 0) return std::nullopt;
   if (words.checkpoint_every == 0)
     fail_input({"", 0, "--checkpoint-every"}, "is missing: the steps that a failure can undo");
   Failures failures{{},
                     words.checkpoint_every,
-                    parse_duration(words.checkpoint_time, {"", 0, "--checkpoint-time"}),
-                    parse_duration(words.restart_time, {"", 0, "--restart-time"})};
+                    duration_of(words.checkpoint_time, "--checkpoint-time", "0 s"),
+                    duration_of(words.restart_time, "--restart-time", "10 min")};
   if (words.mtbf.empty()) {
     if (failures.checkpoint == Duration())
       fail_input({"", 0, "--checkpoint-every"},
@@ -248,9 +261,11 @@ std::optional<Failures> failures_of(const PauseWords& words) {
 }  // namespace
 
 Pauses parse_pauses(const PauseWords& words) {
+  refuse_alone(words.evaluation_time, "--evaluation-time", words.evaluate_every > 0,
+               "--evaluate-every");
   const Pauses pauses{
-      parse_duration(words.startup_time, {"", 0, "--startup-time"}), words.evaluate_every,
-      parse_duration(words.evaluation_time, {"", 0, "--evaluation-time"}), failures_of(words)};
+      duration_of(words.startup_time, "--startup-time", "0 s"), words.evaluate_every,
+      duration_of(words.evaluation_time, "--evaluation-time", "0 s"), failures_of(words)};
   if (words.evaluate_every > 0 && pauses.evaluation == Duration())
     fail_input({"", 0, "--evaluate-every"}, "has no effect without an --evaluation-time");
   return pauses;
@@ -268,6 +283,10 @@ PhasedRun forecast_phases(const WhatIf& first, const std::vector<std::string>& t
     if (before.optimizer() != OptimizerType::zero_one_adam)
       what_if.insert_or_assign("steps_done", fmt::format("{}", before.steps_done + before.steps));
     run.phases.push_back(forecast_phase(what_if, catalog, costs));
+    // Nobody said --steps-done.
+    std::erase_if(run.phases.back().scenario.findings, [](const Finding& finding) {
+      return finding.code == "flag-no-effect" && finding.message.starts_with("--steps-done");
+    });
   }
   sum_up(pauses, run);
   return run;

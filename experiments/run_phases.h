@@ -53,13 +53,11 @@ struct Pauses {
 
 // The same as flags and arguments of Python say it; empty: not said.
 struct PauseWords {
-  std::string mtbf{}, checkpoint_time = "0 s", restart_time = "10 min";
-  std::string startup_time = "0 s", evaluation_time = "0 s";
+  std::string mtbf{}, checkpoint_time{}, restart_time{}, startup_time{}, evaluation_time{};
   std::int64_t checkpoint_every = 0, evaluate_every = 0;
 
-  bool any() const {
-    return !mtbf.empty() || checkpoint_every > 0 || evaluate_every > 0 || startup_time != "0 s";
-  }
+  bool operator==(const PauseWords&) const = default;
+  bool any() const { return *this != PauseWords(); }
 };
 
 // Throws Error (usage) naming the flag, also for one without effect.

@@ -160,6 +160,36 @@ TEST_CASE("run phases: failures cost half an interval and a restart each") {
                     Contains("the run never ends"));
 }
 
+TEST_CASE("run phases: a pause that another flag would have to ask for is refused") {
+  struct Case {
+    PauseWords words;
+    const char* why;
+  };
+  for (const Case& c : std::vector<Case>{
+           {{.checkpoint_time = "1 min"},
+            "--checkpoint-time: has no effect without --checkpoint-every"},
+           {{.restart_time = "1 min"}, "--restart-time: has no effect without --mtbf"},
+           {{.restart_time = "1 min", .checkpoint_every = 9},
+            "--restart-time: has no effect without --mtbf"},
+           {{.evaluation_time = "1 min"},
+            "--evaluation-time: has no effect without --evaluate-every"}}) {
+    CHECK(c.words.any());
+    CHECK_THROWS_WITH(parse_pauses(c.words), Catch::Equals(c.why));
+  }
+  const Pauses pauses = parse_pauses({.mtbf = "12 h", .checkpoint_every = 10});
+  CHECK(pauses.failures->restart == Duration::seconds(600));
+  CHECK_FALSE(PauseWords().any());
+}
+
+TEST_CASE("run phases: a later phase says nothing of the steps that it goes on from") {
+  Catalog catalog;
+  const PhasedRun run = forecast_phases(without({"freeze_step"}, {{"optimizer", "lamb"}}),
+                                        {"seq_len=512 steps=100"}, {}, catalog);
+  CHECK(run.phases[1].scenario.training.steps_done == 5993);
+  for (const RunPhase& phase : run.phases)
+    for (const Finding& finding : phase.scenario.findings) CHECK(finding.code != "flag-no-effect");
+}
+
 TEST_CASE("run phases: start-up and evaluations stand between the steps of both runs") {
   Pauses pauses{Duration::seconds(90), 1000, Duration::seconds(6), {}};
   const PhasedRun without = two_phases(), run = two_phases(pauses);

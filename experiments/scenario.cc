@@ -178,7 +178,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   training.kernels = choose_kernels(words, training);
   if (training.parallelism) {
     add(scenario.findings, check_parallelism(training));
-    add(scenario.findings, find_unread(words, *training.parallelism));
+    add(scenario.findings, find_unread_of_layout(words, *training.parallelism));
     if (training.parallelism->framework.name != FrameworkName::deepspeed)
       training.kernels = Kernels::nvidia;
   } else {
@@ -193,6 +193,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   training.expand = training.per_block =
       static_cast<Symmetry>(words.choice("symmetry").value_or(0)) == Symmetry::off;
 
+  add(scenario.findings, find_unread(words, training));
   find_experts(training, scenario.findings);
   // Other frameworks run what DeepSpeed refuses, such as LAMB with shared states or in bf16.
   if (!training.parallelism || training.parallelism->framework.name == FrameworkName::deepspeed) {

@@ -2,53 +2,161 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <tuple>
+
+#include "experiments/run_length.h"
+#include "models/optimizer/optimizer_model.h"
+
 namespace lambcast {
 namespace {
 
 using parallel::Sharding;
 
-struct Unread {
+struct UnreadOfLayout {
   std::string_view key;
-  bool (*unread)(const Parallelism& how);
+  bool (*unread)(const Parallelism& how, std::string_view value);
   std::string_view why;
 };
 
-constexpr Unread table[] = {
-    {"context_exchange", [](const Parallelism& how) { return how.layout.cp == 1; },
+constexpr UnreadOfLayout of_layout[] = {
+    {"context_exchange",
+     [](const Parallelism& how, std::string_view) { return how.layout.cp == 1; },
      "it says how ranks exchange that divide a sequence, and cp is 1"},
-    {"tensor_overlap", [](const Parallelism& how) { return how.layout.tp == 1; },
+    {"tensor_overlap", [](const Parallelism& how, std::string_view) { return how.layout.tp == 1; },
      "it hides what tensor parallelism sends, and tp is 1"},
-    {"split", [](const Parallelism& how) { return how.layout.pp * how.layout.virtual_stages == 1; },
+    {"tensor_overlap",
+     [](const Parallelism& how, std::string_view value) {
+       return how.layout.tp > 1 && !how.sequence_parallel && (value == "all" || value == "chunks");
+     },
+     "without --sequence-parallel activations are summed after a product, and hidden as by "
+     "backward"},
+    {"pipeline_schedule",
+     [](const Parallelism& how, std::string_view) {
+       return how.layout.pp * how.layout.virtual_stages == 1;
+     },
+     "it orders the passes of a pipeline, and pp is 1"},
+    {"split",
+     [](const Parallelism& how, std::string_view) {
+       return how.layout.pp * how.layout.virtual_stages == 1;
+     },
      "it lays layers over the stages of a pipeline, and pp is 1"},
     {"order",
-     [](const Parallelism& how) {
-       return how.layout.tp * how.layout.cp * how.layout.pp * how.layout.ep == 1;
+     [](const Parallelism& how, std::string_view) {
+       const auto& [tp, cp, ep, dp, pp] =
+           std::tie(how.layout.tp, how.layout.cp, how.layout.ep, how.layout.dp, how.layout.pp);
+       return (tp > 1) + (cp > 1) + (dp > 1 || ep > 1) + (pp > 1) < 2;
      },
-     "all ranks are replicas, on whichever GPU"},
-    {"eager_loss", [](const Parallelism& how) { return how.framework.fusion != Fusion::compiled; },
+     "ranks lie along one axis"},
+    {"zero_stage", [](const Parallelism& how, std::string_view) { return how.replicas() == 1; },
+     "there is one replica, which shares nothing with another"},
+    {"eager_loss",
+     [](const Parallelism& how, std::string_view) {
+       return how.framework.fusion != Fusion::compiled;
+     },
      "it takes the loss out of what is compiled, and nothing is (--fusion compiled)"},
-    {"shard_handling_us", [](const Parallelism& how) { return how.sharding != Sharding::weights; },
+    {"shard_handling_us",
+     [](const Parallelism& how, std::string_view) { return how.sharding != Sharding::weights; },
      "it is spent on weights that ranks share (--zero-stage 3)"},
     {"gradient_bucket",
-     [](const Parallelism& how) {
+     [](const Parallelism& how, std::string_view) {
        return how.replicas() == 1 || how.sharding == Sharding::weights ||
               !(how.framework.overlaps_gradients || how.framework.overlaps_weights);
      },
      "gradients and weights go in buckets where replicas overlap them with the passes (--overlap, "
      "up to --zero-stage 2)"},
-    {"overlap", [](const Parallelism& how) { return how.sharding == Sharding::weights; },
+    {"overlap",
+     [](const Parallelism& how, std::string_view) { return how.sharding == Sharding::weights; },
      "with shared weights gradients are scattered block by block, as the framework does it"},
+    {"overlap",
+     [](const Parallelism& how, std::string_view) {
+       return how.framework.name == FrameworkName::deepspeed && how.layout.pp > 1;
+     },
+     "DeepSpeed's pipelines sum gradients after their last pass"},
 };
+
+struct Unread {
+  std::string_view key;
+  bool (*unread)(const Words& words, const TrainingPlan& training);
+  std::string_view why;
+};
+
+bool is_deepspeed(const TrainingPlan& training) {
+  return !training.parallelism || training.parallelism->framework.name == FrameworkName::deepspeed;
+}
+
+// Without a length of the run it follows from the step that a run freezes at (run_length.h).
+bool sets_length(const Words& words) {
+  const std::string* const freeze = words.find("freeze_step");
+  return freeze != nullptr && !freeze->ends_with('%') &&
+         std::ranges::none_of(length_keys,
+                              [&](std::string_view key) { return words.find(key) != nullptr; });
+}
+
+constexpr Unread of_run[] = {
+    {"backend",
+     [](const Words&, const TrainingPlan& training) { return !is_onebit(training.optimizer()); },
+     "it carries what 1-bit optimizers send"},
+    // What a 1-bit optimizer makes of it, its section of the configuration says.
+    {"cuda_aware",
+     [](const Words&, const TrainingPlan& training) { return !is_onebit(training.optimizer()); },
+     "it is of the mpi backend, which carries what 1-bit optimizers send"},
+    {"freeze_step",
+     [](const Words& words, const TrainingPlan& training) {
+       return !is_onebit(training.optimizer()) && !sets_length(words);
+     },
+     "it says when 1-bit optimizers begin to compress"},
+    {"steps_done",
+     [](const Words& words, const TrainingPlan& training) {
+       const std::string* const freeze = words.find("freeze_step");
+       const bool freezes =
+           is_onebit(training.optimizer()) && (freeze == nullptr || !freeze->ends_with('%'));
+       return !freezes && !training.recipe.curriculum && !training.ramp;
+     },
+     "a freeze_step that is no share of the run, a curriculum and a ramp of batches count them"},
+    {"kernels", [](const Words&, const TrainingPlan& training) { return !is_deepspeed(training); },
+     "they are of DeepSpeed's optimizers, and other frameworks run NVIDIA's"},
+    {"deepspeed_version",
+     [](const Words&, const TrainingPlan& training) { return !is_deepspeed(training); },
+     "another framework is forecast"},
+    {"versions", [](const Words&, const TrainingPlan& training) { return !is_deepspeed(training); },
+     "they are checked against what DeepSpeed needs, and another framework is forecast"},
+    {"overlap",
+     [](const Words&, const TrainingPlan& training) { return training.data_parallel() == 1; },
+     "there is one replica, which sums gradients with no other"},
+    {"recompute",
+     [](const Words& words, const TrainingPlan& training) {
+       return training.model->experts == 0 && *words.find("recompute") == "experts";
+     },
+     "the model has no experts"},
+};
+
+bool switches_off(std::string_view value) {
+  return value == "none" || value == "false" || value == "0";
+}
+
+std::string no_effect(std::string_view key, std::string_view why) {
+  return fmt::format("{}: has no effect: {}", flag(key).key, why);
+}
 
 }  // namespace
 
-std::vector<Finding> find_unread(const Words& words, const Parallelism& how) {
+std::vector<Finding> find_unread_of_layout(const Words& words, const Parallelism& how) {
   std::vector<Finding> findings;
-  for (const auto& [key, unread, why] : table) {
+  for (const auto& [key, unread, why] : of_layout) {
     const std::string* const value = words.find(key);
-    if (value == nullptr || *value == "none" || *value == "false" || !unread(how)) continue;
-    findings.push_back({Severity::note, "layout-no-effect",
-                        fmt::format("{}: has no effect: {}", flag(key).key, why)});
+    if (value != nullptr && !switches_off(*value) && unread(how, *value))
+      findings.push_back({Severity::note, "layout-no-effect", no_effect(key, why)});
+  }
+  return findings;
+}
+
+std::vector<Finding> find_unread(const Words& words, const TrainingPlan& training) {
+  std::vector<Finding> findings;
+  for (const auto& [key, unread, why] : of_run) {
+    const std::string* const value = words.find(key);
+    if (value != nullptr && !switches_off(*value) && unread(words, training))
+      findings.push_back({Severity::note, "flag-no-effect", no_effect(key, why)});
   }
   return findings;
 }
