@@ -322,7 +322,7 @@ TEST_CASE("worlds: those in which something did not hold once") {
                  {1'044'873,
                   {{"fusion", "eager"},
                    {"gpus", "1024"},
-                   {"grad_accum", "4"},
+                   {"grad_accum", "8"},
                    {"micro_batch", "16"},
                    {"model", "qwen3-235b-a22b"},
                    {"optimizer", "galore_adamw8bit"},
