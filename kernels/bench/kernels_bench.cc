@@ -21,12 +21,14 @@ namespace {
 
 // The share of the copy bandwidth that a kernel must reach: those that wait for sums or counts
 // between passes less than all others, and none copies to the host, which are no kernels, what
-// touches an element here and there, and products of many directions, which wait for the cache.
+// touches an element here and there or a thin factor in one block, and products of many directions,
+// which wait for the cache.
 double least_share(std::string_view kernel) {
   for (const char* waits : {"lamb_step", "onebit_lamb_step", "adafactor_step", "came_step",
                             "top_k_1_percent", "quantise_fp8", "quantise_fp8_owed"})
     if (kernel == waits) return 0.85;
-  for (const char* none : {"mpi_staging_", "random_k_", "galore_"})
+  for (const char* none :
+       {"mpi_staging_", "random_k_", "add_at_", "galore_", "powersgd_orthonormalise"})
     if (kernel.starts_with(none)) return 0;
   return 0.90;
 }

@@ -226,6 +226,14 @@ __device__ inline unsigned nibble_at(const std::uint8_t* signs, std::size_t e) {
   return static_cast<unsigned>(__ldg(signs + (e >> 3))) >> ((e & 4) ? 0 : 4);
 }
 
+// Bits that say nothing of x (splitmix64).
+__device__ inline std::uint64_t mixed(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15u;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
 template <typename T>
 __device__ T warp_sum(T x) {
   for (int offset = 16; offset > 0; offset /= 2) x += __shfl_down_sync(all_lanes, x, offset);

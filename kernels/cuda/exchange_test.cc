@@ -6,6 +6,7 @@
 #include "kernels/cuda/low_rank.h"
 #include "kernels/cuda/quantisation.h"
 #include "kernels/cuda/sparse.h"
+#include "kernels/cuda/top_k.h"
 #include "kernels/reference/quantisation.h"
 #include "kernels/reference/sparse.h"
 
@@ -33,26 +34,41 @@ struct OnDevice {
       : payload(payload_bytes(q.format, elements)), scales(scale_count(q, elements)) {}
 };
 
+// What the message before did not say is a part of the next one.
 void quantises_as_the_reference(std::size_t elements, const std::vector<Quantiser>& of) {
   const DeviceBuffer<double> workspace(reduction_slots);
   for (const Quantiser& q : of) {
     for (const bool feedback : {false, true}) {
-      auto x = random_values(elements, 1);
-      x[0] = -0.0f;
-      x[elements / 2] = 1e-8f;
-      const auto before = random_values(elements, 2);
-      const auto dx = upload(x), owed = upload(before);
-      std::vector<float> c = x;
-      for (std::size_t e = 0; feedback && e < elements; ++e) c[e] += before[e];
-      const auto expected = reference::quantise_owed(c, q);
       const OnDevice message(q, elements);
-      require(quantise({dx.data(), feedback ? owed.data() : nullptr, elements, q,
-                        message.payload.data(), message.scales.data(), workspace.data()},
-                       nullptr),
-              "quantise");
-      CHECK((message.payload.to_host() == expected.payload));
-      CHECK((message.scales.to_host() == expected.scales));
-      if (feedback) CHECK((owed.to_host() == c));
+      const DeviceBuffer<float> owed(elements), error(elements);
+      std::vector<float> left(elements);
+      for (unsigned call = 1; call <= 3; ++call) {
+        auto x = random_values(elements, call);
+        x[0] = -0.0f;
+        x[elements / 2] = 1e-8f;
+        const auto dx = upload(x);
+        const Quantise phase{dx.data(),
+                             feedback ? owed.data() : nullptr,
+                             elements,
+                             q,
+                             message.payload.data(),
+                             message.scales.data(),
+                             workspace.data()};
+        for (std::size_t e = 0; feedback && e < elements; ++e) x[e] += left[e];
+        const auto expected = reference::quantise_owed(x, q);
+        left = x;
+        require(quantise(phase, nullptr), "quantise");
+        CHECK((message.payload.to_host() == expected.payload));
+        CHECK((message.scales.to_host() == expected.scales));
+        if (!feedback) continue;
+        if (q.block != 0) {
+          CHECK((owed.to_host() == left));
+          CHECK(resolve_errors(phase, error.data(), nullptr) == cudaErrorInvalidValue);
+        } else {
+          require(resolve_errors(phase, error.data(), nullptr), "resolve_errors");
+          CHECK((error.to_host() == left));
+        }
+      }
     }
   }
 }
@@ -118,25 +134,45 @@ TEST_CASE("a NaN poisons its block of a message, and wrong arguments are refused
 
 namespace {
 
-void finds_the_largest(const std::vector<float>& values, std::size_t k) {
+// Of x and what is owed together; or of what is owed alone, where there is no x.
+void finds_the_largest(const std::vector<float>& values, std::size_t k, bool with_x = false) {
+  const std::size_t elements = values.size();
+  const std::vector<float> x = with_x ? random_values(elements, 7) : std::vector<float>(elements);
   std::vector<float> c = values;
+  for (std::size_t e = 0; with_x && e < elements; ++e) c[e] += x[e];
   const auto indices = reference::top_k_indices(c, k);
   const auto sent = reference::take(c, indices);
-  const auto dc = upload(values);
+  const auto dx = upload(x), dc = upload(values);
   const DeviceBuffer<std::uint32_t> device_indices(k);
   const DeviceBuffer<float> device_values(k);
-  const DeviceBuffer<double> workspace(top_k_workspace);
+  const DeviceBuffer<double> workspace(top_k_workspace(elements, k));
   const SparseMessage message{device_indices.data(), device_values.data(), k};
-  require(top_k(dc.data(), values.size(), message, workspace.data(), nullptr), "top_k");
+  require(
+      top_k(with_x ? dx.data() : nullptr, dc.data(), elements, message, workspace.data(), nullptr),
+      "top_k");
   CHECK((device_indices.to_host() == indices));
   CHECK(same_bits(device_values.to_host(), sent));
   CHECK(same_bits(dc.to_host(), c));
 
-  DeviceBuffer<float> x = upload(values);
+  DeviceBuffer<float> sums = upload(values);
   std::vector<float> sum = values;
   reference::add_at(sum, indices, sent, 0.5f);
-  require(add_at(x.data(), message, 0.5f, nullptr), "add_at");
-  CHECK(same_bits(x.to_host(), sum));
+  require(add_at(sums.data(), message, 0.5f, nullptr), "add_at");
+  CHECK(same_bits(sums.to_host(), sum));
+}
+
+// top_k's list has room for 16,384 more than twice k: of so many, less than half are candidates.
+constexpr std::size_t more_than_a_list = 40'003;
+
+// The first element of the quad that top_k samples of a group of 256.
+std::size_t sampled_quad(std::size_t group, std::size_t elements) {
+  std::uint64_t bits = group + 0x9e3779b97f4a7c15u;
+  bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9u;
+  bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebu;
+  bits ^= bits >> 31;
+  const std::size_t begin = 256 * group,
+                    quads = (std::min<std::size_t>(256, elements - begin) + 3) / 4;
+  return begin + 4 * (bits % quads);
 }
 
 }  // namespace
@@ -144,8 +180,9 @@ void finds_the_largest(const std::vector<float>& values, std::size_t k) {
 TEST_CASE("the k largest of the GPU are the reference's, also among equals") {
   NEED_GPUS(1);
   auto values = random_values(few, 1);
-  for (const std::size_t k : {std::size_t{1}, few / 100, few / 2, few})
-    finds_the_largest(values, k);
+  for (const bool with_x : {false, true})
+    for (const std::size_t k : {std::size_t{1}, few / 100, few / 2, few})
+      finds_the_largest(values, k, with_x);
   for (std::size_t e = 0; e < few; e += 3) values[e] = e % 2 ? 0.25f : -0.25f;  // a third are equal
   finds_the_largest(values, few / 2 + few / 10);
   finds_the_largest(std::vector<float>(few, 0.0f), 100);
@@ -153,6 +190,24 @@ TEST_CASE("the k largest of the GPU are the reference's, also among equals") {
   values[5] = -HUGE_VALF;
   finds_the_largest(values, 2);
   finds_the_largest({1, -2, 3}, 2);
+  CHECK(top_k(nullptr, nullptr, 3, {nullptr, nullptr, 4}, nullptr, nullptr) ==
+        cudaErrorInvalidValue);
+}
+
+TEST_CASE("the k largest are found where the list of candidates holds too many, too few, or some") {
+  NEED_GPUS(1);
+  finds_the_largest(random_values(more_than_a_list, 1), 400, true);
+  // More that are equal than it has room for, and a few above them.
+  std::vector<float> values(more_than_a_list, 0.5f);
+  for (std::size_t e = 100; e < more_than_a_list; e += 997) values[e] = -2;
+  finds_the_largest(values, 400);
+  // What the sample sees are the only large ones, fewer than k: it expects 39 above the threshold.
+  values = random_values(more_than_a_list, 2);
+  for (std::size_t g = 0; 256 * g < more_than_a_list; ++g)
+    for (std::size_t i = 0; i < 4; ++i)
+      if (const auto e = sampled_quad(g, more_than_a_list) + i; e < more_than_a_list)
+        values[e] = 10 + values[e];
+  finds_the_largest(values, 1000);
 }
 
 TEST_CASE("the k largest over many passes are the reference's", "[large]") {

@@ -72,6 +72,8 @@ struct Codec {
     code &= (1u << bits) - 1;
     return (integer ? ints.value(code, bits) : fp8.value(code, bits)) * scale;
   }
+  // What a message of that scale does not say.
+  __device__ float rest(float x, float scale) const { return x - value(code(x, scale), scale); }
 };
 
 Codec codec_of(WireFormat format) {
@@ -112,14 +114,6 @@ __device__ float largest_of(float largest, const Quad& q) {
   return largest;
 }
 
-__device__ Quad load_compensated(const Quantise& a, std::size_t e, std::size_t end) {
-  Quad c = load_quad(a.x, e, end);
-  if (a.owed == nullptr) return c;
-  const Quad owed = load_quad(a.owed, e, end);
-  for (int i = 0; i < 4; ++i) c.at[i] += owed.at[i];
-  return c;
-}
-
 // A block of the grid holds a block of the message: one pass.
 __global__ void __launch_bounds__(threads) block_kernel(Quantise a, const Codec codec) {
   constexpr int quads = largest_scale_block / (4 * threads);
@@ -129,14 +123,20 @@ __global__ void __launch_bounds__(threads) block_kernel(Quantise a, const Codec 
     const std::size_t begin = b * block, end = min(begin + block, a.elements);
     Quad c[quads];
     float largest = 0;
+#pragma unroll
     for (int i = 0; i < quads; ++i) {
       const std::size_t e = begin + (i * threads + threadIdx.x) * std::size_t{4};
-      c[i] = load_compensated(a, e, end);
+      c[i] = load_quad(a.x, e, end);
+      if (a.owed != nullptr) {
+        const Quad owed = load_quad(a.owed, e, end);
+        for (int k = 0; k < 4; ++k) c[i].at[k] += owed.at[k];
+      }
       largest = largest_of(largest, c[i]);
     }
     largest = block_max(largest);
     if (threadIdx.x == 0) a.scales[b] = scale = largest / codec.limit();
     __syncthreads();
+#pragma unroll
     for (int i = 0; i < quads; ++i) {
       const std::size_t e = begin + (i * threads + threadIdx.x) * std::size_t{4};
       if (e >= end) continue;
@@ -146,12 +146,18 @@ __global__ void __launch_bounds__(threads) block_kernel(Quantise a, const Codec 
   }
 }
 
-// One scale: the largest first ...
-__global__ void __launch_bounds__(threads) largest_kernel(Quantise a) {
+// One scale: the largest first. What is owed still lies there as what was meant, beside the scale
+// of the message that said a part of it ...
+__global__ void __launch_bounds__(threads) largest_kernel(Quantise a, const Codec codec) {
+  const float last_scale = a.owed != nullptr ? *a.scales : 0;
   float largest = 0;
   for_each_quad(a.elements, [&](std::size_t e, std::size_t limit) {
-    const Quad c = load_compensated(a, e, limit);
-    if (a.owed) store_quad(a.owed, e, limit, c);
+    Quad c = load_quad(a.x, e, limit);
+    if (a.owed != nullptr) {
+      const Quad meant = load_quad(a.owed, e, limit);
+      for (int i = 0; i < 4; ++i) c.at[i] += codec.rest(meant.at[i], last_scale);
+      store_quad(a.owed, e, limit, c);
+    }
     largest = largest_of(largest, c);
   });
   largest = block_max(largest);
@@ -166,13 +172,21 @@ __global__ void __launch_bounds__(finish_threads)
   largest = block_max(largest);
   if (threadIdx.x == 0) *a.scales = largest / codec.limit();
 }
-// ... and then the message. With error feedback `owed` already holds the sum.
+// ... and then the message, of what is meant now.
 __global__ void __launch_bounds__(threads) encode_kernel(Quantise a, const Codec codec) {
   const float scale = *a.scales;
   for_each_quad(a.elements, [&](std::size_t e, std::size_t limit) {
-    const Quad c = load_quad(a.owed ? a.owed : a.x, e, limit);
-    const Quad rest = encode(a, codec, c, scale, e, limit);
-    if (a.owed) store_quad(a.owed, e, limit, rest);
+    encode(a, codec, load_quad(a.owed ? a.owed : a.x, e, limit), scale, e, limit);
+  });
+}
+
+__global__ void __launch_bounds__(threads)
+    resolve_kernel(Quantise a, const Codec codec, float* error) {
+  const float scale = *a.scales;
+  for_each_quad(a.elements, [&](std::size_t e, std::size_t limit) {
+    Quad c = load_quad(a.owed, e, limit);
+    for (int i = 0; i < 4; ++i) c.at[i] = codec.rest(c.at[i], scale);
+    store_quad(error, e, limit, c);
   });
 }
 
@@ -217,10 +231,20 @@ cudaError_t quantise(const Quantise& a, cudaStream_t stream) {
     return cudaGetLastError();
   }
   if (const auto e = grid_size(largest_kernel, quads_of(a.elements), blocks)) return e;
-  launch(largest_kernel, blocks, threads, stream, a);
+  launch(largest_kernel, blocks, threads, stream, a, codec);
   launch(finish_largest, 1, finish_threads, stream, a, codec, blocks);
   if (const auto e = grid_size(encode_kernel, quads_of(a.elements), blocks)) return e;
   launch(encode_kernel, blocks, threads, stream, a, codec);
+  return cudaGetLastError();
+}
+
+cudaError_t resolve_errors(const Quantise& a, float* error, cudaStream_t stream) {
+  if (a.elements == 0) return cudaSuccess;
+  if (!has_scales(a.quantiser.format) || a.quantiser.block != 0) return cudaErrorInvalidValue;
+  if (const auto e = check_aligned(a.owed, error)) return e;
+  unsigned blocks = 0;
+  if (const auto e = grid_size(resolve_kernel, quads_of(a.elements), blocks)) return e;
+  launch(resolve_kernel, blocks, threads, stream, a, codec_of(a.quantiser.format), error);
   return cudaGetLastError();
 }
 

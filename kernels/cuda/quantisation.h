@@ -7,8 +7,12 @@
 //   quantise, blocks           read x 4; write payload 1                              5
 //   ... with error feedback    read x 4, owed 4; write owed 4, payload 1             13
 //   quantise, one scale        x is read twice: the scale must be known first         9
-//   ... with error feedback    read x, owed; write c; read c; write owed, payload    21
+//   ... with error feedback    read x, c; write c; read c; write payload             17
 //   dequantise_sum, n messages read n payloads; write x 4                             n + 4
+// With one scale the error is kept unresolved, as in compression.h: what was meant, c, stays in
+// memory with the scale of its message, and the next call takes the difference as it reads. Of
+// blocks a block of the grid holds c in its registers until the scale is known, so that the error
+// itself can be written in the same pass.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -26,7 +30,10 @@ constexpr std::size_t largest_scale_block = 4096;
 
 struct Quantise {
   const float* x = nullptr;
-  float* owed = nullptr;  // set: added to x before, what the message does not say after
+  // Set: what is owed is added to x, and what the message does not say is owed after. Of block 0
+  // unresolved: `owed` holds what was meant, to which *scales of its message belongs. Zero at
+  // first, both; errors are loaded by a copy to `owed` and a scale of 0.
+  float* owed = nullptr;
   std::size_t elements = 0;
   // block 0, or a multiple of 8 up to largest_scale_block, else cudaErrorInvalidValue.
   Quantiser quantiser;
@@ -35,6 +42,10 @@ struct Quantise {
   double* workspace = nullptr;  // reduction_slots doubles, for block 0
 };
 cudaError_t quantise(const Quantise& phase, cudaStream_t stream);
+
+// What is owed after a message with one scale: 8 bytes per element. cudaErrorInvalidValue for
+// blocks, whose `owed` says it.
+cudaError_t resolve_errors(const Quantise& phase, float* error, cudaStream_t stream);
 
 // x = share * (sum of the messages in order).
 struct DequantiseSum {

@@ -1,14 +1,6 @@
 // Sparse messages on the GPU: the semantics of reference/sparse.h, to the bit.
 //
-// The k largest magnitudes are found exactly and without sorting: three passes, 11, 10 and 10 bits
-// of the magnitude from the top, count how many elements have which digit, and one block chooses
-// the digit that the k-th has. Of the last pass every block keeps its counts, so that one more pass
-// knows where its elements go and writes them out in order. Counts are whole numbers, added by
-// atomics in shared memory: the same bits every time.
-//
-// Bytes per element: add_owed 12, top_k 4 x 4 and 12 k / N more; random_k and add_at touch k only.
-// No selection can read less than 4 and write 12 k / N; an exact one that keeps no list of
-// candidates, which may be as long as the buffer, reads it once for each digit and once to take.
+// Bytes per element: add_owed 12; random_k and add_at touch k only. The largest: top_k.h.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -29,13 +21,7 @@ struct SparseMessage {
   std::size_t kept = 0;              // k, 1 to N, else cudaErrorInvalidValue
 };
 
-// Doubles of workspace for top_k, 8 MB: counts of every block.
-constexpr unsigned top_k_blocks = 2048;
-constexpr std::size_t top_k_workspace = 1 + (2048 + 1026 * std::size_t{top_k_blocks}) / 2;
-
-// Takes k elements of c, whose places become 0: what is left is owed.
-cudaError_t top_k(float* c, std::size_t elements, const SparseMessage& message, double* workspace,
-                  cudaStream_t stream);
+// Takes one element of each of k buckets of c.
 cudaError_t random_k(float* c, std::size_t elements, std::uint64_t seed,
                      const SparseMessage& message, cudaStream_t stream);
 

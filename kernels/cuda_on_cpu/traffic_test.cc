@@ -18,17 +18,13 @@ using namespace lambcast::cuda;
 namespace {
 
 // What a kernel moves per element is how much more it moves of twice as many: what each block keeps
-// besides (sums, counts of bins) is left out.
-constexpr std::size_t elements = std::size_t{1} << 14;
+// besides (sums, counts of bins) is left out. top_k's list has room for the doubt of its sample,
+// which grows by the root of what it keeps: of few elements it would be much.
+constexpr std::size_t few = std::size_t{1} << 14, many = std::size_t{1} << 17;
+std::size_t elements_for(const std::string& name) { return name.starts_with("top_k") ? many : few; }
 
 // Copies of the driver are not counted.
 bool is_copy(const std::string& name) { return name == "copy" || name.starts_with("mpi_staging_"); }
-
-// Tensors of so few elements are vectors to Adafactor and CAME, of which the profile says what
-// matrices move.
-double says(const std::string& name, double bytes_of_matrices) {
-  return bytes_of_matrices + (name == "adafactor_step" || name == "came_step" ? 8 : 0);
-}
 
 struct Counted {
   double says = 0, bytes = 0;  // per element
@@ -38,16 +34,17 @@ const std::map<std::string, Counted>& counted() {
   static const std::map<std::string, Counted> all = [] {
     cuda_on_cpu::watch_device_memory();
     std::map<std::string, Counted> found;
-    for (const double sign : {-1., 1.}) {
-      const Workbench bench(sign < 0 ? elements : 2 * elements);
+    for (const std::size_t elements : {few, 2 * few, many, 2 * many}) {
+      const Workbench bench(elements);
       REQUIRE(bench.refill(nullptr) == cudaSuccess);
       for (const auto& entry : bench.entries()) {
-        if (is_copy(entry.name)) continue;
+        const std::size_t base = elements_for(entry.name);
+        if (is_copy(entry.name) || (elements != base && elements != 2 * base)) continue;
         const cuda_on_cpu::Traffic traffic =
             cuda_on_cpu::traffic_of([&] { REQUIRE(entry.launch(nullptr) == cudaSuccess); });
         Counted& kernel = found[entry.name];
-        kernel.says = says(entry.name, entry.bytes_per_element);
-        kernel.bytes += sign * traffic.bytes() / static_cast<double>(elements);
+        kernel.says = entry.bytes_per_element;
+        kernel.bytes += (elements == base ? -1 : 1) * traffic.bytes() / static_cast<double>(base);
       }
     }
     return found;

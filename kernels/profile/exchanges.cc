@@ -7,6 +7,7 @@
 #include "kernels/cuda/local_steps.h"
 #include "kernels/profile/bert_large.h"
 #include "kernels/profile/load.h"
+#include "kernels/reference/sparse.h"
 
 namespace lambcast::cuda {
 namespace {
@@ -37,14 +38,15 @@ ExchangeBench::ExchangeBench(const Buffers& buffers)
       p_(shape_.rows * low_rank),
       q_(shape_.columns * galore_rank),
       values_(kept_of(buffers.elements)),
-      indices_(kept_of(buffers.elements)),
+      indices_(std::span<const std::uint32_t>(
+          reference::random_k_indices(1, kept_of(buffers.elements), buffers.elements))),
       reduction_(reduction_slots),
-      search_(top_k_workspace),
+      search_(top_k_workspace(buffers.elements, kept_of(buffers.elements))),
       products_(low_rank_workspace(shape_, low_rank)),
       squares_(2 * bert_like_tensors(buffers.elements).tensors()) {}
 
 cudaError_t ExchangeBench::refill(cudaStream_t stream) const {
-  for (const auto* x : {&scales_, &p_, &q_})
+  for (const auto* x : {&scales_, &p_, &q_, &values_})
     if (const auto e = fill_random(x->data(), x->size(), 0.1f, 1.0f, stream)) return e;
   return quantise_to(int8, false, stream);
 }
@@ -54,6 +56,16 @@ cudaError_t ExchangeBench::quantise_to(const Quantiser& quantiser, bool owed,
   return quantise({of_.gradient, owed ? of_.owed : nullptr, of_.elements, quantiser,
                    payload_.data(), scales_.data(), reduction_.data()},
                   stream);
+}
+
+// Of messages that together have as many elements as the buffers.
+cudaError_t ExchangeBench::sum_from(const Quantiser& quantiser, int messages,
+                                    cudaStream_t stream) const {
+  const auto n = static_cast<std::size_t>(messages);
+  return dequantise_sum(
+      {payload_.data(), scales_.data(), messages, std::max<std::size_t>(1, of_.elements / n),
+       quantiser, 1.0f / static_cast<float>(messages), of_.out},
+      stream);
 }
 
 LowRank ExchangeBench::matrix(int rank) const {
@@ -77,26 +89,43 @@ std::vector<Workbench::Entry> ExchangeBench::entries() const {
   const auto quantised = [this](const Quantiser& of, bool owed) {
     return [this, of, owed](Stream s) { return quantise_to(of, owed, s); };
   };
+  const auto dequantised = [this](const Quantiser& of, int messages) {
+    return [this, of, messages](Stream s) { return sum_from(of, messages, s); };
+  };
   return {
       {"quantise_fp8", 9, quantised(fp8, false)},
-      {"quantise_fp8_owed", 21, quantised(fp8, true)},
+      {"quantise_fp8_owed", 17, quantised(fp8, true)},
       {"quantise_int8", 5 + scales, quantised(int8, false)},
       {"quantise_int8_owed", 13 + scales, quantised(int8, true)},
-      {"quantise_int4", 4.5 + scales, quantised(int4, false)},
-      {"dequantise_sum_int8_n8", 1 + scales + 4 / ranks,
+      {"resolve_errors_fp8", 8,
        [this](Stream s) {
-         const std::size_t chunk = std::max<std::size_t>(1, of_.elements / profiled_ranks);
-         return dequantise_sum({payload_.data(), scales_.data(), profiled_ranks, chunk, int8,
-                                1.0f / profiled_ranks, of_.out},
-                               s);
+         return resolve_errors({.owed = of_.owed,
+                                .elements = of_.elements,
+                                .quantiser = fp8,
+                                .scales = scales_.data()},
+                               of_.out, s);
        }},
+      {"quantise_int4", 4.5 + scales, quantised(int4, false)},
+      {"quantise_int4_owed", 12.5 + scales, quantised(int4, true)},
+      {"dequantise_fp8", 5, dequantised(fp8, 1)},
+      {"dequantise_int8", 5 + scales, dequantised(int8, 1)},
+      {"dequantise_int4", 4.5 + scales, dequantised(int4, 1)},
+      {"dequantise_sum_fp8_n8", 1 + 4 / ranks, dequantised(fp8, profiled_ranks)},
+      {"dequantise_sum_int8_n8", 1 + scales + 4 / ranks, dequantised(int8, profiled_ranks)},
+      {"dequantise_sum_int4_n8", 0.5 + scales + 4 / ranks, dequantised(int4, profiled_ranks)},
       {"add_owed", 12,
        [this](Stream s) { return cuda::add_owed(of_.gradient, of_.owed, of_.elements, s); }},
-      {"top_k_1_percent", 16 + 12.0 / kept_one_in,
-       [this](Stream s) { return top_k(of_.owed, of_.elements, kept(), search_.data(), s); }},
+      {"top_k_1_percent", 12.25 + 3 * 8.0 / 512 + 44.0 / kept_one_in,
+       [this](Stream s) {
+         return top_k(of_.gradient, of_.owed, of_.elements, kept(), search_.data(), s);
+       }},
+      {"add_at_1_percent", 16.0 / kept_one_in,
+       [this](Stream s) { return add_at(of_.out, kept(), 0.5f, s); }},
       {"random_k_1_percent", 16.0 / kept_one_in,
        [this](Stream s) { return random_k(of_.owed, of_.elements, 1, kept(), s); }},
       {"powersgd_project", 12, [this](Stream s) { return project(matrix(low_rank), s); }},
+      {"powersgd_orthonormalise", 8.0 * low_rank / width,
+       [this](Stream s) { return orthonormalise(matrix(low_rank), s); }},
       {"powersgd_back_project", 4, [this](Stream s) { return back_project(matrix(low_rank), s); }},
       {"powersgd_expand", 12, [this](Stream s) { return expand(matrix(low_rank), of_.out, s); }},
       {"galore_project", 12 + thin, [this](Stream s) { return project(matrix(directions()), s); }},
@@ -143,7 +172,7 @@ std::size_t ExchangeBench::bytes(std::size_t elements) {
   const reference::MatrixShape shape = shape_of(elements);
   return elements + 4 * (elements / block) + 8 * kept_of(elements) +
          4 * (shape.rows * low_rank + shape.columns * galore_rank) +
-         8 * (top_k_workspace + low_rank_workspace(shape, low_rank));
+         8 * (top_k_workspace(elements, kept_of(elements)) + low_rank_workspace(shape, low_rank));
 }
 
 }  // namespace lambcast::cuda

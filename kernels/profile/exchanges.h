@@ -13,6 +13,7 @@
 #include "kernels/cuda/low_rank.h"
 #include "kernels/cuda/quantisation.h"
 #include "kernels/cuda/sparse.h"
+#include "kernels/cuda/top_k.h"
 #include "kernels/profile/kernels.h"
 
 namespace lambcast::cuda {
@@ -38,6 +39,7 @@ class ExchangeBench {
 
  private:
   cudaError_t quantise_to(const Quantiser& quantiser, bool owed, cudaStream_t stream) const;
+  cudaError_t sum_from(const Quantiser& quantiser, int messages, cudaStream_t stream) const;
   LowRank matrix(int rank) const;
   int directions() const;
   SparseMessage kept() const { return {indices_.data(), values_.data(), indices_.size()}; }

@@ -12,6 +12,7 @@
 #include "kernels/cuda/eight_bit.h"
 #include "kernels/cuda/factored.h"
 #include "kernels/cuda/gradient.h"
+#include "kernels/cuda/half_precision.h"
 #include "kernels/cuda/host_copy.h"
 #include "kernels/cuda/lamb_tensors.h"
 #include "kernels/profile/bert_large.h"
@@ -23,10 +24,11 @@ namespace lambcast::cuda {
 
 namespace {
 
-// Adafactor and CAME on the tensors of a workbench, matrices as wide as BERT-Large is.
+// Adafactor and CAME on matrices of BERT-Large's width and of its commonest height, as many as
+// there are elements; the last one is lower, and what fills no row a vector.
 class FactoredBench {
  public:
-  FactoredBench(const TensorLayout& layout, float* p, float* m, float* v, const float* g) {
+  FactoredBench(std::size_t elements, float* p, float* m, float* v, const float* g) {
     std::vector<FactoredTensor> tensors;
     const auto buffer = [this](std::size_t count) {
       return thin_.emplace_back(std::max<std::size_t>(count, 1)).data();
@@ -34,16 +36,17 @@ class FactoredBench {
     const auto moment = [&](const reference::MatrixShape& shape) {
       return FactoredState{buffer(shape.rows), buffer(shape.columns), buffer(1)};
     };
-    for (std::size_t t = 0; t < layout.tensors(); ++t) {
-      const std::size_t size = layout.size(t), begin = layout.offsets[t];
-      const bool matrix = size > width && size % width == 0;
-      const reference::MatrixShape shape{matrix ? size / width : 1, matrix ? width : size};
-      if (size == 0) continue;
+    for (std::size_t begin = 0; begin < elements;) {
+      const std::size_t left = elements - begin;
+      const reference::MatrixShape shape =
+          left < width ? reference::MatrixShape{1, left}
+                       : reference::MatrixShape{std::min(left / width, width), width};
       const reference::Part part = reference::whole_part(shape);
       tensors.push_back(
           {part, p + begin, g + begin, m + begin, v + begin, moment(shape), moment(shape),
            sums_.emplace_back(std::max<std::size_t>(shape.rows + shape.columns, 2)).data(),
            workspaces_.emplace_back(factored_workspace(part)).data()});
+      begin += shape.elements();
     }
     tensors_.emplace(tensors);
     for (FactoredTensor& tensor : tensors) tensor.m = nullptr;
@@ -110,7 +113,7 @@ struct Workbench::Memory {
   HostBuffer pinned{staging_bytes(layout), HostMemory::pinned};
 
   ExchangeBench exchanges{{g.data(), c.data(), u.data(), v.data(), layout.elements}};
-  FactoredBench factored{tensors, p.data(), m.data(), v.data(), g.data()};
+  FactoredBench factored{layout.elements, p.data(), m.data(), v.data(), g.data()};
   // Codes of both moments lie in the 16-bit weights.
   DeviceBuffer<float> largest{2 * (layout.padded / eight_bit_block + 1)};
   DeviceBuffer<float> maps{std::span<const float>(eight_bit_maps())};
@@ -265,6 +268,11 @@ std::vector<Workbench::Entry> Workbench::entries() const {
        }},
       {"unpack_signs", 4.125,
        [&b, n](Stream s) { return unpack_signs(b.signs.data(), b.u.data(), n, s); }},
+      {"onebit_resolve_errors", 8,
+       [&b, n](Stream s) {
+         return resolve_errors({b.c.data(), b.scale.data()}, b.u.data(), n, s);
+       }},
+      {"round_to_fp16", 6, [&b, n](Stream s) { return round_to(b.half_p(), b.p.data(), n, s); }},
       {"apply_mask", 12, [&b, n](Stream s) { return apply_mask(b.u.data(), b.v.data(), n, s); }},
       {"gradient_norm_fp16", 2,
        [&b, n](Stream s) {

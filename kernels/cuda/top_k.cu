@@ -1,0 +1,377 @@
+#include "kernels/cuda/top_k.h"
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+#include "kernels/cuda/device.cuh"
+
+namespace lambcast::cuda {
+namespace {
+
+// 31 bits of a magnitude in three digits: the first is the exponent with three bits of the
+// mantissa. Of a sample the first two say enough.
+constexpr int digits[] = {11, 10, 10};
+constexpr int digits_of_sample = 2;
+constexpr unsigned most_bins = 1u << 11;
+constexpr std::size_t sampled = 256;  // elements of which one quad is sampled
+
+// Of a warp: rows of a quad for each lane.
+constexpr int rows = 4;
+constexpr std::size_t row = 4 * 32, tile = rows * row;
+
+// Magnitudes in the order of their bits; a NaN is on top.
+__device__ unsigned magnitude_key(float x) {
+  unsigned bits;
+  std::memcpy(&bits, &x, sizeof bits);
+  return bits & 0x7fffffffu;
+}
+
+// Where the search stands: the bits of the key known so far, and how many of those that share them
+// are to be taken. Then the list: how many elements wanted to be in it, and whether it holds all
+// that are taken.
+struct Search {
+  unsigned prefix, remaining, candidates, listed;
+};
+// What a tile has in the list.
+struct Span {
+  unsigned first, count;
+};
+
+// The workspace. Sums of whole numbers are the same in whatever order atomics bring them.
+struct TopK {
+  Search* search;
+  unsigned* totals;  // of the bins of a digit, zero between passes
+  unsigned* above;   // of every warp: elements above the k-th key, then in all warps before
+  unsigned* equal;   // and equal to it
+  Span* tiles;
+  float* values;  // of the list, in rising order within a tile
+  unsigned* indices;
+  unsigned capacity;
+};
+std::size_t tiles_of(std::size_t elements) { return (elements + tile - 1) / tile; }
+std::size_t capacity_of(std::size_t elements, std::size_t kept) {
+  return std::min(elements, 2 * kept + (std::size_t{1} << 14));
+}
+constexpr std::size_t most_warps = std::size_t{top_k_blocks} * warps;
+
+TopK in_workspace(double* workspace, std::size_t elements, std::size_t kept) {
+  const std::size_t capacity = capacity_of(elements, kept);
+  TopK work;
+  work.search = reinterpret_cast<Search*>(workspace);
+  work.values = reinterpret_cast<float*>(work.search + 1);  // read by quads
+  work.indices = reinterpret_cast<unsigned*>(work.values + capacity);
+  work.totals = work.indices + capacity;
+  work.above = work.totals + most_bins;
+  work.equal = work.above + most_warps;
+  work.tiles = reinterpret_cast<Span*>(work.equal + most_warps);
+  work.capacity = static_cast<unsigned>(capacity);
+  return work;
+}
+
+__device__ Quad load_meant(const float* x, const float* owed, std::size_t e, std::size_t limit) {
+  Quad c = load_quad(owed, e, limit);
+  if (x == nullptr) return c;
+  const Quad add = load_quad(x, e, limit);
+  for (int i = 0; i < 4; ++i) c.at[i] += add.at[i];
+  return c;
+}
+
+__global__ void __launch_bounds__(threads) begin_kernel(TopK work, unsigned wanted) {
+  for (unsigned d = threadIdx.x; d < most_bins; d += threads) work.totals[d] = 0;
+  if (threadIdx.x == 0) *work.search = {0, wanted, 0, 0};
+}
+// The list is closed; from now on the k-th key itself is searched for.
+__global__ void __launch_bounds__(threads) close_kernel(TopK work, unsigned kept) {
+  if (threadIdx.x != 0) return;
+  const unsigned candidates = work.search->candidates;
+  const bool listed = candidates >= kept && candidates <= work.capacity;
+  *work.search = {0, kept, candidates, listed};
+}
+
+// Whose keys are counted: a quad of every 256 elements, drawn by a hash lest it be always the same
+// columns of a matrix ...
+struct Sample {
+  const float* x;
+  const float* owed;
+  std::size_t elements;
+
+  template <typename F>
+  __device__ void for_each(F f) const {
+    const std::size_t stride = std::size_t{gridDim.x} * threads,
+                      groups = (elements + sampled - 1) / sampled;
+    for (std::size_t g = blockIdx.x * std::size_t{threads} + threadIdx.x; g < groups; g += stride) {
+      const std::size_t begin = g * sampled, quads = (min(sampled, elements - begin) + 3) / 4;
+      const std::size_t e = begin + 4 * (mixed(g) % quads);
+      const Quad c = load_meant(x, owed, e, elements);
+      for (int i = 0; i < 4; ++i)
+        if (e + i < elements) f(c.at[i]);
+    }
+  }
+};
+// ... or the list, or everything where it does not hold all that are taken.
+struct Candidates {
+  TopK work;
+  const float* owed;
+  std::size_t elements;
+
+  template <typename F>
+  __device__ void for_each(F f) const {
+    const bool listed = work.search->listed;
+    const float* const from = listed ? work.values : owed;
+    const std::size_t count = listed ? work.search->candidates : elements;
+    for_each_loaded_quad(
+        count, [&](std::size_t e, std::size_t limit) { return load_quad(from, e, limit); },
+        [&](std::size_t e, std::size_t limit, const Quad& q) {
+          for (int i = 0; i < 4; ++i)
+            if (e + i < limit) f(q.at[i]);
+        });
+  }
+};
+
+// How many keys with the known prefix have which next digit.
+template <typename Source>
+__global__ void __launch_bounds__(threads)
+    count_kernel(Source source, int shift, unsigned bins, TopK work) {
+  __shared__ unsigned count[most_bins];
+  for (unsigned d = threadIdx.x; d < bins; d += threads) count[d] = 0;
+  __syncthreads();
+  const unsigned prefix = work.search->prefix, known = ~((bins << shift) - 1u);
+  source.for_each([&](float x) {
+    const unsigned key = magnitude_key(x);
+    if (((key ^ prefix) & known) == 0) atomicAdd(&count[key >> shift & (bins - 1)], 1u);
+  });
+  __syncthreads();
+  for (unsigned d = threadIdx.x; d < bins; d += threads)
+    if (count[d] != 0) atomicAdd(&work.totals[d], count[d]);
+}
+
+// The sum over the lanes before this one, and over all.
+__device__ unsigned warp_prefix(unsigned x, unsigned& total) {
+  unsigned sum = x;
+  for (int offset = 1; offset < 32; offset *= 2) {
+    const unsigned below = __shfl_up_sync(all_lanes, sum, offset);
+    if (threadIdx.x % 32 >= static_cast<unsigned>(offset)) sum += below;
+  }
+  total = __shfl_sync(all_lanes, sum, 31);
+  return sum - x;
+}
+
+// The same of a block. Every thread of it must call.
+__device__ unsigned block_prefix(unsigned x, unsigned& total) {
+  __shared__ unsigned per_warp[warps];
+  const int warp = threadIdx.x / 32;
+  unsigned of_warp;
+  unsigned before = warp_prefix(x, of_warp);
+  __syncthreads();
+  if (threadIdx.x % 32 == 0) per_warp[warp] = of_warp;
+  __syncthreads();
+  total = 0;
+  for (int w = 0; w < warps; ++w) {
+    if (w < warp) before += per_warp[w];
+    total += per_warp[w];
+  }
+  return before;
+}
+
+// One block: the digit in which the remaining-th from the top lies. Thread t has the t-th stretch
+// of bins from the top.
+__global__ void __launch_bounds__(threads) choose_kernel(int shift, unsigned bins, TopK work) {
+  const unsigned remaining = work.search->remaining, each = bins / threads;
+  const unsigned top = bins - 1 - threadIdx.x * each;
+  unsigned count[most_bins / threads], own = 0, total;
+  for (unsigned i = 0; i < each; ++i) {
+    count[i] = work.totals[top - i];
+    work.totals[top - i] = 0;
+    own += count[i];
+  }
+  unsigned before = block_prefix(own, total);
+  if (before >= remaining || before + own < remaining) return;
+  unsigned i = 0;
+  while (before + count[i] < remaining) before += count[i++];
+  work.search->prefix += (top - i) << shift;
+  work.search->remaining = remaining - before;
+}
+
+// Calls f for every tile of the stretch that a warp has.
+__device__ std::size_t warp_index() { return blockIdx.x * std::size_t{warps} + threadIdx.x / 32; }
+template <typename F>
+__device__ void for_each_tile(std::size_t elements, F f) {
+  const std::size_t tiles = (elements + tile - 1) / tile, all = std::size_t{gridDim.x} * warps;
+  const std::size_t each = (tiles + all - 1) / all;
+  const std::size_t end = min((warp_index() + 1) * each, tiles);
+  for (std::size_t t = warp_index() * each; t < end; ++t) f(t);
+}
+
+// owed += x, and into the list goes what is at least as large as the sample says. Where that is
+// more than it can hold, it is only counted.
+__global__ void __launch_bounds__(threads)
+    list_kernel(const float* x, float* owed, std::size_t elements, TopK work) {
+  const unsigned least = work.search->prefix;
+  const unsigned lane = threadIdx.x % 32;
+  for_each_tile(elements, [&](std::size_t t) {
+    const std::size_t begin = t * tile + 4 * lane;
+    Quad c[rows];
+    for (int r = 0; r < rows; ++r) c[r] = load_meant(x, owed, begin + r * row, elements);
+    unsigned counts = 0, in_row;  // of each row in eight bits: a row has 128 elements at most
+    for (int r = 0; r < rows; ++r) {
+      const std::size_t e = begin + r * row;
+      if (x != nullptr) store_quad(owed, e, elements, c[r]);
+      for (int i = 0; i < 4; ++i)
+        counts += static_cast<unsigned>(e + i < elements && magnitude_key(c[r].at[i]) >= least)
+                  << 8 * r;
+    }
+    const unsigned before = warp_prefix(counts, in_row);
+    unsigned all = 0, first = 0;
+    for (int r = 0; r < rows; ++r) all += in_row >> 8 * r & 0xff;
+    if (lane == 0 && all != 0) first = atomicAdd(&work.search->candidates, all);
+    first = __shfl_sync(all_lanes, first, 0);
+    if (lane == 0) work.tiles[t] = {first, all};
+    if (first + all > work.capacity) return;
+    for (int r = 0; r < rows; ++r) {
+      unsigned at = first + (before >> 8 * r & 0xff);
+      first += in_row >> 8 * r & 0xff;
+      for (int i = 0; i < 4; ++i) {
+        const std::size_t e = begin + r * row + i;
+        if (e >= elements || magnitude_key(c[r].at[i]) < least) continue;
+        work.values[at] = c[r].at[i];
+        work.indices[at++] = static_cast<unsigned>(e);
+      }
+    }
+  });
+}
+
+// What a warp looks at of its tiles when the k-th key is known, in rising order of indices: f(from,
+// indices, at, count) for each tile, whose entries are from[at], from[at + 1], ...; indices are
+// null where they are the places themselves.
+template <typename F>
+__device__ void for_each_candidates(const TopK& work, const float* owed, std::size_t elements,
+                                    F f) {
+  const bool listed = work.search->listed;
+  for_each_tile(elements, [&](std::size_t t) {
+    if (listed) {
+      const Span span = work.tiles[t];
+      f(work.values, work.indices, span.first, span.count);
+    } else {
+      f(owed, nullptr, t * tile, min(tile, elements - t * tile));
+    }
+  });
+}
+
+// How many elements of each warp's tiles lie above the k-th key, and how many are equal to it.
+__global__ void __launch_bounds__(threads)
+    tally_kernel(const float* owed, std::size_t elements, TopK work) {
+  const unsigned kth = work.search->prefix;
+  unsigned above = 0, equal = 0;
+  for_each_candidates(work, owed, elements,
+                      [&](const float* from, const unsigned*, std::size_t at, std::size_t count) {
+                        for (std::size_t i = threadIdx.x % 32; i < count; i += 32) {
+                          const unsigned key = magnitude_key(from[at + i]);
+                          above += key > kth;
+                          equal += key == kth;
+                        }
+                      });
+  above = warp_sum(above);
+  equal = warp_sum(equal);
+  if (threadIdx.x % 32 != 0) return;
+  work.above[warp_index()] = above;
+  work.equal[warp_index()] = equal;
+}
+
+// One block: counts of warps become sums over the warps before.
+__global__ void __launch_bounds__(threads) sum_kernel(TopK work, unsigned count) {
+  const unsigned each = (count + threads - 1) / threads;
+  const unsigned begin = min(threadIdx.x * each, count), end = min(begin + each, count);
+  for (unsigned* const of : {work.above, work.equal}) {
+    unsigned own = 0, total;
+    for (unsigned w = begin; w < end; ++w) own += of[w];
+    unsigned before = block_prefix(own, total);
+    for (unsigned w = begin; w < end; ++w) {
+      const unsigned here = of[w];
+      of[w] = before;
+      before += here;
+    }
+  }
+}
+
+// Writes out what is taken: all above the k-th key, and equal ones while there are some to be
+// taken. An equal one is at place (equal ones before it) in their order.
+__global__ void __launch_bounds__(threads)
+    take_kernel(float* owed, std::size_t elements, TopK work, SparseMessage message) {
+  const unsigned kth = work.search->prefix, wanted = work.search->remaining;
+  unsigned above = work.above[warp_index()], equal = work.equal[warp_index()];
+  for_each_candidates(
+      work, owed, elements,
+      [&](const float* from, const unsigned* indices, std::size_t at, std::size_t count) {
+        for (std::size_t begin = 0; begin < count; begin += row) {
+          const std::size_t first = begin + 4 * (threadIdx.x % 32);
+          float value[4];
+          unsigned key[4], mine = 0, all;  // those above, and the equal ones 16 bits higher
+          for (int i = 0; i < 4; ++i) {
+            value[i] = first + i < count ? from[at + first + i] : 0;
+            key[i] = magnitude_key(value[i]);
+            if (first + i < count)
+              mine += (key[i] > kth) + (static_cast<unsigned>(key[i] == kth) << 16);
+          }
+          const unsigned before = warp_prefix(mine, all);
+          unsigned my_above = above + (before & 0xffff), my_equal = equal + (before >> 16);
+          for (int i = 0; i < 4 && first + i < count; ++i) {
+            if (key[i] < kth) continue;
+            if (key[i] > kth || my_equal < wanted) {
+              const unsigned to = my_above + min(my_equal, wanted);
+              const std::size_t e = indices ? indices[at + first + i] : at + first + i;
+              message.indices[to] = static_cast<std::uint32_t>(e);
+              message.values[to] = value[i];
+              owed[e] = 0;
+            }
+            ++(key[i] > kth ? my_above : my_equal);
+          }
+          above += all & 0xffff;
+          equal += all >> 16;
+        }
+      });
+}
+
+}  // namespace
+
+std::size_t top_k_workspace(std::size_t elements, std::size_t kept) {
+  const std::size_t words =
+      4 + 2 * capacity_of(elements, kept) + most_bins + 2 * most_warps + 2 * tiles_of(elements);
+  return (words + 1) / 2;
+}
+
+cudaError_t top_k(const float* x, float* owed, std::size_t elements, const SparseMessage& message,
+                  double* workspace, cudaStream_t stream) {
+  const std::size_t kept = message.kept;
+  if (kept < 1 || kept > elements) return cudaErrorInvalidValue;
+  if (const auto e = check_aligned(x, owed, workspace)) return e;
+  const TopK work = in_workspace(workspace, elements, kept);
+  unsigned blocks = 0;
+  if (const auto e = grid_size(list_kernel, quads_of(elements), blocks)) return e;
+  blocks = std::min(blocks, top_k_blocks);
+  const auto search = [&](const auto& source, int of_digits) {
+    int shift = 31;
+    for (int d = 0; d < of_digits; ++d) {
+      shift -= digits[d];
+      const unsigned bins = 1u << digits[d];
+      launch(count_kernel<std::decay_t<decltype(source)>>, blocks, threads, stream, source, shift,
+             bins, work);
+      launch(choose_kernel, 1, threads, stream, shift, bins, work);
+    }
+  };
+  // As many of the sample as there should be, four standard deviations more and eight, for which
+  // the deviation is no measure. Where the sample has fewer, all elements are candidates.
+  const double share = 4.0 / sampled, expected = share * static_cast<double>(kept);
+  const double wanted = expected + 4 * std::sqrt(expected) + 8;
+  launch(begin_kernel, 1, threads, stream, work, static_cast<unsigned>(wanted));
+  search(Sample{x, owed, elements}, digits_of_sample);
+  launch(list_kernel, blocks, threads, stream, x, owed, elements, work);
+  launch(close_kernel, 1, threads, stream, work, static_cast<unsigned>(kept));
+  search(Candidates{work, owed, elements}, 3);
+  launch(tally_kernel, blocks, threads, stream, owed, elements, work);
+  launch(sum_kernel, 1, threads, stream, work, blocks * warps);
+  launch(take_kernel, blocks, threads, stream, owed, elements, work, message);
+  return cudaGetLastError();
+}
+
+}  // namespace lambcast::cuda
