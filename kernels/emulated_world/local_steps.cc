@@ -22,7 +22,27 @@ void inner_step(LocalSteps& o, LocalSteps::Rank& rank, const std::vector<float>&
       continue;
     }
     const float lr = static_cast<float>(options.lr), wd = static_cast<float>(options.weight_decay);
-    for (std::size_t e = 0; e < p.size(); ++e) p[e] -= lr * (gradient[e] + wd * p[e]);
+    const float beta = static_cast<float>(options.beta1);
+    const auto m = tensors.view(std::span(rank.m), t);
+    for (std::size_t e = 0; e < p.size(); ++e) {
+      const float direction = gradient[e] + wd * p[e];
+      if (o.inner == Inner::momentum) m[e] = beta * m[e] + direction;
+      p[e] -= lr * (o.inner == Inner::momentum ? m[e] : direction);
+    }
+  }
+}
+
+// From where a rank was before its step of SGD and the average with its neighbours.
+void decentlam_step(LocalSteps& o, LocalSteps::Rank& rank, const std::vector<float>& before) {
+  const TensorLayout& tensors = o.world.tensors;
+  for (std::size_t t = 0; t < tensors.tensors(); ++t) {
+    const AdamOptions options = in_group(o.options, o.world.group_of, t);
+    const float lr = static_cast<float>(options.lr), beta = static_cast<float>(options.beta1);
+    if (lr == 0) continue;  // a step of nothing but the average
+    for (std::size_t e = tensors.offsets[t]; e < tensors.offsets[t + 1]; ++e) {
+      rank.m[e] = beta * rank.m[e] + (before[e] - rank.p[e]) / lr;
+      rank.p[e] = before[e] - lr * rank.m[e];
+    }
   }
 }
 
@@ -86,6 +106,8 @@ void meet(LocalSteps& o) {
 LocalSteps local_steps(const World& world, Inner inner, const AdamOptions& options, int interval,
                        const reference::OuterOptions& outer, int site) {
   check(world);
+  if (inner == Inner::decentlam)
+    fail_input(Where{"", 0, "inner"}, "decentlam needs neighbours, of neighbour_steps()");
   if (site < 1 || world.ranks % site != 0)
     fail_input(Where{"", 0, "site"}, fmt::format("{} does not divide {} ranks", site, world.ranks));
   if (interval < 1) fail_input(Where{"", 0, "interval"}, "must be at least 1");
@@ -107,7 +129,8 @@ LocalSteps local_steps(const World& world, Inner inner, const AdamOptions& optio
 
 LocalSteps neighbour_steps(const World& world, Inner inner, const AdamOptions& options,
                            Graph graph) {
-  LocalSteps o = local_steps(world, inner, options, 1, {});
+  LocalSteps o = local_steps(world, Inner::sgd, options, 1, {});
+  o.inner = inner;
   o.graph = graph;
   return o;
 }
@@ -117,9 +140,14 @@ Step step(LocalSteps& o, Gradients gradients) {
   const auto seen = reduce(o.world, o.site > 1 ? Gradients(in_sites) : gradients, false);
   if (!seen) return Step::skipped;
   ++o.step;
-  for (std::size_t r = 0; r < o.ranks.size(); ++r) inner_step(o, o.ranks[r], (*seen)[r]);
+  std::vector<std::vector<float>> before;
+  for (std::size_t r = 0; r < o.ranks.size(); ++r) {
+    if (o.inner == Inner::decentlam) before.push_back(o.ranks[r].p);
+    inner_step(o, o.ranks[r], (*seen)[r]);
+  }
   if (o.step % o.interval != 0) return Step::silent;
   meet(o);
+  for (std::size_t r = 0; r < before.size(); ++r) decentlam_step(o, o.ranks[r], before[r]);
   return Step::full;
 }
 

@@ -12,7 +12,8 @@
 // and stay alike; at a meeting each takes the outer step on its share of the weights with its kin
 // in the other sites, and the site gathers the shares. That is local steps of as many ranks as
 // there are sites, on the mean gradients of each. Sources: local SGD arXiv:1805.09767; DiLoCo
-// arXiv:2311.08105; neighbours arXiv:1705.09056; 0/1 Adam's own policy is in zero_one_adam.h.
+// arXiv:2311.08105; neighbours arXiv:1705.09056, with momentum (DmSGD, DecentLaM) arXiv:2104.11981;
+// 0/1 Adam's own policy is in zero_one_adam.h.
 #pragma once
 
 #include <optional>
@@ -24,7 +25,13 @@
 
 namespace lambcast::emulated {
 
-enum class Inner { sgd, adam };  // sgd: p -= lr (g + weight_decay p), of the options nothing else
+// Of the options sgd and momentum take lr, weight_decay and beta1 alone:
+//   sgd       p -= lr (g + weight_decay p)
+//   momentum  m = beta1 m + g + weight_decay p;   p -= lr m
+// Beside neighbours the second is DmSGD. Where ranks see different data its replicas settle away
+// from the optimum, the farther the nearer beta1 is to 1. DecentLaM's momentum does not: it is that
+// of what SGD with neighbours would change, (p - average of p - lr (g + weight_decay p)) / lr.
+enum class Inner { sgd, momentum, decentlam, adam };
 
 struct LocalSteps {
   struct Rank {
@@ -45,7 +52,8 @@ struct LocalSteps {
   std::optional<Graph> graph;  // of neighbours; nothing: all meet
 };
 
-// Throws Error for interval < 1, and for sites that do not divide the ranks.
+// Throws Error for interval < 1, for sites that do not divide the ranks, and for decentlam, which
+// needs neighbours.
 LocalSteps local_steps(const World& world, Inner inner, const AdamOptions& options, int interval,
                        const reference::OuterOptions& outer, int site = 1);
 // Neighbours meet after every step.

@@ -1,6 +1,8 @@
 #include "kernels/emulated_world/local_steps.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "kernels/emulated_world/plain.h"
 #include "kernels/emulated_world/training.h"
@@ -134,6 +136,58 @@ TEST_CASE("steps with neighbours: the mean of the replicas takes the mean step, 
   CHECK(two.ranks[0].p == two.ranks[1].p);
   for (std::size_t e = 0; e < two.ranks[0].p.size(); ++e)
     REQUIRE(two.ranks[0].p[e] == Approx(all.ranks[0].p[e]).epsilon(1e-5).margin(1e-6));
+}
+
+TEST_CASE("momentum with neighbours: the mean of the replicas takes the mean's momentum steps") {
+  const iris::Problem problem = iris::network();
+  for (const Inner inner : {Inner::momentum, Inner::decentlam}) {
+    LocalSteps o = neighbour_steps(world_of(problem, 8), inner, {.lr = 0.05, .beta1 = 0.8},
+                                   Graph::one_peer_exponential);
+    std::vector<float> p = problem.initial, m(p.size());
+    for (int k = 0; k < 20; ++k) {
+      const auto g = gradients(problem, o);
+      const auto average = mean(g);
+      CHECK(step(o, g) == Step::full);
+      std::vector<std::vector<float>> replicas;
+      for (const auto& rank : o.ranks) replicas.push_back(rank.p);
+      const auto reached = mean(replicas);
+      for (std::size_t e = 0; e < p.size(); ++e) {
+        m[e] = 0.8f * m[e] + average[e];
+        p[e] -= 0.05f * m[e];
+        REQUIRE(reached[e] == Approx(p[e]).epsilon(1e-3).margin(1e-5));
+      }
+    }
+    CHECK(o.ranks[0].p != o.ranks[4].p);
+    CHECK(o.wire.sent[0] == 4 * problem.tensors.elements());
+  }
+  CHECK_THROWS_WITH(local_steps(world_of(problem, 4), Inner::decentlam, {}, 1, {}),
+                    Catch::Contains("decentlam needs neighbours"));
+}
+
+// Rank i pulls with p - i: the optimum of all is 3.5, and no rank's own.
+TEST_CASE(
+    "momentum with neighbours: DmSGD settles farther from the optimum than SGD, DecentLaM not") {
+  const auto distance = [](Inner inner, double beta1) {
+    World world;
+    world.tensors.offsets = {0, 1};
+    world.ranks = 8;
+    world.initial = {3.5f};
+    LocalSteps o = neighbour_steps(world, inner, {.lr = 0.01, .beta1 = beta1}, Graph::ring);
+    for (int k = 0; k < 3000; ++k) {
+      std::vector<std::vector<float>> g;
+      for (std::size_t r = 0; r < 8; ++r) g.push_back({o.ranks[r].p[0] - static_cast<float>(r)});
+      step(o, g);
+    }
+    double largest = 0;
+    for (const auto& rank : o.ranks) largest = std::max(largest, std::fabs(rank.p[0] - 3.5));
+    return largest;
+  };
+  const double sgd = distance(Inner::sgd, 0.9);
+  CHECK(sgd > 0.01);
+  CHECK(distance(Inner::momentum, 0) == Approx(sgd).epsilon(1e-3));
+  CHECK(distance(Inner::decentlam, 0.9) == Approx(sgd).epsilon(0.01));
+  // 1 / (1 - beta1) as long a step, and as far.
+  CHECK(distance(Inner::momentum, 0.9) > 5 * sgd);
 }
 
 TEST_CASE("with neighbours Adam learns what Adam in step learns") {
