@@ -25,6 +25,7 @@ constexpr Form forms[] = {
     {"onebit", Kind::onebit, Takes::nothing, 4},
     {"fp8", Kind::fp8, Takes::nothing, 0},
     {"fp8:e5m2", Kind::fp8_e5m2, Takes::nothing, 0},
+    {"fp8:owed", Kind::fp8_owed, Takes::nothing, 4},
     {"int8", Kind::int8, Takes::nothing, 0},
     {"int8:owed", Kind::int8_owed, Takes::nothing, 4},
     {"int4", Kind::int4, Takes::nothing, 0},
@@ -42,7 +43,8 @@ constexpr Form forms[] = {
     {"neighbours:exponential", Kind::neighbour_exponential, Takes::nothing, 0},
 };
 constexpr const char* allowed =
-    "all_reduce, onebit, fp8, fp8:e5m2, int8, int8:owed, int4, int4:owed, qgz, qgz:int8, loco, "
+    "all_reduce, onebit, fp8, fp8:e5m2, fp8:owed, int8, int8:owed, int4, int4:owed, qgz, qgz:int8, "
+    "loco, "
     "loco:int8, powersgd:RANK, powersgd:RANK:ITERATIONS, topk:SHARE%, randomk:SHARE%, local:STEPS, "
     "local:STEPS:SITE, localsgd:STEPS, localsgd:STEPS:SITE, neighbours:ring, "
     "neighbours:exponential; whole numbers from 1 to 65536";
@@ -123,7 +125,8 @@ bool is_loco(const Exchange& exchange) {
 }
 
 bool owes_on_one_level(const Exchange& exchange) {
-  return exchange.kind == Kind::int8_owed || exchange.kind == Kind::int4_owed;
+  return exchange.kind == Kind::fp8_owed || exchange.kind == Kind::int8_owed ||
+         exchange.kind == Kind::int4_owed;
 }
 
 double coded_bytes(const Exchange& exchange) {

@@ -15,6 +15,7 @@ struct Exchange {
     onebit,
     fp8,
     fp8_e5m2,
+    fp8_owed,
     int8,
     int8_owed,
     int4,
@@ -58,7 +59,7 @@ int neighbours(const Exchange& exchange, int ranks);
 // qgZ, with errors owed or not: what its two levels send an element in, in bytes.
 bool is_hierarchical(const Exchange& exchange);
 bool is_loco(const Exchange& exchange);
-// Whether whole numbers of 4 or 8 bits owe what they do not say, on one level.
+// Whether messages of 4 or 8 bits owe what they do not say, on one level.
 bool owes_on_one_level(const Exchange& exchange);
 double coded_bytes(const Exchange& exchange);
 

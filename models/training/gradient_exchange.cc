@@ -8,6 +8,7 @@
 
 #include "kernels/exchange_bytes.h"
 #include "kernels/layout.h"
+#include "models/training/exchange_kernels.h"
 #include "models/training/gradient_owners.h"
 #include "models/training/gradient_reduction.h"
 #include "models/training/optimizer_state.h"
@@ -22,8 +23,7 @@ using Kind = Exchange::Kind;
 // Bytes per element and launches of the kernels around the wire, on 16-bit gradients. Not timed:
 // counted from what each reads and writes. Of PyTorch:
 //   scaled     greatest 2, cast 2 + q; sum of n chunks 1 + 4, cast 4 + q; gathered q + 2
-// The fused kernels' own are in kernels/cuda/{quantisation,sparse,low_rank,local_steps}.h; they
-// take gradients in 32 bits, which is 6 more each way.
+// The fused kernels' own are in exchange_kernels.h.
 constexpr Passes scale_and_cast{2 + 3, 0, 2, 0, 0};
 constexpr Passes sum_and_cast{1 + 4 + 5, 0, 3, 0, 0};
 constexpr Passes back_to_half{3, 0, 1, 0, 0};
@@ -40,9 +40,6 @@ constexpr Passes pick{6, 0, 2, 0, 0};
 // (ibid.).
 Passes factors(double rank, double turns) { return {0, 0, 2 * turns * (8 + 10 * rank), 0, 0}; }
 
-constexpr Passes fused_add_owed{6 + 12, 2, 0, 0, 0};
-constexpr Passes fused_select_largest{16, 9, 0, 0, 0};
-constexpr Passes fused_pick{0, 1, 0, 0, 0};
 // The matrix is read again for every four columns of a factor, and with the errors added to it for
 // each further turn: 4 by either product.
 Passes fused_factors(double rank, double turns) {
@@ -98,6 +95,7 @@ class Writer {
         signs();
         break;
       case Kind::fp8:
+      case Kind::fp8_owed:
         scaled({WireFormat::fp8_e4m3, 0});
         break;
       case Kind::fp8_e5m2:
@@ -125,7 +123,7 @@ class Writer {
         sparse();
         break;
       case Kind::local:
-        meet("outer optimizer", {4 * 6, 1, 0, 0, 0});
+        meet("outer optimizer", fused_ ? fused::outer_step : Passes{4 * 6, 1, 0, 0, 0});
         break;
       case Kind::local_sgd:
         // Divided, and cast to 16 bits.
@@ -165,8 +163,9 @@ class Writer {
       for (const ExchangeMessage& message : phase)
         send(std::string(message.name), message.op, message.bytes.value());
     };
-    if (!fused_) kernels("gradients to fp32", Category::compress, widen, elements_, 1);
-    kernels("compress", Category::compress, passes.worker, padded, 1);
+    kernels("gradients to fp32", Category::compress, fused_ ? fused::widen : widen, elements_, 1);
+    kernels("compress", Category::compress, fused_ ? fused::compress_signs : passes.worker, padded,
+            1);
     send_phase(exchange.scatter);
     if (of_.shared) {
       const Passes sum = fused_ ? Passes{0.125 + 4 / n, 1, 0, 0, 0} : Passes{34, 20, 0, 1, 0};
@@ -175,7 +174,8 @@ class Writer {
     kernels("average and compress", Category::compress, passes.server, padded, 1);
     send_phase(exchange.gather);
     kernels("decompress", Category::decompress, passes.decode, padded, 1);
-    if (!fused_) kernels("gradients to half", Category::decompress, widen, elements_, 1);
+    kernels("gradients to half", Category::decompress, fused_ ? fused::narrow : widen, elements_,
+            1);
   }
 
   struct Message {
@@ -191,39 +191,43 @@ class Writer {
 
   void scaled(const Quantiser& quantiser) {
     const auto [payload, scales] = message_of(quantiser, elements_, group_.ranks);
-    const double n = group_.ranks;
-    const double coded = payload_bytes(quantiser.format, 8) / 8.0;
-    // A single scale must be known before anything is coded: what is coded is read twice.
-    const bool blocks = quantiser.block > 0;
-    // Owed errors are read and written as it codes: of the rank's gradients, then of its sum.
-    const bool owes = owes_on_one_level(exchange_);
-    const Passes code{(blocks ? 4 : 8) + coded + (owes ? 8 : 0), blocks ? 1. : 3., 0, 0, 0};
-    const auto unfused_owed = [&](double elements) {
-      if (fused_ || !owes) return;
-      kernels("add owed errors", Category::compress, add_owed, elements, 1);
-      kernels("keep owed errors", Category::compress, keep_owed, elements, 1);
-    };
-    unfused_owed(elements_);
-    const Passes sum{coded + 4 / n, 1, 0, 0, 0};
-    kernels(
-        "scale and cast", Category::compress,
-        fused_ ? Passes{6 + code.bytes_per_element, 1 + code.launches, 0, 0, 0} : scale_and_cast,
-        elements_, 1);
-    send("all_to_all chunks", Op::all_to_all, payload);
-    send("all_to_all scales", Op::all_to_all, scales);
-    if (of_.shared)
-      return kernels("sum", Category::compress, fused_ ? sum : Passes{1 + 4 / n, 0, 2, 0, 0},
-                     elements_, 1);
-    unfused_owed(elements_ / n);
-    kernels("sum and cast", Category::compress,
-            fused_ ? Passes{sum.bytes_per_element + code.bytes_per_element / n, 1 + code.launches,
-                            0, 0, 0}
-                   : sum_and_cast,
-            elements_, 1);
+    send_scaled_and_sum(quantiser, payload, scales);
+    if (of_.shared) return;
     send("all_gather sums", Op::all_gather, payload);
     send("all_gather scales", Op::all_gather, scales);
-    kernels("cast back", Category::decompress,
-            fused_ ? Passes{coded + 4 + 6, 2, 0, 0, 0} : back_to_half, elements_, 1);
+    if (!fused_) return kernels("cast back", Category::decompress, back_to_half, elements_, 1);
+    kernels("cast back", Category::decompress, fused::dequantise_sum(quantiser, 1), elements_, 1);
+    kernels("gradients to half", Category::decompress, fused::narrow, elements_, 1);
+  }
+
+  // Owed errors are read and written as it codes: of the rank's gradients, then of its sum.
+  void send_scaled_and_sum(const Quantiser& quantiser, double payload, double scales) {
+    const double n = group_.ranks;
+    const bool owes = owes_on_one_level(exchange_);
+    const auto compress = [&](const char* name, const Passes& passes, double elements) {
+      kernels(name, Category::compress, passes, elements, 1);
+    };
+    const auto unfused_owed = [&](double elements) {
+      if (fused_ || !owes) return;
+      compress("add owed errors", add_owed, elements);
+      compress("keep owed errors", keep_owed, elements);
+    };
+    unfused_owed(elements_);
+    if (fused_) compress("gradients to fp32", fused::widen, elements_);
+    compress("scale and cast", fused_ ? fused::quantise(quantiser, owes) : scale_and_cast,
+             elements_);
+    send("all_to_all chunks", Op::all_to_all, payload);
+    send("all_to_all scales", Op::all_to_all, scales);
+    if (fused_)
+      compress("sum", fused::dequantise_sum(quantiser, group_.ranks), elements_);
+    else if (of_.shared)
+      compress("sum", {1 + 4 / n, 0, 2, 0, 0}, elements_);
+    if (of_.shared) return;
+    unfused_owed(elements_ / n);
+    if (fused_)
+      compress("cast sums", fused::quantise(quantiser, owes), elements_ / n);
+    else
+      compress("sum and cast", sum_and_cast, elements_);
   }
 
   // As many bytes an element on both levels: fused kernels read and write each once.
@@ -275,20 +279,33 @@ class Writer {
   }
 
   void sparse() {
-    const double kept = std::ceil(exchange_.parameter * elements_);
+    const double share = exchange_.parameter, kept = std::ceil(share * elements_);
     const bool largest = exchange_.kind == Kind::topk;
-    const Passes& selected =
-        fused_ ? (largest ? fused_select_largest : fused_pick) : (largest ? select_largest : pick);
-    kernels("add owed errors", Category::compress, fused_ ? fused_add_owed : add_owed, elements_,
-            tensors_);
-    kernels(largest ? "select the largest" : "pick", Category::compress, selected, elements_,
-            tensors_);
+    const auto select = [&](const char* name, const Passes& passes) {
+      kernels(name, Category::compress, passes, elements_, tensors_);
+    };
+    if (fused_) {
+      select("gradients to fp32", fused::widen);
+      if (!largest) select("add owed errors", fused::add_owed);
+      if (largest)
+        select("select the largest", fused::top_k(share));
+      else
+        select("pick", fused::random_k(share));
+    } else {
+      select("add owed errors", add_owed);
+      select(largest ? "select the largest" : "pick", largest ? select_largest : pick);
+    }
     if (largest)
       send("all_gather values and indices", Op::all_gather, 8 * kept * group_.ranks);
     else
       send("all_reduce values", Op::all_reduce, 4 * kept);
-    const double arriving = largest ? kept * group_.ranks : kept;
-    kernels("add up what arrived", Category::decompress, {16, 0, 1, 0, 0}, arriving, tensors_);
+    const int messages = largest ? group_.ranks : 1;
+    const char* const adding = "add up what arrived";
+    if (fused_)
+      kernels(adding, Category::decompress, fused::add_at(share, messages), elements_ * messages,
+              tensors_);
+    else
+      kernels(adding, Category::decompress, {16, 0, 1, 0, 0}, kept * messages, tensors_);
     // Fused kernels take what they send from what is owed as they pick it.
     if (!fused_) kernels("keep owed errors", Category::decompress, keep_owed, elements_, tensors_);
   }
@@ -320,10 +337,13 @@ class Writer {
       send(nodes.copies, "send weights to another node", Op::send_recv, leaving * bytes);
       send(nodes.shard, "send weights in the node", Op::send_recv, (1 - leaving) * bytes);
     }
-    // PyTorch adds each neighbour's, divides and casts to 16 bits; fused, all of it at once.
-    const Passes averaged = fused_ ? Passes{4 * sent + 4 + 4 + 2, 1, 0, 0, 0}
-                                   : Passes{12 * sent + 8 + 6, 0, sent + 2, 0, 0};
-    kernels("average weights", Category::optimizer, averaged, elements_, tensors_);
+    if (fused_) {
+      kernels("average weights", Category::optimizer, fused::average(sent), elements_, tensors_);
+      return kernels("weights to half", Category::optimizer, fused::narrow, elements_, tensors_);
+    }
+    // PyTorch adds each neighbour's, divides and casts to 16 bits.
+    kernels("average weights", Category::optimizer, {12 * sent + 8 + 6, 0, sent + 2, 0, 0},
+            elements_, tensors_);
   }
 
   static constexpr std::size_t block = 2048;  // elements of a scale

@@ -9,8 +9,9 @@
 //                 bytes (Colossal-AI quantization/fp8.py, fp8_communication), in e4m3 or e5m2
 //   int8, int4    the same in K or K/2 bytes, a scale per 2,048 elements (ZeRO++,
 //                 arXiv:2306.10209, section 3.3, on one level)
-//   int8:owed,    the same with errors owed: of a rank's gradients, 4 K bytes, and of its sums,
-//   int4:owed     4 K/n, which the fused kernels read and write as they code
+//   fp8:owed,     the same with errors owed: of a rank's gradients, 4 K bytes, and of its sums,
+//   int8:owed,    4 K/n, which the fused kernels read and write as they code
+//   int4:owed
 //   qgz           K/2 bytes all_to_all in the node, summed, then K/2g between nodes with g ranks
 //                 each; a rank is left with its share (ZeRO++, section 3.3); or K and K/g, int8
 //   loco          the same with errors owed on both levels, K and K/g elements: of DeepSpeed in 8

@@ -73,6 +73,7 @@ TEST_CASE("exchange: as it is written, and back") {
                            "onebit",
                            "fp8",
                            "fp8:e5m2",
+                           "fp8:owed",
                            "int8",
                            "int4",
                            "qgz",
@@ -307,7 +308,7 @@ TEST_CASE("exchange: what an element moves through qgZ's kernels, and the averag
   CHECK(whole.launches_per_tensor + whole.syncs_per_tensor == 0);
 }
 
-// kernels/cuda/{quantisation,sparse,low_rank}.h, and 6 to widen gradients or narrow them.
+// kernels/cuda/{quantisation,sparse,top_k,low_rank}.h, and 6 to widen gradients or narrow them.
 TEST_CASE("exchange: the fused kernels move what their headers count") {
   TrainingPlan training = training_of({OptimizerType::adam, 32});
   training.kernels = Kernels::fused;
@@ -325,8 +326,11 @@ TEST_CASE("exchange: the fused kernels move what their headers count") {
   CHECK(bytes("int4") == Approx(6 + 4.5 + (0.5 + 4. / 32) + 4.5 / 32 + 4.5 + 6));
   CHECK(bytes("int4:owed") - bytes("int4") == Approx(8 + 8. / 32));
   CHECK(wire_bytes("int4:owed") == wire_bytes("int4"));
-  CHECK(bytes("topk:1%") == Approx(6 + 12 + 16 + 16 * 0.01 * 32).epsilon(1e-6));
-  CHECK(bytes("randomk:1%") == Approx(6 + 12 + 16 * 0.01).epsilon(1e-6));
+  CHECK(bytes("fp8:owed") - bytes("fp8") == Approx(8 + 8. / 32));
+  CHECK(bytes("onebit") == Approx(6 + 12.125 + (0.125 + 8.125 / 32) + 4.125 + 6).epsilon(1e-4));
+  CHECK(bytes("topk:1%") ==
+        Approx(6 + 12 + 0.25 + 24. / 512 + 0.44 + 16 * 0.01 * 32).epsilon(1e-6));
+  CHECK(bytes("randomk:1%") == Approx(6 + 12 + 16 * 0.01 + 16 * 0.01).epsilon(1e-6));
   CHECK(bytes("powersgd:4") == Approx(6 + 28 + 6).epsilon(0.01));
   CHECK(bytes("powersgd:8") - bytes("powersgd:4") == Approx(12).epsilon(0.01));
   CHECK(bytes("powersgd:4:3") - bytes("powersgd:4") == Approx(2 * (4 + 4)).epsilon(0.01));

@@ -1,0 +1,99 @@
+#include "models/training/exchange_kernels.h"
+
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "models/training/forecast.h"
+#include "models/training/training_case.h"
+
+namespace lambcast {
+namespace {
+
+constexpr Quantiser fp8{WireFormat::fp8_e4m3, 0}, int8{WireFormat::int8, 2048},
+    int4{WireFormat::int4, 2048};
+
+// The rows `name` | counted | of a table that the kernels' own test holds against their traffic.
+std::map<std::string, double> counted_in_guide() {
+  std::ifstream file(LAMBCAST_KERNELS_GUIDE);
+  std::map<std::string, double> counted;
+  bool inside = false;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("## ")) inside = line == "## Counted, kernel by kernel";
+    if (!inside || !line.starts_with("| `")) continue;
+    std::istringstream cells(line.substr(3));
+    std::string name, value;
+    std::getline(cells, name, '`');
+    cells.ignore(3, '|');
+    std::getline(cells, value, '|');
+    counted[name] = std::stod(value);
+  }
+  return counted;
+}
+
+TEST_CASE("exchange kernels: each moves what is counted of it") {
+  std::vector<Passes> all{fused::widen,           fused::narrow,      fused::compress_signs,
+                          fused::add_owed,        fused::top_k(0.01), fused::random_k(0.01),
+                          fused::add_at(0.01, 4), fused::outer_step,  fused::average(2)};
+  for (const Quantiser& quantiser : {fp8, int8, int4})
+    for (const Passes& passes :
+         {fused::quantise(quantiser, false), fused::quantise(quantiser, true),
+          fused::dequantise_sum(quantiser, 1), fused::dequantise_sum(quantiser, 8)})
+      all.push_back(passes);
+  const auto counted = counted_in_guide();
+  for (const Passes& passes : all) {
+    INFO(passes.kernel);
+    REQUIRE(counted.count(std::string(passes.kernel)) == 1);
+    CHECK(passes.bytes_per_element ==
+          Approx(counted.at(std::string(passes.kernel))).epsilon(0.02).margin(0.003));
+  }
+}
+
+TEST_CASE("exchange kernels: what no profile measures has no name in it") {
+  CHECK(fused::top_k(0.02).kernel.empty());
+  CHECK(fused::random_k(0.001).kernel.empty());
+  CHECK(fused::dequantise_sum(int8, 4).kernel.empty());
+  CHECK(fused::quantise({WireFormat::fp8_e5m2, 0}, false).kernel.empty());
+  CHECK(fused::average(1).kernel.empty());
+}
+
+// A profile in which a kernel takes a microsecond for every thousand elements.
+KernelCurve measured(const std::string& name) {
+  return {name, {1e6, 1e9}, {1e3, 1e6}, {}, 0, {Kind::measured, "a profile"}};
+}
+
+TEST_CASE("exchange kernels: of a profile that has them the times are taken, as measured") {
+  TrainingPlan training = training_of({OptimizerType::adam, 8});
+  training.kernels = Kernels::fused;
+  Device device = *training.device;
+  for (const char* name : {"unscale_fp16", "round_to_fp16", "onebit_worker", "onebit_server_n8",
+                           "onebit_decode", "quantise_int8_owed", "dequantise_sum_int8_n8",
+                           "dequantise_int8", "top_k_1_percent", "add_at_1_percent"})
+    device.kernels.push_back(measured(name));
+  training.device = std::make_shared<const Device>(device);
+  const double thousands = static_cast<double>(parameters(*training.model)) / 1e3;
+  const auto kernel_us = [&](const char* exchange) {
+    training.exchange = parse_exchange(exchange, {});
+    const StepMetrics step = metrics_of(training, StepKind::uniform);
+    return (step.compress + step.decompress).us();
+  };
+  // Widened, coded, summed, an eighth coded again, decoded, narrowed.
+  CHECK(kernel_us("int8:owed") == Approx(5.125 * thousands).epsilon(1e-4));
+  CHECK(kernel_us("onebit") == Approx(5 * thousands).epsilon(1e-4));
+  CHECK(kernel_us("topk:1%") == Approx((2 + 8) * thousands).epsilon(1e-4));
+
+  CollectiveCosts costs;
+  const auto rests_on = [&] {
+    for (const CostSource& source : forecast(training, costs).sources)
+      if (source.cost == "compression_kernels") return source.provenance;
+    return Provenance();
+  };
+  CHECK(rests_on().kind == Kind::measured);
+  CHECK(rests_on().source == "a profile");
+  training.kernels = Kernels::deepspeed;
+  CHECK(rests_on().kind == Kind::assumed);
+}
+
+}  // namespace
+}  // namespace lambcast
