@@ -11,6 +11,25 @@
 #include "sim/base/error.h"
 
 namespace lambcast {
+namespace {
+
+// Colossal-AI goes on with a line in its log
+// (booster/plugin/{hybrid_parallel,low_level_zero}_plugin.py): the second leaves gradients whole
+// and still makes flat shards of the states.
+[[noreturn]] void refuse_galore_with_zero(const Words& words) {
+  const std::string* const found = words.find("plugin");
+  const std::string_view plugin = found != nullptr ? *found : "";
+  std::string_view instead;
+  if (plugin == "hybrid_parallel")
+    instead = "; the HybridParallel plugin logs so and trains at stage 0";
+  if (plugin == "low_level_zero")
+    instead = "; the LowLevelZero plugin logs so and leaves gradients whole, but not states";
+  fail_input(flag("zero_stage"),
+             fmt::format("GaLore does not run with ZeRO: it projects whole matrices{}", instead),
+             "0");
+}
+
+}  // namespace
 
 void choose_optimizer(const Words& words, deepspeed::DeepSpeedConfig& config,
                       std::vector<Finding>& findings) {
@@ -24,10 +43,8 @@ void choose_optimizer(const Words& words, deepspeed::DeepSpeedConfig& config,
                  fmt::format("{}", fmt::join(words_of("optimizer"), ", ")));
     });
   if (const auto stage = words.whole("zero_stage", 0, 3)) config.zero.stage = {*stage, true, 0};
-  // Colossal-AI switches ZeRO off without asking (booster/plugin/hybrid_parallel_plugin.py).
   if (config.optimizer->type == OptimizerType::galore_adamw8bit && config.zero.stage.value > 0)
-    fail_input(flag("zero_stage"), "GaLore does not run with ZeRO: it projects whole matrices",
-               "0");
+    refuse_galore_with_zero(words);
   if (const auto precision = words.choice("precision")) {
     const DataType weights = precisions()[*precision].weights;
     config.fp16.enabled = {weights == DataType::fp16, true, 0};

@@ -15,8 +15,8 @@
 //
 // What the original does otherwise: between refreshes a tensor-parallel rank projects its slice
 // with the first directions that fit instead of summing the slices' projections (not offered: it
-// depends on shapes that then do not fit), and ZeRO is switched off without an error, the last
-// option. Sources: GaLore arXiv:2403.03507; Colossal-AI
+// depends on shapes that then do not fit), and HybridParallel switches ZeRO off with a line in its
+// log, the last option. Sources: GaLore arXiv:2403.03507; Colossal-AI
 // nn/optimizer/{galore,distributed_galore}.py; bitsandbytes for the 8-bit states.
 #pragma once
 
