@@ -148,12 +148,25 @@ TEST_CASE("what a run logs of its variance says afterwards which step the monito
     for (std::size_t t = 0; t < norms.size(); ++t)
       text += fmt::format("{},tensor {},{},{}\n", step, t, norms[t], model.tensors.size(t));
   };
-  const Curve curve = train(model, recipe, {Optimizer::onebit_lamb, Exchange::plain, 0}, log);
-  const FreezeChoice choice =
-      choose_freeze_step(parse_freeze_log(text, "log", {}, false),
-                         {.beta2 = recipe.beta2, .earliest = recipe.lr_warmup});
-  CHECK(choice.step == curve.frozen_at);
+  const Run monitored{Optimizer::onebit_lamb, Exchange::plain, 0};
+  const Curve curve = train(model, recipe, monitored, log);
+  const auto chosen = [&](int latest) {
+    return choose_freeze_step(
+        parse_freeze_log(text, "log", {}, false),
+        {.beta2 = recipe.beta2, .earliest = recipe.lr_warmup, .latest = latest});
+  };
+  CHECK(chosen(0).step == curve.frozen_at);
   CHECK(curve.frozen_at > 0);
+  // Told the latest step, both give up on the variance there, and neither before.
+  Recipe told = recipe;
+  const int latest = curve.frozen_at - 10;
+  REQUIRE(latest > recipe.lr_warmup);
+  told.latest_share = static_cast<double>(latest) / recipe.steps;
+  CHECK(train(model, told, monitored).frozen_at == chosen(latest).step);
+  CHECK(chosen(latest).step < curve.frozen_at);
+  told.latest_share = 1;
+  CHECK(train(model, told, monitored).frozen_at == chosen(recipe.steps).step);
+  CHECK(chosen(recipe.steps).step == curve.frozen_at);
 }
 
 // A choice between two shares that were tried costs at most what the worse of them does.
