@@ -39,11 +39,28 @@ void draw_optimizer(WhatIf& world, Dice& dice) {
   if (!onebit && dice.one_in(3)) world["zero_stage"] = one_of({"0", "1", "2", "3"}, dice);
   if (dice.one_in(4)) world["overlap"] = one_of(words_of("overlap"), dice);
   if (!onebit && dice.one_in(6))
-    world["exchange"] =
-        one_of({"all_reduce", "fp8", "fp8:e5m2", "int8", "int4", "qgz", "qgz:int8", "loco",
-                "loco:int8", "powersgd:4", "powersgd:4:2", "topk:1%", "randomk:1%", "local:8",
-                "localsgd:8", "neighbours:ring", "neighbours:exponential"},
-               dice);
+    world["exchange"] = one_of({"all_reduce",
+                                "onebit",
+                                "fp8",
+                                "fp8:e5m2",
+                                "fp8:owed",
+                                "int8",
+                                "int8:owed",
+                                "int4",
+                                "int4:owed",
+                                "qgz",
+                                "qgz:int8",
+                                "loco",
+                                "loco:int8",
+                                "powersgd:4",
+                                "powersgd:4:2",
+                                "topk:1%",
+                                "randomk:1%",
+                                "local:8",
+                                "localsgd:8",
+                                "neighbours:ring",
+                                "neighbours:exponential"},
+                               dice);
 }
 
 void draw_layout(WhatIf& world, Dice& dice) {
