@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <type_traits>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -14,6 +15,17 @@
 
 namespace lambcast::report {
 namespace {
+
+// What a GPU does of a step: many rows are compared by it, few are told it.
+struct LocalBatch {
+  double micro, accum;
+  bool operator==(const LocalBatch&) const = default;
+};
+struct HashOfLocalBatch {
+  std::size_t operator()(const LocalBatch& batch) const {
+    return std::hash<double>()(batch.micro) * 31 + std::hash<double>()(batch.accum);
+  }
+};
 
 // A number as a key: NaN, which equals nothing, as 0, which no row that ran has.
 double or_zero(double value) { return std::isnan(value) ? 0 : value; }
@@ -28,7 +40,10 @@ bool alike(const Points& points, const Key& key) {
 template <typename Key>
 const Point* usual(const Points& points, const Key& key) {
   if (!points.empty() && alike(points, key)) return points.front();
-  std::unordered_map<std::decay_t<decltype(key(*points[0]))>, std::size_t> count;
+  using Value = std::decay_t<decltype(key(*points[0]))>;
+  using Hash =
+      std::conditional_t<std::is_same_v<Value, LocalBatch>, HashOfLocalBatch, std::hash<Value>>;
+  std::unordered_map<Value, std::size_t, Hash> count;
   for (const Point* p : points) ++count[key(*p)];
   const Point* best = nullptr;
   std::size_t most = 0;
@@ -254,18 +269,20 @@ bool keep_batch(Slice& slice, const std::function<bool(const Points&)>& enough) 
     return true;
   }
   const auto local = [](const Point& p) {
-    return fmt::format("{} x {} steps per GPU", p.micro_batch, p.grad_accum);
+    return LocalBatch{or_zero(p.micro_batch), or_zero(p.grad_accum)};
   };
   Points rest = slice.points;
   while (!rest.empty()) {
-    const std::string best = local(*usual(rest, local));
+    const Point& first = *usual(rest, local);
+    const LocalBatch best = local(first);
     const Points kept = select(slice.points, [&](const Point& p) { return local(p) == best; });
     if (enough(kept)) {
       slice.points = kept;
-      state_batch(slice, fmt::format("micro batch {} (weak scaling)", best));
+      state_batch(slice, fmt::format("micro batch {} x {} steps per GPU (weak scaling)",
+                                     first.micro_batch, first.grad_accum));
       return true;
     }
-    rest = select(rest, [&](const Point& p) { return local(p) != best; });
+    rest = select(rest, [&](const Point& p) { return !(local(p) == best); });
   }
   return false;
 }
@@ -281,15 +298,19 @@ bool keep_batch_and_steps(Slice& slice, const std::function<bool(const Points&)>
 }
 
 void keep_fastest(Slice& slice, const std::function<std::string(const Point&)>& coordinates) {
-  std::map<std::string, const Point*> fastest;
+  std::unordered_map<std::string, const Point*> by_coordinates;
+  std::vector<const Point**> fastest;  // of each point's coordinates
+  fastest.reserve(slice.points.size());
   for (const Point* p : slice.points) {
-    const Point*& best = fastest[coordinates(*p)];
+    const Point*& best = by_coordinates[coordinates(*p)];
     if (!best || p->samples_per_s > best->samples_per_s) best = p;
+    fastest.push_back(&best);
   }
   std::set<std::string> differing;
   bool differed = false;
-  for (const Point* p : slice.points) {
-    const Point& best = *fastest.at(coordinates(*p));
+  for (std::size_t i = 0; i < slice.points.size(); ++i) {
+    const Point* p = slice.points[i];
+    const Point& best = **fastest[i];
     if (best.samples_per_s == p->samples_per_s) continue;
     differed = true;
     if (best.cuda_aware != p->cuda_aware) differing.insert("cuda_aware");
@@ -302,7 +323,10 @@ void keep_fastest(Slice& slice, const std::function<std::string(const Point&)>& 
       if (or_zero(best.*field) != or_zero(p->*field)) differing.insert(name);
     }
   }
-  keep_if(slice, [&](const Point& p) { return fastest.at(coordinates(p)) == &p; });
+  Points kept;
+  for (std::size_t i = 0; i < slice.points.size(); ++i)
+    if (*fastest[i] == slice.points[i]) kept.push_back(slice.points[i]);
+  slice.points = std::move(kept);
   if (!differed) return;
   slice.facts.push_back(fmt::format(
       "of rows with the same coordinates the fastest{}",
