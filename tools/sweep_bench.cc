@@ -36,16 +36,19 @@ struct Folder {
   ~Folder() { std::filesystem::remove_all(path); }
 };
 
-// 1-bit LAMB at so many freeze steps.
+// 1-bit LAMB on four clusters, five numbers of GPUs and five lengths, at as many freeze steps as
+// make `count` points.
 SweepPlan points_of(std::int64_t count) {
-  return plan_sweep_of_flags({{"model", "bert-large"},
-                              {"cluster", "commodity-10gbe"},
-                              {"gpus", "32"},
-                              {"optimizer", "onebit_lamb"},
-                              {"micro_batch", "16"},
-                              {"global_batch", "4096"},
-                              {"steps", "10000000"}},
-                             {parse_scan(fmt::format("freeze_step=1:{}:1", count))});
+  return plan_sweep_of_flags(
+      {{"model", "bert-large"},
+       {"optimizer", "onebit_lamb"},
+       {"backend", "nccl"},
+       {"micro_batch", "16"},
+       {"global_batch", "4096"},
+       {"steps", "1000000"}},
+      {parse_list("cluster=commodity-10gbe,commodity-25gbe,commodity-100gbe,dgx-a100-80g"),
+       parse_list("gpus=16,32,64,128,256"), parse_list("seq_len=64,128,256,384,512"),
+       parse_scan(fmt::format("freeze_step=1:{}:1", count / 100))});
 }
 
 // Of a million rows, against a tenth of what they once took.
