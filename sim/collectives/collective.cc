@@ -36,7 +36,8 @@ void check_size(const CollectiveRequest& request, std::string_view algorithm, in
                 "or a single switch with symmetry auto",
                 what, most)
           : fmt::format("{} under {} is too large to write out: up to {} ranks, or an algorithm "
-                        "under which they are: {}",
+                        "under which they are: {} (--algorithm of a collective; of runs "
+                        "nccl.all_reduce or mpi.all_reduce of the cluster)",
                         what, algorithm, most, others));
 }
 
