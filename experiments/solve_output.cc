@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "experiments/forecast_output.h"
@@ -23,10 +24,20 @@ std::string side(const Solution& solution, bool meets) {
 
 std::string target_text(const Solution& solution) { return solution.metric->text(solution.target); }
 
+// A value beside the target that rounds to it says on which side it lies.
+std::string value_text(const Solution& solution, const SolvePoint& point) {
+  const double value = point.metric.value, target = solution.target;
+  const std::string text = solution.metric->text(value), wanted = target_text(solution);
+  if (value == target || (text != wanted && std::abs(value - target) > 1e-4 * std::abs(target)))
+    return text;
+  return fmt::format("just {} {}", value < target ? "under" : "over", wanted);
+}
+
 std::string within_text(const Solution& solution) {
   if (!solution.within) return "";
   const auto& [low, high] = *solution.within;
   if (!low && !high) return "";
+  if (low == high) return fmt::format(" All of the forecast's interval has it at {}.", *low);
   return fmt::format(" By the forecast's interval it may be from {} to {}.",
                      low.value_or("below the range"), high.value_or("above the range"));
 }
@@ -83,8 +94,8 @@ std::string sentence_of(const Solution& solution) {
   return fmt::format(
       "{} is {} {} up to {} {} ({}), and {} it from {} on ({}).{}{}", metric.name,
       side(solution, before.meets), target_text(solution), solution.key, before.text,
-      metric.text(before.metric.value), side(solution, after.meets), after.text,
-      metric.text(after.metric.value), within_text(solution),
+      value_text(solution, before), side(solution, after.meets), after.text,
+      value_text(solution, after), within_text(solution),
       meets.fits ? "" : fmt::format(" At {} it does not fit in memory.", meets.text));
 }
 
