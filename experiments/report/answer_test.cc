@@ -68,8 +68,13 @@ TEST_CASE("answer: what follows from a key that was named is not named") {
   points[2].steps = 99;
   points[2].freeze_step = 9;  // follows from the steps
   CHECK(point_name(points[1], points) == "box, 16 GPUs, batch 8192, 77 steps");
-  points[1].settings = "tp=2";
+  points[1].settings = "framework=megatron; tp=2";
+  points[2].settings = "framework=megatron; tp=21";
+  points[0].settings = "framework=megatron";
   CHECK(point_name(points[1], points) == "box, 16 GPUs, batch 8192, 77 steps, tp=2");
+  CHECK(point_name(points[0], points) == "box, 8 GPUs, batch 8192, no other settings");
+  points[2].findings = "onebit-removed memory-tight";
+  CHECK_THAT(point_name(points[2], points), Catch::EndsWith(" (it may not fit in memory)"));
 }
 
 TEST_CASE("answer: a sweep without compression has its own three numbers and no level") {

@@ -1,6 +1,7 @@
 #include "experiments/report/palette.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/base/check.h"
 
@@ -18,6 +19,14 @@ constexpr std::array<Known, 5> known_optimizers = {
      {"adam", "Adam", {"#56B4E9", 6, 0.9}},
      {"onebit_adam", "1-bit Adam", {"#0072B2", 7, 0.9}},
      {"zero_one_adam", "0/1 Adam", {"#009E73", 9}}}};
+// With looks by their place.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 6> names_alone = {
+    {{"adamw", "AdamW"},
+     {"lars", "LARS"},
+     {"distributed_lamb", "distributed LAMB"},
+     {"adafactor", "Adafactor"},
+     {"came", "CAME"},
+     {"galore_adamw8bit", "GaLore with 8-bit AdamW"}}};
 
 }  // namespace
 
@@ -25,6 +34,8 @@ std::string display_name(std::string_view optimizer) {
   for (const Known& known : known_optimizers) {
     if (known.name == optimizer) return std::string(known.display);
   }
+  for (const auto& [name, display] : names_alone)
+    if (name == optimizer) return std::string(display);
   if (const auto with = optimizer.find(" with "); with != std::string_view::npos)
     return display_name(optimizer.substr(0, with)) + std::string(optimizer.substr(with));
   return std::string(optimizer);

@@ -36,6 +36,8 @@ std::string point_name(const Point& point, const std::vector<Point>& points) {
   if (std::ranges::any_of(alike, [&](const Point* p) { return p->backend != point.backend; }))
     text += ", backend " + point.backend.text();
   for (const std::string& fact : apart(point, points)) text += ", " + fact;
+  if ((" " + point.findings.text() + " ").find(" memory-tight ") != std::string::npos)
+    text += " (it may not fit in memory)";
   return text;
 }
 

@@ -121,6 +121,21 @@ constexpr Axis axes[] = {{"kernel costs", &Point::kernels},
                          {"symmetry", &Point::symmetry},
                          {"", &Point::settings}};
 
+// Of "tp=2; framework=megatron" what is not in all others too; labelled where there is nothing.
+std::string settings_apart(const std::string& settings, const std::set<std::string>& others) {
+  std::vector<std::string> own;
+  for (std::size_t begin = 0; begin < settings.size();) {
+    const std::size_t end = std::min(settings.find("; ", begin), settings.size());
+    const std::string setting = settings.substr(begin, end - begin);
+    const bool everywhere = std::ranges::all_of(others, [&](const std::string& other) {
+      return ("; " + other + "; ").find("; " + setting + "; ") != std::string::npos;
+    });
+    if (!everywhere) own.push_back(setting);
+    begin = std::min(end + 2, settings.size());
+  }
+  return own.empty() ? labelled("", Name()) : fmt::format("{}", fmt::join(own, ", "));
+}
+
 std::string percent(double share) { return fmt::format("{:.3g} %", 100 * share); }
 
 }  // namespace
@@ -356,11 +371,17 @@ std::vector<std::string> names(const Points& points, Name Point::*field) {
 std::vector<std::string> apart(const Point& point, const std::vector<Point>& points) {
   std::vector<std::string> said;
   for (const Axis& axis : axes) {
-    const bool differs = std::any_of(points.begin(), points.end(), [&](const Point& p) {
-      return p.cluster == point.cluster && p.optimizer == point.optimizer &&
-             p.*axis.field != point.*axis.field;
-    });
-    if (differs) said.push_back(labelled(axis.label, point.*axis.field));
+    std::set<std::string> others;
+    Name last = point.*axis.field;
+    for (const Point& p : points) {
+      const Name value = p.*axis.field;
+      if (value == last || p.cluster != point.cluster || p.optimizer != point.optimizer) continue;
+      last = value;
+      if (value != point.*axis.field) others.insert(value.text());
+    }
+    if (others.empty()) continue;
+    said.push_back(axis.field == &Point::settings ? settings_apart(point.settings.text(), others)
+                                                  : labelled(axis.label, point.*axis.field));
   }
   const bool other_nodes = std::any_of(points.begin(), points.end(), [&](const Point& p) {
     return p.cluster == point.cluster && p.gpus == point.gpus &&

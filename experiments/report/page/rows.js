@@ -155,8 +155,8 @@ const lambcast = {};
     }
 
     // For each key in `keys` the value that leaves many places along `along` and `figure` on both
-    // sides of 1, then most places, then most rows; of shares of warm-up the one nearest to the
-    // published run, of other numbers the largest.
+    // sides of 1, then most places, then most rows, then the highest rate; of shares of warm-up the
+    // one nearest to the published run, of other numbers the largest.
     settle(rows, keys, along, figure) {
       const slice = {}, steps = this.column("steps");
       keys.forEach((column) => {
@@ -164,11 +164,12 @@ const lambcast = {};
         rows.forEach(function (row) {
           const place = column.place(row);
           if (!places.has(place))
-            places.set(place, { spots: new Set(), above: 0, below: 0, rows: 0 });
+            places.set(place, { spots: new Set(), above: 0, below: 0, rows: 0, top: 0 });
           const one = places.get(place);
           one.spots.add(along.map(function (key) { return key.place(row); }).join());
           if (figure.at(row) > 1) ++one.above;
           if (figure.at(row) < 1) ++one.below;
+          if (figure.key === "run_samples_per_s") one.top = Math.max(one.top, figure.at(row));
           ++one.rows;
         });
         if (column.passes !== null && places.size > 1) places.delete(column.passes);
@@ -181,7 +182,7 @@ const lambcast = {};
           const liking = warmup !== null ? -Math.abs(warmup - lambcast.publishedWarmup)
             : number !== null ? number : -place;
           const score = [one.spots.size > 0.7 * widest ? 1 : 0, one.above * one.below > 0 ? 1 : 0,
-            one.spots.size, one.rows, liking];
+            one.spots.size, one.rows, one.top, liking];
           const better = best === null || score.some(function (s, i) {
             return s > best.score[i] && score.slice(0, i).every(function (t, j) {
               return t === best.score[j];
