@@ -58,8 +58,9 @@ std::string verdict(const Advice& advice, const Answer& answer) {
                                         static_cast<double>(answer.forecast().run.steps)));
     case Verdict::no:
       return fmt::format(
-          "No: {} takes {:.2f} times as long as {} ({:.2f} to {:.2f}), with its best backend {}.",
-          optimizer, 1 / speedup.value, answer.against, 1 / speedup.high, 1 / speedup.low, setting);
+          "No: {} takes {:.2f} times as long as {} ({} to {}), with its best backend {}.",
+          optimizer, 1 / speedup.value, answer.against, end_text(1 / speedup.high),
+          end_text(1 / speedup.low), setting);
     case Verdict::hardly:
       return fmt::format("Hardly: {} is {} as fast as {}, with its best backend {}.", optimizer,
                          ratio_text(speedup), answer.against, setting);

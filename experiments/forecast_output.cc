@@ -9,6 +9,7 @@
 
 #include "experiments/cell.h"
 #include "experiments/memory_output.h"
+#include "experiments/verdict.h"
 #include "models/shape/adapters.h"
 #include "models/shape/load.h"
 #include "models/training/gradient_reduction.h"
@@ -339,7 +340,7 @@ std::string interval_text(const TrainingPlan& training, const Forecast& forecast
 }
 
 std::string ratio_text(const RatioInterval& ratio) {
-  return fmt::format("{:.2f}x ({:.2f} to {:.2f}x)", ratio.value, ratio.low, ratio.high);
+  return fmt::format("{:.2f}x ({} to {}x)", ratio.value, end_text(ratio.low), end_text(ratio.high));
 }
 
 std::string hash_of(std::string_view bytes) {

@@ -136,9 +136,19 @@ std::string in_words(const VerdictCounts& counts, const VerdictCounts& fused, co
   return fmt::format("{}{}{}", headline, headline.empty() || detail.empty() ? "" : " ", detail);
 }
 
+std::string end_text(double ratio) {
+  constexpr int most_digits = 4;
+  std::string text = fmt::format("{:.2f}", ratio);
+  for (int digits = 2;
+       digits < most_digits && ratio != 1 && text == fmt::format("{:.{}f}", 1.0, digits);)
+    text = fmt::format("{:.{}f}", ratio, ++digits);
+  return text;
+}
+
 std::string to_text(const Speedup& speedup) {
   if (!(speedup.low < speedup.high)) return fmt::format("{:.2f}x", speedup.value);
-  return fmt::format("{:.2f}x ({:.2f} to {:.2f}x)", speedup.value, speedup.low, speedup.high);
+  return fmt::format("{:.2f}x ({} to {}x)", speedup.value, end_text(speedup.low),
+                     end_text(speedup.high));
 }
 
 }  // namespace lambcast

@@ -65,6 +65,10 @@ std::string detail_of(const VerdictCounts& counts, const VerdictCounts& fused, c
 // Both.
 std::string in_words(const VerdictCounts& counts, const VerdictCounts& fused, const RunName& name);
 
+// The end of an interval of ratios, with more than two digits where those would hide on which side
+// of 1 it lies: "0.84", "1.003".
+std::string end_text(double ratio);
+
 // "2.34x (1.59 to 3.20x)"; without an interval the value.
 std::string to_text(const Speedup& speedup);
 

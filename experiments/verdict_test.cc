@@ -79,5 +79,15 @@ TEST_CASE("verdict: shares of warm-up that nobody runs with") {
         "for more than 50 % of their steps");
 }
 
+TEST_CASE("verdict: the end of an interval says on which side of 1 it lies") {
+  CHECK(end_text(0.84) == "0.84");
+  CHECK(end_text(1.0) == "1.00");
+  CHECK(end_text(1.004) == "1.004");
+  CHECK(end_text(0.9961) == "0.996");
+  CHECK(end_text(0.99962) == "0.9996");
+  CHECK(end_text(1.00001) == "1.0000");
+  CHECK(end_text(1.005) != "1.00");
+}
+
 }  // namespace
 }  // namespace lambcast

@@ -11,8 +11,8 @@ browser=$(command -v chromium || command -v chromium-browser || command -v googl
   echo "skipped: no chromium here"
   exit 77
 }
-# Some six times what one core of a virtual machine takes (6 s), and twice its memory (121 MB).
-most_seconds=40 most_megabytes=300
+# Ten times what one core of a virtual machine takes (6 s), and twice its memory (121 MB).
+most_seconds=60 most_megabytes=300
 
 expect 0 '100000 points' "$lambcast" sweep --model bert-base --cluster paper-eth40-v100 --micro-batch 16 --global-batch 4096 \
   --list optimizer=lamb,onebit_lamb --freeze-step 500 --list gpus=8,16,32,64,128 --scan steps=1001:11000:1 --out many
