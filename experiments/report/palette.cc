@@ -20,9 +20,10 @@ constexpr std::array<Known, 5> known_optimizers = {
      {"onebit_adam", "1-bit Adam", {"#0072B2", 7, 0.9}},
      {"zero_one_adam", "0/1 Adam", {"#009E73", 9}}}};
 // With looks by their place.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 6> names_alone = {
+constexpr std::array<std::pair<std::string_view, std::string_view>, 7> names_alone = {
     {{"adamw", "AdamW"},
      {"lars", "LARS"},
+     {"lion", "Lion"},
      {"distributed_lamb", "distributed LAMB"},
      {"adafactor", "Adafactor"},
      {"came", "CAME"},

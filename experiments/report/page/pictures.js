@@ -8,6 +8,7 @@
 
   const display = { lamb: "LAMB", onebit_lamb: "1-bit LAMB", adam: "Adam",
     onebit_adam: "1-bit Adam", zero_one_adam: "0/1 Adam", adamw: "AdamW", lars: "LARS",
+    lion: "Lion",
     distributed_lamb: "distributed LAMB", adafactor: "Adafactor", came: "CAME",
     galore_adamw8bit: "GaLore with 8-bit AdamW" };
   lambcast.nameOf = function (column, row) {
