@@ -6,6 +6,7 @@
 
 #include "models/optimizer/optimizer_model.h"
 #include "models/shape/load.h"
+#include "models/training/exchange.h"
 #include "topologies/cluster.h"
 
 namespace lambcast {
@@ -38,29 +39,34 @@ void draw_optimizer(WhatIf& world, Dice& dice) {
     world["precision"] = one_of({"fp16", "bf16", "bf16", "fp32", "fp8", "mxfp8"}, dice);
   if (!onebit && dice.one_in(3)) world["zero_stage"] = one_of({"0", "1", "2", "3"}, dice);
   if (dice.one_in(4)) world["overlap"] = one_of(words_of("overlap"), dice);
-  if (!onebit && dice.one_in(6))
-    world["exchange"] = one_of({"all_reduce",
-                                "onebit",
-                                "fp8",
-                                "fp8:e5m2",
-                                "fp8:owed",
-                                "int8",
-                                "int8:owed",
-                                "int4",
-                                "int4:owed",
-                                "qgz",
-                                "qgz:int8",
-                                "loco",
-                                "loco:int8",
-                                "powersgd:4",
-                                "powersgd:4:2",
-                                "topk:1%",
-                                "randomk:1%",
-                                "local:8",
-                                "localsgd:8",
-                                "neighbours:ring",
-                                "neighbours:exponential"},
-                               dice);
+  if (onebit || !dice.one_in(6)) return;
+  const std::string exchange = one_of({"all_reduce",
+                                       "onebit",
+                                       "fp8",
+                                       "fp8:e5m2",
+                                       "fp8:owed",
+                                       "int8",
+                                       "int8:owed",
+                                       "int4",
+                                       "int4:owed",
+                                       "qgz",
+                                       "qgz:int8",
+                                       "loco",
+                                       "loco:int8",
+                                       "powersgd:4",
+                                       "powersgd:4:2",
+                                       "topk:1%",
+                                       "randomk:1%",
+                                       "local:8",
+                                       "localsgd:8",
+                                       "neighbours:ring",
+                                       "neighbours:exponential"},
+                                      dice);
+  // Most of those that shared states do not leave room for are not asked about.
+  const auto found = world.find("zero_stage");
+  const int stage = found == world.end() ? 0 : std::stoi(found->second);
+  if (refused_with_zero(parse_exchange(exchange, {}), stage).empty() || dice.one_in(4))
+    world["exchange"] = exchange;
 }
 
 void draw_layout(WhatIf& world, Dice& dice) {
