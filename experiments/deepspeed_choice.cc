@@ -18,7 +18,7 @@ namespace {
 // and still makes flat shards of the states.
 [[noreturn]] void refuse_galore_with_zero(const Words& words) {
   const std::string* const found = words.find("plugin");
-  const std::string_view plugin = found != nullptr ? *found : "";
+  const std::string plugin = found != nullptr ? *found : "";
   std::string_view instead;
   if (plugin == "hybrid_parallel")
     instead = "; the HybridParallel plugin logs so and trains at stage 0";
