@@ -123,7 +123,7 @@ for signal in INT:130 TERM:143; do
   "$lambcast" "${long[@]}" >out 2>err <never &
   child=$!
   for _ in $(seq 300); do
-    [ -s err ] && break
+    grep -qE '^lambcast: simulating, [0-9]+ s$' err && break
     sleep 0.1
   done
   grep -qE '^lambcast: simulating, [0-9]+ s$' err || fail "no word of a long simulation: $(cat err)"
