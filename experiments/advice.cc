@@ -145,6 +145,22 @@ void find_unread_of_advice(const WhatIf& asked, std::vector<Finding>& findings) 
                        flag(key).key)});
 }
 
+// The bandwidth of the NIC from which on the plain run of `asked` is as fast as with any other, as
+// NCCL's streams carry no more: where its algorithms have several peers, there is none.
+std::optional<Bandwidth> streams_that_hold_back(const WhatIf& asked, bool plain, Catalog& catalog) {
+  // As bandwidths are set here: a description's own may be what somebody measured of a NIC.
+  const TrainingPlan fastest = resolve(at_bandwidth(asked, Bandwidth(1e12)), catalog).training;
+  const auto limit = stream_limit(*fastest.cluster);
+  if (!limit) return std::nullopt;
+  CollectiveCosts costs;
+  const auto time_of = [&](const TrainingPlan& training) {
+    return forecast(plain ? training : plain_run(training), costs).run.time_s;
+  };
+  const TrainingPlan at_limit = resolve(at_bandwidth(asked, limit->nic), catalog).training;
+  return std::abs(time_of(at_limit) / time_of(fastest) - 1) < 0.01 ? std::optional(limit->nic)
+                                                                   : std::nullopt;
+}
+
 // The bandwidths at which the answer's best backend begins or ceases to pay.
 BreakEven break_even_of(const Answer& answer, const std::optional<OwnRun>& own, Catalog& catalog) {
   CollectiveCosts costs;
@@ -157,15 +173,18 @@ BreakEven break_even_of(const Answer& answer, const std::optional<OwnRun>& own, 
       return (*of.run.speedup).*end > 1;
     });
   };
-  const PayingBandwidth expected = where(&RatioInterval::value);
-  BreakEven even{
-      expected.at,         where(&RatioInterval::low).at,  where(&RatioInterval::high).at,
-      expected.pays_above, expected.pays_at_any_bandwidth, {}};
-  // As bandwidths are set here: a description's own may be what somebody measured of a NIC.
-  const WhatIf fastest = at_bandwidth(answer.backends.front().asked, Bandwidth(1e12));
-  if (const auto limit = stream_limit(*resolve(fastest, catalog).training.cluster))
-    even.streams = limit->nic;
-  return even;
+  const PayingBandwidth expected = where(&RatioInterval::value), low = where(&RatioInterval::low),
+                        high = where(&RatioInterval::high);
+  return {expected.at,
+          low.at,
+          high.at,
+          expected.pays_above,
+          expected.pays_at_any_bandwidth,
+          low.pays_above,
+          low.pays_at_any_bandwidth,
+          high.pays_at_any_bandwidth,
+          streams_that_hold_back(own ? own->asked : answer.backends.front().asked, own.has_value(),
+                                 catalog)};
 }
 
 // What only a comparison with the plain run tells; of a run that is not judged or does not fit,

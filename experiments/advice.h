@@ -55,7 +55,10 @@ struct BreakEven {
   std::optional<Bandwidth> at, low, high;
   bool pays_above = false;             // else below
   bool pays_at_any_bandwidth = false;  // meaningful where it was asked for, and there is none
-  std::optional<Bandwidth> streams;  // beyond it NCCL's TCP streams are the limit (stream_limit.h)
+  // The same of the ends of the speed-up.
+  bool low_pays_above = false, low_pays_at_any = false, high_pays_at_any = false;
+  // From it on NCCL's TCP streams are the limit of the plain run (stream_limit.h).
+  std::optional<Bandwidth> streams;
 };
 
 // The answer with one implementation of the kernels.

@@ -103,6 +103,29 @@ std::string change_sentence(const Answer& answer) {
   return loses ? out + fmt::format(": the {} loses.", name_of(*loses)) : out + ".";
 }
 
+// Of a speed-up that is on the same side of 1 whatever the NIC.
+std::string pays_everywhere_or_nowhere(const BreakEven& at) {
+  if (!at.pays_at_any_bandwidth) {
+    const bool sure = !at.high && !at.high_pays_at_any;
+    return fmt::format("It {} at no NIC bandwidth from 100 Mbit/s to 10 Tbit/s{}.",
+                       sure ? "pays" : "is expected to pay",
+                       sure ? "" : ", which cannot be told of all of them");
+  }
+  const bool sure = !at.low && at.low_pays_at_any;
+  const std::string why = at.streams
+                              ? fmt::format(
+                                    "beyond {} NCCL's TCP streams hold the plain optimizer back "
+                                    "(nccl.connections).",
+                                    to_text_bits(*at.streams))
+                              : "something else in the node holds the plain optimizer back.";
+  if (sure) return "It pays at any NIC bandwidth: " + why;
+  return fmt::format("It is expected to pay at any NIC bandwidth, which {}: {}",
+                     at.low ? fmt::format("is sure {} {}", at.low_pays_above ? "above" : "below",
+                                          to_text_bits(*at.low))
+                            : "its interval leaves open at every one",
+                     why);
+}
+
 std::string break_even_sentence(const Answer& answer) {
   const TrainingPlan& training = answer.scenario.training;
   if (training.nodes() == 1) return "One node: the NIC plays no part.";
@@ -114,13 +137,7 @@ std::string break_even_sentence(const Answer& answer) {
                        at.low ? to_text_bits(*at.low) : "below 100 Mbit/s",
                        at.high ? to_text_bits(*at.high) : "above 10 Tbit/s",
                        to_text_bits(nic.value), name_of(nic.provenance.kind));
-  if (!at.pays_at_any_bandwidth) return "It pays at no NIC bandwidth from 100 Mbit/s to 10 Tbit/s.";
-  return at.streams ? fmt::format(
-                          "It pays at any NIC bandwidth: beyond {} NCCL's TCP streams hold the "
-                          "plain optimizer back (nccl.connections).",
-                          to_text_bits(*at.streams))
-                    : "It pays at any NIC bandwidth: something else in the node holds the plain "
-                      "optimizer back.";
+  return pays_everywhere_or_nowhere(at);
 }
 
 std::string judgement(const Advice& advice, const Answer& answer) {

@@ -101,6 +101,9 @@ expect 2 'Gradient accumulation steps: 0 .*a multiple of 128 = micro batch 16 . 
   "$lambcast" simulate --model bert-large --cluster dgx-a100-80g --gpus 8 --optimizer lamb \
   --micro-batch 16 --global-batch 64
 
+expect 2 '[-][-]explain: is printed instead of the forecast, as text alone' \
+  "$lambcast" simulate "${recipe[@]}" --explain stats --export plan.json
+
 # Bytes are compared in words that hold however many there are.
 exchanged=(--model bert-large --cluster commodity-25gbe --gpus 32 --optimizer lamb --micro-batch 16 --grad-accum 1 --steps 1000)
 for said in 'fp8:2\.00x fewer bytes' 'topk:100%:64\.00x the bytes' 'localsgd:2000:hardly any bytes'; do

@@ -38,6 +38,14 @@ steps = [1000, 2000]
 END
 expect 0 "$lambcast" sweep steps.toml --out steps
 [ -s steps/report.html ] || fail "no page where steps is an axis"
+
+# Pictures have no sequence: its length is 0 in every row.
+vision=(sweep --model vit-l16 --cluster commodity-10gbe --optimizer lamb --micro-batch 32 --grad-accum 1
+  --steps 1000 --list gpus=8,16 --out vision)
+expect 0 "$lambcast" "${vision[@]}"
+expect 0 "$lambcast" "${vision[@]}" --resume
+expect 0 "$lambcast" report vision
+[ -s vision/report.html ] || fail "no page of a vision model"
 sed -e 's/name = "steps"/name = "samples"/' -e 's/^steps = .*/samples = [1000000, 2000000]/' \
   steps.toml >samples.toml
 expect 0 "$lambcast" sweep samples.toml --out samples

@@ -46,6 +46,10 @@ int simulate_run(const ForecastFlags& flags, const RunFlags& run_flags) {
 int simulate_command(const ForecastFlags& flags, const RunFlags& run_flags) {
   const Patience patience("simulating");
   if (run_flags.any()) return simulate_run(flags, run_flags);
+  if (!flags.explain.empty() &&
+      (!flags.trace.empty() || flags.result.format != "table" || !flags.result.exports.empty()))
+    fail_input({"", 0, "--explain"}, "is printed instead of the forecast, as text alone",
+               "no --trace, --export or --format");
   Catalog catalog;
   const Scenario scenario = resolve(flags.what_if, catalog);
   if (!flags.explain.empty()) {

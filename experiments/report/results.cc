@@ -171,9 +171,10 @@ class RowReader {
     if (!exchange_.empty() && p.optimizer == p.baseline)
       p.optimizer = fmt::format("{} with {}", p.optimizer, exchange_);
     for (std::size_t i = 0; i < std::size(number_fields); ++i) {
-      // A run may compress from its first step.
+      // A run may compress from its first step, and pictures have no sequence.
       const bool zero = number_fields[i].field == &Point::freeze_step ||
-                        number_fields[i].field == &Point::warmup_steps;
+                        number_fields[i].field == &Point::warmup_steps ||
+                        number_fields[i].field == &Point::seq_len;
       if (numbers_[i]) p.*number_fields[i].field = number(*numbers_[i], zero);
     }
     figures_.clear();

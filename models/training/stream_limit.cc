@@ -21,13 +21,14 @@ std::optional<Finding> find_stream_limit(const Cluster& cluster, int nodes) {
   const LibrarySpec& nccl = cluster.nccl;
   return Finding{
       Severity::note, "stream-limit",
-      fmt::format("NCCL fills a NIC of {} up to {}, what {} TCP stream{} to a peer carries "
-                  "(nccl.flow_cap, {}): beyond {}{} a faster NIC changes nothing, more streams do "
+      fmt::format("NCCL's rings fill a NIC of {} up to {}, what {} TCP stream{} to a peer carries "
+                  "(nccl.flow_cap, {}): to them {}NIC beyond {} is no faster; trees and "
+                  "exchanges have several peers, and more streams carry more "
                   "(NCCL_SOCKET_NTHREADS x NCCL_NSOCKS_PERTHREAD, here nccl.connections)",
                   to_text_bits(cluster.nic_bandwidth.value), to_text_bits(limit->carried),
                   nccl.connections, nccl.connections == 1 ? "" : "s",
                   name_of(nccl.flow_cap->provenance.kind),
-                  nic_rate_of(cluster) == NicRate::effective ? "an effective " : "",
+                  nic_rate_of(cluster) == NicRate::effective ? "an effective " : "a ",
                   to_text_bits(limit->nic))};
 }
 
