@@ -182,10 +182,21 @@ std::shared_ptr<const ModelShape> Catalog::model(const std::string& name,
   });
 }
 
-std::shared_ptr<const Device> Catalog::device(const std::string& name) {
+std::shared_ptr<const Device> Catalog::device(const std::string& name, const Overrides& overrides) {
+  const auto load = [&](const Overrides& changes) {
+    return once(devices_, key_of(name, changes), [&] {
+      return load_device(parsed(parsed_, "device " + name, texts_->device(name), name), name,
+                         changes);
+    });
+  };
   return of_key("device", [&] {
-    return once(devices_, name,
-                [&] { return decode_device(Table::parse(texts_->device(name), file_of(name))); });
+    try {
+      return load(overrides);
+    } catch (const Error& error) {
+      if (overrides.empty()) throw;
+      load({});
+      throw InvalidValue(key_at_fault("device.", overrides, error.what()), error.what());
+    }
   });
 }
 

@@ -64,7 +64,7 @@ class Catalog {
 
   std::shared_ptr<const Cluster> cluster(const std::string& name, const Overrides& overrides);
   std::shared_ptr<const ModelShape> model(const std::string& name, const Overrides& overrides);
-  std::shared_ptr<const Device> device(const std::string& name);
+  std::shared_ptr<const Device> device(const std::string& name, const Overrides& overrides);
   std::shared_ptr<const deepspeed::DeepSpeedConfig> config(const std::string& path);
 
   const std::shared_ptr<DescriptionTexts>& texts() const { return texts_; }

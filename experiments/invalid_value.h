@@ -14,8 +14,8 @@ class InvalidValue : public Error {
  public:
   InvalidValue(std::string_view key, const std::string& message)
       : Error(Exit::usage, message), key_(key) {}
-  // The key of the WhatIf that holds the value, or "cluster." or "model." for some key below. Such
-  // a key depends on the description that it changes, and on others that change it too.
+  // The key of the WhatIf that holds the value, or "cluster.", "device." or "model." for some key
+  // below. Such a key depends on the description that it changes, and on others that change it too.
   const std::string& key() const { return key_; }
 
  private:

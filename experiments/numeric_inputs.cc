@@ -94,7 +94,7 @@ class Inputs {
                    [find](Cluster& cluster, Device& device, double factor) {
                      multiply(find(cluster, device).value, factor);
                    },
-                   raw(number.value), Text::write, Text::words, Text::read});
+                   raw(number.value), &Text::write, Text::words, Text::read});
   }
   // One more number that moves with the last.
   template <typename Find>
@@ -179,9 +179,11 @@ void add_cluster(Inputs& inputs, const Cluster& cluster) {
     number("cluster.node.gpu_nic", &Cluster::gpu_nic);
   number("cluster.node.host_link", &Cluster::host_link);
   number("cluster.node.host_memory", &Cluster::host_memory);
-  inputs.add(
-      "cluster.fabric.oversubscription",
-      [](auto& of, auto&) -> auto& { return of.fabric.oversubscription; });
+  // Of a switch and a torus there is none.
+  if (cluster.fabric.kind != FabricKind::single_switch && cluster.fabric.kind != FabricKind::torus)
+    inputs.add(
+        "cluster.fabric.oversubscription",
+        [](auto& of, auto&) -> auto& { return of.fabric.oversubscription; });
   add_library(
       inputs, "nccl", cluster.nccl, [](auto& of) -> auto& { return of.nccl; });
   add_library(
@@ -267,33 +269,46 @@ void add_device(Inputs& inputs, const Device& device) {
   if (device.rates) add_rates(inputs, *device.rates);
 }
 
-// Measured and published curves, each as a whole.
+// One list of the values of one curve, as a whole; `find` returns it of a device, const or not.
+template <typename Curve, typename Find>
+void add_curve(std::vector<NumericInput>& all, const Device& device, const Curve& curve,
+               const char* key, Find find) {
+  const std::vector<double> values = find(device);
+  all.push_back({fmt::format("device.{}.{}", curve_name(curve), key),
+                 fmt::format("{} points", values.size()), curve.provenance,
+                 [find](Cluster&, Device& of, double factor) {
+                   for (double& value : find(of)) value *= factor;
+                 },
+                 1,
+                 [values](double factor) {
+                   std::vector<std::string> scaled;
+                   for (const double value : values)
+                     scaled.push_back(fmt::format("{}", value * factor));
+                   return fmt::format("[{}]", fmt::join(scaled, ", "));
+                 }});
+}
+
+// Measured and published curves.
 void add_curves(std::vector<NumericInput>& all, const TrainingPlan& training) {
   const Device& device = *training.device;
   for (std::size_t i = 0; i < device.training_curves.size(); ++i) {
     const TrainingCurve& curve = device.training_curves[i];
-    if (curve.model != training.model->name) continue;
-    all.push_back({fmt::format("device.training_curve.{}.{}.{}.samples_per_s", curve.model,
-                               curve.implementation, curve.seq_len),
-                   fmt::format("{} points", curve.samples_per_s.size()), curve.provenance,
-                   [i](Cluster&, Device& of, double factor) {
-                     for (double& speed : of.training_curves[i].samples_per_s) speed *= factor;
-                   }});
+    if (curve.model == training.model->name)
+      add_curve(
+          all, device, curve,
+          "samples_per_s", [i](auto& of) -> auto& { return of.training_curves[i].samples_per_s; });
   }
   for (std::size_t i = 0; i < device.kernels.size(); ++i)
-    all.push_back({fmt::format("device.kernel.{}.time_us", device.kernels[i].name),
-                   fmt::format("{} points", device.kernels[i].time_us.size()),
-                   device.kernels[i].provenance, [i](Cluster&, Device& of, double factor) {
-                     for (double& us : of.kernels[i].time_us) us *= factor;
-                   }});
+    add_curve(
+        all, device, device.kernels[i],
+        "time_us", [i](auto& of) -> auto& { return of.kernels[i].time_us; });
   for (std::size_t i = 0; i < device.layers.size(); ++i) {
-    const LayerCurve& layer = device.layers[i];
-    all.push_back({fmt::format("device.layer.{}.{}.time_us", layer.hidden, layer.seq_len),
-                   fmt::format("{} points", layer.micro_batch.size()), layer.provenance,
-                   [i](Cluster&, Device& of, double factor) {
-                     for (double& us : of.layers[i].forward_us) us *= factor;
-                     for (double& us : of.layers[i].backward_us) us *= factor;
-                   }});
+    add_curve(
+        all, device, device.layers[i],
+        "forward_us", [i](auto& of) -> auto& { return of.layers[i].forward_us; });
+    add_curve(
+        all, device, device.layers[i],
+        "backward_us", [i](auto& of) -> auto& { return of.layers[i].backward_us; });
   }
 }
 

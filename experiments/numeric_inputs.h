@@ -22,9 +22,9 @@ struct NumericInput {
   Provenance provenance;
   std::function<void(Cluster&, Device&, double factor)> scale;
   double number = 1;  // in units of the SI; of curves, which have many, their scale
-  // A number as a description has it, in words, and read again, which throws Error (usage) at
-  // `where`. Curves have none.
-  std::string (*text)(double number) = nullptr;
+  // As `--set KEY=` takes it; of a curve, a list.
+  std::function<std::string(double number)> text;
+  // In words, and read again, which throws Error (usage) at `where`. Curves have neither.
   std::string (*words)(double number) = nullptr;
   double (*parse)(std::string_view text, const Where& where) = nullptr;
 };

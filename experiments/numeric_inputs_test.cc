@@ -4,11 +4,14 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "experiments/invalid_value.h"
 #include "experiments/scenario.h"
 #include "models/training/forecast.h"
 
 namespace lambcast {
 namespace {
+
+using Catch::Matchers::Contains;
 
 bool names(const Forecast& forecast, const Provenance& provenance) {
   return std::ranges::any_of(
@@ -104,23 +107,88 @@ const WhatIf worlds[] = {
      {"overlap", "ddp"},
      {"precision", "fp32"}}};
 
+WhatIf with_defaults(WhatIf asked) {
+  asked.try_emplace("optimizer", "adam");
+  asked.try_emplace("steps", "1000");
+  asked.try_emplace("grad_accum", "1");
+  asked.try_emplace("micro_batch", "8");
+  return asked;
+}
+
 TEST_CASE("numeric inputs: what moves a forecast stands among what it rests on") {
   Catalog catalog;
-  for (WhatIf asked : worlds) {
-    asked.try_emplace("optimizer", "adam");
-    asked.try_emplace("steps", "1000");
-    asked.try_emplace("grad_accum", "1");
-    asked.try_emplace("micro_batch", "8");
+  for (const WhatIf& world : worlds) {
+    const WhatIf asked = with_defaults(world);
     const TrainingPlan training = resolve(asked, catalog).training;
     CollectiveCosts costs;
     const Forecast before = forecast(training, costs);
     for (const NumericInput& input : numeric_inputs(training)) {
       if (is_constant(input)) continue;
       if (!moves(training, input, before.run.time_s)) continue;
-      INFO(asked["model"] << " on " << asked["cluster"] << ": " << input.key << " = " << input.value
-                          << ", " << name_of(input.provenance.kind) << ", "
-                          << input.provenance.source);
+      INFO(asked.at("model") << " on " << asked.at("cluster") << ": " << input.key << " = "
+                             << input.value << ", " << name_of(input.provenance.kind) << ", "
+                             << input.provenance.source);
       CHECK(names(before, input.provenance));
+    }
+  }
+}
+
+// What `--set` says of the number: its own value, or `factor` times it.
+WhatIf with(WhatIf asked, const NumericInput& input, double factor) {
+  asked[input.key] = input.text(input.number * factor);
+  return asked;
+}
+
+// Whether it is refused with its key, as a share above one is.
+bool is_out_of_range(const InvalidValue& error, const NumericInput& input) {
+  return input.key.starts_with(error.key()) &&
+         (Contains("range") || Contains("at most 1")).match(error.what());
+}
+
+// Waits of a protocol that a description says are those of a single node too
+// (topologies/library.cc).
+bool says_of_others(const NumericInput& input) {
+  return input.key.ends_with(".base") || input.key.ends_with(".local_hop");
+}
+
+const NumericInput& same(const std::vector<NumericInput>& inputs, const NumericInput& input) {
+  const auto found = std::ranges::find(inputs, input.key, &NumericInput::key);
+  REQUIRE(found != inputs.end());
+  return *found;
+}
+
+TEST_CASE("numeric inputs: every name can be set, to its own value without effect") {
+  Catalog catalog;
+  for (const WhatIf& world : worlds) {
+    const WhatIf asked = with_defaults(world);
+    const TrainingPlan training = resolve(asked, catalog).training;
+    const auto inputs = numeric_inputs(training);
+    for (const NumericInput& input : inputs) {
+      INFO(asked.at("model") << " on " << asked.at("cluster") << ": " << input.key << " = "
+                             << input.text(input.number));
+      const auto at = [&](double factor) {
+        return numeric_inputs(resolve(with(asked, input, factor), catalog).training);
+      };
+      const auto own = at(1);
+      for (const NumericInput& other : inputs)
+        if (&other == &input || !says_of_others(input))
+          CHECK(same(own, other).text(same(own, other).number) == other.text(other.number));
+      // A share may have no room above: then it can be lower.
+      double factor = 1.5;
+      std::vector<NumericInput> other;
+      try {
+        other = at(factor);
+      } catch (const InvalidValue& error) {
+        INFO(error.what());
+        REQUIRE(is_out_of_range(error, input));
+        other = at(factor = 1 / 1.5);
+      }
+      const NumericInput& moved = same(other, input);
+      if (input.parse == nullptr)  // a curve
+        CHECK(moved.text(1) == input.text(factor));
+      else
+        CHECK(moved.number == Approx(input.number * factor).epsilon(1e-6));
+      CHECK(moved.provenance == Provenance{Kind::assumed, "--set " + input.key});
     }
   }
 }

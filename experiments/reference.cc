@@ -53,10 +53,10 @@ std::vector<Section> keys() {
       sections.push_back({std::string(key.group), "", {}});
     sections.back().entries.push_back({std::string(key.name), words_of_type(key), help_of(key)});
   }
-  sections.front().words = fmt::format(
-      "Keys of descriptions, as their readers ask for them; a number with its evidence is {{ value "
-      "= ..., kind = \"{}\", source = \"...\" }}.",
-      fmt::join(kind_names, ", "));
+  sections.front().words =
+      "Every key of a description is one too (`lambcast help descriptions`), with whose it is in "
+      "front: cluster.nic.bandwidth, device.peak_half, device.rates.share_half, model.layers. Keys "
+      "of the device change the one that the run uses.";
   return sections;
 }
 
@@ -86,10 +86,18 @@ std::vector<Section> descriptions() {
                   [](const std::string& name) { load_device(name); }, {"model"}),
       description("Models", "model", model_presets(),
                   [](const std::string& name) { load_model(name); })};
-  sections.front().words =
-      "Keys of descriptions, as their readers ask for them; a number with its evidence is { value "
-      "= "
-      "..., kind = \"measured, published, fitted, assumed\", source = \"...\" }.";
+  sections.front().words = fmt::format(
+      "Keys of descriptions, as their readers ask for them; a number with its evidence is {{ value "
+      "= ..., kind = \"{}\", source = \"...\" }}. --set, --list and --scan name them with whose "
+      "they "
+      "are in front: cluster.nic.bandwidth.",
+      fmt::join(kind_names, ", "));
+  sections[1].words =
+      "--set, --list and --scan: device.peak_half; those of [rates] and of curves with device. in "
+      "front too: device.rates.share_half, device.kernel.NAME.time_us, "
+      "device.layer.HIDDEN.HEADS.FFN.SEQ_LEN.forward_us, "
+      "device.training_curve.MODEL.IMPLEMENTATION.SEQ_LEN.samples_per_s (values of a curve: a list "
+      "of as many).";
   return sections;
 }
 

@@ -155,7 +155,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
       catalog.model(words.text("model", "a preset's name or a file"), words.below("model."));
   training.cluster =
       catalog.cluster(words.text("cluster", "a preset's name or a file"), words.below("cluster."));
-  training.device = catalog.device(device_name(words, *training.cluster));
+  training.device = catalog.device(device_name(words, *training.cluster), words.below("device."));
   config.fp16.enabled.value = true;  // what users of these optimizers run
   if (const std::string* path = words.find("config")) config = *catalog.config(*path);
   place_on_cluster(words, training);

@@ -82,6 +82,15 @@ TEST_CASE("solve: the latest freeze_step within a deadline is the last whole one
                                            Contains("more than") && Contains("from 2001 on ("));
 }
 
+TEST_CASE("solve: a number of the device is the one that --set sets") {
+  const double target =
+      forecast_at(question(), "device.copy_bandwidth", "400GB/s", &RunForecast::time_s);
+  const Solution solution = solved(
+      {question(), "device.copy_bandwidth", "run_time", fmt::format("{} s", target), {}, {}});
+  REQUIRE(solution.kind() == Solution::Kind::solved);
+  CHECK(solution.points[solution.passes.front()].x == Approx(400e9).epsilon(0.01));
+}
+
 TEST_CASE("solve: the bandwidth at which a speed-up is 1 is the break-even of advise") {
   WhatIf what_if = question();
   what_if["kernels"] = "deepspeed";

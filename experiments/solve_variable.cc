@@ -102,8 +102,7 @@ Variable of_what_if(const WhatIfKey& key, const WhatIf& asked, Catalog& catalog)
   return variable;
 }
 
-Variable of_input(const NumericInput& input, const WhatIf& asked, const TrainingPlan& training,
-                  Catalog& catalog) {
+Variable of_input(const NumericInput& input, const WhatIf& asked, Catalog& catalog) {
   Variable variable;
   variable.key = input.key;
   const bool nic = input.key == "cluster.nic.bandwidth";
@@ -111,14 +110,11 @@ Variable of_input(const NumericInput& input, const WhatIf& asked, const Training
   variable.high = nic ? nic_high : input.number * 100;
   variable.words = nic ? [](double x) { return to_text_bits(Bandwidth(x)); }
                        : std::function<std::string(double)>(input.words);
-  if (input.key.starts_with("cluster."))
-    variable.at = [asked, input, &catalog](double x) {
-      WhatIf what_if = asked;
-      what_if.insert_or_assign(input.key, input.text(x));
-      return resolve(what_if, catalog).training;
-    };
-  else
-    variable.at = [training, input](double x) { return scaled(training, input, x / input.number); };
+  variable.at = [asked, input, &catalog](double x) {
+    WhatIf what_if = asked;
+    what_if.insert_or_assign(input.key, input.text(x));
+    return resolve(what_if, catalog).training;
+  };
   return variable;
 }
 
@@ -169,13 +165,13 @@ Variable variable_of(const std::string& key, const WhatIf& what_if,
     const TrainingPlan training = resolve(what_if, catalog).training;
     std::vector<std::string> known = what_if_keys();
     for (const NumericInput& candidate : numeric_inputs(training)) {
-      if (candidate.text == nullptr) continue;
+      if (candidate.parse == nullptr) continue;
       known.push_back(candidate.key);
       if (candidate.key == key) input = candidate;
     }
     if (input)
-      variable = of_input(*input, what_if, training, catalog);
-    else if (key.starts_with("cluster.") || key.starts_with("model."))
+      variable = of_input(*input, what_if, catalog);
+    else if (is_of_description(key))
       variable = of_description(key, what_if, low, high, catalog);
     else
       fail_unknown({"", 0, "KEY"}, "key", key, known);

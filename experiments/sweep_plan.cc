@@ -30,7 +30,7 @@ std::vector<std::string> entry_values(const Table& table, const std::string& key
 
 void check_key(const Where& where, const std::string& key) {
   const auto& known = what_if_keys();
-  if (key.starts_with("cluster.") || key.starts_with("model.")) return;
+  if (is_of_description(key)) return;
   if (std::find(known.begin(), known.end(), key) == known.end())
     fail_unknown(where, "key", key, known);
 }

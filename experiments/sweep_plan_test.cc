@@ -92,13 +92,15 @@ TEST_CASE("plan: every combination, the last axis fastest") {
     gpus = [8, 16]
     optimizer = ["lamb", "adam"]
     cuda_aware = true
-    "cluster.nic.bandwidth" = "1 Gbit/s")");
+    "cluster.nic.bandwidth" = "1 Gbit/s"
+    "device.peak_half" = "100 TFLOP/s")");
   CHECK(sweep.name == "sweep");
   CHECK(column(sweep, "gpus") == Values{"8", "8", "16", "16"});
   CHECK(column(sweep, "optimizer") == Values{"lamb", "adam", "lamb", "adam"});
   CHECK(column(sweep, "model") == Values(4, "bert-large"));
   CHECK(column(sweep, "cuda_aware") == Values(4, "true"));
   CHECK(column(sweep, "cluster.nic.bandwidth") == Values(4, "1 Gbit/s"));
+  CHECK(column(sweep, "device.peak_half") == Values(4, "100 TFLOP/s"));
 }
 
 TEST_CASE("plan: variants are crossed with the grid and win over it") {

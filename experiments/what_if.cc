@@ -228,6 +228,10 @@ const std::vector<std::string>& what_if_keys() {
   return keys;
 }
 
+bool is_of_description(std::string_view key) {
+  return key.starts_with("cluster.") || key.starts_with("device.") || key.starts_with("model.");
+}
+
 const WhatIfKey* find_key(std::string_view name) {
   const auto table = what_if_table();
   const auto row = std::ranges::find(table, name, &WhatIfKey::name);

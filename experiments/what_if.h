@@ -12,8 +12,9 @@
 
 namespace lambcast {
 
-// By key: the flag's name with '_' for '-', or a dotted key that starts with "cluster.", "model."
-// or "run." (what --set changes).
+// By key: the flag's name with '_' for '-', or a dotted key that starts with "cluster.",
+// "device.", "model." or "run." (what --set changes). Those of the device change the one that the
+// run uses: the cluster's own, or what "device" names.
 //
 // freeze_step may be a share of the steps ("16.7%"); samples gives the steps as samples over global
 // batch, rounded up; both, where they agree. One of config, model, cluster and device may be "-",
@@ -55,6 +56,9 @@ const std::vector<std::string>& what_if_keys();
 
 // The values of a key that has a list of them.
 const std::vector<std::string>& words_of(std::string_view key);
+
+// Whether it begins with whose it is: "cluster.", "device." or "model.".
+bool is_of_description(std::string_view key);
 
 // The row of a key, or null.
 const WhatIfKey* find_key(std::string_view name);

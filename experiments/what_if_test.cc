@@ -11,6 +11,8 @@
 namespace lambcast {
 namespace {
 
+using Catch::Matchers::Contains;
+
 // A layout with everything that keys can say something of.
 WhatIf base_for(std::string_view key) {
   WhatIf what_if{{"model", "mixtral-8x7b"},
@@ -78,6 +80,39 @@ TEST_CASE("what-if: the words of an enum are read as what they print") {
     const PrecisionWord said{plan.recipe.precision.weights, plan.parallelism->format};
     return said.word();
   });
+}
+
+TEST_CASE("what-if: keys of the device change the one that the run uses") {
+  const WhatIf changes{{"device.peak_half", "100TFLOP/s"}, {"device.rates.share_half", "0.5"}};
+  for (const WhatIf& device : {WhatIf{}, WhatIf{{"device", "v100-32g"}}}) {
+    const auto before = resolved(with(device)).training.device;
+    const auto after = resolved(with(device, with(changes))).training.device;
+    CHECK(after->name == before->name);
+    CHECK(after->peak_half ==
+          Sourced<FlopRate>{FlopRate(100e12), {Kind::assumed, "--set device.peak_half"}});
+    CHECK(after->rates->reached(MatrixFormat::half) == FlopRate(50e12));
+    CHECK(after->copy_bandwidth == before->copy_bandwidth);
+  }
+}
+
+TEST_CASE("what-if: a key that the device lacks is refused with what was meant") {
+  struct Row {
+    std::string key, value, expected;
+  };
+  const std::string curve = "device.training_curve.bert-large.deepspeed.127.samples_per_s";
+  for (const auto& [key, value, expected] : {
+           Row{"device.peak_haf", "1 TFLOP/s", "unknown key 'peak_haf', did you mean 'peak_half'?"},
+           Row{"device.rates.share_haf", "0.5", "did you mean 'share_half'?"},
+           Row{"device.rate.share_half", "0.5", "unknown section 'rate', did you mean 'rates'?"},
+           Row{"device.kernel.adam_step.time_us", "[1, 2]", "the device has no kernel"},
+           Row{curve, "[1]", "did you mean 'training_curve.bert-large.deepspeed.128'?"},
+           Row{"peak.half", "1 TFLOP/s", "(allowed: cluster.peak.half, device.peak.half or model."},
+           Row{"device.copy_bandwidth", "10", "--set device.copy_bandwidth: device.copy_bandwidth"},
+           Row{"device.rates.share_half", "1.5", "--set device.rates.share_half: rates.share_half"},
+       }) {
+    INFO(key << " = " << value);
+    CHECK_THAT(refusal(with({{key, value}})), Contains(expected));
+  }
 }
 
 TEST_CASE("what-if: names are flags' names, and help says something") {

@@ -78,10 +78,10 @@ Overrides Words::below(std::string_view prefix) const {
 
 void Words::refuse_unknown() const {
   for (const auto& [key, value] : what_if_) {
-    if (key.starts_with("cluster.") || key.starts_with("model.")) continue;
+    if (is_of_description(key)) continue;
     if (key.find('.') != std::string::npos)
       fail_input({"", 0, key}, "unknown key: those of descriptions begin with whose they are",
-                 fmt::format("cluster.{0} or model.{0}, where they have it", key));
+                 fmt::format("cluster.{0}, device.{0} or model.{0}, where they have it", key));
     const auto& keys = what_if_keys();
     if (std::find(keys.begin(), keys.end(), key) == keys.end())
       fail_unknown({"", 0, key}, "key", key, keys);

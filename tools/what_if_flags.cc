@@ -40,7 +40,7 @@ void add_what_if_flags(CLI::App& command, WhatIf& what_if) {
               const auto equals = setting.find('=');
               if (equals == std::string::npos || equals == 0)
                 fail_input({"", 0, "--set"}, "'" + setting + "' is not KEY=VALUE",
-                           "cluster.KEY=VALUE, model.KEY=VALUE or run.KEY=VALUE");
+                           "cluster.KEY=VALUE, device.KEY=VALUE, model.KEY=VALUE or run.KEY=VALUE");
               std::string key = setting.substr(0, equals);
               if (key.starts_with("run.")) key = key.substr(4);
               const std::string value = setting.substr(equals + 1);
@@ -52,7 +52,7 @@ void add_what_if_flags(CLI::App& command, WhatIf& what_if) {
                                                       : "--set " + key + "=" + said->second));
             }
           },
-          "change any key of the cluster, model or run: cluster.nic.bandwidth=10Gbit/s")
+          "change any key of the cluster, device, model or run: cluster.nic.bandwidth=10Gbit/s")
       ->allow_extra_args(false)
       ->type_name("KEY=VALUE")
       ->group("What runs where");

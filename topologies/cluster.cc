@@ -101,47 +101,6 @@ StackSpec decode_stack(const Table& table) {
   return spec;
 }
 
-// "200Gbit/s" is "25 GB/s" too.
-bool is_same(std::string said, std::string value) {
-  for (std::string* text : {&said, &value}) std::erase(*text, ' ');
-  if (said == value) return true;
-  try {
-    return parse_bandwidth(said, {}) == parse_bandwidth(value, {});
-  } catch (const Error&) {
-    return false;
-  }
-}
-
-// Throws Error where that is not a word or a list of them.
-std::vector<std::string> words_at(Table table, std::string_view key) {
-  for (std::size_t dot = key.find('.'); dot != key.npos; dot = key.find('.')) {
-    table = table.table(key.substr(0, dot));
-    key.remove_prefix(dot + 1);
-  }
-  return table.words(key);
-}
-
-// Whether the description says so already, with or without evidence.
-bool says(const Table& table, const std::string& key, const std::string& value) {
-  for (const std::string& place : {key + ".value", key}) {
-    try {
-      const std::vector<std::string> said = words_at(table, place);
-      return said.size() == 1 && is_same(said.front(), value);
-    } catch (const Error&) {
-      // Not there, or more than words: what is wrong with it whoever sets it says.
-    }
-  }
-  return false;
-}
-
-// The overrides that change the description; the others leave it its evidence and its calibration.
-Overrides changes_of(const Table& table, const Overrides& overrides) {
-  Overrides changes;
-  for (const auto& [key, value] : overrides)
-    if (!says(table, key, value)) changes.emplace_back(key, value);
-  return changes;
-}
-
 // "--set nic.bandwidth" alone asks about another NIC, whatever the name plate of this one says.
 void raise_name_plate(Table& table, const Overrides& overrides) {
   const auto of = [&](std::string_view key) {

@@ -103,7 +103,7 @@ LayerCurve decode_layer(const Table& table, const Provenance& of_device) {
 
 }  // namespace
 
-Device decode_device(const Table& root) {
+Device decode_device(const Table& root, const std::optional<Provenance>& of_curves) {
   const Table table = root.table("device");
   Device device;
   const auto quantity = [&](const char* key, const char* text, const char* why) {
@@ -150,7 +150,7 @@ Device decode_device(const Table& root) {
   if (root.has("rates"))
     device.rates = decode_rates(root.table("rates"), {device.name, device.peak_single,
                                                       device.peak_half, device.copy_bandwidth});
-  const Provenance of_device = device.copy_bandwidth.provenance;
+  const Provenance of_device = of_curves.value_or(device.copy_bandwidth.provenance);
   for (const Table& curve : root.tables("training_curve"))
     device.training_curves.push_back(decode_training_curve(curve, of_device));
   for (const Table& curve : root.tables("kernel"))

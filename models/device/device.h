@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "models/device/gpu_rates.h"
+#include "sim/base/overrides.h"
 #include "sim/base/provenance.h"
 #include "sim/base/table.h"
 #include "sim/base/units.h"
@@ -66,9 +67,27 @@ struct Device {
   std::vector<LayerCurve> layers;
 };
 
-Device decode_device(const Table& root);
+// A curve, and a layer, that says no kind and source has `of_curves`; by default those of the
+// device's copy_bandwidth.
+Device decode_device(const Table& root, const std::optional<Provenance>& of_curves = std::nullopt);
 // A preset by name, or a file (ends in .toml or holds a '/').
 Device load_device(const std::string& name_or_path);
+// The same, parsed, with keys changed as `--set device.KEY=VALUE` does (device_overrides.cc):
+//
+//   peak_half                                         of [device]
+//   rates.share_half                                  of [rates]
+//   kernel.NAME.time_us                               of a curve, by `curve_name`: all its values,
+//   layer.HIDDEN.HEADS.FFN.SEQ_LEN.forward_us         as a list
+//   training_curve.MODEL.IMPLEMENTATION.SEQ_LEN.samples_per_s
+//
+// What changes is assumed, with the flag as its source. Throws Error (usage) with that flag.
+Device load_device(const Table& parsed, const std::string& name_or_path, const Overrides& said);
+
+// What tells a curve from the others of a device, behind the name of its list:
+// "layer.1024.16.4096.128".
+std::string curve_name(const TrainingCurve& curve);
+std::string curve_name(const KernelCurve& curve);
+std::string curve_name(const LayerCurve& curve);
 std::vector<std::string> device_names();
 std::string device_text(const std::string& name);
 

@@ -244,6 +244,56 @@ source = "test"
   CHECK_THROWS_WITH(decode_device(Table::parse(broken, "lab.toml")), Contains("ascending"));
 }
 
+TEST_CASE("devices: a key that is set is assumed, what is left has its evidence") {
+  const char* text = R"(
+[device]
+name = "lab"
+memory_capacity = "16 GiB"
+memory_bandwidth = { value = "900 GB/s", kind = "published", source = "data sheet" }
+copy_bandwidth = { value = "800 GB/s", kind = "measured", source = "profile" }
+[[kernel]]
+name = "adam_step"
+elements = [1000.0, 4000.0]
+time_us = [4.0, 20.0]
+[[layer]]
+hidden = 1024
+heads = 16
+ffn = 4096
+seq_len = 128
+micro_batch = [8.0, 16.0]
+forward_us = [1000.0, 2000.0]
+backward_us = [2000.0, 4000.0]
+)";
+  const Table parsed = Table::parse(text, "lab.toml");
+  const auto set = [&](const Overrides& said) { return load_device(parsed, "lab.toml", said); };
+  const Provenance measured{Kind::measured, "profile"};
+
+  const Device faster = set({{"copy_bandwidth", "1000 GB/s"}});
+  CHECK(faster.copy_bandwidth.value == Bandwidth(1e12));
+  CHECK(faster.copy_bandwidth.provenance ==
+        Provenance{Kind::assumed, "--set device.copy_bandwidth"});
+  CHECK(faster.memory_bandwidth.value == Bandwidth(1e12));  // of which no plate says less
+  CHECK(faster.kernels.front().provenance == measured);
+  CHECK_THROWS_WITH(set({{"copy_bandwidth", "1000 GB/s"}, {"memory_bandwidth", "500 GB/s"}}),
+                    Contains("--set device.copy_bandwidth") && Contains("out of range"));
+
+  const Device same = set({{"copy_bandwidth", "0.8TB/s"}, {"kernel.adam_step.time_us", "[4, 20]"}});
+  CHECK(same.copy_bandwidth.provenance == measured);
+  CHECK(same.kernels.front().provenance == measured);
+
+  const Device other = set({{"layer.1024.16.4096.128.backward_us", "[2500.0, 5000.0]"}});
+  CHECK(other.layers.front().forward_us == std::vector<double>{1000, 2000});
+  CHECK(other.layers.front().backward_us == std::vector<double>{2500, 5000});
+  CHECK(other.layers.front().provenance ==
+        Provenance{Kind::assumed, "--set device.layer.1024.16.4096.128.backward_us"});
+  CHECK(other.kernels.front().provenance == measured);
+  CHECK_THROWS_WITH(
+      set({{"kernel.adam_step.time_us", "[1, 2, 3]"}}),
+      Contains("--set device.kernel.adam_step.time_us: ") && Contains("has 3 values for 2 points"));
+  CHECK_THROWS_WITH(set({{"kernel.adam_stop.time_us", "[1, 2]"}}),
+                    Contains("did you mean 'kernel.adam_step'?"));
+}
+
 TEST_CASE("devices: what the profiler writes is a device at once") {
   DeviceProfileDocument written;
   written.name = "Some GPU";

@@ -2,9 +2,65 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
 
+#include "sim/base/units.h"
+
 namespace lambcast {
+namespace {
+
+template <auto parse>
+bool is_same_quantity(const std::string& said, const std::string& value) {
+  try {
+    return parse(said, Where{}) == parse(value, Where{});
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+bool is_same(std::string said, std::string value) {
+  for (std::string* text : {&said, &value}) std::erase(*text, ' ');
+  return said == value || is_same_quantity<parse_bandwidth>(said, value) ||
+         is_same_quantity<parse_flop_rate>(said, value) ||
+         is_same_quantity<parse_duration>(said, value) ||
+         is_same_quantity<parse_bytes>(said, value);
+}
+
+// Throws Error where that is not a word or a list of them.
+std::vector<std::string> words_at(Table table, std::string_view key) {
+  for (std::size_t dot = key.find('.'); dot != key.npos; dot = key.find('.')) {
+    table = table.table(key.substr(0, dot));
+    key.remove_prefix(dot + 1);
+  }
+  return table.words(key);
+}
+
+// Of a list, as TOML has it: its elements.
+std::vector<std::string> words_of(const std::string& value) {
+  return value.starts_with('[') ? Table::parse("list = " + value, "").words("list")
+                                : std::vector{value};
+}
+
+}  // namespace
+
+bool says(const Table& table, const std::string& key, const std::string& value) {
+  for (const std::string& place : {key + ".value", key}) {
+    try {
+      return std::ranges::equal(words_at(table, place), words_of(value), is_same);
+    } catch (const Error&) {
+      // Not there, or more than words: what is wrong with it whoever sets it says.
+    }
+  }
+  return false;
+}
+
+Overrides changes_of(const Table& table, const Overrides& overrides) {
+  Overrides changes;
+  for (const auto& [key, value] : overrides)
+    if (!says(table, key, value)) changes.emplace_back(key, value);
+  return changes;
+}
 
 Error blame_flags(const Error& error, const std::string& preset,
                   std::span<const std::string> flags) {

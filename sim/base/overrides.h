@@ -10,11 +10,19 @@
 #include <vector>
 
 #include "sim/base/error.h"
+#include "sim/base/table.h"
 
 namespace lambcast {
 
 // Key and value as text, in the order given.
 using Overrides = std::vector<std::pair<std::string, std::string>>;
+
+// Whether the table says so already at this dotted key, with or without evidence and in whatever
+// unit: "200Gbit/s" is "25 GB/s" too.
+bool says(const Table& table, const std::string& key, const std::string& value);
+
+// The overrides that change the description; the others leave it its evidence.
+Overrides changes_of(const Table& table, const Overrides& overrides);
 
 // `error` with the flags in front, unless it names one already. `preset`: "NAME.toml", the place in
 // which is left out; empty for a file of the user's own.
