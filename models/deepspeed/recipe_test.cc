@@ -18,7 +18,10 @@ TEST_CASE("recipe: precision, ZeRO stage and optimizer choose it, as the engine 
   const auto adam = OptimizerType::adamw, onebit = OptimizerType::onebit_adam;
   for (const auto type : {adam, onebit, OptimizerType::zero_one_adam})
     CHECK(of(type, "fp16: {enabled: true}") == Wrapper::fp16);
-  for (const auto type : {OptimizerType::lamb, OptimizerType::onebit_lamb})
+  for (const auto type :
+       {OptimizerType::lamb, OptimizerType::onebit_lamb, OptimizerType::lion, OptimizerType::lars,
+        OptimizerType::distributed_lamb, OptimizerType::adafactor, OptimizerType::came,
+        OptimizerType::galore_adamw8bit})
     CHECK(of(type, "fp16: {enabled: true}") == Wrapper::fp16_unfused);
   CHECK(of(adam, "") == Wrapper::none);
   const Version sharding{0, 17, 5}, whole{0, 17, 6};

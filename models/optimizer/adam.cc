@@ -21,6 +21,7 @@ const OptimizerModel adam_model{.type = OptimizerType::adam,
                                 .label = "FusedAdam",
                                 .plain = OptimizerType::adam,
                                 .of_deepspeed = true,
+                                .flat_in_fp16 = true,
                                 .update = update,
                                 .state_bytes = two_moments};
 const OptimizerModel adamw_model{.type = OptimizerType::adamw,
@@ -28,6 +29,7 @@ const OptimizerModel adamw_model{.type = OptimizerType::adamw,
                                  .label = "FusedAdam",
                                  .plain = OptimizerType::adamw,
                                  .of_deepspeed = true,
+                                 .flat_in_fp16 = true,
                                  .update = update,
                                  .state_bytes = two_moments};
 

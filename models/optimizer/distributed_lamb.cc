@@ -20,7 +20,6 @@ const OptimizerModel distributed_lamb_model{.type = OptimizerType::distributed_l
                                             .plain = OptimizerType::distributed_lamb,
                                             .of_deepspeed = false,
                                             .is_lamb = true,
-                                            .unfused_in_fp16 = true,
                                             .layerwise = true,
                                             .update = update,
                                             .state_bytes = two_moments,

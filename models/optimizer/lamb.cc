@@ -18,7 +18,6 @@ const OptimizerModel lamb_model{.type = OptimizerType::lamb,
                                 .plain = OptimizerType::lamb,
                                 .of_deepspeed = true,
                                 .is_lamb = true,
-                                .unfused_in_fp16 = true,
                                 .layerwise = true,
                                 .update = update,
                                 .state_bytes = two_moments};

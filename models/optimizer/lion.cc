@@ -17,7 +17,6 @@ const OptimizerModel lion_model{.type = OptimizerType::lion,
                                 .label = "FusedLion",
                                 .plain = OptimizerType::lion,
                                 .of_deepspeed = true,
-                                .unfused_in_fp16 = true,
                                 .update = update,
                                 .state_bytes = one_moment};
 

@@ -56,9 +56,11 @@ struct OptimizerModel {
   std::string_view label;  // "1-bit Lamb", as its messages say it
   OptimizerType plain;     // what its speed-up is against; itself where it compresses nothing
   bool of_deepspeed;
+  // DeepSpeed wraps it in FP16_Optimizer and so hands it a flat tensor of each group; all others,
+  // whoever brings them, are handed every tensor by FP16_UnfusedOptimizer.
+  bool flat_in_fp16 = false;
   bool onebit = false;  // sends signs after a warm-up
   bool is_lamb = false;
-  bool unfused_in_fp16 = false;  // wrapped in DeepSpeed's FP16_UnfusedOptimizer
   // Takes a norm of every tensor's weights and update, which ranks that share states must sum.
   bool layerwise = false;
 

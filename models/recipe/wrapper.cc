@@ -16,7 +16,7 @@ Wrapper wrapper_of(const Recipe& recipe) {
   if (weights == DataType::bf16 && in_fp32 && recipe.zero.stage <= 1) return Wrapper::bf16;
   if (recipe.zero.stage > 0) return Wrapper::zero;
   if (weights == DataType::fp32) return Wrapper::none;
-  return model_of(recipe.optimizer).unfused_in_fp16 ? Wrapper::fp16_unfused : Wrapper::fp16;
+  return model_of(recipe.optimizer).flat_in_fp16 ? Wrapper::fp16 : Wrapper::fp16_unfused;
 }
 
 }  // namespace lambcast

@@ -3,7 +3,7 @@
 //
 //   precision, stage                          wrapper                 optimizer sees      shard
 //   fp16, 0, Adams                            FP16_Optimizer          a tensor per group  all
-//   fp16, 0, LAMBs                            FP16_UnfusedOptimizer   every tensor        all
+//   fp16, 0, any other optimizer              FP16_UnfusedOptimizer   every tensor        all
 //   bf16, 0, from release 0.17.6 on           as fp16
 //   bf16, 0, before, or 0 or 1 with sums      BF16_Optimizer          a tensor per group  1 / n
 //   of micro batches in fp32

@@ -23,7 +23,7 @@ Passes wrapper_passes(Wrapper wrapper, OptimizerType type, Kernels kernels, cons
   // Apex: norm of the fp16 gradients, everything else inside the optimizer's kernels.
   if (kernels == Kernels::nvidia) return {2, 4, 0, 1, 0};
   // Overflow check 10 (float() and sum()), fp32 copy 6, norm 4, unscale 8, fp16 copy 6.
-  if (!is_fp16(wrapper) || !model_of(type).of_deepspeed) return {34, 20, 1, 2, 0};
+  if (!is_fp16(wrapper)) return {34, 20, 1, 2, 0};
   if (asks_all_for_overflow(wrapper, type, kernels, engine)) {
     // FP16_Optimizer of 0.3.0 without the check 10. LAMB flattens twice 8 and takes the norm 10 of
     // fp16 gradients, which its kernel unscales; fp16 copy 6. Waits: two a group, and the flag's.

@@ -1,8 +1,11 @@
 #include "models/training/optimizer_cost.h"
 
 #include <catch2/catch.hpp>
+#include <string>
+#include <variant>
 
 #include "models/training/memory.h"
+#include "models/training/step_plan.h"
 #include "models/training/training_case.h"
 
 namespace lambcast {
@@ -65,6 +68,52 @@ TEST_CASE(
   const double elements = static_cast<double>(optimized_parameters(*lion.model));
   CHECK((forecast_memory(adam).peak - forecast_memory(lion).peak).value() ==
         Approx(4 * elements).epsilon(1e-6));
+}
+
+// Launches and waits of a kernel of DeepSpeed's step.
+struct Host {
+  double launches = 0, waits = 0;
+};
+Host host_of(const TrainingPlan& training, const std::string& kernel) {
+  for (const PlanOp& op : plan_step(training, {StepKind::uniform, training.seq_len, 1}).ops) {
+    const auto* const work = std::get_if<KernelWork>(&op.work);
+    if (work == nullptr || op.name != kernel) continue;
+    const Passes& of = work->passes;
+    return {of.launches + of.launches_per_tensor * work->tensors,
+            of.syncs + of.syncs_per_tensor * work->tensors};
+  }
+  FAIL(kernel << " is in no step");
+  return {};
+}
+
+TEST_CASE("optimizer cost: DeepSpeed hands optimizers that it does not flatten every tensor") {
+  struct Row {
+    OptimizerType type;
+    double launches, waits;  // of the update
+  };
+  const double tensors = 398;
+  for (const Row& row : {Row{OptimizerType::adafactor, 22 * tensors, 0},
+                         {OptimizerType::came, 40 * tensors, 0},
+                         {OptimizerType::galore_adamw8bit, 14 * tensors, tensors},
+                         {OptimizerType::distributed_lamb, 20 * tensors, tensors},
+                         {OptimizerType::lars, 3, 0},
+                         {OptimizerType::lion, 1, 0}}) {
+    const TrainingPlan training = training_of({row.type, 16, "hgx-h100-ndr"});
+    REQUIRE(optimized_tensor_count(*training.model) == 398);
+    INFO(name_of(row.type));
+    CHECK(training.wrapper() == Wrapper::fp16_unfused);
+    CHECK(host_of(training, "optimizer").launches == row.launches);
+    CHECK(host_of(training, "optimizer").waits == row.waits);
+    // FP16_UnfusedOptimizer's, whoever wrote the optimizer.
+    CHECK(wrapper_passes(training.wrapper(), row.type, Kernels::deepspeed, {}).bytes_per_element ==
+          40);
+    CHECK(host_of(training, "unscale, clip and copy").launches == 9 * tensors);
+    CHECK(host_of(training, "unscale, clip and copy").waits == 7 + tensors);
+  }
+  // What the wrapper asks of every tensor all the same.
+  const TrainingPlan flat = training_of({OptimizerType::adam, 16, "hgx-h100-ndr"});
+  CHECK(host_of(flat, "optimizer").launches == 1);
+  CHECK(host_of(flat, "unscale, clip and copy").waits == 5 + tensors);
 }
 
 TEST_CASE("optimizer cost: who asks all ranks for overflow, and with a barrier behind") {
