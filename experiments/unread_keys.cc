@@ -116,6 +116,13 @@ constexpr Unread of_run[] = {
      "a freeze_step that is no share of the run, a curriculum and a ramp of batches count them"},
     {"kernels", [](const Words&, const TrainingPlan& training) { return !is_deepspeed(training); },
      "they are of DeepSpeed's optimizers, and other frameworks run NVIDIA's"},
+    {"kernels",
+     [](const Words& words, const TrainingPlan& training) {
+       return is_deepspeed(training) && training.kernels == Kernels::fused &&
+              *words.find("kernels") == name_of(Kernels::fused) &&
+              !model_of(training.optimizer()).in_kernels && training.exchange == Exchange{};
+     },
+     "kernels/ has no step of this optimizer: its update and wrapper stay DeepSpeed's"},
     {"deepspeed_version",
      [](const Words&, const TrainingPlan& training) { return !is_deepspeed(training); },
      "another framework is forecast"},

@@ -23,6 +23,14 @@ std::vector<std::string> unread(const WhatIf& changes) {
 
 using Keys = std::vector<std::string>;
 
+TEST_CASE(
+    "unread keys: fused kernels of an optimizer that has none, where nothing else runs them") {
+  const WhatIf lion{{"optimizer", "lion"}, {"kernels", "fused"}};
+  CHECK(unread(lion) == std::vector<std::string>{"--kernels"});
+  CHECK(unread(with({{"exchange", "topk:1%"}}, lion)).empty());
+  CHECK(unread({{"optimizer", "lamb"}, {"kernels", "fused"}}).empty());
+}
+
 TEST_CASE("unread keys: a flag that the run does not read is said to have no effect") {
   const WhatIf megatron{{"optimizer", "adamw"}, {"framework", "megatron"}, {"tp", "2"}};
   const auto on_megatron = [&](const WhatIf& more) {

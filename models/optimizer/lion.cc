@@ -7,7 +7,7 @@
 namespace lambcast {
 namespace {
 
-// g, p and m read, p and m written.
+// g, p and m read, p and m written. kernels/ has no Lion, so that Kernels::fused are these too.
 Passes update(StepKind, Kernels) { return {12 + 8, 1, 0, 0, 0}; }
 
 }  // namespace
@@ -17,6 +17,7 @@ const OptimizerModel lion_model{.type = OptimizerType::lion,
                                 .label = "FusedLion",
                                 .plain = OptimizerType::lion,
                                 .of_deepspeed = true,
+                                .in_kernels = false,
                                 .update = update,
                                 .state_bytes = one_moment};
 

@@ -63,6 +63,9 @@ struct OptimizerModel {
   bool is_lamb = false;
   // Takes a norm of every tensor's weights and update, which ranks that share states must sum.
   bool layerwise = false;
+  bool in_kernels = true;  // kernels/cuda has its step; Kernels::fused are DeepSpeed's where not
+  // Its step in kernels/cuda leaves the 16-bit copy of the weights to round_to, a pass behind it.
+  bool rounds_apart = false;
 
   // The update, without compressed_allreduce. Kernels::fused are those of kernels/.
   Passes (*update)(StepKind step, Kernels kernels);

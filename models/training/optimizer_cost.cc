@@ -18,8 +18,11 @@ bool asks_all_for_overflow(Wrapper wrapper, OptimizerType type, Kernels kernels,
 }
 
 Passes wrapper_passes(Wrapper wrapper, OptimizerType type, Kernels kernels, const Engine& engine) {
-  // Our kernels: norm from fp16 2, unscale and clip into fp32 6.
-  if (kernels == Kernels::fused) return {8, 3, 0, 1, 0};
+  const OptimizerModel& optimizer = model_of(type);
+  // Our kernels: norm from fp16 2, unscale and clip into fp32 6; the weights' copy 6 where the
+  // update does not write it as it goes.
+  if (kernels == Kernels::fused && optimizer.in_kernels)
+    return optimizer.rounds_apart ? Passes{8 + 6, 4, 0, 1, 0} : Passes{8, 3, 0, 1, 0};
   // Apex: norm of the fp16 gradients, everything else inside the optimizer's kernels.
   if (kernels == Kernels::nvidia) return {2, 4, 0, 1, 0};
   // Overflow check 10 (float() and sum()), fp32 copy 6, norm 4, unscale 8, fp16 copy 6.

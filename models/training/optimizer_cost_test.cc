@@ -116,6 +116,39 @@ TEST_CASE("optimizer cost: DeepSpeed hands optimizers that it does not flatten e
   CHECK(host_of(flat, "unscale, clip and copy").waits == 5 + tensors);
 }
 
+TEST_CASE("optimizer cost: fused steps move what their kernels move, and the copy in 16 bits") {
+  // Of the update and of what is around it: norm 2, unscaled copy 6, and 6 of a copy that the
+  // update does not write.
+  struct Row {
+    OptimizerType type;
+    double update, around;
+  };
+  for (const Row& row : {Row{OptimizerType::adafactor, 24.5, 8 + 6},
+                         {OptimizerType::came, 32.5, 8 + 6},
+                         {OptimizerType::galore_adamw8bit, 12.5 + 12.5 + 8 + 12, 8 + 6},
+                         {OptimizerType::lars, 8 + 22, 8},
+                         {OptimizerType::lamb, 42, 8},
+                         {OptimizerType::adam, 30, 8}}) {
+    TrainingPlan training = training_of({row.type, 16});
+    training.kernels = Kernels::fused;
+    INFO(name_of(row.type));
+    const auto around =
+        wrapper_passes(training.wrapper(), row.type, Kernels::fused, training.recipe.engine);
+    CHECK(update_passes(row.type, StepKind::uniform, Kernels::fused).bytes_per_element ==
+          row.update);
+    CHECK(around.bytes_per_element == row.around);
+    CHECK(host_of(training, "optimizer").waits == 0);
+  }
+  // There is no fused Lion.
+  TrainingPlan lion = training_of({OptimizerType::lion, 16});
+  const Duration deepspeed = metrics_of(lion, StepKind::uniform).optimizer;
+  CHECK(wrapper_passes(lion.wrapper(), OptimizerType::lion, Kernels::fused, lion.recipe.engine)
+            .bytes_per_element == 40);
+  lion.kernels = Kernels::fused;
+  CHECK(host_of(lion, "unscale, clip and copy").waits == 7 + 398);
+  CHECK(metrics_of(lion, StepKind::uniform).optimizer == deepspeed);
+}
+
 TEST_CASE("optimizer cost: who asks all ranks for overflow, and with a barrier behind") {
   const auto collectives = [](OptimizerType type, const Engine& engine) {
     TrainingPlan training = training_of({type, 16});

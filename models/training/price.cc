@@ -369,7 +369,8 @@ class Pricer {
       note("unfused_adam", cluster_.stack.unfused_adam_from);
     if (!update) note_compression_kernels();
     const Sourced<double>& scale = cluster_.stack.optimizer_scale;
-    const bool fused = training_.kernels == Kernels::fused;
+    const bool fused = training_.kernels == Kernels::fused &&
+                       (!update || model_of(training_.optimizer()).in_kernels);
     const Sourced<Duration>& launch = fused ? device_.launch_overhead : device_.framework_launch;
     const Duration moving =
         memory_time(passes.bytes_per_element * work.elements).scaled(scale.value);
