@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "experiments/expert_choice.h"
+#include "experiments/plugin_choice.h"
 #include "experiments/precision_word.h"
 #include "models/parallel/layout_rules.h"
 #include "models/training/distinct_steps.h"
@@ -295,6 +296,7 @@ std::optional<Parallelism> choose_parallelism(const Words& words, const Training
   choose_sharding(words, training, how);
   choose_reduction(words, how);
   choose_less_traffic(words, how);
+  how.sums_columns = sums_columns(words);
   choose_offload(words, training, how);
   refuse_impossible(training, how);
   return how;

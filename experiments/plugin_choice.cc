@@ -105,6 +105,10 @@ const std::vector<std::string>& plugin_names() {
   return names;
 }
 
+bool sums_columns(const Words& words) {
+  return words.choice("plugin") == static_cast<std::size_t>(Plugin::low_level_zero);
+}
+
 void add_plugin_defaults(WhatIf& what_if) {
   const auto plugin = what_if.find("plugin");
   if (plugin == what_if.end()) return;

@@ -4,6 +4,7 @@
 
 #include "experiments/scenario_case.h"
 #include "models/training/forecast.h"
+#include "models/training/step_plan.h"
 
 namespace lambcast {
 namespace {
@@ -122,6 +123,21 @@ TEST_CASE("plugin: what a cast makes of optimizers is said where one casts, with
     CHECK_THAT(codes(with_plugin(plain, "torch_ddp")), !Contains("cast-to-distributed") &&
                                                            !Contains("adafactor-rate") &&
                                                            !Contains("residuals-aliased"));
+}
+
+TEST_CASE("plugin: LowLevelZero alone has column means summed over the ranks that share states") {
+  const auto column_sums = [](const char* optimizer, const char* plugin) {
+    const Scenario scenario = resolved(with_plugin(optimizer, plugin, {{"zero_stage", "2"}}));
+    std::int64_t calls = 0;
+    for (const PlanOp& op : plan_step(scenario.training, {StepKind::uniform, 512, 1}).ops)
+      if (op.name == "all_reduce columns of matrices") calls += op.times;
+    return calls;
+  };
+  for (const char* factored : {"adafactor", "came"}) {
+    CHECK(column_sums(factored, "hybrid_parallel") == 0);
+    CHECK(column_sums(factored, "low_level_zero") > 0);
+  }
+  CHECK(column_sums("came", "low_level_zero") == 2 * column_sums("adafactor", "low_level_zero"));
 }
 
 TEST_CASE("plugin: brings its framework and stage, and runs what it is made for alone") {

@@ -85,8 +85,9 @@ void add_sums(const OptimizerModel& optimizer, const ModelShape& model,
       optimizer.sums_per_tensor * static_cast<double>(optimized_tensor_count(model));
   calls.add("all_reduce statistics of tensors", among, Op::all_reduce, tensors, 4 * tensors);
   const double sums = optimizer.column_sums_per_matrix;
-  calls.add("all_reduce columns of matrices", among, Op::all_reduce, sums * even.count,
-            sums * 4 * even.columns);
+  if (among == Among::tensor_ranks || division.sums_columns)
+    calls.add("all_reduce columns of matrices", among, Op::all_reduce, sums * even.count,
+              sums * 4 * even.columns);
   calls.add("all_gather gradients and squares", among, Op::all_gather, 2 * sums * uneven.count,
             2 * sums * 4 * uneven.elements / division.tensor_ranks);
 }

@@ -32,6 +32,10 @@ struct UpdateDivision {
   double of_model = 1;   // a stage's part
   int shards = 1;        // of states, among data-parallel ranks
   int tensor_ranks = 1;  // of the tensors themselves
+  // Column means are summed over the shards: by Colossal-AI's LowLevelZero plugin, which gives its
+  // optimizers no tensor-parallel group, so that they take the world. Elsewhere every shard keeps
+  // the means of its own rows.
+  bool sums_columns = false;
 };
 
 // Blocking, one after another.

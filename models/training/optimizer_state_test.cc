@@ -157,8 +157,10 @@ TEST_CASE("optimizer states: matrices whose rows do not divide are gathered whol
         Approx(2 * 4 * in_matrices).epsilon(0.01));
   const UpdateExtras came = extras(OptimizerType::came, 7);
   CHECK(find(came, "all_gather gradients and squares")->times == 2 * gathered->times);
-  // The others sum a vector of 1,024 column means.
-  const UpdateExtras even = extras(OptimizerType::adafactor, 2);
+  // The others sum a vector of 1,024 column means where the plugin has them do so, else none.
+  CHECK(find(extras(OptimizerType::adafactor, 2), "all_reduce columns of matrices") == nullptr);
+  const UpdateExtras even = update_extras(OptimizerType::adafactor, StepKind::uniform,
+                                          Kernels::deepspeed, bert, {1, 2, 1, true}, 2);
   CHECK(find(even, "all_reduce columns of matrices")->bytes.value() == Approx(4 * 1024));
 }
 

@@ -57,6 +57,9 @@ struct Parallelism {
   // distributed LAMB with full_ar): one collective over all ranks instead of one in the shards and
   // one between them.
   bool full_all_reduce = false;
+  // Factored optimizers sum their column means over the ranks that share states
+  // (optimizer_state.h).
+  bool sums_columns = false;
   OptimizerOn optimizer_on = OptimizerOn::gpu;  // with gradients shared those lie there too
   bool sequence_parallel = false;
   parallel::Recompute recompute = parallel::Recompute::none;  // what is not kept
