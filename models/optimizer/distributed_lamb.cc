@@ -23,6 +23,7 @@ const OptimizerModel distributed_lamb_model{.type = OptimizerType::distributed_l
                                             .layerwise = true,
                                             .update = update,
                                             .state_bytes = two_moments,
-                                            .sums_per_tensor = 1};
+                                            .sums_per_tensor = 1,
+                                            .numbers_over_slices = 2};
 
 }  // namespace lambcast

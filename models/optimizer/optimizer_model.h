@@ -75,6 +75,7 @@ struct OptimizerModel {
   // Blocking all-reduces of the update where ranks share the states of a tensor, or the tensor
   // itself: of a number for every tensor, and of a vector of column means for every matrix.
   int sums_per_tensor = 0;
+  int numbers_over_slices = 1;  // stacked in such a sum over tensor-parallel ranks
   int column_sums_per_matrix = 0;
   // Share of the published run before compression starts; 0: none, and nothing to start.
   double published_freeze_share = 0;

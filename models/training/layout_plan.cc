@@ -369,8 +369,10 @@ class LayoutWriter {
     };
     pass("unscale, clip and copy",
          wrapper_passes(wrapper(), training_.optimizer(), kernels, training_.recipe.engine));
-    // Weights' and updates' norms of tensors that lie on several ranks.
-    if (model_of(training_.optimizer()).layerwise)
+    // Weights' and updates' norms of tensors that lie on several ranks: all at once, but of an
+    // optimizer that sums them tensor by tensor (extras).
+    const OptimizerModel& optimizer = model_of(training_.optimizer());
+    if (optimizer.layerwise && optimizer.sums_per_tensor == 0)
       if (const auto norms = some(call(shards_.shard, Op::all_reduce, 2 * 4 * tensors));
           norms && is_shared())
         then(stage, "all_reduce norms of tensors", Category::gradient_comm, Stream::communication,

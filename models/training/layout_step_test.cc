@@ -203,6 +203,15 @@ TEST_CASE("layout step: distributed LAMB sums over all ranks and shares its upda
   const Call& call = std::get<Call>(norms->work);
   CHECK(call.group.ranks == 8);
   CHECK(call.bytes.value() == 2 * 4 * static_cast<double>(optimized_tensor_count(*training.model)));
+  // Colossal-AI's sums a number of each tensor instead, one after another.
+  training.recipe.optimizer = OptimizerType::distributed_lamb;
+  std::int64_t together = 0, apart = 0;
+  for (const PlanOp& op : plan_step(training, {StepKind::uniform, 1024, 1}).ops) {
+    if (op.name == "all_reduce norms of tensors") ++together;
+    if (op.name == "all_reduce statistics of tensors") apart += op.times;
+  }
+  CHECK(together == 0);
+  CHECK(apart == static_cast<std::int64_t>(optimized_tensor_count(*training.model)));
 }
 
 // Of 64 numbers the largest is 2.34 standard deviations above their mean (tables of order

@@ -83,7 +83,9 @@ void add_sums(const OptimizerModel& optimizer, const ModelShape& model,
   }
   const double tensors =
       optimizer.sums_per_tensor * static_cast<double>(optimized_tensor_count(model));
-  calls.add("all_reduce statistics of tensors", among, Op::all_reduce, tensors, 4 * tensors);
+  const int numbers = among == Among::shards ? 1 : optimizer.numbers_over_slices;
+  calls.add("all_reduce statistics of tensors", among, Op::all_reduce, tensors,
+            4 * numbers * tensors);
   const double sums = optimizer.column_sums_per_matrix;
   if (among == Among::tensor_ranks || division.sums_columns)
     calls.add("all_reduce columns of matrices", among, Op::all_reduce, sums * even.count,

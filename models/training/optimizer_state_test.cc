@@ -133,7 +133,11 @@ TEST_CASE("optimizer states: what shared tensors sum crosses one call after anot
   REQUIRE(lamb.calls.size() == 1);
   CHECK(lamb.calls[0].times == tensors);
   CHECK(lamb.calls[0].bytes == Bytes(4));
-  CHECK(extras(OptimizerType::distributed_lamb, {1, 8, 2}).calls.size() == 2);
+  const UpdateExtras sliced = extras(OptimizerType::distributed_lamb, {1, 8, 2});
+  REQUIRE(sliced.calls.size() == 2);
+  CHECK(sliced.calls[0].bytes == Bytes(4));  // the update's norm: weights are whole in 16 bits
+  CHECK(sliced.calls[1].bytes == Bytes(8));  // both, stacked
+  CHECK(extras(OptimizerType::adafactor, {1, 1, 2}).calls[0].bytes == Bytes(4));
   CHECK(extras(OptimizerType::distributed_lamb, {1, 1, 1}).calls.empty());
   CHECK(extras(OptimizerType::lamb, {1, 8, 2}).calls.empty());
   CHECK(extras(OptimizerType::galore_adamw8bit, {1, 1, 1}).products.size() == 1);
