@@ -91,9 +91,10 @@ std::vector<Finding> quirks_of(Plugin plugin, const TrainingPlan& training) {
                         "DistributedCAME keeps residual and second moment in the same vectors from "
                         "its second step on"});
   if (type == OptimizerType::lamb)
-    findings.push_back({Severity::note, "cast-to-distributed",
-                        "plugins but torch_ddp replace Lamb by DistributedLamb: --optimizer "
-                        "distributed_lamb"});
+    findings.push_back({Severity::warning, "cast-to-distributed",
+                        "plugins but torch_ddp replace Lamb by DistributedLamb, which is slower: "
+                        "this forecast is of another optimizer than runs; --optimizer "
+                        "distributed_lamb forecasts that one"});
   return findings;
 }
 

@@ -125,6 +125,12 @@ TEST_CASE("plugin: what a cast makes of optimizers is said where one casts, with
                                                            !Contains("residuals-aliased"));
 }
 
+TEST_CASE("plugin: LAMB that a plugin casts to another optimizer is warned of") {
+  for (const char* casts : {"hybrid_parallel", "low_level_zero"})
+    CHECK(warnings(with_plugin("lamb", casts)) == std::vector<std::string>{"cast-to-distributed"});
+  CHECK(warnings(with_plugin("lamb", "torch_ddp")).empty());
+}
+
 TEST_CASE("plugin: LowLevelZero alone has column means summed over the ranks that share states") {
   const auto column_sums = [](const char* optimizer, const char* plugin) {
     const Scenario scenario = resolved(with_plugin(optimizer, plugin, {{"zero_stage", "2"}}));
