@@ -142,5 +142,25 @@ TEST_CASE("exchange: with ZeRO and layouts where it makes sense, else refused in
              Contains("which shard_ranks divides"));
 }
 
+TEST_CASE("exchanges: what DeepSpeed quantizes at stage 3 alone is said at stages 1 and 2") {
+  const auto said = [](const char* exchange, const char* stage, const char* framework) {
+    const WhatIf asked{{"model", "bert-large"}, {"cluster", "dgx-a100-80g"}, {"gpus", "16"},
+                       {"micro_batch", "8"},    {"grad_accum", "2"},         {"steps", "100"},
+                       {"optimizer", "adamw"},  {"exchange", exchange},      {"zero_stage", stage},
+                       {"framework", framework}};
+    return std::ranges::any_of(resolved(asked).findings, [](const Finding& finding) {
+      return finding.code == "exchange-of-stage-3" && finding.severity == Severity::note;
+    });
+  };
+  for (const char* levels : {"qgz", "qgz:int8", "loco", "loco:int8"}) {
+    INFO(levels);
+    CHECK(said(levels, "1", "deepspeed"));
+    CHECK(said(levels, "2", "deepspeed"));
+    CHECK_FALSE(said(levels, "3", "deepspeed"));
+    CHECK_FALSE(said(levels, "1", "megatron"));
+  }
+  CHECK_FALSE(said("fp8", "1", "deepspeed"));
+}
+
 }  // namespace
 }  // namespace lambcast

@@ -103,6 +103,14 @@ void choose_exchange(const Words& words, TrainingPlan& training, std::vector<Fin
                         fmt::format("two factors of rank {} are no smaller than half of any matrix "
                                     "of {}: all tensors are sent whole",
                                     training.exchange.parameter, training.model->name)});
+  const bool deepspeed =
+      !training.parallelism || training.parallelism->framework.name == FrameworkName::deepspeed;
+  if (deepspeed && is_hierarchical(training.exchange) && stage < 3)
+    findings.push_back(
+        {Severity::note, "exchange-of-stage-3",
+         fmt::format("DeepSpeed looks at zero_quantized_gradients at ZeRO stage 3 alone, and sends "
+                     "16 bits at stage {}: the forecast is of {} if it ran there",
+                     stage, name_of(training.exchange))});
   findings.push_back(
       {Severity::note, "exchange-convergence",
        fmt::format(
