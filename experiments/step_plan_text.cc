@@ -27,7 +27,7 @@ std::string describe(const KernelWork& work) {
 }
 
 std::string describe(const ProductWork& work) {
-  return fmt::format("{:.4g} TFLOP at {:.0f} % of the peak", work.flops / 1e12,
+  return fmt::format("{:.4g} TFLOP at {:.3g} % of the peak", work.flops / 1e12,
                      100 * work.share_of_peak.value);
 }
 
