@@ -32,7 +32,7 @@ std::string lie(const ProcessGroup& group) {
 std::string subject(const CollectiveAnswer& answer, const Cluster& cluster) {
   std::string text = fmt::format("# lambcast forecast of {} on {}, {} ranks{}\n", answer.op,
                                  cluster.name, answer.group.ranks, lie(answer.group));
-  if (is_calibrated(cluster, answer.backend))
+  if (is_calibrated(cluster, answer.backend, answer.group.nodes()))
     text +=
         fmt::format("# {} {}\n",
                     cluster.calibration->another_machine ? "preset of another machine, measured:"

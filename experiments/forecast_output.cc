@@ -321,10 +321,11 @@ std::string interval_text(const TrainingPlan& training, const Forecast& forecast
     basis = std::max(basis, stage.basis);
   }
   const auto& calibration = training.cluster->calibration;
+  const bool stands = calibration && (training.nodes() == 1 || !calibration->within_nodes);
   std::string out = fmt::format("step within {}: ", fmt::join(stages, ", "));
   if (training.gpus > 1)
-    out += fmt::format("communication {}, ", calibrated     ? "calibrated"
-                                             : !calibration ? without_calibration(*training.cluster)
+    out += fmt::format("communication {}, ", calibrated ? "calibrated"
+                                             : !stands  ? without_calibration(*training.cluster)
                                              : calibration->another_machine
                                                  ? "from a preset of the same hardware"
                                                  : "extrapolated");
@@ -332,7 +333,7 @@ std::string interval_text(const TrainingPlan& training, const Forecast& forecast
                      training.parallelism ? "from kernels by their shape" : in_words(basis));
   if (!training.parallelism && basis >= Basis::other_model && has_kernels(training))
     out += "  --recompute none prices its kernels by their shape instead, which is closer\n";
-  if (!calibrated && calibration)
+  if (!calibrated && stands)
     out += fmt::format("  {} was {} on {} for {}\n", training.cluster->name,
                        calibration->another_machine ? "fitted to another machine" : "calibrated",
                        is_mpi(calibration->backend) ? "MPI" : "NCCL", describe(*calibration));

@@ -23,6 +23,7 @@
 //      NCCL over sockets, no more than MPI                1.3        1.3     0.9
 //      MPI, where somebody got the rate out of its NICs   1.8        1.8     0.55
 //      or no more is known than their nominal rate        1.8        1.8     1
+//      within a node, where NICs carry nothing, as with a rate that somebody got out of them
 //
 // s joins the sum as o and c do: two sites differ by 30 % at the 90th percentile (0.26), by more,
 // it is assumed, where latencies rule. u of RDMA holds 90 to 92 of 100 rows of fabrics left out of
@@ -91,6 +92,8 @@ struct Calibration {
   std::string source;  // the tables
   // They are of another machine of the same hardware, not of the user's: what presets ship.
   bool another_machine = false;
+  // The network between nodes was changed since: it stands for groups within one.
+  bool within_nodes = false;
   // What the description knew of another machine before the user's tables were added to it.
   std::shared_ptr<const Calibration> preset{};
   Backend backend = Backend::nccl;  // over whose library, and on which buffers

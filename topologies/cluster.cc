@@ -155,6 +155,13 @@ bool leaves_calibration(std::string_view key, Backend measured) {
                            : std::any_of(std::begin(of_mpi), std::end(of_mpi), concerns));
 }
 
+// Whether the key is of the NICs or the fabric, which carry nothing within a node. Over which kind
+// of network says more: whose typical constants fill the description.
+bool is_between_nodes(std::string_view key) {
+  return key == "fabric" || key.starts_with("fabric.") ||
+         (key.starts_with("nic.") && key != "nic.network");
+}
+
 // A protocol as its spec has it, with what the library makes of all.
 Protocol protocol_of(const ProtocolSpec& spec, const LibrarySpec& library) {
   Protocol protocol{spec.name,
@@ -282,7 +289,10 @@ Cluster load_cluster(Table parsed, const std::string& name_or_path, const Overri
   for (const auto& [key, value] : overrides)
     if (!leaves_calibration(key, cluster.calibration->backend))
       cluster.uncalibrated_by.push_back(key);
-  if (!cluster.uncalibrated_by.empty()) cluster.calibration.reset();
+  if (std::ranges::all_of(cluster.uncalibrated_by, is_between_nodes))
+    cluster.calibration->within_nodes = !cluster.uncalibrated_by.empty();
+  else
+    cluster.calibration.reset();
   return cluster;
 }
 
@@ -318,8 +328,10 @@ NicRate nic_rate_of(const Cluster& cluster) {
   return rate_of(cluster.nic_bandwidth, cluster.nic_nominal.value);
 }
 
-bool is_calibrated(const Cluster& cluster, Backend backend) {
-  return cluster.calibration && is_mpi(cluster.calibration->backend) == is_mpi(backend);
+bool is_calibrated(const Cluster& cluster, Backend backend, int nodes) {
+  const std::optional<Calibration>& calibration = cluster.calibration;
+  return calibration && is_mpi(calibration->backend) == is_mpi(backend) &&
+         (nodes == 1 || !calibration->within_nodes);
 }
 
 CalibratedInterval interval_of(const Cluster& cluster, Backend backend, Op op, Bytes size,
@@ -327,10 +339,12 @@ CalibratedInterval interval_of(const Cluster& cluster, Backend backend, Op op, B
   const Typical typical = is_mpi(backend)                        ? Typical::none
                           : cluster.network == NetworkKind::rdma ? Typical::rdma
                                                                  : Typical::socket;
-  if (!is_calibrated(cluster, backend) || group.siblings > 1)
-    return uncalibrated_interval(size, group.ranks, nic_rate_of(cluster), typical, forecast);
-  return interval_of(*cluster.calibration, op, size, group.ranks, group.nodes(),
-                     nic_rate_of(cluster), typical, forecast);
+  const int nodes = group.nodes();
+  // What is not known of a NIC that carries nothing adds nothing.
+  const NicRate rate = nodes == 1 ? NicRate::effective : nic_rate_of(cluster);
+  if (!is_calibrated(cluster, backend, nodes) || group.siblings > 1)
+    return uncalibrated_interval(size, group.ranks, rate, typical, forecast);
+  return interval_of(*cluster.calibration, op, size, group.ranks, nodes, rate, typical, forecast);
 }
 
 std::string without_calibration(const Cluster& cluster) {

@@ -148,7 +148,8 @@ struct Cluster {
   StackSpec stack;
   std::optional<Sourced<double>> usd_per_gpu_hour;
   std::optional<Calibration> calibration;
-  // Keys that overrides changed in what the description's calibration stood on: it has none then.
+  // Keys that overrides changed in what the description's calibration stood on: it has none then,
+  // or only within nodes where all are of the network between them.
   std::vector<std::string> uncalibrated_by;
   bool operator==(const Cluster&) const = default;
 };
@@ -171,7 +172,8 @@ Cluster decode_cluster(const Table& table, const std::string& origin,
 //   nccl                                                             where MPI was measured
 //   calibration                                                      the user's own statement
 //
-// as is what a file of the user's says.
+// as is what a file of the user's says. One of nic (but nic.network) or fabric, which carry nothing
+// within a node, leaves it there.
 Cluster load_cluster(const std::string& name_or_path, const Overrides& overrides);
 // The same of a description that was parsed already and has nothing set.
 Cluster load_cluster(Table table, const std::string& name_or_path, const Overrides& overrides);
@@ -190,11 +192,12 @@ Transport transport_of(const Cluster& cluster, Backend backend);
 // plate's, though a library's share of it is the effective rate's where the preset's own is one.
 NicRate nic_rate_of(const Cluster& cluster);
 
-// Whether the cluster has a calibration, and of the backend's library.
-bool is_calibrated(const Cluster& cluster, Backend backend);
+// Whether the cluster has a calibration of the backend's library, for groups of so many nodes.
+bool is_calibrated(const Cluster& cluster, Backend backend, int nodes);
 
 // By the calibration of that library, if the cluster has one (calibration.h). Tables are of one
-// group at a time, so with siblings nothing is calibrated.
+// group at a time, so with siblings nothing is calibrated. Within a node nothing depends on what is
+// known of the NICs.
 CalibratedInterval interval_of(const Cluster& cluster, Backend backend, Op op, Bytes size,
                                const ProcessGroup& group, Duration forecast);
 

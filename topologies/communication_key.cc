@@ -69,8 +69,10 @@ auto members(const Calibration::Band& all) {
 }
 
 auto members(const Calibration& all) {
-  const auto& [source, another_machine, preset, backend, operations, sizes, layouts, bands] = all;
-  return std::tie(source, another_machine, preset, backend, operations, sizes, layouts, bands);
+  const auto& [source, another_machine, within_nodes, preset, backend, operations, sizes, layouts,
+               bands] = all;
+  return std::tie(source, another_machine, within_nodes, preset, backend, operations, sizes,
+                  layouts, bands);
 }
 
 // A device is read: NCCL tunes by its generation.

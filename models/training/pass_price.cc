@@ -82,7 +82,7 @@ class PipelinePricer {
     wire_.communication += time;
     add(calls_, call, times * repeats_);
     calibrated_ &= cost.interval.calibrated;
-    covered_ &= training_.cluster->calibration.has_value();
+    covered_ &= is_calibrated(*training_.cluster, call.backend, call.group.nodes());
     return time;
   }
 

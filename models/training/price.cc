@@ -305,7 +305,7 @@ class Pricer {
     Price price = of(cost.time * op.times);
     price.wires = {cost.interval.low * op.times, cost.interval.high * op.times};
     price.calibrated = cost.interval.calibrated;
-    if (!is_calibrated(cluster_, call.backend)) price.coverage.reset();
+    if (!is_calibrated(cluster_, call.backend, call.group.nodes())) price.coverage.reset();
     price.wire_bytes_per_gpu = cost.traffic.sent_per_rank * count;
     price.network_bytes_per_node = cost.traffic.network_sent_per_node * count;
     price.num_collectives = count;
