@@ -14,6 +14,9 @@ namespace {
 constexpr std::array<std::string_view, 3> said_by_rows{"out-of-memory", "out-of-host-memory",
                                                        "compression-loses"};
 
+// What one point reads was not said in vain: of these each message is counted by itself.
+constexpr std::string_view unread = "flag-no-effect";
+
 }  // namespace
 
 void FindingTally::add(std::size_t point, const std::vector<Finding>& findings) {
@@ -21,7 +24,9 @@ void FindingTally::add(std::size_t point, const std::vector<Finding>& findings) 
   std::set<std::string_view> seen;
   for (const Finding& finding : findings) {
     if (std::ranges::find(said_by_rows, finding.code) != said_by_rows.end()) continue;
-    const auto [kind, fresh] = kinds_.try_emplace(finding.code, Kind{finding, 0, point});
+    const auto [kind, fresh] =
+        kinds_.try_emplace(finding.code == unread ? finding.code + finding.message : finding.code,
+                           Kind{finding, 0, point});
     if (seen.insert(kind->first).second) ++kind->second.points;
   }
 }
@@ -29,8 +34,8 @@ void FindingTally::add(std::size_t point, const std::vector<Finding>& findings) 
 std::vector<std::string> FindingTally::sentences(
     const std::function<std::string(std::size_t)>& name) const {
   std::vector<const Kind*> kinds;
-  for (const auto& [code, kind] : kinds_)
-    if (code != "flag-no-effect" || kind.points == points_) kinds.push_back(&kind);
+  for (const auto& [of, kind] : kinds_)
+    if (kind.first.code != unread || kind.points == points_) kinds.push_back(&kind);
   std::ranges::stable_sort(kinds, {}, [](const Kind* kind) { return kind->first.severity; });
   std::vector<std::string> out;
   for (const Kind* kind : kinds) {

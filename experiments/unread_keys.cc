@@ -138,6 +138,43 @@ constexpr Unread of_run[] = {
      "the model has no experts"},
 };
 
+struct UnreadOfCluster {
+  std::string_view part;  // a key, or what it begins with
+  bool (*unread)(const TrainingPlan& training);
+  std::string_view why;
+};
+
+bool is_one_node(const TrainingPlan& training) { return training.nodes() == 1; }
+bool is_one_gpu(const TrainingPlan& training) { return training.gpus == 1; }
+
+// nic.network is read on one node too: it says whose typical constants fill a description. NCCL
+// carries the gradients of every run, warm-ups of the mpi backend too.
+constexpr UnreadOfCluster of_cluster[] = {
+    {"nic.bandwidth", is_one_node, "no NIC carries anything within one node"},
+    {"nic.nominal", is_one_node, "no NIC carries anything within one node"},
+    {"nic.count", is_one_node, "no NIC carries anything within one node"},
+    {"nic.burst", is_one_node, "no NIC carries anything within one node"},
+    {"nic.port_queue", is_one_node, "no NIC carries anything within one node"},
+    {"nic.rto_min", is_one_node, "no NIC carries anything within one node"},
+    {"fabric", is_one_node, "the fabric joins nodes, and there is one"},
+    {"nic.link_layer",
+     [](const TrainingPlan& training) {
+       return is_one_node(training) || !training.cluster->nccl.sharp;
+     },
+     "it says whether SHARP can run (nccl.sharp), which sums between nodes and is off"},
+    {"nccl", is_one_gpu, "one GPU communicates with nobody"},
+    {"mpi",
+     [](const TrainingPlan& training) {
+       return is_one_gpu(training) || !is_onebit(training.optimizer()) ||
+              !is_mpi(training.backend());
+     },
+     "no collective of this run goes over MPI (1-bit optimizers with --backend mpi)"},
+};
+
+bool is_of(std::string_view key, std::string_view part) {
+  return key == part || (key.starts_with(part) && key[part.size()] == '.');
+}
+
 bool switches_off(std::string_view value) {
   return value == "none" || value == "false" || value == "0";
 }
@@ -165,6 +202,11 @@ std::vector<Finding> find_unread(const Words& words, const TrainingPlan& trainin
     if (value != nullptr && !switches_off(*value) && unread(words, training))
       findings.push_back({Severity::note, "flag-no-effect", no_effect(key, why)});
   }
+  for (const auto& [key, value] : words.below("cluster."))
+    for (const auto& [part, unread, why] : of_cluster)
+      if (is_of(key, part) && unread(training))
+        findings.push_back({Severity::note, "flag-no-effect",
+                            fmt::format("--set cluster.{}: has no effect: {}", key, why)});
   return findings;
 }
 

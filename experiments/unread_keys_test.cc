@@ -4,6 +4,7 @@
 
 #include "experiments/scenario.h"
 #include "experiments/scenario_case.h"
+#include "models/training/forecast.h"
 
 namespace lambcast {
 namespace {
@@ -74,6 +75,42 @@ TEST_CASE("unread keys: a flag that the run does not read is said to have no eff
     CHECK(unread(c.read).empty());
   }
   CHECK(unread({{"optimizer", "lamb"}, {"cuda_aware", "false"}, {"steps_done", "0"}}).empty());
+}
+
+TEST_CASE("unread keys: what a run does not read of its cluster is said, and changes nothing") {
+  struct Case {
+    WhatIf run;
+    std::string key, value;
+    bool unread;
+  };
+  const WhatIf one_node{{"optimizer", "lamb"}}, two_nodes{{"optimizer", "lamb"}, {"gpus", "16"}},
+      over_mpi{{"optimizer", "onebit_lamb"},
+               {"backend", "mpi"},
+               {"gpus", "16"},
+               {"steps", "1000"},
+               {"freeze_step", "100"}};
+  for (const Case& c :
+       std::vector<Case>{{one_node, "cluster.nic.bandwidth", "1 Gbit/s", true},
+                         {two_nodes, "cluster.nic.bandwidth", "1 Gbit/s", false},
+                         {one_node, "cluster.nic.burst", "1 MB", true},
+                         {one_node, "cluster.nic.nominal", "400 Gbit/s", true},
+                         {one_node, "cluster.nic.count", "2", true},
+                         {two_nodes, "cluster.nic.count", "2", false},
+                         {one_node, "cluster.nic.link_layer", "ethernet", true},
+                         {two_nodes, "cluster.nic.link_layer", "ethernet", true},
+                         {one_node, "cluster.fabric", "{ kind = 'single-switch' }", true},
+                         {two_nodes, "cluster.mpi.nic_efficiency", "0.2", true},
+                         {over_mpi, "cluster.mpi.nic_efficiency", "0.2", false},
+                         {over_mpi, "cluster.nccl.nic_efficiency", "0.2", false}}) {
+    INFO(c.key << " " << c.unread);
+    const WhatIf changed = with({{c.key, c.value}}, c.run);
+    CHECK(unread(changed) == (c.unread ? Keys{"--set " + c.key} : Keys{}));
+    const auto time = [](const WhatIf& what_if) {
+      CollectiveCosts costs;
+      return forecast(resolved(with(what_if, plain())).training, costs).run.time_s;
+    };
+    CHECK((time(changed) == time(c.run)) == c.unread);
+  }
 }
 
 // `choose_steps`: where nothing says how long a run is, the step that it would freeze at does.
