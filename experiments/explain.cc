@@ -23,6 +23,16 @@ std::string rests_on(const StepPlan& plan, const PlanOp& op, const TrainingPlan&
   return text;
 }
 
+// " by ring/Simple": the algorithm and the protocol of a collective, as its library chooses them.
+std::string chosen_for(const PlanOp& op, const TrainingPlan& training, CollectiveCosts& costs) {
+  const Call* call = std::get_if<Call>(&op.work);
+  if (call == nullptr) return "";
+  const CollectiveCost& cost =
+      costs.cost({training.cluster, call->group, training.network, training.expand}, call->backend,
+                 call->op, call->bytes, call->algorithm);
+  return fmt::format(" by {}/{}", cost.algorithm, cost.protocol);
+}
+
 std::string price_table(const StepRun& step, const TrainingPlan& training, CollectiveCosts& costs) {
   std::string out =
       fmt::format("{:>4} {:>14} {:>14} {:>14} {:>14} {:>14}\n{:>6}{}\n", "op", "time_us", "low_us",
@@ -30,10 +40,11 @@ std::string price_table(const StepRun& step, const TrainingPlan& training, Colle
   for (std::size_t i = 0; i < step.plan.ops.size(); ++i) {
     const Price& price = step.prices[i];
     const Interval interval = interval_of(price.time, price.wires, price.compute);
-    out += fmt::format("{:>4} {:>14.3f} {:>14.3f} {:>14.3f} {:>14.3f} {:>14.0f}\n{:>6}{}: {}\n", i,
-                       price.time.us(), interval.low.us(), interval.high.us(),
+    out += fmt::format("{:>4} {:>14.3f} {:>14.3f} {:>14.3f} {:>14.3f} {:>14.0f}\n{:>6}{}{}: {}\n",
+                       i, price.time.us(), interval.low.us(), interval.high.us(),
                        step.execution.timeline.spans[i].begin.since_start().us(),
                        price.wire_bytes_per_gpu.value(), "", step.plan.ops[i].name,
+                       chosen_for(step.plan.ops[i], training, costs),
                        rests_on(step.plan, step.plan.ops[i], training, costs));
   }
   return out + fmt::format("step {:.3f} us, interval {:.3f} to {:.3f} us\n",

@@ -42,6 +42,25 @@ TEST_CASE("explain: prices add up to the step where nothing overlaps, and say wh
     CHECK_THAT(prices, Catch::Contains(fmt::format("step {:.3f} us", stage.step_time_us)));
 }
 
+TEST_CASE("explain: prices name the algorithm and the protocol of each collective") {
+  const auto of_nic = [](const char* nic) {
+    Catalog catalog;
+    return explain(resolve({{"model", "bert-large"},
+                            {"cluster", "azure-ndv2"},
+                            {"cluster.nic.bandwidth", nic},
+                            {"gpus", "16"},
+                            {"optimizer", "lamb"},
+                            {"micro_batch", "16"},
+                            {"steps", "6000"}},
+                           catalog)
+                       .training,
+                   "prices");
+  };
+  // NCCL's own tuning tips from one to the other, and the step becomes slower.
+  CHECK_THAT(of_nic("110Gbit/s"), Catch::Contains("all_reduce gradients by tree/Simple: "));
+  CHECK_THAT(of_nic("150Gbit/s"), Catch::Contains("all_reduce gradients by ring/Simple: "));
+}
+
 TEST_CASE("explain: stats count what was asked and found; other words are refused") {
   const std::string stats = explain(onebit_lamb(), "stats");
   CHECK_THAT(stats, Catch::Contains("found in the cache") && Catch::Contains("took: plan ") &&
