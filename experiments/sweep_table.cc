@@ -110,6 +110,40 @@ std::string turns_over_gpus(const Sweep& sweep) {
   return turns_text(sorted);
 }
 
+// Between two points that differ in it alone a faster NIC makes a step longer only where NCCL's own
+// tuning, which weighs other constants than what it then takes, chooses otherwise.
+std::string longer_on_faster_nics(const Sweep& sweep) {
+  constexpr std::string_view key = "cluster.nic.bandwidth";
+  constexpr double longer = 1.001;
+  std::vector<Axis> others;
+  for (const Axis& axis : sweep.axes)
+    if (axis.first != key) others.push_back(axis);
+  if (others.size() == sweep.axes.size()) return "";
+  std::map<std::string, std::map<Bandwidth, const RunRow*>> curves;
+  for (std::size_t i = 0; i < sweep.rows.size(); ++i) {
+    const WhatIf point = sweep.points[i];
+    const auto nic = point.find(std::string(key));
+    if (!sweep.rows[i].ok() || nic == point.end()) continue;
+    const std::string of = others.empty() ? "" : point_name(point, others);
+    curves[of][parse_bandwidth(nic->second, {})] = &sweep.rows[i];
+  }
+  const auto step_ms = [](const RunRow& row) { return row.time_s / row.steps * 1e3; };
+  std::vector<std::string> places;
+  for (const auto& [of, curve] : curves)
+    for (auto after = curve.begin(); after != curve.end(); ++after) {
+      if (after == curve.begin()) continue;
+      const RunRow &slow = *std::prev(after)->second, &fast = *after->second;
+      if (step_ms(fast) > step_ms(slow) * longer)
+        places.push_back(fmt::format("{:.1f} ms at {}, {:.1f} ms at {}", step_ms(slow),
+                                     sweep.name(slow), step_ms(fast), sweep.name(fast)));
+    }
+  if (places.empty()) return "";
+  return fmt::format(
+      "A step is longer on a faster NIC: {}{}. Between them NCCL's own tuning tips to another "
+      "algorithm or protocol, which simulate --explain prices names.\n",
+      places.front(), places.size() > 1 ? fmt::format(", and {} more", places.size() - 1) : "");
+}
+
 std::string answer_of(const Sweep& sweep) {
   const std::vector<const RunRow*> rows = sound_rows(sweep.rows);
   if (rows.empty()) return fmt::format("None of {} points runs.\n", sweep.rows.size());
@@ -125,7 +159,7 @@ std::string answer_of(const Sweep& sweep) {
   const std::string rest = left_out_text(verdicts.no_warmup, verdicts.mostly_warmup);
   if (!rest.empty()) out += fmt::format("Left out of these: {}.\n", rest);
   if (const std::string turns = turns_over_gpus(sweep); !turns.empty()) out += turns + "\n";
-  return out;
+  return out + longer_on_faster_nics(sweep);
 }
 
 // "nic.bandwidth": whose it is, its name says.

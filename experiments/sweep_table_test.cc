@@ -51,6 +51,32 @@ TEST_CASE("sweep table: degenerate shares of warm-up win nothing, and it is said
   CHECK_THAT(text, Contains("\nLeft out of these: 1 without warm-up"));
 }
 
+TEST_CASE("sweep table: where a faster NIC makes a step longer, NCCL's choice is named") {
+  const WhatIf run{{"model", "bert-large"}, {"cluster", "azure-ndv2"}, {"gpus", "16"},
+                   {"optimizer", "lamb"},   {"micro_batch", "16"},     {"steps", "6000"}};
+  const auto over = [&](const std::vector<std::string>& nics) {
+    return table_of(run, {{"cluster.nic.bandwidth", nics}});
+  };
+  CHECK_THAT(over({"150Gbit/s", "90Gbit/s", "110Gbit/s"}),
+             Contains("A step is longer on a faster NIC: ") && Contains(" ms at 110Gbit/s, ") &&
+                 Contains(" ms at 150Gbit/s. Between them NCCL's own tuning tips"));
+  CHECK_THAT(over({"25Gbit/s", "50Gbit/s"}), !Contains("longer on a faster NIC"));
+}
+
+TEST_CASE("sweep table: a key of the cluster is said to have no effect where no point reads it") {
+  const WhatIf run{{"model", "bert-large"},
+                   {"cluster", "commodity-10gbe"},
+                   {"optimizer", "lamb"},
+                   {"micro_batch", "16"},
+                   {"steps", "1000"}};
+  const auto over = [&](const std::vector<std::string>& gpus) {
+    return table_of(run, {{"gpus", gpus}, {"cluster.nic.bandwidth", {"1Gbit/s", "5Gbit/s"}}});
+  };
+  CHECK_THAT(over({"2", "4"}),
+             Contains("all 4 points: --set cluster.nic.bandwidth: has no effect"));
+  CHECK_THAT(over({"4", "8"}), !Contains("has no effect"));
+}
+
 TEST_CASE("sweep table: the shipped kernels are named where they turn the answer") {
   const WhatIf slow = with(onebit, {{"cluster", "dgx-a100-80g"}, {"gpus", "64"}});
   CHECK_THAT(table_of(slow, {{"micro_batch", {"16", "64"}}}),
