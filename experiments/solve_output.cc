@@ -71,6 +71,11 @@ std::string sentence_of(const Solution& solution) {
   const std::vector<SolvePoint>& points = solution.points;
   const auto [least, most] = std::ranges::minmax_element(
       points, {}, [](const SolvePoint& point) { return point.metric.value; });
+  if (points.size() > 1 && least->metric.value == most->metric.value)
+    return fmt::format("{} moves nothing here: {} is {} from {} to {}, {} {}.", solution.key,
+                       metric.name, metric.text(least->metric.value), points.front().text,
+                       points.back().text, side(solution, points.front().meets),
+                       target_text(solution));
   const std::string range = fmt::format(
       "from {} {} to {} ({} to {})", solution.key, points.front().text, points.back().text,
       metric.text(least->metric.value), metric.text(most->metric.value));

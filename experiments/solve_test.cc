@@ -166,6 +166,19 @@ TEST_CASE("solve: numbers of the device move alone, those of a description by th
   CHECK(at.metric.value == Approx(1000).epsilon(0.002));
 }
 
+TEST_CASE("solve: a key that moves nothing is said to") {
+  const WhatIf one_node = with({{"gpus", "4"}, {"optimizer", "lamb"}}, without({"freeze_step"}));
+  const auto first_line = [&](const char* target) {
+    const std::string table =
+        solution_table(solved({one_node, "cluster.nic.bandwidth", "run_time", target, {}, {}}));
+    return table.substr(0, table.find('\n'));
+  };
+  CHECK_THAT(first_line("2000 h"), Contains("cluster.nic.bandwidth moves nothing here: run_time "
+                                            "is ") &&
+                                       Contains(", at most "));
+  CHECK_THAT(first_line("1 s"), Contains("moves nothing here") && Contains(", more than "));
+}
+
 TEST_CASE("solve: what is not reached is said in one line, what is no number refused") {
   const Solution never = solved({question(), "grad_accum", "speedup", "10", {}, "64"});
   CHECK(never.kind() == Solution::Kind::never);
