@@ -143,7 +143,9 @@ TEST_CASE("plugin: LowLevelZero alone has column means summed over the ranks tha
     CHECK(column_sums(factored, "hybrid_parallel") == 0);
     CHECK(column_sums(factored, "low_level_zero") > 0);
   }
-  CHECK(column_sums("came", "low_level_zero") == 2 * column_sums("adafactor", "low_level_zero"));
+  // A rank holds a fraction of the matrices, and calls are whole.
+  CHECK(std::abs(column_sums("came", "low_level_zero") -
+                 2 * column_sums("adafactor", "low_level_zero")) <= 1);
 }
 
 TEST_CASE("plugin: brings its framework and stage, and runs what it is made for alone") {

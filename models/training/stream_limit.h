@@ -3,8 +3,8 @@
 // Over sockets each connection between two nodes is one stream that NCCL's proxy thread fills,
 // unless NCCL_SOCKET_NTHREADS x NCCL_NSOCKS_PERTHREAD asks for more (by default 2 x 8 on AWS, 4 x 1
 // on Google Cloud; src/transport/net_socket.cc): `nccl.connections` of a description. A stream
-// stops at `nccl.flow_cap`, so to a ring, whose ranks send to one peer each, a faster NIC is without
-// effect beyond
+// stops at `nccl.flow_cap`, so to a ring, whose ranks send to one peer each, a faster NIC is
+// without effect beyond
 //
 //   connections x flow_cap / nic_efficiency
 //
