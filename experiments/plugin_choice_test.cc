@@ -1,5 +1,6 @@
 #include "experiments/plugin_choice.h"
 
+#include <cstdlib>
 #include <set>
 
 #include "experiments/scenario_case.h"
