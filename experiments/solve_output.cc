@@ -66,6 +66,18 @@ std::string turns_text(const Solution& solution) {
       solution.key, fmt::join(places, ", "), target_text(solution));
 }
 
+// Where every value is on one side of the target, at how many the interval reaches the other.
+std::string open_text(const Solution& solution) {
+  const auto open = std::ranges::count_if(solution.points, [&](const SolvePoint& point) {
+    return point.metric.low &&
+           *point.metric.low<solution.target&& * point.metric.high> solution.target;
+  });
+  if (open == 0) return "";
+  const auto all = static_cast<std::ptrdiff_t>(solution.points.size());
+  return fmt::format(" The forecast's interval leaves that open at {} of the {} values.",
+                     open == all ? "every one" : std::to_string(open), all);
+}
+
 std::string sentence_of(const Solution& solution) {
   const Metric& metric = *solution.metric;
   const std::vector<SolvePoint>& points = solution.points;
@@ -81,11 +93,11 @@ std::string sentence_of(const Solution& solution) {
       metric.text(least->metric.value), metric.text(most->metric.value));
   switch (solution.kind()) {
     case Solution::Kind::always:
-      return fmt::format("{} is {} {} everywhere {}.", metric.name, side(solution, true),
-                         target_text(solution), range);
+      return fmt::format("{} is {} {} everywhere {}.{}", metric.name, side(solution, true),
+                         target_text(solution), range, open_text(solution));
     case Solution::Kind::never:
-      return fmt::format("{} of {} {} is not reached anywhere {}.", metric.name,
-                         side(solution, true), target_text(solution), range);
+      return fmt::format("{} of {} {} is not reached anywhere {}.{}", metric.name,
+                         side(solution, true), target_text(solution), range, open_text(solution));
     case Solution::Kind::not_monotone:
       return fmt::format("{} is not monotone in {}: it passes {} {} times, between {}.",
                          metric.name, solution.key, target_text(solution), solution.passes.size(),

@@ -183,8 +183,15 @@ TEST_CASE("solve: what is not reached is said in one line, what is no number ref
   const Solution never = solved({question(), "grad_accum", "speedup", "10", {}, "64"});
   CHECK(never.kind() == Solution::Kind::never);
   const std::string table = solution_table(never);
-  CHECK_THAT(table.substr(0, table.find('\n')),
-             Contains("is not reached anywhere from grad_accum 1"));
+  CHECK_THAT(
+      table.substr(0, table.find('\n')),
+      Contains("is not reached anywhere from grad_accum 1") && !Contains("leaves that open"));
+  double best = 0;
+  for (const SolvePoint& point : never.points) best = std::max(best, point.metric.value);
+  const Solution beside =
+      solved({question(), "grad_accum", "speedup", fmt::format("{}", 1.01 * best), {}, "64"});
+  CHECK(beside.kind() == Solution::Kind::never);
+  CHECK_THAT(solution_table(beside), Contains("The forecast's interval leaves that open at "));
   const auto refused = [](const SolveQuestion& of) {
     Catalog catalog;
     try {
