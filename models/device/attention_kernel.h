@@ -26,10 +26,9 @@
 //   cudnn    H100  595 - 609 499 - 518          1.29   1.03   1 and 0.8 with what shows
 //   cudnn    B200                               1.29   1.03   0.8 and 0.64 with what shows, fitted:
 //                                                             NeMo, Llama 3 8B, 32k and 128k
-//   flash3   H100  648       561                1.09 of cudnn, 1.14 forward under a causal mask
-//   (616
-//                                               of 539), from 4,096 tokens on; half of that at
-//                                               1,024
+//   flash3   H100  648       561                1.09 of cudnn; forward under a causal mask 1.14
+//                                               (616 of 539): of 16,384 tokens, taken at every
+//                                               length, though 1,024 reach 1.03
 //   flash4   B200  1605                         1.3 of cudnn 9.13, backward too (assumed)
 //
 // So a GB300, of twice the exponentials, reaches 1 and 0.79 without a number of its own. flash3 is
