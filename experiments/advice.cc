@@ -270,7 +270,7 @@ Advice advise(const WhatIf& what_if, Catalog& catalog) {
     advice.findings.push_back(of_another_family(advice, *own));
   }
   const Forecast of_plain = own ? own->forecast : forecast(plain, costs);
-  const StageForecast& step = of_plain.stages.front();
+  const StepForecast& step = of_plain.steps.front();
   advice.baseline_time_s = of_plain.run.time_s;
   advice.baseline_time_low_s = of_plain.run.time_low_s;
   advice.baseline_time_high_s = of_plain.run.time_high_s;

@@ -356,13 +356,13 @@ std::string advice_json(const Advice& advice) {
   json["without_zero"] = without_zero_json(advice);
   json["exchanges"] = exchanges_json(advice);
   json["stages"] = Json::array();
-  for (const StageForecast& stage : advice.answer.forecast().stages)
-    json["stages"].push_back({{"name", std::string(name_of(stage.kind))},
-                              {"step_time_us", stage.step_time_us},
-                              {"step_time_low_us", stage.step_time_low_us},
-                              {"step_time_high_us", stage.step_time_high_us},
-                              {"step_time_coverage", optional(stage.coverage)},
-                              {"communication_calibrated", stage.calibrated}});
+  for (const StepForecast& step : advice.answer.forecast().steps)
+    json["stages"].push_back({{"name", std::string(name_of(step.kind))},
+                              {"step_time_us", step.step_time_us},
+                              {"step_time_low_us", step.step_time_low_us},
+                              {"step_time_high_us", step.step_time_high_us},
+                              {"step_time_coverage", optional(step.coverage)},
+                              {"communication_calibrated", step.calibrated}});
   json["findings"] = Json::array();
   for (const Finding& finding : advice.findings)
     json["findings"].push_back({{"severity", std::string(name_of(finding.severity))},

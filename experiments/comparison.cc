@@ -170,14 +170,14 @@ std::pair<PartGroup, double> MeanStep::largest_loss() const {
 
 MeanStep mean_step(const Forecast& forecast) {
   MeanStep mean;
-  for (const StageForecast& stage : forecast.stages) {
-    const double share = static_cast<double>(stage.steps) / static_cast<double>(forecast.run.steps);
-    mean.time_us += share * stage.step_time_us;
-    mean.time_low_us += share * stage.step_time_low_us;
-    mean.time_high_us += share * stage.step_time_high_us;
-    const PartTimes parts = part_times(stage);
+  for (const StepForecast& step : forecast.steps) {
+    const double share = static_cast<double>(step.steps) / static_cast<double>(forecast.run.steps);
+    mean.time_us += share * step.step_time_us;
+    mean.time_low_us += share * step.step_time_low_us;
+    mean.time_high_us += share * step.step_time_high_us;
+    const PartTimes parts = part_times(step);
     for (std::size_t i = 0; i < parts.us.size(); ++i) mean.parts.us[i] += share * parts.us[i];
-    mean.wire_bytes_per_gpu += share * stage.wire_bytes_per_gpu;
+    mean.wire_bytes_per_gpu += share * step.wire_bytes_per_gpu;
   }
   return mean;
 }

@@ -79,17 +79,18 @@ std::string explain(const TrainingPlan& of, std::string_view what) {
     fail_unknown({"", 0, "--explain"}, "value", std::string(what), explanation_names());
   std::string out;
   CollectiveCosts costs;
-  for (const DistinctStep& stage : distinct_steps(of)) {
-    if (stage.steps == 0) continue;
-    const TrainingPlan training = in_step(of, stage);
+  for (const DistinctStep& distinct : distinct_steps(of)) {
+    if (distinct.steps == 0) continue;
+    const TrainingPlan training = in_step(of, distinct);
     const CollectiveCosts::Counts before = costs.counts();
     const Effort done_before = effort();
-    const StepRun step = run_step(training, stage, costs);
+    const StepRun step = run_step(training, distinct, costs);
     const Effort done = effort() - done_before;
-    out += fmt::format("{}{} step, {} times{}{}\n", out.empty() ? "" : "\n", name_of(stage.kind),
-                       stage.steps,
-                       stage.seq_len > 0 ? fmt::format(", sequences of {}", stage.seq_len) : "",
-                       of.ramp ? fmt::format(", batch {}", training.batch.train) : "");
+    out +=
+        fmt::format("{}{} step, {} times{}{}\n", out.empty() ? "" : "\n", name_of(distinct.kind),
+                    distinct.steps,
+                    distinct.seq_len > 0 ? fmt::format(", sequences of {}", distinct.seq_len) : "",
+                    of.ramp ? fmt::format(", batch {}", training.batch.train) : "");
     if (what == "plan") {
       out += step_plan_text(step.plan);
     } else if (what == "prices") {

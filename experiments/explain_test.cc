@@ -38,8 +38,8 @@ TEST_CASE("explain: prices add up to the step where nothing overlaps, and say wh
   CHECK_THAT(prices, Catch::Contains("compression_kernels (assumed)"));
   CHECK_THAT(prices, Catch::Contains("sync_overhead (assumed)"));
   CollectiveCosts costs;
-  for (const StageForecast& stage : forecast(training, costs).stages)
-    CHECK_THAT(prices, Catch::Contains(fmt::format("step {:.3f} us", stage.step_time_us)));
+  for (const StepForecast& step : forecast(training, costs).steps)
+    CHECK_THAT(prices, Catch::Contains(fmt::format("step {:.3f} us", step.step_time_us)));
 }
 
 TEST_CASE("explain: prices name the algorithm and the protocol of each collective") {

@@ -26,17 +26,17 @@ namespace {
 
 Json optional(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
 
-Json stage_json(const StageForecast& stage) {
-  Json json{{"name", std::string(name_of(stage.kind))},
-            {"steps", stage.steps},
-            {"step_time_us", stage.step_time_us},
-            {"step_time_low_us", stage.step_time_low_us},
-            {"step_time_high_us", stage.step_time_high_us},
-            {"step_time_coverage", stage.coverage ? Json(*stage.coverage) : Json(nullptr)},
-            {"communication_calibrated", stage.calibrated},
-            {"compute_basis", std::string(name_of(stage.basis))}};
-  for (const StageFigure& figure : stage_figures())
-    json[std::string(figure.name)] = stage.*figure.value;
+Json step_json(const StepForecast& step) {
+  Json json{{"name", std::string(name_of(step.kind))},
+            {"steps", step.steps},
+            {"step_time_us", step.step_time_us},
+            {"step_time_low_us", step.step_time_low_us},
+            {"step_time_high_us", step.step_time_high_us},
+            {"step_time_coverage", step.coverage ? Json(*step.coverage) : Json(nullptr)},
+            {"communication_calibrated", step.calibrated},
+            {"compute_basis", std::string(name_of(step.basis))}};
+  for (const StepFigure& figure : step_figures())
+    json[std::string(figure.name)] = step.*figure.value;
   return json;
 }
 
@@ -173,36 +173,36 @@ std::string_view in_words(Basis basis) {
   return words[static_cast<std::size_t>(basis)];
 }
 
-struct StageColumn {
+struct StepColumn {
   const char* title;
   int width, digits;
   double value;
 };
 
 // Milliseconds; of a layout the bubble takes the place of the rate, which the run has too.
-std::vector<StageColumn> stage_columns(const StageForecast& stage, bool layout) {
+std::vector<StepColumn> step_columns(const StepForecast& step, bool layout) {
   const auto ms = [](double us) { return us * 1e-3; };
-  std::vector<StageColumn> columns{{"forward", 8, 2, ms(stage.forward_us)},
-                                   {"backward", 8, 2, ms(stage.backward_us)},
-                                   {"exposed", 8, 2, ms(stage.exposed_comm_us)}};
-  if (layout) columns.push_back({"bubble", 7, 2, ms(stage.bubble_us)});
-  columns.push_back({"compress", 8, 2, ms(stage.compress_us + stage.decompress_us)});
-  columns.push_back({"update", 7, 2, ms(stage.optimizer_us)});
-  if (!layout) columns.push_back({"samp./s", 7, 1, stage.samples_per_s});
+  std::vector<StepColumn> columns{{"forward", 8, 2, ms(step.forward_us)},
+                                  {"backward", 8, 2, ms(step.backward_us)},
+                                  {"exposed", 8, 2, ms(step.exposed_comm_us)}};
+  if (layout) columns.push_back({"bubble", 7, 2, ms(step.bubble_us)});
+  columns.push_back({"compress", 8, 2, ms(step.compress_us + step.decompress_us)});
+  columns.push_back({"update", 7, 2, ms(step.optimizer_us)});
+  if (!layout) columns.push_back({"samp./s", 7, 1, step.samples_per_s});
   return columns;
 }
 
 // Fits 80 columns.
-std::string stage_table(const TrainingPlan& training, const Forecast& forecast) {
+std::string step_table(const TrainingPlan& training, const Forecast& forecast) {
   const bool layout = training.parallelism.has_value();
   std::string out = fmt::format("{:<11} {:>6} {:>9}", "stage", "steps", "step (ms)");
-  for (const StageColumn& column : stage_columns({}, layout))
+  for (const StepColumn& column : step_columns({}, layout))
     out += fmt::format(" {:>{}}", column.title, column.width);
   out += "\n";
-  for (const StageForecast& stage : forecast.stages) {
-    out += fmt::format("{:<11} {:>6} {:>9.2f}", name_of(stage.kind), stage.steps,
-                       stage.step_time_us * 1e-3);
-    for (const StageColumn& column : stage_columns(stage, layout))
+  for (const StepForecast& step : forecast.steps) {
+    out += fmt::format("{:<11} {:>6} {:>9.2f}", name_of(step.kind), step.steps,
+                       step.step_time_us * 1e-3);
+    for (const StepColumn& column : step_columns(step, layout))
       out += fmt::format(" {:>{}.{}f}", column.value, column.width, column.digits);
     out += "\n";
   }
@@ -293,10 +293,10 @@ bool has_kernels(const TrainingPlan& training) {
 LanguageRates language_rates(const TrainingPlan& training, const Forecast& forecast) {
   LanguageRates rates;
   double tokens = 0, tflop = 0;
-  for (const StageForecast& stage : forecast.stages) {
-    const double seconds = stage.step_time_us * 1e-6 * static_cast<double>(stage.steps);
-    tokens += stage.tokens_per_s * seconds;
-    tflop += stage.tflops_per_gpu * seconds;
+  for (const StepForecast& step : forecast.steps) {
+    const double seconds = step.step_time_us * 1e-6 * static_cast<double>(step.steps);
+    tokens += step.tokens_per_s * seconds;
+    tflop += step.tflops_per_gpu * seconds;
   }
   rates.tflops_per_gpu = tflop / forecast.run.time_s;
   if (training.seq_len == 0) return rates;
@@ -311,14 +311,14 @@ std::string interval_text(const TrainingPlan& training, const Forecast& forecast
   std::vector<std::string> stages;
   bool calibrated = true;
   Basis basis = Basis::this_machine;
-  for (const StageForecast& stage : forecast.stages) {
+  for (const StepForecast& step : forecast.steps) {
     stages.push_back(
         fmt::format("{}{:.2f} to {:.2f} ms{}",
-                    forecast.stages.size() == 1 ? "" : fmt::format("{} ", name_of(stage.kind)),
-                    stage.step_time_low_us * 1e-3, stage.step_time_high_us * 1e-3,
-                    stage.coverage ? fmt::format(" ({:.0f} %)", 100 * *stage.coverage) : ""));
-    calibrated &= stage.calibrated;
-    basis = std::max(basis, stage.basis);
+                    forecast.steps.size() == 1 ? "" : fmt::format("{} ", name_of(step.kind)),
+                    step.step_time_low_us * 1e-3, step.step_time_high_us * 1e-3,
+                    step.coverage ? fmt::format(" ({:.0f} %)", 100 * *step.coverage) : ""));
+    calibrated &= step.calibrated;
+    basis = std::max(basis, step.basis);
   }
   const auto& calibration = training.cluster->calibration;
   const bool stands = calibration && (training.nodes() == 1 || !calibration->within_nodes);
@@ -364,7 +364,7 @@ std::string forecast_json(const Scenario& scenario, const Forecast& forecast,
   Json json{{"schema_version", 1}, {"tool", "lambcast"}, {"version", tool_version}};
   json["inputs"] = inputs_json(scenario);
   json["stages"] = Json::array();
-  for (const StageForecast& stage : forecast.stages) json["stages"].push_back(stage_json(stage));
+  for (const StepForecast& step : forecast.steps) json["stages"].push_back(step_json(step));
   const RunForecast& run = forecast.run;
   const auto& fused = judgement.fused;
   const LanguageRates rates = language_rates(scenario.training, forecast);
@@ -430,7 +430,7 @@ std::string forecast_table(const Scenario& scenario, const Forecast& forecast,
   if (run.speedup) out += pays_text(training, run, judgement);
   if (!run.cost_usd) out += fmt::format("\ncost: {}", no_price_text());
   out += fmt::format("\n{}\n", memory_text(training, forecast.memory));
-  out += stage_table(training, forecast) + interval_text(training, forecast);
+  out += step_table(training, forecast) + interval_text(training, forecast);
   out += "\nrests on\n";
   for (const CostSource& source : forecast.sources)
     out += fmt::format("  {:<27} {:<9} {}\n", source.cost, name_of(source.provenance.kind),

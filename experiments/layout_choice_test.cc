@@ -186,7 +186,7 @@ TEST_CASE("layout choice: an optimizer on the host is DeepSpeed's Adam with ZeRO
     return forecast(resolved(on_host({{"zero_stage", "2"}, {"cluster.node.host_memory", rate}}))
                         .training,
                     costs)
-        .stages.front()
+        .steps.front()
         .optimizer_us;
   };
   const double slow = update("100 GB/s"), fast = update("200 GB/s"), faster = update("400 GB/s");
@@ -220,7 +220,7 @@ TEST_CASE("layout choice: DeepSpeed's buckets, overlap and sums are one with a l
   };
   const auto bytes = [](const TrainingPlan& of) {
     CollectiveCosts costs;
-    return forecast(of, costs).stages.front().wire_bytes_per_gpu;
+    return forecast(of, costs).steps.front().wire_bytes_per_gpu;
   };
   const WhatIf layout{{"recompute", "none"}};
   CHECK(bytes(training(layout)) == Approx(bytes(training({}))).epsilon(1e-3));
@@ -292,8 +292,8 @@ TEST_CASE("layout choice: 1-bit LAMB on shards says that its ratios are of the s
   CHECK(std::any_of(scenario.findings.begin(), scenario.findings.end(), is_it));
   CollectiveCosts costs;
   const Forecast result = forecast(scenario.training, costs);
-  REQUIRE(result.stages.size() == 2);
-  CHECK(result.stages[1].compress_us > 0);
+  REQUIRE(result.steps.size() == 2);
+  CHECK(result.steps[1].compress_us > 0);
   CHECK(result.run.volume_reduction > 1);
 }
 
@@ -315,7 +315,7 @@ TEST_CASE("layout choice: sharded weights lose where micro batches get small") {
                               {"steps", "100"}})
                         .training,
                     costs)
-        .stages[0]
+        .steps[0]
         .tflops_per_gpu;
   };
   CHECK(tflops("384", "4") > 1.8 * tflops("1536", "1"));

@@ -33,7 +33,7 @@ struct Judgement {
 };
 
 // The step that a search compares.
-DistinctStep compared_stage(const TrainingPlan& training) {
+DistinctStep compared_step(const TrainingPlan& training) {
   const bool compresses = is_onebit(training.optimizer());
   return {compresses ? StepKind::compression : StepKind::uniform, training.seq_len, 1};
 }
@@ -67,7 +67,7 @@ class Judge {
   }
 
   StepRun step(const TrainingPlan& training, Intervals intervals) {
-    return run_step(training, compared_stage(training), costs_, intervals);
+    return run_step(training, compared_step(training), costs_, intervals);
   }
 
   Catalog& catalog() { return catalog_; }

@@ -31,7 +31,7 @@ LayoutSearch searched(const WhatIf& asked, int jobs = 1, bool every_setting = fa
 double simulated_us(const WhatIf& what_if) {
   Catalog catalog;
   CollectiveCosts costs;
-  return forecast(resolve(what_if, catalog).training, costs).stages.front().step_time_us;
+  return forecast(resolve(what_if, catalog).training, costs).steps.front().step_time_us;
 }
 
 TEST_CASE("layout search: a layout found takes what simulate says") {
@@ -56,7 +56,7 @@ TEST_CASE("layout search: no candidate that runs is faster than what is found") 
       CollectiveCosts costs;
       const Forecast of = forecast(training, costs);
       if (of.memory.fits)
-        steps.push_back(of.stages.front().step_time_us);
+        steps.push_back(of.steps.front().step_time_us);
       else
         ++refused;
     } catch (const Error&) {
@@ -158,8 +158,8 @@ TEST_CASE("layout search: on a slow network compression helps many replicas most
   Catalog catalog;
   CollectiveCosts costs;
   const Forecast run = forecast(resolve(by_hand, catalog).training, costs);
-  REQUIRE(run.stages.size() == 2);
-  CHECK(*same.step_time_us == Approx(run.stages[1].step_time_us).epsilon(1e-9));
+  REQUIRE(run.steps.size() == 2);
+  CHECK(*same.step_time_us == Approx(run.steps[1].step_time_us).epsilon(1e-9));
 }
 
 TEST_CASE("layout search: shared weights are forecast in int8 too, their gradients in int4") {

@@ -51,22 +51,22 @@ Value samples_per_s(const TrainingPlan&, const Forecast& forecast) {
 Value tokens_per_s(const TrainingPlan& training, const Forecast& forecast) {
   if (training.seq_len == 0) return std::nullopt;
   double tokens = 0;
-  for (const StageForecast& stage : forecast.stages)
-    tokens += stage.tokens_per_s * stage.step_time_us * 1e-6 * static_cast<double>(stage.steps);
+  for (const StepForecast& step : forecast.steps)
+    tokens += step.tokens_per_s * step.step_time_us * 1e-6 * static_cast<double>(step.steps);
   return rate(forecast.run, tokens);
 }
 
-// The mean over the steps of what `part` says of a stage.
+// The mean over the steps of what `part` says of a step.
 template <typename Part>
 double mean_us(const Forecast& forecast, Part part) {
   double sum = 0;
-  for (const StageForecast& stage : forecast.stages)
-    sum += part(stage) * static_cast<double>(stage.steps);
+  for (const StepForecast& step : forecast.steps)
+    sum += part(step) * static_cast<double>(step.steps);
   return sum / static_cast<double>(forecast.run.steps);
 }
 
 double step_us(const Forecast& forecast) {
-  return mean_us(forecast, [](const StageForecast& stage) { return stage.step_time_us; });
+  return mean_us(forecast, [](const StepForecast& step) { return step.step_time_us; });
 }
 
 Value step_time(const TrainingPlan&, const Forecast& forecast) {
@@ -77,7 +77,7 @@ Value step_time(const TrainingPlan&, const Forecast& forecast) {
 
 Value exposed(const TrainingPlan&, const Forecast& forecast) {
   const double us =
-      mean_us(forecast, [](const StageForecast& of) { return part_times(of)[PartGroup::wire]; });
+      mean_us(forecast, [](const StepForecast& of) { return part_times(of)[PartGroup::wire]; });
   return MetricValue{us / step_us(forecast), {}, {}};
 }
 
@@ -86,7 +86,7 @@ Value exposed(const TrainingPlan&, const Forecast& forecast) {
 // work. Passes of a layout hold collectives of their own: they are left out, and priced anew.
 RatioInterval useful_share(const TrainingPlan& training, const Forecast& forecast, double useful) {
   const auto mean_of = [&](PartGroup part) {
-    return mean_us(forecast, [&](const StageForecast& of) { return part_times(of)[part]; });
+    return mean_us(forecast, [&](const StepForecast& of) { return part_times(of)[part]; });
   };
   const double compression = mean_of(PartGroup::compression);
   const double update = mean_of(PartGroup::optimizer);
@@ -106,8 +106,8 @@ RatioInterval useful_share(const TrainingPlan& training, const Forecast& forecas
 }
 
 Value efficiency(const TrainingPlan& training, const Forecast& forecast) {
-  const double lost = mean_us(forecast, [](const StageForecast& stage) {
-    const PartTimes parts = part_times(stage);
+  const double lost = mean_us(forecast, [](const StepForecast& step) {
+    const PartTimes parts = part_times(step);
     return parts[PartGroup::wire] + parts[PartGroup::compression] + parts[PartGroup::bubble];
   });
   const double useful = 1 - lost / step_us(forecast);

@@ -18,11 +18,11 @@ struct PassTimes {
 PassTimes passes_at(End end, const TrainingPlan& training, CollectiveCosts& costs) {
   const double width = rates_width(training.device->rates->held_out).log;
   PassTimes mean;
-  for (const DistinctStep& stage : distinct_steps(training)) {
-    const TrainingPlan of = stage.gas == 0 ? training : in_step(training, stage);
-    const StepPlan plan = plan_step(of, stage);
+  for (const DistinctStep& step : distinct_steps(training)) {
+    const TrainingPlan of = step.gas == 0 ? training : in_step(training, step);
+    const StepPlan plan = plan_step(of, step);
     const PipelinePrice price = price_pipeline(*plan.pipeline, of, costs, end, width);
-    const double share = static_cast<double>(stage.steps) / static_cast<double>(training.steps);
+    const double share = static_cast<double>(step.steps) / static_cast<double>(training.steps);
     for (std::size_t i = 0; i < price.forward.size(); ++i)
       mean.computing_s += share * (price.forward[i] + price.backward[i]).s() /
                           static_cast<double>(price.forward.size());

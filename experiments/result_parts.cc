@@ -32,21 +32,21 @@ const std::vector<std::string>& keys() {
   return names;
 }
 
-struct StageColumns {
-  std::string stage;
+struct StepColumns {
+  std::string kind;
   std::size_t steps;
   std::vector<std::size_t> parts;
 };
 
-std::vector<StageColumns> stage_columns(const csv::Reader& results) {
+std::vector<StepColumns> step_columns(const csv::Reader& results) {
   constexpr std::string_view step_time = "_step_time_us";
-  std::vector<StageColumns> all;
+  std::vector<StepColumns> all;
   for (const std::string& column : result_columns()) {
     if (!column.ends_with(step_time)) continue;
-    const std::string stage = column.substr(0, column.size() - step_time.size());
-    all.push_back({stage, results.column(stage + "_steps"), {}});
+    const std::string kind = column.substr(0, column.size() - step_time.size());
+    all.push_back({kind, results.column(kind + "_steps"), {}});
     for (const std::string_view part : step_parts)
-      all.back().parts.push_back(results.column(fmt::format("{}_{}_us", stage, part)));
+      all.back().parts.push_back(results.column(fmt::format("{}_{}_us", kind, part)));
   }
   return all;
 }
@@ -73,7 +73,7 @@ fs::path write_parts(const fs::path& folder) {
   csv::Reader results = csv::Reader::of_file(folder / "results.csv");
   std::vector<std::size_t> key_columns;
   for (const std::string& key : keys()) key_columns.push_back(results.column(key));
-  const std::vector<StageColumns> of_stages = stage_columns(results);
+  const std::vector<StepColumns> kinds = step_columns(results);
   const fs::path path = folder / "parts.csv", fresh = folder / "parts.csv.part";
   refuse_foreign(path);
   {
@@ -85,11 +85,11 @@ fs::path write_parts(const fs::path& folder) {
         point += ',';
         point += csv::field(results.text(column));
       }
-      for (const StageColumns& stage : of_stages) {
-        if (results.text(stage.steps).empty()) continue;
+      for (const StepColumns& step : kinds) {
+        if (results.text(step.steps).empty()) continue;
         for (std::size_t i = 0; i < step_parts.size(); ++i)
-          text += fmt::format("{},{},{},{},{}\n", point, stage.stage, results.text(stage.steps),
-                              step_parts[i], results.text(stage.parts[i]));
+          text += fmt::format("{},{},{},{},{}\n", point, step.kind, results.text(step.steps),
+                              step_parts[i], results.text(step.parts[i]));
       }
       if (text.size() < written_at_once) continue;
       file.append(text);

@@ -7,9 +7,9 @@
 //   stage           uniform, warmup, compression, silent, refresh, round or dry_run
 //   steps_of_stage
 //   part            forward, backward, exposed_comm, compress, decompress, optimizer or bubble
-//   time_us         of one step of the stage, as results.csv has it
+//   time_us         of one step of that kind, as results.csv has it
 //
-// The parts of a stage add up to its step_time_us.
+// The parts of a step add up to its step_time_us.
 #pragma once
 
 #include <cstddef>

@@ -39,7 +39,7 @@ pp = 4
 grad_accum = 8
 )";
 
-TEST_CASE("parts: add up to the step of every stage, under the keys of its row") {
+TEST_CASE("parts: add up to the step of every kind, under the keys of its row") {
   const TemporaryFolder folder;
   run_sweep(plan(kinds_of_steps), {.out = folder.path()});
   CHECK(write_parts(folder.path()) == folder.path() / "parts.csv");
@@ -51,27 +51,27 @@ TEST_CASE("parts: add up to the step of every stage, under the keys of its row")
   for (std::size_t i = 0; i < parts.rows.size(); ++i) {
     const auto row = static_cast<std::size_t>(parts.number(i, "row")) - 1;
     REQUIRE(row < results.rows.size());
-    const std::string& stage = parts.text(i, "stage");
+    const std::string& kind = parts.text(i, "stage");
     for (const char* key : {"model", "cluster", "optimizer", "gpus", "global_batch", "freeze_step",
                             "zero_stage", "precision", "settings"})
       CHECK(parts.text(i, key) == results.text(row, key));
-    CHECK(parts.text(i, "steps_of_stage") == results.text(row, stage + "_steps"));
+    CHECK(parts.text(i, "steps_of_stage") == results.text(row, kind + "_steps"));
     CHECK(parts.text(i, "time_us") ==
-          results.text(row, fmt::format("{}_{}_us", stage, parts.text(i, "part"))));
-    sums[{row, stage}] += parts.number(i, "time_us");
+          results.text(row, fmt::format("{}_{}_us", kind, parts.text(i, "part"))));
+    sums[{row, kind}] += parts.number(i, "time_us");
   }
-  std::size_t stages = 0;
+  std::size_t kinds = 0;
   for (std::size_t row = 0; row < results.rows.size(); ++row)
-    for (const char* stage : {"uniform", "warmup", "compression", "silent"}) {
-      const std::string step_time = fmt::format("{}_step_time_us", stage);
+    for (const char* kind : {"uniform", "warmup", "compression", "silent"}) {
+      const std::string step_time = fmt::format("{}_step_time_us", kind);
       if (results.text(row, step_time).empty()) continue;
-      ++stages;
-      INFO("row " << row + 1 << ", " << stage);
-      CHECK(sums.at({row, stage}) == Approx(results.number(row, step_time)).epsilon(1e-9));
+      ++kinds;
+      INFO("row " << row + 1 << ", " << kind);
+      CHECK(sums.at({row, kind}) == Approx(results.number(row, step_time)).epsilon(1e-9));
     }
-  CHECK(stages == sums.size());
-  CHECK(parts.rows.size() == 7 * stages);
-  CHECK(stages == 7);  // uniform twice, 1-bit LAMB's two, 0/1 Adam's three
+  CHECK(kinds == sums.size());
+  CHECK(parts.rows.size() == 7 * kinds);
+  CHECK(kinds == 7);  // uniform twice, 1-bit LAMB's two, 0/1 Adam's three
   CHECK(sums.count({3, "uniform"}) == 0);
   CHECK(results.number(4, "uniform_bubble_us") > 0);
 }

@@ -19,10 +19,10 @@ constexpr std::array<StepKind, 4> kinds{StepKind::uniform, StepKind::warmup, Ste
 constexpr std::array<StepKind, 3> later_kinds{StepKind::refresh, StepKind::round,
                                               StepKind::dry_run};
 
-const StageForecast* find_stage(const Forecast& forecast, StepKind kind) {
-  const auto found = std::find_if(forecast.stages.begin(), forecast.stages.end(),
-                                  [&](const StageForecast& stage) { return stage.kind == kind; });
-  return found == forecast.stages.end() ? nullptr : &*found;
+const StepForecast* find_step(const Forecast& forecast, StepKind kind) {
+  const auto found = std::find_if(forecast.steps.begin(), forecast.steps.end(),
+                                  [&](const StepForecast& step) { return step.kind == kind; });
+  return found == forecast.steps.end() ? nullptr : &*found;
 }
 
 std::string whole(std::int64_t value) { return fmt::format("{}", value); }
@@ -33,22 +33,22 @@ std::string number_or_none(const std::optional<double>& value) {
 
 void add_figure_columns(StepKind kind, std::vector<std::string>& columns) {
   columns.push_back(fmt::format("{}_steps", name_of(kind)));
-  for (const StageFigure& figure : stage_figures())
+  for (const StepFigure& figure : step_figures())
     columns.push_back(fmt::format("{}_{}", name_of(kind), figure.name));
 }
 
-// Null: the run has no such stage.
-void add_figures(const StageForecast* stage, std::vector<std::string>& row) {
-  row.push_back(stage != nullptr ? whole(stage->steps) : "");
-  for (const StageFigure& figure : stage_figures())
-    row.push_back(stage != nullptr ? csv::number(stage->*figure.value) : "");
+// Null: the run has no such step.
+void add_figures(const StepForecast* step, std::vector<std::string>& row) {
+  row.push_back(step != nullptr ? whole(step->steps) : "");
+  for (const StepFigure& figure : step_figures())
+    row.push_back(step != nullptr ? csv::number(step->*figure.value) : "");
 }
-void add_interval(const StageForecast* stage, std::vector<std::string>& row) {
-  row.push_back(stage != nullptr ? csv::number(stage->step_time_low_us) : "");
-  row.push_back(stage != nullptr ? csv::number(stage->step_time_high_us) : "");
+void add_interval(const StepForecast* step, std::vector<std::string>& row) {
+  row.push_back(step != nullptr ? csv::number(step->step_time_low_us) : "");
+  row.push_back(step != nullptr ? csv::number(step->step_time_high_us) : "");
 }
-std::string coverage_of(const StageForecast* stage) {
-  return stage != nullptr && stage->coverage ? csv::number(*stage->coverage) : "";
+std::string coverage_of(const StepForecast* step) {
+  return step != nullptr && step->coverage ? csv::number(*step->coverage) : "";
 }
 
 // What was asked and no other column shows: "cluster.node.gpu_link=25GB/s; device=mine.toml".
@@ -133,7 +133,7 @@ std::vector<std::string> result_row(const Scenario& scenario, const Forecast& fo
                                whole(training.steps),
                                freeze_step ? whole(*freeze_step) : ""};
   row.reserve(result_columns().size());
-  for (const StepKind kind : kinds) add_figures(find_stage(forecast, kind), row);
+  for (const StepKind kind : kinds) add_figures(find_step(forecast, kind), row);
   const RunForecast& run = forecast.run;
   row.insert(
       row.end(),
@@ -153,13 +153,13 @@ std::vector<std::string> result_row(const Scenario& scenario, const Forecast& fo
   const LanguageRates rates = language_rates(training, forecast);
   bool calibrated = true;
   Basis basis = Basis::this_machine;
-  for (const StepKind kind : kinds) add_interval(find_stage(forecast, kind), row);
-  for (const StageForecast& stage : forecast.stages) {
-    calibrated &= stage.calibrated;
-    basis = std::max(basis, stage.basis);
+  for (const StepKind kind : kinds) add_interval(find_step(forecast, kind), row);
+  for (const StepForecast& step : forecast.steps) {
+    calibrated &= step.calibrated;
+    basis = std::max(basis, step.basis);
   }
   row.emplace_back(calibrated ? "true" : "false");
-  for (const StepKind kind : kinds) row.push_back(coverage_of(find_stage(forecast, kind)));
+  for (const StepKind kind : kinds) row.push_back(coverage_of(find_step(forecast, kind)));
   row.insert(
       row.end(),
       {std::string(name_of(basis)), training.device->name, whole(training.gpus_per_node),
@@ -172,10 +172,10 @@ std::vector<std::string> result_row(const Scenario& scenario, const Forecast& fo
        csv::number(rates.tflops_per_gpu), number_or_none(rates.mfu)});
   row = with(judgement, std::move(row));
   for (const StepKind kind : later_kinds) {
-    const StageForecast* stage = find_stage(forecast, kind);
-    add_figures(stage, row);
-    add_interval(stage, row);
-    row.push_back(coverage_of(stage));
+    const StepForecast* step = find_step(forecast, kind);
+    add_figures(step, row);
+    add_interval(step, row);
+    row.push_back(coverage_of(step));
   }
   return row;
 }

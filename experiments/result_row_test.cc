@@ -11,7 +11,7 @@
 namespace lambcast {
 namespace {
 
-TEST_CASE("csv: the steps of all stages are those of the run, whatever the stages are") {
+TEST_CASE("csv: the steps of all kinds are those of the run, whatever the kinds are") {
   for (const WhatIf& asked : {WhatIf{{"optimizer", "galore_adamw8bit"}, {"exchange", "all_reduce"}},
                               WhatIf{{"optimizer", "adam"}, {"exchange", "local:16"}},
                               WhatIf{{"optimizer", "zero_one_adam"}, {"precision", "fp32"}}}) {

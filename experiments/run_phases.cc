@@ -46,10 +46,10 @@ void add_skipped(RunPhase& phase) {
   const auto window = phase.scenario.training.recipe.precision.loss_scale_window;
   if (!window) return;
   const double each = 1 / static_cast<double>(std::max<std::int64_t>(1, *window));
-  for (const StageForecast& stage : phase.forecast.stages) {
-    const double steps = static_cast<double>(stage.steps) * each;
-    const bool sums = stage.kind == StepKind::uniform || stage.kind == StepKind::warmup;
-    const PartTimes parts = part_times(stage);
+  for (const StepForecast& step : phase.forecast.steps) {
+    const double steps = static_cast<double>(step.steps) * each;
+    const bool sums = step.kind == StepKind::uniform || step.kind == StepKind::warmup;
+    const PartTimes parts = part_times(step);
     const double us =
         parts[PartGroup::compute] + parts[PartGroup::bubble] + (sums ? parts[PartGroup::wire] : 0);
     phase.skipped_steps += steps;
@@ -175,10 +175,10 @@ void find_masks(const RunPhase& phase, std::size_t number, PhasedRun& run) {
              "phase {}: loading the checkpoint drops the errors of compression; step {} {} "
              "freeze_step {}, so it {}",
              number, training.steps_done,
-             phase.forecast.stages.front().kind == StepKind::warmup ? "is before" : "is past",
+             phase.forecast.steps.front().kind == StepKind::warmup ? "is before" : "is past",
              freeze_step_of(training).value_or(0),
-             phase.forecast.stages.front().kind == StepKind::warmup
-                 ? fmt::format("warms up for {} steps more", phase.forecast.stages.front().steps)
+             phase.forecast.steps.front().kind == StepKind::warmup
+                 ? fmt::format("warms up for {} steps more", phase.forecast.steps.front().steps)
                  : "goes on compressing")});
 }
 

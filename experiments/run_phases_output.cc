@@ -34,11 +34,11 @@ std::string phased_run_table(const PhasedRun& run) {
   for (std::size_t i = 0; i < run.phases.size(); ++i) {
     const RunPhase& phase = run.phases[i];
     const TrainingPlan& training = phase.scenario.training;
-    for (const StageForecast& stage : phase.forecast.stages)
+    for (const StepForecast& step : phase.forecast.steps)
       out += fmt::format("{:>5} {:>8} {:>8}  {:<12} {:>9} {:>12.2f} {:>12}\n", i + 1,
-                         training.seq_len, training.batch.train, name_of(stage.kind), stage.steps,
-                         stage.step_time_us * 1e-3,
-                         time_cell(stage.step_time_us * 1e-6 * static_cast<double>(stage.steps)));
+                         training.seq_len, training.batch.train, name_of(step.kind), step.steps,
+                         step.step_time_us * 1e-3,
+                         time_cell(step.step_time_us * 1e-6 * static_cast<double>(step.steps)));
     if (phase.skipped_s > 0)
       out += fmt::format("{:>5} {:>8} {:>8}  {:<12} {:>9.1f} {:>12} {:>12}\n", "", "", "",
                          "skipped", phase.skipped_steps, "", time_cell(phase.skipped_s));

@@ -34,12 +34,12 @@ PhasedRun two_phases(const Pauses& pauses = {}) {
 TEST_CASE("run phases: a phase's freeze step counts from the first step of the run") {
   const PhasedRun run = two_phases();
   REQUIRE(run.phases.size() == 2);
-  const auto& stages = run.phases[1].forecast.stages;
-  REQUIRE(stages.size() == 2);
-  CHECK(run.phases[0].forecast.stages[0].steps == 999);
-  CHECK(stages[0].kind == StepKind::warmup);
-  CHECK(stages[0].steps == 6100 - 1 - 5993);
-  CHECK(stages[1].steps == 782 - 106);
+  const auto& steps = run.phases[1].forecast.steps;
+  REQUIRE(steps.size() == 2);
+  CHECK(run.phases[0].forecast.steps[0].steps == 999);
+  CHECK(steps[0].kind == StepKind::warmup);
+  CHECK(steps[0].steps == 6100 - 1 - 5993);
+  CHECK(steps[1].steps == 782 - 106);
   CHECK(run.phases[1].scenario.training.seq_len == 512);
   CHECK(run.phases[1].scenario.training.batch.train == 32768);
   CHECK(run.steps == 5993 + 782);
@@ -52,8 +52,8 @@ TEST_CASE("run phases: a freeze step behind goes on compressing") {
   Catalog catalog;
   const PhasedRun run = forecast_phases(
       first_phase(), {"seq_len=512 global_batch=32768 micro_batch=16 steps=782"}, {}, catalog);
-  REQUIRE(run.phases[1].forecast.stages.size() == 1);
-  CHECK(run.phases[1].forecast.stages[0].kind == StepKind::compression);
+  REQUIRE(run.phases[1].forecast.steps.size() == 1);
+  CHECK(run.phases[1].forecast.steps[0].kind == StepKind::compression);
 }
 
 TEST_CASE("run phases: the run is the sum of its phases") {
@@ -131,7 +131,7 @@ TEST_CASE("run phases: fp16 throws a step of a thousand away, other precisions n
   // At most what whole steps of the slowest stage take.
   CHECK(run.phases[0].skipped_s > 0);
   CHECK(run.phases[0].skipped_s <
-        run.phases[0].skipped_steps * run.phases[0].forecast.stages[0].step_time_us * 1e-6);
+        run.phases[0].skipped_steps * run.phases[0].forecast.steps[0].step_time_us * 1e-6);
   Catalog catalog;
   const PhasedRun plain =
       forecast_phases(with({{"precision", "fp32"}}, first_phase()), {}, {}, catalog);

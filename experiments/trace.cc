@@ -18,13 +18,13 @@ using Json = nlohmann::ordered_json;
 
 class StepTrace {
  public:
-  StepTrace(TrainingPlan training, const DistinctStep& stage, CollectiveCosts& costs, int process,
+  StepTrace(TrainingPlan training, const DistinctStep& step, CollectiveCosts& costs, int process,
             Json& events)
       : training_(std::move(training)),
         costs_(costs),
-        step_(run_step(training_, stage, costs)),
+        step_(run_step(training_, step, costs)),
         events_(process,
-                fmt::format("{} step ({} of the run)", lambcast::name_of(stage.kind), stage.steps),
+                fmt::format("{} step ({} of the run)", lambcast::name_of(step.kind), step.steps),
                 static_cast<std::size_t>(step_.plan.rank_classes), events),
         has_slots_(has_traced_slots(step_.plan)) {}
 
@@ -109,9 +109,9 @@ std::string chrome_trace(const TrainingPlan& of) {
   Json events = Json::array();
   CollectiveCosts costs;
   int process = 0;
-  for (const DistinctStep& stage : distinct_steps(training)) {
-    if (stage.steps == 0) continue;
-    StepTrace(in_step(training, stage), stage, costs, process++, events).write();
+  for (const DistinctStep& step : distinct_steps(training)) {
+    if (step.steps == 0) continue;
+    StepTrace(in_step(training, step), step, costs, process++, events).write();
   }
   const Json trace = {{"displayTimeUnit", "ms"},
                       {"traceEvents", std::move(events)},

@@ -100,12 +100,12 @@ TEST_CASE("trace: field by field what viewers read, and no two slices of a threa
     const std::vector<DistinctStep> steps = distinct_steps(training);
     REQUIRE(end_us.size() == steps.size());
     // A stage is the mean of its kinds: 0/1 Adam's rounds count among its compression.
-    for (const StageForecast& stage : result.stages) {
+    for (const StepForecast& step : result.steps) {
       double sum_us = 0;
       for (std::size_t i = 0; i < steps.size(); ++i)
-        if (stage_of(steps[i].kind) == stage.kind)
+        if (counted_as(steps[i].kind) == step.kind)
           sum_us += end_us.at(static_cast<int>(i)) * static_cast<double>(steps[i].steps);
-      CHECK(sum_us / static_cast<double>(stage.steps) == Approx(stage.step_time_us));
+      CHECK(sum_us / static_cast<double>(step.steps) == Approx(step.step_time_us));
     }
     // Every thread that is drawn has a name and a place.
     std::map<std::string, std::set<std::pair<int, int>>> named;

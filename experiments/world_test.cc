@@ -59,29 +59,29 @@ void check_floors(const World& world) {
   const auto& training = world.scenario.training;
   const Cluster& cluster = *training.cluster;
   std::int64_t steps = 0;
-  for (const StageForecast& stage : world.forecast.stages) {
-    steps += stage.steps;
-    CHECK(positive(stage.step_time_us));
-    CHECK(stage.step_time_low_us <= stage.step_time_us * (1 + 1e-9));
-    CHECK(stage.step_time_high_us >= stage.step_time_us * (1 - 1e-9));
+  for (const StepForecast& step : world.forecast.steps) {
+    steps += step.steps;
+    CHECK(positive(step.step_time_us));
+    CHECK(step.step_time_low_us <= step.step_time_us * (1 + 1e-9));
+    CHECK(step.step_time_high_us >= step.step_time_us * (1 - 1e-9));
     double parts = 0;
     for (const double part :
-         {stage.forward_us, stage.backward_us, stage.exposed_comm_us, stage.compress_us,
-          stage.decompress_us, stage.optimizer_us, stage.bubble_us}) {
+         {step.forward_us, step.backward_us, step.exposed_comm_us, step.compress_us,
+          step.decompress_us, step.optimizer_us, step.bubble_us}) {
       CHECK(not_negative(part));
       parts += part;
     }
-    CHECK(parts == Approx(stage.step_time_us).epsilon(1e-6));
+    CHECK(parts == Approx(step.step_time_us).epsilon(1e-6));
     // Under a layout what is exposed holds the host's waits too.
-    if (!training.parallelism) CHECK(stage.exposed_comm_us <= stage.gradient_comm_us * (1 + 1e-9));
-    CHECK(not_negative(stage.wire_bytes_per_gpu));
-    CHECK(not_negative(stage.inter_node_bytes_per_node));
+    if (!training.parallelism) CHECK(step.exposed_comm_us <= step.gradient_comm_us * (1 + 1e-9));
+    CHECK(not_negative(step.wire_bytes_per_gpu));
+    CHECK(not_negative(step.inter_node_bytes_per_node));
     // What one stream reached, several may exceed, but never the NIC by name.
     const double nics = cluster.nics * std::max(cluster.nic_bandwidth.value.value(),
                                                 cluster.nic_nominal.value.value());
-    CHECK(stage.step_time_us * 1e-6 >= stage.inter_node_bytes_per_node / nics * (1 - 1e-6));
+    CHECK(step.step_time_us * 1e-6 >= step.inter_node_bytes_per_node / nics * (1 - 1e-6));
     // Early steps of a batch that grows have fewer samples.
-    const double samples = stage.samples_per_s * stage.step_time_us * 1e-6;
+    const double samples = step.samples_per_s * step.step_time_us * 1e-6;
     const auto batch = static_cast<double>(training.batch.train);
     CHECK(samples <= batch * (1 + 1e-6));
     if (!world.what_if.contains("rampup_batch_size")) CHECK(samples == Approx(batch).epsilon(1e-6));
@@ -104,10 +104,10 @@ void check_floors(const World& world) {
 // The bytes of a run are those of its steps, and what leaves a node its GPUs have sent.
 void check_volume(const World& world) {
   double sent = 0;
-  for (const StageForecast& stage : world.forecast.stages) {
-    sent += static_cast<double>(stage.steps) * stage.wire_bytes_per_gpu;
-    CHECK(stage.inter_node_bytes_per_node <=
-          world.scenario.training.gpus_per_node * stage.wire_bytes_per_gpu * (1 + 1e-9));
+  for (const StepForecast& step : world.forecast.steps) {
+    sent += static_cast<double>(step.steps) * step.wire_bytes_per_gpu;
+    CHECK(step.inter_node_bytes_per_node <=
+          world.scenario.training.gpus_per_node * step.wire_bytes_per_gpu * (1 + 1e-9));
   }
   CHECK(world.forecast.run.wire_bytes_per_gpu == Approx(sent).epsilon(1e-9));
 }
@@ -136,12 +136,12 @@ void check_outputs(const World& world) {
   equal("peak_bytes_per_gpu", json.at("memory").at("peak_bytes_per_gpu"),
         world.forecast.memory.peak.value());
   std::size_t at = 0;
-  for (const StageForecast& stage : world.forecast.stages) {
+  for (const StepForecast& step : world.forecast.steps) {
     const auto& told = json.at("stages").at(at++);
     const std::string name = told.at("name");
     if (name == "refresh") continue;  // has no columns
-    equal(name + "_step_time_us", told.at("step_time_us"), stage.step_time_us);
-    equal(name + "_samples_per_s", told.at("samples_per_s"), stage.samples_per_s);
+    equal(name + "_step_time_us", told.at("step_time_us"), step.step_time_us);
+    equal(name + "_samples_per_s", told.at("samples_per_s"), step.samples_per_s);
   }
   CHECK_THAT(forecast_table(world.scenario, world.forecast, {world.scenario.findings}),
              Catch::Contains(run_time_text(world.forecast.run.time_s)));
@@ -216,8 +216,8 @@ void check_shared(const World& world) {
     return;
   training.network = NetworkModel::flow;
   CollectiveCosts costs;
-  for (const StageForecast& stage : world.forecast.stages) {
-    const StepPlan plan = plan_step(training, {stage.kind, training.seq_len, 1});
+  for (const StepForecast& step : world.forecast.steps) {
+    const StepPlan plan = plan_step(training, {step.kind, training.seq_len, 1});
     const std::vector<Price> prices = price(plan, training, costs);
     const auto lasts = [](const Execution& execution) {
       return execution.timeline.end.since_start().s();

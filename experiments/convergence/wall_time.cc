@@ -92,8 +92,8 @@ StepTimes step_times(const Run& run, int steps, const Clock& clock) {
     const double mean = whole.run.time_s / static_cast<double>(whole.run.steps);
     return StepTimes{mean, mean};
   }
-  LAMBCAST_CHECK(whole.stages.size() == 2, "{} stages", whole.stages.size());
-  return StepTimes{whole.stages[0].step_time_us * 1e-6, whole.stages[1].step_time_us * 1e-6};
+  LAMBCAST_CHECK(whole.steps.size() == 2, "{} kinds of step", whole.steps.size());
+  return StepTimes{whole.steps[0].step_time_us * 1e-6, whole.steps[1].step_time_us * 1e-6};
 }
 
 double hours_at(const Curve& curve, const StepTimes& times, int step) {

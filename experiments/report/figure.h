@@ -32,7 +32,7 @@ std::optional<Figure> exchange_figure(const Rows& rows);
 // Speed-up of whole runs over NIC bandwidth and GPUs, with the break-even line; of a scan at one
 // GPU count a line chart.
 Figure map_figure(const Rows& rows, const std::string& optimizer);
-// Parts of a step, stage by stage.
+// Parts of a step, kind by kind.
 Figure step_figure(const Rows& rows, const std::string& optimizer);
 // Time of the whole run over the share of steps before freeze_step, by backend.
 Figure freeze_figure(const Rows& rows, const std::string& optimizer);

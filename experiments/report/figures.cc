@@ -163,7 +163,7 @@ Figure step_figure(const Rows& rows, const std::string& optimizer) {
     return !select(some, [&](const Point& p) { return p.optimizer == optimizer; }).empty();
   });
   keep_if(slice, [&](const Point& p) {
-    return !p.stages.empty() && (p.optimizer == optimizer || p.optimizer == baseline);
+    return !p.kinds.empty() && (p.optimizer == optimizer || p.optimizer == baseline);
   });
   if (slice.points.empty()) {
     figure.left_out = "No row of the slice has the parts of its step.";

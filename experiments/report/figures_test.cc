@@ -338,10 +338,10 @@ TEST_CASE("a freeze_step past the last step is a warm-up of the whole run") {
 TEST_CASE("bars add up to the step time, with the rest as other") {
   Point p = packed(8, 100);
   // forward, backward, exposed_comm, compress, decompress, optimizer, bubble: together 280.
-  p.stages = {{{StepKind::warmup, 300, {10, 20, 30, 40, 50, 60, 70}},
-               {StepKind::compression, 280, {10, 20, 30, 40, 50, 60, 70}}}};
+  p.kinds = {{{StepKind::warmup, 300, {10, 20, 30, 40, 50, 60, 70}},
+              {StepKind::compression, 280, {10, 20, 30, 40, 50, 60, 70}}}};
   Point q = plain(8, 80);
-  q.stages = {{{StepKind::uniform, 100, {40, 60, 0, 0, 0, 0, 0}}}};
+  q.kinds = {{{StepKind::uniform, 100, {40, 60, 0, 0, 0, 0, 0}}}};
   const Figure figure = step_figure(std::vector<Point>{p, q}, "onebit_lamb");
   const std::vector<std::string> bars = rows(figure.data);
   REQUIRE(bars.size() == 3);
@@ -353,7 +353,7 @@ TEST_CASE("bars add up to the step time, with the rest as other") {
 
 TEST_CASE("parts that overlap in time are said in the caption") {
   Point p = packed(8, 100);
-  p.stages = {{{StepKind::warmup, 100, {60, 60, 0, 0, 0, 0, 0}}}};
+  p.kinds = {{{StepKind::warmup, 100, {60, 60, 0, 0, 0, 0, 0}}}};
   CHECK(contains(step_figure(std::vector<Point>{p}, "onebit_lamb").caption,
                  "The parts of 1 bars overlap"));
 }
@@ -362,7 +362,7 @@ TEST_CASE("of many GPU counts evenly chosen ones become bars") {
   std::vector<Point> points;
   for (double gpus = 1; gpus <= 1024; gpus *= 2) {  // 11 counts; 6 stay, every second one
     Point p = packed(gpus, 10 * gpus);
-    p.stages = {{{StepKind::warmup, 100, {100}}}};
+    p.kinds = {{{StepKind::warmup, 100, {100}}}};
     points.push_back(p);
   }
   const Figure figure = step_figure(points, "onebit_lamb");

@@ -97,7 +97,7 @@ Listing::Listing(const csv::Reader& file)
     if (h.title == "freeze_step" && freeze_ && steps_)
       add_column({"warmup_percent", warmup_label, Kind::key, 0}, {Source::From::warmup});
   }
-  for (const StepKind kind : stage_kinds) {
+  for (const StepKind kind : step_kinds) {
     const auto add = [&](std::string_view detail, double unit) {
       const std::string title = fmt::format("{}_{}", name_of(kind), detail);
       if (const auto index = file.find(title))

@@ -66,9 +66,9 @@ void append_rows(std::string& page, const Listing& listing, const std::vector<st
     page += json_text(key);
   }
   page += "],\"stages\":[";
-  for (std::size_t i = 0; i < stage_kinds.size(); ++i)
-    page += fmt::format("{}[{},{}]", i == 0 ? "" : ",", json_text(name_of(stage_kinds[i])),
-                        json_text(adjective_of(stage_kinds[i])));
+  for (std::size_t i = 0; i < step_kinds.size(); ++i)
+    page += fmt::format("{}[{},{}]", i == 0 ? "" : ",", json_text(name_of(step_kinds[i])),
+                        json_text(adjective_of(step_kinds[i])));
   page += "],\"parts\":[";
   for (std::size_t i = 0; i < part_looks.size(); ++i)
     page += fmt::format("{}[{},{},{}]", i == 0 ? "" : ",",

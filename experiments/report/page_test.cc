@@ -102,12 +102,12 @@ TEST_CASE("what was swept stands beside the rows") {
   CHECK(contains(page, "<span class=file>a.svg</span>"));
 }
 
-TEST_CASE("a stage that older results lack is read where it is") {
+TEST_CASE("a kind of step that older results lack is read where it is") {
   std::string header = synthetic_header(), row = synthetic_rows({.clusters = {{"box", 4, 10}},
                                                                  .optimizers = {"lamb"},
                                                                  .gpus = {8},
                                                                  .global_batches = {8192}});
-  CHECK(results_of(header + row).points.front().stages.size() == 1);
+  CHECK(results_of(header + row).points.front().kinds.size() == 1);
   header.pop_back();
   row = row.substr(0, row.find('\n'));
   header += ",refresh_step_time_us";
@@ -117,10 +117,10 @@ TEST_CASE("a stage that older results lack is read where it is") {
     row += ",700";
   }
   const Results results = results_of(header + "\n" + row + "\n");
-  const auto& stages = results.points.front().stages;
-  REQUIRE(stages.size() == 2);
-  CHECK(stages.begin()[1].kind == StepKind::refresh);
-  CHECK(stages.begin()[1].step_time_us == 5000);
+  const auto& kinds = results.points.front().kinds;
+  REQUIRE(kinds.size() == 2);
+  CHECK(kinds.begin()[1].kind == StepKind::refresh);
+  CHECK(kinds.begin()[1].step_time_us == 5000);
   CHECK(contains(page_html(results, {"", {}, {}}),
                  R"("stages":[["uniform",""],["warmup","warm-up"],["compression","compressed"],)"
                  R"(["silent","silent"],["refresh","refresh"]],"parts":[["forward","forward",)"));

@@ -49,12 +49,12 @@ Look optimizer_look(std::string_view optimizer, std::size_t index) {
   return series_look(index);
 }
 
-std::string_view adjective_of(StepKind stage) {
-  constexpr std::array<std::string_view, stage_kinds.size()> adjectives{"", "warm-up", "compressed",
-                                                                        "silent", "refresh"};
-  const auto place = std::find(stage_kinds.begin(), stage_kinds.end(), stage);
-  LAMBCAST_CHECK(place != stage_kinds.end(), "{} is no stage", name_of(stage));
-  return adjectives[static_cast<std::size_t>(place - stage_kinds.begin())];
+std::string_view adjective_of(StepKind kind) {
+  constexpr std::array<std::string_view, step_kinds.size()> adjectives{"", "warm-up", "compressed",
+                                                                       "silent", "refresh"};
+  const auto place = std::find(step_kinds.begin(), step_kinds.end(), kind);
+  LAMBCAST_CHECK(place != step_kinds.end(), "{} is told of no step", name_of(kind));
+  return adjectives[static_cast<std::size_t>(place - step_kinds.begin())];
 }
 
 Look series_look(std::size_t index) {

@@ -18,31 +18,31 @@ namespace lambcast::report {
 
 inline constexpr double absent = std::numeric_limits<double>::quiet_NaN();
 
-struct StageFigures {
-  StepKind kind = StepKind::uniform;  // of stage_kinds
+struct StepFigures {
+  StepKind kind = StepKind::uniform;  // of step_kinds
   double step_time_us = absent;
   std::array<double, step_parts.size()> parts_us{};  // an empty field counts as 0
 
-  bool operator==(const StageFigures&) const = default;
+  bool operator==(const StepFigures&) const = default;
 };
 
-// The kinds of step of a row. Rows that differ in how long the run is, or in when it freezes, have
-// the same, and then share them: a sweep has millions of such.
-class Stages {
+// The steps of a row, one of each kind. Rows that differ in how long the run is, or in when it
+// freezes, have the same, and then share them: a sweep has millions of such.
+class StepsByKind {
  public:
-  Stages() = default;
-  Stages(std::vector<StageFigures> figures)
+  StepsByKind() = default;
+  StepsByKind(std::vector<StepFigures> figures)
       : shared_(figures.empty()
                     ? nullptr
-                    : std::make_shared<const std::vector<StageFigures>>(std::move(figures))) {}
+                    : std::make_shared<const std::vector<StepFigures>>(std::move(figures))) {}
 
   bool empty() const { return shared_ == nullptr; }
   std::size_t size() const { return empty() ? 0 : shared_->size(); }
-  const StageFigures* begin() const { return empty() ? nullptr : shared_->data(); }
-  const StageFigures* end() const { return begin() + size(); }
+  const StepFigures* begin() const { return empty() ? nullptr : shared_->data(); }
+  const StepFigures* end() const { return begin() + size(); }
 
  private:
-  std::shared_ptr<const std::vector<StageFigures>> shared_;
+  std::shared_ptr<const std::vector<StepFigures>> shared_;
 };
 
 struct Point {
@@ -52,7 +52,7 @@ struct Point {
   double nodes = absent, gpus_per_node = absent, gpus = absent, micro_batch = absent,
          grad_accum = absent, global_batch = absent, seq_len = absent, steps = absent,
          freeze_step = absent, nic_Gbps = absent;
-  Stages stages;
+  StepsByKind kinds;
   double run_time_s = absent, samples_per_s = absent, tokens_per_s = absent, speedup = absent,
          speedup_low = absent, speedup_high = absent, warmup_steps = absent;
   double fused_speedup = absent, fused_low = absent, fused_high = absent;  // with fused kernels

@@ -92,31 +92,31 @@ Settings settings_of(std::string_view text) {
   return found;
 }
 
-// Stages with the same figures are one while there are not too many.
-class SharedStages {
+// Rows with the same figures are one while there are not too many.
+class SharedSteps {
  public:
-  Stages of(const std::vector<StageFigures>& figures) {
+  StepsByKind of(const std::vector<StepFigures>& figures) {
     if (kept_.size() == most) kept_.clear();
-    std::vector<Stages>& alike = kept_[hash_of(figures)];
-    for (const Stages& stages : alike)
-      if (std::ranges::equal(stages, figures)) return stages;
+    std::vector<StepsByKind>& alike = kept_[hash_of(figures)];
+    for (const StepsByKind& steps : alike)
+      if (std::ranges::equal(steps, figures)) return steps;
     return alike.emplace_back(figures);
   }
 
  private:
   static constexpr std::size_t most = 1 << 16;
 
-  static std::size_t hash_of(const std::vector<StageFigures>& figures) {
+  static std::size_t hash_of(const std::vector<StepFigures>& figures) {
     std::size_t hash = 0;
     const auto add = [&](double value) { hash = 31 * hash + std::hash<double>()(value); };
-    for (const StageFigures& stage : figures) {
-      add(stage.step_time_us);
-      for (const double part : stage.parts_us) add(part);
+    for (const StepFigures& step : figures) {
+      add(step.step_time_us);
+      for (const double part : step.parts_us) add(part);
     }
     return hash;
   }
 
-  std::unordered_map<std::size_t, std::vector<Stages>> kept_;
+  std::unordered_map<std::size_t, std::vector<StepsByKind>> kept_;
 };
 
 class RowReader {
@@ -128,16 +128,16 @@ class RowReader {
     for (const TextField& field : text_fields) texts_.push_back({column(field.title, field.late)});
     for (const NumberField& field : number_fields)
       numbers_.push_back(column(field.title, field.late));
-    for (std::size_t place = 0; place < stage_kinds.size(); ++place) {
-      const std::string_view stage = name_of(stage_kinds[place]);
-      const std::string time = fmt::format("{}_step_time_us", stage);
-      if (place >= first_stage_kinds && !file.find(time)) continue;
-      StageColumns columns{stage_kinds[place], file.column(time), {}, {}, {}};
+    for (std::size_t place = 0; place < step_kinds.size(); ++place) {
+      const std::string_view kind = name_of(step_kinds[place]);
+      const std::string time = fmt::format("{}_step_time_us", kind);
+      if (place >= first_step_kinds && !file.find(time)) continue;
+      StepColumns columns{step_kinds[place], file.column(time), {}, {}, {}};
       for (const std::string_view part : step_parts)
-        columns.parts.push_back(file.column(fmt::format("{}_{}_us", stage, part)));
-      columns.low = file.find(fmt::format("{}_step_time_low_us", stage));
-      columns.high = file.find(fmt::format("{}_step_time_high_us", stage));
-      stages_.push_back(std::move(columns));
+        columns.parts.push_back(file.column(fmt::format("{}_{}_us", kind, part)));
+      columns.low = file.find(fmt::format("{}_step_time_low_us", kind));
+      columns.high = file.find(fmt::format("{}_step_time_high_us", kind));
+      kinds_.push_back(std::move(columns));
     }
     calibrated_ = file.find("communication_calibrated");
   }
@@ -148,11 +148,11 @@ class RowReader {
     if (calibrated_ && !file_.text(*calibrated_).empty())
       ++(file_.text(*calibrated_) == "true" ? grounds.calibrated : grounds.extrapolated);
     float below = -1, above = -1;
-    for (const StageFigures& stage : point.stages) {
-      const StageColumns& ends = *std::ranges::find(stages_, stage.kind, &StageColumns::kind);
+    for (const StepFigures& step : point.kinds) {
+      const StepColumns& ends = *std::ranges::find(kinds_, step.kind, &StepColumns::kind);
       if (!ends.low || !ends.high) continue;
       const auto percent = [&](std::size_t column) {
-        return static_cast<float>(100 * std::abs(number(column, true) / stage.step_time_us - 1));
+        return static_cast<float>(100 * std::abs(number(column, true) / step.step_time_us - 1));
       };
       below = std::max(below, percent(*ends.low));
       above = std::max(above, percent(*ends.high));
@@ -178,16 +178,16 @@ class RowReader {
       if (numbers_[i]) p.*number_fields[i].field = number(*numbers_[i], zero);
     }
     figures_.clear();
-    for (const StageColumns& columns : stages_) {
+    for (const StepColumns& columns : kinds_) {
       if (file_.text(columns.time).empty()) continue;
-      StageFigures& stage = figures_.emplace_back();
-      stage.kind = columns.kind;
-      stage.step_time_us = number(columns.time, false);
+      StepFigures& step = figures_.emplace_back();
+      step.kind = columns.kind;
+      step.step_time_us = number(columns.time, false);
       for (std::size_t i = 0; i < step_parts.size(); ++i)
-        stage.parts_us[i] =
+        step.parts_us[i] =
             file_.text(columns.parts[i]).empty() ? 0 : number(columns.parts[i], true);
     }
-    p.stages = shared_.of(figures_);
+    p.kinds = shared_.of(figures_);
     return p;
   }
 
@@ -232,16 +232,16 @@ class RowReader {
   const csv::Reader& file_;
   std::vector<TextColumn> texts_;
   std::vector<std::optional<std::size_t>> numbers_;
-  struct StageColumns {
+  struct StepColumns {
     StepKind kind;
     std::size_t time;
     std::vector<std::size_t> parts;
     std::optional<std::size_t> low, high;  // of the interval of its step time
   };
-  std::vector<StageColumns> stages_;
-  std::vector<StageFigures> figures_;  // of the row being read
-  std::string exchange_;               // of the settings read last
-  SharedStages shared_;
+  std::vector<StepColumns> kinds_;
+  std::vector<StepFigures> figures_;  // of the row being read
+  std::string exchange_;              // of the settings read last
+  SharedSteps shared_;
   std::optional<std::size_t> calibrated_;
 };
 

@@ -16,16 +16,16 @@ namespace {
 constexpr int width = 820, panel_px = 335;
 constexpr std::size_t first_part_column = 6;
 
-std::string stage_label(const Point& point, StepKind stage) {
-  return stage == StepKind::uniform ? display_name(point.optimizer.text())
-                                    : std::string(adjective_of(stage));
+std::string step_label(const Point& point, StepKind kind) {
+  return kind == StepKind::uniform ? display_name(point.optimizer.text())
+                                   : std::string(adjective_of(kind));
 }
 
-Bar bar_of(const Point& point, const StageFigures& stage) {
-  Bar bar{stage_label(point, stage.kind), point.gpus, point.global_batch, stage.step_time_us, {}};
-  std::copy(stage.parts_us.begin(), stage.parts_us.end(), bar.parts_us.begin());
-  const double sum = std::accumulate(stage.parts_us.begin(), stage.parts_us.end(), 0.0);
-  bar.parts_us.back() = std::max(0.0, stage.step_time_us - sum);
+Bar bar_of(const Point& point, const StepFigures& step) {
+  Bar bar{step_label(point, step.kind), point.gpus, point.global_batch, step.step_time_us, {}};
+  std::copy(step.parts_us.begin(), step.parts_us.end(), bar.parts_us.begin());
+  const double sum = std::accumulate(step.parts_us.begin(), step.parts_us.end(), 0.0);
+  bar.parts_us.back() = std::max(0.0, step.step_time_us - sum);
   return bar;
 }
 
@@ -108,7 +108,7 @@ BarPanel bar_panel(const Points& points, std::string title) {
     for (const bool compressed : {false, true}) {
       for (const Point* p : points) {
         if (p->gpus != gpus || p->compressed() != compressed) continue;
-        for (const StageFigures& stage : p->stages) panel.bars.push_back(bar_of(*p, stage));
+        for (const StepFigures& step : p->kinds) panel.bars.push_back(bar_of(*p, step));
       }
     }
   }

@@ -1,4 +1,4 @@
-// Where a step goes: stacked bars of its parts, one bar per stage and GPU count, the plain
+// Where a step goes: stacked bars of its parts, one bar per kind of step and GPU count, the plain
 // optimizer beside its compressed kin.
 //
 // The parts follow one another in a step, so they add up to its time; what they leave of it is

@@ -18,20 +18,20 @@ namespace {
 
 constexpr double gradient_bytes = 672e6, us = 1e6;
 
-// One stage in microseconds. The made-up forms: compute is 6 ms a sample; an exchange moves
+// One step in microseconds. The made-up forms: compute is 6 ms a sample; an exchange moves
 // 2 x bytes at a quarter of the NIC's rate and waits 40 us a GPU; packing and unpacking cost 120
 // ms and 200 us a GPU.
-struct StageCost {
+struct StepCost {
   double forward, backward, comm, exposed, compress, decompress, optimizer, wire;
   double step() const {
     return forward + backward + exposed + compress + decompress + optimizer + 500;
   }
 };
 
-StageCost stage_cost(const std::string& stage, const SyntheticBackend& backend, double samples,
-                     double gpus, double nic_Gbps) {
-  const bool silent = stage == name_of(StepKind::silent);
-  const bool packed = silent || stage == name_of(StepKind::compression);
+StepCost step_cost(StepKind kind, const SyntheticBackend& backend, double samples, double gpus,
+                   double nic_Gbps) {
+  const bool silent = kind == StepKind::silent;
+  const bool packed = silent || kind == StepKind::compression;
   const double bytes = silent ? 0 : gradient_bytes / (packed ? 16 : 1);
   const double rate = 0.25 * nic_Gbps * 1e9 / 8;
   double comm = (2 * bytes / rate) * us + (bytes > 0 ? 40 * gpus : 0);
@@ -43,19 +43,14 @@ StageCost stage_cost(const std::string& stage, const SyntheticBackend& backend, 
           12e3,          2 * bytes};
 }
 
-std::vector<std::string> stages_of(const std::string& optimizer) {
-  const auto words = [](std::initializer_list<StepKind> kinds) {
-    std::vector<std::string> names;
-    for (const StepKind kind : kinds) names.emplace_back(name_of(kind));
-    return names;
-  };
+std::vector<StepKind> kinds_of(const std::string& optimizer) {
   if (optimizer == name_of(OptimizerType::zero_one_adam))
-    return words({StepKind::warmup, StepKind::compression, StepKind::silent});
-  if (optimizer.starts_with("onebit_")) return words({StepKind::warmup, StepKind::compression});
-  return words({StepKind::uniform});
+    return {StepKind::warmup, StepKind::compression, StepKind::silent};
+  if (optimizer.starts_with("onebit_")) return {StepKind::warmup, StepKind::compression};
+  return {StepKind::uniform};
 }
 
-constexpr auto all_stages = std::span(stage_kinds).first<first_stage_kinds>();
+constexpr auto written_kinds = std::span(step_kinds).first<first_step_kinds>();
 
 struct Case {
   const SyntheticSweep& sweep;
@@ -68,23 +63,22 @@ struct Case {
 
 struct Run {
   double time_s = 0, wire = 0;
-  std::vector<std::string> fields;  // of all stages
+  std::vector<std::string> fields;  // of all kinds of step
 };
 
 Run run_of(const Case& c, const std::string& optimizer) {
   const double samples = static_cast<double>(c.global_batch) / c.gpus;
-  const std::vector<std::string> stages = stages_of(optimizer);
+  const std::vector<StepKind> kinds = kinds_of(optimizer);
   Run run;
   const double warm = std::round(c.freeze_share * c.sweep.steps);
-  for (const StepKind kind : all_stages) {
-    const std::string stage(name_of(kind));
-    if (std::find(stages.begin(), stages.end(), stage) == stages.end()) {
+  for (const StepKind kind : written_kinds) {
+    if (std::ranges::find(kinds, kind) == kinds.end()) {
       run.fields.resize(run.fields.size() + 16);
       continue;
     }
     double steps = c.sweep.steps;
-    if (stages.size() > 1) steps = stage == stages[0] ? warm : (steps - warm) / (stages.size() - 1);
-    const StageCost k = stage_cost(stage, c.backend, samples, c.gpus, c.cluster.nic_Gbps);
+    if (kinds.size() > 1) steps = kind == kinds[0] ? warm : (steps - warm) / (kinds.size() - 1);
+    const StepCost k = step_cost(kind, c.backend, samples, c.gpus, c.cluster.nic_Gbps);
     const double rate = c.global_batch / k.step() * us;
     for (const double v : {steps, k.step(), k.forward, k.backward, k.comm, k.exposed, k.compress,
                            k.decompress, k.optimizer, 0., k.wire, k.wire * c.cluster.gpus_per_node,
@@ -98,7 +92,7 @@ Run run_of(const Case& c, const std::string& optimizer) {
 }
 
 std::string row_of(const Case& c) {
-  const bool packed = stages_of(c.optimizer).size() > 1;
+  const bool packed = kinds_of(c.optimizer).size() > 1;
   const std::string baseline = c.optimizer.find("adam") != std::string::npos ? "adam" : "lamb";
   const int accum = c.global_batch / (c.sweep.micro_batch * c.gpus);
   const int nodes = std::max(1, c.gpus / c.cluster.gpus_per_node);
@@ -140,9 +134,9 @@ std::string synthetic_header() {
   std::string text =
       "model,cluster,optimizer,backend,nodes,gpus,micro_batch,grad_accum,global_batch,seq_len,"
       "steps,freeze_step";
-  for (const StepKind kind : all_stages) {
+  for (const StepKind kind : written_kinds) {
     text += fmt::format(",{}_steps", name_of(kind));
-    for (const StageFigure& figure : stage_figures())
+    for (const StepFigure& figure : step_figures())
       text += fmt::format(",{}_{}", name_of(kind), figure.name);
   }
   return text +
@@ -155,7 +149,7 @@ std::string synthetic_rows(const SyntheticSweep& s) {
   std::string text;
   for (const SyntheticCluster& cluster : s.clusters) {
     for (const std::string& optimizer : s.optimizers) {
-      const bool packed = stages_of(optimizer).size() > 1;
+      const bool packed = kinds_of(optimizer).size() > 1;
       for (const SyntheticBackend& backend : s.backends) {
         if (!packed && &backend != s.backends.data()) continue;
         for (const int batch : s.global_batches) {

@@ -28,26 +28,26 @@ constexpr std::string_view name_of(StepKind kind) {
   return names[static_cast<std::size_t>(kind)];
 }
 
-// The stage whose steps a kind is counted among: a round is compression, a dry run warm-up.
-constexpr StepKind stage_of(StepKind kind) {
+// The kind whose steps it is counted among: a round is compression, a dry run warm-up.
+constexpr StepKind counted_as(StepKind kind) {
   if (kind == StepKind::round) return StepKind::compression;
   return kind == StepKind::dry_run ? StepKind::warmup : kind;
 }
-// The kinds that are stages, in the order of results, figures and pages. Results of older releases
-// lack the columns of the last.
-inline constexpr std::array<StepKind, 5> stage_kinds{StepKind::uniform, StepKind::warmup,
-                                                     StepKind::compression, StepKind::silent,
-                                                     StepKind::refresh};
-inline constexpr std::size_t first_stage_kinds = 4;
+// The kinds that are told apart, in the order of results, figures and pages. Results of older
+// releases lack the columns of the last.
+inline constexpr std::array<StepKind, 5> step_kinds{StepKind::uniform, StepKind::warmup,
+                                                    StepKind::compression, StepKind::silent,
+                                                    StepKind::refresh};
+inline constexpr std::size_t first_step_kinds = 4;
 
 // Whether the engine sums gradients in such a step, as it does wherever nothing stands in for them.
 constexpr bool sums_gradients(StepKind kind) {
-  return stage_of(kind) != StepKind::compression && kind != StepKind::silent;
+  return counted_as(kind) != StepKind::compression && kind != StepKind::silent;
 }
 
 // Whether momenta are exchanged in one bit.
 constexpr bool compresses(StepKind kind) {
-  return stage_of(kind) == StepKind::compression || kind == StepKind::dry_run;
+  return counted_as(kind) == StepKind::compression || kind == StepKind::dry_run;
 }
 
 // Whose kernels run: DeepSpeed's (unfused for the 1-bit optimizers, fused for the plain ones), the

@@ -9,9 +9,9 @@ namespace lambcast {
 // Steps that exchange compressed momentum, or nothing at all (0/1 Adam's silent ones).
 inline double compressed_share(const Forecast& forecast) {
   double steps = 0;
-  for (const StageForecast& stage : forecast.stages)
-    if (stage.kind == StepKind::compression || stage.kind == StepKind::silent)
-      steps += static_cast<double>(stage.steps);
+  for (const StepForecast& step : forecast.steps)
+    if (step.kind == StepKind::compression || step.kind == StepKind::silent)
+      steps += static_cast<double>(step.steps);
   return steps / static_cast<double>(forecast.run.steps);
 }
 

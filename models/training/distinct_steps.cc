@@ -160,27 +160,27 @@ std::int64_t samples_of(const TrainingPlan& training) {
 // curriculum or a ramp its kinds are taken in turn, which only shifts steps between shapes.
 std::vector<DistinctStep> distinct_steps(const TrainingPlan& training) {
   const std::int64_t at_once = training.batch.train / std::max<std::int64_t>(1, training.batch.gas);
-  std::vector<DistinctStep> stages;
+  std::vector<DistinctStep> all;
   Walk lengths(lengths_of(training));
   Walk batches(batches_of(training));
   for (DistinctStep kind : kinds_of(training)) {
     while (kind.steps > 0 && !lengths.ended() && !batches.ended()) {
       const std::int64_t steps = std::min({kind.steps, lengths.left(), batches.left()});
       const std::int64_t gas = training.ramp ? batches.now().batch / at_once : training.batch.gas;
-      stages.push_back({kind.kind, lengths.now().seq_len, steps, gas, kind.local});
+      all.push_back({kind.kind, lengths.now().seq_len, steps, gas, kind.local});
       kind.steps -= steps;
       lengths.go(steps);
       batches.go(steps);
     }
   }
-  return stages;
+  return all;
 }
 
-TrainingPlan in_step(const TrainingPlan& training, const DistinctStep& stage) {
+TrainingPlan in_step(const TrainingPlan& training, const DistinctStep& step) {
   TrainingPlan now = training;
-  if (stage.gas == 0 || stage.gas == training.batch.gas) return now;
-  now.batch.gas = stage.gas;
-  now.batch.train = training.batch.train / training.batch.gas * stage.gas;
+  if (step.gas == 0 || step.gas == training.batch.gas) return now;
+  now.batch.gas = step.gas;
+  now.batch.train = training.batch.train / training.batch.gas * step.gas;
   return now;
 }
 

@@ -43,8 +43,8 @@ std::int64_t samples_of(const TrainingPlan& training);
 // A sequence-length curriculum and a batch ramp split each further.
 std::vector<DistinctStep> distinct_steps(const TrainingPlan& training);
 
-// The run as it is in the steps of a stage, with the batch that they have.
-TrainingPlan in_step(const TrainingPlan& training, const DistinctStep& stage);
+// The run as it is in such a step, with the batch that it has.
+TrainingPlan in_step(const TrainingPlan& training, const DistinctStep& step);
 
 // Kinds of 0/1 Adam's steps over a run: those before the freeze are full or rounds, those after it
 // synchronise in one bit or are silent. `steps` are those after the dry run.

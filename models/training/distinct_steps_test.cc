@@ -13,30 +13,30 @@ struct Counts {
 
 Counts counts_of(const TrainingPlan& training) {
   Counts counts;
-  for (const DistinctStep& stage : distinct_steps(training)) {
-    CHECK(stage.steps > 0);
-    switch (stage.kind) {
+  for (const DistinctStep& step : distinct_steps(training)) {
+    CHECK(step.steps > 0);
+    switch (step.kind) {
       case StepKind::dry_run:
-        CHECK(stage.steps == 1);
-        counts.warmup += stage.steps;
+        CHECK(step.steps == 1);
+        counts.warmup += step.steps;
         break;
       case StepKind::round:
-        counts.compression += stage.steps;
+        counts.compression += step.steps;
         break;
       case StepKind::uniform:
-        counts.uniform += stage.steps;
+        counts.uniform += step.steps;
         break;
       case StepKind::warmup:
-        counts.warmup += stage.steps;
+        counts.warmup += step.steps;
         break;
       case StepKind::compression:
-        counts.compression += stage.steps;
+        counts.compression += step.steps;
         break;
       case StepKind::refresh:
         FAIL("nothing here is projected");
         break;
       case StepKind::silent:
-        counts.silent += stage.steps;
+        counts.silent += step.steps;
         break;
     }
   }
@@ -44,12 +44,12 @@ Counts counts_of(const TrainingPlan& training) {
   return counts;
 }
 
-TEST_CASE("stages: plain optimizers have one") {
+TEST_CASE("distinct steps: plain optimizers have one") {
   for (const auto type : {OptimizerType::adam, OptimizerType::adamw, OptimizerType::lamb})
     CHECK(counts_of(training_of({type})) == Counts{5993});
 }
 
-TEST_CASE("stages: freeze_step F gives F - 1 warm-up updates with fp16 and F without") {
+TEST_CASE("distinct steps: freeze_step F gives F - 1 warm-up updates with fp16 and F without") {
   struct Row {
     std::int64_t freeze_step, with_fp16, without;
   };
@@ -69,16 +69,16 @@ TEST_CASE("stages: freeze_step F gives F - 1 warm-up updates with fp16 and F wit
   }
 }
 
-TEST_CASE("stages: without a wrapper the first step is a dry run") {
+TEST_CASE("distinct steps: without a wrapper the first step is a dry run") {
   for (const auto type :
        {OptimizerType::onebit_adam, OptimizerType::onebit_lamb, OptimizerType::zero_one_adam}) {
     TrainingPlan training = training_of({type});
     training.steps = 100;
     CHECK(distinct_steps(training).front().kind != StepKind::dry_run);
     training.recipe.precision.weights = DataType::fp32;
-    const std::vector<DistinctStep> stages = distinct_steps(training);
-    CHECK(stages[0].kind == StepKind::dry_run);
-    CHECK(stages[0].steps == 1);
+    const std::vector<DistinctStep> steps = distinct_steps(training);
+    CHECK(steps[0].kind == StepKind::dry_run);
+    CHECK(steps[0].steps == 1);
     // Gradients are summed in full and an empty momentum exchanged; nothing is updated.
     const StepMetrics dry = metrics_of(training, StepKind::dry_run);
     const StepMetrics warmup = metrics_of(training, StepKind::warmup);
@@ -91,14 +91,14 @@ TEST_CASE("stages: without a wrapper the first step is a dry run") {
   }
 }
 
-TEST_CASE("stages: a run of one step is a warm-up step") {
+TEST_CASE("distinct steps: a run of one step is a warm-up step") {
   TrainingPlan training = training_of({});
   training.steps = 1;
   training.recipe.onebit.freeze_step = 0;
   CHECK(counts_of(training) == Counts{0, 1});
 }
 
-TEST_CASE("stages: 0/1 Adam's policy replayed") {
+TEST_CASE("distinct steps: 0/1 Adam's policy replayed") {
   struct Row {
     std::int64_t steps, var_freeze_step, local_step_scaler;
     Counts expected;
@@ -154,7 +154,7 @@ ZeroOneSteps replayed(const OnebitSchedule& schedule, std::int64_t steps) {
   return counts;
 }
 
-TEST_CASE("stages: counted by intervals, 0/1 Adam's steps are those of the replay") {
+TEST_CASE("distinct steps: counted by intervals, 0/1 Adam's steps are those of the replay") {
   OnebitSchedule schedule;
   for (const std::int64_t steps : {1, 2, 17, 100, 1023, 5000}) {
     for (const std::int64_t frozen : {0, 1, 5, 64, 1000, 100'000}) {
@@ -178,7 +178,7 @@ TEST_CASE("stages: counted by intervals, 0/1 Adam's steps are those of the repla
   }
 }
 
-TEST_CASE("stages: an interval that may double without end leaves only silent steps") {
+TEST_CASE("distinct steps: an interval that may double without end leaves only silent steps") {
   TrainingPlan training = training_of({OptimizerType::zero_one_adam});
   training.steps = 1000;
   training.recipe.onebit.var_freeze_step = 0;
@@ -189,7 +189,7 @@ TEST_CASE("stages: an interval that may double without end leaves only silent st
   CHECK(counts_of(training) == Counts{0, 1, 2, 997});
 }
 
-TEST_CASE("stages: a length curriculum splits them and loses no step") {
+TEST_CASE("distinct steps: a length curriculum splits them and loses no step") {
   TrainingPlan training = training_of({});
   training.recipe.onebit.freeze_step = 51;
   training.steps = 300;
@@ -202,18 +202,18 @@ TEST_CASE("stages: a length curriculum splits them and loses no step") {
   CHECK(counts_of(training) == Counts{0, 50, 250});
   // t/100 * 96 + 32, rounded down to a multiple of 32: 64 from t = 34 (33.3), 96 from t = 67, 128
   // from t = 100. The freeze after step 50 cuts the phase of 64.
-  const std::vector<DistinctStep> stages = distinct_steps(training);
+  const std::vector<DistinctStep> steps = distinct_steps(training);
   const std::vector<std::pair<std::int64_t, std::int64_t>> expected{
       {32, 33}, {64, 17}, {64, 16}, {96, 33}, {128, 201}};
-  REQUIRE(stages.size() == expected.size());
-  for (std::size_t i = 0; i < stages.size(); ++i) {
-    CHECK(stages[i].seq_len == expected[i].first);
-    CHECK(stages[i].steps == expected[i].second);
-    CHECK(stages[i].kind == (i < 2 ? StepKind::warmup : StepKind::compression));
+  REQUIRE(steps.size() == expected.size());
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    CHECK(steps[i].seq_len == expected[i].first);
+    CHECK(steps[i].steps == expected[i].second);
+    CHECK(steps[i].kind == (i < 2 ? StepKind::warmup : StepKind::compression));
   }
 }
 
-TEST_CASE("stages: after a checkpoint a curriculum goes on where it was") {
+TEST_CASE("distinct steps: after a checkpoint a curriculum goes on where it was") {
   TrainingPlan training = training_of({OptimizerType::lamb});
   Curriculum curriculum;
   curriculum.min_difficulty = 32;
@@ -232,15 +232,16 @@ TEST_CASE("stages: after a checkpoint a curriculum goes on where it was") {
   CHECK(phases(1000) == std::vector<SeqLenPhase>{{128, 300}});
 }
 
-TEST_CASE("stages: a batch ramp splits them, goes on after a checkpoint and counts its samples") {
+TEST_CASE(
+    "distinct steps: a batch ramp splits them, goes on after a checkpoint and counts its samples") {
   TrainingPlan training = training_of({OptimizerType::lamb});  // 8 GPUs x 16 samples
   training.batch = {512, 16, 4};
   training.ramp = BatchRamp{128, 128, 3840};  // 1,280 samples at each of 128, 256, 384
   training.steps = 100;
   const auto shapes = [&] {
     std::vector<std::pair<std::int64_t, std::int64_t>> found;
-    for (const DistinctStep& stage : distinct_steps(training))
-      found.emplace_back(stage.gas, stage.steps);
+    for (const DistinctStep& step : distinct_steps(training))
+      found.emplace_back(step.gas, step.steps);
     return found;
   };
   using Shapes = std::vector<std::pair<std::int64_t, std::int64_t>>;

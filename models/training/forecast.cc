@@ -15,54 +15,54 @@
 namespace lambcast {
 namespace {
 
-constexpr StageFigure figures[] = {
-    {"step_time_us", &StageForecast::step_time_us,
+constexpr StepFigure figures[] = {
+    {"step_time_us", &StepForecast::step_time_us,
      [](const StepMetrics& s) { return s.step_time.us(); }},
-    {"forward_us", &StageForecast::forward_us, [](const StepMetrics& s) { return s.forward.us(); }},
-    {"backward_us", &StageForecast::backward_us,
+    {"forward_us", &StepForecast::forward_us, [](const StepMetrics& s) { return s.forward.us(); }},
+    {"backward_us", &StepForecast::backward_us,
      [](const StepMetrics& s) { return s.backward.us(); }},
-    {"gradient_comm_us", &StageForecast::gradient_comm_us,
+    {"gradient_comm_us", &StepForecast::gradient_comm_us,
      [](const StepMetrics& s) { return s.gradient_comm.us(); }},
-    {"exposed_comm_us", &StageForecast::exposed_comm_us,
+    {"exposed_comm_us", &StepForecast::exposed_comm_us,
      [](const StepMetrics& s) { return s.exposed_comm.us(); }},
-    {"compress_us", &StageForecast::compress_us,
+    {"compress_us", &StepForecast::compress_us,
      [](const StepMetrics& s) { return s.compress.us(); }},
-    {"decompress_us", &StageForecast::decompress_us,
+    {"decompress_us", &StepForecast::decompress_us,
      [](const StepMetrics& s) { return s.decompress.us(); }},
-    {"optimizer_us", &StageForecast::optimizer_us,
+    {"optimizer_us", &StepForecast::optimizer_us,
      [](const StepMetrics& s) { return s.optimizer.us(); }},
-    {"bubble_us", &StageForecast::bubble_us, [](const StepMetrics& s) { return s.bubble.us(); }},
-    {"wire_bytes_per_gpu", &StageForecast::wire_bytes_per_gpu,
+    {"bubble_us", &StepForecast::bubble_us, [](const StepMetrics& s) { return s.bubble.us(); }},
+    {"wire_bytes_per_gpu", &StepForecast::wire_bytes_per_gpu,
      [](const StepMetrics& s) { return s.wire_bytes_per_gpu.value(); }},
-    {"inter_node_bytes_per_node", &StageForecast::inter_node_bytes_per_node,
+    {"inter_node_bytes_per_node", &StepForecast::inter_node_bytes_per_node,
      [](const StepMetrics& s) { return s.network_bytes_per_node.value(); }},
-    {"num_collectives", &StageForecast::num_collectives,
+    {"num_collectives", &StepForecast::num_collectives,
      [](const StepMetrics& s) { return s.num_collectives; }},
-    {"samples_per_s", &StageForecast::samples_per_s, nullptr},
-    {"tokens_per_s", &StageForecast::tokens_per_s, nullptr},
-    {"tflops_per_gpu", &StageForecast::tflops_per_gpu, nullptr},
+    {"samples_per_s", &StepForecast::samples_per_s, nullptr},
+    {"tokens_per_s", &StepForecast::tokens_per_s, nullptr},
+    {"tflops_per_gpu", &StepForecast::tflops_per_gpu, nullptr},
 };
 
 // The figure of each part of a step, "forward_us". A part without one does not compile.
 constexpr auto figures_of_parts = [] {
-  std::array<double StageForecast::*, step_parts.size()> all{};
+  std::array<double StepForecast::*, step_parts.size()> all{};
   for (std::size_t i = 0; i < all.size(); ++i)
-    all[i] = std::ranges::find_if(figures, [&](const StageFigure& figure) {
+    all[i] = std::ranges::find_if(figures, [&](const StepFigure& figure) {
                return figure.name.starts_with(step_parts[i]) &&
                       figure.name.substr(step_parts[i].size()) == "_us";
              })->value;
   return all;
 }();
 
-// Adds `stage`, `steps` times, to the sums of its kind.
-void add_stage(StageForecast& sum, const StepMetrics& step, const TrainingPlan& training,
-               const DistinctStep& stage) {
-  const auto steps = static_cast<double>(stage.steps);
-  const std::int64_t batch = in_step(training, stage).batch.train;
+// Adds `step`, as often as there are steps like it, to the sums of its kind.
+void add_step(StepForecast& sum, const StepMetrics& step, const TrainingPlan& training,
+              const DistinctStep& like) {
+  const auto steps = static_cast<double>(like.steps);
+  const std::int64_t batch = in_step(training, like).batch.train;
   sum.samples_per_s += steps * static_cast<double>(batch);
-  sum.kind = stage_of(stage.kind);
-  sum.steps += stage.steps;
-  for (const StageFigure& figure : figures)
+  sum.kind = counted_as(like.kind);
+  sum.steps += like.steps;
+  for (const StepFigure& figure : figures)
     if (figure.of_step != nullptr) sum.*figure.value += steps * figure.of_step(step);
   sum.step_time_low_us += steps * step.step_time_low.us();
   sum.step_time_high_us += steps * step.step_time_high.us();
@@ -72,68 +72,69 @@ void add_stage(StageForecast& sum, const StepMetrics& step, const TrainingPlan& 
   sum.calibrated &= step.calibrated;
   sum.apart |= step.apart;
   sum.basis = std::max(sum.basis, step.basis);
-  sum.tokens_per_s += steps * static_cast<double>(batch * std::max<std::int64_t>(1, stage.seq_len));
+  sum.tokens_per_s += steps * static_cast<double>(batch * std::max<std::int64_t>(1, like.seq_len));
   sum.tflops_per_gpu += steps * static_cast<double>(batch) / training.gpus *
-                        training_flops(*training.model, stage.seq_len).value() * 1e-12;
+                        training_flops(*training.model, like.seq_len).value() * 1e-12;
 }
 
 // Turns sums over steps into means per step and rates.
-void finish_stage(StageForecast& stage) {
-  const double time_s = stage.step_time_us * 1e-6;
-  const auto steps = static_cast<double>(stage.steps);
-  stage.samples_per_s /= time_s;
-  stage.tokens_per_s /= time_s;
-  stage.tflops_per_gpu /= time_s;
-  for (const StageFigure& figure : figures)
-    if (figure.of_step != nullptr) stage.*figure.value /= steps;
-  stage.step_time_low_us /= steps;
-  stage.step_time_high_us /= steps;
+void finish_step(StepForecast& step) {
+  const double time_s = step.step_time_us * 1e-6;
+  const auto steps = static_cast<double>(step.steps);
+  step.samples_per_s /= time_s;
+  step.tokens_per_s /= time_s;
+  step.tflops_per_gpu /= time_s;
+  for (const StepFigure& figure : figures)
+    if (figure.of_step != nullptr) step.*figure.value /= steps;
+  step.step_time_low_us /= steps;
+  step.step_time_high_us /= steps;
 }
 
 // A step that outlasts the clock names what makes it long, which the clock does not know.
-StepRun step_of(const TrainingPlan& training, const DistinctStep& stage, CollectiveCosts& costs,
+StepRun step_of(const TrainingPlan& training, const DistinctStep& step, CollectiveCosts& costs,
                 CostSources* sources) {
   try {
-    return run_step(training, stage, costs, Intervals::found, sources);
+    return run_step(training, step, costs, Intervals::found, sources);
   } catch (const Error& error) {
     if (std::string_view(error.what()).find("106 days") == std::string_view::npos) throw;
-    const Batch now = in_step(training, stage).batch;
+    const Batch now = in_step(training, step).batch;
     throw Error(error.code(),
                 fmt::format("a {} step of {} = {} x {} x {} GPUs on {} cannot be simulated: {}",
-                            name_of(stage.kind), now.train, now.micro, now.gas, training.gpus,
+                            name_of(step.kind), now.train, now.micro, now.gas, training.gpus,
                             training.device->name, error.what()));
   }
 }
 
 // Adds the run to `time` and, with `sources`, what its steps rest on.
-std::vector<StageForecast> forecast_stages(const TrainingPlan& training, CollectiveCosts& costs,
-                                           TimeAtEnds& time, CostSources* sources = nullptr) {
-  std::vector<StageForecast> kinds;
-  for (const DistinctStep& stage : distinct_steps(training)) {
-    auto sum = std::find_if(kinds.begin(), kinds.end(), [&](const StageForecast& of) {
-      return of.kind == stage_of(stage.kind);
+std::vector<StepForecast> forecast_steps(const TrainingPlan& training, CollectiveCosts& costs,
+                                         TimeAtEnds& time, CostSources* sources = nullptr) {
+  std::vector<StepForecast> kinds;
+  for (const DistinctStep& distinct : distinct_steps(training)) {
+    auto sum = std::find_if(kinds.begin(), kinds.end(), [&](const StepForecast& of) {
+      return of.kind == counted_as(distinct.kind);
     });
-    if (sum == kinds.end()) sum = kinds.insert(kinds.end(), StageForecast());
+    if (sum == kinds.end()) sum = kinds.insert(kinds.end(), StepForecast());
     CostSources of_step;
-    const StepRun step = step_of(training, stage, costs, sources != nullptr ? &of_step : nullptr);
-    add_stage(*sum, step.metrics, training, stage);
+    const StepRun step =
+        step_of(training, distinct, costs, sources != nullptr ? &of_step : nullptr);
+    add_step(*sum, step.metrics, training, distinct);
     time.add(time_at_ends(step, training.optimizer(), training.kernels),
-             static_cast<double>(stage.steps));
-    if (sources != nullptr) sources->add(of_step, static_cast<double>(stage.steps));
+             static_cast<double>(distinct.steps));
+    if (sources != nullptr) sources->add(of_step, static_cast<double>(distinct.steps));
   }
-  for (StageForecast& stage : kinds) finish_stage(stage);
+  for (StepForecast& kind : kinds) finish_step(kind);
   return kinds;
 }
 
-RunForecast sum_up(const TrainingPlan& training, const std::vector<StageForecast>& stages) {
+RunForecast sum_up(const TrainingPlan& training, const std::vector<StepForecast>& steps) {
   RunForecast run;
   run.steps = training.steps;
-  for (const StageForecast& stage : stages) {
-    const double seconds = 1e-6 * static_cast<double>(stage.steps);
-    run.time_s += stage.step_time_us * 1e-6 * static_cast<double>(stage.steps);
-    run.time_low_s += stage.step_time_low_us * seconds;
-    run.time_high_s += stage.step_time_high_us * seconds;
-    run.wire_bytes_per_gpu += stage.wire_bytes_per_gpu * static_cast<double>(stage.steps);
+  for (const StepForecast& step : steps) {
+    const double seconds = 1e-6 * static_cast<double>(step.steps);
+    run.time_s += step.step_time_us * 1e-6 * static_cast<double>(step.steps);
+    run.time_low_s += step.step_time_low_us * seconds;
+    run.time_high_s += step.step_time_high_us * seconds;
+    run.wire_bytes_per_gpu += step.wire_bytes_per_gpu * static_cast<double>(step.steps);
   }
   run.samples_per_s = static_cast<double>(samples_of(training)) / run.time_s;
   run.gpu_hours = run.time_s / 3600 * training.gpus;
@@ -166,12 +167,12 @@ std::optional<Finding> incast(const TrainingPlan& training) {
 
 }  // namespace
 
-std::span<const StageFigure> stage_figures() { return figures; }
+std::span<const StepFigure> step_figures() { return figures; }
 
-PartTimes part_times(const StageForecast& stage) {
+PartTimes part_times(const StepForecast& step) {
   PartTimes times;
   for (std::size_t i = 0; i < parts_of_step.size(); ++i)
-    times[parts_of_step[i].group] += stage.*figures_of_parts[i];
+    times[parts_of_step[i].group] += step.*figures_of_parts[i];
   return times;
 }
 
@@ -190,9 +191,9 @@ TrainingPlan plain_run(const TrainingPlan& training) {
 Forecast forecast_alone(const TrainingPlan& training, CollectiveCosts& costs) {
   Forecast result;
   CostSources sources;
-  result.stages = forecast_stages(training, costs, result.time, &sources);
+  result.steps = forecast_steps(training, costs, result.time, &sources);
   result.sources = sources.shares();
-  result.run = sum_up(training, result.stages);
+  result.run = sum_up(training, result.steps);
   result.memory = forecast_memory(training);
   result.run.baseline_optimizer = name_of(baseline_of(training.optimizer()));
   return result;
@@ -204,7 +205,7 @@ Forecast forecast(const TrainingPlan& training, CollectiveCosts& costs) {
     return result;
   const TrainingPlan plain = plain_run(training);
   Forecast other;
-  other.run = sum_up(plain, forecast_stages(plain, costs, other.time));
+  other.run = sum_up(plain, forecast_steps(plain, costs, other.time));
   compare_with(other, result.run.baseline_optimizer, result);
   return result;
 }
@@ -242,8 +243,8 @@ std::vector<Finding> judge(const TrainingPlan& training, const Forecast& forecas
                      to_text(memory.low()), to_text(memory.high()), to_text(memory.peak),
                      training.device->name, to_text(training.device->memory_capacity))});
   }
-  if (std::any_of(forecast.stages.begin(), forecast.stages.end(),
-                  [](const StageForecast& stage) { return stage.apart; }))
+  if (std::any_of(forecast.steps.begin(), forecast.steps.end(),
+                  [](const StepForecast& step) { return step.apart; }))
     findings.push_back(
         {Severity::warning, "collectives-apart",
          fmt::format(

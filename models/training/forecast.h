@@ -1,5 +1,5 @@
-// The forecast of a whole run: its stages, their sum, what it holds in memory, what stands in the
-// way, and what every cost rests on.
+// The forecast of a whole run: its steps by kind, their sum, what it holds in memory, what stands
+// in the way, and what every cost rests on.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ namespace lambcast {
 
 // The mean step of one kind; under a curriculum or a ramp averaged over its lengths and
 // batches.
-struct StageForecast {
+struct StepForecast {
   StepKind kind = StepKind::uniform;
   std::int64_t steps = 0;
   double step_time_us = 0;
@@ -35,14 +35,14 @@ struct StageForecast {
 
 // What is told of the steps of one kind, in the order in which rows and files tell it: means over
 // the steps, and rates.
-struct StageFigure {
+struct StepFigure {
   std::string_view name;
-  double StageForecast::*value;
+  double StepForecast::*value;
   double (*of_step)(const StepMetrics& step);  // null: a rate, which follows from the others
 };
-std::span<const StageFigure> stage_figures();
+std::span<const StepFigure> step_figures();
 
-PartTimes part_times(const StageForecast& stage);
+PartTimes part_times(const StepForecast& step);
 
 struct RunForecast {
   std::int64_t steps = 0;
@@ -65,7 +65,7 @@ struct RunForecast {
 };
 
 struct Forecast {
-  std::vector<StageForecast> stages;
+  std::vector<StepForecast> steps;  // one of each kind
   RunForecast run;
   TimeAtEnds time, plain_time;  // of the run and of the one its speed-up is against
   MemoryForecast memory;

@@ -24,9 +24,9 @@ std::vector<std::string> codes(const std::vector<Finding>& findings) {
 TEST_CASE("forecast: 1000 warm-up steps of 5993 reduce the volume 4.57 times") {
   for (const int gpus : {8, 64, 256}) {
     const Forecast result = forecast_of(training_of({OptimizerType::onebit_lamb, gpus}));
-    REQUIRE(result.stages.size() == 2);
-    CHECK(result.stages[0].steps == 1000);
-    CHECK(result.stages[1].steps == 4993);
+    REQUIRE(result.steps.size() == 2);
+    CHECK(result.steps[0].steps == 1000);
+    CHECK(result.steps[1].steps == 4993);
     // 5993 W / (1000 W + 4993 C). W counts all 336.2 M parameters and C the 335.2 M the optimizer
     // sees, so W / C is 16.05 and not 16.
     const double n = gpus, share = 2 * (n - 1) / n;
@@ -47,7 +47,7 @@ TEST_CASE("forecast: 1000 warm-up steps of 5993 reduce the volume 4.57 times") {
   }
 }
 
-TEST_CASE("forecast: a run is its stages") {
+TEST_CASE("forecast: a run is its steps") {
   for (const auto type : {OptimizerType::lamb, OptimizerType::onebit_lamb,
                           OptimizerType::onebit_adam, OptimizerType::zero_one_adam}) {
     TrainingPlan training = training_of({type, 16});
@@ -55,19 +55,18 @@ TEST_CASE("forecast: a run is its stages") {
     const Forecast result = forecast_of(training);
     double time_us = 0, bytes = 0;
     std::int64_t steps = 0;
-    for (const StageForecast& stage : result.stages) {
-      const auto of_stage = static_cast<double>(stage.steps);
-      time_us += of_stage * stage.step_time_us;
-      bytes += of_stage * stage.wire_bytes_per_gpu;
-      steps += stage.steps;
-      CHECK(stage.step_time_us ==
-            Approx(stage.forward_us + stage.backward_us + stage.gradient_comm_us +
-                   stage.compress_us + stage.decompress_us + stage.optimizer_us));
-      CHECK(stage.samples_per_s == Approx(256 / (stage.step_time_us * 1e-6)));
-      CHECK(stage.tokens_per_s == Approx(128 * stage.samples_per_s));
+    for (const StepForecast& step : result.steps) {
+      const auto of_kind = static_cast<double>(step.steps);
+      time_us += of_kind * step.step_time_us;
+      bytes += of_kind * step.wire_bytes_per_gpu;
+      steps += step.steps;
+      CHECK(step.step_time_us == Approx(step.forward_us + step.backward_us + step.gradient_comm_us +
+                                        step.compress_us + step.decompress_us + step.optimizer_us));
+      CHECK(step.samples_per_s == Approx(256 / (step.step_time_us * 1e-6)));
+      CHECK(step.tokens_per_s == Approx(128 * step.samples_per_s));
       // 3 x forward FLOPs of 16 samples a step on each GPU.
-      CHECK(stage.tflops_per_gpu == Approx(16 * training_flops(*training.model, 128).value() *
-                                           1e-12 / (stage.step_time_us * 1e-6)));
+      CHECK(step.tflops_per_gpu == Approx(16 * training_flops(*training.model, 128).value() *
+                                          1e-12 / (step.step_time_us * 1e-6)));
     }
     CHECK(steps == 5993);
     CHECK(result.run.steps == 5993);
@@ -184,7 +183,7 @@ TEST_CASE(
     CHECK(whole.run.time_s ==
           Approx(time_s(batches_of(4, 20)) + time_s(batches_of(8, 30))).epsilon(1e-9));
     CHECK(whole.run.samples_per_s * whole.run.time_s == Approx(of.dp * (20 * 4 + 30 * 8)));
-    CHECK(whole.stages.front().samples_per_s == Approx(whole.run.samples_per_s));
+    CHECK(whole.steps.front().samples_per_s == Approx(whole.run.samples_per_s));
   }
 }
 
@@ -198,9 +197,9 @@ TEST_CASE("forecast: a length curriculum changes compute and not communication")
   curriculum.difficulty_step = 32;
   growing.recipe.curriculum = curriculum;
   const Forecast full = forecast_of(constant), shorter = forecast_of(growing);
-  REQUIRE(shorter.stages.size() == full.stages.size());
-  for (std::size_t i = 0; i < full.stages.size(); ++i) {
-    const StageForecast &a = full.stages[i], &b = shorter.stages[i];
+  REQUIRE(shorter.steps.size() == full.steps.size());
+  for (std::size_t i = 0; i < full.steps.size(); ++i) {
+    const StepForecast &a = full.steps[i], &b = shorter.steps[i];
     CHECK(b.steps == a.steps);
     CHECK(b.forward_us < a.forward_us);
     CHECK(b.backward_us < a.backward_us);
@@ -302,9 +301,8 @@ TEST_CASE("forecast: a shallow queue of the switch costs compressed steps a time
   const Forecast without = with_mpi(deep), with = with_mpi(shallow);
   // Rings of the warm-up meet nobody; in the exchange of 4 GPUs on each of 16 nodes 240 flows meet
   // where 43 packets fit.
-  CHECK(with.stages[0].step_time_us == Approx(without.stages[0].step_time_us));
-  CHECK(with.stages[1].step_time_us ==
-        Approx(without.stages[1].step_time_us + 150e3).epsilon(1e-3));
+  CHECK(with.steps[0].step_time_us == Approx(without.steps[0].step_time_us));
+  CHECK(with.steps[1].step_time_us == Approx(without.steps[1].step_time_us + 150e3).epsilon(1e-3));
   std::vector<std::string> costs;
   for (const CostSource& source : with.sources) costs.push_back(source.cost);
   CHECK_THAT(costs, Catch::Matchers::VectorContains(std::string("port_queue")));

@@ -226,11 +226,11 @@ TEST_CASE("exchange: neighbours send whole weights to as many as the graph has, 
 TEST_CASE("exchange: local steps send in one of H, and errors are owed in fp32") {
   TrainingPlan training = with("local:16");
   training.steps = 1000;
-  const std::vector<DistinctStep> stages = distinct_steps(training);
-  REQUIRE(stages.size() == 2);
-  CHECK(stages[0].kind == StepKind::silent);
-  CHECK(stages[0].steps == 938);
-  CHECK(stages[1].steps == 62);
+  const std::vector<DistinctStep> distinct = distinct_steps(training);
+  REQUIRE(distinct.size() == 2);
+  CHECK(distinct[0].kind == StepKind::silent);
+  CHECK(distinct[0].steps == 938);
+  CHECK(distinct[1].steps == 62);
   // The overflow flag alone.
   CHECK(metrics_of(training, StepKind::silent).wire_bytes_per_gpu.value() < 2);
   const double plain = forecast_memory(with("all_reduce")).peak.value();

@@ -24,16 +24,16 @@ using parallel::Sharding;
 
 class LayoutWriter {
  public:
-  LayoutWriter(const TrainingPlan& training, const DistinctStep& stage)
+  LayoutWriter(const TrainingPlan& training, const DistinctStep& step)
       : training_(training),
-        stage_(stage),
+        step_(step),
         how_(*training.parallelism),
         grid_(parallel::dense_grid(how_.layout)),
         contents_(contents_of(training)),
         owners_(owners_of(how_, training.model->experts > 0)),
         replicas_(owners_.front().replicas),
         shards_(owners_.front().shards) {
-    plan_.seq_len = stage.seq_len;
+    plan_.seq_len = step.seq_len;
     plan_.rank_classes = how_.layout.pp;
     last_.resize(static_cast<std::size_t>(how_.layout.pp));
   }
@@ -63,11 +63,11 @@ class LayoutWriter {
     plan.first_bucket = 1 / static_cast<double>(buckets_of(largest));
     plan.chunks = contents_.chunks;
     for (int s = 0; s < layout.pp; ++s) plan.places.push_back(place_of(s));
-    plan.block = block_work_of(training_, stage_.seq_len);
+    plan.block = block_work_of(training_, step_.seq_len);
     plan.experts = expert_plan(training_, plan.block);
     plan.tensor_overlap = how_.framework.tensor_overlap;
     plan.dtensor = how_.framework.dtensor;
-    plan_activations(plan, training_, stage_.seq_len, grid_);
+    plan_activations(plan, training_, step_.seq_len, grid_);
     share_weights(plan, *training_.model, how_, contents_.parameters, owners_);
     if (exchanges_gradients(training_)) {
       plan.gradients_reduce.clear();
@@ -122,7 +122,7 @@ class LayoutWriter {
     return sum;
   }
 
-  bool sums_gradients() const { return stage_.sums_gradients(); }
+  bool sums_gradients() const { return step_.sums_gradients(); }
 
   // Of local steps: gradients are summed in each in every step.
   int sites() const {
@@ -377,9 +377,9 @@ class LayoutWriter {
           norms && is_shared())
         then(stage, "all_reduce norms of tensors", Category::gradient_comm, Stream::communication,
              *norms);
-    pass("optimizer", update_passes(training_.optimizer(), stage_.kind, kernels));
+    pass("optimizer", update_passes(training_.optimizer(), step_.kind, kernels));
     extras(stage);
-    if (compresses(stage_.kind) && replicas_.ranks > 1) compress(stage);
+    if (compresses(step_.kind) && replicas_.ranks > 1) compress(stage);
     gather_updated(stage);
   }
 
@@ -396,7 +396,7 @@ class LayoutWriter {
     const UpdateDivision division{parameters_of(stage).total() * tp / all,
                                   is_shared() ? shards_.shard.ranks : 1, tp, how_.sums_columns};
     const UpdateExtras of =
-        update_extras(training_.optimizer(), stage_.kind, training_.kernels, *training_.model,
+        update_extras(training_.optimizer(), step_.kind, training_.kernels, *training_.model,
                       division, how_.gradient_bytes(), training_.recipe.projection);
     for (const KernelWork& work : of.kernels)
       then(stage, "kernels of the small space", Category::optimizer, Stream::compute, work);
@@ -420,7 +420,7 @@ class LayoutWriter {
   }
 
   const TrainingPlan& training_;
-  const DistinctStep& stage_;
+  const DistinctStep& step_;
   const Parallelism& how_;
   parallel::RankGrid grid_;
   LayoutContents contents_;
@@ -434,8 +434,8 @@ class LayoutWriter {
 
 }  // namespace
 
-StepPlan plan_layout_step(const TrainingPlan& training, const DistinctStep& stage) {
-  return LayoutWriter(training, stage).write();
+StepPlan plan_layout_step(const TrainingPlan& training, const DistinctStep& step) {
+  return LayoutWriter(training, step).write();
 }
 
 }  // namespace lambcast

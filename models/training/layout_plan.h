@@ -26,6 +26,6 @@
 
 namespace lambcast {
 
-StepPlan plan_layout_step(const TrainingPlan& training, const DistinctStep& stage);
+StepPlan plan_layout_step(const TrainingPlan& training, const DistinctStep& step);
 
 }  // namespace lambcast

@@ -381,10 +381,10 @@ TEST_CASE("layout step: unrolled over every rank as folded by symmetry") {
     INFO("tp " << of.tp << " cp " << of.cp << " dp " << of.dp << " pp " << of.pp);
     TrainingPlan training = layout_training(of);
     CollectiveCosts folded, unrolled;
-    const DistinctStep stage{StepKind::uniform, 1024, 1};
-    const Duration one = run_step(training, stage, folded).metrics.step_time;
+    const DistinctStep step{StepKind::uniform, 1024, 1};
+    const Duration one = run_step(training, step, folded).metrics.step_time;
     training.expand = true;
-    const Duration all = run_step(training, stage, unrolled).metrics.step_time;
+    const Duration all = run_step(training, step, unrolled).metrics.step_time;
     CHECK(all.s() == Approx(one.s()).epsilon(1e-6));
   }
 }

@@ -26,11 +26,11 @@ TEST_CASE("optimizer states: bytes per element of a whole model") {
 TEST_CASE("optimizer states: GaLore projects in every step and decomposes in each 200th") {
   TrainingPlan training = training_of({OptimizerType::galore_adamw8bit});
   training.steps = 1000;
-  const std::vector<DistinctStep> stages = distinct_steps(training);
-  REQUIRE(stages.size() == 2);
-  CHECK(stages[0].steps == 995);
-  CHECK(stages[1].kind == StepKind::refresh);
-  CHECK(stages[1].steps == 5);
+  const std::vector<DistinctStep> steps = distinct_steps(training);
+  REQUIRE(steps.size() == 2);
+  CHECK(steps[0].steps == 995);
+  CHECK(steps[1].kind == StepKind::refresh);
+  CHECK(steps[1].steps == 5);
   const StepMetrics usual = metrics_of(training, StepKind::uniform);
   const StepMetrics refresh = metrics_of(training, StepKind::refresh);
   CHECK(refresh.optimizer > usual.optimizer * 10);
@@ -49,10 +49,11 @@ TEST_CASE("optimizer states: GaLore refreshes between and at the exchanges of lo
     training.steps = 10000;
     training.exchange = {Exchange::Kind::local, row.every};
     std::int64_t exchanging = 0, local = 0, sending = 0, replayed = 0, steps = 0;
-    for (const DistinctStep& stage : distinct_steps(training)) {
-      if (stage.kind == StepKind::refresh) (stage.local ? local : exchanging) += stage.steps;
-      if (stage.sums_gradients()) sending += stage.steps;
-      steps += stage.steps;
+    for (const DistinctStep& distinct : distinct_steps(training)) {
+      if (distinct.kind == StepKind::refresh)
+        (distinct.local ? local : exchanging) += distinct.steps;
+      if (distinct.sums_gradients()) sending += distinct.steps;
+      steps += distinct.steps;
     }
     for (std::int64_t step = 1; step <= training.steps; step += 200)
       replayed += step % static_cast<std::int64_t>(row.every) == 0 ? 1 : 0;
@@ -85,8 +86,8 @@ TEST_CASE("optimizer states: every setting of GaLore has its effect") {
     training.recipe.projection = projection;
     Seen of{forecast_memory(training).peak.value(),
             metrics_of(training, StepKind::uniform).optimizer.s(), 0};
-    for (const DistinctStep& stage : distinct_steps(training))
-      if (stage.kind == StepKind::refresh) of.refreshes += static_cast<double>(stage.steps);
+    for (const DistinctStep& step : distinct_steps(training))
+      if (step.kind == StepKind::refresh) of.refreshes += static_cast<double>(step.steps);
     return of;
   };
   const Seen usual = seen({}), thin = seen({.rank = 64}), rare = seen({.update_proj_gap = 500}),

@@ -6,17 +6,17 @@
 
 namespace lambcast {
 
-StepRun run_step(const TrainingPlan& training, const DistinctStep& stage, CollectiveCosts& costs,
+StepRun run_step(const TrainingPlan& training, const DistinctStep& distinct, CollectiveCosts& costs,
                  Intervals intervals, CostSources* sources) {
-  if (stage.gas != 0 && stage.gas != training.batch.gas)
-    return run_step(in_step(training, stage), stage, costs, intervals, sources);
+  if (distinct.gas != 0 && distinct.gas != training.batch.gas)
+    return run_step(in_step(training, distinct), distinct, costs, intervals, sources);
   StepRun step;
   auto last = std::chrono::steady_clock::now();
   const auto since_last = [&] {
     const auto before = std::exchange(last, std::chrono::steady_clock::now());
     return last - before;
   };
-  step.plan = plan_step(training, stage);
+  step.plan = plan_step(training, distinct);
   step.spent.plan = since_last();
   step.prices = price(step.plan, training, costs, intervals, sources);
   step.spent.price = since_last();

@@ -19,7 +19,7 @@ struct StepRun {
   } spent;
 };
 
-StepRun run_step(const TrainingPlan& training, const DistinctStep& stage, CollectiveCosts& costs,
+StepRun run_step(const TrainingPlan& training, const DistinctStep& step, CollectiveCosts& costs,
                  Intervals intervals = Intervals::found, CostSources* sources = nullptr);
 
 }  // namespace lambcast

@@ -25,16 +25,16 @@ constexpr std::int64_t max_unrolled_tasks = 1'000'000;
 // Appends operations, each after the one before unless it says otherwise.
 class StepWriter {
  public:
-  StepWriter(const TrainingPlan& training, const DistinctStep& stage)
-      : training_(training), stage_(stage) {
-    plan_.seq_len = stage.seq_len;
+  StepWriter(const TrainingPlan& training, const DistinctStep& step)
+      : training_(training), step_(step) {
+    plan_.seq_len = step.seq_len;
   }
 
   StepPlan write() {
     micro_batches();
     overflow_flag();
-    if (stage_.kind != StepKind::dry_run) optimizer();
-    if (compresses(stage_.kind) && training_.gpus > 1) compress();
+    if (step_.kind != StepKind::dry_run) optimizer();
+    if (compresses(step_.kind) && training_.gpus > 1) compress();
     if (training_.shards() > 1) gather_weights();
     return std::move(plan_);
   }
@@ -63,7 +63,7 @@ class StepWriter {
   }
 
   // Full-precision steps sum gradients; the others exchange momenta, or nothing.
-  bool sums_gradients() const { return stage_.sums_gradients(); }
+  bool sums_gradients() const { return step_.sums_gradients(); }
 
   // Sites of local steps sum gradients in themselves, in every step.
   bool in_sites() const { return site_ranks(training_.exchange) > 1; }
@@ -240,11 +240,11 @@ class StepWriter {
           wrapper_passes(wrapper, training_.optimizer(), kernels, training_.recipe.engine);
       optimizer_pass("unscale, clip and copy", passes, elements, is_fp16(wrapper) ? tensors : seen);
     }
-    optimizer_pass("optimizer", update_passes(training_.optimizer(), stage_.kind, kernels),
-                   elements, seen);
+    optimizer_pass("optimizer", update_passes(training_.optimizer(), step_.kind, kernels), elements,
+                   seen);
     const UpdateDivision division{1, training_.shards(), 1};
     const UpdateExtras extras =
-        update_extras(training_.optimizer(), stage_.kind, kernels, *training_.model, division,
+        update_extras(training_.optimizer(), step_.kind, kernels, *training_.model, division,
                       gradient_bytes(training_), training_.recipe.projection);
     for (const KernelWork& work : extras.kernels)
       optimizer_pass("kernels of the small space", work.passes, work.elements, work.tensors);
@@ -279,7 +279,7 @@ class StepWriter {
   }
 
   const TrainingPlan& training_;
-  const DistinctStep& stage_;
+  const DistinctStep& step_;
   StepPlan plan_;
   OpId last_ = 0;
 };
@@ -290,9 +290,9 @@ std::string_view name_of(Stream stream) {
   return stream == Stream::compute ? "compute" : "communication";
 }
 
-StepPlan plan_step(const TrainingPlan& training, const DistinctStep& stage) {
-  if (training.parallelism) return plan_layout_step(training, stage);
-  return StepWriter(training, stage).write();
+StepPlan plan_step(const TrainingPlan& training, const DistinctStep& step) {
+  if (training.parallelism) return plan_layout_step(training, step);
+  return StepWriter(training, step).write();
 }
 
 }  // namespace lambcast

@@ -51,6 +51,6 @@ struct StepPlan {
 };
 
 // Throws Error (usage) where everything is to be written out and that is too much.
-StepPlan plan_step(const TrainingPlan& training, const DistinctStep& stage);
+StepPlan plan_step(const TrainingPlan& training, const DistinctStep& step);
 
 }  // namespace lambcast

@@ -14,9 +14,9 @@ int main() {
   const Scenario scenario = resolve(what_if, catalog);
   CollectiveCosts costs;
   const Forecast forecast = lambcast::forecast(scenario.training, costs);
-  for (const StageForecast& stage : forecast.stages)
-    fmt::print("{:<12} {:>6} steps of {:>8.1f} ms\n", name_of(stage.kind), stage.steps,
-               stage.step_time_us / 1000);
+  for (const StepForecast& step : forecast.steps)
+    fmt::print("{:<12} {:>6} steps of {:>8.1f} ms\n", name_of(step.kind), step.steps,
+               step.step_time_us / 1000);
   fmt::print("the run is {:.2f} times as fast as with {}\n", forecast.run.speedup_vs_baseline,
              forecast.run.baseline_optimizer);
 }

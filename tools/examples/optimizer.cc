@@ -17,15 +17,15 @@ int main() {
                                          {"steps", "1000"}},
                                         catalog)
                                     .training;
-  const DistinctStep stage{StepKind::uniform, training.seq_len, training.steps};
-  StepPlan plan = plan_step(training, stage);
+  const DistinctStep step{StepKind::uniform, training.seq_len, training.steps};
+  StepPlan plan = plan_step(training, step);
   for (PlanOp& op : plan.ops)
     // Sign descent: gradient and weights read, weights and their fp16 copy written, in one kernel.
     if (op.name == "optimizer") std::get<KernelWork>(op.work).passes = {2 + 4 + 4 + 2, 1};
   CollectiveCosts costs;
   const std::vector<Price> prices = price(plan, training, costs);
   Duration adam, own;
-  const StepRun usual = run_step(training, stage, costs);
+  const StepRun usual = run_step(training, step, costs);
   for (std::size_t i = 0; i < plan.ops.size(); ++i) {
     if (plan.ops[i].part != Category::optimizer) continue;
     own += prices[i].time;

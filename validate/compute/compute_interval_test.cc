@@ -69,29 +69,29 @@ Cases parts_from_same_machine(const char* part, double Parts::*time) {
 const std::string unscaled = R"({value = 1, kind = "assumed", source = "held out"})";
 
 // The mean step as it is forecast where no figure of the machine set its scales.
-StageForecast unscaled_step(WhatIf what_if) {
+StepForecast unscaled_step(WhatIf what_if) {
   what_if["cluster.stack.compute_scale"] = unscaled;
   what_if["cluster.stack.optimizer_scale"] = unscaled;
   Catalog catalog;
   CollectiveCosts costs;
   const Scenario scenario = resolve(what_if, catalog);
-  return forecast(scenario.training, costs).stages.front();
+  return forecast(scenario.training, costs).steps.front();
 }
 
 Cases parts_from_another_machine() {
   Cases cases;
   for (const Parts& one : step_parts()) {
-    const StageForecast stage = unscaled_step({{"model", "bert-large"},
-                                               {"cluster", one.cluster},
-                                               {"gpus", "4"},
-                                               {"micro_batch", "16"},
-                                               {"grad_accum", "1"},
-                                               {"optimizer", "adam"}});
-    const double compute_s = 1e-6 * (stage.forward_us + stage.backward_us);
+    const StepForecast step = unscaled_step({{"model", "bert-large"},
+                                             {"cluster", one.cluster},
+                                             {"gpus", "4"},
+                                             {"micro_batch", "16"},
+                                             {"grad_accum", "1"},
+                                             {"optimizer", "adam"}});
+    const double compute_s = 1e-6 * (step.forward_us + step.backward_us);
     cases.push_back(
         {one.cluster, one.id + " forward, backward", std::log(one.compute_s / compute_s)});
     cases.push_back(
-        {one.cluster, one.id + " step", std::log(one.step_s / (1e-6 * stage.optimizer_us))});
+        {one.cluster, one.id + " step", std::log(one.step_s / (1e-6 * step.optimizer_us))});
   }
   return cases;
 }
@@ -106,11 +106,11 @@ Cases one_node_steps(const std::string& table) {
     const std::string& cluster = published.what_if.at("cluster");
     const int gpus = std::stoi(published.what_if.at("gpus"));
     if (gpus > load_cluster(cluster, {}).gpus_per_node) continue;
-    const StageForecast stage = unscaled_step(published.what_if);
-    const double compute_us = stage.forward_us + stage.backward_us;
-    const double measured_us = stage.step_time_us * stage.samples_per_s / published.measured;
+    const StepForecast step = unscaled_step(published.what_if);
+    const double compute_us = step.forward_us + step.backward_us;
+    const double measured_us = step.step_time_us * step.samples_per_s / published.measured;
     cases.push_back({cluster, published.id,
-                     std::log((measured_us - (stage.step_time_us - compute_us)) / compute_us)});
+                     std::log((measured_us - (step.step_time_us - compute_us)) / compute_us)});
   }
   return cases;
 }

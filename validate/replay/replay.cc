@@ -24,17 +24,17 @@ Scenario scenario_of(const ReplayCase& replayed, Catalog& catalog) {
 
 // The forecast of the figure and its interval.
 ReplayResult result_of(const Forecast& forecast, const ReplayCase& replayed) {
-  for (const StageForecast& stage : forecast.stages) {
-    if (name_of(stage.kind) != replayed.stage) continue;
+  for (const StepForecast& step : forecast.steps) {
+    if (name_of(step.kind) != replayed.stage) continue;
     ReplayResult result{replayed};
     if (replayed.quantity == "step_time_ms") {
-      result.forecast = stage.step_time_us * 1e-3;
-      result.low = stage.step_time_low_us * 1e-3;
-      result.high = stage.step_time_high_us * 1e-3;
+      result.forecast = step.step_time_us * 1e-3;
+      result.low = step.step_time_low_us * 1e-3;
+      result.high = step.step_time_high_us * 1e-3;
     } else {
-      result.forecast = stage.samples_per_s;
-      result.low = stage.samples_per_s * stage.step_time_us / stage.step_time_high_us;
-      result.high = stage.samples_per_s * stage.step_time_us / stage.step_time_low_us;
+      result.forecast = step.samples_per_s;
+      result.low = step.samples_per_s * step.step_time_us / step.step_time_high_us;
+      result.high = step.samples_per_s * step.step_time_us / step.step_time_low_us;
     }
     return result;
   }

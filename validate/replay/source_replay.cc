@@ -16,9 +16,9 @@
 namespace lambcast {
 namespace {
 
-const StageForecast& stage_of(const Forecast& forecast, const std::string& stage) {
-  if (stage.empty()) return forecast.stages.front();
-  for (const StageForecast& of_run : forecast.stages)
+const StepForecast& step_of(const Forecast& forecast, const std::string& stage) {
+  if (stage.empty()) return forecast.steps.front();
+  for (const StepForecast& of_run : forecast.steps)
     if (name_of(of_run.kind) == stage) return of_run;
   throw Error(Exit::usage, fmt::format("has no stage '{}'", stage));
 }
@@ -95,10 +95,10 @@ void forecast_figure(SourceResult& result, Catalog& catalog, CollectiveCosts& co
     result.error = result.forecast / result.of.measured - 1;
     return;
   }
-  const StageForecast& stage = stage_of(run, result.of.stage);
+  const StepForecast& step = step_of(run, result.of.stage);
   const auto at = [&](double step_us) { return quantity_at(result.of, training, step_us * 1e-6); };
-  result.forecast = at(stage.step_time_us);
-  const double first = at(stage.step_time_low_us), last = at(stage.step_time_high_us);
+  result.forecast = at(step.step_time_us);
+  const double first = at(step.step_time_low_us), last = at(step.step_time_high_us);
   result.low = std::min(first, last);
   result.high = std::max(first, last);
   result.error = (rate(result.of.quantity) ? result.of.measured / result.forecast
