@@ -222,8 +222,11 @@ void check_shared(const World& world) {
     const auto lasts = [](const Execution& execution) {
       return execution.timeline.end.since_start().s();
     };
-    const Execution shared = execute_shared(plan, prices, training, costs);
     const Execution streams = execute(plan, prices);
+    // The clock counts 106 days, and at its worst a flow of many seems to last several times its
+    // own.
+    if (lasts(streams) > 1e6) continue;
+    const Execution shared = execute_shared(plan, prices, training, costs);
     if (meets_passes(plan, prices, streams.timeline))
       CHECK(lasts(shared) >= lasts(streams) * (1 - 1e-4));
     else
@@ -237,8 +240,10 @@ void check_memory(const World& world, Catalog& catalog) {
   larger["micro_batch"] = std::to_string(2 * world.scenario.training.batch.micro);
   if (const auto other = run(larger, catalog)) {
     CHECK(other->forecast.memory.peak >= world.forecast.memory.peak);
-    // And take longer; on a shared network as exactly as slices of passes tell who meets whom.
+    // And take longer, but in the steps of a ramp, whose samples are as many; on a shared network
+    // as exactly as slices of passes tell who meets whom.
     const TrainingPlan& training = world.scenario.training;
+    if (training.ramp) return;
     const bool meets = training.network == NetworkModel::flow && training.parallelism &&
                        training.parallelism->layout.pp > 1;
     CHECK(run_time(*other) >= run_time(world) * (meets ? 0.98 : 0.999));
@@ -304,12 +309,20 @@ SweepPlan sweep_of_worlds(std::uint64_t first, int count) {
 }
 
 // Written down, as a seed draws another world once there is one more preset.
+struct Kept {
+  std::uint64_t seed;
+  WhatIf what_if;
+  bool runs = true;
+};
+
+void check_kept(std::span<const Kept> kept) {
+  CollectiveCosts shared;
+  Catalog catalog;
+  for (const auto& [seed, what_if, runs] : kept)
+    CHECK(check_world(seed, what_if, shared, catalog) == runs);
+}
+
 TEST_CASE("worlds: those in which something did not hold once") {
-  struct Kept {
-    std::uint64_t seed;
-    WhatIf what_if;
-    bool runs = true;
-  };
   const WhatIf slow{{"cluster", "emulated-ethernet-100mbit"},
                     {"cluster.fabric.kind", "fat-tree"},
                     {"cluster.fabric.nodes_per_leaf", "2"},
@@ -366,10 +379,37 @@ TEST_CASE("worlds: those in which something did not hold once") {
                    {"tp", "4"},
                    {"zero_stage", "3"}}}};
   for (Kept& world : std::span(kept).first(2)) world.what_if.insert(slow.begin(), slow.end());
-  CollectiveCosts shared;
-  Catalog catalog;
-  for (const auto& [seed, what_if, runs] : kept)
-    CHECK(check_world(seed, what_if, shared, catalog) == runs);
+  check_kept(kept);
+}
+
+TEST_CASE("worlds: those of 100,000 in which something did not hold") {
+  const Kept kept[] = {
+      // Weights gathered beside a short pass slowed it for as long as they took: twice
+      // the samples were faster.
+      {1'010'807,
+       {{"cluster", "paper-edr100-v100"},
+        {"framework", "torchtitan"},
+        {"gpus", "256"},
+        {"grad_accum", "1"},
+        {"micro_batch", "3"},
+        {"model", "t5-large"},
+        {"optimizer", "lamb"},
+        {"overlap", "zero"},
+        {"sequence_parallel", "true"},
+        {"steps", "7500"},
+        {"tp", "2"},
+        {"zero_stage", "2"}}},
+      // A flow of centuries was an internal error.
+      {1'039'233,
+       {{"cluster", "emulated-ethernet-100mbit"},
+        {"gpus", "48"},
+        {"grad_accum", "16"},
+        {"micro_batch", "8"},
+        {"model", "deepseek-v3"},
+        {"optimizer", "adamw"},
+        {"steps", "100"},
+        {"zero_stage", "3"}}}};
+  check_kept(kept);
 }
 
 TEST_CASE("worlds: the same rows by one thread and by many") {

@@ -152,9 +152,9 @@ class LayoutWriter {
                  reduced);
     }
     passed = segment(stage, 1 + chunks, {passed});
-    for (const auto& [call, times] : beside_)
+    for (const auto& [slowdown, times] : beside_)
       passed = add(stage, "kernels beside collectives", Category::backward, Stream::compute,
-                   Slowdown{call}, {passed}, times);
+                   slowdown, {passed}, times);
     if (!reduces) {
       last(stage) = {passed};
       if (exchanges) exchange(stage);
@@ -180,7 +180,7 @@ class LayoutWriter {
       if (buckets == 1) continue;
       beside.push_back(add(stage, name, Category::gradient_comm, Stream::communication, call, first,
                            buckets - 1));
-      beside_.emplace_back(call, buckets - 1);
+      beside_.emplace_back(Slowdown{call, true}, buckets - 1);
     }
     return first;
   }
@@ -228,7 +228,7 @@ class LayoutWriter {
     for (const auto& [name, call] : reduction(owners, bytes)) {
       ready =
           add(stage, name, Category::gradient_comm, Stream::communication, call, {ready}, buckets);
-      beside_.emplace_back(call, buckets);
+      beside_.emplace_back(Slowdown{call}, buckets);
     }
     reduced.push_back(ready);
   }
@@ -429,7 +429,7 @@ class LayoutWriter {
   ShardGroups shards_;
   StepPlan plan_;
   std::vector<std::vector<OpId>> last_;  // by stage: what its next operation waits for
-  std::vector<std::pair<Call, std::int64_t>> beside_;  // the passes of the stage being written
+  std::vector<std::pair<Slowdown, std::int64_t>> beside_;  // the passes of the stage being written
 };
 
 }  // namespace

@@ -342,9 +342,12 @@ class Pricer {
     if (sources_ != nullptr) note("lost_to_collectives", lost_to_collectives_from());
     const double share =
         lost_to_collectives(work.beside.group, *device_.rates) + turns_on_nics(op, work.beside);
-    Price price = computation((cost.time * op.times).scaled(share), memory_width);
-    price.wires = {(cost.interval.low * op.times).scaled(share),
-                   (cost.interval.high * op.times).scaled(share)};
+    const Duration first = stretch_end(*plan_, pipeline_at(End::expected), {op.rank_class, 0});
+    const auto lost = [&](Duration each) {
+      return (work.first_only ? std::min(each * op.times, first) : each * op.times).scaled(share);
+    };
+    Price price = computation(lost(cost.time), memory_width);
+    price.wires = {lost(cost.interval.low), lost(cost.interval.high)};
     price.coverage.reset();
     return price;
   }

@@ -88,6 +88,7 @@ struct Wait {};
 // What kernels lose to a collective beside them (pass_price.h).
 struct Slowdown {
   Call beside;
+  bool first_only = false;  // beside no more than the first stretch, which may be the shorter
 };
 
 using Work = std::variant<PassWork, StageWork, MemoryWork, KernelWork, ProductWork, HostCopy,
