@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <span>
 
@@ -223,15 +224,27 @@ void check_shared(const World& world) {
       return execution.timeline.end.since_start().s();
     };
     const Execution streams = execute(plan, prices);
-    // The clock counts 106 days, and at its worst a flow of many seems to last several times its
-    // own.
-    if (lasts(streams) > 1e6) continue;
-    const Execution shared = execute_shared(plan, prices, training, costs);
+    std::optional<Execution> run;
+    try {
+      run = execute_shared(plan, prices, training, costs);
+    } catch (const Error&) {
+      // The clock counts 106 days; at its slowest moment a flow seems to last longer than it will.
+      CHECK(lasts(streams) > 1e6);
+      continue;
+    }
+    const Execution& shared = *run;
     if (meets_passes(plan, prices, streams.timeline))
       CHECK(lasts(shared) >= lasts(streams) * (1 - 1e-4));
     else
       CHECK(lasts(shared) == Approx(lasts(streams)).epsilon(1e-4));
   }
+}
+
+double samples_of(const World& world) {
+  double samples = 0;
+  for (const StepForecast& step : world.forecast.steps)
+    samples += step.samples_per_s * step.step_time_us * 1e-6 * static_cast<double>(step.steps);
+  return samples;
 }
 
 // More samples at once are more memory; as many in more, smaller steps are not.
@@ -240,10 +253,10 @@ void check_memory(const World& world, Catalog& catalog) {
   larger["micro_batch"] = std::to_string(2 * world.scenario.training.batch.micro);
   if (const auto other = run(larger, catalog)) {
     CHECK(other->forecast.memory.peak >= world.forecast.memory.peak);
-    // And take longer, but in the steps of a ramp, whose samples are as many; on a shared network
-    // as exactly as slices of passes tell who meets whom.
+    // And take longer, unless a ramp leaves the run as many as before; on a shared network as
+    // exactly as slices of passes tell who meets whom.
     const TrainingPlan& training = world.scenario.training;
-    if (training.ramp) return;
+    if (training.ramp && samples_of(*other) <= samples_of(world) * (1 + 1e-9)) return;
     const bool meets = training.network == NetworkModel::flow && training.parallelism &&
                        training.parallelism->layout.pp > 1;
     CHECK(run_time(*other) >= run_time(world) * (meets ? 0.98 : 0.999));
@@ -382,10 +395,10 @@ TEST_CASE("worlds: those in which something did not hold once") {
   check_kept(kept);
 }
 
-TEST_CASE("worlds: those of 100,000 in which something did not hold") {
+TEST_CASE("worlds: those of the long form in which something did not hold") {
   const Kept kept[] = {
-      // Weights gathered beside a short pass slowed it for as long as they took: twice
-      // the samples were faster.
+      // Weights gathered beside a short pass slowed it for as long as they took: twice the samples
+      // were faster.
       {1'010'807,
        {{"cluster", "paper-edr100-v100"},
         {"framework", "torchtitan"},
@@ -399,7 +412,7 @@ TEST_CASE("worlds: those of 100,000 in which something did not hold") {
         {"steps", "7500"},
         {"tp", "2"},
         {"zero_stage", "2"}}},
-      // A flow of centuries was an internal error.
+      // On a shared network a flow that outlasts the clock was an internal error.
       {1'039'233,
        {{"cluster", "emulated-ethernet-100mbit"},
         {"gpus", "48"},

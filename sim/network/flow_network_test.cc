@@ -6,6 +6,8 @@
 #include <limits>
 #include <random>
 
+#include "sim/base/error.h"
+
 namespace lambcast {
 namespace {
 
@@ -218,6 +220,19 @@ TEST_CASE("flow network: a set without anything to move is not remembered as the
   }
   CHECK(finished == std::vector<Ticket>{3, 3, 3});
   CHECK_FALSE(network.next_event());
+}
+
+// 106 days are what its picoseconds can count.
+TEST_CASE("flow network: a flow that outlasts the clock is refused, and is no error of ours") {
+  const Topology topology = star(2);
+  const FlowSet fits(std::vector<std::vector<LinkId>>{{0}}, {{Bytes(9e15)}});
+  const FlowSet outlasts(std::vector<std::vector<LinkId>>{{0}}, {{Bytes(1e16)}});
+  FlowNetwork network(topology);
+  network.start(0, fits, 1, at(0));
+  CHECK(network.next_event()->since_start().s() == Approx(9e6));
+  FlowNetwork another(topology);
+  CHECK_THROWS_WITH(another.start(0, outlasts, 1, at(0)), Catch::Contains("106 days"));
+  CHECK_THROWS_AS(FlowNetwork(topology).start(0, outlasts, 1, at(0)), Error);
 }
 
 }  // namespace
