@@ -75,6 +75,7 @@ Framework choose_framework(const Words& words, const Zero& zero) {
   }
   if (const auto overlap = words.choice("tensor_overlap"))
     framework.tensor_overlap = static_cast<TensorOverlap>(*overlap);
+  if (const auto overlap = words.choice("send_overlap")) framework.overlaps_sends = *overlap == 1;
   if (const auto fp32 = words.choice("fp32_gradients")) framework.fp32_gradients = *fp32 == 1;
   if (const auto fusion = words.choice("fusion")) framework.fusion = static_cast<Fusion>(*fusion);
   if (const auto us = words.whole("shard_handling_us", 0, 1000))

@@ -31,6 +31,12 @@ constexpr UnreadOfLayout of_layout[] = {
      },
      "without --sequence-parallel activations are summed after a product, and hidden as by "
      "backward"},
+    {"send_overlap",
+     [](const Parallelism& how, std::string_view) {
+       return how.layout.pp == 1 ||
+              (how.layout.virtual_stages == 1 && !parallel::splits_backward(how.schedule));
+     },
+     "it is of interleaved and zero-bubble pipelines: others have nothing to compute meanwhile"},
     {"pipeline_schedule",
      [](const Parallelism& how, std::string_view) {
        return how.layout.pp * how.layout.virtual_stages == 1;

@@ -171,6 +171,10 @@ std::vector<WhatIfKey> pass_keys() {
       {"tensor_overlap",
        "collectives of tensor parallelism behind products: none, backward, all, chunks",
        tensor_overlap_names()},
+      {"send_overlap",
+       "true: stages of an interleaved or zero-bubble pipeline send beside their next pass "
+       "(default: as the framework)",
+       {"false", "true"}},
       {"fp32_gradients", "true: gradients added up and sent in fp32", {"false", "true"}},
       {"fusion", "elementwise kernels: eager (each), fused or compiled (default: as the framework)",
        fusion_names()},

@@ -42,12 +42,13 @@ double scores(const AttentionWork& w) {
 
 double computed_share(const AttentionWork& w) {
   if (!w.causal) return 1;
-  const auto keys = static_cast<double>(w.keys);
-  const double causal = std::min(1.0, 0.5 * (1 + static_cast<double>(flash_tile) / keys));
-  if (w.window == 0) return causal;
-  // Whole tiles on the diagonal and behind it.
-  const double seen = (static_cast<double>(w.window) + flash_tile) / keys;
-  return (causal + std::min(causal, seen)) / 2;
+  const double tiles = std::max(1.0, static_cast<double>(w.keys) / flash_tile);
+  // The i-th row of tiles has i of them, and no more than the window and the diagonal.
+  const auto of_rows = [&](double most) { return most * (2 * tiles - most + 1) / (2 * tiles * tiles); };
+  if (w.window == 0) return of_rows(tiles);
+  const double seen = std::min(tiles, static_cast<double>(w.window) / flash_tile + 1);
+  const auto every = static_cast<double>(w.window_every);
+  return (of_rows(tiles) * (every - 1) + of_rows(seen)) / every;
 }
 
 // Elements of a head that `products` multiplies pass: forward queries by keys and scores by values;

@@ -13,7 +13,9 @@
 //   flash1, flash2   time = products / reached + scores / exponentials
 //   the others       time = products / reached + the part of the exponentials' time that shows: one
 //                    warp group's softmax runs beside another's products, but not all of it
-// A causal mask leaves (1 + 128 / keys) / 2 of the square: whole tiles of 128 x 128 are skipped.
+// A causal mask leaves (1 + 128 / keys) / 2 of the square: whole tiles of 128 x 128 are skipped. A
+// window too: of n = keys / 128 tiles in a row at most a = window / 128 + 1, which leaves
+// a (2 n - a + 1) / 2 n^2.
 // The rate of the products is what a large matrix product reaches, times a share of the kernel. The
 // shares are read off the papers' figures (head 128, long sequences) with a large product at 260
 // TFLOP/s of an A100 and 740 of an H100, those of cudnn at the 613 that an H100 reaches in
@@ -67,8 +69,9 @@ struct AttentionWork {
   // single: twice the bytes; fp8: half, and products at its rate.
   MatrixFormat format = MatrixFormat::half;
   std::int64_t value_size = 0;  // of a head's values; 0: head_size
-  // Every second block looks back so many keys alone (0: all do), in flash kernels: their mean.
-  std::int64_t window = 0;
+  // Every window_every-th block looks back so many keys alone (0: none does), in flash kernels: the
+  // mean of all blocks.
+  std::int64_t window = 0, window_every = 1;
 };
 
 struct AttentionPiece {

@@ -89,7 +89,8 @@ AttentionWork attention_work(const BlockWork& w, const RankSizes& size) {
           tokens_over,
           w.fp8_attention ? MatrixFormat::fp8 : unscaled_format(w),
           size.value_size,
-          w.window};
+          w.window,
+          w.window_every};
 }
 
 // What is computed on one block of keys and values is added to what was on others.
@@ -165,6 +166,10 @@ bool adapts_feed_forward(const BlockWork& work) {
   return work.adapters && work.adapters->feed_forward();
 }
 
+void sum_branches(const Writer& w, const RankSizes& size) {
+  if (w.work.parallel_block) w.memory("sum of branches", count(size.tokens, w.work.hidden), 6);
+}
+
 void shared_forward(const Writer& w, const RankSizes& size) {
   const std::int64_t h = w.work.hidden, ffn = w.work.experts->shared_ffn;
   w.product("up", size.tokens, 2 * ffn, h, w.work.format, true);
@@ -204,9 +209,9 @@ void forward_pass(const BlockWork& work, const GpuRates& rates, Pass pass,
   attention.cast(count(size.tokens, size.context_width()));
   linear(attention, "projection", size.context_width(), h);
   if (work.adapters) adapter_forward(attention, adapted_projection(work, size));
-  residual(attention, size);
+  if (!work.parallel_block) residual(attention, size);
   const Writer feed_forward{work, rates, pieces, BlockPart::feed_forward, pass};
-  norm(feed_forward, size);
+  if (!work.parallel_block) norm(feed_forward, size);
   if (work.experts) {
     mixture_forward(feed_forward, size);
     residual(feed_forward, size);
@@ -223,6 +228,7 @@ void forward_pass(const BlockWork& work, const GpuRates& rates, Pass pass,
     return;
   linear(feed_forward, "down", size.ffn, h);
   if (adapts_feed_forward(work)) adapter_forward(feed_forward, adapted_down(work, size));
+  sum_branches(feed_forward, size);
   residual(feed_forward, size);
 }
 
@@ -311,6 +317,8 @@ BlockWork block_work(const ModelShape& model, std::int64_t micro_batch, std::int
   work.value_size = model.value_size;
   work.latent = model.latent;
   work.window = model.window;
+  work.window_every = model.window_every;
+  work.parallel_block = model.parallel_block;
   work.norms_queries = model.norms_queries;
   work.biased_experts = model.biased_experts;
   work.ffn = model.dense_ffn > 0 ? model.dense_ffn : model.ffn;
@@ -344,9 +352,11 @@ std::vector<Piece> block_backward(const BlockWork& work, const GpuRates& rates) 
     mixture_backward(feed_forward, size);
   else
     feed_forward_backward(feed_forward, size);
-  norm_backward(feed_forward, size);
   const Writer attention{work, rates, pieces, BlockPart::attention, Pass::input_gradient};
-  residual_backward(attention, size);
+  if (!work.parallel_block) {
+    norm_backward(feed_forward, size);
+    residual_backward(attention, size);
+  }
   linear_backward(attention, "projection", size, size.context_width(), work.hidden, work.format);
   if (work.adapters) adapter_backward(attention, adapted_projection(work, size));
   if (work.repeated == Repeated::attention_core)
@@ -363,6 +373,7 @@ std::vector<Piece> block_backward(const BlockWork& work, const GpuRates& rates) 
     linear_backward(attention, product->name, size, product->in, product->out, work.format);
   if (work.separate_products && !work.latent)
     attention.memory("sum of input gradients", count(size.tokens, work.hidden), 8);
+  sum_branches(attention, size);
   norm_backward(attention, size);
   return pieces;
 }

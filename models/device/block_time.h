@@ -19,7 +19,9 @@
 //                fp8, 3 for queries, keys and values, and for the gradient of what it puts out
 //   loss         34 bytes per logit of V / t forward and 12 backward as Megatron's cross entropy
 //                computes it in fp32; 8 and 4 fused
-// `Fusion` says which of them share a kernel.
+//   sum of branches   6 bytes over h, of a parallel block: what projection and down put out, and
+//                what they read in the backward pass
+// `Fusion` says which of them share a kernel. A parallel block has one norm and one dropout add.
 //
 // What collectives need between the pieces: BlockPart (attention ends with the projection, before
 // its all-reduce or reduce-scatter; feed_forward likewise) and Pass (weight gradients apart, for
@@ -113,7 +115,8 @@ struct BlockWork {
   std::int64_t hidden = 0, heads = 0, kv_heads = 0, ffn = 0, vocab = 0;
   std::int64_t head_size = 0, value_size = 0;  // of queries and keys, of values; 0: hidden / heads
   std::optional<LatentAttention> latent;
-  std::int64_t window = 0;  // tokens that every second block looks back: the mean is costed
+  std::int64_t window = 0, window_every = 1;  // ModelShape's: the mean of all blocks is costed
+  bool parallel_block = false;                // the attention beside the feed-forward
   bool gated = false, causal = false, rotary = false;
   bool norms_queries = false, biased_experts = false;
   double head_share = 1;              // of the tokens

@@ -171,6 +171,11 @@ void refuse_biases(Config& config) {
     if (config.truth(key, false)) config.refuse(key, "a bias of matrices", "false");
 }
 
+void read_window(Config& config, Description& model) {
+  if (const auto window = config.optional_whole("sliding_window", 1, 1 << 24))
+    model.set("window", *window);
+}
+
 void refuse_window(Config& config) {
   if (config.find("sliding_window") != nullptr && config.truth("use_sliding_window", true))
     config.refuse("sliding_window", "attention within a window", "null");
@@ -191,14 +196,18 @@ void add_experts(Config& config, std::string_view key, Description& model) {
 void describe_llama(Config& config, Description& model) {
   refuse_own_head_size(config, add_decoder(config, model));
   refuse_biases(config);
-  refuse_window(config);
   model.set("ffn", config.whole("intermediate_size", 1, 10'000'000));
   if (config.truth("tie_word_embeddings", false)) model.set("tied_head", true);
 }
 
+void describe_mistral(Config& config, Description& model) {
+  describe_llama(config, model);
+  read_window(config, model);
+}
+
 void describe_mixtral(Config& config, Description& model) {
   refuse_own_head_size(config, add_decoder(config, model));
-  refuse_window(config);
+  read_window(config, model);
   refuse_tied_head(config);
   model.set("ffn", config.whole("intermediate_size", 1, 10'000'000));
   add_experts(config, "num_local_experts", model);
@@ -250,8 +259,8 @@ void describe_gpt_oss(Config& config, Description& model) {
   model.set("head_dim", add_decoder(config, model).head);
   refuse_tied_head(config);
   model.set("biases", config.truth("attention_bias", true));
-  if (const auto window = config.optional_whole("sliding_window", 1, 1 << 24))
-    model.set("window", *window);
+  read_window(config, model);
+  model.set("window_every", std::int64_t{2});
   model.set("ffn", config.whole("intermediate_size", 1, 10'000'000));
   add_experts(config, "num_local_experts", model);
 }
@@ -300,7 +309,7 @@ struct Architecture {
 };
 
 constexpr Architecture architectures[] = {{"llama", "llama", describe_llama},
-                                          {"mistral", "llama", describe_llama},
+                                          {"mistral", "llama", describe_mistral},
                                           {"mixtral", "moe-llama", describe_mixtral},
                                           {"qwen3_moe", "moe", describe_qwen3_moe},
                                           {"deepseek_v3", "moe", describe_deepseek_v3},

@@ -2,7 +2,7 @@
 // (models/shape/load.h).
 //
 //   model_type      family     besides layers, hidden, heads, kv_heads, ffn, vocab, max_seq_len
-//   llama, mistral  llama      tie_word_embeddings; a window, biases and heads of their own size
+//   llama, mistral  llama      tie_word_embeddings; biases and heads of their own size
 //                              are refused
 //   mixtral         moe-llama  num_local_experts, num_experts_per_tok
 //   qwen3_moe       moe        num_experts of moe_intermediate_size in every layer, head_dim

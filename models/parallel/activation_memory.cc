@@ -89,10 +89,9 @@ LayerActivations layer_activations(const Cost& block, std::int64_t hidden,
                                    const ActivationSetting& setting) {
   const auto [bytes, whole] = kept_bytes(block, setting);
   const double all = on_rank(bytes, whole, setting);
-  // Inputs and output gradients h wide, of the two pairs of matrices, are not divided.
-  const PerSample wide = {0, 8.0 * static_cast<double>(hidden), 0};
   LayerActivations layer;
-  layer.awaiting_weight = Bytes(on_rank(block.matrix_operand_bytes, wide, setting));
+  layer.awaiting_weight = Bytes(
+      on_rank(block.matrix_operand_bytes, block.whole_matrix_operand_bytes, setting));
   switch (setting.recompute) {
     case Recompute::none:
       layer.kept = Bytes(all);

@@ -77,6 +77,7 @@ Cost attention_cost(const Attention& attention) {
   cost.attention_bytes.per_token = x * 4 * q + y * 4 * k;
   cost.context_bytes.per_token = x * 2 * q;
   cost.matrix_operand_bytes.per_token = x * 4 * (h + q) + y * 4 * k;
+  cost.whole_matrix_operand_bytes.per_token = 4 * h;
   cost.alternate_whole_bytes.per_token = x * 2 * h;
   cost.alternate_bytes.per_token = x * (2 * h + 4 * q) + y * 2 * k;
   cost.activation_bytes.per_token_pair = x * y * score_bytes * static_cast<double>(attention.heads);
@@ -86,19 +87,22 @@ Cost attention_cost(const Attention& attention) {
 Cost feed_forward_cost(const FeedForward& feed_forward) {
   const auto h = static_cast<double>(feed_forward.hidden);
   const auto f = static_cast<double>(feed_forward.ffn);
-  const double mask = feed_forward.dropout ? 1 : 0;
+  const double input = feed_forward.parallel ? 0 : 2;
+  const double mask = feed_forward.dropout && !feed_forward.parallel ? 1 : 0;
   const double matrices = feed_forward.gated ? 3 : 2;
   const double visits = feed_forward.tokens * static_cast<double>(feed_forward.experts_per_token);
   Cost cost;
   cost.forward_flops.per_token =
       visits * matrices * 2 * h * f +
       feed_forward.tokens * 2 * h * static_cast<double>(feed_forward.experts);
-  cost.whole_activation_bytes.per_token = visits * (2 + mask) * h;
-  cost.activation_bytes.per_token = visits * ((2 + mask) * h + (feed_forward.gated ? 8 : 4) * f);
-  cost.product_input_bytes.per_token = visits * 2 * (h + f);
-  cost.whole_product_input_bytes.per_token = visits * 2 * h;
+  cost.whole_activation_bytes.per_token = visits * (input + mask) * h;
+  cost.activation_bytes.per_token =
+      visits * ((input + mask) * h + (feed_forward.gated ? 8 : 4) * f);
+  cost.product_input_bytes.per_token = visits * (input * h + 2 * f);
+  cost.whole_product_input_bytes.per_token = visits * input * h;
   cost.gate_bytes.per_token = feed_forward.gated ? visits * 2 * f : 0;
-  cost.matrix_operand_bytes.per_token = visits * (4 * h + (feed_forward.gated ? 6 : 4) * f);
+  cost.matrix_operand_bytes.per_token = visits * (2 * input * h + (feed_forward.gated ? 6 : 4) * f);
+  cost.whole_matrix_operand_bytes.per_token = 2 * input * h;
   cost.alternate_whole_bytes.per_token = feed_forward.gated ? visits * 2 * h : 0;
   cost.alternate_bytes.per_token = cost.alternate_whole_bytes.per_token + visits * 2 * f;
   return cost;
@@ -109,6 +113,11 @@ Cost norm_cost(std::int64_t hidden, double tokens) {
   cost.activation_bytes.per_token = tokens * 2 * static_cast<double>(hidden);
   cost.whole_activation_bytes = cost.activation_bytes;
   return cost;
+}
+
+Cost norms_cost(const ModelShape& shape) {
+  const Cost norm = norm_cost(shape.hidden);
+  return shape.parallel_block ? norm : norm + norm;
 }
 
 void add_embedding_mask(ModelShape& shape, double tokens) {
@@ -126,8 +135,11 @@ Cost dense_block_cost(const ModelShape& shape, bool dropout, bool keeps_scores) 
                          .key_width = shape.hidden,
                          .dropout = dropout,
                          .keeps_scores = keeps_scores}) +
-         feed_forward_cost({.hidden = shape.hidden, .ffn = shape.ffn, .dropout = dropout}) +
-         norm_cost(shape.hidden) + norm_cost(shape.hidden);
+         feed_forward_cost({.hidden = shape.hidden,
+                            .ffn = shape.ffn,
+                            .parallel = shape.parallel_block,
+                            .dropout = dropout}) +
+         norms_cost(shape);
 }
 
 Cost vocabulary_cost(std::int64_t hidden, std::int64_t vocab, double tokens) {
@@ -150,6 +162,7 @@ Cost operator+(const Cost& a, const Cost& b) {
           a.context_bytes + b.context_bytes,
           a.gate_bytes + b.gate_bytes,
           a.matrix_operand_bytes + b.matrix_operand_bytes,
+          a.whole_matrix_operand_bytes + b.whole_matrix_operand_bytes,
           a.alternate_bytes + b.alternate_bytes,
           a.alternate_whole_bytes + b.alternate_whole_bytes};
 }
@@ -192,6 +205,12 @@ void read_experts(const Table& model, ModelShape& shape, std::int64_t expert_lay
 
 std::int64_t read_layers(const Table& model, std::string_view key) {
   return model.integer(key, 1, max_layers);
+}
+
+void read_window(const Table& model, ModelShape& shape) {
+  if (!model.has("window")) return;
+  shape.window = model.integer("window", 1, max_tokens);
+  if (model.has("window_every")) shape.window_every = model.integer("window_every", 1, max_layers);
 }
 
 bool keeps_scores(const Table& model) { return !model.get_or<bool>("flash_attention", false); }

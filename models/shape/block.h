@@ -18,6 +18,9 @@
 // (FlashAttention, Dao et al. 2022) keeps no scores at all. For q = k = h, f = 4h the sum with two
 // norms is the 34 s h + 5 a s^2 of the paper. The terms in h stay whole under tensor parallelism
 // (10 s h), those in q, k, f and the scores are divided (24 s h + 5 a s^2), equation 2 there.
+//
+// A parallel block, y = x + attention(norm(x)) + feed_forward(norm(x)) (GPT-J, PaLM, Falcon 7B,
+// MegaScale), has one norm, one input of both and one dropout mask: 5 h less.
 #pragma once
 
 #include <cstdint>
@@ -63,6 +66,7 @@ struct FeedForward {
   std::int64_t hidden = 0;
   std::int64_t ffn = 0;
   bool gated = false;  // three matrices instead of two
+  bool parallel = false;  // beside the attention: its input and dropout mask are the attention's
   bool dropout = false;
   std::int64_t experts = 0;  // 0: dense, no router
   std::int64_t experts_per_token = 1;
@@ -72,12 +76,15 @@ struct FeedForward {
 Cost feed_forward_cost(const FeedForward& feed_forward);
 
 Cost norm_cost(std::int64_t hidden, double tokens = 1);
+// Of a block with its attention and feed-forward of so many norms: one where they stand beside each
+// other, else two.
+Cost norms_cost(const ModelShape& shape);
 
 // The dropout mask after the embedding, one byte an element, into shape.outside.
 void add_embedding_mask(ModelShape& shape, double tokens = 1);
 
 // What BERT, GPT and ViT blocks have in common: attention at full width, an ungated feed-forward
-// and two norms.
+// and norms.
 Cost dense_block_cost(const ModelShape& shape, bool dropout, bool keeps_scores);
 
 // Output layer over the vocabulary, its 2-byte input and 4-byte logits kept.
@@ -92,5 +99,6 @@ void read_lengths(const Table& model, ModelShape& shape);  // max_seq_len, defau
 void read_experts(const Table& model, ModelShape& shape, std::int64_t expert_layers);
 std::int64_t read_layers(const Table& model, std::string_view key);
 bool keeps_scores(const Table& model);  // not flash_attention
+void read_window(const Table& model, ModelShape& shape);  // window, window_every
 
 }  // namespace lambcast

@@ -1,7 +1,8 @@
 // GPT-2 and GPT-3 (Radford et al. 2019, Brown et al. 2020) with the tensors of Hugging Face
 // transformers' GPT2LMHeadModel: fused query-key-value, head tied to the token embedding.
 //
-// With `experts`, the last of every `sparse_every` blocks has a gate and so many feed-forwards, as
+// `parallel_block` puts the attention beside the feed-forward, without ln_2; `window` is what every
+// layer looks back, or every window_every-th. With `experts`, the last of every `sparse_every` blocks has a gate and so many feed-forwards, as
 // DeepSpeed's MoE layer registers them (deepspeed/moe/layer.py).
 #include <fmt/format.h>
 
@@ -28,7 +29,7 @@ void add_block(const Scope& scope, bool sparse) {
   scope.norm("ln_1", h);
   scope.column("attn.c_attn", h, 3 * h);
   scope.row("attn.c_proj", h, h);
-  scope.norm("ln_2", h);
+  if (!scope.shape.parallel_block) scope.norm("ln_2", h);
   if (sparse) {
     add_experts(scope);
     return;
@@ -50,7 +51,7 @@ Cost block_cost(const ModelShape& shape, bool dropout, bool scores, bool sparse)
                             .dropout = dropout,
                             .experts = shape.experts,
                             .experts_per_token = shape.experts_per_token}) +
-         norm_cost(shape.hidden) + norm_cost(shape.hidden);
+         norms_cost(shape);
 }
 
 }  // namespace
@@ -61,6 +62,8 @@ void build_gpt(const Table&, const Table& model, ModelShape& shape) {
   shape.layers = read_layers(model, "layers");
   shape.groups = {"decay", "no_decay"};
   const bool dropout = model.get_or<bool>("dropout", true);
+  shape.parallel_block = model.get_or<bool>("parallel_block", false);
+  read_window(model, shape);
 
   const Scope top{shape, -1, "transformer."};
   top.matrix("wte.weight", shape.vocab * shape.hidden, TensorSplit::vocabulary);
@@ -70,6 +73,8 @@ void build_gpt(const Table&, const Table& model, ModelShape& shape) {
   if (model.has("experts")) {
     sparse_every = model.has("sparse_every") ? model.integer("sparse_every", 1, shape.layers) : 2;
     read_experts(model, shape, shape.layers / sparse_every);
+    if (shape.parallel_block)
+      fail_input(model.where("parallel_block"), "is of dense models, and this one has experts");
   }
   for (int layer = 0; layer < shape.layers; ++layer) {
     const bool sparse = sparse_every > 0 && (layer + 1) % sparse_every == 0;

@@ -1,5 +1,6 @@
 // Llama (Touvron et al. 2023) and Mixtral (Jiang et al. 2024) with the tensors of Hugging Face
 // transformers' LlamaForCausalLM and MixtralForCausalLM. No dropout, no biases.
+// `parallel_block` and `window` as of a GPT (gpt.cc): Mistral 7B looks back 4,096 tokens.
 #include <fmt/format.h>
 
 #include "models/shape/block.h"
@@ -39,6 +40,8 @@ void build(const Table& model, ModelShape& shape, bool moe) {
     fail_input(model.where("kv_heads"), fmt::format("{} heads are not divisible by {} kv_heads",
                                                     shape.heads, shape.kv_heads));
   shape.layers = read_layers(model, "layers");
+  read_window(model, shape);
+  if (!moe) shape.parallel_block = model.get_or<bool>("parallel_block", false);
   if (moe) {
     read_experts(model, shape, shape.layers);
     shape.expert_layers.assign(static_cast<std::size_t>(shape.layers), true);
@@ -56,9 +59,10 @@ void build(const Table& model, ModelShape& shape, bool moe) {
                      feed_forward_cost({.hidden = shape.hidden,
                                         .ffn = shape.ffn,
                                         .gated = true,
+                                        .parallel = shape.parallel_block,
                                         .experts = shape.experts,
                                         .experts_per_token = moe ? shape.experts_per_token : 1}) +
-                     norm_cost(shape.hidden) + norm_cost(shape.hidden);
+                     norms_cost(shape);
   for (int layer = 0; layer < shape.layers; ++layer) {
     const Scope scope{shape, layer, fmt::format("model.layers.{}.", layer)};
     add_attention(scope, key_width);
@@ -67,7 +71,7 @@ void build(const Table& model, ModelShape& shape, bool moe) {
     else
       add_feed_forward(scope);
     scope.vector("input_layernorm.weight", shape.hidden);
-    scope.vector("post_attention_layernorm.weight", shape.hidden);
+    if (!shape.parallel_block) scope.vector("post_attention_layernorm.weight", shape.hidden);
     shape.blocks.push_back(block);
   }
   Scope{shape, -1, "model."}.vector("norm.weight", shape.hidden);

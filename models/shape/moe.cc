@@ -9,7 +9,7 @@
 //   head_dim = 128          # optional: hidden / heads
 //   qk_norm = true          # optional: norms of queries and keys, head by head
 //   biases = true           # optional: of attention, router and experts (gpt-oss)
-//   window = 128            # optional: tokens that every second layer looks back
+//   window, window_every    # optional: tokens that every second layer looks back (gpt-oss: 128)
 //   dense_layers, dense_ffn # optional: the first layers without experts
 //   shared_ffn = 2048       # optional: of the experts that every token visits, together
 //   predicted_layers = 1    # optional: blocks behind the last, each with a head of its own, that
@@ -136,6 +136,7 @@ struct Decoder {
     cost.attention_bytes.per_token = 2 * (q + q + v) + 2 * v;
     cost.context_bytes.per_token = 2 * v;
     cost.matrix_operand_bytes.per_token = 4 * (h + q + v + v + h) + 4 * (rank_q + rank_k);
+    cost.whole_matrix_operand_bytes.per_token = 4 * h;
     return cost;
   }
 
@@ -180,7 +181,7 @@ void read_attention(const Table& model, ModelShape& shape) {
                                                     shape.heads, shape.kv_heads));
   shape.head_size = optional(model, "head_dim", 10'000, shape.hidden / shape.heads);
   shape.value_size = shape.head_size;
-  shape.window = optional(model, "window", 1 << 24);
+  read_window(model, shape);
   if (!model.has("key_rank")) return;
   LatentAttention latent;
   latent.query_rank = model.integer("query_rank", 1, max_width);

@@ -8,7 +8,7 @@
 // Conventions, the same for every family
 //   * FLOPs count matrix products only (attention scores and vocabulary head included; norms,
 //     activations, softmax and look-ups not), a multiply-add is 2, attention is the full s x s
-//     square (no causal halving). A GPT with L layers, hidden h, vocabulary V, sequence s:
+//     square (neither a causal mask nor a window takes from it). A GPT with L layers, hidden h, vocabulary V, sequence s:
 //       forward = 24 L s h^2 (1 + s / 6h) + 2 s h V      per sample
 //     (Narayanan et al. 2021, equation 3, less the backward and the recomputed pass).
 //   * The backward pass costs twice the forward pass; training FLOPs are 3 x forward. Frozen
@@ -82,6 +82,7 @@ struct Cost {
   // Inputs and output gradients of the matrices, at 2 bytes per element: all that a weight gradient
   // computed apart from the input gradient needs (32 s h of a GPT block; Qi et al. 2024, table 1).
   PerSample matrix_operand_bytes = {};
+  PerSample whole_matrix_operand_bytes = {};  // of these, what tensor parallelism leaves whole
   // Kept where every second matrix product is computed again, with all that goes by bytes: the
   // block's input, what attention and the products kept put out, and of it what tensor parallelism
   // leaves whole.
@@ -115,7 +116,9 @@ struct ModelShape {
   std::int64_t head_size = 0;   // of queries and keys
   std::int64_t value_size = 0;  // of values
   std::optional<LatentAttention> latent;
-  std::int64_t window = 0;     // tokens that every second layer looks back; 0: all
+  std::int64_t window = 0;     // tokens that every window_every-th layer looks back; 0: all
+  std::int64_t window_every = 1;
+  bool parallel_block = false;  // attention beside the feed-forward, of one norm (block.h)
   bool norms_queries = false;  // and keys, head by head
   bool biased_experts = false;
   std::int64_t ffn = 0;

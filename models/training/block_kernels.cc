@@ -1,5 +1,7 @@
 #include "models/training/block_kernels.h"
 
+#include <algorithm>
+
 namespace lambcast {
 
 BlockKernels::BlockKernels(const BlockWork& of, const ExpertPlan* with, const GpuRates& rates)
@@ -8,10 +10,11 @@ BlockKernels::BlockKernels(const BlockWork& of, const ExpertPlan* with, const Gp
       forward(block_forward(of, rates)),
       backward(block_backward(of, rates)) {}
 
-Duration BlockKernels::product(std::string_view name, Pass pass) const {
+Duration BlockKernels::products(const std::vector<std::string_view>& names, Pass pass) const {
   Duration sum;
   for (const Piece& piece : pieces_of(pass))
-    if (piece.name == name && piece.pass == pass) sum += piece.duration;
+    if (piece.pass == pass && std::ranges::find(names, piece.name) != names.end())
+      sum += piece.duration;
   return sum;
 }
 
@@ -22,9 +25,10 @@ Duration BlockKernels::attention_core(Pass pass) const {
   return sum;
 }
 
-std::vector<std::pair<const char*, const char*>> BlockKernels::pairs() const {
-  std::vector<std::pair<const char*, const char*>> pairs{{"query-key-value", "projection"}};
-  if (experts == nullptr || work.experts->shared_ffn > 0) pairs.emplace_back("up", "down");
+std::vector<BlockKernels::Pair> BlockKernels::pairs() const {
+  if (work.parallel_block) return {{{"query-key-value", "up"}, {"projection", "down"}}};
+  std::vector<Pair> pairs{{{"query-key-value"}, {"projection"}}};
+  if (experts == nullptr || work.experts->shared_ffn > 0) pairs.push_back({{"up"}, {"down"}});
   return pairs;
 }
 
@@ -32,8 +36,8 @@ bool BlockKernels::repeats_collectives() const {
   return work.repeated == Repeated::block || work.repeated == Repeated::until_last_product;
 }
 
-bool BlockKernels::ends_before(std::string_view product, Pass pass) const {
-  return pass == Pass::recompute && product == "down" &&
+bool BlockKernels::ends_before(const std::vector<std::string_view>& products, Pass pass) const {
+  return pass == Pass::recompute && products.back() == "down" &&
          work.repeated == Repeated::until_last_product;
 }
 

@@ -22,15 +22,19 @@ struct BlockKernels {
   const std::vector<Piece>& pieces_of(Pass pass) const {
     return pass == Pass::forward ? forward : backward;
   }
-  Duration product(std::string_view name, Pass pass) const;
+  Duration products(const std::vector<std::string_view>& names, Pass pass) const;
   Duration attention_core(Pass pass) const;
 
-  // Pairs of products with tensor parallelism's collectives before the first and after the last.
-  std::vector<std::pair<const char*, const char*>> pairs() const;
+  // Products with tensor parallelism's collectives before the first and after the last: of a
+  // parallel block both branches at once.
+  struct Pair {
+    std::vector<std::string_view> first, last;
+  };
+  std::vector<Pair> pairs() const;
   // Repeating a block up to its last product repeats the collectives between its products too.
   bool repeats_collectives() const;
-  // Whether `pass` is a repeated one that need not come to this product.
-  bool ends_before(std::string_view product, Pass pass) const;
+  // Whether `pass` is a repeated one that need not come to the end of these products.
+  bool ends_before(const std::vector<std::string_view>& products, Pass pass) const;
 };
 
 }  // namespace lambcast

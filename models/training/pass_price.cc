@@ -112,9 +112,10 @@ class PipelinePricer {
     Duration exposed;
     const bool chunked = plan_.tensor_overlap >= TensorOverlap::all;
     for (const auto& [first, last] : block.pairs()) {
-      const auto after = [&](const std::optional<Call>& call, const char* product) {
+      const auto after = [&](const std::optional<Call>& call,
+                             const std::vector<std::string_view>& products) {
         const Duration collective = cost_of(call);
-        exposed += chunked ? beyond_chunks(collective, block.product(product, pass))
+        exposed += chunked ? beyond_chunks(collective, block.products(products, pass))
                            : collective + copy_of(call);
       };
       after(plan_.activations_gather, first);
@@ -130,8 +131,8 @@ class PipelinePricer {
     Duration exposed;
     const TensorOverlap overlap = plan_.tensor_overlap;
     for (const auto& [first, last] : block.pairs()) {
-      const Duration weight = block.product(first, Pass::weight_gradient);
-      const Duration input = block.product(first, Pass::input_gradient);
+      const Duration weight = block.products(first, Pass::weight_gradient);
+      const Duration input = block.products(first, Pass::input_gradient);
       const auto hidden = [&](const std::optional<Call>& call, Duration product) {
         const Duration collective = cost_of(call) + copy_of(call);
         const bool alone = overlap == TensorOverlap::none || plan_.dtensor;
@@ -145,7 +146,7 @@ class PipelinePricer {
       // The gradient of the last product's output is gathered before anything can start.
       const Duration gathered = cost_of(plan_.activations_gather);
       exposed += overlap >= TensorOverlap::all
-                     ? beyond_chunks(gathered, block.product(last, Pass::input_gradient))
+                     ? beyond_chunks(gathered, block.products(last, Pass::input_gradient))
                      : gathered + copy_of(plan_.activations_gather);
     }
     exposed += exposed_adapters(block);
