@@ -44,7 +44,9 @@ double computed_share(const AttentionWork& w) {
   if (!w.causal) return 1;
   const double tiles = std::max(1.0, static_cast<double>(w.keys) / flash_tile);
   // The i-th row of tiles has i of them, and no more than the window and the diagonal.
-  const auto of_rows = [&](double most) { return most * (2 * tiles - most + 1) / (2 * tiles * tiles); };
+  const auto of_rows = [&](double most) {
+    return most * (2 * tiles - most + 1) / (2 * tiles * tiles);
+  };
   if (w.window == 0) return of_rows(tiles);
   const double seen = std::min(tiles, static_cast<double>(w.window) / flash_tile + 1);
   const auto every = static_cast<double>(w.window_every);

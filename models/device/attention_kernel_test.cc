@@ -1,5 +1,6 @@
 #include "models/device/attention_kernel.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "models/device/device.h"
@@ -37,6 +38,33 @@ TEST_CASE("attention: a flash kernel computes half a causal square at once") {
   CHECK(time(AttentionKernel::cudnn) < time(AttentionKernel::flash2));
   CHECK(time(AttentionKernel::flash2) < time(AttentionKernel::flash1));
   CHECK(time(AttentionKernel::flash1) < time(AttentionKernel::unfused));
+}
+
+// Counted tile by tile of 128 x 128: row i meets tiles max(1, i - w) to i.
+TEST_CASE("attention: a window leaves whole tiles on the diagonal and behind it") {
+  const GpuRates a100 = rates_of("a100-80g");
+  AttentionWork work{1, 3, 3, 128, 2048, 2048, true};
+  const auto tiles = [&] {
+    const double tile = 4 * 3 * 128 * 128. * 128;
+    return attention_forward(AttentionKernel::flash2, work, a100)[0].cost.flops.value() / tile;
+  };
+  const auto counted = [](int window) {
+    int sum = 0;
+    for (int row = 1; row <= 16; ++row)
+      for (int column = std::max(1, row - window); column <= row; ++column) ++sum;
+    return sum;
+  };
+  CHECK(tiles() == Approx(counted(16)));
+  for (const int window : {1, 3, 4, 15, 16, 40}) {
+    work.window = 128 * window;
+    work.window_every = 1;
+    CHECK(tiles() == Approx(counted(window)));
+    work.window_every = 3;
+    CHECK(tiles() == Approx((2 * counted(16) + counted(window)) / 3.));
+  }
+  work.window = 128;
+  work.causal = false;
+  CHECK(tiles() == Approx(256));
 }
 
 TEST_CASE("attention: rates are those published in the papers of its kernels") {

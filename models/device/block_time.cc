@@ -166,8 +166,10 @@ bool adapts_feed_forward(const BlockWork& work) {
   return work.adapters && work.adapters->feed_forward();
 }
 
+// Compiled, the second branch's product adds to what the first one's put out.
 void sum_branches(const Writer& w, const RankSizes& size) {
-  if (w.work.parallel_block) w.memory("sum of branches", count(size.tokens, w.work.hidden), 6);
+  if (w.work.parallel_block && w.work.fusion != Fusion::compiled)
+    w.memory("sum of branches", count(size.tokens, w.work.hidden), 6);
 }
 
 void shared_forward(const Writer& w, const RankSizes& size) {

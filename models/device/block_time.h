@@ -19,8 +19,9 @@
 //                fp8, 3 for queries, keys and values, and for the gradient of what it puts out
 //   loss         34 bytes per logit of V / t forward and 12 backward as Megatron's cross entropy
 //                computes it in fp32; 8 and 4 fused
-//   sum of branches   6 bytes over h, of a parallel block: what projection and down put out, and
-//                what they read in the backward pass
+//   sum of branches   6 bytes over h, of a parallel block: of what projection and down put out, and
+//                backward of the gradients of the input they share; compiled, the second product
+//                adds to what the first put out
 // `Fusion` says which of them share a kernel. A parallel block has one norm and one dropout add.
 //
 // What collectives need between the pieces: BlockPart (attention ends with the projection, before

@@ -260,6 +260,26 @@ TEST_CASE("block time: norms of queries and keys, biases of experts") {
   CHECK(bytes_of(block_forward(biased, h100), "expert bias") == 0);
 }
 
+// 4 x 2,048 tokens of 6,144, with dropout.
+TEST_CASE("block time: a parallel block has one norm, one dropout add and a sum of its branches") {
+  const GpuRates a100 = rates_of("a100-80g");
+  BlockWork work = block_22b();
+  const auto all = [&](std::string_view name) {
+    return bytes_of(block_forward(work, a100), name) + bytes_of(block_backward(work, a100), name);
+  };
+  const double products = flops(block_forward(work, a100)) + flops(block_backward(work, a100));
+  const double norms = all("norm"), dropouts = all("dropout"), residuals = all("residual");
+  CHECK(all("sum of branches") == 0);
+  work.parallel_block = true;
+  CHECK(flops(block_forward(work, a100)) + flops(block_backward(work, a100)) == products);
+  CHECK(all("norm") == norms / 2);
+  CHECK(all("dropout") == dropouts / 2);
+  CHECK(all("residual") == residuals / 2);
+  CHECK(all("sum of branches") == 2 * 6 * 8192. * 6144);
+  work.fusion = Fusion::compiled;
+  CHECK(all("sum of branches") == 0);
+}
+
 TEST_CASE("block time: longer and wider work never takes less") {
   for (const char* device : {"v100-32g", "a100-80g", "h100", "b200"}) {
     const GpuRates rates = rates_of(device);

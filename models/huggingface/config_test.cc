@@ -159,6 +159,16 @@ TEST_CASE("config.json: a head tied to the embedding is no second matrix") {
   CHECK(parameters(shape_of(llama)) - parameters(shape_of(tied)) == 128256L * 4096);
 }
 
+TEST_CASE("config.json: Mistral's and Mixtral's sliding window is every layer's") {
+  const std::string mistral =
+      changed(changed(llama, "\"llama\"", "\"mistral\""), "{", "{ \"sliding_window\": 4096,");
+  CHECK(shape_of(mistral).window == 4096);
+  CHECK(shape_of(mistral).window_every == 1);
+  CHECK(shape_of(changed(llama, "\"llama\"", "\"mistral\"")).window == 0);
+  CHECK(shape_of(changed(mixtral, "\"sliding_window\": null", "\"sliding_window\": 4096")).window ==
+        4096);
+}
+
 TEST_CASE("config.json: many small experts are described with their own widths") {
   const std::string text = description_of(qwen3_moe, "qwen/config.json");
   for (const char* line : {"name = 'qwen'\n", "family = 'moe'\n", "head_dim = 128\n", "ffn = 768\n",
@@ -187,7 +197,8 @@ TEST_CASE("config.json: what is missing, ill-typed or not modelled is one line w
        "config.json:3: attention_bias: a bias of matrices is not modelled (allowed: false)"},
       {changed(llama, "\"attention_bias\": false", "\"attention_bias\": []"),
        "attention_bias: an array is not true or false"},
-      {changed(mixtral, "\"sliding_window\": null", "\"sliding_window\": 4096"),
+      {changed(changed(qwen3_moe, "\"sliding_window\": null", "\"sliding_window\": 4096"),
+               "\"use_sliding_window\": false", "\"use_sliding_window\": true"),
        "sliding_window: attention within a window"},
       {changed(mixtral, "\"num_experts_per_tok\": 2", "\"num_experts_per_tok\": 9"), "1 to 8"},
       {changed(qwen3_moe, "\"mlp_only_layers\": []", "\"mlp_only_layers\": [3]"),

@@ -257,6 +257,7 @@ class Decoder {
                  "weights are taken to be gathered beside the next forward pass, as with "
                  "--overlap-param-gather");
     if (read_.flag("tp-comm-overlap")) set("tensor_overlap", "all");
+    if (read_.flag("no-overlap-p2p-communication")) set("send_overlap", "false");
   }
 
   void refuse_unmodelled() {

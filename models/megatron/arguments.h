@@ -15,7 +15,7 @@
 //                --recompute-granularity --recompute-activations
 //   run          --micro-batch-size --global-batch-size --seq-length --train-iters
 //                --train-samples --bf16 --fp16 --fp8-format --fp8-recipe
-//   overlap      --overlap-grad-reduce --tp-comm-overlap
+//   overlap      --overlap-grad-reduce --tp-comm-overlap --no-overlap-p2p-communication
 //
 // Of torchrun's own arguments --nproc-per-node and --nnodes give the GPUs. Arguments that bear on
 // no cost are ignored; those that do and are not modelled are findings or refused; an unknown one

@@ -130,6 +130,9 @@ TEST_CASE("Megatron arguments: layout, shares, precision and overlap of a llama"
     REQUIRE(keys.contains(key));
     CHECK(keys.at(key) == value);
   }
+  CHECK_FALSE(keys.contains("send_overlap"));
+  const auto blocking = what_if(decode(llama + "--no-overlap-p2p-communication", "args.txt"));
+  CHECK(blocking.at("send_overlap") == "false");
   // 8B with 256 rows more in both vocabulary matrices: a multiple of 128 x 4.
   CHECK(parameters(shape_of(llama)) == 8'030'261'248 + 2 * 256 * 4096);
 }

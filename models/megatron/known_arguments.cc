@@ -23,7 +23,8 @@ constexpr const char* names[] = {
     "recompute-activations", "recompute-method", "recompute-num-layers", "micro-batch-size",
     "global-batch-size", "train-iters", "train-samples", "bf16", "fp16", "fp8-format", "fp8-hybrid",
     "fp8-recipe", "attention-backend", "rampup-batch-size", "overlap-grad-reduce",
-    "overlap-param-gather", "tp-comm-overlap", "nnodes", "nproc-per-node",
+    "overlap-param-gather", "tp-comm-overlap", "no-overlap-p2p-communication", "nnodes",
+    "nproc-per-node",
     // refused
     "pipeline-model-parallel-split-rank", "decoder-first-pipeline-num-layers",
     "decoder-last-pipeline-num-layers", "pipeline-model-parallel-layout",

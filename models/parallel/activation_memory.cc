@@ -90,8 +90,8 @@ LayerActivations layer_activations(const Cost& block, std::int64_t hidden,
   const auto [bytes, whole] = kept_bytes(block, setting);
   const double all = on_rank(bytes, whole, setting);
   LayerActivations layer;
-  layer.awaiting_weight = Bytes(
-      on_rank(block.matrix_operand_bytes, block.whole_matrix_operand_bytes, setting));
+  layer.awaiting_weight =
+      Bytes(on_rank(block.matrix_operand_bytes, block.whole_matrix_operand_bytes, setting));
   switch (setting.recompute) {
     case Recompute::none:
       layer.kept = Bytes(all);

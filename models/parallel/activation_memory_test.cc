@@ -122,6 +122,20 @@ TEST_CASE("activations: a fused kernel keeps no scores, whatever the model says"
   CHECK(layer_activations(plain.blocks[0], plain.hidden, setting).kept == selective);
 }
 
+// 32 s h of a block await its weight gradients (Qi et al. 2024, table 1), 8 s h of them on every
+// tensor rank; a parallel block has one input and one output gradient of both pairs, 28 and 4.
+TEST_CASE("activations: what awaits weight gradients, of a parallel block too") {
+  const double sh = 2048 * 12288.;
+  const ActivationSetting setting{.tp = 8, .seq_len = 2048};
+  const auto awaiting = [&](const char* parallel) {
+    const std::vector<ModelOverride> overrides{{"model.parallel_block", parallel}};
+    const ModelShape shape = load_model("gpt3-175b", overrides);
+    return layer_activations(shape.blocks[0], shape.hidden, setting).awaiting_weight.value();
+  };
+  CHECK(awaiting("false") == Approx(8 * sh + 24 * sh / 8));
+  CHECK(awaiting("true") == Approx(4 * sh + 24 * sh / 8));
+}
+
 TEST_CASE("activations: context parallelism divides the sequence") {
   const ModelShape llama = load_model("llama2-70b");
   const ActivationSetting whole{.tp = 8, .sequence_parallel = true, .seq_len = 4096};

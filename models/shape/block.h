@@ -65,7 +65,7 @@ Cost attention_cost(const Attention& attention);
 struct FeedForward {
   std::int64_t hidden = 0;
   std::int64_t ffn = 0;
-  bool gated = false;  // three matrices instead of two
+  bool gated = false;     // three matrices instead of two
   bool parallel = false;  // beside the attention: its input and dropout mask are the attention's
   bool dropout = false;
   std::int64_t experts = 0;  // 0: dense, no router
@@ -98,7 +98,7 @@ void read_tokens(const Table& model, ModelShape& shape);   // vocab, vocab_multi
 void read_lengths(const Table& model, ModelShape& shape);  // max_seq_len, default_seq_len
 void read_experts(const Table& model, ModelShape& shape, std::int64_t expert_layers);
 std::int64_t read_layers(const Table& model, std::string_view key);
-bool keeps_scores(const Table& model);  // not flash_attention
+bool keeps_scores(const Table& model);                    // not flash_attention
 void read_window(const Table& model, ModelShape& shape);  // window, window_every
 
 }  // namespace lambcast

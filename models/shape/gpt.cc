@@ -2,8 +2,9 @@
 // transformers' GPT2LMHeadModel: fused query-key-value, head tied to the token embedding.
 //
 // `parallel_block` puts the attention beside the feed-forward, without ln_2; `window` is what every
-// layer looks back, or every window_every-th. With `experts`, the last of every `sparse_every` blocks has a gate and so many feed-forwards, as
-// DeepSpeed's MoE layer registers them (deepspeed/moe/layer.py).
+// layer looks back, or every window_every-th. With `experts`, the last of every `sparse_every`
+// blocks has a gate and so many feed-forwards, as DeepSpeed's MoE layer registers them
+// (deepspeed/moe/layer.py).
 #include <fmt/format.h>
 
 #include "models/shape/block.h"

@@ -8,7 +8,8 @@
 // Conventions, the same for every family
 //   * FLOPs count matrix products only (attention scores and vocabulary head included; norms,
 //     activations, softmax and look-ups not), a multiply-add is 2, attention is the full s x s
-//     square (neither a causal mask nor a window takes from it). A GPT with L layers, hidden h, vocabulary V, sequence s:
+//     square (neither a causal mask nor a window takes from it). A GPT with L layers, hidden h,
+//     vocabulary V, sequence s:
 //       forward = 24 L s h^2 (1 + s / 6h) + 2 s h V      per sample
 //     (Narayanan et al. 2021, equation 3, less the backward and the recomputed pass).
 //   * The backward pass costs twice the forward pass; training FLOPs are 3 x forward. Frozen
@@ -116,10 +117,10 @@ struct ModelShape {
   std::int64_t head_size = 0;   // of queries and keys
   std::int64_t value_size = 0;  // of values
   std::optional<LatentAttention> latent;
-  std::int64_t window = 0;     // tokens that every window_every-th layer looks back; 0: all
+  std::int64_t window = 0;  // tokens that every window_every-th layer looks back; 0: all
   std::int64_t window_every = 1;
   bool parallel_block = false;  // attention beside the feed-forward, of one norm (block.h)
-  bool norms_queries = false;  // and keys, head by head
+  bool norms_queries = false;   // and keys, head by head
   bool biased_experts = false;
   std::int64_t ffn = 0;
   std::int64_t vocab = 0;  // rows of the embedding, padding included

@@ -2,6 +2,7 @@
 #include "models/shape/shape.h"
 
 #include <catch2/catch.hpp>
+#include <tuple>
 
 #include "models/shape/adapters.h"
 #include "models/shape/load.h"
@@ -266,4 +267,33 @@ TEST_CASE("adapters: what cannot have them says so") {
                     Contains("adapters on experts, which mixtral-8x7b has, are not modelled"));
   const ModelShape mixture = with_adapters(load_model("mixtral-8x7b"), {.rank = 8}, where);
   CHECK(trained_parameters(mixture) == 8 * (4096 + 6144 + 2 * 4096) * 32);
+}
+
+TEST_CASE("a parallel block has a norm, an input and a dropout mask less") {
+  for (const auto& [name, norm, bytes] : {std::tuple{"gpt3-175b", 2, 5}, {"llama2-7b", 1, 4}}) {
+    const ModelShape serial = load_model(name);
+    const ModelShape parallel = with(name, {{"model.parallel_block", "true"}});
+    const std::int64_t h = serial.hidden;
+    CHECK(parameters(serial) - parameters(parallel) == serial.layers * norm * h);
+    CHECK(tensor_count(serial) - tensor_count(parallel) ==
+          static_cast<std::size_t>(serial.layers * norm));
+    CHECK((activation_bytes(serial, 1, 100) - activation_bytes(parallel, 1, 100)).value() ==
+          Approx(static_cast<double>(serial.layers * bytes * h * 100)));
+    CHECK(forward_flops(parallel, 100).value() == forward_flops(serial, 100).value());
+  }
+  CHECK_THROWS_AS(with("mixtral-8x7b", {{"model.parallel_block", "true"}}), Error);
+  CHECK_THROWS_AS(with("gpt2", {{"model.parallel_block", "true"},
+                                {"model.experts", "4"},
+                                {"model.experts_per_token", "1"}}),
+                  Error);
+}
+
+TEST_CASE("a window is every layer's, or that of each so many, and takes no FLOPs") {
+  CHECK(load_model("mistral-7b").window == 4096);
+  CHECK(load_model("mistral-7b").window_every == 1);
+  CHECK(load_model("gpt-oss-20b").window_every == 2);
+  const ModelShape all = load_model("gpt2"), windowed = with("gpt2", {{"model.window", "256"}});
+  CHECK(windowed.window == 256);
+  CHECK(forward_flops(windowed, 1024).value() == forward_flops(all, 1024).value());
+  CHECK_THROWS_AS(with("gpt2", {{"model.window_every", "2"}}), Error);
 }

@@ -40,6 +40,24 @@ TEST_CASE("layout step: statistics of tensors are summed where a tensor is divid
   CHECK(groups(Sharding::optimizer) == std::vector<int>{4, 5});
 }
 
+// The branches of a parallel block share what is gathered before them and scattered behind: 2 of
+// 4 calls forward, 3 of 6 backward (2 and 2 sums without sequence parallelism), in each of 48.
+TEST_CASE("layout step: a parallel block has half the collectives of tensor parallelism") {
+  CollectiveCosts costs;
+  for (const bool sequence_parallel : {false, true}) {
+    TrainingPlan training =
+        layout_training({.tp = 5, .micro_batches = 1, .sequence_parallel = sequence_parallel});
+    const auto calls = [&] {
+      return run_step(training, {StepKind::uniform, 1024, 1}, costs).metrics.num_collectives;
+    };
+    const std::int64_t serial = calls();
+    ModelShape parallel = *training.model;
+    parallel.parallel_block = true;
+    training.model = std::make_shared<const ModelShape>(std::move(parallel));
+    CHECK(serial - calls() == 48 * (sequence_parallel ? 2 + 3 : 1 + 1));
+  }
+}
+
 // DeepSpeed exchanges queries and outputs, keys and values: four of a rank's 200 tokens each way.
 TEST_CASE("layout step: heads exchanged for tokens go over the wire twice each pass") {
   LayoutCase of{.cp = 5, .framework = FrameworkName::deepspeed};

@@ -173,6 +173,21 @@ TEST_CASE("source replay: published relations between runs") {
   }
 }
 
+// Table 3 of the paper; no number was set by it.
+TEST_CASE("source replay: MegaScale's changes one after the other come out of their mechanisms") {
+  const std::pair<const char*, double> steps[] = {
+      {"0,", 47.7}, {"2,", 53.3}, {"4,", 58.0}, {"6,", 61.2}, {"8,", 65.3}};
+  double last = 0;
+  for (const auto& [row, measured] : steps) {
+    INFO(row);
+    const double mfu = forecast_of_row("megascale_ablation", row);
+    CHECK(mfu > last);
+    last = mfu;
+    CHECK(mfu / forecast_of_row("megascale_ablation", "0,") ==
+          Approx(measured / 47.7).epsilon(0.09));
+  }
+}
+
 TEST_CASE("source replay: past its limit a source fails, and its line says so") {
   SourceSummary summary;
   SourceScore& score = summary.sources.emplace_back();
