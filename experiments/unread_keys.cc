@@ -177,6 +177,12 @@ constexpr UnreadOfCluster of_cluster[] = {
      "no collective of this run goes over MPI (1-bit optimizers with --backend mpi)"},
 };
 
+// Without a layout a step costs what FLOPs at a measured rate do, and those are of the whole
+// square.
+bool computes_whole_square(const TrainingPlan& training) {
+  return !training.parallelism || training.parallelism->attention == AttentionKernel::unfused;
+}
+
 bool is_of(std::string_view key, std::string_view part) {
   return key == part || (key.starts_with(part) && key[part.size()] == '.');
 }
@@ -213,6 +219,14 @@ std::vector<Finding> find_unread(const Words& words, const TrainingPlan& trainin
       if (is_of(key, part) && unread(training))
         findings.push_back({Severity::note, "flag-no-effect",
                             fmt::format("--set cluster.{}: has no effect: {}", key, why)});
+  for (const auto& [key, value] : words.below("model."))
+    if (key.starts_with("window") && computes_whole_square(training))
+      findings.push_back(
+          {Severity::note, "flag-no-effect",
+           fmt::format(
+               "--set model.{}: has no effect: attention is computed whole without a layout "
+               "(--framework megatron, --tp ...) and with --attention unfused",
+               key)});
   return findings;
 }
 

@@ -113,6 +113,23 @@ TEST_CASE("unread keys: what a run does not read of its cluster is said, and cha
   }
 }
 
+TEST_CASE("unread keys: a window that attention does not look through") {
+  const WhatIf gpt{
+      {"model", "gpt2"}, {"optimizer", "adam"}, {"global_batch", "16"}, {"micro_batch", "2"}};
+  const WhatIf fused = with({{"framework", "megatron"}, {"tp", "2"}}, gpt),
+               unfused = with({{"attention", "unfused"}}, fused);
+  for (const auto& [run, is_unread] :
+       {std::pair{gpt, true}, std::pair{unfused, true}, std::pair{fused, false}}) {
+    const WhatIf windowed = with({{"model.window", "128"}}, run);
+    CHECK(unread(windowed) == (is_unread ? Keys{"--set model.window"} : Keys{}));
+    const auto time = [](const WhatIf& what_if) {
+      CollectiveCosts costs;
+      return forecast(resolved(with(what_if, plain())).training, costs).run.time_s;
+    };
+    CHECK((time(windowed) == time(run)) == is_unread);
+  }
+}
+
 // `choose_steps`: where nothing says how long a run is, the step that it would freeze at does.
 TEST_CASE("unread keys: a freeze_step that sets the length of a plain run is read") {
   const WhatIf frozen{{"freeze_step", "1000"}};
