@@ -225,6 +225,8 @@ class PipelinePricer {
     const int predicted = content.head && plan_.experts ? plan_.experts->predicted_layers : 0;
     add_blocks(chunk, dense_, content.layers + predicted - with_experts);
     if (with_experts > 0) add_blocks(chunk, *experts_, with_experts);
+    chunk.blocks_forward = chunk.forward.time();
+    chunk.blocks_backward = chunk.input_gradient.time() + chunk.weight_gradient.time();
     if (plan_.weights_gather || !plan_.gradients_reduce.empty()) share_weights(content, chunk);
     if (content.embedding) add_embedding(chunk);
     if (content.head)

@@ -61,6 +61,7 @@ struct ChunkReads {
 
 struct ChunkPrice {
   PassPrice forward, input_gradient, weight_gradient;
+  Duration blocks_forward, blocks_backward;  // of these, in blocks, without sharded weights
   Duration send_forward, send_backward;
   ChunkReads reads;
 

@@ -49,9 +49,10 @@ std::string_view text_of(std::span<const EmbeddedFile> files, const std::string&
 }  // namespace
 
 const std::vector<std::string>& quantity_names() {
-  static const std::vector<std::string> names{"step_time_s",      "samples_per_s",  "tokens_per_s",
-                                              "tokens_per_gpu_s", "tflops_per_gpu", "mfu_pct",
-                                              "memory_gib",       "days",           "run_time_s"};
+  static const std::vector<std::string> names{
+      "step_time_s",    "samples_per_s",   "tokens_per_s",    "tokens_per_gpu_s",
+      "tflops_per_gpu", "mfu_pct",         "memory_gib",      "days",
+      "run_time_s",     "layer_forward_s", "layer_backward_s"};
   return names;
 }
 

@@ -20,9 +20,10 @@
 //
 // Quantities: step_time_s, samples_per_s, tokens_per_s, tokens_per_gpu_s, days (of `samples`
 // samples), run_time_s (of `steps` steps, and `pauses` seconds of start-up and evaluations between
-// them), memory_gib, and rates of arithmetic, whose source says what it counts: tflops_per_gpu
-// and mfu_pct (of peak_tflops) with flops_per_sample, or count = "model", "causal" or "full"
-// recomputation as models/parallel/model_flops.h counts them for the model.
+// them), layer_forward_s and layer_backward_s (of one block and micro batch), memory_gib, and rates
+// of arithmetic, whose source says what it counts: tflops_per_gpu and mfu_pct (of peak_tflops) with
+// flops_per_sample, or count = "model", "causal" or "full" recomputation as
+// models/parallel/model_flops.h counts them for the model.
 #pragma once
 
 #include <optional>
@@ -45,7 +46,9 @@ enum class Quantity {
   mfu_pct,
   memory_gib,
   days,
-  run_time_s
+  run_time_s,
+  layer_forward_s,
+  layer_backward_s
 };
 const std::vector<std::string>& quantity_names();
 std::string_view name_of(Quantity quantity);

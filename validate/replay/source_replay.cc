@@ -9,6 +9,7 @@
 
 #include "models/parallel/model_flops.h"
 #include "models/training/forecast.h"
+#include "models/training/layer_time.h"
 #include "validate/calibrate/calibrate.h"
 #include "validate/interval_score.h"
 #include "validate/replay/user_runs.h"
@@ -73,20 +74,41 @@ double quantity_at(const SourceFigure& figure, const TrainingPlan& training, dou
     case Quantity::run_time_s:
       return figure.steps * step_s + figure.pauses_s;
     case Quantity::step_time_s:
+    case Quantity::layer_forward_s:
+    case Quantity::layer_backward_s:
     case Quantity::memory_gib:
       break;
   }
   return step_s;
 }
 
+bool is_of_layer(Quantity quantity) {
+  return quantity == Quantity::layer_forward_s || quantity == Quantity::layer_backward_s;
+}
+
 bool rate(Quantity quantity) {
   return quantity != Quantity::step_time_s && quantity != Quantity::days &&
-         quantity != Quantity::run_time_s && quantity != Quantity::memory_gib;
+         quantity != Quantity::run_time_s && quantity != Quantity::memory_gib &&
+         !is_of_layer(quantity);
+}
+
+void forecast_layer(SourceResult& result, const TrainingPlan& training, CollectiveCosts& costs) {
+  const std::optional<LayerTime> layer = layer_time(training, costs);
+  if (!layer)
+    throw Error(Exit::usage,
+                "is a time of one layer, which is priced by itself under a layout alone");
+  const bool forward = result.of.quantity == Quantity::layer_forward_s;
+  const Interval& interval = forward ? layer->forward_interval : layer->backward_interval;
+  result.forecast = (forward ? layer->forward : layer->backward).us() * 1e-6;
+  result.low = interval.low.us() * 1e-6;
+  result.high = interval.high.us() * 1e-6;
+  result.error = result.forecast / result.of.measured - 1;
 }
 
 void forecast_figure(SourceResult& result, Catalog& catalog, CollectiveCosts& costs) {
   const Scenario scenario = resolve(result.of.what_if, catalog);
   const TrainingPlan& training = scenario.training;
+  if (is_of_layer(result.of.quantity)) return forecast_layer(result, training, costs);
   const Forecast run = forecast(training, costs);
   if (result.of.quantity == Quantity::memory_gib) {
     result.forecast = memory_gib(result.of, run.memory);
