@@ -31,7 +31,7 @@ ExpertUse choose_experts(const Words& words, const TrainingPlan& training, const
   ExpertUse use;
   if (training.model->experts == 0) {
     for (const char* key : {"etp", "expert_dispatch", "capacity_factor", "imbalance",
-                            "expert_overlap", "expert_kernels"})
+                            "expert_overlap", "expert_kernels", "expert_routing"})
       if (words.find(key) != nullptr)
         fail_input(flag(key), fmt::format("{} has no experts", training.model->name));
     return use;
@@ -51,6 +51,14 @@ ExpertUse choose_experts(const Words& words, const TrainingPlan& training, const
   if (use.capacity_factor > 0 && imbalance)
     fail_input(flag("imbalance"), "has no effect: to a capacity every expert computes the same",
                "--capacity-factor 0 for dropless experts");
+  // DeepSpeed multiplies unless use_tutel is said (moe/sharded_moe.py, MOELayer).
+  if (framework == FrameworkName::deepspeed && use.capacity_factor > 0)
+    use.routing = Routing::one_hot;
+  if (const auto routing = words.choice("expert_routing"))
+    use.routing = static_cast<Routing>(*routing);
+  if (use.routing == Routing::one_hot && use.capacity_factor == 0)
+    fail_input(flag("expert_routing"), "one-hot tensors have places up to a capacity",
+               "with --capacity-factor above 0");
   if (imbalance)
     use.imbalance = {*imbalance, {Kind::assumed, "--imbalance"}};
   else if (use.capacity_factor == 0)

@@ -10,6 +10,7 @@ namespace lambcast {
 // The keys that speak of experts, beside ep:
 //
 //   etp expert_dispatch capacity_factor imbalance expert_overlap expert_kernels
+//   expert_routing
 //
 // DeepSpeed fills every expert to its capacity (factor 1), the others drop nothing. Throws Error
 // (usage), naming the rule, for keys without experts and optimizers that would mix them.

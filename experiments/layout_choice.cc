@@ -252,6 +252,23 @@ void refuse_impossible(const TrainingPlan& training, const Parallelism& how) {
                "nccl, compressed");
 }
 
+// Pyramids of images, and PyTorch's plain modules.
+void refuse_undivided(const TrainingPlan& training, const Parallelism& how) {
+  const parallel::ParallelLayout& layout = how.layout;
+  const bool divided = layout.tp * layout.cp * layout.pp * layout.expert_tp() > 1;
+  const bool plain = how.framework.name == FrameworkName::pytorch;
+  if (divided && !training.model->pyramid.empty())
+    fail_input(flag("model"),
+               fmt::format("{} has stages of an image, which tp, cp and pp do not divide",
+                           training.model->name),
+               "data and expert parallelism");
+  if (divided && plain)
+    fail_input(flag("framework"), "pytorch wraps whole modules: it has no tp, cp or pp",
+               "megatron, torchtitan, deepspeed, colossalai");
+  if (how.sharding != Sharding::none && (plain || !training.model->pyramid.empty()))
+    fail_input(flag("zero_stage"), "shares states of transformers under other frameworks", "0");
+}
+
 }  // namespace
 
 bool is_of_zero(std::string_view key) {
@@ -264,9 +281,9 @@ bool is_of_zero(std::string_view key) {
 std::optional<Parallelism> choose_parallelism(const Words& words, const TrainingPlan& training) {
   if (!asks_for_layout(words, training)) return std::nullopt;
   const ModelShape& model = *training.model;
-  if (model.hidden == 0 || model.heads == 0)
+  if (model.hidden == 0 || model.ffn == 0)
     fail_input(flag("model"), fmt::format("{} has no transformer blocks to divide", model.name));
-  if (model.max_seq_len == 0)
+  if (model.max_seq_len == 0 && model.pyramid.empty())
     fail_input(flag("model"),
                fmt::format("{} has patches of images where layouts divide tokens", model.name),
                "data parallelism with DeepSpeed's ZeRO stages 0 to 2");
@@ -300,6 +317,7 @@ std::optional<Parallelism> choose_parallelism(const Words& words, const Training
   how.sums_columns = sums_columns(words);
   choose_offload(words, training, how);
   refuse_impossible(training, how);
+  refuse_undivided(training, how);
   return how;
 }
 

@@ -282,6 +282,12 @@ TEST_CASE("layout choice: DeepSpeed fills experts to their capacity, others drop
   CHECK(use({{"framework", "megatron"}, {"imbalance", "1"}}).imbalance.value == 1);
   CHECK(use({{"expert_dispatch", "hierarchical"}}).dispatch == Dispatch::hierarchical);
   CHECK(use({{"framework", "torchtitan"}}).kernels == ExpertKernels::grouped);
+  CHECK(use({}).routing == Routing::one_hot);
+  CHECK(use({{"capacity_factor", "0"}}).routing == Routing::sparse);
+  CHECK(use({{"expert_routing", "sparse"}}).routing == Routing::sparse);
+  CHECK(use({{"framework", "megatron"}}).routing == Routing::sparse);
+  CHECK_THROWS_WITH(use({{"framework", "megatron"}, {"expert_routing", "one_hot"}}),
+                    Contains("one-hot tensors have places up to a capacity"));
 }
 
 TEST_CASE("layout choice: 1-bit LAMB on shards says that its ratios are of the shards") {

@@ -180,7 +180,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
     add(scenario.findings, check_parallelism(training));
     add(scenario.findings, find_unread_of_layout(words, *training.parallelism));
     if (training.parallelism->framework.name != FrameworkName::deepspeed)
-      training.kernels = Kernels::nvidia;
+      training.kernels = training.parallelism->framework.kernels;
   } else {
     training.overlap = choose_overlap(words, config);
   }

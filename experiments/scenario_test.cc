@@ -78,7 +78,7 @@ TEST_CASE("scenario: what is missing is asked for") {
       refusal(without({"optimizer"})),
       Equals("--optimizer: is missing: give it here or in the DeepSpeed file (allowed: adam, "
              "adamw, lamb, onebit_adam, onebit_lamb, zero_one_adam, lars, distributed_lamb, "
-             "adafactor, came, galore_adamw8bit, lion)"));
+             "adafactor, came, galore_adamw8bit, lion, sgd)"));
   CHECK_THAT(refusal(without({"global_batch", "micro_batch"})),
              Equals("--global-batch: is missing: give two of --global-batch, --micro-batch and "
                     "--grad-accum"));
@@ -97,7 +97,7 @@ TEST_CASE("scenario: words it does not know, it guesses") {
       {"cluster", "paper-eth40-v10", "unknown cluster 'paper-eth40-v10', did you mean"},
       {"device", "v100-16", "unknown device profile 'v100-16', did you mean 'v100-16g'?"},
       {"optimizer", "onebit_lam", "unknown value 'onebit_lam', did you mean 'onebit_lamb'?"},
-      {"optimizer", "sgd", "unknown value 'sgd' (allowed: adam, adamw, lamb"},
+      {"optimizer", "madgrad", "unknown value 'madgrad' (allowed: adam, adamw, lamb"},
       {"backend", "ncl", "unknown value 'ncl', did you mean 'nccl'?"},
       {"backend", "hccl", "(allowed: nccl, mpi, compressed)"},
       {"cuda_aware", "yes", "unknown value 'yes' (allowed: false, true)"},

@@ -142,9 +142,12 @@ std::vector<AttentionPiece> attention_forward(AttentionKernel kernel, const Atte
   if (scores(w) == 0 || w.head_size == 0) return {};
   if (kernel != AttentionKernel::unfused)
     return flash(kernel, w, 2, flash_share(kernel, rates).forward, rates);
-  std::vector<AttentionPiece> pieces{
-      batched("scores", w, w.queries, w.keys, w.head_size, rates),
-      by_bytes("softmax", w, w.eager_softmax ? 16 : 4, w.eager_softmax ? 4 : 1, rates)};
+  std::vector<AttentionPiece> pieces{batched("scores", w, w.queries, w.keys, w.head_size, rates),
+                                     by_bytes("softmax", w,
+                                              w.autocast        ? 24
+                                              : w.eager_softmax ? 16
+                                                                : 4,
+                                              w.autocast || w.eager_softmax ? 4 : 1, rates)};
   if (w.dropout) pieces.push_back(by_bytes("scores dropout", w, 5, 1, rates));
   pieces.push_back(batched("context", w, w.queries, w.head_size, w.keys, rates));
   return pieces;
@@ -160,8 +163,14 @@ std::vector<AttentionPiece> attention_backward(AttentionKernel kernel, const Att
       batched("scores gradient", w, w.queries, w.keys, w.head_size, rates),
       batched("value gradient", w, w.keys, w.head_size, w.queries, rates)};
   if (w.dropout) pieces.push_back(by_bytes("scores dropout", w, 5, 1, rates));
-  pieces.push_back(
-      by_bytes("softmax", w, w.eager_softmax ? 14 : 6, w.eager_softmax ? 3 : 1, rates));
+  pieces.push_back(by_bytes("softmax", w,
+                            w.autocast        ? 26
+                            : w.eager_softmax ? 14
+                                              : 6,
+                            w.autocast        ? 4
+                            : w.eager_softmax ? 3
+                                              : 1,
+                            rates));
   pieces.push_back(batched("query gradient", w, w.queries, w.head_size, w.keys, rates));
   pieces.push_back(batched("key gradient", w, w.keys, w.head_size, w.queries, rates));
   return pieces;

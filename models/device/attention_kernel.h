@@ -72,6 +72,7 @@ struct AttentionWork {
   // Every window_every-th block looks back so many keys alone (0: none does), in flash kernels: the
   // mean of all blocks.
   std::int64_t window = 0, window_every = 1;
+  bool autocast = false;  // a bias, and the softmax in fp32: image_time.h
 };
 
 struct AttentionPiece {

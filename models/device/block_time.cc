@@ -3,67 +3,25 @@
 #include <cmath>
 
 #include "models/device/adapter_time.h"
+#include "models/device/block_pieces.h"
 #include "models/device/expert_time.h"
+#include "models/device/image_time.h"
 #include "models/device/matrix_product.h"
-#include "models/device/piece_writer.h"
 #include "sim/base/check.h"
 
 namespace lambcast {
 namespace {
 
-std::int64_t share_of(std::int64_t whole, std::int64_t parts) {
-  return (whole + parts - 1) / parts;
-}
-
-// Of the attention core and the head: 8- and 4-bit recipes leave them in 16 bits.
-MatrixFormat unscaled_format(const BlockWork& w) {
-  return w.format == MatrixFormat::single ? MatrixFormat::single : MatrixFormat::half;
-}
-
-// Sizes of a rank.
-struct RankSizes {
-  std::int64_t tokens, heads, kv_heads, head_size, value_size, ffn, up, vocab;
-  double norm_tokens;
-
-  // Of `share` of the tokens.
-  explicit RankSizes(const BlockWork& w, double share = 1) {
-    LAMBCAST_CHECK(w.tensor_parallel >= 1 && w.context_parallel >= 1 && w.heads >= 1 &&
-                       w.micro_batch >= 0 && w.seq_len >= 0,
-                   "{} heads over {} x {} ranks, {} x {} tokens", w.heads, w.tensor_parallel,
-                   w.context_parallel, w.micro_batch, w.seq_len);
-    tokens = w.micro_batch * share_of(w.seq_len, w.context_parallel);
-    if (share < 1) tokens = std::llround(std::ceil(static_cast<double>(tokens) * share));
-    heads = share_of(w.heads, w.tensor_parallel);
-    kv_heads = share_of(w.kv_heads, w.tensor_parallel);
-    head_size = w.head_size > 0 ? w.head_size : w.hidden / w.heads;
-    value_size = w.value_size > 0 ? w.value_size : head_size;
-    ffn = share_of(w.ffn, w.tensor_parallel);
-    up = w.gated ? 2 * ffn : ffn;
-    vocab = share_of(w.vocab, w.tensor_parallel);
-    norm_tokens = static_cast<double>(tokens) / (w.sequence_parallel ? w.tensor_parallel : 1);
-  }
-  std::int64_t query_width() const { return heads * head_size; }
-  std::int64_t context_width() const { return heads * value_size; }
-  std::int64_t qkv_width() const { return (heads + 2 * kv_heads) * head_size; }
-};
-
 using Writer = PieceWriter;
-
-double count(double tokens, std::int64_t width) { return tokens * static_cast<double>(width); }
-double count(std::int64_t tokens, std::int64_t width) {
-  return count(static_cast<double>(tokens), width);
-}
-
-void norm(const Writer& w, const RankSizes& size) {
-  w.memory("norm", count(size.norm_tokens, w.work.hidden), 4);
-}
 
 // Bias, dropout and residual.
 void residual(const Writer& w, const RankSizes& size) {
   const double elements = count(size.norm_tokens, w.work.hidden);
   const bool eager = w.work.fusion == Fusion::eager;
   if (eager && w.work.dropout) w.memory("dropout", elements, 5);
-  w.memory("residual", elements, !eager && w.work.dropout ? 7 : 6);
+  drop_path(w, elements);
+  const double bytes = w.work.autocast ? 10 : 6;
+  w.memory("residual", elements, !eager && w.work.dropout ? 7 : bytes);
 }
 
 void activation(const Writer& w, const RankSizes& size) {
@@ -77,12 +35,12 @@ void activation(const Writer& w, const RankSizes& size) {
 AttentionWork attention_work(const BlockWork& w, const RankSizes& size) {
   const int heads_over = w.exchanges_heads ? w.context_parallel : 1;
   const int tokens_over = w.exchanges_heads ? 1 : w.context_parallel;
-  return {w.micro_batch,
+  return {w.micro_batch * w.windows,
           share_of(size.heads, heads_over),
           share_of(size.kv_heads, heads_over),
           size.head_size,
-          share_of(w.seq_len, tokens_over),
-          w.seq_len,
+          share_of(w.seq_len / w.windows, tokens_over),
+          w.seq_len / w.windows,
           w.causal,
           w.dropout,
           w.fusion == Fusion::eager,
@@ -90,7 +48,8 @@ AttentionWork attention_work(const BlockWork& w, const RankSizes& size) {
           w.fp8_attention ? MatrixFormat::fp8 : unscaled_format(w),
           size.value_size,
           w.window,
-          w.window_every};
+          w.window_every,
+          w.autocast};
 }
 
 // What is computed on one block of keys and values is added to what was on others.
@@ -184,75 +143,81 @@ void mixture_forward(const Writer& w, const RankSizes& size) {
   if (w.work.experts->shared_ffn > 0) shared_forward(w, size);
 }
 
-void forward_pass(const BlockWork& work, const GpuRates& rates, Pass pass,
-                  std::vector<Piece>& pieces) {
-  const RankSizes size(work);
-  if (pass == Pass::recompute && work.repeated == Repeated::experts) {
-    if (work.experts) mixture_forward({work, rates, pieces, BlockPart::feed_forward, pass}, size);
-    return;
-  }
-  const std::int64_t h = work.hidden;
-  const bool alternate = pass == Pass::recompute && work.repeated == Repeated::alternate_products;
-  const auto linear = [&](const Writer& w, std::string_view name, std::int64_t in,
-                          std::int64_t out) {
+struct Block {
+  const BlockWork& work;
+  RankSizes size;
+  bool alternate;  // every second product alone
+
+  double width() const { return count(size.tokens, work.hidden); }
+  void linear(const Writer& w, std::string_view name, std::int64_t in, std::int64_t out) const {
+    if (work.autocast && w.pass == Pass::forward) autocast(w, count(in, out));
     w.product(name, size.tokens, out, in, work.format, rows_aligned(work.format, {in, out}));
-  };
-  const Writer attention{work, rates, pieces, BlockPart::attention, pass};
+  }
+};
+
+void attention_pass(const Writer& attention, const Block& block) {
+  const BlockWork& work = block.work;
+  const RankSizes& size = block.size;
   norm(attention, size);
-  if (alternate) {
-    linear(attention, "key", h, size.kv_heads * size.head_size);
+  windows(attention, block.width());
+  autocast(attention, block.width());
+  if (block.alternate) {
+    block.linear(attention, "key", work.hidden, size.kv_heads * size.head_size);
   } else {
     for (const Linear& product : query_key_value(work, size))
-      linear(attention, product.name, product.in, product.out);
+      block.linear(attention, product.name, product.in, product.out);
     if (work.adapters) adapter_forward(attention, adapted_query_key_value(work, size));
   }
   rotary(attention, size);
-  if (!alternate) attention_core(attention, size);
+  heads_forward(attention, block.width());
+  if (!block.alternate) attention_core(attention, size);
   attention.cast(count(size.tokens, size.context_width()));
-  linear(attention, "projection", size.context_width(), h);
+  block.linear(attention, "projection", size.context_width(), work.hidden);
   if (work.adapters) adapter_forward(attention, adapted_projection(work, size));
   if (!work.parallel_block) residual(attention, size);
-  const Writer feed_forward{work, rates, pieces, BlockPart::feed_forward, pass};
-  if (!work.parallel_block) norm(feed_forward, size);
-  if (work.experts) {
-    mixture_forward(feed_forward, size);
-    residual(feed_forward, size);
-    return;
-  }
-  const bool once = alternate || size.up == size.ffn;
-  if (once || !work.separate_products)
-    linear(feed_forward, "up", h, once ? size.ffn : size.up);
-  else
-    for (int half = 0; half < 2; ++half) linear(feed_forward, "up", h, size.ffn);
-  if (adapts_feed_forward(work)) adapter_forward(feed_forward, adapted_up(work, size));
-  activation(feed_forward, size);
-  if (alternate || (pass == Pass::recompute && work.repeated == Repeated::until_last_product))
-    return;
-  linear(feed_forward, "down", size.ffn, h);
-  if (adapts_feed_forward(work)) adapter_forward(feed_forward, adapted_down(work, size));
-  sum_branches(feed_forward, size);
-  residual(feed_forward, size);
 }
 
-// Both gradients of one linear layer.
-void linear_backward(const Writer& w, std::string_view name, const RankSizes& size, std::int64_t in,
-                     std::int64_t out, MatrixFormat format) {
-  const bool aligned = rows_aligned(format, {in, out});
-  if (format == w.work.format) w.cast(count(size.tokens, out));
-  w.product(name, size.tokens, in, out, format, aligned);
-  Writer weight = w;
-  weight.pass = Pass::weight_gradient;
-  weight.product(name, out, in, size.tokens, format, aligned, true);
+void forward_pass(const BlockWork& work, const GpuRates& rates, Pass pass,
+                  std::vector<Piece>& pieces) {
+  const Block block{work, RankSizes(work),
+                    pass == Pass::recompute && work.repeated == Repeated::alternate_products};
+  const RankSizes& size = block.size;
+  const Writer feed_forward{work, rates, pieces, BlockPart::feed_forward, pass};
+  if (pass == Pass::recompute && work.repeated == Repeated::experts) {
+    if (work.experts) mixture_forward(feed_forward, size);
+    return;
+  }
+  const bool alone = work.heads == 0;
+  if (!alone) {
+    attention_pass({work, rates, pieces, BlockPart::attention, pass}, block);
+    if (!work.parallel_block) norm(feed_forward, size);
+    autocast(feed_forward, block.width());
+  }
+  if (work.experts) {
+    mixture_forward(feed_forward, size);
+    if (!alone) residual(feed_forward, size);
+    return;
+  }
+  const bool once = block.alternate || size.up == size.ffn;
+  if (once || !work.separate_products)
+    block.linear(feed_forward, "up", work.hidden, once ? size.ffn : size.up);
+  else
+    for (int half = 0; half < 2; ++half) block.linear(feed_forward, "up", work.hidden, size.ffn);
+  if (adapts_feed_forward(work)) adapter_forward(feed_forward, adapted_up(work, size));
+  activation(feed_forward, size);
+  if (block.alternate || (pass == Pass::recompute && work.repeated == Repeated::until_last_product))
+    return;
+  block.linear(feed_forward, "down", size.ffn, work.hidden);
+  if (adapts_feed_forward(work)) adapter_forward(feed_forward, adapted_down(work, size));
+  sum_branches(feed_forward, size);
+  if (!alone) residual(feed_forward, size);
 }
 
 void residual_backward(const Writer& w, const RankSizes& size) {
-  if (w.work.dropout) w.memory("dropout", count(size.norm_tokens, w.work.hidden), 5);
-}
-
-void norm_backward(const Writer& w, const RankSizes& size) {
-  // Apart: gradients of weight and bias read both tensors again, the residual's is added after.
-  const bool apart = w.work.fusion == Fusion::eager;
-  w.memory("norm", count(size.norm_tokens, w.work.hidden), apart ? 16 : 8, apart ? 3 : 1);
+  const double elements = count(size.norm_tokens, w.work.hidden);
+  if (w.work.dropout) w.memory("dropout", elements, 5);
+  autocast(w, elements);
+  drop_path(w, elements);
 }
 
 void activation_backward(const Writer& w, const RankSizes& size) {
@@ -282,6 +247,34 @@ void mixture_backward(const Writer& w, const RankSizes& size) {
   shared.ffn = w.work.experts->shared_ffn;
   shared.up = 2 * shared.ffn;
   if (shared.ffn > 0) feed_forward_backward(w, shared);
+}
+
+void attention_backward_pass(const Writer& attention, const RankSizes& size) {
+  const BlockWork& work = attention.work;
+  const double width = count(size.tokens, work.hidden);
+  if (!work.parallel_block) residual_backward(attention, size);
+  linear_backward(attention, "projection", size, size.context_width(), work.hidden, work.format);
+  if (work.adapters) adapter_backward(attention, adapted_projection(work, size));
+  if (work.repeated == Repeated::attention_core) {
+    Writer again = attention;
+    again.pass = Pass::recompute;
+    attention_core(again, size);
+  }
+  if (work.fp8_attention) attention.memory("cast", count(size.tokens, size.context_width()), 3);
+  for (const AttentionPiece& piece :
+       attention_backward(work.attention, attention_work(work, size), attention.rates))
+    attention.add(piece.name, piece.product ? PieceKind::attention : PieceKind::memory, piece.cost);
+  join_ring(attention, size);
+  rotary(attention, size);
+  heads_backward(attention, width);
+  if (work.adapters) adapter_backward(attention, adapted_query_key_value(work, size));
+  std::vector<Linear> products = query_key_value(work, size);
+  for (auto product = products.rbegin(); product != products.rend(); ++product)
+    linear_backward(attention, product->name, size, product->in, product->out, work.format);
+  if (work.separate_products && !work.latent) attention.memory("sum of input gradients", width, 8);
+  windows(attention, width);
+  sum_branches(attention, size);
+  norm_backward(attention, size);
 }
 
 }  // namespace
@@ -329,6 +322,8 @@ BlockWork block_work(const ModelShape& model, std::int64_t micro_batch, std::int
   work.adapters = model.adapters;
   work.causal = work.gated || model.family == "gpt";
   work.head_share = model.head_share;
+  work.patch_values = model.patch_values;
+  work.drop_path = model.drop_path;
   work.micro_batch = micro_batch;
   work.seq_len = seq_len;
   return work;
@@ -347,83 +342,17 @@ std::vector<Piece> block_forward(const BlockWork& work, const GpuRates& rates) {
 std::vector<Piece> block_backward(const BlockWork& work, const GpuRates& rates) {
   std::vector<Piece> pieces;
   const RankSizes size(work);
+  const bool alone = work.heads == 0;
   if (work.repeated > Repeated::attention_core) forward_pass(work, rates, Pass::recompute, pieces);
   const Writer feed_forward{work, rates, pieces, BlockPart::feed_forward, Pass::input_gradient};
-  residual_backward(feed_forward, size);
+  if (!alone) residual_backward(feed_forward, size);
   if (work.experts)
     mixture_backward(feed_forward, size);
   else
     feed_forward_backward(feed_forward, size);
-  const Writer attention{work, rates, pieces, BlockPart::attention, Pass::input_gradient};
-  if (!work.parallel_block) {
-    norm_backward(feed_forward, size);
-    residual_backward(attention, size);
-  }
-  linear_backward(attention, "projection", size, size.context_width(), work.hidden, work.format);
-  if (work.adapters) adapter_backward(attention, adapted_projection(work, size));
-  if (work.repeated == Repeated::attention_core)
-    attention_core({work, rates, pieces, BlockPart::attention, Pass::recompute}, size);
-  if (work.fp8_attention) attention.memory("cast", count(size.tokens, size.context_width()), 3);
-  for (const AttentionPiece& piece :
-       attention_backward(work.attention, attention_work(work, size), rates))
-    attention.add(piece.name, piece.product ? PieceKind::attention : PieceKind::memory, piece.cost);
-  join_ring(attention, size);
-  rotary(attention, size);
-  if (work.adapters) adapter_backward(attention, adapted_query_key_value(work, size));
-  std::vector<Linear> products = query_key_value(work, size);
-  for (auto product = products.rbegin(); product != products.rend(); ++product)
-    linear_backward(attention, product->name, size, product->in, product->out, work.format);
-  if (work.separate_products && !work.latent)
-    attention.memory("sum of input gradients", count(size.tokens, work.hidden), 8);
-  sum_branches(attention, size);
-  norm_backward(attention, size);
-  return pieces;
-}
-
-std::vector<Piece> embedding_forward(const BlockWork& work, const GpuRates& rates) {
-  std::vector<Piece> pieces;
-  const RankSizes size(work);
-  const Writer w{work, rates, pieces, BlockPart::embedding, Pass::forward};
-  w.memory("look-up", count(size.tokens, work.hidden), 4);
-  if (work.dropout) w.memory("dropout", count(size.norm_tokens, work.hidden), 5);
-  return pieces;
-}
-
-std::vector<Piece> embedding_backward(const BlockWork& work, const GpuRates& rates) {
-  std::vector<Piece> pieces;
-  const RankSizes size(work);
-  const Writer w{work, rates, pieces, BlockPart::embedding, Pass::weight_gradient};
-  if (work.dropout) w.memory("dropout", count(size.norm_tokens, work.hidden), 5);
-  if (work.adapters) return pieces;
-  // Rows are read, added to in fp32 and written.
-  w.memory("look-up", count(size.tokens, work.hidden), 10);
-  return pieces;
-}
-
-std::vector<Piece> head_forward(const BlockWork& work, const GpuRates& rates) {
-  std::vector<Piece> pieces;
-  const RankSizes size(work, work.head_share);
-  const Writer w{work, rates, pieces, BlockPart::head, Pass::forward};
-  norm(w, size);
-  const MatrixFormat format = unscaled_format(work);
-  w.product("head", size.tokens, size.vocab, work.hidden, format,
-            rows_aligned(format, {size.vocab, work.hidden}));
-  const bool compiled = has_compiled_loss(work);
-  w.memory("loss", count(size.tokens, size.vocab), compiled ? 8 : 34, compiled ? 2 : 6);
-  return pieces;
-}
-
-std::vector<Piece> head_backward(const BlockWork& work, const GpuRates& rates) {
-  std::vector<Piece> pieces;
-  const RankSizes size(work, work.head_share);
-  const Writer w{work, rates, pieces, BlockPart::head, Pass::input_gradient};
-  const bool compiled = has_compiled_loss(work);
-  w.memory("loss", count(size.tokens, size.vocab), compiled ? 4 : 12, compiled ? 1 : 2);
-  BlockWork unscaled = work;
-  unscaled.format = unscaled_format(work);
-  const Writer head{unscaled, rates, pieces, BlockPart::head, Pass::input_gradient};
-  linear_backward(head, "head", size, work.hidden, size.vocab, unscaled.format);
-  norm_backward(head, size);
+  if (alone) return pieces;
+  if (!work.parallel_block) norm_backward(feed_forward, size);
+  attention_backward_pass({work, rates, pieces, BlockPart::attention, Pass::input_gradient}, size);
   return pieces;
 }
 

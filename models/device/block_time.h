@@ -32,6 +32,8 @@
 // operation every second product (of a Llama block's seven: key, projection, up) and what goes by
 // bytes. A whole block ends before its last product where the checkpoint stops once it has all
 // that the backward pass needs (PyTorch's non-reentrant one, since 2.1).
+// Blocks without heads are a feed-forward and nothing else (models/shape/feed_forward.cc). Windows
+// and pyramids of images, and PyTorch's autocast: image_time.h.
 // Low-rank adapters (adapter_time.h) stand beside frozen products, which have no weight gradient.
 // Latent attention forms queries and keys-values in two steps each, (M, r_q, h), (M, a (d + d_r) /
 // t, r_q), (M, r_k + d_r, h), (M, a (d + d_v) / t, r_k); experts take the place of the feed-forward
@@ -109,6 +111,8 @@ struct ExpertWork {
   std::int64_t shared_ffn = 0;              // of experts that every token visits, on the rank
   double tokens = 0;                        // of the rank, before it sends any
   double sent = 0, received = 0, rows = 0;  // copies of tokens sent, got, and computed on
+  // Experts of a token where tokens are multiplied to their places (expert_time.h); 0: copied.
+  std::int64_t one_hot = 0;
 };
 
 struct BlockWork {
@@ -118,6 +122,9 @@ struct BlockWork {
   std::optional<LatentAttention> latent;
   std::int64_t window = 0, window_every = 1;  // ModelShape's: the mean of all blocks is costed
   bool parallel_block = false;                // the attention beside the feed-forward
+  std::int64_t windows = 1;       // of a sample's tokens, which attend apart (image_time.h)
+  std::int64_t patch_values = 0;  // of an image, multiplied into a token; 0: rows are looked up
+  bool drop_path = false;         // a factor for each branch and sample
   bool gated = false, causal = false, rotary = false;
   bool norms_queries = false, biased_experts = false;
   double head_share = 1;              // of the tokens
@@ -139,6 +146,7 @@ struct BlockWork {
   // Queries, keys, values, and both halves of a gated feed-forward, are products of their own whose
   // input gradients are added up, 8 and 6 bytes an element.
   bool separate_products = false;
+  bool autocast = false;        // image_time.h
   bool fp32_gradients = false;  // weight gradients are added to fp32 buffers, by the product itself
 };
 

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "models/device/device.h"
+#include "models/device/image_time.h"
 #include "models/shape/load.h"
 
 namespace lambcast {
@@ -388,6 +389,75 @@ TEST_CASE("block time: attention in fp8 multiplies at its rate, between casts") 
     return bytes_of(block_forward(work, h100), "cast");
   };
   CHECK(casts(fp8) - casts(half) == Approx(3 * 4096. * 10240));
+}
+
+// T = 64 tokens of 32 elements, 4 experts of 48 columns, two a token, all places filled.
+BlockWork one_hot(std::int64_t choices) {
+  BlockWork work;
+  work.hidden = 32, work.ffn = 48;
+  work.micro_batch = 1, work.seq_len = 64;
+  ExpertWork experts;
+  experts.all = experts.local = 4, experts.ffn = 48, experts.one_hot = choices;
+  experts.tokens = 64;
+  experts.sent = experts.received = experts.rows = 128;
+  work.experts = experts;
+  return work;
+}
+
+TEST_CASE("block time: one-hot routing multiplies tokens by places, five times") {
+  const GpuRates a100 = rates_of("a100-80g");
+  const BlockWork copied = one_hot(0), multiplied = one_hot(2);
+  const double product = 2.0 * 64 * 128 * 32;
+  CHECK(flops(block_forward(multiplied, a100)) - flops(block_forward(copied, a100)) ==
+        Approx(2 * product));
+  CHECK(flops(block_backward(multiplied, a100)) - flops(block_backward(copied, a100)) ==
+        Approx(3 * product));
+  CHECK(bytes_of(block_forward(multiplied, a100), "permute") == 0);
+  CHECK(bytes_of(block_forward(multiplied, a100), "one-hot weights") == 64 * 128 * (8 + 12 + 14));
+  CHECK(bytes_of(block_backward(multiplied, a100), "one-hot weights") == 64 * 128 * (6 + 8));
+}
+
+TEST_CASE("block time: without heads a block is its feed-forward alone") {
+  BlockWork work;
+  work.hidden = 32, work.ffn = 48, work.micro_batch = 1, work.seq_len = 64;
+  const GpuRates a100 = rates_of("a100-80g");
+  CHECK(block_forward(work, a100).size() == 3);
+  CHECK(flops(block_forward(work, a100)) == 4.0 * 64 * 32 * 48);
+  CHECK(flops(block_backward(work, a100)) == 8.0 * 64 * 32 * 48);
+  CHECK(embedding_forward(work, a100).empty());
+  CHECK(head_backward(work, a100).empty());
+}
+
+TEST_CASE("block time: windows attend apart, and cost copies; autocast widens what goes by bytes") {
+  const GpuRates a100 = rates_of("a100-80g");
+  BlockWork whole;
+  whole.hidden = 64, whole.heads = whole.kv_heads = 2, whole.ffn = 256;
+  whole.micro_batch = 2, whole.seq_len = 64;
+  whole.fusion = Fusion::eager, whole.attention = AttentionKernel::unfused;
+  BlockWork apart = whole;
+  apart.windows = 4;
+  const double scores = 4.0 * 2 * 64 * 64 * 64;  // both products, of all pairs
+  CHECK(flops(block_forward(whole, a100)) - flops(block_forward(apart, a100)) ==
+        Approx(0.75 * scores));
+  CHECK(bytes_of(block_forward(whole, a100), "windows") == 0);
+  CHECK(bytes_of(block_forward(apart, a100), "windows") == 12 * 2 * 64 * 64);
+  BlockWork cast = apart;
+  cast.autocast = true;
+  CHECK(bytes_of(block_forward(cast, a100), "norm") ==
+        2 * bytes_of(block_forward(apart, a100), "norm"));
+  CHECK(bytes_of(block_backward(cast, a100), "heads") == 86 * 2 * 64 * 64);
+  CHECK(flops(block_backward(cast, a100)) == Approx(flops(block_backward(apart, a100))));
+}
+
+TEST_CASE("block time: four tokens merge into one of twice the width; patches into tokens") {
+  const GpuRates a100 = rates_of("a100-80g");
+  BlockWork work;
+  work.hidden = 64, work.heads = work.kv_heads = 2, work.ffn = 256;
+  work.micro_batch = 2, work.seq_len = 16, work.patch_values = 48;
+  CHECK(flops(merging_forward(work, a100)) == 2.0 * 32 * 64 * 128);
+  CHECK(flops(merging_backward(work, a100)) == 4.0 * 32 * 64 * 128);
+  CHECK(flops(embedding_forward(work, a100)) == 2.0 * 32 * 64 * 48);
+  CHECK(flops(embedding_backward(work, a100)) == 2.0 * 32 * 64 * 48);
 }
 
 }  // namespace

@@ -20,6 +20,19 @@
 //   unsort, unpermute   the same back
 //   shared       the products of experts that every token visits, with T t tokens of f_s / t
 //
+// One-hot routing multiplies tokens to their places and back instead of copying them (fairseq,
+// DeepSpeed without Tutel): with S = E c places of c an expert, in the place of permute and
+// unpermute
+//
+//   weights      T S elements in fp32 from a product of each of the k choices, summed; as booleans,
+//                and both as the tokens are: 4 k + 12 (k - 1) + 14 bytes an element (fp32: 10 of
+//                the 14); backward 6 + 4 k (4 k)
+//   dispatch     product (S, h, T), combine (T, h, S); backward (T, h, S), (S, h, T) and of the
+//                weights (T, S, h)
+//
+// which grows with T^2. Sources: facebookresearch/fairseq modules/moe/top1gate.py, top2gate.py,
+// moe_layer.py; DeepSpeed moe/sharded_moe.py.
+//
 // and each again backward, for gradients. Weight gradients of E_l experts are E_l small products.
 // Rows: dropless R = T k i, i the imbalance of the fullest rank; to a capacity (factor c) R = T k
 // c, whatever the tokens, since empty places are computed too (DeepSpeed moe/sharded_moe.py).

@@ -27,7 +27,8 @@ namespace lambcast {
   ROW(adafactor)                 \
   ROW(came)                      \
   ROW(galore_adamw8bit)          \
-  ROW(lion)
+  ROW(lion)                      \
+  ROW(sgd)
 
 enum class OptimizerType {
 #define LAMBCAST_ROW(name) name,

@@ -167,6 +167,24 @@ Cost operator+(const Cost& a, const Cost& b) {
           a.alternate_whole_bytes + b.alternate_whole_bytes};
 }
 
+Cost at_length(const Cost& cost, std::int64_t tokens, std::int64_t windows) {
+  const auto fixed = [&](PerSample amount) {
+    amount.per_token_pair /= static_cast<double>(windows);
+    return PerSample{.fixed = amount.at(tokens)};
+  };
+  return {.forward_flops = fixed(cost.forward_flops),
+          .activation_bytes = fixed(cost.activation_bytes),
+          .whole_activation_bytes = fixed(cost.whole_activation_bytes),
+          .product_input_bytes = fixed(cost.product_input_bytes),
+          .whole_product_input_bytes = fixed(cost.whole_product_input_bytes),
+          .attention_bytes = fixed(cost.attention_bytes),
+          .context_bytes = fixed(cost.context_bytes),
+          .gate_bytes = fixed(cost.gate_bytes),
+          .matrix_operand_bytes = fixed(cost.matrix_operand_bytes),
+          .alternate_bytes = fixed(cost.alternate_bytes),
+          .alternate_whole_bytes = fixed(cost.alternate_whole_bytes)};
+}
+
 void read_width(const Table& model, ModelShape& shape) {
   shape.hidden = model.integer("hidden", 1, max_width);
   shape.heads = model.integer("heads", 1, max_heads);

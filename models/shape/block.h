@@ -92,6 +92,10 @@ Cost vocabulary_cost(std::int64_t hidden, std::int64_t vocab, double tokens = 1)
 
 Cost operator+(const Cost& a, const Cost& b);
 
+// The cost of `tokens` tokens as one that no longer depends on a length; of tokens that attend in
+// `windows` apart.
+Cost at_length(const Cost& cost, std::int64_t tokens, std::int64_t windows = 1);
+
 // Keys that several families share. Each checks its range and that heads divide the width.
 void read_width(const Table& model, ModelShape& shape);    // hidden, heads, ffn; kv_heads = heads
 void read_tokens(const Table& model, ModelShape& shape);   // vocab, vocab_multiple and lengths

@@ -13,6 +13,8 @@
 //   switch     t5 with every second feed-forward a router and experts
 //   resnet     bottleneck residual network on images
 //   vit        vision transformer with a class token
+//   swin       pyramid of transformer blocks that attend in windows of an image; with experts
+//   feed-forward  blocks of two products and nothing else, or of experts: a layer by itself
 //   tensors    anything: every tensor written down, one FLOP count per sample
 #pragma once
 
@@ -41,6 +43,8 @@ void build_t5(const Table& file, const Table& model, ModelShape& shape);
 void build_switch(const Table& file, const Table& model, ModelShape& shape);
 void build_resnet(const Table& file, const Table& model, ModelShape& shape);
 void build_vit(const Table& file, const Table& model, ModelShape& shape);
+void build_swin(const Table& file, const Table& model, ModelShape& shape);
+void build_feed_forward(const Table& file, const Table& model, ModelShape& shape);
 void build_tensors(const Table& file, const Table& model, ModelShape& shape);
 
 }  // namespace lambcast

@@ -115,7 +115,7 @@ TEST_CASE("values out of range are refused") {
   refused("gpt2", "model.name", "", "is empty");
   refused("gpt2", "model.family", "lama",
           "unknown value 'lama', did you mean 'llama'? (allowed: bert, gpt, llama, moe-llama, moe, "
-          "t5, switch, resnet, vit, tensors)");
+          "t5, switch, resnet, vit, swin, feed-forward, tensors)");
 }
 
 TEST_CASE("a model beyond 1e15 parameters is refused") {

@@ -1,6 +1,7 @@
 // Every preset against the totals its authors or frameworks print.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <set>
 
 #include "models/shape/load.h"
@@ -24,7 +25,7 @@ struct Expected {
 // and 3.79 B. Of experts: closed forms of the shapes in the cards, which print 30.5, 235, 671
 // (without the 11.6 B of the predicting block), 1026, 20.91, 116.83 and 140.6 B; 26 and 52 B of
 // Switch-Large and DeepSpeed-MoE. resnet50 and vit_l_16: torchvision's num_params, 25557032 and
-// 304326632.
+// 304326632. swin: closed form below; a layer of 2048 x 4096 has 2 h f + f + h.
 const Expected expected[] = {
     {"bert-base", 110'112'578, 109'521'986, 208, 206},
     {"bert-large", 336'234'306, 335'184'706, 400, 398},
@@ -58,6 +59,9 @@ const Expected expected[] = {
     {"gpt-oss-120b", 116'829'156'672, 116'829'156'672, 615, 615},
     {"switch-large-128", 26'309'291'008, 26'309'291'008, 6629, 6629},
     {"deepspeed-moe-1.3b-128", 52'473'360'384, 52'473'360'384, 6400, 6400},
+    {"swinv2-base", 109'296'081, 109'296'081, 377, 377},
+    {"swinv2-moe-base", 955'501'521, 955'501'521, 387, 387},
+    {"feed-forward", 16'783'360, 16'783'360, 4, 4},
 };
 
 ModelShape with(const std::string& name, std::vector<ModelOverride> overrides) {
@@ -98,9 +102,10 @@ TEST_CASE("presets are consistent: unique names, every block has tensors and cos
       layers.insert(tensor.layer);
     }
     CHECK(names.size() == shape.tensors.size());
-    CHECK(*layers.begin() == -1);
+    const bool outside = shape.family != "feed-forward";  // which has nothing there
+    CHECK(*layers.begin() == (outside ? -1 : 0));
     CHECK(*layers.rbegin() == shape.layers - 1);
-    CHECK(layers.size() == static_cast<std::size_t>(shape.layers) + 1);
+    CHECK(layers.size() == static_cast<std::size_t>(shape.layers + (outside ? 1 : 0)));
     CHECK(shape.blocks.size() == static_cast<std::size_t>(shape.layers));
     std::int64_t elements = 0;
     for (const GroupSize& group : optimizer_groups(shape)) elements += group.elements;
@@ -108,7 +113,7 @@ TEST_CASE("presets are consistent: unique names, every block has tensors and cos
 
     // The split adds up to the whole, and no part is free.
     double flops = outside_forward_flops(shape, shape.default_seq_len).value();
-    CHECK(flops > 0);
+    CHECK((flops > 0) == outside);
     for (std::int64_t layer = 0; layer < shape.layers; ++layer) {
       const double block = block_forward_flops(shape, layer, shape.default_seq_len).value();
       CHECK(block > 0);
@@ -237,4 +242,27 @@ TEST_CASE("latent attention passes through vectors of its ranks") {
             6.0 * 7168 * 18432);
   CHECK(shape.expert_layers[2] == false);
   CHECK(shape.expert_layers[3] == true);
+}
+
+TEST_CASE("a Swin pyramid doubles its width where it quarters its tokens, and attends in windows") {
+  const ModelShape shape = load_model("swinv2-base");
+  REQUIRE(shape.pyramid.size() == 4);
+  const PyramidStage& first = shape.pyramid.front();
+  CHECK(first.tokens == 48 * 48);
+  CHECK(first.windows == 16);
+  const PyramidStage& last = shape.pyramid.back();
+  CHECK(last.hidden == 1024);
+  CHECK(last.heads == 32);
+  CHECK(last.tokens == 6 * 6);
+  CHECK(last.windows == 1);  // an image smaller than a window
+  // Of the first stage: 2 M (3 h^2 + h^2 + 8 h^2) and 4 h M per token of a window.
+  CHECK(shape.blocks.front().forward_flops.fixed == 2304.0 * (24 * 128 * 128 + 4 * 128 * 144));
+  // Every second block of the last two stages has experts.
+  const ModelShape experts = load_model("swinv2-moe-base");
+  CHECK(std::count(experts.expert_layers.begin(), experts.expert_layers.end(), true) == 10);
+  CHECK(experts.expert_layers[5]);
+  CHECK_FALSE(experts.expert_layers[1]);
+  CHECK(experts.expert_layers[23]);
+  CHECK_THROWS_WITH(with("swinv2-base", {{"model.window_size", "7"}}),
+                    Catch::Contains("do not divide into windows of 7"));
 }

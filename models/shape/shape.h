@@ -106,6 +106,14 @@ struct Adapters {
   bool feed_forward() const { return targets == AdapterTargets::all; }
 };
 
+// Blocks alike of a pyramid on images (models/shape/swin.cc).
+struct PyramidStage {
+  std::int64_t layers = 0;
+  std::int64_t hidden = 0, heads = 0, ffn = 0;
+  std::int64_t tokens = 0;   // of a sample
+  std::int64_t windows = 1;  // of a sample, whose tokens attend among themselves alone
+};
+
 struct ModelShape {
   std::string name;
   std::string family;
@@ -139,6 +147,12 @@ struct ModelShape {
   std::int64_t shared_ffn = 0;      // of the experts that every token visits, together
   std::int64_t predicted_layers =
       0;  // blocks behind the last, counted in `outside`, each with a head
+
+  // From the widest image to the narrowest; widths above are the last one's. Empty: all blocks are
+  // alike.
+  std::vector<PyramidStage> pyramid;
+  std::int64_t patch_values = 0;  // of an image, multiplied into a token; 0: rows are looked up
+  bool drop_path = false;         // of each branch and sample (stochastic depth)
 
   std::optional<Adapters> adapters;  // all other tensors are frozen
 

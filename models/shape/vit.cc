@@ -21,14 +21,6 @@ void add_block(const Scope& scope) {
   scope.row("mlp.3", scope.shape.ffn, h);
 }
 
-// The cost of `tokens` tokens as a cost that no longer depends on a length.
-Cost at_length(const Cost& cost, std::int64_t tokens) {
-  return {{.fixed = cost.forward_flops.at(tokens)},
-          {.fixed = cost.activation_bytes.at(tokens)},
-          {.fixed = cost.whole_activation_bytes.at(tokens)},
-          {.fixed = cost.matrix_operand_bytes.at(tokens)}};
-}
-
 }  // namespace
 
 void build_vit(const Table&, const Table& model, ModelShape& shape) {

@@ -10,6 +10,17 @@ BlockKernels::BlockKernels(const BlockWork& of, const ExpertPlan* with, const Gp
       forward(block_forward(of, rates)),
       backward(block_backward(of, rates)) {}
 
+std::vector<BlockKinds> kinds_of(const PipelinePlan& plan, const GpuRates& rates) {
+  std::vector<BlockKinds> kinds;
+  const auto add = [&](const BlockWork& block, const std::optional<ExpertPlan>& experts) {
+    kinds.push_back({{block, nullptr, rates}, std::nullopt});
+    if (experts) kinds.back().experts.emplace(experts->block, &*experts, rates);
+  };
+  for (const BlocksAlike& stage : plan.pyramid) add(stage.block, stage.experts);
+  if (plan.pyramid.empty()) add(plan.block, plan.experts);
+  return kinds;
+}
+
 Duration BlockKernels::products(const std::vector<std::string_view>& names, Pass pass) const {
   Duration sum;
   for (const Piece& piece : pieces_of(pass))

@@ -2,12 +2,14 @@
 // collectives between and beside them (pass_price.h).
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "models/device/block_time.h"
 #include "models/training/expert_plan.h"
+#include "models/training/pipeline_plan.h"
 
 namespace lambcast {
 
@@ -36,5 +38,14 @@ struct BlockKernels {
   // Whether `pass` is a repeated one that need not come to the end of these products.
   bool ends_before(const std::vector<std::string_view>& products, Pass pass) const;
 };
+
+// Blocks alike but for those with experts.
+struct BlockKinds {
+  BlockKernels dense;
+  std::optional<BlockKernels> experts;
+};
+
+// Of each stage of a pyramid, else of all blocks. Refers to `plan`.
+std::vector<BlockKinds> kinds_of(const PipelinePlan& plan, const GpuRates& rates);
 
 }  // namespace lambcast

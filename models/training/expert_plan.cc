@@ -40,7 +40,8 @@ ProcessGroup across_nodes(ProcessGroup group) {
   return group;
 }
 
-ExpertWork work_of(const TrainingPlan& training, const ProcessGroup& group, double tokens) {
+ExpertWork work_of(const TrainingPlan& training, const ProcessGroup& group, double tokens,
+                   std::int64_t ffn) {
   const ModelShape& model = *training.model;
   const Parallelism& how = *training.parallelism;
   const int etp = how.layout.expert_tp();
@@ -48,12 +49,13 @@ ExpertWork work_of(const TrainingPlan& training, const ProcessGroup& group, doub
   ExpertWork work;
   work.all = model.experts;
   work.local = model.experts / how.layout.ep;
-  work.ffn = model.ffn / etp;
+  work.ffn = ffn / etp;
   work.shared_ffn = model.shared_ffn / how.layout.tp;
   work.tokens = tokens;
   work.rows = tokens * copies * etp;
   work.sent = tokens * copies;
   work.received = work.rows;
+  if (how.experts.routing == Routing::one_hot) work.one_hot = model.experts_per_token;
   if (how.experts.dispatch == Dispatch::deduplicated) {
     work.sent = 0;
     work.received = tokens * owners_met(model.experts, model.experts_per_token, group.ranks) * etp;
@@ -62,6 +64,11 @@ ExpertWork work_of(const TrainingPlan& training, const ProcessGroup& group, doub
 }
 
 }  // namespace
+
+const std::vector<std::string>& routing_names() {
+  static const std::vector<std::string> names{"sparse", "one_hot"};
+  return names;
+}
 
 const std::vector<std::string>& dispatch_names() {
   static const std::vector<std::string> names{"all_to_all", "hierarchical", "deduplicated"};
@@ -96,12 +103,12 @@ std::optional<ExpertPlan> expert_plan(const TrainingPlan& training, const BlockW
   const ProcessGroup group = parallel::group(grid, {Axis::ep}, {Axis::pp});
   const int parts = how.layout.cp * (how.sequence_parallel ? how.layout.tp : 1);
   const double tokens = static_cast<double>(dense.micro_batch * dense.seq_len) / parts;
-  const auto h = static_cast<double>(model.hidden);
+  const auto h = static_cast<double>(dense.hidden);
 
   ExpertPlan plan;
   plan.block = dense;
-  plan.block.ffn = model.ffn;
-  plan.block.experts = work_of(training, group, tokens);
+  if (model.pyramid.empty()) plan.block.ffn = model.ffn;
+  plan.block.experts = work_of(training, group, tokens, plan.block.ffn);
   plan.layers = model.expert_layers;
   plan.overlapped = how.experts.overlapped;
   plan.predicted_layers = static_cast<int>(model.predicted_layers);

@@ -45,6 +45,11 @@ namespace lambcast {
 
 struct TrainingPlan;
 
+// How a rank puts its tokens into the places of what it sends: copied, or multiplied by one-hot
+// tensors (models/device/expert_time.h).
+enum class Routing { sparse, one_hot };
+const std::vector<std::string>& routing_names();
+
 enum class Dispatch { all_to_all, hierarchical, deduplicated };
 const std::vector<std::string>& dispatch_names();
 
@@ -60,6 +65,7 @@ struct ExpertUse {
   Sourced<double> imbalance{1, {Kind::assumed, "evenly filled"}};
   bool overlapped = false;
   ExpertKernels kernels = ExpertKernels::each;
+  Routing routing = Routing::sparse;
 };
 
 // Copies of a token that are carried or computed on: k imbalance, or k capacity_factor.

@@ -44,7 +44,14 @@ const std::vector<Framework>& frameworks() {
                                             .order = data_outside,
                                             .split = SplitMethod::spread,
                                             .overlaps_gradients = true,
-                                            .least_bucket = 12e6}};
+                                            .least_bucket = 12e6},
+                                           {.name = FrameworkName::pytorch,
+                                            .fp32_gradients = true,
+                                            .overlaps_gradients = true,
+                                            .least_bucket = 25 * 1024 * 1024 / 4.,
+                                            .fusion = Fusion::eager,
+                                            .autocast = true,
+                                            .kernels = Kernels::unfused_adam}};
   return rows;
 }
 
@@ -61,7 +68,8 @@ const std::vector<std::string>& context_exchange_names() {
 }
 
 const std::vector<std::string>& framework_names() {
-  static const std::vector<std::string> names{"deepspeed", "megatron", "torchtitan", "colossalai"};
+  static const std::vector<std::string> names{"deepspeed", "megatron", "torchtitan", "colossalai",
+                                              "pytorch"};
   return names;
 }
 

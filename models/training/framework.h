@@ -12,6 +12,10 @@
 //   torchtitan  tp-cp-ep-dp-pp    fp32          yes          (FSDP)          none       overlapped
 //   colossalai  tp-cp-ep-pp-dp    as weights    yes          exposed         none       exposed
 //
+// pytorch is its DistributedDataParallel around plain modules, with torch.autocast where precision
+// is 16 bits: gradients in fp32, in buckets of 25 MB beside the backward pass, and no axis but data
+// and experts.
+//
 // Sources: Megatron-LM core/distributed/distributed_data_parallel.py (buckets of max(40e6, 1e6 d)
 // elements, fp32 main_grad), core/tensor_parallel/layers.py (gradients of inputs reduced beside
 // weight gradients), core/pipeline_parallel/schedules.py (overlap_p2p_comm of interleaved
@@ -25,6 +29,7 @@
 #include <vector>
 
 #include "models/device/block_time.h"
+#include "models/optimizer/passes.h"
 #include "models/parallel/parallel_layout.h"
 #include "models/parallel/stage_split.h"
 
@@ -46,7 +51,7 @@ const std::vector<std::string>& tensor_overlap_names();
 enum class ContextExchange { ring, heads };
 const std::vector<std::string>& context_exchange_names();
 
-enum class FrameworkName { deepspeed, megatron, torchtitan, colossalai };
+enum class FrameworkName { deepspeed, megatron, torchtitan, colossalai, pytorch };
 const std::vector<std::string>& framework_names();
 std::string_view name_of(FrameworkName name);
 
@@ -83,7 +88,9 @@ struct Framework {
   double least_bucket = 0;  // elements; a bucket is max(least_bucket, bucket_per_rank d)
   double bucket_per_rank = 0;
   Fusion fusion = Fusion::fused;
-  bool eager_loss = false;  // of a compiled model
+  bool autocast = false;              // models/device/image_time.h
+  Kernels kernels = Kernels::nvidia;  // of the update; DeepSpeed's are a choice
+  bool eager_loss = false;            // of a compiled model
   // Tensor parallelism as DTensor writes it (pipeline_plan.h), not Megatron-LM's layers.
   bool dtensor = false;
   // Queries, keys, values and both halves of a gated feed-forward are products of their own.

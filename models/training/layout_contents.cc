@@ -13,6 +13,26 @@ LayoutContents contents_of(const TrainingPlan& training) {
   return contents;
 }
 
+BlockWork block_work_of(const TrainingPlan& training, const PyramidStage& stage) {
+  BlockWork work = block_work_of(training, stage.tokens);
+  work.hidden = stage.hidden;
+  work.heads = work.kv_heads = stage.heads;
+  work.ffn = stage.ffn;
+  work.windows = stage.windows;
+  return work;
+}
+
+std::vector<BlocksAlike> pyramid_of(const TrainingPlan& training) {
+  std::vector<BlocksAlike> stages;
+  int layers = 0;
+  for (const PyramidStage& stage : training.model->pyramid) {
+    const BlockWork block = block_work_of(training, stage);
+    stages.push_back({layers, static_cast<int>(stage.layers), block, expert_plan(training, block)});
+    layers += stages.back().layers;
+  }
+  return stages;
+}
+
 BlockWork block_work_of(const TrainingPlan& training, std::int64_t seq_len) {
   const Parallelism& how = *training.parallelism;
   BlockWork work = block_work(*training.model, training.batch.micro, seq_len);
@@ -31,7 +51,9 @@ BlockWork block_work_of(const TrainingPlan& training, std::int64_t seq_len) {
   work.dropout = training.model->dropout;
   // GPT's and MPT's queries, keys and values are one product everywhere.
   work.separate_products = how.framework.separate_products && work.gated;
-  work.fp32_gradients = how.framework.fp32_gradients;
+  work.autocast = how.framework.autocast;
+  // Autocast's products write 16 bits, which are widened apart.
+  work.fp32_gradients = how.framework.fp32_gradients && !work.autocast;
   return work;
 }
 

@@ -14,7 +14,12 @@ struct LayoutContents {
 };
 LayoutContents contents_of(const TrainingPlan& training);
 
-// What one micro batch computes in a block of one rank.
+// What one micro batch computes in a block of one rank; of a pyramid in its last stage, or `stage`.
 BlockWork block_work_of(const TrainingPlan& training, std::int64_t seq_len);
+BlockWork block_work_of(const TrainingPlan& training, const PyramidStage& stage);
+
+// Stages of images, on one rank (experiments/layout_choice.h refuses to divide them); none of
+// others.
+std::vector<BlocksAlike> pyramid_of(const TrainingPlan& training);
 
 }  // namespace lambcast

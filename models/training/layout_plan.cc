@@ -65,6 +65,11 @@ class LayoutWriter {
     for (int s = 0; s < layout.pp; ++s) plan.places.push_back(place_of(s));
     plan.block = block_work_of(training_, step_.seq_len);
     plan.experts = expert_plan(training_, plan.block);
+    plan.pyramid = pyramid_of(training_);
+    if (!plan.pyramid.empty()) {
+      plan.block = plan.pyramid.back().block;
+      plan.experts = plan.pyramid.back().experts;
+    }
     plan.tensor_overlap = how_.framework.tensor_overlap;
     plan.dtensor = how_.framework.dtensor;
     plan_activations(plan, training_, step_.seq_len, grid_);
@@ -367,8 +372,11 @@ class LayoutWriter {
       then(stage, name, Category::optimizer, Stream::compute,
            KernelWork{passes, elements, tensors});
     };
-    pass("unscale, clip and copy",
-         wrapper_passes(wrapper(), training_.optimizer(), kernels, training_.recipe.engine));
+    if (how_.framework.autocast)
+      pass("unscale and clip", autocast_passes());
+    else if (wrapper() != Wrapper::none)
+      pass("unscale, clip and copy",
+           wrapper_passes(wrapper(), training_.optimizer(), kernels, training_.recipe.engine));
     // Weights' and updates' norms of tensors that lie on several ranks: all at once, but of an
     // optimizer that sums them tensor by tensor (extras).
     const OptimizerModel& optimizer = model_of(training_.optimizer());

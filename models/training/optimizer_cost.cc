@@ -39,6 +39,8 @@ Passes wrapper_passes(Wrapper wrapper, OptimizerType type, Kernels kernels, cons
   return {deepspeed_lamb_wrapper_bytes, 0, 9, 7, 1};
 }
 
+Passes autocast_passes() { return {8 + 4 + 8, 4, 3, 1, 0}; }
+
 Passes bf16_accumulation_passes() { return {6 + 12, 0, 2, 0, 0}; }  // to fp32, added
 
 Passes bf16_gradient_passes(bool clips) {

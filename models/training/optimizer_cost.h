@@ -16,6 +16,10 @@ Kernels stack_kernels(const StackSpec& stack, OptimizerType type);
 // The wrapper around the optimizer, per element that the rank updates, and per tensor of the model.
 Passes wrapper_passes(Wrapper wrapper, OptimizerType type, Kernels kernels, const Engine& engine);
 
+// Around PyTorch's own optimizers under autocast, tensor by tensor: torch.cuda.amp.GradScaler
+// unscales 8 and asks for overflow, clip_grad_norm_ reads 4 and scales 8.
+Passes autocast_passes();
+
 // Whether the wrapper finds overflow in norms and asks all ranks for it in every step, with a
 // barrier behind: plain LAMB's, and every one before release 0.3.1.
 bool asks_all_for_overflow(Wrapper wrapper, OptimizerType type, Kernels kernels,

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "models/device/image_time.h"
 #include "models/training/beside_collectives.h"
 #include "models/training/block_kernels.h"
 #include "models/training/pipeline_sums.h"
@@ -35,9 +36,7 @@ class PipelinePricer {
                                         : 1),
         rates_(rates_of_slowest(training, off_)),
         unpaired_(plan.experts && plan.experts->overlapped ? unpaired_share(plan.pipeline) : 0),
-        dense_(plan.block, nullptr, rates_) {
-    if (plan.experts) experts_.emplace(plan.experts->block, &*plan.experts, rates_);
-  }
+        kinds_(kinds_of(plan, rates_)) {}
 
   PipelinePrice price() {
     PipelinePrice result;
@@ -179,8 +178,7 @@ class PipelinePricer {
 
   // Of what sequence parallelism gathers or scatters, into the order of dimensions.
   Duration copy_of(const std::optional<Call>& call) const {
-    if (!call) return {};
-    return memory_cost(plan_.activations_copied, 1, rates_).duration;
+    return call ? memory_cost(plan_.activations_copied, 1, rates_).duration : Duration();
   }
 
   bool gathers_inputs_again(const BlockKernels& block) const {
@@ -221,10 +219,8 @@ class PipelinePricer {
 
   ChunkPrice price_chunk(const ChunkContent& content) {
     ChunkPrice chunk;
-    const int with_experts = layers_with_experts(content);
     const int predicted = content.head && plan_.experts ? plan_.experts->predicted_layers : 0;
-    add_blocks(chunk, dense_, content.layers + predicted - with_experts);
-    if (with_experts > 0) add_blocks(chunk, *experts_, with_experts);
+    add_blocks(chunk, content, predicted);
     chunk.blocks_forward = chunk.forward.time();
     chunk.blocks_backward = chunk.input_gradient.time() + chunk.weight_gradient.time();
     if (plan_.weights_gather || !plan_.gradients_reduce.empty()) share_weights(content, chunk);
@@ -235,10 +231,28 @@ class PipelinePricer {
     return chunk;
   }
 
+  // Stages of a pyramid in order, else all blocks of the chunk.
+  void add_blocks(ChunkPrice& chunk, const ChunkContent& content, int predicted) {
+    for (std::size_t s = 0; s < kinds_.size(); ++s) {
+      ChunkContent alike = content;
+      if (!plan_.pyramid.empty()) {
+        const BlocksAlike& stage = plan_.pyramid[s];
+        if (s > 0)
+          add_pieces(chunk, merging_forward(stage.block, rates_),
+                     merging_backward(stage.block, rates_));
+        alike.first_layer = stage.first_layer;
+        alike.layers = stage.layers;
+      }
+      const int with_experts = layers_with_experts(alike);
+      add_blocks(chunk, kinds_[s].dense, alike.layers + predicted - with_experts);
+      if (with_experts > 0) add_blocks(chunk, *kinds_[s].experts, with_experts);
+    }
+  }
+
   void add_blocks(ChunkPrice& chunk, const BlockKernels& block, int layers) {
     reads_.kernels += (rests_on(block.forward) + rests_on(block.backward)) * layers;
-    const Duration recompute = total_time(block.backward, {}, Pass::recompute);
-    const Duration input = total_time(block.backward, {}, Pass::input_gradient) + recompute;
+    const Duration weight = total_time(block.backward, {}, Pass::weight_gradient);
+    const Duration input = total_time(block.backward) - weight;
     const Duration launch = training_.device->framework_launch.value.scaled(off_);
     const HostTime host = block.experts ? host_time(*block.experts, launch) : HostTime{};
     const Duration forward = total_time(block.forward);
@@ -252,7 +266,6 @@ class PipelinePricer {
         exposed += exposed_exchanges(block, total_time(block.forward));
       return exposed;
     });
-    const Duration weight = total_time(block.backward, {}, Pass::weight_gradient);
     const Duration idle = std::max(host.backward, host.least_backward - input - weight);
     chunk.weight_gradient.compute += weight * layers;
     chunk.input_gradient.compute += idle * layers;
@@ -274,8 +287,7 @@ class PipelinePricer {
   template <typename Exposed>
   void add_blocks(PassPrice& pass, int layers, Duration compute, Exposed exposed_of_one) {
     if (layers == 0) return;
-    const Wire before = wire_;
-    wire_ = {};
+    const Wire before = std::exchange(wire_, {});
     repeats_ = layers;
     Duration exposed;
     of_pass(pass, [&] { exposed = exposed_of_one(); });
@@ -288,25 +300,26 @@ class PipelinePricer {
     pass.communication += one.communication * layers;
   }
 
-  void add_embedding(ChunkPrice& chunk) {
-    const std::vector<Piece> forward = embedding_forward(plan_.block, rates_);
-    const std::vector<Piece> backward = embedding_backward(plan_.block, rates_);
+  // Kernels outside the blocks.
+  void add_pieces(ChunkPrice& chunk, const std::vector<Piece>& forward,
+                  const std::vector<Piece>& backward) {
     reads_.kernels += rests_on(forward) + rests_on(backward);
     chunk.forward.compute += total_time(forward);
-    chunk.weight_gradient.compute += total_time(backward);
+    const Duration weight = total_time(backward, {}, Pass::weight_gradient);
+    chunk.weight_gradient.compute += weight;
+    chunk.input_gradient.compute += total_time(backward) - weight;
+  }
+
+  void add_embedding(ChunkPrice& chunk) {
+    const BlockWork& first = plan_.pyramid.empty() ? plan_.block : plan_.pyramid.front().block;
+    add_pieces(chunk, embedding_forward(first, rates_), embedding_backward(first, rates_));
     add_exposed(chunk.forward, plan_.activations_sum);
     add_exposed(chunk.forward, plan_.activations_scatter);
     add_exposed(chunk.input_gradient, plan_.activations_gather);
   }
 
   void add_head(ChunkPrice& chunk) {
-    const std::vector<Piece> forward = head_forward(plan_.block, rates_);
-    const std::vector<Piece> backward = head_backward(plan_.block, rates_);
-    reads_.kernels += rests_on(forward) + rests_on(backward);
-    chunk.forward.compute += total_time(forward);
-    const Duration weight = total_time(backward, {}, Pass::weight_gradient);
-    chunk.weight_gradient.compute += weight;
-    chunk.input_gradient.compute += total_time(backward) - weight;
+    add_pieces(chunk, head_forward(plan_.block, rates_), head_backward(plan_.block, rates_));
     add_exposed(chunk.forward, plan_.activations_gather);
     add_exposed(chunk.forward, plan_.loss_sum, 3);
     add_exposed(chunk.input_gradient, plan_.activations_sum);
@@ -332,19 +345,13 @@ class PipelinePricer {
 
   // What the host and kernels that quantize add to a collective over sharded pieces.
   Duration handling_of_block(Bytes quantized) const {
-    const Duration one = plan_.shard_handling + memory_cost(quantized, 1, rates_).duration;
-    return one * plan_.weight_pieces;
+    return (plan_.shard_handling + memory_cost(quantized, 1, rates_).duration) *
+           plan_.weight_pieces;
   }
 
   Duration gather_of_block(const std::optional<Call>& call, int blocks) {
-    if (!call) return {};
-    return cost_of_block(*call, blocks) + handling_of_block(plan_.weights_quantized);
-  }
-
-  Duration cost_of(const std::vector<Call>& calls) {
-    Duration sum;
-    for (const Call& call : calls) sum += cost_of(call);
-    return sum;
+    return call ? cost_of_block(*call, blocks) + handling_of_block(plan_.weights_quantized)
+                : Duration();
   }
 
   // Weights gathered ahead of the blocks that compute with them, gradients reduced behind.
@@ -366,13 +373,16 @@ class PipelinePricer {
         plan_.gradients_reduce.empty() ? Duration() : handling_of_block(plan_.gradients_quantized);
     for (const Call& call : plan_.gradients_reduce)
       reduce += cost_of_block(call, content.layers, plan_.reduced_pieces);
+    Duration outer;
+    for (const Call& call : plan_.outer_gradients_reduce)
+      if (outside) outer += cost_of(call);
     PassPrice both{chunk.input_gradient.compute + chunk.weight_gradient.compute,
                    chunk.input_gradient.exposed, chunk.input_gradient.communication,
                    chunk.input_gradient.calls};
     stream(both, content.layers,
            {.gather = gather_of_block(plan_.weights_gather_again, content.layers),
             .scatter = reduce,
-            .outer_scatter = outside ? cost_of(plan_.outer_gradients_reduce) : Duration()},
+            .outer_scatter = outer},
            {.gather = cost_of_experts(plan_.expert_weights_gather, content),
             .scatter = cost_of_experts(plan_.expert_gradients_scatter, content)});
     chunk.input_gradient.exposed = both.exposed;
@@ -419,8 +429,7 @@ class PipelinePricer {
   double off_;  // times of kernels, over the expected ones
   GpuRates rates_;
   double unpaired_;  // share of passes without one of the other direction beside them
-  BlockKernels dense_;
-  std::optional<BlockKernels> experts_;
+  std::vector<BlockKinds> kinds_;
   Wire wire_;
   std::vector<CallsMade> calls_;  // of the chunk being priced
   ChunkReads reads_;

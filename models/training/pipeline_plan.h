@@ -46,6 +46,13 @@
 
 namespace lambcast {
 
+// Blocks alike, but for those with experts.
+struct BlocksAlike {
+  int first_layer = 0, layers = 0;
+  BlockWork block;
+  std::optional<ExpertPlan> experts;
+};
+
 struct PipelinePlan {
   parallel::Pipeline pipeline;
   parallel::Transfers transfers = parallel::Transfers::exposed;
@@ -56,7 +63,8 @@ struct PipelinePlan {
   std::vector<parallel::ChunkContent> chunks;  // by position
   std::vector<Place> places;                   // of each stage's first rank
   BlockWork block;                             // of every block alike, but for
-  std::optional<ExpertPlan> experts;           // those with experts
+  std::optional<ExpertPlan> experts;           // those with experts, and for
+  std::vector<BlocksAlike> pyramid;            // images: all stages, the last of which is `block`
 
   TensorOverlap tensor_overlap = TensorOverlap::none;
   std::optional<Call> activations_sum;  // over t, without sequence parallelism

@@ -1,0 +1,44 @@
+// What the kernels of blocks (block_time.cc) and of what lies outside them (outer_time.cc) have in
+// common: sizes of a rank, norms, and both gradients of a linear layer.
+#pragma once
+
+#include "models/device/piece_writer.h"
+
+namespace lambcast {
+
+// Sizes of a rank.
+struct RankSizes {
+  std::int64_t tokens, heads, kv_heads, head_size, value_size, ffn, up, vocab;
+  double norm_tokens;
+
+  // Of `share` of the tokens.
+  explicit RankSizes(const BlockWork& w, double share = 1);
+  std::int64_t query_width() const { return heads * head_size; }
+  std::int64_t context_width() const { return heads * value_size; }
+  std::int64_t qkv_width() const { return (heads + 2 * kv_heads) * head_size; }
+};
+
+inline std::int64_t share_of(std::int64_t whole, std::int64_t parts) {
+  return (whole + parts - 1) / parts;
+}
+inline double count(double tokens, std::int64_t width) {
+  return tokens * static_cast<double>(width);
+}
+inline double count(std::int64_t tokens, std::int64_t width) {
+  return count(static_cast<double>(tokens), width);
+}
+
+// Of the attention core and the head: 8- and 4-bit recipes leave them in 16 bits.
+MatrixFormat unscaled_format(const BlockWork& work);
+
+void norm(const PieceWriter& writer, const RankSizes& size);
+void norm_backward(const PieceWriter& writer, const RankSizes& size);
+
+// Between fp32 and the 16 bits of a product.
+void autocast(const PieceWriter& writer, double elements);
+
+// Both gradients of one linear layer.
+void linear_backward(const PieceWriter& writer, std::string_view name, const RankSizes& size,
+                     std::int64_t in, std::int64_t out, MatrixFormat format);
+
+}  // namespace lambcast

@@ -1,0 +1,24 @@
+// Stochastic gradient descent without momentum, which keeps no state. PyTorch: torch/optim/sgd.py,
+// p.add_(g) tensor by tensor.
+#include "models/optimizer/optimizer_model.h"
+
+namespace lambcast {
+namespace {
+
+// p and g read, p written. kernels/ has no SGD, so that Kernels::fused are these too.
+Passes update(StepKind, Kernels) { return {8 + 4, 0, 1, 0, 0}; }
+
+double no_state(const StateTensor&, const Projection&) { return 0; }
+
+}  // namespace
+
+const OptimizerModel sgd_model{.type = OptimizerType::sgd,
+                               .name = "sgd",
+                               .label = "SGD",
+                               .plain = OptimizerType::sgd,
+                               .of_deepspeed = false,
+                               .in_kernels = false,
+                               .update = update,
+                               .state_bytes = no_state};
+
+}  // namespace lambcast

@@ -1,0 +1,50 @@
+// Blocks of two products with an activation between them, without attention, norms and residuals:
+// what programs that time one layer by itself train (Tutel's helloworld examples). With `experts`
+// each block is a router and so many of them.
+#include <fmt/format.h>
+
+#include "models/shape/block.h"
+#include "models/shape/families.h"
+
+namespace lambcast {
+namespace {
+
+void add_experts(const Scope& scope) {
+  const ModelShape& shape = scope.shape;
+  scope.matrix("gate.weight", shape.hidden * shape.experts);
+  scope.expert("experts.fc1_weight", shape.experts * shape.hidden * shape.ffn);
+  scope.expert("experts.fc1_bias", shape.experts * shape.ffn);
+  scope.expert("experts.fc2_weight", shape.experts * shape.ffn * shape.hidden);
+  scope.expert("experts.fc2_bias", shape.experts * shape.hidden);
+}
+
+}  // namespace
+
+void build_feed_forward(const Table&, const Table& model, ModelShape& shape) {
+  shape.hidden = model.integer("hidden", 1, 1'000'000);
+  shape.ffn = model.integer("ffn", 1, 10'000'000);
+  shape.layers = read_layers(model, "layers");
+  read_lengths(model, shape);
+  shape.groups = {"decay", "no_decay"};
+  if (model.has("experts")) {
+    read_experts(model, shape, shape.layers);
+    shape.expert_layers.assign(static_cast<std::size_t>(shape.layers), true);
+  }
+  const Cost block =
+      feed_forward_cost({.hidden = shape.hidden,
+                         .ffn = shape.ffn,
+                         .experts = shape.experts,
+                         .experts_per_token = shape.experts > 0 ? shape.experts_per_token : 1});
+  for (int layer = 0; layer < shape.layers; ++layer) {
+    const Scope scope{shape, layer, fmt::format("layers.{}.", layer)};
+    if (shape.experts > 0) {
+      add_experts(scope);
+    } else {
+      scope.column("fc1", shape.hidden, shape.ffn);
+      scope.row("fc2", shape.ffn, shape.hidden);
+    }
+    shape.blocks.push_back(block);
+  }
+}
+
+}  // namespace lambcast
