@@ -50,9 +50,9 @@ std::string_view text_of(std::span<const EmbeddedFile> files, const std::string&
 
 const std::vector<std::string>& quantity_names() {
   static const std::vector<std::string> names{
-      "step_time_s",    "samples_per_s",   "tokens_per_s",    "tokens_per_gpu_s",
-      "tflops_per_gpu", "mfu_pct",         "memory_gib",      "days",
-      "run_time_s",     "layer_forward_s", "layer_backward_s"};
+      "step_time_s",      "samples_per_s", "tokens_per_s", "tokens_per_gpu_s",
+      "tflops_per_gpu",   "mfu_pct",       "memory_gib",   "layer_forward_s",
+      "layer_backward_s", "days",          "run_time_s"};
   return names;
 }
 

@@ -45,10 +45,10 @@ enum class Quantity {
   tflops_per_gpu,
   mfu_pct,
   memory_gib,
-  days,
-  run_time_s,
   layer_forward_s,
-  layer_backward_s
+  layer_backward_s,
+  days,
+  run_time_s
 };
 const std::vector<std::string>& quantity_names();
 std::string_view name_of(Quantity quantity);

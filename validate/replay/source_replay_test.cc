@@ -135,6 +135,28 @@ double forecast_of_row(const std::string& source, const std::string& words) {
   return summary.results.front().forecast;
 }
 
+TEST_CASE("source replay: a layer's time is its share of the step's passes") {
+  const auto of_layers = [](const std::string& layers, const std::string& quantity) {
+    const SourceSummary summary = replay_rows(
+        "model,cluster,gpus,framework,tp,optimizer,micro_batch,grad_accum,seq_len,steps,"
+        "model.layers," +
+            quantity + "\ngpt2-xl,dgx-a100-80g,5,megatron,5,adamw,1,1,1024,1," + layers + ",1\n",
+        "runs.csv", "runs");
+    INFO(summary.results.front().status);
+    REQUIRE(summary.results.front().ok());
+    return summary.results.front().forecast;
+  };
+  const double forward = of_layers("2", "layer_forward_s");
+  const double backward = of_layers("2", "layer_backward_s");
+  CHECK(of_layers("7", "layer_forward_s") == Approx(forward));
+  // Each further layer adds its passes and the update of its parameters.
+  const double added = (of_layers("22", "step_time_s") - of_layers("2", "step_time_s")) / 20;
+  CHECK(added > forward + backward);
+  CHECK(added == Approx(forward + backward).epsilon(0.2));
+  const SourceSummary without = replayed("layer_forward_s", run + "1\n");
+  CHECK_THAT(without.results.front().status, Contains("under a layout alone"));
+}
+
 // What a change of the layout does, as papers and tables print it; from the mechanism alone, but
 // for the first, whose rows set the time that hosts take.
 TEST_CASE("source replay: published relations between runs") {
