@@ -1,4 +1,5 @@
 #include "experiments/scenario_case.h"
+#include "experiments/temporary_folder.h"
 
 namespace lambcast {
 namespace {
@@ -20,6 +21,35 @@ TEST_CASE("scenario: one release of DeepSpeed, however it is said") {
   CHECK_THAT(refusal(with({{"deepspeed_version", "0.15"}, {"versions", "deepspeed=0.16"}})),
              Contains("--deepspeed-version: 0.15.0 is not the 0.16.0 of --versions"));
   CHECK_THAT(refusal(with({{"deepspeed_version", "new"}})), Contains("'new' is no version"));
+}
+
+TEST_CASE("scenario: who flattens tensors of an optimizer that needs them whole is warned of") {
+  const auto warning = [](const char* optimizer, const WhatIf& more) -> std::string {
+    WhatIf asked = with(more);
+    asked.insert_or_assign("optimizer", optimizer);
+    for (const Finding& finding : resolved(asked).findings)
+      if (finding.code == "flat-tensors") return finding.message;
+    return "";
+  };
+  const WhatIf newest{{"precision", "bf16"}, {"deepspeed_version", "0.19.5"}},
+      old{{"precision", "bf16"}, {"deepspeed_version", "0.17.5"}};
+  for (const auto& [optimizer, instead] : {std::pair("adafactor", "nothing is factored"),
+                                           {"came", "nothing is factored"},
+                                           {"galore_adamw8bit", "nothing is projected"},
+                                           {"distributed_lamb", "norms and trust ratios"}}) {
+    INFO(optimizer);
+    CHECK(warning(optimizer, newest).empty());
+    CHECK_THAT(warning(optimizer, old), Contains("BF16_Optimizer") && Contains(instead));
+  }
+  CHECK(warning("adam", old).empty());
+  const TemporaryFolder folder;
+  const std::string untested =
+      folder.file("ds.json", R"({"zero_optimization": {"stage": 1}, "fp16": {"enabled": true},
+                     "zero_allow_untested_optimizer": true})");
+  CHECK_THAT(warning("came", {{"config", untested}}),
+             Contains("ZeRO hands DistributedCAME a rank's shard of each parameter group"));
+  // Colossal-AI knows whose shard is whose.
+  CHECK(warning("came", {{"framework", "colossalai"}, {"zero_stage", "1"}}).empty());
 }
 
 }  // namespace

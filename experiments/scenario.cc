@@ -120,6 +120,24 @@ void find_slices(const TrainingPlan& training, std::vector<Finding>& findings) {
                    tp)});
 }
 
+// Statistics of rows and columns, projections and norms of tensors are none of a flat vector's.
+void find_flattened(const TrainingPlan& training, std::vector<Finding>& findings) {
+  const OptimizerModel& optimizer = model_of(training.optimizer());
+  const bool galore = optimizer.type == OptimizerType::galore_adamw8bit;
+  const bool factored = optimizer.factored_statistics > 0;
+  if (!training.flattens() || training.kernels == Kernels::nvidia || optimizer.onebit ||
+      !(galore || factored || optimizer.layerwise))
+    return;
+  const char* instead = galore     ? "nothing is projected, 8-bit AdamW runs on all of it"
+                        : factored ? "nothing is factored, it keeps a second moment of each element"
+                                   : "norms and trust ratios are of that vector, not of tensors";
+  findings.push_back({Severity::warning, "flat-tensors",
+                      fmt::format("DeepSpeed's {} hands {} a rank's shard of each parameter group "
+                                  "as one vector: {}, which is not the published algorithm",
+                                  training.wrapper() == Wrapper::bf16 ? "BF16_Optimizer" : "ZeRO",
+                                  optimizer.label, instead)});
+}
+
 void find_experts(const TrainingPlan& training, std::vector<Finding>& findings) {
   if (training.model->experts == 0 || training.gpus == 1 || training.parallelism) return;
   findings.push_back(
@@ -187,6 +205,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   training.recipe = deepspeed::recipe_of(config);  // with what flags say of steps and overlap
   training.recipe.projection = choose_projection(words, training, scenario.findings);
   find_slices(training, scenario.findings);
+  find_flattened(training, scenario.findings);
   choose_exchange(words, training, scenario.findings);
   if (const auto network = words.choice("network"))
     training.network = static_cast<NetworkModel>(*network);

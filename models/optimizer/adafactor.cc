@@ -19,7 +19,6 @@ double states(const StateTensor& tensor, const Projection&) {
 
 }  // namespace
 
-// A root mean square of each tensor, and the column means of each matrix.
 const OptimizerModel adafactor_model{.type = OptimizerType::adafactor,
                                      .name = "adafactor",
                                      .label = "DistributedAdaFactor",
@@ -29,6 +28,6 @@ const OptimizerModel adafactor_model{.type = OptimizerType::adafactor,
                                      .update = update,
                                      .state_bytes = states,
                                      .sums_per_tensor = 1,
-                                     .column_sums_per_matrix = 1};
+                                     .factored_statistics = 1};
 
 }  // namespace lambcast

@@ -20,7 +20,7 @@ double states(const StateTensor& tensor, const Projection&) {
 
 }  // namespace
 
-// Column means of the gradient and of the residual, and a root mean square.
+// Of the gradient and of the residual.
 const OptimizerModel came_model{.type = OptimizerType::came,
                                 .name = "came",
                                 .label = "DistributedCAME",
@@ -30,6 +30,6 @@ const OptimizerModel came_model{.type = OptimizerType::came,
                                 .update = update,
                                 .state_bytes = states,
                                 .sums_per_tensor = 1,
-                                .column_sums_per_matrix = 2};
+                                .factored_statistics = 2};
 
 }  // namespace lambcast

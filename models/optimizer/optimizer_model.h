@@ -73,11 +73,12 @@ struct OptimizerModel {
   // Bytes of fp32 (or 8-bit) states beside the master weights.
   double (*state_bytes)(const StateTensor& tensor, const Projection& projection);
 
-  // Blocking all-reduces of the update where ranks share the states of a tensor, or the tensor
-  // itself: of a number for every tensor, and of a vector of column means for every matrix.
+  // Blocking all-reduces of a number of each tensor where ranks share its states or the tensor
+  // itself, and how many numbers are stacked in one over tensor-parallel ranks.
   int sums_per_tensor = 0;
-  int numbers_over_slices = 1;  // stacked in such a sum over tensor-parallel ranks
-  int column_sums_per_matrix = 0;
+  int numbers_over_slices = 1;
+  // Statistics of a matrix that are kept as means of its rows and of its columns.
+  int factored_statistics = 0;
   // Share of the published run before compression starts; 0: none, and nothing to start.
   double published_freeze_share = 0;
 };

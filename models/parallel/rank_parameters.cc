@@ -24,22 +24,9 @@ void add_trained(const Tensor& tensor, const ModelShape& shape, const ParallelLa
     chunk.experts += elements / layout.ep / layout.expert_tp();
     return;
   }
-  switch (tensor.split) {
-    case TensorSplit::replicated:
-      chunk.whole += elements;
-      return;
-    case TensorSplit::split:
-      chunk.divided += elements / layout.tp;
-      return;
-    case TensorSplit::key_value:
-      chunk.divided +=
-          elements / static_cast<double>(std::min<std::int64_t>(layout.tp, shape.kv_heads));
-      return;
-    case TensorSplit::vocabulary:
-      chunk.vocabulary += elements * padded_share(shape.vocab, layout.tp);
-      chunk.divided += elements * padded_share(shape.vocab, layout.tp);
-      return;
-  }
+  const double held = elements * tensor_share(tensor.split, shape, layout.tp);
+  (tensor.split == TensorSplit::replicated ? chunk.whole : chunk.divided) += held;
+  if (tensor.split == TensorSplit::vocabulary) chunk.vocabulary += held;
 }
 
 void add(const Tensor& tensor, const ModelShape& shape, const ParallelLayout& layout,
@@ -75,6 +62,21 @@ RankParameters& RankParameters::operator+=(const RankParameters& other) {
   tied += other.tied;
   vocabulary += other.vocabulary;
   return *this;
+}
+
+double tensor_share(TensorSplit split, const ModelShape& shape, int tp) {
+  switch (split) {
+    case TensorSplit::replicated:
+      return 1;
+    case TensorSplit::outputs:
+    case TensorSplit::inputs:
+      return 1.0 / tp;
+    case TensorSplit::key_value:
+      return 1 / static_cast<double>(std::min<std::int64_t>(tp, shape.kv_heads));
+    case TensorSplit::vocabulary:
+      return padded_share(shape.vocab, tp);
+  }
+  LAMBCAST_CHECK(false, "no such split");
 }
 
 bool has_tied_head(const ModelShape& shape) {

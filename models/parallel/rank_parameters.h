@@ -39,6 +39,10 @@ struct RankParameters {
   RankParameters& operator+=(const RankParameters& other);  // of another chunk
 };
 
+// Of a tensor, what one of tp ranks of tensor parallelism holds; of the vocabulary more than 1 /
+// tp.
+double tensor_share(TensorSplit split, const ModelShape& shape, int tp);
+
 // The model's head is its embedding, transposed.
 bool has_tied_head(const ModelShape& shape);
 

@@ -9,19 +9,19 @@ namespace {
 
 constexpr const char* group = "decay";
 
-void add_pair(ModelShape& shape, int layer, const char* product, std::int64_t in,
-              std::int64_t out) {
-  const auto add = [&](const char* matrix, std::int64_t width) {
+void add_pair(ModelShape& shape, int layer, const char* product, std::int64_t in, std::int64_t out,
+              TensorSplit of_product) {
+  const auto add = [&](const char* matrix, std::int64_t width, TensorSplit split) {
     Tensor tensor;
     tensor.name = fmt::format("layers.{}.{}.adapter.{}", layer, product, matrix);
     tensor.elements = width * shape.adapters->rank;
     tensor.layer = layer;
     tensor.group = group;
-    tensor.split = TensorSplit::split;
+    tensor.split = split;
     shape.tensors.push_back(std::move(tensor));
   };
-  add("A", in);
-  add("B", out);
+  add("A", in, of_product);
+  add("B", out, TensorSplit::outputs);
 }
 
 // Bytes a token: frozen products keep no input, adapted ones a mask of theirs and what dropout
@@ -66,11 +66,13 @@ ModelShape with_adapters(ModelShape shape, const Adapters& adapters, const Where
   const std::int64_t h = shape.hidden, context = shape.heads * shape.value_size;
   const std::int64_t keys = shape.kv_heads * (shape.head_size + shape.value_size);
   for (int layer = 0; layer < shape.layers; ++layer) {
-    add_pair(shape, layer, "query_key_value", h, shape.heads * shape.head_size + keys);
-    add_pair(shape, layer, "projection", context, h);
+    add_pair(shape, layer, "query_key_value", h, shape.heads * shape.head_size + keys,
+             TensorSplit::outputs);
+    add_pair(shape, layer, "projection", context, h, TensorSplit::inputs);
     if (!adapters.feed_forward()) continue;
-    add_pair(shape, layer, "up", h, is_gated(shape) ? 2 * shape.ffn : shape.ffn);
-    add_pair(shape, layer, "down", shape.ffn, h);
+    add_pair(shape, layer, "up", h, is_gated(shape) ? 2 * shape.ffn : shape.ffn,
+             TensorSplit::outputs);
+    add_pair(shape, layer, "down", shape.ffn, h, TensorSplit::inputs);
   }
   for (Cost& block : shape.blocks) change_activations(block, shape);
   return shape;

@@ -41,15 +41,15 @@ void add_block(const Scope& scope, bool pre_layer_norm) {
 void add_fused_block(const Scope& scope) {
   const std::int64_t h = scope.shape.hidden;
   const std::int64_t f = scope.shape.ffn;
-  scope.matrix("attn_qkvw", 3 * h * h, TensorSplit::split);
-  scope.vector("attn_qkvb", 3 * h, TensorSplit::split);
-  scope.matrix("attn_ow", h * h, TensorSplit::split);
+  scope.matrix("attn_qkvw", 3 * h * h, TensorSplit::outputs);
+  scope.vector("attn_qkvb", 3 * h, TensorSplit::outputs);
+  scope.matrix("attn_ow", h * h, TensorSplit::inputs);
   scope.vector("attn_ob", h);
   scope.vector("attn_nw", h);
   scope.vector("attn_nb", h);
-  scope.matrix("inter_w", h * f, TensorSplit::split);
-  scope.vector("inter_b", f, TensorSplit::split);
-  scope.matrix("output_w", f * h, TensorSplit::split);
+  scope.matrix("inter_w", h * f, TensorSplit::outputs);
+  scope.vector("inter_b", f, TensorSplit::outputs);
+  scope.matrix("output_w", f * h, TensorSplit::inputs);
   scope.vector("output_b", h);
   scope.vector("norm_w", h);
   scope.vector("norm_b", h);

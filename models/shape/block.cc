@@ -42,12 +42,12 @@ void Scope::linear(std::string_view name, std::int64_t in, std::int64_t out) con
 }
 
 void Scope::column(std::string_view name, std::int64_t in, std::int64_t out) const {
-  matrix(fmt::format("{}.weight", name), in * out, TensorSplit::split);
-  vector(fmt::format("{}.bias", name), out, TensorSplit::split);
+  matrix(fmt::format("{}.weight", name), in * out, TensorSplit::outputs);
+  vector(fmt::format("{}.bias", name), out, TensorSplit::outputs);
 }
 
 void Scope::row(std::string_view name, std::int64_t in, std::int64_t out) const {
-  matrix(fmt::format("{}.weight", name), in * out, TensorSplit::split);
+  matrix(fmt::format("{}.weight", name), in * out, TensorSplit::inputs);
   vector(fmt::format("{}.bias", name), out);
 }
 
@@ -56,8 +56,8 @@ void Scope::norm(std::string_view name, std::int64_t width) const {
   vector(fmt::format("{}.bias", name), width);
 }
 
-void Scope::expert(std::string_view name, std::int64_t elements) const {
-  add(*this, name, elements, "decay", TensorSplit::split, true);
+void Scope::expert(std::string_view name, std::int64_t elements, TensorSplit split) const {
+  add(*this, name, elements, "decay", split, true);
 }
 
 Cost attention_cost(const Attention& attention) {

@@ -46,8 +46,8 @@ struct Scope {
   void linear(std::string_view name, std::int64_t in, std::int64_t out) const;
   void column(std::string_view name, std::int64_t in, std::int64_t out) const;
   void row(std::string_view name, std::int64_t in, std::int64_t out) const;
-  void norm(std::string_view name, std::int64_t width) const;       // weight and bias
-  void expert(std::string_view name, std::int64_t elements) const;  // cut as a dense matrix is
+  void norm(std::string_view name, std::int64_t width) const;  // weight and bias
+  void expert(std::string_view name, std::int64_t elements, TensorSplit split) const;
 };
 
 struct Attention {

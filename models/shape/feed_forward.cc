@@ -12,10 +12,11 @@ namespace {
 void add_experts(const Scope& scope) {
   const ModelShape& shape = scope.shape;
   scope.matrix("gate.weight", shape.hidden * shape.experts);
-  scope.expert("experts.fc1_weight", shape.experts * shape.hidden * shape.ffn);
-  scope.expert("experts.fc1_bias", shape.experts * shape.ffn);
-  scope.expert("experts.fc2_weight", shape.experts * shape.ffn * shape.hidden);
-  scope.expert("experts.fc2_bias", shape.experts * shape.hidden);
+  scope.expert("experts.fc1_weight", shape.experts * shape.hidden * shape.ffn,
+               TensorSplit::outputs);
+  scope.expert("experts.fc1_bias", shape.experts * shape.ffn, TensorSplit::outputs);
+  scope.expert("experts.fc2_weight", shape.experts * shape.ffn * shape.hidden, TensorSplit::inputs);
+  scope.expert("experts.fc2_bias", shape.experts * shape.hidden, TensorSplit::replicated);
 }
 
 }  // namespace

@@ -18,10 +18,10 @@ void add_experts(const Scope& scope) {
   scope.matrix("mlp.deepspeed_moe.gate.wg.weight", shape.hidden * shape.experts);
   for (std::int64_t e = 0; e < shape.experts; ++e) {
     const std::string name = fmt::format("mlp.deepspeed_moe.experts.deepspeed_experts.{}.", e);
-    scope.expert(name + "c_fc.weight", shape.hidden * shape.ffn);
-    scope.expert(name + "c_fc.bias", shape.ffn);
-    scope.expert(name + "c_proj.weight", shape.ffn * shape.hidden);
-    scope.expert(name + "c_proj.bias", shape.hidden);
+    scope.expert(name + "c_fc.weight", shape.hidden * shape.ffn, TensorSplit::outputs);
+    scope.expert(name + "c_fc.bias", shape.ffn, TensorSplit::outputs);
+    scope.expert(name + "c_proj.weight", shape.ffn * shape.hidden, TensorSplit::inputs);
+    scope.expert(name + "c_proj.bias", shape.hidden, TensorSplit::replicated);
   }
 }
 

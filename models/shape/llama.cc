@@ -11,25 +11,26 @@ namespace {
 
 void add_attention(const Scope& scope, std::int64_t key_width) {
   const std::int64_t h = scope.shape.hidden;
-  scope.matrix("self_attn.q_proj.weight", h * h, TensorSplit::split);
+  scope.matrix("self_attn.q_proj.weight", h * h, TensorSplit::outputs);
   scope.matrix("self_attn.k_proj.weight", h * key_width, TensorSplit::key_value);
   scope.matrix("self_attn.v_proj.weight", h * key_width, TensorSplit::key_value);
-  scope.matrix("self_attn.o_proj.weight", h * h, TensorSplit::split);
+  scope.matrix("self_attn.o_proj.weight", h * h, TensorSplit::inputs);
 }
 
 void add_feed_forward(const Scope& scope) {
   const std::int64_t elements = scope.shape.hidden * scope.shape.ffn;
-  scope.matrix("mlp.gate_proj.weight", elements, TensorSplit::split);
-  scope.matrix("mlp.up_proj.weight", elements, TensorSplit::split);
-  scope.matrix("mlp.down_proj.weight", elements, TensorSplit::split);
+  scope.matrix("mlp.gate_proj.weight", elements, TensorSplit::outputs);
+  scope.matrix("mlp.up_proj.weight", elements, TensorSplit::outputs);
+  scope.matrix("mlp.down_proj.weight", elements, TensorSplit::inputs);
 }
 
 void add_experts(const Scope& scope) {
   const std::int64_t elements = scope.shape.hidden * scope.shape.ffn;
   scope.matrix("block_sparse_moe.gate.weight", scope.shape.hidden * scope.shape.experts);
   for (std::int64_t e = 0; e < scope.shape.experts; ++e)
-    for (const char* matrix : {"w1", "w2", "w3"})
-      scope.expert(fmt::format("block_sparse_moe.experts.{}.{}.weight", e, matrix), elements);
+    for (const std::string_view matrix : {"w1", "w2", "w3"})
+      scope.expert(fmt::format("block_sparse_moe.experts.{}.{}.weight", e, matrix), elements,
+                   matrix == "w2" ? TensorSplit::inputs : TensorSplit::outputs);
 }
 
 void build(const Table& model, ModelShape& shape, bool moe) {

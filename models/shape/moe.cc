@@ -46,16 +46,16 @@ struct Decoder {
 
   void grouped_attention(const Scope& scope) const {
     const std::int64_t h = shape.hidden;
-    scope.matrix("self_attn.q_proj.weight", h * query_width(), TensorSplit::split);
+    scope.matrix("self_attn.q_proj.weight", h * query_width(), TensorSplit::outputs);
     scope.matrix("self_attn.k_proj.weight", h * key_width(), TensorSplit::key_value);
     scope.matrix("self_attn.v_proj.weight", h * key_width(), TensorSplit::key_value);
-    scope.matrix("self_attn.o_proj.weight", query_width() * h, TensorSplit::split);
+    scope.matrix("self_attn.o_proj.weight", query_width() * h, TensorSplit::inputs);
     if (biases) {
-      scope.vector("self_attn.q_proj.bias", query_width(), TensorSplit::split);
+      scope.vector("self_attn.q_proj.bias", query_width(), TensorSplit::outputs);
       scope.vector("self_attn.k_proj.bias", key_width(), TensorSplit::key_value);
       scope.vector("self_attn.v_proj.bias", key_width(), TensorSplit::key_value);
       scope.vector("self_attn.o_proj.bias", h);
-      scope.vector("self_attn.sinks", shape.heads, TensorSplit::split);
+      scope.vector("self_attn.sinks", shape.heads, TensorSplit::outputs);
     }
     if (!shape.norms_queries) return;
     scope.vector("self_attn.q_norm.weight", shape.head_size);
@@ -68,30 +68,30 @@ struct Decoder {
     scope.matrix("self_attn.q_a_proj.weight", shape.hidden * latent.query_rank);
     scope.vector("self_attn.q_a_layernorm.weight", latent.query_rank);
     scope.matrix("self_attn.q_b_proj.weight", latent.query_rank * query_width(),
-                 TensorSplit::split);
+                 TensorSplit::outputs);
     scope.matrix("self_attn.kv_a_proj_with_mqa.weight",
                  shape.hidden * (latent.key_rank + latent.rope_size));
     scope.vector("self_attn.kv_a_layernorm.weight", latent.key_rank);
     scope.matrix("self_attn.kv_b_proj.weight", latent.key_rank * (plain + value_width()),
-                 TensorSplit::split);
-    scope.matrix("self_attn.o_proj.weight", value_width() * shape.hidden, TensorSplit::split);
+                 TensorSplit::outputs);
+    scope.matrix("self_attn.o_proj.weight", value_width() * shape.hidden, TensorSplit::inputs);
   }
 
   void gated(const Scope& scope, const std::string& name, std::int64_t ffn) const {
-    for (const char* matrix : {"gate_proj", "up_proj", "down_proj"})
+    for (const std::string_view matrix : {"gate_proj", "up_proj", "down_proj"})
       scope.matrix(fmt::format("{}.{}.weight", name, matrix), shape.hidden * ffn,
-                   TensorSplit::split);
+                   matrix == "down_proj" ? TensorSplit::inputs : TensorSplit::outputs);
   }
 
   void experts(const Scope& scope) const {
     const std::int64_t h = shape.hidden, e = shape.experts;
     scope.matrix("mlp.gate.weight", h * e);
     if (biases) scope.vector("mlp.gate.bias", e);
-    scope.expert("mlp.experts.gate_up_proj", e * h * 2 * shape.ffn);
-    scope.expert("mlp.experts.down_proj", e * h * shape.ffn);
+    scope.expert("mlp.experts.gate_up_proj", e * h * 2 * shape.ffn, TensorSplit::outputs);
+    scope.expert("mlp.experts.down_proj", e * h * shape.ffn, TensorSplit::inputs);
     if (biases) {
-      scope.expert("mlp.experts.gate_up_proj_bias", e * 2 * shape.ffn);
-      scope.expert("mlp.experts.down_proj_bias", e * h);
+      scope.expert("mlp.experts.gate_up_proj_bias", e * 2 * shape.ffn, TensorSplit::outputs);
+      scope.expert("mlp.experts.down_proj_bias", e * h, TensorSplit::replicated);
     }
     if (shape.shared_ffn > 0) gated(scope, "mlp.shared_experts", shape.shared_ffn);
   }
@@ -162,7 +162,7 @@ struct Decoder {
     const Scope scope{shape, -1, fmt::format("model.predicted.{}.", depth)};
     scope.vector("enorm.weight", h);
     scope.vector("hnorm.weight", h);
-    scope.matrix("eh_proj.weight", 2 * h * h, TensorSplit::split);
+    scope.matrix("eh_proj.weight", 2 * h * h, TensorSplit::outputs);
     block(scope, true);
     scope.vector("norm.weight", h);
     Cost join;

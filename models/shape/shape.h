@@ -35,11 +35,13 @@
 namespace lambcast {
 
 // How tensor parallelism divides a tensor over its t ranks (Shoeybi et al. 2019, section 3;
-// Megatron-LM core/tensor_parallel/layers.py). A matrix is cut by output features (with its bias)
-// or by input features (its bias stays whole): either way each rank holds a t-th.
+// Megatron-LM core/tensor_parallel/layers.py). Of a matrix of H x W, H output features of W input
+// features each, a rank holds H/t x W (with a t-th of the bias: "column parallel" there, since it
+// writes y = x A) or H x W/t (its bias stays whole: "row parallel").
 enum class TensorSplit {
   replicated,  // whole on every rank: norms, biases after a sum over ranks, positions
-  split,       // t equal parts
+  outputs,     // t equal parts of the output features
+  inputs,      // t equal parts of the input features
   key_value,   // by whole key-value heads, so in no more parts than there are; repeated beyond
   vocabulary,  // by rows of the vocabulary, padded to a multiple of 128 t first
 };

@@ -29,10 +29,12 @@ constexpr std::int64_t bias_width = 512;  // of the small network that makes the
 void add_experts(const Scope& scope, const PyramidStage& stage) {
   const std::int64_t experts = scope.shape.experts;
   scope.matrix("mlp.gate.wg.weight", stage.hidden * experts);
-  scope.expert("mlp.experts.batched_fc1_w", experts * stage.hidden * stage.ffn);
-  scope.expert("mlp.experts.batched_fc1_bias", experts * stage.ffn);
-  scope.expert("mlp.experts.batched_fc2_w", experts * stage.ffn * stage.hidden);
-  scope.expert("mlp.experts.batched_fc2_bias", experts * stage.hidden);
+  scope.expert("mlp.experts.batched_fc1_w", experts * stage.hidden * stage.ffn,
+               TensorSplit::outputs);
+  scope.expert("mlp.experts.batched_fc1_bias", experts * stage.ffn, TensorSplit::outputs);
+  scope.expert("mlp.experts.batched_fc2_w", experts * stage.ffn * stage.hidden,
+               TensorSplit::inputs);
+  scope.expert("mlp.experts.batched_fc2_bias", experts * stage.hidden, TensorSplit::replicated);
 }
 
 void add_block(const Scope& scope, const PyramidStage& stage, bool sparse) {

@@ -34,26 +34,28 @@ bool is_sparse(const Stack& stack, int block) {
 
 void add_attention(const Scope& scope, const Stack& stack, std::string_view name,
                    std::int64_t relative_buckets) {
-  for (const char* matrix : {"q", "k", "v", "o"})
+  for (const std::string_view matrix : {"q", "k", "v", "o"})
     scope.matrix(fmt::format("{}.{}.weight", name, matrix), scope.shape.hidden * stack.inner,
-                 TensorSplit::split);
+                 matrix == "o" ? TensorSplit::inputs : TensorSplit::outputs);
   if (relative_buckets > 0)
     scope.matrix(fmt::format("{}.relative_attention_bias.weight", name),
-                 relative_buckets * scope.shape.heads, TensorSplit::split);
+                 relative_buckets * scope.shape.heads, TensorSplit::outputs);
 }
 
 void add_feed_forward(const Scope& scope, std::string_view module, bool sparse) {
   const std::int64_t elements = scope.shape.hidden * scope.shape.ffn;
   if (!sparse) {
-    scope.matrix(fmt::format("{}.wi.weight", module), elements, TensorSplit::split);
-    scope.matrix(fmt::format("{}.wo.weight", module), elements, TensorSplit::split);
+    scope.matrix(fmt::format("{}.wi.weight", module), elements, TensorSplit::outputs);
+    scope.matrix(fmt::format("{}.wo.weight", module), elements, TensorSplit::inputs);
     return;
   }
   scope.matrix(fmt::format("{}.router.classifier.weight", module),
                scope.shape.hidden * scope.shape.experts);
   for (std::int64_t e = 0; e < scope.shape.experts; ++e) {
-    scope.expert(fmt::format("{}.experts.expert_{}.wi.weight", module, e), elements);
-    scope.expert(fmt::format("{}.experts.expert_{}.wo.weight", module, e), elements);
+    scope.expert(fmt::format("{}.experts.expert_{}.wi.weight", module, e), elements,
+                 TensorSplit::outputs);
+    scope.expert(fmt::format("{}.experts.expert_{}.wo.weight", module, e), elements,
+                 TensorSplit::inputs);
   }
 }
 

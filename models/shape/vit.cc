@@ -13,8 +13,8 @@ constexpr std::int64_t channels = 3;
 void add_block(const Scope& scope) {
   const std::int64_t h = scope.shape.hidden;
   scope.norm("ln_1", h);
-  scope.matrix("self_attention.in_proj_weight", 3 * h * h, TensorSplit::split);
-  scope.vector("self_attention.in_proj_bias", 3 * h, TensorSplit::split);
+  scope.matrix("self_attention.in_proj_weight", 3 * h * h, TensorSplit::outputs);
+  scope.vector("self_attention.in_proj_bias", 3 * h, TensorSplit::outputs);
   scope.row("self_attention.out_proj", h, h);
   scope.norm("ln_2", h);
   scope.column("mlp.0", h, scope.shape.ffn);

@@ -29,7 +29,7 @@ std::vector<DistinctStep> uniform_kinds(const TrainingPlan& training) {
   const std::int64_t steps = training.steps, every = steps_per_exchange(training.exchange);
   const std::int64_t sending = steps / every;
   Refreshes refreshes;
-  if (training.optimizer() == OptimizerType::galore_adamw8bit)
+  if (training.optimizer() == OptimizerType::galore_adamw8bit && !training.flattens())
     refreshes = refreshes_of(steps, training.recipe.projection.update_proj_gap, every);
   const std::int64_t local = refreshes.all - refreshes.exchanging;
   return {{StepKind::silent, 0, steps - sending - local},

@@ -55,26 +55,24 @@ bool is_factored(const StateTensor& of, double rank) {
   return of.rows > 0 && rank * (of.rows + of.columns) < of.elements / 2;
 }
 
-// What PowerSGD factors of a rank's gradients. Tensor parallelism divides the rows of one matrix in
-// two and the columns of the other.
+// What PowerSGD factors of a rank's gradients.
 struct Factored {
   double rows = 0, columns = 0, matrices = 0, elements = 0;
 };
 Factored factored_of(const TrainingPlan& training, const AveragedGradients& gradients) {
   Factored all;
   for (const Tensor& tensor : training.model->tensors) {
-    const StateTensor of = state_tensor(*training.model, tensor);
+    const StateTensor of = slice_of(*training.model, tensor, gradients.tensor_parallel);
     if (tensor.frozen || !is_factored(of, training.exchange.parameter)) continue;
     all.rows += of.rows;
     all.columns += of.columns;
     all.matrices += 1;
     all.elements += of.elements;
   }
-  const double t = gradients.tensor_parallel, sides = gradients.share * (1 + 1 / t) / 2;
-  all.rows *= sides;
-  all.columns *= sides;
+  all.rows *= gradients.share;
+  all.columns *= gradients.share;
   all.matrices *= gradients.share;
-  all.elements = std::min(all.elements * gradients.share / t, gradients.elements);
+  all.elements = std::min(all.elements * gradients.share, gradients.elements);
   return all;
 }
 

@@ -57,10 +57,10 @@ namespace lambcast {
 struct AveragedGradients {
   ProcessGroup ranks;
   double elements = 0;
-  double share = 1;            // of the model's tensors, whole or sliced
-  double tensor_parallel = 1;  // ranks that divide one side of a matrix
-  double bytes = 2;            // of an element that travels as it is
-  bool shared = false;         // ranks share states
+  double share = 1;         // of the model's tensors, whole or sliced
+  int tensor_parallel = 1;  // ranks that divide one side of a matrix
+  double bytes = 2;         // of an element that travels as it is
+  bool shared = false;      // ranks share states
 };
 
 // Of pure data parallelism; of a layout's rank that holds so many elements, as `ranks` do.

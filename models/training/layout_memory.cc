@@ -45,8 +45,11 @@ parallel::StateBytes state_bytes(const TrainingPlan& training) {
   parallel::StateBytes states;
   states.frozen = std::min(how.weight_bytes, bytes_per_element(how.format));
   states.gradients = how.gradient_bytes();
-  states.moments =
-      state_bytes_per_element(training.optimizer(), *training.model, training.recipe.projection);
+  const UpdateDivision division{.shards = how.sharding == Sharding::none ? 1 : how.shard_ranks,
+                                .tensor_ranks = how.layout.tp,
+                                .flat = training.flattens()};
+  states.moments = state_bytes_per_element(training.optimizer(), *training.model, division,
+                                           training.recipe.projection);
   const FrameworkName framework = how.framework.name;
   if (how.format == MatrixFormat::single) {
     states.weights = parallel::fp32_states.weights;

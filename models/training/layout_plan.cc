@@ -402,7 +402,8 @@ class LayoutWriter {
     const double all = static_cast<double>(optimized_parameters(*training_.model));
     const int tp = how_.layout.tp;
     const UpdateDivision division{parameters_of(stage).total() * tp / all,
-                                  is_shared() ? shards_.shard.ranks : 1, tp, how_.sums_columns};
+                                  is_shared() ? shards_.shard.ranks : 1, tp, how_.sums_columns,
+                                  training_.flattens()};
     const UpdateExtras of =
         update_extras(training_.optimizer(), step_.kind, training_.kernels, *training_.model,
                       division, how_.gradient_bytes(), training_.recipe.projection);

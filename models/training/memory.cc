@@ -37,10 +37,10 @@ MemoryForecast forecast_memory(const TrainingPlan& training) {
     add("momentum", optimized * 4 / shards);
     if (of_state == two_moments) add("variance", optimized * 4 / shards);
   } else {
-    add("optimizer_states",
-        optimized *
-            state_bytes_per_element(training.optimizer(), model, training.recipe.projection) /
-            shards);
+    const UpdateDivision division{.shards = training.shards(), .flat = training.flattens()};
+    add("optimizer_states", optimized / shards *
+                                state_bytes_per_element(training.optimizer(), model, division,
+                                                        training.recipe.projection));
   }
   double padded = 0;
   for (const std::int64_t buffer : compressed_buffers(training))

@@ -162,11 +162,147 @@ TEST_CASE("optimizer states: matrices whose rows do not divide are gathered whol
         Approx(2 * 4 * in_matrices).epsilon(0.01));
   const UpdateExtras came = extras(OptimizerType::came, 7);
   CHECK(find(came, "all_gather gradients and squares")->times == 2 * gathered->times);
-  // The others sum a vector of 1,024 column means where the plugin has them do so, else none.
+  // The others sum a vector of column means where the plugin has them do so, else none: 1,024, and
+  // 4,096 of the 24 matrices behind the feed-forward's inner width.
   CHECK(find(extras(OptimizerType::adafactor, 2), "all_reduce columns of matrices") == nullptr);
   const UpdateExtras even = update_extras(OptimizerType::adafactor, StepKind::uniform,
                                           Kernels::deepspeed, bert, {1, 2, 1, true}, 2);
-  CHECK(find(even, "all_reduce columns of matrices")->bytes.value() == Approx(4 * 1024));
+  const SharedCall* const columns = find(even, "all_reduce columns of matrices");
+  CHECK(columns->bytes.value() ==
+        Approx(4 * (1024 + 24. * 3072 / static_cast<double>(columns->times))));
+}
+
+// Of 256 x 64 cut by outputs, 64 x 256 cut by inputs, 32 x 64 whole.
+ModelShape three_matrices() {
+  ModelShape model;
+  model.hidden = 64;
+  model.groups = {"decay"};
+  const auto add = [&](std::int64_t elements, TensorSplit split) {
+    Tensor tensor;
+    tensor.elements = elements;
+    tensor.group = "decay";
+    tensor.split = split;
+    model.tensors.push_back(tensor);
+  };
+  add(256 * 64, TensorSplit::outputs);
+  add(64 * 256, TensorSplit::inputs);
+  add(32 * 64, TensorSplit::replicated);
+  return model;
+}
+
+TEST_CASE("optimizer states: factored statistics cross as the cut of each matrix asks") {
+  const ModelShape model = three_matrices();
+  const auto expect = [&](const UpdateDivision& division, const char* name, std::int64_t times,
+                          double bytes_of_all) {
+    for (const OptimizerType type : {OptimizerType::adafactor, OptimizerType::came}) {
+      const bool per_tensor = std::string(name).find("statistics") != std::string::npos;
+      const double statistics = !per_tensor && type == OptimizerType::came ? 2 : 1;
+      const UpdateExtras extras =
+          update_extras(type, StepKind::uniform, Kernels::deepspeed, model, division, 2);
+      const SharedCall* const call = find(extras, name);
+      INFO(name << " of " << name_of(type) << " on " << division.shards << " x "
+                << division.tensor_ranks);
+      CHECK((call == nullptr ? 0 : call->times) == statistics * times);
+      if (call == nullptr) continue;
+      CHECK(call->bytes.value() * static_cast<double>(call->times) ==
+            Approx(statistics * bytes_of_all));
+    }
+  };
+  const char *numbers = "all_reduce statistics of tensors",
+             *sliced = "all_reduce statistics of slices", *means = "all_reduce means of slices",
+             *rows = "all_gather rows of slices", *parts = "all_gather gradients and squares",
+             *columns = "all_reduce columns of matrices";
+  // Slices of 64 x 64 on 4 ranks, shards of 2: 64 columns, half of 64 rows, 64 columns.
+  const UpdateDivision even{.shards = 2, .tensor_ranks = 4};
+  expect(even, numbers, 3, 3 * 4);
+  expect(even, sliced, 2, 2 * 4);
+  expect(even, means, 3, 4 * (64 + 32 + 64));
+  expect(even, rows, 1, 4 * 256 / 2);
+  expect(even, parts, 0, 0);
+  expect(even, columns, 0, 0);
+  // Nothing shared: the whole matrix has nothing to tell.
+  const UpdateDivision unshared{.tensor_ranks = 4};
+  expect(unshared, numbers, 0, 0);
+  expect(unshared, means, 2, 4 * (64 + 64));
+  expect(unshared, rows, 1, 4 * 256);
+  // 3 divides neither 64 nor 32: all is gathered, so rows need neither sum nor gather.
+  const UpdateDivision uneven{.shards = 3, .tensor_ranks = 4};
+  expect(uneven, parts, 6, 2 * 4 * (64 * 64 + 64 * 64 + 32 * 64));
+  expect(uneven, means, 2, 4 * (64 + 64));
+  expect(uneven, rows, 0, 0);
+  // LowLevelZero sums columns over the world, whether rows divide or not.
+  for (const int shards : {2, 3})
+    expect({.shards = shards, .sums_columns = true}, columns, 3, 4 * (64 + 256 + 64));
+  // DistributedLamb sums both norms of whole tensors too where there are shards.
+  const auto norms = [&](int shards) {
+    return find(update_extras(OptimizerType::distributed_lamb, StepKind::uniform,
+                              Kernels::deepspeed, model, {.shards = shards, .tensor_ranks = 4}, 2),
+                sliced)
+        ->times;
+  };
+  CHECK(norms(1) == 2);
+  CHECK(norms(2) == 3);
+}
+
+TEST_CASE(
+    "optimizer states: of a matrix a rank keeps all its columns, and rows where they divide") {
+  const ModelShape model = three_matrices();
+  const auto kept = [&](const UpdateDivision& division) {
+    double updated = 0;
+    for (const Tensor& tensor : model.tensors)
+      updated += static_cast<double>(tensor.elements) /
+                 (tensor.split == TensorSplit::replicated ? 1 : division.tensor_ranks) /
+                 division.shards;
+    const double adafactor = state_bytes_per_element(OptimizerType::adafactor, model, division),
+                 came = state_bytes_per_element(OptimizerType::came, model, division);
+    CHECK(came == Approx(4 + 2 * adafactor));
+    CHECK(state_bytes_per_element(OptimizerType::lamb, model, division) == 8);
+    return adafactor * updated / 4;
+  };
+  CHECK(kept({}) == Approx((256 + 64) + (64 + 256) + (32 + 64)));
+  CHECK(kept({.shards = 2}) == Approx((128 + 64) + (32 + 256) + (16 + 64)));
+  CHECK(kept({.tensor_ranks = 4}) == Approx((64 + 64) + (64 + 64) + (32 + 64)));
+  CHECK(kept({.shards = 2, .tensor_ranks = 4}) == Approx((32 + 64) + (32 + 64) + (16 + 64)));
+  CHECK(kept({.shards = 3, .tensor_ranks = 4}) == Approx((64 + 64) + (64 + 64) + (32 + 64)));
+}
+
+TEST_CASE("optimizer states: flat vectors are neither factored nor projected, and nobody sums") {
+  const ModelShape bert = load_model("bert-large");
+  const UpdateDivision flat{.shards = 8, .flat = true};
+  CHECK(state_bytes_per_element(OptimizerType::adafactor, bert, flat) == 4);
+  CHECK(state_bytes_per_element(OptimizerType::came, bert, flat) == 8);
+  CHECK(state_bytes_per_element(OptimizerType::galore_adamw8bit, bert, flat) == 2 + 8. / 256);
+  for (const OptimizerType type :
+       {OptimizerType::adafactor, OptimizerType::came, OptimizerType::distributed_lamb,
+        OptimizerType::galore_adamw8bit}) {
+    const UpdateExtras extras =
+        update_extras(type, StepKind::refresh, Kernels::deepspeed, bert, flat, 2);
+    CHECK(extras.calls.empty());
+    CHECK(extras.products.empty());
+  }
+  // BF16_Optimizer, which wrapped bf16 before DeepSpeed 0.17.6; ZeRO of an untested optimizer.
+  TrainingPlan training = training_of({OptimizerType::adafactor, 16});
+  const auto states = [&] {
+    for (const auto& [part, bytes] : forecast_memory(training).parts)
+      if (part == "optimizer_states") return bytes.value();
+    return 0.;
+  };
+  const double optimized = static_cast<double>(optimized_parameters(*training.model));
+  CHECK_FALSE(training.flattens());
+  CHECK(states() < 0.015 * optimized);
+  training.recipe.zero.stage = 1;
+  CHECK(training.flattens());
+  CHECK(states() == Approx(4 * optimized / 16));
+  training.recipe.zero.stage = 0;
+  training.recipe.precision.weights = DataType::bf16;
+  CHECK_FALSE(training.flattens());
+  training.recipe.engine.wraps_bf16_as_fp16 = false;
+  CHECK(training.flattens());
+  CHECK(states() == Approx(4 * optimized / 16));
+  training.recipe.optimizer = OptimizerType::galore_adamw8bit;
+  training.steps = 1000;
+  REQUIRE(distinct_steps(training).size() == 1);
+  CHECK(distinct_steps(training)[0].kind == StepKind::uniform);
 }
 
 TEST_CASE("optimizer states: GaLore decomposes whole gradients on every rank, gathered before") {

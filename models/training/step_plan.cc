@@ -242,7 +242,7 @@ class StepWriter {
     }
     optimizer_pass("optimizer", update_passes(training_.optimizer(), step_.kind, kernels), elements,
                    seen);
-    const UpdateDivision division{1, training_.shards(), 1};
+    const UpdateDivision division{.shards = training_.shards(), .flat = training_.flattens()};
     const UpdateExtras extras =
         update_extras(training_.optimizer(), step_.kind, kernels, *training_.model, division,
                       gradient_bytes(training_), training_.recipe.projection);

@@ -50,6 +50,14 @@ struct TrainingPlan {
   Wrapper wrapper() const { return wrapper_of(recipe); }
   // Ranks among which the optimizer's state is divided.
   int shards() const { return is_sharded(wrapper()) ? gpus : 1; }
+  // Whether DeepSpeed hands the optimizer each parameter group, or a rank's shard of it, as one
+  // vector; under a pipeline bf16 keeps BF16_Optimizer. Other frameworks know whose shard is whose.
+  bool flattens() const {
+    if (!parallelism) return is_flat(wrapper());
+    if (parallelism->framework.name != FrameworkName::deepspeed) return false;
+    const bool bf16 = recipe.precision.weights == DataType::bf16;
+    return is_flat(wrapper()) || (bf16 && parallelism->layout.pp > 1);
+  }
   // Ranks that see different samples.
   int data_parallel() const { return parallelism ? parallelism->layout.dp : gpus; }
   int nodes() const { return (gpus + gpus_per_node - 1) / gpus_per_node; }
