@@ -3,7 +3,7 @@
 #include <type_traits>
 
 #include "kernels/bias_correction.h"
-#include "kernels/cuda/device.cuh"
+#include "kernels/cuda/group_cursor.cuh"
 
 namespace lambcast::cuda {
 namespace {
@@ -94,18 +94,6 @@ struct SyncEnd {  // c.lr holds the sum of the learning rates
     x.p += x.u / c.denominator(x.v);
     x.u = 0;
   }
-};
-
-// Walks the runs of groups with a thread's rising elements.
-struct GroupCursor {
-  const GroupRun* run;
-
-  __device__ void move_to(std::size_t e, Constants& c) {
-    if (run == nullptr) return;
-    while (run->end <= e) ++run;
-    c.enter(run->group);
-  }
-  __device__ bool ends_before(std::size_t e) const { return run != nullptr && run->end < e; }
 };
 
 template <typename Operation>

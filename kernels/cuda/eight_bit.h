@@ -1,6 +1,5 @@
 // Adam in the small space of GaLore with moments in 8 bits, on the GPU: the last round of
-// reference/galore.h, to the bit. The rest of GaLore is low_rank.h: project (R = G Q, or for a
-// matrix of fewer rows than columns back_project, which gives R transposed) and expand.
+// reference/galore.h, to the bit. What is before and behind it: galore.h.
 //
 // Bytes per element of R: 12 (read R, two codes; write the update, two codes) and 16 per block of
 // 256. One block of the grid takes a block of the state at a time.

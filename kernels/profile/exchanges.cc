@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "kernels/cuda/galore.h"
 #include "kernels/cuda/lars.h"
 #include "kernels/cuda/local_steps.h"
 #include "kernels/profile/bert_large.h"
@@ -128,9 +129,13 @@ std::vector<Workbench::Entry> ExchangeBench::entries() const {
        [this](Stream s) { return orthonormalise(matrix(low_rank), s); }},
       {"powersgd_back_project", 4, [this](Stream s) { return back_project(matrix(low_rank), s); }},
       {"powersgd_expand", 12, [this](Stream s) { return expand(matrix(low_rank), of_.out, s); }},
-      {"galore_project", 12 + thin, [this](Stream s) { return project(matrix(directions()), s); }},
-      {"galore_expand", 12 + thin,
-       [this](Stream s) { return expand(matrix(directions()), of_.out, s); }},
+      {"galore_project", 4 + thin,
+       [this](Stream s) {
+         LowRank gradient = matrix(directions());
+         gradient.x = nullptr;
+         gradient.owed = of_.gradient;
+         return project(gradient, s);
+       }},
       {"outer_step", 24,
        [this](Stream s) {
          return outer_step({of_.out, of_.owed, of_.gradient, of_.other, of_.elements}, {}, s);
@@ -162,6 +167,12 @@ std::vector<Workbench::Entry> ExchangeBench::halves(const LambState& state,
       {"lars_apply", 22,
        [this, state, gradient](Stream s) {
          return lars_apply(state, gradient, {}, squares_.data(), s);
+       }},
+      {"galore_apply", 10 + 4.0 * galore_rank / width,
+       [this, state](Stream s) {
+         const GaloreWeights weights{shape_,    directions(), of_.other,
+                                     q_.data(), state.p,      state.half_p};
+         return galore_apply(weights, {}, s);
        }},
       {"variance_norms", 4,
        [this, state](Stream s) { return variance_norms(state, squares_.data(), s); }},

@@ -32,7 +32,7 @@ class ExchangeBench {
 
   cudaError_t refill(cudaStream_t stream) const;
   std::vector<Workbench::Entry> entries() const;
-  // Of LAMB and LARS, whose state is the workbench's.
+  // Of LAMB, LARS and GaLore's weights, whose state is the workbench's.
   std::vector<Workbench::Entry> halves(const LambState& state, const float* gradient) const;
 
   static std::size_t bytes(std::size_t elements);

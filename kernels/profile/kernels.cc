@@ -15,6 +15,7 @@
 #include "kernels/cuda/half_precision.h"
 #include "kernels/cuda/host_copy.h"
 #include "kernels/cuda/lamb_tensors.h"
+#include "kernels/cuda/lion.h"
 #include "kernels/profile/bert_large.h"
 #include "kernels/profile/exchanges.h"
 #include "kernels/profile/load.h"
@@ -229,6 +230,11 @@ std::vector<Workbench::Entry> Workbench::adam_entries() const {
   return {
       {"adam_step", 30,
        [&b, adam](Stream s) { return adam_step(b.adam(), b.g.data(), adam, 1, s); }},
+      {"lion_step", 22,
+       [&b](Stream s) {
+         const LionState state{b.p.data(), b.m.data(), b.half_p(), b.layout.elements};
+         return lion_step(state, b.g.data(), {}, s);
+       }},
       {"onebit_adam_step", 18, [&b, adam](Stream s) { return adam_apply(b.adam(), adam, s); }},
       {"zero_one_onebit_step", 26,
        [&b, adam](Stream s) { return zero_one_onebit_step(b.adam(), b.g.data(), adam, s); }},

@@ -16,11 +16,11 @@ bool is_projected(const StateTensor& tensor, double rank) {
 
 // An estimate, not counted from a run: clone of p 8, back projection added 12, decay 12; one
 // torch.cuda.synchronize() a tensor. Adam in the small space and the products are apart. Fused:
-// project and expand (kernels/cuda/low_rank.h, counted in kernels/guide.md), Adam's launch, and the
-// weights, which no kernel of kernels/ moves: PyTorch decays them, 8, and adds to them, 12. Nothing
-// waits.
+// project 4, weights and their copy in 16 bits 10, of either 1/2 for the factor beside a matrix
+// (kernels/cuda/galore.h, counted in kernels/guide.md at rank 128 of 1,024), a launch each and
+// Adam's. Nothing waits.
 Passes update(StepKind, Kernels kernels) {
-  if (kernels == Kernels::fused) return {12.5 + 12.5 + 8 + 12, 0, 1 + 1 + 1 + 2, 0, 0};
+  if (kernels == Kernels::fused) return {4.5 + 10.5, 0, 3, 0, 0};
   return {8 + 12 + 12, 0, 14, 0, 1};
 }
 
@@ -65,7 +65,6 @@ const OptimizerModel galore_adamw8bit_model{.type = OptimizerType::galore_adamw8
                                             .label = "DistGaloreAwamW",
                                             .plain = OptimizerType::galore_adamw8bit,
                                             .of_deepspeed = false,
-                                            .rounds_apart = true,
                                             .update = update,
                                             .state_bytes = states};
 

@@ -7,8 +7,11 @@
 namespace lambcast {
 namespace {
 
-// g, p and m read, p and m written. kernels/ has no Lion, so that Kernels::fused are these too.
-Passes update(StepKind, Kernels) { return {12 + 8, 1, 0, 0, 0}; }
+// g, p and m read, p and m written; the fused kernel writes the weights in 16 bits too.
+Passes update(StepKind, Kernels kernels) {
+  if (kernels == Kernels::fused) return {12 + 8 + 2, 1, 0, 0, 0, "lion_step"};
+  return {12 + 8, 1, 0, 0, 0};
+}
 
 }  // namespace
 
@@ -17,7 +20,6 @@ const OptimizerModel lion_model{.type = OptimizerType::lion,
                                 .label = "FusedLion",
                                 .plain = OptimizerType::lion,
                                 .of_deepspeed = true,
-                                .in_kernels = false,
                                 .update = update,
                                 .state_bytes = one_moment};
 

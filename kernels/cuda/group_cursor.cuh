@@ -1,0 +1,23 @@
+// Device code of elementwise kernels whose buffers are cut into runs of parameter groups (adam.h).
+#pragma once
+
+#include "kernels/cuda/adam.h"
+#include "kernels/cuda/device.cuh"
+
+namespace lambcast::cuda {
+
+// Walks the runs with a thread's rising elements. `Constants` is what the kernel computes with, of
+// which enter() sets what a group has of its own.
+struct GroupCursor {
+  const GroupRun* run;
+
+  template <typename Constants>
+  __device__ void move_to(std::size_t e, Constants& c) {
+    if (run == nullptr) return;
+    while (run->end <= e) ++run;
+    c.enter(run->group);
+  }
+  __device__ bool ends_before(std::size_t e) const { return run != nullptr && run->end < e; }
+};
+
+}  // namespace lambcast::cuda

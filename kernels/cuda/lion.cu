@@ -1,0 +1,64 @@
+#include "kernels/cuda/lion.h"
+
+#include "kernels/cuda/group_cursor.cuh"
+
+namespace lambcast::cuda {
+namespace {
+
+struct Constants {
+  float lr, wd, b1, b2, new_in_b1, new_in_b2;
+  double exact_lr;
+
+  explicit Constants(const reference::LionOptions& o)
+      : lr(static_cast<float>(o.lr)),
+        wd(static_cast<float>(o.weight_decay)),
+        b1(static_cast<float>(o.beta1)),
+        b2(static_cast<float>(o.beta2)),
+        new_in_b1(static_cast<float>(1 - o.beta1)),
+        new_in_b2(static_cast<float>(1 - o.beta2)),
+        exact_lr(o.lr) {}
+
+  __device__ void read_rate(const double* from) {
+    if (from == nullptr) return;
+    exact_lr = *from;
+    lr = static_cast<float>(exact_lr);
+  }
+  __device__ void enter(const ParameterGroup& group) {
+    lr = static_cast<float>(exact_lr * group.lr_scale);
+    wd = static_cast<float>(group.weight_decay);
+  }
+};
+
+__global__ void __launch_bounds__(threads) step_kernel(LionState s, const float* g, Constants c) {
+  c.read_rate(s.lr);
+  GroupCursor cursor{s.runs};
+  for_each_quad(s.elements, [&](std::size_t e, std::size_t limit) {
+    Quad p = load_quad(s.p, e, limit), m = load_quad(s.m, e, limit);
+    const Quad gradient = load_quad(g, e, limit);
+    cursor.move_to(e, c);
+    const bool one_group = !cursor.ends_before(limit);
+    for (int i = 0; i < 4; ++i) {
+      if (!one_group && e + i < limit) cursor.move_to(e + i, c);
+      const float mixed = c.b1 * m.at[i] + c.new_in_b1 * gradient.at[i];
+      const float sign = mixed > 0 ? 1.0f : mixed < 0 ? -1.0f : 0.0f;
+      p.at[i] -= c.lr * (sign + c.wd * p.at[i]);
+      m.at[i] = c.b2 * m.at[i] + c.new_in_b2 * gradient.at[i];
+    }
+    store_quad(s.p, e, limit, p);
+    store_quad(s.half_p, e, limit, p);
+    store_quad(s.m, e, limit, m);
+  });
+}
+
+}  // namespace
+
+cudaError_t lion_step(const LionState& s, const float* g, const reference::LionOptions& options,
+                      cudaStream_t stream) {
+  if (const auto e = check_aligned(s.p, s.m, s.half_p, g)) return e;
+  unsigned blocks = 0;
+  if (const auto e = grid_size(step_kernel, quads_of(s.elements), blocks)) return e;
+  launch(step_kernel, blocks, threads, stream, s, g, Constants(options));
+  return cudaGetLastError();
+}
+
+}  // namespace lambcast::cuda

@@ -1,0 +1,31 @@
+// Lion on the GPU, elementwise over flat buffers: the semantics of reference/lion.h, to the bit.
+// One launch, whatever the number of tensors; groups and a learning rate in device memory as in
+// adam.h.
+//
+// Bytes per element: lion_step 20 (read g, p, m; write p, m), with the 16-bit copy of the weights
+// 22.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+
+#include "kernels/cuda/adam.h"
+#include "kernels/reference/lion.h"
+
+namespace lambcast::cuda {
+
+struct LionState {
+  float* p = nullptr;
+  float* m = nullptr;
+  HalfPointer half_p;
+  std::size_t elements = 0;
+  const GroupRun* runs =
+      nullptr;                 // device memory, up to `elements`; null: the options hold for all
+  const double* lr = nullptr;  // device memory; null: as the options say
+};
+
+cudaError_t lion_step(const LionState& state, const float* g, const reference::LionOptions& options,
+                      cudaStream_t stream);
+
+}  // namespace lambcast::cuda
