@@ -55,27 +55,6 @@ bool is_factored(const StateTensor& of, double rank) {
   return of.rows > 0 && rank * (of.rows + of.columns) < of.elements / 2;
 }
 
-// What PowerSGD factors of a rank's gradients.
-struct Factored {
-  double rows = 0, columns = 0, matrices = 0, elements = 0;
-};
-Factored factored_of(const TrainingPlan& training, const AveragedGradients& gradients) {
-  Factored all;
-  for (const Tensor& tensor : training.model->tensors) {
-    const StateTensor of = slice_of(*training.model, tensor, gradients.tensor_parallel);
-    if (tensor.frozen || !is_factored(of, training.exchange.parameter)) continue;
-    all.rows += of.rows;
-    all.columns += of.columns;
-    all.matrices += 1;
-    all.elements += of.elements;
-  }
-  all.rows *= gradients.share;
-  all.columns *= gradients.share;
-  all.matrices *= gradients.share;
-  all.elements = std::min(all.elements * gradients.share, gradients.elements);
-  return all;
-}
-
 class Writer {
  public:
   Writer(const TrainingPlan& training, const AveragedGradients& of)
@@ -255,7 +234,9 @@ class Writer {
   // Matrices that a factorisation makes smaller; the others are all-reduced as they are.
   void factored() {
     const double rank = exchange_.parameter, turns = std::max(1, exchange_.iterations);
-    const auto [rows, columns, matrices, in_matrices] = factored_of(training_, of_);
+    const FactoredGradients factored = factored_of(training_, of_);
+    const double rows = factored.rows, columns = factored.columns, matrices = factored.matrices,
+                 in_matrices = factored.elements;
     if (!fused_) kernels("add owed errors", Category::compress, add_owed, in_matrices, matrices);
     kernels("factors", Category::compress,
             fused_ ? fused_factors(rank, turns) : factors(rank, turns), in_matrices, matrices);
@@ -380,6 +361,25 @@ AveragedGradients averaged_gradients(const TrainingPlan& training, double elemen
   return gradients;
 }
 
+FactoredGradients factored_of(const TrainingPlan& training, const AveragedGradients& gradients) {
+  constexpr double part_rows = 256;
+  FactoredGradients all;
+  for (const Tensor& tensor : training.model->tensors) {
+    const StateTensor of = slice_of(*training.model, tensor, gradients.tensor_parallel);
+    if (tensor.frozen || !is_factored(of, training.exchange.parameter)) continue;
+    all.rows += of.rows;
+    all.columns += of.columns;
+    all.matrices += 1;
+    all.elements += of.elements;
+    all.most_sums = std::max(all.most_sums, std::ceil(of.rows / part_rows) * of.columns);
+  }
+  all.rows *= gradients.share;
+  all.columns *= gradients.share;
+  all.matrices *= gradients.share;
+  all.elements = std::min(all.elements * gradients.share, gradients.elements);
+  return all;
+}
+
 double factored_elements(const ModelShape& model, double rank) {
   double sum = 0;
   for (const Tensor& tensor : model.tensors)
@@ -392,7 +392,7 @@ double exchange_state_bytes(const TrainingPlan& training, const AveragedGradient
   const Exchange& exchange = training.exchange;
   const double all = gradients.elements, n = gradients.ranks.ranks;
   if (exchange.kind == Exchange::Kind::powersgd) {
-    const Factored of = factored_of(training, gradients);
+    const FactoredGradients of = factored_of(training, gradients);
     const double start = exchange.iterations > 0 ? 0 : 4 * exchange.parameter * of.columns;
     return kept_bytes(exchange) * of.elements + start;
   }

@@ -68,6 +68,15 @@ AveragedGradients averaged_gradients(const TrainingPlan& training);
 AveragedGradients averaged_gradients(const TrainingPlan& training, double elements,
                                      const ProcessGroup& ranks);
 
+// What PowerSGD factors of a rank's gradients: all matrices together.
+struct FactoredGradients {
+  double rows = 0, columns = 0, matrices = 0, elements = 0;
+  // Of one matrix, those that need most: sums of a column's products that blocks of the fused
+  // kernel bring together, one for 256 rows (kernels/cuda/low_rank.cu).
+  double most_sums = 0;
+};
+FactoredGradients factored_of(const TrainingPlan& training, const AveragedGradients& gradients);
+
 // Elements of the matrices that PowerSGD of a rank makes smaller; it all-reduces the others whole.
 double factored_elements(const ModelShape& model, double rank);
 

@@ -234,10 +234,14 @@ TEST_CASE("exchange: local steps send in one of H, and errors are owed in fp32")
   // The overflow flag alone.
   CHECK(metrics_of(training, StepKind::silent).wire_bytes_per_gpu.value() < 2);
   const double plain = forecast_memory(with("all_reduce")).peak.value();
+  const auto state = [](const char* exchange) {
+    for (const auto& [part, bytes] : forecast_memory(with(exchange)).parts)
+      if (part == "exchange_state") return bytes.value();
+    return 0.;
+  };
   const TrainingPlan factors = with("powersgd:4");
-  CHECK(forecast_memory(factors).peak.value() - plain ==
-        Approx(exchange_state_bytes(factors, averaged_gradients(factors))));
-  CHECK(forecast_memory(with("fp8")).peak.value() == plain);
+  CHECK(state("powersgd:4") == exchange_state_bytes(factors, averaged_gradients(factors)));
+  CHECK(state("fp8") == 0);
   // Plain averaging has no outer optimizer, neither its states nor its kernel.
   const TrainingPlan outer = with("local:16"), none = with("localsgd:16");
   CHECK(forecast_memory(none).peak.value() == plain);
@@ -361,7 +365,8 @@ TEST_CASE("exchange: in a layout between the ranks that hold the same parameters
   training.exchange = parse_exchange("powersgd:4", {});
   const double owed = forecast_memory(training).peak.value();
   training.exchange = {};
-  CHECK(owed - forecast_memory(training).peak.value() == Approx(4 * all / 2).epsilon(0.02));
+  // What is owed, and as much in which the next sum is formed.
+  CHECK(owed - forecast_memory(training).peak.value() == Approx(2 * 4 * all / 2).epsilon(0.02));
 }
 
 TEST_CASE("exchange: the run is held against an all_reduce of all bits") {

@@ -4,6 +4,7 @@
 
 #include "kernels/layout.h"
 #include "models/parallel/stage_memory.h"
+#include "models/training/exchange_workspace.h"
 #include "models/training/gradient_exchange.h"
 #include "models/training/gradient_owners.h"
 #include "models/training/layout_contents.h"
@@ -185,8 +186,9 @@ std::vector<MemoryForecast> forecast_stage_memory(const TrainingPlan& training) 
     for (const auto& [part, bytes] : held.parts())
       if (part != "recomputed") add(part, bytes.value());
     const RankParameters parameters = held_by(contents.parameters, pipeline, stage);
-    add("exchange_state",
-        exchange_state_bytes(training, averaged_gradients(training, parameters.total(), replicas)));
+    const AveragedGradients averaged = averaged_gradients(training, parameters.total(), replicas);
+    add("exchange_state", exchange_state_bytes(training, averaged));
+    add("exchange_workspace", exchange_workspace_bytes(training, averaged));
     for (const auto& [part, bytes] :
          compression_state(training.optimizer(), training.kernels, parameters.total(),
                            padded_buffer(parameters.total(), how.replicas()), how.replicas()))

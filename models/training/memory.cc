@@ -1,6 +1,7 @@
 #include "models/training/memory.h"
 
 #include "models/training/buffers.h"
+#include "models/training/exchange_workspace.h"
 #include "models/training/gradient_exchange.h"
 #include "models/training/layout_memory.h"
 #include "models/training/optimizer_state.h"
@@ -49,6 +50,7 @@ MemoryForecast forecast_memory(const TrainingPlan& training) {
                                                      optimized / shards, padded, training.gpus))
     add(part, bytes);
   add("exchange_state", exchange_state_bytes(training, averaged_gradients(training)));
+  add("exchange_workspace", exchange_workspace_bytes(training, averaged_gradients(training)));
   add("activations", activation_bytes(model, training.batch.micro, training.seq_len).value());
   for (const auto& [part, bytes] : memory.parts) memory.peak += bytes;
   memory.fits = memory.peak <= training.device->memory_capacity;

@@ -6,7 +6,9 @@
 // Gradients are of the type they add up in; BF16_Optimizer holds them twice, 2 and the fp32 sums 4,
 // and shards the rest as ZeRO stage 1 does. 1-bit LAMB adds the fresh variance 4, all 1-bit
 // optimizers the worker error (4 per padded element) and server error (4 / n), and temporaries
-// inside compressed_allreduce (the momentum before the step, fp32 gradients, packed signs).
+// inside compressed_allreduce (the momentum before the step, fp32 gradients, packed signs); other
+// exchanges keep exchange_state (gradient_exchange.h) and need exchange_workspace as they run
+// (exchange_workspace.h).
 // States in the host's memory have to fit there, where the cluster says how much a node has.
 // Activations are those of one micro batch without recomputation (models/shape/shape.h). Allocator
 // fragmentation is left out. Layouts: layout_memory.h.

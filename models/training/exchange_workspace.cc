@@ -1,0 +1,69 @@
+#include "models/training/exchange_workspace.h"
+
+#include <cmath>
+
+namespace lambcast {
+namespace {
+
+using ExchangeKind = Exchange::Kind;
+
+constexpr double fp32 = 4;
+
+double of_factors(const TrainingPlan& training, const AveragedGradients& gradients) {
+  const double rank = training.exchange.parameter;
+  const FactoredGradients of = factored_of(training, gradients);
+  const double turned = training.exchange.iterations > 0 ? fp32 * rank * of.columns : 0;
+  const double sums = training.kernels == Kernels::fused ? 8 * rank * of.most_sums : 0;
+  return fp32 * of.elements + fp32 * rank * of.rows + turned + sums;
+}
+
+double of_sparse(const TrainingPlan& training, const AveragedGradients& gradients) {
+  const double all = gradients.elements, kept = std::ceil(training.exchange.parameter * all);
+  if (training.exchange.kind == ExchangeKind::randomk) return fp32 * all + 8 * kept;
+  const double messages = 8 * kept * (gradients.ranks.ranks + 1);
+  const double search = training.kernels == Kernels::fused ? 16 * kept + all / 64 + 0.27e6
+                                                           : fp32 * all;  // magnitudes
+  return fp32 * all + messages + search;
+}
+
+}  // namespace
+
+double exchange_workspace_bytes(const TrainingPlan& training, const AveragedGradients& gradients) {
+  if (!exchanges_gradients(training)) return 0;
+  const double all = gradients.elements;
+  const auto coded = [&](double bytes) {
+    return (fp32 + 2 * bytes + fp32 / gradients.ranks.ranks) * all;
+  };
+  switch (training.exchange.kind) {
+    case ExchangeKind::onebit:
+      return (fp32 + (training.kernels == Kernels::fused ? 0.25 : 1.25)) * all;
+    case ExchangeKind::fp8:
+    case ExchangeKind::fp8_e5m2:
+    case ExchangeKind::fp8_owed:
+    case ExchangeKind::int8:
+    case ExchangeKind::int8_owed:
+      return coded(1);
+    case ExchangeKind::int4:
+    case ExchangeKind::int4_owed:
+      return coded(0.5);
+    case ExchangeKind::qgz:
+    case ExchangeKind::qgz_int8:
+    case ExchangeKind::loco:
+    case ExchangeKind::loco_int8:
+      return 2 * coded_bytes(training.exchange) * all;
+    case ExchangeKind::powersgd:
+      return of_factors(training, gradients);
+    case ExchangeKind::topk:
+    case ExchangeKind::randomk:
+      return of_sparse(training, gradients);
+    case ExchangeKind::all_reduce:
+    case ExchangeKind::local:
+    case ExchangeKind::local_sgd:
+    case ExchangeKind::neighbour_ring:
+    case ExchangeKind::neighbour_exponential:
+      return 0;
+  }
+  return 0;
+}
+
+}  // namespace lambcast
