@@ -134,7 +134,7 @@ void find_flattened(const TrainingPlan& training, std::vector<Finding>& findings
   findings.push_back({Severity::warning, "flat-tensors",
                       fmt::format("DeepSpeed's {} hands {} a rank's shard of each parameter group "
                                   "as one vector: {}, which is not the published algorithm",
-                                  training.wrapper() == Wrapper::bf16 ? "BF16_Optimizer" : "ZeRO",
+                                  training.wrapper() == Wrapper::zero ? "ZeRO" : "BF16_Optimizer",
                                   optimizer.label, instead)});
 }
 

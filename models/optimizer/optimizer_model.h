@@ -45,6 +45,8 @@ struct StateTensor {
 };
 
 // How GaLore projects, under the names of Colossal-AI's get_galore_param_groups and constructor.
+// The constructor's is_paged (bitsandbytes: states in managed memory, which the driver moves to the
+// host where a GPU's own is full) is not modelled: states are taken to be the GPU's, its default.
 struct Projection {
   std::int64_t rank = 256;
   std::int64_t update_proj_gap = 200;  // steps from one decomposition to the next

@@ -25,7 +25,9 @@
 //                 feedback (Lin et al. 2018, arXiv:1712.01887)
 //   randomk:SHARE all_reduce of SHARE K values, indices from a seed; error feedback
 //   local:H       nothing for H - 1 steps, then weights averaged by an outer optimizer (DiLoCo,
-//                 arXiv:2311.08105)
+//                 arXiv:2311.08105). Of fp16, and bf16 in its wrapper, ranks still ask one another
+//                 for overflow in each step, a byte: so does DeepSpeed wherever its backward pass
+//                 sums no gradients (runtime/utils.py, CheckOverflow). With sites below they do not
 //   localsgd:H    the same without one: the average is what all go on from (arXiv:1805.09767)
 //   local:H:R     between sites of R ranks, of clusters far apart: in a site gradients are
 //                 all_reduced in every step, as without it. Every H steps each rank all_reduces

@@ -231,8 +231,12 @@ TEST_CASE("exchange: local steps send in one of H, and errors are owed in fp32")
   CHECK(distinct[0].kind == StepKind::silent);
   CHECK(distinct[0].steps == 938);
   CHECK(distinct[1].steps == 62);
-  // The overflow flag alone.
+  // The overflow flag alone, which fp32 has not.
   CHECK(metrics_of(training, StepKind::silent).wire_bytes_per_gpu.value() < 2);
+  CHECK(metrics_of(training, StepKind::silent).num_collectives == 1);
+  TrainingPlan single = training;
+  single.recipe.precision.weights = DataType::fp32;
+  CHECK(metrics_of(single, StepKind::silent).num_collectives == 0);
   const double plain = forecast_memory(with("all_reduce")).peak.value();
   const auto state = [](const char* exchange) {
     for (const auto& [part, bytes] : forecast_memory(with(exchange)).parts)
