@@ -2,28 +2,11 @@
 
 #include <catch2/catch.hpp>
 
-#include "models/device/device.h"
-#include "models/device/image_time.h"
+#include "models/device/pieces_case.h"
 #include "models/shape/load.h"
 
 namespace lambcast {
 namespace {
-
-GpuRates rates_of(const std::string& device) { return load_device(device).rates.value(); }
-
-double flops(const std::vector<Piece>& pieces, std::optional<Pass> pass = {}) {
-  double sum = 0;
-  for (const Piece& piece : pieces)
-    if (!pass || piece.pass == *pass) sum += piece.flops.value();
-  return sum;
-}
-
-double bytes_of(const std::vector<Piece>& pieces, std::string_view name) {
-  double sum = 0;
-  for (const Piece& piece : pieces)
-    if (piece.name == name) sum += piece.bytes.value();
-  return sum;
-}
 
 double ms(const std::vector<Piece>& pieces, std::optional<Pass> pass = {}) {
   return total_time(pieces, {}, pass).ms();
@@ -426,38 +409,6 @@ TEST_CASE("block time: without heads a block is its feed-forward alone") {
   CHECK(flops(block_backward(work, a100)) == 8.0 * 64 * 32 * 48);
   CHECK(embedding_forward(work, a100).empty());
   CHECK(head_backward(work, a100).empty());
-}
-
-TEST_CASE("block time: windows attend apart, and cost copies; autocast widens what goes by bytes") {
-  const GpuRates a100 = rates_of("a100-80g");
-  BlockWork whole;
-  whole.hidden = 64, whole.heads = whole.kv_heads = 2, whole.ffn = 256;
-  whole.micro_batch = 2, whole.seq_len = 64;
-  whole.fusion = Fusion::eager, whole.attention = AttentionKernel::unfused;
-  BlockWork apart = whole;
-  apart.windows = 4;
-  const double scores = 4.0 * 2 * 64 * 64 * 64;  // both products, of all pairs
-  CHECK(flops(block_forward(whole, a100)) - flops(block_forward(apart, a100)) ==
-        Approx(0.75 * scores));
-  CHECK(bytes_of(block_forward(whole, a100), "windows") == 0);
-  CHECK(bytes_of(block_forward(apart, a100), "windows") == 12 * 2 * 64 * 64);
-  BlockWork cast = apart;
-  cast.autocast = true;
-  CHECK(bytes_of(block_forward(cast, a100), "norm") ==
-        2 * bytes_of(block_forward(apart, a100), "norm"));
-  CHECK(bytes_of(block_backward(cast, a100), "heads") == 86 * 2 * 64 * 64);
-  CHECK(flops(block_backward(cast, a100)) == Approx(flops(block_backward(apart, a100))));
-}
-
-TEST_CASE("block time: four tokens merge into one of twice the width; patches into tokens") {
-  const GpuRates a100 = rates_of("a100-80g");
-  BlockWork work;
-  work.hidden = 64, work.heads = work.kv_heads = 2, work.ffn = 256;
-  work.micro_batch = 2, work.seq_len = 16, work.patch_values = 48;
-  CHECK(flops(merging_forward(work, a100)) == 2.0 * 32 * 64 * 128);
-  CHECK(flops(merging_backward(work, a100)) == 4.0 * 32 * 64 * 128);
-  CHECK(flops(embedding_forward(work, a100)) == 2.0 * 32 * 64 * 48);
-  CHECK(flops(embedding_backward(work, a100)) == 2.0 * 32 * 64 * 48);
 }
 
 }  // namespace

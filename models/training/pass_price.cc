@@ -292,8 +292,7 @@ class PipelinePricer {
     Duration exposed;
     of_pass(pass, [&] { exposed = exposed_of_one(); });
     repeats_ = 1;
-    Wire one = wire_;
-    wire_ = before;
+    const Wire one = std::exchange(wire_, before);
     for (int i = 0; i < layers; ++i) wire_ += one;
     pass.compute += compute * layers;
     pass.exposed += exposed * layers;
