@@ -410,6 +410,12 @@ TEST_CASE("judge: what does not fit, what loses and what has nobody to talk to")
   training.recipe.precision.weights = DataType::fp32;
   CHECK_THAT(codes(judge(training, forecast_of(training))),
              Catch::Matchers::VectorContains(std::string("padding-dominates")));
+  // A rank's shard of both groups is padded as much.
+  training.recipe.precision.weights = DataType::bf16;
+  training.recipe.precision.sums = DataType::fp32;
+  CHECK(training.shards() == 4096);
+  CHECK_THAT(codes(judge(training, forecast_of(training))),
+             Catch::Matchers::VectorContains(std::string("padding-dominates")));
 }
 
 }  // namespace
