@@ -52,10 +52,25 @@ AttentionWork attention_work(const BlockWork& w, const RankSizes& size) {
           w.autocast};
 }
 
+// Ring::fused, after c blocks.
+void join_fused_ring(const Writer& w, const RankSizes& size, int c) {
+  const double keys_values = count(size.tokens, size.kv_heads * (size.head_size + size.value_size));
+  const bool fp8 = w.work.fp8_attention;
+  w.memory("pack ring", keys_values, fp8 ? 2 : 4);
+  if (w.pass == Pass::input_gradient) {
+    w.memory("join ring", count(size.tokens, size.query_width()), fp8 ? 9 * c + 10 : 6 * c - 2, c);
+    w.memory("join ring", keys_values, fp8 ? 9 * c + 10 : 3 * c + 3, c + 1);
+  } else {
+    w.memory("join ring", count(size.tokens, size.context_width()), fp8 ? 17 * c + 5 : 6 * c - 2,
+             c + 1);
+  }
+}
+
 // What is computed on one block of keys and values is added to what was on others.
 void join_ring(const Writer& w, const RankSizes& size) {
   const int blocks = w.work.exchanges_heads ? 1 : w.work.context_parallel;
-  if (blocks == 1 || w.work.ring == Ring::fused) return;
+  if (blocks == 1) return;
+  if (w.work.ring == Ring::fused) return join_fused_ring(w, size, blocks);
   const bool backward = w.pass == Pass::input_gradient;
   const std::int64_t width = backward ? 3 * size.query_width() : size.context_width();
   const double elements = count(size.tokens, width);

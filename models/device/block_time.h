@@ -92,12 +92,17 @@ enum class Repeated {
   block
 };
 
-// How what attention puts out for each of c blocks of keys and values becomes one: on a stream
-// beside the next block's products (fused, Transformer Engine), or tensor by tensor in fp32 after
-// them, 45 c bytes an element of the context forward and 18 c of the three gradients backward, of
-// keys and values repeated for every head (eager: PyTorch torch/distributed/tensor/experimental/
-// _attention.py, _SDPAMerger; torchtitan models/llama/model.py, repeat_kv), or the same compiled:
-// one kernel a block, 10 c bytes forward and 10 (c + 1) backward (traced).
+// How what attention puts out for each of c blocks of keys and values becomes one; bytes an element
+// of the context forward, of queries' gradients (q) and of keys' and values' (kv) backward.
+//   fused    Transformer Engine. On the last rank, which has whole contexts to join, 6 c - 2
+//            forward: r w of the first, r r w of each other. Backward q 6 c - 2, kv, of half a
+//            block until the last, 3 c + 3. Before each pass keys and values are packed, r w. In
+//            fp8 17 c + 5, joined in fp32, and 9 c + 10 (pytorch/attention/dot_product_attention/
+//            context_parallel.py, AttnFuncWithCPAndKVP2P)
+//   eager    tensor by tensor in fp32, of keys and values repeated for every head: 45 c and 18 c
+//            (PyTorch torch/distributed/tensor/experimental/_attention.py, _SDPAMerger; torchtitan
+//            models/llama/model.py, repeat_kv)
+//   traced   the same compiled, one kernel a block: 10 c and 10 (c + 1)
 enum class Ring { fused, eager, traced };
 
 const std::vector<std::string>& fusion_names();

@@ -178,15 +178,28 @@ TEST_CASE("block time: context parallelism shares queries, keys stay whole") {
   CHECK(4 * flops(block_forward(work, h100)) == Approx(alone));
 }
 
-// A ring kernel by kernel adds 45 bytes of each of c partial contexts, 18 of each gradient, and
-// compiled 10 c and 10 (c + 1); heads exchanged for tokens leave one part and the same operations.
+// Transformer Engine writes the first of c partial contexts and adds the others, of a rank that has
+// them whole; gradients of keys and values come half by half, but the last. In fp8 they are widened
+// and their sum narrowed again. A ring kernel by kernel adds 45 bytes of each partial context, 18
+// of each gradient, and compiled 10 c and 10 (c + 1); heads exchanged for tokens leave one part and
+// the same operations.
 TEST_CASE("block time: partial attention is joined, exchanged heads are not") {
   const GpuRates h100 = rates_of("h100");
   BlockWork work = block_work(load_model("llama2-7b"), 1, 4096);
   work.attention = AttentionKernel::flash2;
   const double alone = flops(block_forward(work, h100));
-  work.context_parallel = 4;
   CHECK(bytes_of(block_forward(work, h100), "join ring") == 0);
+  work.context_parallel = 4;
+  const double context = 1024. * 4096;  // as many as of keys, and of values
+  CHECK(bytes_of(block_forward(work, h100), "join ring") == (2 + 2 + 3 * 6) * context);
+  CHECK(bytes_of(block_backward(work, h100), "join ring") ==
+        (2 + 2 + 3 * 6) * context + (3 + 2 * 3 + 6) * 2 * context);
+  CHECK(bytes_of(block_forward(work, h100), "pack ring") == 4 * 2 * context);
+  CHECK(bytes_of(block_backward(work, h100), "pack ring") == 4 * 2 * context);
+  work.fp8_attention = true;
+  CHECK(bytes_of(block_forward(work, h100), "join ring") == (4 * 5 + 8 + 3 * 12 + 6 + 3) * context);
+  CHECK(bytes_of(block_backward(work, h100), "join ring") == (4 * 5 + 4 * 4 + 4 + 6) * 3 * context);
+  work.fp8_attention = false;
   work.ring = Ring::eager;
   CHECK(bytes_of(block_forward(work, h100), "join ring") == 4 * 45 * 1024. * 4096);
   CHECK(bytes_of(block_backward(work, h100), "join ring") == 4 * 18 * 1024. * 3 * 4096);

@@ -21,6 +21,7 @@ const std::vector<Framework>& frameworks() {
                                             .context_exchange = ContextExchange::heads},
                                            {.name = FrameworkName::megatron,
                                             .fp32_gradients = true,
+                                            .keeps_buffers = true,
                                             .overlaps_gradients = true,
                                             .overlaps_weights = true,
                                             .tensor_overlap = TensorOverlap::backward,

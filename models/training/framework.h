@@ -60,6 +60,7 @@ struct Framework {
   parallel::AxisOrder order = parallel::default_order;
   parallel::SplitMethod split = parallel::SplitMethod::even;
   bool fp32_gradients = false;      // on the wire and in the buffer; else as the weights
+  bool keeps_buffers = false;       // gradients and quantized weights have their own for all steps
   bool overlaps_gradients = false;  // reduced beside the backward pass of the last micro batch
   bool overlaps_weights = false;    // gathered after a sharded update beside the next forward pass
   TensorOverlap tensor_overlap = TensorOverlap::none;

@@ -13,6 +13,7 @@
 #include "models/training/host_update.h"
 #include "models/training/layout_contents.h"
 #include "models/training/optimizer_state.h"
+#include "models/training/step_start.h"
 #include "models/training/weight_sharing.h"
 
 namespace lambcast {
@@ -127,8 +128,6 @@ class LayoutWriter {
     return sum;
   }
 
-  bool sums_gradients() const { return step_.sums_gradients(); }
-
   // Of local steps: gradients are summed in each in every step.
   int sites() const {
     const int ranks = site_ranks(training_.exchange);
@@ -139,14 +138,15 @@ class LayoutWriter {
 
   void passes_and_reduction(int stage) {
     const int chunks = plan_.pipeline->pipeline.chunks;
-    const bool exchanges = sums_gradients() && exchanges_gradients(training_);
+    const bool exchanges = step_.sums_gradients() && exchanges_gradients(training_);
     const bool in_sites = site_ranks(training_.exchange) > 1;
-    const bool reduces = in_sites || (sums_gradients() && replicas_.ranks > 1 &&
+    const bool reduces = in_sites || (step_.sums_gradients() && replicas_.ranks > 1 &&
                                       plan_.pipeline->gradients_reduce.empty() && !exchanges);
     std::vector<OpId> waits, reduced;
     beside_.clear();
-    OpId passed = segment(
-        stage, 0, gathers_beside_forward() ? first_weights(stage, waits) : std::vector<OpId>{});
+    for (StepPart& part : step_start(training_, parameters_of(stage)))
+      then(stage, std::move(part), 1);
+    OpId passed = segment(stage, 0, first_weights(stage, waits));
     waits.push_back(passed);
     for (int i = 0; i < chunks; ++i) {
       passed = segment(stage, 1 + i, std::exchange(waits, {}));
@@ -178,7 +178,8 @@ class LayoutWriter {
   // gathered beside them (Megatron-LM core/distributed, overlap_param_gather).
   std::vector<OpId> first_weights(int stage, std::vector<OpId>& beside) {
     const std::int64_t buckets = buckets_of(parameters_of(stage).total());
-    std::vector<OpId> first;
+    std::vector<OpId> first = last(stage);
+    if (!gathers_weights() || !how_.framework.overlaps_weights) return first;
     for (auto [name, call] : weights_gather(stage, " of the last step")) {
       call.bytes = call.bytes * (1.0 / static_cast<double>(buckets));
       first = {add(stage, name, Category::gradient_comm, Stream::communication, call, first)};
@@ -330,9 +331,6 @@ class LayoutWriter {
     return shards_.shard.ranks > 1 &&
            (how_.sharding == Sharding::optimizer || how_.sharding == Sharding::gradients);
   }
-  bool gathers_beside_forward() const {
-    return gathers_weights() && how_.framework.overlaps_weights;
-  }
 
   std::vector<std::pair<std::string, Call>> weights_gather(int stage, const char* when) const {
     const parallel::RankParameters held = parameters_of(stage);
@@ -392,7 +390,7 @@ class LayoutWriter {
   }
 
   void gather_updated(int stage) {
-    if (!gathers_weights() || gathers_beside_forward()) return;
+    if (!gathers_weights() || how_.framework.overlaps_weights) return;
     for (const auto& [name, call] : weights_gather(stage, ""))
       then(stage, name, Category::gradient_comm, Stream::communication, call);
   }
