@@ -8,9 +8,10 @@ Duration beyond(Duration collective, Duration cover) {
   return collective > cover ? collective - cover : Duration();
 }
 
-Duration beyond_chunks(Duration collective, Duration product, int chunks) {
+Duration beyond_chunks(Duration collective, Duration product, int chunks, bool gathers) {
   const double n = chunks;
-  return std::max(collective.scaled(1 / n), beyond(collective, product.scaled(1 - 1 / n)));
+  const Duration rest = beyond(collective, product.scaled(1 - 1 / n));
+  return gathers ? rest : std::max(collective.scaled(1 / n), rest);
 }
 
 double lost_to_collectives(const ProcessGroup& group, const GpuRates& rates) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "models/shape/adapters.h"
+#include "models/training/beside_collectives.h"
 #include "models/training/layout_case.h"
 
 namespace lambcast {
@@ -196,6 +197,14 @@ TEST_CASE("layout step: the first bucket of weights comes before the passes") {
   });
   REQUIRE(passes != plan.ops.end());
   CHECK(passes->after == std::vector<OpId>{gathers.front()});
+}
+
+TEST_CASE("layout step: of four chunks behind a product one shows, of gathered ones none") {
+  const auto us = [](double n) { return Duration::microseconds(n); };
+  CHECK(beyond_chunks(us(8), us(100), 4, false) == us(2));
+  CHECK(beyond_chunks(us(8), us(100), 4, true) == us(0));
+  CHECK(beyond_chunks(us(8), us(4), 4, false) == us(5));
+  CHECK(beyond_chunks(us(8), us(4), 4, true) == us(5));
 }
 
 // Frozen weights leave input gradients nothing to be scattered behind but their own product.

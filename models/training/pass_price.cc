@@ -100,8 +100,9 @@ class PipelinePricer {
     return cost_of(call, layers_with_experts(content)).scaled(1.0 / content.layers);
   }
 
-  Duration beyond_chunks(Duration collective, Duration product) const {
-    return lambcast::beyond_chunks(collective, product, plan_.block.tensor_parallel);
+  Duration beyond_chunks(const std::optional<Call>& call, Duration product) {
+    const bool gathers = call && call->op == Op::all_gather;
+    return lambcast::beyond_chunks(cost_of(call), product, plan_.block.tensor_parallel, gathers);
   }
 
   // --- one block, one micro batch ---
@@ -113,9 +114,8 @@ class PipelinePricer {
     for (const auto& [first, last] : block.pairs()) {
       const auto after = [&](const std::optional<Call>& call,
                              const std::vector<std::string_view>& products) {
-        const Duration collective = cost_of(call);
-        exposed += chunked ? beyond_chunks(collective, block.products(products, pass))
-                           : collective + copy_of(call);
+        exposed += chunked ? beyond_chunks(call, block.products(products, pass))
+                           : cost_of(call) + copy_of(call);
       };
       after(plan_.activations_gather, first);
       if (!(plan_.dtensor && block.ends_before(last, pass))) after(plan_.activations_scatter, last);
@@ -139,14 +139,14 @@ class PipelinePricer {
       };
       exposed += hidden(plan_.activations_sum, weight);
       exposed += overlap == TensorOverlap::chunks && !plan_.dtensor
-                     ? beyond_chunks(cost_of(plan_.activations_scatter), input)
+                     ? beyond_chunks(plan_.activations_scatter, input)
                      : hidden(plan_.activations_scatter, weight);
       if (gathers_inputs_again(block)) exposed += hidden(plan_.activations_gather, input);
       // The gradient of the last product's output is gathered before anything can start.
-      const Duration gathered = cost_of(plan_.activations_gather);
+      const std::optional<Call>& gather = plan_.activations_gather;
       exposed += overlap >= TensorOverlap::all
-                     ? beyond_chunks(gathered, block.products(last, Pass::input_gradient))
-                     : gathered + copy_of(plan_.activations_gather);
+                     ? beyond_chunks(gather, block.products(last, Pass::input_gradient))
+                     : cost_of(gather) + copy_of(gather);
     }
     exposed += exposed_adapters(block);
     exposed += exposed_keys_backward(block.attention_core(Pass::input_gradient));

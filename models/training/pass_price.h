@@ -5,10 +5,13 @@
 // pipeline_plan.h between them. A collective of C beside a product of G lasts beyond it by
 //
 //   backward, behind a product     max(0, C - G)
-//   forward, chunk by chunk        max(C / t, C - G (1 - 1/t))     TensorOverlap::all
-//   backward so                    the same                        TensorOverlap::chunks
+//   scattered chunk by chunk       max(C / t, C - G (1 - 1/t))     TensorOverlap::all, chunks
+//   gathered chunk by chunk        max(0, C - G (1 - 1/t))         a rank begins with its own
 //   ring of context parallelism    max(0, C - attention beside it), (c - 1) / c of it
 //   keys and values gathered       max(0, C - attention beside it), 1 / c of it
+//
+// (Chunks: Transformer Engine common/comm_gemm_overlap/comm_gemm_overlap.cpp, split_overlap_ag and
+// _rs; PyTorch torch/distributed/_symmetric_memory.)
 //
 // Sharded weights travel on a stream of their own (weight_stream.h). Where both leave the node,
 // they and the pass's own collectives cannot be on a NIC at once: a pass lasts at least the sum of
