@@ -41,6 +41,7 @@ namespace lambcast {
 //              parallelism the input gathered again behind the input gradient
 //   all        those, and forward ones chunk by chunk behind their products (Transformer Engine's
 //              user buffers, PyTorch's asynchronous tensor parallelism): all but one of t chunks
+//              that are scattered, and all that are gathered
 //   chunks     those, but gradients of inputs chunk by chunk behind their own product
 //              (tp_comm_overlap_rs_dgrad), as where frozen weights leave no weight gradient
 enum class TensorOverlap { none, backward, all, chunks };
