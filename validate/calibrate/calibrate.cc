@@ -17,6 +17,7 @@
 #include "validate/calibrate/measured_series.h"
 #include "validate/calibrate/residuals.h"
 #include "validate/calibrate/suspicions.h"
+#include "validate/calibrate/unmeasured_sizes.h"
 
 namespace lambcast::validate {
 namespace {
@@ -27,6 +28,7 @@ struct Point {
   std::size_t table;
   Bytes size;
   double log_measured;
+  double weight = 1;  // of its residual
 };
 
 // The forecasts of all points under given parameters.
@@ -40,7 +42,7 @@ class Model {
         parameters_(parameters),
         backend_(backend) {}
 
-  // log(forecast / measured)
+  // log(forecast / measured), as much as it counts
   VectorXd residuals(const VectorXd& x, const std::vector<Point>& points) const {
     const Cluster cluster = cluster_at(x);
     VectorXd r(static_cast<Eigen::Index>(points.size()));
@@ -52,7 +54,8 @@ class Model {
         series = series_of(tables_[of], cluster, backend_);
       }
       const double seconds = std::max(1e-12, forecast_time(series, points[i].size).s());
-      r[static_cast<Eigen::Index>(i)] = std::log(seconds) - points[i].log_measured;
+      r[static_cast<Eigen::Index>(i)] =
+          points[i].weight * (std::log(seconds) - points[i].log_measured);
     }
     return r;
   }
@@ -81,10 +84,13 @@ class Model {
 };
 
 LeastSquares problem_of(const Model& model, const std::vector<Parameter>& parameters,
-                        const std::vector<Point>& points) {
+                        const std::vector<Point>& measured, const std::vector<Point>& kept) {
+  std::vector<Point> points = measured;
+  points.insert(points.end(), kept.begin(), kept.end());
   const auto count = static_cast<Eigen::Index>(parameters.size());
   LeastSquares problem;
-  problem.residuals = [&](const VectorXd& x) { return model.residuals(x, points); };
+  problem.residuals = [&model, points](const VectorXd& x) { return model.residuals(x, points); };
+  problem.of_prior = static_cast<Eigen::Index>(kept.size());
   problem.start = problem.low = problem.high = problem.prior_width = VectorXd(count);
   for (Eigen::Index j = 0; j < count; ++j) {
     const Parameter& parameter = parameters[static_cast<std::size_t>(j)];
@@ -281,6 +287,16 @@ std::vector<Point> points_of(std::span<const Measurement> tables) {
   return points;
 }
 
+// What the description forecasts of sizes that no table holds.
+std::vector<Point> kept_points(const Cluster& before, std::span<const Measurement> tables,
+                               Backend backend) {
+  std::vector<Point> points;
+  for (const UnmeasuredSize& of : unmeasured_sizes(before, tables, backend))
+    points.push_back(
+        {of.table, of.size, std::log(of.forecast.s()), LeastSquares{}.outlier / of.sigma});
+  return points;
+}
+
 std::string words_for(const Measurement& table) {
   const int nodes = nodes_of(table);
   return fmt::format("{} over {} ranks on {} node(s), {}", name_of(table.operation), table.ranks,
@@ -304,6 +320,7 @@ Fit fitted(const std::string& base, const std::string& name, std::span<const Mea
   summary.rows = static_cast<int>(points.size());
   const std::size_t held_table = table_to_hold_out(tables);
   if (held_table < tables.size()) summary.held_out_table = words_for(tables[held_table]);
+  const std::vector<Point> kept = kept_points(cluster, tables, backend);
   std::vector<Point> judged;
   std::vector<double> unseen;
   std::optional<VectorXd> blind;
@@ -316,7 +333,7 @@ Fit fitted(const std::string& base, const std::string& name, std::span<const Mea
       (hold ? held : seen).push_back(points[i]);
     }
     if (seen.empty()) continue;
-    const LeastSquares problem = problem_of(model, parameters, seen);
+    const LeastSquares problem = problem_of(model, parameters, seen, kept);
     blind = best_fit(problem, blind ? std::vector{*blind} : beginnings(problem.start, parameters),
                      begun)
                 .x;
@@ -327,7 +344,7 @@ Fit fitted(const std::string& base, const std::string& name, std::span<const Mea
   const VectorXd errors =
       Eigen::Map<const VectorXd>(unseen.data(), static_cast<Eigen::Index>(unseen.size()));
   summary.held_out = band_errors(judged, errors);
-  LeastSquares problem = problem_of(model, parameters, points);
+  LeastSquares problem = problem_of(model, parameters, points, kept);
   problem.most_leaps = 10;
   std::vector<VectorXd> firsts = beginnings(problem.start, parameters);
   if (blind) firsts.push_back(*blind);

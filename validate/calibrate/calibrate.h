@@ -13,7 +13,8 @@
 //
 // What the description says already is the prior of the fit: what is typical of fabrics, or, in a
 // preset, what was fitted to another machine of the same hardware, each with its spread. A table
-// adds to it and does not replace it.
+// adds to it and does not replace it. So do its forecasts of sizes that no table holds
+// (unmeasured_sizes.h).
 #pragma once
 
 #include <functional>

@@ -140,17 +140,20 @@ class Minimiser {
   }
 
   LeastSquaresFit finish(const VectorXd& x, const VectorXd& r, double cost, int steps) const {
-    const VectorXd w = weights(r);
-    MatrixXd a = curvature(jacobian(x, r), r);
+    const Eigen::Index rows = r.size() - problem_.of_prior;
+    const VectorXd data = r.head(rows);
+    const MatrixXd j = jacobian(x, r);
+    const MatrixXd of_data = curvature(j.topRows(rows), data);
+    MatrixXd a = curvature(j, r);
     a.diagonal() += prior_;
     const MatrixXd inverse = a.ldlt().solve(MatrixXd::Identity(x.size(), x.size()));
-    const double freedom = std::max<double>(1, static_cast<double>(r.size() - x.size()));
-    const double variance = (w.array() * r.array().square()).sum() / freedom;
+    const double freedom = std::max<double>(1, static_cast<double>(rows - x.size()));
+    const double variance = (weights(data).array() * data.array().square()).sum() / freedom;
     LeastSquaresFit fit;
     fit.x = x;
-    fit.residuals = r;
+    fit.residuals = data;
     fit.standard_error = (variance * inverse.diagonal().array()).sqrt();
-    fit.from_data = 1 - (prior_.array() * inverse.diagonal().array()).min(1.0);
+    fit.from_data = (inverse * of_data).diagonal().cwiseMax(0.0).cwiseMin(1.0);
     fit.cost = cost;
     fit.steps = steps;
     return fit;

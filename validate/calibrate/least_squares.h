@@ -7,10 +7,11 @@
 // with huber(u) = u^2 / 2 for |u| <= 1, |u| - 1/2 beyond (Huber 1964), d the residual from which on
 // a point counts as an outlier, and s_j how far, in units of x, a parameter may stray from where it
 // starts before it costs as much as one such residual: a weak prior that keeps what the data do not
-// determine where it was. Method: Levenberg-Marquardt with iteratively reweighted residuals,
-// forward differences, steps clipped to the bounds. Residuals may jump (a model that switches
-// algorithms), so from a resting place it can look some way along each axis and descend again from
-// what is lower there: a leap.
+// determine where it was. Residuals may be of that prior too: they are fitted as the others are,
+// and count among the prior where it is asked what the data say. Method: Levenberg-Marquardt with
+// iteratively reweighted residuals, forward differences, steps clipped to the bounds. Residuals may
+// jump (a model that switches algorithms), so from a resting place it can look some way along each
+// axis and descend again from what is lower there: a leap.
 #pragma once
 
 #include <Eigen/Dense>
@@ -24,18 +25,19 @@ struct LeastSquares {
   Eigen::VectorXd first;        // where to begin to look; often `start`
   double outlier = 0.05;        // d
   Eigen::VectorXd prior_width;  // s
+  Eigen::Index of_prior = 0;    // so many of the residuals, the last ones, are no data
   int most_steps = 40;
   int most_leaps = 0;
 };
 
 struct LeastSquaresFit {
   Eigen::VectorXd x;
-  Eigen::VectorXd residuals;
-  // Standard error of each x_j: square root of the diagonal of v (J'WJ + prior)^-1, with v the
-  // weighted mean square of the residuals over the degrees of freedom.
+  Eigen::VectorXd residuals;  // of the data
+  // Standard error of each x_j: square root of the diagonal of v A^-1, A = J'WJ + prior, with v the
+  // weighted mean square of the residuals of the data over their degrees of freedom.
   Eigen::VectorXd standard_error;
-  // Share of the curvature along x_j, with all others free to follow, that the data rather than the
-  // prior contribute: 0 knows nothing, 1 everything.
+  // How far x_j would follow if the data moved it by one, the prior staying: the diagonal of
+  // A^-1 D, D the part of J'WJ that is of the data. 0 knows nothing, 1 everything.
   Eigen::VectorXd from_data;
   double cost = 0;
   int steps = 0;

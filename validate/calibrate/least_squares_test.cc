@@ -76,5 +76,25 @@ TEST_CASE("least squares: bounds hold, and what nothing depends on stays") {
   CHECK(fit.from_data[0] > 0.99);
 }
 
+TEST_CASE("least squares: residuals of the prior move the fit and are no data") {
+  // Three rows at 1 and one of the prior at 0: the mean, of which the data are three quarters.
+  LeastSquares problem;
+  problem.residuals = [](const VectorXd& x) {
+    return vector({x[0] - 1, x[0] - 1, x[0] - 1, x[0]});
+  };
+  problem.start = problem.first = vector({0});
+  problem.low = vector({-5});
+  problem.high = vector({5});
+  problem.prior_width = vector({1e6});
+  problem.outlier = 10;
+  problem.of_prior = 1;
+  const LeastSquaresFit fit = minimise(problem);
+  CHECK(fit.x[0] == Approx(0.75).epsilon(1e-3));
+  CHECK(fit.from_data[0] == Approx(0.75).epsilon(1e-3));
+  CHECK(fit.residuals.size() == 3);
+  // v = 3 / 16 over two degrees of freedom, A = 4.
+  CHECK(fit.standard_error[0] == Approx(std::sqrt(3. / 16 / 2 / 4)).epsilon(1e-3));
+}
+
 }  // namespace
 }  // namespace lambcast::validate
