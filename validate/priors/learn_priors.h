@@ -36,11 +36,10 @@ struct RowError {
 };
 std::vector<RowError> errors_under(const LearningFabric& fabric, const Priors& priors);
 
-// Over the fabrics of one kind; `without`, if not empty, is left out. `begin` is where to look
-// first. Spreads are set only where asked for.
+// Over the fabrics of one kind; `without`, if not empty, is left out. Spreads are set only where
+// asked for.
 Priors::OfKind learn_kind(std::span<const LearningFabric> fabrics, NetworkKind network,
-                          const std::string& without, const Priors::OfKind& begin,
-                          bool with_spreads);
+                          const std::string& without, bool with_spreads);
 
 Priors learn_priors(std::span<const LearningFabric> fabrics);
 

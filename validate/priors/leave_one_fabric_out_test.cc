@@ -66,62 +66,87 @@ std::array<LeftOut, bands> left_out(const LearningFabric& fabric, const Priors& 
   return all;
 }
 
-// Over fabrics of one kind, each left out in turn and forecast from what the others teach, nothing
-// of its own but its description.
-struct OfBand {
-  double median = 0, coverage = 0;
-};
+// Over fabrics, each left out in turn and forecast from what the others teach as they would have
+// shipped without it: learned from nothing, with nothing of its own but its description.
+class LeftOutInTurn {
+ public:
+  void add(NetworkKind network) {
+    const auto fabrics = fabrics_to_learn_from(LAMBCAST_VALIDATE);
+    for (const LearningFabric& fabric : fabrics) {
+      if (fabric.network != network) continue;
+      Priors others;
+      Priors::OfKind& kind = network == NetworkKind::rdma ? others.rdma : others.socket;
+      kind = learn_kind(fabrics, network, fabric.name, false);
+      REQUIRE(kind.fabrics == shipped_priors().on(network).fabrics - 1);
+      add(fabric.name, left_out(fabric, others));
+    }
+  }
 
-std::array<OfBand, bands> left_out_in_turn(NetworkKind network) {
-  const auto fabrics = fabrics_to_learn_from(LAMBCAST_VALIDATE);
-  std::vector<double> medians[bands], covered[bands], scores[bands];
-  std::string shown = fmt::format("{:<26}{:^24}{:^24}{:^24}\n", "left out: median, in, score",
-                                  "below 64 KiB", "to 4 MiB", "above");
-  for (const LearningFabric& fabric : fabrics) {
-    if (fabric.network != network) continue;
-    Priors others;
-    Priors::OfKind& kind = network == NetworkKind::rdma ? others.rdma : others.socket;
-    kind = learn_kind(fabrics, network, fabric.name, shipped_priors().on(network), false);
-    REQUIRE(kind.fabrics == shipped_priors().on(network).fabrics - 1);
-    const auto all = left_out(fabric, others);
-    shown += fmt::format("{:<26}", fabric.name);
+  double median(std::size_t band) const { return quantile(medians_[band], 0.5); }
+  double coverage(std::size_t band) const { return mean(covered_[band]); }
+
+  // What was added since it was last asked, and over all.
+  void print(const char* which) {
+    fmt::print("{:<26}{:^24}{:^24}{:^24}\n{}{:<26}", "left out: median, in, score", "below 64 KiB",
+               "to 4 MiB", "above", lines_, which);
+    for (std::size_t band = 0; band < bands; ++band)
+      fmt::print("{}", figures(median(band), coverage(band), mean(scores_[band])));
+    fmt::print("\n");
+    lines_.clear();
+  }
+
+ private:
+  static std::string figures(double median, double coverage, double score) {
+    return fmt::format("{:>9.1f}% {:>4.0f}% {:>6.2f} ", median * 100, coverage * 100, score);
+  }
+
+  void add(const std::string& name, const std::array<LeftOut, bands>& all) {
+    lines_ += fmt::format("{:<26}", name);
     for (std::size_t band = 0; band < bands; ++band) {
       if (all[band].off.empty()) {
-        shown += fmt::format("{:24}", "");
+        lines_ += fmt::format("{:24}", "");
         continue;
       }
-      medians[band].push_back(all[band].median());
-      covered[band].push_back(all[band].coverage());
-      scores[band].push_back(all[band].mean_score());
-      shown += fmt::format("{:>9.1f}% {:>4.0f}% {:>6.2f} ", medians[band].back() * 100,
-                           covered[band].back() * 100, scores[band].back());
+      medians_[band].push_back(all[band].median());
+      covered_[band].push_back(all[band].coverage());
+      scores_[band].push_back(all[band].mean_score());
+      lines_ += figures(medians_[band].back(), covered_[band].back(), scores_[band].back());
     }
-    shown += "\n";
+    lines_ += "\n";
   }
-  shown += fmt::format("{:<26}", "over fabrics");
-  std::array<OfBand, bands> over;
-  for (std::size_t band = 0; band < bands; ++band) {
-    over[band] = {quantile(medians[band], 0.5), mean(covered[band])};
-    shown += fmt::format("{:>9.1f}% {:>4.0f}% {:>6.2f} ", over[band].median * 100,
-                         over[band].coverage * 100, mean(scores[band]));
-  }
-  fmt::print("{}\n", shown);
-  return over;
-}
 
-TEST_CASE("priors: an RDMA fabric that nobody measured is forecast from the others") {
-  const double most[] = {0.30, 0.35, 0.20};
-  const auto over = left_out_in_turn(NetworkKind::rdma);
+  std::vector<double> medians_[bands], covered_[bands], scores_[bands];
+  std::string lines_;
+};
+
+// All of them, as a user's fabric may be any: 35 % was aimed at from 64 KiB to 4 MiB.
+TEST_CASE("priors: a fabric that nobody measured is forecast from the others") {
+  LeftOutInTurn turn;
+  turn.add(NetworkKind::rdma);
+  turn.print("over RDMA fabrics");
+  const double most_of_rdma[] = {0.30, 0.35, 0.20};
   for (std::size_t band = 0; band < bands; ++band) {
     INFO("band " << band);
-    CHECK(over[band].median < most[band]);
-    CHECK(over[band].coverage > 0.85);
-    CHECK(over[band].coverage < 0.95);
+    CHECK(turn.median(band) < most_of_rdma[band]);
+    CHECK(turn.coverage(band) > 0.85);
+    CHECK(turn.coverage(band) < 0.95);
+  }
+  turn.add(NetworkKind::socket);
+  turn.print("over all fabrics");
+  const double most[] = {0.50, 0.45, 0.20};
+  for (std::size_t band = 0; band < bands; ++band) {
+    INFO("band " << band);
+    CHECK(turn.median(band) < most[band]);
+    CHECK(turn.coverage(band) > 0.85);
+    CHECK(turn.coverage(band) < 0.95);
   }
 }
 
 TEST_CASE("priors: a TCP fabric that nobody measured is forecast from the other one") {
-  for (const OfBand& band : left_out_in_turn(NetworkKind::socket)) CHECK(band.coverage > 0.85);
+  LeftOutInTurn turn;
+  turn.add(NetworkKind::socket);
+  turn.print("over TCP fabrics");
+  for (std::size_t band = 0; band < bands; ++band) CHECK(turn.coverage(band) > 0.85);
 }
 
 }  // namespace
