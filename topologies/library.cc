@@ -137,12 +137,13 @@ void read_environment(const Table& table, LibrarySpec& spec) {
 std::optional<NvlsSpec> decode_nvls(const Table& table, const Priors& priors) {
   if (table.keys().empty()) return std::nullopt;
   const bool learned = priors.rdma.of.contains("nvls.base");
-  const Provenance from{
-      learned ? Kind::assumed : Kind::published,
-      learned ? source_of(priors, NetworkKind::rdma) : "NCCL src/graph/tuning.cc (2.28, 2.30)"};
   const auto time = [&](const char* key, double us) {
-    const double typical = priors.rdma.typical(std::string("nvls.") + key);
-    return get_within(table, key, any_latency, {Duration::microseconds(us * typical), from});
+    const std::string prior = std::string("nvls.") + key;
+    const Provenance from{learned ? Kind::assumed : Kind::published,
+                          learned ? source_of(priors, NetworkKind::rdma, prior)
+                                  : "NCCL src/graph/tuning.cc (2.28, 2.30)"};
+    return get_within(table, key, any_latency,
+                      {Duration::microseconds(us * priors.rdma.typical(prior)), from});
   };
   return NvlsSpec{time("base", 25), time("network_hop", 20.9),
                   factor(table, "efficiency", {1e-4, 2}, 0.85)};
@@ -153,7 +154,7 @@ Sourced<double> typical_share(const Table& table, std::string_view key, const Ra
                               const Surroundings& around, std::string_view prior) {
   const Priors::OfKind& priors = around.priors.on(around.network);
   if (table.has(key) || !priors.of.contains(prior)) return factor(table, key, range);
-  return {priors.typical(prior), {Kind::assumed, source_of(around.priors, around.network)}};
+  return {priors.typical(prior), {Kind::assumed, source_of(around.priors, around.network, prior)}};
 }
 
 }  // namespace
@@ -192,7 +193,7 @@ LibrarySpec decode_library(const Table& table, DecisionRules standard, const Sur
   const Priors::OfKind& typical = priors.on(network);
   if (nccl && !spec.slice && typical.of.contains("slice"))
     spec.slice = {Bytes(0x1p20) * typical.typical("slice"),
-                  {Kind::assumed, source_of(priors, network)}};
+                  {Kind::assumed, source_of(priors, network, "slice")}};
   if (standard != DecisionRules::nccl)
     spec.queue_ahead =
         get_within(table, "queue_ahead", Range<Bytes>{Bytes(0), Bytes(1e12)}, queue_ahead(network));
@@ -207,7 +208,7 @@ LibrarySpec decode_library(const Table& table, DecisionRules standard, const Sur
   spec.flow_cap = find_within(table, "flow_cap", any_bandwidth);
   if (nccl && !spec.flow_cap && typical.of.contains("flow_cap"))
     spec.flow_cap = {Bandwidth(1e9) * typical.typical("flow_cap"),
-                     {Kind::assumed, source_of(priors, network)}};
+                     {Kind::assumed, source_of(priors, network, "flow_cap")}};
   if (table.has("connections"))
     spec.connections = static_cast<int>(table.integer("connections", 1, 1024));
   if (const auto forced = table.find<Sourced<std::string>>("all_reduce")) {

@@ -35,11 +35,15 @@ ProtocolSpec protocol(const char* name, HopsUs ring, HopsUs tree, double efficie
 constexpr Bandwidth ll_of_four_nodes(20.4e9);
 
 // Its constants, each times what it is on typical fabrics.
-void expect_typical(ProtocolSpec& protocol, const Priors::OfKind& priors, const Provenance& from) {
-  const auto prior = [&](const char* key) { return priors.of.find(protocol.name + "." + key); };
+void expect_typical(ProtocolSpec& protocol, const Priors& priors, NetworkKind network) {
+  const auto& known = priors.on(network).of;
+  const auto prior = [&](const char* key) { return known.find(protocol.name + "." + key); };
+  const auto from = [&](const auto& found) {
+    return Provenance{Kind::assumed, source_of(priors, network, found->first)};
+  };
   const auto scale = [&](const char* key, Sourced<Duration>& value) {
     const auto found = prior(key);
-    if (found != priors.of.end()) value = {value.value.scaled(found->second.typical), from};
+    if (found != known.end()) value = {value.value.scaled(found->second.typical), from(found)};
   };
   protocol.alone_base = protocol.base;
   protocol.alone_local_hop = protocol.local_hop;
@@ -52,10 +56,10 @@ void expect_typical(ProtocolSpec& protocol, const Priors::OfKind& priors, const 
   scale("network_hop", protocol.network_hop);
   scale("tree_network_hop", protocol.tree_network_hop);
   const auto share = prior("efficiency");
-  if (share != priors.of.end())
-    protocol.efficiency = {protocol.efficiency.value * share->second.typical, from};
+  if (share != known.end())
+    protocol.efficiency = {protocol.efficiency.value * share->second.typical, from(share)};
   const auto cap = prior("node_cap");
-  if (cap != priors.of.end()) protocol.node_cap = {ll_of_four_nodes * cap->second.typical, from};
+  if (cap != known.end()) protocol.node_cap = {ll_of_four_nodes * cap->second.typical, from(cap)};
 }
 
 }  // namespace
@@ -78,8 +82,7 @@ std::vector<ProtocolSpec> nccl_protocols(NetworkKind network, bool pcie_peers,
   protocols.push_back(protocol("Simple", {8.4, simple_ring, rdma ? 14.0 : 40.0},
                                {8.4, 4.0, rdma ? 14.0 : 40.0}, 1.0, published, wire));
   protocols.back().slices = 2;  // chunk steps over slice steps of its rings (src/include/device.h)
-  for (ProtocolSpec& one : protocols)
-    expect_typical(one, priors.on(network), {Kind::assumed, source_of(priors, network)});
+  for (ProtocolSpec& one : protocols) expect_typical(one, priors, network);
   return protocols;
 }
 

@@ -14,7 +14,8 @@ Priors::OfKind decode_kind(const Table& table) {
   for (const std::string& key : table.keys()) {
     if (key == "fabrics" || key == "learned") continue;
     const Table entry = table.table(key);
-    const Prior prior{entry.get<double>("typical"), entry.get<double>("spread")};
+    const Prior prior{entry.get<double>("typical"), entry.get<double>("spread"),
+                      static_cast<int>(entry.integer("fabrics", 0, 1000))};
     if (!(prior.typical > 0) || !(prior.spread > 0))
       fail_input(entry.where("typical"), "must be above zero, as its spread");
     entry.find_text("why");
@@ -37,9 +38,13 @@ double Priors::OfKind::spread(std::string_view key, double otherwise) const {
   return found == of.end() ? otherwise : found->second.spread;
 }
 
-std::string source_of(const Priors& priors, NetworkKind network) {
-  return fmt::format("prior of {} {} fabrics (topologies/priors.toml)", priors.on(network).fabrics,
-                     network == NetworkKind::rdma ? "RDMA" : "TCP");
+std::string source_of(const Priors& priors, NetworkKind network, std::string_view key) {
+  const Priors::OfKind& kind = priors.on(network);
+  const auto found = kind.of.find(key);
+  const int determine = found == kind.of.end() ? 0 : found->second.fabrics;
+  return fmt::format("prior of {} {} fabrics, {} of which determine{} it (topologies/priors.toml)",
+                     kind.fabrics, network == NetworkKind::rdma ? "RDMA" : "TCP",
+                     determine == 0 ? "none" : std::to_string(determine), determine > 1 ? "" : "s");
 }
 
 Priors decode_priors(const Table& root) {

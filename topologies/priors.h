@@ -21,11 +21,12 @@ enum class NetworkKind { rdma, socket };
 struct Prior {
   double typical = 1;
   double spread = 1;
+  int fabrics = 0;  // whose own tables determine it; the others follow
 };
 
 struct Priors {
   struct OfKind {
-    int fabrics = 0;  // they were learned from
+    int fabrics = 0;  // they were learned from, all together
     std::map<std::string, Prior, std::less<>> of;
 
     // Nothing known: a factor of 1.
@@ -40,8 +41,8 @@ struct Priors {
   }
 };
 
-// "prior of 14 RDMA fabrics", for provenance.
-std::string source_of(const Priors& priors, NetworkKind network);
+// "prior of 16 RDMA fabrics, 9 of which determine it", for provenance.
+std::string source_of(const Priors& priors, NetworkKind network, std::string_view key);
 
 Priors decode_priors(const Table& root);
 const Priors& shipped_priors();

@@ -68,10 +68,11 @@ std::span<const Factor> factors_of(NetworkKind network) {
 constexpr std::string_view of_mpi = "emulated-ethernet-100mbit";
 constexpr double band_ends[] = {small_below, medium_below, 1e300};
 constexpr std::size_t rows_of_a_band = 9;
-constexpr double outlier = 0.3;        // as far as fabrics differ from what is typical
-constexpr double least_spread = 0.15;  // of two machines that are alike
-constexpr double enough_fabrics = 3;   // to trust that they are alike
-constexpr double determined = 0.5;     // share that the tables contribute
+constexpr double outlier = 0.3;           // as far as fabrics differ from what is typical
+constexpr double least_spread = 0.15;     // of two machines that are alike
+constexpr double enough_fabrics = 3;      // to trust that they are alike
+constexpr double determined = 0.5;        // share that the tables contribute
+constexpr double another_valley = 0.999;  // of the cost: below it is not the same one, rounded
 
 struct Point {
   std::size_t table;
@@ -130,7 +131,7 @@ Priors priors_at(NetworkKind network, const VectorXd& x) {
   Priors priors;
   Priors::OfKind& kind = network == NetworkKind::rdma ? priors.rdma : priors.socket;
   Eigen::Index j = 0;
-  for (const Factor& factor : factors_of(network)) kind.of[factor.key] = {std::exp(x[j++]), 1};
+  for (const Factor& factor : factors_of(network)) kind.of[factor.key] = {std::exp(x[j++]), 1, 0};
   return priors;
 }
 
@@ -175,7 +176,7 @@ LeastSquaresFit fit_to_all(const std::vector<Sample>& samples, NetworkKind netwo
   }
   LeastSquaresFit here = fit(samples, network, start, start);
   LeastSquaresFit there = fit(samples, network, start, slower);
-  return here.cost <= there.cost ? here : there;
+  return there.cost < here.cost * another_valley ? there : here;
 }
 
 }  // namespace
@@ -220,6 +221,7 @@ Priors::OfKind learn_kind(std::span<const LearningFabric> fabrics, NetworkKind n
     start[static_cast<Eigen::Index>(j)] = std::log(factors[j].begin);
   const LeastSquaresFit typical = fit_to_all(samples, network, start);
   VectorXd squares = VectorXd::Zero(start.size()), weights = squares;
+  std::vector<int> determine(factors.size());
   for (const Sample& sample : samples) {
     if (!with_spreads) break;
     const LeastSquaresFit own = fit({sample}, network, typical.x, typical.x);
@@ -229,6 +231,7 @@ Priors::OfKind learn_kind(std::span<const LearningFabric> fabrics, NetworkKind n
       const double apart = (own.x[i] - typical.x[i]) / own.from_data[i];
       squares[i] += own.from_data[i] * apart * apart;
       weights[i] += own.from_data[i];
+      ++determine[static_cast<std::size_t>(i)];
     }
   }
   Priors::OfKind kind;
@@ -238,7 +241,8 @@ Priors::OfKind learn_kind(std::span<const LearningFabric> fabrics, NetworkKind n
     const double weak = factors[j].width;
     double spread = weights[i] > 0 ? std::sqrt(squares[i] / weights[i]) : weak;
     if (weights[i] < enough_fabrics) spread = std::max(spread, weak / 2);
-    kind.of[factors[j].key] = {std::exp(typical.x[i]), std::max(least_spread, spread)};
+    kind.of[factors[j].key] = {std::exp(typical.x[i]), std::max(least_spread, spread),
+                               determine[j]};
   }
   return kind;
 }
@@ -255,7 +259,11 @@ std::string priors_text(const Priors& priors, std::span<const LearningFabric> fa
       "# validate/priors/learn_priors.h. Do not edit.\n"
       "#\n"
       "# fabrics: descriptions in validate/calibrate/bases, tables with their sources in\n"
-      "# validate/replay/collectives (tables.csv says which belong to which).\n";
+      "# validate/replay/collectives (tables.csv says which belong to which); of a key, how many "
+      "have\n"
+      "# tables that determine it by themselves. Where none does, it follows from all together, "
+      "and\n"
+      "# its spread is that of the weak prior it was learned under.\n";
   for (const NetworkKind network : {NetworkKind::rdma, NetworkKind::socket}) {
     std::string names;
     for (const LearningFabric& fabric : fabrics)
@@ -265,8 +273,8 @@ std::string priors_text(const Priors& priors, std::span<const LearningFabric> fa
         "of the logarithm: root mean square over fabrics\"\n",
         network == NetworkKind::rdma ? "rdma" : "socket", names);
     for (const auto& [key, prior] : priors.on(network).of)
-      text += fmt::format("\"{}\" = {{ typical = {:.3g}, spread = {:.2g} }}\n", key, prior.typical,
-                          prior.spread);
+      text += fmt::format("\"{}\" = {{ typical = {:.3g}, spread = {:.2g}, fabrics = {} }}\n", key,
+                          prior.typical, prior.spread, prior.fabrics);
   }
   return text;
 }

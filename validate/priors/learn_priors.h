@@ -8,6 +8,8 @@
 // spread    of the logarithm: how far each fabric's own best set lies from it, root mean square
 //           over the fabrics whose tables determine the factor, each counting as much as they do;
 //           where none does, the width of the weak prior that it was fitted under
+// fabrics   how many determine it: their tables rather than what is typical of the rest contribute
+//           half or more of what their own best set knows of it
 #pragma once
 
 #include <span>
