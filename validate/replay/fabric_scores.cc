@@ -30,16 +30,15 @@ BandScore score_of(const Rows& rows) {
 std::string table_of(const std::vector<FabricScore>& scores, const char* title,
                      const std::array<const char*, 2>& figures,
                      std::string (*shown)(const BandScore& band)) {
-  std::string out = fmt::format("{:<25} {:<6} {:>4}", "fabrics, each alike", "", "");
+  std::string out = fmt::format("{:<29} {:<6} {:>4}", "fabrics, each alike", "", "");
   for (const char* name : {"below 64 KiB", "to 4 MiB", "above"})
     out += fmt::format(" {:>13}", name);
-  out += fmt::format("\n{:<25} {:<6} {:>4}", title, "role", "rows");
+  out += fmt::format("\n{:<29} {:<6} {:>4}", title, "role", "rows");
   for (std::size_t band = 0; band < band_names.size(); ++band)
     out += fmt::format(" {:>6} {:>6}", figures[0], figures[1]);
   out += "\n";
   for (const FabricScore& score : scores) {
-    out += fmt::format("{:<25} {:<6} {:>4}", score.cluster.empty() ? "over fabrics" : score.cluster,
-                       score.role, score.rows);
+    out += fmt::format("{:<29} {:<6} {:>4}", score.cluster, score.role, score.rows);
     for (const std::optional<BandScore>& band : score.bands)
       out += fmt::format(" {:>13}", band ? shown(*band) : "");
     out += "\n";
@@ -49,11 +48,13 @@ std::string table_of(const std::vector<FabricScore>& scores, const char* title,
 
 }  // namespace
 
-std::vector<FabricScore> scores_by_fabric(const std::vector<CollectiveResult>& results) {
+std::vector<FabricScore> scores_by_fabric(const std::vector<CollectiveResult>& results,
+                                          std::optional<Ground> ground) {
   std::map<std::pair<std::string, std::string>, std::array<Rows, 3>> all;
   for (const CollectiveResult& result : results) {
     auto& bands = all[{result.of.cluster, std::string(role_of(result.of))}];
     for (std::size_t i = 0; i < result.forecast.size(); ++i) {
+      if (ground && result.interval[i].ground != *ground) continue;
       const validate::Row& row = result.of.measured.rows[i];
       Rows& rows = bands[band_of(row.size)];
       const auto& [low, high] = std::pair{result.interval[i].low, result.interval[i].high};
@@ -75,7 +76,7 @@ std::vector<FabricScore> scores_by_fabric(const std::vector<CollectiveResult>& r
 }
 
 FabricScore over_fabrics(const std::vector<FabricScore>& fabrics, const std::string& role) {
-  FabricScore over{{}, role, 0, {}};
+  FabricScore over{"over fabrics", role, 0, {}};
   for (std::size_t band = 0; band < over.bands.size(); ++band) {
     std::vector<double> medians, p90s;
     BandScore sum;
@@ -102,6 +103,12 @@ std::string fabric_score_table(const std::vector<CollectiveResult>& results) {
   for (const char* role : {"fitted", "unseen"}) {
     const FabricScore over = over_fabrics(fabrics, role);
     if (over.rows > 0) scores.push_back(over);
+    for (const Ground ground :
+         {Ground::calibrated, Ground::same_hardware, Ground::extrapolated, Ground::none}) {
+      FabricScore part = over_fabrics(scores_by_fabric(results, ground), role);
+      part.cluster = fmt::format("  {}", in_words(ground));
+      if (part.rows > 0) scores.push_back(part);
+    }
   }
   return table_of(scores, "|forecast / measured - 1|", {"median", "90th"},
                   [](const BandScore& band) {
