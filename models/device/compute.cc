@@ -237,6 +237,8 @@ MicroBatchTime micro_batch_time(const Device& device, const ModelShape& model,
   double least = launches * device.framework_launch.value.s();
   if (estimate->shortest_s < least) least = 0;
   if (least > estimate->seconds) {
+    // How many kernels, and how fast the host starts them, was held out nowhere.
+    estimate->basis = std::max(estimate->basis, Basis::rate);
     // What is as much as half of the floor moves the time where it errs by two.
     if (2 * estimate->seconds < least) estimate->rests_on.resize(1);
     estimate->rests_on.front().provenance = {

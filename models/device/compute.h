@@ -8,7 +8,8 @@
 //      lengths the times are mixed linearly;
 //   3. training FLOPs over the best rate a measured block of another shape reached;
 //   4. training FLOPs over matrix_efficiency * peak.
-// A floor holds in all cases: the host must launch the kernels of every block.
+// A floor holds in all cases: the host must launch the kernels of every block. Where it rules, the
+// time is known no better than by a rate.
 #pragma once
 
 #include "models/device/compute_interval.h"

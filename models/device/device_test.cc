@@ -180,6 +180,11 @@ TEST_CASE("compute: what a time rests on, and how far from the nearest measured 
   check(micro_batch_time(v100, bert, "deepspeed", 512, 128), Basis::this_device, 2, 0);
   check(micro_batch_time(v100, bert, "deepspeed", 24, 128), Basis::this_device, std::log2(4 / 3.),
         0);
+  // Where the host cannot launch as fast, a curve says nothing.
+  Device slow_host = v100;
+  slow_host.framework_launch.value = Duration::microseconds(12);
+  CHECK(micro_batch_time(v100, bert, "deepspeed", 1, 128).basis == Basis::this_device);
+  CHECK(micro_batch_time(slow_host, bert, "deepspeed", 1, 128).basis == Basis::rate);
   // The nearer length is 512, where 16 sequences of 257 are 8.03.
   check(micro_batch_time(v100, bert, "deepspeed", 16, 257), Basis::this_device,
         std::log2(16 * 257 / 512. / 8), std::log2(512 / 257.));
