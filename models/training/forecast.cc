@@ -9,6 +9,7 @@
 #include "models/training/buffers.h"
 #include "models/training/compressed_share.h"
 #include "models/training/memory_remedy.h"
+#include "models/training/plugin_tuner.h"
 #include "models/training/shared_network.h"
 #include "models/training/stream_limit.h"
 
@@ -252,6 +253,8 @@ std::vector<Finding> judge(const TrainingPlan& training, const Forecast& forecas
              "in this one each runs as if alone",
              SharedNetwork::most_ranks)});
   if (const auto finding = find_stream_limit(*training.cluster, training.nodes()))
+    findings.push_back(*finding);
+  if (const auto finding = find_plugin_tuner(*training.cluster, training.nodes()))
     findings.push_back(*finding);
   if (!is_onebit(training.optimizer())) return findings;
   double padded = 0;

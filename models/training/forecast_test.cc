@@ -352,6 +352,21 @@ TEST_CASE("judge: streams that stop before the NIC does are named, and more of t
   CHECK(run("16", "50 Gbit/s").first < run("16", "25 Gbit/s").first);  // beyond, PCIe limits
 }
 
+// AWS's plugin chooses LL128 by itself, on p5 alone.
+TEST_CASE("judge: a protocol that a plugin's tuner takes and the description lacks is named") {
+  const auto named = [](const char* cluster, int gpus, const Overrides& overrides) {
+    TrainingPlan training = training_of({OptimizerType::lamb, gpus, cluster});
+    training.cluster = std::make_shared<const Cluster>(load_cluster(cluster, overrides));
+    const auto found = codes(judge(training, forecast_of(training)));
+    return std::find(found.begin(), found.end(), "plugin-tuner") != found.end();
+  };
+  CHECK(named("aws-p5", 16, {}));
+  CHECK_FALSE(named("aws-p5", 8, {}));
+  CHECK_FALSE(named("aws-p5", 16, {{"nccl.protocols", R"(["LL", "LL128", "Simple"])"}}));
+  CHECK_FALSE(named("aws-p4d", 16, {}));
+  CHECK_FALSE(named("hgx-h100-ndr", 16, {}));
+}
+
 TEST_CASE("judge: what fits by less than the error of its memory is warned of") {
   TrainingPlan training = training_of({OptimizerType::lamb, 32});
   Device device = *training.device;
