@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
-#include <cstdlib>
 
 #include "models/optimizer/passes.h"
 #include "models/training/step_parts.h"
@@ -121,13 +121,14 @@ void Listing::add_column(Column column, Source source) {
 // The share of its steps that a run warms up for; freeze_step counts from 1. A tenth of a percent
 // is all that shares of runs of unlike length, asked for as 5 %, have in common.
 std::string Listing::warmup_percent(const csv::Reader& file) const {
-  const std::string freeze(file.text(*freeze_)), steps(file.text(*steps_));
+  const std::string_view freeze = file.text(*freeze_), steps = file.text(*steps_);
   if (freeze.empty()) return {};
-  char* rest = nullptr;
-  const double first = std::strtod(freeze.c_str(), &rest);
-  const double all = std::strtod(steps.c_str(), nullptr);
-  const bool is_share = std::string_view(rest) == "%";  // as asked for, of a point that cannot run
-  if (!is_share && (*rest != '\0' || !(all > 0))) return {};
+  double first = 0, all = 0;
+  const char* const rest = std::from_chars(freeze.data(), freeze.data() + freeze.size(), first).ptr;
+  std::from_chars(steps.data(), steps.data() + steps.size(), all);
+  const std::string_view unit(rest, freeze.data() + freeze.size());
+  const bool is_share = unit == "%";  // as asked for, of a point that cannot run
+  if (!is_share && (!unit.empty() || !(all > 0))) return {};
   const double percent = std::clamp(is_share ? first : 100 * (first - 1) / all, 0.0, 100.0);
   return percent < 1 ? fmt::format("{:.2g}", percent)
                      : fmt::format("{:g}", std::round(10 * percent) / 10);

@@ -92,19 +92,24 @@ Settings settings_of(std::string_view text) {
   return found;
 }
 
-// Rows with the same figures are one while there are not too many.
+// Rows with the same figures share them while there are not too many.
 class SharedSteps {
  public:
   StepsByKind of(const std::vector<StepFigures>& figures) {
+    if (!std::ranges::equal(last_, figures)) last_ = find(figures);
+    return last_;
+  }
+
+ private:
+  static constexpr std::size_t most = 1 << 16;
+
+  StepsByKind find(const std::vector<StepFigures>& figures) {
     if (kept_.size() == most) kept_.clear();
     std::vector<StepsByKind>& alike = kept_[hash_of(figures)];
     for (const StepsByKind& steps : alike)
       if (std::ranges::equal(steps, figures)) return steps;
     return alike.emplace_back(figures);
   }
-
- private:
-  static constexpr std::size_t most = 1 << 16;
 
   static std::size_t hash_of(const std::vector<StepFigures>& figures) {
     std::size_t hash = 0;
@@ -116,12 +121,13 @@ class SharedSteps {
     return hash;
   }
 
+  StepsByKind last_;
   std::unordered_map<std::size_t, std::vector<StepsByKind>> kept_;
 };
 
 class RowReader {
  public:
-  explicit RowReader(const csv::Reader& file) : file_(file) {
+  explicit RowReader(const csv::Reader& file) : file_(file), read_(file.header().size()) {
     const auto column = [&](const char* title, bool late) {
       return late ? file.find(title) : file.column(title);
     };
@@ -143,7 +149,7 @@ class RowReader {
   }
 
   // Of the row that `point` was read from.
-  void add_grounds(const Point& point, Grounds& grounds) const {
+  void add_grounds(const Point& point, Grounds& grounds) {
     if (!point.ok()) return;
     if (calibrated_ && !file_.text(*calibrated_).empty())
       ++(file_.text(*calibrated_) == "true" ? grounds.calibrated : grounds.extrapolated);
@@ -216,9 +222,16 @@ class RowReader {
     return column.name;
   }
 
-  double number(std::size_t column, bool zero_allowed) const {
+  double number(std::size_t column, bool zero_allowed) {
     const std::string_view text = file_.text(column);
     if (text.empty()) return absent;
+    NumberRead& read = read_[column];
+    if (text != read.text) read = {std::string(text), parsed(column, zero_allowed)};
+    return read.value;
+  }
+
+  double parsed(std::size_t column, bool zero_allowed) const {
+    const std::string_view text = file_.text(column);
     double value = 0;
     const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
     const bool whole = status == std::errc{} && end == text.data() + text.size();
@@ -229,7 +242,13 @@ class RowReader {
                fmt::format("{} 0, up to {:g}", zero_allowed ? "from" : "above", largest));
   }
 
+  struct NumberRead {
+    std::string text;
+    double value = absent;
+  };
+
   const csv::Reader& file_;
+  std::vector<NumberRead> read_;  // of each column of the file
   std::vector<TextColumn> texts_;
   std::vector<std::optional<std::size_t>> numbers_;
   struct StepColumns {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <set>
@@ -369,24 +370,27 @@ std::vector<std::string> names(const Points& points, Name Point::*field) {
 }
 
 std::vector<std::string> apart(const Point& point, const std::vector<Point>& points) {
-  std::vector<std::string> said;
-  for (const Axis& axis : axes) {
-    std::set<std::string> others;
-    Name last = point.*axis.field;
-    for (const Point& p : points) {
-      const Name value = p.*axis.field;
-      if (value == last || p.cluster != point.cluster || p.optimizer != point.optimizer) continue;
-      last = value;
-      if (value != point.*axis.field) others.insert(value.text());
+  std::array<std::set<std::string>, std::size(axes)> others;
+  std::array<Name, std::size(axes)> last;
+  for (std::size_t i = 0; i < last.size(); ++i) last[i] = point.*axes[i].field;
+  bool other_nodes = false;
+  for (const Point& p : points) {
+    if (p.cluster != point.cluster) continue;
+    other_nodes |= p.gpus == point.gpus && or_zero(p.gpus_per_node) != or_zero(point.gpus_per_node);
+    if (p.optimizer != point.optimizer) continue;
+    for (std::size_t i = 0; i < last.size(); ++i) {
+      const Name value = p.*axes[i].field;
+      if (value == last[i]) continue;
+      last[i] = value;
+      if (value != point.*axes[i].field) others[i].insert(value.text());
     }
-    if (others.empty()) continue;
-    said.push_back(axis.field == &Point::settings ? settings_apart(point.settings.text(), others)
-                                                  : labelled(axis.label, point.*axis.field));
   }
-  const bool other_nodes = std::any_of(points.begin(), points.end(), [&](const Point& p) {
-    return p.cluster == point.cluster && p.gpus == point.gpus &&
-           or_zero(p.gpus_per_node) != or_zero(point.gpus_per_node);
-  });
+  std::vector<std::string> said;
+  for (std::size_t i = 0; i < others.size(); ++i)
+    if (!others[i].empty())
+      said.push_back(axes[i].field == &Point::settings
+                         ? settings_apart(point.settings.text(), others[i])
+                         : labelled(axes[i].label, point.*axes[i].field));
   if (other_nodes) said.push_back(fmt::format("{} GPUs per node", point.gpus_per_node));
   return said;
 }

@@ -61,6 +61,7 @@ Reader::Reader(Reader&& other) noexcept
       position_(other.position_),
       header_(std::move(other.header_)),
       comments_(std::move(other.comments_)),
+      fields_(std::move(other.fields_)),
       record_(std::move(other.record_)),
       ends_(std::move(other.ends_)),
       line_(other.line_),
@@ -82,11 +83,6 @@ std::size_t Reader::column(std::string_view title) const {
              fmt::format("{}", fmt::join(header_, ", ")));
 }
 
-std::string_view Reader::text(std::size_t column) const {
-  const std::size_t begin = column == 0 ? 0 : ends_[column - 1];
-  return std::string_view(record_).substr(begin, ends_.at(column) - begin);
-}
-
 void Reader::read_header() {
   while (!at_end() && (window_[position_] == '#' || window_[position_] == '\n')) {
     if (window_[position_] == '#') {
@@ -96,14 +92,44 @@ void Reader::read_header() {
     }
   }
   if (!read_record()) fail_input({name_, 0, {}}, "has no header row");
-  for (std::size_t i = 0; i < ends_.size(); ++i) header_.emplace_back(text(i));
+  header_.assign(fields_.begin(), fields_.end());
 }
 
 bool Reader::next() {
+  if (split_line()) return true;
   if (!read_record()) return false;
-  if (ends_.size() != header_.size())
-    fail_input({name_, line_, {}},
-               fmt::format("has {} fields where the header has {}", ends_.size(), header_.size()));
+  if (fields_.size() != header_.size())
+    fail_input({name_, line_, {}}, fmt::format("has {} fields where the header has {}",
+                                               fields_.size(), header_.size()));
+  return true;
+}
+
+// Most rows are a line that lies whole in the window and says everything as it stands: their fields
+// are found there, and nothing is copied. Of any other it leaves all to read_record.
+bool Reader::split_line() {
+  const std::string_view rest = window_.substr(position_);
+  const std::size_t length = rest.find('\n');
+  if (length == std::string_view::npos || length > max_record_bytes) return false;
+  std::string_view line = rest.substr(0, length);
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  if (line.find('\r') != std::string_view::npos) return false;
+  fields_.resize(header_.size());
+  const char *at = line.data(), *const end = at + line.size();
+  for (std::string_view& field : fields_) {
+    const bool quoted = at != end && *at == '"';
+    if (quoted) ++at;
+    const char* stop = at;
+    while (stop != end && *stop != (quoted ? '"' : ',')) ++stop;
+    field = {at, stop};
+    if (field.starts_with('\'') && is_guarded(field)) field.remove_prefix(1);
+    if (quoted && stop++ == end) return false;
+    const bool last = &field == &fields_.back();
+    if (last ? stop != end : stop == end || *stop != ',') return false;
+    at = stop + 1;
+  }
+  if (fields_.size() == 1 && fields_[0].empty()) return false;
+  position_ += length + 1;
+  line_ = next_line_++;
   return true;
 }
 
@@ -133,6 +159,11 @@ bool Reader::read_record() {
     ++next_line_;
     end_field();
   } while (ends_.size() == 1 && record_.empty());
+  fields_.clear();
+  for (std::size_t i = 0; i < ends_.size(); ++i) {
+    const std::size_t begin = i == 0 ? 0 : ends_[i - 1];
+    fields_.push_back(std::string_view(record_).substr(begin, ends_[i] - begin));
+  }
   return true;
 }
 

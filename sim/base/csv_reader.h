@@ -39,12 +39,13 @@ class Reader {
   // ragged row, an unclosed quote, or a record longer than max_record_bytes.
   bool next();
   // Of the row that next() went to, until it is called again. `line` is where the row begins.
-  std::string_view text(std::size_t column) const;
+  std::string_view text(std::size_t column) const { return fields_.at(column); }
   int line() const { return line_; }
 
  private:
   explicit Reader(std::string name) : name_(std::move(name)) {}
   void read_header();
+  bool split_line();
   bool read_record();
   void read_quoted();
   void read_comment();
@@ -59,8 +60,9 @@ class Reader {
   std::string_view window_;   // of `chunk_`, or the whole text
   std::size_t position_ = 0;  // in the window
   std::vector<std::string> header_, comments_;
-  std::string record_;             // fields one behind the other
-  std::vector<std::size_t> ends_;  // of the fields in `record_`
+  std::vector<std::string_view> fields_;  // of the row, in the window or in `record_`
+  std::string record_;                    // of a row that had to be put together: its fields
+  std::vector<std::size_t> ends_;         // of the fields in `record_`
   int line_ = 1, next_line_ = 1;
 };
 
