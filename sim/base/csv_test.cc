@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <filesystem>
@@ -65,6 +66,27 @@ TEST_CASE("csv: a file is read record by record, whatever stands where its chunk
                         reader.line());
   CHECK(read == expected);
   std::filesystem::remove(path);
+}
+
+// Only a line with an end is split where it stands; the last one, without, is put together.
+TEST_CASE("csv: a line reads the same with and without its end") {
+  for (const std::string line :
+       {"a,b", ",", "a,", ",b", R"("a,b",c)", R"(c,"a,b")", R"("","")", R"("a""b",c)", R"("ab"c,d)",
+        R"(ab"c,d)", R"(ab"c,"d")", R"("a"",b",c)", "'=1+1,'a", "\"'=1+1\",''=x", "a\rb,c", "a,b\r",
+        "\"a\nb\",c", "\"a\r\nb\",c", "c,\"a\nb\"\r"}) {
+    INFO(line);
+    const csv::Table put_together = csv::parse("h,i\n" + line, "t.csv");
+    const csv::Table split = csv::parse("h,i\n" + line + "\nx,y\n", "t.csv");
+    REQUIRE(put_together.rows.size() == 1);
+    CHECK(split.rows == std::vector<std::vector<std::string>>{put_together.rows[0], {"x", "y"}});
+    CHECK(split.lines[1] == 3 + std::count(line.begin(), line.end(), '\n'));
+  }
+  for (const char* line : {"a", "a,b,c", R"("a,b)", R"("a",b,c)"}) {
+    INFO(line);
+    CHECK_THROWS_WITH(csv::parse(std::string("h,i\n") + line + "\n", "t.csv"),
+                      Contains("t.csv:2: "));
+  }
+  CHECK(csv::parse("h\n\"\"\nx\n\n", "t.csv").rows.size() == 1);
 }
 
 TEST_CASE("csv: what is no table is refused before memory or patience end") {
