@@ -33,7 +33,7 @@ std::string verdict_of(const AdvicePoint& point, bool fused) {
 WarmUp warm_up_at(const AdvicePoint& point) {
   if (!point.advice) return WarmUp::usual;
   const TrainingPlan& training = point.advice->answer.scenario.training;
-  const auto freeze_step = freeze_step_of(training);
+  const auto freeze_step = freeze_step_of(training.recipe);
   return freeze_step ? warm_up_of(static_cast<double>(*freeze_step - training.steps_done),
                                   static_cast<double>(training.steps))
                      : WarmUp::usual;

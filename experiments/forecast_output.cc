@@ -107,40 +107,40 @@ Json inputs_json(const Scenario& scenario) {
   const TrainingPlan& training = scenario.training;
   const auto& optimizer = *scenario.config.optimizer;
   const Cluster& cluster = *training.cluster;
-  const auto freeze_step = freeze_step_of(training);
+  const auto freeze_step = freeze_step_of(training.recipe);
   const auto asked = scenario.asked.find("device");
   const std::string& device = asked == scenario.asked.end() ? cluster.device : asked->second;
-  Json inputs{
-      {"model", training.model->name},
-      {"parameters", parameters(*training.model)},
-      {"optimized_parameters", optimized_parameters(*training.model)},
-      {"cluster", cluster.name},
-      {"device", training.device->name},
-      {"optimizer", std::string(name_of(optimizer.type))},
-      {"backend", optimizer.comm_backend_name.value},
-      {"cuda_aware", optimizer.cuda_aware.value},
-      {"nodes", training.nodes()},
-      {"gpus", training.gpus},
-      {"gpus_per_node", training.gpus_per_node},
-      {"micro_batch", training.batch.micro},
-      {"grad_accum", training.batch.gas},
-      {"global_batch", training.batch.train},
-      {"seq_len", training.seq_len},
-      {"steps", training.steps},
-      {"freeze_step", freeze_step ? Json(*freeze_step) : Json(nullptr)},
-      {"fp16", training.recipe.precision.weights == DataType::fp16},
-      {"bf16", training.recipe.precision.weights == DataType::bf16},
-      {"gradient_bytes_per_element",
-       training.parallelism ? training.parallelism->gradient_bytes() : gradient_bytes(training)},
-      {"gradient_clipping", training.recipe.gradient_clipping},
-      {"zero_stage", training.recipe.zero.stage},
-      {"nic_bandwidth_bytes_per_s", cluster.nic_bandwidth.value.value()},
-      {"network", std::string(name_of(training.network))},
-      {"symmetry", name_of(training.expand ? Symmetry::off : Symmetry::folded)},
-      {"overlap", std::string(name_of(overlap_of(training)))},
-      {"exchange", name_of(training.exchange)},
-      {"deepspeed_version", text_of(scenario.config.release.value)},
-      {"kernels", std::string(name_of(training.kernels))}};
+  Json inputs{{"model", training.model->name},
+              {"parameters", parameters(*training.model)},
+              {"optimized_parameters", optimized_parameters(*training.model)},
+              {"cluster", cluster.name},
+              {"device", training.device->name},
+              {"optimizer", std::string(name_of(optimizer.type))},
+              {"backend", optimizer.comm_backend_name.value},
+              {"cuda_aware", optimizer.cuda_aware.value},
+              {"nodes", training.nodes()},
+              {"gpus", training.gpus},
+              {"gpus_per_node", training.gpus_per_node},
+              {"micro_batch", training.batch.micro},
+              {"grad_accum", training.batch.gas},
+              {"global_batch", training.batch.train},
+              {"seq_len", training.seq_len},
+              {"steps", training.steps},
+              {"freeze_step", freeze_step ? Json(*freeze_step) : Json(nullptr)},
+              {"fp16", training.recipe.precision.weights == DataType::fp16},
+              {"bf16", training.recipe.precision.weights == DataType::bf16},
+              {"gradient_bytes_per_element", training.parallelism
+                                                 ? training.parallelism->gradient_bytes()
+                                                 : gradient_bytes(training.recipe.precision)},
+              {"gradient_clipping", training.recipe.gradient_clipping},
+              {"zero_stage", training.recipe.zero.stage},
+              {"nic_bandwidth_bytes_per_s", cluster.nic_bandwidth.value.value()},
+              {"network", std::string(name_of(training.network))},
+              {"symmetry", name_of(training.expand ? Symmetry::off : Symmetry::folded)},
+              {"overlap", std::string(name_of(overlap_of(training)))},
+              {"exchange", name_of(training.exchange)},
+              {"deepspeed_version", text_of(scenario.config.release.value)},
+              {"kernels", std::string(name_of(training.kernels))}};
   if (training.optimizer() == OptimizerType::galore_adamw8bit) {
     const Projection& projection = training.recipe.projection;
     inputs["galore_rank"] = projection.rank;

@@ -53,7 +53,7 @@ class Judge {
       return {{}, no_run, error.what()};
     }
     const MemoryForecast memory = forecast_memory(training);
-    if (!fits_host(training, memory))
+    if (!fits_host(*training.cluster, memory))
       return {{},
               no_host_room,
               to_text(memory.host) + " of host memory where a node of " + training.cluster->name +
@@ -261,13 +261,6 @@ FoundLayout found(const LayoutSpace& space, const LayoutCandidate& candidate, Ju
   return found;
 }
 
-// Of the plain optimizers that DeepSpeed has in 1-bit form.
-std::optional<std::string> compressing_kin(OptimizerType type) {
-  if (type == OptimizerType::lamb) return "onebit_lamb";
-  if (type == OptimizerType::adam || type == OptimizerType::adamw) return "onebit_adam";
-  return std::nullopt;
-}
-
 // The same division of the model with the 1-bit optimizer, which ZeRO does not run with.
 CompressedLayout compressed(const LayoutSpace& space, const FoundLayout& plain, Judge& judge) {
   CompressedLayout result;
@@ -303,17 +296,18 @@ CompressedLayout sending(WhatIf messages, const FoundLayout& plain, const std::s
 // The second search, of a plain optimizer's 1-bit kin.
 void add_compression(const WhatIf& asked, const SearchOptions& options,
                      const std::shared_ptr<DescriptionTexts>& texts, LayoutSearch& result) {
-  const auto kin = compressing_kin(result.space.base.optimizer());
-  if (!kin) return;
+  const auto type = model_of(result.space.base.optimizer()).in_onebit;
+  if (!type) return;
+  const std::string kin(name_of(*type));
   WhatIf compressing = asked;
-  compressing.insert_or_assign("optimizer", *kin);
+  compressing.insert_or_assign("optimizer", kin);
   compressing.insert_or_assign("zero_stage", "0");
   Catalog catalog(texts);
   LayoutSpace space;
   try {
     space = layout_space(compressing, catalog);
   } catch (const Error& error) {
-    for (FoundLayout& layout : result.best) layout.compressed = {*kin, {}, 1, error.what()};
+    for (FoundLayout& layout : result.best) layout.compressed = {kin, {}, 1, error.what()};
     return;
   }
   Judge judge(space, texts);

@@ -50,8 +50,9 @@ std::string memory_text(const TrainingPlan& training, const MemoryForecast& memo
       to_text(memory.high()), to_text(training.device->memory_capacity),
       memory.peak <= training.device->memory_capacity ? "" : ": DOES NOT FIT", parts_text(memory));
   if (memory.host > Bytes())
-    out += fmt::format("  offloaded states: {} of the host memory of a node{}\n",
-                       to_text(memory.host), fits_host(training, memory) ? "" : ": DO NOT FIT");
+    out +=
+        fmt::format("  offloaded states: {} of the host memory of a node{}\n", to_text(memory.host),
+                    fits_host(*training.cluster, memory) ? "" : ": DO NOT FIT");
   std::vector<std::string> peaks;
   for (const MemoryForecast& stage : by_stage(training, memory))
     peaks.push_back(bytes_cell(stage.peak));

@@ -119,7 +119,7 @@ std::vector<std::string> result_row(const Scenario& scenario, const Forecast& fo
                                     const Judgement& judgement) {
   const TrainingPlan& training = scenario.training;
   const auto& optimizer = *scenario.config.optimizer;
-  const auto freeze_step = freeze_step_of(training);
+  const auto freeze_step = freeze_step_of(training.recipe);
   std::vector<std::string> row{training.model->name,
                                training.cluster->name,
                                std::string(name_of(optimizer.type)),

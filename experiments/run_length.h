@@ -35,7 +35,7 @@ std::int64_t choose_steps(const Words& words, const TrainingPlan& training,
 
 // The steps before the checkpoint that the run goes on from; none of 0/1 Adam, whose policy starts
 // anew when a checkpoint is loaded.
-std::int64_t choose_steps_done(const Words& words, const TrainingPlan& training);
+std::int64_t choose_steps_done(const Words& words, OptimizerType optimizer);
 
 // --rampup-batch-size on the way to training.batch.
 std::optional<BatchRamp> choose_ramp(const Words& words, const TrainingPlan& training);

@@ -176,7 +176,7 @@ void find_masks(const RunPhase& phase, std::size_t number, PhasedRun& run) {
              "freeze_step {}, so it {}",
              number, training.steps_done,
              phase.forecast.steps.front().kind == StepKind::warmup ? "is before" : "is past",
-             freeze_step_of(training).value_or(0),
+             freeze_step_of(training.recipe).value_or(0),
              phase.forecast.steps.front().kind == StepKind::warmup
                  ? fmt::format("warms up for {} steps more", phase.forecast.steps.front().steps)
                  : "goes on compressing")});

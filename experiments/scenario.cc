@@ -188,7 +188,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
       choose_batch(words, training.gpus, training.data_parallel(), config, scenario.findings);
   training.seq_len =
       resolve_seq_len(*training.model, words.whole("seq_len", 1, 1 << 20), flag("seq_len"));
-  training.steps_done = choose_steps_done(words, training);
+  training.steps_done = choose_steps_done(words, training.optimizer());
   training.ramp = choose_ramp(words, training);
   training.steps = choose_steps(words, training, freeze_step_of_file(config), scenario.findings);
   check_ramp(training, scenario.findings);
@@ -235,8 +235,7 @@ Overlap overlap_of(const TrainingPlan& training) {
   return gradient_reduction(training).overlapped ? Overlap::zero : Overlap::none;
 }
 
-std::optional<std::int64_t> freeze_step_of(const TrainingPlan& training) {
-  const Recipe& recipe = training.recipe;
+std::optional<std::int64_t> freeze_step_of(const Recipe& recipe) {
   if (!is_onebit(recipe.optimizer)) return std::nullopt;
   return recipe.optimizer == OptimizerType::zero_one_adam ? recipe.onebit.var_freeze_step
                                                           : recipe.onebit.freeze_step;

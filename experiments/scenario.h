@@ -29,6 +29,6 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog);
 // ZeRO's own overlap included.
 Overlap overlap_of(const TrainingPlan& training);
 // Where compression starts: freeze_step, var_freeze_step of 0/1 Adam; plain optimizers have none.
-std::optional<std::int64_t> freeze_step_of(const TrainingPlan& training);
+std::optional<std::int64_t> freeze_step_of(const Recipe& recipe);
 
 }  // namespace lambcast

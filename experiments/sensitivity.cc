@@ -93,7 +93,7 @@ WhatIf spelled_out(const Scenario& scenario) {
   say("micro_batch", training.batch.micro);
   say("steps", training.steps);
   if (training.seq_len > 0) say("seq_len", training.seq_len);
-  if (const auto freeze_step = freeze_step_of(training)) say("freeze_step", *freeze_step);
+  if (const auto freeze_step = freeze_step_of(training.recipe)) say("freeze_step", *freeze_step);
   return what_if;
 }
 

@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <map>
-#include <tuple>
 #include <utility>
 
 #include "experiments/numeric_inputs.h"
@@ -18,34 +17,13 @@ namespace {
 // As `advise` looks for a break-even.
 constexpr double nic_low = 1e8 / 8, nic_high = 1e13 / 8;
 
-using Range = std::pair<double, double>;
-
-// Where nobody says another one.
-Range usual_range(const std::string& key, const WhatIf& what_if) {
-  static const std::map<std::string, Range, std::less<>> ranges{{"gpus", {1, 4096}},
-                                                                {"nodes", {1, 512}},
-                                                                {"gpus_per_node", {1, 64}},
-                                                                {"micro_batch", {1, 4096}},
-                                                                {"grad_accum", {1, 4096}},
-                                                                {"global_batch", {1, 1 << 20}},
-                                                                {"seq_len", {1, 1 << 20}},
-                                                                {"steps", {1, 1e9}},
-                                                                {"samples", {1, 1e12}},
-                                                                {"tokens", {1e6, 1e15}},
-                                                                {"capacity_factor", {0.1, 100}},
-                                                                {"imbalance", {1, 100}},
-                                                                {"shard_handling_us", {0.1, 1e5}},
-                                                                {"galore_update_gap", {1, 1e6}},
-                                                                {"galore_min_8bit_size", {1, 1e9}},
-                                                                {"lora_rank", {1, 1024}},
-                                                                {"gradient_bucket", {1e5, 1e11}},
-                                                                {"zero_stage", {1, 3}}};
-  if (key == "freeze_step") {
+// Where nobody says another one: that of its row, but for what the run's steps end.
+UsualRange usual_range(const WhatIfKey& key, const WhatIf& what_if) {
+  if (key.name == "freeze_step") {
     const auto steps = Words(what_if).whole("steps", 1, 1'000'000'000);
     return {1, static_cast<double>(steps.value_or(1'000'000))};
   }
-  const auto found = ranges.find(key);
-  return found == ranges.end() ? Range{1, 4096} : found->second;
+  return key.range;
 }
 
 std::string whole_text(double x) { return fmt::format("{:.0f}", x); }
@@ -83,7 +61,9 @@ Variable of_what_if(const WhatIfKey& key, const WhatIf& asked, Catalog& catalog)
   variable.whole = key.type != ValueType::number;
   variable.words = variable.whole ? whole_text : number_text;
   const WhatIf base = without_others(asked, variable.key);
-  std::tie(variable.low, variable.high) = usual_range(variable.key, base);
+  const UsualRange range = usual_range(key, base);
+  variable.low = range.low;
+  variable.high = range.high;
   const Words words(base);
   if (const std::string* cluster = words.find("cluster");
       cluster != nullptr && key.name == "gpus") {

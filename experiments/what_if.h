@@ -23,10 +23,15 @@ using WhatIf = std::map<std::string, std::string, std::less<>>;
 
 enum class ValueType { text, whole, number, share_or_whole, words };
 
+// Between which values of a number an answer is looked for (solve_variable.h).
+struct UsualRange {
+  double low = 1, high = 4096;
+};
+
 struct WhatIfKey {
   WhatIfKey(std::string_view name_of, std::string_view help_text,
-            ValueType type_of = ValueType::text)
-      : name(name_of), help(help_text), type(type_of) {}
+            ValueType type_of = ValueType::text, UsualRange usual_range = {})
+      : name(name_of), help(help_text), type(type_of), range(usual_range) {}
   WhatIfKey(std::string_view name_of, std::string_view help_text, std::vector<std::string> all,
             bool flag_alone = false)
       : name(name_of),
@@ -38,6 +43,7 @@ struct WhatIfKey {
   std::string_view name;
   std::string_view help;
   ValueType type = ValueType::text;
+  UsualRange range{};
   std::vector<std::string> words{};  // all values it may have
   bool is_switch = false;            // the flag alone says "true"
   std::string_view group{};          // the heading it stands under

@@ -1,42 +1,31 @@
 #include "experiments/report/palette.h"
 
 #include <algorithm>
-#include <utility>
 
+#include "models/optimizer/optimizer_model.h"
 #include "sim/base/check.h"
 
 namespace lambcast::report {
 namespace {
 
 struct Known {
-  std::string_view name, display;
+  OptimizerType type;
   Look look;
 };
 
+// Others have looks by their place.
 constexpr std::array<Known, 5> known_optimizers = {
-    {{"lamb", "LAMB", {"#E69F00", 4, 1.5}},
-     {"onebit_lamb", "1-bit LAMB", {"#D55E00", 5, 1.5}},
-     {"adam", "Adam", {"#56B4E9", 6, 0.9}},
-     {"onebit_adam", "1-bit Adam", {"#0072B2", 7, 0.9}},
-     {"zero_one_adam", "0/1 Adam", {"#009E73", 9}}}};
-// With looks by their place.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 7> names_alone = {
-    {{"adamw", "AdamW"},
-     {"lars", "LARS"},
-     {"lion", "Lion"},
-     {"distributed_lamb", "distributed LAMB"},
-     {"adafactor", "Adafactor"},
-     {"came", "CAME"},
-     {"galore_adamw8bit", "GaLore with 8-bit AdamW"}}};
+    {{OptimizerType::lamb, {"#E69F00", 4, 1.5}},
+     {OptimizerType::onebit_lamb, {"#D55E00", 5, 1.5}},
+     {OptimizerType::adam, {"#56B4E9", 6, 0.9}},
+     {OptimizerType::onebit_adam, {"#0072B2", 7, 0.9}},
+     {OptimizerType::zero_one_adam, {"#009E73", 9}}}};
 
 }  // namespace
 
 std::string display_name(std::string_view optimizer) {
-  for (const Known& known : known_optimizers) {
-    if (known.name == optimizer) return std::string(known.display);
-  }
-  for (const auto& [name, display] : names_alone)
-    if (name == optimizer) return std::string(display);
+  for (const OptimizerModel* model : optimizer_models())
+    if (model->name == optimizer) return std::string(model->title);
   if (const auto with = optimizer.find(" with "); with != std::string_view::npos)
     return display_name(optimizer.substr(0, with)) + std::string(optimizer.substr(with));
   return std::string(optimizer);
@@ -44,17 +33,29 @@ std::string display_name(std::string_view optimizer) {
 
 Look optimizer_look(std::string_view optimizer, std::size_t index) {
   for (const Known& known : known_optimizers) {
-    if (known.name == optimizer) return known.look;
+    if (name_of(known.type) == optimizer) return known.look;
   }
   return series_look(index);
 }
 
 std::string_view adjective_of(StepKind kind) {
-  constexpr std::array<std::string_view, step_kinds.size()> adjectives{"", "warm-up", "compressed",
-                                                                       "silent", "refresh"};
-  const auto place = std::find(step_kinds.begin(), step_kinds.end(), kind);
-  LAMBCAST_CHECK(place != step_kinds.end(), "{} is told of no step", name_of(kind));
-  return adjectives[static_cast<std::size_t>(place - step_kinds.begin())];
+  switch (kind) {
+    case StepKind::uniform:
+      return "";
+    case StepKind::warmup:
+      return "warm-up";
+    case StepKind::compression:
+      return "compressed";
+    case StepKind::silent:
+      return "silent";
+    case StepKind::refresh:
+      return "refresh";
+    case StepKind::round:
+    case StepKind::dry_run:
+      break;
+  }
+  LAMBCAST_CHECK(false, "no page tells of a {} step", name_of(kind));
+  return "";
 }
 
 Look series_look(std::size_t index) {

@@ -21,6 +21,7 @@ double states(const StateTensor& tensor, const Projection&) {
 
 const OptimizerModel adafactor_model{.type = OptimizerType::adafactor,
                                      .name = "adafactor",
+                                     .title = "Adafactor",
                                      .label = "DistributedAdaFactor",
                                      .plain = OptimizerType::adafactor,
                                      .of_deepspeed = false,

@@ -18,17 +18,21 @@ Passes update(StepKind, Kernels kernels) {
 
 const OptimizerModel adam_model{.type = OptimizerType::adam,
                                 .name = "adam",
+                                .title = "Adam",
                                 .label = "FusedAdam",
                                 .plain = OptimizerType::adam,
                                 .of_deepspeed = true,
+                                .in_onebit = OptimizerType::onebit_adam,
                                 .flat_in_fp16 = true,
                                 .update = update,
                                 .state_bytes = two_moments};
 const OptimizerModel adamw_model{.type = OptimizerType::adamw,
                                  .name = "adamw",
+                                 .title = "AdamW",
                                  .label = "FusedAdam",
                                  .plain = OptimizerType::adamw,
                                  .of_deepspeed = true,
+                                 .in_onebit = OptimizerType::onebit_adam,
                                  .flat_in_fp16 = true,
                                  .update = update,
                                  .state_bytes = two_moments};

@@ -23,6 +23,7 @@ double states(const StateTensor& tensor, const Projection&) {
 // Of the gradient and of the residual.
 const OptimizerModel came_model{.type = OptimizerType::came,
                                 .name = "came",
+                                .title = "CAME",
                                 .label = "DistributedCAME",
                                 .plain = OptimizerType::came,
                                 .of_deepspeed = false,

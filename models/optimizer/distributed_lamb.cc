@@ -16,6 +16,7 @@ Passes update(StepKind, Kernels kernels) {
 
 const OptimizerModel distributed_lamb_model{.type = OptimizerType::distributed_lamb,
                                             .name = "distributed_lamb",
+                                            .title = "distributed LAMB",
                                             .label = "DistributedLamb",
                                             .plain = OptimizerType::distributed_lamb,
                                             .of_deepspeed = false,

@@ -60,12 +60,43 @@ double galore_refresh_flops(const StateTensor& tensor, const Projection& project
   return 4 * tensor.elements * small + 8 * small * small * small;
 }
 
+namespace {
+
+// Of a run's steps those that compute GaLore's projections anew: the first and every `gap`-th after
+// it; of them those that exchange, where only multiples of `every` do.
+struct Refreshes {
+  std::int64_t all = 0, exchanging = 0;
+};
+Refreshes refreshes_of(std::int64_t steps, std::int64_t gap, std::int64_t every) {
+  Refreshes refreshes{(steps + gap - 1) / gap, 0};
+  // Step 1 + gap k is one for a k in `every`, or for none.
+  for (std::int64_t k = 0; k < std::min(every, refreshes.all); ++k)
+    if ((1 + gap * k) % every == 0) refreshes.exchanging += 1 + (refreshes.all - 1 - k) / every;
+  return refreshes;
+}
+
+// Steps of which some send nothing and some refresh.
+StepPhases phases(const RunOfSteps& run) {
+  if (run.refresh_gap == 0) return uniform_phases(run);
+  const std::int64_t sending = run.steps / run.steps_per_exchange;
+  const Refreshes refreshes = refreshes_of(run.steps, run.refresh_gap, run.steps_per_exchange);
+  const std::int64_t local = refreshes.all - refreshes.exchanging;
+  return {{StepKind::silent, run.steps - sending - local},
+          {StepKind::uniform, sending - refreshes.exchanging},
+          {StepKind::refresh, local, true},
+          {StepKind::refresh, refreshes.exchanging}};
+}
+
+}  // namespace
+
 const OptimizerModel galore_adamw8bit_model{.type = OptimizerType::galore_adamw8bit,
                                             .name = "galore_adamw8bit",
+                                            .title = "GaLore with 8-bit AdamW",
                                             .label = "DistGaloreAwamW",
                                             .plain = OptimizerType::galore_adamw8bit,
                                             .of_deepspeed = false,
                                             .update = update,
+                                            .phases = phases,
                                             .state_bytes = states};
 
 }  // namespace lambcast

@@ -14,9 +14,11 @@ Passes update(StepKind, Kernels kernels) {
 
 const OptimizerModel lamb_model{.type = OptimizerType::lamb,
                                 .name = "lamb",
+                                .title = "LAMB",
                                 .label = "FusedLamb",
                                 .plain = OptimizerType::lamb,
                                 .of_deepspeed = true,
+                                .in_onebit = OptimizerType::onebit_lamb,
                                 .is_lamb = true,
                                 .layerwise = true,
                                 .update = update,

@@ -16,6 +16,7 @@ Passes update(StepKind, Kernels kernels) {
 
 const OptimizerModel lars_model{.type = OptimizerType::lars,
                                 .name = "lars",
+                                .title = "LARS",
                                 .label = "LARS",
                                 .plain = OptimizerType::lars,
                                 .of_deepspeed = false,

@@ -17,6 +17,7 @@ Passes update(StepKind, Kernels kernels) {
 
 const OptimizerModel lion_model{.type = OptimizerType::lion,
                                 .name = "lion",
+                                .title = "Lion",
                                 .label = "FusedLion",
                                 .plain = OptimizerType::lion,
                                 .of_deepspeed = true,

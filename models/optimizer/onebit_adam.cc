@@ -19,12 +19,14 @@ Passes update(StepKind step, Kernels kernels) {
 
 const OptimizerModel onebit_adam_model{.type = OptimizerType::onebit_adam,
                                        .name = "onebit_adam",
+                                       .title = "1-bit Adam",
                                        .label = "1-bit Adam",
                                        .plain = OptimizerType::adam,
                                        .of_deepspeed = true,
                                        .flat_in_fp16 = true,
                                        .onebit = true,
                                        .update = update,
+                                       .phases = onebit_phases,
                                        .state_bytes = two_moments,
                                        .published_freeze_share = 0.15};
 

@@ -22,6 +22,7 @@ Passes update(StepKind step, Kernels kernels) {
 
 const OptimizerModel onebit_lamb_model{.type = OptimizerType::onebit_lamb,
                                        .name = "onebit_lamb",
+                                       .title = "1-bit LAMB",
                                        .label = "1-bit Lamb",
                                        .plain = OptimizerType::lamb,
                                        .of_deepspeed = true,
@@ -29,6 +30,7 @@ const OptimizerModel onebit_lamb_model{.type = OptimizerType::onebit_lamb,
                                        .is_lamb = true,
                                        .layerwise = true,
                                        .update = update,
+                                       .phases = onebit_phases,
                                        .state_bytes = two_moments,
                                        .published_freeze_share = 1000.0 / 5993.0};
 

@@ -22,8 +22,10 @@ const OptimizerModel& model_of(OptimizerType type) {
 }
 
 OptimizerType onebit_of(OptimizerType type) {
-  if (model_of(type).onebit) return type;
-  return model_of(type).is_lamb ? OptimizerType::onebit_lamb : OptimizerType::onebit_adam;
+  const OptimizerModel& model = model_of(type);
+  if (model.onebit) return type;
+  return model.in_onebit.value_or(model.is_lamb ? OptimizerType::onebit_lamb
+                                                : OptimizerType::onebit_adam);
 }
 
 const std::vector<std::string>& optimizer_names() {

@@ -5,12 +5,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "models/optimizer/passes.h"
+#include "models/optimizer/step_phases.h"
 
 namespace lambcast {
 
@@ -56,9 +57,11 @@ struct Projection {
 struct OptimizerModel {
   OptimizerType type;
   std::string_view name;   // "onebit_lamb": flags, files and columns
+  std::string_view title;  // "1-bit LAMB": pages and figures
   std::string_view label;  // "1-bit Lamb", as its messages say it
   OptimizerType plain;     // what its speed-up is against; itself where it compresses nothing
   bool of_deepspeed;
+  std::optional<OptimizerType> in_onebit = {};  // the same one in DeepSpeed's 1-bit form
   // DeepSpeed wraps it in FP16_Optimizer and so hands it a flat tensor of each group; all others,
   // whoever brings them, are handed every tensor by FP16_UnfusedOptimizer.
   bool flat_in_fp16 = false;
@@ -72,6 +75,8 @@ struct OptimizerModel {
 
   // The update, without compressed_allreduce. Kernels::fused are those of kernels/.
   Passes (*update)(StepKind step, Kernels kernels);
+  // The kinds of its steps over a run.
+  StepPhases (*phases)(const RunOfSteps& run) = uniform_phases;
   // Bytes of fp32 (or 8-bit) states beside the master weights.
   double (*state_bytes)(const StateTensor& tensor, const Projection& projection);
 

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include <set>
+#include <utility>
 
 #include "models/optimizer/galore.h"
 
@@ -15,6 +16,7 @@ TEST_CASE("optimizers: every type has its row, and every row is whole") {
     const OptimizerModel& model = model_of(static_cast<OptimizerType>(i));
     INFO(model.name);
     CHECK(names.insert(model.name).second);
+    CHECK(!model.title.empty());
     CHECK(!model.label.empty());
     CHECK(!model_of(model.plain).onebit);
     CHECK(model.onebit == (model.published_freeze_share > 0));
@@ -30,6 +32,28 @@ TEST_CASE("optimizers: every type has its row, and every row is whole") {
     CHECK(model.state_bytes({1e6, 1e3, 1e3}, {}) <= 8e6 + 1.6e4);
   }
   CHECK(names.size() == optimizer_names().size());
+}
+
+TEST_CASE("optimizers: the phases of a run are all its steps") {
+  for (const OptimizerModel* model : optimizer_models())
+    for (const std::int64_t steps : {1, 2, 7, 1000})
+      for (const auto& [every, gap] : {std::pair(1, 4), std::pair(3, 4), std::pair(3, 0)})
+        for (const bool dry_run : {false, true}) {
+          INFO(model->name << ", " << steps << " steps, " << every << ", " << gap << dry_run);
+          const StepPhases phases = model->phases({.steps = steps,
+                                                   .dry_run = dry_run && model->onebit,
+                                                   .warmup = 5,
+                                                   .steps_per_exchange = every,
+                                                   .onebit = {},
+                                                   .refresh_gap = gap});
+          std::int64_t sum = 0;
+          for (const StepPhase& phase : phases) {
+            CHECK(phase.steps >= 0);
+            CHECK((compresses(phase.kind) && phase.steps > 0) <= model->onebit);
+            sum += phase.steps;
+          }
+          CHECK(sum == steps);
+        }
 }
 
 TEST_CASE("optimizers: states as their papers count them") {

@@ -14,6 +14,7 @@ double no_state(const StateTensor&, const Projection&) { return 0; }
 
 const OptimizerModel sgd_model{.type = OptimizerType::sgd,
                                .name = "sgd",
+                               .title = "SGD",
                                .label = "SGD",
                                .plain = OptimizerType::sgd,
                                .of_deepspeed = false,

@@ -25,16 +25,28 @@ Passes update(StepKind step, Kernels kernels) {
   return {deepspeed_zero_one_synchronisation_bytes, 0, 24, 0, 0};
 }
 
+StepPhases phases(const RunOfSteps& run) {
+  const std::int64_t dry = run.dry_run ? 1 : 0;
+  const ZeroOneSteps counts = zero_one_steps(run.onebit, run.steps - dry);
+  return {{StepKind::dry_run, dry},
+          {StepKind::warmup, counts.full},
+          {StepKind::round, counts.rounds},
+          {StepKind::compression, counts.onebit},
+          {StepKind::silent, counts.silent}};
+}
+
 }  // namespace
 
 const OptimizerModel zero_one_adam_model{.type = OptimizerType::zero_one_adam,
                                          .name = "zero_one_adam",
+                                         .title = "0/1 Adam",
                                          .label = "0/1 Adam",
                                          .plain = OptimizerType::adam,
                                          .of_deepspeed = true,
                                          .flat_in_fp16 = true,
                                          .onebit = true,
                                          .update = update,
+                                         .phases = phases,
                                          .state_bytes = two_moments,
                                          .published_freeze_share = 12'500.0 / 150'000.0};
 

@@ -23,17 +23,6 @@ struct Zero {
   bool any_optimizer = false;         // taken though nobody tested it with ZeRO
 };
 
-// When an optimizer of 1-bit momenta leaves full precision.
-struct OnebitSchedule {
-  std::int64_t freeze_step = 100'000;  // 1-bit Adam and LAMB: the step compression starts at
-  // 0/1 Adam (arXiv:2202.06009): the step its variance freezes at, and how the steps between
-  // updates and between exchanges grow until then and after.
-  std::int64_t var_freeze_step = 100'000;
-  std::int64_t var_update_scaler = 16;     // kappa
-  std::int64_t local_step_scaler = 32678;  // sic, as DeepSpeed has it
-  std::int64_t local_step_clipper = 16;    // H
-};
-
 // What differs among releases of the engine that runs the optimizer.
 struct Engine {
   bool checks_every_tensor = true;  // for overflow, one by one; else the norm tells

@@ -46,11 +46,4 @@ std::vector<DistinctStep> distinct_steps(const TrainingPlan& training);
 // The run as it is in such a step, with the batch that it has.
 TrainingPlan in_step(const TrainingPlan& training, const DistinctStep& step);
 
-// Kinds of 0/1 Adam's steps over a run: those before the freeze are full or rounds, those after it
-// synchronise in one bit or are silent. `steps` are those after the dry run.
-struct ZeroOneSteps {
-  std::int64_t full = 0, rounds = 0, onebit = 0, silent = 0;
-};
-ZeroOneSteps zero_one_steps(const OnebitSchedule& schedule, std::int64_t steps);
-
 }  // namespace lambcast

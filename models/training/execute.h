@@ -3,6 +3,11 @@
 // In streams: each rank class computes on one stream and communicates on another, an operation
 // starts when its stream is free and all that it waits for has ended, and collectives last as long
 // as they do alone on the network. shared_step.h has the other form, in which they meet there.
+//
+// One stream of communication, not one per kind of wire: messages of tensor, context, pipeline and
+// expert parallelism are parts of passes (pass_price.h), and what is left, gradients, weights and
+// norms, engines enqueue one behind the other, mostly over the same NICs. Left out: a call within
+// nodes beside one between them, which would end earlier than forecast.
 #pragma once
 
 #include <functional>

@@ -96,8 +96,7 @@ StepRun step_of(const TrainingPlan& training, const DistinctStep& step, Collecti
                 CostSources* sources) {
   try {
     return run_step(training, step, costs, Intervals::found, sources);
-  } catch (const Error& error) {
-    if (std::string_view(error.what()).find("106 days") == std::string_view::npos) throw;
+  } catch (const TooLong& error) {
     const Batch now = in_step(training, step).batch;
     throw Error(error.code(),
                 fmt::format("a {} step of {} = {} x {} x {} GPUs on {} cannot be simulated: {}",
@@ -224,7 +223,7 @@ void compare_with(const Forecast& other, const std::string& name, Forecast& fore
 std::vector<Finding> judge(const TrainingPlan& training, const Forecast& forecast) {
   std::vector<Finding> findings;
   const MemoryForecast& memory = forecast.memory;
-  if (!fits_host(training, memory))
+  if (!fits_host(*training.cluster, memory))
     findings.push_back(
         {Severity::error, "out-of-host-memory",
          fmt::format("offloaded states need {} of host memory a node, where {} has {}: more nodes, "

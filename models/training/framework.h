@@ -87,6 +87,14 @@ struct Framework {
   // Memory that the allocator holds unused, as a share of what comes and goes: 3 % with expandable
   // segments, which torchtitan sets, else 10 % (assumed).
   double unused_memory = 0.1;
+  // Elements of weights that stand whole at once (DeepSpeed stage3_max_live_parameters). Zero:
+  // those of two blocks and of the vocabulary.
+  double live_elements = 0;
+  // Two flat buckets of gradients stand beside those that add up.
+  bool flat_buckets = false;
+  // Sums of gradients in fp32 stand beside the 16-bit gradients of a micro batch, where sums are in
+  // fp32; where they are not, an fp32 copy for the update.
+  bool sums_beside = false, copies_gradients = false;
   double least_bucket = 0;  // elements; a bucket is max(least_bucket, bucket_per_rank d)
   double bucket_per_rank = 0;
   Fusion fusion = Fusion::fused;

@@ -42,6 +42,6 @@ struct GradientReduction {
 GradientReduction gradient_reduction(const TrainingPlan& training);
 
 // Bytes of one gradient element on the wire.
-double gradient_bytes(const TrainingPlan& training);
+double gradient_bytes(const Precision& precision);
 
 }  // namespace lambcast

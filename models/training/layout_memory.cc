@@ -22,8 +22,6 @@ constexpr double gib = 1024.0 * 1024 * 1024;
 constexpr double communicator_bytes = 0.5 * gib;
 constexpr double context_bytes = 1.5 * gib;
 
-constexpr double live_elements = 1e9;  // DeepSpeed stage3_max_live_parameters
-
 parallel::ActivationSetting activation_setting(const TrainingPlan& training) {
   const Parallelism& how = *training.parallelism;
   parallel::ActivationSetting setting;
@@ -51,7 +49,6 @@ parallel::StateBytes state_bytes(const TrainingPlan& training) {
                                 .flat = training.flattens()};
   states.moments = state_bytes_per_element(training.optimizer(), *training.model, division,
                                            training.recipe.projection);
-  const FrameworkName framework = how.framework.name;
   if (how.format == MatrixFormat::single) {
     states.weights = parallel::fp32_states.weights;
     states.master = parallel::fp32_states.master;
@@ -60,9 +57,9 @@ parallel::StateBytes state_bytes(const TrainingPlan& training) {
     states.master = 0;
   } else if (how.framework.shards_fp32) {
     states.optimizer_gradients = states.gradients;  // sharded, beside those that add up whole
-  } else if (framework == FrameworkName::deepspeed && how.framework.fp32_gradients) {
+  } else if (how.framework.sums_beside && how.framework.fp32_gradients) {
     states.gradients = parallel::bf16_summed_gradients.gradients;
-  } else if (framework == FrameworkName::megatron && !how.framework.fp32_gradients) {
+  } else if (how.framework.copies_gradients && !how.framework.fp32_gradients) {
     states.optimizer_gradients = parallel::fp16_copied_gradients.optimizer_gradients;
   }
   if (how.optimizer_on == OptimizerOn::host) {
@@ -82,8 +79,8 @@ double tokens_of(const TrainingPlan& training) {
 double sharded_buffers(const TrainingPlan& training, const RankParameters& held, double block) {
   const Parallelism& how = *training.parallelism;
   const double outer = held.vocabulary;
-  if (how.framework.name == FrameworkName::deepspeed)
-    return how.weight_bytes * std::min(live_elements, held.held());
+  if (how.framework.live_elements > 0)
+    return how.weight_bytes * std::min(how.framework.live_elements, held.held());
   const double gradient = 2 + how.gradient_bytes();  // as computed, and as reduced
   const double whole = how.weight_bytes * (2 * block + outer);
   return training.model->adapters ? whole : whole + gradient * std::max(block, outer / 2);
@@ -91,7 +88,7 @@ double sharded_buffers(const TrainingPlan& training, const RankParameters& held,
 
 double bucket_bytes(const TrainingPlan& training, const RankParameters& held) {
   const Parallelism& how = *training.parallelism;
-  if (how.framework.name != FrameworkName::deepspeed) return 0;
+  if (!how.framework.flat_buckets) return 0;
   return 2 * how.gradient_bytes() * std::min(how.framework.least_bucket, held.total());
 }
 
@@ -119,7 +116,7 @@ double buffers_of(const TrainingPlan& training, const RankParameters& held, doub
 double loss_bytes(const TrainingPlan& training) {
   const Parallelism& how = *training.parallelism;
   if (has_compiled_loss(block_work_of(training, training.seq_len))) return 0;
-  const bool divided = how.framework.name == FrameworkName::torchtitan && how.layout.tp > 1;
+  const bool divided = how.framework.dtensor && how.layout.tp > 1;
   return (divided ? 16 : 8) * tokens_of(training) * static_cast<double>(training.model->vocab) /
          how.layout.tp;
 }
@@ -210,7 +207,8 @@ std::vector<MemoryForecast> forecast_stage_memory(const TrainingPlan& training) 
                       (held.activations.kept.value() + std::max(loss, backward) + buffers));
     add("runtime", runtime_bytes(how.layout));
     memory.host = Bytes(host_bytes(training, parameters));
-    memory.fits = memory.peak <= training.device->memory_capacity && fits_host(training, memory);
+    memory.fits =
+        memory.peak <= training.device->memory_capacity && fits_host(*training.cluster, memory);
     held_by_stage.push_back(std::move(memory));
   }
   return held_by_stage;
@@ -220,7 +218,7 @@ MemoryForecast forecast_layout_memory(const TrainingPlan& training) {
   const std::vector<MemoryForecast> stages = forecast_stage_memory(training);
   MemoryForecast fullest = *std::ranges::max_element(stages, {}, &MemoryForecast::peak);
   for (const MemoryForecast& stage : stages) fullest.host = std::max(fullest.host, stage.host);
-  fullest.fits &= fits_host(training, fullest);
+  fullest.fits &= fits_host(*training.cluster, fullest);
   return fullest;
 }
 

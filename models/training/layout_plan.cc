@@ -249,7 +249,7 @@ class LayoutWriter {
 
   // What DeepSpeed adds up in fp32 it sends in 16 bits, or as communication_data_type says.
   double wire_bytes() const {
-    return is_deepspeed() ? gradient_bytes(training_) : how_.gradient_bytes();
+    return is_deepspeed() ? gradient_bytes(training_.recipe.precision) : how_.gradient_bytes();
   }
 
   // Others keep gradients in one buffer where nothing is overlapped.

@@ -57,8 +57,8 @@ MemoryForecast forecast_memory(const TrainingPlan& training) {
   return memory;
 }
 
-bool fits_host(const TrainingPlan& training, const MemoryForecast& memory) {
-  const auto& capacity = training.cluster->host_capacity;
+bool fits_host(const Cluster& cluster, const MemoryForecast& memory) {
+  const auto& capacity = cluster.host_capacity;
   return !capacity || memory.host <= *capacity;
 }
 

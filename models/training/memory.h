@@ -38,7 +38,7 @@ struct MemoryForecast {
 };
 
 // Whether the hosts hold what is theirs to hold.
-bool fits_host(const TrainingPlan& training, const MemoryForecast& memory);
+bool fits_host(const Cluster& cluster, const MemoryForecast& memory);
 
 MemoryForecast forecast_memory(const TrainingPlan& training);
 

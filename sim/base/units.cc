@@ -89,7 +89,7 @@ std::string digits(double value) { return fmt::format("{:.4g}", value); }
 Duration Duration::seconds(double s) {
   constexpr double longest_s = 9.2e6;  // 2^63 ps
   if (!std::isfinite(s) || s < 0 || s > longest_s)
-    throw Error(
+    throw TooLong(
         Exit::usage,
         fmt::format("a time of {} s is outside what can be simulated (0 s to 106 days)", s));
   return picoseconds(std::llround(s * 1e12));
@@ -98,14 +98,14 @@ Duration Duration::seconds(double s) {
 Duration operator+(Duration a, Duration b) {
   std::int64_t sum = 0;
   if (__builtin_add_overflow(a.ps_, b.ps_, &sum)) [[unlikely]]
-    throw Error(Exit::usage, "the simulated time passes 106 days, more than can be simulated");
+    throw TooLong(Exit::usage, "the simulated time passes 106 days, more than can be simulated");
   return Duration(sum);
 }
 
 Duration operator*(Duration a, std::int64_t n) {
   std::int64_t product = 0;
   if (__builtin_mul_overflow(a.ps_, n, &product)) [[unlikely]]
-    throw Error(Exit::usage, "the simulated time passes 106 days, more than can be simulated");
+    throw TooLong(Exit::usage, "the simulated time passes 106 days, more than can be simulated");
   return Duration(product);
 }
 

@@ -21,6 +21,12 @@
 
 namespace lambcast {
 
+// Thrown (usage) where a time passes what a Duration holds.
+class TooLong : public Error {
+ public:
+  using Error::Error;
+};
+
 class Duration {
  public:
   constexpr Duration() = default;
