@@ -23,9 +23,9 @@ EqualWork::Unit EqualWork::unit() const {
   return samples_.differs() ? Unit::samples : Unit::run;
 }
 
-double EqualWork::share(double samples, double tokens) const {
-  if (unit() == Unit::run) return 1;
-  return unit() == Unit::samples ? 1e6 / samples : 1e9 / tokens;
+double EqualWork::share(Unit unit, double samples, double tokens) {
+  if (unit == Unit::run) return 1;
+  return unit == Unit::samples ? 1e6 / samples : 1e9 / tokens;
 }
 
 std::string_view EqualWork::name() const {

@@ -10,20 +10,22 @@ namespace lambcast {
 
 class EqualWork {
  public:
+  enum class Unit { run, samples, tokens };
+  static constexpr Unit units[] = {Unit::run, Unit::samples, Unit::tokens};
+
   // Of a run; NaN for tokens that it has none of.
   void add(double samples, double tokens);
 
+  Unit unit() const;
   bool is_a_run() const { return unit() == Unit::run; }
   // The factor that makes of a run's time, or cost, that of the unit.
-  double share(double samples, double tokens) const;
+  static double share(Unit unit, double samples, double tokens);
+  double share(double samples, double tokens) const { return share(unit(), samples, tokens); }
   std::string_view name() const;  // "run", "million samples", "billion tokens"
   // Why it is no run, in a sentence; empty where it is.
   std::string_view reason() const;
 
  private:
-  enum class Unit { run, samples, tokens };
-  Unit unit() const;
-
   struct Range {
     double least = 0, most = 0;
     bool known = true;  // of all runs

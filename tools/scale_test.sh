@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A million GPUs, models of thousands of layers: each question is answered in little memory, or refused in
-# one line with the reason. Sweeps: report_test.sh reports 50,000 points, sweep_stop_test.sh plans ten
+# one line with the reason. Sweeps: report_test.sh reports 1,200,000 rows in 512 MiB, sweep_stop_test.sh plans ten
 # million in 500 MB.
 #
 #   scale_test.sh LAMBCAST

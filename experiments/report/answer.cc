@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <unordered_map>
 
 #include "experiments/report/html.h"
 #include "experiments/report/palette.h"
@@ -43,36 +42,28 @@ double median(std::vector<float> values) {
   return *middle;
 }
 
-// Whether somebody would run it so.
-bool is_sound(const Point& p) {
-  return p.ok() && (!p.compressed() || warm_up_of(p.freeze_step, p.steps) == WarmUp::usual);
-}
-
 double time_of(const Point& p, const EqualWork& work) {
   return p.run_time_s * work.share(p.samples_per_s * p.run_time_s, p.tokens_per_s * p.run_time_s);
 }
 
-// Of those that anybody would run so, else of all that ran.
-const Point* fastest_of(const std::vector<Point>& points, const EqualWork& work) {
-  const bool any_sound = std::ranges::any_of(points, is_sound);
-  const Point* found = nullptr;
-  for (const Point& p : points)
-    if (p.ok() && (is_sound(p) || !any_sound) &&
-        (!found || time_of(p, work) < time_of(*found, work)))
-      found = &p;
-  return found;
+// Of rows counted by their value.
+double median(const std::map<double, std::size_t>& rows) {
+  std::size_t count = 0, up_to = 0;
+  for (const auto& [value, some] : rows) count += some;
+  for (const auto& [value, some] : rows)
+    if ((up_to += some) > count / 2) return value;
+  return absent;
 }
 
 std::string named(const Point& p, const std::vector<Point>& points) {
   return fmt::format("{} on {}", display_name(p.optimizer.text()), point_name(p, points));
 }
 
-KeyNumber shortest_run(const std::vector<Point>& points, const EqualWork& work) {
-  const Point& p = *fastest_of(points, work);
-  const std::string of = named(p, points);
-  return {hours(time_of(p, work)), work.is_a_run()
-                                       ? fmt::format("shortest run: {}", of)
-                                       : fmt::format("fastest, a {}: {}", work.name(), of)};
+KeyNumber shortest_run(const std::vector<Point>& points, const Summary& v) {
+  const std::string of = named(*v.shortest, points);
+  return {hours(time_of(*v.shortest, v.work)),
+          v.work.is_a_run() ? fmt::format("shortest run: {}", of)
+                            : fmt::format("fastest, a {}: {}", v.work.name(), of)};
 }
 
 // "best, 1.59 to 3.20x: ..."
@@ -156,7 +147,7 @@ void add_compared(Answer& answer, const Results& results, const Summary& v) {
          fmt::format("break-even{}: {} pays {}, on {}, {} GPUs{}", even.within, pair(even),
                      even.falling ? "below" : "above", even.cluster, even.gpus, even.with)});
   } else {
-    answer.numbers.push_back(shortest_run(results.points, v.work));
+    answer.numbers.push_back(shortest_run(results.points, v));
   }
   answer.picture = "Speed-up of the whole run over the plain optimizer: least, median and most";
   answer.level = 1;
@@ -166,10 +157,7 @@ void add_compared(Answer& answer, const Results& results, const Summary& v) {
 }
 
 void add_plain(Answer& answer, const Results& results, const Summary& v) {
-  const Point* fastest = nullptr;
-  for (const Point& p : results.points)
-    if (p.ok() && (!fastest || p.samples_per_s > fastest->samples_per_s)) fastest = &p;
-  if (!fastest) {
+  if (!v.most_samples) {
     answer.headline = v.points == 0 ? "There are no points."
                                     : fmt::format("None of {} points can run.",
                                                   grouped(static_cast<double>(v.points)));
@@ -178,37 +166,23 @@ void add_plain(Answer& answer, const Results& results, const Summary& v) {
   answer.headline =
       fmt::format("{} of {} points run; the fastest does {} samples a second.",
                   grouped(static_cast<double>(v.ran)), grouped(static_cast<double>(v.points)),
-                  rounded(fastest->samples_per_s));
-  answer.numbers.push_back({fmt::format("{} /s", rounded(fastest->samples_per_s)),
-                            "most samples: " + named(*fastest, results.points)});
-  answer.numbers.push_back(shortest_run(results.points, v.work));
-  const Point* best = nullptr;
-  const auto rate = [](const Point& p) { return p.samples_per_s / p.gpus; };
-  for (const Point& p : results.points)
-    if (p.ok() && (!best || rate(p) > rate(*best))) best = &p;
-  answer.numbers.push_back({fmt::format("{} /s", rounded(rate(*best))),
-                            "most samples per GPU: " + named(*best, results.points)});
+                  rounded(v.most_samples->samples_per_s));
+  answer.numbers.push_back({fmt::format("{} /s", rounded(v.most_samples->samples_per_s)),
+                            "most samples: " + named(*v.most_samples, results.points)});
+  answer.numbers.push_back(shortest_run(results.points, v));
+  const Point& best = *v.most_samples_per_gpu;
+  answer.numbers.push_back({fmt::format("{} /s", rounded(best.samples_per_s / best.gpus)),
+                            "most samples per GPU: " + named(best, results.points)});
   answer.picture = "Samples a second: least, median and most";
-  std::vector<std::string> order;
-  std::unordered_map<std::string, std::vector<float>> found;
-  for (const Point& p : results.points) {
-    if (!p.ok()) continue;
-    const std::string label = fmt::format("{} on {}", display_name(p.optimizer.text()), p.cluster);
-    std::vector<float>& rates = found[label];
-    if (rates.empty()) order.push_back(label);
-    rates.push_back(static_cast<float>(p.samples_per_s));
-  }
-  for (const std::string& label : order) {
-    const std::vector<float>& rates = found[label];
-    const auto [least, most] = std::minmax_element(rates.begin(), rates.end());
-    answer.ranges.push_back({label, *least, median(rates), *most});
-  }
+  for (const Rates& rates : v.rates)
+    answer.ranges.push_back({fmt::format("{} on {}", display_name(rates.optimizer), rates.cluster),
+                             rates.least, rates.median, rates.most});
 }
 
-std::string rests_on(const Results& results) {
+std::string rests_on(const Grounds& grounds, const Summary& v) {
   std::map<std::string, std::size_t> costs;
-  for (const Point& p : results.points)
-    if (p.ok()) ++costs[p.cost_source.empty() ? "of unknown origin" : p.cost_source.text()];
+  for (const auto& [source, count] : v.cost_sources)
+    costs[source.empty() ? "of unknown origin" : source] = count;
   if (costs.empty()) return {};
   std::vector<std::string> said;
   for (const auto& [source, count] : costs)
@@ -216,7 +190,6 @@ std::string rests_on(const Results& results) {
                        ? source
                        : fmt::format("{} in {} rows", source, grouped(static_cast<double>(count))));
   std::string text = fmt::format("Costs are, at their weakest, {}.", fmt::join(said, " and "));
-  const Grounds& grounds = results.grounds;
   const std::size_t known = grounds.calibrated + grounds.extrapolated;
   if (known > 0 && grounds.extrapolated == 0)
     text += " Communication lies inside what its cluster was calibrated on.";
@@ -273,7 +246,7 @@ Answer answer_of(const Results& results, const Summary& summary) {
     add_compared(answer, results, summary);
   else
     add_plain(answer, results, summary);
-  answer.rests_on = rests_on(results);
+  answer.rests_on = rests_on(results.grounds, summary);
   return answer;
 }
 

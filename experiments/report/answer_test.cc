@@ -108,7 +108,7 @@ TEST_CASE("answer: intervals and what was calibrated come from the rows") {
                                                              .gpus = {8, 16},
                                                              .global_batches = {8192}});
   Results read = results_of(results);
-  read.grounds = {1, 1, {10, 20, 30}, {15, 25, 35}};
+  read.grounds = {1, 1, {{10, 1}, {20, 1}, {30, 1}}, {{15, 1}, {25, 1}, {35, 1}}};
   const Answer answer = answer_of(read, summary_of(read.points));
   CHECK_THAT(answer.rests_on,
              Contains("calibrated on in 1 of 2 rows") && Contains("20 % less or 25 % more"));

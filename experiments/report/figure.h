@@ -17,7 +17,8 @@ inline constexpr std::size_t most_optimizers = 4;
 
 // All figures below, in this order; the last three once for each compressed optimizer, other
 // exchanges of plain ones together in the one before.
-std::vector<Figure> figures_of(const std::vector<Point>& points);
+// `thinning` says which rows these are of all.
+std::vector<Figure> figures_of(const std::vector<Point>& points, const std::string& thinning = {});
 
 // Samples per second over GPUs, with the ideal line: the best rate per GPU at the smallest GPU
 // count of the cluster, times GPUs.

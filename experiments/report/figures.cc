@@ -41,8 +41,9 @@ bool is_exchange(const std::vector<Point>& points, const std::string& optimizer)
 
 }  // namespace
 
-std::vector<Figure> figures_of(const std::vector<Point>& points) {
-  const Rows rows(points);
+std::vector<Figure> figures_of(const std::vector<Point>& points, const std::string& thinning) {
+  Rows rows(points);
+  if (!thinning.empty()) rows.settled.facts.push_back(thinning);
   std::vector<Figure> figures = {throughput_figure(rows), efficiency_figure(rows),
                                  batch_figure(rows)};
   if (std::optional<Figure> exchanges = exchange_figure(rows))

@@ -32,7 +32,7 @@ constexpr Heading headings[] = {
     {"accumulation", "grad_accum", Kind::key, 0, true},
     {"global batch", "global_batch", Kind::key, 0, true},
     {"steps", "steps", Kind::key, 0, true},
-    {"freeze_step", "freeze_step", Kind::key},
+    {"freeze_step", "freeze_step", Kind::key, 0, true},
     {"NIC (Gbit/s)", "nic_bandwidth_Gbps", Kind::key, 0, true},
     {"CUDA-aware", "cuda_aware", Kind::key},
     {"sequence", "seq_len", Kind::key, 0, true},
@@ -180,7 +180,7 @@ bool Listing::is_kept(std::size_t row) const {
                      [](const Source& source) { return source.place % source.stride == 0; });
 }
 
-void Listing::add(const csv::Reader& file) {
+bool Listing::add(const csv::Reader& file) {
   if (settings_) read_settings(file.text(*settings_));
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     Source& source = sources_[i];
@@ -191,7 +191,7 @@ void Listing::add(const csv::Reader& file) {
       source.place = columns_[i].place_of(warmup_percent(file));
   }
   const std::size_t row = rows_++;
-  if (!is_kept(row)) return;
+  if (!is_kept(row)) return false;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     if (columns_[i].is_text())
       columns_[i].add(sources_[i].place);
@@ -200,6 +200,7 @@ void Listing::add(const csv::Reader& file) {
   }
   kept_.push_back(static_cast<std::uint32_t>(row));
   while (kept_.size() > most_rows) thin();
+  return !kept_.empty() && kept_.back() == row;
 }
 
 // Halves the kept values of the key that has the most; four of them still make a line.

@@ -26,10 +26,11 @@ class Listing {
   // Of the columns in the header of `file`.
   explicit Listing(const csv::Reader& file);
 
-  // The row that `file` stands at.
-  void add(const csv::Reader& file);
+  // The row that `file` stands at; whether it is kept so far.
+  bool add(const csv::Reader& file);
 
-  // Rows that the page holds, and of how many.
+  // Rows that the page holds, ascending, and of how many.
+  const std::vector<std::uint32_t>& kept_rows() const { return kept_; }
   std::size_t kept() const { return kept_.size(); }
   std::size_t rows() const { return rows_; }
   // "one in 4 values of steps": which rows were kept; empty where all were.

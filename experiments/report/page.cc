@@ -45,11 +45,7 @@ std::string json_html(const Json& value) {
   return text.empty() ? "none" : "<table class=facts>" + text + "</table>";
 }
 
-std::string cost_sources(const std::vector<Point>& points) {
-  std::map<std::string, std::size_t> counts;
-  for (const Point& p : points) {
-    if (p.ok()) ++counts[p.cost_source.text()];
-  }
+std::string cost_sources(const std::map<std::string, std::size_t>& counts) {
   std::string text;
   for (const auto& [source, count] : counts) {
     text += fmt::format("<li>{} rows: {}", count, escaped(source.empty() ? "not said" : source));
@@ -133,7 +129,7 @@ std::vector<std::string> swept_keys(std::string_view manifest) {
 }
 
 std::string page_html(const Results& results, const PageFacts& facts) {
-  const Summary summary = summary_of(results.points);
+  const Summary& summary = results.summary;
   std::string page = page_start("lambcast report",
                                 compares(summary) ? "lambcast: does compressed training pay here?"
                                                   : "lambcast: a sweep of training runs");
@@ -145,7 +141,7 @@ std::string page_html(const Results& results, const PageFacts& facts) {
   append_rows(page, results.listing, facts.swept);
   page += "</script>\n<section><h2>In words</h2>\n" + verdict_box(in_words(summary)) +
           "</section>\n" + findings_section(summary) + "<section><h2>Provenance</h2>\n" +
-          cost_sources(results.points) + facts.provenance + "</section>\n" +
+          cost_sources(summary.cost_sources) + facts.provenance + "</section>\n" +
           plots_section(facts.plots) + page_end();
   return page;
 }

@@ -59,7 +59,7 @@ Paths write_report(const Results& results, const fs::path& results_dir,
                            : "<p>There is no manifest.json beside results.csv.</p>";
   facts.swept = swept_keys(said);
   Paths paths;
-  draw(figures_of(results.points), results_dir, paths, limits);
+  draw(figures_of(results.points, results.summary.thinning), results_dir, paths, limits);
   if (paths.stopped) return paths;
   for (const fs::path& plot : paths.plots)
     if (plot.extension() != ".dat" && plot.extension() != ".gp")
@@ -70,7 +70,7 @@ Paths write_report(const Results& results, const fs::path& results_dir,
 }
 
 std::string summary_text(const Results& results) {
-  const Summary summary = summary_of(results.points);
+  const Summary& summary = results.summary;
   std::string text = fmt::format("{}\n", fmt::join(in_words(summary), "\n"));
   if (summary.spreads.empty()) return text;
   std::size_t cluster = 7, pair = 9;

@@ -3,21 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <functional>
 #include <iterator>
 #include <optional>
-#include <unordered_map>
 
+#include "experiments/report/step_cells.h"
 #include "sim/base/error.h"
 #include "sim/base/printable.h"
 
 namespace lambcast::report {
 namespace {
-
-// Beyond any cluster and any run, and small enough for figures to multiply.
-constexpr double largest = 1e18;
 
 struct TextField {
   const char* title;
@@ -92,59 +86,16 @@ Settings settings_of(std::string_view text) {
   return found;
 }
 
-// Rows with the same figures share them while there are not too many.
-class SharedSteps {
- public:
-  StepsByKind of(const std::vector<StepFigures>& figures) {
-    if (!std::ranges::equal(last_, figures)) last_ = find(figures);
-    return last_;
-  }
-
- private:
-  static constexpr std::size_t most = 1 << 16;
-
-  StepsByKind find(const std::vector<StepFigures>& figures) {
-    if (kept_.size() == most) kept_.clear();
-    std::vector<StepsByKind>& alike = kept_[hash_of(figures)];
-    for (const StepsByKind& steps : alike)
-      if (std::ranges::equal(steps, figures)) return steps;
-    return alike.emplace_back(figures);
-  }
-
-  static std::size_t hash_of(const std::vector<StepFigures>& figures) {
-    std::size_t hash = 0;
-    const auto add = [&](double value) { hash = 31 * hash + std::hash<double>()(value); };
-    for (const StepFigures& step : figures) {
-      add(step.step_time_us);
-      for (const double part : step.parts_us) add(part);
-    }
-    return hash;
-  }
-
-  StepsByKind last_;
-  std::unordered_map<std::size_t, std::vector<StepsByKind>> kept_;
-};
-
 class RowReader {
  public:
-  explicit RowReader(const csv::Reader& file) : file_(file), read_(file.header().size()) {
+  explicit RowReader(const csv::Reader& file)
+      : file_(file), read_(file.header().size()), steps_(file) {
     const auto column = [&](const char* title, bool late) {
       return late ? file.find(title) : file.column(title);
     };
     for (const TextField& field : text_fields) texts_.push_back({column(field.title, field.late)});
     for (const NumberField& field : number_fields)
       numbers_.push_back(column(field.title, field.late));
-    for (std::size_t place = 0; place < step_kinds.size(); ++place) {
-      const std::string_view kind = name_of(step_kinds[place]);
-      const std::string time = fmt::format("{}_step_time_us", kind);
-      if (place >= first_step_kinds && !file.find(time)) continue;
-      StepColumns columns{step_kinds[place], file.column(time), {}, {}, {}};
-      for (const std::string_view part : step_parts)
-        columns.parts.push_back(file.column(fmt::format("{}_{}_us", kind, part)));
-      columns.low = file.find(fmt::format("{}_step_time_low_us", kind));
-      columns.high = file.find(fmt::format("{}_step_time_high_us", kind));
-      kinds_.push_back(std::move(columns));
-    }
     calibrated_ = file.find("communication_calibrated");
   }
 
@@ -153,20 +104,14 @@ class RowReader {
     if (!point.ok()) return;
     if (calibrated_ && !file_.text(*calibrated_).empty())
       ++(file_.text(*calibrated_) == "true" ? grounds.calibrated : grounds.extrapolated);
-    float below = -1, above = -1;
-    for (const StepFigures& step : point.kinds) {
-      const StepColumns& ends = *std::ranges::find(kinds_, step.kind, &StepColumns::kind);
-      if (!ends.low || !ends.high) continue;
-      const auto percent = [&](std::size_t column) {
-        return static_cast<float>(100 * std::abs(number(column, true) / step.step_time_us - 1));
-      };
-      below = std::max(below, percent(*ends.low));
-      above = std::max(above, percent(*ends.high));
-    }
-    if (!(below >= 0 && above >= 0)) return;
-    grounds.below_percent.push_back(below);
-    grounds.above_percent.push_back(above);
+    const StepCells::Ends ends = steps_.ends(point.kinds);
+    if (!(ends.below_percent >= 0 && ends.above_percent >= 0)) return;
+    ++grounds.below_percent[ends.below_percent];
+    ++grounds.above_percent[ends.above_percent];
   }
+
+  // Of the steps of all rows so far.
+  std::size_t step_bytes() const { return steps_.bytes(); }
 
   Point point() {
     Point p;
@@ -183,17 +128,7 @@ class RowReader {
                         number_fields[i].field == &Point::seq_len;
       if (numbers_[i]) p.*number_fields[i].field = number(*numbers_[i], zero);
     }
-    figures_.clear();
-    for (const StepColumns& columns : kinds_) {
-      if (file_.text(columns.time).empty()) continue;
-      StepFigures& step = figures_.emplace_back();
-      step.kind = columns.kind;
-      step.step_time_us = number(columns.time, false);
-      for (std::size_t i = 0; i < step_parts.size(); ++i)
-        step.parts_us[i] =
-            file_.text(columns.parts[i]).empty() ? 0 : number(columns.parts[i], true);
-    }
-    p.kinds = shared_.of(figures_);
+    p.kinds = steps_.read();
     return p;
   }
 
@@ -226,20 +161,11 @@ class RowReader {
     const std::string_view text = file_.text(column);
     if (text.empty()) return absent;
     NumberRead& read = read_[column];
-    if (text != read.text) read = {std::string(text), parsed(column, zero_allowed)};
+    if (text != read.text) {
+      read.text = text;
+      read.value = number_cell(file_, column, zero_allowed);
+    }
     return read.value;
-  }
-
-  double parsed(std::size_t column, bool zero_allowed) const {
-    const std::string_view text = file_.text(column);
-    double value = 0;
-    const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
-    const bool whole = status == std::errc{} && end == text.data() + text.size();
-    if (whole && (zero_allowed ? value >= 0 : value > 0) && value <= largest) return value;
-    fail_input({file_.name(), file_.line(), file_.header()[column]},
-               whole && std::isfinite(value) ? fmt::format("{} is what no run has", text)
-                                             : fmt::format("'{}' is not a finite number", text),
-               fmt::format("{} 0, up to {:g}", zero_allowed ? "from" : "above", largest));
   }
 
   struct NumberRead {
@@ -251,32 +177,31 @@ class RowReader {
   std::vector<NumberRead> read_;  // of each column of the file
   std::vector<TextColumn> texts_;
   std::vector<std::optional<std::size_t>> numbers_;
-  struct StepColumns {
-    StepKind kind;
-    std::size_t time;
-    std::vector<std::size_t> parts;
-    std::optional<std::size_t> low, high;  // of the interval of its step time
-  };
-  std::vector<StepColumns> kinds_;
-  std::vector<StepFigures> figures_;  // of the row being read
-  std::string exchange_;              // of the settings read last
-  SharedSteps shared_;
+  StepCells steps_;
+  std::string exchange_;  // of the settings read last
   std::optional<std::size_t> calibrated_;
 };
 
 }  // namespace
 
-Results read_results(csv::Reader reader) {
-  Results results{{}, Listing(reader), {}};
+Results read_results(csv::Reader reader, std::size_t most_bytes) {
+  Results results{Listing(reader)};
   RowReader rows(reader);
+  KeptRows kept(reader.bytes() / reader.header().size(), most_bytes);
+  Tally tally;
   while (reader.next()) {
-    if (results.points.size() == most_points)
+    if (results.listing.rows() == most_points)
       fail_input({reader.name(), reader.line(), {}}, "has more rows than a sweep may have",
                  fmt::format("{}", most_points));
-    results.points.push_back(rows.point());
-    rows.add_grounds(results.points.back(), results.grounds);
-    results.listing.add(reader);
+    Point point = rows.point();
+    tally.add(point);
+    rows.add_grounds(point, results.grounds);
+    const bool listed = results.listing.add(reader);
+    kept.add(std::move(point), listed, rows.step_bytes(), results.listing);
   }
+  results.points = kept.take(results.listing);
+  results.summary = summary_of(tally.counts(), results.points,
+                               kept.all() ? std::string() : results.listing.thinning());
   return results;
 }
 

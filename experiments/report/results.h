@@ -1,11 +1,17 @@
-// results.csv as the report needs it: read once, row by row, and compactly, so that a million rows
-// take seconds and less than half a gigabyte.
+// results.csv as the report needs it: read once, row by row, in memory that ends. What is told of
+// every row is counted on the way (tally.h). Rows themselves are kept while they are few
+// (kept_rows.h); of more a part, and the report says which.
 #pragma once
 
+#include <cstddef>
+#include <map>
+#include <utility>
 #include <vector>
 
+#include "experiments/report/kept_rows.h"
 #include "experiments/report/listing.h"
 #include "experiments/report/point.h"
+#include "experiments/report/summary.h"
 #include "sim/base/csv_reader.h"
 
 namespace lambcast::report {
@@ -16,18 +22,23 @@ inline constexpr std::size_t most_points = 10'000'000;
 // What the rows that ran rest on.
 struct Grounds {
   std::size_t calibrated = 0, extrapolated = 0;  // rows, by what their collectives lie in
-  // By how many percent a step of each row may be off: of its kinds of step the widest interval.
-  std::vector<float> below_percent, above_percent;
+  // Rows by how many whole percent a step may be off, of its kinds of step the widest interval.
+  std::map<double, std::size_t> below_percent, above_percent;
 };
 
+// No copies: the summary points into the points.
 struct Results {
-  std::vector<Point> points;
+  Results(Listing rows) : listing(std::move(rows)) {}
+  Results(Results&&) = default;
+
+  std::vector<Point> points;  // all rows, or those that `listing` keeps
   Listing listing;
   Grounds grounds;
+  Summary summary;
 };
 
 // Throws Error (usage) naming file, line and column for a missing column, a field that is no number
 // or one that no forecast has (0 samples a second), and for more rows than a sweep may have.
-Results read_results(csv::Reader reader);
+Results read_results(csv::Reader reader, std::size_t most_bytes = KeptRows::most_bytes);
 
 }  // namespace lambcast::report

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <sstream>
@@ -17,82 +19,6 @@ namespace lambcast::report {
 namespace {
 
 constexpr std::size_t most_reasons = 5;
-
-std::string without_numbers(const std::string& text) {
-  std::string masked;
-  for (const char c : text) {
-    const bool digit = (c >= '0' && c <= '9') || c == '.';
-    if (!digit) masked += c;
-    if (digit && (masked.empty() || masked.back() != '#')) masked += '#';
-  }
-  return masked;
-}
-
-std::vector<Reason> reasons_of(const std::vector<Point>& points) {
-  std::vector<Reason> reasons;  // in the order of the file
-  std::unordered_map<std::string, std::size_t> masked;
-  std::unordered_map<Name, std::size_t> known;  // places in `reasons`
-  for (const Point& p : points) {
-    if (p.ok()) continue;
-    const auto [status, first] = known.try_emplace(p.status, 0);
-    if (first) {
-      const auto [reason, added] = masked.try_emplace(without_numbers(p.status), reasons.size());
-      if (added) reasons.push_back({p.status, 0});
-      status->second = reason->second;
-    }
-    ++reasons[status->second].count;
-  }
-  std::stable_sort(reasons.begin(), reasons.end(),
-                   [](const Reason& a, const Reason& b) { return a.count > b.count; });
-  return reasons;
-}
-
-bool compared(const Point& p) { return p.ok() && p.compressed() && std::isfinite(p.speedup); }
-
-bool judged(const Point& p) {
-  return compared(p) && warm_up_of(p.freeze_step, p.steps) == WarmUp::usual;
-}
-
-Speedup with_ends(double value, double low, double high) {
-  return std::isnan(low) ? Speedup{value, value, value} : Speedup{value, low, high};
-}
-
-double compressed_share(const Point& p) {
-  return std::isnan(p.warmup_steps) ? 1 : 1 - p.warmup_steps / p.steps;
-}
-
-// The verdict on one row, with either implementation of the kernels.
-void add_verdicts(const Point& p, std::size_t at, Summary& s) {
-  const Speedup own = speedup_of(p);
-  s.verdicts.add(at, own, verdict_of(own, compressed_share(p), true), p.measure_first.text());
-  if (std::isnan(p.fused_speedup)) return;
-  const Speedup fused = with_ends(p.fused_speedup, p.fused_low, p.fused_high);
-  s.fused.add(at, fused, verdict_of(fused, compressed_share(p), true), "");
-}
-
-std::vector<Spread> spreads_of(const std::vector<Point>& points) {
-  Points all;
-  std::unordered_map<Name, std::unordered_map<Name, std::vector<double>>> speedups;
-  for (const Point& p : points) {
-    if (!judged(p)) continue;
-    all.push_back(&p);
-    speedups[p.cluster][p.optimizer].push_back(p.speedup);
-  }
-  std::vector<Spread> spreads;
-  const std::vector<std::string> optimizers = names(all, &Point::optimizer);
-  for (const std::string& cluster : names(all, &Point::cluster)) {
-    for (const std::string& optimizer : optimizers) {
-      std::vector<double>& some = speedups[Name(cluster)][Name(optimizer)];
-      if (some.empty()) continue;
-      std::sort(some.begin(), some.end());
-      const std::size_t n = some.size();
-      const double median = (some[(n - 1) / 2] + some[n / 2]) / 2;
-      spreads.push_back({cluster, optimizer, baseline_of(points, optimizer), n, some.front(),
-                         median, some.back()});
-    }
-  }
-  return spreads;
-}
 
 // Where the ends of the speed-up's interval cross 1, the smaller bandwidth first.
 std::string within_phrase(const SpeedupMap& map, std::size_t scan, bool falling) {
@@ -144,19 +70,6 @@ std::string left_out(const Summary& v) {
                       : fmt::format("Left out of counts, best, worst and medians: {}.", said);
 }
 
-// Rows that follow one another mostly have the same.
-std::map<std::string, std::size_t> findings_of(const std::vector<Point>& points) {
-  std::unordered_map<Name, std::size_t> rows;
-  for (const Point& p : points)
-    if (p.ok()) ++rows[p.findings];
-  std::map<std::string, std::size_t> codes;
-  for (const auto& [all, count] : rows) {
-    std::istringstream words(all.text());
-    for (std::string code; words >> code;) codes[code] += count;
-  }
-  return codes;
-}
-
 // What the points of one curve over GPUs share: all but GPUs and either kind of batch.
 constexpr Name Point::*shared_names[] = {
     &Point::optimizer, &Point::cluster,  &Point::model,   &Point::backend,   &Point::cuda_aware,
@@ -179,8 +92,10 @@ bool alike(const Point& a, const Point& b, Numbers batches) {
 std::size_t hash_of(const Point& p, Numbers batches) {
   std::size_t hash = 0;
   const auto add = [&](std::size_t more) { hash = (hash ^ more) * 0x9e3779b97f4a7c15; };
-  for (const auto number : batches) add(std::hash<double>()(p.*number));
-  for (const auto number : shared_numbers) add(std::hash<double>()(p.*number));
+  // Either zero has one hash, and there is one NaN.
+  const auto add_number = [&](double number) { add(std::bit_cast<std::uint64_t>(number + 0.0)); };
+  for (const auto number : batches) add_number(p.*number);
+  for (const auto number : shared_numbers) add_number(p.*number);
   for (const auto name : shared_names) add(std::hash<Name>()(p.*name));
   return hash;
 }
@@ -202,6 +117,11 @@ void add_turning(const std::vector<Point>& points, Numbers batches,
     if (p.ok()) places.push_back({hash_of(p, batches), &p});
   std::ranges::stable_sort(places, {}, &Place::hash);
   for (auto first = places.begin(), last = first; first != places.end(); first = last) {
+    const auto unlike = [&](const Place& place) { return place.hash != first->hash; };
+    if (const auto end = std::find_if(first, places.end(), unlike); end - first < 3) {
+      last = end;  // too few to turn
+      continue;
+    }
     const Point& p = *first->point;
     StepsOverGpus curve{
         fmt::format("{} on {}", display_name(p.optimizer.text()), p.cluster), {}, {}};
@@ -233,6 +153,14 @@ std::string turns_over_gpus(const std::vector<Point>& points) {
   return turns_text(curves);
 }
 
+// What is told of a part of the rows.
+std::string part_sentence(const Summary& v) {
+  return fmt::format(
+      "Counts, medians, best and worst are of all rows; break-even bandwidths, turns, wins, what "
+      "tells rows apart and pictures of {} of them: {}.",
+      v.kept, v.thinning);
+}
+
 std::string findings_sentence(const Summary& v) {
   std::vector<std::string> said;
   for (const auto& [code, count] : v.findings)
@@ -256,58 +184,50 @@ std::string counts(const Summary& v) {
   return fmt::format("{} and {} cannot ({}).", text, v.points - v.ran, fmt::join(said, "; "));
 }
 
+void add_break_even(const Rows& rows, const std::string& optimizer, Summary& v) {
+  const MapStudy study = map_study(rows, optimizer);
+  const std::string baseline = baseline_of(rows.all, optimizer);
+  const auto& folded = study.slice.folded;
+  const std::string with = folded.empty() ? "" : fmt::format(", with {}", fmt::join(folded, ", "));
+  std::vector<std::string> phrases;
+  for (const SpeedupMap& map : study.scans) {
+    const std::size_t scan = largest_scan(map);
+    if (scan == map.gpus.size()) continue;
+    v.scans.push_back({map.title, optimizer, map.gpus[scan], where_it_pays(map, scan)});
+    phrases.push_back(
+        fmt::format("{} on {} ({} GPUs)", v.scans.back().pays, map.title, map.gpus[scan]));
+    if (const auto found = crossings(map.nic_Gbps, map.speedup[scan]); found.size() == 1)
+      v.crossings.push_back({map.title, optimizer, baseline, map.gpus[scan], found[0].nic_Gbps,
+                             found[0].falling, within_phrase(map, scan, found[0].falling), with});
+  }
+  if (!phrases.empty())
+    v.break_even.push_back(fmt::format("By NIC bandwidth, {} over {} pays {}{}.",
+                                       display_name(optimizer), display_name(baseline),
+                                       fmt::join(phrases, "; "), with));
+}
+
 }  // namespace
 
-Summary summary_of(const std::vector<Point>& points) {
+Summary summary_of(Counts counts, const std::vector<Point>& kept, const std::string& thinning) {
   Summary v;
-  v.points = points.size();
-  v.reasons = reasons_of(points);
-  v.spreads = spreads_of(points);
-  v.findings = findings_of(points);
-  v.turns = turns_over_gpus(points);
-  v.contest = contest_of(points);
-  for (const Point& p : points) {
-    if (!p.ok()) continue;
-    ++v.ran;
-    v.work.add(p.samples_per_s * p.run_time_s, p.tokens_per_s * p.run_time_s);
-    if (!compared(p)) continue;
-    const WarmUp warm_up = warm_up_of(p.freeze_step, p.steps);
-    if (warm_up == WarmUp::none) ++v.no_warmup;
-    if (warm_up == WarmUp::most_of_the_run) ++v.long_warmup;
-    if (warm_up != WarmUp::usual) continue;
-    add_verdicts(p, static_cast<std::size_t>(&p - points.data()), v);
-    if (!v.best || p.speedup > v.best->speedup) v.best = &p;
-    if (!v.worst || p.speedup < v.worst->speedup) v.worst = &p;
-  }
-  if (v.best) v.best_apart = apart(*v.best, points);
-  if (v.worst) v.worst_apart = apart(*v.worst, points);
-  const Rows rows(points);
-  for (const std::string& optimizer : compressed_optimizers(points)) {
-    const MapStudy study = map_study(rows, optimizer);
-    const auto& folded = study.slice.folded;
-    const std::string with =
-        folded.empty() ? "" : fmt::format(", with {}", fmt::join(folded, ", "));
-    std::vector<std::string> phrases;
-    for (const SpeedupMap& map : study.scans) {
-      const std::size_t scan = largest_scan(map);
-      if (scan == map.gpus.size()) continue;
-      v.scans.push_back({map.title, optimizer, map.gpus[scan], where_it_pays(map, scan)});
-      phrases.push_back(
-          fmt::format("{} on {} ({} GPUs)", v.scans.back().pays, map.title, map.gpus[scan]));
-      if (const auto found = crossings(map.nic_Gbps, map.speedup[scan]); found.size() == 1)
-        v.crossings.push_back({map.title, optimizer, baseline_of(points, optimizer), map.gpus[scan],
-                               found[0].nic_Gbps, found[0].falling,
-                               within_phrase(map, scan, found[0].falling), with});
-    }
-    if (phrases.empty()) continue;
-    v.break_even.push_back(
-        fmt::format("By NIC bandwidth, {} over {} pays {}{}.", display_name(optimizer),
-                    display_name(baseline_of(points, optimizer)), fmt::join(phrases, "; "), with));
-  }
+  static_cast<Counts&>(v) = std::move(counts);
+  v.kept = kept.size();
+  v.thinning = thinning;
+  v.turns = turns_over_gpus(kept);
+  v.contest = contest_of(kept);
+  if (v.best) v.best_apart = apart(*v.best, kept);
+  if (v.worst) v.worst_apart = apart(*v.worst, kept);
+  const Rows rows(kept);
+  for (const std::string& optimizer : compressed_optimizers(kept))
+    add_break_even(rows, optimizer, v);
   return v;
 }
 
-Speedup speedup_of(const Point& p) { return with_ends(p.speedup, p.speedup_low, p.speedup_high); }
+Summary summary_of(const std::vector<Point>& points) {
+  Tally tally;
+  for (const Point& p : points) tally.add(p);
+  return summary_of(tally.counts(), points, "");
+}
 
 bool compares(const Summary& v) { return v.best || v.no_warmup + v.long_warmup > 0; }
 
@@ -317,6 +237,7 @@ std::vector<std::string> in_words(const Summary& v) {
     said.push_back("No row compares a compressed optimizer with its plain baseline.");
     if (!v.turns.empty()) said.push_back(v.turns);
     if (!v.findings.empty()) said.push_back(findings_sentence(v));
+    if (!v.thinning.empty()) said.push_back(part_sentence(v));
     return said;
   }
   if (v.contest.held()) said.push_back(headline_of(v.contest) + " " + detail_of(v.contest));
@@ -332,6 +253,7 @@ std::vector<std::string> in_words(const Summary& v) {
   }
   if (!v.turns.empty()) said.push_back(v.turns);
   if (!v.findings.empty()) said.push_back(findings_sentence(v));
+  if (!v.thinning.empty()) said.push_back(part_sentence(v));
   return said;
 }
 

@@ -7,7 +7,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cerrno>
+#include <cstdint>
+#include <cstring>
 #include <utility>
 
 #include "sim/base/csv.h"
@@ -30,6 +33,21 @@ std::size_t find_special(std::string_view text, std::size_t from) {
   return from;
 }
 
+// The place of the next comma, or the end. Most fields are empty or a number: one comparison of
+// eight bytes at once finds theirs, where a call of memchr would take longer than the field is.
+std::size_t comma_from(std::string_view text, std::size_t from) {
+  constexpr std::uint64_t ones = 0x0101010101010101, low = 0x7f7f7f7f7f7f7f7f;
+  for (; from + 8 <= text.size() && std::endian::native == std::endian::little; from += 8) {
+    std::uint64_t eight;
+    std::memcpy(&eight, text.data() + from, sizeof eight);
+    const std::uint64_t other = eight ^ (ones * ',');  // 0 in the byte of a comma
+    const std::uint64_t commas = ~(((other & low) + low) | other | low);  // its top bit alone
+    if (commas != 0) return from + static_cast<std::size_t>(std::countr_zero(commas)) / 8;
+  }
+  while (from < text.size() && text[from] != ',') ++from;
+  return from;
+}
+
 }  // namespace
 
 Reader Reader::of_file(const std::filesystem::path& path) {
@@ -41,6 +59,7 @@ Reader Reader::of_file(const std::filesystem::path& path) {
     fail_input({reader.name_, 0, {}}, "cannot be read");
   if (!S_ISREG(status.st_mode))
     fail_input({reader.name_, 0, {}}, "cannot be read: it is no regular file");
+  reader.bytes_ = static_cast<std::size_t>(status.st_size);
   reader.read_header();
   return reader;
 }
@@ -48,6 +67,7 @@ Reader Reader::of_file(const std::filesystem::path& path) {
 Reader Reader::of_text(std::string_view text, std::string name) {
   Reader reader(std::move(name));
   reader.window_ = text;
+  reader.bytes_ = text.size();
   reader.read_header();
   return reader;
 }
@@ -55,6 +75,7 @@ Reader Reader::of_text(std::string_view text, std::string name) {
 // The window may view the chunk, which stays where it is: a long string moves with its memory.
 Reader::Reader(Reader&& other) noexcept
     : name_(std::move(other.name_)),
+      bytes_(other.bytes_),
       file_(std::exchange(other.file_, -1)),
       chunk_(std::move(other.chunk_)),
       window_(other.window_),
@@ -114,17 +135,16 @@ bool Reader::split_line() {
   if (line.ends_with('\r')) line.remove_suffix(1);
   if (line.find('\r') != std::string_view::npos) return false;
   fields_.resize(header_.size());
-  const char *at = line.data(), *const end = at + line.size();
+  std::size_t at = 0;
   for (std::string_view& field : fields_) {
-    const bool quoted = at != end && *at == '"';
+    const bool quoted = at < line.size() && line[at] == '"';
     if (quoted) ++at;
-    const char* stop = at;
-    while (stop != end && *stop != (quoted ? '"' : ',')) ++stop;
-    field = {at, stop};
+    std::size_t stop = quoted ? std::min(line.find('"', at), line.size()) : comma_from(line, at);
+    field = line.substr(at, stop - at);
     if (field.starts_with('\'') && is_guarded(field)) field.remove_prefix(1);
-    if (quoted && stop++ == end) return false;
+    if (quoted && stop++ == line.size()) return false;
     const bool last = &field == &fields_.back();
-    if (last ? stop != end : stop == end || *stop != ',') return false;
+    if (last ? stop != line.size() : stop >= line.size() || line[stop] != ',') return false;
     at = stop + 1;
   }
   if (fields_.size() == 1 && fields_[0].empty()) return false;

@@ -27,6 +27,8 @@ class Reader {
   ~Reader();
 
   const std::string& name() const { return name_; }
+  // Of the file or text. A field takes one at least, its comma or line end, but for the last.
+  std::size_t bytes() const { return bytes_; }
   const std::vector<std::string>& header() const { return header_; }
   // Lines that start with '#' before the header.
   const std::vector<std::string>& comments() const { return comments_; }
@@ -55,6 +57,7 @@ class Reader {
   void end_field();
 
   std::string name_;
+  std::size_t bytes_ = 0;
   int file_ = -1;             // none where a text is read
   std::string chunk_;         // of the file
   std::string_view window_;   // of `chunk_`, or the whole text

@@ -1,0 +1,41 @@
+// The rows that a report keeps: all of them while they take less than most_bytes, from then on
+// those that the page shows (listing.h), which keep slices whole.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "experiments/report/listing.h"
+#include "experiments/report/point.h"
+
+namespace lambcast::report {
+
+class KeptRows {
+ public:
+  // Of rows and of their steps: a million of most sweeps.
+  static constexpr std::size_t most_bytes = std::size_t{320} << 20;
+
+  // `most_rows` as there may be. They are the only allocation: rows would stand twice on the way
+  // to a larger one.
+  explicit KeptRows(std::size_t most_rows, std::size_t most = most_bytes);
+
+  // The row that `listing` was told last, and whether it is among those of the page. `step_bytes`
+  // are those that steps of all rows so far take.
+  void add(Point point, bool listed, std::size_t step_bytes, const Listing& listing);
+
+  // At the end; `all` says whether none is missing.
+  std::vector<Point> take(const Listing& listing);
+  bool all() const { return all_; }
+
+ private:
+  void keep_listed(const Listing& listing);
+
+  std::size_t most_;
+  std::vector<Point> points_;
+  std::vector<std::uint32_t> rows_;  // of the file, of each point
+  bool all_ = true;
+  std::size_t step_bytes_before_ = 0;  // of rows that are gone
+};
+
+}  // namespace lambcast::report

@@ -1,0 +1,57 @@
+// The cells of a row of results.csv that say its steps, read once for all rows that say the same:
+// a sweep has millions of such.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "experiments/report/point.h"
+#include "sim/base/csv_reader.h"
+
+namespace lambcast::report {
+
+// Throws Error (usage) naming file, line and column for what is no number that a forecast has.
+double number_cell(const csv::Reader& file, std::size_t column, bool zero_allowed);
+
+class StepCells {
+ public:
+  // By how many whole percent a step of a row may be off, of its kinds of step the widest interval;
+  // negative where none is said.
+  struct Ends {
+    double below_percent = -1, above_percent = -1;
+  };
+
+  // `file` is to outlive this.
+  explicit StepCells(const csv::Reader& file);
+
+  // Of the row that the file stands at.
+  StepsByKind read();
+  // The same row's, of the steps that were read of it.
+  Ends ends(const StepsByKind& steps);
+
+  // Memory of the steps that were read so far.
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  struct Columns {
+    StepKind kind;
+    std::size_t time;
+    std::vector<std::size_t> parts;
+    std::optional<std::size_t> low, high;  // of the interval of its step time
+  };
+
+  StepsByKind parsed();
+
+  const csv::Reader& file_;
+  std::vector<Columns> kinds_;
+  std::vector<std::size_t> cells_;  // of all kinds, but for the ends
+  std::string said_, last_said_;    // by the cells of this row, and of the one before
+  StepsByKind last_;
+  std::unordered_map<std::string, StepsByKind> known_;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace lambcast::report

@@ -1,0 +1,119 @@
+// What a report tells of every row of results.csv: counts, medians, the best rows. It is counted
+// row by row, so that rows need not be kept for it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "experiments/equal_work.h"
+#include "experiments/report/point.h"
+#include "experiments/verdict.h"
+
+namespace lambcast::report {
+
+// Points that cannot run, by reason. Reasons that differ in their numbers alone count as one.
+struct Reason {
+  std::string example;
+  std::size_t count = 0;
+};
+
+// Spread of the whole-run speed-up over the rows of one optimizer on one cluster.
+struct Spread {
+  std::string cluster, optimizer, baseline;
+  std::size_t count = 0;
+  double least = absent, median = absent, most = absent;
+};
+
+// Of the samples a second of one optimizer on one cluster.
+struct Rates {
+  std::string optimizer, cluster;
+  float least = 0, median = 0, most = 0;
+};
+
+// A row that outlives the others.
+using Kept = std::shared_ptr<const Point>;
+
+struct Counts {
+  std::size_t points = 0, ran = 0;
+  std::vector<Reason> reasons;  // the most frequent first
+  // Of the rows that compress, but for those with a share of warm-up that nobody runs with
+  // (experiments/verdict.h), which are counted apart; the published run warms up for 17 %
+  // (published_freeze_share in slice.h).
+  VerdictCounts verdicts, fused;
+  std::size_t no_warmup = 0, long_warmup = 0;
+  Kept best, worst;  // by speed-up, of those that verdicts count
+  std::vector<Spread> spreads;
+  // Of the rows that ran.
+  EqualWork work;
+  std::map<std::string, std::size_t> findings, cost_sources;  // rows of each
+  Kept most_samples, most_samples_per_gpu;                    // a second
+  Kept shortest;             // the least time for equal work, of sound rows where there are any
+  std::vector<Rates> rates;  // none where a row is judged
+};
+
+class Tally {
+ public:
+  void add(const Point& point);
+
+  // Of all rows added; once, at the end.
+  Counts counts();
+
+ private:
+  // Rows of one optimizer on one cluster. A deque grows without a copy beside it.
+  struct Group {
+    Name cluster, optimizer;
+    std::deque<double> speedups = {};  // of rows that are judged
+    std::deque<float> samples_per_s = {};
+  };
+  // Rows that follow one another mostly have the same name, which is not looked up again.
+  struct RowsByName {
+    std::unordered_map<Name, std::size_t> rows;
+    std::pair<const Name, std::size_t>* last = nullptr;
+
+    void add(Name name) {
+      if (last == nullptr || last->first != name) last = &*rows.try_emplace(name).first;
+      ++last->second;
+    }
+  };
+  struct Compressed {
+    Name optimizer, baseline;
+  };
+  struct Shortest {
+    double time_s = 0;
+    Kept point;
+  };
+  using ByUnit = std::array<Shortest, std::size(EqualWork::units)>;
+
+  Group& group_of(const Point& point);
+  void add_reason(const Point& point);
+  void add_shortest(const Point& point, Kept& kept);
+  void add_compared(const Point& point, Kept& kept);
+  void add_spreads();
+  void add_rates();
+
+  Counts counts_;
+  std::unordered_map<std::string, std::size_t> reason_of_masked_;  // places among the reasons
+  std::unordered_map<Name, std::size_t> reason_of_status_;
+  RowsByName findings_, cost_sources_;
+  std::vector<Compressed> compressed_;  // optimizers, in the order of the file
+  std::deque<Group> groups_;            // in the order of the file
+  std::unordered_map<Name, std::unordered_map<Name, Group*>> known_;  // by cluster and optimizer
+  Group* last_ = nullptr;
+  std::vector<Name> judged_clusters_, judged_optimizers_;  // in the order of the file
+  ByUnit shortest_, shortest_sound_;
+};
+
+// Of a row that compresses.
+Speedup speedup_of(const Point& point);
+
+// Whether it ran, and somebody would run it so.
+bool is_sound(const Point& point);
+
+}  // namespace lambcast::report
