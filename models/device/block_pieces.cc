@@ -45,10 +45,10 @@ void norm_backward(const PieceWriter& w, const RankSizes& size) {
 }
 
 void linear_backward(const PieceWriter& w, std::string_view name, const RankSizes& size,
-                     std::int64_t in, std::int64_t out, MatrixFormat format) {
+                     std::int64_t in, std::int64_t out, MatrixFormat format, bool of_input) {
   const bool aligned = rows_aligned(format, {in, out});
   if (format == w.work.format) w.cast(count(size.tokens, out));
-  w.product(name, size.tokens, in, out, format, aligned);
+  if (of_input) w.product(name, size.tokens, in, out, format, aligned);
   PieceWriter weight = w;
   weight.pass = Pass::weight_gradient;
   weight.product(name, out, in, size.tokens, format, aligned, true);

@@ -37,8 +37,8 @@ void norm_backward(const PieceWriter& writer, const RankSizes& size);
 // Between fp32 and the 16 bits of a product.
 void autocast(const PieceWriter& writer, double elements);
 
-// Both gradients of one linear layer.
+// Both gradients of one linear layer, or that of its weights alone.
 void linear_backward(const PieceWriter& writer, std::string_view name, const RankSizes& size,
-                     std::int64_t in, std::int64_t out, MatrixFormat format);
+                     std::int64_t in, std::int64_t out, MatrixFormat format, bool of_input = true);
 
 }  // namespace lambcast

@@ -247,7 +247,7 @@ void feed_forward_backward(const Writer& w, const RankSizes& size) {
   activation_backward(w, size);
   if (adapts_feed_forward(w.work)) adapter_backward(w, adapted_up(w.work, size));
   if (!w.work.separate_products || size.up == size.ffn) {
-    linear_backward(w, "up", size, w.work.hidden, size.up, w.work.format);
+    linear_backward(w, "up", size, w.work.hidden, size.up, w.work.format, !w.work.input_is_data);
     return;
   }
   for (int half = 0; half < 2; ++half)
@@ -329,6 +329,7 @@ BlockWork block_work(const ModelShape& model, std::int64_t micro_batch, std::int
   work.window = model.window;
   work.window_every = model.window_every;
   work.parallel_block = model.parallel_block;
+  work.input_is_data = model.heads == 0;
   work.norms_queries = model.norms_queries;
   work.biased_experts = model.biased_experts;
   work.ffn = model.dense_ffn > 0 ? model.dense_ffn : model.ffn;

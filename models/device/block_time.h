@@ -127,6 +127,7 @@ struct BlockWork {
   std::optional<LatentAttention> latent;
   std::int64_t window = 0, window_every = 1;  // ModelShape's: the mean of all blocks is costed
   bool parallel_block = false;                // the attention beside the feed-forward
+  bool input_is_data = false;                 // which has no gradient
   std::int64_t windows = 1;       // of a sample's tokens, which attend apart (image_time.h)
   std::int64_t patch_values = 0;  // of an image, multiplied into a token; 0: rows are looked up
   bool drop_path = false;         // a factor for each branch and sample

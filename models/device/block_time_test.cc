@@ -400,6 +400,11 @@ BlockWork one_hot(std::int64_t choices) {
   return work;
 }
 
+BlockWork of_data(BlockWork work) {
+  work.input_is_data = true;
+  return work;
+}
+
 TEST_CASE("block time: one-hot routing multiplies tokens by places, five times") {
   const GpuRates a100 = rates_of("a100-80g");
   const BlockWork copied = one_hot(0), multiplied = one_hot(2);
@@ -420,6 +425,11 @@ TEST_CASE("block time: without heads a block is its feed-forward alone") {
   CHECK(block_forward(work, a100).size() == 3);
   CHECK(flops(block_forward(work, a100)) == 4.0 * 64 * 32 * 48);
   CHECK(flops(block_backward(work, a100)) == 8.0 * 64 * 32 * 48);
+  work.input_is_data = true;
+  CHECK(flops(block_backward(work, a100)) == 6.0 * 64 * 32 * 48);
+  CHECK(flops(block_backward(one_hot(2), a100)) -
+            flops(block_backward(of_data(one_hot(2)), a100)) ==
+        Approx(2.0 * 128 * 32 * 48 + 2.0 * 64 * 128 * 32 + 2.0 * 64 * 4 * 32));
   CHECK(embedding_forward(work, a100).empty());
   CHECK(head_backward(work, a100).empty());
 }

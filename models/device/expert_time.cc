@@ -112,12 +112,13 @@ void experts_backward(const PieceWriter& writer, const ExpertWork& work) {
                                   : 6,
                 eager ? 2 : 1);
   writer.cast(work.rows * static_cast<double>(e.up));
-  e.grouped("expert up", e.rows, e.hidden, e.up);
   e.grouped("expert up", e.up, e.hidden, e.rows, true);
-  e.copies("permute", "sort");
-  if (work.one_hot > 0) e.plain("dispatch", e.tokens, e.hidden, e.places);
   e.choice();
   e.router();
+  if (writer.work.input_is_data) return;
+  e.grouped("expert up", e.rows, e.hidden, e.up);
+  e.copies("permute", "sort");
+  if (work.one_hot > 0) e.plain("dispatch", e.tokens, e.hidden, e.places);
   e.router();
 }
 

@@ -1,6 +1,7 @@
 // Blocks of two products with an activation between them, without attention, norms and residuals:
-// what programs that time one layer by itself train (Tutel's helloworld examples). With `experts`
-// each block is a router and so many of them.
+// what programs that time one layer by itself train (Tutel's helloworld examples), whose input is
+// data and has no gradient: one layer. With `experts` it is a router and so many of them; the
+// exchange between GPUs that would carry that gradient is counted all the same.
 #include <fmt/format.h>
 
 #include "models/shape/block.h"
@@ -24,7 +25,7 @@ void add_experts(const Scope& scope) {
 void build_feed_forward(const Table&, const Table& model, ModelShape& shape) {
   shape.hidden = model.integer("hidden", 1, 1'000'000);
   shape.ffn = model.integer("ffn", 1, 10'000'000);
-  shape.layers = read_layers(model, "layers");
+  shape.layers = model.integer("layers", 1, 1);
   read_lengths(model, shape);
   shape.groups = {"decay", "no_decay"};
   if (model.has("experts")) {
