@@ -28,6 +28,7 @@ if not dist.is_available() or not dist.is_gloo_available():
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
+import unseen_rows  # noqa: E402 (beside this file)
 
 STEPS = 30
 LAMB = dict(optimizer="OneBitLamb", options=dict(freeze_step=10), lr=0.02)
@@ -223,6 +224,7 @@ def worker(rank, ranks, root):
     refusals()
     saved_states()
     broadcast_masks()
+    unseen_rows.stay(average_by_hand)
     dist.barrier()
 
 
@@ -238,6 +240,19 @@ def refusals():
             assert say in str(error), error
         else:
             raise AssertionError(f"accepted, but {say}")
+    for name, value, allowed in (
+            ("lr", -1.0, "0 and more"), ("lr", float("nan"), "0 and more"),
+            ("eps", -1.0, "0 and more"), ("weight_decay", -1.0, "0 and more"),
+            ("max_grad_norm", -1.0, "0 and more"), ("betas", (1.5, 0.9), "two of 0 to below 1"),
+            ("comm_backend_name", "foo", "nccl, mpi, hccl, compressed")):
+        for kind in (lambcast.OneBitAdam, lambcast.OneBitLamb, lambcast.ZeroOneAdam):
+            refused(f"{name}: {value!r} (allowed: {allowed})", lambda: kind([p], **{name: value}))
+    refused("max_coeff: 0.001 (allowed: min_coeff, 0.01, and more)",
+            lambda: lambcast.OneBitLamb([p], max_coeff=0.001))
+    refused("factor_max: 0.1 (allowed: factor_min", lambda: lambcast.OneBitLamb([p], factor_max=0.1))
+    refused("coeff_beta: 1", lambda: lambcast.OneBitLamb([p], coeff_beta=1))
+    refused("lr: -1", lambda: lambcast.OneBitAdam([dict(params=[p]), dict(params=[q], lr=-1)]))
+    refused("local_step_scaler: 0", lambda: lambcast.ZeroOneAdam([p], local_step_scaler=0))
     refused("freeze_step: 0 (allowed", lambda: lambcast.OneBitLamb([p], freeze_step=0))
     refused("var_freeze_step: 0", lambda: lambcast.ZeroOneAdam([p], var_freeze_step=0))
     other = torch.nn.Parameter(torch.ones(3, dtype=torch.float64))

@@ -1,25 +1,26 @@
 """1-bit Adam (arXiv:2102.02888): Adam without bias correction on averaged gradients until
 freeze_step; then a frozen variance and one compressed_allreduce of the momentum per group."""
 
-from .optimizer import OneBitOptimizer
+from .optimizer import OneBitOptimizer, check_whole
 
 
 class OneBitAdam(OneBitOptimizer):
     """DeepSpeed's arguments; as there, bias_correction, eps_inside_sqrt, cuda_aware and
     comm_backend_name do nothing. max_grad_norm clips, which DeepSpeed leaves to its engine.
-    `deepspeed` may be an engine, whose enable_backward_allreduce is then kept."""
+    `deepspeed` may be an engine, whose enable_backward_allreduce is then kept. Weights that no
+    gradient had reached when their variance froze stay as they are (but for decay); moves_unseen:
+    they move as DeepSpeed's do without a mask, by scale / eps."""
 
     kind = "OneBitAdam"
 
     def __init__(self, params, deepspeed=None, lr=1e-3, freeze_step=100000, bias_correction=True,
                  betas=(0.9, 0.999), eps=1e-8, eps_inside_sqrt=False, weight_decay=0.0,
                  max_grad_norm=0.0, amsgrad=False, cuda_aware=False, comm_backend_name="nccl",
-                 process_group=None):
-        if freeze_step < 1:
-            raise ValueError(f"lambcast: freeze_step: {freeze_step} (allowed: 1 and more)")
+                 process_group=None, moves_unseen=False):
+        check_whole("freeze_step", freeze_step)
         super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay,
                                       max_grad_norm=max_grad_norm), deepspeed, amsgrad,
-                         process_group)
+                         process_group, comm_backend_name, moves_unseen)
         self.freeze_step = freeze_step
 
     def _flats(self):
@@ -38,14 +39,16 @@ class OneBitAdam(OneBitOptimizer):
                 if not warm_up:
                     self._average_gradient(flat)
                 call("adam_step", flat.weights, m, v, flat.g, flat.elements, options)
+                flat.seen_is_known = False
                 continue
+            mask = self._mask_of(flat)
             if self.ranks == 1:
                 m.mul_(options.beta1).add_(flat.g, alpha=1 - options.beta1)
-                if flat.mask is not None:
-                    m.mul_(flat.mask)
+                if mask is not None:
+                    m.mul_(mask)
             else:
                 exchange.average(m, flat.g, options.beta1)
-                exchange.decode(m, flat.mask)
+                exchange.decode(m, mask)
             call("adam_apply", flat.weights, m, v, flat.elements, options)
 
     def _stage(self):

@@ -4,13 +4,15 @@ compresses too, where DeepSpeed's does not."""
 
 import torch
 
-from .optimizer import OneBitOptimizer
+from .optimizer import OneBitOptimizer, check_whole
 
 
 class OneBitLamb(OneBitOptimizer):
     """DeepSpeed's arguments; as there, bias_correction, eps_inside_sqrt, cuda_aware and
     comm_backend_name do nothing. max_grad_norm clips, which DeepSpeed leaves to its engine.
-    `deepspeed` may be an engine, whose enable_backward_allreduce is then kept. Groups may have
+    `deepspeed` may be an engine, whose enable_backward_allreduce is then kept. Weights that no
+    gradient had reached when their variance froze stay as they are (but for decay); moves_unseen:
+    they move as DeepSpeed's do without a mask, by scale / eps. Groups may have
     non_freeze, which DeepSpeed's 1-bit LAMB does not know."""
 
     kind = "OneBitLamb"
@@ -19,15 +21,14 @@ class OneBitLamb(OneBitOptimizer):
                  betas=(0.9, 0.999), eps=1e-8, eps_inside_sqrt=False, weight_decay=0.0,
                  max_grad_norm=0.0, max_coeff=10.0, min_coeff=0.01, amsgrad=False,
                  cuda_aware=False, comm_backend_name="nccl", coeff_beta=0.9, factor_max=4.0,
-                 factor_min=0.5, factor_threshold=0.1, process_group=None):
-        if freeze_step < 1:
-            raise ValueError(f"lambcast: freeze_step: {freeze_step} (allowed: 1 and more)")
+                 factor_min=0.5, factor_threshold=0.1, process_group=None, moves_unseen=False):
+        check_whole("freeze_step", freeze_step)
         super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay,
                                       max_grad_norm=max_grad_norm, max_coeff=max_coeff,
                                       min_coeff=min_coeff, coeff_beta=coeff_beta,
                                       factor_max=factor_max, factor_min=factor_min,
                                       factor_threshold=factor_threshold), deepspeed, amsgrad,
-                         process_group)
+                         process_group, comm_backend_name, moves_unseen)
         self.freeze_step = freeze_step
         self.tensors = [self.library.tensors(flat.sizes) for flat in self.flats]
         for flat in self.flats:
@@ -61,6 +62,7 @@ class OneBitLamb(OneBitOptimizer):
                 self.library.call("lamb_step", tensors.handle, flat.weights, s["exp_avg"],
                                   s["exp_avg_sq"], flat.g, s["running_average"],
                                   s["running_weight"], self._options(flat))
+                flat.seen_is_known = False
                 if self.steps == self.freeze_step:
                     self._freeze(flat, tensors)
             else:
@@ -72,11 +74,11 @@ class OneBitLamb(OneBitOptimizer):
                           flat.state["scaling_coeff"])
 
     def _compressed(self, flat, exchange, tensors):
-        s, options = flat.state, self._options(flat)
+        s, options, mask = flat.state, self._options(flat), self._mask_of(flat)
         exchange.average(s["exp_avg"], flat.g, options.beta1, tensors.handle, s["scaling_coeff"])
         self.library.call("onebit_lamb_step", tensors.handle, flat.weights, s["exp_avg"],
                           s["exp_avg_sq"], s["exp_avg_sq_fresh"], exchange.signs, exchange.scales,
-                          exchange.chunk, flat.mask, s["scaling_coeff"], s["running_average"],
+                          exchange.chunk, mask, s["scaling_coeff"], s["running_average"],
                           s["running_weight"], s["last_factor"], options)
 
     def _stage(self):

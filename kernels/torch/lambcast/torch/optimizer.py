@@ -1,6 +1,7 @@
 """What the three optimizers share: flat state, overflow and clipping, groups, checkpoints."""
 
 import copy
+import math
 import warnings
 
 import torch
@@ -14,6 +15,36 @@ from .library import WORKSPACE, Options, library_for
 # Of a group; what else a group sets must be alike in all.
 PER_GROUP = {"params", "lr", "initial_lr", "weight_decay", "exp_avg_mask", "non_freeze"}
 
+COMM_BACKENDS = ("nccl", "mpi", "hccl", "compressed")  # DeepSpeed's
+
+
+def check_backend(name):
+    if name not in COMM_BACKENDS:
+        raise ValueError(f"lambcast: comm_backend_name: {name!r} (allowed: "
+                         f"{', '.join(COMM_BACKENDS)})")
+
+
+def check_whole(name, value):
+    if value < 1:
+        raise ValueError(f"lambcast: {name}: {value} (allowed: 1 and more)")
+
+
+def check_numbers(group):
+    """Raises ValueError for the first setting of a group that no step could be taken with."""
+    def refuse(name, allowed):
+        raise ValueError(f"lambcast: {name}: {group[name]} (allowed: {allowed})")
+    for name in ("lr", "eps", "weight_decay", "max_grad_norm", "min_coeff", "factor_min",
+                 "factor_threshold"):
+        if name in group and not 0 <= float(group[name]) < math.inf:
+            refuse(name, "0 and more")
+    if len(group["betas"]) != 2 or not all(0 <= beta < 1 for beta in group["betas"]):
+        refuse("betas", "two of 0 to below 1")
+    if "coeff_beta" in group and not 0 <= group["coeff_beta"] < 1:
+        refuse("coeff_beta", "0 to below 1")
+    for most, least in (("max_coeff", "min_coeff"), ("factor_max", "factor_min")):
+        if most in group and not group[most] >= group[least]:
+            refuse(most, f"{least}, {group[least]}, and more")
+
 
 class OneBitOptimizer(torch.optim.Optimizer):
     """Before step() the gradients are those of `loss * loss_scale` of this rank, averaged over the
@@ -24,12 +55,15 @@ class OneBitOptimizer(torch.optim.Optimizer):
 
     kind = None  # the class whose state this is, of subclasses too
 
-    def __init__(self, params, defaults, deepspeed, amsgrad, process_group):
+    def __init__(self, params, defaults, deepspeed, amsgrad, process_group, comm_backend_name,
+                 moves_unseen):
         if amsgrad:
             raise RuntimeError(f"{type(self).__name__} does not support the AMSGrad variant.")
+        check_backend(comm_backend_name)
         super().__init__(params, defaults)
         self.process_group = process_group
         self.ranks = dist.get_world_size(process_group)
+        self.moves_unseen = moves_unseen
         self.loss_scale = 1.0
         self.overflow = False
         self.steps = 0  # those that moved the weights
@@ -56,6 +90,7 @@ class OneBitOptimizer(torch.optim.Optimizer):
         if len(devices) > 1:
             raise ValueError(f"lambcast: parameters on several devices: {sorted(map(str, devices))}")
         for group in groups:
+            check_numbers(group)
             for key in self.defaults:
                 if key not in PER_GROUP and group[key] != groups[0][key]:
                     raise ValueError(f"lambcast: {key} is {group[key]} in a group and "
@@ -141,6 +176,23 @@ class OneBitOptimizer(torch.optim.Optimizer):
         scale = getattr(self, "grad_scale", None)
         return float(self.loss_scale if scale is None else scale)
 
+    def _seen(self, flat):
+        """1 where a gradient ever arrived before the variance was frozen, else 0; None: everywhere.
+        A variance of 0 says so, on all ranks alike. One bit cannot say 0: of the others it would
+        make a step of scale / eps."""
+        if not flat.seen_is_known:
+            seen = flat.state["exp_avg_sq"] != 0
+            flat.seen = None if self.moves_unseen or seen.all().item() else seen.float()
+            flat.seen_is_known = True
+        return flat.seen
+
+    def _mask_of(self, flat):
+        """Of what was averaged in one bit: the script's, and nothing that was never seen."""
+        seen = self._seen(flat)
+        if seen is None or flat.mask is None:
+            return flat.mask if seen is None else seen
+        return seen * flat.mask
+
     def _average_gradient(self, flat):
         """In full precision, of a stretch that never freezes."""
         if self.ranks > 1:
@@ -187,6 +239,8 @@ class OneBitOptimizer(torch.optim.Optimizer):
         own = saved["lambcast"]
         for group, other in zip(self.param_groups, saved["param_groups"]):
             group.update(saved_state.merged(group, copy.deepcopy(other)))
+        for flat in self.flats:
+            flat.seen_is_known = False
         for number, parts in self._parts():
             for key, part in parts.items():
                 part.copy_(saved["state"][number][key])

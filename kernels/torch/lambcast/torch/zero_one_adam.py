@@ -3,13 +3,15 @@ gradients in between; once the variance is frozen, local steps with a 1-bit sync
 growing intervals. emulated_world/zero_one_adam.h has the policy."""
 
 from .library import FULL, SILENT, ZeroOnePolicy
-from .optimizer import OneBitOptimizer
+from .optimizer import OneBitOptimizer, check_whole
 
 
 class ZeroOneAdam(OneBitOptimizer):
     """DeepSpeed's arguments; as there, bias_correction, eps_inside_sqrt, cuda_aware and
     comm_backend_name do nothing. max_grad_norm clips, which DeepSpeed leaves to its engine.
-    `deepspeed` may be an engine, whose enable_backward_allreduce is then kept."""
+    `deepspeed` may be an engine, whose enable_backward_allreduce is then kept. Weights that no
+    gradient had reached when their variance froze stay as they are (but for decay); moves_unseen:
+    they move as DeepSpeed's do without a mask, by scale / eps."""
 
     kind = "ZeroOneAdam"
 
@@ -17,14 +19,15 @@ class ZeroOneAdam(OneBitOptimizer):
                  eps=1e-8, eps_inside_sqrt=False, weight_decay=0.0, max_grad_norm=0.0,
                  var_freeze_step=100000, var_update_scaler=16, local_step_scaler=32678,
                  local_step_clipper=16, amsgrad=False, cuda_aware=False, comm_backend_name="nccl",
-                 process_group=None):
+                 process_group=None, moves_unseen=False):
         for name, value in (("var_freeze_step", var_freeze_step),
+                            ("var_update_scaler", var_update_scaler),
+                            ("local_step_scaler", local_step_scaler),
                             ("local_step_clipper", local_step_clipper)):
-            if value < 1:
-                raise ValueError(f"lambcast: {name}: {value} (allowed: 1 and more)")
+            check_whole(name, value)
         super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay,
                                       max_grad_norm=max_grad_norm), deepspeed, amsgrad,
-                         process_group)
+                         process_group, comm_backend_name, moves_unseen)
         if any(flat.never_freezes for flat in self.flats):
             raise ValueError("lambcast: 0/1 Adam has no groups that never freeze")
         self.var_freeze_step, self.var_update_scaler = var_freeze_step, var_update_scaler
@@ -51,6 +54,7 @@ class ZeroOneAdam(OneBitOptimizer):
                 self.library.call("adam_step", flat.weights, flat.state["exp_avg"],
                                   flat.state["exp_avg_sq"], flat.g, flat.elements,
                                   self._options(flat))
+                flat.seen_is_known = False
         else:
             self._onebit_gradient_step()
         was_frozen = self.policy.frozen
@@ -65,7 +69,7 @@ class ZeroOneAdam(OneBitOptimizer):
         for flat, exchange in zip(self.flats, self.exchanges):
             if self.ranks > 1:
                 exchange.average(flat.g)
-                exchange.decode(flat.g, flat.mask)
+                exchange.decode(flat.g, self._mask_of(flat))
             self.library.call("zero_one_onebit_step", flat.weights, flat.state["exp_avg"],
                               flat.state["exp_avg_sq"], flat.g, flat.elements,
                               self._options(flat))
@@ -75,6 +79,9 @@ class ZeroOneAdam(OneBitOptimizer):
             m, v, u = (flat.state[key] for key in ("exp_avg", "exp_avg_sq",
                                                    "momentum_accumulator"))
             options, call = self._options(flat), self.library.call
+            seen = self._seen(flat)
+            if seen is not None:  # else first seen now, it would be divided by eps
+                flat.g.mul_(seen)
             call("zero_one_local_step", flat.weights, m, v, u, flat.g, flat.elements, options)
             self.lrs[i] += options.lr
             if not synchronise or self.lrs[i] == 0:
@@ -82,7 +89,7 @@ class ZeroOneAdam(OneBitOptimizer):
             call("zero_one_sync_begin", flat.weights, v, u, flat.elements, options)
             if self.ranks > 1:
                 exchange.average(u)
-                exchange.decode(u, flat.mask)
+                exchange.decode(u, self._mask_of(flat))
             call("zero_one_sync_end", flat.weights, m, v, u, flat.elements, self.lrs[i], options)
             self.lrs[i] = 0.0
 
