@@ -17,8 +17,8 @@ constexpr std::array warm_up{
     TensorOperation{"v.sqrt()", out_of_place},
     TensorOperation{"+ eps", out_of_place},
     TensorOperation{"m / ...", of_two},
-    TensorOperation{"wd * p", out_of_place},
-    TensorOperation{"update += ...", in_place_with},
+    TensorOperation{"wd * p", out_of_place, true},
+    TensorOperation{"update += ...", in_place_with, true},
     TensorOperation{"p.pow(2)", out_of_place},
     TensorOperation{".sum()", sum},
     TensorOperation{"update.pow(2)", out_of_place},
@@ -41,16 +41,16 @@ constexpr std::array compression{
     TensorOperation{"v.sqrt()", out_of_place},
     TensorOperation{"+ eps", out_of_place},
     TensorOperation{"m / denominator", of_two},
-    TensorOperation{"wd * p", out_of_place},
-    TensorOperation{"preliminary + ...", of_two},
+    TensorOperation{"wd * p", out_of_place, true},
+    TensorOperation{"preliminary + ...", of_two, true},
     TensorOperation{"update.pow(2)", out_of_place},
     TensorOperation{".sum()", sum},
     TensorOperation{"v_fresh.sqrt()", out_of_place},
     TensorOperation{"+ eps", out_of_place},
     TensorOperation{"denominator / fresh one", of_two},
     TensorOperation{".max()", sum},
-    TensorOperation{"preliminary.pow(2)", out_of_place},
-    TensorOperation{".sum()", sum},
+    TensorOperation{"preliminary.pow(2)", out_of_place, true},
+    TensorOperation{".sum()", sum, true},
     TensorOperation{"-lr * update", out_of_place},
     TensorOperation{"p.add_(...)", in_place_with},
 };
@@ -61,8 +61,8 @@ constexpr std::array onebit_round{
     TensorOperation{"v.sqrt()", out_of_place},
     TensorOperation{"+ eps", out_of_place},
     TensorOperation{"m / ...", of_two},
-    TensorOperation{"wd * p", out_of_place},
-    TensorOperation{"update += ...", in_place_with},
+    TensorOperation{"wd * p", out_of_place, true},
+    TensorOperation{"update += ...", in_place_with, true},
     TensorOperation{"-lr * update", out_of_place},
     TensorOperation{"p.add_(...)", in_place_with},
 };
@@ -87,9 +87,10 @@ std::span<const TensorOperation> deepspeed_onebit_lamb_compression() { return co
 std::span<const TensorOperation> deepspeed_zero_one_onebit_round() { return onebit_round; }
 std::span<const TensorOperation> deepspeed_fp16_unfused_wrapper() { return unfused_wrapper; }
 
-double bytes_per_element(std::span<const TensorOperation> operations) {
+double bytes_per_element(std::span<const TensorOperation> operations, bool decays) {
   double bytes = 0;
-  for (const TensorOperation& operation : operations) bytes += operation.bytes_per_element;
+  for (const TensorOperation& operation : operations)
+    if (decays || !operation.of_decay) bytes += operation.bytes_per_element;
   return bytes;
 }
 

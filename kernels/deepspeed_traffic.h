@@ -17,14 +17,15 @@ namespace lambcast {
 struct TensorOperation {
   std::string_view what;
   double bytes_per_element;
+  bool of_decay = false;  // for weight decay alone
 };
 
-// Steps without their exchange and without the fp16 wrapper around them.
+// Steps without their exchange and without the fp16 wrapper around them; with weight decay.
 std::span<const TensorOperation> deepspeed_onebit_lamb_warm_up();      // 132
 std::span<const TensorOperation> deepspeed_onebit_lamb_compression();  // 216
 std::span<const TensorOperation> deepspeed_zero_one_onebit_round();    // 88, before the freeze
 std::span<const TensorOperation> deepspeed_fp16_unfused_wrapper();     // 40, around 1-bit LAMB
-double bytes_per_element(std::span<const TensorOperation> operations);
+double bytes_per_element(std::span<const TensorOperation> operations, bool decays = true);
 
 // 0/1 Adam's step that synchronises, its local step included: without a list.
 constexpr double deepspeed_zero_one_synchronisation_bytes = 232;

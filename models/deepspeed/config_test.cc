@@ -285,6 +285,21 @@ TEST_CASE("config: the gradients travel in the precision of the training") {
         DataType::bf16);
 }
 
+TEST_CASE("config: weight decay is the file's, none where it says nothing, and flags' by default") {
+  const auto decays = [](const char* params) {
+    return recipe_of(read_text(fmt::format(R"({{"optimizer": {{"type": "OneBitLamb",
+      "params": {{{}}}}}}})",
+                                           params)))
+        .weight_decay;
+  };
+  CHECK(decays(R"("weight_decay": 0.01)"));
+  CHECK_FALSE(decays(R"("weight_decay": 0.0)"));
+  CHECK_FALSE(decays(""));
+  DeepSpeedConfig of_flags;
+  of_flags.optimizer.emplace();
+  CHECK(recipe_of(of_flags).weight_decay);
+}
+
 TEST_CASE("config: a curriculum of the sequence length") {
   const char* text = R"({ "train_batch_size": 8, "curriculum_learning": { "enabled": true,
     "curriculum_type": "seqlen", "min_difficulty": 8, "max_difficulty": 1024,

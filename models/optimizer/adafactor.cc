@@ -7,7 +7,7 @@ namespace {
 
 // About 22 passes over the shard, a kernel each; nothing waits for the host. Fused: three rounds
 // over all tensors, and workspace (kernels/cuda/factored.h).
-Passes update(StepKind, Kernels kernels) {
+Passes update(StepKind, Kernels kernels, bool) {
   if (kernels == Kernels::fused) return {24.5, 6, 0, 0, 0, "adafactor_step"};
   return {88, 0, 22, 0, 0};
 }

@@ -7,10 +7,11 @@ namespace {
 
 using namespace expression;
 
-Passes update(StepKind, Kernels kernels) {
+Passes update(StepKind, Kernels kernels, bool decays) {
   if (kernels == Kernels::fused) return {30, 1, 0, 0, 0, "adam_step"};
   if (kernels == Kernels::unfused_adam)
-    return {momentum + variance + direction + decay + apply, 0, 13, 0, 0};
+    return {momentum + variance + direction + apply + (decays ? decay : 0), 0, decays ? 13. : 11.,
+            0, 0};
   return {28, 1, 0, 0, 0};
 }
 

@@ -8,7 +8,7 @@ namespace {
 
 // About 40 passes over the shard, a kernel each. Fused: four rounds over all tensors, and workspace
 // (kernels/cuda/factored.h).
-Passes update(StepKind, Kernels kernels) {
+Passes update(StepKind, Kernels kernels, bool) {
   if (kernels == Kernels::fused) return {32.5, 10, 0, 0, 0, "came_step"};
   return {160, 0, 40, 0, 0};
 }

@@ -7,8 +7,8 @@ namespace lambcast {
 namespace {
 
 // 28 passes of 4 bytes over the shard in some 20 launches, and trust_ratio.item().
-Passes update(StepKind, Kernels kernels) {
-  if (kernels == Kernels::fused) return lamb_model.update(StepKind::uniform, kernels);
+Passes update(StepKind, Kernels kernels, bool decays) {
+  if (kernels == Kernels::fused) return lamb_model.update(StepKind::uniform, kernels, decays);
   return {112, 0, 20, 0, 1};
 }
 

@@ -19,7 +19,7 @@ bool is_projected(const StateTensor& tensor, double rank) {
 // project 4, weights and their copy in 16 bits 10, of either 1/2 for the factor beside a matrix
 // (kernels/cuda/galore.h, counted in kernels/guide.md at rank 128 of 1,024), a launch each and
 // Adam's. Nothing waits.
-Passes update(StepKind, Kernels kernels) {
+Passes update(StepKind, Kernels kernels, bool) {
   if (kernels == Kernels::fused) return {4.5 + 10.5, 0, 3, 0, 0};
   return {8 + 12 + 12, 0, 14, 0, 1};
 }

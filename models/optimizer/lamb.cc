@@ -5,7 +5,7 @@
 namespace lambcast {
 namespace {
 
-Passes update(StepKind, Kernels kernels) {
+Passes update(StepKind, Kernels kernels, bool) {
   if (kernels == Kernels::fused) return {42, 3, 0, 0, 0, "lamb_step"};
   return kernels == Kernels::nvidia ? Passes{48, 20, 0, 0, 0} : Passes{42, 0, 3, 0, 0};
 }

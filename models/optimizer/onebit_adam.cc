@@ -6,13 +6,15 @@ namespace {
 
 using namespace expression;
 
-Passes update(StepKind step, Kernels kernels) {
+Passes update(StepKind step, Kernels kernels, bool decays) {
   const bool warmup = step == StepKind::warmup;
   if (kernels == Kernels::fused)
     return step == StepKind::compression ? Passes{18, 1, 0, 0, 0, "onebit_adam_step"}
                                          : Passes{30, 1, 0, 0, 0, "adam_step"};
-  if (warmup) return {momentum + variance + direction + decay + apply, 0, 13, 0, 0};
-  return {momentum + direction + decay + apply, 0, 11, 0, 0};
+  const double common = momentum + direction + apply + (decays ? decay : 0);
+  const double launches = decays ? 11 : 9;
+  if (warmup) return {common + variance, 0, launches + 2, 0, 0};
+  return {common, 0, launches, 0, 0};
 }
 
 }  // namespace

@@ -6,16 +6,16 @@ namespace lambcast {
 namespace {
 
 // Kernels that the operations counted in kernels/deepspeed_traffic.h start, with those on single
-// numbers; with weight decay.
-Passes update(StepKind step, Kernels kernels) {
+// numbers.
+Passes update(StepKind step, Kernels kernels, bool decays) {
   if (kernels == Kernels::fused)
     return step == StepKind::compression ? Passes{42.125, 3, 0, 0, 0, "onebit_lamb_step"}
                                          : Passes{42, 3, 0, 0, 0, "lamb_step"};
   if (step == StepKind::warmup)
-    return {bytes_per_element(deepspeed_onebit_lamb_warm_up()), 0, 19, 0,
+    return {bytes_per_element(deepspeed_onebit_lamb_warm_up(), decays), 0, decays ? 19. : 17., 0,
             deepspeed_onebit_lamb_warm_up_waits};
-  return {bytes_per_element(deepspeed_onebit_lamb_compression()), 0, 28, 0,
-          deepspeed_onebit_lamb_compression_waits(true)};
+  return {bytes_per_element(deepspeed_onebit_lamb_compression(), decays), 0, decays ? 28. : 22., 0,
+          static_cast<double>(deepspeed_onebit_lamb_compression_waits(decays))};
 }
 
 }  // namespace

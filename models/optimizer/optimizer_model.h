@@ -73,8 +73,9 @@ struct OptimizerModel {
   // Its step in kernels/cuda leaves the 16-bit copy of the weights to round_to, a pass behind it.
   bool rounds_apart = false;
 
-  // The update, without compressed_allreduce. Kernels::fused are those of kernels/.
-  Passes (*update)(StepKind step, Kernels kernels);
+  // The update, without compressed_allreduce. Kernels::fused are those of kernels/. `decays`: there
+  // is weight decay, which unfused optimizers launch kernels for.
+  Passes (*update)(StepKind step, Kernels kernels, bool decays);
   // The kinds of its steps over a run.
   StepPhases (*phases)(const RunOfSteps& run) = uniform_phases;
   // Bytes of fp32 (or 8-bit) states beside the master weights.

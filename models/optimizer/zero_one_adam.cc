@@ -15,14 +15,15 @@ Passes fused(StepKind step) {
                                        : Passes{34, 1, 0, 0, 0, "zero_one_local_step"};
 }
 
-Passes update(StepKind step, Kernels kernels) {
+Passes update(StepKind step, Kernels kernels, bool decays) {
   if (kernels == Kernels::fused) return fused(step);
-  constexpr double common = momentum + direction + decay + apply;
-  if (step == StepKind::warmup) return {common + variance, 0, 13, 0, 0};
-  if (step == StepKind::silent) return {common + apply, 0, 13, 0, 0};
+  const double common = momentum + direction + apply + (decays ? decay : 0);
+  const double undecayed = decays ? 0 : 2;  // launches
+  if (step == StepKind::warmup) return {common + variance, 0, 13 - undecayed, 0, 0};
+  if (step == StepKind::silent) return {common + apply, 0, 13 - undecayed, 0, 0};
   if (step == StepKind::round)
-    return {bytes_per_element(deepspeed_zero_one_onebit_round()), 0, 11, 0, 0};
-  return {deepspeed_zero_one_synchronisation_bytes, 0, 24, 0, 0};
+    return {bytes_per_element(deepspeed_zero_one_onebit_round(), decays), 0, 11 - undecayed, 0, 0};
+  return {deepspeed_zero_one_synchronisation_bytes - (decays ? 0 : decay), 0, 24 - undecayed, 0, 0};
 }
 
 StepPhases phases(const RunOfSteps& run) {

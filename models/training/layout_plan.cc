@@ -383,7 +383,8 @@ class LayoutWriter {
           norms && is_shared())
         then(stage, "all_reduce norms of tensors", Category::gradient_comm, Stream::communication,
              *norms);
-    pass("optimizer", update_passes(training_.optimizer(), step_.kind, kernels));
+    pass("optimizer",
+         update_passes(training_.optimizer(), step_.kind, kernels, training_.recipe.weight_decay));
     extras(stage);
     if (compresses(step_.kind) && replicas_.ranks > 1) compress(stage);
     gather_updated(stage);

@@ -50,8 +50,8 @@ Passes bf16_gradient_passes(bool clips) {
 
 Passes bf16_weight_passes() { return {6, 0, 1, 0, 0}; }
 
-Passes update_passes(OptimizerType type, StepKind step, Kernels kernels) {
-  return model_of(type).update(step, kernels);
+Passes update_passes(OptimizerType type, StepKind step, Kernels kernels, bool decays) {
+  return model_of(type).update(step, kernels, decays);
 }
 
 CompressionPasses compression_passes(OptimizerType type, Backend backend, Kernels kernels,

@@ -33,7 +33,7 @@ Passes bf16_gradient_passes(bool clips);
 Passes bf16_weight_passes();
 
 // The optimizer's own update, without compressed_allreduce.
-Passes update_passes(OptimizerType type, StepKind step, Kernels kernels);
+Passes update_passes(OptimizerType type, StepKind step, Kernels kernels, bool decays = true);
 
 // The three parts of compressed_allreduce (deepspeed/runtime/comm/{nccl,mpi,compressed}.py) per
 // padded element, n ranks. DeepSpeed: about 100 bytes for the worker's compensation, norm, error

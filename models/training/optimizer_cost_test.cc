@@ -47,6 +47,35 @@ TEST_CASE("optimizer cost: DeepSpeed moves and waits for what was counted on its
   }
 }
 
+// wd * p 8 and what adds it 12 are of decay alone; 1-bit LAMB then also asks how much of the update
+// is the momentum's, 8 + 4 and a wait (deepspeed/runtime/fp16/onebit/lamb.py).
+TEST_CASE("optimizer cost: without weight decay unfused optimizers move and wait for less") {
+  const auto step = [](OptimizerType type, StepKind kind, bool decays,
+                       Kernels kernels = Kernels::deepspeed) {
+    return update_passes(type, kind, kernels, decays);
+  };
+  const Passes compression = step(OptimizerType::onebit_lamb, StepKind::compression, false);
+  CHECK(compression.bytes_per_element == 216 - 32);
+  CHECK(waits(compression, 398) == 398);
+  const Passes warmup = step(OptimizerType::onebit_lamb, StepKind::warmup, false);
+  CHECK(warmup.bytes_per_element == 132 - 20);
+  CHECK(waits(warmup, 46) == 3 * 46);
+  const auto saved = [&](OptimizerType type, StepKind kind, Kernels kernels) {
+    const Passes with = step(type, kind, true, kernels), none = step(type, kind, false, kernels);
+    CHECK(with.launches_per_tensor - none.launches_per_tensor ==
+          (with.bytes_per_element > none.bytes_per_element ? 2 : 0));
+    return with.bytes_per_element - none.bytes_per_element;
+  };
+  for (const StepKind kind : {StepKind::warmup, StepKind::compression})
+    CHECK(saved(OptimizerType::onebit_adam, kind, Kernels::deepspeed) == 20);
+  for (const StepKind kind :
+       {StepKind::warmup, StepKind::compression, StepKind::silent, StepKind::round})
+    CHECK(saved(OptimizerType::zero_one_adam, kind, Kernels::deepspeed) == 20);
+  CHECK(saved(OptimizerType::adam, StepKind::uniform, Kernels::unfused_adam) == 20);
+  for (const OptimizerModel* optimizer : optimizer_models())
+    CHECK(saved(optimizer->type, StepKind::uniform, Kernels::fused) == 0);
+}
+
 TEST_CASE("optimizer cost: clipping bf16 gradients reads and writes them, in a launch a tensor") {
   const Passes clips = bf16_gradient_passes(true), keeps = bf16_gradient_passes(false);
   CHECK(clips.bytes_per_element - keeps.bytes_per_element == 8);
