@@ -131,7 +131,7 @@ Json inputs_json(const Scenario& scenario) {
               {"bf16", training.recipe.precision.weights == DataType::bf16},
               {"gradient_bytes_per_element", training.parallelism
                                                  ? training.parallelism->gradient_bytes()
-                                                 : gradient_bytes(training.recipe.precision)},
+                                                 : gradient_bytes(training)},
               {"gradient_clipping", training.recipe.gradient_clipping},
               {"zero_stage", training.recipe.zero.stage},
               {"nic_bandwidth_bytes_per_s", cluster.nic_bandwidth.value.value()},

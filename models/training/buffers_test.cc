@@ -107,7 +107,7 @@ TEST_CASE("buffers: bf16 without ZeRO summed fp32 buffers of whole groups before
   training.recipe.engine.wraps_bf16_as_fp16 = false;
   training.recipe.precision.weights = DataType::bf16;
   CHECK(gradient_reduction(training).buckets == flat_groups(training));
-  CHECK(gradient_bytes(training.recipe.precision) == 2);
+  CHECK(gradient_bytes(training) == 2);
 }
 
 TEST_CASE("buffers: DDP's buckets hold 25 MiB from the last layer backwards") {
@@ -141,14 +141,14 @@ TEST_CASE("buffers: DDP's bucket of 25 MiB is full to the element") {
 
 TEST_CASE("buffers: gradients travel as communication_data_type, else in the training precision") {
   TrainingPlan training = training_of({});
-  CHECK(gradient_bytes(training.recipe.precision) == 2);
+  CHECK(gradient_bytes(training) == 2);
   training.recipe.precision.gradients = DataType::fp32;
-  CHECK(gradient_bytes(training.recipe.precision) == 4);
+  CHECK(gradient_bytes(training) == 4);
   training.recipe.precision.gradients = {};
   training.recipe.precision.weights = DataType::fp32;
-  CHECK(gradient_bytes(training.recipe.precision) == 4);
+  CHECK(gradient_bytes(training) == 4);
   training.recipe.precision.weights = DataType::bf16;
-  CHECK(gradient_bytes(training.recipe.precision) == 2);
+  CHECK(gradient_bytes(training) == 2);
 }
 
 TEST_CASE("volume: the bytes on the wires are the closed forms, to the byte") {

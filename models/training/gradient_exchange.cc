@@ -342,7 +342,7 @@ AveragedGradients averaged_gradients(const TrainingPlan& training) {
   AveragedGradients gradients;
   gradients.ranks = all_ranks(training);
   gradients.elements = static_cast<double>(parameters(*training.model));
-  gradients.bytes = gradient_bytes(training.recipe.precision);
+  gradients.bytes = gradient_bytes(training);
   gradients.shared = training.shards() > 1;
   return gradients;
 }

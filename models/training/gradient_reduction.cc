@@ -52,7 +52,7 @@ constexpr double ddp_bucket = 25.0 * 1024 * 1024;  // bytes
 GradientReduction of_ddp(const TrainingPlan& training) {
   GradientReduction reduction;
   reduction.buckets = filled_over(tensor_sizes(*training.model, false, true),
-                                  ddp_bucket / gradient_bytes(training.recipe.precision));
+                                  ddp_bucket / gradient_bytes(training));
   reduction.overlapped = true;
   return reduction;
 }
@@ -61,7 +61,7 @@ GradientReduction of_ddp(const TrainingPlan& training) {
 double conversion(double from, double to) { return from == to ? 0 : from + to; }
 
 GradientReduction of_bf16_optimizer(const TrainingPlan& training) {
-  const double sent = gradient_bytes(training.recipe.precision);
+  const double sent = gradient_bytes(training);
   GradientReduction reduction;
   const std::vector<std::int64_t> groups = flat_groups(training);
   reduction.buckets = filled_over(groups, engine_bucket);
@@ -73,7 +73,7 @@ GradientReduction of_bf16_optimizer(const TrainingPlan& training) {
 GradientReduction of_zero(const TrainingPlan& training) {
   const Zero& zero = training.recipe.zero;
   const double held = bytes_of(training.recipe.precision.weights);
-  const double sent = gradient_bytes(training.recipe.precision);
+  const double sent = gradient_bytes(training);
   const double share = 1.0 / training.gpus;
   GradientReduction reduction;
   reduction.each_micro_batch = zero.stage >= 2;
@@ -90,7 +90,7 @@ GradientReduction of_zero(const TrainingPlan& training) {
 }
 
 GradientReduction of_engine(const TrainingPlan& training) {
-  const double sent = gradient_bytes(training.recipe.precision);
+  const double sent = gradient_bytes(training);
   GradientReduction reduction;
   reduction.buckets = filled_over(tensor_sizes(*training.model, false, false), engine_bucket);
   reduction.fill_bytes = 2 * sent;
@@ -100,7 +100,11 @@ GradientReduction of_engine(const TrainingPlan& training) {
 
 }  // namespace
 
-double gradient_bytes(const Precision& precision) { return bytes_of(precision.on_wire()); }
+double gradient_bytes(const TrainingPlan& training) {
+  const auto& how = training.parallelism;
+  if (how && how->framework.name != FrameworkName::deepspeed) return how->gradient_bytes();
+  return bytes_of(training.recipe.precision.on_wire());
+}
 
 GradientReduction gradient_reduction(const TrainingPlan& training) {
   if (training.overlap == Overlap::ddp) return of_ddp(training);

@@ -41,6 +41,29 @@ TEST_CASE("layout step: statistics of tensors are summed where a tensor is divid
   CHECK(groups(Sharding::optimizer) == std::vector<int>{4, 5});
 }
 
+// DeepSpeed converts what it scatters (runtime/zero/stage3.py, __avg_scatter_grads).
+TEST_CASE("layout step: gradients in fp32 are twice the bytes at ZeRO's stages 2 and 3 too") {
+  for (const Sharding sharding : {Sharding::gradients, Sharding::weights}) {
+    TrainingPlan training =
+        layout_training({.dp = 8, .sharding = sharding, .framework = FrameworkName::deepspeed});
+    training.recipe.precision.weights = DataType::bf16;
+    const auto reduced = [&] {
+      const StepPlan plan = plan_step(training, {StepKind::uniform, 1024, 1});
+      double bytes = 0;
+      for (const auto* calls :
+           {&plan.pipeline->gradients_reduce, &plan.pipeline->outer_gradients_reduce})
+        for (const Call& call : *calls) bytes += call.bytes.value();
+      return bytes;
+    };
+    const double half = reduced();
+    CHECK(half > 0);
+    training.recipe.precision.gradients = DataType::fp32;
+    CHECK(reduced() == 2 * half);
+    training.recipe.precision.gradients = DataType::fp16;
+    CHECK(reduced() == half);
+  }
+}
+
 // The branches of a parallel block share what is gathered before them and scattered behind: 2 of
 // 4 calls forward, 3 of 6 backward (2 and 2 sums without sequence parallelism), in each of 48.
 TEST_CASE("layout step: a parallel block has half the collectives of tensor parallelism") {

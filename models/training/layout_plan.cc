@@ -74,7 +74,7 @@ class LayoutWriter {
     plan.tensor_overlap = how_.framework.tensor_overlap;
     plan.dtensor = how_.framework.dtensor;
     plan_activations(plan, training_, step_.seq_len, grid_);
-    share_weights(plan, *training_.model, how_, contents_.parameters, owners_);
+    share_weights(plan, *training_.model, how_, contents_.parameters, owners_, wire_bytes());
     if (exchanges_gradients(training_)) {
       plan.gradients_reduce.clear();
       plan.outer_gradients_reduce.clear();
@@ -246,11 +246,7 @@ class LayoutWriter {
   }
 
   bool is_deepspeed() const { return how_.framework.name == FrameworkName::deepspeed; }
-
-  // What DeepSpeed adds up in fp32 it sends in 16 bits, or as communication_data_type says.
-  double wire_bytes() const {
-    return is_deepspeed() ? gradient_bytes(training_.recipe.precision) : how_.gradient_bytes();
-  }
+  double wire_bytes() const { return gradient_bytes(training_); }
 
   // Others keep gradients in one buffer where nothing is overlapped.
   void then_reduce(int stage) {

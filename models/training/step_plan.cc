@@ -191,7 +191,7 @@ class StepWriter {
 
   Call sum_of(double elements) const {
     return {gradient_ranks(), Backend::nccl, Op::all_reduce,
-            Bytes(elements * gradient_bytes(training_.recipe.precision))};
+            Bytes(elements * gradient_bytes(training_))};
   }
 
   void gather_weights() {
@@ -247,7 +247,7 @@ class StepWriter {
     const UpdateDivision division{.shards = training_.shards(), .flat = training_.flattens()};
     const UpdateExtras extras =
         update_extras(training_.optimizer(), step_.kind, kernels, *training_.model, division,
-                      gradient_bytes(training_.recipe.precision), training_.recipe.projection);
+                      gradient_bytes(training_), training_.recipe.projection);
     for (const KernelWork& work : extras.kernels)
       optimizer_pass("kernels of the small space", work.passes, work.elements, work.tensors);
     for (const ProductWork& product : extras.products)

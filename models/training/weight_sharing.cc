@@ -20,11 +20,12 @@ class SharingWriter {
  public:
   SharingWriter(const ModelShape& model, const Parallelism& how,
                 const std::vector<parallel::RankParameters>& parameters,
-                const std::vector<Owners>& owners)
+                const std::vector<Owners>& owners, double gradient_bytes)
       : model_(model),
         how_(how),
         parameters_(parameters),
         owners_(owners),
+        gradient_bytes_(gradient_bytes),
         replicas_(owners.front().replicas),
         shards_(owners.front().shards) {}
 
@@ -93,7 +94,7 @@ class SharingWriter {
       if (nodes.copies.ranks > 1) add(nodes.copies, Op::all_to_all, coded / nodes.shard.ranks);
       return calls;
     }
-    const double bytes = elements * how_.gradient_bytes();
+    const double bytes = elements * gradient_bytes_;
     if (keeps_share_of_sum(how_)) {
       add(replicas_, Op::all_reduce, bytes);
       return calls;
@@ -112,8 +113,7 @@ class SharingWriter {
   // `block`: elements of a block's experts on this rank.
   void share_experts(PipelinePlan& plan, double block) const {
     const ProcessGroup& shard = owners_.back().shards.shard;
-    plan.expert_gradients_scatter =
-        some(call(shard, Op::reduce_scatter, block * how_.gradient_bytes()));
+    plan.expert_gradients_scatter = some(call(shard, Op::reduce_scatter, block * gradient_bytes_));
     if (how_.sharding == Sharding::weights)
       plan.expert_weights_gather = some(call(shard, Op::all_gather, block * how_.weight_bytes));
   }
@@ -124,15 +124,16 @@ class SharingWriter {
   const std::vector<Owners>& owners_;
   const ProcessGroup& replicas_;
   const ShardGroups& shards_;
+  double gradient_bytes_;  // on the wire
 };
 
 }  // namespace
 
 void share_weights(PipelinePlan& plan, const ModelShape& model, const Parallelism& how,
                    const std::vector<parallel::RankParameters>& parameters,
-                   const std::vector<Owners>& owners) {
+                   const std::vector<Owners>& owners, double gradient_bytes) {
   if (how.sharding == Sharding::weights || how.sharding == Sharding::gradients)
-    SharingWriter(model, how, parameters, owners).write(plan);
+    SharingWriter(model, how, parameters, owners, gradient_bytes).write(plan);
 }
 
 }  // namespace lambcast

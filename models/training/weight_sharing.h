@@ -19,9 +19,10 @@
 
 namespace lambcast {
 
-// Nothing where neither is sharded. `parameters`: of one rank, by chunk.
+// Nothing where neither is sharded. `parameters`: of one rank, by chunk. `gradient_bytes`: of an
+// element on the wire (gradient_reduction.h).
 void share_weights(PipelinePlan& plan, const ModelShape& model, const Parallelism& how,
                    const std::vector<parallel::RankParameters>& parameters,
-                   const std::vector<Owners>& owners);
+                   const std::vector<Owners>& owners, double gradient_bytes);
 
 }  // namespace lambcast
