@@ -79,6 +79,13 @@ double tensor_share(TensorSplit split, const ModelShape& shape, int tp) {
   LAMBCAST_CHECK(false, "no such split");
 }
 
+double sliced_parameters(const ModelShape& shape, const ParallelLayout& layout) {
+  RankParameters held;
+  for (const Tensor& tensor : shape.tensors)
+    if (!tensor.frozen) add_trained(tensor, shape, layout, held);
+  return held.total() + held.experts * (layout.ep - 1);
+}
+
 bool has_tied_head(const ModelShape& shape) {
   return std::count_if(shape.tensors.begin(), shape.tensors.end(), [&](const Tensor& tensor) {
            return is_vocabulary_matrix(tensor, shape);

@@ -8,6 +8,7 @@
 
 #include "kernels/exchange_bytes.h"
 #include "kernels/layout.h"
+#include "models/parallel/rank_parameters.h"
 #include "models/training/exchange_kernels.h"
 #include "models/training/gradient_owners.h"
 #include "models/training/gradient_reduction.h"
@@ -354,9 +355,8 @@ AveragedGradients averaged_gradients(const TrainingPlan& training, double elemen
   gradients.ranks = ranks;
   gradients.elements = elements;
   gradients.tensor_parallel = how.layout.tp;
-  gradients.share =
-      elements * how.layout.tp / static_cast<double>(trained_parameters(*training.model));
-  gradients.bytes = how.gradient_bytes();
+  gradients.share = elements / parallel::sliced_parameters(*training.model, how.layout);
+  gradients.bytes = gradient_bytes(training);
   gradients.shared = how.sharding != parallel::Sharding::none;
   return gradients;
 }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "models/shape/adapters.h"
@@ -39,6 +40,38 @@ TEST_CASE("layout step: statistics of tensors are summed where a tensor is divid
   };
   CHECK(groups(Sharding::none) == std::vector<int>{5});
   CHECK(groups(Sharding::optimizer) == std::vector<int>{4, 5});
+}
+
+// Norms and biases that every tensor rank holds whole made the model longer with each of them.
+TEST_CASE("layout step: what is done once a tensor is done as often on any number of ranks") {
+  const auto seen = [](int tp, OptimizerType type, int pp = 1) {
+    TrainingPlan training =
+        layout_training({.tp = tp, .dp = 2, .pp = pp, .sharding = Sharding::optimizer});
+    if (type == OptimizerType::galore_adamw8bit) training.parallelism->sharding = Sharding::none;
+    training.model = std::make_shared<const ModelShape>(load_model("bert-large", {}));
+    training.seq_len = 128;
+    training.recipe.optimizer = type;
+    std::int64_t sums = 0;
+    double decomposing = 0;
+    for (const PlanOp& op : plan_step(training, {StepKind::refresh, 128, 1}).ops) {
+      if (op.name == "all_reduce statistics of tensors") sums += op.times;
+      const auto* product = std::get_if<ProductWork>(&op.work);
+      if (product != nullptr && op.name == "products of the optimizer")
+        decomposing = std::max(decomposing, product->flops);
+    }
+    return std::pair(sums, decomposing);
+  };
+  const double decomposing = seen(1, OptimizerType::galore_adamw8bit).second;
+  CHECK(decomposing > 1e12);
+  for (const int tp : {1, 2, 4, 8, 16}) {
+    INFO(tp);
+    CHECK(seen(tp, OptimizerType::distributed_lamb).first == 398);
+    CHECK(seen(tp, OptimizerType::galore_adamw8bit).second == Approx(decomposing));
+  }
+  // A stage's are a share; the embedding's copy beside the head makes a few more of them.
+  const auto staged = static_cast<double>(seen(2, OptimizerType::distributed_lamb, 2).first);
+  CHECK(staged >= 398);
+  CHECK(staged < 398 * 1.12);
 }
 
 // DeepSpeed converts what it scatters (runtime/zero/stage3.py, __avg_scatter_grads).

@@ -394,11 +394,10 @@ class LayoutWriter {
 
   // What the update does beside its passes (optimizer_state.h).
   void extras(int stage) {
-    const double all = static_cast<double>(optimized_parameters(*training_.model));
-    const int tp = how_.layout.tp;
-    const UpdateDivision division{parameters_of(stage).total() * tp / all,
-                                  is_shared() ? shards_.shard.ranks : 1, tp, how_.sums_columns,
-                                  training_.flattens()};
+    const double all = parallel::sliced_parameters(*training_.model, how_.layout);
+    const UpdateDivision division{parameters_of(stage).total() / all,
+                                  is_shared() ? shards_.shard.ranks : 1, how_.layout.tp,
+                                  how_.sums_columns, training_.flattens()};
     const UpdateExtras of =
         update_extras(training_.optimizer(), step_.kind, training_.kernels, *training_.model,
                       division, how_.gradient_bytes(), training_.recipe.projection);

@@ -174,12 +174,15 @@ UpdateExtras update_extras(OptimizerType type, StepKind step, Kernels kernels,
   UpdateExtras extras;
   add_statistics(model_of(type), model, division, extras.calls);
   if (type != OptimizerType::galore_adamw8bit) return extras;
-  double small = 0, projecting = 0, decomposing = 0;
+  double small = 0, projecting = 0, decomposing = 0;  // the first two of the rank's slices
   Calls gathered;
   for (const GivenTensor& tensor : given_tensors(model, division.flat)) {
-    small += galore_small_elements(tensor.whole, projection);
+    const double slice = division.flat
+                             ? 1.0 / division.tensor_ranks
+                             : parallel::tensor_share(tensor.split, model, division.tensor_ranks);
+    small += slice * galore_small_elements(tensor.whole, projection);
     if (galore_flops(tensor.whole, projection) == 0) continue;
-    projecting += galore_flops(tensor.whole, projection);
+    projecting += slice * galore_flops(tensor.whole, projection);
     decomposing += galore_refresh_flops(tensor.whole, projection);
     if (tensor.split != TensorSplit::replicated)
       gathered.add(1, gradient_bytes * tensor.whole.elements);
@@ -191,7 +194,7 @@ UpdateExtras update_extras(OptimizerType type, StepKind step, Kernels kernels,
       {Kind::assumed,
        "singular value decompositions at 3 % of the fp32 peak, a sixteenth of "
        "that of half-precision products (MAGMA on a Titan X, pytorch#1373)"}};
-  const double share = division.of_model / division.shards / division.tensor_ranks;
+  const double share = division.of_model / division.shards;
   extras.kernels.push_back({galore_small_passes(kernels), small * share, 0});
   if (projecting > 0) extras.products.push_back({projecting * share, thin});
   if (step != StepKind::refresh) return extras;
