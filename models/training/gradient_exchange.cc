@@ -21,16 +21,17 @@ namespace {
 
 using Kind = Exchange::Kind;
 
-// Bytes per element and launches of the kernels around the wire, on 16-bit gradients. Not timed:
-// counted from what each reads and writes. Of PyTorch:
-//   scaled     greatest 2, cast 2 + q; sum of n chunks 1 + 4, cast 4 + q; gathered q + 2
+// Bytes per element and launches of the kernels around the wire, on gradients of g bytes: 2, or 4
+// where they are added up in fp32, which nothing then widens or narrows. Not timed: counted from
+// what each reads and writes. Of PyTorch:
+//   scaled     greatest g, cast g + q; sum of n chunks 1 + 4, cast 4 + q; gathered q + g
 // The fused kernels' own are in exchange_kernels.h.
-constexpr Passes scale_and_cast{2 + 3, 0, 2, 0, 0};
+constexpr Passes scale_and_cast(double g) { return {g + g + 1, 0, 2, 0, 0}; }
 constexpr Passes sum_and_cast{1 + 4 + 5, 0, 3, 0, 0};
-constexpr Passes back_to_half{3, 0, 1, 0, 0};
+constexpr Passes cast_back(double g) { return {1 + g, 0, 1, 0, 0}; }
 constexpr Passes widen{6, 0, 1, 0, 0};  // to 32 bits or from them
-// Gradient 2 and owed 4 read, their sum written 4; later what was sent is taken from it, 8.
-constexpr Passes add_owed{2 + 4 + 4, 0, 2, 0, 0};
+// Gradient g and owed 4 read, their sum written 4; later what was sent is taken from it, 8.
+constexpr Passes add_owed(double g) { return {g + 4 + 4, 0, 2, 0, 0}; }
 constexpr Passes keep_owed{8, 0, 2, 0, 0};
 // Magnitudes sorted. Agarwal et al. 2021 (arXiv:2103.00543) took 240 ms for 1 % of ResNet-50's 25.6
 // M on a V100 of some 800 GB/s: 7,500 bytes per element.
@@ -42,10 +43,11 @@ constexpr Passes pick{6, 0, 2, 0, 0};
 Passes factors(double rank, double turns) { return {0, 0, 2 * turns * (8 + 10 * rank), 0, 0}; }
 
 // The matrix is read again for every four columns of a factor, and with the errors added to it for
-// each further turn: 4 by either product.
-Passes fused_factors(double rank, double turns) {
+// each further turn: 4 by either product. Widened before and narrowed after, in 6 each.
+Passes fused_factors(double rank, double turns, bool in_half) {
   const double readings = std::ceil(rank / 4);
-  return {6 + 28 + 12 * (readings - 1) + 8 * readings * (turns - 1) + 6, 0, 2 + 5 * turns, 0, 0};
+  return {28 + 12 * (readings - 1) + 8 * readings * (turns - 1) + (in_half ? 12 : 0), 0,
+          5 * turns + (in_half ? 2 : 0), 0, 0};
 }
 
 // LoCo's errors beside what qgZ moves, per element of a level. DeepSpeed: widened 3, read and
@@ -65,7 +67,9 @@ class Writer {
         group_(of.ranks),
         elements_(of.elements),
         tensors_(static_cast<double>(trained_tensor_count(*training.model)) * of.share),
-        fused_(training.kernels == Kernels::fused) {}
+        fused_(training.kernels == Kernels::fused),
+        gradient_(training.parallelism ? training.parallelism->gradient_bytes()
+                                       : bytes_of(accumulation_data_type(training.recipe))) {}
 
   std::vector<StepPart> write() {
     switch (exchange_.kind) {
@@ -105,7 +109,8 @@ class Writer {
         break;
       case Kind::local_sgd:
         // Divided, and cast to 16 bits.
-        meet("average weights", {8 + 6, 2, 0, 0, 0});
+        meet("average weights",
+             has_half_weights() ? Passes{8 + 6, 2, 0, 0, 0} : Passes{8, 1, 0, 0, 0});
         break;
       case Kind::neighbour_ring:
       case Kind::neighbour_exponential:
@@ -129,6 +134,19 @@ class Writer {
   }
   void send(std::string name, Op op, double bytes) { send(group_, std::move(name), op, bytes); }
 
+  bool in_half() const { return gradient_ < 4; }
+  bool has_half_weights() const { return training_.recipe.precision.is_half(); }
+
+  void widen_gradients() {
+    if (in_half())
+      kernels("gradients to fp32", Category::compress, fused_ ? fused::widen : widen, elements_, 1);
+  }
+  void narrow_gradients() {
+    if (in_half())
+      kernels("gradients to half", Category::decompress, fused_ ? fused::narrow : widen, elements_,
+              1);
+  }
+
   // Both phases of compressed_allreduce on gradients in fp32, or the first one and a sum.
   void signs() {
     const double n = group_.ranks;
@@ -141,7 +159,7 @@ class Writer {
       for (const ExchangeMessage& message : phase)
         send(std::string(message.name), message.op, message.bytes.value());
     };
-    kernels("gradients to fp32", Category::compress, fused_ ? fused::widen : widen, elements_, 1);
+    widen_gradients();
     kernels("compress", Category::compress, fused_ ? fused::compress_signs : passes.worker, padded,
             1);
     send_phase(exchange.scatter);
@@ -152,8 +170,7 @@ class Writer {
     kernels("average and compress", Category::compress, passes.server, padded, 1);
     send_phase(exchange.gather);
     kernels("decompress", Category::decompress, passes.decode, padded, 1);
-    kernels("gradients to half", Category::decompress, fused_ ? fused::narrow : widen, elements_,
-            1);
+    narrow_gradients();
   }
 
   struct Message {
@@ -173,9 +190,10 @@ class Writer {
     if (of_.shared) return;
     send("all_gather sums", Op::all_gather, payload);
     send("all_gather scales", Op::all_gather, scales);
-    if (!fused_) return kernels("cast back", Category::decompress, back_to_half, elements_, 1);
+    if (!fused_)
+      return kernels("cast back", Category::decompress, cast_back(gradient_), elements_, 1);
     kernels("cast back", Category::decompress, fused::dequantise_sum(quantiser, 1), elements_, 1);
-    kernels("gradients to half", Category::decompress, fused::narrow, elements_, 1);
+    narrow_gradients();
   }
 
   // Owed errors are read and written as it codes: of the rank's gradients, then of its sum.
@@ -187,13 +205,13 @@ class Writer {
     };
     const auto unfused_owed = [&](double elements) {
       if (fused_ || !owes) return;
-      compress("add owed errors", add_owed, elements);
+      compress("add owed errors", add_owed(gradient_), elements);
       compress("keep owed errors", keep_owed, elements);
     };
     unfused_owed(elements_);
-    if (fused_) compress("gradients to fp32", fused::widen, elements_);
-    compress("scale and cast", fused_ ? fused::quantise(quantiser, owes) : scale_and_cast,
-             elements_);
+    if (fused_) widen_gradients();
+    compress("scale and cast",
+             fused_ ? fused::quantise(quantiser, owes) : scale_and_cast(gradient_), elements_);
     send("all_to_all chunks", Op::all_to_all, payload);
     send("all_to_all scales", Op::all_to_all, scales);
     if (fused_)
@@ -216,7 +234,7 @@ class Writer {
     const double g = nodes.shard.ranks;
     const Passes owed = is_loco(exchange_) ? loco_owed(fused_) : Passes{};
     kernels("quantize", Category::compress,
-            {2 + coded + owed.bytes_per_element, 1 + owed.launches, 0, 0, 0}, elements_, 1);
+            {gradient_ + coded + owed.bytes_per_element, 1 + owed.launches, 0, 0, 0}, elements_, 1);
     const auto level = [&](const ProcessGroup& group, double elements, const char* chunks,
                            const char* scales) {
       const Message message = message_of(quantiser, elements, group.ranks);
@@ -238,9 +256,11 @@ class Writer {
     const FactoredGradients factored = factored_of(training_, of_);
     const double rows = factored.rows, columns = factored.columns, matrices = factored.matrices,
                  in_matrices = factored.elements;
-    if (!fused_) kernels("add owed errors", Category::compress, add_owed, in_matrices, matrices);
+    if (!fused_)
+      kernels("add owed errors", Category::compress, add_owed(gradient_), in_matrices, matrices);
     kernels("factors", Category::compress,
-            fused_ ? fused_factors(rank, turns) : factors(rank, turns), in_matrices, matrices);
+            fused_ ? fused_factors(rank, turns, in_half()) : factors(rank, turns), in_matrices,
+            matrices);
     static const Sourced<double> thin{
         0.3, {lambcast::Kind::assumed, "products of low rank at 30 % of the peak"}};
     if (!fused_)
@@ -265,14 +285,14 @@ class Writer {
       kernels(name, Category::compress, passes, elements_, tensors_);
     };
     if (fused_) {
-      select("gradients to fp32", fused::widen);
+      widen_gradients();
       if (!largest) select("add owed errors", fused::add_owed);
       if (largest)
         select("select the largest", fused::top_k(share));
       else
         select("pick", fused::random_k(share));
     } else {
-      select("add owed errors", add_owed);
+      select("add owed errors", add_owed(gradient_));
       select(largest ? "select the largest" : "pick", largest ? select_largest : pick);
     }
     if (largest)
@@ -319,11 +339,14 @@ class Writer {
     }
     if (fused_) {
       kernels("average weights", Category::optimizer, fused::average(sent), elements_, tensors_);
-      return kernels("weights to half", Category::optimizer, fused::narrow, elements_, tensors_);
+      if (has_half_weights())
+        kernels("weights to half", Category::optimizer, fused::narrow, elements_, tensors_);
+      return;
     }
     // PyTorch adds each neighbour's, divides and casts to 16 bits.
-    kernels("average weights", Category::optimizer, {12 * sent + 8 + 6, 0, sent + 2, 0, 0},
-            elements_, tensors_);
+    const double casts = has_half_weights() ? 1 : 0;
+    kernels("average weights", Category::optimizer,
+            {12 * sent + 8 + 6 * casts, 0, sent + 1 + casts, 0, 0}, elements_, tensors_);
   }
 
   static constexpr std::size_t block = 2048;  // elements of a scale
@@ -334,6 +357,7 @@ class Writer {
   const ProcessGroup& group_;
   double elements_, tensors_;
   bool fused_;
+  double gradient_;  // bytes of one as it is added up
   std::vector<StepPart> parts_;
 };
 

@@ -316,6 +316,10 @@ TEST_CASE("exchange: what an element moves through qgZ's kernels, and the averag
   CHECK(whole.launches_per_tensor + whole.syncs_per_tensor == 0);
 }
 
+bool compresses_or_back(Category part) {
+  return part == Category::compress || part == Category::decompress;
+}
+
 // kernels/cuda/{quantisation,sparse,top_k,low_rank}.h, and 6 to widen gradients or narrow them.
 TEST_CASE("exchange: the fused kernels move what their headers count") {
   TrainingPlan training = training_of({OptimizerType::adam, 32});
@@ -325,8 +329,7 @@ TEST_CASE("exchange: the fused kernels move what their headers count") {
     double sum = 0;
     for (const PlanOp& op : plan_step(training, {StepKind::uniform, 128, 1}).ops)
       if (const auto* work = std::get_if<KernelWork>(&op.work))
-        if (op.part == Category::compress || op.part == Category::decompress)
-          sum += work->passes.bytes_per_element * work->elements;
+        if (compresses_or_back(op.part)) sum += work->passes.bytes_per_element * work->elements;
     return sum / static_cast<double>(parameters(*training.model));
   };
   CHECK(bytes("fp8") == Approx(6 + 9 + (1 + 4. / 32) + 9. / 32 + 5 + 6));
@@ -342,6 +345,41 @@ TEST_CASE("exchange: the fused kernels move what their headers count") {
   CHECK(bytes("powersgd:4") == Approx(6 + 28 + 6).epsilon(0.01));
   CHECK(bytes("powersgd:8") - bytes("powersgd:4") == Approx(12).epsilon(0.01));
   CHECK(bytes("powersgd:4:3") - bytes("powersgd:4") == Approx(2 * (4 + 4)).epsilon(0.01));
+}
+
+TEST_CASE("exchange: gradients in fp32 are neither widened nor narrowed, and read as they are") {
+  TrainingPlan training = training_of({OptimizerType::adam, 32});
+  const auto bytes = [&](const char* exchange) {
+    training.exchange = parse_exchange(exchange, {});
+    double sum = 0;
+    for (const PlanOp& op : plan_step(training, {StepKind::uniform, 128, 1}).ops) {
+      const auto* work = std::get_if<KernelWork>(&op.work);
+      if (work == nullptr || !compresses_or_back(op.part)) continue;
+      CHECK_FALSE((op.name == "gradients to fp32" && !training.recipe.precision.is_half()));
+      CHECK_FALSE((op.name == "gradients to half" && !training.recipe.precision.is_half()));
+      sum += work->passes.bytes_per_element * work->elements;
+    }
+    return sum / static_cast<double>(parameters(*training.model));
+  };
+  const auto more_in_fp32 = [&](const char* exchange) {
+    training.recipe.precision.weights = DataType::fp16;
+    const double half = bytes(exchange);
+    training.recipe.precision.weights = DataType::fp32;
+    return bytes(exchange) - half;
+  };
+  training.kernels = Kernels::fused;
+  for (const char* exchange : {"onebit", "fp8", "int4"}) {
+    INFO(exchange);
+    CHECK(more_in_fp32(exchange) == Approx(-12));
+  }
+  // What is sparse is added to gradients in fp32, which stay so.
+  CHECK(more_in_fp32("topk:1%") == Approx(-6));
+  CHECK(more_in_fp32("randomk:1%") == Approx(-6));
+  CHECK(more_in_fp32("powersgd:4") == Approx(-12).epsilon(0.01));
+  training.kernels = Kernels::deepspeed;
+  CHECK(more_in_fp32("onebit") == Approx(-12));
+  CHECK(more_in_fp32("fp8") == Approx(2 + 2 + 2));  // greatest, cast, cast back
+  CHECK(more_in_fp32("topk:1%") == Approx(2));
 }
 
 TEST_CASE("exchange: in a layout between the ranks that hold the same parameters") {

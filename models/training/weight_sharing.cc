@@ -8,12 +8,12 @@ namespace {
 
 using parallel::Sharding;
 
-// Bytes read and written per element: int8 widened to 16 bits; a 16-bit gradient quantized, and
+// Bytes read and written per element: int8 widened to 16 bits; a gradient quantized, and
 // after the exchange in the node summed and quantized again, after that between nodes summed; with
 // errors owed in the node, 10 (gradient_exchange.h).
 constexpr double dequantized_bytes = 3;
-double quantized_exchange_bytes(const Exchange& exchange) {
-  return 2 + 3 * coded_bytes(exchange) + (is_loco(exchange) ? 10 : 0);
+double quantized_exchange_bytes(const Exchange& exchange, double gradient) {
+  return gradient + 3 * coded_bytes(exchange) + (is_loco(exchange) ? 10 : 0);
 }
 
 class SharingWriter {
@@ -50,7 +50,9 @@ class SharingWriter {
     plan.gradients_reduce = gradient_calls(gradients * plan.reduced_pieces);
     plan.outer_gradients_reduce = gradient_calls(trained_outer);
     if (how_.quantized_gradients)
-      plan.gradients_quantized = Bytes(quantized_exchange_bytes(how_.quantized_by) * gradients);
+      plan.gradients_quantized =
+          Bytes(quantized_exchange_bytes(how_.quantized_by, std::max(2.0, how_.weight_bytes)) *
+                gradients);
     if (how_.sharding != Sharding::weights) return;
     plan.shard_handling =
         Duration::microseconds(how_.framework.shard_handling_us * shards_.shard.ranks);
@@ -122,9 +124,9 @@ class SharingWriter {
   const Parallelism& how_;
   const std::vector<parallel::RankParameters>& parameters_;
   const std::vector<Owners>& owners_;
+  double gradient_bytes_;  // on the wire
   const ProcessGroup& replicas_;
   const ShardGroups& shards_;
-  double gradient_bytes_;  // on the wire
 };
 
 }  // namespace
