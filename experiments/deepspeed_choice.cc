@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
+#include <limits>
 #include <optional>
+#include <utility>
 
 #include "experiments/invalid_value.h"
 #include "experiments/layout_choice.h"
@@ -176,6 +179,16 @@ void set_freeze_step(std::int64_t step, deepspeed::DeepSpeedConfig& config) {
   auto& optimizer = *config.optimizer;
   optimizer.freeze_step = {step, true, 0};
   if (optimizer.type == OptimizerType::zero_one_adam) optimizer.var_freeze_step = {step, true, 0};
+}
+
+void choose_zero_one_policy(const Words& words, deepspeed::DeepSpeedConfig& config) {
+  auto& optimizer = *config.optimizer;
+  for (const auto& [key, setting] :
+       {std::pair("var_update_scaler", &optimizer.var_update_scaler),
+        std::pair("local_step_scaler", &optimizer.local_step_scaler),
+        std::pair("local_step_clipper", &optimizer.local_step_clipper)})
+    if (const auto asked = words.whole(key, 1, std::numeric_limits<std::int32_t>::max()))
+      *setting = {*asked, true, 0};
 }
 
 void add_layout_of_file(WhatIf& asked, Catalog& catalog) {

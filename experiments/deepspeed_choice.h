@@ -40,5 +40,7 @@ Overlap choose_overlap(const Words& words, deepspeed::DeepSpeedConfig& config);
 // The step to freeze at that the file says.
 std::optional<std::int64_t> freeze_step_of_file(const deepspeed::DeepSpeedConfig& config);
 void set_freeze_step(std::int64_t step, deepspeed::DeepSpeedConfig& config);
+// How the intervals of 0/1 Adam grow (models/recipe/recipe.h): flags over the file.
+void choose_zero_one_policy(const Words& words, deepspeed::DeepSpeedConfig& config);
 
 }  // namespace lambcast

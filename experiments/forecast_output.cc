@@ -129,9 +129,7 @@ Json inputs_json(const Scenario& scenario) {
               {"freeze_step", freeze_step ? Json(*freeze_step) : Json(nullptr)},
               {"fp16", training.recipe.precision.weights == DataType::fp16},
               {"bf16", training.recipe.precision.weights == DataType::bf16},
-              {"gradient_bytes_per_element", training.parallelism
-                                                 ? training.parallelism->gradient_bytes()
-                                                 : gradient_bytes(training)},
+              {"gradient_bytes_per_element", gradient_bytes(training)},
               {"gradient_clipping", training.recipe.gradient_clipping},
               {"zero_stage", training.recipe.zero.stage},
               {"nic_bandwidth_bytes_per_s", cluster.nic_bandwidth.value.value()},
@@ -141,6 +139,12 @@ Json inputs_json(const Scenario& scenario) {
               {"exchange", name_of(training.exchange)},
               {"deepspeed_version", text_of(scenario.config.release.value)},
               {"kernels", std::string(name_of(training.kernels))}};
+  if (training.optimizer() == OptimizerType::zero_one_adam) {
+    const OnebitSchedule& policy = training.recipe.onebit;
+    inputs["var_update_scaler"] = policy.var_update_scaler;
+    inputs["local_step_scaler"] = policy.local_step_scaler;
+    inputs["local_step_clipper"] = policy.local_step_clipper;
+  }
   if (training.optimizer() == OptimizerType::galore_adamw8bit) {
     const Projection& projection = training.recipe.projection;
     inputs["galore_rank"] = projection.rank;

@@ -219,6 +219,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
     const auto of_config = deepspeed::check_config(config);
     refuse_errors(of_config);
     add(scenario.findings, of_config);
+  choose_zero_one_policy(words, config);
   }
   add(scenario.findings, deepspeed::check_run(config, training.steps_done + training.steps));
   if (!training.parallelism || training.parallelism->framework.name == FrameworkName::deepspeed) {

@@ -99,6 +99,11 @@ bool sets_length(const Words& words) {
                               [&](std::string_view key) { return words.find(key) != nullptr; });
 }
 
+bool is_zero_one(const TrainingPlan& training) {
+  return training.optimizer() == OptimizerType::zero_one_adam;
+}
+constexpr std::string_view zero_one_alone = "it is of the policy of 0/1 Adam";
+
 constexpr Unread of_run[] = {
     {"backend",
      [](const Words&, const TrainingPlan& training) { return !is_onebit(training.optimizer()); },
@@ -112,6 +117,15 @@ constexpr Unread of_run[] = {
        return !is_onebit(training.optimizer()) && !sets_length(words);
      },
      "it says when 1-bit optimizers begin to compress"},
+    {"var_update_scaler",
+     [](const Words&, const TrainingPlan& training) { return !is_zero_one(training); },
+     zero_one_alone},
+    {"local_step_scaler",
+     [](const Words&, const TrainingPlan& training) { return !is_zero_one(training); },
+     zero_one_alone},
+    {"local_step_clipper",
+     [](const Words&, const TrainingPlan& training) { return !is_zero_one(training); },
+     zero_one_alone},
     {"steps_done",
      [](const Words& words, const TrainingPlan& training) {
        const std::string* const freeze = words.find("freeze_step");

@@ -56,6 +56,21 @@ std::vector<WhatIfKey> optimizer_keys() {
        "randomk:SHARE%, local:STEPS (DiLoCo), localsgd:STEPS, "
        "local:STEPS:SITE and localsgd:STEPS:SITE (between sites of so many ranks), "
        "neighbours:ring, neighbours:exponential (default: all_reduce)"},
+      {"var_update_scaler",
+       "0/1 Adam: updates of its variance before their interval doubles (default: the file's, or "
+       "16)",
+       whole,
+       {1, 1e6}},
+      {"local_step_scaler",
+       "0/1 Adam, variance frozen: steps before the interval of its exchanges doubles (default: "
+       "the "
+       "file's, or 32678)",
+       whole,
+       {1, 1e9}},
+      {"local_step_clipper",
+       "0/1 Adam: steps from one of its exchanges to the next, at most (default: the file's, or "
+       "16)",
+       whole},
       {"galore_rank", "directions that GaLore projects a matrix on (default: 256)", whole},
       {"galore_update_gap",
        "steps from one of its decompositions to the next (default: 200)",
@@ -193,7 +208,10 @@ std::vector<WhatIfKey> pass_keys() {
        "true: stages of an interleaved or zero-bubble pipeline send beside their next pass "
        "(default: as the framework)",
        {"false", "true"}},
-      {"fp32_gradients", "true: gradients added up and sent in fp32", {"false", "true"}},
+      {"fp32_gradients",
+       "true: gradients added up in fp32 and sent so (DeepSpeed sends as communication_data_type "
+       "says)",
+       {"false", "true"}},
       {"fusion", "elementwise kernels: eager (each), fused or compiled (default: as the framework)",
        fusion_names()},
       {"eager_loss", "true: the loss apart from what is compiled", {"false", "true"}},

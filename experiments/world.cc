@@ -96,12 +96,15 @@ const WhatIf::mapped_type& value_of(std::string_view key, Dice& dice) {
       {"gradient_bucket", {"1000000", "500000000"}},
       {"imbalance", {"1", "1.5", "4"}},
       {"lora_rank", {"1", "16", "64"}},
+      {"local_step_clipper", {"1", "4", "16"}},
+      {"local_step_scaler", {"10", "32678"}},
       {"order", {"tp-cp-ep-dp-pp", "tp-cp-ep-pp-dp"}},
       {"rampup_batch_size", {"32:32:100000"}},
       {"secondary_ranks", {"2", "8"}},
       {"shard_handling_us", {"0", "20"}},
       {"shard_ranks", {"1", "2", "8"}},
       {"steps_done", {"1", "50"}},
+      {"var_update_scaler", {"1", "16"}},
       {"versions", {"torch=2.1,nccl=2.18,deepspeed=0.15.4"}},
   };
   static const std::string none;
