@@ -39,5 +39,18 @@ TEST_CASE("optimizer keys: 0/1 Adam's policy is a question too, and of others ha
   }
 }
 
+TEST_CASE("optimizer keys: a rank that leaves GaLore's matrices whole is said to") {
+  const auto asked = [](const char* model, const char* rank) {
+    return without({"freeze_step"}, {{"optimizer", "galore_adamw8bit"},
+                                     {"model", model},
+                                     {"micro_batch", "1"},
+                                     {"galore_rank", rank}});
+  };
+  CHECK(said(asked("bert-large", "256"), "galore-whole") == 0);
+  CHECK(said(asked("bert-large", "1023"), "galore-whole") == 0);
+  CHECK(said(asked("bert-large", "1024"), "galore-whole") == 1);
+  CHECK(said(with({{"optimizer", "adam"}}, asked("bert-large", "1024")), "galore-whole") == 0);
+}
+
 }  // namespace
 }  // namespace lambcast

@@ -20,7 +20,9 @@
 #include "models/deepspeed/recipe.h"
 #include "models/deepspeed/rules.h"
 #include "models/deepspeed/versions.h"
+#include "models/optimizer/galore.h"
 #include "models/training/gradient_reduction.h"
+#include "models/training/optimizer_state.h"
 #include "sim/base/error.h"
 #include "sim/collectives/symmetry.h"
 
@@ -120,6 +122,30 @@ void find_slices(const TrainingPlan& training, std::vector<Finding>& findings) {
                    tp)});
 }
 
+// A rank that leaves matrices whole: without the decomposition that GaLore's time mostly is.
+void find_whole_matrices(const TrainingPlan& training, std::vector<Finding>& findings) {
+  if (training.optimizer() != OptimizerType::galore_adamw8bit || training.flattens()) return;
+  constexpr double little = 0.01;  // of the elements: small tables are whole at any rank
+  const Projection& projection = training.recipe.projection;
+  double matrices = 0, whole = 0, elements = 0, in_whole = 0;
+  for (const Tensor& tensor : training.model->tensors) {
+    const StateTensor of = state_tensor(*training.model, tensor);
+    if (!tensor.optimized || of.rows == 0) continue;
+    matrices += 1;
+    elements += of.elements;
+    if (galore_projects(of, projection)) continue;
+    whole += 1;
+    in_whole += of.elements;
+  }
+  if (in_whole <= little * elements) return;
+  findings.push_back(
+      {Severity::warning, "galore-whole",
+       fmt::format("rank {} is no smaller than a side of {} of {} matrices ({:.0f} % "
+                   "of their elements): they are neither projected nor decomposed, "
+                   "and their moments are whole",
+                   projection.rank, whole, matrices, 100 * in_whole / elements)});
+}
+
 // Statistics of rows and columns, projections and norms of tensors are none of a flat vector's.
 void find_flattened(const TrainingPlan& training, std::vector<Finding>& findings) {
   const OptimizerModel& optimizer = model_of(training.optimizer());
@@ -136,6 +162,12 @@ void find_flattened(const TrainingPlan& training, std::vector<Finding>& findings
                                   "as one vector: {}, which is not the published algorithm",
                                   training.wrapper() == Wrapper::zero ? "ZeRO" : "BF16_Optimizer",
                                   optimizer.label, instead)});
+}
+
+void find_of_optimizer(const TrainingPlan& training, std::vector<Finding>& findings) {
+  find_slices(training, findings);
+  find_whole_matrices(training, findings);
+  find_flattened(training, findings);
 }
 
 void find_experts(const TrainingPlan& training, std::vector<Finding>& findings) {
@@ -193,6 +225,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   training.steps = choose_steps(words, training, freeze_step_of_file(config), scenario.findings);
   check_ramp(training, scenario.findings);
   if (const auto step = choose_freeze_step(words, training)) set_freeze_step(*step, config);
+  choose_zero_one_policy(words, config);
   training.kernels = choose_kernels(words, training);
   if (training.parallelism) {
     add(scenario.findings, check_parallelism(training));
@@ -204,8 +237,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   }
   training.recipe = deepspeed::recipe_of(config);  // with what flags say of steps and overlap
   training.recipe.projection = choose_projection(words, training, scenario.findings);
-  find_slices(training, scenario.findings);
-  find_flattened(training, scenario.findings);
+  find_of_optimizer(training, scenario.findings);
   choose_exchange(words, training, scenario.findings);
   if (const auto network = words.choice("network"))
     training.network = static_cast<NetworkModel>(*network);
@@ -219,7 +251,6 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
     const auto of_config = deepspeed::check_config(config);
     refuse_errors(of_config);
     add(scenario.findings, of_config);
-  choose_zero_one_policy(words, config);
   }
   add(scenario.findings, deepspeed::check_run(config, training.steps_done + training.steps));
   if (!training.parallelism || training.parallelism->framework.name == FrameworkName::deepspeed) {

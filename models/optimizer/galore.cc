@@ -10,10 +10,6 @@
 namespace lambcast {
 namespace {
 
-bool is_projected(const StateTensor& tensor, double rank) {
-  return std::min(tensor.rows, tensor.columns) > rank;
-}
-
 // An estimate, not counted from a run: clone of p 8, back projection added 12, decay 12; one
 // torch.cuda.synchronize() a tensor. Adam in the small space and the products are apart. Fused:
 // project 4, weights and their copy in 16 bits 10, of either 1/2 for the factor beside a matrix
@@ -26,20 +22,24 @@ Passes update(StepKind, Kernels kernels, bool) {
 
 double states(const StateTensor& tensor, const Projection& projection) {
   constexpr double scale = 8.0 / 256;  // bytes of two block scales per element
-  const auto rank = static_cast<double>(projection.rank);
   const double elements = galore_small_elements(tensor, projection);
   const bool in_8_bits = elements >= static_cast<double>(projection.min_8bit_size);
   const double moments = (in_8_bits ? 2 + scale : 8) * elements;
-  if (!is_projected(tensor, rank)) return moments;
+  if (!galore_projects(tensor, projection)) return moments;
+  const auto rank = static_cast<double>(projection.rank);
   return moments + 2 * std::min(tensor.rows, tensor.columns) * rank;  // and the basis, in 16 bits
 }
 
 }  // namespace
 
+bool galore_projects(const StateTensor& tensor, const Projection& projection) {
+  return std::min(tensor.rows, tensor.columns) > static_cast<double>(projection.rank);
+}
+
 double galore_small_elements(const StateTensor& tensor, const Projection& projection) {
   const auto rank = static_cast<double>(projection.rank);
-  return is_projected(tensor, rank) ? rank * std::max(tensor.rows, tensor.columns)
-                                    : tensor.elements;
+  return galore_projects(tensor, projection) ? rank * std::max(tensor.rows, tensor.columns)
+                                             : tensor.elements;
 }
 
 // Zeros for the update 4, written in place from the gradient 4 and two codes read and written; of
@@ -51,11 +51,11 @@ Passes galore_small_passes(Kernels kernels) {
 
 double galore_flops(const StateTensor& tensor, const Projection& projection) {
   const auto rank = static_cast<double>(projection.rank);
-  return is_projected(tensor, rank) ? 4 * tensor.elements * rank : 0;
+  return galore_projects(tensor, projection) ? 4 * tensor.elements * rank : 0;
 }
 
 double galore_refresh_flops(const StateTensor& tensor, const Projection& projection) {
-  if (!is_projected(tensor, static_cast<double>(projection.rank))) return 0;
+  if (!galore_projects(tensor, projection)) return 0;
   const double small = std::min(tensor.rows, tensor.columns);
   return 4 * tensor.elements * small + 8 * small * small * small;
 }

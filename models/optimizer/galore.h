@@ -16,6 +16,10 @@ namespace lambcast {
 // and H100: 3 % of that, as MAGMA's gesdd of 4160 x 4160 in 4.3 s on a Titan X (pytorch#1373).
 inline constexpr double svd_share_of_peak = 0.002;
 
+// Whether a matrix's smaller side is above the rank. Of others nothing is projected or decomposed,
+// and the moments are whole.
+bool galore_projects(const StateTensor& tensor, const Projection& projection);
+
 // Elements that Adam steps on, and whose moments are kept.
 double galore_small_elements(const StateTensor& tensor, const Projection& projection);
 // Adam's kernel on each of them, of bitsandbytes or of kernels/.
