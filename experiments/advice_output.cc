@@ -167,6 +167,10 @@ std::string break_even_text(const ExchangeAdvice& advice) {
   return advice.pays->pays_at_any_bandwidth ? "any" : "none";
 }
 
+std::string coding_cell(const std::optional<double>& us) {
+  return us ? fmt::format("{:.1f}", *us * 1e-3) : "passes";
+}
+
 std::string exchanges_text(const Advice& advice) {
   std::string out = fmt::format(
       "\n{:<15} {:>8} {:>6} {:>7} {:>9} {:>6} {:>8}  {}\n{:<15} {:>8} {:>6} {:>7} {:>9} {:>6} {:>8}"
@@ -176,10 +180,12 @@ std::string exchanges_text(const Advice& advice) {
   for (const ExchangeAdvice& of : advice.exchanges)
     out += !of.refused.empty()
                ? fmt::format("{:<15} {}\n", of.name, of.refused)
-               : fmt::format("{:<15} {:>8} {:>6.1f} {:>7.1f} {:>9} {:>5.2f}x {:>8}  {}\n", of.name,
-                             bytes_cell(Bytes(of.wire_bytes)), of.kernels_us * 1e-3,
+               : fmt::format("{:<15} {:>8} {:>6} {:>7.1f} {:>9} {:>5.2f}x {:>8}  {}\n", of.name,
+                             bytes_cell(Bytes(of.wire_bytes)), coding_cell(of.kernels_us),
                              of.step_us * 1e-3, time_cell(of.run_s), of.speedup,
                              bytes_cell(of.peak), of.fits ? break_even_text(of) : "DOES NOT FIT");
+  if (std::ranges::any_of(advice.exchanges, [](const auto& of) { return !of.kernels_us; }))
+    out += "At ZeRO stage 3 gradients are coded block by block, inside the passes.\n";
   return out + fmt::format(
                    "All but {} with {}; speed-ups are against {} with all_reduce. What fewer bits "
                    "cost in steps is not forecast.\n",
@@ -199,7 +205,7 @@ Json exchanges_json(const Advice& advice) {
          {"refused", nullptr},
          {"wire_bytes_per_gpu", of.wire_bytes},
          {"wire_us", of.wire_us},
-         {"kernels_us", of.kernels_us},
+         {"kernels_us", of.kernels_us ? Json(*of.kernels_us) : Json(nullptr)},
          {"step_time_us", of.step_us},
          {"run_time_s", of.run_s},
          {"speedup_vs_baseline", of.speedup},

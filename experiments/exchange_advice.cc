@@ -13,6 +13,7 @@ ExchangeAdvice advice_of(const std::string& name, const WhatIf& asked, Catalog& 
   const TrainingPlan training = resolve(asked, catalog).training;
   CollectiveCosts costs;
   ExchangeAdvice advice = exchange_advice_of(name, forecast(training, costs));
+  if (training.parallelism && training.parallelism->quantized_gradients) advice.kernels_us.reset();
   if (training.nodes() > 1 && advice.fits && training.exchange != Exchange{})
     advice.pays = break_even(asked, catalog);
   return advice;

@@ -56,7 +56,9 @@ TEST_CASE("exchange advice: with weights shared, what is left is asked about too
   Catalog catalog;
   const auto all = advise_exchanges(
       question({{"zero_stage", "3"}, {"cluster", "commodity-100gbe"}}), std::nullopt, catalog);
+  CHECK(named(all, "all_reduce").kernels_us == 0);
   for (const char* left : {"qgz", "loco"}) {
+    CHECK_FALSE(named(all, left).kernels_us.has_value());  // in the passes, block by block
     CHECK(named(all, left).refused.empty());
     CHECK(named(all, left).wire_bytes < named(all, "all_reduce").wire_bytes);
   }
