@@ -101,6 +101,15 @@ TEST_CASE("exchange: one that does nothing is said to") {
   CHECK(said("powersgd:4", "100", "exchange-whole") == 0);
 }
 
+TEST_CASE("exchange: what other gradients cost in steps is said where some are sent") {
+  const auto said = [](const char* gpus) {
+    const auto findings = resolved(question({{"exchange", "fp8"}, {"gpus", gpus}})).findings;
+    return std::ranges::count(findings, "exchange-convergence", &Finding::code);
+  };
+  CHECK(said("2") == 1);
+  CHECK(said("1") == 0);
+}
+
 TEST_CASE("exchange: with ZeRO and layouts where it makes sense, else refused in one line") {
   const auto refused = [](const char* exchange, const WhatIf& more) {
     WhatIf asked = question(more);

@@ -111,6 +111,7 @@ void choose_exchange(const Words& words, TrainingPlan& training, std::vector<Fin
          fmt::format("DeepSpeed looks at zero_quantized_gradients at ZeRO stage 3 alone, and sends "
                      "16 bits at stage {}: the forecast is of {} if it ran there",
                      stage, name_of(training.exchange))});
+  if (ranks == 1) return;
   findings.push_back(
       {Severity::note, "exchange-convergence",
        fmt::format(

@@ -80,6 +80,13 @@ std::vector<Finding> quirks_of(Plugin plugin, const TrainingPlan& training) {
     findings.push_back({Severity::warning, "galore-writes-gradients",
                         "torch_ddp leaves GaLoreAdamW8bit as it is, which writes a gradient to the "
                         "file grad.pt in every step; the time of that is not modelled"});
+  const bool plain = type == OptimizerType::adafactor || type == OptimizerType::came ||
+                     type == OptimizerType::distributed_lamb;
+  if (!casts(plugin) && plain)
+    findings.push_back({Severity::note, "plain-form",
+                        fmt::format("torch_ddp runs the plain form of {}, undivided: the forecast "
+                                    "takes its passes to be the distributed one's",
+                                    model_of(type).label)});
   if (!casts(plugin)) return findings;
   if (type == OptimizerType::adafactor)
     findings.push_back({Severity::note, "adafactor-rate",

@@ -120,6 +120,10 @@ TEST_CASE("plugin: what a cast makes of optimizers is said where one casts, with
     CHECK_THAT(codes(with_plugin("lamb", casts)), Contains("cast-to-distributed"));
     CHECK_THAT(codes(with_plugin("adafactor", casts)), Contains("adafactor-rate"));
   }
+  for (const char* distributed : {"distributed_lamb", "adafactor", "came"}) {
+    CHECK_THAT(codes(with_plugin(distributed, "torch_ddp")), Contains("plain-form"));
+    CHECK_THAT(codes(with_plugin(distributed, "hybrid_parallel")), !Contains("plain-form"));
+  }
   for (const char* plain : {"lamb", "adafactor", "came"})
     CHECK_THAT(codes(with_plugin(plain, "torch_ddp")), !Contains("cast-to-distributed") &&
                                                            !Contains("adafactor-rate") &&
