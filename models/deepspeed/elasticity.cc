@@ -234,9 +234,11 @@ std::string list_about(const std::vector<Whole>& counts, Whole world) {
 std::optional<Elasticity> read_elasticity(const Section& root) {
   const std::optional<Section> block = subsection(root, "elasticity");
   Setting<bool> enabled{false};
-  if (block) read(*block, "enabled", enabled);
+  if (block) {
+    find_unknown_keys(*block, elasticity_keys());
+    read(*block, "enabled", enabled);
+  }
   if (!enabled.value) return std::nullopt;
-  find_unknown_keys(*block, elasticity_keys());
   Elasticity e;
   e.where = where_of(*block);
   const Setting<Whole> limit = read_whole(*block, "max_train_batch_size", 0);

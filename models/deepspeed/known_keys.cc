@@ -192,4 +192,80 @@ std::span<const std::string> elasticity_keys() {
   return keys;
 }
 
+std::span<const std::string> pipeline_keys() {
+  static const std::vector<std::string> keys{
+      "stages",           "partition",        "seed_layers",  "activation_checkpoint_interval",
+      "pipe_partitioned", "grad_partitioned", "use_reentrant"};
+  return keys;
+}
+
+std::span<const std::string> tensor_parallel_keys() {
+  static const std::vector<std::string> keys{"autotp_size",
+                                             "tp_size",
+                                             "tensor_parallel",
+                                             "tp",
+                                             "dtype",
+                                             "tp_overlap_comm",
+                                             "injection_policy_tuple",
+                                             "partition_config",
+                                             "preset_model",
+                                             "keep_module_on_host",
+                                             "replace_with_kernel_inject",
+                                             "kernel_inject"};
+  return keys;
+}
+
+std::span<const std::string> tensor_parallel_group_keys() {
+  static const std::vector<std::string> keys{"tp_size", "tp_grain_size", "mpu", "tp_group"};
+  return keys;
+}
+
+std::span<const std::string> expert_parallel_keys() {
+  static const std::vector<std::string> keys{"enabled",
+                                             "autoep_size",
+                                             "expert_tensor_parallel_size",
+                                             "use_grouped_mm",
+                                             "disable_triton_grouped_mm",
+                                             "grouped_mm_backend",
+                                             "validate_folding_routing",
+                                             "async_split_plan",
+                                             "preset_model",
+                                             "moe_layer_pattern",
+                                             "expert_pattern",
+                                             "router_pattern",
+                                             "route_norm",
+                                             "route_scale",
+                                             "routed_scaling_factor",
+                                             "score_apply",
+                                             "score_func",
+                                             "combine_impl",
+                                             "row_weighting_impl",
+                                             "gate_up_impl",
+                                             "comm_backend",
+                                             "comm_num_sm",
+                                             "comm_qp_margin",
+                                             "comm_max_tokens_per_rank",
+                                             "num_expert_groups",
+                                             "num_limited_groups",
+                                             "top_k",
+                                             "top_k_attr",
+                                             "num_experts_attr",
+                                             "load_balance_coeff",
+                                             "expert_w1",
+                                             "expert_w2",
+                                             "expert_w3",
+                                             "expert_activation",
+                                             "has_shared_experts",
+                                             "shared_experts_pattern",
+                                             "shared_experts_gate_pattern"};
+  return keys;
+}
+
+std::span<const std::string> activation_checkpointing_keys() {
+  static const std::vector<std::string> keys{
+      "partition_activations",           "number_checkpoints", "contiguous_memory_optimization",
+      "synchronize_checkpoint_boundary", "cpu_checkpointing",  "profile"};
+  return keys;
+}
+
 }  // namespace lambcast::deepspeed

@@ -27,7 +27,9 @@ std::span<const KnownKey> top_level_keys();
 
 // Of the blocks lambcast reads: runtime/zero/config.py, runtime/constants.py,
 // runtime/precision_config.py, runtime/data_pipeline/constants.py, elasticity/constants.py (the
-// documentation's prefer_large_batch is none).
+// documentation's prefer_large_batch is none), runtime/config.py (pipeline),
+// runtime/tensor_parallel/config.py, module_inject/auto_ep_config.py (expert_parallel),
+// runtime/activation_checkpointing/config.py.
 std::span<const KnownKey> zero_keys();
 std::span<const std::string> fp16_keys();
 std::span<const KnownKey> bf16_keys();
@@ -35,5 +37,10 @@ std::span<const std::string> data_types_keys();
 std::span<const std::string> curriculum_keys();
 std::span<const std::string> schedule_keys();
 std::span<const std::string> elasticity_keys();
+std::span<const std::string> pipeline_keys();
+std::span<const std::string> tensor_parallel_keys();
+std::span<const std::string> tensor_parallel_group_keys();  // of the block inside: "tp"
+std::span<const std::string> expert_parallel_keys();
+std::span<const std::string> activation_checkpointing_keys();
 
 }  // namespace lambcast::deepspeed

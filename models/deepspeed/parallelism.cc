@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <string>
 
+#include "models/deepspeed/known_keys.h"
+
 namespace lambcast::deepspeed {
 namespace {
 
@@ -54,6 +56,7 @@ void read_pipeline(const Section& root, Said& said) {
     refuse_for_flags(where_of(root, "pipeline", value->line), "pipeline parallelism", "--pp",
                      "a section with stages, or none");
   const Section section{*value, "pipeline", root.file, root.findings};
+  find_unknown_keys(section, pipeline_keys());
   read_size(section, "stages", "pp", said);
   const Value* interval = value->find("activation_checkpoint_interval");
   if (interval == nullptr || is_empty(*interval) || interval->whole == 0) return;
@@ -68,12 +71,14 @@ void read_tensor_parallel(const Section& root, Said& said) {
   const Value* value = root.object.find("tensor_parallel");
   if (value == nullptr || value->kind != Kind::object) return;
   const Section section{*value, "tensor_parallel", root.file, root.findings};
+  find_unknown_keys(section, tensor_parallel_keys());
   for (const char* key : {"autotp_size", "tp_size"}) read_size(section, key, "tp", said);
   for (const char* name : {"tensor_parallel", "tp"}) {  // one an alias of the other
     const Value* inner = value->find(name);
-    if (inner != nullptr && inner->kind == Kind::object)
-      read_size({*inner, fmt::format("tensor_parallel.{}", name), root.file, root.findings},
-                "tp_size", "tp", said);
+    if (inner == nullptr || inner->kind != Kind::object) continue;
+    const Section group{*inner, fmt::format("tensor_parallel.{}", name), root.file, root.findings};
+    find_unknown_keys(group, tensor_parallel_group_keys());
+    read_size(group, "tp_size", "tp", said);
   }
 }
 
@@ -83,6 +88,9 @@ void read_experts(const Section& root, Said& said) {
   const Value* value = root.object.find("expert_parallel");
   const Value* outside = root.object.find("use_data_before_expert_parallelism");
   const bool data_first = outside != nullptr && is_on(*outside);
+  if (value != nullptr && value->kind == Kind::object)
+    find_unknown_keys({*value, "expert_parallel", root.file, root.findings},
+                      expert_parallel_keys());
   const Value* enabled = value == nullptr ? nullptr : value->find("enabled");
   if (enabled == nullptr || !is_on(*enabled)) {
     if (data_first)
@@ -144,6 +152,7 @@ void check_recomputation(const Section& root) {
   const Value* value = root.object.find("activation_checkpointing");
   if (value == nullptr || value->kind != Kind::object) return;
   const Section section{*value, "activation_checkpointing", root.file, root.findings};
+  find_unknown_keys(section, activation_checkpointing_keys());
   const auto refuse_if_on = [&](std::string_view key, std::string_view what) {
     const Value* setting = value->find(key);
     if (setting != nullptr && is_on(*setting))

@@ -99,6 +99,35 @@ TEST_CASE("parallelism: sections that divide nothing stay accepted") {
   }
 }
 
+TEST_CASE("parallelism: a slip inside a section is named, and no key that DeepSpeed knows there") {
+  const std::pair<const char*, const char*> slips[] = {
+      {R"("tensor_parallel": { "autotp_sise": 8 })",
+       "ds.json:2: tensor_parallel.autotp_sise: DeepSpeed does not know this key, did you mean "
+       "'autotp_size'?"},
+      {R"("tensor_parallel": { "tp": { "tp_sizes": 2 } })", "tensor_parallel.tp.tp_sizes"},
+      {R"("expert_parallel": { "enabled": true, "auto_ep_size": 8 })", "'autoep_size'"},
+      {R"("expert_parallel": { "enabeld": true, "autoep_size": 8 })", "'enabled'"},
+      {R"("pipeline": { "stage": 4 })", "'stages'"},
+      {R"("activation_checkpointing": { "cpu_checkpoint": true })", "'cpu_checkpointing'"},
+      {R"("elasticity": { "enable": true })", "'enabled'"}};
+  for (const auto& [member, words] : slips) {
+    INFO(member);
+    const DeepSpeedConfig config =
+        parse_config(fmt::format("{{ \"train_batch_size\": 8,\n{} }}", member), "ds.json");
+    REQUIRE(config.findings.size() == 1);
+    CHECK(config.findings[0].code == "unknown-key");
+    CHECK(config.findings[0].severity == Severity::warning);
+    CHECK_THAT(config.findings[0].message, Catch::Contains(words));
+  }
+  const DeepSpeedConfig known = parse_config(
+      R"({ "train_batch_size": 8, "pipeline": { "pipe_partitioned": true, "use_reentrant": false },
+           "tensor_parallel": { "autotp_size": 2, "preset_model": "llama", "tp": { "tp_grain_size": 64 } },
+           "expert_parallel": { "enabled": true, "autoep_size": 4, "score_func": "auto" },
+           "activation_checkpointing": { "profile": true, "synchronize_checkpoint_boundary": false } })",
+      "ds.json");
+  CHECK(known.findings.empty());
+}
+
 TEST_CASE("parallelism: divided activations of one rank are said to be none") {
   const DeepSpeedConfig config = parse_config(
       R"({ "train_batch_size": 8, "activation_checkpointing": { "partition_activations": true } })",
