@@ -211,7 +211,8 @@ void build_moe(const Table&, const Table& model, ModelShape& shape) {
     shape.dense_ffn = model.integer("dense_ffn", 1, 10'000'000);
   }
   shape.shared_ffn = optional(model, "shared_ffn", 10'000'000);
-  shape.predicted_layers = optional(model, "predicted_layers", 16);
+  if (model.has("predicted_layers"))
+    shape.predicted_layers = model.integer("predicted_layers", 0, 16);
   shape.groups = {"decay", "no_decay"};
 
   Scope{shape, -1, "model."}.matrix("embed_tokens.weight", shape.vocab * shape.hidden,

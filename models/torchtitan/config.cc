@@ -131,14 +131,17 @@ class Decoder {
   void model() {
     const Table model = root_.table("model");
     static const std::map<std::pair<std::string, std::string>, std::string> presets{
-        {{"llama3", "8B"}, "llama3-8b"},
-        {{"llama3", "70B"}, "llama3-70b"},
-        {{"llama3", "405B"}, "llama3-405b"}};
+        {{"llama3", "8B"}, "llama3-8b"},         {{"llama3", "70B"}, "llama3-70b"},
+        {{"llama3", "405B"}, "llama3-405b"},     {{"deepseek_v3", "671B"}, "deepseek-v3"},
+        {{"qwen3", "30B-A3B"}, "qwen3-30b-a3b"}, {{"qwen3", "235B-A22B"}, "qwen3-235b-a22b"},
+        {{"gpt_oss", "20b"}, "gpt-oss-20b"},     {{"gpt_oss", "120b"}, "gpt-oss-120b"}};
     const auto preset = presets.find(
         {model.get_or<std::string>("name", ""), model.get_or<std::string>("flavor", "")});
-    if (preset != presets.end())
+    if (preset != presets.end()) {
       set("model", preset->second);
-    else
+      // No block behind the last, unless asked for (models/deepseek_v3, num_mtp_layers).
+      if (preset->second == "deepseek-v3") set("model.predicted_layers", "0");
+    } else
       job_.findings.push_back(
           {Severity::note, "no-preset",
            describe(model.where("flavor"), "no preset is this model: --model says what it is")});
@@ -162,8 +165,11 @@ class Decoder {
     set("tp", fmt::format("{}", tp));
     set("pp", fmt::format("{}", pp_));
     set("cp", fmt::format("{}", cp));
-    if (const auto ep = degree(table, "expert_parallel_degree").value_or(1); ep > 1)
+    if (const auto ep = degree(table, "expert_parallel_degree").value_or(1); ep > 1) {
       set("ep", fmt::format("{}", ep));
+      const auto etp = degree(table, "expert_tensor_parallel_degree").value_or(1);
+      if (tp > 1) set("etp", fmt::format("{}", etp));
+    }
     if (tp > 1) set("sequence_parallel", "true");
     const bool async = table.get_or<bool>("enable_async_tensor_parallel", false);
     set("tensor_overlap", async ? "all" : "none");

@@ -133,6 +133,26 @@ TEST_CASE("torchtitan job: copies of shards, and names of older releases") {
              {{"global_batch", "64"}, {"micro_batch", "8"}});
 }
 
+TEST_CASE("torchtitan job: flavours that a preset is, experts among ranks") {
+  const auto of = [](const std::string& name, const std::string& flavor) {
+    const std::string text = changed(job, "name = \"llama3\"", "name = \"" + name + "\"");
+    return changed(text, "flavor = \"70B\"", "flavor = \"" + flavor + "\"");
+  };
+  const std::string deepseek = changed(of("deepseek_v3", "671B"), "context_parallel_degree = 1",
+                                       "context_parallel_degree = 1\nexpert_parallel_degree = 32");
+  check_keys(
+      deepseek,
+      {{"model", "deepseek-v3"}, {"model.predicted_layers", "0"}, {"ep", "32"}, {"etp", "1"}});
+  check_keys(changed(deepseek, "expert_parallel_degree = 32",
+                     "expert_parallel_degree = 32\nexpert_tensor_parallel_degree = 8"),
+             {{"etp", "8"}});
+  check_keys(of("qwen3", "30B-A3B"), {{"model", "qwen3-30b-a3b"}});
+  check_keys(of("qwen3", "235B-A22B"), {{"model", "qwen3-235b-a22b"}});
+  check_keys(of("gpt_oss", "20b"), {{"model", "gpt-oss-20b"}});
+  CHECK_FALSE(what_if(of("qwen3", "30B-A3B")).contains("model.predicted_layers"));
+  CHECK_FALSE(what_if(of("deepseek_v3", "16B")).contains("model"));
+}
+
 TEST_CASE("torchtitan job: slips and what is not modelled are one line with its place") {
   const std::pair<std::string, const char*> cases[] = {
       {changed(job, "tensor_parallel_degree", "tensor_paralel_degree"),
