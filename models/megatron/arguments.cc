@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 
+#include "models/megatron/batch_schedule.h"
 #include "models/megatron/known_arguments.h"
 #include "models/megatron/shell_words.h"
 #include "sim/base/error.h"
@@ -142,6 +143,7 @@ class Decoder {
   Decoder(std::string_view text, const std::string& file) : read_(text, file, result_.findings) {}
 
   Arguments decode() {
+    refuse_encoder();
     set("framework", "megatron");
     layout();
     states();
@@ -224,7 +226,10 @@ class Decoder {
 
   void run() {
     set_whole("micro_batch", "micro-batch-size");
-    set_whole("global_batch", "global-batch-size");
+    if (read_.has("step-batch-size-schedule"))
+      schedule();
+    else
+      set_whole("global_batch", "global-batch-size");
     set_whole("seq_len", "seq-length");
     set_whole("steps", "train-iters");
     if (!read_.has("train-iters")) set_whole("samples", "train-samples");
@@ -249,6 +254,21 @@ class Decoder {
     set("rampup_batch_size", fmt::format("{}", fmt::join(values, ":")));
   }
 
+  // The batch of its last step is the full one.
+  void schedule() {
+    const std::string key = "step-batch-size-schedule";
+    if (read_.has("rampup-batch-size"))
+      fail_input(read_.where("rampup-batch-size"), fmt::format("contradicts --{}", key));
+    const ScheduledBatch batch =
+        scheduled_batch(fmt::format("{}", fmt::join(read_.values(key), " ")),
+                        read_.whole("seq-length", 1 << 24), read_.where(key));
+    if (read_.whole("global-batch-size").value_or(batch.full) != batch.full)
+      fail_input(read_.where("global-batch-size"),
+                 fmt::format("is not the last batch of --{}, {}", key, batch.full));
+    set("global_batch", fmt::format("{}", batch.full));
+    if (!batch.ramp.empty()) set("rampup_batch_size", batch.ramp);
+  }
+
   void overlap() {
     const bool gradients = read_.flag("overlap-grad-reduce");
     set("overlap", gradients ? "ddp" : "none");
@@ -260,13 +280,23 @@ class Decoder {
     if (read_.flag("no-overlap-p2p-communication")) set("send_overlap", "false");
   }
 
+  void refuse_encoder() {
+    for (const char* key :
+         {"encoder-num-layers", "decoder-num-layers", "encoder-seq-length", "decoder-seq-length"})
+      if (read_.has(key))
+        fail_input(
+            read_.where(key),
+            "is of an encoder beside a decoder (T5), which no argument list is read for: say "
+            "its run in flags, with --model t5-large or a description");
+  }
+
   void refuse_unmodelled() {
     for (const char* key :
          {"pipeline-model-parallel-split-rank", "decoder-first-pipeline-num-layers",
           "decoder-last-pipeline-num-layers", "pipeline-model-parallel-layout",
           "hierarchical-context-parallel-sizes", "multi-latent-attention", "mtp-num-layers",
           "moe-shared-expert-intermediate-size", "moe-layer-freq", "cpu-offloading",
-          "optimizer-cpu-offload", "hybrid-attention-ratio", "encoder-num-layers"})
+          "optimizer-cpu-offload", "hybrid-attention-ratio"})
       if (read_.has(key)) read_.refuse(key, "this");
   }
 

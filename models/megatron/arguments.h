@@ -14,7 +14,8 @@
 //                --use-distributed-optimizer (ZeRO stage 1) --use-megatron-fsdp (3)
 //                --recompute-granularity --recompute-activations
 //   run          --micro-batch-size --global-batch-size --seq-length --train-iters
-//                --train-samples --bf16 --fp16 --fp8-format --fp8-recipe
+//                --train-samples --bf16 --fp16 --fp8-format --fp8-recipe --rampup-batch-size
+//                --step-batch-size-schedule (batch_schedule.h)
 //   overlap      --overlap-grad-reduce --tp-comm-overlap --no-overlap-p2p-communication
 //
 // Of torchrun's own arguments --nproc-per-node and --nnodes give the GPUs. Arguments that bear on

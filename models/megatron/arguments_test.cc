@@ -116,6 +116,46 @@ TEST_CASE("Megatron arguments: a ramp of the batch has three numbers") {
   CHECK_THAT(refusal(script), Contains("--rampup-batch-size: has 2 values"));
 }
 
+TEST_CASE("Megatron arguments: steps alike of the batch are a ramp, others are refused") {
+  std::string script = gpt3;
+  script.erase(script.find("export"), 7);
+  script.erase(script.find("    --global-batch-size 1536\n"), 29);
+  const auto scheduled = [&](const std::string& schedule) {
+    std::string text = script;
+    return text.replace(text.find("--rampup-batch-size 16 16 5859375"), 33,
+                        "--step-batch-size-schedule " + schedule);
+  };
+  // Megatron-LM's example, whose sequences have 2,048 tokens.
+  auto keys = what_if(
+      decode(scheduled("\"0:16 2.4B:320 4.8B:624 7.2B:928 9.6B:1232 12B:1536\""), "train.sh"));
+  CHECK(keys.at("rampup_batch_size") == "16:304:5859375");
+  CHECK(keys.at("global_batch") == "1536");
+  keys = what_if(decode(scheduled("0:768,250B:1536"), "train.sh"));
+  CHECK(keys.at("rampup_batch_size") == "768:768:122070312");
+  keys = what_if(decode(scheduled("0:768"), "train.sh"));
+  CHECK(keys.at("global_batch") == "768");
+  CHECK_FALSE(keys.contains("rampup_batch_size"));
+  const std::pair<const char*, const char*> refused[] = {
+      {"\"0:768 250B:1536 500B:3072\"", "grows by unequal steps"},
+      {"\"0:768 250B:1536 600B:2304\"", "forecast each batch as a phase (--then"},
+      {"\"0:768 250B:384\"", "grows by unequal steps"},
+      {"\"1B:768 250B:1536\"", "'1B:768' is out of place"},
+      {"\"0:768 250B\"", "'250B' is no step of it"},
+      {"\"0:768 25X:1536\"", "'25X' is no number of tokens or samples"},
+      {"\"\"", "has no steps"},
+      {"\"0:16 2B:32\" --global-batch-size 64", "--global-batch-size: is not the last batch"},
+      {"\"0:16 2B:32\" --rampup-batch-size 16 16 100", "--rampup-batch-size: contradicts"}};
+  for (const auto& [schedule, words] : refused)
+    CHECK_THAT(refusal(scheduled(schedule)), Contains(words));
+}
+
+TEST_CASE("Megatron arguments: an encoder beside a decoder is refused by its name") {
+  for (const char* text : {"--encoder-num-layers 12 --decoder-num-layers 12 --hidden-size 768",
+                           "--num-layers 12 --encoder-seq-length 512 --decoder-seq-length 128"})
+    CHECK_THAT(refusal(text), Contains("is of an encoder beside a decoder (T5)") &&
+                                  Contains("--model t5-large") && !Contains("did you mean"));
+}
+
 TEST_CASE("Megatron arguments: layout, shares, precision and overlap of a llama") {
   const auto keys = what_if(decode(llama, "args.txt"));
   const std::pair<const char*, const char*> expected[] = {
