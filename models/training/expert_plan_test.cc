@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "models/training/layout_contents.h"
+#include "models/training/layout_plan.h"
 #include "models/training/memory.h"
 #include "models/training/training_case.h"
 #include "models/training/unpaired_passes.h"
@@ -219,6 +220,26 @@ TEST_CASE("experts: ranks hold their experts, and share states with those that h
   CHECK(held({}, "weights") == Approx(2 * (dense + of_experts / 8)));
   CHECK(held({.dp = 16, .sharding = Sharding::optimizer}, "optimizer") ==
         Approx(12 * (dense / 16 + of_experts / 8 / 2)));
+}
+
+// A GPT of 24 layers with 12 tensors each, but for every second one's 4 of the feed-forward, which
+// each of 128 experts has and a gate chooses; Qwen3 stacks a layer's experts in two tensors.
+TEST_CASE("experts: an optimizer is launched for the tensors of the rank's own") {
+  const auto tensors = [](const ExpertCase& of) {
+    const StepPlan plan = plan_layout_step(expert_training(of), {StepKind::uniform, 1000, 1});
+    for (const PlanOp& op : plan.ops)
+      if (op.name == "optimizer") return std::get<KernelWork>(op.work).tensors;
+    return 0.0;
+  };
+  const char* const gpt = "deepspeed-moe-1.3b-128";
+  const auto all = static_cast<double>(optimized_tensor_count(load_model(gpt)));
+  const double of_experts = 12 * 4 * 128.0;
+  CHECK(tensors({.ep = 1, .dp = 64, .model = gpt}) == all);
+  CHECK(tensors({.ep = 64, .dp = 64, .model = gpt}) == all - of_experts + of_experts / 64);
+  CHECK(tensors({.ep = 8, .dp = 8, .pp = 2, .model = gpt}) ==
+        (all - of_experts + of_experts / 8) / 2);
+  const auto stacked = static_cast<double>(optimized_tensor_count(load_model("qwen3-30b-a3b")));
+  CHECK(tensors({.ep = 8}) == stacked);
 }
 
 TEST_CASE("experts: blocks without them, shared ones and predicted layers have their place") {

@@ -1,5 +1,7 @@
 #include "models/training/layout_contents.h"
 
+#include <algorithm>
+
 namespace lambcast {
 
 LayoutContents contents_of(const TrainingPlan& training) {
@@ -11,6 +13,17 @@ LayoutContents contents_of(const TrainingPlan& training) {
   contents.parameters =
       parallel::rank_parameters(*training.model, how.layout, pipeline, contents.chunks);
   return contents;
+}
+
+double optimized_tensors(const ModelShape& shape, const parallel::ParallelLayout& layout) {
+  const std::int64_t matrices = shape.experts * shape.hidden * shape.ffn;  // of a layer's experts
+  const bool stacked = std::ranges::any_of(shape.tensors, [&](const Tensor& tensor) {
+    return tensor.expert && tensor.elements >= matrices;
+  });
+  double tensors = 0;
+  for (const Tensor& tensor : shape.tensors)
+    if (tensor.optimized) tensors += tensor.expert && !stacked ? 1.0 / layout.ep : 1;
+  return tensors / layout.pp;
 }
 
 BlockWork block_work_of(const TrainingPlan& training, const PyramidStage& stage) {

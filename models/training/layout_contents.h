@@ -14,6 +14,11 @@ struct LayoutContents {
 };
 LayoutContents contents_of(const TrainingPlan& training);
 
+// Tensors that the optimizer of one rank is given, of a stage in the mean. Of E experts that are
+// registered one by one a rank holds those of E / ep; where one tensor has all of a layer's, its
+// part of that one.
+double optimized_tensors(const ModelShape& shape, const parallel::ParallelLayout& layout);
+
 // What one micro batch computes in a block of one rank; of a pyramid in its last stage, or `stage`.
 BlockWork block_work_of(const TrainingPlan& training, std::int64_t seq_len);
 BlockWork block_work_of(const TrainingPlan& training, const PyramidStage& stage);

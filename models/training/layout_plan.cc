@@ -350,9 +350,8 @@ class LayoutWriter {
     double elements = 0;
     for (const Owners& owners : owners_)
       elements += owners.of(parameters_of(stage)) / (is_shared() ? owners.shards.shard.ranks : 1);
-    // Tensors of a rank, which unfused kernels are launched for.
-    const double tensors =
-        static_cast<double>(optimized_tensor_count(*training_.model)) / how_.layout.pp;
+    // Which unfused kernels are launched for.
+    const double tensors = optimized_tensors(*training_.model, how_.layout);
     if (how_.optimizer_on == OptimizerOn::host) {
       for (StepPart& part :
            host_update(elements, how_.sharding == Sharding::weights, training_.batch.gas,
