@@ -1,10 +1,13 @@
 #include "experiments/memory_output.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "experiments/cell.h"
 #include "experiments/scenario_case.h"
+#include "models/training/memory_remedy.h"
 
 namespace lambcast {
 namespace {
@@ -46,6 +49,77 @@ TEST_CASE("memory: without a pipeline there is one stage, and no line of it") {
   CHECK(json.at("stages")[0].at("parts") == json.at("parts"));
   CHECK(json.at("fits") == memory.fits);
   CHECK_THAT(memory_text(training, memory), !Contains("by stage"));
+}
+
+// "--recompute full --micro-batch 1 (61.0 GB)" as a what-if.
+WhatIf flags_of(const std::string& remedy) {
+  WhatIf flags;
+  std::istringstream words(remedy.substr(0, remedy.find(" (")));
+  for (std::string key, value; words >> key >> value;) {
+    std::replace(key.begin(), key.end(), '-', '_');
+    flags.emplace(key.substr(2), value);
+  }
+  return flags;
+}
+
+WhatIf too_large(const WhatIf& changes) {
+  return with(changes, {{"model", "llama2-70b"},
+                        {"cluster", "hgx-h100-ndr"},
+                        {"gpus", "64"},
+                        {"optimizer", "adamw"},
+                        {"precision", "bf16"},
+                        {"seq_len", "4096"},
+                        {"global_batch", "1024"},
+                        {"steps", "10"}});
+}
+
+TEST_CASE("memory: the flags of a remedy are a run that fits, and none is in force already") {
+  const std::pair<WhatIf, const char*> cases[] = {
+      {{{"framework", "torchtitan"}, {"zero_stage", "3"}, {"micro_batch", "16"}},
+       "--recompute full --micro-batch"},
+      {{{"framework", "megatron"}, {"zero_stage", "1"}, {"micro_batch", "4"}, {"tp", "2"}},
+       "--recompute full --zero-stage 3 ("},
+      {{{"framework", "deepspeed"}, {"zero_stage", "3"}, {"micro_batch", "16"}},
+       "--recompute full --micro-batch"},
+      {{{"framework", "deepspeed"}, {"zero_stage", "1"}, {"micro_batch", "2"}, {"pp", "4"}},
+       "--tp "},
+      {{{"framework", "colossalai"}, {"zero_stage", "1"}, {"micro_batch", "2"}},
+       "--tp 8 --micro-batch 1"},
+      {{{"model", "mixtral-8x7b"},
+        {"framework", "megatron"},
+        {"zero_stage", "1"},
+        {"micro_batch", "1"},
+        {"recompute", "full"}},
+       "--ep "}};
+  for (const auto& [changes, expected] : cases) {
+    const WhatIf asked = too_large(changes);
+    const TrainingPlan training = resolved(asked).training;
+    REQUIRE_FALSE(forecast_memory(training).fits);
+    std::string all;
+    for (const std::string& remedy : memory_remedies(training)) {
+      INFO(remedy);
+      all += remedy + "; ";
+      const WhatIf flags = flags_of(remedy);
+      for (const auto& [key, value] : flags)
+        CHECK((!asked.contains(key) || asked.at(key) != value));
+      const TrainingPlan fits = resolved(with(flags, asked)).training;
+      CHECK(forecast_memory(fits).fits);
+      CHECK_THAT(remedy, Contains(to_text(forecast_memory(fits).peak)));
+    }
+    CHECK_THAT(all, Contains(expected));
+  }
+}
+
+TEST_CASE("memory: where nothing tried fits, no flag is proposed") {
+  const WhatIf asked = too_large({{"model", "gpt3-175b"},
+                                  {"gpus", "8"},
+                                  {"seq_len", "2048"},
+                                  {"framework", "torchtitan"},
+                                  {"zero_stage", "3"},
+                                  {"micro_batch", "1"}});
+  const std::string text = how_to_fit(resolved(asked).training);
+  CHECK_THAT(text, Contains("that was tried fits on 8 GPUs: it takes more of them"));
+  CHECK_THAT(text, !Contains("--zero-stage 3"));
 }
 
 }  // namespace

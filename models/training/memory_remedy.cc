@@ -103,67 +103,147 @@ std::optional<std::string> larger_device(const TrainingPlan& training) {
 
 // --- under a layout ---
 
-std::optional<std::string> more_recomputation(const TrainingPlan& training) {
-  TrainingPlan with = training;
-  Parallelism& how = *with.parallelism;
+// The flags that were changed, and the run with them.
+struct Change {
+  std::string flags;
+  TrainingPlan training;
+};
+// Ever more of one kind.
+using Changes = std::vector<Change>;
+
+Changes more_recomputation(const TrainingPlan& training) {
+  Changes changes;
   for (const auto recompute : {parallel::Recompute::selective, parallel::Recompute::full}) {
     if (recompute <= training.parallelism->recompute) continue;
-    how.recompute = recompute;
-    if (forecast_memory(with).fits)
-      return with_peak(fmt::format("--recompute {}", parallel::name_of(recompute)), with);
+    TrainingPlan with = training;
+    with.parallelism->recompute = recompute;
+    changes.push_back(
+        {fmt::format("--recompute {}", parallel::name_of(recompute)), std::move(with)});
   }
-  return std::nullopt;
+  return changes;
 }
 
-std::optional<std::string> more_sharing(const TrainingPlan& training) {
-  if (is_onebit(training.optimizer())) return std::nullopt;
+// What frameworks run at most (experiments/layout_choice.cc refuses more).
+parallel::Sharding most_sharing(const TrainingPlan& training) {
+  using enum parallel::Sharding;
+  const Parallelism& how = *training.parallelism;
+  const FrameworkName name = how.framework.name;
+  if (is_onebit(training.optimizer()) || name == FrameworkName::pytorch ||
+      !training.model->pyramid.empty())
+    return none;
+  const bool colossalai = name == FrameworkName::colossalai;
+  if ((name == FrameworkName::deepspeed || colossalai) && how.layout.pp > 1) return optimizer;
+  return colossalai ? gradients : weights;
+}
+
+Changes more_sharing(const TrainingPlan& training) {
+  Changes changes;
   TrainingPlan with = training;
   Parallelism& how = *with.parallelism;
-  const bool pipeline = how.framework.name == FrameworkName::deepspeed && how.layout.pp > 1;
-  const auto most = pipeline ? parallel::Sharding::optimizer : parallel::Sharding::weights;
-  how.shard_ranks = how.replicas();
-  while (how.sharding < most) {
+  if (how.sharding == parallel::Sharding::none) how.shard_ranks = how.replicas();
+  while (how.sharding < most_sharing(training)) {
     how.sharding = static_cast<parallel::Sharding>(static_cast<int>(how.sharding) + 1);
-    if (forecast_memory(with).fits)
-      return with_peak(fmt::format("--zero-stage {}", static_cast<int>(how.sharding)), with);
+    changes.push_back({fmt::format("--zero-stage {}", static_cast<int>(how.sharding)), with});
   }
-  return std::nullopt;
+  return changes;
+}
+
+bool is_legal(const TrainingPlan& training) {
+  const Parallelism& how = *training.parallelism;
+  const parallel::LayoutUse use{training.gpus,
+                                static_cast<int>(training.batch.gas),
+                                training.seq_len,
+                                how.sequence_parallel,
+                                how.schedule,
+                                how.framework.split,
+                                how.framework.context_exchange == ContextExchange::heads};
+  return std::ranges::none_of(
+      parallel::check(how.layout, *training.model, use), [](const Finding& finding) {
+        return finding.severity == Severity::error || finding.code == "layout-beyond-node";
+      });
 }
 
 // Twice as much of one axis, and again, from the ranks that hold the same weights.
-std::optional<std::string> more_division(const TrainingPlan& training, const char* flag,
-                                         int parallel::ParallelLayout::*axis) {
+Changes more_division(const TrainingPlan& training, const char* flag,
+                      int parallel::ParallelLayout::*axis) {
+  Changes changes;
   TrainingPlan with = training;
   Parallelism& how = *with.parallelism;
   parallel::ParallelLayout& layout = how.layout;
+  if (how.framework.name == FrameworkName::pytorch || !training.model->pyramid.empty() ||
+      (is_onebit(training.optimizer()) && is_mpi(training.backend())))
+    return changes;
+  const bool among_all = how.shard_ranks == how.replicas();
   while (layout.dp % 2 == 0) {
     layout.dp /= 2;
     layout.*axis *= 2;
     with.batch.gas *= 2;
-    if (how.sharding != parallel::Sharding::none) how.shard_ranks = how.replicas();
-    const parallel::LayoutUse use{training.gpus,
-                                  static_cast<int>(with.batch.gas),
-                                  training.seq_len,
-                                  how.sequence_parallel,
-                                  how.schedule,
-                                  how.framework.split,
-                                  how.framework.context_exchange == ContextExchange::heads};
-    for (const Finding& finding : parallel::check(layout, *training.model, use))
-      if (finding.severity == Severity::error || finding.code == "layout-beyond-node")
-        return std::nullopt;
-    if (forecast_memory(with).fits)
-      return with_peak(fmt::format("{} {}", flag, layout.*axis), with);
+    if (how.sharding != parallel::Sharding::none && among_all) how.shard_ranks = how.replicas();
+    if (!is_legal(with) || how.sharding > most_sharing(with) ||
+        how.replicas() % std::max(1, how.shard_ranks) != 0)
+      break;
+    changes.push_back({fmt::format("{} {}", flag, layout.*axis), with});
   }
-  return std::nullopt;
+  return changes;
 }
 
-std::vector<std::string> layout_remedies(const TrainingPlan& training) {
+// Fewer experts to a rank, among the ranks that there are.
+Changes more_expert_ranks(const TrainingPlan& training) {
+  Changes changes;
+  TrainingPlan with = training;
+  parallel::ParallelLayout& layout = with.parallelism->layout;
+  while (layout.ep < training.model->experts) {
+    layout.ep *= 2;
+    if (!is_legal(with)) break;
+    changes.push_back({fmt::format("--ep {}", layout.ep), with});
+  }
+  return changes;
+}
+
+std::vector<Changes> kinds_of_change(const TrainingPlan& training) {
+  return {more_recomputation(training), more_sharing(training),
+          more_division(training, "--tp", &parallel::ParallelLayout::tp),
+          more_division(training, "--pp", &parallel::ParallelLayout::pp),
+          more_expert_ranks(training)};
+}
+
+std::optional<std::string> with_smaller_steps(const Change& change) {
+  const auto in_steps = smaller_steps(change.training);
+  if (!in_steps) return std::nullopt;
+  if (in_steps->batch.micro == change.training.batch.micro)
+    return with_peak(change.flags, *in_steps);
+  return with_peak(fmt::format("{} {}", change.flags, steps_flags(*in_steps)), *in_steps);
+}
+
+// Of each kind the least that is enough, at the run's micro batch or with a smaller one.
+std::vector<std::string> least_changes(const TrainingPlan& training, bool smaller,
+                                       const std::string& before = {}) {
   std::vector<std::string> remedies;
-  for (auto& remedy : {more_recomputation(training), more_sharing(training),
-                       more_division(training, "--tp", &parallel::ParallelLayout::tp),
-                       more_division(training, "--pp", &parallel::ParallelLayout::pp)})
-    if (remedy) remedies.push_back(*remedy);
+  for (const Changes& changes : kinds_of_change(training))
+    for (auto [flags, with] : changes) {
+      flags = before + flags;
+      if (smaller) {
+        const auto remedy = with_smaller_steps({flags, with});
+        if (!remedy) continue;
+        remedies.push_back(*remedy);
+      } else if (forecast_memory(with).fits) {
+        remedies.push_back(with_peak(flags, with));
+      } else {
+        continue;
+      }
+      break;
+    }
   return remedies;
+}
+
+// What is not enough alone is tried with a smaller micro batch, then with all recomputed too.
+std::vector<std::string> combined_changes(const TrainingPlan& training) {
+  std::vector<std::string> remedies = least_changes(training, true);
+  if (!remedies.empty() || training.parallelism->recompute == parallel::Recompute::full)
+    return remedies;
+  TrainingPlan recomputed = training;
+  recomputed.parallelism->recompute = parallel::Recompute::full;
+  return least_changes(recomputed, true, "--recompute full ");
 }
 
 }  // namespace
@@ -174,7 +254,9 @@ std::vector<std::string> memory_remedies(const TrainingPlan& training) {
     if (const auto in_steps = smaller_steps(training))
       remedies.push_back(with_peak(steps_flags(*in_steps), *in_steps));
   if (training.parallelism) {
-    for (std::string& remedy : layout_remedies(training)) remedies.push_back(std::move(remedy));
+    for (std::string& remedy : least_changes(training, false))
+      remedies.push_back(std::move(remedy));
+    if (remedies.empty()) remedies = combined_changes(training);
     if (auto device = larger_device(training)) remedies.push_back(std::move(*device));
     return remedies;
   }
@@ -202,6 +284,11 @@ std::string how_to_fit(const TrainingPlan& training) {
                            : fmt::format(", which DeepSpeed cannot divide among ranks with {}",
                                          name_of(training.optimizer())));
   const std::vector<std::string> remedies = memory_remedies(training);
+  if (remedies.empty() && training.parallelism)
+    return text + fmt::format(
+                      "no micro batch, recomputation, ZeRO stage, --tp, --pp or --ep that was "
+                      "tried fits on {} GPUs: it takes more of them",
+                      training.gpus);
   if (remedies.empty())
     return text + "it takes weights divided among GPUs: " +
            (is_onebit(training.optimizer()) ? "--tp or --pp" : "--zero-stage 3, --tp or --pp");
