@@ -261,10 +261,19 @@ FoundLayout found(const LayoutSpace& space, const LayoutCandidate& candidate, Ju
   return found;
 }
 
+// Without a second rank that holds the same weights there is no exchange to compress.
+bool has_one_replica(const LayoutSpace& space, const LayoutCandidate& candidate) {
+  return candidate.tp * candidate.pp == space.base.gpus;
+}
+
 // The same division of the model with the 1-bit optimizer, which ZeRO does not run with.
 CompressedLayout compressed(const LayoutSpace& space, const FoundLayout& plain, Judge& judge) {
   CompressedLayout result;
   result.optimizer = space.asked.at("optimizer");
+  if (has_one_replica(space, plain.layout)) {
+    result.refused = "one replica: nothing to compress";
+    return result;
+  }
   LayoutCandidate candidate = plain.layout;
   candidate.zero_stage = 0;
   Judgement judgement = judge.judge(candidate);
@@ -299,6 +308,7 @@ void add_compression(const WhatIf& asked, const SearchOptions& options,
   const auto type = model_of(result.space.base.optimizer()).in_onebit;
   if (!type) return;
   const std::string kin(name_of(*type));
+  result.compressing = kin;
   WhatIf compressing = asked;
   compressing.insert_or_assign("optimizer", kin);
   compressing.insert_or_assign("zero_stage", "0");
@@ -312,7 +322,8 @@ void add_compression(const WhatIf& asked, const SearchOptions& options,
   }
   Judge judge(space, texts);
   for (FoundLayout& layout : result.best) layout.compressed = compressed(space, layout, judge);
-  const std::vector<LayoutCandidate> candidates = layout_candidates(space);
+  std::vector<LayoutCandidate> candidates = layout_candidates(space);
+  std::erase_if(candidates, [&](const auto& layout) { return has_one_replica(space, layout); });
   Search search(space, candidates, options, texts);
   result.complete = search.run();
   if (const auto places = search.best(); result.complete && !places.empty())

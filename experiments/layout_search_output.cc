@@ -72,7 +72,7 @@ std::string answer_of(const LayoutSearch& search) {
     out += best.compressed->step_time_us
                ? fmt::format(" With {} it is {:.2f}x as fast.", best.compressed->optimizer,
                              best.compressed->speedup)
-               : fmt::format(" It does not run with {}: {}.", best.compressed->optimizer,
+               : fmt::format(" Not with {}: {}.", best.compressed->optimizer,
                              reason_of(best.compressed->refused));
   return out + "\n";
 }
@@ -211,6 +211,10 @@ std::string layout_search_table(const LayoutSearch& search) {
           fmt::format(", {:.2f}x as fast as the best with {}",
                       search.best.front().step.step_time / found.step.step_time, search.optimizer);
     out += "\n";
+  } else if (!search.best.empty() && !search.compressing.empty()) {
+    out += fmt::format(
+        "\nno layout with several replicas runs with {}: one alone has nothing to compress\n",
+        search.compressing);
   }
   if (search.best.empty()) return out;
   out +=

@@ -114,6 +114,37 @@ TEST_CASE("layout search: a flag fixes what it names") {
   CHECK(none.candidates == 0);
 }
 
+TEST_CASE("layout search: replicas that are asked for are those that tp, cp and pp leave") {
+  const LayoutSearch search = searched(question({{"dp", "4"}}));
+  REQUIRE_FALSE(search.best.empty());
+  for (const LayoutCandidate& candidate : layout_candidates(search.space))
+    CHECK(candidate.tp * candidate.cp * candidate.pp == 4);
+  for (const FoundLayout& found : search.best) {
+    CHECK(found.dp == 4);
+    CHECK(found.step.step_time.us() == Approx(simulated_us(found.what_if)).epsilon(1e-12));
+  }
+  CHECK(searched(question({{"dp", "5"}})).candidates == 0);
+  WhatIf alone = question({{"dp", "4"}});
+  alone.erase("gpus");
+  CHECK_THROWS_WITH(searched(alone), Contains("--gpus: is missing"));
+}
+
+TEST_CASE("layout search: one replica has nothing to compress, and is no best with 1-bit Adam") {
+  const WhatIf asked = question({{"precision", "fp16"}, {"framework", "deepspeed"}});
+  const LayoutSearch search = searched(asked);
+  REQUIRE(search.best_compressed);
+  CHECK(search.best_compressed->dp > 1);
+  WhatIf alone = asked;
+  alone["dp"] = "1";
+  const LayoutSearch one = searched(alone);
+  REQUIRE_FALSE(one.best.empty());
+  CHECK_FALSE(one.best_compressed);
+  CHECK_FALSE(one.best.front().compressed->step_time_us);
+  const std::string table = layout_search_table(one);
+  CHECK_THAT(table, Contains("Not with onebit_adam: one replica."));
+  CHECK_THAT(table, Contains("no layout with several replicas runs with onebit_adam"));
+}
+
 TEST_CASE("layout search: where nothing fits, memory says so") {
   const LayoutSearch search =
       searched(question({{"model", "gpt3-175b"}, {"gpus", "8"}, {"global_batch", "8"}}));

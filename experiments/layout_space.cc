@@ -126,9 +126,10 @@ class Enumeration {
 
   void pipeline(int ranks) {
     const std::int64_t layers = space_.base.model->layers;
+    const auto dp = words_.whole("dp", 1, 1 << 20);
     for (const auto pp : sizes("pp", divisors(ranks, layers))) {
       at_.pp = pp;
-      if (ranks % pp == 0) experts(ranks / pp);
+      if (ranks % pp == 0 && dp.value_or(ranks / pp) == ranks / pp) experts(ranks / pp);
     }
   }
 
@@ -224,7 +225,7 @@ LayoutSpace layout_space(const WhatIf& asked, Catalog& catalog) {
   space.asked.emplace("framework", name_of(FrameworkName::deepspeed));
   space.asked.emplace("optimizer", "adam");
   WhatIf plain = space.asked;
-  for (const char* key : {"tp", "cp", "pp", "ep", "etp", "interleave", "global_batch",
+  for (const char* key : {"tp", "cp", "pp", "ep", "etp", "dp", "interleave", "global_batch",
                           "pipeline_schedule", "shard_ranks", "rampup_batch_size"})
     plain.erase(key);
   plain.insert_or_assign("micro_batch", "1");

@@ -12,7 +12,8 @@
 //   zero_stage, recompute, sequence_parallel
 //                 what the framework offers, in the table of layout_space.cc
 //
-// A key that the user gave has that value alone. Candidates are whole in that their numbers divide;
+// A key that the user gave has that value alone; dp is what tp, cp and pp leave, so one that was
+// given leaves out those that leave another. Candidates are whole in that their numbers divide;
 // whether the model can be divided so is for models/parallel/layout_rules.h to say.
 #pragma once
 
