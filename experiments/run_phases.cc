@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "experiments/words.h"
 
@@ -39,6 +41,20 @@ WhatIf changed(const WhatIf& before, const std::string& keys) {
     for (const char* key : {"global_batch", "micro_batch", "freeze_step"}) phase.erase(key);
   for (const auto& [key, value] : own) phase.insert_or_assign(key, value);
   return phase;
+}
+
+// A phase loads the checkpoint of the one before, which fits no other model.
+void check_same_model(const ModelShape& before, const ModelShape& now) {
+  const auto size_of = [](const ModelShape& model) {
+    return std::tuple(model.family, model.layers, model.hidden, model.heads, model.kv_heads,
+                      model.ffn, model.experts);
+  };
+  if (before.name != now.name || size_of(before) != size_of(now))
+    fail_input(
+        {"", 0, "--then"},
+        fmt::format("a phase loads the checkpoint of the one before, and that of {} is none "
+                    "of {}{}",
+                    before.name, now.name, before.name == now.name ? " of another size" : ""));
 }
 
 // Steps done in vain, and how long they take: all but the update and the exchange of momentum.
@@ -282,7 +298,9 @@ PhasedRun forecast_phases(const WhatIf& first, const std::vector<std::string>& t
     what_if = changed(what_if, keys);
     if (before.optimizer() != OptimizerType::zero_one_adam)
       what_if.insert_or_assign("steps_done", fmt::format("{}", before.steps_done + before.steps));
-    run.phases.push_back(forecast_phase(what_if, catalog, costs));
+    RunPhase phase = forecast_phase(what_if, catalog, costs);
+    check_same_model(*before.model, *phase.scenario.training.model);
+    run.phases.push_back(std::move(phase));
     // Nobody said --steps-done.
     std::erase_if(run.phases.back().scenario.findings, [](const Finding& finding) {
       return finding.code == "flag-no-effect" && finding.message.starts_with("--steps-done");

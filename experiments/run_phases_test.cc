@@ -56,6 +56,20 @@ TEST_CASE("run phases: a freeze step behind goes on compressing") {
   CHECK(run.phases[1].forecast.steps[0].kind == StepKind::compression);
 }
 
+TEST_CASE("run phases: another model loads no checkpoint") {
+  const auto with_phase = [](const char* keys) {
+    Catalog catalog;
+    return forecast_phases(first_phase(), {keys}, {}, catalog);
+  };
+  CHECK_THROWS_WITH(
+      with_phase("model=gpt2"),
+      "--then: a phase loads the checkpoint of the one before, and that of bert-large "
+      "is none of gpt2");
+  CHECK_THROWS_WITH(with_phase("model.layers=12"),
+                    Contains("that of bert-large is none of bert-large of another size"));
+  CHECK(with_phase("model=bert-large seq_len=512 steps=10").phases.size() == 2);
+}
+
 TEST_CASE("run phases: the run is the sum of its phases") {
   const PhasedRun run = two_phases();
   double time = 0, hours = 0, plain = 0;

@@ -83,6 +83,7 @@ expect 0 '^ +2 +512 +32768  warmup +106 ' "$lambcast" "${recipe[@]}" --then "$se
 grep -q '^run: 6775 steps in ' out || fail "no sum: $(cat out)"
 expect 0 '"failures_s": ' "$lambcast" "${recipe[@]}" --then "$second" --mtbf "12 h" --checkpoint-every 500 --format json
 expect 2 "--then: '512' is not KEY=VALUE" "$lambcast" "${recipe[@]}" --then 512
+expect 2 "that of bert-large is none of gpt2" "$lambcast" "${recipe[@]}" --then "model=gpt2"
 expect 2 '--checkpoint-every: is missing' "$lambcast" "${recipe[@]}" --mtbf "12 h"
 expect 2 '--mtbf' "$lambcast" "${recipe[@]}" --mtbf 12 --checkpoint-every 500
 expect 2 'has no effect without --mtbf or a --checkpoint-time' "$lambcast" "${recipe[@]}" --checkpoint-every 500
