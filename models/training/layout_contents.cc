@@ -26,6 +26,10 @@ double optimized_tensors(const ModelShape& shape, const parallel::ParallelLayout
   return tensors / layout.pp;
 }
 
+bool autocasts(const Parallelism& how) {
+  return how.framework.autocast && how.format != MatrixFormat::single;
+}
+
 BlockWork block_work_of(const TrainingPlan& training, const PyramidStage& stage) {
   BlockWork work = block_work_of(training, stage.tokens);
   work.hidden = stage.hidden;
@@ -64,7 +68,7 @@ BlockWork block_work_of(const TrainingPlan& training, std::int64_t seq_len) {
   work.dropout = training.model->dropout;
   // GPT's and MPT's queries, keys and values are one product everywhere.
   work.separate_products = how.framework.separate_products && work.gated;
-  work.autocast = how.framework.autocast;
+  work.autocast = autocasts(how);
   // Autocast's products write 16 bits, which are widened apart.
   work.fp32_gradients = how.framework.fp32_gradients && !work.autocast;
   return work;

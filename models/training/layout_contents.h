@@ -23,6 +23,9 @@ double optimized_tensors(const ModelShape& shape, const parallel::ParallelLayout
 BlockWork block_work_of(const TrainingPlan& training, std::int64_t seq_len);
 BlockWork block_work_of(const TrainingPlan& training, const PyramidStage& stage);
 
+// Whether torch.autocast is about the passes: in fp32 it has nothing to cast.
+bool autocasts(const Parallelism& how);
+
 // Stages of images, on one rank (experiments/layout_choice.h refuses to divide them); none of
 // others.
 std::vector<BlocksAlike> pyramid_of(const TrainingPlan& training);

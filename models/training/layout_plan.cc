@@ -365,7 +365,7 @@ class LayoutWriter {
       then(stage, name, Category::optimizer, Stream::compute,
            KernelWork{passes, elements, tensors});
     };
-    if (how_.framework.autocast)
+    if (autocasts(how_))
       pass("unscale and clip", autocast_passes());
     else if (wrapper() != Wrapper::none)
       pass("unscale, clip and copy",

@@ -156,8 +156,8 @@ TEST_CASE("kernel rates: the typical row of a generation is off by at most six p
 // Tutel's helloworld with one dense layer pair of 2048 x 4096, the columns of two experts (tutel
 // examples/helloworld_megatron.py), 1024 tokens a sample, on an A100-40: samples per second
 // (microsoft/tutel README at 062df95). Five products, since the input has no gradient; by bytes the
-// activation (r w, backward r r w) over 4096, and the sum over the width (r) and its gradient (w)
-// over 2048, 4 each.
+// bias and the activation (r w each, backward r r w, and r for the bias) over 4096, and the sum
+// over the width (r) and its gradient (w) over 2048, 4 each.
 double tutel_samples_per_s(std::int64_t batch) {
   const GpuRates a100 = load_device("a100-40g").rates.value();
   const std::int64_t tokens = 1024 * batch;
@@ -166,7 +166,7 @@ double tutel_samples_per_s(std::int64_t batch) {
   };
   const double products_s = 2 * product_s(tokens, 4096, 2048) + product_s(tokens, 2048, 4096) +
                             product_s(2048, 4096, tokens) + product_s(4096, 2048, tokens);
-  const double bytes = (20 * 4096. + 8 * 2048.) * static_cast<double>(tokens);
+  const double bytes = (32 * 4096. + 8 * 2048.) * static_cast<double>(tokens);
   return static_cast<double>(batch) /
          (products_s + memory_cost(Bytes(bytes), 4, a100).duration.s());
 }
