@@ -201,11 +201,14 @@ std::string layout_search_table(const LayoutSearch& search) {
   out += counts_text(search);
   if (search.best_compressed) {
     const FoundLayout& found = *search.best_compressed;
-    out +=
-        fmt::format("\nbest with {}: tp {} cp {} pp {} x {} ep {} dp {}, micro batch {}: {:.2f} ms",
-                    found.what_if.at("optimizer"), found.layout.tp, found.layout.cp,
-                    found.layout.pp, found.layout.interleave, found.layout.ep, found.dp,
-                    found.layout.micro_batch, found.step.step_time.us() * 1e-3);
+    out += fmt::format(
+        "\nbest with {}: tp {} cp {} pp {} x {} ep {} dp {}, micro batch {}, recompute {}{}: "
+        "{:.2f} ms",
+        found.what_if.at("optimizer"), found.layout.tp, found.layout.cp, found.layout.pp,
+        found.layout.interleave, found.layout.ep, found.dp, found.layout.micro_batch,
+        found.layout.recompute,
+        found.layout.sequence_parallel == "true" ? ", sequence parallel" : "",
+        found.step.step_time.us() * 1e-3);
     if (!search.best.empty())
       out +=
           fmt::format(", {:.2f}x as fast as the best with {}",

@@ -43,6 +43,17 @@ TEST_CASE("layout search: a layout found takes what simulate says") {
     CHECK(search.best[i - 1].step.step_time <= search.best[i].step.step_time);
 }
 
+TEST_CASE("layout search: every framework has something to offer") {
+  for (const std::string& framework : framework_names()) {
+    INFO(framework);
+    const LayoutSearch search =
+        searched(question({{"framework", framework}, {"gpus", "8"}, {"model", "bert-large"}}));
+    REQUIRE_FALSE(search.best.empty());
+    const FoundLayout& found = search.best.front();
+    CHECK(found.step.step_time.us() == Approx(simulated_us(found.what_if)).epsilon(1e-12));
+  }
+}
+
 TEST_CASE("layout search: no candidate that runs is faster than what is found") {
   const WhatIf asked = question({{"recompute", "none"}, {"interleave", "1"}, {"gpus", "8"}});
   const LayoutSearch search = searched(asked, 1, true);

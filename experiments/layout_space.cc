@@ -24,7 +24,8 @@ constexpr std::int64_t most_micro_batch = 64;
 // layers); Megatron-LM training/arguments.py (--use-distributed-optimizer is stage 1,
 // --use-megatron-fsdp 3,
 // --recompute-granularity); torchtitan (FSDP always; weights stay gathered in pipelines);
-// ColossalAI booster/plugin/hybrid_parallel_plugin.py (stage 3 is another plugin's).
+// ColossalAI booster/plugin/hybrid_parallel_plugin.py (stage 3 is another plugin's); PyTorch's
+// DistributedDataParallel, which shares nothing.
 struct Offer {
   FrameworkName framework;
   std::vector<int> zero_stages, zero_stages_in_pipelines;
@@ -33,34 +34,36 @@ struct Offer {
 };
 
 const std::vector<Offer>& offers() {
-  static const std::vector<Offer> rows{{FrameworkName::deepspeed,
-                                        {0, 1, 2, 3},
-                                        {0, 1},
-                                        {Recompute::none, Recompute::full},
-                                        false,
-                                        false,
-                                        false},
-                                       {FrameworkName::megatron,
-                                        {0, 1, 3},
-                                        {0, 1},
-                                        {Recompute::none, Recompute::selective, Recompute::full},
-                                        true,
-                                        true,
-                                        true},
-                                       {FrameworkName::torchtitan,
-                                        {2, 3},
-                                        {2},
-                                        {Recompute::none, Recompute::alternate, Recompute::full},
-                                        true,
-                                        true,
-                                        true},
-                                       {FrameworkName::colossalai,
-                                        {0, 1, 2},
-                                        {0, 1},
-                                        {Recompute::none, Recompute::full},
-                                        true,
-                                        true,
-                                        true}};
+  static const std::vector<Offer> rows{
+      {FrameworkName::deepspeed,
+       {0, 1, 2, 3},
+       {0, 1},
+       {Recompute::none, Recompute::full},
+       false,
+       false,
+       false},
+      {FrameworkName::megatron,
+       {0, 1, 3},
+       {0, 1},
+       {Recompute::none, Recompute::selective, Recompute::full},
+       true,
+       true,
+       true},
+      {FrameworkName::torchtitan,
+       {2, 3},
+       {2},
+       {Recompute::none, Recompute::alternate, Recompute::full},
+       true,
+       true,
+       true},
+      {FrameworkName::colossalai,
+       {0, 1, 2},
+       {0, 1},
+       {Recompute::none, Recompute::full},
+       true,
+       true,
+       true},
+      {FrameworkName::pytorch, {0}, {0}, {Recompute::none, Recompute::full}, false, false, false}};
   return rows;
 }
 
