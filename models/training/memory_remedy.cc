@@ -207,11 +207,18 @@ std::vector<Changes> kinds_of_change(const TrainingPlan& training) {
           more_expert_ranks(training)};
 }
 
-std::optional<std::string> with_smaller_steps(const Change& change) {
+// Fewer replicas take more steps to the same batch.
+std::string same_batch(const Change& change, std::int64_t steps_before) {
+  const std::int64_t steps = change.training.batch.gas;
+  return steps == steps_before ? change.flags
+                               : fmt::format("{} --grad-accum {}", change.flags, steps);
+}
+
+std::optional<std::string> with_smaller_steps(const Change& change, std::int64_t steps_before) {
   const auto in_steps = smaller_steps(change.training);
   if (!in_steps) return std::nullopt;
   if (in_steps->batch.micro == change.training.batch.micro)
-    return with_peak(change.flags, *in_steps);
+    return with_peak(same_batch(change, steps_before), *in_steps);
   return with_peak(fmt::format("{} {}", change.flags, steps_flags(*in_steps)), *in_steps);
 }
 
@@ -223,11 +230,11 @@ std::vector<std::string> least_changes(const TrainingPlan& training, bool smalle
     for (auto [flags, with] : changes) {
       flags = before + flags;
       if (smaller) {
-        const auto remedy = with_smaller_steps({flags, with});
+        const auto remedy = with_smaller_steps({flags, with}, training.batch.gas);
         if (!remedy) continue;
         remedies.push_back(*remedy);
       } else if (forecast_memory(with).fits) {
-        remedies.push_back(with_peak(flags, with));
+        remedies.push_back(with_peak(same_batch({flags, with}, training.batch.gas), with));
       } else {
         continue;
       }
@@ -287,7 +294,7 @@ std::string how_to_fit(const TrainingPlan& training) {
   if (remedies.empty() && training.parallelism)
     return text + fmt::format(
                       "no micro batch, recomputation, ZeRO stage, --tp, --pp or --ep that was "
-                      "tried fits on {} GPUs: it takes more of them",
+                      "tried fits on {} GPUs",
                       training.gpus);
   if (remedies.empty())
     return text + "it takes weights divided among GPUs: " +
