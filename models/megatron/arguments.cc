@@ -328,12 +328,32 @@ class Decoder {
     line("heads", heads);
     if (own_width) line("head_dim", channels);
     groups(heads, gated);
+    window();
     feed_forward(hidden, gated, experts);
     vocabulary(gated);
     if (!gated)
       result_.model += fmt::format("dropout = {}\n", read_.real("hidden-dropout", 0.1) > 0 ||
                                                          read_.real("attention-dropout", 0.1) > 0);
     result_.model += "flash_attention = true\n";
+  }
+
+  // --window-size BACK,AHEAD of every layer, with --window-attn-skip-freq N of all but each N-th
+  // (core/transformer/utils.py, is_layer_window_attention).
+  void window() {
+    if (!read_.has("window-size")) return;
+    const std::string text = fmt::format("{}", fmt::join(read_.values("window-size"), ","));
+    std::int64_t back = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), back);
+    if (error != std::errc() || back < 1 || back > 1 << 24 ||
+        (std::string_view(end, text.data() + text.size()) != ",0"))
+      fail_input(read_.where("window-size"), fmt::format("{} is no window", text),
+                 "\"TOKENS,0\": tokens back, none ahead");
+    const auto whole_every = read_.whole("window-attn-skip-freq", 1 << 20);
+    if (whole_every == 1) return;
+    if (whole_every.value_or(2) > 2)
+      read_.refuse("window-attn-skip-freq", "a window in more than every second layer, not in all");
+    line("window", back);
+    line("window_every", whole_every ? 2 : 1);
   }
 
   void groups(std::int64_t heads, bool gated) {

@@ -7,7 +7,8 @@
 //   model        --num-layers --hidden-size --ffn-hidden-size --num-attention-heads
 //                --num-query-groups --swiglu --vocab-size --max-position-embeddings ...
 //                with --swiglu a llama, else a gpt (models/shape/families.h); with --num-experts
-//                and gated experts a moe-llama, or a moe where --kv-channels says so
+//                and gated experts a moe-llama, or a moe where --kv-channels says so;
+//                --window-size --window-attn-skip-freq
 //   layout       --tensor-model-parallel-size --pipeline-model-parallel-size
 //                --context-parallel-size --expert-model-parallel-size
 //                --num-layers-per-virtual-pipeline-stage --sequence-parallel

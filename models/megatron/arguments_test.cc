@@ -177,6 +177,18 @@ TEST_CASE("Megatron arguments: layout, shares, precision and overlap of a llama"
   CHECK(parameters(shape_of(llama)) == 8'030'261'248 + 2 * 256 * 4096);
 }
 
+TEST_CASE("Megatron arguments: attention through a window, of all layers or every second") {
+  const auto windowed = [](const std::string& more) { return shape_of(llama + more); };
+  CHECK(windowed("").window == 0);
+  CHECK(windowed("--window-size 1024,0").window == 1024);
+  CHECK(windowed("--window-size 1024,0").window_every == 1);
+  CHECK(windowed("--window-size 1024 0 --window-attn-skip-freq 2").window_every == 2);
+  CHECK(windowed("--window-size 1024,0 --window-attn-skip-freq 1").window == 0);
+  for (const char* text : {"--window-size 1024", "--window-size 0,0", "--window-size 1024,8",
+                           "--window-size x,0", "--window-size 1024,0 --window-attn-skip-freq 4"})
+    CHECK_THROWS_AS(windowed(text), Error);
+}
+
 TEST_CASE("Megatron arguments: a gated feed-forward without a width is 8 h / 3") {
   std::string text = llama;
   text.erase(text.find("--ffn-hidden-size"), 23);
