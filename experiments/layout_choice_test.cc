@@ -362,6 +362,9 @@ TEST_CASE("layout choice: a key that its layout does not read is said to have no
   CHECK(unread({{"overlap", "zero"}, {"zero_stage", "3"}, {"optimizer", "adam"}}) ==
         Keys{"--overlap"});
   CHECK(unread({{"pp", "2"}, {"send_overlap", "true"}}) == Keys{"--send-overlap"});
+  const WhatIf interleaved{{"pp", "2"}, {"pipeline_schedule", "interleaved"}};
+  CHECK(unread(interleaved) == Keys{"--pipeline-schedule"});
+  CHECK(unread(with({{"interleave", "2"}}, interleaved)).empty());
   CHECK(unread({{"pp", "2"}, {"interleave", "2"}, {"send_overlap", "true"}}).empty());
   CHECK(unread({{"tp", "2"}, {"tensor_overlap", "all"}}) == Keys{"--tensor-overlap"});
   CHECK(unread({{"tp", "2"}, {"tensor_overlap", "backward"}}).empty());

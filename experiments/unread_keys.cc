@@ -42,6 +42,11 @@ constexpr UnreadOfLayout of_layout[] = {
        return how.layout.pp * how.layout.virtual_stages == 1;
      },
      "it orders the passes of a pipeline, and pp is 1"},
+    {"pipeline_schedule",
+     [](const Parallelism& how, std::string_view value) {
+       return how.layout.pp > 1 && how.layout.virtual_stages == 1 && value == "interleaved";
+     },
+     "a stage has one chunk without --interleave, and the order is that of 1f1b"},
     {"split",
      [](const Parallelism& how, std::string_view) {
        return how.layout.pp * how.layout.virtual_stages == 1;

@@ -105,7 +105,7 @@ double buffers_of(const TrainingPlan& training, const RankParameters& held, doub
   const double activation = 2 * tokens_of(training) * static_cast<double>(training.model->hidden);
   double bytes = bucket_bytes(training, held);
   if (how.sharding == Sharding::weights) bytes += sharded_buffers(training, held, block);
-  if (how.sequence_parallel) bytes += 2 * activation;
+  if (how.sequence_parallel && how.layout.tp > 1) bytes += 2 * activation;
   if (how.layout.pp > 1) bytes += 2 * activation;
   return bytes;
 }

@@ -175,7 +175,7 @@ TEST_CASE("source: a mapping that is none is refused at its place") {
   }
 }
 
-TEST_CASE("sources that ship: each reads its own rows, and at most two of a machine are fitted") {
+TEST_CASE("sources that ship: each reads its own rows") {
   CHECK(source_names().size() >= 38);
   for (const std::string& name : source_names()) {
     INFO(name);
