@@ -9,9 +9,9 @@
 #include <map>
 #include <mutex>
 #include <numeric>
-#include <thread>
 
 #include "models/parallel/layout_rules.h"
+#include "sim/base/threads.h"
 
 namespace lambcast {
 namespace {
@@ -134,11 +134,11 @@ class Search {
 
   // False when it was stopped.
   bool run() {
-    std::vector<std::thread> threads;
     running_ = options_.jobs;
-    for (int i = 0; i < options_.jobs; ++i) threads.emplace_back([this] { work(); });
+    std::vector<std::thread> threads = start_threads(options_.jobs, [this] { work(); });
     {
       std::unique_lock lock(mutex_);
+      running_ -= options_.jobs - static_cast<int>(threads.size());
       while (!ended_.wait_for(lock, std::chrono::milliseconds(100), [&] { return running_ == 0; }))
         if (options_.progress && !options_.progress(done_, candidates_.size())) stop_ = true;
     }

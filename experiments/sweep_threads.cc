@@ -3,7 +3,8 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
-#include <system_error>
+
+#include "sim/base/threads.h"
 
 namespace lambcast {
 
@@ -43,14 +44,9 @@ SweepThreads::SweepThreads(int jobs, SweepPoints points, std::shared_ptr<Descrip
                            RowOf row_of, std::shared_ptr<SweepQueue> queue)
     : work_(new Work{std::move(points), std::move(texts), std::move(row_of), std::move(queue)}) {
   work_->running = jobs;
-  try {
-    for (int i = 0; i < jobs; ++i) threads_.emplace_back([work = work_] { work->run(); });
-  } catch (const std::system_error&) {
-    if (threads_.empty()) throw;
-    // The system gives no more threads: those that there are do the work.
-    const std::lock_guard lock(work_->mutex);
-    work_->running -= jobs - static_cast<int>(threads_.size());
-  }
+  threads_ = start_threads(jobs, [work = work_] { work->run(); });
+  const std::lock_guard lock(work_->mutex);
+  work_->running -= jobs - static_cast<int>(threads_.size());
 }
 
 SweepThreads::~SweepThreads() {

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <thread>
+#include <exception>
+#include <mutex>
 
 #include "models/parallel/model_flops.h"
 #include "models/training/forecast.h"
 #include "models/training/layer_time.h"
+#include "sim/base/threads.h"
 #include "validate/calibrate/calibrate.h"
 #include "validate/interval_score.h"
 #include "validate/replay/user_runs.h"
@@ -208,10 +210,21 @@ std::vector<SourceResult> replay_figures(std::vector<SourceFigure> figures) {
       }
     }
   };
-  std::vector<std::thread> threads;
-  for (unsigned i = 1; i < std::thread::hardware_concurrency(); ++i) threads.emplace_back(work);
-  work();
+  std::exception_ptr failure;
+  std::mutex failing;
+  const auto work_or_fail = [&] {
+    try {
+      work();
+    } catch (...) {
+      const std::lock_guard lock(failing);
+      failure = std::current_exception();
+      next = results.size();
+    }
+  };
+  std::vector<std::thread> threads = start_threads(
+      std::max(1, static_cast<int>(std::thread::hardware_concurrency())), work_or_fail);
   for (std::thread& thread : threads) thread.join();
+  if (failure) std::rethrow_exception(failure);
   return results;
 }
 

@@ -1,0 +1,40 @@
+#include "sim/base/threads.h"
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <new>
+#include <utility>
+
+namespace lambcast {
+namespace {
+
+// Work whose so-many-th copy finds no memory.
+struct Greedy {
+  std::atomic<int>& ran;
+  int& copies_left;
+  Greedy(std::atomic<int>& done, int& copies) : ran(done), copies_left(copies) {}
+  Greedy(const Greedy& other) : ran(other.ran), copies_left(other.copies_left) {
+    if (copies_left-- == 0) throw std::bad_alloc();
+  }
+  Greedy(Greedy&& other) noexcept = default;
+  void operator()() const { ++ran; }
+};
+
+TEST_CASE("threads: as many as can be started do the work, and without one the reason is thrown") {
+  for (const auto& [copies, started] : {std::pair{9, 4}, {4, 4}, {2, 2}, {1, 1}}) {
+    std::atomic<int> ran = 0;
+    int left = copies;
+    std::vector<std::thread> threads = start_threads(4, Greedy(ran, left));
+    CHECK(threads.size() == static_cast<std::size_t>(started));
+    for (std::thread& thread : threads) thread.join();
+    CHECK(ran == started);
+  }
+  std::atomic<int> ran = 0;
+  int none = 0;
+  CHECK_THROWS_AS(start_threads(4, Greedy(ran, none)), std::bad_alloc);
+  CHECK(ran == 0);
+  CHECK(start_threads(0, Greedy(ran, none)).empty());
+}
+
+}  // namespace
+}  // namespace lambcast
