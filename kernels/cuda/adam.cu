@@ -8,32 +8,20 @@
 namespace lambcast::cuda {
 namespace {
 
-struct Constants {
-  float lr, b1, b2, one_minus_b1, one_minus_b2, eps, wd;
-  double exact_lr;
+struct Constants : GroupRate {
+  float b1, b2, one_minus_b1, one_minus_b2, eps;
   BiasFactors bias;
 
   explicit Constants(const AdamOptions& o, int step = 0)
-      : lr(static_cast<float>(o.lr)),
+      : GroupRate(o.lr, o.weight_decay),
         b1(static_cast<float>(o.beta1)),
         b2(static_cast<float>(o.beta2)),
         one_minus_b1(static_cast<float>(1 - o.beta1)),
         one_minus_b2(static_cast<float>(1 - o.beta2)),
         eps(static_cast<float>(o.eps)),
-        wd(static_cast<float>(o.weight_decay)),
-        exact_lr(o.lr),
         bias(bias_factors(o.bias_correction ? BiasCorrection::in_moments : BiasCorrection::none,
                           o.beta1, o.beta2, step)) {}
 
-  __device__ void read_rate(const double* from) {
-    if (from == nullptr) return;
-    exact_lr = *from;
-    lr = static_cast<float>(exact_lr);
-  }
-  __device__ void enter(const ParameterGroup& group) {
-    lr = static_cast<float>(exact_lr * group.lr_scale);
-    wd = static_cast<float>(group.weight_decay);
-  }
   __device__ float momentum(float m, float g) const { return b1 * m + one_minus_b1 * g; }
   __device__ float variance(float v, float g) const { return b2 * v + one_minus_b2 * (g * g); }
   __device__ float denominator(float v) const { return sqrtf(v) * bias.root + eps; }

@@ -20,4 +20,23 @@ struct GroupCursor {
   __device__ bool ends_before(std::size_t e) const { return run != nullptr && run->end < e; }
 };
 
+// What a group has of its own: the rate, which may lie in device memory, and the decay.
+struct GroupRate {
+  float lr, wd;
+  double exact_lr;
+
+  GroupRate(double rate, double decay)
+      : lr(static_cast<float>(rate)), wd(static_cast<float>(decay)), exact_lr(rate) {}
+
+  __device__ void read_rate(const double* from) {
+    if (from == nullptr) return;
+    exact_lr = *from;
+    lr = static_cast<float>(exact_lr);
+  }
+  __device__ void enter(const ParameterGroup& group) {
+    lr = static_cast<float>(exact_lr * group.lr_scale);
+    wd = static_cast<float>(group.weight_decay);
+  }
+};
+
 }  // namespace lambcast::cuda

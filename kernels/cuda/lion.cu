@@ -5,28 +5,15 @@
 namespace lambcast::cuda {
 namespace {
 
-struct Constants {
-  float lr, wd, b1, b2, new_in_b1, new_in_b2;
-  double exact_lr;
+struct Constants : GroupRate {
+  float b1, b2, new_in_b1, new_in_b2;
 
   explicit Constants(const reference::LionOptions& o)
-      : lr(static_cast<float>(o.lr)),
-        wd(static_cast<float>(o.weight_decay)),
+      : GroupRate(o.lr, o.weight_decay),
         b1(static_cast<float>(o.beta1)),
         b2(static_cast<float>(o.beta2)),
         new_in_b1(static_cast<float>(1 - o.beta1)),
-        new_in_b2(static_cast<float>(1 - o.beta2)),
-        exact_lr(o.lr) {}
-
-  __device__ void read_rate(const double* from) {
-    if (from == nullptr) return;
-    exact_lr = *from;
-    lr = static_cast<float>(exact_lr);
-  }
-  __device__ void enter(const ParameterGroup& group) {
-    lr = static_cast<float>(exact_lr * group.lr_scale);
-    wd = static_cast<float>(group.weight_decay);
-  }
+        new_in_b2(static_cast<float>(1 - o.beta2)) {}
 };
 
 __global__ void __launch_bounds__(threads) step_kernel(LionState s, const float* g, Constants c) {
