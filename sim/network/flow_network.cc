@@ -279,19 +279,23 @@ void FlowNetwork::solve(std::vector<Active>& flows) {
   while (!rising_.empty()) {
     double level = std::numeric_limits<double>::infinity();
     std::erase_if(used_, [&](LinkId link) { return unfrozen_[link] == 0; });
-    for (const LinkId link : used_) level = std::min(level, room_[link] / unfrozen_[link]);
+    for (const LinkId link : used_) {
+      // Most links carry one flow, and a division takes longer than the rest.
+      const double room = room_[link];
+      level = std::min(level, unfrozen_[link] == 1 ? room : room / unfrozen_[link]);
+    }
     for (const Active* flow : rising_)
       if (flow->cap > 0) level = std::min(level, flow->cap / flow->weight);
     // Links within rounding of the level fill in the same pass.
     const double reached = level * (1 + 1e-12);
-    const auto full = std::stable_partition(
-        rising_.begin(), rising_.end(), [&](const Active* flow) { return !fills(*flow, reached); });
-    LAMBCAST_CHECK(full != rising_.end(), "max-min filling made no progress at {} B/s", level);
-    if (full == rising_.begin()) {
+    if (std::ranges::all_of(rising_, [&](const Active* flow) { return fills(*flow, reached); })) {
       for (Active* flow : rising_) flow->rate = level * flow->weight;
       for (const LinkId link : used_) unfrozen_[link] = 0;
       return;
     }
+    const auto full = std::stable_partition(
+        rising_.begin(), rising_.end(), [&](const Active* flow) { return !fills(*flow, reached); });
+    LAMBCAST_CHECK(full != rising_.end(), "max-min filling made no progress at {} B/s", level);
     for (auto flow = full; flow != rising_.end(); ++flow) {
       (*flow)->rate = level * (*flow)->weight;
       for (const LinkId link : (*flow)->links) {
