@@ -34,6 +34,20 @@ std::string within_phrase(const SpeedupMap& map, std::size_t scan, bool falling)
                      crossing(falling ? high : low, false));
 }
 
+// Where the speed-up's interval holds 1 though the speed-up itself is on one side of it throughout.
+std::string untold(const SpeedupMap& map, std::size_t scan, bool pays) {
+  const std::vector<double>& end = pays ? map.low[scan] : map.high[scan];
+  const auto told = [&](double value) {
+    return std::isnan(value) || (pays ? value > 1 : value < 1);
+  };
+  if (std::ranges::all_of(end, told)) return "";
+  if (std::ranges::none_of(end, told)) return "; cannot tell at any";
+  const std::vector<Crossing> found = crossings(map.nic_Gbps, end);
+  if (found.size() != 1) return "; cannot tell at some";
+  return fmt::format("; cannot tell {} {:.3g}", found[0].falling == pays ? "above" : "below",
+                     found[0].nic_Gbps);
+}
+
 std::string where_it_pays(const SpeedupMap& map, std::size_t scan) {
   const std::vector<double>& row = map.speedup[scan];
   const std::vector<Crossing> found = crossings(map.nic_Gbps, row);
@@ -47,8 +61,8 @@ std::string where_it_pays(const SpeedupMap& map, std::size_t scan) {
     return fmt::format("in part, crossing break-even at {} Gbit/s,", fmt::join(places, " and "));
   }
   const bool pays = std::any_of(row.begin(), row.end(), [](double s) { return s > 1; });
-  return fmt::format("at {} bandwidth scanned ({} to {} Gbit/s)", pays ? "every" : "no",
-                     map.nic_Gbps.front(), map.nic_Gbps.back());
+  return fmt::format("at {} bandwidth scanned ({} to {} Gbit/s{})", pays ? "every" : "no",
+                     map.nic_Gbps.front(), map.nic_Gbps.back(), untold(map, scan, pays));
 }
 
 std::string conditions(const Point& p, const std::vector<std::string>& apart) {

@@ -115,6 +115,31 @@ TEST_CASE("break-even outside the scan is said as such") {
   CHECK(contains(words(summary_of(points)), "so no break-even bandwidth"));
 }
 
+TEST_CASE("a scan that pays throughout says where its interval holds 1") {
+  std::vector<Point> points = {compared(1, 8, 2), compared(100, 8, 1.5)};
+  const auto said = [&](double low_at_1, double low_at_100) {
+    points[0].speedup_low = low_at_1;
+    points[1].speedup_low = low_at_100;
+    for (Point& p : points) p.speedup_high = 3;
+    return words(summary_of(points));
+  };
+  CHECK(contains(said(1.5, 1.2), "pays at every bandwidth scanned (1 to 100 Gbit/s) on"));
+  // From 2 at 1 Gbit/s to 1/2 at 100 Gbit/s: 1 at 10 Gbit/s.
+  CHECK(contains(said(2, 0.5),
+                 "pays at every bandwidth scanned (1 to 100 Gbit/s; cannot tell "
+                 "above 10) on"));
+  CHECK(contains(said(0.5, 2), "(1 to 100 Gbit/s; cannot tell below 10) on"));
+  CHECK(contains(said(0.5, 0.9), "(1 to 100 Gbit/s; cannot tell at any) on"));
+  for (Point& p : points) {
+    p.speedup = 0.5;
+    p.speedup_low = 0.2;
+  }
+  points[0].speedup_high = 2;
+  points[1].speedup_high = 0.5;
+  CHECK(contains(words(summary_of(points)),
+                 "pays at no bandwidth scanned (1 to 100 Gbit/s; cannot tell below 10) on"));
+}
+
 TEST_CASE("break-even is found in a scan at one GPU count, the largest that has one") {
   // From 4 at 1 Gbit/s to 1/4 at 100 Gbit/s: 1 at 10 Gbit/s.
   std::vector<Point> points = {compared(1, 8, 4), compared(100, 8, 0.25)};

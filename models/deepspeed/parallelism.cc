@@ -37,16 +37,14 @@ bool is_on(const Value& value) {
 
 using Said = std::vector<std::pair<std::string, std::string>>;
 
-// A size above 1; "auto" and what is no number leave it to the training script.
-bool divides(const Value& value) { return value.kind == Kind::number && value.number > 1; }
-
+// Above 1 it divides. DeepSpeed's own default for the stages of a pipeline is the word "auto".
 void read_size(const Section& section, std::string_view key, const char* as, Said& said) {
-  const Value* size = section.object.find(key);
-  if (size == nullptr || !divides(*size)) return;
-  if (!size->whole)
-    fail_input(where_of(section, key, size->line), fmt::format("'{}' is no size", size->text),
-               "whole numbers");
-  said.emplace_back(as, fmt::format("{}", *size->whole));
+  const Value* value = section.object.find(key);
+  if (value == nullptr || is_empty(*value)) return;
+  if (value->text == "auto" && key == "stages") return;
+  Setting<Whole> size;
+  read(section, key, size, 0);
+  if (size.value > 1) said.emplace_back(as, fmt::format("{}", size.value));
 }
 
 void read_pipeline(const Section& root, Said& said) {
@@ -67,9 +65,9 @@ void read_pipeline(const Section& root, Said& said) {
 }
 
 void read_tensor_parallel(const Section& root, Said& said) {
-  read_size(root, "tensor_parallel", "tp", said);
   const Value* value = root.object.find("tensor_parallel");
-  if (value == nullptr || value->kind != Kind::object) return;
+  if (value == nullptr || is_empty(*value)) return;
+  if (value->kind != Kind::object) return read_size(root, "tensor_parallel", "tp", said);
   const Section section{*value, "tensor_parallel", root.file, root.findings};
   find_unknown_keys(section, tensor_parallel_keys());
   for (const char* key : {"autotp_size", "tp_size"}) read_size(section, key, "tp", said);

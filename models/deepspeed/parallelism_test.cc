@@ -83,6 +83,21 @@ TEST_CASE("parallelism: what there is no model of is refused, with its place") {
       Catch::Contains("number_checkpoints: recomputing activations is not read from the file yet"));
 }
 
+TEST_CASE("parallelism: a size that is none is refused, wherever it stands") {
+  for (const char* form :
+       {R"("tensor_parallel": {{ "autotp_size": {} }})",
+        R"("tensor_parallel": {{ "tp_size": {} }})",
+        R"("tensor_parallel": {{ "tp": {{ "tp_size": {} }} }})", R"("sequence_parallel_size": {})",
+        R"("expert_parallel": {{ "enabled": true, "autoep_size": {} }})",
+        R"("pipeline": {{ "stages": {} }})"}) {
+    for (const char* size : {R"("two")", R"("2")", "-2", "2.5", "[2]", R"({ "of": 2 })", "true"}) {
+      const std::string member = fmt::format(fmt::runtime(form), size);
+      INFO(member);
+      CHECK_THAT(refusal(member), Catch::Contains("ds.json:2: "));
+    }
+  }
+}
+
 TEST_CASE("parallelism: sections that divide nothing stay accepted") {
   for (const char* member :
        {R"("pipeline": {})", R"("pipeline": null)", R"("pipeline": { "stages": 1 })",
