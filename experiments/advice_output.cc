@@ -322,8 +322,8 @@ std::string advice_text(const Advice& advice) {
   const TrainingPlan& training = answer.scenario.training;
   std::string out = judgement(advice, answer);
   out += fmt::format(
-      "{:.0f}% of a step of {} is exposed communication: no compression can win more than "
-      "{:.2f}x.\n",
+      "{:.0f}% of a step of {} is exposed communication: by the expected times no compression "
+      "wins more than {:.2f}x.\n",
       advice.exposed_share * 100, advice.baseline, advice.most_speedup);
   out += without_zero_text(advice);
   if (advice.fused && advice.judged())

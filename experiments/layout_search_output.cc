@@ -77,24 +77,27 @@ std::string answer_of(const LayoutSearch& search) {
   return out + "\n";
 }
 
-std::string head_line() {
+// Of a GPU: tokens, or samples of a model of images.
+const char* rate_title(const TrainingPlan& base) { return base.seq_len > 0 ? "tok/s" : "smp/s"; }
+
+std::string head_line(const TrainingPlan& base) {
   return fmt::format(
       "{:>2} {:>3} {:>2} {:>3} {:>2} {:>3} {:>4} {:>8} {:>4} {:>9} {:>9} {:>8} "
       "{:>6} {:>4}\n",
       "#", "tp", "cp", "pp", "v", "ep", "dp", "batch", "ZeRO", "recompute", "step (ms)", "memory",
-      "tok/s", "MFU");
+      rate_title(base), "MFU");
 }
 
-std::string layout_line(std::size_t rank, const FoundLayout& found, int gpus) {
+std::string layout_line(std::size_t rank, const FoundLayout& found, const TrainingPlan& base) {
   const LayoutCandidate& layout = found.layout;
-  const double tokens_per_s = found.tokens_per_s / gpus;
+  const double rate = (base.seq_len > 0 ? found.tokens_per_s : found.samples_per_s) / base.gpus;
   return fmt::format(
       "{:>2} {:>3} {:>2} {:>3} {:>2} {:>3} {:>4} {:>8} {:>4} {:>9} {:>9.2f} {:>8} {:>6.{}f} "
       "{:>3.0f}%\n",
       rank, layout.tp, layout.cp, layout.pp, layout.interleave, layout.ep, found.dp,
       fmt::format("{}x{}", layout.micro_batch, found.micro_batches), layout.zero_stage,
-      layout.recompute, found.step.step_time.us() * 1e-3, bytes_cell(found.peak), tokens_per_s,
-      tokens_per_s < 1000 ? 1 : 0, 100 * found.utilization);
+      layout.recompute, found.step.step_time.us() * 1e-3, bytes_cell(found.peak), rate,
+      rate < 1000 ? 1 : 0, 100 * found.utilization);
 }
 
 // What each loses, and what compression makes of it.
@@ -190,13 +193,14 @@ std::string layout_search_table(const LayoutSearch& search) {
           ? fmt::format(", adapters of rank {} on frozen weights,", base.model->adapters->rank)
           : "";
   std::string out = fmt::format(
-      "{} with {}{} on {}: {} GPUs ({} node(s)), batch {}, sequence {}, as {} does it\n\n",
-      base.model->name, search.optimizer, adapters, base.cluster->name, base.gpus, base.nodes(),
-      search.space.global_batch, base.seq_len, name_of(base.parallelism->framework.name));
+      "{} with {}{} on {}: {} GPUs ({} node(s)), batch {}{}, as {} does it\n\n", base.model->name,
+      search.optimizer, adapters, base.cluster->name, base.gpus, base.nodes(),
+      search.space.global_batch, base.seq_len > 0 ? fmt::format(", sequence {}", base.seq_len) : "",
+      name_of(base.parallelism->framework.name));
   out += fmt::format("{}\n", answer_of(search));
-  if (!search.best.empty()) out += head_line();
+  if (!search.best.empty()) out += head_line(base);
   for (std::size_t i = 0; i < search.best.size(); ++i)
-    out += layout_line(i + 1, search.best[i], base.gpus);
+    out += layout_line(i + 1, search.best[i], base);
   if (!search.best.empty()) out += fmt::format("\n{}\n", compression_table(search.best));
   out += counts_text(search);
   if (search.best_compressed) {
@@ -221,9 +225,11 @@ std::string layout_search_table(const LayoutSearch& search) {
   }
   if (search.best.empty()) return out;
   out +=
-      "\nv: chunks of a stage. batch: samples of a micro batch x how many. tok/s: of a GPU. MFU: "
-      "model FLOPs over the peak of the format computed in. Memory leaves out what the allocator "
-      "wastes.\nThe first one alone: " +
+      fmt::format(
+          "\nv: chunks of a stage. batch: samples of a micro batch x how many. {}: of a GPU. MFU: "
+          "model FLOPs over the peak of the format computed in. Memory leaves out what the "
+          "allocator wastes.\nThe first one alone: ",
+          rate_title(base)) +
       simulate_line(search.best.front().what_if) + "\n";
   return out;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <unordered_set>
 
 namespace lambcast {
 namespace {
@@ -47,6 +48,14 @@ Axis parse_axis(std::string_view text, std::string_view flag) {
 }
 
 }  // namespace
+
+void refuse_twice(const std::vector<std::string>& values, const Where& where) {
+  std::unordered_set<std::string> met;
+  for (std::string value : values) {
+    std::erase(value, ' ');
+    if (!met.insert(value).second) fail_input(where, fmt::format("'{}' is listed twice", value));
+  }
+}
 
 bool is_scan(std::string_view text) {
   if (std::ranges::count(text, ':') == 2) return true;
@@ -109,6 +118,7 @@ Axis parse_list(std::string_view text) {
       fail_input({"", 0, "--list " + axis.first}, fmt::format("'{}' has an empty value", list));
     begin = end + 1;
   }
+  refuse_twice(axis.second, {"", 0, "--list " + axis.first});
   return axis;
 }
 

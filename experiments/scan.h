@@ -17,6 +17,9 @@ using Axis = std::pair<std::string, std::vector<std::string>>;
 Axis parse_scan(std::string_view text);
 Axis parse_list(std::string_view text);
 
+// Throws Error (usage) at `where` for a value that is there twice, which may differ in spaces.
+void refuse_twice(const std::vector<std::string>& values, const Where& where);
+
 // Whether a text is a scan, right or wrong, and no value.
 bool is_scan(std::string_view text);
 

@@ -183,9 +183,12 @@ void add(std::vector<Finding>& findings, const std::vector<Finding>& more) {
   findings.insert(findings.end(), more.begin(), more.end());
 }
 
+// The kernels that ship here serve any framework.
 Kernels choose_kernels(const Words& words, const TrainingPlan& training) {
   const auto kernels = words.choice("kernels");
   if (kernels && words_of("kernels")[*kernels] == name_of(Kernels::fused)) return Kernels::fused;
+  if (training.parallelism && training.parallelism->framework.name != FrameworkName::deepspeed)
+    return training.parallelism->framework.kernels;
   return stack_kernels(training.cluster->stack, training.optimizer());
 }
 
@@ -230,8 +233,6 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   if (training.parallelism) {
     add(scenario.findings, check_parallelism(training));
     add(scenario.findings, find_unread_of_layout(words, *training.parallelism));
-    if (training.parallelism->framework.name != FrameworkName::deepspeed)
-      training.kernels = training.parallelism->framework.kernels;
   } else {
     training.overlap = choose_overlap(words, config);
   }

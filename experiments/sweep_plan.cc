@@ -25,6 +25,7 @@ std::vector<std::string> entry_values(const Table& table, const std::string& key
     return expand_scan(*scan, where);
   std::vector<std::string> values = table.words(key);
   if (values.empty()) fail_input(where, "is empty");
+  refuse_twice(values, where);
   return values;
 }
 

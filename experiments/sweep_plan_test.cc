@@ -81,6 +81,10 @@ TEST_CASE("axes: --scan and --list") {
   for (const char* text : {"gpus=8,", "gpus=,8", "gpus=8,,16"})
     CHECK_THROWS_WITH(parse_list(text),
                       Contains("--list gpus: ") && Contains("has an empty value"));
+  CHECK_THROWS_WITH(parse_list("cluster.nic.bandwidth=1 Gbit/s,2Gbit/s,1Gbit/s"),
+                    Contains("--list cluster.nic.bandwidth: '1Gbit/s' is listed twice"));
+  CHECK_THROWS_WITH(plan("[base]\nmodel = \"bert-large\"\n[grid]\ngpus = [8, 16, 8]"),
+                    Contains("'8' is listed twice"));
   CHECK_THROWS_WITH(parse_scan("gpus=8:4:x2"), Contains("--scan gpus: "));
 }
 

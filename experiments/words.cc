@@ -79,9 +79,14 @@ Overrides Words::below(std::string_view prefix) const {
 void Words::refuse_unknown() const {
   for (const auto& [key, value] : what_if_) {
     if (is_of_description(key)) continue;
-    if (key.find('.') != std::string::npos)
+    if (const std::size_t dot = key.find('.'); dot != std::string::npos) {
+      static const std::vector<std::string> whose{"cluster", "device", "model"};
+      if (const std::string meant = closest(key.substr(0, dot), whose); !meant.empty())
+        fail_input({"", 0, key},
+                   fmt::format("unknown key, did you mean '{}{}'?", meant, key.substr(dot)));
       fail_input({"", 0, key}, "unknown key: those of descriptions begin with whose they are",
                  fmt::format("cluster.{0}, device.{0} or model.{0}, where they have it", key));
+    }
     const auto& keys = what_if_keys();
     if (std::find(keys.begin(), keys.end(), key) == keys.end())
       fail_unknown({"", 0, key}, "key", key, keys);

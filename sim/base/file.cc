@@ -28,7 +28,10 @@ class Source {
     struct stat what {};
     if (descriptor_ < 0 || fstat(descriptor_, &what) != 0)
       fail_unreadable(path, std::strerror(errno));
-    if (S_ISDIR(what.st_mode)) fail_unreadable(path, std::strerror(EISDIR));
+    if (S_ISDIR(what.st_mode)) {
+      close(descriptor_);
+      fail_unreadable(path, fmt::format("{}: name a file in it", std::strerror(EISDIR)));
+    }
     may_wait_for_writer_ = S_ISFIFO(what.st_mode) && !is_stdin_;
   }
   ~Source() {
