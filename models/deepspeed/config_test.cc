@@ -115,6 +115,9 @@ TEST_CASE("config: 0/1 Adam and its defaults") {
   CHECK(check_config(config).empty());
   CHECK(check_run(config, 125000).empty());
   CHECK(codes(check_run(config, 12500)) == std::vector<std::string>{"never-frozen"});
+  // Silent from step 12,500 + 32,678 + 1 on.
+  CHECK(codes(check_run(config, 45178)) == std::vector<std::string>{"no-silent-step"});
+  CHECK(check_run(config, 45179).empty());
 }
 
 TEST_CASE("config: the SQuAD spelling, only \"enabled\" under fp16") {

@@ -289,6 +289,22 @@ void check_freeze(Findings& out, const OptimizerConfig& optimizer, std::int64_t 
   }
 }
 
+// The interval between exchanges is one step until local_step_scaler steps after the freeze.
+void check_silent_steps(Findings& out, const OptimizerConfig& optimizer, std::int64_t total) {
+  const Setting<Whole>&freeze = optimizer.var_freeze_step, &lasts = optimizer.local_step_scaler;
+  if (freeze.value >= total) {
+    out.add(Severity::warning, "never-frozen", "optimizer.params.var_freeze_step", freeze.line,
+            fmt::format("step {} in a run of {}: the variance is never frozen, and no step skips "
+                        "communication",
+                        freeze.value, total));
+  } else if (lasts.value >= total - std::max<Whole>(1, freeze.value)) {
+    out.add(Severity::note, "no-silent-step", "optimizer.params.local_step_scaler", lasts.line,
+            fmt::format("{}: the first step without communication would come so many steps after "
+                        "the freeze at {}, in a run of {}: every step communicates",
+                        lasts.value, freeze.value, total));
+  }
+}
+
 }  // namespace
 
 std::vector<Finding> check_config(const DeepSpeedConfig& config) {
@@ -317,12 +333,8 @@ std::vector<Finding> check_run(const DeepSpeedConfig& config, std::int64_t total
   if (!config.optimizer || !is_onebit(config.optimizer->type)) return {};
   if (config.optimizer->type != OptimizerType::zero_one_adam) {
     check_freeze(out, *config.optimizer, total_steps);
-  } else if (config.optimizer->var_freeze_step.value >= total_steps) {
-    out.add(Severity::warning, "never-frozen", "optimizer.params.var_freeze_step",
-            config.optimizer->var_freeze_step.line,
-            fmt::format("step {} in a run of {}: the variance is never frozen, and no step skips "
-                        "communication",
-                        config.optimizer->var_freeze_step.value, total_steps));
+  } else {
+    check_silent_steps(out, *config.optimizer, total_steps);
   }
   return std::move(out.list);
 }
