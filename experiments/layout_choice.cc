@@ -314,7 +314,7 @@ std::optional<Parallelism> choose_parallelism(const Words& words, const Training
   choose_sharding(words, training, how);
   choose_reduction(words, how);
   choose_less_traffic(words, how);
-  how.sums_columns = sums_columns(words);
+  restrict_to_plugin(words, how);
   choose_offload(words, training, how);
   refuse_impossible(training, how);
   refuse_undivided(training, how);

@@ -113,8 +113,13 @@ const std::vector<std::string>& plugin_names() {
   return names;
 }
 
-bool sums_columns(const Words& words) {
-  return words.choice("plugin") == static_cast<std::size_t>(Plugin::low_level_zero);
+void restrict_to_plugin(const Words& words, Parallelism& how) {
+  const auto chosen = words.choice("plugin");
+  if (!chosen) return;
+  const auto plugin = static_cast<Plugin>(*chosen);
+  how.sums_columns = plugin == Plugin::low_level_zero;
+  how.framework.divides_model = plugin == Plugin::hybrid_parallel;
+  if (plugin == Plugin::torch_ddp) how.framework.most_sharing = parallel::Sharding::none;
 }
 
 void add_plugin_defaults(WhatIf& what_if) {

@@ -30,8 +30,9 @@ const std::vector<std::string>& plugin_names();
 // low_level_zero.
 void add_plugin_defaults(WhatIf& what_if);
 
-// Parallelism::sums_columns: what low_level_zero's optimizers do without a tensor-parallel group.
-bool sums_columns(const Words& words);
+// What the plugin divides and shares at most, and Parallelism::sums_columns: what low_level_zero's
+// optimizers do without a tensor-parallel group.
+void restrict_to_plugin(const Words& words, Parallelism& how);
 
 // Throws Error (usage) for what the plugin does not run; what it runs otherwise than one may think
 // is returned. Colossal-AI without a plugin runs as with hybrid_parallel; other frameworks have

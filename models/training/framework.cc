@@ -49,14 +49,17 @@ const std::vector<Framework>& frameworks() {
                                             .order = data_outside,
                                             .split = SplitMethod::spread,
                                             .overlaps_gradients = true,
-                                            .least_bucket = 12e6},
+                                            .least_bucket = 12e6,
+                                            .most_sharing = parallel::Sharding::gradients},
                                            {.name = FrameworkName::pytorch,
                                             .fp32_gradients = true,
                                             .overlaps_gradients = true,
                                             .least_bucket = 25 * 1024 * 1024 / 4.,
                                             .fusion = Fusion::eager,
                                             .autocast = true,
-                                            .kernels = Kernels::unfused_adam}};
+                                            .kernels = Kernels::unfused_adam,
+                                            .divides_model = false,
+                                            .most_sharing = parallel::Sharding::none}};
   return rows;
 }
 

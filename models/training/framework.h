@@ -32,6 +32,7 @@
 #include "models/optimizer/passes.h"
 #include "models/parallel/parallel_layout.h"
 #include "models/parallel/stage_split.h"
+#include "models/parallel/state_memory.h"
 
 namespace lambcast {
 
@@ -107,6 +108,9 @@ struct Framework {
   bool separate_products = false;
   Ring ring = Ring::fused;  // how it is computed, block_time.h
   ContextExchange context_exchange = ContextExchange::ring;
+  // What it runs at most: tensor and pipeline parallelism, and what ranks share.
+  bool divides_model = true;
+  parallel::Sharding most_sharing = parallel::Sharding::weights;
 };
 
 const Framework& framework_of(FrameworkName name);

@@ -123,17 +123,17 @@ Changes more_recomputation(const TrainingPlan& training) {
   return changes;
 }
 
-// What frameworks run at most (experiments/layout_choice.cc refuses more).
+// experiments/layout_choice.cc refuses more.
 parallel::Sharding most_sharing(const TrainingPlan& training) {
   using enum parallel::Sharding;
   const Parallelism& how = *training.parallelism;
+  if (is_onebit(training.optimizer()) || !training.model->pyramid.empty()) return none;
   const FrameworkName name = how.framework.name;
-  if (is_onebit(training.optimizer()) || name == FrameworkName::pytorch ||
-      !training.model->pyramid.empty())
-    return none;
-  const bool colossalai = name == FrameworkName::colossalai;
-  if ((name == FrameworkName::deepspeed || colossalai) && how.layout.pp > 1) return optimizer;
-  return colossalai ? gradients : weights;
+  const bool pipes_states_alone =
+      name == FrameworkName::deepspeed || name == FrameworkName::colossalai;
+  if (pipes_states_alone && how.layout.pp > 1)
+    return std::min(optimizer, how.framework.most_sharing);
+  return how.framework.most_sharing;
 }
 
 Changes more_sharing(const TrainingPlan& training) {
@@ -170,7 +170,7 @@ Changes more_division(const TrainingPlan& training, const char* flag,
   TrainingPlan with = training;
   Parallelism& how = *with.parallelism;
   parallel::ParallelLayout& layout = how.layout;
-  if (how.framework.name == FrameworkName::pytorch || !training.model->pyramid.empty() ||
+  if (!how.framework.divides_model || !training.model->pyramid.empty() ||
       (is_onebit(training.optimizer()) && is_mpi(training.backend())))
     return changes;
   const bool among_all = how.shard_ranks == how.replicas();
@@ -200,11 +200,26 @@ Changes more_expert_ranks(const TrainingPlan& training) {
   return changes;
 }
 
+// Where states are shared already.
+Changes optimizer_on_host(const TrainingPlan& training) {
+  TrainingPlan with = training;
+  Parallelism& how = *with.parallelism;
+  const bool adam =
+      training.optimizer() == OptimizerType::adam || training.optimizer() == OptimizerType::adamw;
+  if (how.framework.name != FrameworkName::deepspeed || !adam ||
+      how.sharding == parallel::Sharding::none || how.optimizer_on == OptimizerOn::host)
+    return {};
+  how.optimizer_on = OptimizerOn::host;
+  return {{"--offload-optimizer cpu", with}};
+}
+
 std::vector<Changes> kinds_of_change(const TrainingPlan& training) {
-  return {more_recomputation(training), more_sharing(training),
+  return {more_recomputation(training),
+          more_sharing(training),
           more_division(training, "--tp", &parallel::ParallelLayout::tp),
           more_division(training, "--pp", &parallel::ParallelLayout::pp),
-          more_expert_ranks(training)};
+          more_expert_ranks(training),
+          optimizer_on_host(training)};
 }
 
 // Fewer replicas take more steps to the same batch.
@@ -293,12 +308,13 @@ std::string how_to_fit(const TrainingPlan& training) {
   const std::vector<std::string> remedies = memory_remedies(training);
   if (remedies.empty() && training.parallelism)
     return text + fmt::format(
-                      "no micro batch, recomputation, ZeRO stage, --tp, --pp or --ep that was "
-                      "tried fits on {} GPUs",
+                      "no micro batch, recomputation, ZeRO stage, --tp, --pp, --ep or offload "
+                      "that was tried fits on {} GPUs",
                       training.gpus);
   if (remedies.empty())
     return text + "it takes weights divided among GPUs: " +
-           (is_onebit(training.optimizer()) ? "--tp or --pp" : "--zero-stage 3, --tp or --pp");
+           (is_onebit(training.optimizer()) ? "--tp or --pp" : "--zero-stage 3, --tp or --pp") +
+           " (lambcast plan searches them)";
   return fmt::format("{}what fits: {}", text, fmt::join(remedies, ", or "));
 }
 
