@@ -114,6 +114,8 @@ TEST_CASE("a slice takes the largest batch, the usual bandwidth and the publishe
   points.push_back(other);
   CHECK(rows(throughput_figure(points).data) ==
         std::vector<std::string>{"8 80 100 100", "16 120 190 200"});
+  CHECK(contains(throughput_figure(points).data, "NICs of"));
+  CHECK_FALSE(contains(throughput_figure(wanted).data, "NICs of"));
 }
 
 TEST_CASE("nccl is preferred, else the most common backend, for compressed rows on their own") {

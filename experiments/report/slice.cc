@@ -270,7 +270,12 @@ void keep_usual_nic(Slice& slice) {
   std::unordered_map<Name, double> wanted;
   for (const auto& [cluster, points] : by_cluster(slice.points))
     wanted[cluster] = nic(*usual(points, nic));
+  const std::size_t before = slice.points.size();
   keep_if(slice, [&](const Point& p) { return nic(p) == wanted.at(p.cluster); });
+  if (slice.points.size() == before) return;
+  std::set<double> kept;
+  for (const auto& [cluster, Gbps] : wanted) kept.insert(Gbps);
+  state_kept(slice, before, fmt::format("NICs of {} Gbit/s", fmt::join(kept, " or ")));
 }
 
 bool keep_batch(Slice& slice, const std::function<bool(const Points&)>& enough) {
