@@ -45,17 +45,6 @@ TEST_CASE("layout choice: DeepSpeed said or unsaid is one run, with one forecast
   }
 }
 
-TEST_CASE("layout choice: the kernels that ship serve any framework") {
-  for (const char* framework : {"deepspeed", "megatron", "torchtitan", "colossalai", "pytorch"}) {
-    INFO(framework);
-    const WhatIf asked = layout({{"framework", framework}, {"zero_stage", "0"}});
-    const Kernels own = resolved(asked).training.kernels;
-    CHECK(own != Kernels::fused);
-    CHECK(resolved(with({{"kernels", "deepspeed"}}, asked)).training.kernels == own);
-    CHECK(resolved(with({{"kernels", "fused"}}, asked)).training.kernels == Kernels::fused);
-  }
-}
-
 TEST_CASE("layout choice: one run in two models of its time says that they differ") {
   const auto says_so = [](const WhatIf& changes) {
     return std::ranges::count(resolved(layout(changes)).findings, "priced-by-kernel",

@@ -184,11 +184,15 @@ void add(std::vector<Finding>& findings, const std::vector<Finding>& more) {
 }
 
 // The kernels that ship here serve any framework.
-Kernels choose_kernels(const Words& words, const TrainingPlan& training) {
+Kernels choose_kernels(const Words& words, const TrainingPlan& training,
+                       const std::optional<Version>& torch) {
   const auto kernels = words.choice("kernels");
   if (kernels && words_of("kernels")[*kernels] == name_of(Kernels::fused)) return Kernels::fused;
-  if (training.parallelism && training.parallelism->framework.name != FrameworkName::deepspeed)
-    return training.parallelism->framework.kernels;
+  if (training.parallelism && training.parallelism->framework.name != FrameworkName::deepspeed) {
+    const Kernels own = training.parallelism->framework.kernels;
+    const bool one_by_one = own == Kernels::foreach_adam && torch && *torch < Version{2, 0, 0};
+    return one_by_one ? Kernels::unfused_adam : own;
+  }
   return stack_kernels(training.cluster->stack, training.optimizer());
 }
 
@@ -229,7 +233,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   check_ramp(training, scenario.findings);
   if (const auto step = choose_freeze_step(words, training)) set_freeze_step(*step, config);
   choose_zero_one_policy(words, config);
-  training.kernels = choose_kernels(words, training);
+  training.kernels = choose_kernels(words, training, versions.torch);
   if (training.parallelism) {
     add(scenario.findings, check_parallelism(training));
     add(scenario.findings, find_unread_of_layout(words, *training.parallelism));

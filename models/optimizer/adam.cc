@@ -9,9 +9,10 @@ using namespace expression;
 
 Passes update(StepKind, Kernels kernels, bool decays) {
   if (kernels == Kernels::fused) return {30, 1, 0, 0, 0, "adam_step"};
-  if (kernels == Kernels::unfused_adam)
-    return {momentum + variance + direction + apply + (decays ? decay : 0), 0, decays ? 13. : 11.,
-            0, 0};
+  const double unfused = momentum + variance + direction + apply + (decays ? decay : 0);
+  const double operations = decays ? 13 : 11;
+  if (kernels == Kernels::unfused_adam) return {unfused, 0, operations, 0, 0};
+  if (kernels == Kernels::foreach_adam) return {unfused, operations, 0, 0, 0};
   return {28, 1, 0, 0, 0};
 }
 

@@ -20,8 +20,8 @@ TEST_CASE("optimizers: every type has its row, and every row is whole") {
     CHECK(!model.label.empty());
     CHECK(!model_of(model.plain).onebit);
     CHECK(model.onebit == (model.published_freeze_share > 0));
-    for (const Kernels kernels :
-         {Kernels::deepspeed, Kernels::unfused_adam, Kernels::nvidia, Kernels::fused}) {
+    for (const Kernels kernels : {Kernels::deepspeed, Kernels::unfused_adam, Kernels::foreach_adam,
+                                  Kernels::nvidia, Kernels::fused}) {
       const Passes passes = model.update(StepKind::uniform, kernels, true);
       // Weights read and written, and the gradient read.
       CHECK(passes.bytes_per_element >= 12);

@@ -51,9 +51,12 @@ constexpr bool compresses(StepKind kind) {
 }
 
 // Whose kernels run: DeepSpeed's (unfused for the 1-bit optimizers, fused for the plain ones), the
-// same with plain Adam unfused too, NVIDIA's Apex, or those of kernels/.
-enum class Kernels { deepspeed, unfused_adam, nvidia, fused };
-std::string_view name_of(Kernels kernels);   // of flags and results: both of DeepSpeed's are one
+// same with plain Adam unfused too (PyTorch's own before 2.0), that Adam with one launch of all
+// tensors for each of its operations (PyTorch's own from 2.0 on, torch/optim/adamw.py, foreach),
+// NVIDIA's Apex, or those of kernels/.
+enum class Kernels { deepspeed, unfused_adam, foreach_adam, nvidia, fused };
+inline constexpr std::size_t kernels_count = static_cast<std::size_t>(Kernels::fused) + 1;
+std::string_view name_of(Kernels kernels);   // of flags and results: the first three are one
 std::string_view in_words(Kernels kernels);  // "DeepSpeed's unfused"
 
 struct Passes {

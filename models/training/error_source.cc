@@ -11,7 +11,7 @@
 namespace lambcast {
 namespace {
 
-constexpr std::size_t implementations = 4, operations = op_count, carriers = 3;
+constexpr std::size_t implementations = kernels_count, operations = op_count, carriers = 3;
 
 // Numbers of sources: single ones, then one for each implementation and collective.
 constexpr std::size_t passes = 0, gradient_copies = 1, host_copies = 2, exchange_kernels = 3;

@@ -28,7 +28,7 @@
 
 namespace lambcast {
 
-inline constexpr std::size_t error_sources = 33;
+inline constexpr std::size_t error_sources = 35;
 
 // The time of a step or a run, and what it would be with each source alone at either end.
 struct TimeAtEnds {

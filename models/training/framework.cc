@@ -57,7 +57,7 @@ const std::vector<Framework>& frameworks() {
                                             .least_bucket = 25 * 1024 * 1024 / 4.,
                                             .fusion = Fusion::eager,
                                             .autocast = true,
-                                            .kernels = Kernels::unfused_adam,
+                                            .kernels = Kernels::foreach_adam,
                                             .divides_model = false,
                                             .most_sharing = parallel::Sharding::none}};
   return rows;

@@ -366,7 +366,7 @@ class LayoutWriter {
            KernelWork{passes, elements, tensors});
     };
     if (autocasts(how_))
-      pass("unscale and clip", autocast_passes());
+      pass("unscale and clip", autocast_passes(training_.kernels));
     else if (wrapper() != Wrapper::none)
       pass("unscale, clip and copy",
            wrapper_passes(wrapper(), training_.optimizer(), kernels, training_.recipe.engine));

@@ -10,6 +10,15 @@ Kernels stack_kernels(const StackSpec& stack, OptimizerType type) {
   return stack.unfused_adam && !is_lamb(type) ? Kernels::unfused_adam : Kernels::deepspeed;
 }
 
+void read_adam_kernels(Kernels kernels, const StackSpec& stack, CostSources& sources) {
+  if (kernels == Kernels::unfused_adam && stack.unfused_adam)
+    sources.read("unfused_adam", stack.unfused_adam_from);
+  else if (kernels == Kernels::unfused_adam)
+    sources.read("unfused_adam", {Kind::published, "PyTorch before 2.0 (torch/optim/adamw.py)"});
+  else if (kernels == Kernels::foreach_adam)
+    sources.read("foreach_adam", {Kind::published, "PyTorch from 2.0 on (torch/optim/adamw.py)"});
+}
+
 bool asks_all_for_overflow(Wrapper wrapper, OptimizerType type, Kernels kernels,
                            const Engine& engine) {
   if (kernels == Kernels::fused || kernels == Kernels::nvidia) return false;
@@ -39,7 +48,10 @@ Passes wrapper_passes(Wrapper wrapper, OptimizerType type, Kernels kernels, cons
   return {deepspeed_lamb_wrapper_bytes, 0, 9, 7, 1};
 }
 
-Passes autocast_passes() { return {8 + 4 + 8, 4, 3, 1, 0}; }
+Passes autocast_passes(Kernels kernels) {
+  return kernels == Kernels::unfused_adam ? Passes{8 + 4 + 8, 4, 3, 1, 0}
+                                          : Passes{8 + 4 + 8, 4 + 3, 0, 1, 0};
+}
 
 Passes bf16_accumulation_passes() { return {6 + 12, 0, 2, 0, 0}; }  // to fp32, added
 

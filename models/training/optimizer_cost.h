@@ -6,6 +6,7 @@
 #pragma once
 
 #include "models/recipe/wrapper.h"
+#include "models/training/cost_source.h"
 #include "topologies/cluster.h"
 
 namespace lambcast {
@@ -13,12 +14,15 @@ namespace lambcast {
 // What a software stack runs for an optimizer.
 Kernels stack_kernels(const StackSpec& stack, OptimizerType type);
 
+// Whose Adam runs where it is neither DeepSpeed's nor fused.
+void read_adam_kernels(Kernels kernels, const StackSpec& stack, CostSources& sources);
+
 // The wrapper around the optimizer, per element that the rank updates, and per tensor of the model.
 Passes wrapper_passes(Wrapper wrapper, OptimizerType type, Kernels kernels, const Engine& engine);
 
-// Around PyTorch's own optimizers under autocast, tensor by tensor: torch.cuda.amp.GradScaler
-// unscales 8 and asks for overflow, clip_grad_norm_ reads 4 and scales 8.
-Passes autocast_passes();
+// Around PyTorch's own optimizers under autocast: torch.cuda.amp.GradScaler unscales 8 and asks for
+// overflow, clip_grad_norm_ reads 4 and scales 8, tensor by tensor before release 2.0.
+Passes autocast_passes(Kernels kernels);
 
 // Whether the wrapper finds overflow in norms and asks all ranks for it in every step, with a
 // barrier behind: plain LAMB's, and every one before release 0.3.1.

@@ -368,8 +368,8 @@ class Pricer {
       return Duration::microseconds(
           interpolate(measured->elements, measured->time_us, work.elements));
     }
-    if (update && training_.kernels == Kernels::unfused_adam)
-      note("unfused_adam", cluster_.stack.unfused_adam_from);
+    if (update && sources_ != nullptr)
+      read_adam_kernels(training_.kernels, cluster_.stack, *sources_);
     if (!update) note_compression_kernels();
     const Sourced<double>& scale = cluster_.stack.optimizer_scale;
     const bool fused = training_.kernels == Kernels::fused &&
