@@ -7,6 +7,7 @@
 
 #include "kernels/layout.h"
 #include "models/training/activation_calls.h"
+#include "models/training/compressed_allreduce.h"
 #include "models/training/gradient_exchange.h"
 #include "models/training/gradient_owners.h"
 #include "models/training/gradient_reduction.h"
