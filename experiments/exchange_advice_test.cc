@@ -47,7 +47,8 @@ TEST_CASE("exchange advice: all of them on one cluster, fastest first") {
   CHECK(plain.speedup == 1);
   CHECK(plain.kernels_us == 0);
   CHECK_FALSE(plain.pays.has_value());
-  for (const char* less : {"onebit", "fp8", "int8", "int4", "powersgd:4", "randomk:1%", "local:16"})
+  for (const char* less :
+       {"onebit", "fp8", "fp8:owed", "int8", "int4", "powersgd:4", "randomk:1%", "local:16"})
     CHECK(named(all, less).wire_bytes < plain.wire_bytes);
   CHECK(named(all, "powersgd:4").peak > plain.peak);
 }

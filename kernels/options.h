@@ -123,6 +123,14 @@ enum class GradientSum {
   bfloat16         // the same in bf16
 };
 
+// What the compression stage does to weights that no gradient had reached when their variance was
+// last updated: v is 0, on all ranks alike. Rows of an embedding that no token asked for are such.
+// One bit cannot say 0, so that what the ranks agree on there is a scale, over eps alone.
+enum class Unseen {
+  stay,  // right: what was averaged counts as 0 there, and only weight decay moves them
+  move,  // DeepSpeed: by lr scale / eps, unless the script masks their momentum
+};
+
 struct Quirks {
   Padding padding = Padding::excluded;
   bool persistent_tail = false;  // 1-bit LAMB: the padding feeds on its own decoded value
@@ -137,6 +145,7 @@ struct Quirks {
   bool lone_rank_keeps_momentum = false;  // 0/1 Adam on one rank skips its momentum update
   bool zero_lr_poisons = false;           // 0/1 Adam: a synchronisation after learning rates of 0
                                           // divides the momentum by 0
+  Unseen unseen = Unseen::stay;
   LossScaling loss_scaling = LossScaling::right;
   GradientSum gradient_sum = GradientSum::full_precision;
 };
@@ -155,6 +164,7 @@ constexpr Quirks deepspeed_quirks() {
           .overflow_poisons = false,
           .lone_rank_keeps_momentum = true,
           .zero_lr_poisons = true,
+          .unseen = Unseen::move,
           .loss_scaling = LossScaling::right};
 }
 

@@ -63,6 +63,8 @@ GradientAverage gradient_average(const text::Transformer& model, int ranks, Exch
     case Exchange::int4:
       return averaging(
           QuantisedAllreduce{.quantiser = {WireFormat::int4, 64}, .error_feedback = true});
+    case Exchange::int4_unowed:
+      return averaging(QuantisedAllreduce{.quantiser = {WireFormat::int4, 64}});
     case Exchange::qgz_int4:
       return hierarchical(2);
     case Exchange::power_sgd_4:

@@ -74,6 +74,11 @@ LocalSteps meeting(const World& world, const AdamOptions& options, Exchange exch
   }
 }
 
+World thrice_decaying(World world) {
+  for (ParameterGroup& group : world.group_of) group.weight_decay *= 3;
+  return world;
+}
+
 reference::ShardedLamb colossal_lamb(const Recipe& recipe) {
   return {{.beta2 = recipe.beta2,
            .eps = 1e-6,
@@ -116,6 +121,8 @@ Trainee trainee(const text::Transformer& model, const Recipe& recipe, const Run&
       return lamb(world, lamb_options);
     case Optimizer::adam:
       return adam(world, adam_options);
+    case Optimizer::lion:
+      return lion(thrice_decaying(world), {});
     case Optimizer::onebit_lamb:
       return onebit_lamb(world, {.lamb = lamb_options, .freeze_step = freeze_step});
     case Optimizer::onebit_adam:
@@ -151,6 +158,8 @@ void set_lr(Trainee& trainee, const Recipe& recipe, double share) {
       o.options.lr = of_norm;
     } else if constexpr (std::is_same_v<O, OnebitLamb>) {
       o.options.lamb.lr = of_norm;
+    } else if constexpr (std::is_same_v<O, Lion>) {
+      o.options.lr = share * recipe.lion_lr;
     } else if constexpr (std::is_same_v<O, Adam> || std::is_same_v<O, LocalSteps>) {
       o.options.lr = of_element;
     } else if constexpr (std::is_same_v<O, OnebitAdam> || std::is_same_v<O, ZeroOneAdam>) {

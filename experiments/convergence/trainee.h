@@ -28,10 +28,10 @@ struct OfRule {
 };
 
 using Trainee =
-    std::variant<emulated::Lamb, emulated::Adam, emulated::OnebitLamb, emulated::OnebitAdam,
-                 emulated::ZeroOneAdam, emulated::LocalSteps, OfRule<reference::ShardedLamb>,
-                 OfRule<reference::Lars>, OfRule<reference::Adafactor>, OfRule<reference::Came>,
-                 OfRule<reference::Galore>>;
+    std::variant<emulated::Lamb, emulated::Adam, emulated::Lion, emulated::OnebitLamb,
+                 emulated::OnebitAdam, emulated::ZeroOneAdam, emulated::LocalSteps,
+                 OfRule<reference::ShardedLamb>, OfRule<reference::Lars>,
+                 OfRule<reference::Adafactor>, OfRule<reference::Came>, OfRule<reference::Galore>>;
 
 // Of a freeze_step of 0 the warm-up does not end by itself.
 Trainee trainee(const text::Transformer& model, const Recipe& recipe, const Run& run);

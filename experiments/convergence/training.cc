@@ -45,6 +45,8 @@ const char* name_of(Exchange exchange) {
       return "1 bit";
     case Exchange::int4:
       return "int4";
+    case Exchange::int4_unowed:
+      return "int4 without feedback";
     case Exchange::qgz_int4:
       return "qgz int4";
     case Exchange::power_sgd_4:
@@ -83,6 +85,8 @@ const char* name_of(Optimizer optimizer) {
       return "lamb";
     case Optimizer::adam:
       return "adam";
+    case Optimizer::lion:
+      return "lion";
     case Optimizer::onebit_lamb:
       return "onebit_lamb";
     case Optimizer::onebit_adam:
@@ -128,11 +132,11 @@ std::vector<Run> study_runs(const Recipe& recipe) {
   runs.push_back({Optimizer::zero_one_adam, Exchange::plain, recipe.steps / 10});
   for (const Optimizer optimizer :
        {Optimizer::distributed_lamb, Optimizer::lars, Optimizer::adafactor, Optimizer::came,
-        Optimizer::galore_adamw8bit})
+        Optimizer::galore_adamw8bit, Optimizer::lion})
     runs.push_back({optimizer});
   for (const Exchange exchange :
-       {Exchange::fp8, Exchange::int8, Exchange::int4, Exchange::qgz_int4, Exchange::onebit,
-        Exchange::power_sgd_4, Exchange::top_k_1, Exchange::random_k_1})
+       {Exchange::fp8, Exchange::int8, Exchange::int4, Exchange::int4_unowed, Exchange::qgz_int4,
+        Exchange::onebit, Exchange::power_sgd_4, Exchange::top_k_1, Exchange::random_k_1})
     runs.push_back({Optimizer::lamb, exchange});
   for (const Exchange exchange : {Exchange::local_steps_16, Exchange::diloco_16,
                                   Exchange::neighbours_ring, Exchange::neighbours_exponential})

@@ -17,6 +17,7 @@ namespace lambcast::convergence {
 enum class Optimizer {
   lamb,
   adam,
+  lion,
   onebit_lamb,
   onebit_adam,
   zero_one_adam,
@@ -39,6 +40,7 @@ enum class Exchange {
   int8,         // blocks of 64, nothing owed
   onebit,       // signs of gradients, with error feedback, from the first step on
   int4,         // blocks of 64, with error feedback
+  int4_unowed,  // blocks of 64, nothing owed
   qgz_int4,     // two ranks a node, int4 in both phases, with error feedback
   power_sgd_4,  // rank 4, warm start
   top_k_1,      // the largest per cent, error feedback
@@ -67,7 +69,9 @@ struct Recipe {
   double clipping = 1;
   // Peaks: how far Adam, CAME and GaLore move an element in a step; by which share of its own norm
   // LAMB, LARS and Adafactor move a tensor. Nothing is tuned for an optimizer.
-  double adam_lr = 3e-3, lamb_lr = 1e-2;
+  // Lion, whose every element moves by the whole rate, has a third of Adam's and three times the
+  // decay (arXiv:2302.06675, section 5).
+  double adam_lr = 3e-3, lamb_lr = 1e-2, lion_lr = 1e-3;
   int every = 50;  // steps that a point of the curve is the mean of
   int held_out_every = 250;
 };

@@ -25,6 +25,8 @@ const char* word_of(Exchange exchange) {
       return "onebit";
     case Exchange::int4:
       return "int4:owed";
+    case Exchange::int4_unowed:
+      return "int4";
     case Exchange::power_sgd_4:
       return "powersgd:4";
     case Exchange::top_k_1:

@@ -11,8 +11,9 @@ namespace {
 struct Constants : GroupRate {
   float b1, b2, one_minus_b1, one_minus_b2, eps;
   BiasFactors bias;
+  Unseen unseen;
 
-  explicit Constants(const AdamOptions& o, int step = 0)
+  explicit Constants(const AdamState& s, const AdamOptions& o, int step = 0)
       : GroupRate(o.lr, o.weight_decay),
         b1(static_cast<float>(o.beta1)),
         b2(static_cast<float>(o.beta2)),
@@ -20,8 +21,10 @@ struct Constants : GroupRate {
         one_minus_b2(static_cast<float>(1 - o.beta2)),
         eps(static_cast<float>(o.eps)),
         bias(bias_factors(o.bias_correction ? BiasCorrection::in_moments : BiasCorrection::none,
-                          o.beta1, o.beta2, step)) {}
+                          o.beta1, o.beta2, step)),
+        unseen(s.unseen) {}
 
+  __device__ bool stays(float v) const { return unseen == Unseen::stay && v == 0; }
   __device__ float momentum(float m, float g) const { return b1 * m + one_minus_b1 * g; }
   __device__ float variance(float v, float g) const { return b2 * v + one_minus_b2 * (g * g); }
   __device__ float denominator(float v) const { return sqrtf(v) * bias.root + eps; }
@@ -47,22 +50,23 @@ struct FullStep {
   }
 };
 struct Apply {
-  static constexpr unsigned reads = P | M | V, writes = P;
+  static constexpr unsigned reads = P | M | V, writes = P;  // and M where an element stays
   __device__ static void run(Element& x, const Constants& c) {
+    if (c.stays(x.v)) x.m = 0;
     x.p -= c.lr * c.update(x.p, x.m, x.v);
   }
 };
 struct OnebitStep {
   static constexpr unsigned reads = P | M | V | G, writes = P | M;
   __device__ static void run(Element& x, const Constants& c) {
-    x.m = c.momentum(x.m, x.g);
+    x.m = c.momentum(x.m, c.stays(x.v) ? 0 : x.g);
     x.p -= c.lr * c.update(x.p, x.m, x.v);
   }
 };
 struct LocalStep {
   static constexpr unsigned reads = P | M | V | U | G, writes = P | M | U;
   __device__ static void run(Element& x, const Constants& c) {
-    x.m = c.momentum(x.m, x.g);
+    x.m = c.momentum(x.m, c.stays(x.v) ? 0 : x.g);
     const float move = c.lr * c.update(x.p, x.m, x.v);
     x.p -= move;
     x.u -= move;
@@ -71,6 +75,7 @@ struct LocalStep {
 struct SyncBegin {
   static constexpr unsigned reads = P | V | U, writes = P | U;
   __device__ static void run(Element& x, const Constants& c) {
+    if (c.stays(x.v)) x.u = 0;
     x.p -= x.u;
     x.u *= c.denominator(x.v);
   }
@@ -78,6 +83,7 @@ struct SyncBegin {
 struct SyncEnd {  // c.lr holds the sum of the learning rates
   static constexpr unsigned reads = P | V | U, writes = P | M | U;
   __device__ static void run(Element& x, const Constants& c) {
+    if (c.stays(x.v)) x.u = 0;
     x.m = x.u / -c.lr;
     x.p += x.u / c.denominator(x.v);
     x.u = 0;
@@ -102,10 +108,12 @@ __global__ void __launch_bounds__(threads) elementwise(AdamState s, const float*
     if constexpr ((reads & G) != 0) gradient = load_quad(g, e, limit);
     cursor.move_to(e, c);
     const bool one_group = !cursor.ends_before(limit);
+    bool forgets = false;
     for (int i = 0; i < 4; ++i) {
       if (!one_group && e + i < limit) cursor.move_to(e + i, c);
       Element x{p.at[i], m.at[i], v.at[i], u.at[i], gradient.at[i]};
       Operation::run(x, c);
+      forgets |= c.stays(x.v);
       p.at[i] = x.p;
       m.at[i] = x.m;
       v.at[i] = x.v;
@@ -116,6 +124,7 @@ __global__ void __launch_bounds__(threads) elementwise(AdamState s, const float*
       store_quad(s.half_p, e, limit, p);
     }
     if constexpr ((writes & M) != 0) store_quad(s.m, e, limit, m);
+    if (std::is_same_v<Operation, Apply> && forgets) store_quad(s.m, e, limit, m);
     if constexpr ((writes & V) != 0) store_quad(s.v, e, limit, v);
     if constexpr ((writes & U) != 0) store_quad(s.u, e, limit, u);
   });
@@ -134,26 +143,26 @@ cudaError_t launch(const AdamState& s, const float* g, const Constants& c, cudaS
 
 cudaError_t adam_step(const AdamState& state, const float* g, const AdamOptions& options, int step,
                       cudaStream_t stream) {
-  return launch<FullStep>(state, g, Constants(options, step), stream);
+  return launch<FullStep>(state, g, Constants(state, options, step), stream);
 }
 cudaError_t adam_apply(const AdamState& state, const AdamOptions& options, cudaStream_t stream) {
-  return launch<Apply>(state, nullptr, Constants(options), stream);
+  return launch<Apply>(state, nullptr, Constants(state, options), stream);
 }
 cudaError_t zero_one_onebit_step(const AdamState& state, const float* averaged_g,
                                  const AdamOptions& options, cudaStream_t stream) {
-  return launch<OnebitStep>(state, averaged_g, Constants(options), stream);
+  return launch<OnebitStep>(state, averaged_g, Constants(state, options), stream);
 }
 cudaError_t zero_one_local_step(const AdamState& state, const float* g, const AdamOptions& options,
                                 cudaStream_t stream) {
-  return launch<LocalStep>(state, g, Constants(options), stream);
+  return launch<LocalStep>(state, g, Constants(state, options), stream);
 }
 cudaError_t zero_one_sync_begin(const AdamState& state, const AdamOptions& options,
                                 cudaStream_t stream) {
-  return launch<SyncBegin>(state, nullptr, Constants(options), stream);
+  return launch<SyncBegin>(state, nullptr, Constants(state, options), stream);
 }
 cudaError_t zero_one_sync_end(const AdamState& state, double lrs, const AdamOptions& options,
                               cudaStream_t stream) {
-  Constants c(options);
+  Constants c(state, options);
   c.lr = static_cast<float>(lrs);
   c.exact_lr = lrs;
   const auto e = launch<SyncEnd>(state, nullptr, c, stream);

@@ -9,6 +9,9 @@
 // Where tensors belong to groups of their own, `runs` cuts the buffers into stretches of one group:
 // still one launch.
 //
+// Where Unseen says that elements of v = 0 stay, no memory is moved for it: adam_apply writes m
+// only where it must set it to 0.
+//
 // The learning rate may lie in device memory, so that a CUDA graph that replays a step takes the
 // one of the day: `lr`, and for 0/1 Adam `lrs`, its sum since the last synchronisation, to which
 // zero_one_local_step adds and which zero_one_sync_end sets to 0.
@@ -49,6 +52,7 @@ struct AdamState {
       nullptr;                 // device memory, up to `elements`; null: the options hold for all
   const double* lr = nullptr;  // device memory; null: as the options say
   double* lrs = nullptr;       // device memory; null: as the argument says
+  Unseen unseen = Unseen::stay;
 };
 
 cudaError_t adam_step(const AdamState& state, const float* g, const AdamOptions& options, int step,

@@ -25,8 +25,24 @@ struct Both {
                       dg = upload(g);
   DeviceBuffer<std::uint16_t> half{elements};
 
+  Unseen unseen = Unseen::stay;
+
+  // Whole quads that no gradient has reached, one element of a quad, the last one.
+  void leave_unseen(Unseen how) {
+    for (std::size_t e = 0; e < elements; ++e) {
+      if (e / 64 % 3 == 1 || e % 97 == 0 || e + 1 == elements) v[e] = 0;
+    }
+    dv.assign(v);
+    unseen = how;
+  }
   AdamState state() const {
-    return {dp.data(), dm.data(), dv.data(), du.data(), {half.data(), format}, elements};
+    return {.p = dp.data(),
+            .m = dm.data(),
+            .v = dv.data(),
+            .u = du.data(),
+            .half_p = {half.data(), format},
+            .elements = elements,
+            .unseen = unseen};
   }
   void check() const {
     CHECK((dp.to_host() == p));
@@ -88,25 +104,29 @@ TEST_CASE("a learning rate in device memory holds from one launch of the same st
 
 TEST_CASE("the compression stage of 1-bit Adam on the GPU is the reference's") {
   NEED_GPUS(1);
-  Both both{few};
-  reference::adam_apply(both.p, both.m, both.v, options);
-  require(adam_apply(both.state(), options, nullptr), "adam_apply");
-  both.check();
+  for (const Unseen unseen : {Unseen::stay, Unseen::move}) {
+    Both both{few};
+    both.leave_unseen(unseen);
+    reference::adam_apply(both.p, both.m, both.v, options, unseen);
+    require(adam_apply(both.state(), options, nullptr), "adam_apply");
+    both.check();
+  }
 }
 
 namespace {
 
 void every_kind_of_step(Both both) {
-  reference::zero_one_onebit_step(both.p, both.m, both.v, both.g, options);
+  const Unseen unseen = both.unseen;
+  reference::zero_one_onebit_step(both.p, both.m, both.v, both.g, options, unseen);
   require(zero_one_onebit_step(both.state(), both.dg.data(), options, nullptr), "onebit_step");
   both.check();
-  reference::zero_one_local_step(both.p, both.m, both.v, both.u, both.g, options);
+  reference::zero_one_local_step(both.p, both.m, both.v, both.u, both.g, options, unseen);
   require(zero_one_local_step(both.state(), both.dg.data(), options, nullptr), "local_step");
   both.check();
-  reference::zero_one_sync_begin(both.p, both.v, both.u, options);
+  reference::zero_one_sync_begin(both.p, both.v, both.u, options, unseen);
   require(zero_one_sync_begin(both.state(), options, nullptr), "sync_begin");
   both.check();
-  reference::zero_one_sync_end(both.p, both.m, both.v, both.u, 0.05, options);
+  reference::zero_one_sync_end(both.p, both.m, both.v, both.u, 0.05, options, unseen);
   require(zero_one_sync_end(both.state(), 0.05, options, nullptr), "sync_end");
   both.check();
 }
@@ -117,6 +137,11 @@ TEST_CASE("every kind of 0/1 Adam step on the GPU is the reference's") {
   NEED_GPUS(1);
   every_kind_of_step({few});
   every_kind_of_step({few, HalfFormat::bf16});
+  for (const Unseen unseen : {Unseen::stay, Unseen::move}) {
+    Both both{few};
+    both.leave_unseen(unseen);
+    every_kind_of_step(std::move(both));
+  }
 }
 
 TEST_CASE("every kind of 0/1 Adam step over many passes is the reference's", "[large]") {

@@ -171,6 +171,7 @@ __global__ void __launch_bounds__(threads)
         const float last = m.at[i];
         m.at[i] = with_sign(magnitude, signs & (8u >> i));
         if (x.mask) m.at[i] *= mask.at[i];
+        if (x.unseen == Unseen::stay && v.at[i] == 0) m.at[i] = 0;
         const float g = (m.at[i] - c.b1 * last) / c.one_minus_b1;
         fresh.at[i] = c.b2 * fresh.at[i] + c.one_minus_b2 * (g * g);
         const float denominator = c.denominator(v.at[i]);

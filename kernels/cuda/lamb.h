@@ -69,6 +69,7 @@ struct CompressedLambState {
   float* scaling = nullptr;      // per tensor
   float* last_factor = nullptr;  // per tensor; 1 at first
   const float* mask = nullptr;   // null: all ones
+  Unseen unseen = Unseen::stay;
 
   // The averaged momentum, still packed: it is decoded as it is used.
   const std::uint8_t* signs = nullptr;

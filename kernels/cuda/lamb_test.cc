@@ -95,9 +95,12 @@ void lamb_agrees(std::size_t largest, unsigned steps,
 }
 
 void onebit_lamb_agrees(std::size_t largest, unsigned steps,
-                        const std::vector<ParameterGroup>& group_of = {}) {
+                        const std::vector<ParameterGroup>& group_of = {},
+                        Unseen unseen = Unseen::stay) {
   for (const double weight_decay : {0.0, 0.01}) {
     Both both{largest, group_of};
+    for (std::size_t e = 0; e < both.elements; e += 50) both.v[e] = 0;  // no gradient reached them
+    both.dv.assign(both.v);
     OnebitLambOptions options;
     options.lamb = {.lr = 0.01, .weight_decay = weight_decay};
     const ChunkLayout layout = chunk_layout(both.elements, 3);
@@ -126,13 +129,14 @@ void onebit_lamb_agrees(std::size_t largest, unsigned steps,
         own.lamb = in_group(options.lamb, group_of, t);
         reference::onebit_lamb_step(both.of(both.p, t), both.of(both.m, t), both.of(both.v, t),
                                     both.of(both.fresh, t), both.of(decoded, t), both.of(mask, t),
-                                    scaling[t], 1.0f, both.last_factor[t], own);
+                                    scaling[t], 1.0f, both.last_factor[t], own, unseen);
       }
       CompressedLambState x;
       x.fresh_v = both.dfresh.data();
       x.scaling = device_scaling.data();
       x.last_factor = both.factor.data();
       x.mask = device_mask.data();
+      x.unseen = unseen;
       x.signs = device_signs.data();
       x.scales = device_scales.data();
       x.chunk = layout.chunk;
@@ -161,6 +165,7 @@ TEST_CASE("LAMB steps on the GPU agree with the reference") {
 TEST_CASE("Compression-stage steps of 1-bit LAMB on the GPU agree with the reference") {
   NEED_GPUS(1);
   onebit_lamb_agrees(50001, test_steps);
+  onebit_lamb_agrees(50001, test_steps, {}, Unseen::move);
 }
 
 TEST_CASE("both stages take the learning rate and weight decay of every tensor's group") {

@@ -82,10 +82,9 @@ void compressed(OnebitAdam& o, Gradients gradients) {
     }
     average_momentum(o, t);
     for (auto& rank : o.ranks) {
-      reference::adam_apply(tensors.view(std::span(rank.p), t),
-                            tensors.view(std::span<const float>(rank.m), t),
+      reference::adam_apply(tensors.view(std::span(rank.p), t), tensors.view(std::span(rank.m), t),
                             tensors.view(std::span<const float>(rank.v), t),
-                            in_group(o.options.adam, o.world.group_of, t));
+                            in_group(o.options.adam, o.world.group_of, t), o.world.quirks.unseen);
     }
   }
 }

@@ -109,7 +109,7 @@ void compressed(OnebitLamb& o, std::vector<std::vector<float>>& gradients) {
           masked ? part<const float>(tensors, o.world.mask, t) : std::span<const float>(),
           rank.scaling[t],
           reference::frozen_coefficient(rank.running[t], o.world.quirks.coefficient_average),
-          rank.last_factor[t], options_of(o, t));
+          rank.last_factor[t], options_of(o, t), o.world.quirks.unseen);
     }
     keep_tail(o, rank, fused[r]);
   }

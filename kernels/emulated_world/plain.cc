@@ -4,6 +4,24 @@
 #include "kernels/reference/lamb.h"
 
 namespace lambcast::emulated {
+namespace {
+
+// f(tensor, its gradient, its options) for every tensor, where `f` takes its part of a flat buffer
+// by tensor(flat).
+template <typename Optimizer, typename F>
+Step on_mean_gradient(Optimizer& o, Gradients gradients, F f) {
+  const auto g = reduce(o.world, gradients, true);
+  if (!g) return Step::skipped;
+  const TensorLayout& tensors = o.world.tensors;
+  for (std::size_t t = 0; t < tensors.tensors(); ++t) {
+    const auto tensor = [&](std::vector<float>& flat) { return tensors.view(std::span(flat), t); };
+    f(tensor, tensors.view(std::span<const float>(g->front()), t),
+      in_group(o.options, o.world.group_of, t));
+  }
+  return Step::full;
+}
+
+}  // namespace
 
 Adam adam(const World& world, const AdamOptions& options) {
   check(world);
@@ -17,32 +35,31 @@ Lamb lamb(const World& world, const LambOptions& options) {
   return {world, options, world.initial, zero, zero, 0};
 }
 
+Lion lion(const World& world, const reference::LionOptions& options) {
+  check(world);
+  return {world, options, world.initial, std::vector<float>(world.initial.size())};
+}
+
 Step step(Adam& o, Gradients gradients) {
-  const auto g = reduce(o.world, gradients, true);
-  if (!g) return Step::skipped;
-  ++o.step;
-  const TensorLayout& tensors = o.world.tensors;
-  for (std::size_t t = 0; t < tensors.tensors(); ++t) {
-    reference::adam_step(tensors.view(std::span(o.p), t), tensors.view(std::span(o.m), t),
-                         tensors.view(std::span(o.v), t),
-                         tensors.view(std::span<const float>(g->front()), t),
-                         in_group(o.options, o.world.group_of, t), o.step);
-  }
-  return Step::full;
+  const Step did = on_mean_gradient(o, gradients, [&](auto of, auto g, const AdamOptions& options) {
+    reference::adam_step(of(o.p), of(o.m), of(o.v), g, options, o.step + 1);
+  });
+  o.step += did == Step::full;
+  return did;
 }
 
 Step step(Lamb& o, Gradients gradients) {
-  const auto g = reduce(o.world, gradients, true);
-  if (!g) return Step::skipped;
-  ++o.step;
-  const TensorLayout& tensors = o.world.tensors;
-  for (std::size_t t = 0; t < tensors.tensors(); ++t) {
-    reference::lamb_step(tensors.view(std::span(o.p), t), tensors.view(std::span(o.m), t),
-                         tensors.view(std::span(o.v), t),
-                         tensors.view(std::span<const float>(g->front()), t),
-                         in_group(o.options, o.world.group_of, t), o.step);
-  }
-  return Step::full;
+  const Step did = on_mean_gradient(o, gradients, [&](auto of, auto g, const LambOptions& options) {
+    reference::lamb_step(of(o.p), of(o.m), of(o.v), g, options, o.step + 1);
+  });
+  o.step += did == Step::full;
+  return did;
+}
+
+Step step(Lion& o, Gradients gradients) {
+  return on_mean_gradient(o, gradients, [&](auto of, auto g, const auto& options) {
+    reference::lion_step(of(o.p), of(o.m), g, options);
+  });
 }
 
 }  // namespace lambcast::emulated

@@ -24,6 +24,28 @@ TEST_CASE("Adam over n ranks is Adam on the mean gradient") {
   }
 }
 
+TEST_CASE("Lion over n ranks is Lion on the mean gradient, group by group") {
+  World world;
+  world.tensors = tensor_layout(std::vector<std::size_t>{3, 2});
+  world.ranks = 2;
+  world.initial = {1, 2, 3, 4, 5};
+  world.group_of = {{1, 0.5}, {2, 0}};
+  Lion o = lion(world, {.lr = 0.25, .beta2 = 0.5});
+  std::vector<float> p = world.initial, m(5);
+  for (int k = 0; k < 5; ++k) {
+    const std::vector<std::vector<float>> g{{1, 2, -3, 4, -5.f * float(k)}, {-2, 1, 1, 1, 7}};
+    CHECK(step(o, g) == Step::full);
+    for (std::size_t t = 0; t < 2; ++t) {
+      reference::lion_step(
+          world.tensors.view(std::span(p), t), world.tensors.view(std::span(m), t),
+          world.tensors.view(std::span<const float>(mean(g)), t),
+          {.lr = t == 0 ? 0.25 : 0.5, .beta2 = 0.5, .weight_decay = t == 0 ? 0.5 : 0});
+    }
+  }
+  CHECK(o.p == p);
+  CHECK(p[3] != world.initial[3]);
+}
+
 TEST_CASE("plain optimizers skip an overflow too") {
   const iris::Problem problem = iris::network();
   Adam a = adam(world_of(problem, 2), {});

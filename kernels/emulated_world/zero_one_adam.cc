@@ -54,27 +54,29 @@ void onebit_gradient_step(ZeroOneAdam& o, std::vector<std::vector<float>>& g) {
   average(o, std::vector<std::span<float>>(g.begin(), g.end()));
   for_each_part(o, g, [&](const Part& x) {
     if (keep)
-      reference::adam_apply(x.p, x.m, x.v, x.options);
+      reference::adam_apply(x.p, x.m, x.v, x.options, o.world.quirks.unseen);
     else
-      reference::zero_one_onebit_step(x.p, x.m, x.v, x.g, x.options);
+      reference::zero_one_onebit_step(x.p, x.m, x.v, x.g, x.options, o.world.quirks.unseen);
   });
 }
 
 void local_step(ZeroOneAdam& o, const std::vector<std::vector<float>>& g) {
-  for_each_part(o, g, [](const Part& x) {
-    reference::zero_one_local_step(x.p, x.m, x.v, x.u, x.g, x.options);
+  for_each_part(o, g, [&](const Part& x) {
+    reference::zero_one_local_step(x.p, x.m, x.v, x.u, x.g, x.options, o.world.quirks.unseen);
   });
   o.lrs += o.options.adam.lr;
 }
 
 void synchronise(ZeroOneAdam& o) {
-  for_each_part(o, {},
-                [](const Part& x) { reference::zero_one_sync_begin(x.p, x.v, x.u, x.options); });
+  const Unseen unseen = o.world.quirks.unseen;
+  for_each_part(o, {}, [&](const Part& x) {
+    reference::zero_one_sync_begin(x.p, x.v, x.u, x.options, unseen);
+  });
   std::vector<std::span<float>> moved;
   for (auto& rank : o.ranks) moved.emplace_back(rank.u);
   average(o, moved);
   for_each_part(o, {}, [&](const Part& x) {
-    reference::zero_one_sync_end(x.p, x.m, x.v, x.u, o.lrs * x.lr_scale, x.options);
+    reference::zero_one_sync_end(x.p, x.m, x.v, x.u, o.lrs * x.lr_scale, x.options, unseen);
   });
   o.lrs = 0;
 }

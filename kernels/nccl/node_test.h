@@ -30,6 +30,16 @@ inline std::vector<std::vector<float>> random_gradients(const emulated::World& o
   }
   return gradients;
 }
+// The same where none ever reaches elements 16 to 80, nor 1000 to 1050 before step `late`.
+inline std::vector<std::vector<float>> sparse_gradients(const emulated::World& of, unsigned step,
+                                                        unsigned late) {
+  auto gradients = random_gradients(of, step);
+  for (auto& g : gradients) {
+    std::fill(g.begin() + 16, g.begin() + 80, 0.0f);
+    if (step < late) std::fill(g.begin() + 1000, g.begin() + 1050, 0.0f);
+  }
+  return gradients;
+}
 
 template <typename Optimizer>
 struct Node {

@@ -29,7 +29,7 @@ std::vector<GroupRun> runs_of(const TensorLayout& tensors, std::span<const Param
 OnebitAdam::OnebitAdam(const TensorLayout& tensors, std::span<const float> initial, int ranks,
                        int rank, const OnebitAdamOptions& options, const Quirks& quirks,
                        const TensorTraits& traits)
-    : Replica(checked(tensors, initial, options, traits), initial, ranks, rank, quirks.padding,
+    : Replica(checked(tensors, initial, options, traits), initial, ranks, rank, quirks,
               options.adam.lr),
       compressing_(front(tensors, traits.never_freezing)),
       options_(options),
@@ -53,7 +53,8 @@ AdamState OnebitAdam::state(std::size_t first, const DeviceBuffer<GroupRun>& run
           .half_p = copy_.behind(first),
           .elements = elements,
           .runs = runs.data(),
-          .lr = lr_.device.data()};
+          .lr = lr_.device.data(),
+          .unseen = quirks_.unseen};
 }
 
 StateLayout OnebitAdam::layout() const {

@@ -30,8 +30,9 @@ namespace lambcast::cuda {
 
 class OnebitAdam : public Replica {
  public:
-  // Allocates on the current device. Of `quirks`, padding applies. Throws Error for freeze_step < 1
-  // and for weights or traits that do not fit the tensors, or tensors that begin elsewhere.
+  // Allocates on the current device. Of `quirks`, padding and unseen apply. Throws Error for
+  // freeze_step < 1 and for weights or traits that do not fit the tensors, or tensors that begin
+  // elsewhere.
   OnebitAdam(const TensorLayout& tensors, std::span<const float> initial, int ranks, int rank,
              const OnebitAdamOptions& options, const Quirks& quirks = {},
              const TensorTraits& traits = {});

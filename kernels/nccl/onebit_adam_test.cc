@@ -20,20 +20,23 @@ OnebitAdamOptions options_frozen_at(int freeze_step) {
 }
 
 // Through the freeze and beyond it.
-void agrees_with_emulated_world(const emulated::World& world) {
+void agrees_with_emulated_world(const emulated::World& world, auto gradients) {
   const OnebitAdamOptions options = options_frozen_at(4);
   emulated::OnebitAdam cpu = emulated::onebit_adam(world, options);
   AdamNode node(world, options);
   for (unsigned k = 0; k < 4 + test_steps; ++k) {
     CHECK(node.optimizers[0].compresses() == cpu.frozen);
-    const Step did = node.step(random_gradients(world, k));
-    CHECK(did == emulated::step(cpu, random_gradients(world, k)));
+    const Step did = node.step(gradients(world, k));
+    CHECK(did == emulated::step(cpu, gradients(world, k)));
     // The mean of two is the same bits on both sides.
     if (did == Step::full && world.ranks == 2) CHECK((node.weights(0) == cpu.ranks[0].p));
   }
   const auto weights = node.weights(0);
   CHECK(relative_distance(weights, cpu.ranks[0].p) < 1e-5);
   for (int r = 1; r < world.ranks; ++r) CHECK((node.weights(r) == weights));
+}
+void agrees_with_emulated_world(const emulated::World& world) {
+  agrees_with_emulated_world(world, random_gradients);
 }
 
 }  // namespace
@@ -51,6 +54,17 @@ TEST_CASE("1-bit Adam through NCCL on four GPUs agrees with the emulated world")
   NEED_RANKS(4);
   agrees_with_emulated_world(aligned_world(3));
   agrees_with_emulated_world(aligned_world(4));
+}
+
+TEST_CASE("what no gradient had reached stays in 1-bit Adam through NCCL, or moves by eps") {
+  NEED_RANKS(2);
+  for (const Unseen unseen : {Unseen::stay, Unseen::move}) {
+    emulated::World two = aligned_world(2);
+    two.quirks.unseen = unseen;
+    agrees_with_emulated_world(two, [](const emulated::World& world, unsigned k) {
+      return sparse_gradients(world, k, 5);
+    });
+  }
 }
 
 TEST_CASE("1-bit Adam's groups, mask and tensors that never freeze agree with the emulated world") {

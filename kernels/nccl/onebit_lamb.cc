@@ -23,11 +23,10 @@ const TensorLayout& checked(const TensorLayout& tensors, std::span<const float> 
 OnebitLamb::OnebitLamb(const TensorLayout& tensors, std::span<const float> initial, int ranks,
                        int rank, const OnebitLambOptions& options, const Quirks& quirks,
                        const TensorTraits& traits)
-    : Replica(checked(tensors, initial, options, quirks, traits), initial, ranks, rank,
-              quirks.padding, options.lamb.lr),
+    : Replica(checked(tensors, initial, options, quirks, traits), initial, ranks, rank, quirks,
+              options.lamb.lr),
       compressing_(front(tensors, traits.never_freezing)),
       options_(options),
-      quirks_(quirks),
       exchange_(compressing_.elements(), ranks, rank, quirks.padding),
       m_(std::max(exchange_.layout().padded, tensors.elements())),
       v_(tensors.elements()),
@@ -103,6 +102,7 @@ cudaError_t OnebitLamb::apply(const float* gradient, cudaStream_t stream) {
   x.scaling = scaling_.data();
   x.last_factor = last_factor_.data();
   x.mask = mask_.data();
+  x.unseen = quirks_.unseen;
   x.signs = average.signs;
   x.scales = average.scales;
   x.chunk = average.chunk;

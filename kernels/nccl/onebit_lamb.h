@@ -27,9 +27,9 @@ namespace lambcast::cuda {
 
 class OnebitLamb : public Replica {
  public:
-  // Allocates on the current device. Of `quirks`, padding, persistent_tail and coefficient_average
-  // apply, padding that persists only where all tensors freeze. Throws Error for freeze_step < 1
-  // and for weights or traits that do not fit the tensors.
+  // Allocates on the current device. Of `quirks`, padding, persistent_tail, coefficient_average and
+  // unseen apply, padding that persists only where all tensors freeze. Throws Error for freeze_step
+  // < 1 and for weights or traits that do not fit the tensors.
   OnebitLamb(const TensorLayout& tensors, std::span<const float> initial, int ranks, int rank,
              const OnebitLambOptions& options, const Quirks& quirks = {},
              const TensorTraits& traits = {});
@@ -91,7 +91,6 @@ class OnebitLamb : public Replica {
 
   TensorLayout compressing_;  // the tensors in front of what never freezes
   OnebitLambOptions options_;
-  Quirks quirks_;
   CompressedAllreduce exchange_;
   DeviceBuffer<float> m_, v_, fresh_v_;  // m with its padding
   DeviceBuffer<float> mask_, scaling_, last_factor_;

@@ -52,6 +52,26 @@ TEST_CASE("1-bit LAMB through NCCL on two GPUs agrees with the emulated world") 
   }
 }
 
+TEST_CASE("what no gradient had reached at the freeze agrees with the emulated world, both ways") {
+  NEED_GPUS(2);
+  for (const Unseen unseen : {Unseen::stay, Unseen::move}) {
+    emulated::World two = world(2, {.unseen = unseen});
+    two.group_of.assign(two.tensors.tensors(), {1, 0});
+    const OnebitLambOptions options = options_frozen_at(3);
+    emulated::OnebitLamb cpu = emulated::onebit_lamb(two, options);
+    LambNode node(two, options);
+    for (unsigned k = 0; k < 3 + test_steps; ++k) {
+      node.step(sparse_gradients(two, k, 4));
+      emulated::step(cpu, sparse_gradients(two, k, 4));
+    }
+    const auto weights = node.weights(0);
+    CHECK(relative_distance(weights, cpu.ranks[0].p) < 1e-5);
+    CHECK((node.weights(1) == weights));
+    CHECK((weights[20] == two.initial[20]) == (unseen == Unseen::stay));
+    CHECK((weights[1020] == two.initial[1020]) == (unseen == Unseen::stay));
+  }
+}
+
 TEST_CASE("groups, the mask and tensors that never freeze agree with the emulated world") {
   NEED_GPUS(2);
   emulated::World two = world(2, {});

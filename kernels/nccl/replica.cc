@@ -3,8 +3,8 @@
 namespace lambcast::cuda {
 
 Replica::Replica(const TensorLayout& tensors, std::span<const float> initial, int ranks, int rank,
-                 Padding padding, double lr)
-    : tensors_(tensors), ranks_(ranks), rank_(rank), padding_(padding), lr_(lr), p_(initial) {}
+                 const Quirks& quirks, double lr)
+    : tensors_(tensors), ranks_(ranks), rank_(rank), quirks_(quirks), lr_(lr), p_(initial) {}
 
 cudaError_t Replica::keep_copy(HalfPointer copy, cudaStream_t stream) {
   if (copy) {
@@ -18,7 +18,7 @@ StateLayout Replica::layout(std::string_view optimizer) const {
   return {.optimizer = optimizer,
           .ranks = ranks_,
           .rank = rank_,
-          .padding = padding_,
+          .padding = quirks_.padding,
           .tensors = &tensors_};
 }
 

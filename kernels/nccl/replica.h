@@ -8,6 +8,7 @@
 #include "kernels/nccl/gradients.h"
 #include "kernels/nccl/learning_rate.h"
 #include "kernels/nccl/saved_state.h"
+#include "kernels/options.h"
 
 namespace lambcast::cuda {
 
@@ -30,12 +31,12 @@ class Replica {
  protected:
   // Allocates on the current device.
   Replica(const TensorLayout& tensors, std::span<const float> initial, int ranks, int rank,
-          Padding padding, double lr);
+          const Quirks& quirks, double lr);
   StateLayout layout(std::string_view optimizer) const;
 
   TensorLayout tensors_;
   int ranks_, rank_, steps_ = 0;
-  Padding padding_;
+  Quirks quirks_;
   LearningRate lr_;
   DeviceBuffer<float> p_;
   HalfPointer copy_;

@@ -22,7 +22,7 @@ const TensorLayout& checked(const TensorLayout& tensors, std::span<const float> 
 ZeroOneAdam::ZeroOneAdam(const TensorLayout& tensors, std::span<const float> initial, int ranks,
                          int rank, const ZeroOneAdamOptions& options, const Quirks& quirks,
                          const TensorTraits& traits)
-    : Replica(checked(tensors, initial, options, traits), initial, ranks, rank, quirks.padding,
+    : Replica(checked(tensors, initial, options, traits), initial, ranks, rank, quirks,
               options.adam.lr),
       options_(options),
       exchanges_(tensors, ranks, rank, quirks.padding),
@@ -45,7 +45,8 @@ AdamState ZeroOneAdam::state(HalfPointer copy) const {
           .elements = elements(),
           .runs = runs_.data(),
           .lr = lr_.device.data(),
-          .lrs = lrs_on_device_.data()};
+          .lrs = lrs_on_device_.data(),
+          .unseen = quirks_.unseen};
 }
 
 std::vector<std::byte> ZeroOneAdam::save() const { return saved(*this, layout("0/1 Adam")); }

@@ -31,7 +31,7 @@ namespace lambcast::cuda {
 
 class ZeroOneAdam : public Replica {
  public:
-  // Allocates on the current device. Of `quirks`, padding applies. Throws Error for
+  // Allocates on the current device. Of `quirks`, padding and unseen apply. Throws Error for
   // var_freeze_step < 1 or local_step_clipper < 1, for weights or traits that do not fit the
   // tensors, tensors that begin elsewhere or shall never freeze.
   ZeroOneAdam(const TensorLayout& tensors, std::span<const float> initial, int ranks, int rank,

@@ -23,7 +23,7 @@ ZeroOneAdamOptions short_options() {
   return options;
 }
 
-void agrees_with_emulated_world(const emulated::World& world) {
+void agrees_with_emulated_world(const emulated::World& world, auto gradients) {
   const ZeroOneAdamOptions options = short_options();
   emulated::ZeroOneAdam cpu = emulated::zero_one_adam(world, options);
   ZeroOneNode node(world, options);
@@ -33,8 +33,8 @@ void agrees_with_emulated_world(const emulated::World& world) {
       node.set_lr(0.02);
       cpu.options.adam.lr = 0.02;
     }
-    const Step did = node.step(random_gradients(world, k));
-    CHECK(did == emulated::step(cpu, random_gradients(world, k)));
+    const Step did = node.step(gradients(world, k));
+    CHECK(did == emulated::step(cpu, gradients(world, k)));
     CHECK(node.optimizers[0].variance_is_frozen() == cpu.policy.frozen);
     seen[did == Step::full ? 0 : did == Step::onebit ? 1 : 2]++;
     for (int r = 0; r < world.ranks; ++r) {
@@ -42,6 +42,9 @@ void agrees_with_emulated_world(const emulated::World& world) {
     }
   }
   CHECK(*std::min_element(seen, seen + 3) > 2);
+}
+void agrees_with_emulated_world(const emulated::World& world) {
+  agrees_with_emulated_world(world, random_gradients);
 }
 
 }  // namespace
@@ -59,6 +62,17 @@ TEST_CASE("0/1 Adam through NCCL on four GPUs agrees with the emulated world") {
   NEED_RANKS(4);
   agrees_with_emulated_world(aligned_world(3));
   agrees_with_emulated_world(aligned_world(4));
+}
+
+TEST_CASE("what no gradient had reached stays in 0/1 Adam through NCCL, or moves by eps") {
+  NEED_RANKS(2);
+  for (const Unseen unseen : {Unseen::stay, Unseen::move}) {
+    emulated::World two = aligned_world(2);
+    two.quirks.unseen = unseen;
+    agrees_with_emulated_world(two, [](const emulated::World& world, unsigned k) {
+      return sparse_gradients(world, k, 10);
+    });
+  }
 }
 
 TEST_CASE("0/1 Adam's groups and mask agree with the emulated world") {

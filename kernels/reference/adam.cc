@@ -31,6 +31,8 @@ struct Constants {
   }
 };
 
+bool stays(Unseen unseen, float v) { return unseen == Unseen::stay && v == 0; }
+
 void check_sizes(std::size_t p, std::size_t m, std::size_t v) {
   LAMBCAST_CHECK(p == m && p == v, "{}, {} and {} elements", p, m, v);
 }
@@ -48,29 +50,35 @@ void adam_step(std::span<float> p, std::span<float> m, std::span<float> v, std::
   }
 }
 
-void adam_apply(std::span<float> p, std::span<const float> m, std::span<const float> v,
-                const AdamOptions& options) {
+void adam_apply(std::span<float> p, std::span<float> m, std::span<const float> v,
+                const AdamOptions& options, Unseen unseen) {
   check_sizes(p.size(), m.size(), v.size());
   const Constants c(options);
-  for (std::size_t e = 0; e < p.size(); ++e) p[e] -= c.lr * c.update(p[e], m[e], v[e]);
+  for (std::size_t e = 0; e < p.size(); ++e) {
+    if (stays(unseen, v[e])) m[e] = 0;
+    p[e] -= c.lr * c.update(p[e], m[e], v[e]);
+  }
 }
 
 void zero_one_onebit_step(std::span<float> p, std::span<float> m, std::span<const float> v,
-                          std::span<const float> averaged_g, const AdamOptions& options) {
+                          std::span<const float> averaged_g, const AdamOptions& options,
+                          Unseen unseen) {
   check_sizes(p.size(), m.size(), averaged_g.size());
   const Constants c(options);
   for (std::size_t e = 0; e < p.size(); ++e) {
-    m[e] = c.b1 * m[e] + c.one_minus_b1 * averaged_g[e];
+    const float g = stays(unseen, v[e]) ? 0 : averaged_g[e];
+    m[e] = c.b1 * m[e] + c.one_minus_b1 * g;
     p[e] -= c.lr * c.update(p[e], m[e], v[e]);
   }
 }
 
 void zero_one_local_step(std::span<float> p, std::span<float> m, std::span<const float> v,
-                         std::span<float> u, std::span<const float> g, const AdamOptions& options) {
+                         std::span<float> u, std::span<const float> g, const AdamOptions& options,
+                         Unseen unseen) {
   check_sizes(p.size(), u.size(), g.size());
   const Constants c(options);
   for (std::size_t e = 0; e < p.size(); ++e) {
-    m[e] = c.b1 * m[e] + c.one_minus_b1 * g[e];
+    m[e] = c.b1 * m[e] + c.one_minus_b1 * (stays(unseen, v[e]) ? 0 : g[e]);
     const float move = c.lr * c.update(p[e], m[e], v[e]);
     p[e] -= move;
     u[e] -= move;
@@ -78,21 +86,23 @@ void zero_one_local_step(std::span<float> p, std::span<float> m, std::span<const
 }
 
 void zero_one_sync_begin(std::span<float> p, std::span<const float> v, std::span<float> u,
-                         const AdamOptions& options) {
+                         const AdamOptions& options, Unseen unseen) {
   check_sizes(p.size(), v.size(), u.size());
   const Constants c(options);
   for (std::size_t e = 0; e < p.size(); ++e) {
+    if (stays(unseen, v[e])) u[e] = 0;
     p[e] -= u[e];
     u[e] *= c.denominator(v[e]);
   }
 }
 
 void zero_one_sync_end(std::span<float> p, std::span<float> m, std::span<const float> v,
-                       std::span<float> u, double lrs, const AdamOptions& options) {
+                       std::span<float> u, double lrs, const AdamOptions& options, Unseen unseen) {
   check_sizes(p.size(), v.size(), u.size());
   const Constants c(options);
   const float minus_lrs = static_cast<float>(-lrs);
   for (std::size_t e = 0; e < p.size(); ++e) {
+    if (stays(unseen, v[e])) u[e] = 0;
     m[e] = u[e] / minus_lrs;
     p[e] += u[e] / c.denominator(v[e]);
     u[e] = 0;

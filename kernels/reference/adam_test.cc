@@ -33,8 +33,8 @@ TEST_CASE("weight decay is decoupled: it moves p with no gradient and leaves the
 }
 
 TEST_CASE("the compression stage moves p with a frozen variance") {
-  Values p{0, 1};
-  const Values m{1, -2}, v{4, 16};
+  Values p{0, 1}, m{1, -2};
+  const Values v{4, 16};
   adam_apply(p, m, v, {.lr = 0.1, .eps = 1});
   CHECK(p[0] == Approx(-0.1 / 3));  // m / (sqrt(v) + eps) = 1 / 3
   CHECK(p[1] == Approx(1 + 0.2 / 5));
@@ -46,6 +46,36 @@ TEST_CASE("0/1 Adam leaves the variance alone in a 1-bit step") {
   zero_one_onebit_step(p, m, v, Values{3}, {.lr = 0.1, .beta1 = 0.5, .eps = 1});
   CHECK(m[0] == 2);  // 0.5 * 1 + 0.5 * 3
   CHECK(p[0] == Approx(-0.1 * 2 / 3));
+}
+
+TEST_CASE("what no gradient had reached stays but for decay; DeepSpeed divides a scale by eps") {
+  const AdamOptions options{.lr = 0.5, .beta1 = 0.5, .eps = 1e-8, .weight_decay = 0.25};
+  const Values v{0}, one{1};  // what one bit made of nothing
+  Values p{2}, m{1}, u{0};
+  adam_apply(p, m, v, options);
+  CHECK(p[0] == 1.75f);  // 2 - 0.5 * 0.25 * 2
+  CHECK(m[0] == 0);
+  zero_one_onebit_step(p, m, v, one, options);
+  CHECK(p[0] == 1.75f * 0.875f);
+  zero_one_local_step(p, m, v, u, one, options);
+  const float decayed = p[0];
+  CHECK(decayed == Approx(1.75 * 0.875 * 0.875));
+  CHECK(u[0] == Approx(decayed - 1.75 * 0.875));
+  zero_one_sync_begin(p, v, u, options);
+  u[0] = 1;
+  zero_one_sync_end(p, m, v, u, 0.5, options);
+  CHECK(p[0] == decayed);
+  CHECK(m[0] == 0);
+
+  Values theirs{2}, momentum{1};
+  adam_apply(theirs, momentum, v, options, Unseen::move);
+  CHECK(theirs[0] == Approx(-0.5e8).epsilon(1e-6));
+  CHECK(momentum[0] == 1);
+  for (const Unseen unseen : {Unseen::stay, Unseen::move}) {
+    Values seen{2}, moving{1};
+    adam_apply(seen, moving, Values{1e-30f}, options, unseen);
+    CHECK(seen[0] < -1e6f);  // a variance that is small is one
+  }
 }
 
 TEST_CASE("the synchronisation of 0/1 Adam on one rank is exact") {

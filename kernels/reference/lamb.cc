@@ -109,7 +109,7 @@ float clamp_factor(double raw_factor, double momentum_share, float last_factor,
 float onebit_lamb_step(std::span<float> p, std::span<float> m, std::span<const float> v,
                        std::span<float> fresh_v, std::span<const float> decoded,
                        std::span<const float> mask, float scaling, float coefficient,
-                       float& last_factor, const OnebitLambOptions& o) {
+                       float& last_factor, const OnebitLambOptions& o, Unseen unseen) {
   LAMBCAST_CHECK(p.size() == decoded.size() && p.size() == fresh_v.size() &&
                      (mask.empty() || mask.size() == p.size()),
                  "{}, {}, {} and {} elements", p.size(), decoded.size(), fresh_v.size(),
@@ -127,6 +127,7 @@ float onebit_lamb_step(std::span<float> p, std::span<float> m, std::span<const f
     const float last = m[e];
     m[e] = decoded[e] / scaling;
     if (!mask.empty()) m[e] *= mask[e];
+    if (unseen == Unseen::stay && v[e] == 0) m[e] = 0;
     const float g = (m[e] - b1 * last) / one_minus_b1;
     fresh_v[e] = b2 * fresh_v[e] + one_minus_b2 * (g * g);
     const float denominator = std::sqrt(v[e]) + eps;

@@ -57,11 +57,13 @@ std::vector<float> scaling_coefficients(std::span<const float> m, const TensorLa
 
 // Compression stage. `decoded` is the averaged momentum as decompressed, still multiplied by
 // `scaling`; m holds the momentum of the step before and receives decoded / scaling * mask (an
-// empty mask is all ones). Updates last_factor and returns it.
+// empty mask is all ones), or 0 where v is 0 and Unseen says that the element stays. Updates
+// last_factor and returns it.
 float onebit_lamb_step(std::span<float> p, std::span<float> m, std::span<const float> v,
                        std::span<float> fresh_v, std::span<const float> decoded,
                        std::span<const float> mask, float scaling, float coefficient,
-                       float& last_factor, const OnebitLambOptions& options);
+                       float& last_factor, const OnebitLambOptions& options,
+                       Unseen unseen = Unseen::stay);
 
 // The factor after weight decay and both clamps; a NaN passes through.
 float clamp_factor(double raw_factor, double momentum_share, float last_factor,

@@ -55,6 +55,27 @@ TEST_CASE("the running coefficient starts from zero in DeepSpeed and at the mean
   }
 }
 
+TEST_CASE("1-bit LAMB leaves what no gradient had reached where it is; DeepSpeed moves it") {
+  OnebitLambOptions options;
+  options.lamb = {.lr = 0.5, .beta1 = 0.5, .beta2 = 0.5};
+  const Values v{4, 0}, decoded{8, 8};
+  for (const Unseen unseen : {Unseen::stay, Unseen::move}) {
+    Values p{3, 3}, m{0, 0}, fresh{4, 0};
+    float last = 1;
+    onebit_lamb_step(p, m, v, fresh, decoded, {}, 4, 1, last, options, unseen);
+    CHECK(m[0] == 2);
+    CHECK(p[0] < 3);
+    if (unseen == Unseen::stay) {
+      CHECK(p[1] == 3);
+      CHECK(m[1] == 0);
+      CHECK(fresh[1] == 0);
+    } else {
+      CHECK(m[1] == 2);
+      CHECK(p[1] < -1e7f);
+    }
+  }
+}
+
 TEST_CASE("a tensor whose ratio is always 1 never moves again in DeepSpeed") {
   RunningCoefficient theirs, ours;
   for (int i = 0; i < 10; ++i) {

@@ -37,6 +37,9 @@ inline AdamOptions adam_options(const lambcast_options& o) {
           .weight_decay = o.weight_decay,
           .bias_correction = false};
 }
+inline Unseen unseen(const lambcast_options& o) {
+  return o.moves_unseen != 0 ? Unseen::move : Unseen::stay;
+}
 // The step length and the decay come with the group of a tensor.
 inline OnebitLambOptions lamb_options(const lambcast_options& o) {
   return {.lamb = {.lr = 1,

@@ -26,6 +26,7 @@ extern "C" {
 struct lambcast_options {
   double lr, beta1, beta2, eps, weight_decay;
   double max_coeff, min_coeff, coeff_beta, factor_max, factor_min, factor_threshold;  // LAMB's
+  int moves_unseen;  // 1: Unseen::move of kernels/options.h, 0: stay
 };
 
 // Formats.
@@ -80,8 +81,8 @@ int lambcast_owed(const float* error, const float* scale, size_t n, float* owed,
 // reference/adam.h
 int lambcast_adam_step(const struct lambcast_weights* weights, float* m, float* v, const float* g,
                        size_t n, const struct lambcast_options* options, void* stream);
-int lambcast_adam_apply(const struct lambcast_weights* weights, const float* m, const float* v,
-                        size_t n, const struct lambcast_options* options, void* stream);
+int lambcast_adam_apply(const struct lambcast_weights* weights, float* m, const float* v, size_t n,
+                        const struct lambcast_options* options, void* stream);
 int lambcast_zero_one_onebit_step(const struct lambcast_weights* weights, float* m, const float* v,
                                   const float* averaged, size_t n,
                                   const struct lambcast_options* options, void* stream);

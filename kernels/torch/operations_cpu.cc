@@ -12,6 +12,7 @@ using namespace lambcast;
 using lambcast::torch::adam_options;
 using lambcast::torch::guarded;
 using lambcast::torch::lamb_options;
+using lambcast::torch::unseen;
 
 struct lambcast_tensors {
   TensorLayout layout;
@@ -132,10 +133,11 @@ int lambcast_adam_step(const lambcast_weights* weights, float* m, float* v, cons
   });
 }
 
-int lambcast_adam_apply(const lambcast_weights* weights, const float* m, const float* v, size_t n,
+int lambcast_adam_apply(const lambcast_weights* weights, float* m, const float* v, size_t n,
                         const lambcast_options* options, void*) {
   return moved(*weights, n, [&](std::span<float> p) {
-    reference::adam_apply(p, std::span(m, n), std::span(v, n), adam_options(*options));
+    reference::adam_apply(p, std::span(m, n), std::span(v, n), adam_options(*options),
+                          unseen(*options));
   });
 }
 
@@ -144,7 +146,7 @@ int lambcast_zero_one_onebit_step(const lambcast_weights* weights, float* m, con
                                   void*) {
   return moved(*weights, n, [&](std::span<float> p) {
     reference::zero_one_onebit_step(p, std::span(m, n), std::span(v, n), std::span(averaged, n),
-                                    adam_options(*options));
+                                    adam_options(*options), unseen(*options));
   });
 }
 
@@ -153,14 +155,15 @@ int lambcast_zero_one_local_step(const lambcast_weights* weights, float* m, cons
                                  const lambcast_options* options, void*) {
   return moved(*weights, n, [&](std::span<float> p) {
     reference::zero_one_local_step(p, std::span(m, n), std::span(v, n), std::span(u, n),
-                                   std::span(g, n), adam_options(*options));
+                                   std::span(g, n), adam_options(*options), unseen(*options));
   });
 }
 
 int lambcast_zero_one_sync_begin(const lambcast_weights* weights, const float* v, float* u,
                                  size_t n, const lambcast_options* options, void*) {
   return moved(*weights, n, [&](std::span<float> p) {
-    reference::zero_one_sync_begin(p, std::span(v, n), std::span(u, n), adam_options(*options));
+    reference::zero_one_sync_begin(p, std::span(v, n), std::span(u, n), adam_options(*options),
+                                   unseen(*options));
   });
 }
 
@@ -168,7 +171,7 @@ int lambcast_zero_one_sync_end(const lambcast_weights* weights, float* m, const 
                                size_t n, double lrs, const lambcast_options* options, void*) {
   return moved(*weights, n, [&](std::span<float> p) {
     reference::zero_one_sync_end(p, std::span(m, n), std::span(v, n), std::span(u, n), lrs,
-                                 adam_options(*options));
+                                 adam_options(*options), unseen(*options));
   });
 }
 
@@ -219,7 +222,7 @@ int lambcast_onebit_lamb_step(lambcast_tensors* tensors, const lambcast_weights*
           layout.view(std::span(fresh_v, n), t), layout.view(std::span<const float>(decoded), t),
           mask_of(mask == nullptr ? nullptr : mask + layout.offsets[t], size), scaling[t],
           reference::frozen_coefficient({running_average[t], running_weight[t]}, average),
-          last_factor[t], own);
+          last_factor[t], own, unseen(*options));
     }
   });
 }

@@ -47,13 +47,14 @@ cudaStream_t on(void* stream) { return static_cast<cudaStream_t>(stream); }
 float* unwritten(const float* x) { return const_cast<float*>(x); }
 
 cuda::AdamState adam_state(const lambcast_weights& weights, const float* m, const float* v,
-                           float* u, std::size_t n) {
+                           float* u, std::size_t n, const lambcast_options& options) {
   return {.p = weights.p,
           .m = unwritten(m),
           .v = unwritten(v),
           .u = u,
           .half_p = half(weights.copy, weights.copy_format),
-          .elements = n};
+          .elements = n,
+          .unseen = lambcast::torch::unseen(options)};
 }
 
 int reported(cudaError_t status, const char* what) {
@@ -151,37 +152,37 @@ int lambcast_owed(const float* error, const float* scale, size_t n, float* owed,
 
 int lambcast_adam_step(const lambcast_weights* weights, float* m, float* v, const float* g,
                        size_t n, const lambcast_options* options, void* stream) {
-  return reported(cuda::adam_step(adam_state(*weights, m, v, nullptr, n), g, adam_options(*options),
-                                  1, on(stream)),
+  return reported(cuda::adam_step(adam_state(*weights, m, v, nullptr, n, *options), g,
+                                  adam_options(*options), 1, on(stream)),
                   "Adam step");
 }
 
-int lambcast_adam_apply(const lambcast_weights* weights, const float* m, const float* v, size_t n,
+int lambcast_adam_apply(const lambcast_weights* weights, float* m, const float* v, size_t n,
                         const lambcast_options* options, void* stream) {
-  return reported(
-      cuda::adam_apply(adam_state(*weights, m, v, nullptr, n), adam_options(*options), on(stream)),
-      "1-bit Adam step");
+  return reported(cuda::adam_apply(adam_state(*weights, m, v, nullptr, n, *options),
+                                   adam_options(*options), on(stream)),
+                  "1-bit Adam step");
 }
 
 int lambcast_zero_one_onebit_step(const lambcast_weights* weights, float* m, const float* v,
                                   const float* averaged, size_t n, const lambcast_options* options,
                                   void* stream) {
-  return reported(cuda::zero_one_onebit_step(adam_state(*weights, m, v, nullptr, n), averaged,
-                                             adam_options(*options), on(stream)),
+  return reported(cuda::zero_one_onebit_step(adam_state(*weights, m, v, nullptr, n, *options),
+                                             averaged, adam_options(*options), on(stream)),
                   "1-bit step of 0/1 Adam");
 }
 
 int lambcast_zero_one_local_step(const lambcast_weights* weights, float* m, const float* v,
                                  float* u, const float* g, size_t n,
                                  const lambcast_options* options, void* stream) {
-  return reported(cuda::zero_one_local_step(adam_state(*weights, m, v, u, n), g,
+  return reported(cuda::zero_one_local_step(adam_state(*weights, m, v, u, n, *options), g,
                                             adam_options(*options), on(stream)),
                   "local step of 0/1 Adam");
 }
 
 int lambcast_zero_one_sync_begin(const lambcast_weights* weights, const float* v, float* u,
                                  size_t n, const lambcast_options* options, void* stream) {
-  return reported(cuda::zero_one_sync_begin(adam_state(*weights, nullptr, v, u, n),
+  return reported(cuda::zero_one_sync_begin(adam_state(*weights, nullptr, v, u, n, *options),
                                             adam_options(*options), on(stream)),
                   "synchronisation of 0/1 Adam");
 }
@@ -189,7 +190,7 @@ int lambcast_zero_one_sync_begin(const lambcast_weights* weights, const float* v
 int lambcast_zero_one_sync_end(const lambcast_weights* weights, float* m, const float* v, float* u,
                                size_t n, double lrs, const lambcast_options* options,
                                void* stream) {
-  return reported(cuda::zero_one_sync_end(adam_state(*weights, m, v, u, n), lrs,
+  return reported(cuda::zero_one_sync_end(adam_state(*weights, m, v, u, n, *options), lrs,
                                           adam_options(*options), on(stream)),
                   "synchronisation of 0/1 Adam");
 }
@@ -225,6 +226,7 @@ int lambcast_onebit_lamb_step(lambcast_tensors* tensors, const lambcast_weights*
   compressed.scaling = unwritten(scaling);
   compressed.last_factor = last_factor;
   compressed.mask = mask;
+  compressed.unseen = lambcast::torch::unseen(*options);
   compressed.signs = signs;
   compressed.scales = scales;
   compressed.chunk = chunk;

@@ -14,12 +14,13 @@ def stay(average):
                 lambcast.ZeroOneAdam: dict(var_freeze_step=8, var_update_scaler=2,
                                            local_step_scaler=4, local_step_clipper=4)}
 
-    def moved(kind, moves_unseen, resume_at=None):
+    def trained(kind, moves_unseen, resume_at=None, weight_decay=0.0):
         torch.manual_seed(7)
         model = torch.nn.Sequential(torch.nn.Embedding(rows, 4), torch.nn.Linear(4, 3))
 
         def made():
-            return kind(model.parameters(), lr=0.01, moves_unseen=moves_unseen, **settings[kind])
+            return kind(model.parameters(), lr=0.01, moves_unseen=moves_unseen,
+                        weight_decay=weight_decay, **settings[kind])
         optimizer, before = made(), model[0].weight.detach().clone()
         tokens = torch.Generator().manual_seed(dist.get_rank())
         for k in range(20):
@@ -33,12 +34,21 @@ def stay(average):
             if optimizer.averages_gradients:
                 average(optimizer, model)
             optimizer.step()
-        return (model[0].weight.detach() - before).abs()
+        return model[0].weight.detach(), before
+
+    def moved(*arguments):
+        after, before = trained(*arguments)
+        return (after - before).abs()
 
     for kind in settings:
         for resume_at in (None, 15):
             own = moved(kind, False, resume_at)
             assert own[:early].max() > 1e-3, f"{kind.kind}: nothing moved"
             assert own[early:].max() == 0, f"{kind.kind}: {own[early:].max()}"
+        if kind is not lambcast.OneBitLamb:  # whose steps have lengths of their own
+            after, before = trained(kind, False, None, 0.1)
+            for _ in range(20):
+                before -= 0.01 * (0.1 * before)
+            assert (after - before)[late:].abs().max() < 1e-6, f"{kind.kind}: no decay alone"
         theirs = moved(kind, True)
         assert theirs[early:].min() > 100, f"{kind.kind}: {theirs[early:].min()}"

@@ -156,11 +156,11 @@ std::string refused_with_zero(const Exchange& exchange, std::int64_t stage) {
 }
 
 std::vector<Exchange> usual_exchanges(bool zero, int site) {
-  std::vector<Exchange> all{{Kind::all_reduce},    {Kind::onebit},      {Kind::fp8},
-                            {Kind::int8},          {Kind::int8_owed},   {Kind::int4},
-                            {Kind::int4_owed},     {Kind::powersgd, 4}, {Kind::topk, 0.01},
-                            {Kind::randomk, 0.01}, {Kind::local, 16},   {Kind::local_sgd, 16},
-                            {Kind::neighbour_ring}};
+  std::vector<Exchange> all{{Kind::all_reduce},    {Kind::onebit},        {Kind::fp8},
+                            {Kind::fp8_owed},      {Kind::int8},          {Kind::int8_owed},
+                            {Kind::int4},          {Kind::int4_owed},     {Kind::powersgd, 4},
+                            {Kind::topk, 0.01},    {Kind::randomk, 0.01}, {Kind::local, 16},
+                            {Kind::local_sgd, 16}, {Kind::neighbour_ring}};
   if (site > 1) all.push_back({Kind::local, 16, 0, site});
   if (zero) all.insert(all.end(), {{Kind::qgz}, {Kind::loco}});
   return all;

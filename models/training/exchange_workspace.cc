@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "models/training/gradient_owners.h"
+
 namespace lambcast {
 namespace {
 
@@ -24,6 +26,14 @@ double of_sparse(const TrainingPlan& training, const AveragedGradients& gradient
   const double search = training.kernels == Kernels::fused ? 16 * kept + all / 64 + 0.27e6
                                                            : fp32 * all;  // magnitudes
   return fp32 * all + messages + search;
+}
+
+double of_levels(const TrainingPlan& training, const AveragedGradients& gradients) {
+  const double messages = 2 * coded_bytes(training.exchange);
+  if (training.kernels != Kernels::fused) return messages * gradients.elements;
+  const double n = gradients.ranks.ranks;
+  const double g = shard_groups(gradients.ranks, gradients.ranks.per_node).shard.ranks;
+  return (fp32 + messages + fp32 / g + fp32 / n) * gradients.elements;
 }
 
 }  // namespace
@@ -50,7 +60,7 @@ double exchange_workspace_bytes(const TrainingPlan& training, const AveragedGrad
     case ExchangeKind::qgz_int8:
     case ExchangeKind::loco:
     case ExchangeKind::loco_int8:
-      return 2 * coded_bytes(training.exchange) * all;
+      return of_levels(training, gradients);
     case ExchangeKind::powersgd:
       return of_factors(training, gradients);
     case ExchangeKind::topk:

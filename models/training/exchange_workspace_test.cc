@@ -45,6 +45,14 @@ TEST_CASE("exchange workspace: gradients in fp32, messages both ways, and what k
     CHECK(workspace(row.exchange, Kernels::fused) == Approx(row.fused));
     CHECK(workspace(row.exchange, Kernels::deepspeed) == Approx(row.pytorch));
   }
+  const auto of_levels = [&](Kernels kernels) {
+    TrainingPlan training = with("qgz:int8", kernels);
+    training.recipe.zero.stage = 1;
+    training.gpus_per_node = 4;
+    return exchange_workspace_bytes(training, averaged_gradients(training));
+  };
+  CHECK(of_levels(Kernels::fused) == Approx((4 + 2 + 4 / 4. + 4 / n) * all));
+  CHECK(of_levels(Kernels::deepspeed) == Approx(2 * all));
   const ModelShape& bert = *plain.model;
   double elements = 0, rows = 0, columns = 0, sums = 0;
   for (const Tensor& tensor : bert.tensors) {

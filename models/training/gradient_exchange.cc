@@ -8,7 +8,6 @@
 
 #include "kernels/exchange_bytes.h"
 #include "kernels/layout.h"
-#include "models/parallel/rank_parameters.h"
 #include "models/training/exchange_kernels.h"
 #include "models/training/gradient_owners.h"
 #include "models/training/gradient_reduction.h"
@@ -50,9 +49,9 @@ Passes fused_factors(double rank, double turns, bool in_half) {
           5 * turns + (in_half ? 2 : 0), 0, 0};
 }
 
-// LoCo's errors beside what qgZ moves, per element of a level. DeepSpeed: widened 3, read and
-// written in 16 bits 4, narrowed 3.
-Passes loco_owed(bool fused) { return fused ? Passes{8, 0, 0, 0, 0} : Passes{10, 2, 0, 0, 0}; }
+// DeepSpeed's, beside what qgZ moves, per element of a level: errors widened 3, read and written in
+// 16 bits 4, narrowed 3.
+constexpr Passes loco_owed{10, 2, 0, 0, 0};
 
 bool is_factored(const StateTensor& of, double rank) {
   return of.rows > 0 && rank * (of.rows + of.columns) < of.elements / 2;
@@ -226,15 +225,23 @@ class Writer {
       compress("sum and cast", sum_and_cast, elements_);
   }
 
-  // As many bytes an element on both levels: fused kernels read and write each once.
+  // DeepSpeed's kernels read 16 bits, and sum and code in one pass.
   void hierarchical() {
     const double coded = coded_bytes(exchange_);
     const Quantiser quantiser{coded == 1 ? WireFormat::int8 : WireFormat::int4, block};
     const ShardGroups nodes = shard_groups(group_, group_.per_node);
     const double g = nodes.shard.ranks;
-    const Passes owed = is_loco(exchange_) ? loco_owed(fused_) : Passes{};
-    kernels("quantize", Category::compress,
-            {gradient_ + coded + owed.bytes_per_element, 1 + owed.launches, 0, 0, 0}, elements_, 1);
+    const bool owes = is_loco(exchange_);
+    const Passes owed = owes ? loco_owed : Passes{};
+    const auto compress = [&](const char* name, const Passes& passes, double elements) {
+      kernels(name, Category::compress, passes, elements, 1);
+    };
+    if (fused_) widen_gradients();
+    compress("quantize",
+             fused_
+                 ? fused::quantise(quantiser, owes)
+                 : Passes{gradient_ + coded + owed.bytes_per_element, 1 + owed.launches, 0, 0, 0},
+             elements_);
     const auto level = [&](const ProcessGroup& group, double elements, const char* chunks,
                            const char* scales) {
       const Message message = message_of(quantiser, elements, group.ranks);
@@ -242,12 +249,20 @@ class Writer {
       send(group, scales, Op::all_to_all, message.scales);
     };
     level(nodes.shard, elements_, "all_to_all in the node", "all_to_all scales in the node");
-    kernels("sum and quantize", Category::compress,
-            {coded + (coded + owed.bytes_per_element) / g, 1 + owed.launches, 0, 0, 0}, elements_,
-            1);
+    if (fused_) {
+      compress("sum in the node", fused::dequantise_sum(quantiser, nodes.shard.ranks), elements_);
+      compress("quantize sums", fused::quantise(quantiser, owes), elements_ / g);
+    } else {
+      compress("sum and quantize",
+               {coded + (coded + owed.bytes_per_element) / g, 1 + owed.launches, 0, 0, 0},
+               elements_);
+    }
     level(nodes.copies, elements_ / g, "all_to_all between nodes",
           "all_to_all scales between nodes");
-    kernels("sum", Category::compress, {coded / g + 4.0 / group_.ranks, 1, 0, 0, 0}, elements_, 1);
+    const int m = nodes.copies.ranks;
+    compress("sum",
+             fused_ ? fused::dequantise_sum(quantiser, m) : Passes{coded + 4.0 / m, 1, 0, 0, 0},
+             elements_ / g);
   }
 
   // Matrices that a factorisation makes smaller; the others are all-reduced as they are.
@@ -362,28 +377,6 @@ class Writer {
 };
 
 }  // namespace
-
-AveragedGradients averaged_gradients(const TrainingPlan& training) {
-  AveragedGradients gradients;
-  gradients.ranks = all_ranks(training);
-  gradients.elements = static_cast<double>(parameters(*training.model));
-  gradients.bytes = gradient_bytes(training);
-  gradients.shared = training.shards() > 1;
-  return gradients;
-}
-
-AveragedGradients averaged_gradients(const TrainingPlan& training, double elements,
-                                     const ProcessGroup& ranks) {
-  const Parallelism& how = *training.parallelism;
-  AveragedGradients gradients;
-  gradients.ranks = ranks;
-  gradients.elements = elements;
-  gradients.tensor_parallel = how.layout.tp;
-  gradients.share = elements / parallel::sliced_parameters(*training.model, how.layout);
-  gradients.bytes = gradient_bytes(training);
-  gradients.shared = how.sharding != parallel::Sharding::none;
-  return gradients;
-}
 
 FactoredGradients factored_of(const TrainingPlan& training, const AveragedGradients& gradients) {
   constexpr double part_rows = 256;

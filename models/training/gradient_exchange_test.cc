@@ -303,7 +303,14 @@ TEST_CASE("exchange: what an element moves through qgZ's kernels, and the averag
   CHECK(passes("loco", "sum and quantize").bytes_per_element == 0.5 + 10.5 / 4);
   CHECK(passes("loco", "quantize").launches == 3);
   training.kernels = Kernels::fused;
-  CHECK(passes("loco", "quantize").bytes_per_element == 2 + 0.5 + 8);
+  // Those of kernels/ read 32 bits: widened first, and summed before they are coded again.
+  CHECK(passes("qgz", "gradients to fp32").bytes_per_element == 6);
+  CHECK(passes("qgz", "quantize").bytes_per_element == 4 + 0.5);
+  CHECK(passes("loco", "quantize").bytes_per_element == 4 + 0.5 + 8);
+  CHECK(passes("qgz:int8", "sum in the node").bytes_per_element == 1 + 4. / 4);
+  CHECK(passes("qgz:int8", "quantize sums").bytes_per_element == 4 + 1);
+  CHECK(passes("loco", "quantize sums").bytes_per_element == 4 + 0.5 + 8);
+  CHECK(passes("qgz", "sum").bytes_per_element == 0.5 + 4. / 8);
   const Passes fused = passes("onebit", "average");
   CHECK(fused.bytes_per_element == 0.125 + 4. / 32);
   CHECK(fused.launches == 1);

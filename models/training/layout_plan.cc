@@ -7,6 +7,7 @@
 
 #include "kernels/layout.h"
 #include "models/training/activation_calls.h"
+#include "models/training/compressed_allreduce.h"
 #include "models/training/gradient_exchange.h"
 #include "models/training/gradient_owners.h"
 #include "models/training/gradient_reduction.h"
@@ -379,7 +380,8 @@ class LayoutWriter {
         then(stage, "all_reduce norms of tensors", Category::gradient_comm, Stream::communication,
              *norms);
     pass("optimizer",
-         update_passes(training_.optimizer(), step_.kind, kernels, training_.recipe.weight_decay));
+         update_passes(training_.optimizer(), step_.kind, kernels,
+                       decaying_share(*training_.model, training_.recipe.weight_decay, false)));
     extras(stage);
     if (compresses(step_.kind) && replicas_.ranks > 1) compress(stage);
     gather_updated(stage);

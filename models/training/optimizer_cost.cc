@@ -1,5 +1,7 @@
 #include "models/training/optimizer_cost.h"
 
+#include <cmath>
+
 #include "kernels/deepspeed_traffic.h"
 
 namespace lambcast {
@@ -62,8 +64,31 @@ Passes bf16_gradient_passes(bool clips) {
 
 Passes bf16_weight_passes() { return {6, 0, 1, 0, 0}; }
 
-Passes update_passes(OptimizerType type, StepKind step, Kernels kernels, bool decays) {
-  return model_of(type).update(step, kernels, decays);
+DecayingShare decaying_share(const ModelShape& model, bool weight_decay, bool flat) {
+  if (!weight_decay) return {0, 0};
+  double elements = 0, tensors = 0, all_elements = 0, all_tensors = 0;
+  for (const GroupSize& group : optimizer_groups(model)) {
+    const auto of_group = static_cast<double>(group.elements);
+    const double launched_for = flat ? 1 : static_cast<double>(group.tensors);
+    all_elements += of_group;
+    all_tensors += launched_for;
+    if (group.name == "no_decay") continue;
+    elements += of_group;
+    tensors += launched_for;
+  }
+  return {elements / all_elements, tensors / all_tensors};
+}
+
+Passes update_passes(OptimizerType type, StepKind step, Kernels kernels,
+                     const DecayingShare& decaying) {
+  Passes mean = model_of(type).update(step, kernels, true);
+  const Passes rest = model_of(type).update(step, kernels, false);
+  mean.bytes_per_element =
+      std::lerp(rest.bytes_per_element, mean.bytes_per_element, decaying.elements);
+  mean.launches_per_tensor =
+      std::lerp(rest.launches_per_tensor, mean.launches_per_tensor, decaying.tensors);
+  mean.syncs_per_tensor = std::lerp(rest.syncs_per_tensor, mean.syncs_per_tensor, decaying.tensors);
+  return mean;
 }
 
 CompressionPasses compression_passes(OptimizerType type, Backend backend, Kernels kernels,

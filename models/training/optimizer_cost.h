@@ -6,6 +6,7 @@
 #pragma once
 
 #include "models/recipe/wrapper.h"
+#include "models/shape/shape.h"
 #include "models/training/cost_source.h"
 #include "topologies/cluster.h"
 
@@ -36,8 +37,17 @@ Passes bf16_accumulation_passes();
 Passes bf16_gradient_passes(bool clips);
 Passes bf16_weight_passes();
 
-// The optimizer's own update, without compressed_allreduce.
-Passes update_passes(OptimizerType type, StepKind step, Kernels kernels, bool decays = true);
+// Shares of the elements, and of the tensors or flat buffers that kernels are launched for, that
+// have weight decay. Published recipes leave biases and norms out, a group of their own, for which
+// unfused optimizers launch no decay and wait for no norm of it.
+struct DecayingShare {
+  double elements = 1, tensors = 1;
+};
+DecayingShare decaying_share(const ModelShape& model, bool weight_decay, bool flat);
+
+// The optimizer's own update, without compressed_allreduce: the mean over what decays and the rest.
+Passes update_passes(OptimizerType type, StepKind step, Kernels kernels,
+                     const DecayingShare& decaying = {});
 
 // The three parts of compressed_allreduce (deepspeed/runtime/comm/{nccl,mpi,compressed}.py) per
 // padded element, n ranks. DeepSpeed: about 100 bytes for the worker's compensation, norm, error

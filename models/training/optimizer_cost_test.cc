@@ -52,7 +52,8 @@ TEST_CASE("optimizer cost: DeepSpeed moves and waits for what was counted on its
 TEST_CASE("optimizer cost: without weight decay unfused optimizers move and wait for less") {
   const auto step = [](OptimizerType type, StepKind kind, bool decays,
                        Kernels kernels = Kernels::deepspeed) {
-    return update_passes(type, kind, kernels, decays);
+    const double share = decays ? 1 : 0;
+    return update_passes(type, kind, kernels, {share, share});
   };
   const Passes compression = step(OptimizerType::onebit_lamb, StepKind::compression, false);
   CHECK(compression.bytes_per_element == 216 - 32);
@@ -74,6 +75,32 @@ TEST_CASE("optimizer cost: without weight decay unfused optimizers move and wait
   CHECK(saved(OptimizerType::adam, StepKind::uniform, Kernels::unfused_adam) == 20);
   for (const OptimizerModel* optimizer : optimizer_models())
     CHECK(saved(optimizer->type, StepKind::uniform, Kernels::fused) == 0);
+}
+
+TEST_CASE("optimizer cost: biases and norms, a group of their own, do not decay") {
+  const ModelShape bert = load_model("bert-large");
+  double matrices = 0, elements = 0;
+  for (const Tensor& tensor : bert.tensors) {
+    if (!tensor.optimized || tensor.group == "no_decay") continue;
+    matrices += 1;
+    elements += static_cast<double>(tensor.elements);
+  }
+  const auto all = static_cast<double>(optimized_tensor_count(bert));
+  CHECK(matrices < all / 2);
+  const DecayingShare each = decaying_share(bert, true, false);
+  CHECK(each.tensors == Approx(matrices / all));
+  CHECK(each.elements == Approx(elements / static_cast<double>(optimized_parameters(bert))));
+  CHECK(each.elements > 0.99);
+  const DecayingShare flat = decaying_share(bert, true, true);
+  CHECK(flat.elements == each.elements);
+  CHECK(flat.tensors == Approx(2. / 3));  // decay, no_decay, and the positions, which decay
+  const DecayingShare none = decaying_share(bert, false, false);
+  CHECK(none.elements + none.tensors == 0);
+  const Passes compression =
+      update_passes(OptimizerType::onebit_lamb, StepKind::compression, Kernels::deepspeed, each);
+  CHECK(waits(compression, static_cast<int>(all)) == Approx(all + matrices));
+  CHECK(compression.launches_per_tensor * all == Approx(22 * all + 6 * matrices));
+  CHECK(compression.bytes_per_element == Approx(216 - 32 * (1 - each.elements)));
 }
 
 TEST_CASE("optimizer cost: clipping bf16 gradients reads and writes them, in a launch a tensor") {

@@ -240,10 +240,11 @@ class StepWriter {
           wrapper_passes(wrapper, training_.optimizer(), kernels, training_.recipe.engine);
       optimizer_pass("unscale, clip and copy", passes, elements, is_fp16(wrapper) ? tensors : seen);
     }
-    optimizer_pass(
-        "optimizer",
-        update_passes(training_.optimizer(), step_.kind, kernels, training_.recipe.weight_decay),
-        elements, seen);
+    optimizer_pass("optimizer",
+                   update_passes(training_.optimizer(), step_.kind, kernels,
+                                 decaying_share(*training_.model, training_.recipe.weight_decay,
+                                                is_flat(wrapper))),
+                   elements, seen);
     const UpdateDivision division{.shards = training_.shards(), .flat = training_.flattens()};
     const UpdateExtras extras =
         update_extras(training_.optimizer(), step_.kind, kernels, *training_.model, division,

@@ -25,7 +25,6 @@ class Flat:
         mixed = any(p.dtype == torch.float32 for p in parameters)
         self.arrived = self.g if mixed else torch.zeros_like(self.copy)
         self.mask = mask
-        self.seen, self.seen_is_known = None, False  # until the variance moves (optimizer.py)
         self.state = {"exp_avg": self.zeros(), "exp_avg_sq": self.zeros()}
         for parameter, master in zip(parameters, self.views(self.p)):
             master.copy_(parameter.data)

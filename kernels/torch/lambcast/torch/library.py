@@ -34,7 +34,7 @@ class ZeroOnePolicy(ctypes.Structure):
 class Options(ctypes.Structure):
     _fields_ = [(name, ctypes.c_double) for name in (
         "lr", "beta1", "beta2", "eps", "weight_decay", "max_coeff", "min_coeff", "coeff_beta",
-        "factor_max", "factor_min", "factor_threshold")]
+        "factor_max", "factor_min", "factor_threshold")] + [("moves_unseen", ctypes.c_int)]
 
 
 def _folders():

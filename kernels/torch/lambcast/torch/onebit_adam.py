@@ -39,16 +39,14 @@ class OneBitAdam(OneBitOptimizer):
                 if not warm_up:
                     self._average_gradient(flat)
                 call("adam_step", flat.weights, m, v, flat.g, flat.elements, options)
-                flat.seen_is_known = False
                 continue
-            mask = self._mask_of(flat)
             if self.ranks == 1:
                 m.mul_(options.beta1).add_(flat.g, alpha=1 - options.beta1)
-                if mask is not None:
-                    m.mul_(mask)
+                if flat.mask is not None:
+                    m.mul_(flat.mask)
             else:
                 exchange.average(m, flat.g, options.beta1)
-                exchange.decode(m, mask)
+                exchange.decode(m, flat.mask)
             call("adam_apply", flat.weights, m, v, flat.elements, options)
 
     def _stage(self):

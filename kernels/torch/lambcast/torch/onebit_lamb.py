@@ -62,7 +62,6 @@ class OneBitLamb(OneBitOptimizer):
                 self.library.call("lamb_step", tensors.handle, flat.weights, s["exp_avg"],
                                   s["exp_avg_sq"], flat.g, s["running_average"],
                                   s["running_weight"], self._options(flat))
-                flat.seen_is_known = False
                 if self.steps == self.freeze_step:
                     self._freeze(flat, tensors)
             else:
@@ -74,11 +73,11 @@ class OneBitLamb(OneBitOptimizer):
                           flat.state["scaling_coeff"])
 
     def _compressed(self, flat, exchange, tensors):
-        s, options, mask = flat.state, self._options(flat), self._mask_of(flat)
+        s, options = flat.state, self._options(flat)
         exchange.average(s["exp_avg"], flat.g, options.beta1, tensors.handle, s["scaling_coeff"])
         self.library.call("onebit_lamb_step", tensors.handle, flat.weights, s["exp_avg"],
                           s["exp_avg_sq"], s["exp_avg_sq_fresh"], exchange.signs, exchange.scales,
-                          exchange.chunk, mask, s["scaling_coeff"], s["running_average"],
+                          exchange.chunk, flat.mask, s["scaling_coeff"], s["running_average"],
                           s["running_weight"], s["last_factor"], options)
 
     def _stage(self):

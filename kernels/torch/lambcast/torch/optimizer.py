@@ -127,7 +127,8 @@ class OneBitOptimizer(torch.optim.Optimizer):
         group = flat.owners[0]
         names = [name for name, _ in Options._fields_ if name in group]
         beta1, beta2 = group["betas"]
-        return Options(beta1=beta1, beta2=beta2, **{name: float(group[name]) for name in names})
+        return Options(beta1=beta1, beta2=beta2, moves_unseen=self.moves_unseen,
+                       **{name: float(group[name]) for name in names})
 
     @torch.no_grad()
     def step(self, closure=None):
@@ -176,23 +177,6 @@ class OneBitOptimizer(torch.optim.Optimizer):
         scale = getattr(self, "grad_scale", None)
         return float(self.loss_scale if scale is None else scale)
 
-    def _seen(self, flat):
-        """1 where a gradient ever arrived before the variance was frozen, else 0; None: everywhere.
-        A variance of 0 says so, on all ranks alike. One bit cannot say 0: of the others it would
-        make a step of scale / eps."""
-        if not flat.seen_is_known:
-            seen = flat.state["exp_avg_sq"] != 0
-            flat.seen = None if self.moves_unseen or seen.all().item() else seen.float()
-            flat.seen_is_known = True
-        return flat.seen
-
-    def _mask_of(self, flat):
-        """Of what was averaged in one bit: the script's, and nothing that was never seen."""
-        seen = self._seen(flat)
-        if seen is None or flat.mask is None:
-            return flat.mask if seen is None else seen
-        return seen * flat.mask
-
     def _average_gradient(self, flat):
         """In full precision, of a stretch that never freezes."""
         if self.ranks > 1:
@@ -239,8 +223,6 @@ class OneBitOptimizer(torch.optim.Optimizer):
         own = saved["lambcast"]
         for group, other in zip(self.param_groups, saved["param_groups"]):
             group.update(saved_state.merged(group, copy.deepcopy(other)))
-        for flat in self.flats:
-            flat.seen_is_known = False
         for number, parts in self._parts():
             for key, part in parts.items():
                 part.copy_(saved["state"][number][key])

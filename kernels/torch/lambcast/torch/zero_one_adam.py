@@ -54,7 +54,6 @@ class ZeroOneAdam(OneBitOptimizer):
                 self.library.call("adam_step", flat.weights, flat.state["exp_avg"],
                                   flat.state["exp_avg_sq"], flat.g, flat.elements,
                                   self._options(flat))
-                flat.seen_is_known = False
         else:
             self._onebit_gradient_step()
         was_frozen = self.policy.frozen
@@ -69,7 +68,7 @@ class ZeroOneAdam(OneBitOptimizer):
         for flat, exchange in zip(self.flats, self.exchanges):
             if self.ranks > 1:
                 exchange.average(flat.g)
-                exchange.decode(flat.g, self._mask_of(flat))
+                exchange.decode(flat.g, flat.mask)
             self.library.call("zero_one_onebit_step", flat.weights, flat.state["exp_avg"],
                               flat.state["exp_avg_sq"], flat.g, flat.elements,
                               self._options(flat))
@@ -79,9 +78,6 @@ class ZeroOneAdam(OneBitOptimizer):
             m, v, u = (flat.state[key] for key in ("exp_avg", "exp_avg_sq",
                                                    "momentum_accumulator"))
             options, call = self._options(flat), self.library.call
-            seen = self._seen(flat)
-            if seen is not None:  # else first seen now, it would be divided by eps
-                flat.g.mul_(seen)
             call("zero_one_local_step", flat.weights, m, v, u, flat.g, flat.elements, options)
             self.lrs[i] += options.lr
             if not synchronise or self.lrs[i] == 0:
@@ -89,7 +85,7 @@ class ZeroOneAdam(OneBitOptimizer):
             call("zero_one_sync_begin", flat.weights, v, u, flat.elements, options)
             if self.ranks > 1:
                 exchange.average(u)
-                exchange.decode(u, self._mask_of(flat))
+                exchange.decode(u, flat.mask)
             call("zero_one_sync_end", flat.weights, m, v, u, flat.elements, self.lrs[i], options)
             self.lrs[i] = 0.0
 
