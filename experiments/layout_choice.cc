@@ -238,6 +238,10 @@ void refuse_impossible(const TrainingPlan& training, const Parallelism& how) {
                fmt::format("{} runs no pipeline with ZeRO stage 2 or 3",
                            deepspeed ? "DeepSpeed" : "Colossal-AI"),
                "0, 1, or another --framework");
+  if (deepspeed && how.layout.tp > 1 && how.sharding == Sharding::weights)
+    fail_input(flag("zero_stage"),
+               "DeepSpeed's tensor parallelism (AutoTP) does not run with ZeRO stage 3",
+               "0, 1, 2, or another --framework");
   if (!is_onebit(training.optimizer())) return;
   if (how.sharding != Sharding::none)
     fail_input(flag("zero_stage"),
