@@ -72,6 +72,10 @@ Framework choose_framework(const Words& words, const Zero& zero) {
   if (framework.name == FrameworkName::deepspeed && zero.stage > 0) {
     framework.least_bucket = static_cast<double>(zero.bucket);
     framework.overlaps_gradients = zero.overlap;
+    // Without a bucket ahead every matrix is gathered by itself.
+    framework.prefetch_bucket = std::max(1.0, static_cast<double>(zero.prefetch));
+    framework.persistent_tensor = static_cast<double>(zero.persistent);
+    framework.live_elements = std::max(1.0, static_cast<double>(zero.live));
   }
   if (const auto overlap = words.choice("tensor_overlap"))
     framework.tensor_overlap = static_cast<TensorOverlap>(*overlap);

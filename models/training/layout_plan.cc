@@ -377,6 +377,10 @@ class LayoutWriter {
   }
 
   void gather_updated(int stage) {
+    const double whole = persistent_weights(*training_.model, how_).all() * how_.weight_bytes;
+    if (const auto gather = some(call(shards_.shard, Op::all_gather, whole)))
+      then(stage, "all_gather weights that stay whole", Category::gradient_comm,
+           Stream::communication, *gather);
     if (!gathers_weights() || how_.framework.overlaps_weights) return;
     for (const auto& [name, call] : weights_gather(stage, ""))
       then(stage, name, Category::gradient_comm, Stream::communication, call);
