@@ -69,7 +69,7 @@ TEST_CASE("comparison: where it cannot be told the ratio stands once, and what w
                                          {"global_batch", "65536"},
                                          {"micro_batch", "16"},
                                          {"steps", "5993"}},
-                                        {{"dgx-a100-80g", "commodity-10gbe"}, {}, {}}, catalog);
+                                        {{"dgx-a100-80g", "perlmutter-a100"}, {}, {}}, catalog);
   const std::string first = comparison_table(comparison).substr(0, 400);
   INFO(first);
   CHECK_THAT(first, Contains(". Which of the two is faster cannot be told. Measure first: "));

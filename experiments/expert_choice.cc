@@ -28,6 +28,7 @@ void refuse_mixing(const TrainingPlan& training) {
 
 ExpertUse choose_experts(const Words& words, const TrainingPlan& training, const Parallelism& how) {
   const FrameworkName framework = how.framework.name;
+  const bool deepspeed = framework == FrameworkName::deepspeed;
   ExpertUse use;
   if (training.model->experts == 0) {
     for (const char* key : {"etp", "expert_dispatch", "capacity_factor", "imbalance",
@@ -47,13 +48,11 @@ ExpertUse choose_experts(const Words& words, const TrainingPlan& training, const
   const auto capacity = words.number("capacity_factor", 0, most_copies);
   const auto imbalance = words.number("imbalance", 1, most_copies);
   use.capacity_factor =
-      capacity.value_or(framework == FrameworkName::deepspeed && !imbalance ? 1 : 0);
+      capacity.value_or(deepspeed && !imbalance ? deepspeed_experts.capacity_factor : 0);
   if (use.capacity_factor > 0 && imbalance)
     fail_input(flag("imbalance"), "has no effect: to a capacity every expert computes the same",
                "--capacity-factor 0 for dropless experts");
-  // DeepSpeed multiplies unless use_tutel is said (moe/sharded_moe.py, MOELayer).
-  if (framework == FrameworkName::deepspeed && use.capacity_factor > 0)
-    use.routing = Routing::one_hot;
+  if (deepspeed && use.capacity_factor > 0) use.routing = deepspeed_experts.routing;
   if (const auto routing = words.choice("expert_routing"))
     use.routing = static_cast<Routing>(*routing);
   if (use.routing == Routing::one_hot && use.capacity_factor == 0)

@@ -172,8 +172,9 @@ Json inputs_json(const Scenario& scenario) {
 }
 
 std::string_view in_words(Basis basis) {
-  constexpr std::string_view words[] = {"fitted here", "known for this GPU", "from measured blocks",
-                                        "from another model", "from FLOPs alone"};
+  constexpr std::string_view words[] = {"fitted here",          "known for this GPU",
+                                        "from measured blocks", "from kernels by their shape",
+                                        "from another model",   "from FLOPs alone"};
   return words[static_cast<std::size_t>(basis)];
 }
 
@@ -286,12 +287,6 @@ std::string pays_text(const TrainingPlan& training, const RunForecast& run,
   return out;
 }
 
-// Where a layout's key would have it priced by what is known of its kernels.
-bool has_kernels(const TrainingPlan& training) {
-  const ModelShape& model = *training.model;
-  return training.device->rates && model.hidden > 0 && model.heads > 0 && model.max_seq_len > 0;
-}
-
 }  // namespace
 
 LanguageRates language_rates(const TrainingPlan& training, const Forecast& forecast) {
@@ -333,10 +328,7 @@ std::string interval_text(const TrainingPlan& training, const Forecast& forecast
                                              : calibration->another_machine
                                                  ? "from a preset of the same hardware"
                                                  : "extrapolated");
-  out += fmt::format("compute {}\n",
-                     training.parallelism ? "from kernels by their shape" : in_words(basis));
-  if (!training.parallelism && basis >= Basis::other_model && has_kernels(training))
-    out += "  --recompute none prices its kernels by their shape instead, which is closer\n";
+  out += fmt::format("compute {}\n", in_words(basis));
   if (!calibrated && stands)
     out += fmt::format("  {} was {} on {} for {}\n", training.cluster->name,
                        calibration->another_machine ? "fitted to another machine" : "calibrated",

@@ -72,6 +72,10 @@ Framework choose_framework(const Words& words, const Zero& zero) {
   if (framework.name == FrameworkName::deepspeed && zero.stage > 0) {
     framework.least_bucket = static_cast<double>(zero.bucket);
     framework.overlaps_gradients = zero.overlap;
+    // Without a bucket ahead every matrix is gathered by itself.
+    framework.prefetch_bucket = std::max(1.0, static_cast<double>(zero.prefetch));
+    framework.persistent_tensor = static_cast<double>(zero.persistent);
+    framework.live_elements = std::max(1.0, static_cast<double>(zero.live));
   }
   if (const auto overlap = words.choice("tensor_overlap"))
     framework.tensor_overlap = static_cast<TensorOverlap>(*overlap);
@@ -126,12 +130,9 @@ void choose_recompute(const Words& words, Parallelism& how) {
   how.repeated = experts ? Repeated::experts : repeated_by(how.recompute, how.framework.name);
 }
 
-// The newest kernel that frameworks ship for the GPU: cuDNN's on Hopper and later, which have fp8.
 AttentionKernel choose_attention(const Words& words, const Device& device) {
   if (const auto kernel = words.choice("attention")) return static_cast<AttentionKernel>(*kernel);
-  if (device.name.starts_with("v100")) return AttentionKernel::unfused;
-  const bool hopper = device.rates->of(MatrixFormat::fp8).peak.value.value() > 0;
-  return hopper ? AttentionKernel::cudnn : AttentionKernel::flash2;
+  return newest_attention(*device.rates);
 }
 
 bool choose_fp8_attention(const Words& words, const TrainingPlan& training,
@@ -241,6 +242,10 @@ void refuse_impossible(const TrainingPlan& training, const Parallelism& how) {
                fmt::format("{} runs no pipeline with ZeRO stage 2 or 3",
                            deepspeed ? "DeepSpeed" : "Colossal-AI"),
                "0, 1, or another --framework");
+  if (deepspeed && how.layout.tp > 1 && how.sharding == Sharding::weights)
+    fail_input(flag("zero_stage"),
+               "DeepSpeed's tensor parallelism (AutoTP) does not run with ZeRO stage 3",
+               "0, 1, 2, or another --framework");
   if (!is_onebit(training.optimizer())) return;
   if (how.sharding != Sharding::none)
     fail_input(flag("zero_stage"),
@@ -371,11 +376,10 @@ std::vector<Finding> check_parallelism(const TrainingPlan& training) {
       how.sharding != Sharding::weights)
     findings.push_back(
         {Severity::note, "priced-by-kernel",
-         "a key of layouts (such as --recompute) was said: passes are priced kernel by kernel, and "
-         "memory counts what CUDA and NCCL take. Without such keys the same run rests on measured "
-         "curves of whole models, or FLOPs where there are none, and on its tensors alone: its "
-         "step "
-         "and memory differ"});
+         "a key of layouts (such as --recompute) was said: passes rest on kernels by their shape "
+         "alone, and memory counts what CUDA and NCCL take. Without such keys what was measured of "
+         "the whole model comes first, no block is faster than the host starts its kernels, and "
+         "memory is that of tensors: step and memory may differ"});
   if (is_onebit(training.optimizer()) && is_lamb(training.optimizer()) && how.layout.tp > 1)
     findings.push_back(
         {Severity::warning, "lamb-per-shard",

@@ -240,6 +240,7 @@ TEST_CASE("layout choice: what cannot be is refused with its rule, in one line")
       {{{"tp", "32"}}, "16 heads are not divisible by tp 32"},
       {{{"pp", "5"}, {"gpus", "40"}, {"split", "even"}}, "layers"},
       {{{"pp", "2"}, {"zero_stage", "2"}}, "DeepSpeed runs no pipeline with ZeRO stage 2 or 3"},
+      {{{"tp", "2"}, {"zero_stage", "3"}}, "(AutoTP) does not run with ZeRO stage 3"},
       {{{"tp", "2"}, {"optimizer", "onebit_adam"}, {"backend", "mpi"}}, "exchanges over all ranks"},
       {{{"tp", "2"}, {"optimizer", "onebit_lamb"}, {"zero_stage", "1"}}, "does not run with ZeRO"},
       {{{"ep", "2"}}, "bert-large has no experts"},

@@ -20,8 +20,9 @@ constexpr std::int64_t most_micro_batch = 64;
 
 // What a framework runs, beyond what models/parallel/layout_rules.h refuses for every one of them.
 //
-// Sources: DeepSpeed runtime/pipe/engine.py (no ZeRO 2, 3) and activation_checkpointing (whole
-// layers); Megatron-LM training/arguments.py (--use-distributed-optimizer is stage 1,
+// Sources: DeepSpeed runtime/pipe/engine.py (no ZeRO 2, 3), docs/_tutorials/autotp-training.md
+// (no ZeRO 3 with tensor parallelism) and activation_checkpointing (whole layers); Megatron-LM
+// training/arguments.py (--use-distributed-optimizer is stage 1,
 // --use-megatron-fsdp 3,
 // --recompute-granularity); torchtitan (FSDP always; weights stay gathered in pipelines);
 // ColossalAI booster/plugin/hybrid_parallel_plugin.py (stage 3 is another plugin's); PyTorch's
@@ -175,6 +176,7 @@ class Enumeration {
     const auto& stages = at_.pp > 1 ? offer_.zero_stages_in_pipelines : offer_.zero_stages;
     std::vector<int> allowed = stages;
     if (is_onebit(space_.base.optimizer())) allowed = {0};
+    if (offer_.framework == FrameworkName::deepspeed && at_.tp > 1) std::erase(allowed, 3);
     for (const int stage : sizes("zero_stage", {allowed.begin(), allowed.end()})) {
       at_.zero_stage = stage;
       for (const std::string& recompute : named("recompute", words_of(offer_.recompute))) {

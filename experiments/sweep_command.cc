@@ -28,8 +28,6 @@ std::string sweep_command(const WhatIf& base, const std::vector<Axis>& axes) {
     const WhatIfKey* row = find_key(key);
     if (row == nullptr)
       command += fmt::format(" --set {}", shell_word(fmt::format("{}={}", key, value)));
-    else if (row->is_switch)
-      command += fmt::format(" {}", flag(key).key);
     else
       command += fmt::format(" {} {}", flag(key).key, shell_word(value));
   }

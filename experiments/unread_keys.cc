@@ -7,6 +7,7 @@
 
 #include "experiments/run_length.h"
 #include "models/optimizer/optimizer_model.h"
+#include "models/training/passage.h"
 
 namespace lambcast {
 namespace {
@@ -196,10 +197,11 @@ constexpr UnreadOfCluster of_cluster[] = {
      "no collective of this run goes over MPI (1-bit optimizers with --backend mpi)"},
 };
 
-// Without a layout a step costs what FLOPs at a measured rate do, and those are of the whole
-// square.
+// A step that is not priced kernel by kernel costs what FLOPs at a rate do, and those are of the
+// whole square.
 bool computes_whole_square(const TrainingPlan& training) {
-  return !training.parallelism || training.parallelism->attention == AttentionKernel::unfused;
+  const std::optional<Parallelism> how = priced_as(training);
+  return !how || how->attention == AttentionKernel::unfused;
 }
 
 bool is_of(std::string_view key, std::string_view part) {
@@ -243,8 +245,8 @@ std::vector<Finding> find_unread(const Words& words, const TrainingPlan& trainin
       findings.push_back(
           {Severity::note, "flag-no-effect",
            fmt::format(
-               "--set model.{}: has no effect: attention is computed whole without a layout "
-               "(--framework megatron, --tp ...) and with --attention unfused",
+               "--set model.{}: has no effect: attention is computed whole with --attention "
+               "unfused, and where the step is not priced by kernels (--recompute none does it)",
                key)});
   return findings;
 }

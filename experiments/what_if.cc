@@ -44,7 +44,7 @@ std::vector<WhatIfKey> optimizer_keys() {
       {"optimizer", "what updates the weights", optimizer_names()},
       {"backend", "carries compressed exchanges: nccl (the default), mpi, compressed",
        backend_words()},
-      {"cuda_aware", "true: the mpi backend passes device buffers to MPI", {"false", "true"}, true},
+      {"cuda_aware", "true: the mpi backend passes device buffers to MPI", {"false", "true"}},
       {"kernels",
        "compression kernels: deepspeed (unfused, the default) or fused",
        {std::string(name_of(Kernels::deepspeed)), std::string(name_of(Kernels::fused))}},
@@ -192,11 +192,10 @@ std::vector<WhatIfKey> pass_keys() {
        "its kernels: unfused, flash1, flash2, cudnn, flash3 (of Hopper), flash4 (of Blackwell) "
        "(default: the newest that frameworks ship for the GPU)",
        attention_kernel_names()},
-      {"fp8_attention", "true: attention multiplies in fp8 too", {"false", "true"}, true},
+      {"fp8_attention", "true: attention multiplies in fp8 too", {"false", "true"}},
       {"fp8_activation_input",
        "true: what a gated activation reads is kept in fp8 for its backward pass",
-       {"false", "true"},
-       true},
+       {"false", "true"}},
       {"context_exchange",
        "of context parallelism: a ring of keys and values, or heads for tokens (default: the "
        "framework's)",

@@ -32,21 +32,18 @@ struct WhatIfKey {
   WhatIfKey(std::string_view name_of, std::string_view help_text,
             ValueType type_of = ValueType::text, UsualRange usual_range = {})
       : name(name_of), help(help_text), type(type_of), range(usual_range) {}
-  WhatIfKey(std::string_view name_of, std::string_view help_text, std::vector<std::string> all,
-            bool flag_alone = false)
-      : name(name_of),
-        help(help_text),
-        type(ValueType::words),
-        words(std::move(all)),
-        is_switch(flag_alone) {}
+  WhatIfKey(std::string_view name_of, std::string_view help_text, std::vector<std::string> all)
+      : name(name_of), help(help_text), type(ValueType::words), words(std::move(all)) {}
 
   std::string_view name;
   std::string_view help;
   ValueType type = ValueType::text;
   UsualRange range{};
   std::vector<std::string> words{};  // all values it may have
-  bool is_switch = false;            // the flag alone says "true"
   std::string_view group{};          // the heading it stands under
+
+  // Of two values, "false" and "true": the flag alone says the latter.
+  bool is_switch() const { return words.size() == 2 && words[0] == "false" && words[1] == "true"; }
 };
 // The word of `recompute` that is no Recompute (activation_memory.h): the router and experts alone.
 inline constexpr std::string_view recompute_experts = "experts";

@@ -21,6 +21,17 @@ grep -q '^With the fused kernels that ship here' out || fail "no word of the fus
 expect 0 '^Not judged: only 0.1 % of the 1000 steps compress' "$lambcast" advise "${recipe[@]}" --steps 1000
 grep -qE 'NIC bandwidth|USD|compression costs' out && fail "a sentence of a run that is not judged: $(cat out)"
 
+# A switch stands alone, or before its value; what follows otherwise is no value of it.
+layout=(--model gpt2 --cluster dgx-a100-80g --gpus 8 --framework megatron --tp 2 --micro-batch 1 --optimizer adamw --steps 10 --format csv)
+expect 0 'sequence_parallel=true' "$lambcast" simulate "${layout[@]}" --sequence-parallel
+expect 0 'sequence_parallel=true' "$lambcast" simulate --sequence-parallel true "${layout[@]}"
+expect 0 'sequence_parallel=false' "$lambcast" simulate --sequence-parallel false "${layout[@]}"
+expect 0 'dgx-a100-80g' "$lambcast" compare --sequence-parallel dgx-a100-80g hgx-h100-ndr --model gpt2 --gpus 8 \
+  --framework megatron --tp 2 --micro-batch 1 --optimizer adamw --steps 10
+expect 2 '' "$lambcast" simulate "${layout[@]}" --sequence-parallel=maybe
+grep -q "unknown value 'maybe' (allowed: false, true)" err || fail "a value that a switch has not: $(cat err)"
+expect 2 '' "$lambcast" simulate "${layout[@]}" --sequence-parallel maybe
+
 # --strict
 large=(--model bert-large --cluster paper-eth40-v100 --gpus 8 --optimizer lamb --micro-batch 512)
 expect 0 'DOES NOT FIT' "$lambcast" simulate "${large[@]}"

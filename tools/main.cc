@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <exception>
@@ -15,6 +16,7 @@
 #include "tools/launched_ranks.h"
 #include "tools/standard_streams.h"
 #include "tools/terminal.h"
+#include "tools/what_if_flags.h"
 
 namespace {
 
@@ -118,6 +120,14 @@ int timed(const Command& command) {
   return code;
 }
 
+// Last word first, as CLI11 takes them. Words that `measure` hands on are another program's.
+std::vector<std::string> words_of(int argc, char** argv) {
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  if (words.empty() || words.front() != "measure") words = with_switches_spelled_out(words);
+  std::ranges::reverse(words);
+  return words;
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"Forecasts what compressed large-batch training does on a given cluster.",
                "lambcast"};
@@ -136,7 +146,7 @@ int run(int argc, char** argv) {
       commands.emplace_back(added, std::move(command));
     }
   try {
-    app.parse(argc, argv);
+    app.parse(words_of(argc, argv));
   } catch (const CLI::CallForHelp&) {
     if (is_to_speak(app)) fmt::print("{}", wrapped(app.help(), help_width));
     return 0;

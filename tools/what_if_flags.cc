@@ -19,18 +19,12 @@ void add_what_if_flags(CLI::App& command, WhatIf& what_if) {
   for (const WhatIfKey& row : what_if_table()) {
     const std::string key(row.name);
     const std::string group(row.group);
-    if (row.is_switch)
-      command
-          .add_flag_function(
-              flag_of(key), [&what_if, key](std::int64_t) { what_if[key] = "true"; }, help_of(row))
-          ->group(group);
-    else
-      command
-          .add_option_function<std::string>(
-              flag_of(key), [&what_if, key](const std::string& value) { what_if[key] = value; },
-              help_of(row))
-          ->type_name(std::string(name_of(row.type)))
-          ->group(group);
+    command
+        .add_option_function<std::string>(
+            flag_of(key), [&what_if, key](const std::string& value) { what_if[key] = value; },
+            help_of(row))
+        ->type_name(row.is_switch() ? "[true|false]" : std::string(name_of(row.type)))
+        ->group(group);
   }
   command
       .add_option_function<std::vector<std::string>>(
@@ -56,6 +50,25 @@ void add_what_if_flags(CLI::App& command, WhatIf& what_if) {
       ->allow_extra_args(false)
       ->type_name("KEY=VALUE")
       ->group("What runs where");
+}
+
+std::vector<std::string> with_switches_spelled_out(std::vector<std::string> words) {
+  const auto is_switch = [](const std::string& word) {
+    return std::ranges::any_of(what_if_table(), [&](const WhatIfKey& row) {
+      return row.is_switch() && word == flag_of(std::string(row.name));
+    });
+  };
+  std::vector<std::string> spelled;
+  for (const std::string& word : words) {
+    const bool is_value = word == "true" || word == "false";
+    if (is_value && !spelled.empty() && is_switch(spelled.back()))
+      spelled.back() += "=" + word;
+    else
+      spelled.push_back(word);
+  }
+  for (std::string& word : spelled)
+    if (is_switch(word)) word += "=true";
+  return spelled;
 }
 
 }  // namespace lambcast

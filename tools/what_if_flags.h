@@ -11,4 +11,8 @@ namespace lambcast {
 // `what_if` must outlive the parse.
 void add_what_if_flags(CLI::App& command, WhatIf& what_if);
 
+// A switch may stand alone, or before "true" or "false": each becomes --switch=VALUE, so that no
+// word behind it is taken for its value.
+std::vector<std::string> with_switches_spelled_out(std::vector<std::string> words);
+
 }  // namespace lambcast

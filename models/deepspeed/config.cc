@@ -128,6 +128,11 @@ ZeroConfig read_zero(const Section& root) {
   read(*block, "reduce_scatter", zero.reduce_scatter);
   read(*block, "contiguous_gradients", zero.contiguous_gradients);
   read(*block, "use_multi_rank_bucket_allreduce", zero.use_multi_rank_bucket_allreduce);
+  for (const std::string prefix : {"", "stage3_"}) {
+    read(*block, prefix + "prefetch_bucket_size", zero.prefetch_bucket_size, 0);
+    read(*block, prefix + "param_persistence_threshold", zero.param_persistence_threshold, 0);
+    read(*block, prefix + "max_live_parameters", zero.max_live_parameters, 0);
+  }
   // A device that is modelled is read elsewhere (parallelism.h).
   const auto find_unmodelled = [&](const char* key, std::string_view modelled) {
     const Value* offload = block->object.find(key);

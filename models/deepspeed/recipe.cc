@@ -26,8 +26,13 @@ Recipe recipe_of(const DeepSpeedConfig& config) {
   Recipe recipe;
   recipe.precision = precision_of(config);
   recipe.zero = {static_cast<int>(config.zero.stage.value),
-                 config.zero.overlap_comm.value.value_or(false), config.zero.reduce_scatter.value,
-                 config.zero.reduce_bucket_size.value, config.zero_allow_untested_optimizer.value};
+                 config.zero.overlap_comm.value.value_or(false),
+                 config.zero.reduce_scatter.value,
+                 config.zero.reduce_bucket_size.value,
+                 config.zero_allow_untested_optimizer.value,
+                 config.zero.prefetch_bucket_size.value,
+                 config.zero.param_persistence_threshold.value,
+                 config.zero.max_live_parameters.value};
   recipe.gradient_clipping = config.gradient_clipping.value;
   recipe.curriculum = config.curriculum;
   recipe.engine = engine_of(config.release.value);

@@ -136,6 +136,12 @@ std::string_view name_of(AttentionKernel kernel) {
   return attention_kernel_names()[static_cast<std::size_t>(kernel)];
 }
 
+AttentionKernel newest_attention(const GpuRates& rates) {
+  if (rates.device.starts_with("v100")) return AttentionKernel::unfused;
+  const bool hopper = rates.of(MatrixFormat::fp8).peak.value.value() > 0;
+  return hopper ? AttentionKernel::cudnn : AttentionKernel::flash2;
+}
+
 std::vector<AttentionPiece> attention_forward(AttentionKernel kernel, const AttentionWork& w,
                                               const GpuRates& rates) {
   check(w);

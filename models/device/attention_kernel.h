@@ -60,6 +60,9 @@ enum class AttentionKernel { unfused, flash1, flash2, cudnn, flash3, flash4 };
 const std::vector<std::string>& attention_kernel_names();
 std::string_view name_of(AttentionKernel kernel);
 
+// The newest that frameworks ship for a GPU: cuDNN's on Hopper and later, which have fp8.
+AttentionKernel newest_attention(const GpuRates& rates);
+
 struct AttentionWork {
   std::int64_t batch = 0, heads = 0, kv_heads = 0, head_size = 0;
   std::int64_t queries = 0, keys = 0;

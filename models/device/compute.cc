@@ -182,6 +182,7 @@ std::optional<MicroBatchTime> from_layers(const Device& device, const ModelShape
         Duration::microseconds(blocks *
                                interpolate(curve.micro_batch, curve.backward_us, micro_batch)),
         {{"forward_backward", curve.provenance}},
+        true,
         !inside,
         Basis::blocks,
         doublings_to_nearest(curve.micro_batch, micro_batch)};
@@ -230,11 +231,10 @@ MicroBatchTime micro_batch_time(const Device& device, const ModelShape& model,
                  {"matrix_peak", device.peak_half.provenance}},
                 true};
   }
-  const double launches =
-      launches_per_block * static_cast<double>(std::max<std::int64_t>(1, model.layers));
+  const bool measured = std::isfinite(estimate->shortest_s);
   // A floor that a measured point lies below is not that of this program: it replays graphs or
   // starts fewer kernels.
-  double least = launches * device.framework_launch.value.s();
+  double least = unfused_launches(device, model).s();
   if (estimate->shortest_s < least) least = 0;
   if (least > estimate->seconds) {
     // How many kernels, and how fast the host starts them, was held out nowhere.
@@ -251,10 +251,17 @@ MicroBatchTime micro_batch_time(const Device& device, const ModelShape& model,
   return {Duration::seconds(seconds * share),
           Duration::seconds(seconds * (1 - share)),
           std::move(estimate->rests_on),
+          measured,
           estimate->extrapolated,
           estimate->basis,
           estimate->micro_batch_doublings,
           estimate->seq_len_doublings};
+}
+
+Duration unfused_launches(const Device& device, const ModelShape& model) {
+  const double launches =
+      launches_per_block * static_cast<double>(std::max<std::int64_t>(1, model.layers));
+  return Duration::seconds(launches * device.framework_launch.value.s());
 }
 
 double measured_kernel_width(const KernelCurve& kernel, double elements) {

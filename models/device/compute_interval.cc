@@ -16,6 +16,7 @@ const HeldOut& constant_of(Basis basis) {
       return held_out::this_device;
     case Basis::other_model:
       return held_out::other_model;
+    case Basis::kernels:
     case Basis::rate:
       break;
   }
@@ -25,8 +26,8 @@ const HeldOut& constant_of(Basis basis) {
 }  // namespace
 
 std::string_view name_of(Basis basis) {
-  constexpr std::string_view names[] = {"this_machine", "this_device", "blocks", "other_model",
-                                        "rate"};
+  constexpr std::string_view names[] = {"this_machine", "this_device", "blocks",
+                                        "kernels",      "other_model", "rate"};
   return names[static_cast<std::size_t>(basis)];
 }
 

@@ -79,11 +79,6 @@ GpuRates slowed(GpuRates rates, double factor) {
   return rates;
 }
 
-ComputeWidth kernels_width(const GpuRates& rates) {
-  if (!rates.held_out) return compute_width(Basis::rate);
-  return {rates.held_out->off, rates.held_out->coverage()};
-}
-
 KernelCost memory_cost(Bytes bytes, int kernels, const GpuRates& rates) {
   if (bytes.value() == 0) return {};
   const Duration moving = bytes / rates.memory.value;

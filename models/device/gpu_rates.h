@@ -72,10 +72,6 @@ GpuRates decode_rates(const Table& rates, const DeviceNumbers& device);
 // power limit, older libraries).
 GpuRates slowed(GpuRates rates, double factor);
 
-// How far work forecast by its kernels may be off: what the rows of this GPU's generation were, and
-// without any what FLOPs over a rate are.
-ComputeWidth kernels_width(const GpuRates& rates);
-
 // The numbers above that a kernel's time rests on: matrix units by format, then the others.
 enum class Rate { single, half, fp8, mxfp8, nvfp4, vector, memory, exponentials, start };
 inline constexpr std::size_t rate_count = 9;

@@ -136,11 +136,11 @@ TEST_CASE("gpu rates: a description's mistakes are named") {
 }
 
 TEST_CASE("gpu rates: the width is the generation's, or that of a rate") {
-  const ComputeWidth h100 = kernels_width(rates_of("h100"));
+  const ComputeWidth h100 = rates_width(rates_of("h100").held_out);
   CHECK(h100.log == rates_of("h100").held_out->off);
   CHECK(h100.coverage.value() == Approx(3 / 4.));
-  CHECK(kernels_width(rates_of("t4")).log == held_out::rate.off);
-  CHECK_FALSE(kernels_width(rates_of("t4")).coverage);
+  CHECK(rates_width(rates_of("t4").held_out).log == held_out::rate.off);
+  CHECK_FALSE(rates_width(rates_of("t4").held_out).coverage);
 }
 
 TEST_CASE("gpu rates: a slower machine takes as many times as long for everything") {

@@ -21,6 +21,9 @@ struct Zero {
   bool reduce_scatter = true;         // a bucket is flattened, and the rank's share copied back
   std::int64_t bucket = 500'000'000;  // elements
   bool any_optimizer = false;         // taken though nobody tested it with ZeRO
+  // Of stage 3, elements: gathered ahead in one call, of the largest weights that stay whole, and
+  // of all that are whole at once.
+  std::int64_t prefetch = 50'000'000, persistent = 100'000, live = 1'000'000'000;
 };
 
 // What differs among releases of the engine that runs the optimizer.

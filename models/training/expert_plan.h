@@ -68,6 +68,10 @@ struct ExpertUse {
   Routing routing = Routing::sparse;
 };
 
+// DeepSpeed drops beyond an even share, and multiplies unless use_tutel is said
+// (moe/sharded_moe.py, MOELayer).
+inline const ExpertUse deepspeed_experts{.capacity_factor = 1, .routing = Routing::one_hot};
+
 // Copies of a token that are carried or computed on: k imbalance, or k capacity_factor.
 double visits(const ExpertUse& use, std::int64_t per_token);
 

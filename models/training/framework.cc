@@ -16,6 +16,7 @@ const std::vector<Framework>& frameworks() {
                                             .sends_parts = true,
                                             .hides_sharding = false,
                                             .prefetch_bucket = 5e7,
+                                            .persistent_tensor = 1e5,
                                             .shard_handling_us = 8,
                                             .live_elements = 1e9,
                                             .flat_buckets = true,

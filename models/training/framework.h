@@ -77,6 +77,9 @@ struct Framework {
   // Elements gathered in one call where a block has more: matrix by matrix (DeepSpeed
   // stage3_prefetch_bucket_size, which a larger matrix crosses alone). Zero: a block at once.
   double prefetch_bucket = 0;
+  // Elements of the largest weights that stay whole on every rank, gathered once after an update
+  // (DeepSpeed stage3_param_persistence_threshold).
+  double persistent_tensor = 0;
   // Weights sharded are the optimizer's own in fp32, cast for every gather (FSDP2); else a 16-bit
   // copy stays beside the optimizer's.
   bool shards_fp32 = false;

@@ -7,6 +7,7 @@
 #include "models/shape/adapters.h"
 #include "models/training/beside_collectives.h"
 #include "models/training/layout_case.h"
+#include "models/training/layout_memory.h"
 
 namespace lambcast {
 namespace {
@@ -209,6 +210,40 @@ TEST_CASE("layout step: DeepSpeed sums what it shares in buckets, whole") {
   training.parallelism->framework = framework_of(FrameworkName::megatron);
   CHECK(plan().gradients_reduce[0].op == Op::reduce_scatter);
   CHECK(plan().reduced_pieces == 1);
+}
+
+// DeepSpeed's stage 3 of GPT-2 XL: a block of 12 h^2 + 13 h, h = 1,600, has vectors of up to 4 h
+// and matrices of h^2 to 4 h^2; beside the blocks two vectors and the positions' 1,024 h.
+TEST_CASE("layout step: DeepSpeed's stage 3 gathers small weights once, others matrix by matrix") {
+  TrainingPlan training = layout_training(
+      {.dp = 8, .sharding = Sharding::weights, .framework = FrameworkName::deepspeed});
+  Framework& framework = training.parallelism->framework;
+  const auto gathered = [&](const StepPlan& plan) {
+    const PipelinePlan& passes = *plan.pipeline;
+    return passes.weights_gather->bytes.value() * passes.weight_pieces * 48 +
+           passes.outer_weights_gather->bytes.value();
+  };
+  const auto once = [&](const StepPlan& plan) {
+    for (const PlanOp& op : plan.ops)
+      if (op.name == "all_gather weights that stay whole")
+        return std::get<Call>(op.work).bytes.value();
+    return 0.;
+  };
+  const auto plan = [&] { return plan_step(training, {StepKind::uniform, 1024, 1}); };
+  const double h = 1600;
+  CHECK(plan().pipeline->weight_pieces == 1);
+  CHECK(once(plan()) == Approx(2 * (48 * 13 * h + 2 * h)));
+  const double all = gathered(plan()) + once(plan());
+  const double default_memory = forecast_layout_memory(training).peak.value();
+  framework.persistent_tensor = 0;
+  CHECK(once(plan()) == 0);
+  CHECK(gathered(plan()) == Approx(all));
+  framework.persistent_tensor = 3e6;  // matrices of h^2 too, and positions
+  CHECK(once(plan()) > 2 * 48 * h * h);
+  CHECK(gathered(plan()) + once(plan()) == Approx(all));
+  CHECK(forecast_layout_memory(training).peak.value() > default_memory);
+  framework.prefetch_bucket = 1e7;
+  CHECK(plan().pipeline->weight_pieces == 4);
 }
 
 // Of a fine-tuning gradients, update and weights gathered are the adapters': 16 x 6 widths of 1,600

@@ -4,15 +4,38 @@
 
 namespace lambcast {
 
+namespace {
+
+std::vector<parallel::ChunkContent> chunks_of(const TrainingPlan& training,
+                                              const parallel::Pipeline& pipeline) {
+  return parallel::split_stages(training.parallelism->framework.split,
+                                static_cast<int>(training.model->layers), pipeline.positions());
+}
+
+}  // namespace
+
 LayoutContents contents_of(const TrainingPlan& training) {
   const Parallelism& how = *training.parallelism;
   const parallel::Pipeline pipeline = how.pipeline(training.batch.gas);
   LayoutContents contents;
-  contents.chunks = parallel::split_stages(
-      how.framework.split, static_cast<int>(training.model->layers), pipeline.positions());
+  contents.chunks = chunks_of(training, pipeline);
   contents.parameters =
       parallel::rank_parameters(*training.model, how.layout, pipeline, contents.chunks);
   return contents;
+}
+
+PipelinePlan computation_of(const TrainingPlan& training, std::int64_t seq_len) {
+  PipelinePlan plan;
+  plan.pipeline = training.parallelism->pipeline(training.batch.gas);
+  plan.chunks = chunks_of(training, plan.pipeline);
+  plan.block = block_work_of(training, seq_len);
+  plan.experts = expert_plan(training, plan.block);
+  plan.pyramid = pyramid_of(training);
+  if (!plan.pyramid.empty()) {
+    plan.block = plan.pyramid.back().block;
+    plan.experts = plan.pyramid.back().experts;
+  }
+  return plan;
 }
 
 double optimized_tensors(const ModelShape& shape, const parallel::ParallelLayout& layout) {

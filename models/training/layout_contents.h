@@ -14,6 +14,10 @@ struct LayoutContents {
 };
 LayoutContents contents_of(const TrainingPlan& training);
 
+// What the passes of a micro batch compute, without a collective: the chunks and the work of their
+// blocks.
+PipelinePlan computation_of(const TrainingPlan& training, std::int64_t seq_len);
+
 // Tensors that the optimizer of one rank is given, of a stage in the mean. Of E experts that are
 // registered one by one a rank holds those of E / ep; where one tensor has all of a layer's, its
 // part of that one.

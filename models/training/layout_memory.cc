@@ -9,6 +9,7 @@
 #include "models/training/gradient_owners.h"
 #include "models/training/layout_contents.h"
 #include "models/training/optimizer_state.h"
+#include "models/training/weight_sharing.h"
 
 namespace lambcast {
 namespace {
@@ -79,8 +80,10 @@ double tokens_of(const TrainingPlan& training) {
 double sharded_buffers(const TrainingPlan& training, const RankParameters& held, double block) {
   const Parallelism& how = *training.parallelism;
   const double outer = held.vocabulary;
-  if (how.framework.live_elements > 0)
-    return how.weight_bytes * std::min(how.framework.live_elements, held.held());
+  if (how.framework.live_elements > 0) {
+    const double whole = persistent_weights(*training.model, how).all();
+    return how.weight_bytes * std::min(how.framework.live_elements + whole, held.held());
+  }
   const double gradient = 2 + how.gradient_bytes();  // as computed, and as reduced
   const double whole = how.weight_bytes * (2 * block + outer);
   return training.model->adapters ? whole : whole + gradient * std::max(block, outer / 2);

@@ -52,9 +52,8 @@ class LayoutWriter {
   // --- the passes ---
 
   PipelinePlan pipeline_plan() const {
-    PipelinePlan plan;
+    PipelinePlan plan = computation_of(training_, step_.seq_len);
     const parallel::ParallelLayout& layout = how_.layout;
-    plan.pipeline = how_.pipeline(training_.batch.gas);
     const bool zero_bubble = parallel::splits_backward(how_.schedule);
     const bool overlappable = layout.virtual_stages > 1 || zero_bubble;
     plan.transfers = how_.framework.overlaps_sends && overlappable ? parallel::Transfers::overlapped
@@ -63,15 +62,7 @@ class LayoutWriter {
     double largest = 0;
     for (const auto& chunk : contents_.parameters) largest = std::max(largest, chunk.total());
     plan.first_bucket = 1 / static_cast<double>(buckets_of(largest));
-    plan.chunks = contents_.chunks;
     for (int s = 0; s < layout.pp; ++s) plan.places.push_back(place_of(s));
-    plan.block = block_work_of(training_, step_.seq_len);
-    plan.experts = expert_plan(training_, plan.block);
-    plan.pyramid = pyramid_of(training_);
-    if (!plan.pyramid.empty()) {
-      plan.block = plan.pyramid.back().block;
-      plan.experts = plan.pyramid.back().experts;
-    }
     plan.tensor_overlap = how_.framework.tensor_overlap;
     plan.dtensor = how_.framework.dtensor;
     plan_activations(plan, training_, step_.seq_len, grid_);
@@ -388,6 +379,10 @@ class LayoutWriter {
   }
 
   void gather_updated(int stage) {
+    const double whole = persistent_weights(*training_.model, how_).all() * how_.weight_bytes;
+    if (const auto gather = some(call(shards_.shard, Op::all_gather, whole)))
+      then(stage, "all_gather weights that stay whole", Category::gradient_comm,
+           Stream::communication, *gather);
     if (!gathers_weights() || how_.framework.overlaps_weights) return;
     for (const auto& [name, call] : weights_gather(stage, ""))
       then(stage, name, Category::gradient_comm, Stream::communication, call);

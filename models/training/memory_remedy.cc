@@ -129,11 +129,10 @@ parallel::Sharding most_sharing(const TrainingPlan& training) {
   const Parallelism& how = *training.parallelism;
   if (is_onebit(training.optimizer()) || !training.model->pyramid.empty()) return none;
   const FrameworkName name = how.framework.name;
-  const bool pipes_states_alone =
-      name == FrameworkName::deepspeed || name == FrameworkName::colossalai;
-  if (pipes_states_alone && how.layout.pp > 1)
+  const bool deepspeed = name == FrameworkName::deepspeed;
+  if ((deepspeed || name == FrameworkName::colossalai) && how.layout.pp > 1)
     return std::min(optimizer, how.framework.most_sharing);
-  return how.framework.most_sharing;
+  return deepspeed && how.layout.tp > 1 ? gradients : how.framework.most_sharing;
 }
 
 Changes more_sharing(const TrainingPlan& training) {

@@ -4,11 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/device/compute.h"
 #include "models/training/beside_collectives.h"
 #include "models/training/buffers.h"
+#include "models/training/passage.h"
 #include "models/training/rate_sources.h"
-#include "models/training/slowest_rank.h"
 #include "models/training/stretches.h"
 
 namespace lambcast {
@@ -24,11 +23,6 @@ constexpr double host_update_width = 0.7;
 // The same of an optimizer's products, which nobody has timed here: a factor of two.
 constexpr double products_width = 0.7;
 
-// Whether a figure of the machine itself set the scale.
-bool is_own(const Sourced<double>& scale) {
-  return scale.provenance.kind == Kind::measured || scale.provenance.kind == Kind::fitted;
-}
-
 Price of(Duration time) {
   Price price;
   price.time = time;
@@ -43,38 +37,6 @@ Price computation(Duration time, double width) {
   return price;
 }
 
-// Both passes over one micro batch.
-struct Passage {
-  Duration forward, backward;
-  ComputeWidth width;
-  Basis basis = Basis::rate;
-  std::vector<NumberRead> rests_on;
-};
-
-Passage passage(const TrainingPlan& training, std::int64_t seq_len) {
-  const Device& device = *training.device;
-  const StackSpec& stack = training.cluster->stack;
-  MicroBatchTime time = micro_batch_time(device, *training.model, stack.implementation,
-                                         training.batch.micro, seq_len);
-  // Curves are of half-precision training; fp32 products run at their own peak.
-  const bool half = training.recipe.precision.is_half();
-  const double scale =
-      stack.compute_scale.value *
-      slowest_over_mean(stack.compute_spread.value, training.batch.gas, training.data_parallel()) *
-      (half ? 1 : device.peak_half.value / device.peak_single.value);
-  const Basis basis = !half ? Basis::rate
-                      : time.basis == Basis::this_device && is_own(stack.compute_scale)
-                          ? Basis::this_machine
-                          : time.basis;
-  if (!half) {
-    time.rests_on.push_back({"matrix_peak", device.peak_half.provenance});
-    time.rests_on.push_back({"matrix_peak_single", device.peak_single.provenance});
-  }
-  return {time.forward.scaled(scale), time.backward.scaled(scale),
-          compute_width(basis, time.micro_batch_doublings, time.seq_len_doublings), basis,
-          std::move(time.rests_on)};
-}
-
 class Pricer {
  public:
   Pricer(const StepPlan& plan, const TrainingPlan& training, CollectiveCosts& costs,
@@ -86,11 +48,11 @@ class Pricer {
         intervals_(intervals),
         sources_(sources) {
     if (!plan.pipeline) {
-      passage_ = passage(training, plan.seq_len);
+      passage_ = passage(training, plan.seq_len, costs);
       return;
     }
     plan_ = &*plan.pipeline;
-    passage_.basis = Basis::rate;
+    passage_.basis = Basis::kernels;
     passage_.width = rates_width(training.device->rates->held_out);
     for (const End end : all_ends)
       if (end == End::expected || intervals == Intervals::found)
@@ -134,26 +96,26 @@ class Pricer {
          {Kind::assumed, "80 % of one large product's rate, from one published rate of a GB200"});
   }
 
-  // Each number for as long as it decides, in a stretch that is `part` of the stage's passes.
+  // Each number for as long as it decides, in so many passes forward and backward.
+  void note_kernels(const ChunkReads& reads, double passes) const {
+    RateTimes kernels = reads.kernels;
+    for (Duration& time : kernels.of) time = time.scaled(passes);
+    read_rates(kernels, *device_.rates, *sources_);
+    const auto note = [&](Duration each, std::string_view cost, const Provenance& from) {
+      if (each > Duration()) note_for(each.scaled(passes), cost, from);
+    };
+    note(reads.launches, "framework_launch", device_.framework_launch.provenance);
+    note(reads.launches, "expert_launches", expert_launches_from());
+    note(reads.lost, "lost_to_collectives", lost_to_collectives_from());
+    note(reads.kept, "token_exchange_share", exchange_share_from());
+  }
+
+  // In a stretch that is `part` of the stage's passes.
   void note_kernels(int stage, double part) const {
     const std::vector<ChunkPrice>& chunks = pipeline_at(End::expected).chunks;
-    const auto in_stretch = [&](Duration each) {
-      return each.scaled(part * plan_->pipeline.micro_batches);
-    };
-    for (std::size_t position = 0; position < chunks.size(); ++position) {
-      if (plan_->pipeline.stage_at(static_cast<int>(position)) != stage) continue;
-      const ChunkReads& reads = chunks[position].reads;
-      RateTimes kernels = reads.kernels;
-      for (Duration& time : kernels.of) time = in_stretch(time);
-      read_rates(kernels, *device_.rates, *sources_);
-      const auto note = [&](Duration each, std::string_view cost, const Provenance& from) {
-        if (each > Duration()) note_for(in_stretch(each), cost, from);
-      };
-      note(reads.launches, "framework_launch", device_.framework_launch.provenance);
-      note(reads.launches, "expert_launches", expert_launches_from());
-      note(reads.lost, "lost_to_collectives", lost_to_collectives_from());
-      note(reads.kept, "token_exchange_share", exchange_share_from());
-    }
+    for (std::size_t position = 0; position < chunks.size(); ++position)
+      if (plan_->pipeline.stage_at(static_cast<int>(position)) == stage)
+        note_kernels(chunks[position].reads, part * plan_->pipeline.micro_batches);
   }
 
   void note(const Call& call) {
@@ -168,6 +130,10 @@ class Pricer {
     const Duration whole = (work.backward ? passage_.backward : passage_.forward) * op.times;
     const auto until = [&](double share) { return share == 1 ? whole : whole.scaled(share); };
     Price price = computation(until(work.to) - until(work.from), passage_.width.log);
+    if (sources_ != nullptr && passage_.kernels) {
+      if (training_.model->experts > 0) note_experts(passage_.experts);
+      note_kernels(*passage_.kernels, price.time / (passage_.forward + passage_.backward));
+    }
     price.coverage = passage_.width.coverage;
     price.basis = passage_.basis;
     return price;
@@ -359,7 +325,8 @@ class Pricer {
 
   Duration memory_time(double bytes) const { return Bytes(bytes) / device_.copy_bandwidth.value; }
 
-  // Of memory and launches, the one that takes longer is what the time rests on.
+  // Of memory and launches, the time rests on the one that takes longer, and on one that takes half
+  // as long: it moves the time where it errs by two.
   Duration kernel_time(const PlanOp& op, const KernelWork& work) const {
     const bool update = op.part == Category::optimizer;
     const Passes& passes = work.passes;
@@ -379,12 +346,12 @@ class Pricer {
         memory_time(passes.bytes_per_element * work.elements).scaled(scale.value);
     const Duration launching =
         launch.value.scaled(passes.launches + passes.launches_per_tensor * work.tensors);
-    if (moving >= launching) {
+    if (2 * moving >= launching) {
       note("optimizer_memory_bandwidth", device_.copy_bandwidth.provenance);
       if (scale.value != 1) note("optimizer_scale", scale.provenance);
-    } else {
-      note(fused ? "launch_overhead" : "framework_launch", launch.provenance);
     }
+    if (2 * launching >= moving)
+      note(fused ? "launch_overhead" : "framework_launch", launch.provenance);
     const Duration waiting =
         device_.sync_overhead.value.scaled(passes.syncs + passes.syncs_per_tensor * work.tensors);
     if (waiting > Duration())

@@ -1,8 +1,6 @@
 // How long each operation of a plan lasts, how far that may be off, and what it puts on the wire.
 //
-//   PassWork    share of a micro batch's forward or backward time (models/device/compute.h), scaled
-//   as the
-//               cluster's stack says
+//   PassWork    share of a micro batch's forward or backward time (passage.h)
 //   StageWork   a stretch of the pipeline's replay (pass_price.h)
 //   MemoryWork  bytes / copy bandwidth of the GPU
 //   KernelWork  a measured curve, else max(bytes / copy bandwidth, launches) + waits

@@ -43,8 +43,9 @@ class SharingWriter {
     const bool overlap_comm =
         how_.sharding == Sharding::gradients && how_.framework.overlaps_gradients;
     plan.hides_sharding = how_.framework.hides_sharding || overlap_comm;
+    const PersistentWeights whole = persistent_weights(model_, how_);
     plan.weight_pieces = pieces_of((all - outer) / layers);
-    const double block = (all - outer) / layers / plan.weight_pieces;
+    const double block = (all - outer - whole.inside) / layers / plan.weight_pieces;
     const double gradients = (trained - trained_outer) / layers / plan.weight_pieces;
     plan.reduced_pieces = pieces_in_bucket(gradients);
     plan.gradients_reduce = gradient_calls(gradients * plan.reduced_pieces);
@@ -62,7 +63,8 @@ class SharingWriter {
                                    : shards_.shard;
     plan.weights_gather = some(call(shards_.shard, Op::all_gather, block * bytes));
     plan.weights_gather_again = some(call(again, Op::all_gather, block * bytes));
-    plan.outer_weights_gather = some(call(shards_.shard, Op::all_gather, outer * bytes));
+    plan.outer_weights_gather =
+        some(call(shards_.shard, Op::all_gather, (outer - whole.vocabulary) * bytes));
     if (how_.quantized_weights) plan.weights_quantized = Bytes(dequantized_bytes * block);
   }
 
@@ -130,6 +132,17 @@ class SharingWriter {
 };
 
 }  // namespace
+
+PersistentWeights persistent_weights(const ModelShape& model, const Parallelism& how) {
+  PersistentWeights whole;
+  if (how.sharding != Sharding::weights || how.framework.persistent_tensor == 0) return whole;
+  for (const Tensor& tensor : model.tensors) {
+    const auto elements = static_cast<double>(tensor.elements);
+    if (tensor.expert || elements > how.framework.persistent_tensor) continue;
+    (tensor.split == TensorSplit::vocabulary ? whole.vocabulary : whole.inside) += elements;
+  }
+  return whole;
+}
 
 void share_weights(PipelinePlan& plan, const ModelShape& model, const Parallelism& how,
                    const std::vector<parallel::RankParameters>& parameters,

@@ -6,7 +6,7 @@
 //               all_reduce, in buckets of blocks; quantized (qgZ): all_to_all of int4 in the node,
 //               then between nodes
 //   weights     all_gather, in 16 bits or int8 (qwZ); before the backward pass again, then within
-//               secondary_ranks (hpZ)
+//               secondary_ranks (hpZ). Small ones stay whole: one all_gather after each update
 //
 // Sources: DeepSpeed runtime/zero/{stage3,partitioned_param_coordinator}.py,
 // runtime/comm/coalesced_collectives.py; ZeRO++ arXiv:2306.10209; torch FSDP.
@@ -24,5 +24,13 @@ namespace lambcast {
 void share_weights(PipelinePlan& plan, const ModelShape& model, const Parallelism& how,
                    const std::vector<parallel::RankParameters>& parameters,
                    const std::vector<Owners>& owners, double gradient_bytes);
+
+// Elements of weights that are shared but stay whole, on a rank without tensor parallelism, which
+// DeepSpeed's stage 3 does not have.
+struct PersistentWeights {
+  double inside = 0, vocabulary = 0;
+  double all() const { return inside + vocabulary; }
+};
+PersistentWeights persistent_weights(const ModelShape& model, const Parallelism& how);
 
 }  // namespace lambcast

@@ -1,0 +1,107 @@
+#include "models/training/passage.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/training/layout_contents.h"
+#include "models/training/slowest_rank.h"
+
+namespace lambcast {
+namespace {
+
+// Of the images' patches of a ViT the kernels are not known (models/device/image_time.h).
+bool has_kernels(const TrainingPlan& training) {
+  const ModelShape& model = *training.model;
+  return training.device->rates && model.hidden > 0 && model.ffn > 0 &&
+         (model.max_seq_len > 0 || !model.pyramid.empty());
+}
+
+Parallelism undivided(const TrainingPlan& training) {
+  Parallelism how;
+  how.framework = framework_of(FrameworkName::deepspeed);
+  how.layout.dp = training.gpus;
+  how.layout.gpus_per_node = training.gpus_per_node;
+  how.format = training.recipe.precision.is_half() ? MatrixFormat::half : MatrixFormat::single;
+  how.framework.fp32_gradients = how.format == MatrixFormat::single;
+  how.attention = newest_attention(*training.device->rates);
+  if (training.model->experts > 0) how.experts = deepspeed_experts;
+  return how;
+}
+
+MicroBatchTime by_whole_models(const TrainingPlan& training, std::int64_t seq_len) {
+  return micro_batch_time(*training.device, *training.model, training.cluster->stack.implementation,
+                          training.batch.micro, seq_len);
+}
+
+Passage by_kernels(const TrainingPlan& training, std::int64_t seq_len, CollectiveCosts& costs) {
+  TrainingPlan whole = training;
+  whole.parallelism = undivided(training);
+  const PipelinePrice price =
+      price_pipeline(computation_of(whole, seq_len), whole, costs, End::expected, 0);
+  ChunkPrice all = price.chunks.front();
+  const auto& held_out = training.device->rates->held_out;
+  Passage passage{all.forward.time(),
+                  all.input_gradient.time() + all.weight_gradient.time(),
+                  rates_width(held_out),
+                  Basis::kernels,
+                  {},
+                  all.reads,
+                  whole.parallelism->experts};
+  const Sourced<Duration>& launch = training.device->framework_launch;
+  const Duration kernels = passage.forward + passage.backward;
+  const Duration start = rates_of_slowest(whole, 1).kernel_start.value;
+  // The host starts every kernel that is priced, and more where the program does not fuse them.
+  const double launches = start > Duration() ? all.reads.kernels[Rate::start] / start : 0;
+  const double least = launch.value.scaled(launches) / kernels;
+  const double unfused = unfused_launches(*training.device, *training.model) / kernels;
+  if (unfused > 1) passage.width = {std::max(passage.width.log, std::log(unfused)), std::nullopt};
+  // What is as much as half of the other moves the time where it errs by two.
+  if (unfused > 1 || least > 0.5) passage.rests_on = {{"framework_launch", launch.provenance}};
+  if (least <= 1) return passage;
+  passage.forward = passage.forward.scaled(least);
+  passage.backward = passage.backward.scaled(least);
+  if (least > 2) passage.kernels.reset();
+  return passage;
+}
+
+// Curves are of half-precision training; fp32 products run at their own peak.
+Passage by_curves(const TrainingPlan& training, MicroBatchTime time) {
+  const Device& device = *training.device;
+  const StackSpec& stack = training.cluster->stack;
+  const bool half = training.recipe.precision.is_half();
+  const double scale =
+      stack.compute_scale.value *
+      slowest_over_mean(stack.compute_spread.value, training.batch.gas, training.data_parallel()) *
+      (half ? 1 : device.peak_half.value / device.peak_single.value);
+  const Basis basis = !half ? Basis::rate
+                      : time.basis == Basis::this_device && is_own(stack.compute_scale)
+                          ? Basis::this_machine
+                          : time.basis;
+  if (!half) {
+    time.rests_on.push_back({"matrix_peak", device.peak_half.provenance});
+    time.rests_on.push_back({"matrix_peak_single", device.peak_single.provenance});
+  }
+  return {time.forward.scaled(scale),
+          time.backward.scaled(scale),
+          compute_width(basis, time.micro_batch_doublings, time.seq_len_doublings),
+          basis,
+          std::move(time.rests_on),
+          {},
+          {}};
+}
+
+}  // namespace
+
+std::optional<Parallelism> priced_as(const TrainingPlan& training) {
+  if (training.parallelism) return training.parallelism;
+  if (!has_kernels(training) || by_whole_models(training, training.seq_len).measured) return {};
+  return undivided(training);
+}
+
+Passage passage(const TrainingPlan& training, std::int64_t seq_len, CollectiveCosts& costs) {
+  MicroBatchTime time = by_whole_models(training, seq_len);
+  if (!time.measured && has_kernels(training)) return by_kernels(training, seq_len, costs);
+  return by_curves(training, std::move(time));
+}
+
+}  // namespace lambcast

@@ -1,0 +1,43 @@
+// How long one micro batch takes forward and backward where no layout divides the model
+// (pipeline_plan.h has the others):
+//
+//   measured   where the model or its blocks were timed on this GPU (models/device/compute.h),
+//   scaled
+//              as the cluster's stack says
+//   kernels    else by shape, as a layout of one stage that divides nothing is priced under
+//              DeepSpeed (pass_price.h), where the GPU's rates are known and the model has blocks;
+//              no faster than the host starts these kernels. Where it would take longer to start
+//              those of an unfused program, so long may the passes take, and no share is claimed
+//   rate       else FLOPs, over what another model or block reached or over a share of the peak
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "models/device/compute.h"
+#include "models/training/pass_price.h"
+
+namespace lambcast {
+
+// Whether a figure of the machine itself set the scale.
+inline bool is_own(const Sourced<double>& scale) {
+  return scale.provenance.kind == Kind::measured || scale.provenance.kind == Kind::fitted;
+}
+
+struct Passage {
+  Duration forward, backward;
+  ComputeWidth width;
+  Basis basis = Basis::rate;
+  std::vector<NumberRead> rests_on;
+  // By kernels: what both rest on beside that.
+  std::optional<ChunkReads> kernels;
+  ExpertUse experts;
+};
+
+// What a run is priced by kernel as: its own layout, or where nothing better is known one that
+// divides nothing; else none.
+std::optional<Parallelism> priced_as(const TrainingPlan& training);
+
+Passage passage(const TrainingPlan& training, std::int64_t seq_len, CollectiveCosts& costs);
+
+}  // namespace lambcast

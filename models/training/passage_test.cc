@@ -1,0 +1,86 @@
+#include "models/training/passage.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "models/training/training_case.h"
+
+namespace lambcast {
+namespace {
+
+Passage passage_of(const TrainingPlan& training) {
+  CollectiveCosts costs;
+  return passage(training, training.seq_len, costs);
+}
+
+TrainingPlan bert_on(const char* cluster, std::int64_t micro_batch) {
+  TrainingPlan training = training_of({OptimizerType::adam, 1, cluster});
+  training.batch = {micro_batch, micro_batch, 1};
+  return training;
+}
+
+TEST_CASE("passage: a model that nobody timed costs what a layout that divides nothing does") {
+  for (const char* cluster : {"hgx-h100-ndr", "commodity-10gbe", "gb200-nvl72"}) {
+    TrainingPlan training = bert_on(cluster, 64);
+    const Passage passes = passage_of(training);
+    INFO(cluster);
+    CHECK(passes.basis == Basis::kernels);
+    REQUIRE(passes.kernels);
+    training.parallelism = priced_as(training);
+    REQUIRE(training.parallelism);
+    const StepMetrics step = metrics_of(training, StepKind::uniform);
+    CHECK(passes.forward.us() == Approx(step.forward.us()));
+    CHECK(passes.backward.us() == Approx(step.backward.us()));
+    CHECK(passes.width.log == rates_width(training.device->rates->held_out).log);
+  }
+}
+
+TEST_CASE("passage: the host starts the kernels of small batches no faster") {
+  TrainingPlan small = bert_on("hgx-h100-ndr", 1);
+  Passage fast = passage_of(small);
+  const Duration kernels = fast.forward + fast.backward;
+  // It may be those of a program that fuses nothing.
+  const double unfused = unfused_launches(*small.device, *small.model) / kernels;
+  CHECK(unfused > 1);
+  CHECK(fast.basis == Basis::kernels);
+  CHECK(fast.width.log == Approx(std::log(unfused)));
+  CHECK_FALSE(fast.width.coverage);
+  const double launches =
+      fast.kernels->kernels[Rate::start] / small.device->rates->kernel_start.value;
+  CHECK(launches > 24 * 20);
+  CHECK(launches < 24 * 120);
+  Device slow_host = *small.device;
+  for (const double us : {20., 40.}) {
+    slow_host.framework_launch.value = Duration::microseconds(us);
+    small.device = std::make_shared<const Device>(slow_host);
+    const Passage passes = passage_of(small);
+    CHECK((passes.forward + passes.backward).us() == Approx(us * launches));
+    CHECK(passes.forward / passes.backward == Approx(fast.forward / fast.backward));
+  }
+}
+
+TEST_CASE("passage: what was measured comes first") {
+  TrainingPlan measured = bert_on("dgx1-v100", 64);
+  CHECK(passage_of(measured).basis == Basis::this_device);
+  CHECK_FALSE(priced_as(measured));
+  const double half = passage_of(measured).forward.us();
+  measured.recipe.precision = {};
+  REQUIRE_FALSE(measured.recipe.precision.is_half());
+  CHECK(passage_of(measured).basis == Basis::rate);
+  CHECK(passage_of(measured).forward.us() ==
+        Approx(half * (measured.device->peak_half.value / measured.device->peak_single.value)));
+  // Not of another model: its kernels are closer.
+  measured.model = std::make_shared<const ModelShape>(load_model("gpt2"));
+  CHECK(passage_of(measured).basis == Basis::kernels);
+}
+
+TEST_CASE("passage: patches of images have rates alone") {
+  TrainingPlan images = bert_on("hgx-h100-ndr", 64);
+  images.model = std::make_shared<const ModelShape>(load_model("vit-l16"));
+  images.seq_len = 0;
+  CHECK_FALSE(priced_as(images));
+  CHECK(passage_of(images).basis == Basis::rate);
+}
+
+}  // namespace
+}  // namespace lambcast
