@@ -36,6 +36,8 @@ void override_protocol(const Table& table, ProtocolSpec& protocol) {
   if (const auto value = find_within(table, "alone_local_hop", any_latency))
     protocol.alone_local_hop = value;
   if (const auto value = find_within(table, "node_cap", any_bandwidth)) protocol.node_cap = value;
+  if (const auto value = find_within(table, "channel_rate", any_bandwidth))
+    protocol.channel_rate = value;
 }
 
 // "NVLSTree" and "nvls_tree" are one.
@@ -114,7 +116,18 @@ int nccl_minor_version(const Table& table) {
   return minor;
 }
 
-// The version, and what NCCL_ALGO, NCCL_MIN_CTAS, NCCL_MAX_CTAS and NCCL_TREE_THRESHOLD say.
+// Of a channel, in warps of 32; zero where the file says nothing.
+int threads_of(const Table& table, const char* key, int least, int most) {
+  if (!table.has(key)) return 0;
+  const auto threads = static_cast<int>(table.integer(key, least, most));
+  if (threads % 32 != 0)
+    fail_input(table.where(key), fmt::format("{} threads are no whole warps", threads),
+               "a multiple of 32");
+  return threads;
+}
+
+// The version, and what NCCL_ALGO, NCCL_MIN_CTAS, NCCL_MAX_CTAS, NCCL_NTHREADS, NCCL_LL128_NTHREADS
+// and NCCL_TREE_THRESHOLD say.
 void read_environment(const Table& table, LibrarySpec& spec) {
   if (table.has("version")) spec.minor_version = nccl_minor_version(table);
   spec.pxn = table.get_or<bool>("pxn", true);
@@ -131,6 +144,8 @@ void read_environment(const Table& table, LibrarySpec& spec) {
   if (spec.min_ctas > spec.max_ctas)
     fail_input(table.where("min_ctas"),
                fmt::format("{} is above max_ctas, {}", spec.min_ctas, spec.max_ctas));
+  spec.threads = threads_of(table, "threads", 64, 512);
+  spec.ll128_threads = threads_of(table, "ll128_threads", 160, 640);
   if (const auto below = table.find<Bytes>("tree_threshold")) spec.tree_threshold = *below;
 }
 

@@ -126,6 +126,31 @@ TEST_CASE("NCCL's channels change what is reached within a node") {
   CHECK(seconds("nccl.max_ctas", "4") == Approx(7. / 8 * 64e9 / (4 * 321e9 / 16)).epsilon(0.01));
 }
 
+// NCCL_NTHREADS: 256 KiB of LL over a ring of 16 have 4 channels of 512 threads, or 16 of 128.
+TEST_CASE("NCCL's threads decide over how many channels little is spread") {
+  const auto us = [](const char* threads) {
+    const Cluster cluster = load_cluster("dgx-a100-80g", {{"nccl.threads", threads},
+                                                          {"nccl.LL.channel_rate", "1 GB/s"},
+                                                          {"nccl.LL.base", "1 us"},
+                                                          {"nccl.LL.local_hop", "1 us"},
+                                                          {"nccl.LL.network_hop", "1 us"},
+                                                          {"nccl.LL.efficiency", "1"},
+                                                          {"nccl.LL.node_cap", "1000 GB/s"}});
+    CollectiveSetting setting;
+    setting.op = Op::all_gather;
+    setting.protocol = "LL";
+    setting.group = {16, 8};
+    CollectiveSeries series = prepare(cluster, setting);
+    return forecast(series, Bytes(262144)).time.us();
+  };
+  const double block = 262144. / 16;  // in bytes; of 15 steps, after 15 hops of 1 us and a base
+  CHECK(us("512") == Approx(16 + 15 * block / (4 * 1e3)).epsilon(1e-3));
+  CHECK(us("128") == Approx(16 + 15 * block / (16 * 1e3)).epsilon(0.02));
+  using Catch::Matchers::Contains;
+  CHECK_THROWS_WITH(us("100"), Contains("100 threads are no whole warps"));
+  CHECK_THROWS_WITH(us("1024"), Contains("64") && Contains("512"));
+}
+
 // nccl-tests#309: 8 nodes of 8 H100, ring forced, 16 channels against 24.
 TEST_CASE("NCCL's channels change the share of the NIC that is reached") {
   const auto rate = [](const Overrides& keys) {
