@@ -7,6 +7,7 @@
 #include <charconv>
 #include <iterator>
 #include <set>
+#include <sstream>
 
 #include "sim/base/error.h"
 #include "sim/base/range.h"
@@ -48,12 +49,54 @@ std::string plain(std::string_view name) {
   return letters;
 }
 
-// Those of `known` that a list leaves, written as for NCCL_ALGO and NCCL_PROTO: names in any case,
-// or with "^" before the first all but these. What is `not_modelled` may be left out alone.
+std::vector<std::string> split(const std::string& text, char at) {
+  std::vector<std::string> parts;
+  std::istringstream rest(text);
+  for (std::string part; std::getline(rest, part, at);) parts.push_back(part);
+  return parts;
+}
+
+// The names that a key lists, each by itself or all in one text as the environment has them. From
+// 2.24 on "ring;allreduce:tree" says the ring to all functions and then the tree to one (src/graph/
+// tuning.cc, parseList). Algorithms are listed for an all_reduce, as other functions have one here;
+// absent where nothing is said of it.
+std::optional<std::vector<std::string>> names_of(const Table& table, std::string_view key) {
+  const auto listed = table.get<std::vector<std::string>>(key);
+  if (listed.size() != 1) return listed;
+  std::optional<std::string> last;
+  const std::vector<std::string> entries = split(listed.front(), ';');
+  for (const std::string& entry : entries) {
+    const std::size_t colon = entry.find(':');
+    if (colon == std::string::npos) {
+      if (&entry != &entries.front())
+        fail_input(table.where(key), fmt::format("'{}' names no function", entry),
+                   "function:names after the first ;");
+      last = entry;
+      continue;
+    }
+    const std::vector<std::string> functions{"broadcast", "reduce", "allgather", "reducescatter",
+                                             "allreduce"};
+    const std::string function = plain(entry.substr(0, colon));
+    if (std::find(functions.begin(), functions.end(), function) == functions.end())
+      fail_unknown(table.where(key), "function of NCCL", function, functions);
+    if (key != "algorithms")
+      fail_input(table.where(key), "protocols are those of all functions here",
+                 "names without a function");
+    if (function == "allreduce") last = entry.substr(colon + 1);
+  }
+  if (!last) return std::nullopt;
+  return split(*last, ',');
+}
+
+// Those of `known` that a list leaves an all_reduce, written as for NCCL_ALGO and NCCL_PROTO: names
+// in any case, or with "^" before the first all but these. What is `not_modelled` may be left out
+// alone.
 std::vector<std::string> listed_of(const Table& table, std::string_view key, const char* what,
                                    const std::vector<std::string>& known,
                                    const std::vector<std::string>& not_modelled = {}) {
-  auto listed = table.get<std::vector<std::string>>(key);
+  const auto said = names_of(table, key);
+  if (!said) return known;
+  std::vector<std::string> listed = *said;
   const bool all_but = !listed.empty() && listed.front().starts_with('^');
   if (all_but) listed.front().erase(0, 1);
   std::set<std::string> named;

@@ -96,6 +96,16 @@ TEST_CASE("NCCL's algorithms and protocols are named in any case, or left out af
         Names{"ring", "tree", "collnet_direct", "collnet_chain"});
   CHECK(of("nccl.algorithms", "CollNetDirect").algorithms == Names{"collnet_direct"});
   CHECK(of("nccl.algorithms", "[\"^CollNetDirect\", \"PAT\"]").algorithms.size() == 5);
+  // In one text, as in the environment; from 2.24 on function by function.
+  CHECK(of("nccl.algorithms", "RING,TREE").algorithms == Names{"ring", "tree"});
+  CHECK(of("nccl.algorithms", "[\"RING,TREE\"]").algorithms == Names{"ring", "tree"});
+  CHECK(of("nccl.algorithms", "^TREE,NVLSTree").algorithms ==
+        Names{"ring", "nvls", "collnet_direct", "collnet_chain"});
+  CHECK(of("nccl.algorithms", "ring,collnetdirect;allreduce:tree,collnetdirect;broadcast:ring")
+            .algorithms == Names{"tree", "collnet_direct"});
+  CHECK(of("nccl.algorithms", "ring;allgather:tree").algorithms == Names{"ring"});
+  CHECK(of("nccl.algorithms", "AllReduce:^Tree").algorithms.size() == 5);
+  CHECK(of("nccl.algorithms", "allgather:ring").algorithms.size() == 6);
   const auto protocols = [&](const char* value) {
     Names names;
     for (const ProtocolSpec& protocol : of("nccl.protocols", value).protocols)
@@ -103,11 +113,17 @@ TEST_CASE("NCCL's algorithms and protocols are named in any case, or left out af
     return names;
   };
   CHECK(protocols("simple") == Names{"Simple"});
+  CHECK(protocols("LL,SIMPLE") == Names{"LL", "Simple"});
+  CHECK(protocols("^LL,LL128") == Names{"Simple"});
   CHECK(protocols("^LL128") == Names{"LL", "Simple"});
   CHECK(protocols("[\"^ll\", \"ll128\"]") == Names{"Simple"});
   using Catch::Matchers::Contains;
   CHECK_THROWS_WITH(of("nccl.algorithms", "PAT"), Contains("unknown algorithm of NCCL 'PAT'"));
   CHECK_THROWS_WITH(protocols("[\"^LL\", \"LL128\", \"Simple\"]"), Contains("names none"));
+  CHECK_THROWS_WITH(of("nccl.algorithms", "ring;tree"), Contains("'tree' names no function"));
+  CHECK_THROWS_WITH(of("nccl.algorithms", "ring;allreduce:"), Contains("names none"));
+  CHECK_THROWS_WITH(of("nccl.algorithms", "all:ring"), Contains("unknown function of NCCL 'all'"));
+  CHECK_THROWS_WITH(protocols("^LL128;allreduce:LL128"), Contains("of all functions"));
   CHECK_THROWS_WITH(protocols("^Simpel"), Contains("did you mean 'Simple'?"));
 }
 
