@@ -173,6 +173,7 @@ Protocol protocol_of(const ProtocolSpec& spec, const LibrarySpec& library) {
     protocol.alone = HopLatency{spec.alone_base.value_or(spec.base).value,
                                 spec.alone_local_hop.value_or(spec.local_hop).value, Duration()};
   if (spec.node_cap) protocol.node_cap = spec.node_cap->value;
+  if (spec.channel_rate) protocol.channel_rate = spec.channel_rate->value;
   protocol.tree_efficiency = library.tree_efficiency.value;
   protocol.slices = spec.slices;
   if (library.nvls && spec.name == "Simple")

@@ -58,6 +58,7 @@ struct ProtocolSpec {
   int slices = 1;
   std::optional<Sourced<Duration>> alone_base, alone_local_hop;  // inside one node
   std::optional<Sourced<Bandwidth>> node_cap;
+  std::optional<Sourced<Bandwidth>> channel_rate;  // of one channel of NCCL
   bool operator==(const ProtocolSpec&) const = default;
 };
 
@@ -90,6 +91,7 @@ struct LibrarySpec {
   bool sharp = false;                   // NCCL_COLLNET_ENABLE
   bool pxn = true;                      // not NCCL_PXN_DISABLE
   int min_ctas = 1, max_ctas = NcclTuning::most_channels;
+  int threads = 0, ll128_threads = 0;
   Bytes tree_threshold{};
   std::vector<ProtocolSpec> protocols;
   // Of NCCL, those that a list of protocols left out: messages between two ranks do not go by it.

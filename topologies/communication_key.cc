@@ -32,9 +32,10 @@ auto members(const FabricSpec& all) {
 
 auto members(const ProtocolSpec& all) {
   const auto& [name, base, local_hop, network_hop, tree_base, tree_local_hop, tree_network_hop,
-               efficiency, largest, slices, alone_base, alone_local_hop, node_cap] = all;
+               efficiency, largest, slices, alone_base, alone_local_hop, node_cap, channel_rate] =
+      all;
   return std::tie(name, base, local_hop, network_hop, tree_base, tree_local_hop, tree_network_hop,
-                  efficiency, largest, slices, alone_base, alone_local_hop, node_cap);
+                  efficiency, largest, slices, alone_base, alone_local_hop, node_cap, channel_rate);
 }
 
 auto members(const NvlsSpec& all) {
@@ -46,11 +47,12 @@ auto members(const LibrarySpec& all) {
   const auto& [rules, link_efficiency, nic_efficiency, single_gpu_efficiency, tree_efficiency,
                slice, queue_ahead, message_overhead, reported_latency, flow_cap, connections,
                all_reduce, all_reduce_from, minor_version, algorithms, sharp, pxn, min_ctas,
-               max_ctas, tree_threshold, protocols, of_messages, nvls] = all;
+               max_ctas, threads, ll128_threads, tree_threshold, protocols, of_messages, nvls] =
+      all;
   return std::tie(rules, link_efficiency, nic_efficiency, single_gpu_efficiency, tree_efficiency,
                   slice, queue_ahead, message_overhead, reported_latency, flow_cap, connections,
                   all_reduce, all_reduce_from, minor_version, algorithms, sharp, pxn, min_ctas,
-                  max_ctas, tree_threshold, protocols, of_messages, nvls);
+                  max_ctas, threads, ll128_threads, tree_threshold, protocols, of_messages, nvls);
 }
 
 auto members(const Calibration::Range& all) {

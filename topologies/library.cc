@@ -7,6 +7,7 @@
 #include <charconv>
 #include <iterator>
 #include <set>
+#include <sstream>
 
 #include "sim/base/error.h"
 #include "sim/base/range.h"
@@ -36,6 +37,8 @@ void override_protocol(const Table& table, ProtocolSpec& protocol) {
   if (const auto value = find_within(table, "alone_local_hop", any_latency))
     protocol.alone_local_hop = value;
   if (const auto value = find_within(table, "node_cap", any_bandwidth)) protocol.node_cap = value;
+  if (const auto value = find_within(table, "channel_rate", any_bandwidth))
+    protocol.channel_rate = value;
 }
 
 // "NVLSTree" and "nvls_tree" are one.
@@ -46,12 +49,54 @@ std::string plain(std::string_view name) {
   return letters;
 }
 
-// Those of `known` that a list leaves, written as for NCCL_ALGO and NCCL_PROTO: names in any case,
-// or with "^" before the first all but these. What is `not_modelled` may be left out alone.
+std::vector<std::string> split(const std::string& text, char at) {
+  std::vector<std::string> parts;
+  std::istringstream rest(text);
+  for (std::string part; std::getline(rest, part, at);) parts.push_back(part);
+  return parts;
+}
+
+// The names that a key lists, each by itself or all in one text as the environment has them. From
+// 2.24 on "ring;allreduce:tree" says the ring to all functions and then the tree to one (src/graph/
+// tuning.cc, parseList). Algorithms are listed for an all_reduce, as other functions have one here;
+// absent where nothing is said of it.
+std::optional<std::vector<std::string>> names_of(const Table& table, std::string_view key) {
+  const auto listed = table.get<std::vector<std::string>>(key);
+  if (listed.size() != 1) return listed;
+  std::optional<std::string> last;
+  const std::vector<std::string> entries = split(listed.front(), ';');
+  for (const std::string& entry : entries) {
+    const std::size_t colon = entry.find(':');
+    if (colon == std::string::npos) {
+      if (&entry != &entries.front())
+        fail_input(table.where(key), fmt::format("'{}' names no function", entry),
+                   "function:names after the first ;");
+      last = entry;
+      continue;
+    }
+    const std::vector<std::string> functions{"broadcast", "reduce", "allgather", "reducescatter",
+                                             "allreduce"};
+    const std::string function = plain(entry.substr(0, colon));
+    if (std::find(functions.begin(), functions.end(), function) == functions.end())
+      fail_unknown(table.where(key), "function of NCCL", function, functions);
+    if (key != "algorithms")
+      fail_input(table.where(key), "protocols are those of all functions here",
+                 "names without a function");
+    if (function == "allreduce") last = entry.substr(colon + 1);
+  }
+  if (!last) return std::nullopt;
+  return split(*last, ',');
+}
+
+// Those of `known` that a list leaves an all_reduce, written as for NCCL_ALGO and NCCL_PROTO: names
+// in any case, or with "^" before the first all but these. What is `not_modelled` may be left out
+// alone.
 std::vector<std::string> listed_of(const Table& table, std::string_view key, const char* what,
                                    const std::vector<std::string>& known,
                                    const std::vector<std::string>& not_modelled = {}) {
-  auto listed = table.get<std::vector<std::string>>(key);
+  const auto said = names_of(table, key);
+  if (!said) return known;
+  std::vector<std::string> listed = *said;
   const bool all_but = !listed.empty() && listed.front().starts_with('^');
   if (all_but) listed.front().erase(0, 1);
   std::set<std::string> named;
@@ -114,7 +159,18 @@ int nccl_minor_version(const Table& table) {
   return minor;
 }
 
-// The version, and what NCCL_ALGO, NCCL_MIN_CTAS, NCCL_MAX_CTAS and NCCL_TREE_THRESHOLD say.
+// Of a channel, in warps of 32; zero where the file says nothing.
+int threads_of(const Table& table, const char* key, int least, int most) {
+  if (!table.has(key)) return 0;
+  const auto threads = static_cast<int>(table.integer(key, least, most));
+  if (threads % 32 != 0)
+    fail_input(table.where(key), fmt::format("{} threads are no whole warps", threads),
+               "a multiple of 32");
+  return threads;
+}
+
+// The version, and what NCCL_ALGO, NCCL_MIN_CTAS, NCCL_MAX_CTAS, NCCL_NTHREADS, NCCL_LL128_NTHREADS
+// and NCCL_TREE_THRESHOLD say.
 void read_environment(const Table& table, LibrarySpec& spec) {
   if (table.has("version")) spec.minor_version = nccl_minor_version(table);
   spec.pxn = table.get_or<bool>("pxn", true);
@@ -131,6 +187,8 @@ void read_environment(const Table& table, LibrarySpec& spec) {
   if (spec.min_ctas > spec.max_ctas)
     fail_input(table.where("min_ctas"),
                fmt::format("{} is above max_ctas, {}", spec.min_ctas, spec.max_ctas));
+  spec.threads = threads_of(table, "threads", 64, 512);
+  spec.ll128_threads = threads_of(table, "ll128_threads", 160, 640);
   if (const auto below = table.find<Bytes>("tree_threshold")) spec.tree_threshold = *below;
 }
 

@@ -28,11 +28,19 @@ ProtocolSpec protocol(const char* name, HopsUs ring, HopsUs tree, double efficie
           1,
           std::nullopt,
           std::nullopt,
+          std::nullopt,
           std::nullopt};
 }
 
 // What NCCL's model lets LL reach over more than two nodes (src/graph/tuning.cc, Intel).
 constexpr Bandwidth ll_of_four_nodes(20.4e9);
+
+// What one channel carries. LL: between what NCCL's model has 24 of them reach inside a node of
+// V100 and of A100, 39 and 87.7 GB/s; LL128: what it lets one of a ring reach there
+// (src/graph/tuning.cc). Simple: 16 of them passed 321 GB/s between nodes of H100 (nccl-tests#309).
+Bandwidth channel_rate_of(std::string_view protocol) {
+  return Bandwidth(protocol == "LL" ? 3e9 : 20e9);
+}
 
 // Its constants, each times what it is on typical fabrics.
 void expect_typical(ProtocolSpec& protocol, const Priors& priors, NetworkKind network) {
@@ -58,6 +66,10 @@ void expect_typical(ProtocolSpec& protocol, const Priors& priors, NetworkKind ne
   const auto share = prior("efficiency");
   if (share != known.end())
     protocol.efficiency = {protocol.efficiency.value * share->second.typical, from(share)};
+  const auto of_channel = prior("channel_rate");
+  if (of_channel != known.end())
+    protocol.channel_rate = {channel_rate_of(protocol.name) * of_channel->second.typical,
+                             from(of_channel)};
   const auto cap = prior("node_cap");
   if (cap != known.end()) protocol.node_cap = {ll_of_four_nodes * cap->second.typical, from(cap)};
 }

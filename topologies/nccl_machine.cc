@@ -38,6 +38,8 @@ NcclTuning nccl_machine(const Cluster& cluster) {
   tuning.sharp = cluster.nccl.sharp;
   tuning.min_ctas = cluster.nccl.min_ctas;
   tuning.max_ctas = cluster.nccl.max_ctas;
+  tuning.threads = cluster.nccl.threads;
+  tuning.ll128_threads = cluster.nccl.ll128_threads;
   tuning.tree_threshold = cluster.nccl.tree_threshold;
   const std::vector<std::string>& allowed = cluster.nccl.algorithms;
   const auto may = [&](std::string_view name) {

@@ -96,6 +96,16 @@ TEST_CASE("NCCL's algorithms and protocols are named in any case, or left out af
         Names{"ring", "tree", "collnet_direct", "collnet_chain"});
   CHECK(of("nccl.algorithms", "CollNetDirect").algorithms == Names{"collnet_direct"});
   CHECK(of("nccl.algorithms", "[\"^CollNetDirect\", \"PAT\"]").algorithms.size() == 5);
+  // In one text, as in the environment; from 2.24 on function by function.
+  CHECK(of("nccl.algorithms", "RING,TREE").algorithms == Names{"ring", "tree"});
+  CHECK(of("nccl.algorithms", "[\"RING,TREE\"]").algorithms == Names{"ring", "tree"});
+  CHECK(of("nccl.algorithms", "^TREE,NVLSTree").algorithms ==
+        Names{"ring", "nvls", "collnet_direct", "collnet_chain"});
+  CHECK(of("nccl.algorithms", "ring,collnetdirect;allreduce:tree,collnetdirect;broadcast:ring")
+            .algorithms == Names{"tree", "collnet_direct"});
+  CHECK(of("nccl.algorithms", "ring;allgather:tree").algorithms == Names{"ring"});
+  CHECK(of("nccl.algorithms", "AllReduce:^Tree").algorithms.size() == 5);
+  CHECK(of("nccl.algorithms", "allgather:ring").algorithms.size() == 6);
   const auto protocols = [&](const char* value) {
     Names names;
     for (const ProtocolSpec& protocol : of("nccl.protocols", value).protocols)
@@ -103,11 +113,17 @@ TEST_CASE("NCCL's algorithms and protocols are named in any case, or left out af
     return names;
   };
   CHECK(protocols("simple") == Names{"Simple"});
+  CHECK(protocols("LL,SIMPLE") == Names{"LL", "Simple"});
+  CHECK(protocols("^LL,LL128") == Names{"Simple"});
   CHECK(protocols("^LL128") == Names{"LL", "Simple"});
   CHECK(protocols("[\"^ll\", \"ll128\"]") == Names{"Simple"});
   using Catch::Matchers::Contains;
   CHECK_THROWS_WITH(of("nccl.algorithms", "PAT"), Contains("unknown algorithm of NCCL 'PAT'"));
   CHECK_THROWS_WITH(protocols("[\"^LL\", \"LL128\", \"Simple\"]"), Contains("names none"));
+  CHECK_THROWS_WITH(of("nccl.algorithms", "ring;tree"), Contains("'tree' names no function"));
+  CHECK_THROWS_WITH(of("nccl.algorithms", "ring;allreduce:"), Contains("names none"));
+  CHECK_THROWS_WITH(of("nccl.algorithms", "all:ring"), Contains("unknown function of NCCL 'all'"));
+  CHECK_THROWS_WITH(protocols("^LL128;allreduce:LL128"), Contains("of all functions"));
   CHECK_THROWS_WITH(protocols("^Simpel"), Contains("did you mean 'Simple'?"));
 }
 
@@ -124,6 +140,31 @@ TEST_CASE("NCCL's channels change what is reached within a node") {
   const double free = seconds("nccl.min_ctas", "1");
   CHECK(seconds("nccl.max_ctas", "16") == Approx(free));
   CHECK(seconds("nccl.max_ctas", "4") == Approx(7. / 8 * 64e9 / (4 * 321e9 / 16)).epsilon(0.01));
+}
+
+// NCCL_NTHREADS: 256 KiB of LL over a ring of 16 have 4 channels of 512 threads, or 16 of 128.
+TEST_CASE("NCCL's threads decide over how many channels little is spread") {
+  const auto us = [](const char* threads) {
+    const Cluster cluster = load_cluster("dgx-a100-80g", {{"nccl.threads", threads},
+                                                          {"nccl.LL.channel_rate", "1 GB/s"},
+                                                          {"nccl.LL.base", "1 us"},
+                                                          {"nccl.LL.local_hop", "1 us"},
+                                                          {"nccl.LL.network_hop", "1 us"},
+                                                          {"nccl.LL.efficiency", "1"},
+                                                          {"nccl.LL.node_cap", "1000 GB/s"}});
+    CollectiveSetting setting;
+    setting.op = Op::all_gather;
+    setting.protocol = "LL";
+    setting.group = {16, 8};
+    CollectiveSeries series = prepare(cluster, setting);
+    return forecast(series, Bytes(262144)).time.us();
+  };
+  const double block = 262144. / 16;  // in bytes; of 15 steps, after 15 hops of 1 us and a base
+  CHECK(us("512") == Approx(16 + 15 * block / (4 * 1e3)).epsilon(1e-3));
+  CHECK(us("128") == Approx(16 + 15 * block / (16 * 1e3)).epsilon(0.02));
+  using Catch::Matchers::Contains;
+  CHECK_THROWS_WITH(us("100"), Contains("100 threads are no whole warps"));
+  CHECK_THROWS_WITH(us("1024"), Contains("64") && Contains("512"));
 }
 
 // nccl-tests#309: 8 nodes of 8 H100, ring forced, 16 channels against 24.

@@ -161,6 +161,7 @@ CommSchedule make_schedule(std::string_view name, Op op, Bytes size, const Place
   const Algorithm& algorithm = find(name);
   CommSchedule schedule;
   schedule.op = op;
+  schedule.size = size;
   schedule.algorithm = name;
   if (placement.ranks == 1) return schedule;
   if (!supports(algorithm, op, placement)) {

@@ -24,13 +24,21 @@ class Lowering {
     for (int rank = 0; rank < group.ranks; ++rank) nodes_.push_back(group.node_of(rank));
   }
 
-  FlowSet flows(const std::vector<Send>& sends, const std::shared_ptr<const Paths>& paths) const {
+  // None of which ends before `at_least`.
+  FlowSet flows(const std::vector<Send>& sends, const std::shared_ptr<const Paths>& paths,
+                Duration at_least) const {
     FlowSet set(paths, {});
     each(sends, *paths, [&](const Wire& wire) {
-      if (wire.as_before)
+      if (wire.as_before) {
         set.flows.back().count += wire.count;
-      else
-        set.flows.push_back({wire.bytes, wire.cap, wire.weight, wire.count});
+        return;
+      }
+      Bandwidth cap = wire.cap;
+      if (at_least.ps() > 0) {
+        const Bandwidth slow = wire.bytes / at_least;
+        if (cap.value() == 0 || slow < cap) cap = slow;
+      }
+      set.flows.push_back({wire.bytes, cap, wire.weight, wire.count});
     });
     return set;
   }
@@ -208,6 +216,40 @@ double posted(const Round& round, const Transport& transport, const Placement& p
   return messages * elsewhere / (placement.ranks - 1);
 }
 
+// What channels make of a repetition at least: of all of it, and of a hop of a slice as large.
+struct ByChannels {
+  Duration flows, hop;
+};
+
+ByChannels by_channels(const Round& round, const CommSchedule& schedule, Bytes size,
+                       const Transport& transport, const Protocol& protocol,
+                       const Placement& placement) {
+  const bool known = transport.tuning && protocol.channel_rate.value() > 0;
+  if (!known || round.channel_bytes.value() == 0) return {};
+  const bool simple = protocol.name == "Simple";
+  // In a node NCCL takes as many as fill its links under Simple (src/graph/search.cc).
+  if (simple && placement.nodes() == 1) return {};
+  const int channels =
+      nccl_channels_for(*transport.tuning, protocol.name, schedule.latencies == Latencies::ring,
+                        size, placement.nodes(), placement.per_node);
+  const Duration time = round.channel_bytes / (protocol.channel_rate * channels);
+  // What all of Simple's reach together is the share of the NICs and links, said of them.
+  return {simple ? Duration() : time, time};
+}
+
+RoundTransfer bounded(const RoundTransfer& transfer, const Round& round, const ByChannels& least) {
+  const auto hops = static_cast<double>(round.local_hops + round.network_hops);
+  return {std::max(transfer.flows, least.flows), std::max(transfer.hops, least.hop.scaled(hops))};
+}
+
+// What one lane passes on at once. A lane of NCCL's rings has two channels, which pass on two steps
+// of their buffer each, one of its trees has one, which passes on one (src/enqueue.cc,
+// src/include/collectives.h).
+Bytes slice_of(const Round& round, const Transport& transport) {
+  const bool tree = round.pace == Pace::streaming && round.channel_bytes.value() > 0;
+  return transport.slice * (transport.tuning && tree ? 0.25 : 1);
+}
+
 bool slices(const Round& round, const Transport& transport) {
   return round.pace != Pace::stepwise && transport.slice.value() > 0;
 }
@@ -229,7 +271,7 @@ RoundLatency latency_of(const Round& round, const RoundTransfer& transfer, const
     of.latency = of.latency.scaled(1.0 / static_cast<double>(round.times));
   if (slices(round, transport)) {
     const double least = round.pace == Pace::rotating ? protocol.slices : 1;
-    const double k = std::max(least, round.lane_bytes / transport.slice);
+    const double k = std::max(least, round.lane_bytes / slice_of(round, transport));
     const Duration first_slice = transfer.hops.scaled(1 / k);
     if (round.pace == Pace::rotating) {
       const Duration whole = transfer.flows * round.times;
@@ -283,9 +325,13 @@ Duration time_of(const CommSchedule& schedule, const std::vector<RoundTransfer>&
     RoundTransfer transfer = transfers[i];
     if (scale != 1) {
       round.lane_bytes = round.lane_bytes * scale;
+      round.channel_bytes = round.channel_bytes * scale;
       round.at_once = round.at_once * scale;
       transfer = {transfer.flows.scaled(scale), transfer.hops.scaled(scale)};
     }
+    transfer = bounded(
+        transfer, round,
+        by_channels(round, schedule, schedule.size * scale, transport, protocol, placement));
     const RoundLatency latency = latency_of(round, transfer, hop, transport, protocol, placement);
     time +=
         (transfer.flows + exposed(latency.latency, latency.hidden, transfer.flows)) * round.times;
@@ -305,14 +351,18 @@ CommProgram lower(const CommSchedule& schedule, const Routes& routes,
   const Lowering lowering(placement, machine, transport, protocol, schedule.latencies);
   const HopLatency& hop = hop_of(protocol, schedule.latencies, placement.nodes());
   program.fixed = hop.base;
+  std::vector<ByChannels> least(routes.size());
+  for (const Round& round : schedule.rounds)
+    least[round.sends] =
+        by_channels(round, schedule, schedule.size, transport, protocol, placement);
   std::vector<std::shared_ptr<const FlowSet>> sets;
   for (std::size_t i = 0; i < routes.size(); ++i)
-    sets.push_back(
-        std::make_shared<const FlowSet>(lowering.flows(schedule.send_sets[i], routes[i])));
+    sets.push_back(std::make_shared<const FlowSet>(
+        lowering.flows(schedule.send_sets[i], routes[i], least[i].flows)));
   for (std::size_t i = 0; i < schedule.rounds.size(); ++i) {
     const Round& round = schedule.rounds[i];
-    const RoundLatency latency =
-        latency_of(round, transfers[i], hop, transport, protocol, placement);
+    const RoundTransfer transfer = bounded(transfers[i], round, least[round.sends]);
+    const RoundLatency latency = latency_of(round, transfer, hop, transport, protocol, placement);
     program.phases.push_back({sets[round.sends], latency.latency, round.times, latency.hidden});
   }
   return program;

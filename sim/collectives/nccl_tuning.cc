@@ -87,6 +87,21 @@ int lanes_of(const NcclTuning& tuning, int local) {
   return std::min(nics_of(tuning, local), local);
 }
 
+constexpr double pcie_3_GBps = 12;
+
+int channels_inside(const NcclTuning& tuning) {
+  const int standard = !tuning.nvlink ? 2 : tuning.gpu >= NcclTuning::Gpu::hopper ? 16 : 24;
+  return std::clamp(standard, tuning.min_ctas, tuning.max_ctas);
+}
+
+// Four for each fast NIC from Hopper on, where there are few (src/graph/connect.cc).
+int channels_between(const NcclTuning& tuning, int local) {
+  const int used = nccl_channels(tuning, local).used, lanes = lanes_of(tuning, local);
+  const double of_lane = tuning.nic_GBps * nics_of(tuning, local) / lanes;
+  const bool doubled = tuning.gpu >= NcclTuning::Gpu::hopper && of_lane > 45 && used < 16;
+  return doubled ? std::min(2 * used, std::max(used, tuning.max_ctas)) : used;
+}
+
 class Model {
  public:
   Model(const NcclTuning& tuning, Op op, double bytes, int nodes, int local)
@@ -118,8 +133,7 @@ class Model {
     while (raised != steps.begin() && *raised < 2 * step_) --raised;
     raised_ = *raised;
     const NcclChannels between = nccl_channels(tuning, local);
-    channels_ = nodes > 1 ? between.used
-                          : std::clamp(gpu_ >= 2 ? 16 : 24, tuning.min_ctas, tuning.max_ctas);
+    channels_ = nodes > 1 ? between.used : channels_inside(tuning);
     // Wide channels are found in halves, but on Hopper and later where there are many (src/graph/
     // search.cc, ncclTopoDupChannels).
     const bool halves = step_ >= 25 && (gpu_ < 2 || step_ >= 50 || lanes_ <= 4);
@@ -277,6 +291,23 @@ class Model {
 NcclChannels nccl_channels(const NcclTuning& tuning, int gpus_per_node) {
   const int standard = 2 * lanes_of(tuning, gpus_per_node);
   return {standard, std::clamp(standard, tuning.min_ctas, tuning.max_ctas)};
+}
+
+int nccl_channels_for(const NcclTuning& tuning, std::string_view protocol, bool ring, Bytes size,
+                      int nodes, int gpus_per_node) {
+  const int all = nodes > 1 ? channels_between(tuning, gpus_per_node) : channels_inside(tuning);
+  int threads = tuning.threads > 0 ? tuning.threads : 512;
+  double bytes_of_each = 8;
+  if (protocol == "LL128") {
+    threads = tuning.ll128_threads > 0 ? tuning.ll128_threads : 640;
+  } else if (protocol == "LL") {
+    if (ring) bytes_of_each *= nodes * gpus_per_node;
+  } else {
+    bytes_of_each = 64;
+    if (ring && tuning.threads == 0 && tuning.link_GBps <= pcie_3_GBps) threads = 256;
+  }
+  const double shares = size.value() / (bytes_of_each * threads);
+  return shares < all ? std::max(1, static_cast<int>(shares)) : all;
 }
 
 std::vector<NcclChoice> nccl_choices(const NcclTuning& tuning, Op op, Bytes size, int nodes,

@@ -54,6 +54,8 @@ struct NcclTuning {
   bool ring = true, tree = true, nvls = true, nvls_tree = true, collnet_direct = true,
        collnet_chain = true;
   int min_ctas = 1, max_ctas = most_channels;  // NCCL_MIN_CTAS, NCCL_MAX_CTAS (.._NCHANNELS)
+  // Of a channel; zero: NCCL's own (NCCL_NTHREADS of LL and Simple, NCCL_LL128_NTHREADS).
+  int threads = 0, ll128_threads = 0;
   // All-reduces below it take the tree, others the ring, whatever they cost: NCCL_TREE_THRESHOLD of
   // 2.4. Zero: by cost.
   Bytes tree_threshold{};
@@ -64,6 +66,16 @@ struct NcclChannels {
   int standard = 0, used = 0;
 };
 NcclChannels nccl_channels(const NcclTuning& tuning, int gpus_per_node);
+
+// Those that a ring or tree of a size is spread over: no more than each have their share, so many
+// bytes for every thread of theirs (src/enqueue.cc and src/graph/tuning.cc, alike in 2.12 to 2.28),
+// and one at least.
+//
+//   LL      8 B for 512 threads, in a ring times its ranks
+//   LL128   8 B for 640
+//   Simple  64 B for 512, or 256 in rings over PCIe of generation 3
+int nccl_channels_for(const NcclTuning& tuning, std::string_view protocol, bool ring, Bytes size,
+                      int nodes, int gpus_per_node);
 
 struct NcclChoice {
   std::string_view algorithm;  // as algorithm_names()

@@ -99,6 +99,37 @@ TEST_CASE("pipeline: a node's limit binds below the NICs and is shared by them")
   CHECK(seconds(s, "ring", Op::all_gather, 64 * mb) == Approx(7. / 8 * 64e6 / 1e9));
 }
 
+// 2 nodes of 8: rings of 8 GB over 16 channels of 1 GB/s, less than their links carry.
+TEST_CASE("pipeline: channels bound a ring, and few bytes have few of them") {
+  Setting s = setting(8, 2);
+  s.nic = 1e12;
+  Protocol& simple = s.transport.protocols[0];
+  simple.name = "LL128";
+  simple.channel_rate = Bandwidth(1e9);
+  s.transport.tuning = NcclTuning{.nics = 8};
+  s.transport.slice = Bytes(1e12);
+  const double latency = 7 * us + (14 * 5 + 1 * 20) * us;
+  // 15 steps of S/16 over 16 channels, and of 10 KiB over two; f = W where a block is one slice.
+  for (const auto& [size, channels] : {std::pair{8e9, 16.}, std::pair{10240., 2.}}) {
+    INFO(size);
+    CHECK(seconds(s, "ring", Op::all_gather, size) ==
+          Approx(latency + 15 * size / 16 / (channels * 1e9)).epsilon(1e-3));
+    for (const bool fold : {true, false}) {
+      const Collective planned = plan(s, "ring", Op::all_gather, size, fold);
+      CHECK(simulate(planned, NetworkModel::flow).s() == Approx(planned.time.s()).epsilon(1e-6));
+    }
+  }
+  // A tree passes all of S up and down a chain of seven hops twice, and one between nodes.
+  CHECK(seconds(s, "tree", Op::all_reduce, 8e9) == Approx(16 * 8e9 / (16 * 1e9)).epsilon(1e-3));
+  // Simple's channels bound a hop; what they reach together the NICs' share says.
+  simple.name = "Simple";
+  CHECK(seconds(s, "tree", Op::all_reduce, 8e9) == Approx(16 * 8e9 / (16 * 1e9)).epsilon(1e-3));
+  s.transport.slice = Bytes(1);
+  CHECK(seconds(s, "tree", Op::all_reduce, 8e9) < 1);
+  // What is no ring or tree of NCCL is not bounded.
+  CHECK(seconds(s, "shift", Op::send_recv, 8e9) < 1);
+}
+
 TEST_CASE("pipeline: within one node other latencies hold") {
   Setting s = setting(4, 1);
   s.transport.protocols[0].alone =

@@ -40,7 +40,8 @@ void ring(CommSchedule& schedule, Bytes size, const Placement& placement) {
     // A chain through all ranks that streams, from the root or to it: every edge carries S, the
     // last rank waits for all hops.
     const std::size_t sends = add_sends(schedule, ring_sends(size, placement));
-    schedule.rounds.push_back({sends, 1, n - nodes, nodes - 1, 0, Pace::streaming, size / lanes});
+    schedule.rounds.push_back(
+        {sends, 1, n - nodes, nodes - 1, 0, Pace::streaming, size / lanes, size});
     schedule.traffic = {size * (n - 1.0) / n, size * (nodes - 1.0) / nodes};  // a chain, not a loop
     return;
   }
@@ -48,8 +49,8 @@ void ring(CommSchedule& schedule, Bytes size, const Placement& placement) {
   const std::size_t sends = add_sends(schedule, ring_sends(size / n, placement));
   const std::int64_t rounds = passes * (n - 1);
   const std::int64_t network_hops = passes * (nodes - 1);
-  schedule.rounds.push_back(
-      {sends, rounds, rounds - network_hops, network_hops, 0, Pace::rotating, size / n / lanes});
+  schedule.rounds.push_back({sends, rounds, rounds - network_hops, network_hops, 0, Pace::rotating,
+                             size / n / lanes, size / n});
 }
 
 }  // namespace lambcast::builders

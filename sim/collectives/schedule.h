@@ -54,6 +54,8 @@ struct Round {
   // What one lane (a ring or tree of its own; one per NIC, within a node one per rank) moves in a
   // repetition, for slices to be cut from.
   Bytes lane_bytes{};
+  // What one rank passes on in a repetition over all channels of NCCL; zero: no ring or tree of it.
+  Bytes channel_bytes{};
   // One message, where every rank posts one to each other at once; else zero.
   Bytes at_once{};
   // Whether all post to the peers in the same order, so that the last of them waits for its turn.
@@ -72,6 +74,7 @@ struct Traffic {
 
 struct CommSchedule {
   Op op = Op::all_reduce;
+  Bytes size;
   std::string algorithm;
   Latencies latencies = Latencies::ring;
   std::vector<std::vector<Send>> send_sets;

@@ -25,6 +25,16 @@
 // filling of the pipe. The mid-size plateau of NCCL's busbw curves, which its own model corrects by
 // a factor of 1.4 and a table, comes out of this.
 //
+// NCCL moves a ring or tree with channels, thread blocks of which each has its own share of the
+// data, and takes the fewer the less there is to move (nccl_channels_for in nccl_tuning.h). With c
+// of them for this size, each passing r on, and B bytes for a rank to pass on
+//
+//   W >= B / (c r)  of LL and LL128,   f >= hops B / (c r)
+//
+// so that a hop of LL or LL128 soon costs what a channel's share takes, and no more while more
+// bytes bring more channels. What all of Simple's channels reach together is what is said of the
+// NICs and links, and within a node they are as many as fill them.
+//
 // A rank that posts many messages at once does not send them all side by side: its host queues the
 // first q bytes of a message before the next one gets a turn. Where all ranks post in the same
 // order (DeepSpeed's exchange over MPI: to rank 0, then 1, ...), they all fill the link into one
@@ -76,6 +86,7 @@ struct Protocol {
   double tree_efficiency = 1;  // of trees between nodes, on top of efficiency
   Bandwidth node_cap{};        // payload out of one node; zero: none
   int slices = 1;              // least number a ring's block is cut into
+  Bandwidth channel_rate{};    // r above, payload; zero: channels bound nothing
   std::optional<InSwitch> in_switch{};
 };
 
@@ -93,7 +104,9 @@ struct Transport {
   // of collectives.
   std::vector<Protocol> of_messages{};
   bool pxn = false;  // as Placement::by_rail_of_receiver
-  Bytes slice{};     // what one lane passes on at once; zero: slices are not modelled
+  // What one lane of a ring passes on at once (of NCCL's trees a quarter); zero: slices are not
+  // modelled.
+  Bytes slice{};
 };
 
 }  // namespace lambcast

@@ -116,8 +116,8 @@ void tree(CommSchedule& schedule, Bytes size, const Placement& placement) {
   for (int node = 0; node < placement.written; ++node) add_chain(sends, node, size, placement);
   schedule.latencies = Latencies::tree;
   schedule.rounds.push_back({add_sends(schedule, std::move(sends)), 1, 2 * (placement.per_node - 1),
-                             2 * floor_log2(nodes), 0, Pace::streaming,
-                             size / 2 / rails(placement)});
+                             2 * floor_log2(nodes), 0, Pace::streaming, size / 2 / rails(placement),
+                             size});
   const Bytes network = network_traffic(size, nodes);
   const Bytes local = size * (2.0 * (placement.ranks - nodes) / nodes);
   schedule.traffic = {(network + local) * (static_cast<double>(nodes) / placement.ranks), network};

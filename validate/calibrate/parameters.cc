@@ -16,6 +16,7 @@ namespace {
 // a link that someone has measured or published is known to 15 %.
 constexpr double of_latency = 1;
 constexpr double of_share = 0.4;
+constexpr double of_channel = 0.15;  // what a kernel moves, whatever the fabric
 double of_bandwidth(const Provenance& from) { return from.kind == Kind::assumed ? of_share : 0.15; }
 
 // What the tables exercise.
@@ -85,10 +86,10 @@ class Listing {
                    width(key, start.provenance, of_latency, latency_of_site)});
   }
   void rate(const std::string& key, const Sourced<Bandwidth>& start, double low_GBps,
-            double high_GBps) {
+            double high_GBps, double otherwise = of_latency) {
     all.push_back({library_ + key, Unit::gigabytes_per_s,
                    std::clamp(start.value.value() * 1e-9, low_GBps, high_GBps), low_GBps, high_GBps,
-                   width(key, start.provenance, of_latency, latency_of_site)});
+                   width(key, start.provenance, otherwise, latency_of_site)});
   }
   void share(const std::string& key, const Sourced<double>& start, double low, double high,
              const char* prior = nullptr) {
@@ -135,6 +136,8 @@ void add_protocol(Listing& list, const ProtocolSpec& protocol, const Coverage& c
     list.time(name + "alone_base", protocol.alone_base.value_or(protocol.base));
     list.time(name + "alone_local_hop", protocol.alone_local_hop.value_or(protocol.local_hop));
   }
+  if (protocol.channel_rate && (covers.one_node || covers.nodes))
+    list.rate(name + "channel_rate", *protocol.channel_rate, 0.1, 200, of_channel);
   if (protocol.name != "LL") return;
   if (covers.one_node || covers.nodes_of_gpus)
     list.share(name + "efficiency", protocol.efficiency, 0.02, 0.5);
