@@ -1,6 +1,7 @@
 #include "validate/replay/source.h"
 
 #include <catch2/catch.hpp>
+#include <map>
 #include <set>
 
 namespace lambcast {
@@ -188,6 +189,40 @@ TEST_CASE("sources that ship: each reads its own rows") {
       CHECK(figure.refused.find("finite number") == std::string::npos);
   }
   CHECK_THROWS_WITH(load_source("mlperf_gpt"), Contains("did you mean 'mlperf_gpt3'"));
+}
+
+// A parameter of a machine rests on at most two rows of a source, but where this says otherwise.
+TEST_CASE("source: at most two rows set a parameter of a machine") {
+  struct Exception {
+    std::size_t most;
+    const char* why;
+  };
+  const std::map<std::string, Exception> exceptions{
+      {"bert_large_single_gpu", {12, "the curves of the V100 are these rows"}},
+      {"megatron_bridge",
+       {3, "B200: two of Llama 3 8B set its shares, one of DeepSeek-V3 launches of experts"}},
+      {"mlperf_bert", {8, "PCIe links that GPUs share, of several vendors' hosts as one machine"}},
+      {"onebit_adam_table1",
+       {3, "parts of one step, timed apart: compute, optimizer and links of each"}},
+  };
+  for (const std::string& name : source_names()) {
+    std::map<std::string, std::set<int>> rows;  // by machine
+    for (const SourceFigure& figure :
+         load_source(name).figures(parse_rows(source_rows(name), name + ".csv")))
+      if (figure.fitted && figure.refused.empty())
+        rows[figure.what_if.at("cluster")].insert(figure.row);
+    const auto exception = exceptions.find(name);
+    const std::size_t most = exception == exceptions.end() ? 2 : exception->second.most;
+    std::size_t largest = 0;
+    for (const auto& [machine, of_machine] : rows) {
+      INFO(name << " on " << machine << ": "
+                << (exception == exceptions.end() ? "no exception" : exception->second.why));
+      CHECK(of_machine.size() <= most);
+      largest = std::max(largest, of_machine.size());
+    }
+    // One that is not needed is not named.
+    if (exception != exceptions.end()) CHECK(largest == most);
+  }
 }
 
 }  // namespace
