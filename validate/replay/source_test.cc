@@ -202,7 +202,8 @@ TEST_CASE("source: at most two rows set a parameter of a machine") {
       {"megatron_bridge",
        {3, "B200: two of Llama 3 8B set its shares, one of DeepSeek-V3 launches of experts"}},
       {"mlperf_bert", {8, "PCIe links that GPUs share, of several vendors' hosts as one machine"}},
-      {"onebit_adam_table1", {3, "compute, NICs and the optimizer of each cluster, a row each"}},
+      {"onebit_adam_table1",
+       {3, "parts of one step, timed apart: compute, optimizer and links of each"}},
   };
   for (const std::string& name : source_names()) {
     std::map<std::string, std::set<int>> rows;  // by machine
