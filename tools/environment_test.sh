@@ -68,6 +68,14 @@ for kib in 30000 45000 60000 90000 130000 200000 300000; do
     one_line "0 1 127" "$kib KiB: $command"
   done
 done
+# Where the loader has just enough, memory runs out in whatever comes first.
+for kib in $(seq 29000 200 32000); do
+  [ -z "${SANITIZED:-}" ] || break
+  rm -rf small
+  got=0
+  (ulimit -v "$kib" && exec timeout 60 "$lambcast" -q sweep sweep.toml --no-report --out small --list gpus=4,8 >out 2>err </dev/null) 2>loader || got=$?
+  one_line "0 1 127" "$kib KiB: sweep"
+done
 # Few open files.
 for files in 3 4 5 6 8; do
   for command in "simulate ${run[*]}" "sweep sweep.toml --no-report --out few --list gpus=4,8" "report swept"; do

@@ -1,11 +1,14 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <new>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -162,6 +165,28 @@ int run(int argc, char** argv) {
   throw Error(Exit::usage, "a command is missing; see lambcast --help");
 }
 
+constexpr char no_memory[] = "there is not enough memory for this";
+
+const std::terminate_handler usual_end = std::get_terminate();
+
+// toml++ parses in functions that are said not to throw, so that memory that runs out there reaches
+// no handler. Nothing here takes memory.
+[[noreturn]] void end() {
+  if (std::current_exception() != nullptr) {
+    try {
+      throw;
+    } catch (const std::bad_alloc&) {
+      const std::string_view parts[] = {"lambcast: ", no_memory, "\n"};
+      for (const std::string_view part : parts)
+        if (write(STDERR_FILENO, part.data(), part.size()) < 0) break;
+      std::_Exit(static_cast<int>(Exit::failure));
+    } catch (...) {
+    }
+  }
+  usual_end();
+  std::abort();
+}
+
 int exit_code_of(int argc, char** argv) {
   try {
     return run(argc, argv);
@@ -171,7 +196,7 @@ int exit_code_of(int argc, char** argv) {
   } catch (const InternalError& error) {
     complain(fmt::format("internal error, please report it: {}", error.what()));
   } catch (const std::bad_alloc&) {
-    complain("there is not enough memory for this");
+    complain(no_memory);
   } catch (const std::exception& error) {
     // Where stdout is the reason, main() says so.
     if (std::ferror(stdout) == 0) complain(error.what());
@@ -182,6 +207,7 @@ int exit_code_of(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::set_terminate(end);
   lambcast::settle_standard_streams();
   const int code = exit_code_of(argc, argv);
   return lambcast::exit_code_of_stdout().value_or(code);

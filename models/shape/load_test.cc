@@ -56,7 +56,7 @@ TEST_CASE("a file that cannot be read is named") {
                     "no/such.toml: cannot be read: No such file or directory");
   CHECK_THROWS_WITH(load_model("absent.toml"),
                     "absent.toml: cannot be read: No such file or directory");
-  CHECK_THROWS_WITH(load_model("./"), "./: cannot be read: Is a directory");
+  CHECK_THROWS_WITH(load_model("./"), "./: cannot be read: Is a directory: name a file in it");
 }
 
 TEST_CASE("overrides change a key, and only keys that exist") {
