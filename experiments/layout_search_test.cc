@@ -183,7 +183,8 @@ TEST_CASE("layout search: on a slow network compression helps many replicas most
                                  {"framework", "deepspeed"},
                                  {"zero_stage", "0"},
                                  {"precision", "fp16"},
-                                 {"gpus", "32"}});
+                                 {"gpus", "32"},
+                                 {"global_batch", "512"}});
   const LayoutSearch search = searched(asked);
   REQUIRE_FALSE(search.best.empty());
   REQUIRE(search.best_compressed);

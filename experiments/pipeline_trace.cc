@@ -259,7 +259,7 @@ class PipelineTrace {
     const std::size_t to =
         events_.thread(forward ? Lane::activations_received : Lane::gradients_received,
                        static_cast<std::size_t>(receiver));
-    Json args = args_.of(*plan_.send);
+    Json args = args_.of(plan_.sends[static_cast<std::size_t>(std::min(of.position, target))]);
     args["micro_batch"] = of.slot.micro_batch;
     if (plan_.sends_gather)
       args["then"] = fmt::format("{} over {} ranks", name_of(plan_.sends_gather->op),

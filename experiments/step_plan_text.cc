@@ -124,14 +124,16 @@ std::string of_blocks(const PipelinePlan& plan) {
 std::string of_stage(const PipelinePlan& plan, int stage) {
   CallLines lines;
   int blocks = 0;
-  bool embedding = false, head = false, sends = false;
+  bool embedding = false, head = false;
+  std::optional<Call> sends;
   for (int chunk = 0; chunk < plan.pipeline.chunks; ++chunk) {
     const int position = plan.pipeline.position(stage, chunk);
     const parallel::ChunkContent& content = plan.chunks[static_cast<std::size_t>(position)];
     blocks += content.layers;
     embedding = embedding || content.embedding;
     head = head || content.head;
-    sends = sends || position + 1 < plan.pipeline.positions();
+    if (!sends && position + 1 < plan.pipeline.positions())
+      sends = plan.sends[static_cast<std::size_t>(position)];
   }
   if (embedding) lines.add("embedding's rows summed", plan.activations_sum);
   if (head) lines.add("loss summed, three times", plan.loss_sum);
@@ -139,7 +141,7 @@ std::string of_stage(const PipelinePlan& plan, int stage) {
     lines.add("outer weights gathered", plan.outer_weights_gather);
     lines.add("outer gradients reduced", plan.outer_gradients_reduce);
   }
-  if (sends) lines.add("to the next stage, and its gradient back", plan.send);
+  lines.add("to the next stage, and its gradient back", sends);
   if (sends) lines.add("what ranks sent in parts", plan.sends_gather);
   return fmt::format(" {} blocks{}{}\n{}", blocks, embedding ? ", embedding" : "",
                      head ? ", head" : "", lines.text());

@@ -71,9 +71,13 @@ void divide_context(PipelinePlan& plan, const Activations& of) {
 
 void add_sends(PipelinePlan& plan, const Activations& of) {
   const bool parts = of.how.sequence_parallel || of.how.framework.sends_parts;
-  const ProcessGroup pair = parallel::stage_pair(of.grid, 0, 1);
-  plan.send = call(pair, Op::send_recv, parts ? of.bytes / of.how.layout.tp : of.bytes);
-  if (parts && !of.how.sequence_parallel)
+  const double bytes = parts ? of.bytes / of.how.layout.tp : of.bytes;
+  const parallel::Pipeline& pipeline = plan.pipeline;
+  for (int p = 0; p + 1 < pipeline.positions(); ++p)
+    plan.sends.push_back(
+        call(parallel::stage_pair(of.grid, pipeline.stage_at(p), pipeline.stage_at(p + 1)),
+             Op::send_recv, bytes));
+  if (parts && !of.how.sequence_parallel && !plan.sends.empty())
     plan.sends_gather = some(call(of.tensor, Op::all_gather, of.bytes));
 }
 
@@ -87,7 +91,7 @@ void plan_activations(PipelinePlan& plan, const TrainingPlan& training, std::int
   divide_tensors(plan, of);
   if (of.model.adapters && how.layout.tp > 1) join_adapters(plan, of);
   if (how.layout.cp > 1) divide_context(plan, of);
-  if (how.layout.pp > 1) add_sends(plan, of);
+  add_sends(plan, of);
 }
 
 }  // namespace lambcast

@@ -8,6 +8,7 @@
 #include "models/training/beside_collectives.h"
 #include "models/training/layout_case.h"
 #include "models/training/layout_memory.h"
+#include "models/training/pass_price.h"
 
 namespace lambcast {
 namespace {
@@ -210,6 +211,50 @@ TEST_CASE("layout step: DeepSpeed sums what it shares in buckets, whole") {
   training.parallelism->framework = framework_of(FrameworkName::megatron);
   CHECK(plan().gradients_reduce[0].op == Op::reduce_scatter);
   CHECK(plan().reduced_pieces == 1);
+}
+
+// 16 stages of GPT-2 XL on two nodes of 8 GPUs: the eighth sends to the other node, and the
+// fourteen others that have a next one send within theirs.
+TEST_CASE("layout step: stages that share a node send to the next node too") {
+  const auto passes = [](const TrainingPlan& training) {
+    return *plan_step(training, {StepKind::uniform, 1024, 1}).pipeline;
+  };
+  TrainingPlan training = layout_training({.pp = 16, .micro_batches = 32});
+  const PipelinePlan plan = passes(training);
+  REQUIRE(plan.sends.size() == 15);
+  for (std::size_t p = 0; p < plan.sends.size(); ++p) {
+    CHECK(plan.sends[p].group.nodes() == (p == 7 ? 2 : 1));
+    CHECK(plan.sends[p].bytes.value() == 2. * 1024 * 1600);
+  }
+  CollectiveCosts costs;
+  const auto price = [&](const PipelinePlan& of) {
+    return price_pipeline(of, training, costs, End::expected, 0);
+  };
+  const PipelinePrice priced = price(plan);
+  const auto sends = [&](std::size_t p) { return priced.chunks[p].send_forward; };
+  CHECK(sends(7) > sends(6));
+  CHECK(sends(6) == sends(8));
+  CHECK(sends(15) == Duration());
+  CHECK(priced.chunks[8].send_backward == sends(7));
+  CHECK(priced.chunks[0].send_backward == Duration());
+  // An activation of every micro batch one way, a gradient the other.
+  for (const std::size_t stage : {7, 8})
+    CHECK(priced.network_bytes_per_node[stage].value() == Approx(32 * 2. * 1024 * 1600));
+  CHECK(priced.network_bytes_per_node[6].value() == 0);
+  // In chunks the last stage sends to the first one, and back.
+  training = layout_training({.pp = 16, .chunks = 3, .micro_batches = 32});
+  const PipelinePlan interleaved = passes(training);
+  REQUIRE(interleaved.sends.size() == 47);
+  CHECK(interleaved.sends[15].group.nodes() == 2);
+  CHECK(interleaved.sends[16].group.nodes() == 1);
+  // A V turns on the GPUs of its last stage, which sends nothing there.
+  training = layout_training({.pp = 12, .chunks = 2, .micro_batches = 24});
+  training.parallelism->schedule = parallel::PipelineSchedule::zbv;
+  const PipelinePlan v = passes(training);
+  REQUIRE(v.sends.size() == 23);
+  CHECK(v.sends[11].group.ranks == 1);
+  CHECK(price(v).chunks[11].send_forward == Duration());
+  for (const std::size_t p : {7, 15}) CHECK(v.sends[p].group.nodes() == 2);
 }
 
 // DeepSpeed's stage 3 of GPT-2 XL: a block of 12 h^2 + 13 h, h = 1,600, has vectors of up to 4 h

@@ -76,6 +76,12 @@ TEST_CASE("memory: the 1-bit Adams hold no second variance") {
   // Per group, each padded to a multiple of 1024.
   CHECK(parts.at("worker_error") >= 4 * optimized);
   CHECK(parts.at("worker_error") < 4 * (optimized + 3 * 1024));
+  CHECK_FALSE(parts.contains("momentum_accumulator"));
+  for (const Kernels kernels : {Kernels::deepspeed, Kernels::fused}) {
+    TrainingPlan zero_one = training_of({OptimizerType::zero_one_adam, 32});
+    zero_one.kernels = kernels;
+    CHECK(parts_of(zero_one).at("momentum_accumulator") == 4 * optimized);
+  }
 }
 
 TEST_CASE("memory: ZeRO shards the optimizer, and from stage 2 the gradients") {

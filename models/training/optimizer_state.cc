@@ -83,6 +83,9 @@ std::vector<std::pair<std::string_view, double>> compression_state(OptimizerType
   if (!is_onebit(type)) return {};
   std::vector<std::pair<std::string_view, double>> parts;
   if (type == OptimizerType::onebit_lamb) parts.emplace_back("fresh_variance", elements * 4);
+  // What its weights moved by since they last met (zoadam.py), kept from the first step on.
+  if (type == OptimizerType::zero_one_adam)
+    parts.emplace_back("momentum_accumulator", elements * 4);
   parts.emplace_back("worker_error", padded * 4);
   parts.emplace_back("server_error", padded * 4 / ranks);
   parts.emplace_back("temporaries",

@@ -46,8 +46,10 @@ class PipelinePricer {
       wire_ = {};
       calls_.clear();
       reads_ = {};
-      times.push_back(result.chunks.emplace_back(price_chunk(content)).times());
-      result.chunks.back().reads = reads_;
+      ChunkPrice& chunk = result.chunks.emplace_back(price_chunk(content));
+      add_sends(result.chunks.size() - 1, chunk);
+      times.push_back(chunk.times());
+      chunk.reads = reads_;
       wires.push_back(wire_);
       result.calls.push_back(calls_);
     }
@@ -227,7 +229,6 @@ class PipelinePricer {
     if (content.embedding) add_embedding(chunk);
     if (content.head)
       for (int head = 0; head <= predicted; ++head) add_head(chunk);
-    add_sends(chunk);
     return chunk;
   }
 
@@ -332,14 +333,13 @@ class PipelinePricer {
     pass.communication += time;
   }
 
-  void add_sends(ChunkPrice& chunk) {
-    if (plan_.pipeline.positions() == 1) return;
-    chunk.send_forward = chunk.send_backward = cost_of(plan_.send);
-    if (plan_.sends_gather) {
-      const Duration gathered = cost_of(plan_.sends_gather);
-      chunk.send_forward += gathered;
-      chunk.send_backward += gathered;
-    }
+  // Forward to the next position, and gradients to the one before.
+  void add_sends(std::size_t position, ChunkPrice& chunk) {
+    const auto sent = [&](const Call& call) {
+      return call.group.ranks == 1 ? Duration() : cost_of(call) + cost_of(plan_.sends_gather);
+    };
+    if (position < plan_.sends.size()) chunk.send_forward = sent(plan_.sends[position]);
+    if (position > 0) chunk.send_backward = sent(plan_.sends[position - 1]);
   }
 
   // What the host and kernels that quantize add to a collective over sharded pieces.

@@ -78,7 +78,9 @@ struct PipelinePlan {
   int context_rounds = 0;              // c - 1 of a ring; 0: none
   // Over c: of queries or of what attention puts out, of keys or of values.
   std::optional<Call> queries_exchange, keys_exchange;
-  std::optional<Call> send;          // an activation, to the next stage
+  // By position but the last: an activation to the next and its gradient back, which may lie in the
+  // node, on another, or (V-shaped schedules) on the same GPUs.
+  std::vector<Call> sends;
   std::optional<Call> sends_gather;  // over t, where each rank sent its part
 
   // Sharded weights, of one of `weight_pieces` of a block: gathered for each pass, and gradients
