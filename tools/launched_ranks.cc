@@ -3,6 +3,9 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <chrono>
+#include <thread>
+
 #include "sim/base/error.h"
 #include "validate/measure/launch.h"
 
@@ -17,6 +20,9 @@ validate::MpiLaunch launch() { return validate::mpi_launch_of(validate::process_
 }  // namespace
 
 bool speaks_for_all() { return launch().rank == 0; }
+
+// mpirun ends the wait with the first process; srun may let it run out.
+void outlive_the_first() { std::this_thread::sleep_for(std::chrono::seconds(2)); }
 
 Ranks* launched_ranks() {
   const int processes = launch().processes;

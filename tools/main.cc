@@ -106,6 +106,8 @@ int refuse(const CLI::App& app, const std::string& why) {
   if (is_to_speak(app)) {
     complain(why);
     complain("see " + help_command(app));
+  } else {
+    outlive_the_first();
   }
   return static_cast<int>(Exit::usage);
 }

@@ -219,6 +219,7 @@ int sweep_command(Options options) {
     options.ranks = launched_ranks();
   } catch (const Error& error) {
     if (speaks_for_all()) throw;
+    outlive_the_first();
     return static_cast<int>(error.code());
   }
   if (options.ranks == nullptr || options.ranks->rank() == 0) return sweep_at_rank_0(options);
