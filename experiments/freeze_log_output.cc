@@ -46,9 +46,16 @@ bool at_latest(const FreezeChoice& choice) {
 
 std::string answer(const FreezeChoice& choice) {
   const int memory = reference::memory(choice.options);
+  const int apart =
+      choice.options.interval * static_cast<int>(reference::measurements(choice.options));
   const std::string change =
-      fmt::format("{:.3g} % over the {} steps that the variance remembers (beta2 {})",
-                  100 * (1 - choice.options.threshold), memory, choice.options.beta2);
+      apart == memory
+          ? fmt::format("{:.3g} % over the {} steps that the variance remembers (beta2 {})",
+                        100 * (1 - choice.options.threshold), memory, choice.options.beta2)
+          : fmt::format(
+                "{:.3g} % over {} steps, the fewest of the log that hold the {} that the "
+                "variance remembers (beta2 {})",
+                100 * (1 - choice.options.threshold), apart, memory, choice.options.beta2);
   std::string out;
   if (choice.step != 0) {
     out = fmt::format("freeze_step {}: compression may begin after it.\n", choice.step);
@@ -62,6 +69,10 @@ std::string answer(const FreezeChoice& choice) {
   } else {
     out = fmt::format("No step from {} to {}: compression may not begin yet.\n", choice.first_step,
                       choice.last_step);
+    const bool nothing =
+        std::ranges::all_of(choice.layers, [](const LayerChange& layer) { return layer.now == 0; });
+    if (nothing)
+      return out + fmt::format("All of {} is 0: no gradient has come yet.\n", what(choice));
     out += choice.last_step < reference::earliest(choice.options)
                ? fmt::format("Step {} is the earliest.\n", reference::earliest(choice.options))
                : fmt::format(

@@ -99,6 +99,17 @@ TEST_CASE("the answer as text, JSON and CSV") {
   CHECK_THAT(freeze_table(none), Catch::StartsWith("No step from 1 to 51"));
 }
 
+TEST_CASE("where no gradient has come, and where a log is coarse, the answer says so") {
+  const FreezeChoice none = chosen("step,model\n" + lines(1, 200, 1, [](int) { return ",0"; }));
+  CHECK(none.step == 0);
+  CHECK_THAT(freeze_table(none), Catch::Contains("is 0: no gradient has come yet"));
+  const auto value = [](int step) { return fmt::format(",{}", falls(step)); };
+  const std::string fine = freeze_table(chosen("step,model\n" + lines(1, 200, 1, value)));
+  CHECK_THAT(fine, Catch::Contains("over the 10 steps that the variance remembers"));
+  const std::string coarse = freeze_table(chosen("step,model\n" + lines(4, 200, 4, value)));
+  CHECK_THAT(coarse, Catch::Contains("over 12 steps, the fewest of the log that hold the 10"));
+}
+
 TEST_CASE("at the latest step compression begins all the same, and the answer says so") {
   const auto value = [](int step) { return fmt::format(",{}", falls(step)); };
   const std::string text = "step,model\n" + lines(1, 200, 1, value);

@@ -53,6 +53,7 @@ bool may_freeze(FreezeMonitor& m, int step, std::span<const double> norms) {
   }
   const double wanted = m.options.share * static_cast<double>(m.tensors.elements());
   if (static_cast<double>(elements) < wanted) return false;
+  if (std::ranges::all_of(norms, [](double norm) { return norm == 0; })) return false;
   m.frozen_at = step;
   return true;
 }

@@ -55,7 +55,8 @@ struct FreezeMonitor {
 FreezeMonitor freeze_monitor(const TensorLayout& tensors, const FreezeOptions& options);
 
 // Whether a step is to be measured, and what its norms say: that compression may begin with the
-// next step. Once it has said so it stays so. A tensor of zero variance counts as settled.
+// next step. Once it has said so it stays so. A tensor of zero variance counts as settled, but
+// where all are zero no gradient has come yet.
 bool measures(const FreezeMonitor& monitor, int step);
 bool may_freeze(FreezeMonitor& monitor, int step, std::span<const double> norms);
 

@@ -38,9 +38,11 @@ TEST_CASE(
   // A constant variance: as early as 2 D, or where the warm-up of the rate ends.
   CHECK(frozen_step(options, [](int, int) { return 3.0; }) == 20);
   CHECK(frozen_step({.beta2 = 0.9, .earliest = 33}, [](int, int) { return 3.0; }) == 33);
-  // One that never settles, and one of nothing.
+  // One tensor that no gradient reaches is settled; where none is reached, nothing has begun.
+  CHECK(frozen_step(options, [](int t, int) { return t == 0 ? 0.0 : 3.0; }) == 20);
+  CHECK(frozen_step(options, [](int, int) { return 0.0; }) == 0);
+  // One that never settles.
   CHECK(frozen_step(options, [](int, int step) { return std::pow(0.98, step); }) == 0);
-  CHECK(frozen_step(options, [](int, int) { return 0.0; }) == 20);
 }
 
 TEST_CASE("a variance that never settles is frozen at the latest step, one that does before it") {
