@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
 
 #include "experiments/trace.h"
 #include "models/training/pass_price.h"
