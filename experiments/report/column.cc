@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <iterator>
@@ -47,14 +48,18 @@ std::string name_json(const std::string& name) {
   return value ? fmt::format("{}", *value) : json_text(name);
 }
 
+// Five digits, or a whole number as it is.
 void append_number(std::string& out, float value) {
   if (std::isnan(value)) {
     out += "null";
-  } else if (value == std::floor(value) && std::abs(value) < 1e7F) {
-    fmt::format_to(std::back_inserter(out), "{:.0f}", value);
-  } else {
-    fmt::format_to(std::back_inserter(out), "{:.5g}", value);
+    return;
   }
+  std::array<char, 32> text;
+  char* const end = text.data() + text.size();
+  const bool whole = value == std::floor(value) && std::abs(value) < 1e7F;
+  out.append(text.data(),
+             whole ? std::to_chars(text.data(), end, static_cast<int>(value)).ptr
+                   : std::to_chars(text.data(), end, value, std::chars_format::general, 5).ptr);
 }
 
 template <typename T>
@@ -87,13 +92,12 @@ bool Column::empty() const {
   return rows_ == 0 || (is_text() ? names_[place_].empty() : std::isnan(number_));
 }
 
-// Rows that follow one another mostly say the same, which is not looked up again.
-std::uint32_t Column::place_of(std::string_view text) {
-  if (last_ < names_.size() && names_[last_] == text) return last_;
-  const auto [place, added] =
-      known_.try_emplace(std::string(text), static_cast<std::uint32_t>(names_.size()));
-  if (added) names_.emplace_back(text);
-  return last_ = place->second;
+std::uint32_t Column::look_up(std::string_view text) {
+  if (const auto place = known_.find(text); place != known_.end()) return last_ = place->second;
+  last_ = static_cast<std::uint32_t>(names_.size());
+  known_.emplace(text, last_);
+  names_.emplace_back(text);
+  return last_;
 }
 
 void Column::add(std::uint32_t place) {
@@ -107,8 +111,12 @@ void Column::add(std::uint32_t place) {
 }
 
 void Column::add(std::string_view text) {
-  const auto value = number_of(text);
-  const float number = value ? static_cast<float>(*value / unit_) : no_number;
+  float number = number_;
+  if (rows_ == 0 || text != said_) {
+    said_ = text;
+    const auto value = number_of(text);
+    number = value ? static_cast<float>(*value / unit_) : no_number;
+  }
   if (!differs_ && rows_ > 0 && !same(number, number_)) {
     numbers_.assign(rows_, number_);
     differs_ = true;

@@ -5,8 +5,9 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
+
+#include "experiments/report/text_map.h"
 
 namespace lambcast::report {
 
@@ -30,8 +31,11 @@ class Column {
   bool differs() const { return differs_; }
   bool empty() const;
 
-  // The number of a text of a key or fact among its names, in the order that they came.
-  std::uint32_t place_of(std::string_view text);
+  // The number of a text of a key or fact among its names, in the order that they came. Rows that
+  // follow one another mostly say the same, which is not looked up again.
+  std::uint32_t place_of(std::string_view text) {
+    return last_ < names_.size() && names_[last_] == text ? last_ : look_up(text);
+  }
   std::size_t names() const { return names_.size(); }
 
   // The next row; `place` of a key or fact.
@@ -45,16 +49,19 @@ class Column {
   void append_json(std::string& out) const;
 
  private:
+  std::uint32_t look_up(std::string_view text);
+
   std::string title_, label_;
   Kind kind_;
   double unit_;
   std::size_t rows_ = 0;
   bool differs_ = false;
   std::uint32_t place_ = 0;  // of all rows while none differs
-  float number_ = 0;
+  float number_ = 0;         // of the last row, and
+  std::string said_;         // its text
   std::vector<std::uint32_t> places_;
   std::vector<float> numbers_;
-  std::unordered_map<std::string, std::uint32_t> known_;
+  TextMap<std::uint32_t> known_;
   std::uint32_t last_ = 0;  // of place_of
   std::vector<std::string> names_;
 };

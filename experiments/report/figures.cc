@@ -110,8 +110,9 @@ MapStudy map_study(const Rows& rows, const std::string& optimizer) {
       !keep_batch_and_steps(slice, in_some_cluster(scan_possible)))
     return study;
   keep_published_freeze(slice);
-  keep_fastest(
-      slice, [](const Point& p) { return fmt::format("{} {} {}", p.cluster, p.gpus, p.nic_Gbps); });
+  keep_fastest(slice, [](const Point& p) {
+    return Coordinates{{p.cluster}, {p.gpus, p.nic_Gbps}};
+  });
   for (const std::string& cluster : panel_clusters(slice)) {
     const Points some = of_cluster(slice.points, cluster);
     if (scan_possible(some)) study.scans.push_back(speedup_map(some, cluster));
@@ -173,7 +174,7 @@ Figure step_figure(const Rows& rows, const std::string& optimizer) {
     return figure;
   }
   keep_fastest(slice, [](const Point& p) {
-    return fmt::format("{} {} {}", p.cluster, p.optimizer, p.gpus);
+    return Coordinates{{p.cluster, p.optimizer}, {p.gpus}};
   });
   if (values(slice.points, &Point::gpus).size() > most_groups) {
     slice.facts.push_back(fmt::format("{} of the GPU counts", most_groups));

@@ -2,19 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "experiments/report/figure.h"
 #include "experiments/report/line_chart.h"
 
 namespace lambcast::report {
 namespace {
-
-bool vary(const Points& points, double Point::*field) { return values(points, field).size() > 1; }
-
-std::string cluster_optimizer_gpus(const Point& p) {
-  return fmt::format("{} {} {}", p.cluster, p.optimizer, p.gpus);
-}
 
 std::vector<Series> optimizer_series(const std::vector<std::string>& optimizers) {
   std::vector<Series> series;
@@ -49,7 +42,9 @@ Slice scaling_slice(const Rows& rows) {
   Slice slice = common_slice(rows, [](const Points& some) {
     return any_cluster(some, [](const Points& one) { return vary(one, &Point::gpus); });
   });
-  keep_fastest(slice, cluster_optimizer_gpus);
+  keep_fastest(slice, [](const Point& p) {
+    return Coordinates{{p.cluster, p.optimizer}, {p.gpus}};
+  });
   return slice;
 }
 
@@ -102,12 +97,23 @@ std::string backend_label(const Point& p) {
   return p.cuda_aware == "true" || p.cuda_aware == "1" ? "MPI, CUDA-aware" : "MPI, host-staged";
 }
 
-std::size_t freeze_shares(const Points& points) {
-  std::set<double> shares;
-  for (const Point* p : points) {
-    if (p->compressed() && !std::isnan(p->freeze_share())) shares.insert(p->freeze_share());
-  }
-  return shares.size();
+// Of plain rows it is the line to beat, whatever their backend.
+Coordinates place_over_freeze(const Point& p) {
+  Coordinates at{{p.cluster, p.optimizer}, {p.gpus}};
+  if (!p.compressed()) return at;
+  at.names[2] = p.backend;
+  if (p.backend == "mpi") at.names[3] = p.cuda_aware;
+  at.numbers[1] = p.freeze_step;
+  return at;
+}
+
+bool freeze_share_varies(const Points& points) {
+  double first = absent;
+  return std::ranges::any_of(points, [&](const Point* p) {
+    if (!p->compressed() || std::isnan(p->freeze_share())) return false;
+    if (std::isnan(first)) first = p->freeze_share();
+    return p->freeze_share() != first;
+  });
 }
 
 // The rows of the largest GPU count with two or more freeze shares.
@@ -115,7 +121,7 @@ Points freeze_points(const Points& cluster) {
   const std::vector<double> gpus = values(cluster, &Point::gpus);
   for (auto n = gpus.rbegin(); n != gpus.rend(); ++n) {
     const Points some = select(cluster, [&](const Point& p) { return p.gpus == *n; });
-    if (freeze_shares(some) > 1) return some;
+    if (freeze_share_varies(some)) return some;
   }
   return {};
 }
@@ -200,7 +206,7 @@ Figure batch_figure(const Rows& rows) {
   std::vector<std::string> optimizers = names(slice.points, &Point::optimizer);
   chart.series = optimizer_series(optimizers);
   keep_fastest(slice, [](const Point& p) {
-    return fmt::format("{} {}", cluster_optimizer_gpus(p), p.global_batch);
+    return Coordinates{{p.cluster, p.optimizer}, {p.gpus, p.global_batch}};
   });
   for (const std::string& cluster : panel_clusters(slice)) {
     const Points some = of_cluster(slice.points, cluster);
@@ -323,10 +329,7 @@ Figure freeze_figure(const Rows& rows, const std::string& optimizer) {
   const bool varies = keep_batch_and_steps(slice, [](const Points& some) {
     return any_cluster(some, [](const Points& one) { return !freeze_points(one).empty(); });
   });
-  keep_fastest(slice, [](const Point& p) {
-    return fmt::format("{} {} {}", cluster_optimizer_gpus(p),
-                       p.compressed() ? backend_label(p) : "", p.compressed() ? p.freeze_step : 0);
-  });
+  keep_fastest(slice, place_over_freeze);
   std::vector<Points> shown;  // none where freeze_step varies in clusters beyond the panels alone
   for (const std::string& cluster : panel_clusters(slice)) {
     const Points some = freeze_points(of_cluster(slice.points, cluster));

@@ -84,6 +84,21 @@ constexpr Detail run_ends[] = {{"run_time_low_s", 3600}, {"run_time_high_s", 360
 
 constexpr const char* warmup_label = "warm-up (% of steps)";
 
+// The share of its steps that a run warms up for; freeze_step counts from 1. A tenth of a percent
+// is all that shares of runs of unlike length, asked for as 5 %, have in common.
+std::string warmup_percent(std::string_view freeze, std::string_view steps) {
+  if (freeze.empty()) return {};
+  double first = 0, all = 0;
+  const char* const rest = std::from_chars(freeze.data(), freeze.data() + freeze.size(), first).ptr;
+  std::from_chars(steps.data(), steps.data() + steps.size(), all);
+  const std::string_view unit(rest, freeze.data() + freeze.size());
+  const bool is_share = unit == "%";  // as asked for, of a point that cannot run
+  if (!is_share && (!unit.empty() || !(all > 0))) return {};
+  const double percent = std::clamp(is_share ? first : 100 * (first - 1) / all, 0.0, 100.0);
+  return percent < 1 ? fmt::format("{:.2g}", percent)
+                     : fmt::format("{:g}", std::round(10 * percent) / 10);
+}
+
 }  // namespace
 
 Listing::Listing(const csv::Reader& file)
@@ -114,24 +129,9 @@ Listing::Listing(const csv::Reader& file)
 }
 
 void Listing::add_column(Column column, Source source) {
+  if (column.is_text() && source.from != Source::From::setting) named_.push_back(columns_.size());
   columns_.push_back(std::move(column));
   sources_.push_back(source);
-}
-
-// The share of its steps that a run warms up for; freeze_step counts from 1. A tenth of a percent
-// is all that shares of runs of unlike length, asked for as 5 %, have in common.
-std::string Listing::warmup_percent(const csv::Reader& file) const {
-  const std::string_view freeze = file.text(*freeze_), steps = file.text(*steps_);
-  if (freeze.empty()) return {};
-  double first = 0, all = 0;
-  const char* const rest = std::from_chars(freeze.data(), freeze.data() + freeze.size(), first).ptr;
-  std::from_chars(steps.data(), steps.data() + steps.size(), all);
-  const std::string_view unit(rest, freeze.data() + freeze.size());
-  const bool is_share = unit == "%";  // as asked for, of a point that cannot run
-  if (!is_share && (!unit.empty() || !(all > 0))) return {};
-  const double percent = std::clamp(is_share ? first : 100 * (first - 1) / all, 0.0, 100.0);
-  return percent < 1 ? fmt::format("{:.2g}", percent)
-                     : fmt::format("{:g}", std::round(10 * percent) / 10);
 }
 
 std::size_t Listing::setting_column(std::string_view key) {
@@ -153,6 +153,8 @@ std::size_t Listing::setting_column(std::string_view key) {
 
 // "cluster.node.gpu_link=25GB/s; tp=8". The bandwidth of the NIC has a column of its own.
 void Listing::read_settings(std::string_view settings) {
+  if (settings == said_settings_) return;
+  said_settings_ = settings;
   for (const std::size_t column : setting_columns_)
     sources_[column].place = columns_[column].place_of("");
   for (std::size_t begin = 0; begin < settings.size();) {
@@ -174,21 +176,31 @@ void Listing::read_settings(std::string_view settings) {
   }
 }
 
+// Rows that follow one another mostly say the same, which is not computed again.
+std::uint32_t Listing::warmup_place(Column& column, std::string_view freeze,
+                                    std::string_view steps) {
+  if (rows_ == 0 || freeze != said_freeze_ || steps != said_steps_) {
+    said_freeze_ = freeze;
+    said_steps_ = steps;
+    warmup_place_ = column.place_of(warmup_percent(freeze, steps));
+  }
+  return warmup_place_;
+}
+
 bool Listing::is_kept(std::size_t row) const {
-  return row % row_stride_ == 0 &&
-         std::all_of(sources_.begin(), sources_.end(),
-                     [](const Source& source) { return source.place % source.stride == 0; });
+  return row % row_stride_ == 0 && std::ranges::all_of(thinned_, [&](std::size_t column) {
+           return sources_[column].place % sources_[column].stride == 0;
+         });
 }
 
 bool Listing::add(const csv::Reader& file) {
   if (settings_) read_settings(file.text(*settings_));
-  for (std::size_t i = 0; i < columns_.size(); ++i) {
+  for (const std::size_t i : named_) {
     Source& source = sources_[i];
-    if (!columns_[i].is_text()) continue;
     if (source.from == Source::From::file)
       source.place = columns_[i].place_of(file.text(source.index));
-    else if (source.from == Source::From::warmup)
-      source.place = columns_[i].place_of(warmup_percent(file));
+    else
+      source.place = warmup_place(columns_[i], file.text(*freeze_), file.text(*steps_));
   }
   const std::size_t row = rows_++;
   if (!is_kept(row)) return false;
@@ -214,6 +226,7 @@ void Listing::thin() {
   }
   std::vector<bool> wanted(kept_.size());
   if (widest < columns_.size()) {
+    if (sources_[widest].stride == 1) thinned_.push_back(widest);
     const std::uint32_t stride = sources_[widest].stride *= 2;
     for (std::size_t row = 0; row < kept_.size(); ++row)
       wanted[row] = columns_[widest].place(row) % stride == 0;

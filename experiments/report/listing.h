@@ -53,7 +53,7 @@ class Listing {
   void add_column(Column column, Source source);
   std::size_t setting_column(std::string_view key);
   void read_settings(std::string_view settings);
-  std::string warmup_percent(const csv::Reader& file) const;
+  std::uint32_t warmup_place(Column& column, std::string_view freeze, std::string_view steps);
   bool is_kept(std::size_t row) const;
   void thin();
 
@@ -62,6 +62,10 @@ class Listing {
   std::optional<std::size_t> settings_, freeze_, steps_;  // columns of the file
   std::size_t fixed_ = 0;  // columns that do not come from settings: the first ones
   std::vector<std::size_t> setting_columns_;
+  std::vector<std::size_t> named_;    // columns of texts that do not come from settings
+  std::vector<std::size_t> thinned_;  // columns with a stride
+  std::string said_settings_, said_freeze_, said_steps_;  // by the row before
+  std::uint32_t warmup_place_ = 0;                        // of its freeze_step and steps
   std::size_t rows_ = 0;
   std::size_t row_stride_ = 1;       // of rows, where no key is left to thin
   std::vector<std::uint32_t> kept_;  // rows of the file

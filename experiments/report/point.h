@@ -45,19 +45,22 @@ class StepsByKind {
   std::shared_ptr<const std::vector<StepFigures>> shared_;
 };
 
+// A report goes over a million of these many times: what most figures ask for comes first, so that
+// they find it in few cache lines.
 struct Point {
-  Name model, cluster, optimizer, backend, cuda_aware, kernels, network, device, precision,
-      zero_stage, overlap, symmetry;
-  Name settings;  // other keys that were set, but for those that nic_Gbps and steps say
-  double nodes = absent, gpus_per_node = absent, gpus = absent, micro_batch = absent,
-         grad_accum = absent, global_batch = absent, seq_len = absent, steps = absent,
+  Name model, cluster, optimizer, backend;
+  Name baseline;  // the plain optimizer that `speedup` compares with
+  Name status;
+  double gpus = absent, global_batch = absent, nodes = absent, gpus_per_node = absent,
+         micro_batch = absent, grad_accum = absent, seq_len = absent, steps = absent,
          freeze_step = absent, nic_Gbps = absent;
-  StepsByKind kinds;
   double run_time_s = absent, samples_per_s = absent, tokens_per_s = absent, speedup = absent,
          speedup_low = absent, speedup_high = absent, warmup_steps = absent;
+  Name kernels, network, device, precision, zero_stage, overlap, symmetry, cuda_aware;
+  Name settings;  // other keys that were set, but for those that nic_Gbps and steps say
+  StepsByKind kinds;
   double fused_speedup = absent, fused_low = absent, fused_high = absent;  // with fused kernels
-  Name baseline;  // the plain optimizer that `speedup` compares with
-  Name status, cost_source;
+  Name cost_source;
   Name measure_first;  // what would narrow the speed-up's interval most
   Name findings;       // codes, with spaces between
 

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "experiments/report/step_cells.h"
+#include "experiments/report/text_map.h"
 #include "sim/base/error.h"
 #include "sim/base/printable.h"
 
@@ -37,6 +38,12 @@ constexpr TextField text_fields[] = {{"model", &Point::model},
                                      {"settings", &Point::settings, true},
                                      {"measure_first", &Point::measure_first, true},
                                      {"findings", &Point::findings, true}};
+
+constexpr std::size_t settings_field =
+    std::ranges::find(text_fields, &Point::settings, &TextField::field) - text_fields;
+
+// Texts of rows that are all unlike are not looked for among more than these.
+constexpr std::size_t most_known = 1 << 15;
 
 struct NumberField {
   const char* title;
@@ -116,11 +123,12 @@ class RowReader {
   Point point() {
     Point p;
     for (std::size_t i = 0; i < std::size(text_fields); ++i) p.*text_fields[i].field = text(i);
+    const Name exchange = texts_[settings_field].said.exchange;
     // A row that did not run keeps what was asked for, which may be no number: a freeze_step of
     // "10%".
     if (!p.ok()) return p;
-    if (!exchange_.empty() && p.optimizer == p.baseline)
-      p.optimizer = fmt::format("{} with {}", p.optimizer, exchange_);
+    if (!exchange.empty() && p.optimizer == p.baseline)
+      p.optimizer = fmt::format("{} with {}", p.optimizer, exchange);
     for (std::size_t i = 0; i < std::size(number_fields); ++i) {
       // A run may compress from its first step, and pictures have no sequence.
       const bool zero = number_fields[i].field == &Point::freeze_step ||
@@ -133,11 +141,17 @@ class RowReader {
   }
 
  private:
+  // What a cell says: its text, and of settings the exchange that they name.
+  struct Said {
+    Name name = {};
+    Name exchange = {};
+  };
   // Rows that follow one another mostly say the same, which is not looked up again.
   struct TextColumn {
     std::optional<std::size_t> column;
     std::string last = {};
-    Name name = {};
+    Said said = {};
+    TextMap<Said> known = {};
   };
 
   Name text(std::size_t field) {
@@ -146,15 +160,21 @@ class RowReader {
     const std::string_view text = file_.text(*column.column);
     if (text != column.last) {
       column.last = text;
-      std::string clean = printable(text);
-      if (text_fields[field].field == &Point::settings) {
-        Settings settings = settings_of(clean);
-        clean = std::move(settings.rest);
-        exchange_ = std::move(settings.exchange);
+      auto known = column.known.find(text);
+      if (known == column.known.end()) {
+        if (column.known.size() == most_known) column.known.clear();
+        known = column.known.emplace(text, said(field, text)).first;
       }
-      column.name = clean;
+      column.said = known->second;
     }
-    return column.name;
+    return column.said.name;
+  }
+
+  static Said said(std::size_t field, std::string_view text) {
+    const std::string clean = printable(text);
+    if (text_fields[field].field != &Point::settings) return {Name(clean)};
+    const Settings settings = settings_of(clean);
+    return {Name(settings.rest), Name(settings.exchange)};
   }
 
   double number(std::size_t column, bool zero_allowed) {
@@ -178,7 +198,6 @@ class RowReader {
   std::vector<TextColumn> texts_;
   std::vector<std::optional<std::size_t>> numbers_;
   StepCells steps_;
-  std::string exchange_;  // of the settings read last
   std::optional<std::size_t> calibrated_;
 };
 

@@ -28,6 +28,16 @@ struct HashOfLocalBatch {
   }
 };
 
+struct HashOfCoordinates {
+  std::size_t operator()(const Coordinates& at) const {
+    std::size_t hash = 0;
+    const auto add = [&](std::size_t more) { hash = (hash ^ more) * 0x9e3779b97f4a7c15; };
+    for (const Name name : at.names) add(std::hash<Name>()(name));
+    for (const double number : at.numbers) add(std::hash<double>()(number));
+    return hash;
+  }
+};
+
 // A number as a key: NaN, which equals nothing, as 0, which no row that ran has.
 double or_zero(double value) { return std::isnan(value) ? 0 : value; }
 
@@ -246,9 +256,9 @@ void keep_usual_backend(Slice& slice) {
 }
 
 void keep_published_freeze(Slice& slice) {
-  const auto run = [](const Point& p) { return fmt::format("{} {}", p.optimizer, p.steps); };
+  const auto run = [](const Point& p) { return Coordinates{{p.optimizer}, {or_zero(p.steps)}}; };
   const auto distance = [](double share) { return std::abs(share - published_freeze_share()); };
-  std::map<std::string, double> nearest;  // freeze share of each run
+  std::unordered_map<Coordinates, double, HashOfCoordinates> nearest;  // freeze share of each run
   for (const Point* p : slice.points) {
     const double share = p->freeze_share();
     if (!p->compressed() || std::isnan(share)) continue;
@@ -256,11 +266,12 @@ void keep_published_freeze(Slice& slice) {
     if (!added && distance(share) < distance(entry->second)) entry->second = share;
   }
   keep_if(slice, [&](const Point& p) {
+    if (!p.compressed()) return true;
     const auto found = nearest.find(run(p));
-    return !p.compressed() || found == nearest.end() || p.freeze_share() == found->second;
+    return found == nearest.end() || p.freeze_share() == found->second;
   });
   std::set<std::string> shares;
-  for (const auto& [name, share] : nearest) shares.insert(percent(share));
+  for (const auto& [of, share] : nearest) shares.insert(percent(share));
   if (shares.empty()) return;
   slice.facts.push_back(fmt::format("freeze_step at {} of the steps", fmt::join(shares, " or ")));
 }
@@ -318,12 +329,14 @@ bool keep_batch_and_steps(Slice& slice, const std::function<bool(const Points&)>
   return kept;
 }
 
-void keep_fastest(Slice& slice, const std::function<std::string(const Point&)>& coordinates) {
-  std::unordered_map<std::string, const Point*> by_coordinates;
+void keep_fastest(Slice& slice, const std::function<Coordinates(const Point&)>& coordinates) {
+  std::unordered_map<Coordinates, const Point*, HashOfCoordinates> by_coordinates;
   std::vector<const Point**> fastest;  // of each point's coordinates
   fastest.reserve(slice.points.size());
   for (const Point* p : slice.points) {
-    const Point*& best = by_coordinates[coordinates(*p)];
+    Coordinates at = coordinates(*p);
+    std::ranges::transform(at.numbers, at.numbers.begin(), or_zero);
+    const Point*& best = by_coordinates[at];
     if (!best || p->samples_per_s > best->samples_per_s) best = p;
     fastest.push_back(&best);
   }
@@ -354,11 +367,20 @@ void keep_fastest(Slice& slice, const std::function<std::string(const Point&)>& 
       differing.empty() ? "" : fmt::format(" (they differ in {})", fmt::join(differing, ", "))));
 }
 
+bool vary(const Points& points, double Point::*field) {
+  double first = absent;
+  return std::ranges::any_of(points, [&](const Point* p) {
+    if (std::isnan(first)) first = p->*field;
+    return p->*field < first || p->*field > first;
+  });
+}
+
+// Rows that follow one another mostly have the same, which is not looked up again.
 std::vector<double> values(const Points& points, double Point::*field) {
   std::set<double> found;
-  for (const Point* p : points) {
-    if (!std::isnan(p->*field)) found.insert(p->*field);
-  }
+  double last = absent;
+  for (const Point* p : points)
+    if (p->*field != last && !std::isnan(p->*field)) found.insert(last = p->*field);
   return {found.begin(), found.end()};
 }
 

@@ -2,6 +2,7 @@
 // stated rules, and remembers in words what it fixed, so that every caption can say it.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -69,12 +70,20 @@ bool keep_batch(Slice& slice, const std::function<bool(const Points&)>& enough);
 // The same, keeping the most common number of steps of that batch, for which `enough` is to hold.
 bool keep_batch_and_steps(Slice& slice, const std::function<bool(const Points&)>& enough);
 
+// Where a figure shows a row. A number that a row lacks is 0, which no row that ran has.
+struct Coordinates {
+  std::array<Name, 4> names;
+  std::array<double, 3> numbers = {};
+  bool operator==(const Coordinates&) const = default;
+};
+
 // Of rows with the same `coordinates` keeps the fastest, and says in what they differed.
-void keep_fastest(Slice& slice, const std::function<std::string(const Point&)>& coordinates);
+void keep_fastest(Slice& slice, const std::function<Coordinates(const Point&)>& coordinates);
 
 Points of_cluster(const Points& points, const std::string& cluster);
 bool any_cluster(const Points& points, const std::function<bool(const Points&)>& holds);
 Points select(const Points& points, const std::function<bool(const Point&)>& wanted);
+bool vary(const Points& points, double Point::*field);                     // two values at least
 std::vector<double> values(const Points& points, double Point::*field);    // ascending
 std::vector<std::string> names(const Points& points, Name Point::*field);  // as in the file
 

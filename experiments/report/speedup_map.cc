@@ -6,7 +6,6 @@
 #include <array>
 #include <cmath>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "experiments/report/gnuplot.h"
 
@@ -102,16 +101,15 @@ std::string panel(const SpeedupMap& map, std::size_t block, const std::string& n
 }  // namespace
 
 bool scan_possible(const Points& points) {
-  std::unordered_map<double, std::unordered_set<double>> bandwidths;  // by GPU count
-  for (const Point* p : points) {
-    if (!std::isnan(p->nic_Gbps)) bandwidths[p->gpus].insert(p->nic_Gbps);
-  }
-  return std::any_of(bandwidths.begin(), bandwidths.end(),
-                     [](const auto& scan) { return scan.second.size() > 1; });
+  std::unordered_map<double, double> bandwidth;  // of each GPU count the first
+  return std::ranges::any_of(points, [&](const Point* p) {
+    return !std::isnan(p->nic_Gbps) &&
+           bandwidth.try_emplace(p->gpus, p->nic_Gbps).first->second != p->nic_Gbps;
+  });
 }
 
 bool map_possible(const Points& points) {
-  return scan_possible(points) && values(points, &Point::gpus).size() > 1;
+  return scan_possible(points) && vary(points, &Point::gpus);
 }
 
 std::size_t largest_scan(const SpeedupMap& map) {

@@ -1,5 +1,8 @@
 #include "sim/base/csv_reader.h"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -33,20 +36,36 @@ std::size_t find_special(std::string_view text, std::size_t from) {
   return from;
 }
 
-// The place of the next comma, or the end. Most fields are empty or a number: one comparison of
-// eight bytes at once finds theirs, where a call of memchr would take longer than the field is.
-std::size_t comma_from(std::string_view text, std::size_t from) {
-  constexpr std::uint64_t ones = 0x0101010101010101, low = 0x7f7f7f7f7f7f7f7f;
-  for (; from + 8 <= text.size() && std::endian::native == std::endian::little; from += 8) {
-    std::uint64_t eight;
-    std::memcpy(&eight, text.data() + from, sizeof eight);
-    const std::uint64_t other = eight ^ (ones * ',');  // 0 in the byte of a comma
-    const std::uint64_t commas = ~(((other & low) + low) | other | low);  // its top bit alone
-    if (commas != 0) return from + static_cast<std::size_t>(std::countr_zero(commas)) / 8;
+// Commas and quotes among the next bytes of a line: `each` bits a byte, of which the top one says
+// whether it is one.
+struct Marks {
+#ifdef __SSE2__
+  static constexpr std::size_t bytes = 16, each = 1;
+  static std::uint64_t of(const char* text) {
+    const __m128i all = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text));
+    const auto are = [&](char c) { return _mm_cmpeq_epi8(all, _mm_set1_epi8(c)); };
+    return static_cast<unsigned>(_mm_movemask_epi8(_mm_or_si128(are(','), are('"'))));
   }
-  while (from < text.size() && text[from] != ',') ++from;
-  return from;
-}
+#else
+  static constexpr std::size_t bytes = 8, each = 8;
+  static std::uint64_t of(const char* text) {
+    constexpr std::uint64_t ones = 0x0101010101010101, low = 0x7f7f7f7f7f7f7f7f;
+    std::uint64_t all;
+    std::memcpy(&all, text, sizeof all);
+    if constexpr (std::endian::native == std::endian::big) all = __builtin_bswap64(all);
+    const auto are = [&](char c) {
+      const std::uint64_t other = all ^ (ones * static_cast<unsigned char>(c));  // 0 where it is c
+      return ~(((other & low) + low) | other | low);
+    };
+    return are(',') | are('"');
+  }
+#endif
+  // Of the first `count` alone.
+  static std::uint64_t of(const char* text, std::size_t count) {
+    const std::uint64_t found = of(text);
+    return count < bytes ? found & ((std::uint64_t{1} << (each * count)) - 1) : found;
+  }
+};
 
 }  // namespace
 
@@ -131,25 +150,50 @@ bool Reader::split_line() {
   const std::string_view rest = window_.substr(position_);
   const std::size_t length = rest.find('\n');
   if (length == std::string_view::npos || length > max_record_bytes) return false;
+  if (rest.size() < length + Marks::bytes) return false;  // which are looked at at once
   std::string_view line = rest.substr(0, length);
   if (line.ends_with('\r')) line.remove_suffix(1);
-  if (line.find('\r') != std::string_view::npos) return false;
-  fields_.resize(header_.size());
-  std::size_t at = 0;
-  for (std::string_view& field : fields_) {
-    const bool quoted = at < line.size() && line[at] == '"';
-    if (quoted) ++at;
-    std::size_t stop = quoted ? std::min(line.find('"', at), line.size()) : comma_from(line, at);
-    field = line.substr(at, stop - at);
-    if (field.starts_with('\'') && is_guarded(field)) field.remove_prefix(1);
-    if (quoted && stop++ == line.size()) return false;
-    const bool last = &field == &fields_.back();
-    if (last ? stop != line.size() : stop >= line.size() || line[stop] != ',') return false;
-    at = stop + 1;
-  }
+  if (line.find('\r') != std::string_view::npos || !split(line)) return false;
   if (fields_.size() == 1 && fields_[0].empty()) return false;
   position_ += length + 1;
   line_ = next_line_++;
+  return true;
+}
+
+// False where fields are not as many as the header's, and where one has a quote between its quotes
+// or behind them. Most fields are empty or a number: many bytes are looked at at once, where a
+// search for each comma would take longer than the field is.
+bool Reader::split(std::string_view line) {
+  fields_.resize(header_.size());
+  std::string_view* field = fields_.data();
+  const std::string_view* const last = field + fields_.size() - 1;
+  const char *begin = line.data(), *const end = begin + line.size();
+  int quotes = 0;  // of the field that begins at `begin`
+  const auto end_field = [&](const char* at) {
+    *field = {begin + quotes / 2, at - quotes / 2};
+    if (field->starts_with('\'') && is_guarded(*field)) field->remove_prefix(1);
+  };
+  for (std::size_t from = 0; from < line.size(); from += Marks::bytes)
+    for (auto found = Marks::of(line.data() + from, line.size() - from); found != 0;
+         found &= found - 1) {
+      const char* const at =
+          line.data() + from + static_cast<std::size_t>(std::countr_zero(found)) / Marks::each;
+      if (*at == ',') {
+        if (quotes == 1) continue;
+        if (field == last) return false;
+        end_field(at);
+        ++field;
+        begin = at + 1;
+        quotes = 0;
+      } else if (at == begin) {
+        quotes = 1;
+      } else if (quotes == 1) {
+        if (at + 1 != end && at[1] != ',') return false;
+        quotes = 2;
+      }
+    }
+  if (field != last || quotes == 1) return false;
+  end_field(end);
   return true;
 }
 

@@ -48,6 +48,7 @@ class Reader {
   explicit Reader(std::string name) : name_(std::move(name)) {}
   void read_header();
   bool split_line();
+  bool split(std::string_view line);
   bool read_record();
   void read_quoted();
   void read_comment();

@@ -1,5 +1,6 @@
 #include "sim/base/printable.h"
 
+#include <algorithm>
 #include <cstddef>
 
 namespace lambcast {
@@ -34,6 +35,8 @@ bool is_control(std::string_view character) {
 }  // namespace
 
 std::string printable(std::string_view text) {
+  if (std::ranges::all_of(text, [](char c) { return c >= 0x20 && c < 0x7f; }))
+    return std::string(text);
   std::string clean;
   clean.reserve(text.size());
   for (std::size_t at = 0; at < text.size();) {
