@@ -101,8 +101,7 @@ struct Counts {
 class Router::Tables {
  public:
   explicit Tables(const Topology& topology)
-      : topology_(topology),
-        switch_(topology),
+      : switch_(topology),
         out_(topology, &Link::from, &Link::to, switch_.number),
         in_(topology, &Link::to, &Link::from, switch_.number) {
     join();
@@ -396,7 +395,6 @@ class Router::Tables {
     return choices_[salt % choices_.size()];
   }
 
-  const Topology& topology_;
   Numbering switch_;
   Incidence out_, in_;
   Switches switches_;
