@@ -133,7 +133,7 @@ TEST_CASE("layout ranking: where five layouts or more were measured") {
 }
 
 // Of two measured layouts of a job that differ by more than an eighth, the forecast has the faster
-// one first more often than not: 18 of 23 pairs. Closer ones are within what forecasts of layouts
+// one first more often than not: 12 of 14 pairs. Closer ones are within what forecasts of layouts
 // are off.
 TEST_CASE("layout ranking: layouts that were clearly slower rank below") {
   const SourceSummary summary = replay_sources();
