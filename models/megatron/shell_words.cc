@@ -139,6 +139,8 @@ class Splitter {
     for (bool arguments = false; !ends_statement();) {
       if (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\r') {
         ++at_;
+      } else if (text_[at_] == '#') {
+        at_ = std::min(text_.find('\n', at_), text_.size());
       } else if (text_[at_] == '\\') {
         at_ = std::min(text_.find('\n', at_), text_.size());
         if (at_ < text_.size()) ++at_, ++line_;
@@ -207,6 +209,10 @@ class Splitter {
     }
     const std::string name(text_.substr(begin, length));
     at_ = end;
+    if (name.empty() && !braces) {
+      out += '$';
+      return;
+    }
     if (rest == "[@]" || rest == "[*]") return;
     if (const auto value = values_.find(name); value != values_.end())
       out += value->second;

@@ -36,6 +36,8 @@ TEST_CASE("shell words: what has no value is named") {
   CHECK(of[3].unset == "1");
   CHECK(of[5].unset == "((2*3))");
   CHECK(words("N=${2:-\"7\"}\n--n $N") == std::vector<std::string>{"--n", "7"});
+  CHECK(words("--n 5$") == std::vector<std::string>{"--n", "5$"});
+  CHECK(words("#!/bin/sh\ntorchrun a.py --n 1 # --m 2").size() == 2);
 }
 
 TEST_CASE("shell words: a script's lists and launches, without its other commands") {
