@@ -6,11 +6,13 @@
 #include <chrono>
 #include <condition_variable>
 #include <exception>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <numeric>
 
 #include "models/parallel/layout_rules.h"
+#include "models/training/least_step.h"
 #include "sim/base/threads.h"
 
 namespace lambcast {
@@ -25,11 +27,11 @@ constexpr const char* no_run = "refused";
 constexpr const char* no_room = "memory";
 constexpr const char* no_host_room = "host-memory";
 
-// What became of a candidate: a step, or the first question that refused it.
+// What became of a candidate: it runs, or the first question that refused it.
 struct Judgement {
-  std::optional<double> step_time_us;
-  std::string reason;   // empty with a step
-  std::string example;  // in words
+  std::optional<Duration> least;  // of its step, where it runs
+  std::string reason;             // empty where it runs
+  std::string example;            // in words
 };
 
 // The step that a search compares.
@@ -63,7 +65,13 @@ class Judge {
               no_room,
               to_text(memory.peak) + " where " + training.device->name + " has " +
                   to_text(training.device->memory_capacity)};
-    return {step(training, Intervals::left_out).metrics.step_time.us(), {}, {}};
+    return {least_step_time(training, compared_step(training), costs_), {}, {}};
+  }
+
+  // Of one that runs.
+  double step_time_us(const LayoutCandidate& candidate) {
+    const TrainingPlan training = resolve(with_layout(space_, candidate), catalog_).training;
+    return step(training, Intervals::left_out).metrics.step_time.us();
   }
 
   StepRun step(const TrainingPlan& training, Intervals intervals) {
@@ -120,6 +128,40 @@ class Judge {
   CollectiveCosts costs_;
 };
 
+// The time that a candidate must not exceed to be among those shown: of as many divisions, or
+// settings, each has one that is as fast. It only ever falls.
+class Limit {
+ public:
+  explicit Limit(const SearchOptions& options) : options_(options) {}
+
+  void found(const LayoutCandidate& layout, std::size_t place, double time_us) {
+    using Division = std::array<std::size_t, 4>;
+    const auto size = [](int ranks) { return static_cast<std::size_t>(ranks); };
+    const Division of = options_.every_setting ? Division{place}
+                                               : Division{size(layout.tp), size(layout.cp),
+                                                          size(layout.pp), size(layout.ep)};
+    const std::lock_guard lock(mutex_);
+    const auto [entry, is_new] = fastest_.try_emplace(of, time_us);
+    entry->second = std::min(entry->second, time_us);
+    if (options_.best == 0 || fastest_.size() < options_.best) return;
+    std::vector<double> times;
+    for (const auto& [division, fastest] : fastest_) times.push_back(fastest);
+    const auto last = times.begin() + static_cast<std::ptrdiff_t>(options_.best) - 1;
+    std::nth_element(times.begin(), last, times.end());
+    time_us_ = *last;
+  }
+
+  double time_us() const { return time_us_; }
+
+ private:
+  const SearchOptions& options_;
+  std::mutex mutex_;
+  std::map<std::array<std::size_t, 4>, double> fastest_;
+  std::atomic<double> time_us_ = std::numeric_limits<double>::infinity();
+};
+
+// All candidates are judged; of those that run, the steps are found in order of the least that they
+// can take (models/training/least_step.h), but for those that cannot be among the ones shown.
 // Threads take candidates in chunks; who judges one has no say in what comes out.
 class Search {
  public:
@@ -129,20 +171,15 @@ class Search {
         candidates_(candidates),
         options_(options),
         texts_(std::move(texts)),
+        least_(candidates.size()),
+        reasons_(candidates.size()),
         steps_us_(candidates.size()),
-        reasons_(candidates.size()) {}
+        limit_(options) {}
 
   // False when it was stopped.
   bool run() {
-    running_ = options_.jobs;
-    std::vector<std::thread> threads = start_threads(options_.jobs, [this] { work(); });
-    {
-      std::unique_lock lock(mutex_);
-      running_ -= options_.jobs - static_cast<int>(threads.size());
-      while (!ended_.wait_for(lock, std::chrono::milliseconds(100), [&] { return running_ == 0; }))
-        if (options_.progress && !options_.progress(done_, candidates_.size())) stop_ = true;
-    }
-    for (std::thread& thread : threads) thread.join();
+    judge_all();
+    if (!stop_) find_steps();
     if (failure_) std::rethrow_exception(failure_);
     if (options_.progress && !stop_) options_.progress(candidates_.size(), candidates_.size());
     return !stop_;
@@ -150,7 +187,7 @@ class Search {
 
   std::size_t forecast() const {
     return static_cast<std::size_t>(
-        std::count_if(steps_us_.begin(), steps_us_.end(), [](const auto& us) { return us; }));
+        std::ranges::count_if(least_, [](const auto& least) { return least.has_value(); }));
   }
 
   // The places of those to be shown, fastest first.
@@ -184,21 +221,53 @@ class Search {
   }
 
  private:
-  static constexpr std::size_t chunk = 16;
+  void judge_all() {
+    in_threads(candidates_.size(), 16, [&](Judge& judge, std::size_t place) {
+      Judgement judgement = judge.judge(candidates_[place]);
+      least_[place] = judgement.least;
+      reasons_[place] = std::move(judgement.reason);
+      done_ += judgement.least ? 0 : 1;
+    });
+  }
 
-  void work() {
+  void find_steps() {
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < least_.size(); ++i)
+      if (least_[i]) order.push_back(i);
+    std::ranges::stable_sort(order, {}, [&](std::size_t i) { return *least_[i]; });
+    in_threads(order.size(), 1, [&](Judge& judge, std::size_t at) {
+      const std::size_t place = order[at];
+      ++done_;
+      if (least_[place]->us() > limit_.time_us()) return;
+      steps_us_[place] = judge.step_time_us(candidates_[place]);
+      limit_.found(candidates_[place], place, *steps_us_[place]);
+    });
+  }
+
+  // Calls work(judge, i) for all i below `count`, so many at a time.
+  template <typename Work>
+  void in_threads(std::size_t count, std::size_t chunk, const Work& work) {
+    next_ = 0;
+    running_ = options_.jobs;
+    std::vector<std::thread> threads =
+        start_threads(options_.jobs, [&] { take(count, chunk, work); });
+    {
+      std::unique_lock lock(mutex_);
+      running_ -= options_.jobs - static_cast<int>(threads.size());
+      while (!ended_.wait_for(lock, std::chrono::milliseconds(100), [&] { return running_ == 0; }))
+        if (options_.progress && !options_.progress(done_, candidates_.size())) stop_ = true;
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+
+  template <typename Work>
+  void take(std::size_t count, std::size_t chunk, const Work& work) {
     try {
       Judge judge(space_, texts_);
       while (!stop_) {
         const std::size_t begin = next_.fetch_add(chunk);
-        if (begin >= candidates_.size()) break;
-        const std::size_t end = std::min(begin + chunk, candidates_.size());
-        for (std::size_t i = begin; i < end; ++i) {
-          Judgement judgement = judge.judge(candidates_[i]);
-          steps_us_[i] = judgement.step_time_us;
-          reasons_[i] = std::move(judgement.reason);
-        }
-        done_ += end - begin;
+        if (begin >= count) break;
+        for (std::size_t i = begin; i < std::min(begin + chunk, count); ++i) work(judge, i);
       }
     } catch (...) {
       const std::lock_guard lock(mutex_);
@@ -214,8 +283,10 @@ class Search {
   const std::vector<LayoutCandidate>& candidates_;
   const SearchOptions& options_;
   std::shared_ptr<DescriptionTexts> texts_;
-  std::vector<std::optional<double>> steps_us_;  // by candidate
-  std::vector<std::string> reasons_;
+  std::vector<std::optional<Duration>> least_;   // of the steps of candidates that run
+  std::vector<std::string> reasons_;             // why the others do not
+  std::vector<std::optional<double>> steps_us_;  // of those that may be shown
+  Limit limit_;
   std::atomic<std::size_t> next_ = 0, done_ = 0;
   std::atomic<bool> stop_ = false;
   std::mutex mutex_;
@@ -276,12 +347,13 @@ CompressedLayout compressed(const LayoutSpace& space, const FoundLayout& plain, 
   }
   LayoutCandidate candidate = plain.layout;
   candidate.zero_stage = 0;
-  Judgement judgement = judge.judge(candidate);
-  result.step_time_us = judgement.step_time_us;
-  if (result.step_time_us)
-    result.speedup = plain.step.step_time.us() / *result.step_time_us;
-  else
+  const Judgement judgement = judge.judge(candidate);
+  if (!judgement.least) {
     result.refused = judgement.reason + ": " + judgement.example;
+    return result;
+  }
+  result.step_time_us = judge.step_time_us(candidate);
+  result.speedup = plain.step.step_time.us() / *result.step_time_us;
   return result;
 }
 

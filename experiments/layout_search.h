@@ -4,7 +4,7 @@
 //   legal    the samples divide over replicas and micro batches; models/parallel/layout_rules.h
 //   run      resolve() takes it, framework's and optimizer's rules included
 //   memory   the fullest stage fits
-//   step     run_step()
+//   step     run_step(), for those that can be among the ones shown (models/training/least_step.h)
 //
 // and is counted by the first that refuses it. What is left is ordered by the time of a step, equal
 // ones by their place among the candidates, so the answer is the same for any number of threads.

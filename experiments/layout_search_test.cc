@@ -5,6 +5,7 @@
 
 #include "experiments/layout_search_output.h"
 #include "models/training/forecast.h"
+#include "models/training/least_step.h"
 
 namespace lambcast {
 namespace {
@@ -79,6 +80,37 @@ TEST_CASE("layout search: no candidate that runs is faster than what is found") 
   std::sort(steps.begin(), steps.end());
   for (std::size_t i = 0; i < search.best.size(); ++i)
     CHECK(search.best[i].step.step_time.us() == Approx(steps[i]).epsilon(1e-12));
+}
+
+// The least that a step can take is below it for every candidate, so what is left out for it is
+// slower than what is shown: as many again are found where nothing is left out.
+TEST_CASE("layout search: what is left out is slower than what is shown") {
+  const std::vector<WhatIf> questions{
+      question(), question({{"framework", "torchtitan"}, {"model", "llama3-8b"}}),
+      question({{"pipeline_schedule", "zb1p"}, {"gpus", "8"}}),
+      question({{"model", "mixtral-8x7b"}, {"gpus", "16"}, {"seq_len", "4096"}})};
+  for (const WhatIf& asked : questions) {
+    SearchOptions options;
+    options.best = 4;
+    options.compression = false;
+    const auto texts = std::make_shared<DescriptionTexts>();
+    const LayoutSearch few = search_layouts(asked, options, texts);
+    options.best = 100'000;
+    const LayoutSearch all = search_layouts(asked, options, texts);
+    CHECK(few.forecast == all.forecast);
+    REQUIRE(few.best.size() == std::min<std::size_t>(4, all.best.size()));
+    for (std::size_t i = 0; i < few.best.size(); ++i)
+      CHECK(few.best[i].what_if == all.best[i].what_if);
+    for (const FoundLayout& found : all.best) {
+      Catalog catalog;
+      CollectiveCosts costs;
+      const TrainingPlan training = resolve(found.what_if, catalog).training;
+      const Duration least =
+          least_step_time(training, {StepKind::uniform, training.seq_len, 1}, costs);
+      CHECK(least > found.step.step_time.scaled(0.1));
+      CHECK(least <= found.step.step_time);
+    }
+  }
 }
 
 TEST_CASE("layout search: the answer does not depend on the threads") {

@@ -30,19 +30,21 @@ class Reader {
     std::string key;
     for (ShellWord& word : shell_words(text, file)) {
       if (!word.text.starts_with("--")) {
-        if (key.empty())
-          fail_input({file_, word.line, {}},
-                     fmt::format("'{}' is no argument of Megatron-LM", word.text),
-                     "--name value, NAME=( ... ), NAME=value");
-        given_[key].values.push_back(std::move(word.text));
+        add_value(key, std::move(word));
         continue;
       }
       const std::size_t equals = word.text.find('=');
       key = word.text.substr(2, equals == std::string::npos ? equals : equals - 2);
       std::replace(key.begin(), key.end(), '_', '-');
       check_known(key, word.line);
+      if (word.branch && bears_on_cost(key))
+        fail_input({file_, word.line, "--" + key},
+                   "stands in a branch of the script, which is not run: write the arguments out");
       given_[key] = {{}, word.line};
-      if (equals != std::string::npos) given_[key].values = {word.text.substr(equals + 1)};
+      if (equals != std::string::npos) {
+        word.text.erase(0, equals + 1);
+        add_value(key, std::move(word));
+      }
     }
     if (given_.empty()) fail_input({file_, 0, {}}, "holds no arguments of Megatron-LM");
   }
@@ -123,6 +125,19 @@ class Reader {
   }
 
  private:
+  // What has no value may stand where it bears on nothing: a path.
+  void add_value(const std::string& key, ShellWord word) {
+    const bool follows = key.empty() || !given_[key].values.empty() || bears_on_cost(key);
+    if (!word.unset.empty() && follows)
+      fail_input({file_, word.line, key.empty() ? "" : "--" + key},
+                 fmt::format("${} has no value here: write it out", word.unset));
+    if (key.empty())
+      fail_input({file_, word.line, {}},
+                 fmt::format("'{}' is no argument of Megatron-LM", word.text),
+                 "--name value, NAME=( ... ), NAME=value");
+    given_[key].values.push_back(std::move(word.text));
+  }
+
   void check_known(const std::string& key, int line) const {
     const auto& known = known_arguments();
     if (std::find(known.begin(), known.end(), key) != known.end()) return;
@@ -168,6 +183,7 @@ class Decoder {
     set_whole("pp", "pipeline-model-parallel-size");
     set_whole("cp", "context-parallel-size");
     set_whole("ep", "expert-model-parallel-size");
+    set_whole("etp", "expert-tensor-parallel-size");
     if (read_.flag("sequence-parallel") &&
         read_.whole("tensor-model-parallel-size").value_or(1) > 1)
       set("sequence_parallel", "true");
@@ -375,8 +391,25 @@ class Decoder {
     line("experts_per_token", read_.whole("moe-router-topk", count).value_or(2));
   }
 
+  // Those with a vocabulary of their own (training/arguments.py, --tokenizer-type); --merge-file is
+  // of GPT-2's alone.
+  std::optional<std::int64_t> words_of_tokenizer() {
+    static const std::map<std::string, std::int64_t> words{{"GPT2BPETokenizer", 50257},
+                                                           {"BertWordPieceLowerCase", 30522},
+                                                           {"BertWordPieceCase", 28996},
+                                                           {"Llama2Tokenizer", 32000}};
+    const std::string key = read_.has("tokenizer-type") ? "tokenizer-type" : "merge-file";
+    if (!read_.has(key)) return std::nullopt;
+    const auto of = words.find(key == "merge-file" ? "GPT2BPETokenizer" : *read_.word(key));
+    if (of == words.end()) return std::nullopt;
+    read_.note(key, "vocab-size-assumed",
+               fmt::format("--vocab-size not given: taken as {}, {}'s", of->second, of->first));
+    return of->second;
+  }
+
   void vocabulary(bool gated) {
-    const auto words = read_.whole("vocab-size", 10'000'000);
+    auto words = read_.whole("vocab-size", 10'000'000);
+    if (!words) words = words_of_tokenizer();
     if (!words)
       fail_input({read_.where("num-layers").file, 0, "--vocab-size"},
                  "is missing: the tokenizer knows it, this program does not");

@@ -2,15 +2,19 @@
 //
 // The text is words as a shell takes them: quotes, '\' at the end of a line, '#' comments. What an
 // example script puts around them may stay: NAME=( ... ) around a list, NAME=value before it, and
-// $NAME in it.
+// $NAME in it. A whole script, from "#!" on, is read for its lists and for what it gives torchrun
+// (shell_words.h): a variable without a value may stand for a path, and an argument that bears on
+// the cost may not stand in a branch.
 //
 //   model        --num-layers --hidden-size --ffn-hidden-size --num-attention-heads
 //                --num-query-groups --swiglu --vocab-size --max-position-embeddings ...
+//                (without --vocab-size that of --tokenizer-type, where it has one)
 //                with --swiglu a llama, else a gpt (models/shape/families.h); with --num-experts
 //                and gated experts a moe-llama, or a moe where --kv-channels says so;
 //                --window-size --window-attn-skip-freq
 //   layout       --tensor-model-parallel-size --pipeline-model-parallel-size
 //                --context-parallel-size --expert-model-parallel-size
+//                --expert-tensor-parallel-size
 //                --num-layers-per-virtual-pipeline-stage --sequence-parallel
 //                --use-distributed-optimizer (ZeRO stage 1) --use-megatron-fsdp (3)
 //                --recompute-granularity --recompute-activations

@@ -1,5 +1,6 @@
 #include "models/megatron/arguments.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
 
@@ -212,6 +213,21 @@ TEST_CASE("Megatron arguments: a layout alone names no model") {
   CHECK(what_if(arguments).at("tp") == "2");
 }
 
+TEST_CASE("Megatron arguments: a script is read for what it gives its run") {
+  const Arguments arguments = decode(
+      "#!/bin/bash\nCHECKPOINT=$1\nTP=2\nARGS=(\n  --tensor-model-parallel-size $TP\n"
+      "  --num-layers 4 --hidden-size 64 --num-attention-heads 4\n  --seq-length 128\n"
+      "  --max-position-embeddings 128 --merge-file $2\n  --save $CHECKPOINT\n)\n"
+      "if [ -n \"$W\" ]; then\n  ARGS+=(--wandb-project $W)\nfi\n"
+      "torchrun ${ARGS[@]} pretrain_gpt.py --micro-batch-size 3\n",
+      "a.sh");
+  CHECK(what_if(arguments).at("tp") == "2");
+  CHECK(what_if(arguments).at("micro_batch") == "3");
+  CHECK_THAT(arguments.model, Contains("vocab = 50257"));
+  CHECK(std::any_of(arguments.findings.begin(), arguments.findings.end(),
+                    [](const Finding& of) { return of.code == "vocab-size-assumed"; }));
+}
+
 TEST_CASE("Megatron arguments: slips and what is not modelled are one line with its place") {
   const std::pair<std::string, const char*> cases[] = {
       {"--num-layer 3", "args.txt:1: --num-layer: unknown argument, did you mean '--num-layers'?"},
@@ -235,6 +251,11 @@ TEST_CASE("Megatron arguments: slips and what is not modelled are one line with 
       {"--num-layers 2 --hidden-size 64 --num-attention-heads 4 --kv-channels 32",
        "attention of 4 heads x 32"},
       {"torchrun pretrain_gpt.py", "'torchrun' is no argument of Megatron-LM"},
+      {"--tensor-model-parallel-size $TP",
+       "args.txt:1: --tensor-model-parallel-size: $TP has no value here: write it out"},
+      {"--save $1 $MORE", "$MORE has no value here"},
+      {"#!/bin/bash\nif [ $X ]; then\nA+=(--num-layers 3)\nfi",
+       "args.txt:3: --num-layers: stands in a branch of the script"},
       {"", "holds no arguments"}};
   for (const auto& [text, words] : cases) {
     const std::string sentence = refusal(text);

@@ -1,7 +1,7 @@
 #include "models/megatron/shell_words.h"
 
-#include <fmt/format.h>
-
+#include <algorithm>
+#include <array>
 #include <map>
 
 #include "sim/base/error.h"
@@ -24,9 +24,22 @@ std::size_t name_length(std::string_view text) {
   return length;
 }
 
+// Stands in a word on both sides of the name of a variable without a value.
+constexpr char unset_mark = '\x01';
+
+template <std::size_t N>
+bool is_one_of(std::string_view word, const std::array<std::string_view, N>& words) {
+  return std::ranges::find(words, word) != words.end();
+}
+
+constexpr std::array<std::string_view, 5> openers{"if", "case", "for", "while", "until"};
+constexpr std::array<std::string_view, 3> closers{"fi", "esac", "done"};
+constexpr std::array<std::string_view, 3> launchers{"torchrun", "python", "python3"};
+
 class Splitter {
  public:
-  Splitter(std::string_view text, const std::string& file) : text_(text), file_(file) {}
+  Splitter(std::string_view text, const std::string& file)
+      : text_(text), file_(file), script_(text.starts_with("#!")) {}
 
   std::vector<ShellWord> split() {
     while (at_ < text_.size()) {
@@ -56,25 +69,89 @@ class Splitter {
 
   [[noreturn]] void fail(std::string_view what) const { fail_input({file_, line_, {}}, what); }
 
-  // NAME=( opens a list, NAME=value defines; anything else is a word.
+  // NAME=( and NAME+=( open a list, NAME=value defines; anything else is a word, of a script a
+  // command.
   void take() {
     const std::size_t name = name_length(text_.substr(at_));
-    const bool assigns = name > 0 && at_ + name < text_.size() && text_[at_ + name] == '=';
-    if (!assigns || inside_) {
-      const int line = line_;
-      std::string text = word();
-      if (!text.empty() || quoted_) words_.push_back({std::move(text), line});
-      if (words_.size() > most_words) fail("too many words");
-      return;
-    }
+    const std::string_view behind = text_.substr(std::min(at_ + name, text_.size()));
+    const std::size_t equals = behind.starts_with("+=") ? 2 : behind.starts_with("=") ? 1 : 0;
+    if (inside_) return add_word();
+    if (name == 0 || equals == 0) return script_ ? command() : add_word();
     const std::string key(text_.substr(at_, name));
-    at_ += name + 1;
+    at_ += name + equals;
     if (at_ < text_.size() && text_[at_] == '(') {
       inside_ = true;
       ++at_;
       return;
     }
-    values_[key] = word();
+    const int line = line_;
+    std::string value = word();
+    const std::size_t begin = value.find_first_not_of(" \t\n\\");
+    const bool arguments = begin != std::string::npos && value.substr(begin).starts_with("--");
+    if (script_ && arguments) {
+      split_at_spaces(value, line);
+      values_[key] = "";
+      return;
+    }
+    values_[key] = depth_ > 0 ? unset(key) : std::move(value);
+  }
+
+  void add_word() {
+    const int line = line_;
+    std::string text = word();
+    const bool several = script_ && text.starts_with("--") && text.find(' ') < text.find('=');
+    if (several)
+      split_at_spaces(text, line);
+    else if (!text.empty() || quoted_)
+      add(std::move(text), line);
+  }
+
+  void split_at_spaces(std::string_view text, int line) {
+    constexpr std::string_view spaces = " \t\r\n\\";
+    for (std::size_t begin = text.find_first_not_of(spaces); begin != std::string_view::npos;) {
+      const std::size_t end = std::min(text.find_first_of(spaces, begin), text.size());
+      add(std::string(text.substr(begin, end - begin)), line);
+      begin = text.find_first_not_of(spaces, end);
+    }
+  }
+
+  void add(std::string text, int line) {
+    ShellWord word{std::move(text), line, {}, depth_ > 0};
+    if (const std::size_t mark = word.text.find(unset_mark); mark != std::string::npos)
+      word.unset = word.text.substr(mark + 1, word.text.find(unset_mark, mark + 1) - mark - 1);
+    words_.push_back(std::move(word));
+    if (words_.size() > most_words) fail("too many words");
+  }
+
+  bool ends_statement() const {
+    return at_ == text_.size() || text_[at_] == '\n' || text_[at_] == ';' || text_[at_] == ')';
+  }
+
+  // Of what launches a run the arguments behind the first "--"; the name of its program is none.
+  void command() {
+    if (depth_ == 0 && text_.substr(at_).starts_with("--")) return add_word();
+    const std::string name = word();
+    if (is_one_of(name, closers)) depth_ = std::max(0, depth_ - 1);
+    const bool goes_on = name == "then" || name == "else" || name == "do";
+    if (is_one_of(name, openers)) ++depth_;
+    if (goes_on) return;
+    const bool launches = is_one_of(name, launchers);
+    for (bool arguments = false; !ends_statement();) {
+      if (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\r') {
+        ++at_;
+      } else if (text_[at_] == '#') {
+        at_ = std::min(text_.find('\n', at_), text_.size());
+      } else if (text_[at_] == '\\') {
+        at_ = std::min(text_.find('\n', at_), text_.size());
+        if (at_ < text_.size()) ++at_, ++line_;
+      } else {
+        const int line = line_;
+        std::string text = word();
+        arguments |= text.starts_with("--");
+        const bool program = text.ends_with(".py");
+        if (launches && arguments && !program) add(std::move(text), line);
+      }
+    }
   }
 
   std::string word() {
@@ -119,7 +196,9 @@ class Splitter {
   void expand(std::string& out) {
     const bool braces = at_ + 1 < text_.size() && text_[at_ + 1] == '{';
     const std::size_t begin = at_ + (braces ? 2 : 1);
-    const std::size_t length = name_length(text_.substr(begin));
+    if (!braces && begin < text_.size() && text_[begin] == '(') return substitute(out);
+    std::size_t length = name_length(text_.substr(begin));
+    if (length == 0 && begin < text_.size() && is_special(text_[begin])) length = 1;
     std::size_t end = begin + length;
     std::string_view rest;
     if (braces) {
@@ -130,19 +209,52 @@ class Splitter {
     }
     const std::string name(text_.substr(begin, length));
     at_ = end;
+    if (name.empty() && !braces) {
+      out += '$';
+      return;
+    }
     if (rest == "[@]" || rest == "[*]") return;
     if (const auto value = values_.find(name); value != values_.end())
       out += value->second;
     else if (rest.starts_with(":-"))
-      out += rest.substr(2);
+      out += without_quotes(rest.substr(2));
     else
-      fail(fmt::format("${} has no value here: write it out", name));
+      out += unset(name);
+  }
+
+  // $1 and the like.
+  static bool is_special(char c) {
+    return (c >= '0' && c <= '9') || std::string_view("@*#?$!").find(c) != std::string_view::npos;
+  }
+
+  static std::string unset(std::string_view name) {
+    return unset_mark + std::string(name) + unset_mark;
+  }
+
+  static std::string_view without_quotes(std::string_view text) {
+    const bool quoted = text.size() >= 2 && text.front() == '"' && text.back() == '"';
+    return quoted ? text.substr(1, text.size() - 2) : text;
+  }
+
+  // $( ... ) and $(( ... )).
+  void substitute(std::string& out) {
+    const std::size_t begin = at_;
+    int open = 0;
+    for (++at_; at_ < text_.size(); ++at_) {
+      if (text_[at_] == '\n') ++line_;
+      open += text_[at_] == '(' ? 1 : text_[at_] == ')' ? -1 : 0;
+      if (open == 0) break;
+    }
+    if (at_ == text_.size()) fail("a '$(' is not closed");
+    ++at_;
+    out += unset(text_.substr(begin + 1, at_ - begin - 1));
   }
 
   std::string_view text_;
   const std::string& file_;
+  bool script_;
   std::size_t at_ = 0;
-  int line_ = 1;
+  int line_ = 1, depth_ = 0;
   bool inside_ = false, quoted_ = false;
   std::map<std::string, std::string> values_;
   std::vector<ShellWord> words_;

@@ -27,6 +27,7 @@ const OptimizerModel adafactor_model{.type = OptimizerType::adafactor,
                                      .of_deepspeed = false,
                                      .rounds_apart = true,
                                      .update = update,
+                                     .same_states = false,
                                      .state_bytes = states,
                                      .sums_per_tensor = 1,
                                      .factored_statistics = 1};

@@ -29,6 +29,7 @@ const OptimizerModel came_model{.type = OptimizerType::came,
                                 .of_deepspeed = false,
                                 .rounds_apart = true,
                                 .update = update,
+                                .same_states = false,
                                 .state_bytes = states,
                                 .sums_per_tensor = 1,
                                 .factored_statistics = 2};

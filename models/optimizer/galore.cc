@@ -97,6 +97,7 @@ const OptimizerModel galore_adamw8bit_model{.type = OptimizerType::galore_adamw8
                                             .of_deepspeed = false,
                                             .update = update,
                                             .phases = phases,
+                                            .same_states = false,
                                             .state_bytes = states};
 
 }  // namespace lambcast

@@ -78,6 +78,8 @@ struct OptimizerModel {
   Passes (*update)(StepKind step, Kernels kernels, bool decays);
   // The kinds of its steps over a run.
   StepPhases (*phases)(const RunOfSteps& run) = uniform_phases;
+  // Its states of any element are those of any other, whatever tensor that is of.
+  bool same_states = true;
   // Bytes of fp32 (or 8-bit) states beside the master weights.
   double (*state_bytes)(const StateTensor& tensor, const Projection& projection);
 

@@ -30,6 +30,8 @@ TEST_CASE("optimizers: every type has its row, and every row is whole") {
     const bool keeps_state = model.type != OptimizerType::sgd;
     CHECK((model.state_bytes({1e6, 1e3, 1e3}, {}) > 0) == keeps_state);
     CHECK(model.state_bytes({1e6, 1e3, 1e3}, {}) <= 8e6 + 1.6e4);
+    CHECK(model.same_states ==
+          (model.state_bytes({1e6, 1e3, 1e3}, {}) == 1e6 * model.state_bytes({1}, {})));
   }
   CHECK(names.size() == optimizer_names().size());
 }

@@ -139,7 +139,8 @@ std::vector<StageActivations> activation_memory(const ModelShape& shape, const P
             layer_activations(shape.blocks[static_cast<std::size_t>(layer)], shape.hidden, setting)
                 .recomputed);
     }
-    activations.kept = Bytes(peak_held(stage_slots(pipeline, stage), kept, awaiting));
+    activations.kept =
+        Bytes(peak_held(stage_slots(shortest_alike(pipeline), stage), kept, awaiting));
     stages.push_back(activations);
   }
   return stages;

@@ -24,17 +24,32 @@ Slots gpipe(const Pipeline& pipeline) {
   return slots;
 }
 
-// The k-th pass of a stage over chunks: G micro batches of the first chunk, the same of the next.
-PipelineSlot interleaved_pass(const Pipeline& pipeline, SlotKind kind, int pass) {
-  const int round = pipeline.stages * pipeline.chunks;
-  const int first = pass / round * pipeline.stages;
-  const int size =
-      std::min(pipeline.stages, pipeline.micro_batches - first);  // the last is shorter
-  const int within = pass - first * pipeline.chunks;
-  const int chunk = within / size;
-  return slot(kind, kind == SlotKind::forward ? chunk : pipeline.chunks - 1 - chunk,
-              first + within % size);
-}
+// The passes of a stage over chunks in turn: p micro batches of the first chunk, the same of the
+// next; of the last ones there may be fewer.
+class Turns {
+ public:
+  Turns(const Pipeline& pipeline, SlotKind kind)
+      : pipeline_(pipeline),
+        kind_(kind),
+        group_(std::min(pipeline.stages, pipeline.micro_batches)) {}
+
+  PipelineSlot next() {
+    const int chunk = kind_ == SlotKind::forward ? chunk_ : pipeline_.chunks - 1 - chunk_;
+    const PipelineSlot pass = slot(kind_, chunk, first_ + within_);
+    if (++within_ < group_) return pass;
+    within_ = 0;
+    if (++chunk_ < pipeline_.chunks) return pass;
+    chunk_ = 0;
+    first_ += group_;
+    group_ = std::min(pipeline_.stages, pipeline_.micro_batches - first_);
+    return pass;
+  }
+
+ private:
+  const Pipeline& pipeline_;
+  SlotKind kind_;
+  int group_, first_ = 0, chunk_ = 0, within_ = 0;
+};
 
 // 1f1b is the case of one chunk.
 Slots interleaved(const Pipeline& pipeline, int ahead) {
@@ -42,10 +57,10 @@ Slots interleaved(const Pipeline& pipeline, int ahead) {
   const int warm_up = std::min(passes, ahead);
   Slots slots;
   slots.reserve(2 * static_cast<std::size_t>(passes));
+  Turns forward(pipeline, SlotKind::forward), backward(pipeline, SlotKind::backward);
   for (int pass = 0; pass < passes + warm_up; ++pass) {
-    if (pass < passes) slots.push_back(interleaved_pass(pipeline, SlotKind::forward, pass));
-    if (pass >= warm_up)
-      slots.push_back(interleaved_pass(pipeline, SlotKind::backward, pass - warm_up));
+    if (pass < passes) slots.push_back(forward.next());
+    if (pass >= warm_up) slots.push_back(backward.next());
   }
   return slots;
 }
@@ -205,6 +220,14 @@ std::vector<PipelineSlot> stage_slots(const Pipeline& pipeline, int stage) {
       return vee(pipeline, stage);
   }
   return {};
+}
+
+Pipeline shortest_alike(const Pipeline& pipeline) {
+  const bool repeats = pipeline.schedule == PipelineSchedule::one_f_one_b ||
+                       pipeline.schedule == PipelineSchedule::interleaved;
+  Pipeline shortest = pipeline;
+  if (repeats) shortest.micro_batches = std::min(pipeline.micro_batches, 4 * pipeline.stages);
+  return shortest;
 }
 
 std::vector<std::vector<PipelineSlot>> pipeline_slots(const Pipeline& pipeline) {

@@ -73,6 +73,10 @@ inline constexpr int max_chunks = 256;
 std::vector<PipelineSlot> stage_slots(const Pipeline& pipeline, int stage);
 std::vector<std::vector<PipelineSlot>> pipeline_slots(const Pipeline& pipeline);
 
+// The same pipeline with so few micro batches that its stages keep no less at once: 1F1B warms up
+// within two turns of p micro batches, and then every turn is as the one before.
+Pipeline shortest_alike(const Pipeline& pipeline);
+
 // The most that a stage keeps at once for backward passes to come. A micro batch weighs held[chunk]
 // from its forward slot to the end of its backward or input gradient, and then
 // awaiting_weight[chunk] to the end of its weight gradient (the inputs and output gradients of its

@@ -139,6 +139,22 @@ TEST_CASE("pipeline: micro batches in flight follow the closed forms") {
   CHECK(in_flight({one_f_one_b, 8, 1, 3}, 0) == 3);  // no more than there are
 }
 
+TEST_CASE("pipeline schedule: a short pipeline keeps what a long one does") {
+  const std::vector<double> held{5, 1, 3}, none{0, 0, 0};
+  for (const int p : {1, 2, 3, 8})
+    for (const int v : {1, 2, 3})
+      for (const int turns : {1, 2, 3, 4, 5, 9}) {
+        const Pipeline longer{PipelineSchedule::interleaved, p, v, p * turns};
+        const Pipeline shorter = shortest_alike(longer);
+        CHECK(refusal(shorter).empty());
+        CHECK(shorter.micro_batches <= 4 * p);
+        for (int stage = 0; stage < p; ++stage)
+          CHECK(peak_held(stage_slots(shorter, stage), held, none) ==
+                peak_held(stage_slots(longer, stage), held, none));
+      }
+  CHECK(shortest_alike({PipelineSchedule::gpipe, 2, 1, 100}).micro_batches == 100);
+}
+
 TEST_CASE("pipeline: what is held is weighed by chunk") {
   const auto slots = stage_slots({PipelineSchedule::interleaved, 2, 2, 4}, 0);
   const double first_only[] = {1, 0};

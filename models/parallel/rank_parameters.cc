@@ -79,11 +79,12 @@ double tensor_share(TensorSplit split, const ModelShape& shape, int tp) {
   LAMBCAST_CHECK(false, "no such split");
 }
 
-double sliced_parameters(const ModelShape& shape, const ParallelLayout& layout) {
+RankParameters sliced_parameters(const ModelShape& shape, const ParallelLayout& layout) {
   RankParameters held;
   for (const Tensor& tensor : shape.tensors)
     if (!tensor.frozen) add_trained(tensor, shape, layout, held);
-  return held.total() + held.experts * (layout.ep - 1);
+  held.experts *= layout.ep;
+  return held;
 }
 
 bool has_tied_head(const ModelShape& shape) {

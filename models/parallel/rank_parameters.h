@@ -44,8 +44,9 @@ struct RankParameters {
 double tensor_share(TensorSplit split, const ModelShape& shape, int tp);
 
 // Trained elements of the whole model on one tensor rank: what its stages and expert ranks together
-// hold, a tied head once. A share of it is a share of the model's tensors, sliced or whole.
-double sliced_parameters(const ModelShape& shape, const ParallelLayout& layout);
+// hold, a tied head once. A share of it, of experts or of all others, is a share of their tensors,
+// sliced or whole.
+RankParameters sliced_parameters(const ModelShape& shape, const ParallelLayout& layout);
 
 // The model's head is its embedding, transposed.
 bool has_tied_head(const ModelShape& shape);

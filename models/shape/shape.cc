@@ -51,12 +51,6 @@ std::int64_t active_parameters(const ModelShape& shape) {
 
 std::size_t tensor_count(const ModelShape& shape) { return shape.tensors.size(); }
 
-std::size_t trained_tensor_count(const ModelShape& shape) {
-  return static_cast<std::size_t>(
-      std::count_if(shape.tensors.begin(), shape.tensors.end(),
-                    [](const Tensor& tensor) { return !tensor.frozen; }));
-}
-
 std::size_t optimized_tensor_count(const ModelShape& shape) {
   return static_cast<std::size_t>(
       std::count_if(shape.tensors.begin(), shape.tensors.end(),

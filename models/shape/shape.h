@@ -184,7 +184,6 @@ std::int64_t optimized_parameters(const ModelShape& shape);
 std::int64_t active_parameters(const ModelShape& shape);
 
 std::size_t tensor_count(const ModelShape& shape);
-std::size_t trained_tensor_count(const ModelShape& shape);
 std::size_t optimized_tensor_count(const ModelShape& shape);
 
 struct GroupSize {

@@ -234,7 +234,7 @@ TEST_CASE("adapters: they alone are trained, beside frozen products") {
   CHECK(trained_parameters(attention) == 44'564'480);
   CHECK(optimized_parameters(attention) == 44'564'480);
   CHECK(parameters(attention) == parameters(plain) + 44'564'480);
-  CHECK(trained_tensor_count(attention) == 80 * 4);
+  CHECK(optimized_tensor_count(attention) == 80 * 4);
   CHECK(optimizer_groups(attention).size() == 1);
   // And up, with its gate, and down.
   const ModelShape all = with_adapters(plain, {16, AdapterTargets::all}, {});

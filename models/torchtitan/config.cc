@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <sstream>
 
 #include "sim/base/table.h"
 
@@ -145,8 +146,7 @@ class Decoder {
       job_.findings.push_back(
           {Severity::note, "no-preset",
            describe(model.where("flavor"), "no preset is this model: --model says what it is")});
-    const auto converters = model.get_or<Names>("converters", {});
-    for (const std::string& converter : converters) {
+    for (const std::string& converter : converters_of(model)) {
       if (converter.ends_with("float8"))
         fp8_ = "fp8";
       else if (converter.ends_with("mx"))
@@ -155,6 +155,16 @@ class Decoder {
         fail_input(model.where("converters"), fmt::format("'{}' is not modelled", converter),
                    "float8, mx, quantize.linear.float8, quantize.linear.mx");
     }
+  }
+
+  // A list or, in releases of 2024 and 2025, one text with commas.
+  static Names converters_of(const Table& model) {
+    const auto text = model.find_text("converters");
+    if (!text) return model.get_or<Names>("converters", {});
+    Names names;
+    std::istringstream parts(*text);
+    for (std::string name; std::getline(parts >> std::ws, name, ',');) names.push_back(name);
+    return names;
   }
 
   void parallelism() {

@@ -1,6 +1,7 @@
 // A torchtitan job file (TOML) as what-if keys.
 //
-//   [model] name, flavor            a preset; converters = ["float8"] or "quantize.linear.float8"
+//   [model] name, flavor            a preset; converters = ["float8"] or "quantize.linear.float8",
+//   or one text
 //                                   computes in fp8
 //   [training] local_batch_size (batch_size), global_batch_size, seq_len, steps, compile,
 //                                   mixed_precision_param

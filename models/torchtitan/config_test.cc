@@ -105,6 +105,16 @@ TEST_CASE("torchtitan job: FSDP with tensor parallelism in fp8") {
   CHECK(decode(job, "job.toml").findings.empty());
 }
 
+TEST_CASE("torchtitan job: converters are a list, or one text") {
+  const std::string list = "converters = [\"quantize.linear.float8\"]";
+  const auto precision = [&](const std::string& text) {
+    return what_if(changed(job, list, text)).at("precision");
+  };
+  CHECK(precision("converters = \"float8\"") == "fp8");
+  CHECK(precision("converters = \"mx\"") == "mxfp8");
+  CHECK(precision("converters = \"\"") == "bf16");
+}
+
 TEST_CASE("torchtitan job: a pipeline keeps weights gathered and cuts the batch") {
   const std::string text =
       changed(changed(job, "pipeline_parallel_degree = 1",

@@ -1,6 +1,5 @@
 #include "models/training/averaged_gradients.h"
 
-#include "models/parallel/rank_parameters.h"
 #include "models/training/gradient_reduction.h"
 
 namespace lambcast {
@@ -14,14 +13,18 @@ AveragedGradients averaged_gradients(const TrainingPlan& training) {
   return gradients;
 }
 
-AveragedGradients averaged_gradients(const TrainingPlan& training, double elements,
+AveragedGradients averaged_gradients(const TrainingPlan& training,
+                                     const parallel::RankParameters& held,
                                      const ProcessGroup& ranks) {
   const Parallelism& how = *training.parallelism;
   AveragedGradients gradients;
   gradients.ranks = ranks;
-  gradients.elements = elements;
+  gradients.elements = held.total();
   gradients.tensor_parallel = how.layout.tp;
-  gradients.share = elements / parallel::sliced_parameters(*training.model, how.layout);
+  gradients.expert_tensor_parallel = how.layout.expert_tp();
+  const parallel::RankParameters all = parallel::sliced_parameters(*training.model, how.layout);
+  gradients.share = (held.divided + held.whole) / (all.divided + all.whole);
+  gradients.expert_share = all.experts > 0 ? held.experts / all.experts : 0;
   gradients.bytes = gradient_bytes(training);
   gradients.shared = how.sharding != parallel::Sharding::none;
   return gradients;

@@ -1,6 +1,7 @@
 // What the ranks average after a backward pass: how many gradients, of which tensors, over whom.
 #pragma once
 
+#include "models/parallel/rank_parameters.h"
 #include "models/training/training_plan.h"
 #include "sim/collectives/process_group.h"
 
@@ -10,15 +11,18 @@ namespace lambcast {
 struct AveragedGradients {
   ProcessGroup ranks;
   double elements = 0;
-  double share = 1;         // of the model's tensors, whole or sliced
-  int tensor_parallel = 1;  // ranks that divide one side of a matrix
-  double bytes = 2;         // of an element that travels as it is
-  bool shared = false;      // ranks share states
+  // Of the model's tensors, whole or sliced: those outside experts, and those of experts.
+  double share = 1, expert_share = 1;
+  // Ranks that divide one side of a matrix, and of an expert's.
+  int tensor_parallel = 1, expert_tensor_parallel = 1;
+  double bytes = 2;     // of an element that travels as it is
+  bool shared = false;  // ranks share states
 };
 
-// Of pure data parallelism; of a layout's rank that holds so many elements, as `ranks` do.
+// Of pure data parallelism; of what a layout's rank holds, as `ranks` do.
 AveragedGradients averaged_gradients(const TrainingPlan& training);
-AveragedGradients averaged_gradients(const TrainingPlan& training, double elements,
+AveragedGradients averaged_gradients(const TrainingPlan& training,
+                                     const parallel::RankParameters& held,
                                      const ProcessGroup& ranks);
 
 }  // namespace lambcast

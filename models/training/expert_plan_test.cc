@@ -5,6 +5,7 @@
 #include "models/training/layout_contents.h"
 #include "models/training/layout_plan.h"
 #include "models/training/memory.h"
+#include "models/training/one_hot_dispatch.h"
 #include "models/training/training_case.h"
 #include "models/training/unpaired_passes.h"
 #include "models/training/weight_stream.h"
@@ -136,6 +137,17 @@ TEST_CASE("experts: hidden exchanges cost less, late ranks more, more starts mor
   CHECK(time({.capacity_factor = 2}) > plain);
   // Started by the host piece by piece, small micro batches gain nothing from the overlap.
   CHECK(time({.overlapped = true}) > time({.overlapped = true, .kernels = ExpertKernels::grouped}));
+}
+
+// 2,000 tokens a micro batch against experts of 3 x 768 columns: 2 x 2000 / 2304 of their
+// arithmetic.
+TEST_CASE("experts: a dispatch by products that is more than the experts is a finding") {
+  const auto finding = find_one_hot_dispatch(expert_training({.use = deepspeed_experts}));
+  REQUIRE(finding.has_value());
+  CHECK_THAT(finding->message, Catch::Contains("2000 tokens") && Catch::Contains("1.7 times"));
+  CHECK_FALSE(find_one_hot_dispatch(expert_training({})));
+  CHECK_FALSE(
+      find_one_hot_dispatch(expert_training({.use = deepspeed_experts, .model = "mixtral-8x7b"})));
 }
 
 // In 16 bits the host starts the six products of an expert alone, in 8 their casts too.

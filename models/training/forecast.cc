@@ -9,6 +9,7 @@
 #include "models/training/buffers.h"
 #include "models/training/compressed_share.h"
 #include "models/training/memory_remedy.h"
+#include "models/training/one_hot_dispatch.h"
 #include "models/training/plugin_tuner.h"
 #include "models/training/shared_network.h"
 #include "models/training/stream_limit.h"
@@ -253,6 +254,7 @@ std::vector<Finding> judge(const TrainingPlan& training, const Forecast& forecas
              SharedNetwork::most_ranks)});
   if (const auto finding = find_stream_limit(*training.cluster, training.nodes()))
     findings.push_back(*finding);
+  if (const auto finding = find_one_hot_dispatch(training)) findings.push_back(*finding);
   if (const auto finding = find_plugin_tuner(*training.cluster, training.nodes()))
     findings.push_back(*finding);
   if (!is_onebit(training.optimizer())) return findings;

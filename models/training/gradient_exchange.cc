@@ -57,6 +57,17 @@ bool is_factored(const StateTensor& of, double rank) {
   return of.rows > 0 && rank * (of.rows + of.columns) < of.elements / 2;
 }
 
+double share_of(const AveragedGradients& gradients, const Tensor& tensor) {
+  return tensor.expert ? gradients.expert_share : gradients.share;
+}
+
+double tensors_of(const ModelShape& model, const AveragedGradients& gradients) {
+  double tensors = 0;
+  for (const Tensor& tensor : model.tensors)
+    if (!tensor.frozen) tensors += share_of(gradients, tensor);
+  return tensors;
+}
+
 class Writer {
  public:
   Writer(const TrainingPlan& training, const AveragedGradients& of)
@@ -65,7 +76,7 @@ class Writer {
         of_(of),
         group_(of.ranks),
         elements_(of.elements),
-        tensors_(static_cast<double>(trained_tensor_count(*training.model)) * of.share),
+        tensors_(tensors_of(*training.model, of)),
         fused_(training.kernels == Kernels::fused),
         gradient_(training.parallelism ? training.parallelism->gradient_bytes()
                                        : bytes_of(accumulation_data_type(training.recipe))) {}
@@ -382,18 +393,18 @@ FactoredGradients factored_of(const TrainingPlan& training, const AveragedGradie
   constexpr double part_rows = 256;
   FactoredGradients all;
   for (const Tensor& tensor : training.model->tensors) {
-    const StateTensor of = slice_of(*training.model, tensor, gradients.tensor_parallel);
-    if (tensor.frozen || !is_factored(of, training.exchange.parameter)) continue;
-    all.rows += of.rows;
-    all.columns += of.columns;
-    all.matrices += 1;
-    all.elements += of.elements;
+    const double share = share_of(gradients, tensor);
+    const StateTensor of =
+        slice_of(*training.model, tensor,
+                 tensor.expert ? gradients.expert_tensor_parallel : gradients.tensor_parallel);
+    if (tensor.frozen || share == 0 || !is_factored(of, training.exchange.parameter)) continue;
+    all.rows += share * of.rows;
+    all.columns += share * of.columns;
+    all.matrices += share;
+    all.elements += share * of.elements;
     all.most_sums = std::max(all.most_sums, std::ceil(of.rows / part_rows) * of.columns);
   }
-  all.rows *= gradients.share;
-  all.columns *= gradients.share;
-  all.matrices *= gradients.share;
-  all.elements = std::min(all.elements * gradients.share, gradients.elements);
+  all.elements = std::min(all.elements, gradients.elements);
   return all;
 }
 

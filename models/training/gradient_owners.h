@@ -31,6 +31,11 @@ struct Owners {
   double of(const parallel::RankParameters& held) const {
     return of_experts ? held.experts : held.total() - held.experts;
   }
+  // The same by whether experts hold it.
+  parallel::RankParameters part_of(const parallel::RankParameters& held) const {
+    return of_experts ? parallel::RankParameters{.experts = held.experts}
+                      : parallel::RankParameters{.divided = held.divided, .whole = held.whole};
+  }
 };
 
 // Whether ranks that share states or gradients sum them whole and keep their share, as DeepSpeed's

@@ -186,9 +186,11 @@ std::vector<MemoryForecast> forecast_stage_memory(const TrainingPlan& training) 
     for (const auto& [part, bytes] : held.parts())
       if (part != "recomputed") add(part, bytes.value());
     const RankParameters parameters = held_by(contents.parameters, pipeline, stage);
-    const AveragedGradients averaged = averaged_gradients(training, parameters.total(), replicas);
-    add("exchange_state", exchange_state_bytes(training, averaged));
-    add("exchange_workspace", exchange_workspace_bytes(training, averaged));
+    if (training.exchange.kind != Exchange::Kind::all_reduce) {
+      const AveragedGradients averaged = averaged_gradients(training, parameters, replicas);
+      add("exchange_state", exchange_state_bytes(training, averaged));
+      add("exchange_workspace", exchange_workspace_bytes(training, averaged));
+    }
     for (const auto& [part, bytes] :
          compression_state(training.optimizer(), training.kernels, parameters.total(),
                            padded_buffer(parameters.total(), how.replicas()), how.replicas()))

@@ -34,7 +34,10 @@ class LayoutWriter {
         contents_(contents_of(training)),
         owners_(owners_of(how_, training.model->experts > 0)),
         replicas_(owners_.front().replicas),
-        shards_(owners_.front().shards) {
+        shards_(owners_.front().shards),
+        tensors_(optimized_tensors(*training.model, how_.layout)),
+        sliced_(parallel::sliced_parameters(*training.model, how_.layout).total()),
+        decaying_(decaying_share(*training.model, training.recipe.weight_decay, false)) {
     plan_.seq_len = step.seq_len;
     plan_.rank_classes = how_.layout.pp;
     last_.resize(static_cast<std::size_t>(how_.layout.pp));
@@ -190,7 +193,7 @@ class LayoutWriter {
     const std::int64_t times = how_.sharding == Sharding::gradients ? training_.batch.gas : 1;
     for (const Owners& owners : owners_) {
       const AveragedGradients gradients =
-          averaged_gradients(training_, owners.of(held), owners.replicas);
+          averaged_gradients(training_, owners.part_of(held), owners.replicas);
       if (owners.replicas.ranks == 1 || gradients.elements == 0) continue;
       for (StepPart& part : gradient_exchange(training_, gradients))
         then(stage, std::move(part), times);
@@ -342,8 +345,6 @@ class LayoutWriter {
     double elements = 0;
     for (const Owners& owners : owners_)
       elements += owners.of(parameters_of(stage)) / (is_shared() ? owners.shards.shard.ranks : 1);
-    // Which unfused kernels are launched for.
-    const double tensors = optimized_tensors(*training_.model, how_.layout);
     if (how_.optimizer_on == OptimizerOn::host) {
       for (StepPart& part :
            host_update(elements, how_.sharding == Sharding::weights, training_.batch.gas,
@@ -355,7 +356,7 @@ class LayoutWriter {
     const Kernels kernels = training_.kernels;
     const auto pass = [&](const char* name, const Passes& passes) {
       then(stage, name, Category::optimizer, Stream::compute,
-           KernelWork{passes, elements, tensors});
+           KernelWork{passes, elements, tensors_});
     };
     if (autocasts(how_))
       pass("unscale and clip", autocast_passes(training_.kernels));
@@ -366,13 +367,11 @@ class LayoutWriter {
     // optimizer that sums them tensor by tensor (extras).
     const OptimizerModel& optimizer = model_of(training_.optimizer());
     if (optimizer.layerwise && optimizer.sums_per_tensor == 0)
-      if (const auto norms = some(call(shards_.shard, Op::all_reduce, 2 * 4 * tensors));
+      if (const auto norms = some(call(shards_.shard, Op::all_reduce, 2 * 4 * tensors_));
           norms && is_shared())
         then(stage, "all_reduce norms of tensors", Category::gradient_comm, Stream::communication,
              *norms);
-    pass("optimizer",
-         update_passes(training_.optimizer(), step_.kind, kernels,
-                       decaying_share(*training_.model, training_.recipe.weight_decay, false)));
+    pass("optimizer", update_passes(training_.optimizer(), step_.kind, kernels, decaying_));
     extras(stage);
     if (compresses(step_.kind) && replicas_.ranks > 1) compress(stage);
     gather_updated(stage);
@@ -390,8 +389,7 @@ class LayoutWriter {
 
   // What the update does beside its passes (optimizer_state.h).
   void extras(int stage) {
-    const double all = parallel::sliced_parameters(*training_.model, how_.layout);
-    const UpdateDivision division{parameters_of(stage).total() / all,
+    const UpdateDivision division{parameters_of(stage).total() / sliced_,
                                   is_shared() ? shards_.shard.ranks : 1, how_.layout.tp,
                                   how_.sums_columns, training_.flattens()};
     const UpdateExtras of =
@@ -426,6 +424,9 @@ class LayoutWriter {
   std::vector<Owners> owners_;  // of all but experts, and of experts
   ProcessGroup replicas_;       // of all but experts
   ShardGroups shards_;
+  double tensors_;  // which unfused kernels are launched for
+  double sliced_;   // parameters of the whole model
+  DecayingShare decaying_;
   StepPlan plan_;
   std::vector<std::vector<OpId>> last_;  // by stage: what its next operation waits for
   std::vector<std::pair<Slowdown, std::int64_t>> beside_;  // the passes of the stage being written

@@ -63,6 +63,8 @@ StateTensor slice_of(const ModelShape& model, const Tensor& tensor, int tensor_r
 double state_bytes_per_element(OptimizerType type, const ModelShape& model,
                                const UpdateDivision& division, const Projection& projection) {
   const OptimizerModel& optimizer = model_of(type);
+  // A layout search asks this of thousands of layouts, of models with ten thousands of tensors.
+  if (optimizer.same_states) return optimizer.state_bytes({1}, projection);
   double bytes = 0, elements = 0;
   for (const GivenTensor& tensor : given_tensors(model, division.flat)) {
     StateTensor held = tensor.whole;
@@ -153,7 +155,8 @@ StatisticCalls statistic_calls(const OptimizerModel& optimizer, const ModelShape
 
 void add_statistics(const OptimizerModel& optimizer, const ModelShape& model,
                     const UpdateDivision& division, std::vector<SharedCall>& to) {
-  if (division.flat) return;
+  if (division.flat || (optimizer.sums_per_tensor == 0 && optimizer.factored_statistics == 0))
+    return;
   const StatisticCalls calls = statistic_calls(optimizer, model, division);
   write("all_reduce statistics of tensors", Among::shards, Op::all_reduce, calls.numbers, division,
         to);

@@ -64,8 +64,8 @@ void gather(const SourceResult& result, Catalog& catalog, std::map<std::string, 
     for (const auto& [key, value] : what_if) all += fmt::format("{}={}\n", key, value);
     return all;
   };
-  Gathered& gathered =
-      jobs[fmt::format("{}\n{}\n{}", result.of.source, name_of(result.of.quantity), text(asked))];
+  Gathered& gathered = jobs[fmt::format("{}\n{}\n{}\n{}", result.of.source, result.of.machine,
+                                        name_of(result.of.quantity), text(asked))];
   gathered.by_layout[text(layout)].emplace_back(speed(result, result.of.measured),
                                                 speed(result, result.forecast));
   if (speed(result, result.of.measured) <= gathered.fastest) return;

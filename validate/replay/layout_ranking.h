@@ -1,7 +1,8 @@
 // Does a search (experiments/layout_search.h) find what people found? Rows of published tables that
 // are layouts of one job, the same model on the same GPUs with the same batch, are put in order by
 // the forecast and by the measurement, and the fastest measured one is looked for among the best
-// that the search comes up with, which knows nothing of it.
+// that the search comes up with, which knows nothing of it. Rows of a machine before and after a
+// change to it are of two jobs.
 #pragma once
 
 #include <cstddef>

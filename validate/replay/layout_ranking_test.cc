@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <iterator>
 
 namespace lambcast {
 namespace {
@@ -50,8 +49,8 @@ Survey survey(const std::vector<std::string>& sources, bool of_adapters) {
 TEST_CASE("layout ranking: what was published as the best is among ten found") {
   const Survey found =
       survey({"bigscience_a100", "internevo_a100", "megascale_a100", "megatron_bridge",
-              "megatron_core_h100", "mlperf_gpt3", "mlperf_llama", "mt_nlg", "nemo_h100_2407",
-              "nemo_long_sequence", "nemo_megatron_a100_2022"},
+              "megatron_core_h100", "megatron_moe_zoo", "mlperf_gpt3", "mlperf_llama", "mlperf_moe",
+              "mt_nlg", "nemo_h100_2407", "nemo_long_sequence", "nemo_megatron_a100_2022"},
              false);
   CHECK(found.jobs >= 80);
   CHECK(found.found >= 0.8 * found.jobs);
@@ -75,58 +74,75 @@ double widest_wrong_pair(const LayoutJob& job) {
   return widest;
 }
 
-void check_ranks(const std::vector<SourceResult>& results, double reached, double widest) {
+// Pairs that the measurements have in an order, and of them those that the forecast has in the
+// same.
+struct Pairs {
+  int apart = 0, right = 0;
+};
+
+Pairs pairs_of(const LayoutJob& job, double noise) {
+  Pairs pairs;
+  for (std::size_t i = 0; i < job.measured.size(); ++i)
+    for (std::size_t k = 0; k < job.measured.size(); ++k) {
+      if (job.measured[i] <= (1 + noise) * job.measured[k]) continue;
+      ++pairs.apart;
+      pairs.right += job.forecast[i] > job.forecast[k] ? 1 : 0;
+    }
+  return pairs;
+}
+
+// 0.9 is what a ranking of layouts is asked, and what is missed. One job has five layouts or more:
+// BLOOM's search, 72 layers of 14336 on 384 GPUs after the machine's repair.
+//
+//                 measured  forecast
+//   tp 4 pp 12    111.89 s  121.58 s  +8.7 %
+//   tp 2 pp 12    112.50    117.69    +4.6
+//   tp 8 pp 12    117.07    124.41    +6.3
+//   tp 4 pp 6     117.11    116.43    -0.6
+//   tp 2 pp 24    122.75    131.71    +7.3
+//
+// Each is one iteration, the second of its run, "the data isn't exact and can fluctuate a bit": the
+// same source has one layout (tp 4 pp 12, micro batch 2) at 110.48 and 113.54 s on one day, 2.8 %
+// apart. Two of the ten pairs are closer than that, so have no order (the first two, 0.5 %; tp 8
+// before tp 4 pp 6, 0.03 %). Of the other eight two are the wrong way round, both with tp 4 pp 6.
+//
+// What is missed is not noise alone: over the rows of this model and machine the error falls as the
+// bytes grow that replicas exchange between nodes, from +5 to +9 % where a GPU's stage is small (pp
+// 8 to 24) to -5 and -8 % where it is large (pp 4, 2). At half the published rate of a NIC that
+// trend is gone (+6 to +15 %); but an all-reduce measured on the machine contradicts it, and the
+// correlation would be 0.5. What of DeepSpeed's exchange takes that long is not known.
+TEST_CASE("layout ranking: where five layouts or more were measured") {
+  constexpr double noise = 0.028;
   int jobs = 0;
-  for (const LayoutJob& job : layout_jobs(results)) {
+  for (const LayoutJob& job : layout_jobs(replay_sources().results)) {
     if (job.measured.size() < 5) continue;
     ++jobs;
     const double rank = rank_correlation(job.measured, job.forecast).value();
     const double wrong = widest_wrong_pair(job);
+    const Pairs pairs = pairs_of(job, noise);
     WARN(
-        fmt::format("{} {}: {} layouts, rank correlation {:.2f}, pairs the wrong way round differ "
-                    "by up to {:.1f} %",
-                    job.source, job.name, job.measured.size(), rank, 100 * wrong));
-    CHECK(rank >= reached - 1e-9);
-    CHECK(wrong <= widest);
+        fmt::format("{} {}: {} layouts, rank correlation {:.2f}, {} of {} pairs further apart than "
+                    "{:.1f} % in order, the others by up to {:.1f} %",
+                    job.source, job.name, job.measured.size(), rank, pairs.right, pairs.apart,
+                    100 * noise, 100 * wrong));
+    CHECK(rank >= 0.3 - 1e-9);
+    CHECK(wrong <= 0.05);
+    CHECK(pairs.right >= 0.75 * pairs.apart);
   }
   CHECK(jobs == 1);
 }
 
-// 0.9 is what a ranking of layouts is asked, and what is missed. One job has five layouts or more:
-// BLOOM's search, 72 layers of 14336 on 384 GPUs, before (A) and after (B) a repair of the machine.
-// Of B's ten pairs four are the wrong way round:
-//
-//   tp 8 pp 12 before tp 4 pp 6    117.07 and 117.11 s, 0.03 %
-//   tp 4 pp 12 before tp 2 pp 12   111.89 and 112.50 s, 0.5 %
-//   tp 2 pp 12 before tp 4 pp 6    112.50 and 117.11 s, 4.1 %
-//   tp 4 pp 12 before tp 4 pp 6    111.89 and 117.11 s, 4.7 %
-//
-// tp 4 pp 6 is forecast 0.6 % fast where the other four are 5 to 9 % slow. With A's layouts, whose
-// machine was slower, B's tp 2 pp 24 is the other way round with A's micro batches of 1, 17 %
-// apart.
-TEST_CASE("layout ranking: where five layouts or more were measured") {
-  const SourceSummary summary = replay_sources();
-  check_ranks(summary.results, 0.5, 0.18);
-  std::vector<SourceResult> repaired;
-  std::ranges::copy_if(summary.results, std::back_inserter(repaired), [](const auto& result) {
-    return result.of.source == "bigscience_a100" && result.of.name.starts_with("B ");
-  });
-  check_ranks(repaired, 0.3, 0.05);
-}
-
 // Of two measured layouts of a job that differ by more than an eighth, the forecast has the faster
-// one first more often than not: 18 of 23 pairs. Closer ones are within what forecasts of layouts
+// one first more often than not: 12 of 14 pairs. Closer ones are within what forecasts of layouts
 // are off.
 TEST_CASE("layout ranking: layouts that were clearly slower rank below") {
   const SourceSummary summary = replay_sources();
   int pairs = 0, right = 0;
-  for (const LayoutJob& job : layout_jobs(summary.results))
-    for (std::size_t i = 0; i < job.measured.size(); ++i)
-      for (std::size_t k = 0; k < job.measured.size(); ++k) {
-        if (job.measured[i] < 1.125 * job.measured[k]) continue;
-        ++pairs;
-        right += job.forecast[i] > job.forecast[k] ? 1 : 0;
-      }
+  for (const LayoutJob& job : layout_jobs(summary.results)) {
+    const auto [apart, of_them] = pairs_of(job, 0.125);
+    pairs += apart;
+    right += of_them;
+  }
   CHECK(pairs >= 10);
   CHECK(right >= 0.75 * pairs);
   WARN(fmt::format("{} of {} pairs", right, pairs));

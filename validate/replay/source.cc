@@ -107,6 +107,8 @@ Source Source::parse(std::string_view text, const std::string& name) {
   source.title_ = file.get<std::string>("title");
   if (file.get<std::string>("citation").empty()) fail_input(file.where("citation"), "is empty");
   source.case_ = RowTemplate::parse(file.get<std::string>("case"), file.where("case"));
+  if (file.has("machine"))
+    source.machine_ = RowTemplate::parse(file.get<std::string>("machine"), file.where("machine"));
   source.ignored_ = file.get_or<std::vector<std::string>>("ignored", {});
   source.fitted_ = find_expression(file, "fitted");
   source.read_names(file.table("names"));
@@ -147,6 +149,7 @@ Source Source::parse(std::string_view text, const std::string& name) {
 void Source::collect(std::set<std::string>& names, std::set<std::string>& lists) const {
   std::set<std::string> all{ignored_.begin(), ignored_.end()};
   case_.collect(all, lists);
+  if (machine_) machine_->collect(all, lists);
   if (fitted_) fitted_->collect(all, lists);
   for (const auto& [key, value] : let_) value.collect(all, lists);
   for (const auto& [key, value] : what_if_) value.collect(all, lists);
@@ -216,6 +219,7 @@ void Source::add_figure(const csv::Table& table, std::size_t row, const Measured
   figure.without = measured.without;
   try {
     figure.name = case_.evaluate(scope);
+    if (machine_) figure.machine = machine_->evaluate(scope);
     figure.measured = measured.value ? measured.value->number(scope)
                                      : number_of(table.text(row, measured.column), measured.column);
     if (!(figure.measured > 0))

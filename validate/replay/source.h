@@ -11,6 +11,9 @@
 //   what_if, model, cluster      templates of what-if keys, of "model.KEY" and of "cluster.KEY"; an
 //                                empty result leaves the key out
 //   fitted                       expression: rows that set a parameter of the machine
+//   machine                      a template: what state of it a row ran on, where a source says
+//   that
+//                                rows before and after a change are not to be compared
 //   [[refuse]] when, why         rows that cannot be forecast yet, in words
 //   [[measured]]                 column, quantity (below); value: expression where the column needs
 //                                arithmetic; unless: a column that already states it; when: rows it
@@ -60,6 +63,7 @@ struct SourceFigure {
   std::string source;
   int row = 0;  // data rows count from 1
   std::string name;
+  std::string machine;  // empty: the same for all rows
   Quantity quantity = Quantity::step_time_s;
   double measured = 0;
   WhatIf what_if;
@@ -117,6 +121,7 @@ class Source {
   std::string name_, title_;
   Where where_;
   RowTemplate case_;
+  std::optional<RowTemplate> machine_;
   std::vector<std::string> ignored_;
   std::map<std::string, std::map<std::string, std::string>> names_;
   std::map<std::string, RowExpression> let_;

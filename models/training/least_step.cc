@@ -1,0 +1,72 @@
+#include "models/training/least_step.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "models/training/block_kernels.h"
+#include "models/training/layout_contents.h"
+#include "models/training/slowest_rank.h"
+
+namespace lambcast {
+namespace {
+
+Duration both_passes(const BlockKernels& block) {
+  return total_time(block.forward) + total_time(block.backward);
+}
+
+// Of a block's tokens to their experts and back, in one pass.
+Duration exposed_exchanges(const ExpertPlan& experts, const TrainingPlan& training,
+                           CollectiveCosts& costs) {
+  if (experts.overlapped) return {};
+  const auto time = [&](const std::optional<Call>& call) {
+    return call ? costs
+                      .cost({training.cluster, call->group, training.network, training.expand},
+                            call->backend, call->op, call->bytes, call->algorithm)
+                      .time
+                : Duration();
+  };
+  const Duration inside = time(experts.inside) * 2, between = time(experts.between) * 2;
+  return experts.at_once ? std::max(inside, between) : inside + between;
+}
+
+std::vector<Duration> times_by_position(const PipelinePlan& plan, const TrainingPlan& training,
+                                        CollectiveCosts& costs) {
+  const std::vector<BlockKinds> kinds = kinds_of(plan, rates_of_slowest(training, 1));
+  const Duration dense = both_passes(kinds.front().dense);
+  Duration experts = dense;
+  if (kinds.front().experts)
+    experts =
+        both_passes(*kinds.front().experts) + exposed_exchanges(*plan.experts, training, costs) * 2;
+  std::vector<Duration> times;
+  for (const parallel::ChunkContent& chunk : plan.chunks) {
+    Duration time;
+    for (int layer = chunk.first_layer; layer < chunk.first_layer + chunk.layers; ++layer)
+      time +=
+          plan.experts && plan.experts->layers[static_cast<std::size_t>(layer)] ? experts : dense;
+    times.push_back(time);
+  }
+  return times;
+}
+
+}  // namespace
+
+Duration least_step_time(const TrainingPlan& training, const DistinctStep& step,
+                         CollectiveCosts& costs) {
+  const PipelinePlan plan = computation_of(training, step.seq_len);
+  if (!plan.pyramid.empty()) return {};
+  const parallel::Pipeline& pipeline = plan.pipeline;
+  const std::vector<Duration> times = times_by_position(plan, training, costs);
+  const bool waits = !parallel::splits_backward(pipeline.schedule);
+  Duration least, before;
+  for (int stage = 0; stage < pipeline.stages; ++stage) {
+    Duration of_stage = waits ? before : Duration();
+    for (int chunk = 0; chunk < pipeline.chunks; ++chunk)
+      of_stage +=
+          times[static_cast<std::size_t>(pipeline.position(stage, chunk))] * pipeline.micro_batches;
+    least = std::max(least, of_stage);
+    before += times[static_cast<std::size_t>(stage)];
+  }
+  return least;
+}
+
+}  // namespace lambcast
