@@ -201,6 +201,12 @@ void read_environment(const Table& table, LibrarySpec& spec) {
   }
 }
 
+// What is said without an effect is as if it were not said.
+void forget_idle(LibrarySpec& spec) {
+  spec.minor_version = nccl_choices_since(spec.minor_version, spec.nvls.has_value());
+  if (!spec.flow_cap) spec.connections = 1;
+}
+
 std::optional<NvlsSpec> decode_nvls(const Table& table, const Priors& priors) {
   if (table.keys().empty()) return std::nullopt;
   const bool learned = priors.rdma.of.contains("nvls.base");
@@ -296,12 +302,8 @@ LibrarySpec decode_library(const Table& table, DecisionRules standard, const Sur
   for (ProtocolSpec& protocol : spec.protocols)
     override_protocol(table.table(protocol.name), protocol);
   choose_protocols(table, spec);
-  if (nccl) {
-    spec.nvls = decode_nvls(table.table("nvls"), priors);
-    // What is said without an effect is as if it were not said.
-    spec.minor_version = nccl_choices_since(spec.minor_version, spec.nvls.has_value());
-    if (!spec.flow_cap) spec.connections = 1;
-  }
+  if (nccl) spec.nvls = decode_nvls(table.table("nvls"), priors);
+  if (nccl) forget_idle(spec);
   return spec;
 }
 
