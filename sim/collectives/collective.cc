@@ -164,8 +164,8 @@ Chosen algorithms_of(const CollectiveRequest& request, const Transport& transpor
   const bool reduces = transport.tuning && transport.tuning->sharp;
   if (request.group.nodes() > 1 && in_network(request.algorithm, request.group) && !reduces)
     fail_input({"", 0, "--algorithm"},
-               fmt::format("{} over {} nodes is for InfiniBand whose switches reduce, which "
-                           "nccl.sharp = true says",
+               fmt::format("{} over {} nodes is for InfiniBand whose switches reduce: needs "
+                           "nccl.sharp = true",
                            request.algorithm, request.group.nodes()));
   return {request.algorithm, {request.algorithm}};
 }
