@@ -337,7 +337,8 @@ Transport transport_of(const Cluster& cluster, Backend backend) {
   if (library.flow_cap) transport.flow_cap = library.flow_cap->value;
   transport.connections = library.connections;
   if (library.rules == DecisionRules::nccl) transport.tuning = nccl_machine(cluster);
-  if (cluster.calibration && is_mpi(cluster.calibration->backend) == is_mpi(backend))
+  if (cluster.calibration && is_mpi(cluster.calibration->backend) == is_mpi(backend) &&
+      !cluster.calibration->within_nodes)
     for (const Calibration::Band& band : cluster.calibration->bands)
       if (!band.algorithms.empty()) transport.measured.push_back({band.below, band.algorithms});
   for (const ProtocolSpec& spec : library.protocols)

@@ -85,7 +85,7 @@ Chosen chosen_by_nccl(const CollectiveRequest& request, const Transport& transpo
     if (!supports(name, request.op, group)) continue;
     if (chosen.costed.empty())
       chosen = {name, {name}};
-    else if (!is_measured(chosen.algorithm) && is_measured(name))
+    else if (!is_measured(chosen.algorithm) && name == "ring" && is_measured(name))
       chosen.costed.push_back(name);
   }
   return chosen;

@@ -111,7 +111,7 @@ struct Transport {
   std::vector<Protocol> of_messages{};
   bool pxn = false;  // as Placement::by_rail_of_receiver
   // By size, the last open; empty: all are known alike. What NCCL takes though no table did costs
-  // no more than one that was measured: its rule found it the cheaper one, and a prior does not
+  // no more than a ring that was measured: its rule found it the cheaper one, and a prior does not
   // outweigh a measurement.
   std::vector<MeasuredAlgorithms> measured{};
   // What one lane of a ring passes on at once (of NCCL's trees a quarter); zero: slices are not
