@@ -149,11 +149,12 @@ void check_nic_efficiency(const Cluster& cluster, const Overrides& overrides) {
   const double share = cluster.nccl.nic_efficiency.value;
   const double most = cluster.nic_nominal.value / cluster.nic_bandwidth.value * rounding;
   if (share > most)
-    fail_input({"", 0, fmt::format("--set cluster.{}", key)},
-               fmt::format("{:.4g} times {} pass through a NIC of {}", share,
-                           to_text_bits(cluster.nic_bandwidth.value),
-                           to_text_bits(cluster.nic_nominal.value)),
-               fmt::format("up to {:.3g}", most));
+    fail_input(
+        {"", 0, fmt::format("--set cluster.{}", key)},
+        fmt::format("{:.4g} is out of range: so many times {} do not pass through a NIC of {}",
+                    share, to_text_bits(cluster.nic_bandwidth.value),
+                    to_text_bits(cluster.nic_nominal.value)),
+        fmt::format("up to {:.3g}", most));
 }
 
 // Whether forecasts of the library that was measured are the same without this override.
