@@ -51,6 +51,17 @@ TEST_CASE("collective output: a table of 80 columns has the times with their int
     if (!line.starts_with("# ")) CHECK(line.size() <= 80);
 }
 
+TEST_CASE("collective output: it says where the network's switches cannot reduce") {
+  Cluster cluster = made_up_cluster();
+  cluster.nccl.sharp = true;
+  CollectiveAnswer answer = made_up();
+  CHECK_THAT(collective_text(answer, cluster), !Contains("nccl.sharp"));
+  answer.group = {144, 72};
+  for (const std::string& text :
+       {collective_text(answer, cluster), collective_table(answer, cluster)})
+    CHECK_THAT(text, Contains("# nccl.sharp has no effect: CollNet is for at most 8 GPUs a node"));
+}
+
 TEST_CASE("collective output: JSON and CSV hold the same figures") {
   const Json json = Json::parse(collective_json(made_up(), made_up_cluster()));
   const Json& row = json.at("results").at(0);

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "sim/base/error.h"
+#include "sim/collectives/algorithms.h"
 
 namespace lambcast {
 namespace {
@@ -57,6 +58,23 @@ const Strangeness& strangeness_of(Bytes size, int ranks) {
   return alike < small_below ? small : alike < medium_below ? medium : large;
 }
 
+// Whether a list holds it; a list that says nothing holds all.
+bool holds(const std::vector<std::string>& names, std::string_view name) {
+  return names.empty() || name.empty() ||
+         std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// Names of a list, where there is one.
+std::vector<std::string> names_of(const Table& table, std::string_view key, const char* what,
+                                  const std::vector<std::string>& known) {
+  if (!table.has(key)) return {};
+  const auto names = table.get<std::vector<std::string>>(key);
+  for (const std::string& name : names)
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      fail_unknown(table.where(key), what, name, known);
+  return names;
+}
+
 // What the nearest layout adds: doublings, and the square of c.
 struct Distance {
   double doublings = 0, side = 0;
@@ -97,6 +115,8 @@ std::optional<Calibration> decode_calibration(const Table& table) {
     if (found == names.end()) fail_unknown(table.where("operations"), "operation", name, names);
     calibration.operations.push_back(static_cast<Op>(found - names.begin()));
   }
+  calibration.protocols =
+      names_of(table, "protocols", "protocol of NCCL", {"LL", "LL128", "Simple"});
   calibration.sizes = {table.get<Bytes>("smallest").value(), table.get<Bytes>("largest").value()};
   if (!(calibration.sizes.low > 0) || calibration.sizes.high < calibration.sizes.low)
     fail_input(table.where("largest"), "is below the smallest size");
@@ -112,7 +132,8 @@ std::optional<Calibration> decode_calibration(const Table& table) {
         band.find<Bytes>("below").value_or(Bytes(std::numeric_limits<double>::infinity())).value();
     if (!calibration.bands.empty() && below <= calibration.bands.back().below.value())
       fail_input(band.where("below"), "bands must be in order of size");
-    calibration.bands.push_back({Bytes(below), factor(band, "low"), factor(band, "high")});
+    calibration.bands.push_back({Bytes(below), factor(band, "low"), factor(band, "high"),
+                                 names_of(band, "algorithms", "algorithm", algorithm_names())});
     if (calibration.bands.back().low > calibration.bands.back().high)
       fail_input(band.where("high"), "is below low");
   }
@@ -144,6 +165,8 @@ std::string_view in_words(Ground ground) {
       return "calibrated";
     case Ground::same_hardware:
       return "preset of the same hardware";
+    case Ground::algorithm:
+      return "prior: algorithm not measured";
     case Ground::extrapolated:
       return "extrapolated";
     case Ground::none:
@@ -153,7 +176,8 @@ std::string_view in_words(Ground ground) {
 }
 
 CalibratedInterval interval_of(const Calibration& calibration, Op op, Bytes size, int ranks,
-                               int nodes, NicRate rate, Typical typical, Duration forecast) {
+                               int nodes, NicRate rate, Typical typical, Duration forecast,
+                               const RunBy& by) {
   const auto band =
       std::find_if(calibration.bands.begin(), calibration.bands.end() - 1,
                    [&](const Calibration::Band& candidate) { return size < candidate.below; });
@@ -164,6 +188,8 @@ CalibratedInterval interval_of(const Calibration& calibration, Op op, Bytes size
   const bool known = std::find(calibration.operations.begin(), calibration.operations.end(), op) !=
                      calibration.operations.end();
   const double further = std::sqrt(doublings) * off.per_doubling;
+  const bool taken =
+      holds(band->algorithms, by.algorithm) && holds(calibration.protocols, by.protocol);
   const double other = std::hypot(known ? 0 : off.other_operation,
                                   calibration.another_machine ? off.another_site : 0);
   const double low = -std::log(std::min(1.0, band->low)),
@@ -171,17 +197,19 @@ CalibratedInterval interval_of(const Calibration& calibration, Op op, Bytes size
   // A band whose rows were all off to one side still does not exclude the forecast itself.
   const auto end = [&](double measured) {
     const double widened = std::hypot(measured, std::hypot(further, other, distance.side));
-    return std::exp(std::max(measured, std::min(widened, off.uncalibrated(rate, typical))));
+    const double without = off.uncalibrated(rate, typical);
+    return std::exp(taken ? std::max(measured, std::min(widened, without)) : without);
   };
-  const bool inside = known && doublings == 0 && std::max(low, high) <= poor_fit;
-  const Ground ground = !inside                       ? Ground::extrapolated
-                        : calibration.another_machine ? Ground::same_hardware
-                                                      : Ground::calibrated;
+  const bool inside = known && doublings == 0;
+  const Ground ground = inside && !taken                            ? Ground::algorithm
+                        : !inside || std::max(low, high) > poor_fit ? Ground::extrapolated
+                        : calibration.another_machine               ? Ground::same_hardware
+                                                                    : Ground::calibrated;
   const CalibratedInterval own{forecast.scaled(1 / end(low)), forecast.scaled(end(high)),
                                ground == Ground::calibrated, ground};
   if (own.calibrated || !calibration.preset) return own;
   const CalibratedInterval before =
-      interval_of(*calibration.preset, op, size, ranks, nodes, rate, typical, forecast);
+      interval_of(*calibration.preset, op, size, ranks, nodes, rate, typical, forecast, by);
   return before.high / before.low < own.high / own.low ? before : own;
 }
 

@@ -2,7 +2,9 @@
 // for any forecast whether it lies inside what was measured, and gives it an interval.
 //
 // Inside is an operation and a size that were measured, on a layout that was: as many GPUs of each
-// node, and nodes between the fewest and the most with so many. There the interval of a time t is
+// node, and nodes between the fewest and the most with so many; and an algorithm that rows of that
+// band of size took, by a protocol that some row took: what is said of a tree where tables forced
+// the ring is a prior. There the interval of a time t is
 // [t * low, t * high], with low and high the 5th and 95th percentile of measured / forecast over
 // the rows of that size band, each forecast by a fit to the other half (validate/calibrate).
 //
@@ -25,6 +27,10 @@
 //      MPI, where somebody got the rate out of its NICs   1.8        1.8     0.55
 //      or no more is known than their nominal rate        1.8        1.8     1
 //      within a node, where NICs carry nothing, as with a rate that somebody got out of them
+//
+// A band says nothing of an algorithm that none of its rows took: there the half width is u. Fits
+// to the rows of all-reduces that took one algorithm were off by 0.66, 0.74 and 0.62 at 90 of 100
+// rows of another, beyond their band (6 fabrics alike, sizes apart too).
 //
 // s joins the sum as o and c do: two sites differ by 30 % at the 90th percentile (0.26), by more,
 // it is assumed, where latencies rule.
@@ -90,6 +96,9 @@ struct Calibration {
     Bytes below;  // sizes from the band before up to this one
     double low = 1;
     double high = 1;
+    // Those of NCCL that its rows took; empty: not said, and of MPI, whose algorithms share one set
+    // of constants.
+    std::vector<std::string> algorithms{};
     bool operator==(const Band&) const = default;
   };
   std::string source;  // the tables
@@ -101,9 +110,10 @@ struct Calibration {
   std::shared_ptr<const Calibration> preset{};
   Backend backend = Backend::nccl;  // over whose library, and on which buffers
   std::vector<Op> operations;
-  Range sizes;                         // bytes
-  std::vector<MeasuredNodes> layouts;  // by GPUs per node
-  std::vector<Band> bands;             // by size, the last one open
+  std::vector<std::string> protocols{};  // of NCCL that any row took; empty: not said
+  Range sizes;                           // bytes
+  std::vector<MeasuredNodes> layouts;    // by GPUs per node
+  std::vector<Band> bands;               // by size, the last one open
 
   bool operator==(const Calibration&) const = default;
 };
@@ -122,17 +132,24 @@ std::optional<Calibration> decode_calibration(const Table& table);
 enum class Ground {
   calibrated,     // tables of this machine, inside everything that was measured
   same_hardware,  // a preset's tables: inside what was measured on another machine like it
+  algorithm,      // inside, but for an algorithm or protocol that no row took
   extrapolated,   // some tables, but beyond them
   none            // no table
 };
 
-// "calibrated", "preset of the same hardware", "extrapolated", "not calibrated".
+// "calibrated", "preset of the same hardware", "prior: algorithm not measured", "extrapolated",
+// "not calibrated".
 std::string_view in_words(Ground ground);
 
 struct CalibratedInterval {
   Duration low, high;
   bool calibrated = false;
   Ground ground = Ground::none;
+};
+
+// What runs a collective; empty: not asked.
+struct RunBy {
+  std::string_view algorithm, protocol;
 };
 
 // What a description says of its NICs.
@@ -144,7 +161,8 @@ enum class Typical { rdma, socket, none };
 
 // An uneven layout has as many GPUs per node as its nodes have on average.
 CalibratedInterval interval_of(const Calibration& calibration, Op op, Bytes size, int ranks,
-                               int nodes, NicRate rate, Typical typical, Duration forecast);
+                               int nodes, NicRate rate, Typical typical, Duration forecast,
+                               const RunBy& by = {});
 
 // Without a calibration: [t exp(-u), t exp(u)]. No table of the cluster at hand stands behind it.
 CalibratedInterval uncalibrated_interval(Bytes size, int ranks, NicRate rate, Typical typical,

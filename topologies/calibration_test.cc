@@ -213,5 +213,31 @@ TEST_CASE("calibration: every ground has its words") {
   CHECK(in_words(Ground::none) == "not calibrated");
 }
 
+TEST_CASE("calibration: an algorithm or protocol that no row took is a prior") {
+  Calibration calibration = of_four_a_node(2, 8);
+  calibration.protocols = {"LL"};
+  for (Calibration::Band& band : calibration.bands) band.algorithms = {"ring"};
+  const Duration t = Duration::microseconds(100);
+  const auto interval = [&](const RunBy& by, double size = 2e5) {
+    return interval_of(calibration, Op::all_reduce, Bytes(size), 16, 4, NicRate::nominal,
+                       Typical::rdma, t, by);
+  };
+  const auto ring = interval({"ring", "LL"}), tree = interval({"tree", "LL"});
+  CHECK(ring.ground == Ground::calibrated);
+  CHECK(interval({}).ground == Ground::calibrated);  // nobody asked
+  CHECK(tree.ground == Ground::algorithm);
+  CHECK_FALSE(tree.calibrated);
+  CHECK(tree.high ==
+        uncalibrated_interval(Bytes(2e5), 16, NicRate::nominal, Typical::rdma, t).high);
+  CHECK(interval({"ring", "Simple"}).high == tree.high);
+  // A poor fit to rings is no reason to know less of trees than without any table.
+  calibration.bands.back() = {Bytes(1e300), 0.2, 5, {"ring"}};
+  CHECK(interval({"ring", "LL"}).high.us() == Approx(500));
+  CHECK(interval({"tree", "LL"}).high == tree.high);
+  // Beyond the layouts it is both.
+  calibration.layouts = {{4, {2, 2}}};
+  CHECK(interval({"tree", "LL"}).ground == Ground::extrapolated);
+}
+
 }  // namespace
 }  // namespace lambcast

@@ -141,6 +141,22 @@ std::optional<NicRate> kept_nic_rate(const Table& description, const Overrides& 
                  nic.get<Sourced<Bandwidth>>("nominal").value);
 }
 
+// What NCCL gets of a NIC passes through it. (Of MPI a share counts streams beside the one that was
+// timed.)
+void check_nic_efficiency(const Cluster& cluster, const Overrides& overrides) {
+  constexpr const char* key = "nccl.nic_efficiency";
+  if (std::ranges::find(overrides, key, &Overrides::value_type::first) == overrides.end()) return;
+  const double share = cluster.nccl.nic_efficiency.value;
+  const double most = cluster.nic_nominal.value / cluster.nic_bandwidth.value * rounding;
+  if (share > most)
+    fail_input(
+        {"", 0, fmt::format("--set cluster.{}", key)},
+        fmt::format("{:.4g} is out of range: so many times {} do not pass through a NIC of {}",
+                    share, to_text_bits(cluster.nic_bandwidth.value),
+                    to_text_bits(cluster.nic_nominal.value)),
+        fmt::format("up to {:.3g}", most));
+}
+
 // Whether forecasts of the library that was measured are the same without this override.
 bool leaves_calibration(std::string_view key, Backend measured) {
   const auto concerns = [&](std::string_view part) {
@@ -286,9 +302,17 @@ Cluster load_cluster(Table parsed, const std::string& name_or_path, const Overri
   Cluster cluster = decode_overridden(preset, flags, [&] {
     return decode_cluster(table, name_or_path, shipped_priors(), nic_rate);
   });
+  check_nic_efficiency(cluster, overrides);
   if (!cluster.calibration) return cluster;
+  // A release that chooses as the one before, streams where none has a limit.
+  const auto is_idle = [&](std::string_view key) {
+    if (key != "nccl.version" && key != "nccl.connections") return false;
+    const LibrarySpec before = decode_cluster(parsed.copy(), name_or_path).nccl;
+    return key == "nccl.version" ? before.minor_version == cluster.nccl.minor_version
+                                 : before.connections == cluster.nccl.connections;
+  };
   for (const auto& [key, value] : overrides)
-    if (!leaves_calibration(key, cluster.calibration->backend))
+    if (!leaves_calibration(key, cluster.calibration->backend) && !is_idle(key))
       cluster.uncalibrated_by.push_back(key);
   if (std::ranges::all_of(cluster.uncalibrated_by, is_between_nodes))
     cluster.calibration->within_nodes = !cluster.uncalibrated_by.empty();
@@ -314,6 +338,10 @@ Transport transport_of(const Cluster& cluster, Backend backend) {
   if (library.flow_cap) transport.flow_cap = library.flow_cap->value;
   transport.connections = library.connections;
   if (library.rules == DecisionRules::nccl) transport.tuning = nccl_machine(cluster);
+  if (cluster.calibration && is_mpi(cluster.calibration->backend) == is_mpi(backend) &&
+      !cluster.calibration->within_nodes)
+    for (const Calibration::Band& band : cluster.calibration->bands)
+      if (!band.algorithms.empty()) transport.measured.push_back({band.below, band.algorithms});
   for (const ProtocolSpec& spec : library.protocols)
     transport.protocols.push_back(protocol_of(spec, library));
   for (const ProtocolSpec& spec : library.of_messages)
@@ -336,7 +364,7 @@ bool is_calibrated(const Cluster& cluster, Backend backend, int nodes) {
 }
 
 CalibratedInterval interval_of(const Cluster& cluster, Backend backend, Op op, Bytes size,
-                               const ProcessGroup& group, Duration forecast) {
+                               const ProcessGroup& group, Duration forecast, const RunBy& by) {
   const Typical typical = is_mpi(backend)                        ? Typical::none
                           : cluster.network == NetworkKind::rdma ? Typical::rdma
                                                                  : Typical::socket;
@@ -345,7 +373,8 @@ CalibratedInterval interval_of(const Cluster& cluster, Backend backend, Op op, B
   const NicRate rate = nodes == 1 ? NicRate::effective : nic_rate_of(cluster);
   if (!is_calibrated(cluster, backend, nodes) || group.siblings > 1)
     return uncalibrated_interval(size, group.ranks, rate, typical, forecast);
-  return interval_of(*cluster.calibration, op, size, group.ranks, nodes, rate, typical, forecast);
+  return interval_of(*cluster.calibration, op, size, group.ranks, nodes, rate, typical, forecast,
+                     by);
 }
 
 std::string without_calibration(const Cluster& cluster) {

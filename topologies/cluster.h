@@ -85,7 +85,8 @@ struct LibrarySpec {
   int connections = 1;
   std::string all_reduce;  // forced algorithm, empty: the library's choice
   Provenance all_reduce_from;
-  int minor_version = NcclTuning::newest;  // of NCCL 2, whose rule chooses the algorithm
+  // Of NCCL 2, whose rule chooses the algorithm: the first that chooses as the one that runs.
+  int minor_version = NcclTuning::newest;
   // What users tell NCCL by its environment, as NcclTuning has it.
   std::vector<std::string> algorithms;  // empty: all
   bool sharp = false;                   // NCCL_COLLNET_ENABLE
@@ -174,8 +175,9 @@ Cluster decode_cluster(const Table& table, const std::string& origin,
 //   nccl                                                             where MPI was measured
 //   calibration                                                      the user's own statement
 //
-// as is what a file of the user's says. One of nic (but nic.network) or fabric, which carry nothing
-// within a node, leaves it there.
+// as is what a file of the user's says, and an nccl.version that chooses as the one before or
+// nccl.connections where no stream has a limit. One of nic (but nic.network) or fabric, which carry
+// nothing within a node, leaves it there.
 Cluster load_cluster(const std::string& name_or_path, const Overrides& overrides);
 // The same of a description that was parsed already and has nothing set.
 Cluster load_cluster(Table table, const std::string& name_or_path, const Overrides& overrides);
@@ -201,7 +203,7 @@ bool is_calibrated(const Cluster& cluster, Backend backend, int nodes);
 // group at a time, so with siblings nothing is calibrated. Within a node nothing depends on what is
 // known of the NICs.
 CalibratedInterval interval_of(const Cluster& cluster, Backend backend, Op op, Bytes size,
-                               const ProcessGroup& group, Duration forecast);
+                               const ProcessGroup& group, Duration forecast, const RunBy& by = {});
 
 // "not calibrated", and which keys took the calibration away, if any did.
 std::string without_calibration(const Cluster& cluster);

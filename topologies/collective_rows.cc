@@ -27,7 +27,8 @@ void add(CollectiveRow& row, const Collective& collective, const Cluster& cluste
   row.flow_time +=
       !flow && shares_are_unlike(collective) ? simulate(collective, NetworkModel::flow) : time;
   const CalibratedInterval interval =
-      interval_of(cluster, setting.backend, collective.op, collective.size, setting.group, time);
+      interval_of(cluster, setting.backend, collective.op, collective.size, setting.group, time,
+                  {collective.algorithm, collective.protocol});
   row.interval.low += interval.low;
   row.interval.high += interval.high;
   row.interval.calibrated &= interval.calibrated;

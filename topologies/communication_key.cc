@@ -66,15 +66,15 @@ auto members(const Calibration::MeasuredNodes& all) {
 }
 
 auto members(const Calibration::Band& all) {
-  const auto& [below, low, high] = all;
-  return std::tie(below, low, high);
+  const auto& [below, low, high, algorithms] = all;
+  return std::tie(below, low, high, algorithms);
 }
 
 auto members(const Calibration& all) {
-  const auto& [source, another_machine, within_nodes, preset, backend, operations, sizes, layouts,
-               bands] = all;
-  return std::tie(source, another_machine, within_nodes, preset, backend, operations, sizes,
-                  layouts, bands);
+  const auto& [source, another_machine, within_nodes, preset, backend, operations, protocols, sizes,
+               layouts, bands] = all;
+  return std::tie(source, another_machine, within_nodes, preset, backend, operations, protocols,
+                  sizes, layouts, bands);
 }
 
 // A device is read: NCCL tunes by its generation.

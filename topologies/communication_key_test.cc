@@ -27,7 +27,6 @@ const Overrides different{{"device", "v100-32g"},
                           {"nccl.message_overhead", "9 us"},
                           {"nccl.reported_latency", "9 us"},
                           {"nccl.flow_cap", "1 GB/s"},
-                          {"nccl.connections", "3"},
                           {"nccl.all_reduce", "ring"},
                           {"nccl.max_ctas", "3"},
                           {"nccl.threads", "128"},
@@ -36,7 +35,6 @@ const Overrides different{{"device", "v100-32g"},
                           {"nccl.sharp", "true"},
                           {"nccl.pxn", "false"},
                           {"nccl.protocols", "LL"},
-                          {"nccl.tree_threshold", "1 MB"},
                           {"nccl.Simple.base", "9 us"},
                           {"nccl.LL.local_hop", "9 us"},
                           {"nccl.LL.tree_network_hop", "9 us"},
@@ -60,9 +58,12 @@ TEST_CASE("communication key: each key that collectives read makes another hash"
   Cluster cluster = load_cluster("dgx-a100-80g", {});
   cluster.calibration.reset();  // which overrides take away
   std::set<std::size_t> hashes{hash_of_communication(cluster)};
-  for (const auto& change : different) {
-    INFO(change.first);
-    Cluster other = load_cluster("dgx-a100-80g", {change});
+  std::vector<Overrides> all{{{"nccl.flow_cap", "2 GB/s"}, {"nccl.connections", "3"}},
+                             {{"nccl.version", "2.4"}, {"nccl.tree_threshold", "1 MB"}}};
+  for (const auto& change : different) all.push_back({change});
+  for (const Overrides& changes : all) {
+    INFO(changes.back().first);
+    Cluster other = load_cluster("dgx-a100-80g", changes);
     other.calibration.reset();
     CHECK(!same_communication(other, cluster));
     CHECK(hashes.insert(hash_of_communication(other)).second);

@@ -153,7 +153,11 @@ int nccl_minor_version(const Table& table) {
   const bool read =
       text.starts_with("2.") &&
       std::from_chars(text.data() + 2, text.data() + text.size(), minor).ec == std::errc();
-  if (!read || minor < NcclTuning::oldest)
+  const bool by_threshold = read && minor == 4;
+  if (by_threshold && !table.has("tree_threshold"))
+    fail_input(table.where("version"),
+               "NCCL 2.4 chose between ring and tree by size alone: needs tree_threshold");
+  if (!read || (minor < NcclTuning::oldest && !by_threshold))
     fail_input(table.where("version"), fmt::format("'{}' is no version of NCCL known here", text),
                fmt::format("2.{} and later", NcclTuning::oldest));
   return minor;
@@ -189,7 +193,18 @@ void read_environment(const Table& table, LibrarySpec& spec) {
                fmt::format("{} is above max_ctas, {}", spec.min_ctas, spec.max_ctas));
   spec.threads = threads_of(table, "threads", 64, 512);
   spec.ll128_threads = threads_of(table, "ll128_threads", 160, 640);
-  if (const auto below = table.find<Bytes>("tree_threshold")) spec.tree_threshold = *below;
+  if (const auto below = table.find<Bytes>("tree_threshold")) {
+    if (spec.minor_version > 4)
+      fail_input(table.where("tree_threshold"),
+                 "NCCL has no such threshold from 2.5 on: needs version = \"2.4\"");
+    spec.tree_threshold = *below;
+  }
+}
+
+// What is said without an effect is as if it were not said.
+void forget_idle(LibrarySpec& spec) {
+  spec.minor_version = nccl_choices_since(spec.minor_version, spec.nvls.has_value());
+  if (!spec.flow_cap) spec.connections = 1;
 }
 
 std::optional<NvlsSpec> decode_nvls(const Table& table, const Priors& priors) {
@@ -287,7 +302,8 @@ LibrarySpec decode_library(const Table& table, DecisionRules standard, const Sur
   for (ProtocolSpec& protocol : spec.protocols)
     override_protocol(table.table(protocol.name), protocol);
   choose_protocols(table, spec);
-  if (standard == DecisionRules::nccl) spec.nvls = decode_nvls(table.table("nvls"), priors);
+  if (nccl) spec.nvls = decode_nvls(table.table("nvls"), priors);
+  if (nccl) forget_idle(spec);
   return spec;
 }
 

@@ -74,9 +74,13 @@ TEST_CASE("NCCL's choice: what users tell it by its environment") {
             .front()
             .algorithm == "ring");
   // The rule of 2.4: by size, whatever the cost.
-  const NcclTuning old = of({{"nccl.tree_threshold", "4 MiB"}});
+  const NcclTuning old = of({{"nccl.tree_threshold", "4 MiB"}, {"nccl.version", "\"2.4\""}});
   CHECK(chosen(old, (4 << 20) - 1, 4, 8) == "tree");
   CHECK(chosen(old, 4 << 20, 4, 8) == "ring");
+  CHECK_THROWS_WITH(of({{"nccl.tree_threshold", "4 MiB"}}),
+                    Catch::Matchers::Contains("NCCL has no such threshold from 2.5 on"));
+  CHECK_THROWS_WITH(of({{"nccl.version", "\"2.4\""}}),
+                    Catch::Matchers::Contains("needs tree_threshold"));
   CHECK_THROWS_WITH(of({{"nccl.algorithms", "[\"rings\"]"}}),
                     Catch::Matchers::Contains("did you mean 'ring'"));
   CHECK_THROWS_WITH(of({{"nccl.min_ctas", "8"}, {"nccl.max_ctas", "4"}}),
@@ -142,8 +146,9 @@ TEST_CASE("NCCL's channels change what is reached within a node") {
   CHECK(seconds("nccl.max_ctas", "4") == Approx(7. / 8 * 64e9 / (4 * 321e9 / 16)).epsilon(0.01));
 }
 
-// NCCL_NTHREADS: 256 KiB of LL over a ring of 16 have 4 channels of 512 threads, or 16 of 128.
-TEST_CASE("NCCL's threads decide over how many channels little is spread") {
+// NCCL_NTHREADS: 256 KiB of LL over a ring of 16 have 4 channels of 512 threads, or 16 of 128 that
+// carry a quarter each.
+TEST_CASE("NCCL's threads decide over how many channels little is spread, and what each carries") {
   const auto us = [](const char* threads) {
     const Cluster cluster = load_cluster("dgx-a100-80g", {{"nccl.threads", threads},
                                                           {"nccl.LL.channel_rate", "1 GB/s"},
@@ -161,7 +166,9 @@ TEST_CASE("NCCL's threads decide over how many channels little is spread") {
   };
   const double block = 262144. / 16;  // in bytes; of 15 steps, after 15 hops of 1 us and a base
   CHECK(us("512") == Approx(16 + 15 * block / (4 * 1e3)).epsilon(1e-3));
-  CHECK(us("128") == Approx(16 + 15 * block / (16 * 1e3)).epsilon(0.02));
+  CHECK(us("128") == Approx(us("512")).epsilon(0.02));
+  // No more channels than there are: fewer threads are slower.
+  CHECK(us("64") == Approx(16 + 15 * block / (16 * 1e3 / 8)).epsilon(0.02));
   using Catch::Matchers::Contains;
   CHECK_THROWS_WITH(us("100"), Contains("100 threads are no whole warps"));
   CHECK_THROWS_WITH(us("1024"), Contains("64") && Contains("512"));
@@ -226,8 +233,27 @@ TEST_CASE("NCCL's choice: NICs that report a latency keep it with the tree for l
 TEST_CASE("NCCL's version is a key of a description") {
   CHECK(load_cluster("hgx-h100-ndr", {}).nccl.minor_version == NcclTuning::newest);
   CHECK(load_cluster("hgx-h100-ndr", {{"nccl.version", "\"2.19\""}}).nccl.minor_version == 19);
+  // A release that chooses as the newest does takes no calibration away, nor do streams over RDMA.
+  const auto calibrated = [](const char* preset, const Overrides& keys) {
+    return load_cluster(preset, keys).calibration.has_value();
+  };
+  CHECK(calibrated("perlmutter-a100", {{"nccl.version", "\"2.24\""}}));
+  CHECK_FALSE(calibrated("perlmutter-a100", {{"nccl.version", "\"2.19\""}}));
+  CHECK(calibrated("hgx-h100-ndr", {{"nccl.version", "\"2.28\""}}));
+  CHECK_FALSE(calibrated("hgx-h100-ndr", {{"nccl.version", "\"2.24\""}}));
+  CHECK(calibrated("perlmutter-a100", {{"nccl.connections", "4"}}));
+  CHECK_FALSE(calibrated("aws-ena-tcp", {{"nccl.connections", "4"}}));
   CHECK_THROWS_WITH(load_cluster("hgx-h100-ndr", {{"nccl.version", "\"1.3\""}}),
                     Catch::Matchers::Contains("no version of NCCL known here"));
+}
+
+TEST_CASE("NCCL gets no more of a NIC than its name plate") {
+  const auto set = [](const char* share) {
+    return load_cluster("hgx-h100-ndr", {{"nccl.nic_efficiency", share}});
+  };
+  CHECK(set("1").nccl.nic_efficiency.value == 1);
+  CHECK_THROWS_WITH(set("5"), Catch::Matchers::Contains("5 is out of range") &&
+                                  Catch::Matchers::Contains("pass through a NIC of"));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 
 #include "sim/base/check.h"
 #include "sim/base/printable.h"
@@ -94,6 +95,33 @@ double algbw_GBps(const Row& row) { return row.size.value() / row.time.s() / 1e9
 
 double busbw_GBps(const Measurement& measurement, const Row& row) {
   return algbw_GBps(row) * bus_factor(measurement.operation, measurement.ranks);
+}
+
+std::vector<Measurement> without_repeats(std::span<const Measurement> tables) {
+  const auto what = [](const Measurement& table) {
+    return std::tie(table.operation, table.ranks, table.nodes, table.gpus_per_node, table.algorithm,
+                    table.protocol, table.backend, table.streams, table.staging);
+  };
+  const auto same = [](const Row& a, const Row& b) { return a.size == b.size && a.time == b.time; };
+  std::vector<Measurement> distinct;
+  for (const Measurement& table : tables) {
+    Measurement once = table;
+    once.rows.clear();
+    for (const Row& row : table.rows) {
+      const auto of_size = [&](const Row& other) { return other.size == row.size; };
+      if (std::any_of(once.rows.begin(), once.rows.end(), of_size)) continue;
+      std::vector<Duration> times;
+      for (const Row& other : table.rows)
+        if (of_size(other)) times.push_back(other.time);
+      once.rows.push_back({row.size, median(std::move(times)), row.spread});
+    }
+    const auto again = [&](const Measurement& earlier) {
+      return what(earlier) == what(once) && std::equal(earlier.rows.begin(), earlier.rows.end(),
+                                                       once.rows.begin(), once.rows.end(), same);
+    };
+    if (std::none_of(distinct.begin(), distinct.end(), again)) distinct.push_back(std::move(once));
+  }
+  return distinct;
 }
 
 Duration median(std::vector<Duration> values) {

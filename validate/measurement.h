@@ -25,6 +25,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -128,6 +129,10 @@ std::string measurement_csv_row(const Measurement& measurement, const Row& row, 
 // Separate runs of one measurement as one table: per size the median of the times, the smallest
 // low and the largest high. Throws Error when the runs differ in operation, ranks or sizes.
 Measurement merge_runs(const std::vector<Measurement>& runs);
+
+// Each thing measured once: rows of one size as their median, and a table that is an earlier one
+// again, row for row, left out. What is said twice is known no better.
+std::vector<Measurement> without_repeats(std::span<const Measurement> tables);
 
 // The median; of an even number of values the mean of the middle two. Takes at least one value.
 Duration median(std::vector<Duration> values);

@@ -30,6 +30,21 @@ std::string refusal(std::string text, std::string_view from, std::string_view to
   return "accepted";
 }
 
+TEST_CASE("measurement: what is said twice counts once") {
+  Measurement table = read_measurement_csv(kTable, "t.csv");
+  const Row first = table.rows.front();
+  table.rows.push_back({first.size, first.time * 3, {}});
+  table.rows.push_back({first.size, first.time * 9, {}});
+  const Measurement again = table;
+  Measurement other = table;
+  other.rows[1].time = other.rows[1].time * 2;
+  const auto distinct = without_repeats(std::vector{table, again, other});
+  REQUIRE(distinct.size() == 2);
+  REQUIRE(distinct[0].rows.size() == 2);
+  CHECK(distinct[0].rows[0].time == first.time * 3);
+  CHECK(distinct[0].rows[1].time == table.rows[1].time);
+}
+
 }  // namespace
 
 TEST_CASE("bus factors follow nccl-tests") {

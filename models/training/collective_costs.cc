@@ -70,7 +70,8 @@ const CollectiveCost& CollectiveCosts::cost(const Setting& asked, Backend backen
   const Collective collective = plan_collective(request, on.machines, on.transport);
   const bool analytic = setting.network == NetworkModel::analytic && !setting.expand;
   const Duration time = analytic ? collective.time : simulate(collective, setting.network);
-  cost = {time, interval_of(*setting.cluster, backend, op, size, request.group, time),
+  const RunBy by{collective.algorithm, collective.protocol};
+  cost = {time, interval_of(*setting.cluster, backend, op, size, request.group, time, by),
           collective.traffic, collective.algorithm, collective.protocol};
   return cost;
 }

@@ -48,29 +48,59 @@ Machines::Wired wired(std::shared_ptr<const Machine> machine) {
   return {std::move(machine), std::move(router)};
 }
 
-// What the library would run: the algorithm that NCCL takes, or where its rule is not known those
-// of which the cheapest is.
-std::vector<std::string> chosen(const CollectiveRequest& request, const Transport& transport) {
-  if (request.rules == DecisionRules::nccl && transport.tuning) {
-    NcclTuning tuning = *transport.tuning;
-    if (!request.protocol.empty()) {
-      tuning.ll = request.protocol == "LL";
-      tuning.ll128 = request.protocol == "LL128";
-      tuning.simple = request.protocol == "Simple";
-    }
-    const ProcessGroup& group = request.group;
-    const auto choices =
-        nccl_choices(tuning, request.op, request.size, group.nodes(), group.per_node);
-    for (const NcclChoice& choice : choices)
-      if (supports(choice.algorithm, request.op, group)) return {std::string(choice.algorithm)};
-    if (choices.empty() && request.op == Op::all_reduce)
-      throw Error(Exit::usage,
-                  fmt::format("nccl.algorithms leaves no algorithm for an all_reduce on {} node(s)",
-                              group.nodes()));
+// Those that tables measured of a size; none where all are known alike.
+std::vector<std::string> measured_of(const Transport& transport, Bytes size) {
+  for (const MeasuredAlgorithms& band : transport.measured)
+    if (size < band.below || &band == &transport.measured.back()) return band.names;
+  return {};
+}
+
+// What the library runs, and all that may stand for its cost.
+struct Chosen {
+  std::string algorithm;  // empty: whichever is the cheapest
+  std::vector<std::string> costed;
+};
+
+Chosen chosen_by_nccl(const CollectiveRequest& request, const Transport& transport) {
+  NcclTuning tuning = *transport.tuning;
+  if (!request.protocol.empty()) {
+    tuning.ll = request.protocol == "LL";
+    tuning.ll128 = request.protocol == "LL128";
+    tuning.simple = request.protocol == "Simple";
   }
-  return candidates(
-      request.rules, request.op, request.size, request.group,
-      std::any_of(transport.protocols.begin(), transport.protocols.end(), reduces_in_switch));
+  const ProcessGroup& group = request.group;
+  const auto choices =
+      nccl_choices(tuning, request.op, request.size, group.nodes(), group.per_node);
+  if (choices.empty() && request.op == Op::all_reduce)
+    throw Error(Exit::usage,
+                fmt::format("nccl.algorithms leaves no algorithm for an all_reduce on {} node(s)",
+                            group.nodes()));
+  const std::vector<std::string> measured = measured_of(transport, request.size);
+  const auto is_measured = [&](const std::string& name) {
+    return std::find(measured.begin(), measured.end(), name) != measured.end();
+  };
+  Chosen chosen;
+  for (const NcclChoice& choice : choices) {
+    const std::string name(choice.algorithm);
+    if (!supports(name, request.op, group)) continue;
+    if (chosen.costed.empty())
+      chosen = {name, {name}};
+    else if (!is_measured(chosen.algorithm) && name == "ring" && is_measured(name))
+      chosen.costed.push_back(name);
+  }
+  return chosen;
+}
+
+// The algorithm that NCCL takes, or where its rule is not known those of which the cheapest is.
+Chosen chosen(const CollectiveRequest& request, const Transport& transport) {
+  if (request.rules == DecisionRules::nccl && transport.tuning) {
+    Chosen by_nccl = chosen_by_nccl(request, transport);
+    if (!by_nccl.costed.empty()) return by_nccl;
+  }
+  return {{},
+          candidates(request.rules, request.op, request.size, request.group,
+                     std::any_of(transport.protocols.begin(), transport.protocols.end(),
+                                 reduces_in_switch))};
 }
 
 // What NCCL sends messages between two ranks with (src/enqueue.cc, addP2pToPlan): LL up to 16 KiB
@@ -129,16 +159,15 @@ Placement placement_of(const CollectiveRequest& request, const Machine& machine,
 }
 
 // The algorithms to try.
-std::vector<std::string> algorithms_of(const CollectiveRequest& request,
-                                       const Transport& transport) {
+Chosen algorithms_of(const CollectiveRequest& request, const Transport& transport) {
   if (request.algorithm.empty()) return chosen(request, transport);
   const bool reduces = transport.tuning && transport.tuning->sharp;
   if (request.group.nodes() > 1 && in_network(request.algorithm, request.group) && !reduces)
     fail_input({"", 0, "--algorithm"},
-               fmt::format("{} over {} nodes is for networks whose switches reduce: needs "
+               fmt::format("{} over {} nodes is for InfiniBand whose switches reduce: needs "
                            "nccl.sharp = true",
                            request.algorithm, request.group.nodes()));
-  return {request.algorithm};
+  return {request.algorithm, {request.algorithm}};
 }
 
 void check_protocol(const CollectiveRequest& request, const Transport& transport) {
@@ -178,7 +207,8 @@ Collective plan_collective(const CollectiveRequest& request, Machines& machines,
   const std::string_view bound = bound_protocol(request, transport);
   const Place place = request.beside.value_or(Place());
   std::optional<Collective> best;
-  for (const std::string& algorithm : algorithms_of(request, transport)) {
+  const Chosen run = algorithms_of(request, transport);
+  for (const std::string& algorithm : run.costed) {
     const bool folded = !request.expand && !request.beside &&
                         foldable(algorithm, request.group, machines.nodes_alike());
     if (!folded) check_size(request, algorithm, machines.nodes_alike());
@@ -208,13 +238,15 @@ Collective plan_collective(const CollectiveRequest& request, Machines& machines,
                 *protocols[*cheapest], request.expand));
   }
   check_found(best.has_value(), request);
+  if (!run.algorithm.empty()) best->algorithm = run.algorithm;
   return *best;
 }
 
-const CollectiveCurve::Variant& CollectiveCurve::variant(const std::string& algorithm) {
+const std::pair<const std::string, CollectiveCurve::Variant>& CollectiveCurve::variant(
+    const std::string& algorithm) {
   const auto [at, is_new] = variants_.try_emplace(algorithm);
   Variant& variant = at->second;
-  if (!is_new) return variant;
+  if (!is_new) return *at;
   const ProcessGroup& group = request_.group;
   const bool folded = foldable(algorithm, group, machines_.nodes_alike());
   if (!folded) check_size(request_, algorithm, machines_.nodes_alike());
@@ -233,25 +265,28 @@ const CollectiveCurve::Variant& CollectiveCurve::variant(const std::string& algo
     variant.protocols.push_back({protocols[p],
                                  hop_of(*protocols[p], variant.schedule.latencies, group.nodes()),
                                  std::move(transfers[p])});
-  return variant;
+  return *at;
 }
 
-Duration CollectiveCurve::time(Bytes size) {
+CollectiveCurve::Forecast CollectiveCurve::forecast(Bytes size) {
   check_protocol(request_, transport_);
   request_.size = size;
   const std::string_view bound = bound_protocol(request_, transport_);
   const double scale = size / reference_size;
-  std::optional<Duration> best;
-  for (const std::string& algorithm : algorithms_of(request_, transport_)) {
-    const Variant& of = variant(algorithm);
+  std::optional<Forecast> best;
+  const Chosen run = algorithms_of(request_, transport_);
+  for (const std::string& algorithm : run.costed) {
+    const auto& [name, of] = variant(algorithm);
     for (const Lowered& lowered : of.protocols) {
       if (!offered(*lowered.protocol, request_, of.schedule.latencies, bound)) continue;
       const Duration time = time_of(of.schedule, lowered.transfers, scale, lowered.hop, transport_,
                                     *lowered.protocol, of.placement);
-      if (!best || time < *best) best = time;
+      if (!best || time < best->time) best = {time, name, lowered.protocol->name};
     }
   }
   check_found(best.has_value(), request_);
+  // Under the name of what runs, which the first of them is.
+  if (!run.algorithm.empty()) best->algorithm = variant(run.costed.front()).first;
   return *best;
 }
 

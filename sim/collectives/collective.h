@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -55,6 +56,8 @@ struct CollectiveRequest {
 struct Collective {
   Op op;
   Bytes size;
+  // What the library runs. Where a measured one stands for its cost (Transport::measured), the rest
+  // is of that.
   std::string algorithm;
   std::string protocol;
   Duration time;  // analytic, alone on the machine
@@ -77,8 +80,14 @@ class CollectiveCurve {
         transport_(std::move(transport)),
         machines_(std::move(machines)) {}
 
-  // What plan_collective says, to the rounding of a picosecond in each round.
-  Duration time(Bytes size);
+  // What plan_collective says, to the rounding of a picosecond in each round. The names live as
+  // long as the curve.
+  struct Forecast {
+    Duration time;
+    std::string_view algorithm, protocol;
+  };
+  Forecast forecast(Bytes size);
+  Duration time(Bytes size) { return forecast(size).time; }
 
  private:
   static constexpr Bytes reference_size{1 << 30};
@@ -93,7 +102,8 @@ class CollectiveCurve {
     Placement placement;
     std::vector<Lowered> protocols;
   };
-  const Variant& variant(const std::string& algorithm);
+  // The entry, whose key is the algorithm.
+  const std::pair<const std::string, Variant>& variant(const std::string& algorithm);
 
   CollectiveRequest request_;
   Transport transport_;

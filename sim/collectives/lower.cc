@@ -221,6 +221,13 @@ struct ByChannels {
   Duration flows, hop;
 };
 
+// Fewer threads than NCCL's own carry as much less of a channel's rate: an assumption.
+double share_of_threads(const NcclTuning& tuning, std::string_view protocol) {
+  const bool ll128 = protocol == "LL128";
+  const int said = ll128 ? tuning.ll128_threads : tuning.threads;
+  return said == 0 ? 1 : std::min(1.0, said / (ll128 ? 640.0 : 512.0));
+}
+
 ByChannels by_channels(const Round& round, const CommSchedule& schedule, Bytes size,
                        const Transport& transport, const Protocol& protocol,
                        const Placement& placement) {
@@ -232,7 +239,8 @@ ByChannels by_channels(const Round& round, const CommSchedule& schedule, Bytes s
   const int channels =
       nccl_channels_for(*transport.tuning, protocol.name, schedule.latencies == Latencies::ring,
                         size, placement.nodes(), placement.per_node);
-  const Duration time = round.channel_bytes / (protocol.channel_rate * channels);
+  const double threads = share_of_threads(*transport.tuning, protocol.name);
+  const Duration time = round.channel_bytes / (protocol.channel_rate * channels * threads);
   // What all of Simple's reach together is the share of the NICs and links, said of them.
   return {simple ? Duration() : time, time};
 }

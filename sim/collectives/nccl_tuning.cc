@@ -310,6 +310,12 @@ int nccl_channels_for(const NcclTuning& tuning, std::string_view protocol, bool 
   return shares < all ? std::max(1, static_cast<int>(shares)) : all;
 }
 
+int nccl_choices_since(int minor, bool in_switch) {
+  if (minor < NcclTuning::oldest) return minor;
+  if (in_switch && minor >= NcclTuning::newest) return NcclTuning::newest;
+  return version_of(minor).from;
+}
+
 std::vector<NcclChoice> nccl_choices(const NcclTuning& tuning, Op op, Bytes size, int nodes,
                                      int gpus_per_node) {
   std::vector<NcclChoice> choices;

@@ -77,6 +77,9 @@ NcclChannels nccl_channels(const NcclTuning& tuning, int gpus_per_node);
 int nccl_channels_for(const NcclTuning& tuning, std::string_view protocol, bool ring, Bytes size,
                       int nodes, int gpus_per_node);
 
+// The first minor version that chooses as this one does.
+int nccl_choices_since(int minor, bool in_switch);
+
 struct NcclChoice {
   std::string_view algorithm;  // as algorithm_names()
   Duration time;               // what NCCL itself expects

@@ -90,6 +90,12 @@ struct Protocol {
   std::optional<InSwitch> in_switch{};
 };
 
+// Algorithms whose costs tables determined, of sizes below an end.
+struct MeasuredAlgorithms {
+  Bytes below;
+  std::vector<std::string> names;
+};
+
 struct Transport {
   std::vector<Protocol> protocols;
   Duration message_overhead;  // posting and matching one message
@@ -104,6 +110,10 @@ struct Transport {
   // of collectives.
   std::vector<Protocol> of_messages{};
   bool pxn = false;  // as Placement::by_rail_of_receiver
+  // By size, the last open; empty: all are known alike. What NCCL takes though no table did costs
+  // no more than a ring that was measured: its rule found it the cheaper one, and a prior does not
+  // outweigh a measurement.
+  std::vector<MeasuredAlgorithms> measured{};
   // What one lane of a ring passes on at once (of NCCL's trees a quarter); zero: slices are not
   // modelled.
   Bytes slice{};

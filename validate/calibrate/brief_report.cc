@@ -25,10 +25,10 @@ std::string narrowed(const Calibration& calibration) {
   std::string out = fmt::format(
       "\nOf what was measured ({}) a time is expected at these multiples of its forecast:\n",
       describe(calibration));
+  const char* last = calibration.bands.size() == 1 ? "of every size" : "above that";
   for (const Calibration::Band& band : calibration.bands)
-    out += fmt::format(
-        "  {:.3g} to {:.3g} {}\n", band.low, band.high,
-        std::isfinite(band.below.value()) ? "below " + to_text(band.below) : "above that");
+    out += fmt::format("  {:.3g} to {:.3g} {}\n", band.low, band.high,
+                       std::isfinite(band.below.value()) ? "below " + to_text(band.below) : last);
   return out + "Beyond it intervals are wider, up to those of a description without tables.\n";
 }
 

@@ -43,5 +43,17 @@ TEST_CASE(
   CHECK_THAT(brief_report(summary), narrows && !Contains("by itself"));
 }
 
+TEST_CASE("brief report: a single band is of every size") {
+  FitSummary summary = unidentified();
+  Calibration calibration;
+  calibration.operations = {Op::all_reduce};
+  calibration.sizes = {1024, 1048576};
+  calibration.layouts = {{4, {2, 2}}};
+  calibration.bands = {{Bytes(std::numeric_limits<double>::infinity()), 0.8, 1.1}};
+  summary.calibration = calibration;
+  CHECK_THAT(brief_report(summary),
+             Contains("0.8 to 1.1 of every size\n") && !Contains("above that"));
+}
+
 }  // namespace
 }  // namespace lambcast::validate

@@ -17,6 +17,7 @@
 #include "validate/calibrate/measured_series.h"
 #include "validate/calibrate/residuals.h"
 #include "validate/calibrate/suspicions.h"
+#include "validate/calibrate/taken.h"
 #include "validate/calibrate/unmeasured_sizes.h"
 
 namespace lambcast::validate {
@@ -60,7 +61,6 @@ class Model {
     return r;
   }
 
- private:
   Cluster cluster_at(const VectorXd& x) const {
     Table table = base_;
     for (std::size_t j = 0; j < parameters_.size(); ++j) {
@@ -73,9 +73,12 @@ class Model {
       table.set(parameter.key, value, "calibration");
       if (!parameter.also.empty()) table.set(parameter.also, value, "calibration");
     }
-    return decode_cluster(table, name_);
+    Cluster cluster = decode_cluster(table, name_);
+    cluster.calibration.reset();  // what was not measured before may be now
+    return cluster;
   }
 
+ private:
   Table base_;  // parsed once; every evaluation sets all parameters in it
   const std::string& name_;
   std::span<const Measurement> tables_;
@@ -215,6 +218,7 @@ std::optional<Calibration> calibration_of(std::span<const Measurement> tables,
   const auto widen = [](Calibration::Range& range, double value) {
     range = {std::min(range.low, value), std::max(range.high, value)};
   };
+  const std::vector<TakenRow> taken = taken_by(tables, cluster, backend);
   for (const Measurement& table : tables) {
     if (!of_library(table)) continue;
     const MeasuredSeries series = series_of(table, cluster, backend);
@@ -240,8 +244,11 @@ std::optional<Calibration> calibration_of(std::span<const Measurement> tables,
       if (of_library(tables[points[i].table]) && points[i].size.value() >= band.from &&
           points[i].size.value() < band.below)
         errors.push_back(-residuals[static_cast<Eigen::Index>(i)]);
-    if (!errors.empty()) calibration.bands.push_back(band_of(band, errors, points.size()));
+    if (errors.empty()) continue;
+    calibration.bands.push_back(band_of(band, errors, points.size()));
+    calibration.bands.back().algorithms = algorithms_of(taken, band.from, band.below);
   }
+  calibration.protocols = protocols_of(taken);
   // Of one row there is nothing to hold out.
   if (calibration.bands.empty())
     calibration.bands.push_back(band_of(*std::rbegin(size_bands), {}, points.size()));
@@ -268,6 +275,16 @@ std::vector<FittedParameter> fitted_parameters(const std::vector<Parameter>& par
 std::vector<KeptLatency> kept_latencies(const Cluster& base, std::span<const Measurement> tables,
                                         Backend backend) {
   std::vector<KeptLatency> kept;
+  const auto has_trees = [&](const Measurement& table) {
+    return table.operation == Operation::all_reduce && nodes_of(table, base) > 1 &&
+           table.algorithm.value_or("tree") == "tree";
+  };
+  const auto several = [&](const Measurement& table) { return nodes_of(table, base) > 1; };
+  if (!is_mpi(backend) && std::any_of(tables.begin(), tables.end(), several) &&
+      std::none_of(tables.begin(), tables.end(), has_trees))
+    for (const ProtocolSpec& protocol : base.nccl.protocols)
+      kept.push_back(
+          {fmt::format("nccl.{}.tree_network_hop", protocol.name), protocol.tree_network_hop});
   const auto on_one_node = [&](const Measurement& table) { return nodes_of(table, base) == 1; };
   if (std::any_of(tables.begin(), tables.end(), on_one_node)) return kept;
   for (const ProtocolSpec& protocol : library_of(base, backend).protocols) {
@@ -352,7 +369,7 @@ Fit fitted(const std::string& base, const std::string& name, std::span<const Mea
   summary.parameters = fitted_parameters(parameters, all);
   summary.kept = kept_latencies(cluster, tables, backend);
   summary.fitted = band_errors(points, all.residuals);
-  summary.calibration = calibration_of(tables, cluster, backend, judged, errors);
+  summary.calibration = calibration_of(tables, model.cluster_at(all.x), backend, judged, errors);
   std::vector<Residual> left;
   for (std::size_t i = 0; i < points.size(); ++i)
     left.push_back({points[i].table, points[i].size, -all.residuals[static_cast<Eigen::Index>(i)]});
@@ -386,9 +403,10 @@ std::vector<BandError> errors_by_band(std::span<const double> sizes,
 }
 
 FitSummary calibrate(const std::string& base, const std::string& name,
-                     std::span<const Measurement> tables, Backend backend,
+                     std::span<const Measurement> given, Backend backend,
                      const CalibrationProgress& progress) {
   const auto began = std::chrono::steady_clock::now();
+  const std::vector<Measurement> tables = without_repeats(given);
   const Cluster cluster = decode_cluster(Table::parse(base, name), name);
   for (const Measurement& table : tables) series_of(table, cluster, backend);
   const std::vector<Point> points = points_of(tables);

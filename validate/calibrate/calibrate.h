@@ -11,6 +11,9 @@
 // are those of fits that have not seen it, and set the width of intervals; the parameters then come
 // from a fit on everything.
 //
+// A size that a table repeats counts once, as the median of its times, and so does a table that is
+// given again.
+//
 // What the description says already is the prior of the fit: what is typical of fabrics, or, in a
 // preset, what was fitted to another machine of the same hardware, each with its spread. A table
 // adds to it and does not replace it. So do its forecasts of sizes that no table holds
@@ -38,8 +41,9 @@ struct FittedParameter {
   bool identified = false;
 };
 
-// A latency inside one node that the tables, all over several, say nothing about. What they say of
-// latencies between nodes must not stand for it, so the description gets it in writing.
+// A latency inside one node that the tables, all over several, say nothing about, or one of trees
+// between nodes where none took one. What they say of the latencies of rings between nodes must not
+// stand for it, so the description gets it in writing.
 struct KeptLatency {
   std::string key;
   Sourced<Duration> value;

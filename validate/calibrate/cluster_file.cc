@@ -60,6 +60,12 @@ toml::table evidence(const KeptLatency& latency) {
   return table;
 }
 
+toml::array names_in(const std::vector<std::string>& names) {
+  toml::array array;
+  for (const std::string& name : names) array.push_back(name);
+  return array;
+}
+
 toml::table section(const Calibration& calibration, const std::string& source) {
   toml::table table;
   table.insert("source", source);
@@ -68,6 +74,7 @@ toml::table section(const Calibration& calibration, const std::string& source) {
   toml::array operations;
   for (const Op op : calibration.operations) operations.push_back(std::string(name_of(op)));
   table.insert("operations", std::move(operations));
+  if (!calibration.protocols.empty()) table.insert("protocols", names_in(calibration.protocols));
   table.insert("smallest", value_text(Unit::bytes, calibration.sizes.low));
   table.insert("largest", value_text(Unit::bytes, calibration.sizes.high));
   toml::array layouts;
@@ -86,6 +93,7 @@ toml::table section(const Calibration& calibration, const std::string& source) {
       entry.insert("below", value_text(Unit::bytes, band.below.value()));
     entry.insert("low", rounded(band.low, 3));
     entry.insert("high", rounded(band.high, 3));
+    if (!band.algorithms.empty()) entry.insert("algorithms", names_in(band.algorithms));
     bands.push_back(std::move(entry));
   }
   table.insert("bands", std::move(bands));
@@ -105,45 +113,26 @@ std::optional<toml::table> preset_of(const toml::table& root) {
 }
 
 // Keys in the order in which people read a description; others follow by name.
-const std::vector<std::string_view> reading_order{"name",
-                                                  "description",
-                                                  "device",
-                                                  "usd_per_gpu_hour",
-                                                  "value",
-                                                  "kind",
-                                                  "source",
-                                                  "machine",
-                                                  "library",
-                                                  "operations",
-                                                  "smallest",
-                                                  "largest",
-                                                  "layouts",
-                                                  "nodes",
-                                                  "below",
-                                                  "low",
-                                                  "high",
-                                                  "gpus",
-                                                  "host_capacity",
-                                                  "gpu_peers",
-                                                  "gpu_link",
-                                                  "gpu_nic",
-                                                  "count",
-                                                  "network",
-                                                  "link_layer",
-                                                  "nominal",
-                                                  "bandwidth",
-                                                  "protocols",
-                                                  "nic_efficiency",
-                                                  "base",
-                                                  "local_hop",
-                                                  "network_hop",
-                                                  "node",
-                                                  "nic",
-                                                  "fabric",
-                                                  "nccl",
-                                                  "mpi",
-                                                  "host_copy",
-                                                  "stack",
+const std::vector<std::string_view> reading_order{"name",        "description",
+                                                  "device",      "usd_per_gpu_hour",
+                                                  "value",       "kind",
+                                                  "source",      "machine",
+                                                  "library",     "operations",
+                                                  "algorithms",  "smallest",
+                                                  "largest",     "layouts",
+                                                  "nodes",       "below",
+                                                  "low",         "high",
+                                                  "gpus",        "host_capacity",
+                                                  "gpu_peers",   "gpu_link",
+                                                  "gpu_nic",     "count",
+                                                  "network",     "link_layer",
+                                                  "nominal",     "bandwidth",
+                                                  "protocols",   "nic_efficiency",
+                                                  "base",        "local_hop",
+                                                  "network_hop", "node",
+                                                  "nic",         "fabric",
+                                                  "nccl",        "mpi",
+                                                  "host_copy",   "stack",
                                                   "calibration"};
 
 std::vector<std::string> ordered_keys(const toml::table& table) {

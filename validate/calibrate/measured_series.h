@@ -52,6 +52,15 @@ int nodes_of(const Measurement& table, const Cluster& cluster);
 // ranks lie, does not fit the cluster, or is on one rank.
 MeasuredSeries series_of(const Measurement& table, const Cluster& cluster, Backend backend);
 
-Duration forecast_time(MeasuredSeries& series, Bytes size);
+struct SeriesForecast {
+  Duration time;
+  RunBy by;  // of a single collective; its names live as long as the series
+};
+
+SeriesForecast forecast(MeasuredSeries& series, Bytes size);
+
+inline Duration forecast_time(MeasuredSeries& series, Bytes size) {
+  return forecast(series, size).time;
+}
 
 }  // namespace lambcast::validate

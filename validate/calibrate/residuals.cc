@@ -153,7 +153,8 @@ std::vector<std::string> misfits_of(std::span<const Measurement> tables,
     if (!is_poor(with_rows[i], poor)) continue;
     const Measurement& table = tables[which[i]];
     if (const auto shape = shape_of(table, with_rows[i]))
-      words.push_back(fmt::format("{}: {}.", words_for(table), *shape));
+      words.push_back(
+          fmt::format("{}: {}{}", words_for(table), *shape, shape->ends_with('?') ? "" : "."));
   }
   return words;
 }

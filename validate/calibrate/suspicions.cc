@@ -54,6 +54,7 @@ std::optional<Misfit> misfit_of(const Reading& reading, const Cluster& before, B
       if (!counts(reading.table, row)) continue;
       const Bytes size = row.size * reading.sizes;
       const Duration forecast = std::max(forecast_time(series, size), Duration::picoseconds(1));
+      // Whichever algorithm it takes: a wrong table is seldom a right one of another.
       const CalibratedInterval interval = interval_of(before, backend, op, size, group, forecast);
       const std::size_t band = size.value() < small_below ? 0 : size.value() < medium_below ? 1 : 2;
       offsets[band].push_back(std::log(row.time.s() * reading.times / forecast.s()));
@@ -254,8 +255,9 @@ std::vector<std::string> suspicions_of(const Cluster& before, std::span<const Me
     if (table.streams) continue;
     const auto say = [&](const std::optional<std::string>& what) {
       if (what)
-        suspicions.push_back(fmt::format("{} over {} ranks ({}): {}.", name_of(table.operation),
-                                         table.ranks, table.provenance.source, *what));
+        suspicions.push_back(fmt::format("{} over {} ranks ({}): {}{}", name_of(table.operation),
+                                         table.ranks, table.provenance.source, *what,
+                                         what->ends_with('?') ? "" : "."));
     };
     std::vector<Row> rows;
     std::copy_if(table.rows.begin(), table.rows.end(), std::back_inserter(rows),

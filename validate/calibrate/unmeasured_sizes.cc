@@ -30,10 +30,12 @@ std::vector<UnmeasuredSize> unmeasured_sizes(const Cluster& before,
     const ProcessGroup group{series.ranks, series.gpus_per_node};
     for (Bytes size(from); size <= Bytes(to); size = size * step) {
       if (size * 2 > smallest && size < largest * 2) continue;
-      const Duration forecast = std::max(forecast_time(series, size), Duration::picoseconds(1));
-      const CalibratedInterval interval = interval_of(before, backend, op, size, group, forecast);
+      const auto [time, by] = forecast(series, size);
+      const Duration expected = std::max(time, Duration::picoseconds(1));
+      const CalibratedInterval interval =
+          interval_of(before, backend, op, size, group, expected, by);
       sizes.push_back(
-          {t, size, forecast, std::log(interval.high / interval.low) / 2 / normal_90 * alike});
+          {t, size, expected, std::log(interval.high / interval.low) / 2 / normal_90 * alike});
     }
   }
   return sizes;

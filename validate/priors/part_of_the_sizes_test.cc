@@ -30,10 +30,10 @@ std::optional<Score> score_on(const std::string& description, const LearningFabr
     const ProcessGroup group{series.ranks, series.gpus_per_node};
     for (const Row& row : table.rows) {
       if (!sizes.hold(row)) continue;
-      const Duration forecast = forecast_time(series, row.size);
+      const auto [time, by] = forecast(series, row.size);
       const CalibratedInterval interval =
-          interval_of(cluster, Backend::nccl, series.parts.front().op, row.size, group, forecast);
-      errors.push_back(std::abs(forecast / row.time - 1));
+          interval_of(cluster, Backend::nccl, series.parts.front().op, row.size, group, time, by);
+      errors.push_back(std::abs(time / row.time - 1));
       inside += interval.low <= row.time && row.time <= interval.high ? 1 : 0;
     }
   }

@@ -50,9 +50,9 @@ CollectiveResult replay_one(const CollectiveCase& replayed, const Cluster& clust
   std::vector<double> sizes, errors, absolute, own_errors;
   for (std::size_t i = 0; i < replayed.measured.rows.size(); ++i) {
     const validate::Row& row = replayed.measured.rows[i];
-    result.forecast.push_back(forecast_time(series, row.size));
-    result.interval.push_back(
-        interval_of(cluster, backend, op, row.size, group, result.forecast.back()));
+    const auto [time, by] = forecast(series, row.size);
+    result.forecast.push_back(time);
+    result.interval.push_back(interval_of(cluster, backend, op, row.size, group, time, by));
     sizes.push_back(row.size.value());
     errors.push_back(error_of(result, i));
     absolute.push_back(std::abs(errors.back()));

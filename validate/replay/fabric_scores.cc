@@ -103,8 +103,8 @@ std::string fabric_score_table(const std::vector<CollectiveResult>& results) {
   for (const char* role : {"fitted", "unseen"}) {
     const FabricScore over = over_fabrics(fabrics, role);
     if (over.rows > 0) scores.push_back(over);
-    for (const Ground ground :
-         {Ground::calibrated, Ground::same_hardware, Ground::extrapolated, Ground::none}) {
+    for (const Ground ground : {Ground::calibrated, Ground::same_hardware, Ground::algorithm,
+                                Ground::extrapolated, Ground::none}) {
       FabricScore part = over_fabrics(scores_by_fabric(results, ground), role);
       part.cluster = fmt::format("  {}", in_words(ground));
       if (part.rows > 0) scores.push_back(part);
