@@ -5,10 +5,12 @@
 #include <algorithm>
 
 #include "experiments/expert_choice.h"
+#include "experiments/layout_findings.h"
 #include "experiments/plugin_choice.h"
 #include "experiments/precision_word.h"
 #include "models/parallel/layout_rules.h"
 #include "models/training/distinct_steps.h"
+#include "models/training/passage.h"
 
 namespace lambcast {
 namespace {
@@ -130,9 +132,19 @@ void choose_recompute(const Words& words, Parallelism& how) {
   how.repeated = experts ? Repeated::experts : repeated_by(how.recompute, how.framework.name);
 }
 
-AttentionKernel choose_attention(const Words& words, const Device& device) {
-  if (const auto kernel = words.choice("attention")) return static_cast<AttentionKernel>(*kernel);
-  return newest_attention(*device.rates);
+AttentionKernel choose_attention(const Words& words, const TrainingPlan& training) {
+  const auto asked = words.choice("attention");
+  if (!asked) return usual_attention(*training.model, *training.device);
+  const GpuRates& rates = *training.device->rates;
+  const auto kernel = static_cast<AttentionKernel>(*asked);
+  if (runs_on(kernel, rates)) return kernel;
+  std::vector<std::string> run;
+  for (std::size_t i = 0; i < attention_kernel_names().size(); ++i)
+    if (runs_on(static_cast<AttentionKernel>(i), rates)) run.push_back(attention_kernel_names()[i]);
+  fail_input(flag("attention"),
+             fmt::format("{} does not run on {}, of compute capability {:.1f}", name_of(kernel),
+                         training.device->name, rates.compute_capability),
+             fmt::format("{}", fmt::join(run, ", ")));
 }
 
 bool choose_fp8_attention(const Words& words, const TrainingPlan& training,
@@ -307,7 +319,7 @@ std::optional<Parallelism> choose_parallelism(const Words& words, const Training
   how.sequence_parallel = words.choice("sequence_parallel").value_or(0) == 1;
   how.experts = choose_experts(words, training, how);
   choose_recompute(words, how);
-  how.attention = choose_attention(words, *training.device);
+  how.attention = choose_attention(words, training);
   how.fp8_attention = choose_fp8_attention(words, training, how.attention);
   how.fp8_gates = choose_fp8_gates(words, training, how.framework.fusion);
   how.format = choose_format(words, training);
@@ -326,18 +338,6 @@ std::optional<Parallelism> choose_parallelism(const Words& words, const Training
   return how;
 }
 
-// Of what frameworks do not bring, but forks of them or users might.
-std::optional<Finding> find_foreign_schedule(const Parallelism& how) {
-  if (how.framework.name != FrameworkName::deepspeed || how.layout.pp == 1 ||
-      how.schedule == PipelineSchedule::one_f_one_b)
-    return std::nullopt;
-  return Finding{Severity::warning, "schedule-of-framework",
-                 fmt::format("DeepSpeed's pipelines run 1f1b alone (runtime/pipe/schedule.py): "
-                             "forecast is {} with the rest as DeepSpeed does it; --framework names "
-                             "another",
-                             parallel::name_of(how.schedule))};
-}
-
 std::vector<Finding> check_parallelism(const TrainingPlan& training) {
   const Parallelism& how = *training.parallelism;
   parallel::LayoutUse use;
@@ -350,7 +350,7 @@ std::vector<Finding> check_parallelism(const TrainingPlan& training) {
   use.exchanges_heads = how.framework.context_exchange == ContextExchange::heads;
   std::vector<Finding> findings = parallel::check(how.layout, *training.model, use);
   refuse_errors(findings);
-  if (const auto finding = find_foreign_schedule(how)) findings.push_back(*finding);
+  for (Finding& finding : find_of_layout(training)) findings.push_back(std::move(finding));
   // Each length of a curriculum is divided as the longest is.
   for (const SeqLenPhase& phase : lengths_of(training)) {
     if (phase.seq_len == 0 || phase.seq_len == use.seq_len) continue;
@@ -371,20 +371,6 @@ std::vector<Finding> check_parallelism(const TrainingPlan& training) {
       finding.message += fmt::format(", at a batch of {} of the ramp", phase.batch);
     refuse_errors(of_batch);
   }
-  const bool divided = how.layout.tp * how.layout.cp * how.layout.pp * how.layout.ep > 1;
-  if (how.framework.name == FrameworkName::deepspeed && !divided && !training.model->adapters &&
-      how.sharding != Sharding::weights)
-    findings.push_back(
-        {Severity::note, "priced-by-kernel",
-         "a key of layouts (such as --recompute) was said: passes rest on kernels by their shape "
-         "alone, and memory counts what CUDA and NCCL take. Without such keys what was measured of "
-         "the whole model comes first, no block is faster than the host starts its kernels, and "
-         "memory is that of tensors: step and memory may differ"});
-  if (is_onebit(training.optimizer()) && is_lamb(training.optimizer()) && how.layout.tp > 1)
-    findings.push_back(
-        {Severity::warning, "lamb-per-shard",
-         "with tensor parallelism DeepSpeed's LAMB takes trust ratios of each rank's part of "
-         "a tensor: not the steps of LAMB on whole tensors"});
   return findings;
 }
 

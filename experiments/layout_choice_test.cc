@@ -353,7 +353,9 @@ TEST_CASE("layout choice: a key that its layout does not read is said to have no
            {{{"shard_handling_us", "5"}},
             {{"zero_stage", "3"}, {"optimizer", "adam"}},
             "--shard-handling-us"},
-           {{{"gradient_bucket", "1000000"}}, {{"framework", "megatron"}}, "--gradient-bucket"}}) {
+           {{{"gradient_bucket", "1000000"}, {"framework", "megatron"}, {"overlap", "none"}},
+            {{"overlap", "ddp"}},
+            "--gradient-bucket"}}) {
     INFO(c.key);
     WhatIf alone = c.alone;
     alone.emplace("recompute", "full");  // asks for a layout
@@ -369,6 +371,13 @@ TEST_CASE("layout choice: a key that its layout does not read is said to have no
   CHECK(unread({{"pp", "2"}, {"interleave", "2"}, {"send_overlap", "true"}}).empty());
   CHECK(unread({{"tp", "2"}, {"tensor_overlap", "all"}}) == Keys{"--tensor-overlap"});
   CHECK(unread({{"tp", "2"}, {"tensor_overlap", "backward"}}).empty());
+  // DeepSpeed's two buckets stand in memory whatever overlaps.
+  const auto peak = [](const char* bucket) {
+    const WhatIf what_if{{"recompute", "none"}, {"gradient_bucket", bucket}};
+    return forecast_memory(resolved(layout(what_if)).training).peak;
+  };
+  CHECK(peak("1000000") < peak("100000000"));
+  CHECK(unread({{"recompute", "none"}, {"gradient_bucket", "1000000"}}).empty());
   // What switches off what is not there anyway is not worth a word.
   CHECK(unread({{"tensor_overlap", "none"}}).empty());
 }

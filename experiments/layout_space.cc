@@ -206,6 +206,22 @@ std::int64_t global_batch_of(const Words& words, const deepspeed::DeepSpeedConfi
   fail_input(flag("global_batch"), "is missing: layouts are compared over the same samples a step");
 }
 
+// Sizes that were asked for and no layout of so many GPUs has.
+[[noreturn]] void refuse_sizes(const LayoutSpace& space) {
+  std::vector<std::string> asked;
+  const char* first = "gpus";
+  for (const char* key : {"dp", "ep", "pp", "cp", "tp"})
+    if (const auto said = space.asked.find(key); said != space.asked.end()) {
+      asked.push_back(fmt::format("{} {}", key, said->second));
+      first = key;
+    }
+  std::ranges::reverse(asked);
+  fail_input(flag(first),
+             fmt::format("no layout of {} GPUs has {}", space.base.gpus, fmt::join(asked, ", ")),
+             "tp x cp x pp x dp that make the GPUs, and ep a divisor of the ranks that have the "
+             "same layers");
+}
+
 // The least stage of ZeRO that has what is asked for; the search goes over all of them.
 const char* least_stage(const WhatIf& asked) {
   const auto says = [&](const char* key, std::string_view otherwise) {
@@ -244,7 +260,9 @@ LayoutSpace layout_space(const WhatIf& asked, Catalog& catalog) {
 }
 
 std::vector<LayoutCandidate> layout_candidates(const LayoutSpace& space) {
-  return Enumeration(space).all();
+  std::vector<LayoutCandidate> candidates = Enumeration(space).all();
+  if (candidates.empty()) refuse_sizes(space);
+  return candidates;
 }
 
 WhatIf with_layout(const LayoutSpace& space, const LayoutCandidate& candidate) {

@@ -196,6 +196,19 @@ Kernels choose_kernels(const Words& words, const TrainingPlan& training,
   return stack_kernels(training.cluster->stack, training.optimizer());
 }
 
+void choose_emulation(TrainingPlan& training, std::vector<Finding>& findings) {
+  if (training.recipe.precision.weights != DataType::bf16 || !emulates_bf16(*training.device))
+    return;
+  findings.push_back(
+      {Severity::warning, "bf16-emulated",
+       fmt::format(
+           "{} (compute capability {:.1f}) has no units for bf16: its products count at "
+           "the rate of fp32, as PyTorch emulates them (pytorch/pytorch #148322); fp16 runs "
+           "in the matrix units",
+           training.device->name, training.device->rates->compute_capability)});
+  training.device = std::make_shared<const Device>(in_emulated_bf16(*training.device));
+}
+
 }  // namespace
 
 Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
@@ -220,6 +233,7 @@ Scenario resolve(const WhatIf& what_if, Catalog& catalog) {
   choose_optimizer(words, config, scenario.findings);
   choose_backend(words, *training.cluster, config, scenario.findings);
   training.recipe = deepspeed::recipe_of(config);
+  choose_emulation(training, scenario.findings);
   add(scenario.findings, choose_adapters(words, training));
   training.parallelism = choose_parallelism(words, training);
   add(scenario.findings, check_plugin(words, training));

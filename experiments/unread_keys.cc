@@ -72,8 +72,9 @@ constexpr UnreadOfLayout of_layout[] = {
      "it is spent on weights that ranks share (--zero-stage 3)"},
     {"gradient_bucket",
      [](const Parallelism& how, std::string_view) {
-       return how.replicas() == 1 || how.sharding == Sharding::weights ||
-              !(how.framework.overlaps_gradients || how.framework.overlaps_weights);
+       return !how.framework.flat_buckets &&
+              (how.replicas() == 1 || how.sharding == Sharding::weights ||
+               !(how.framework.overlaps_gradients || how.framework.overlaps_weights));
      },
      "gradients and weights go in buckets where replicas overlap them with the passes (--overlap, "
      "up to --zero-stage 2)"},
@@ -240,6 +241,10 @@ std::vector<Finding> find_unread(const Words& words, const TrainingPlan& trainin
       if (is_of(key, part) && unread(training))
         findings.push_back({Severity::note, "flag-no-effect",
                             fmt::format("--set cluster.{}: has no effect: {}", key, why)});
+  if (words.find("model.flash_attention") != nullptr && priced_as(training))
+    findings.push_back({Severity::note, "flag-no-effect",
+                        "--set model.flash_attention: has no effect: it is of runs that are not "
+                        "priced by kernels; --attention chooses theirs, for time and memory"});
   for (const auto& [key, value] : words.below("model."))
     if (key.starts_with("window") && computes_whole_square(training))
       findings.push_back(

@@ -5,6 +5,7 @@
 #include "experiments/scenario.h"
 #include "experiments/scenario_case.h"
 #include "models/training/forecast.h"
+#include "models/training/memory.h"
 
 namespace lambcast {
 namespace {
@@ -113,6 +114,19 @@ TEST_CASE("unread keys: what a run does not read of its cluster is said, and cha
       return forecast(resolved(with(what_if, plain())).training, costs).run.time_s;
     };
     CHECK((time(changed) == time(c.run)) == c.unread);
+  }
+}
+
+TEST_CASE("unread keys: whether attention keeps scores says the kernel, where one is chosen") {
+  for (const auto& [cluster, is_unread] :
+       {std::pair{"hgx-h100-ndr", true}, {"dgx-a100-80g", false}}) {
+    const WhatIf run{{"optimizer", "lamb"}, {"cluster", cluster}};
+    const WhatIf flash = with({{"model.flash_attention", "true"}}, run);
+    CHECK(unread(flash) == (is_unread ? Keys{"--set model.flash_attention"} : Keys{}));
+    const auto peak = [](const WhatIf& what_if) {
+      return forecast_memory(resolved(with(what_if, plain())).training).peak;
+    };
+    CHECK((peak(flash) == peak(run)) == is_unread);
   }
 }
 

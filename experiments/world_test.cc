@@ -377,7 +377,7 @@ TEST_CASE("worlds: those in which something did not hold once") {
                    {"zero_stage", "3"}}},
                  // Passes and sharded weights were on one NIC at once.
                  {1'070'543,
-                  {{"attention", "flash2"},
+                  {{"attention", "unfused"},
                    {"cluster", "emulated-ethernet-100mbit"},
                    {"framework", "torchtitan"},
                    {"fusion", "fused"},

@@ -28,6 +28,7 @@ expect 0 'sequence_parallel=true' "$lambcast" simulate --sequence-parallel true 
 expect 0 'sequence_parallel=false' "$lambcast" simulate --sequence-parallel false "${layout[@]}"
 expect 0 'dgx-a100-80g' "$lambcast" compare --sequence-parallel dgx-a100-80g hgx-h100-ndr --model gpt2 --gpus 8 \
   --framework megatron --tp 2 --micro-batch 1 --optimizer adamw --steps 10
+expect 2 "unknown value 'True', did you mean 'true'" "$lambcast" simulate "${layout[@]}" --sequence-parallel True
 expect 2 '' "$lambcast" simulate "${layout[@]}" --sequence-parallel=maybe
 grep -q "unknown value 'maybe' (allowed: false, true)" err || fail "a value that a switch has not: $(cat err)"
 expect 2 '' "$lambcast" simulate "${layout[@]}" --sequence-parallel maybe

@@ -30,6 +30,8 @@ expect 0 '^2,1,1,1,4,' "$lambcast" "${plan[@]}" "${batch[@]}" --format csv --pp 
 expect 2 '--global-batch: is missing' "$lambcast" "${plan[@]}"
 expect 2 "unknown value 'ful', did you mean 'full'" "$lambcast" "${plan[@]}" "${batch[@]}" --recompute ful
 expect 2 '--best' "$lambcast" "${plan[@]}" "${batch[@]}" --best 0
+expect 2 '--tp: no layout of 8 GPUs has tp 3' "$lambcast" plan --model gpt2 --cluster dgx-a100-80g --gpus 8 --global-batch 8 \
+  --framework torchtitan --tp 3
 expect 3 '^no layout runs$' "$lambcast" plan --model gpt3-175b --cluster dgx-a100-80g --gpus 8 --global-batch 8
 grep -q '^lambcast: none of [0-9]* layouts runs$' err || fail "no word of it: $(cat err)"
 

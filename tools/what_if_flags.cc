@@ -1,7 +1,9 @@
 #include "tools/what_if_flags.h"
 
 #include <algorithm>
+#include <cctype>
 #include <string>
+#include <string_view>
 
 #include "sim/base/error.h"
 
@@ -11,6 +13,13 @@ namespace {
 std::string flag_of(std::string key) {
   std::replace(key.begin(), key.end(), '_', '-');
   return "--" + key;
+}
+
+// Also those that are none, so that what refuses them names the switch.
+bool is_meant_as_value(std::string word) {
+  for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  constexpr std::string_view values[] = {"true", "false", "yes", "no", "on", "off", "1", "0"};
+  return std::ranges::find(values, word) != std::end(values);
 }
 
 }  // namespace
@@ -60,8 +69,7 @@ std::vector<std::string> with_switches_spelled_out(std::vector<std::string> word
   };
   std::vector<std::string> spelled;
   for (const std::string& word : words) {
-    const bool is_value = word == "true" || word == "false";
-    if (is_value && !spelled.empty() && is_switch(spelled.back()))
+    if (is_meant_as_value(word) && !spelled.empty() && is_switch(spelled.back()))
       spelled.back() += "=" + word;
     else
       spelled.push_back(word);

@@ -128,6 +128,7 @@ ZeroConfig read_zero(const Section& root) {
   read(*block, "reduce_scatter", zero.reduce_scatter);
   read(*block, "contiguous_gradients", zero.contiguous_gradients);
   read(*block, "use_multi_rank_bucket_allreduce", zero.use_multi_rank_bucket_allreduce);
+  read(*block, "round_robin_gradients", zero.round_robin_gradients);
   for (const std::string prefix : {"", "stage3_"}) {
     read(*block, prefix + "prefetch_bucket_size", zero.prefetch_bucket_size, 0);
     read(*block, prefix + "param_persistence_threshold", zero.param_persistence_threshold, 0);

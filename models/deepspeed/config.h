@@ -43,6 +43,7 @@ struct ZeroConfig {
   Setting<bool> reduce_scatter{true};
   Setting<bool> contiguous_gradients{true};
   Setting<bool> use_multi_rank_bucket_allreduce{true};
+  Setting<bool> round_robin_gradients{false};
   // Of stage 3, under these names or with "stage3_" before them; in elements.
   Setting<Whole> prefetch_bucket_size{50'000'000};
   Setting<Whole> param_persistence_threshold{100'000};

@@ -98,7 +98,7 @@ std::span<const KnownKey> zero_keys() {
       {"stage3_gather_fp16_weights_on_model_save", silent},
       {"ignore_unused_parameters", silent},
       {"legacy_stage1", silent},
-      {"round_robin_gradients", silent},
+      {"round_robin_gradients", read},
       {"pipeline_loading_checkpoint", silent},
       {"override_module_apply", silent},
       {"log_trace_cache_warnings", silent},

@@ -70,14 +70,25 @@ void read_tensor_parallel(const Section& root, Said& said) {
   if (value->kind != Kind::object) return read_size(root, "tensor_parallel", "tp", said);
   const Section section{*value, "tensor_parallel", root.file, root.findings};
   find_unknown_keys(section, tensor_parallel_keys());
-  for (const char* key : {"autotp_size", "tp_size"}) read_size(section, key, "tp", said);
+  Said sizes;
+  const auto read_tp = [&](const Section& at, const char* key) {
+    const std::size_t before = sizes.size();
+    read_size(at, key, "tp", sizes);
+    if (sizes.size() > before && sizes.back() != sizes.front())
+      fail_input(where_of(at, key, at.object.find(key)->line),
+                 fmt::format("is {}, but another key of tensor_parallel says {}",
+                             sizes.back().second, sizes.front().second),
+                 "one size");
+  };
+  for (const char* key : {"autotp_size", "tp_size"}) read_tp(section, key);
   for (const char* name : {"tensor_parallel", "tp"}) {  // one an alias of the other
     const Value* inner = value->find(name);
     if (inner == nullptr || inner->kind != Kind::object) continue;
     const Section group{*inner, fmt::format("tensor_parallel.{}", name), root.file, root.findings};
     find_unknown_keys(group, tensor_parallel_group_keys());
-    read_size(group, "tp_size", "tp", said);
+    read_tp(group, "tp_size");
   }
+  if (!sizes.empty()) said.push_back(sizes.front());
 }
 
 // AutoEP sends real counts of tokens and computes a rank's experts in one grouped product, unless

@@ -36,6 +36,12 @@ TEST_CASE("parallelism: what divides the model, in the words of what-ifs") {
   CHECK(layout_of(R"("tensor_parallel": { "autotp_size": 8 })") == "tp=8 ");
   CHECK(layout_of(R"("tensor_parallel": { "tensor_parallel": { "tp_size": 2 } })") == "tp=2 ");
   CHECK(layout_of(R"("tensor_parallel": { "tp": { "tp_size": 2 } })") == "tp=2 ");
+  CHECK(layout_of(R"("tensor_parallel": { "autotp_size": 2, "tp": { "tp_size": 2 } })") == "tp=2 ");
+  CHECK(refusal(R"("tensor_parallel": { "autotp_size": 2, "tp_size": 4 })") ==
+        "ds.json:2: tensor_parallel.tp_size: is 4, but another key of tensor_parallel says 2 "
+        "(allowed: one size)");
+  CHECK_THAT(refusal(R"("tensor_parallel": { "autotp_size": 8, "tp": { "tp_size": 4 } })"),
+             Catch::Contains("tensor_parallel.tp.tp_size: is 4"));
   CHECK(layout_of(R"("zero_optimization": { "stage": 3, "zero_hpz_partition_size": 8,
             "zero_quantized_weights": true, "zero_quantized_gradients": true })") ==
         "secondary_ranks=8 quantized_weights=true quantized_gradients=true ");

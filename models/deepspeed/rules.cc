@@ -112,6 +112,10 @@ void check_zero(Findings& out) {
   only_of_zero("reduce_scatter", zero.reduce_scatter);
   only_of_zero("contiguous_gradients", zero.contiguous_gradients);
   only_of_zero("use_multi_rank_bucket_allreduce", zero.use_multi_rank_bucket_allreduce);
+  if (zero.round_robin_gradients.value)
+    out.no_effect("zero_optimization.round_robin_gradients", zero.round_robin_gradients.line,
+                  "it spreads copies of gradients to the host over the ranks, and where there are "
+                  "any (offload_optimizer) they count as spread");
   if (zero.allgather_bucket_size.given)
     out.no_effect("zero_optimization.allgather_bucket_size", zero.allgather_bucket_size.line,
                   zero.stage.value == 0 ? why

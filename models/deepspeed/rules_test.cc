@@ -255,6 +255,9 @@ TEST_CASE("rules: every key of ZeRO has an effect or a note") {
     };
     CHECK_THAT(with("allgather_bucket_size: 5e7"),
                Contains("no-effect") && Contains("gathers every parameter group at once"));
+    CHECK_THAT(with("round_robin_gradients: true"),
+               Contains("no-effect") && Contains("copies of gradients to the host"));
+    CHECK_THAT(with("round_robin_gradients: false"), Equals(""));
     CHECK_THAT(with("contiguous_gradients: false"),
                Contains("not-modelled") && Contains("no model of false"));
     CHECK_THAT(with("use_multi_rank_bucket_allreduce: false"), Contains("not-modelled"));

@@ -27,11 +27,9 @@ FlashShare flash_share(AttentionKernel kernel, const GpuRates& rates) {
   return {0.5 * used, 0.45 * used};
 }
 
-// How much faster than cuDNN's kernel on the GPU that a kernel was written for.
-double faster_than_cudnn(AttentionKernel kernel, bool causal_forward, const GpuRates& rates) {
-  const bool blackwell = rates.of(MatrixFormat::nvfp4).peak.value.value() > 0;
-  if (kernel == AttentionKernel::flash4 && blackwell) return 1.3;
-  if (kernel == AttentionKernel::flash3 && !blackwell) return causal_forward ? 1.14 : 1.09;
+double faster_than_cudnn(AttentionKernel kernel, bool causal_forward) {
+  if (kernel == AttentionKernel::flash4) return 1.3;
+  if (kernel == AttentionKernel::flash3) return causal_forward ? 1.14 : 1.09;
   return 1;
 }
 
@@ -63,7 +61,9 @@ double multiplied(const AttentionWork& w, int products) {
 
 // `products` of 2 head_size operations per score.
 std::vector<AttentionPiece> flash(AttentionKernel kernel, const AttentionWork& w, int products,
-                                  double share, const GpuRates& rates) {
+                                  const GpuRates& rates) {
+  const FlashShare shares = flash_share(kernel, rates);
+  const double share = products == 2 ? shares.forward : shares.backward;
   const double computed = scores(w) * computed_share(w);
   const auto head = static_cast<double>(w.head_size);
   KernelCost cost;
@@ -82,7 +82,7 @@ std::vector<AttentionPiece> flash(AttentionKernel kernel, const AttentionWork& w
   const double shown = kernel < AttentionKernel::cudnn ? 1
                        : products == 2                 ? shown_exponentials
                                                        : shown_exponentials_backward;
-  const double faster = faster_than_cudnn(kernel, w.causal && products == 2, rates);
+  const double faster = faster_than_cudnn(kernel, w.causal && products == 2);
   const double beside = multiply + shown * exponentials;
   const double compute = std::max(exponentials, beside) / faster * idle;
   const Duration computing = Duration::seconds(compute), moving = cost.bytes / rates.memory.value;
@@ -137,17 +137,43 @@ std::string_view name_of(AttentionKernel kernel) {
 }
 
 AttentionKernel newest_attention(const GpuRates& rates) {
-  if (rates.device.starts_with("v100")) return AttentionKernel::unfused;
-  const bool hopper = rates.of(MatrixFormat::fp8).peak.value.value() > 0;
-  return hopper ? AttentionKernel::cudnn : AttentionKernel::flash2;
+  if (rates.compute_capability >= generation::hopper) return AttentionKernel::cudnn;
+  if (runs_on(AttentionKernel::flash2, rates)) return AttentionKernel::flash2;
+  return runs_on(AttentionKernel::flash1, rates) ? AttentionKernel::flash1
+                                                 : AttentionKernel::unfused;
+}
+
+bool runs_on(AttentionKernel kernel, const GpuRates& rates) {
+  const double of_gpu = rates.compute_capability;
+  switch (kernel) {
+    case AttentionKernel::unfused:
+      return true;
+    case AttentionKernel::flash1:
+      return of_gpu >= generation::turing;
+    case AttentionKernel::flash2:
+    case AttentionKernel::cudnn:
+      return of_gpu >= generation::ampere;
+    case AttentionKernel::flash3:
+      return of_gpu >= generation::hopper && of_gpu < generation::blackwell;
+    case AttentionKernel::flash4:
+      return of_gpu >= generation::hopper;
+  }
+  return false;
+}
+
+AttentionKernel timed_as(AttentionKernel kernel, const GpuRates& rates) {
+  if (kernel == AttentionKernel::cudnn && rates.compute_capability < generation::hopper)
+    return AttentionKernel::flash2;
+  if (kernel == AttentionKernel::flash4 && rates.compute_capability < generation::blackwell)
+    return AttentionKernel::cudnn;
+  return kernel;
 }
 
 std::vector<AttentionPiece> attention_forward(AttentionKernel kernel, const AttentionWork& w,
                                               const GpuRates& rates) {
   check(w);
   if (scores(w) == 0 || w.head_size == 0) return {};
-  if (kernel != AttentionKernel::unfused)
-    return flash(kernel, w, 2, flash_share(kernel, rates).forward, rates);
+  if (kernel != AttentionKernel::unfused) return flash(timed_as(kernel, rates), w, 2, rates);
   std::vector<AttentionPiece> pieces{batched("scores", w, w.queries, w.keys, w.head_size, rates),
                                      by_bytes("softmax", w,
                                               w.autocast        ? 24
@@ -163,8 +189,7 @@ std::vector<AttentionPiece> attention_backward(AttentionKernel kernel, const Att
                                                const GpuRates& rates) {
   check(w);
   if (scores(w) == 0 || w.head_size == 0) return {};
-  if (kernel != AttentionKernel::unfused)
-    return flash(kernel, w, 5, flash_share(kernel, rates).backward, rates);
+  if (kernel != AttentionKernel::unfused) return flash(timed_as(kernel, rates), w, 5, rates);
   std::vector<AttentionPiece> pieces{
       batched("scores gradient", w, w.queries, w.keys, w.head_size, rates),
       batched("value gradient", w, w.keys, w.head_size, w.queries, rates)};

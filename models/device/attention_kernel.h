@@ -33,9 +33,10 @@
 //                                               length, though 1,024 reach 1.03
 //   flash4   B200  1605                         1.3 of cudnn 9.13, backward too (assumed)
 //
-// So a GB300, of twice the exponentials, reaches 1 and 0.79 without a number of its own. flash3 is
-// written for Hopper, flash4 for Blackwell: elsewhere they are as fast as cudnn (assumed).
-// flash1 loses as much on Hopper and later as flash2 does (assumed).
+// So a GB300, of twice the exponentials, reaches 1 and 0.79 without a number of its own.
+// flash1 needs Turing, flash2 and cudnn Ampere, flash4 Hopper; flash3 runs on Hopper alone. Where
+// nobody timed them they are taken as fast as what was timed there: flash4 on Hopper as cudnn,
+// cudnn before Hopper as flash2. flash1 loses as much on Hopper and later as flash2 does (assumed).
 // In fp8 the same shares of what its products reach stand: 910 TFLOP/s forward of an H100, of the
 // 1,000 to 1,200 of Shah et al. 2024, figure 7 (assumed for the backward pass).
 // Waves over the multiprocessors as for products, a block per head, sample and 128 queries.
@@ -44,7 +45,7 @@
 // kernels, each over its part.
 // Sources: arXiv 2205.14135, 2307.08691, 2407.08608 (figures 5 and 6: cuDNN beside flash3), the
 // authors' page on FlashAttention-4 (together.ai/blog/flashattention-4); kind: published, shares
-// rounded by eye.
+// rounded by eye. What runs where: README of Dao-AILab/flash-attention and of flash_attn/cute.
 #pragma once
 
 #include <cstdint>
@@ -60,8 +61,12 @@ enum class AttentionKernel { unfused, flash1, flash2, cudnn, flash3, flash4 };
 const std::vector<std::string>& attention_kernel_names();
 std::string_view name_of(AttentionKernel kernel);
 
-// The newest that frameworks ship for a GPU: cuDNN's on Hopper and later, which have fp8.
+// The newest that frameworks ship for a GPU: cuDNN's on Hopper and later.
 AttentionKernel newest_attention(const GpuRates& rates);
+
+bool runs_on(AttentionKernel kernel, const GpuRates& rates);
+// Whose speed stands for it there: its own, if it was timed on that generation.
+AttentionKernel timed_as(AttentionKernel kernel, const GpuRates& rates);
 
 struct AttentionWork {
   std::int64_t batch = 0, heads = 0, kv_heads = 0, head_size = 0;

@@ -100,6 +100,39 @@ TEST_CASE("attention: rates are those published in the papers of its kernels") {
   CHECK(tflops(attention_forward(AttentionKernel::flash4, work, b200)) < 1605);
 }
 
+TEST_CASE("attention: kernels run where they were written for, and count as what was timed there") {
+  using enum AttentionKernel;
+  const std::vector<AttentionKernel> all{unfused, flash1, flash2, cudnn, flash3, flash4};
+  struct Case {
+    const char* device;
+    std::vector<AttentionKernel> run;
+    AttentionKernel newest;
+  };
+  for (const Case& c : {Case{"v100-32g", {unfused}, unfused},
+                        {"t4", {unfused, flash1}, flash1},
+                        {"a100-80g", {unfused, flash1, flash2, cudnn}, flash2},
+                        {"l40s", {unfused, flash1, flash2, cudnn}, flash2},
+                        {"h100", all, cudnn},
+                        {"b200", {unfused, flash1, flash2, cudnn, flash4}, cudnn},
+                        {"gb300", {unfused, flash1, flash2, cudnn, flash4}, cudnn}}) {
+    INFO(c.device);
+    const GpuRates rates = rates_of(c.device);
+    std::vector<AttentionKernel> run;
+    std::ranges::copy_if(all, std::back_inserter(run),
+                         [&](AttentionKernel kernel) { return runs_on(kernel, rates); });
+    CHECK(run == c.run);
+    CHECK(newest_attention(rates) == c.newest);
+  }
+  const AttentionWork work{16, 16, 16, 128, 8192, 8192};
+  const auto time = [&](AttentionKernel kernel, const char* device) {
+    return attention_forward(kernel, work, rates_of(device)).front().cost.duration;
+  };
+  CHECK(time(cudnn, "a100-80g") == time(flash2, "a100-80g"));
+  CHECK(time(flash4, "h100") == time(cudnn, "h100"));
+  CHECK(timed_as(flash4, rates_of("b200")) == flash4);
+  CHECK(timed_as(flash3, rates_of("h200")) == flash3);
+}
+
 // Twice the exponentials a second let a GB300's attention come closer to its products' rate.
 TEST_CASE("attention: what of the softmax shows sets Hopper and Blackwell apart") {
   AttentionWork work;

@@ -182,6 +182,22 @@ Device load_device(const std::string& name_or_path) {
   return decode_device(Table::parse(read_file(name_or_path), name_or_path));
 }
 
+bool emulates_bf16(const Device& device) {
+  return device.rates && device.rates->compute_capability < generation::ampere;
+}
+
+Device in_emulated_bf16(Device device) {
+  device.peak_half = device.peak_single;
+  device.training_curves.clear();
+  device.layers.clear();
+  if (!device.rates) return device;
+  auto& matrix = device.rates->matrix;
+  matrix[static_cast<std::size_t>(MatrixFormat::half)] =
+      matrix[static_cast<std::size_t>(MatrixFormat::single)];
+  device.rates->held_out.reset();
+  return device;
+}
+
 const KernelCurve* find_kernel(const Device& device, std::string_view name) {
   if (name.empty()) return nullptr;
   for (const KernelCurve& kernel : device.kernels)

@@ -83,6 +83,12 @@ Device load_device(const std::string& name_or_path);
 // What changes is assumed, with the flag as its source. Throws Error (usage) with that flag.
 Device load_device(const Table& parsed, const std::string& name_or_path, const Overrides& said);
 
+// Before Ampere no unit multiplies bf16: PyTorch forms such products in fp32, and slowly
+// (pytorch/pytorch #148322, #129288). A GPU as such a run finds it: 16-bit products at the rate of
+// fp32's, nothing that was timed in fp16, and no error known of others.
+bool emulates_bf16(const Device& device);
+Device in_emulated_bf16(Device device);
+
 // What tells a curve from the others of a device, behind the name of its list:
 // "layer.1024.16.4096.128".
 std::string curve_name(const TrainingCurve& curve);

@@ -33,6 +33,14 @@ FlopRate GpuRates::reached(MatrixFormat format) const {
 GpuRates decode_rates(const Table& rates, const DeviceNumbers& device) {
   GpuRates result;
   result.device = device.name;
+  const bool has_fp8 = rates.has("peak_fp8"), has_fp4 = rates.has("peak_fp4");
+  result.compute_capability =
+      rates.get_or<double>("compute_capability", has_fp4   ? generation::blackwell
+                                                 : has_fp8 ? generation::hopper
+                                                           : generation::ampere);
+  if (!(result.compute_capability >= 1 && result.compute_capability < 100))
+    fail_input(rates.where("compute_capability"),
+               fmt::format("{} is none", result.compute_capability), "as 8.0, 9.0 or 10.3");
   result.multiprocessors = static_cast<int>(rates.integer("multiprocessors", 1, 1 << 16));
   result.peak_vector = rates.get<Sourced<FlopRate>>("peak_vector");
   result.exponentials = rates.get<Sourced<FlopRate>>("exponentials");

@@ -35,6 +35,10 @@ inline constexpr std::size_t matrix_formats = 5;
 std::string_view name_of(MatrixFormat format);
 double bytes_per_element(MatrixFormat format);
 
+namespace generation {
+inline constexpr double turing = 7.5, ampere = 8.0, hopper = 9.0, blackwell = 10.0;
+}
+
 struct MatrixRate {
   Sourced<FlopRate> peak;  // zero: the GPU has no units for the format
   Sourced<double> share;
@@ -42,6 +46,9 @@ struct MatrixRate {
 
 struct GpuRates {
   std::string device;
+  // NVIDIA's number of the generation, which says what kernels run: 7.0 Volta, 7.5 Turing, 8.0
+  // Ampere, 8.9 Ada, 9.0 Hopper, 10.0 Blackwell. Not said: by the formats that the GPU multiplies.
+  double compute_capability = generation::ampere;
   int multiprocessors = 0;
   std::array<MatrixRate, matrix_formats> matrix;
   Sourced<FlopRate> peak_vector;  // fp32 outside the matrix units

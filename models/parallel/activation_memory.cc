@@ -17,25 +17,19 @@ double on_rank(const PerSample& bytes, const PerSample& whole, const ActivationS
          (undivided + (all - undivided) / setting.tp);
 }
 
-PerSample without_scores(PerSample bytes) {
-  bytes.per_token_pair = 0;
-  return bytes;
-}
-
 void add(PerSample& sum, const PerSample& part, double times) {
   sum.fixed += times * part.fixed;
   sum.per_token += times * part.per_token;
   sum.per_token_pair += times * part.per_token_pair;
 }
 
-// All that a block keeps, and of it what tensor parallelism leaves whole.
+// All that a block keeps but its scores, and of it what tensor parallelism leaves whole.
 struct KeptBytes {
   PerSample all, whole;
 };
 
 KeptBytes kept_bytes(const Cost& block, const ActivationSetting& setting) {
   KeptBytes kept{block.activation_bytes, block.whole_activation_bytes};
-  if (setting.fused_attention) kept.all = without_scores(kept.all);
   const double product = setting.product_bytes / 2, attention = setting.attention_bytes / 2;
   add(kept.all, block.product_input_bytes, product - 1);
   add(kept.whole, block.whole_product_input_bytes, product - 1);
@@ -88,7 +82,9 @@ std::string_view name_of(Recompute recompute) {
 LayerActivations layer_activations(const Cost& block, std::int64_t hidden,
                                    const ActivationSetting& setting) {
   const auto [bytes, whole] = kept_bytes(block, setting);
-  const double all = on_rank(bytes, whole, setting);
+  const double without_scores = on_rank(bytes, whole, setting);
+  const double all =
+      without_scores + (setting.fused_attention ? 0 : on_rank(block.score_bytes, {}, setting));
   LayerActivations layer;
   layer.awaiting_weight =
       Bytes(on_rank(block.matrix_operand_bytes, block.whole_matrix_operand_bytes, setting));
@@ -97,7 +93,7 @@ LayerActivations layer_activations(const Cost& block, std::int64_t hidden,
       layer.kept = Bytes(all);
       break;
     case Recompute::selective:
-      layer.kept = Bytes(on_rank(without_scores(bytes), whole, setting));
+      layer.kept = Bytes(without_scores);
       layer.recomputed = Bytes(all) - layer.kept;
       break;
     case Recompute::alternate:

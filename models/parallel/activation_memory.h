@@ -48,7 +48,7 @@ struct ActivationSetting {
   int tp = 1;
   int cp = 1;
   bool sequence_parallel = false;
-  bool fused_attention = false;  // in one kernel, whatever the model's description says
+  bool fused_attention = false;  // in one kernel
   double product_bytes = 2;      // of an element that products read
   double attention_bytes = 2;    // of queries, keys, values and context, kept for attention
   bool fused_gates = false;      // the activated gate is formed again

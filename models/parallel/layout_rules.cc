@@ -82,8 +82,10 @@ void check_pipeline(Findings& out, const ParallelLayout& layout, const ModelShap
   const int enough = needs_twice ? 2 * layout.pp : layout.pp;
   if (layout.pp > 1 && use.micro_batches < enough)
     out.add(Severity::note, "layout-few-micro-batches", "pp",
-            fmt::format("{} micro batches never fill {} stages, {} would", use.micro_batches,
-                        layout.pp, enough));
+            fmt::format("{} never {} {} stages, {} would",
+                        use.micro_batches == 1 ? "1 micro batch"
+                                               : fmt::format("{} micro batches", use.micro_batches),
+                        use.micro_batches == 1 ? "fills" : "fill", layout.pp, enough));
 }
 
 void check_sequence(Findings& out, const ParallelLayout& layout, const ModelShape& shape,

@@ -127,6 +127,8 @@ TEST_CASE("layout rules: what runs but costs more than it seems is said") {
                  "stands for all"});
   CHECK(said({.pp = 4, .gpus_per_node = 8}, "gpt2", {.micro_batches = 2}) ==
         Messages{"layout-few-micro-batches: pp: 2 micro batches never fill 4 stages, 4 would"});
+  CHECK(said({.pp = 4, .gpus_per_node = 8}, "gpt2", {.micro_batches = 1}) ==
+        Messages{"layout-few-micro-batches: pp: 1 micro batch never fills 4 stages, 4 would"});
   CHECK(said({.gpus_per_node = 8}, "gpt2", {.sequence_parallel = true}) ==
         Messages{"layout-no-effect: sequence_parallel: has no effect: it divides the sequence over "
                  "tp, which is 1"});

@@ -87,6 +87,7 @@ Cost outside_cost(const ModelShape& shape, bool final_norm, double masked) {
 
 void build_bert(const Table&, const Table& model, ModelShape& shape) {
   read_width(model, shape);
+  read_flash(model, shape);
   read_tokens(model, shape);
   shape.layers = read_layers(model, "layers");
   shape.groups = {"decay", "no_decay", "position"};
@@ -101,7 +102,7 @@ void build_bert(const Table&, const Table& model, ModelShape& shape) {
   shape.head_share = masked;
   add_embeddings(model, shape);
   if (pre_layer_norm) Scope{shape, -1, "bert.encoder."}.norm("FinalLayerNorm", shape.hidden);
-  const Cost block = dense_block_cost(shape, dropout, keeps_scores(model));
+  const Cost block = dense_block_cost(shape, dropout);
   for (int layer = 0; layer < shape.layers; ++layer) {
     const Scope scope{shape, layer, fmt::format("bert.encoder.layer.{}.", layer)};
     if (fused)

@@ -67,7 +67,7 @@ Cost attention_cost(const Attention& attention) {
   const double x = attention.query_tokens;
   const double y = attention.memory_tokens;
   const double mask = attention.dropout ? 1 : 0;
-  const double score_bytes = !attention.keeps_scores ? 0 : attention.dropout ? 5 : 2;
+  const double score_bytes = attention.dropout ? 5 : 2;
   Cost cost;
   cost.forward_flops.per_token = x * (2 * h * q + 2 * q * h) + y * 4 * h * k;
   cost.forward_flops.per_token_pair = x * y * 4 * q;
@@ -80,7 +80,7 @@ Cost attention_cost(const Attention& attention) {
   cost.whole_matrix_operand_bytes.per_token = 4 * h;
   cost.alternate_whole_bytes.per_token = x * 2 * h;
   cost.alternate_bytes.per_token = x * (2 * h + 4 * q) + y * 2 * k;
-  cost.activation_bytes.per_token_pair = x * y * score_bytes * static_cast<double>(attention.heads);
+  cost.score_bytes.per_token_pair = x * y * score_bytes * static_cast<double>(attention.heads);
   return cost;
 }
 
@@ -128,13 +128,12 @@ void add_embedding_mask(ModelShape& shape, double tokens) {
   shape.outside = shape.outside + mask;
 }
 
-Cost dense_block_cost(const ModelShape& shape, bool dropout, bool keeps_scores) {
+Cost dense_block_cost(const ModelShape& shape, bool dropout) {
   return attention_cost({.hidden = shape.hidden,
                          .heads = shape.heads,
                          .query_width = shape.hidden,
                          .key_width = shape.hidden,
-                         .dropout = dropout,
-                         .keeps_scores = keeps_scores}) +
+                         .dropout = dropout}) +
          feed_forward_cost({.hidden = shape.hidden,
                             .ffn = shape.ffn,
                             .parallel = shape.parallel_block,
@@ -155,6 +154,7 @@ Cost vocabulary_cost(std::int64_t hidden, std::int64_t vocab, double tokens) {
 Cost operator+(const Cost& a, const Cost& b) {
   return {a.forward_flops + b.forward_flops,
           a.activation_bytes + b.activation_bytes,
+          a.score_bytes + b.score_bytes,
           a.whole_activation_bytes + b.whole_activation_bytes,
           a.product_input_bytes + b.product_input_bytes,
           a.whole_product_input_bytes + b.whole_product_input_bytes,
@@ -174,6 +174,7 @@ Cost at_length(const Cost& cost, std::int64_t tokens, std::int64_t windows) {
   };
   return {.forward_flops = fixed(cost.forward_flops),
           .activation_bytes = fixed(cost.activation_bytes),
+          .score_bytes = fixed(cost.score_bytes),
           .whole_activation_bytes = fixed(cost.whole_activation_bytes),
           .product_input_bytes = fixed(cost.product_input_bytes),
           .whole_product_input_bytes = fixed(cost.whole_product_input_bytes),
@@ -194,6 +195,10 @@ void read_width(const Table& model, ModelShape& shape) {
     fail_input(model.where("heads"),
                fmt::format("hidden {} is not divisible by {} heads", shape.hidden, shape.heads));
   shape.head_size = shape.value_size = shape.hidden / shape.heads;
+}
+
+void read_flash(const Table& model, ModelShape& shape) {
+  shape.flash_attention = model.get_or<bool>("flash_attention", false);
 }
 
 void read_tokens(const Table& model, ModelShape& shape) {
@@ -230,7 +235,5 @@ void read_window(const Table& model, ModelShape& shape) {
   shape.window = model.integer("window", 1, max_tokens);
   if (model.has("window_every")) shape.window_every = model.integer("window_every", 1, max_layers);
 }
-
-bool keeps_scores(const Table& model) { return !model.get_or<bool>("flash_attention", false); }
 
 }  // namespace lambcast

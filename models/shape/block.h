@@ -5,7 +5,8 @@
 // section 4.1, extended here to other shapes; kind: assumed). For x = query_tokens, y =
 // memory_tokens per token of the sample, query width q = heads * head_dim, key width k:
 //   attention     x (2 input + 1 dropout mask) h + 4 x q (query, context) + 4 y k (key, value)
-//                 + 5 x y a s (softmax 2, dropout mask 1, dropped scores 2) per token
+//                 + 5 x y a s (softmax 2, dropout mask 1, dropped scores 2) per token, unless it is
+//                 one kernel (FlashAttention, Dao et al. 2022)
 //   feed-forward  (2 input + 1 dropout mask) h + 4 f;  gated: 8 f (gate, up, activated, product)
 //   norm          2 h
 // Of these, weight gradients alone need the input of queries, keys and values, 2 h, and both of the
@@ -14,10 +15,10 @@
 // models/llama3/parallelize, "op"):
 //   attention     2 h (input) + 4 x q (query, context) + 2 y k (value)
 //   feed-forward  2 f (up);  gated: 2 f (gate) + 2 h (output)
-// Without dropout the masks go and scores cost 2 instead of 5; attention in one kernel
-// (FlashAttention, Dao et al. 2022) keeps no scores at all. For q = k = h, f = 4h the sum with two
-// norms is the 34 s h + 5 a s^2 of the paper. The terms in h stay whole under tensor parallelism
-// (10 s h), those in q, k, f and the scores are divided (24 s h + 5 a s^2), equation 2 there.
+// Without dropout the masks go and scores cost 2 instead of 5. For q = k = h, f = 4h the sum with
+// two norms is the 34 s h + 5 a s^2 of the paper. The terms in h stay whole under tensor
+// parallelism (10 s h), those in q, k, f and the scores are divided (24 s h + 5 a s^2), equation 2
+// there.
 //
 // A parallel block, y = x + attention(norm(x)) + feed_forward(norm(x)) (GPT-J, PaLM, Falcon 7B,
 // MegaScale), has one norm, one input of both and one dropout mask: 5 h less.
@@ -56,7 +57,6 @@ struct Attention {
   std::int64_t query_width = 0;  // heads * head_dim
   std::int64_t key_width = 0;    // kv_heads * head_dim
   bool dropout = false;
-  bool keeps_scores = true;
   double query_tokens = 1;   // attending tokens per token of the sample
   double memory_tokens = 1;  // attended tokens per token of the sample
 };
@@ -85,7 +85,7 @@ void add_embedding_mask(ModelShape& shape, double tokens = 1);
 
 // What BERT, GPT and ViT blocks have in common: attention at full width, an ungated feed-forward
 // and norms.
-Cost dense_block_cost(const ModelShape& shape, bool dropout, bool keeps_scores);
+Cost dense_block_cost(const ModelShape& shape, bool dropout);
 
 // Output layer over the vocabulary, its 2-byte input and 4-byte logits kept.
 Cost vocabulary_cost(std::int64_t hidden, std::int64_t vocab, double tokens = 1);
@@ -98,11 +98,11 @@ Cost at_length(const Cost& cost, std::int64_t tokens, std::int64_t windows = 1);
 
 // Keys that several families share. Each checks its range and that heads divide the width.
 void read_width(const Table& model, ModelShape& shape);    // hidden, heads, ffn; kv_heads = heads
+void read_flash(const Table& model, ModelShape& shape);    // flash_attention
 void read_tokens(const Table& model, ModelShape& shape);   // vocab, vocab_multiple and lengths
 void read_lengths(const Table& model, ModelShape& shape);  // max_seq_len, default_seq_len
 void read_experts(const Table& model, ModelShape& shape, std::int64_t expert_layers);
 std::int64_t read_layers(const Table& model, std::string_view key);
-bool keeps_scores(const Table& model);                    // not flash_attention
 void read_window(const Table& model, ModelShape& shape);  // window, window_every
 
 }  // namespace lambcast

@@ -39,14 +39,13 @@ void add_block(const Scope& scope, bool sparse) {
   scope.row("mlp.c_proj", scope.shape.ffn, h);
 }
 
-Cost block_cost(const ModelShape& shape, bool dropout, bool scores, bool sparse) {
-  if (!sparse) return dense_block_cost(shape, dropout, scores);
+Cost block_cost(const ModelShape& shape, bool dropout, bool sparse) {
+  if (!sparse) return dense_block_cost(shape, dropout);
   return attention_cost({.hidden = shape.hidden,
                          .heads = shape.heads,
                          .query_width = shape.hidden,
                          .key_width = shape.hidden,
-                         .dropout = dropout,
-                         .keeps_scores = scores}) +
+                         .dropout = dropout}) +
          feed_forward_cost({.hidden = shape.hidden,
                             .ffn = shape.ffn,
                             .dropout = dropout,
@@ -59,6 +58,7 @@ Cost block_cost(const ModelShape& shape, bool dropout, bool scores, bool sparse)
 
 void build_gpt(const Table&, const Table& model, ModelShape& shape) {
   read_width(model, shape);
+  read_flash(model, shape);
   read_tokens(model, shape);
   shape.layers = read_layers(model, "layers");
   shape.groups = {"decay", "no_decay"};
@@ -69,7 +69,6 @@ void build_gpt(const Table&, const Table& model, ModelShape& shape) {
   const Scope top{shape, -1, "transformer."};
   top.matrix("wte.weight", shape.vocab * shape.hidden, TensorSplit::vocabulary);
   top.matrix("wpe.weight", shape.max_seq_len * shape.hidden);
-  const bool scores = keeps_scores(model);
   std::int64_t sparse_every = 0;
   if (model.has("experts")) {
     sparse_every = model.has("sparse_every") ? model.integer("sparse_every", 1, shape.layers) : 2;
@@ -80,7 +79,7 @@ void build_gpt(const Table&, const Table& model, ModelShape& shape) {
   for (int layer = 0; layer < shape.layers; ++layer) {
     const bool sparse = sparse_every > 0 && (layer + 1) % sparse_every == 0;
     add_block({shape, layer, fmt::format("transformer.h.{}.", layer)}, sparse);
-    shape.blocks.push_back(block_cost(shape, dropout, scores, sparse));
+    shape.blocks.push_back(block_cost(shape, dropout, sparse));
     if (sparse_every > 0) shape.expert_layers.push_back(sparse);
   }
   top.norm("ln_f", shape.hidden);

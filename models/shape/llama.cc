@@ -35,6 +35,7 @@ void add_experts(const Scope& scope) {
 
 void build(const Table& model, ModelShape& shape, bool moe) {
   read_width(model, shape);
+  read_flash(model, shape);
   read_tokens(model, shape);
   if (model.has("kv_heads")) shape.kv_heads = model.integer("kv_heads", 1, shape.heads);
   if (shape.heads % shape.kv_heads != 0)
@@ -55,8 +56,7 @@ void build(const Table& model, ModelShape& shape, bool moe) {
   const Cost block = attention_cost({.hidden = shape.hidden,
                                      .heads = shape.heads,
                                      .query_width = shape.hidden,
-                                     .key_width = key_width,
-                                     .keeps_scores = keeps_scores(model)}) +
+                                     .key_width = key_width}) +
                      feed_forward_cost({.hidden = shape.hidden,
                                         .ffn = shape.ffn,
                                         .gated = true,

@@ -147,7 +147,7 @@ TEST_CASE("any model can be written down tensor by tensor") {
   CHECK(block_forward_flops(shape, 0, 0).value() == Approx(300));
   CHECK(block_forward_flops(shape, 1, 0).value() == Approx(500));
   CHECK(outside_forward_flops(shape, 0).value() == Approx(200));
-  CHECK(activation_bytes(shape, 2, 0).value() == Approx(8000));
+  CHECK(activation_bytes(shape, 2, 0, true).value() == Approx(8000));
 }
 
 TEST_CASE("a written-down model with a length scales with it") {

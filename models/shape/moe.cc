@@ -37,7 +37,7 @@ std::int64_t optional(const Table& model, std::string_view key, std::int64_t mos
 
 struct Decoder {
   ModelShape& shape;
-  bool biases = false, keeps_scores = false;
+  bool biases = false;
   std::int64_t dense_layers = 0;
 
   std::int64_t query_width() const { return shape.heads * shape.head_size; }
@@ -114,8 +114,7 @@ struct Decoder {
       return attention_cost({.hidden = shape.hidden,
                              .heads = shape.heads,
                              .query_width = query_width(),
-                             .key_width = key_width(),
-                             .keeps_scores = keeps_scores});
+                             .key_width = key_width()});
     // Keys as wide as queries; what the latent vectors cost instead of full matrices.
     const auto h = static_cast<double>(shape.hidden);
     const auto q = static_cast<double>(query_width()), v = static_cast<double>(value_width());
@@ -130,7 +129,7 @@ struct Decoder {
     cost.whole_activation_bytes.per_token = 2 * h + 4 * (rank_q + rank_k);
     cost.activation_bytes.per_token =
         cost.whole_activation_bytes.per_token + 2 * (q + q + v) + 2 * v;
-    cost.activation_bytes.per_token_pair = keeps_scores ? 2 * static_cast<double>(shape.heads) : 0;
+    cost.score_bytes.per_token_pair = 2 * static_cast<double>(shape.heads);
     cost.product_input_bytes.per_token = 2 * (h + rank_q + rank_k);
     cost.whole_product_input_bytes = cost.product_input_bytes;
     cost.attention_bytes.per_token = 2 * (q + q + v) + 2 * v;
@@ -199,13 +198,13 @@ void build_moe(const Table&, const Table& model, ModelShape& shape) {
   shape.heads = shape.kv_heads = model.integer("heads", 1, 10'000);
   shape.ffn = model.integer("ffn", 1, 10'000'000);
   read_tokens(model, shape);
+  read_flash(model, shape);
   read_attention(model, shape);
   shape.layers = read_layers(model, "layers");
   read_experts(model, shape, shape.layers);
   Decoder decoder{shape};
   shape.norms_queries = model.get_or<bool>("qk_norm", false);
   decoder.biases = shape.biased_experts = model.get_or<bool>("biases", false);
-  decoder.keeps_scores = keeps_scores(model);
   if (model.has("dense_layers")) {
     decoder.dense_layers = model.integer("dense_layers", 1, shape.layers);
     shape.dense_ffn = model.integer("dense_ffn", 1, 10'000'000);

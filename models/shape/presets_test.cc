@@ -121,9 +121,9 @@ TEST_CASE("presets are consistent: unique names, every block has tensors and cos
     }
     CHECK(forward_flops(shape, shape.default_seq_len).value() == Approx(flops).epsilon(1e-12));
     CHECK(training_flops(shape, shape.default_seq_len).value() == Approx(3 * flops).epsilon(1e-12));
-    const Bytes one = activation_bytes(shape, 1, shape.default_seq_len);
+    const Bytes one = activation_bytes(shape, 1, shape.default_seq_len, true);
     CHECK(one.value() > 0);
-    CHECK(activation_bytes(shape, 7, shape.default_seq_len) / one == Approx(7));
+    CHECK(activation_bytes(shape, 7, shape.default_seq_len, true) / one == Approx(7));
   }
 }
 

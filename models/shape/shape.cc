@@ -110,11 +110,14 @@ Flops training_flops(const ModelShape& shape, std::int64_t seq_len) {
   return flops + Flops(6 * s * static_cast<double>(trained_parameters(shape)));
 }
 
-Bytes activation_bytes(const ModelShape& shape, std::int64_t micro_batch, std::int64_t seq_len) {
+Bytes activation_bytes(const ModelShape& shape, std::int64_t micro_batch, std::int64_t seq_len,
+                       bool with_scores) {
   check_seq_len(shape, seq_len);
   LAMBCAST_CHECK(micro_batch >= 1, "micro batch {}", micro_batch);
   double per_sample = shape.outside.activation_bytes.at(seq_len);
-  for (const Cost& block : shape.blocks) per_sample += block.activation_bytes.at(seq_len);
+  for (const Cost& block : shape.blocks)
+    per_sample +=
+        block.activation_bytes.at(seq_len) + (with_scores ? block.score_bytes.at(seq_len) : 0);
   return Bytes(per_sample * static_cast<double>(micro_batch));
 }
 

@@ -18,8 +18,9 @@
 //   * Activations are what a backward pass without recomputation keeps, at 2 bytes per element:
 //       s h (34 + 5 a s / h) bytes per block and sample  (a heads, ffn 4h, dropout on)
 //     (Korthikanti et al. 2022, equation 1); block.h states what changes without dropout, with
-//     grouped heads, gated or expert feed-forwards, and with attention that keeps no scores.
-//     An estimate: allocator overhead and framework workspaces are left out.
+//     grouped heads and gated or expert feed-forwards. The terms in s^2, scores, are counted apart:
+//     attention in one kernel keeps none. An estimate: allocator overhead and framework workspaces
+//     are left out.
 #pragma once
 
 #include <cstddef>
@@ -72,6 +73,9 @@ struct PerSample {
 struct Cost {
   PerSample forward_flops;
   PerSample activation_bytes;
+  // Besides, where attention is no single kernel: its scores, what dropout leaves of them and the
+  // mask, all divided by tensor parallelism.
+  PerSample score_bytes = {};
   // Of these, what tensor parallelism leaves whole on every rank (10 s h of a GPT block: inputs of
   // norms and matrices, dropout masks) unless sequence parallelism divides it too.
   PerSample whole_activation_bytes = {};
@@ -141,6 +145,9 @@ struct ModelShape {
   double head_share = 1;
   // Masks of dropout after the embedding and in the blocks.
   bool dropout = false;
+  // Attention runs in one kernel (FlashAttention) wherever a forecast chooses none, as where the
+  // whole model was timed (models/training/passage.h).
+  bool flash_attention = false;
   // Mixture of experts: of `experts`, each token visits `experts_per_token`. 0: dense.
   std::int64_t experts = 0;
   std::int64_t experts_per_token = 0;
@@ -207,7 +214,8 @@ Flops outside_forward_flops(const ModelShape& shape, std::int64_t seq_len);
 // frozen.
 Flops training_flops(const ModelShape& shape, std::int64_t seq_len);
 
-// Kept from forward to backward by one micro batch on one undivided model.
-Bytes activation_bytes(const ModelShape& shape, std::int64_t micro_batch, std::int64_t seq_len);
+// Kept from forward to backward by one micro batch on one undivided model, with scores or without.
+Bytes activation_bytes(const ModelShape& shape, std::int64_t micro_batch, std::int64_t seq_len,
+                       bool with_scores);
 
 }  // namespace lambcast

@@ -113,22 +113,22 @@ TEST_CASE("activations follow Korthikanti et al. 2022") {
   const ModelShape shape = load_model("gpt3-175b");
   const double h = 12288, a = 96, s = 2048, V = 50257, L = 96;
   const double closed = L * s * h * (34 + 5 * a * s / h) + s * h * (1 + 2 + 2) + 4 * s * V;
-  CHECK(activation_bytes(shape, 1, 2048).value() == Approx(closed).epsilon(1e-12));
-  CHECK(activation_bytes(shape, 3, 2048).value() == Approx(3 * closed).epsilon(1e-12));
+  CHECK(activation_bytes(shape, 1, 2048, true).value() == Approx(closed).epsilon(1e-12));
+  CHECK(activation_bytes(shape, 3, 2048, true).value() == Approx(3 * closed).epsilon(1e-12));
   // bert-large adds the embedding norm and, on masked tokens, the transform's norm and product.
   const ModelShape bert = load_model("bert-large");
   const double blocks = 24 * 128 * 1024 * (34 + 5 * 16 * 128 / 1024.0);
   const double outside =
       128 * 1024 * (1 + 2 + 2) + 0.15 * 128 * (1024 * (2 + 4 + 2) + 4 * 30528) + 4 * 1024;
-  CHECK(activation_bytes(bert, 1, 128).value() == Approx(blocks + outside).epsilon(1e-12));
+  CHECK(activation_bytes(bert, 1, 128, true).value() == Approx(blocks + outside).epsilon(1e-12));
 }
 
 TEST_CASE("flash attention keeps no scores, dropout keeps masks") {
-  const Bytes kept = activation_bytes(load_model("gpt2"), 1, 1024);
-  const Bytes flash = activation_bytes(with("gpt2", {{"model.flash_attention", "true"}}), 1, 1024);
+  const Bytes kept = activation_bytes(load_model("gpt2"), 1, 1024, true);
+  const Bytes flash = activation_bytes(load_model("gpt2"), 1, 1024, false);
   CHECK((kept - flash).value() == Approx(12.0 * 5 * 12 * 1024 * 1024));  // L 5 a s^2
   // Without dropout: 3 a s^2 and two masks of s h per block, one outside.
-  const Bytes dry = activation_bytes(with("gpt2", {{"model.dropout", "false"}}), 1, 1024);
+  const Bytes dry = activation_bytes(with("gpt2", {{"model.dropout", "false"}}), 1, 1024, true);
   CHECK((kept - dry).value() ==
         Approx(12.0 * (3 * 12 * 1024 * 1024 + 2 * 1024 * 768) + 1024 * 768));
 }
@@ -139,7 +139,7 @@ TEST_CASE("gated feed-forwards and grouped heads keep what they produce") {
   const ModelShape shape = load_model("llama2-70b");
   const double h = 8192, k = 1024, f = 28672, V = 32000, s = 4096;
   const double block = 4 * h + 6 * h + 4 * k + 2 * h + 8 * f;
-  CHECK(activation_bytes(shape, 1, 4096).value() ==
+  CHECK(activation_bytes(shape, 1, 4096, false).value() ==
         Approx(s * (80 * block + 4 * h + 4 * V)).epsilon(1e-12));
 }
 
@@ -150,9 +150,9 @@ TEST_CASE("resnet50 keeps what convolutions write and ReLUs hand on") {
   const double u = 64.0 * 56 * 56;
   const double spatial = 2 * (55.375 + 48.875) * u;
   const double head = 2 * 2048 + 4 * 1000;
-  CHECK(activation_bytes(load_model("resnet50"), 1, 0).value() == Approx(spatial + head));
+  CHECK(activation_bytes(load_model("resnet50"), 1, 0, true).value() == Approx(spatial + head));
   const ModelShape large = with("resnet50", {{"model.image_size", "448"}});
-  CHECK(activation_bytes(large, 1, 0).value() == Approx(4 * spatial + head));
+  CHECK(activation_bytes(large, 1, 0, true).value() == Approx(4 * spatial + head));
 }
 
 TEST_CASE("sequence lengths are the default, the requested one, or refused") {
@@ -177,7 +177,7 @@ TEST_CASE("costs grow with the sequence") {
     const ModelShape shape = load_model(name);
     for (std::int64_t s = 2; s <= shape.max_seq_len; s *= 2) {
       CHECK(forward_flops(shape, s) >= 2.0 * forward_flops(shape, s / 2) * 0.99);
-      CHECK(activation_bytes(shape, 1, s) > activation_bytes(shape, 1, s / 2));
+      CHECK(activation_bytes(shape, 1, s, true) > activation_bytes(shape, 1, s / 2, true));
     }
   }
 }
@@ -195,7 +195,6 @@ TEST_CASE("tensor parallelism divides all of a block but 6 h elements, and 24 of
   CHECK(divided == 12 * h * h + 7 * h);
   CHECK(whole == 6 * h);
   CHECK(gpt.blocks[0].whole_activation_bytes.per_token == 10 * h);
-  CHECK(gpt.blocks[0].whole_activation_bytes.per_token_pair == 0);
   CHECK(gpt.blocks[0].activation_bytes.per_token == 34 * h);
   // Outside: masks, last norm and head input are whole, logits are divided.
   CHECK(gpt.outside.whole_activation_bytes.per_token == 5 * h);
@@ -277,8 +276,8 @@ TEST_CASE("a parallel block has a norm, an input and a dropout mask less") {
     CHECK(parameters(serial) - parameters(parallel) == serial.layers * norm * h);
     CHECK(tensor_count(serial) - tensor_count(parallel) ==
           static_cast<std::size_t>(serial.layers * norm));
-    CHECK((activation_bytes(serial, 1, 100) - activation_bytes(parallel, 1, 100)).value() ==
-          Approx(static_cast<double>(serial.layers * bytes * h * 100)));
+    CHECK((activation_bytes(serial, 1, 100, true) - activation_bytes(parallel, 1, 100, true))
+              .value() == Approx(static_cast<double>(serial.layers * bytes * h * 100)));
     CHECK(forward_flops(parallel, 100).value() == forward_flops(serial, 100).value());
   }
   CHECK_THROWS_AS(with("mixtral-8x7b", {{"model.parallel_block", "true"}}), Error);

@@ -23,7 +23,6 @@ struct Stack {
   std::int64_t relative_buckets = 0;
   std::int64_t sparse_every = 0;  // 0: no experts
   bool dropout = false;
-  bool keeps_scores = true;
 };
 
 // With sparse_every = 2 the blocks 1, 3, 5, ...
@@ -66,7 +65,6 @@ Cost block_cost(const ModelShape& shape, const Stack& stack, bool sparse) {
                       .query_width = stack.inner,
                       .key_width = stack.inner,
                       .dropout = stack.dropout,
-                      .keeps_scores = stack.keeps_scores,
                       .query_tokens = tokens,
                       .memory_tokens = tokens};
   Cost cost =
@@ -104,6 +102,7 @@ void add_stack(ModelShape& shape, const Stack& stack, std::string_view feed_forw
 
 void build(const Table& model, ModelShape& shape, bool moe) {
   read_width(model, shape);
+  read_flash(model, shape);
   read_tokens(model, shape);
   Stack encoder{.prefix = "encoder."};
   encoder.layers = read_layers(model, "encoder_layers");
@@ -111,7 +110,6 @@ void build(const Table& model, ModelShape& shape, bool moe) {
   encoder.inner = shape.heads * shape.head_size;
   encoder.relative_buckets = model.integer("relative_buckets", 1, 1'000'000);
   encoder.dropout = model.get_or<bool>("dropout", true);
-  encoder.keeps_scores = keeps_scores(model);
   Stack decoder = encoder;
   decoder.prefix = "decoder.";
   decoder.decoder = true;

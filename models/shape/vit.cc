@@ -25,6 +25,7 @@ void add_block(const Scope& scope) {
 
 void build_vit(const Table&, const Table& model, ModelShape& shape) {
   read_width(model, shape);
+  read_flash(model, shape);
   shape.layers = read_layers(model, "layers");
   shape.groups = {"decay", "no_decay"};
   const std::int64_t pixels = model.integer("image_size", 1, 10'000);
@@ -42,7 +43,7 @@ void build_vit(const Table&, const Table& model, ModelShape& shape) {
   top.matrix("class_token", h);
   top.linear("conv_proj", patch_values, h);
   top.matrix("encoder.pos_embedding", (patches + 1) * h);
-  const Cost block = dense_block_cost(shape, dropout, keeps_scores(model));
+  const Cost block = dense_block_cost(shape, dropout);
   for (int layer = 0; layer < shape.layers; ++layer) {
     add_block({shape, layer, fmt::format("encoder.layers.encoder_layer_{}.", layer)});
     shape.blocks.push_back(at_length(block, patches + 1));

@@ -287,8 +287,14 @@ TEST_CASE("layout step: DeepSpeed's stage 3 gathers small weights once, others m
   CHECK(once(plan()) > 2 * 48 * h * h);
   CHECK(gathered(plan()) + once(plan()) == Approx(all));
   CHECK(forecast_layout_memory(training).peak.value() > default_memory);
+  framework.persistent_tensor = 1e5;
   framework.prefetch_bucket = 1e7;
   CHECK(plan().pipeline->weight_pieces == 4);
+  // However small the bucket, a matrix is whole: four of GPT's block, seven of Llama's.
+  framework.prefetch_bucket = 1e3;
+  CHECK(plan().pipeline->weight_pieces == 4);
+  training.model = std::make_shared<const ModelShape>(load_model("llama3-8b"));
+  CHECK(plan().pipeline->weight_pieces == 7);
 }
 
 // Of a fine-tuning gradients, update and weights gathered are the adapters': 16 x 6 widths of 1,600

@@ -9,6 +9,7 @@
 #include "models/training/gradient_owners.h"
 #include "models/training/layout_contents.h"
 #include "models/training/optimizer_state.h"
+#include "models/training/passage.h"
 #include "models/training/weight_sharing.h"
 
 namespace lambcast {
@@ -29,7 +30,7 @@ parallel::ActivationSetting activation_setting(const TrainingPlan& training) {
   setting.tp = how.layout.tp;
   setting.cp = how.layout.cp;
   setting.sequence_parallel = how.sequence_parallel;
-  setting.fused_attention = how.attention != AttentionKernel::unfused;
+  setting.fused_attention = !keeps_scores(training);
   setting.product_bytes = std::min(2.0, bytes_per_element(how.format));
   setting.attention_bytes = how.fp8_attention ? 1 : 2;
   setting.fused_gates = how.framework.fusion != Fusion::eager;

@@ -95,6 +95,20 @@ TEST_CASE("layout memory: offloaded states fit into the hosts, where their size 
   CHECK_FALSE(with_capacity("24 GB"));
 }
 
+// 2 a s^2 in 32 blocks, though the model's description speaks of one kernel.
+TEST_CASE("layout memory: attention that is not fused keeps the scores of every model") {
+  TrainingPlan training = layout_training({.dp = 4, .sharding = Sharding::weights});
+  training.model = std::make_shared<const ModelShape>(load_model("llama3-8b", {}));
+  const auto activations = [&](AttentionKernel kernel) {
+    training.parallelism->attention = kernel;
+    for (const auto& [held, bytes] : forecast_layout_memory(training).parts)
+      if (held == "activations") return bytes.value();
+    return 0.0;
+  };
+  CHECK(activations(AttentionKernel::unfused) - activations(AttentionKernel::flash2) ==
+        Approx(32 * 2 * 32. * 1024 * 1024));
+}
+
 TEST_CASE("layout memory: frozen weights are held as products read them, and have no states") {
   TrainingPlan training = layout_training({.dp = 4});
   const double weights = static_cast<double>(parameters(*training.model));

@@ -7,6 +7,7 @@
 
 #include "models/parallel/layout_rules.h"
 #include "models/training/memory.h"
+#include "models/training/passage.h"
 
 namespace lambcast {
 namespace {
@@ -293,7 +294,8 @@ std::vector<std::string> memory_remedies(const TrainingPlan& training) {
 
 std::string how_to_fit(const TrainingPlan& training) {
   const MemoryForecast one = forecast_memory(in_steps_of(training, 1));
-  const Bytes activations = activation_bytes(*training.model, 1, training.seq_len);
+  const Bytes activations =
+      activation_bytes(*training.model, 1, training.seq_len, keeps_scores(training));
   std::string text;
   if (!one.fits && training.parallelism)
     text = fmt::format("even --micro-batch 1 needs {}; ", to_text(one.peak));

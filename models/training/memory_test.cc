@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <map>
 
+#include "models/training/passage.h"
 #include "models/training/training_case.h"
 
 namespace lambcast {
@@ -135,6 +136,26 @@ TEST_CASE("memory: bf16 without ZeRO sharded the optimizer and held gradients tw
   llama.recipe.engine.wraps_bf16_as_fp16 = false;
   CHECK(without_activations(llama) ==
         Approx((8 + 12 / 64.) * static_cast<double>(parameters(*llama.model))));
+}
+
+// A layout that divides nothing holds the same activations; 5 a s^2 b in 48 blocks are scores.
+TEST_CASE("memory: attention keeps its scores where its passes are priced so") {
+  TrainingPlan training = training_of({OptimizerType::adam, 8, "hgx-h100-ndr", "gpt2-xl", {}});
+  training.seq_len = 1024;
+  const double fused = parts_of(training).at("activations");
+  TrainingPlan layout = training;
+  layout.parallelism = priced_as(training);
+  REQUIRE(layout.parallelism);
+  CHECK(parts_of(layout).at("activations") == Approx(fused));
+  layout.parallelism->attention = AttentionKernel::unfused;
+  CHECK(parts_of(layout).at("activations") - fused == Approx(48 * 16 * 5 * 25. * 1024 * 1024));
+  // Timed as a whole, it keeps what the model's description says.
+  TrainingPlan timed = training_of({OptimizerType::adam, 8});
+  REQUIRE_FALSE(priced_as(timed));
+  const double kept = parts_of(timed).at("activations");
+  timed.model = std::make_shared<const ModelShape>(
+      load_model("bert-large", std::vector<ModelOverride>{{"model.flash_attention", "true"}}));
+  CHECK(kept - parts_of(timed).at("activations") == Approx(24 * 16 * 5 * 16. * 128 * 128));
 }
 
 TEST_CASE("memory: what fills the GPU to the byte fits") {

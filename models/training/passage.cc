@@ -23,7 +23,7 @@ Parallelism undivided(const TrainingPlan& training) {
   how.layout.gpus_per_node = training.gpus_per_node;
   how.format = training.recipe.precision.is_half() ? MatrixFormat::half : MatrixFormat::single;
   how.framework.fp32_gradients = how.format == MatrixFormat::single;
-  how.attention = newest_attention(*training.device->rates);
+  how.attention = usual_attention(*training.model, *training.device);
   if (training.model->experts > 0) how.experts = deepspeed_experts;
   return how;
 }
@@ -96,6 +96,15 @@ std::optional<Parallelism> priced_as(const TrainingPlan& training) {
   if (training.parallelism) return training.parallelism;
   if (!has_kernels(training) || by_whole_models(training, training.seq_len).measured) return {};
   return undivided(training);
+}
+
+AttentionKernel usual_attention(const ModelShape& model, const Device& device) {
+  return model.pyramid.empty() ? newest_attention(*device.rates) : AttentionKernel::unfused;
+}
+
+bool keeps_scores(const TrainingPlan& training) {
+  const std::optional<Parallelism> how = priced_as(training);
+  return how ? how->attention == AttentionKernel::unfused : !training.model->flash_attention;
 }
 
 Passage passage(const TrainingPlan& training, std::int64_t seq_len, CollectiveCosts& costs) {

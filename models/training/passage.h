@@ -8,6 +8,8 @@
 //              no faster than the host starts these kernels. Where it would take longer to start
 //              those of an unfused program, so long may the passes take, and no share is claimed
 //   rate       else FLOPs, over what another model or block reached or over a share of the peak
+//
+// Which attention that is, memory asks here too: one in one kernel keeps no scores.
 #pragma once
 
 #include <optional>
@@ -36,6 +38,14 @@ struct Passage {
 // What a run is priced by kernel as: its own layout, or where nothing better is known one that
 // divides nothing; else none.
 std::optional<Parallelism> priced_as(const TrainingPlan& training);
+
+// Where nobody asks for a kernel: the newest of the GPU; of windows of images, whose scores have a
+// bias for each pair, none of one kernel.
+AttentionKernel usual_attention(const ModelShape& model, const Device& device);
+
+// Whether attention keeps its scores for the backward pass: as the kernel does that passes are
+// priced with, else as the description of the model says.
+bool keeps_scores(const TrainingPlan& training);
 
 Passage passage(const TrainingPlan& training, std::int64_t seq_len, CollectiveCosts& costs);
 

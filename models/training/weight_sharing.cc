@@ -69,10 +69,11 @@ class SharingWriter {
   }
 
  private:
-  // A block has four large matrices: attention's two and the feed-forward's.
   int pieces_of(double block) const {
     const double bucket = how_.framework.prefetch_bucket;
-    return bucket == 0 ? 1 : static_cast<int>(std::clamp(std::ceil(block / bucket), 1.0, 4.0));
+    if (bucket == 0) return 1;
+    const int most = std::max(1, gathered_matrices(model_, how_));
+    return static_cast<int>(std::clamp(std::ceil(block / bucket), 1.0, double(most)));
   }
 
   // Of a block's pieces, how many fill a bucket of gradients. Stage 3 of whole training is priced
@@ -132,6 +133,13 @@ class SharingWriter {
 };
 
 }  // namespace
+
+int gathered_matrices(const ModelShape& model, const Parallelism& how) {
+  return static_cast<int>(std::ranges::count_if(model.tensors, [&](const Tensor& tensor) {
+    return tensor.layer == 0 && tensor.group == "decay" && !tensor.expert &&
+           static_cast<double>(tensor.elements) > how.framework.persistent_tensor;
+  }));
+}
 
 PersistentWeights persistent_weights(const ModelShape& model, const Parallelism& how) {
   PersistentWeights whole;

@@ -33,4 +33,8 @@ struct PersistentWeights {
 };
 PersistentWeights persistent_weights(const ModelShape& model, const Parallelism& how);
 
+// Matrices of a block that are gathered: a bucket ahead that is smaller than one of them gathers
+// each alone (taken as equally large), however much smaller it is.
+int gathered_matrices(const ModelShape& model, const Parallelism& how);
+
 }  // namespace lambcast
