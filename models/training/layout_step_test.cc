@@ -377,8 +377,17 @@ TEST_CASE("layout step: unrolled over every rank as folded by symmetry") {
   for (const LayoutCase& of :
        {LayoutCase{.tp = 5, .dp = 3, .micro_batches = 2}, LayoutCase{.dp = 3, .pp = 3},
         LayoutCase{.dp = 12, .micro_batches = 2, .sharding = Sharding::weights},
-        LayoutCase{.cp = 3, .dp = 5, .micro_batches = 2}}) {
-    INFO("tp " << of.tp << " cp " << of.cp << " dp " << of.dp << " pp " << of.pp);
+        LayoutCase{.cp = 3, .dp = 5, .micro_batches = 2},
+        // Axes together, a model's ranks and its replicas over nodes of 8; chunks.
+        LayoutCase{.tp = 5, .pp = 3, .micro_batches = 5},
+        LayoutCase{.tp = 5, .dp = 2, .pp = 2, .micro_batches = 3, .sequence_parallel = true},
+        LayoutCase{.cp = 2, .dp = 3, .pp = 2, .micro_batches = 3},
+        LayoutCase{.pp = 3, .chunks = 2, .micro_batches = 6},
+        LayoutCase{.tp = 5, .dp = 3, .pp = 2, .chunks = 3, .micro_batches = 4},
+        LayoutCase{
+            .dp = 3, .pp = 4, .chunks = 4, .micro_batches = 8, .sharding = Sharding::optimizer}}) {
+    INFO("tp " << of.tp << " cp " << of.cp << " dp " << of.dp << " pp " << of.pp << " x "
+               << of.chunks);
     TrainingPlan training = layout_training(of);
     CollectiveCosts folded, unrolled;
     const DistinctStep step{StepKind::uniform, 1024, 1};
