@@ -139,8 +139,8 @@ std::string_view name_of(AttentionKernel kernel) {
 AttentionKernel newest_attention(const GpuRates& rates) {
   if (rates.compute_capability >= generation::hopper) return AttentionKernel::cudnn;
   if (runs_on(AttentionKernel::flash2, rates)) return AttentionKernel::flash2;
-  return runs_on(AttentionKernel::flash1, rates) ? AttentionKernel::flash1
-                                                 : AttentionKernel::unfused;
+  return rates.compute_capability >= generation::turing ? AttentionKernel::flash1
+                                                        : AttentionKernel::unfused;
 }
 
 bool runs_on(AttentionKernel kernel, const GpuRates& rates) {
@@ -149,7 +149,7 @@ bool runs_on(AttentionKernel kernel, const GpuRates& rates) {
     case AttentionKernel::unfused:
       return true;
     case AttentionKernel::flash1:
-      return of_gpu >= generation::turing;
+      return of_gpu >= generation::volta;
     case AttentionKernel::flash2:
     case AttentionKernel::cudnn:
       return of_gpu >= generation::ampere;

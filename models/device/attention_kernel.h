@@ -34,12 +34,13 @@
 //   flash4   B200  1605                         1.3 of cudnn 9.13, backward too (assumed)
 //
 // So a GB300, of twice the exponentials, reaches 1 and 0.79 without a number of its own.
-// flash1 needs Turing, flash2 and cudnn Ampere, flash4 Hopper; flash3 runs on Hopper alone. Where
-// nobody timed them they are taken as fast as what was timed there: flash4 on Hopper as cudnn,
-// cudnn before Hopper as flash2. flash1 loses as much on Hopper and later as flash2 does (assumed).
-// In fp8 the same shares of what its products reach stand: 910 TFLOP/s forward of an H100, of the
-// 1,000 to 1,200 of Shah et al. 2024, figure 7 (assumed for the backward pass).
-// Waves over the multiprocessors as for products, a block per head, sample and 128 queries.
+// flash1 needs Turing; on Volta it stands for the kernels like it that run there: NVIDIA's fmha of
+// MLPerf v0.7, xFormers' (its README). flash2 and cudnn need Ampere, flash4 Hopper; flash3 runs on
+// Hopper alone. Where nobody timed them they are taken as fast as what was timed there: flash4 on
+// Hopper as cudnn, cudnn before Hopper as flash2. flash1 loses as much on Hopper and later as
+// flash2 does (assumed). In fp8 the same shares of what its products reach stand: 910 TFLOP/s
+// forward of an H100, of the 1,000 to 1,200 of Shah et al. 2024, figure 7 (assumed for the backward
+// pass). Waves over the multiprocessors as for products, a block per head, sample and 128 queries.
 //
 // Under context parallelism a rank's queries meet keys that arrive in `rounds` parts: as many
 // kernels, each over its part.

@@ -36,7 +36,7 @@ std::string_view name_of(MatrixFormat format);
 double bytes_per_element(MatrixFormat format);
 
 namespace generation {
-inline constexpr double turing = 7.5, ampere = 8.0, hopper = 9.0, blackwell = 10.0;
+inline constexpr double volta = 7.0, turing = 7.5, ampere = 8.0, hopper = 9.0, blackwell = 10.0;
 }
 
 struct MatrixRate {
