@@ -250,6 +250,8 @@ expect 0 '^ +1073741824 ' "$lambcast" collective --cluster paper-eth40-v100 --gp
 expect 2 '--gpus: 0 is out of range \(allowed: 1 to 1048576\)' "$lambcast" collective --cluster paper-eth40-v100 --gpus 0
 expect 2 '--gpus-per-node: 5 is out of range \(allowed: 1 to 4\)' \
   "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --gpus-per-node 5
+expect 2 '--gpus-per-node: 0 is out of range \(allowed: 1 to 4\)' \
+  "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --gpus-per-node 0
 expect 2 'all_reduc' "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --op all_reduc
 expect 2 "unknown algorithm 'rign', did you mean 'ring'" \
   "$lambcast" collective --cluster paper-eth40-v100 --gpus 8 --algorithm rign

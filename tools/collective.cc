@@ -73,8 +73,7 @@ Command add_collective(CLI::App& app) {
   command->add_option("--op", words.op, "the operation")->check(CLI::IsMember(collective_names()));
   command->add_option("--cluster", words.cluster, "cluster preset or TOML file")->required();
   const CLI::Option* gpus = command->add_option("--gpus", words.gpus, "number of ranks");
-  command->add_option("--gpus-per-node", words.gpus_per_node, "GPUs used of each node")
-      ->check(CLI::PositiveNumber);
+  command->add_option("--gpus-per-node", words.gpus_per_node, "GPUs used of each node");
   command->add_option("--stride", words.stride, "slots from one rank to the next on a node");
   command->add_option("--node-stride", words.node_stride, "nodes from one to the next");
   command->add_option("--siblings", words.siblings,

@@ -71,7 +71,7 @@ ProcessGroup group_of(const CollectiveWords& words, const Cluster& cluster) {
   check_range("--siblings", words.siblings, most);
   ProcessGroup group{words.gpus, 1, words.stride, words.node_stride, words.siblings};
   const int room = std::max(1, most / group.slots());
-  group.per_node = words.gpus_per_node == 0 ? room : words.gpus_per_node;
+  group.per_node = words.gpus_per_node.value_or(room);
   check_range("--gpus-per-node", group.per_node, room);
   group.per_node = std::min(group.per_node, words.gpus);
   if (group.slots() > most)

@@ -2,6 +2,7 @@
 // into what topologies/ forecast.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,7 @@ struct CollectiveWords {
   std::string network = "analytic", symmetry = "auto";
   std::string begin = "8", end, factor = "2";  // sizes, as nccl-tests' -b, -e and -f
   int gpus = 0;
-  int gpus_per_node = 0;  // 0: as many as fit
+  std::optional<int> gpus_per_node{};  // as many as fit, unless said
   int stride = 1, node_stride = 1, siblings = 1;
   std::string jobs;  // a file of collectives that run at the same time, in place of one
   Overrides settings{};

@@ -195,9 +195,10 @@ std::string collective_answer(WhatIf texts) {
                                                                    {"jobs", words.jobs}})
     take(texts, key, value);
   constexpr int any = std::numeric_limits<int>::max();
+  if (texts.contains("gpus_per_node"))
+    take(texts, "gpus_per_node", words.gpus_per_node.emplace(), 0, any);
   for (const auto& [key, value] :
        std::initializer_list<std::pair<const char*, int&>>{{"gpus", words.gpus},
-                                                           {"gpus_per_node", words.gpus_per_node},
                                                            {"stride", words.stride},
                                                            {"node_stride", words.node_stride},
                                                            {"siblings", words.siblings}})
