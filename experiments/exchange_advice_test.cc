@@ -142,6 +142,8 @@ TEST_CASE("exchange: with ZeRO and layouts where it makes sense, else refused in
   CHECK_THAT(refused("neighbours:exponential", {{"gpus", "24"}}),
              Contains("a power of two ranks, not 24 (allowed: neighbours:ring)"));
   CHECK_THAT(refused("topk:1%", zero2), Contains("--exchange: topk owes errors"));
+  CHECK_THAT(refused("topk:1%", zero2),
+             Contains("(allowed: all_reduce, fp8, int8, int4, qgz, loco, or with --zero-stage 0)"));
   CHECK_THAT(refused("fp8", zero3),
              Contains("ZeRO stage 3 reduces them (allowed: all_reduce, qgz, qgz:int8, loco, "
                       "loco:int8)"));

@@ -57,6 +57,14 @@ void check_sites(const TrainingPlan& training) {
     fail_input(flag("exchange"), "sites of experts are not modelled", "local:STEPS");
 }
 
+// "all_reduce, fp8, int8": those that go with the stage.
+std::string usual_with_zero(std::int64_t stage) {
+  std::vector<std::string> names;
+  for (const Exchange& exchange : usual_exchanges(true))
+    if (refused_with_zero(exchange, stage).empty()) names.push_back(name_of(exchange));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 }  // namespace
 
 void choose_exchange(const Words& words, TrainingPlan& training, std::vector<Finding>& findings) {
@@ -77,7 +85,7 @@ void choose_exchange(const Words& words, TrainingPlan& training, std::vector<Fin
     fail_input(flag("exchange"), why,
                stage == 0   ? "with --zero-stage 1, 2 or 3"
                : stage == 3 ? "all_reduce, qgz, qgz:int8, loco, loco:int8"
-                            : "all_reduce, or with --zero-stage 0");
+                            : usual_with_zero(stage) + ", or with --zero-stage 0");
   if (!training.parallelism && training.wrapper() == Wrapper::bf16)
     fail_input(flag("exchange"),
                "DeepSpeed's BF16_Optimizer sums whole fp32 buffers, and in no other way",

@@ -257,6 +257,13 @@ std::vector<Finding> judge(const TrainingPlan& training, const Forecast& forecas
   if (const auto finding = find_one_hot_dispatch(training)) findings.push_back(*finding);
   if (const auto finding = find_plugin_tuner(*training.cluster, training.nodes()))
     findings.push_back(*finding);
+  const bool alone = training.gpus == 1;
+  if (alone && (is_onebit(training.optimizer()) || training.exchange != Exchange{}))
+    findings.push_back({Severity::warning, "nothing-to-compress",
+                        fmt::format("one GPU communicates with nobody: {} only adds work",
+                                    is_onebit(training.optimizer())
+                                        ? "a 1-bit optimizer"
+                                        : "--exchange " + name_of(training.exchange))});
   if (!is_onebit(training.optimizer())) return findings;
   double padded = 0;
   for (const std::int64_t buffer : compressed_buffers(training))
@@ -271,11 +278,8 @@ std::vector<Finding> judge(const TrainingPlan& training, const Forecast& forecas
                      training.gpus, 100 * padding / (1 + padding))});
   }
   if (const auto finding = incast(training)) findings.push_back(*finding);
-  if (training.gpus == 1) {
-    findings.push_back({Severity::warning, "nothing-to-compress",
-                        "one GPU communicates with nobody: a 1-bit optimizer only adds work"});
-  } else if (forecast.memory.fits && forecast.run.speedup_vs_baseline < 1 &&
-             compressed_share(forecast) >= least_compressed_share) {
+  if (!alone && forecast.memory.fits && forecast.run.speedup_vs_baseline < 1 &&
+      compressed_share(forecast) >= least_compressed_share) {
     findings.push_back(
         {Severity::warning, "compression-loses",
          fmt::format("{} takes {:.3g} times as long as {} here: what it compresses and computes "

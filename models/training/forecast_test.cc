@@ -390,6 +390,11 @@ TEST_CASE("judge: what does not fit, what loses and what has nobody to talk to")
   training = training_of({OptimizerType::onebit_lamb, 1});
   CHECK(codes(judge(training, forecast_of(training))) ==
         std::vector<std::string>{"nothing-to-compress"});
+  training = training_of({OptimizerType::lamb, 1});
+  CHECK(judge(training, forecast_of(training)).empty());
+  training.exchange = parse_exchange("topk:1%", {});
+  CHECK(codes(judge(training, forecast_of(training))) ==
+        std::vector<std::string>{"nothing-to-compress"});
 
   training = training_of({OptimizerType::lamb, 64});
   CHECK(judge(training, forecast_of(training)).empty());
