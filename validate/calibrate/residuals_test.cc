@@ -9,16 +9,12 @@
 
 #include "sim/base/file.h"
 #include "validate/calibrate/calibrate.h"
+#include "validate/calibrate/carried_table.h"
 
 namespace lambcast::validate {
 namespace {
 
 using Catch::Matchers::Contains;
-
-Measurement carried(const std::string& name) {
-  const std::string folder = std::string(LAMBCAST_VALIDATE) + "/replay/collectives/";
-  return read_measurement_csv(read_file(folder + name), name);
-}
 
 const std::string& perlmutter() {
   static const std::string text =

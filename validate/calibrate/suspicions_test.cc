@@ -8,15 +8,10 @@
 
 #include "sim/base/csv.h"
 #include "sim/base/file.h"
+#include "validate/calibrate/carried_table.h"
 
 namespace lambcast::validate {
 namespace {
-
-const std::string folder = std::string(LAMBCAST_VALIDATE) + "/replay/collectives/";
-
-Measurement carried(const std::string& name) {
-  return read_measurement_csv(read_file(folder + name), name);
-}
 
 // Without the bandwidths that it prints, so that only its times tell.
 Measurement silent(const std::string& name) {
@@ -215,7 +210,7 @@ TEST_CASE("suspicions: bandwidths that contradict sizes and times say which of t
 }
 
 TEST_CASE("suspicions: good tables raise none") {
-  const csv::Table list = csv::parse(read_file(folder + "tables.csv"), "tables.csv");
+  const csv::Table list = csv::parse(read_file(carried_tables + "tables.csv"), "tables.csv");
   int tables = 0, alarms = 0, alarms_plain = 0;
   for (std::size_t row = 0; row < list.rows.size(); ++row) {
     const std::string &name = list.text(row, "table"), &cluster = list.text(row, "cluster");

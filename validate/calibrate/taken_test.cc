@@ -6,16 +6,12 @@
 
 #include "sim/base/file.h"
 #include "validate/calibrate/calibrate.h"
+#include "validate/calibrate/carried_table.h"
 
 namespace lambcast::validate {
 namespace {
 
 using Catch::Matchers::Contains;
-
-Measurement carried(const std::string& name) {
-  const std::string folder = std::string(LAMBCAST_VALIDATE) + "/replay/collectives/";
-  return read_measurement_csv(read_file(folder + name), name);
-}
 
 std::string base_of(const std::string& fabric) {
   return read_file(std::string(LAMBCAST_VALIDATE) + "/calibrate/bases/" + fabric + ".toml");

@@ -6,6 +6,7 @@
 #include "sim/base/file.h"
 #include "topologies/collective_forecast.h"
 #include "validate/calibrate/calibrate.h"
+#include "validate/calibrate/carried_table.h"
 #include "validate/calibrate/measured_series.h"
 
 namespace lambcast::validate {
@@ -14,9 +15,7 @@ namespace {
 const std::string base_file = "bases/perlmutter-a100.toml";
 
 Measurement table_of(const std::string& operation, const std::string& layout) {
-  const std::string name = fmt::format("perlmutter_{}_a100_{}_ss11.csv", operation, layout);
-  return read_measurement_csv(
-      read_file(std::string(LAMBCAST_VALIDATE) + "/replay/collectives/" + name), name);
+  return carried(fmt::format("perlmutter_{}_a100_{}_ss11.csv", operation, layout));
 }
 
 std::string fitted_to(const std::string& base, const std::vector<Measurement>& tables,
